@@ -363,7 +363,7 @@ static bool answer_by_key(struct call *c)
     if (a.outcome == IDEM_OTHER_BODY)
         fail_call_with(c, PROBLEM_UNPROCESSABLE, AS_E_CONFLICT,
                        "this Idempotency-Key was used with another body");
-    if (a.outcome == IDEM_REPLAY)
+    if (a.outcome == IDEM_REPEATED)
         answer_stored(c, &a);
     return a.outcome != IDEM_NEW;
 }

@@ -1,9 +1,9 @@
 /* Ask and tell.
  *
- * An ask is three transactions: find the sweep, take (again while suggestions come), and read back
- * what the client holds, so that a repeat and a fresh ask get their answer the same way. What a
- * client tells takes the way of what a runner tells (lifecycle/attempts.h): here it is only found
- * out which attempt it speaks of, and its lease is extended. */
+ * An ask is three transactions: find the sweep, take trials (again while suggestions arrive), and
+ * read back what the client holds. A repeated ask and a new one get their answer the same way, from
+ * what the client holds. A tell uses the functions for runners (lifecycle/attempts.h). This file
+ * only finds the attempt that the client names, and extends its lease. */
 #include "scheduler/assign/asks.h"
 
 #include <string.h>
@@ -17,9 +17,9 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 
-/* Asking. */
+/* Ask. */
 
-/* An ask under way. */
+/* An ask in progress. */
 struct asking {
     struct arena *a;
     const struct ask_request *req;
@@ -27,11 +27,11 @@ struct asking {
     int64_t lease_until_ms;
     struct assignment assignment;
     sweep_state state;
-    struct trial_list_heads held; /* by the client, unfinished */
-    struct suggestion_row *rows;  /* of held */
+    struct trial_list_heads held; /* unfinished trials that the client holds */
+    struct suggestion_row *rows;  /* the rows of `held` */
 };
 
-static as_status check(const struct ask_request *req, struct as_err *err)
+static as_status check_request(const struct ask_request *req, struct as_err *err)
 {
     size_t len = strlen(req->client);
     size_t chars = as_utf8_valid(req->client, len) ? as_utf8_length(req->client) : 0;
@@ -47,13 +47,13 @@ static as_status check(const struct ask_request *req, struct as_err *err)
     return AS_OK;
 }
 
-/* What the client holds, at most as many as it asks for. */
+/* The trials that the client holds, at most as many as it asks for. */
 static as_status read_held(struct tx *t, struct asking *x, struct as_err *err)
 {
     return store_trial_of_client(t, x->a, x->key, x->req->client, x->req->count, &x->held, err);
 }
 
-/* How many more the client may have now. */
+/* How many more trials the client may have now. */
 static int64_t room_of(const struct asking *x, const struct sweep_head *s)
 {
     int64_t n = x->req->count - (int64_t)x->held.n;
@@ -63,8 +63,8 @@ static int64_t room_of(const struct asking *x, const struct sweep_head *s)
     return s->max_concurrent > 0 && n > free_slots ? free_slots : n;
 }
 
-/* One look. The lease is taken before the sweep, in the reaper's order. */
-static as_status look(struct tx *t, struct asking *x, struct as_err *err)
+/* One look. The lease is locked before the sweep, as in the reaper. */
+static as_status look_at_sweep(struct tx *t, struct asking *x, struct as_err *err)
 {
     const struct ask_request *req = x->req;
     struct sweep_head s;
@@ -88,7 +88,7 @@ static as_status look(struct tx *t, struct asking *x, struct as_err *err)
     return read_held(t, x, err);
 }
 
-static as_status take(struct store *db, struct asking *x, struct as_err *err)
+static as_status take_trials(struct store *db, struct asking *x, struct as_err *err)
 {
     struct assignment *asg = &x->assignment;
     as_status st = assignment_open(asg, x->key, err);
@@ -96,7 +96,7 @@ static as_status take(struct store *db, struct asking *x, struct as_err *err)
     for (int i = 0; i < ASSIGNMENT_LOOKS && again; i++) {
         struct tx_run run = tx_run_start(db, TX_WRITE, err);
         while (tx_run_again(&run))
-            run.status = look(run.tx, x, err);
+            run.status = look_at_sweep(run.tx, x, err);
         st = run.status;
         again = st == AS_OK && assignment_done(asg);
     }
@@ -104,10 +104,10 @@ static as_status take(struct store *db, struct asking *x, struct as_err *err)
     return st;
 }
 
-/* Reading back what was handed out. */
+/* Read back what was handed out. */
 
-static as_status fill(struct tx *t, struct asking *x, const json_t *doc, int64_t number,
-                      struct suggestion_row *ret, struct as_err *err)
+static as_status fill_suggestion(struct tx *t, struct asking *x, const json_t *doc, int64_t number,
+                                 struct suggestion_row *ret, struct as_err *err)
 {
     struct trial_row row;
     JSON_AUTO params = NULL;
@@ -142,7 +142,7 @@ static as_status fill_all(struct tx *t, struct asking *x, struct as_err *err)
         return AS_OK;
     st = json_parse(now.document, strlen(now.document), &doc, err);
     for (size_t i = 0; i < x->held.n && st == AS_OK; i++)
-        st = fill(t, x, doc, x->held.rows[i].number, &x->rows[i], err);
+        st = fill_suggestion(t, x, doc, x->held.rows[i].number, &x->rows[i], err);
     return st;
 }
 
@@ -167,7 +167,7 @@ static as_status run_ask(struct store *db, struct asking *x, struct as_err *err)
     as_status st = find_sweep(db, x, err);
     if (st != AS_OK)
         return st;
-    st = take(db, x, err);
+    st = take_trials(db, x, err);
     if (st != AS_OK)
         return st;
     return read_back(db, x, err);
@@ -186,7 +186,7 @@ as_status ask_trials(struct store *db, struct suggester *sg, struct arena *a,
                        .owner = &owner,
                        .policy = req->is_last ? ASSIGN_BRIEF_WAIT : ASSIGN_ALL,
                        .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns()}};
-    as_status st = check(req, err);
+    as_status st = check_request(req, err);
     if (st != AS_OK)
         return st;
     st = run_ask(db, &x, err);
@@ -224,14 +224,14 @@ as_status asks_pending(struct store *db, struct suggester *sg, const int64_t *sw
     return AS_OK;
 }
 
-/* Telling. */
+/* Tell. */
 
 struct telling {
     const struct ask_ref *ref;
     int64_t lease_ms; /* -1: leave the lease alone; 0: as long as before */
-    bool must_run;    /* the client holds it now */
-    int64_t attempt;  /* found */
-    int64_t until_ms; /* of the lease; 0: it has none */
+    bool must_run;    /* the client must hold it now */
+    int64_t attempt;  /* the attempt that was found */
+    int64_t until_ms; /* end of the lease; 0: it has none */
 };
 
 /* `held`: the latest attempt that the client held; 0: none. */
@@ -249,7 +249,7 @@ static as_status not_held(const struct ask_ref *ref, const struct trial_head *x,
                    ref->client, (long long)ref->number, trial_state_format(x->state));
 }
 
-static as_status find(struct tx *t, struct telling *x, struct as_err *err)
+static as_status find_held_attempt(struct tx *t, struct telling *x, struct as_err *err)
 {
     const struct ask_ref *ref = x->ref;
     AS_AUTO(arena_done) struct arena a = {0};
@@ -278,13 +278,13 @@ static as_status find(struct tx *t, struct telling *x, struct as_err *err)
     return AS_OK;
 }
 
-/* The attempt that the client speaks of. */
+/* Find the attempt that the client names. */
 static as_status find_attempt(struct store *db, tx_kind kind, struct telling *x,
                               struct attempt_ref *ret, struct as_err *err)
 {
     struct tx_run run = tx_run_start(db, kind, err);
     while (tx_run_again(&run))
-        run.status = find(run.tx, x, err);
+        run.status = find_held_attempt(run.tx, x, err);
     if (run.status == AS_OK)
         *ret = (struct attempt_ref){x->ref->sweep, x->ref->number, x->attempt};
     return run.status;

@@ -1,10 +1,12 @@
-/* Handing trials out.
+/* Hand trials out.
  *
- * Everything that needs no lock is read before the sweep's row is held (assignment_open), because
- * all claims and asks of a sweep queue up at that row. One look (assignment_take) then runs in the
- * transaction that holds it: trials of the queue first, then suggestions, each placed by grouping,
- * all written by one statement each. A look changes only `next`, what it found, so that it can run
- * again when its transaction does; assignment_done() makes it final after the commit. */
+ * All data that needs no lock is read before the sweep's row is locked (assignment_open), because
+ * all claims and asks of a sweep wait for that row. One look (assignment_take) then runs in the
+ * transaction that holds the row: trials of the queue first, then suggestions. Grouping gives each
+ * trial its place, and one statement for each of the two kinds writes them all.
+ *
+ * A look changes only `next` and its own results, because a transaction may run again.
+ * assignment_done() makes the result final after the commit. */
 #include "scheduler/assign/assignment_priv.h"
 
 #include <string.h>
@@ -40,10 +42,10 @@ as_status inactive_names(struct arena *a, const json_t *doc, const json_t *param
     return AS_OK;
 }
 
-/* Opening: the document is read and parsed before its row is held, because what the search and the
- * shapes take from it never changes. */
+/* Open. The document is read and parsed before its row is locked, because the parts that the search
+ * and the shapes use never change. */
 
-/* What the search and the shapes of a sweep are made from. */
+/* The inputs of the search and the shapes of a sweep. */
 struct source {
     struct sweep_making making;
     struct dataset_row *datasets;
@@ -106,7 +108,7 @@ void assignment_close(struct assignment *asg)
     asg->shaper = NULL;
 }
 
-/* Taking: the queue. */
+/* Take from the queue. */
 
 static as_status take_queued(struct tx *t, struct assignment *asg, const struct sweep_head *s,
                              struct as_err *err)
@@ -133,9 +135,9 @@ static as_status take_queued(struct tx *t, struct assignment *asg, const struct 
     return store_assignment_begin(t, s, asg->owner, begun, n_begun, err);
 }
 
-/* Taking: suggestions. */
+/* Take suggestions. */
 
-/* Where the sweep stands after `more` further suggestions. */
+/* The place of the sweep after `more` further suggestions. */
 static struct search_place place_of(const struct assignment *asg, const struct sweep_head *s,
                                     int64_t more, int64_t mark)
 {
@@ -146,12 +148,12 @@ static struct search_place place_of(const struct assignment *asg, const struct s
                                  .arrived_ns = asg->arrived_ns};
 }
 
-/* Suggestions on their way to become trials. */
+/* Suggestions that become trials. */
 struct making {
     struct made_trial *rows;
     int64_t n, most;
-    const char *state; /* that the last one passes on, and */
-    int64_t mark;      /* its mark */
+    const char *state; /* the search state that the last one leaves */
+    int64_t mark;      /* the mark of the last one */
     bool is_dry;       /* the next one is not ready */
 };
 
@@ -179,8 +181,8 @@ static as_status next_drawn(struct assignment *asg, const struct sweep_head *s, 
     return ret->params && ret->suggestion ? AS_OK : as_fail_nomem(err);
 }
 
-/* The next suggestion of the suggester, whose state and mark go to *ret_p. An error of the search,
- * not of the database, is noted in asg. */
+/* The next suggestion of the suggester. Its state and mark go to *ret_p. Sets asg->search_failed if
+ * the error came from the search and not from the database. */
 static as_status next_prepared(struct assignment *asg, const struct sweep_head *s, struct making *m,
                                struct made_trial *ret, struct prepared *ret_p, struct as_err *err)
 {
@@ -217,26 +219,30 @@ static as_status shape_of(const struct assignment *asg, struct made_trial *x,
     return AS_OK;
 }
 
-/* One more suggestion, if it has a place. *ret_done is false when there is none, or it has not. */
+/* Take one more suggestion if it has a place. *ret_done is false if there is no suggestion, or no
+ * place. */
 static as_status make_one(struct assignment *asg, const struct sweep_head *s, struct making *m,
                           bool *ret_done, struct as_err *err)
 {
     struct made_trial *x = &m->rows[m->n];
     struct prepared p = {0};
     struct trial_shape shape;
-    grouping_verdict verdict = GROUPING_ENOUGH;
+    grouping_decision decision = GROUPING_ENOUGH;
     *ret_done = false;
     as_status st = s->learns ? next_prepared(asg, s, m, x, &p, err) : next_drawn(asg, s, m, x, err);
+    /* The suggestion must be drawn before its place is known, because its shape decides the
+     * place. A suggestion without a place is not written; the next look draws or reads the same
+     * one again. */
     if (st != AS_OK || m->is_dry)
         return st;
     st = shape_of(asg, x, &shape, err);
     if (st != AS_OK)
         return st;
-    st = grouping_suggestion(&asg->next, asg->a, x->number, &shape, &verdict, &x->group, err);
-    if (st != AS_OK || verdict == GROUPING_ENOUGH)
+    st = grouping_suggestion(&asg->next, asg->a, x->number, &shape, &decision, &x->group, err);
+    if (st != AS_OK || decision == GROUPING_ENOUGH)
         return st;
     x->seed = trial_seed_of(s->seed, x->number);
-    x->runs = verdict == GROUPING_RUNS;
+    x->runs = decision == GROUPING_RUNS;
     asg->got += x->runs;
     asg->n_taken += s->learns;
     m->state = p.state;
@@ -281,7 +287,7 @@ static as_status write_made(struct tx *t, const struct assignment *asg, const st
     return store_sweep_searched(t, s->key, m->state, m->mark, err);
 }
 
-/* Suggestions until nothing wants one, there is none, or one fails. */
+/* Take suggestions until no place is left, none is ready, or one fails. */
 static as_status make_suggestions(struct assignment *asg, const struct sweep_head *s,
                                   struct making *m, struct as_err *err)
 {
@@ -291,8 +297,8 @@ static as_status make_suggestions(struct assignment *asg, const struct sweep_hea
     return st;
 }
 
-/* Those that could be made are written whatever kept the next one. AS_E_EXHAUSTED: there will be no
- * more. */
+/* Write the suggestions that could be made, also if the next one failed. AS_E_EXHAUSTED: the sweep
+ * gets no more trials. */
 static as_status take_suggested(struct tx *t, struct assignment *asg, const struct sweep_head *s,
                                 struct as_err *err)
 {

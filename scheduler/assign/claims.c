@@ -1,8 +1,12 @@
 /* Claims.
  *
- * Three steps: look (one read, no locks), take (a transaction per sweep, so that a claim holds one
- * sweep's row at a time), read back. What was taken is found again by its claim_id, so that a
- * repeat and a fresh claim get their answer the same way. */
+ * A claim has three steps: look (one read without locks), take (one transaction for each sweep, so
+ * that a claim holds one sweep's row at a time), and read back. The read finds the trials by the
+ * claim_id. So a repeated claim and a new one get their answer the same way, and a claim whose
+ * answer was lost is safe to repeat.
+ *
+ * Sweeps share the slots of a claim in rounds: each sweep gets an equal share of what is left, and
+ * sweeps with more work are asked again. */
 #include "scheduler/assign/claims.h"
 
 #include <string.h>
@@ -23,7 +27,7 @@
 
 #define TRIALS_MAX 1024 /* of one claim */
 
-/* A claim under way. */
+/* A claim in progress. */
 struct claiming {
     struct store *db;
     struct suggester *sg;
@@ -31,12 +35,12 @@ struct claiming {
     const struct claim_request *req;
     int64_t arrived_ns;
     struct owner owner;
-    int64_t want, gpus; /* slots (of a fit: members), GPUs still to be had */
-    int64_t *sweeps;    /* that have something, in the order of asking */
+    int64_t want, gpus; /* slots (for a fit: members) and GPUs that are still wanted */
+    int64_t *sweeps;    /* sweeps with work, in the order of asking */
     size_t n_sweeps;
     struct claim_list list;
 
-    /* of the sweep being asked */
+    /* the sweep that is being asked */
     int64_t key, share;
     int64_t gpus_each;
     int64_t fit_key; /* claim_list.sweep_key */
@@ -50,17 +54,17 @@ static as_status stale_epoch(const struct claim_request *req, struct as_err *err
                    (long long)req->epoch, req->runner);
 }
 
-/* Reading back: a claimed trial with all that its runner needs. What the trials of a sweep have in
- * common is read once. */
+/* Read back: a claimed trial with all that its runner needs. Data that the trials of a sweep have
+ * in common is read once. */
 
 struct claim_reader {
     struct tx *t;
     struct arena *a;
     const struct claim_request *req;
-    int64_t sweep_key;           /* of the sweep that the rows are at */
+    int64_t sweep_key;           /* the sweep of the current rows */
     json_t *doc;                 /* owned: its document */
-    const char *trial;           /* its section */
-    struct dataset_row *dataset; /* the last that was read */
+    const char *trial;           /* the section `trial` of the document */
+    struct dataset_row *dataset; /* the last one that was read */
 };
 
 static void claim_reader_done(struct claim_reader *x)
@@ -68,7 +72,7 @@ static void claim_reader_done(struct claim_reader *x)
     json_decref(x->doc);
 }
 
-/* Read the data set of that name, unless it is the one that was read last. */
+/* Read the data set of that name, unless it was the last one that was read. */
 static as_status read_dataset(struct claim_reader *x, const char *name, struct as_err *err)
 {
     if (x->dataset && as_streq(x->dataset->name, name))
@@ -86,8 +90,8 @@ static as_status read_dataset(struct claim_reader *x, const char *name, struct a
     return AS_OK;
 }
 
-/* The data set that this trial's parameters name; none for a command, and none when it is not
- * there: the runner reports that in the trial's log, where people look. */
+/* The data set that this trial's parameters name. A command has none. If the data set does not
+ * exist, there is none either: the runner reports that in the trial's log, where people look. */
 static as_status fill_dataset(struct claim_reader *x, const json_t *params, struct claimed_row *ret,
                               struct as_err *err)
 {
@@ -142,12 +146,12 @@ static as_status fill_claimed(struct claim_reader *x, const struct attempt_claim
     if (st != AS_OK)
         return st;
     st = fill_dataset(x, params, ret, err);
-    if (st != AS_OK || ret->attempt <= 1) /* nothing is kept before the first attempt */
+    if (st != AS_OK || ret->attempt <= 1) /* the first attempt has no files yet */
         return st;
     return store_file_list(x->t, x->a, c->sweep_key, ret->number, "checkpoint", &ret->files, err);
 }
 
-/* What this claim got and still holds. */
+/* The trials that this claim got and still holds. */
 static as_status read_claimed(struct tx *t, struct claiming *c, struct as_err *err)
 {
     const struct claim_request *req = c->req;
@@ -170,7 +174,7 @@ static as_status read_claimed(struct tx *t, struct claiming *c, struct as_err *e
     return AS_OK;
 }
 
-/* A group is filled from its own sweep alone. */
+/* Only the sweep of a group can fill it. */
 static as_status look_at_group(struct tx *t, struct claiming *c, struct as_err *err)
 {
     const struct group_fit *fit = &c->req->groups.fit;
@@ -187,8 +191,8 @@ static as_status look_at_group(struct tx *t, struct claiming *c, struct as_err *
     return AS_OK;
 }
 
-/* Looking: may this runner claim, did this claim get anything before, who has work? */
-static as_status look(struct tx *t, struct claiming *c, struct as_err *err)
+/* Look: may this runner claim, did this claim get trials before, which sweeps have work? */
+static as_status look_for_sweeps(struct tx *t, struct claiming *c, struct as_err *err)
 {
     const struct claim_request *req = c->req;
     struct runner_head runner;
@@ -212,22 +216,23 @@ static as_status look(struct tx *t, struct claiming *c, struct as_err *err)
     return store_sweep_claimable(t, c->a, c->gpus, ending.sweeps, &c->sweeps, &c->n_sweeps, err);
 }
 
-/* Taking. */
+/* Take. */
 
 static int64_t min_i64(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-/* What this sweep may give to this runner now. Its rows are held. */
+/* What this sweep may give to this runner now. The rows of both are locked. */
 struct allowance {
-    int64_t slots; /* new ones */
+    int64_t slots; /* new slots */
     int64_t room;  /* trials */
     bool awaits_ends;
 };
 
-static as_status allow(struct tx *t, const struct claiming *c, const struct sweep_head *s,
-                       struct allowance *ret, struct runner_head *ret_runner, struct as_err *err)
+static as_status compute_allowance(struct tx *t, const struct claiming *c,
+                                   const struct sweep_head *s, struct allowance *ret,
+                                   struct runner_head *ret_runner, struct as_err *err)
 {
     const struct claim_request *req = c->req;
     int64_t trials = 0, slots = 0;
@@ -240,7 +245,7 @@ static as_status allow(struct tx *t, const struct claiming *c, const struct swee
     if (st != AS_OK)
         return st;
     int64_t n = min_i64(c->share, ret_runner->slots - ret_runner->used);
-    n = min_i64(n, req->max_trials - slots); /* the same claim may be under way twice */
+    n = min_i64(n, req->max_trials - slots); /* the same claim may be running twice */
     if (s->gpus > 0)
         n = min_i64(n, c->gpus / s->gpus);
     int64_t room = min_i64(TRIALS_MAX - trials, RUNNER_HELD_MAX - ret_runner->running);
@@ -248,6 +253,8 @@ static as_status allow(struct tx *t, const struct claiming *c, const struct swee
         room = min_i64(room, req->groups.fit.members - trials);
     if (s->max_concurrent > 0)
         room = min_i64(room, s->max_concurrent - s->counts.by_state[TRIAL_RUNNING]);
+    /* A sweep that learns waits for the results of this runner's ended attempts: a suggestion
+     * that knows them is worth more than the short time that the slot is idle. */
     bool awaits_ends = s->learns && ending.here > 0;
     bool gives = s->state == SWEEP_RUNNING && !awaits_ends;
     *ret = (struct allowance){
@@ -255,7 +262,7 @@ static as_status allow(struct tx *t, const struct claiming *c, const struct swee
     return AS_OK;
 }
 
-/* The group to be filled, as it is now: with no free place when it is to end. */
+/* The group to be filled, as it is now. It has no free place if it must end. */
 static as_status open_group_of(struct tx *t, const struct claiming *c, const struct sweep_head *s,
                                const struct runner_head *runner, struct open_group *ret,
                                struct as_err *err)
@@ -267,6 +274,9 @@ static as_status open_group_of(struct tx *t, const struct claiming *c, const str
     as_status st = store_assignment_group(t, c->a, fit->group, req->runner, &group, err);
     if (st != AS_OK)
         return st;
+    /* Without a free slot the group may only go on if its sweep would get the slot again. So
+     * compare the sweeps as if the group had ended: without its running members, and with its
+     * GPUs free. */
     if (is_full) {
         int64_t others = s->counts.by_state[TRIAL_RUNNING] - group.running;
         st = store_sweep_ahead(t, s->key, others, req->gpus + s->gpus, &waits, err);
@@ -286,10 +296,10 @@ static as_status open_group_of(struct tx *t, const struct claiming *c, const str
     return AS_OK;
 }
 
-/* Extend the runner's lease, hold the sweep's row, and find out what it may give.
- * AS_E_NOT_FOUND: the sweep was deleted. */
-static as_status prepare(struct tx *t, struct claiming *c, struct sweep_head *ret,
-                         struct allowance *ret_allowed, struct as_err *err)
+/* Extend the runner's lease, lock the sweep's row, and compute what it may give. AS_E_NOT_FOUND:
+ * the sweep was deleted. */
+static as_status lock_and_allow(struct tx *t, struct claiming *c, struct sweep_head *ret,
+                                struct allowance *ret_allowed, struct as_err *err)
 {
     const struct claim_request *req = c->req;
     int64_t lease_ms = store_config(tx_store(t))->lease_ms;
@@ -303,14 +313,14 @@ static as_status prepare(struct tx *t, struct claiming *c, struct sweep_head *re
     st = store_sweep_lock(t, c->a, c->key, ret, err);
     if (st != AS_OK)
         return st;
-    st = allow(t, c, ret, ret_allowed, &runner, err);
+    st = compute_allowance(t, c, ret, ret_allowed, &runner, err);
     if (st != AS_OK || !req->groups.fit.group)
         return st;
     return open_group_of(t, c, ret, &runner, &c->assignment.fit, err);
 }
 
 /* One look at the sweep. */
-static as_status take(struct tx *t, struct claiming *c, struct as_err *err)
+static as_status take_from_locked(struct tx *t, struct claiming *c, struct as_err *err)
 {
     struct sweep_head s;
     struct allowance allowed;
@@ -318,7 +328,7 @@ static as_status take(struct tx *t, struct claiming *c, struct as_err *err)
     asg->got = asg->slots = asg->n_taken = 0;
     asg->lacking = 0;
     c->awaits_ends = false;
-    as_status st = prepare(t, c, &s, &allowed, err);
+    as_status st = lock_and_allow(t, c, &s, &allowed, err);
     if (st == AS_E_NOT_FOUND)
         return AS_OK;
     if (st != AS_OK)
@@ -351,7 +361,7 @@ static struct assignment begin_assignment(const struct claiming *c)
                                .arrived_ns = c->arrived_ns};
 }
 
-/* A look was committed. */
+/* Count what a committed look took. */
 static void count_taken(struct claiming *c)
 {
     const struct assignment *asg = &c->assignment;
@@ -374,7 +384,7 @@ static as_status take_from(struct claiming *c, int64_t *ret_got, struct as_err *
     for (int i = 0; i < ASSIGNMENT_LOOKS && again; i++) {
         struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
         while (tx_run_again(&run))
-            run.status = take(run.tx, c, err);
+            run.status = take_from_locked(run.tx, c, err);
         st = run.status;
         if (st != AS_OK)
             break;
@@ -386,7 +396,7 @@ static as_status take_from(struct claiming *c, int64_t *ret_got, struct as_err *
     return st;
 }
 
-static as_status check(const struct claim_request *req, struct as_err *err)
+static as_status check_request(const struct claim_request *req, struct as_err *err)
 {
     size_t id = as_utf8_length(req->claim_id);
     if (id < 1 || id > 64)
@@ -410,8 +420,8 @@ static as_status check(const struct claim_request *req, struct as_err *err)
     return AS_OK;
 }
 
-/* A round: each sweep gives its share. A search that fails keeps no other sweep from giving; *why
- * is the first such error. */
+/* One round: each sweep gives its share. A failed search does not keep other sweeps from giving;
+ * *why is the first such error. */
 static as_status take_round(struct claiming *c, int64_t *taken, struct as_err *why,
                             struct as_err *err)
 {
@@ -430,7 +440,7 @@ static as_status take_round(struct claiming *c, int64_t *taken, struct as_err *w
     return AS_OK;
 }
 
-/* Rounds, while there is something to take: who has more to give is asked again. */
+/* Rounds until nothing more is taken: sweeps with more work are asked again. */
 static as_status take_rounds(struct claiming *c, int64_t *ret_taken, struct as_err *why,
                              struct as_err *err)
 {
@@ -449,7 +459,7 @@ static as_status look_first(struct claiming *c, struct as_err *err)
 {
     struct tx_run run = tx_run_start(c->db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = look(run.tx, c, err);
+        run.status = look_for_sweeps(run.tx, c, err);
     return run.status;
 }
 
@@ -461,7 +471,7 @@ static as_status read_back(struct claiming *c, struct as_err *err)
     return run.status;
 }
 
-/* Take what there is, into c->list. */
+/* Take what is available, into c->list. */
 static as_status take_new(struct claiming *c, struct as_err *err)
 {
     struct as_err why = {0};
@@ -492,7 +502,7 @@ as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
         .req = req,
         .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns(),
         .owner = {.runner = req->runner, .epoch = req->epoch, .claim_id = req->claim_id}};
-    as_status st = check(req, err);
+    as_status st = check_request(req, err);
     if (st != AS_OK)
         return st;
     st = look_first(&c, err);

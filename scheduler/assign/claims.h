@@ -1,10 +1,10 @@
 /* Claims: hand trials to runners.
  *
- * Trials are made when they are asked for: first what is queued again, then the next suggestion of
- * the sweep, straight into its first attempt. One short transaction per sweep holds the sweep's
- * row, so that there are never more than max_trials trials nor more than max_concurrent_trials
- * running, whatever the number of runners and servers. Sweeps share fairly: the one with the
- * fewest running trials goes first, the older one among equals. */
+ * A trial is made when it is claimed: first trials that are queued again, then the next suggestion
+ * of the sweep, which goes straight into its first attempt. One short transaction for each sweep
+ * holds the sweep's row, so that there are never more than max_trials trials and never more than
+ * max_concurrent_trials running, with any number of runners and servers. Sweeps share fairly: the
+ * sweep with the fewest running trials goes first, the older one among equals. */
 #ifndef ASSAY_SCHEDULER_ASSIGN_CLAIMS_H
 #define ASSAY_SCHEDULER_ASSIGN_CLAIMS_H
 
@@ -21,53 +21,57 @@
 struct claim_request {
     const char *runner;
     int64_t epoch;
-    const char *claim_id; /* 1..64 characters, new for each claim, the same when it is repeated */
-    int64_t max_trials;   /* 1..64: free slots; a group takes one, whatever its members */
-    int64_t gpus;         /* free ones: the sum of resources.gpus handed out stays within, where a
-                             group counts as one trial */
+    const char *claim_id; /* 1..64 characters, new for each claim, the same in a repeat */
+    int64_t max_trials;   /* 1..64: free slots; a group takes one, with any number of members */
+    int64_t gpus;         /* free GPUs: the limit for the sum of resources.gpus of the answer, in
+                             which a group counts as one trial */
     struct group_limits groups; /* at most CLAIM_MEASURED_MAX measured shapes */
-    /* What this runner holds and no longer runs: their ends are on their way here. Their slots are
-     * free, though they still run for the server; but a sweep that learns gives nothing before it
-     * knows the results of its own. At most RUNNER_HELD_MAX. */
+    /* Attempts that this runner holds but no longer runs: the server has not yet received their
+     * results. Their slots are free, although they still run for the server. A sweep that learns
+     * gives this runner nothing before it knows the results of its own attempts here. At most
+     * RUNNER_HELD_MAX. */
     const struct attempt_ref *ending;
     size_t n_ending;
-    bool is_last; /* not tried again: take what suggestions there are, though a group lacks some */
-    int64_t arrived_ns; /* monotonic: when the request came, the same each time it is tried again;
-                           0: now. A suggestion that knows every result until then is good enough */
+    bool is_last; /* it will not be tried again: take the ready suggestions, although a group is
+                     not full */
+    int64_t arrived_ns; /* monotonic: when the request arrived, the same each time it is tried
+                           again; 0: now. A suggestion that knows every result up to then is good
+                           enough */
 };
 
 struct claim_list {
     struct claimed_row *rows;
     size_t n;
-    bool is_preparing; /* n is 0 because a suggestion is being computed: try again when ready */
-    bool awaits_ends;  /* a sweep that learns gave nothing, until what is ending has ended */
-    int64_t sweep_key; /* of a fit that may get more later: what asks_pending() wants to know; 0 */
+    bool is_preparing; /* n is 0 because a suggestion is being computed: try again when it is
+                          ready */
+    bool awaits_ends;  /* a sweep that learns gave nothing, because results of `ending` are
+                          missing */
+    int64_t sweep_key; /* of a fit that may get more later: the argument of asks_pending(); 0:
+                          none */
 };
 
-/* Take what there is now; never waits for work (the caller polls: claims_pending()). n may be 0.
- * Repeating a claim_id answers the trials that it got and that are still current, in their groups,
- * and no others when there are any. The runner's slots bound what it holds in all, a group counting
- * as one, and what is ending not.
+/* Take what is available now. Never waits for work (the caller polls with claims_pending()). n may
+ * be 0. A repeat of a claim_id returns the trials that it got and that are still current, in their
+ * groups; only if there are none, it takes new ones. The runner's slots limit what it holds in all:
+ * a group counts as one, and attempts in `ending` do not count.
  *
- * Groups (grouping.h). With groups.fit the answer has only trials for that group; none when the
- * group is full, is not this runner's, would pass queued trials of other shapes too far, or when
- * the runner has no free slot and another sweep would get that of this group, if it ended: then it
- * is to end.
- * AS_E_NOT_FOUND: the runner never registered. AS_E_STALE: the epoch is not current, or the runner
- * left or was lost: register again. AS_E_INVAL. AS_E_UNAVAILABLE.
+ * Groups (grouping.h). With groups.fit the answer has only trials for that group. It has none if
+ * the group is full, is not this runner's, or would overtake queued trials of other shapes too far.
+ * It also has none if the runner has no free slot and another sweep would get this group's slot;
+ * then the group must end. AS_E_NOT_FOUND: the runner never registered. AS_E_STALE: the epoch is
+ * not current, or the runner left or was lost: register again. AS_E_INVAL. AS_E_UNAVAILABLE.
  *
- * Sweeps whose method learns give what their suggester (`sg`) has prepared; with none ready it is
- * asked for more and, when nothing else was to be had, n is 0 and is_preparing is set: try again
- * when the suggester says that something is ready. What went wrong with computing a suggestion is
- * the answer when no other sweep had anything. `sg` NULL: suggestions are computed here, from a
- * cold start. */
+ * Sweeps whose method learns give what their suggester (`sg`) has prepared. If none is ready, more
+ * are requested from it. If nothing else was available, n is 0 and is_preparing is set: try again
+ * when the suggester calls on_ready. A failure to compute a suggestion is the answer only if no
+ * other sweep had anything. `sg` NULL: suggestions are computed here, from a cold start. */
 AS_MUST_CHECK as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
                                      const struct claim_request *req, struct claim_list *ret,
                                      struct as_err *err);
 
 /* How many trials could be handed to runners now, over all sweeps (a count without locks: a hint).
- * A sweep whose suggestions are being computed in `sg` counts for those that are ready, and for
- * what is queued. One cheap query; a server asks once for all runners that wait. `sg` may be NULL.
+ * A sweep whose suggestions are being computed in `sg` counts only ready suggestions and queued
+ * trials. One cheap query; a server asks once for all waiting runners. `sg` may be NULL.
  * AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status claims_pending(struct store *db, struct suggester *sg, int64_t *ret,
                                        struct as_err *err);

@@ -55,7 +55,7 @@ void grouping_begin(struct grouping *g, int64_t slots, int64_t room, int64_t the
     g->even = slots > 0 ? max_i64((min_i64(room, there_is) + slots - 1) / slots, 1) : 1;
 }
 
-static bool fits(const struct open_group *o, const struct queued_trial *q)
+static bool may_join(const struct open_group *o, const struct queued_trial *q)
 {
     return q->may_share && q->shape && as_streq(q->shape, o->shape);
 }
@@ -64,13 +64,13 @@ void grouping_limit_reach(struct grouping *g, const struct queued_trial *queue, 
 {
     const struct open_group *o = &g->groups[0];
     size_t i = 0;
-    while (i < n && fits(o, &queue[i]))
+    while (i < n && may_join(o, &queue[i]))
         i++;
     g->reach = i < n ? queue[i].number + GROUP_REACH * o->places : INT64_MAX;
 }
 
-/* The first open group with a place for that trial; NULL. */
-static struct open_group *find(struct grouping *g, int64_t number, const char *shape)
+/* The first open group with a place for that trial, or NULL. */
+static struct open_group *find_group(struct grouping *g, int64_t number, const char *shape)
 {
     for (size_t i = 0; shape && number <= g->reach && i < g->n_groups; i++)
         if (g->groups[i].free > 0 && as_streq(g->groups[i].shape, shape))
@@ -78,7 +78,7 @@ static struct open_group *find(struct grouping *g, int64_t number, const char *s
     return NULL;
 }
 
-/* A free slot begins with this trial. *ret_id is NULL when it is alone there. */
+/* Open a free slot with this trial. *ret_id is NULL if the trial is alone there. */
 static as_status open_slot(struct grouping *g, struct arena *a, int64_t number, int64_t attempt,
                            const struct trial_shape *shape, const char **ret_id, struct as_err *err)
 {
@@ -100,13 +100,13 @@ static as_status open_slot(struct grouping *g, struct arena *a, int64_t number, 
     return AS_OK;
 }
 
-/* Queued trials that join an open group, in the queue's order; taken[i] is set for each. */
-static void join(struct grouping *g, const struct queued_trial *queue, size_t n, bool *taken,
-                 struct begun_trial *ret, size_t *ret_n)
+/* Let queued trials join an open group, in the queue's order; sets taken[i] for each. */
+static void join_groups(struct grouping *g, const struct queued_trial *queue, size_t n, bool *taken,
+                        struct begun_trial *ret, size_t *ret_n)
 {
     for (size_t i = 0; i < n && g->room > 0; i++) {
         struct open_group *o =
-            taken[i] || !queue[i].may_share ? NULL : find(g, queue[i].number, queue[i].shape);
+            taken[i] || !queue[i].may_share ? NULL : find_group(g, queue[i].number, queue[i].shape);
         if (!o)
             continue;
         o->free--;
@@ -123,7 +123,9 @@ as_status grouping_queue(struct grouping *g, struct arena *a, const struct queue
     *ret_n = 0;
     if (!taken)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    join(g, queue, n, taken, ret, ret_n);
+    join_groups(g, queue, n, taken, ret, ret_n);
+    /* The oldest trial that is left opens the next slot. Later trials of its shape join before
+     * the next slot opens, so that a group is filled in the queue's order. */
     for (size_t i = 0; i < n && g->slots > 0 && g->room > 0; i++) {
         const struct queued_trial *q = &queue[i];
         const struct trial_shape shape = {q->may_share ? q->shape : NULL, q->bytes_per_member};
@@ -136,7 +138,7 @@ as_status grouping_queue(struct grouping *g, struct arena *a, const struct queue
         taken[i] = true;
         ret[(*ret_n)++] = (struct begun_trial){q->number, id};
         if (id)
-            join(g, queue, n, taken, ret, ret_n);
+            join_groups(g, queue, n, taken, ret, ret_n);
     }
     return AS_OK;
 }
@@ -151,10 +153,10 @@ int64_t grouping_wants(const struct grouping *g)
 }
 
 as_status grouping_suggestion(struct grouping *g, struct arena *a, int64_t number,
-                              const struct trial_shape *shape, grouping_verdict *ret,
+                              const struct trial_shape *shape, grouping_decision *ret,
                               const char **ret_group, struct as_err *err)
 {
-    struct open_group *o = g->room > 0 ? find(g, number, shape->text) : NULL;
+    struct open_group *o = g->room > 0 ? find_group(g, number, shape->text) : NULL;
     *ret = GROUPING_RUNS;
     *ret_group = NULL;
     if (o) {

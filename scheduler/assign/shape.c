@@ -62,7 +62,7 @@ as_status shaper_create(const json_t *document, const struct dataset_row *datase
     return AS_OK;
 }
 
-static const struct dataset_info *find(const struct shaper *s, const char *name)
+static const struct dataset_info *find_dataset(const struct shaper *s, const char *name)
 {
     for (size_t i = 0; i < s->n; i++)
         if (s->sources[i].name && as_streq(s->sources[i].name, name))
@@ -70,7 +70,7 @@ static const struct dataset_info *find(const struct shaper *s, const char *name)
     return NULL;
 }
 
-/* Bytes of a member of a group of that shape, at the top of what padding may need. */
+/* Memory of a member of a group of that shape, with the most padding that it may need. */
 static as_status member_bytes(const struct train_spec *spec, const struct net_data *data,
                               int64_t *ret, struct as_err *err)
 {
@@ -87,8 +87,8 @@ static as_status member_bytes(const struct train_spec *spec, const struct net_da
     return AS_OK;
 }
 
-/* A text that is too long for the table ends with a digest of the whole. */
-static as_status shorten(struct str *text, struct as_err *err)
+/* Shorten a text that is too long for the table: its end becomes a digest of the whole text. */
+static as_status shorten_text(struct str *text, struct as_err *err)
 {
     char hex[SHA256_HEX_SIZE];
     as_status st = str_check(text, err);
@@ -103,15 +103,15 @@ static as_status shorten(struct str *text, struct as_err *err)
     return str_check(text, err);
 }
 
-/* AS_E_INVAL and the like: the trainer would refuse it. */
-static as_status describe(const struct shaper *s, const json_t *train, struct str *text,
-                          int64_t *ret_bytes, struct as_err *err)
+/* AS_E_INVAL and similar errors: the trainer would refuse the document. */
+static as_status describe_shape(const struct shaper *s, const json_t *train, struct str *text,
+                                int64_t *ret_bytes, struct as_err *err)
 {
     AS_AUTO(train_spec_done) struct train_spec spec = {0};
     as_status st = train_spec_parse(train, "/trial/train", &spec, err);
     if (st != AS_OK)
         return st;
-    const struct dataset_info *info = find(s, spec.dataset);
+    const struct dataset_info *info = find_dataset(s, spec.dataset);
     if (!info)
         return as_fail(err, AS_E_NOT_FOUND, "there is no data set '%s'", spec.dataset);
     const struct net_data data = net_data_of(info);
@@ -122,7 +122,7 @@ static as_status describe(const struct shaper *s, const json_t *train, struct st
     if (st != AS_OK)
         return st;
     net_signature(&spec, &data, text);
-    return shorten(text, err);
+    return shorten_text(text, err);
 }
 
 as_status shaper_shape(const struct shaper *s, struct arena *a, const json_t *params,
@@ -137,7 +137,7 @@ as_status shaper_shape(const struct shaper *s, struct arena *a, const json_t *pa
         return AS_OK;
     as_status st = template_apply(s->train, params, &train, &why);
     if (st == AS_OK)
-        st = describe(s, train, &text, &bytes, &why);
+        st = describe_shape(s, train, &text, &bytes, &why);
     if (st == AS_E_NOMEM)
         return as_fail(err, st, "%s", why.msg);
     if (st != AS_OK)

@@ -1,6 +1,8 @@
-/* Content: spooled and hashed outside of any transaction, so that no connection waits for a slow
- * client, then stored in one, so that nobody sees a part of it. Reading is one short transaction
- * for each piece. */
+/* Content: written to a temporary file and hashed, then stored in one transaction.
+ *
+ * The upload happens outside of any transaction, so that no connection waits for a slow client. One
+ * transaction stores all pieces, so that no reader sees a part of the content. A read is one short
+ * transaction for each piece, so that a slow reader holds no connection either. */
 #include "scheduler/content/blobs.h"
 
 #include <errno.h>
@@ -69,9 +71,9 @@ as_status blob_put_add(struct blob_put *p, const void *bytes, size_t len, struct
     return AS_OK;
 }
 
-/* Storing. */
+/* Store. */
 
-/* Read a full chunk or what is left at `offset`. */
+/* Read a full chunk, or the rest at `offset`. */
 static as_status read_spool(int fd, char *buf, size_t want, int64_t offset, struct as_err *err)
 {
     size_t have = 0;
@@ -133,7 +135,7 @@ as_status blob_put_commit(struct store *db, struct blob_put *p, bool *ret_create
     return run.status;
 }
 
-/* Reading. */
+/* Read. */
 
 as_status blob_stat(struct store *db, const char *sha256, int64_t *ret_size, struct as_err *err)
 {

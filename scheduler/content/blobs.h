@@ -1,8 +1,8 @@
 /* Content under its SHA-256, in the database in pieces of 1 MiB.
  *
- * An upload is spooled to an unlinked temporary file while it is hashed, so that no transaction
- * waits for a client; what does not match its digest never reaches the database. What nothing
- * refers to is removed a day after it was last uploaded or asked for. */
+ * An upload is written to an unlinked temporary file and hashed, so that no transaction waits for a
+ * client. Content that does not match its digest never reaches the database. Content to which
+ * nothing refers is removed one day after it was last uploaded or asked for. */
 #ifndef ASSAY_SCHEDULER_CONTENT_BLOBS_H
 #define ASSAY_SCHEDULER_CONTENT_BLOBS_H
 
@@ -22,26 +22,27 @@ struct blob_put;
  * no temporary file. AS_E_NOMEM. Does not touch the database. Owned by the caller. */
 AS_MUST_CHECK as_status blob_put_create(const char *sha256, struct blob_put **ret,
                                         struct as_err *err);
-/* The next bytes, borrowed. AS_E_IO: the disk is full. */
+/* Add the next bytes, borrowed. AS_E_IO: the disk is full. */
 AS_MUST_CHECK as_status blob_put_add(struct blob_put *p, const void *bytes, size_t len,
                                      struct as_err *err);
-/* Store it; only blob_put_free may follow. *ret_created is false when it was there already.
- * AS_E_INVAL: the digest of the bytes is another. AS_E_IO, AS_E_UNAVAILABLE. */
+/* Store the content. Only blob_put_free() may follow. *ret_created is false if it was stored
+ * already. AS_E_INVAL: the bytes have another digest. AS_E_IO, AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status blob_put_commit(struct store *db, struct blob_put *p, bool *ret_created,
                                         struct as_err *err);
-void blob_put_free(struct blob_put *p); /* abandons what was not committed */
+void blob_put_free(struct blob_put *p); /* abandons an upload that was not committed */
 AS_DEFINE_FREEP(struct blob_put, blob_put_free)
 
-/* How large is it? AS_E_NOT_FOUND. AS_E_INVAL: not a digest. AS_E_UNAVAILABLE. */
+/* The size of a blob. AS_E_NOT_FOUND. AS_E_INVAL: not a digest. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status blob_stat(struct store *db, const char *sha256, int64_t *ret_size,
                                   struct as_err *err);
 
-/* Up to `size` bytes from `offset` (never across a multiple of BLOB_CHUNK_BYTES, so ask again);
- * *ret_len is 0 at the end. One round trip each. AS_E_NOT_FOUND, AS_E_UNAVAILABLE. */
+/* Read up to `size` bytes from `offset`. A read never crosses a multiple of BLOB_CHUNK_BYTES, so
+ * call again for the rest. *ret_len is 0 at the end. One round trip each. AS_E_NOT_FOUND,
+ * AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status blob_read(struct store *db, const char *sha256, int64_t offset, void *buf,
                                   size_t size, size_t *ret_len, struct as_err *err);
 
-/* Write the whole of it to a descriptor. AS_E_NOT_FOUND, AS_E_IO, AS_E_UNAVAILABLE. */
+/* Write the whole blob to a descriptor. AS_E_NOT_FOUND, AS_E_IO, AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status blob_copy_to(struct store *db, const char *sha256, int fd,
                                      struct as_err *err);
 

@@ -1,9 +1,9 @@
-/* What a running attempt reports: measurements, output, files, and its end.
+/* The writes of a running attempt: measurements, output, files, and its end.
  *
  * Every function begins with the fence: is this attempt the trial's latest, and does it run? So a
- * runner that was thought lost cannot write over the attempt that replaced it. The end alone may
- * come late (a success of an attempt that was declared lost still counts while no other began) and
- * twice (a repeat gets the answer that the first one got). */
+ * runner that was declared lost cannot overwrite the attempt that replaced it. Two exceptions exist
+ * for the end. It may arrive late: a success of an attempt that was declared lost counts if no
+ * other attempt has begun. It may arrive twice: a repeat gets the answer of the first. */
 #include "scheduler/lifecycle/attempts.h"
 
 #include <stdio.h>
@@ -26,8 +26,8 @@
 const char *const attempt_outcome_words[] = {"completed", "failed",  "retry",
                                              "released",  "timeout", NULL};
 
-static as_status stale(struct tx *t, const struct attempt_ref *ref, const struct trial_head *x,
-                       struct as_err *err)
+static as_status fail_stale(struct tx *t, const struct attempt_ref *ref, const struct trial_head *x,
+                            struct as_err *err)
 {
     atomic_fetch_add(&store_counters(tx_store(t))->stale_rejected, 1);
     if (x->attempt != ref->attempt)
@@ -39,9 +39,9 @@ static as_status stale(struct tx *t, const struct attempt_ref *ref, const struct
                    trial_state_format(x->state));
 }
 
-/* Lock the trial and hold the fence. */
-static as_status fence(struct tx *t, struct arena *a, const struct attempt_ref *ref,
-                       struct trial_head *ret, struct as_err *err)
+/* Lock the trial and check the fence. */
+static as_status lock_fenced(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                             struct trial_head *ret, struct as_err *err)
 {
     int64_t key = 0;
     as_status st = store_sweep_key(t, ref->sweep, &key, err);
@@ -51,7 +51,7 @@ static as_status fence(struct tx *t, struct arena *a, const struct attempt_ref *
     if (st != AS_OK)
         return st;
     if (ret->attempt != ref->attempt || ret->state != TRIAL_RUNNING)
-        return stale(t, ref, ret, err);
+        return fail_stale(t, ref, ret, err);
     return AS_OK;
 }
 
@@ -63,7 +63,7 @@ static as_status add_points(struct tx *t, const struct attempt_ref *ref,
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
-    as_status st = fence(t, &a, ref, &x, err);
+    as_status st = lock_fenced(t, &a, ref, &x, err);
     if (st != AS_OK)
         return st;
     st = store_measurement_add(t, x.sweep_key, x.number, x.attempt, points, n, ret, err);
@@ -124,7 +124,7 @@ static as_status put_log(struct tx *t, const struct attempt_ref *ref, const char
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
-    as_status st = fence(t, &a, ref, &x, err);
+    as_status st = lock_fenced(t, &a, ref, &x, err);
     if (st != AS_OK)
         return st;
     return store_attempt_log_put(t, x.sweep_key, x.number, x.attempt, text, truncated, err);
@@ -153,7 +153,7 @@ static as_status replace_files(struct tx *t, const struct attempt_ref *ref, file
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
     int64_t missing = -1;
-    as_status st = fence(t, &a, ref, &x, err);
+    as_status st = lock_fenced(t, &a, ref, &x, err);
     if (st == AS_OK)
         st = store_file_replace(t, x.sweep_key, x.number, kinds[kind], files, n, &missing, err);
     if (st == AS_E_NOT_FOUND && missing < 0)
@@ -167,7 +167,7 @@ static as_status replace_files(struct tx *t, const struct attempt_ref *ref, file
                       files[missing].sha256, (long long)files[missing].size);
 }
 
-/* Relative, without empty, "." and ".." parts. */
+/* Is the path relative, without empty, "." and ".." parts? */
 static bool path_valid(const char *path)
 {
     size_t len = strlen(path);
@@ -194,7 +194,7 @@ static as_status file_check(const struct file_row *files, size_t i, struct as_er
         return as_fail_at(err, AS_E_INVAL, pointer, "the digest or the size is wrong");
     for (size_t k = 0; k < i; k++) {
         if (as_streq(files[k].path, files[i].path))
-            return as_fail_at(err, AS_E_INVAL, pointer, "'%.80s' is there twice", files[i].path);
+            return as_fail_at(err, AS_E_INVAL, pointer, "'%.80s' appears twice", files[i].path);
     }
     return AS_OK;
 }
@@ -217,7 +217,7 @@ as_status attempt_files(struct store *db, const struct attempt_ref *ref, file_ki
 
 /* The end. */
 
-/* What became of a report of an end. */
+/* What a reported end did. */
 struct acceptance {
     bool accepted; /* it changed the trial */
     bool late;     /* after the attempt was declared lost */
@@ -234,7 +234,7 @@ static const char *incomplete_reason(struct arena *a, const struct trial_head *x
     return arena_printf(a, "%s, but the metric '%s' was never reported", said, v->missing);
 }
 
-/* What the holder's word means, given what was measured. */
+/* The meaning of the reported outcome, given what was measured. */
 static as_status change_of(struct tx *t, struct arena *a, const struct completion *c,
                            const struct sweep_head *s, const struct trial_head *x,
                            struct trial_change *ret, struct as_err *err)
@@ -269,7 +269,7 @@ static as_status change_of(struct tx *t, struct arena *a, const struct completio
     return AS_OK;
 }
 
-/* Record the final values, and look at the row again. */
+/* Record the final values, and read the row again. */
 static as_status add_final(struct tx *t, struct arena *a, const struct completion *c,
                            struct trial_head *x, struct as_err *err)
 {
@@ -294,7 +294,7 @@ static as_status add_final(struct tx *t, struct arena *a, const struct completio
     return store_trial_lock(t, a, x->sweep_key, x->number, x, err);
 }
 
-/* Is this a repeat of what was answered before? Then there is nothing to do. */
+/* Is this a repeat of an end that was accepted before? Then there is nothing to do. */
 static as_status said_before(struct tx *t, struct arena *a, const struct attempt_ref *ref,
                              attempt_outcome outcome, const struct trial_head *x, bool *ret,
                              struct as_err *err)
@@ -306,26 +306,27 @@ static as_status said_before(struct tx *t, struct arena *a, const struct attempt
     if (st < 0 || !reported)
         return st;
     if (!as_streq(reported, attempt_outcome_words[outcome]))
-        return stale(t, ref, x, err);
+        return fail_stale(t, ref, x, err);
     *ret = true;
     return AS_OK;
 }
 
-/* Does the state let this end count? Late, only a success does: what was lost runs again anyway. */
-static bool counts(const struct trial_head *x, const struct attempt_ref *ref, bool is_success)
+/* Does the state allow this end? If it is late, only a success counts: a lost trial runs again
+ * anyway. */
+static bool end_counts(const struct trial_head *x, const struct attempt_ref *ref, bool is_success)
 {
     return x->attempt == ref->attempt &&
            (x->state == TRIAL_RUNNING || (x->state == TRIAL_QUEUED && is_success));
 }
 
-static as_status accept(struct tx *t, struct arena *a, const struct attempt_ref *ref,
-                        const struct completion *c, const struct sweep_head *s,
-                        struct trial_head *x, struct as_err *err)
+static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                            const struct completion *c, const struct sweep_head *s,
+                            struct trial_head *x, struct as_err *err)
 {
     struct trial_change ch;
     as_status st = AS_OK;
-    if (!counts(x, ref, c->outcome == OUTCOME_COMPLETED))
-        return stale(t, ref, x, err);
+    if (!end_counts(x, ref, c->outcome == OUTCOME_COMPLETED))
+        return fail_stale(t, ref, x, err);
     if (c->n_metrics > 0)
         st = add_final(t, a, c, x, err);
     if (st != AS_OK)
@@ -333,17 +334,17 @@ static as_status accept(struct tx *t, struct arena *a, const struct attempt_ref 
     st = change_of(t, a, c, s, x, &ch, err);
     if (st != AS_OK)
         return st;
-    if (!counts(x, ref, ch.event == TRIAL_EV_COMPLETE))
-        return stale(t, ref, x, err);
+    if (!end_counts(x, ref, ch.event == TRIAL_EV_COMPLETE))
+        return fail_stale(t, ref, x, err);
     st = trial_transition(t, a, s, x, &ch, NULL, err);
     if (st != AS_OK)
         return st;
     return sweep_settle(t, a, s->key, NULL, err);
 }
 
-static as_status complete(struct tx *t, struct arena *a, const struct attempt_ref *ref,
-                          const struct completion *c, struct acceptance *ret,
-                          struct trial_row *ret_trial, struct as_err *err)
+static as_status complete_trial(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                                const struct completion *c, struct acceptance *ret,
+                                struct trial_row *ret_trial, struct as_err *err)
 {
     struct sweep_head s;
     struct trial_head x;
@@ -355,7 +356,7 @@ static as_status complete(struct tx *t, struct arena *a, const struct attempt_re
         (st = said_before(t, a, ref, c->outcome, &x, &repeat, err)) < 0)
         return st;
     if (!repeat)
-        st = accept(t, a, ref, c, &s, &x, err);
+        st = accept_end(t, a, ref, c, &s, &x, err);
     if (st != AS_OK)
         return st;
     *ret = (struct acceptance){.accepted = !repeat, .late = x.state == TRIAL_QUEUED};
@@ -386,7 +387,7 @@ as_status attempt_complete(struct store *db, struct arena *a, const struct attem
         return st;
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = complete(run.tx, a, ref, c, &got, &row, err);
+        run.status = complete_trial(run.tx, a, ref, c, &got, &row, err);
     if (run.status != AS_OK)
         return run.status;
     if (got.accepted)

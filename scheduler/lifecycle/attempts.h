@@ -1,7 +1,7 @@
-/* What a running attempt reports: measurements, output, files, its end.
+/* The writes of a running attempt: measurements, output, files, and its end.
  *
- * Every write is fenced: it counts when the attempt is the trial's latest and the trial runs, by
- * the attempt's number and never by the clock. Every function:
+ * Every write is fenced: it counts only if the attempt is the trial's latest and the trial runs.
+ * The fence compares attempt numbers, never clocks. Every function:
  *   AS_E_NOT_FOUND    no such sweep or trial
  *   AS_E_STALE        another attempt is current, or the trial ended; nothing was changed
  *   AS_E_UNAVAILABLE  the database is away; repeat, it is safe */
@@ -19,21 +19,22 @@
 #define MEASUREMENTS_MAX 100000 /* points of one batch: 1000 items of 100 metrics */
 #define LOG_TAIL_MAX 65536      /* bytes of the kept tail */
 
-/* Record points; what (trial, attempt, step, metric) has already stays as it is. *ret_recorded is
- * how many were new. AS_E_INVAL: a step or metric name. AS_E_TOO_LARGE past MEASUREMENTS_MAX. */
+/* Record points. A point that exists for (trial, attempt, step, metric) stays unchanged.
+ * *ret_recorded is the number of new points. AS_E_INVAL: a step or metric name. AS_E_TOO_LARGE past
+ * MEASUREMENTS_MAX. */
 AS_MUST_CHECK as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
                                         const struct measurement *points, size_t n,
                                         int64_t *ret_recorded, struct as_err *err);
 
-/* Replace the kept tail of output. `text` is UTF-8, borrowed. AS_E_TOO_LARGE, AS_E_INVAL. */
+/* Replace the stored tail of the output. `text` is UTF-8, borrowed. AS_E_TOO_LARGE, AS_E_INVAL. */
 AS_MUST_CHECK as_status attempt_log(struct store *db, const struct attempt_ref *ref,
                                     const char *text, bool truncated, struct as_err *err);
 
 typedef enum file_kind { FILE_ARTIFACT, FILE_CHECKPOINT } file_kind;
 
-/* Replace the set of files of one kind. Paths are relative, without "." and ".." parts, unique.
- * AS_E_INVAL with pointer (/files/3/path): a path, digest or size. AS_E_UNSUPPORTED with pointer: a
- * digest that is not stored, or of another size: upload it first (the API answers 422). */
+/* Replace the set of files of one kind. Paths are relative, without "." and ".." parts, and unique.
+ * AS_E_INVAL with pointer (/files/3/path): a path, digest or size. AS_E_UNSUPPORTED with pointer:
+ * content with that digest and size is not stored; upload it first (the API answers 422). */
 AS_MUST_CHECK as_status attempt_files(struct store *db, const struct attempt_ref *ref,
                                       file_kind kind, const struct file_row *files, size_t n,
                                       struct as_err *err);
@@ -41,8 +42,8 @@ AS_MUST_CHECK as_status attempt_files(struct store *db, const struct attempt_ref
 typedef enum attempt_outcome {
     OUTCOME_COMPLETED,
     OUTCOME_FAILED,
-    OUTCOME_RETRY,    /* burns a restart */
-    OUTCOME_RELEASED, /* burns none */
+    OUTCOME_RETRY,    /* uses a restart */
+    OUTCOME_RELEASED, /* uses none */
     OUTCOME_TIMEOUT
 } attempt_outcome;
 
@@ -59,11 +60,11 @@ struct completion {
     size_t n_metrics;
 };
 
-/* End the attempt. completed without a finite value of each objective and each constrained metric
- * fails the trial, and its reason names what is missing; with them it is said whether the trial is
- * feasible. A late end counts while its attempt is the latest, also when the trial waits in the
- * queue again. AS_E_INVAL with pointer (/metrics/NAME): a metric's name.
- * Repeating the same outcome answers the trial as it is now. `ret` lives in `a`. */
+/* End the attempt. A trial that completes without a finite value of each objective and each
+ * constrained metric fails, and its reason names what is missing. With them, the trial is marked as
+ * feasible or not. A late end counts while its attempt is the latest, also if the trial is in the
+ * queue again. AS_E_INVAL with pointer (/metrics/NAME): a metric's name. A repeat with the same
+ * outcome returns the trial as it is now. `ret` lives in `a`. */
 AS_MUST_CHECK as_status attempt_complete(struct store *db, struct arena *a,
                                          const struct attempt_ref *ref, const struct completion *c,
                                          struct trial_row *ret, struct as_err *err);

@@ -1,7 +1,11 @@
 /* The end of a sweep: its ensemble, then its last state.
  *
- * Predictions come from whoever wrote the trials, so everything about them is checked, and what is
- * wrong becomes a reason in the result. The database being away is the only error. */
+ * The authors of trials write the predictions, so every property of them is checked, and a wrong
+ * one becomes a reason in the result. A sweep must not stay unfinished because of a file. Only an
+ * unreachable database is an error; then another round or another server tries again.
+ *
+ * The work is split into three transactions: take (a lease in the table `ensemble`), read the
+ * candidates, and finish. The computation runs between the last two, because it takes seconds. */
 #include "scheduler/lifecycle/ensembles.h"
 
 #include <math.h>
@@ -33,8 +37,8 @@ struct work {
     size_t rows, outputs;
     int64_t *classes; /* owned */
     float *targets;   /* owned */
-    float **taken;    /* owned, each owned: predictions of the candidates that are usable */
-    size_t *index;    /* owned: which candidate each of them is */
+    float **taken;    /* owned, each owned: predictions of the usable candidates */
+    size_t *index;    /* owned: the candidate's number of each of them */
     size_t n_taken;
 
     const char *state; /* of the result */
@@ -54,7 +58,7 @@ static void work_done(struct work *w)
 
 /* Reading predictions and targets. */
 
-/* Messages name the file that people know, not the temporary one. */
+/* Messages name the file by the name that people know, not by the temporary one. */
 static as_status rename_error(struct as_err *err, as_status st, const char *path, const char *name)
 {
     size_t len = strlen(path);
@@ -97,7 +101,7 @@ static as_status read_array(struct store *db, const char *sha256, const char *na
     return AS_OK;
 }
 
-/* Whole numbers are classes, others are what regression is after. */
+/* Integers are classes; other values are targets of a regression. */
 static as_status read_targets(struct store *db, struct work *w, struct as_err *err)
 {
     AS_AUTO(as_freep) double *v = NULL;
@@ -126,7 +130,8 @@ static as_status read_targets(struct store *db, struct work *w, struct as_err *e
     return w->targets ? AS_OK : as_fail_nomem(err);
 }
 
-/* One candidate's predictions, of the shape that the targets and the first candidate ask for. */
+/* The predictions of one candidate. They must have the shape of the targets and of the first
+ * candidate. */
 static as_status read_predictions(struct store *db, struct work *w, const char *sha256, float **ret,
                                   struct as_err *err)
 {
@@ -155,7 +160,7 @@ static as_status read_predictions(struct store *db, struct work *w, const char *
     return AS_OK;
 }
 
-/* Read what is usable; a candidate that is not is passed over. */
+/* Read the usable candidates. A candidate that is not usable is left out. */
 static as_status read_candidates(struct store *db, struct work *w, struct as_err *err)
 {
     as_status st = read_targets(db, w, err);
@@ -184,8 +189,8 @@ static as_status read_candidates(struct store *db, struct work *w, struct as_err
 
 /* The result. */
 
-/* How losses are shown: accuracy as people ask for it, the others as they are. */
-static json_t *shown(const struct work *w, ensemble_loss loss, double v)
+/* A loss as people expect it: accuracy instead of error, other losses unchanged. */
+static json_t *loss_to_json(const struct work *w, ensemble_loss loss, double v)
 {
     bool accuracy = loss == ENSEMBLE_LOSS_ERROR && w->s.maximize;
     return json_number_new(accuracy ? 1 - v : v);
@@ -200,11 +205,11 @@ static json_t *member_json(const struct work *w, const struct ensemble *e, ensem
         return NULL;
     return json_pack("{s:I, s:f, s:i, s:o, s:o, s:O}", "number", (json_int_t)c->number, "weight",
                      e->weights[i], "count", (int)e->counts[i], "value",
-                     shown(w, loss, e->report_losses[i]), "value_select",
-                     shown(w, loss, e->select_losses[i]), "params", params);
+                     loss_to_json(w, loss, e->report_losses[i]), "value_select",
+                     loss_to_json(w, loss, e->select_losses[i]), "params", params);
 }
 
-/* Members by falling weight. */
+/* Members in the order of falling weight. */
 static json_t *members_json(const struct work *w, const struct ensemble *e, ensemble_loss loss)
 {
     JSON_AUTO list = json_array();
@@ -227,10 +232,11 @@ static as_status ready_json(struct work *w, const struct ensemble *e, ensemble_l
         "{s:s, s:n, s:s, s:s, s:I, s:I, s:o, s:o, s:{s:I, s:o, s:o}, s:o, s:I}", "state", "ready",
         "reason", "metric", accuracy ? "accuracy" : ensemble_loss_format(loss), "goal",
         accuracy ? "maximize" : "minimize", "rows_select", (json_int_t)e->select_rows,
-        "rows_report", (json_int_t)e->report_rows, "value", shown(w, loss, e->report_loss),
-        "value_select", shown(w, loss, e->select_loss), "best_single", "number",
-        (json_int_t)w->candidates[w->index[b]].number, "value", shown(w, loss, e->report_losses[b]),
-        "value_select", shown(w, loss, e->select_losses[b]), "members", members_json(w, e, loss),
+        "rows_report", (json_int_t)e->report_rows, "value", loss_to_json(w, loss, e->report_loss),
+        "value_select", loss_to_json(w, loss, e->select_loss), "best_single", "number",
+        (json_int_t)w->candidates[w->index[b]].number, "value",
+        loss_to_json(w, loss, e->report_losses[b]), "value_select",
+        loss_to_json(w, loss, e->select_losses[b]), "members", members_json(w, e, loss),
         "candidates", (json_int_t)w->n_taken);
     w->json = j ? json_format_ordered(j) : NULL;
     w->state = "ready";
@@ -246,7 +252,8 @@ static as_status none_json(struct work *w, const char *reason, struct as_err *er
     return w->json ? AS_OK : as_fail_nomem(err);
 }
 
-/* Read, select, describe. What fails here (but for the database) is told in the result. */
+/* Read, select, describe. An error, other than of the database, becomes the reason in the
+ * result. */
 static as_status select_members(struct store *db, struct work *w, struct as_err *err)
 {
     AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
@@ -274,7 +281,7 @@ static as_status select_members(struct store *db, struct work *w, struct as_err 
     return ready_json(w, e, loss, err);
 }
 
-static as_status compute(struct store *db, struct work *w, struct as_err *err)
+static as_status compute_ensemble(struct store *db, struct work *w, struct as_err *err)
 {
     if (w->s.ensemble_size == 0)
         return none_json(w, "the sweep asks for none", err);
@@ -293,7 +300,7 @@ static as_status compute(struct store *db, struct work *w, struct as_err *err)
 
 /* Transactions. */
 
-static as_status take(struct tx *t, struct work *w, struct as_err *err)
+static as_status take_ensemble(struct tx *t, struct work *w, struct as_err *err)
 {
     as_status st = store_ensemble_take(t, ENSEMBLE_LEASE_MS, &w->key, err);
     if (st != AS_OK || w->key == 0)
@@ -301,12 +308,12 @@ static as_status take(struct tx *t, struct work *w, struct as_err *err)
     return store_sweep_lock(t, w->a, w->key, &w->s, err);
 }
 
-static as_status finish(struct tx *t, const struct work *w, struct as_err *err)
+static as_status finish_sweep(struct tx *t, const struct work *w, struct as_err *err)
 {
     struct sweep_head now;
     as_status st = store_sweep_lock(t, w->a, w->key, &now, err);
     if (st != AS_OK || now.state != SWEEP_FINISHING)
-        return st; /* cancelled, or another server was faster */
+        return st; /* the sweep was cancelled, or another server was faster */
     st = store_ensemble_put(t, w->key, w->state, w->json, err);
     if (st != AS_OK)
         return st;
@@ -337,23 +344,23 @@ as_status ensembles_tick(struct store *db, bool *ret_worked, struct as_err *err)
     *ret_worked = false;
     struct tx_run taking = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&taking))
-        taking.status = take(taking.tx, &w, err);
+        taking.status = take_ensemble(taking.tx, &w, err);
     if (taking.status != AS_OK || w.key == 0)
         return taking.status;
     as_status st = read_work(db, &w, err);
     if (st != AS_OK)
         return st;
-    st = compute(db, &w, err);
+    st = compute_ensemble(db, &w, err);
     if (st != AS_OK)
         return st;
     struct tx_run ending = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&ending))
-        ending.status = finish(ending.tx, &w, err);
+        ending.status = finish_sweep(ending.tx, &w, err);
     *ret_worked = ending.status == AS_OK;
     return ending.status;
 }
 
-/* Reading the result. */
+/* Read the result. */
 
 as_status ensemble_get(struct store *db, struct arena *a, const char *sweep, const char **ret_json,
                        struct as_err *err)

@@ -8,7 +8,7 @@
 
 #define METRICS_MAX (SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES)
 
-/* What the sweep asks for: the objectives, then the constrained metrics. */
+/* The metrics that the sweep requires: the objectives, then the constrained metrics. */
 struct wants {
     const char *names[METRICS_MAX]; /* in the arena */
     size_t n, n_objectives;

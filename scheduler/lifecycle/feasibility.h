@@ -1,4 +1,4 @@
-/* What a trial that says that it is done is worth: does it have the values that its sweep asks for,
+/* The judgement of a trial that reports success: does it have the values that its sweep requires,
  * and do they lie within the outcome constraints? */
 #ifndef ASSAY_SCHEDULER_LIFECYCLE_FEASIBILITY_H
 #define ASSAY_SCHEDULER_LIFECYCLE_FEASIBILITY_H
@@ -9,14 +9,14 @@
 #include "scheduler/store/tx.h"
 
 struct feasibility {
-    const char *missing; /* the metric that is not there or not finite; NULL: none is */
-    bool was_measured;   /* it is there, and not finite: */
+    const char *missing; /* a metric that is missing or not finite; NULL: there is none */
+    bool was_measured;   /* that metric was measured and is not finite: */
     double value;
-    bool feasible; /* when nothing is missing */
+    bool feasible; /* only if nothing is missing */
 };
 
-/* Judge the trial by its latest measurements. `x` is as the row is now. One query where the sweep
- * has several objectives or constraints, none otherwise. */
+/* Judge the trial by its latest measurements. `x` is the current row. One query if the sweep has
+ * several objectives or constraints, none otherwise. */
 AS_MUST_CHECK as_status trial_feasibility(struct tx *t, struct arena *a, const struct sweep_head *s,
                                           const struct trial_head *x, struct feasibility *ret,
                                           struct as_err *err);

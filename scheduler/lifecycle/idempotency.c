@@ -19,8 +19,8 @@ static as_status find_answer(struct tx *t, struct arena *a, const struct idem_ke
     if (!row.same_body)
         ret->outcome = IDEM_OTHER_BODY;
     else if (row.status)
-        *ret = (struct idem_answer){IDEM_REPLAY, row.status, row.body, row.location};
-    return AS_OK; /* without an answer: the operation itself knows what it made */
+        *ret = (struct idem_answer){IDEM_REPEATED, row.status, row.body, row.location};
+    return AS_OK; /* no answer is stored: the operation itself finds what it created */
 }
 
 as_status idempotency_find(struct store *db, struct arena *a, const struct idem_key *k,

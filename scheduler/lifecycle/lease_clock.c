@@ -4,7 +4,7 @@
 
 #define BREAK_MIN_MS 1000
 
-/* A clock that goes backwards was set: what lies between two looks is unknown. */
+/* The database's clock was set back, so the time between two looks is unknown: a break. */
 static bool is_break(const struct lease_clock *c, int64_t lease_ms, int64_t now_ms)
 {
     int64_t break_ms = lease_ms / 2 > BREAK_MIN_MS ? lease_ms / 2 : BREAK_MIN_MS;

@@ -1,5 +1,10 @@
-/* One round of what time does. A round ends at the first error; the rest is left to the next one.
- */
+/* One round of the reaper.
+ *
+ * The parts of a round are independent: leases of runners, leases of clients, timeouts, sweeps that
+ * are over, old rows. Each part reads a list without locks and then handles each entry in its own
+ * guarded transaction, because another server may do the same, and because an owner may come back
+ * between the two. A round ends at the first error; the next round does the rest. The report counts
+ * also what an incomplete round did. */
 #include "scheduler/lifecycle/reaper.h"
 
 #include "base/clock.h"
@@ -16,7 +21,7 @@
 
 #define ENSEMBLES_PER_TICK 4
 
-/* A round at work. */
+/* A round in progress. */
 struct round {
     struct reaper *reaper;
     struct arena *a;
@@ -25,7 +30,7 @@ struct round {
 
 /* Runners whose lease ran out. */
 
-/* *ret_attempts: how many attempts it lost; -1 when it was heard of meanwhile. */
+/* *ret_attempts: how many attempts it lost; -1 if the runner was heard meanwhile. */
 static as_status lose_runner(struct tx *t, struct arena *a, const char *name, int64_t *ret_attempts,
                              struct as_err *err)
 {
@@ -67,7 +72,7 @@ static as_status lose_runners(struct round *r, const char *const *names, size_t 
 
 /* Clients whose lease ran out. */
 
-/* *ret_attempts: how many attempts it lost; 0 too when it was heard of meanwhile. */
+/* *ret_attempts: how many attempts it lost; 0 also if the client was heard meanwhile. */
 static as_status lose_client(struct tx *t, struct arena *a, const struct client_head *client,
                              int64_t *ret_attempts, struct as_err *err)
 {
@@ -110,8 +115,8 @@ static as_status lose_clients(struct round *r, struct as_err *err)
     return AS_OK;
 }
 
-/* Owners that could not be heard, because the database or this process was away, get one lease to
- * be heard. */
+/* Runners and clients could not be heard while the database or this process was away. They get one
+ * lease to be heard. */
 static as_status lose_owners(struct round *r, struct as_err *err)
 {
     struct store *db = r->reaper->db;
@@ -130,7 +135,7 @@ static as_status lose_owners(struct round *r, struct as_err *err)
     return st == AS_OK ? lose_clients(r, err) : st;
 }
 
-/* Trials past their timeout, whose runner should have ended them. */
+/* Trials past their timeout. Their runner should have ended them. */
 
 static as_status time_out(struct tx *t, struct arena *a, const struct trial_head *trial,
                           bool *ret_done, struct as_err *err)
@@ -175,8 +180,8 @@ static as_status time_out_trials(struct round *r, struct as_err *err)
 
 /* Sweeps that are over. */
 
-static as_status settle(struct tx *t, struct arena *a, int64_t key, bool *ret_ended,
-                        struct as_err *err)
+static as_status settle_sweep(struct tx *t, struct arena *a, int64_t key, bool *ret_ended,
+                              struct as_err *err)
 {
     *ret_ended = false;
     as_status st = sweep_settle(t, a, key, ret_ended, err);
@@ -197,7 +202,7 @@ static as_status settle_sweeps(struct round *r, struct as_err *err)
         bool ended = false;
         struct tx_run run = tx_run_start(db, TX_WRITE, err);
         while (tx_run_again(&run))
-            run.status = settle(run.tx, r->a, keys[i], &ended, err);
+            run.status = settle_sweep(run.tx, r->a, keys[i], &ended, err);
         if (run.status != AS_OK)
             return run.status;
         r->report->sweeps_ended += ended;
@@ -226,7 +231,7 @@ as_status reaper_finish(struct reaper *reaper, struct reaper_report *ret, struct
     return st;
 }
 
-/* Old rows, a few at a time. */
+/* Old rows, a limited number each time. */
 
 static as_status prune_some(struct tx *t, int64_t *ret_removed, struct as_err *err)
 {
@@ -243,7 +248,7 @@ static as_status prune_some(struct tx *t, int64_t *ret_removed, struct as_err *e
     return AS_OK;
 }
 
-static as_status prune(struct round *r, struct as_err *err)
+static as_status prune_old_rows(struct round *r, struct as_err *err)
 {
     struct store *db = r->reaper->db;
     int64_t removed = 0;
@@ -268,7 +273,7 @@ static as_status run_round(struct round *r, struct as_err *err)
         return st;
     if ((st = finish_sweeps(r->reaper->db, r->report, err)) != AS_OK)
         return st;
-    return prune(r, err);
+    return prune_old_rows(r, err);
 }
 
 as_status reaper_tick(struct reaper *reaper, struct reaper_report *ret, struct as_err *err)
@@ -277,6 +282,6 @@ as_status reaper_tick(struct reaper *reaper, struct reaper_report *ret, struct a
     struct reaper_report report = {0};
     struct round r = {.reaper = reaper, .a = &a, .report = &report};
     as_status st = run_round(&r, err);
-    *ret = report; /* also of a round that did not come to its end */
+    *ret = report; /* also for a round that ended early */
     return st;
 }

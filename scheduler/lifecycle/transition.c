@@ -1,8 +1,9 @@
-/* Transitions: the tables of scheduler/sweep/trial_state.h decide, and what they decide is one
- * guarded statement, the end of the attempt and an event, in the caller's transaction. Nothing else
- * writes a state, so the counts, the attempts and the events cannot disagree with it. A sweep that
- * ends cancels what is live in the same transaction. The order of locks is runner, sweeps by key,
- * trials; see README.md. */
+/* Transitions: the tables of scheduler/sweep/trial_state.h decide. The decision is performed as one
+ * guarded statement, the end of the attempt and an event, in the caller's transaction.
+ *
+ * No other code writes a state, so the counts, the attempts and the events cannot disagree with it.
+ * A sweep that ends cancels its live trials in the same transaction. The order of locks is runner,
+ * sweeps by key, trials; see README.md. */
 #include "scheduler/lifecycle/transition.h"
 
 #include <stdio.h>
@@ -30,7 +31,7 @@ static as_status trial_event_write(struct tx *t, const struct sweep_head *s,
     return store_event_add(t, &e, err);
 }
 
-/* Losing the last restart has a longer story to tell. */
+/* A trial that loses its last restart gets a longer reason. */
 static const char *step_reason(struct arena *a, const struct sweep_head *s,
                                const struct trial_head *x, const struct trial_change *c,
                                const struct trial_step *step)
@@ -56,7 +57,7 @@ as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_hea
     if (st != AS_OK)
         return st;
     const char *reason = step_reason(a, s, x, c, &step);
-    /* A success needs no words. */
+    /* A success has no reason. */
     struct trial_move move = {.from = x->state,
                               .to = step.to,
                               .attempt = x->attempt,
@@ -81,7 +82,7 @@ as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_hea
     return st;
 }
 
-/* Lose a trial unless it ended or moved on since its head was read. */
+/* Lose a trial, unless it ended or changed since its head was read. */
 static as_status lose_trial(struct tx *t, struct arena *a, const struct sweep_head *s,
                             const struct trial_head *head, const struct trial_change *c,
                             int64_t *ret_n, struct as_err *err)
@@ -126,7 +127,8 @@ as_status trials_lose(struct tx *t, struct arena *a, const struct trial_list_hea
         while (end < heads->n && heads->rows[end].sweep_key == heads->rows[i].sweep_key)
             end++;
         as_status st = lose_in_sweep(t, a, heads->rows + i, end - i, &c, ret_n, err);
-        if (st != AS_OK && st != AS_E_NOT_FOUND) /* the sweep was deleted with its trials */
+        if (st != AS_OK && st != AS_E_NOT_FOUND) /* AS_E_NOT_FOUND: the sweep was deleted with
+                                                    its trials */
             return st;
         i = end;
     }
@@ -144,7 +146,7 @@ static as_status cancel_live(struct tx *t, struct arena *a, const struct sweep_h
     if (st != AS_OK)
         return st;
     for (size_t i = 0; i < live.n; i++) {
-        struct trial_head now; /* measurements change it without the sweep's lock */
+        struct trial_head now; /* read again: measurements change it without the sweep's lock */
         st = store_trial_lock(t, a, s->key, live.rows[i].number, &now, err);
         if (st != AS_OK)
             return st;
@@ -188,7 +190,8 @@ as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_end
                        struct as_err *err)
 {
     struct sweep_head s;
-    as_status st = store_sweep_lock(t, a, key, &s, err); /* again: the counts have changed */
+    as_status st = store_sweep_lock(t, a, key, &s, err); /* lock and read again: the counts have
+                                                            changed */
     if (ret_ended)
         *ret_ended = false;
     if (st != AS_OK || (s.state != SWEEP_RUNNING && s.state != SWEEP_PAUSED))

@@ -1,11 +1,11 @@
-/* Trials that begin to run, as statements read and write them. */
+/* Trials that begin to run: the rows that statements read and write. */
 #ifndef ASSAY_SCHEDULER_ROWS_ASSIGNMENT_ROW_H
 #define ASSAY_SCHEDULER_ROWS_ASSIGNMENT_ROW_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Who runs an attempt: a runner, with the claim that it got it by, or a client. */
+/* Who runs an attempt: a runner, with the claim that gave it the attempt, or a client. */
 struct owner {
     const char *runner; /* NULL: a client */
     int64_t epoch;
@@ -37,9 +37,9 @@ struct made_trial {
     bool runs;         /* false: it waits in the queue */
 };
 
-/* What is known of a group: of whose sweep and shape, and how many of its members run. */
+/* A group: its sweep, its shape, and how many of its members run. */
 struct group_head {
-    int64_t sweep_key; /* 0: no trial of this runner was last in that group */
+    int64_t sweep_key; /* 0: no trial of this runner has this group as its latest */
     const char *shape;
     int64_t bytes_per_member;
     int64_t running;

@@ -13,17 +13,17 @@ struct claimed_row {
     const char *sweep; /* id */
     int64_t number, attempt, seed;
     const char *params;    /* JSON */
-    const char **inactive; /* names of parameters that are not active here */
+    const char **inactive; /* names of parameters that are inactive in this trial */
     size_t n_inactive;
-    const char *trial; /* JSON: the section `trial` of the document, templates as they are */
+    const char *trial; /* JSON: the section `trial` of the document, templates unchanged */
     const char *metric;
     bool maximize;
     int64_t gpus;
     const struct dataset_row *dataset; /* NULL for a command */
-    struct file_list files;            /* of its checkpoint folder */
+    struct file_list files;            /* the files of its checkpoint folder */
     int64_t timeout_ms;                /* 0: none */
     int64_t grace_ms;
-    const char *group; /* NULL: it runs alone; the three below are of its group */
+    const char *group; /* NULL: it runs alone; the three below describe its group */
     const char *shape;
     int64_t bytes_per_member, max_members;
 };

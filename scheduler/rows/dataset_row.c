@@ -1,4 +1,4 @@
-/* A row of a data set as what the readers of data sets expect. */
+/* Converts a row of a data set to the struct that the readers of data sets use. */
 #include "scheduler/rows/dataset_row.h"
 
 #include <jansson.h>

@@ -21,15 +21,16 @@ struct dataset_row {
     const char *input;  /* table, image, tokens */
     const char *target; /* JSON: a string or a whole number; NULL */
     int64_t n_rows, n_features, n_outputs;
-    const char *classes;                   /* JSON list of strings; NULL but for classification */
+    const char *classes;                   /* JSON list of strings; NULL except for
+                                              classification */
     const char *options, *image, *columns; /* JSON; NULL */
     const char *sha256;
     struct dataset_file_row files[3];
     size_t n_files;
     const char *description;
     int64_t created_ms;
-    /* In a claim, when the name holds other content than when the sweep was made: what it was; else
-     * NULL. */
+    /* In a claim: the data set as it was when the sweep was created, if the name holds other
+     * content now. NULL: unchanged. */
     const char *expected_sha256;
     int64_t expected_rows, expected_features;
 };
@@ -40,8 +41,8 @@ struct dataset_page {
     const char *next_cursor;
 };
 
-/* What the row says of the data; owned by the caller (dataset_info_done). AS_E_INVAL: not what this
- * version writes; AS_E_NOMEM. */
+/* Convert the row to a description of the data; owned by the caller (dataset_info_done).
+ * AS_E_INVAL: the row has a form that this version does not write. AS_E_NOMEM. */
 AS_MUST_CHECK as_status dataset_row_info(const struct dataset_row *d, struct dataset_info *ret,
                                          struct as_err *err);
 

@@ -25,7 +25,7 @@ struct event_row {
 struct event_list {
     struct event_row *rows;
     size_t n;
-    int64_t last_id; /* pass it as `after` next; unchanged when nothing is new */
+    int64_t last_id; /* pass it as `after` next; unchanged if nothing is new */
 };
 
 #endif

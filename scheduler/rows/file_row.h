@@ -12,7 +12,7 @@ struct file_row {
 };
 
 struct file_list {
-    struct file_row *rows; /* by path */
+    struct file_row *rows; /* in the order of paths */
     size_t n;
 };
 

@@ -1,4 +1,4 @@
-/* Runners, the attempts that they hold, and what they are told. Conventions: "Rows" in
+/* Runners, the attempts that they hold, and the directives for them. Conventions: "Rows" in
  * scheduler/README.md. */
 #ifndef ASSAY_SCHEDULER_ROWS_RUNNER_ROW_H
 #define ASSAY_SCHEDULER_ROWS_RUNNER_ROW_H
@@ -6,16 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RUNNER_HELD_MAX 8192 /* attempts of one runner: what a heartbeat can list in 1 MiB */
+#define RUNNER_HELD_MAX 8192 /* attempts of one runner: a heartbeat of 1 MiB can list so many */
 
-/* Names one attempt: what a runner says that it runs. */
+/* Names one attempt that a runner reports as running. */
 struct attempt_ref {
     const char *sweep; /* id */
     int64_t number;
     int64_t attempt;
 };
 
-/* A runner is told to stop an attempt (the only action there is). */
+/* An instruction to a runner to stop an attempt (the only kind of directive). */
 struct directive_row {
     struct attempt_ref ref;
     const char *reason; /* never NULL: "the sweep was cancelled", "attempt 2 replaced it", … */
@@ -33,8 +33,8 @@ struct runner_row {
     const char *version;
     int64_t slots;
     const char *gpus; /* JSON list of strings */
-    int64_t running;  /* attempts it holds */
-    int64_t used;     /* slots that they take: a group takes one */
+    int64_t running;  /* attempts that it holds */
+    int64_t used;     /* slots that they take; a group takes one */
     int64_t epoch;
     int64_t registered_ms, seen_ms;
 };

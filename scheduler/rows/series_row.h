@@ -1,4 +1,4 @@
-/* What trials measured and printed. Conventions: "Rows" in scheduler/README.md. */
+/* Measurements and output of trials. Conventions: "Rows" in scheduler/README.md. */
 #ifndef ASSAY_SCHEDULER_ROWS_SERIES_ROW_H
 #define ASSAY_SCHEDULER_ROWS_SERIES_ROW_H
 
@@ -12,7 +12,7 @@ struct measurement {
     double value;       /* NaN and infinities are recorded */
 };
 
-/* One metric of one trial: steps ascending; where attempts overlap the latest counts. */
+/* One metric of one trial: steps ascending. If attempts overlap, the latest one counts. */
 struct series_row {
     const char *metric;
     int64_t *steps;
@@ -21,12 +21,12 @@ struct series_row {
 };
 
 struct series_list {
-    struct series_row *rows; /* by metric name */
+    struct series_row *rows; /* in the order of metric names */
     size_t n;
 };
 
 struct log_row {
-    int64_t attempt;  /* 0 when nothing was kept yet */
+    int64_t attempt;  /* 0: nothing is stored yet */
     const char *text; /* never NULL */
     bool truncated;
 };

@@ -19,16 +19,17 @@ struct sweep_row {
     const char *name;
     sweep_state state;
     const char *reason;
-    const char *document; /* JSON, as sweep_doc's canonical form, order kept */
+    const char *document; /* JSON, the canonical form of sweep_doc, in its order */
     const char *metric;
     bool maximize;
     const char *method;
     int64_t seed;
-    int64_t planned;  /* planned_trials: max_trials and the known ones */
-    int64_t known;    /* how many of its trials people added with their results */
+    int64_t planned;  /* planned_trials: max_trials plus the known results */
+    int64_t known;    /* trials that people added with their results */
     bool for_runners; /* false: its document has no `trial`; only clients get its trials */
     struct trial_counts counts;
-    bool has_best; /* the three below; of completed, feasible trials, by the first metric */
+    bool has_best; /* the three below are set: the best completed, feasible trial by the first
+                      metric */
     int64_t best_number;
     double best_value;
     const char *best_params; /* JSON */

@@ -1,4 +1,4 @@
-/* The words of roles. */
+/* The words for roles. */
 #include "scheduler/rows/token_row.h"
 
 #include "base/str.h"

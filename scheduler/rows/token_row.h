@@ -11,7 +11,7 @@ typedef enum token_role { ROLE_VIEWER, ROLE_USER, ROLE_RUNNER, ROLE_ADMIN } toke
 #define TOKEN_ROLES 4
 
 const char *token_role_format(token_role r);
-/* AS_E_INVAL lists them. */
+/* AS_E_INVAL: the message lists the roles. */
 AS_MUST_CHECK as_status token_role_parse(const char *s, token_role *ret, struct as_err *err);
 
 struct token_row {

@@ -1,4 +1,4 @@
-/* The words of origins and orders of trials. */
+/* The words for the origins and the sort orders of trials. */
 #include "scheduler/rows/trial_row.h"
 
 const char *const trial_origin_words[] = {"suggested", "enqueued", "known", NULL};

@@ -1,4 +1,4 @@
-/* Trials and their attempts as statements return them, and the question for a list of trials.
+/* Trials and their attempts as statements return them, and the query for a list of trials.
  * Conventions: "Rows" in scheduler/README.md. */
 #ifndef ASSAY_SCHEDULER_ROWS_TRIAL_ROW_H
 #define ASSAY_SCHEDULER_ROWS_TRIAL_ROW_H
@@ -12,9 +12,10 @@
 
 /* Where a trial's configuration comes from. */
 typedef enum trial_origin {
-    ORIGIN_SUGGESTED, /* the sweep's method */
-    ORIGIN_ENQUEUED,  /* people: it runs before the next suggestion */
-    ORIGIN_KNOWN      /* people, with its result: it never ran here and uses none of max_trials */
+    ORIGIN_SUGGESTED, /* the sweep's method suggested it */
+    ORIGIN_ENQUEUED,  /* a person added it: it runs before the next suggestion */
+    ORIGIN_KNOWN      /* a person added it with its result: it never ran and is not counted in
+                         max_trials */
 } trial_origin;
 extern const char *const trial_origin_words[]; /* NULL-terminated, in the enum's order */
 
@@ -28,23 +29,24 @@ struct trial_row {
     const char *params; /* JSON */
     int64_t seed;
     bool has_value;
-    double value; /* may be NaN or infinite unless completed */
+    double value; /* may be NaN or infinite unless the trial completed */
     bool has_step;
     int64_t step;
     const char *metrics;    /* JSON {name: number or "NaN" …}, "{}" when nothing was measured */
-    const char *suggestion; /* JSON: {"method": …, reasons…, "index": i, "seen": S}; of trials that
-                               people added {"method": "enqueued"} or {"method": "known"} */
+    const char *suggestion; /* JSON: {"method": …, reasons…, "index": i, "seen": S}; for trials
+                               that people added {"method": "enqueued"} or {"method": "known"} */
     bool has_index;
-    int64_t index; /* of the method's suggestions, from 0 */
+    int64_t index; /* its index among this method's suggestions, from 0 */
     bool has_seen;
-    int64_t seen;       /* methods that learn: results with a finish_seq up to here were known */
-    int64_t finish_seq; /* 1, 2, … in the order in which the sweep's trials ended; 0: not yet */
-    bool has_feasible;  /* completed ones */
+    int64_t seen;       /* methods that learn: results with a finish_seq up to this were known */
+    int64_t finish_seq; /* 1, 2, … in the order in which the sweep's trials ended; 0: not ended */
+    bool has_feasible;  /* completed trials only */
     bool feasible;
-    const char *shape;  /* the signature of its tensors; NULL: not the built-in trainer's */
-    const char *group;  /* of the latest attempt; NULL: it ran alone */
-    const char *runner; /* of the latest attempt, or */
-    const char *client; /* who asked for it */
+    const char *shape;  /* the signature of its tensors; NULL: it does not use the built-in
+                           trainer */
+    const char *group;  /* of the latest attempt; NULL: no group */
+    const char *runner; /* of the latest attempt; NULL: a client's */
+    const char *client; /* of the latest attempt; NULL: a runner's */
     const char *reason;
     int64_t created_ms, started_ms, finished_ms;
 };
@@ -57,12 +59,12 @@ struct trial_page {
 
 struct attempt_row {
     int64_t attempt;
-    const char *runner; /* one of the two is set */
+    const char *runner; /* exactly one of runner and client is set */
     const char *client;
-    const char *group; /* that it was a member of, or NULL */
+    const char *group; /* the group that it was a member of; NULL: none */
     int64_t started_ms, ended_ms;
     const char
-        *outcome; /* completed, failed, retry, released, lost, cancelled, timeout; NULL: runs */
+        *outcome; /* completed, failed, retry, released, lost, cancelled, timeout; NULL: it runs */
     const char *reason;
     bool has_exit_code;
     int64_t exit_code; /* negative: the signal */
@@ -79,7 +81,7 @@ typedef enum trial_sort {
     TRIAL_BY_VALUE,
     TRIAL_BY_STARTED,
     TRIAL_BY_FINISHED,
-    TRIAL_BY_DURATION /* of trials that have finished */
+    TRIAL_BY_DURATION /* only trials that have finished */
 } trial_sort;
 
 /* NULL-terminated, in the enum's order: "number", "value", "started_at", "finished_at",

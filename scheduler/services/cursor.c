@@ -1,4 +1,4 @@
-/* Cursors are not secret and not trusted: every field is checked when it comes back. */
+/* Cursors are neither secret nor trusted: every field is checked when a cursor comes back. */
 #include "scheduler/services/cursor_priv.h"
 
 #include <string.h>
@@ -22,18 +22,18 @@ const char *cursor_make(struct arena *a, const char *list, const char *const *fi
     return hex;
 }
 
-static int digit(char c)
+static int hex_digit(char c)
 {
     const char *at = c ? strchr("0123456789abcdef", c) : NULL;
     return at ? (int)(at - "0123456789abcdef") : -1;
 }
 
-/* NULL unless it is hexadecimal of text. */
-static char *unhex(struct arena *a, const char *hex, size_t len)
+/* Decode hexadecimal; NULL: it is not hexadecimal of text. */
+static char *hex_decode(struct arena *a, const char *hex, size_t len)
 {
     char *s = arena_alloc(a, len / 2 + 1, 1);
     for (size_t i = 0; s && i + 1 < len; i += 2) {
-        int hi = digit(hex[i]), lo = digit(hex[i + 1]);
+        int hi = hex_digit(hex[i]), lo = hex_digit(hex[i + 1]);
         if (hi < 0 || lo < 0 || hi * 16 + lo == 0)
             return NULL;
         s[i / 2] = (char)(hi * 16 + lo);
@@ -41,7 +41,7 @@ static char *unhex(struct arena *a, const char *hex, size_t len)
     return s;
 }
 
-static as_status refuse(struct as_err *err)
+static as_status refuse_cursor(struct as_err *err)
 {
     return as_fail(err, AS_E_INVAL,
                    "cursor is not one that this list gave; expected a next_cursor of it");
@@ -52,15 +52,15 @@ as_status cursor_read(struct arena *a, const char *cursor, const char *list,
 {
     size_t len = strlen(cursor), list_len = strlen(list);
     if (len > CURSOR_MAX || len % 2 != 0)
-        return refuse(err);
-    char *s = unhex(a, cursor, len);
+        return refuse_cursor(err);
+    char *s = hex_decode(a, cursor, len);
     if (!s || strncmp(s, list, list_len) != 0 || (n > 0) != (s[list_len] == ':') ||
         !as_utf8_valid(s, strlen(s)))
-        return refuse(err);
+        return refuse_cursor(err);
     s += list_len;
     for (size_t i = 0; i < n; i++) {
         if (!s || *s != ':')
-            return refuse(err);
+            return refuse_cursor(err);
         *s++ = '\0';
         ret_fields[i] = s;
         s = strchr(s, ':');
@@ -70,7 +70,7 @@ as_status cursor_read(struct arena *a, const char *cursor, const char *list,
 
 as_status cursor_i64(const char *field, int64_t *ret, struct as_err *err)
 {
-    return as_parse_i64(field, ret, NULL) == AS_OK ? AS_OK : refuse(err);
+    return as_parse_i64(field, ret, NULL) == AS_OK ? AS_OK : refuse_cursor(err);
 }
 
 as_status page_size(const struct page_req *page, int64_t *ret, struct as_err *err)

@@ -7,18 +7,18 @@
 
 #define CURSOR_FIELDS_MAX 6
 
-/* Hexadecimal of "list:field:field…"; fields may hold any byte but ':' and NUL, the last one ':'
- * too. NULL when memory is out. */
+/* Format a cursor: hexadecimal of "list:field:field…". Fields may hold any byte except ':' and NUL;
+ * the last one may hold ':'. NULL when memory is out. */
 const char *cursor_make(struct arena *a, const char *list, const char *const *fields, size_t n);
 
-/* The n fields back, in `a`. AS_E_INVAL: not a cursor of that list. */
+/* Parse the n fields; they are in `a`. AS_E_INVAL: not a cursor of that list. */
 AS_MUST_CHECK as_status cursor_read(struct arena *a, const char *cursor, const char *list,
                                     const char **ret_fields, size_t n, struct as_err *err);
 
-/* A field as a number. AS_E_INVAL. */
+/* Parse a field as a number. AS_E_INVAL. */
 AS_MUST_CHECK as_status cursor_i64(const char *field, int64_t *ret, struct as_err *err);
 
-/* The page's size with its default. AS_E_INVAL when it is out of bounds. */
+/* The page's size, or its default. AS_E_INVAL: it is out of bounds. */
 AS_MUST_CHECK as_status page_size(const struct page_req *page, int64_t *ret, struct as_err *err);
 
 #endif

@@ -1,8 +1,9 @@
-/* Data sets: content is copied out into temporary files, read through once, and given a name.
+/* Data sets: content is copied into temporary files, read completely, and registered under a name.
  *
- * What a data set is (rows, features, classes, columns) is found in its content, never believed of
- * the request. Reading may take seconds, so it happens outside of transactions. A name is bound to
- * the digest of the files and of how they are read: the same request again is no conflict. */
+ * The properties of a data set (rows, features, classes, columns) are computed from its content and
+ * never taken from the request. Reading may take seconds, so it happens outside of transactions. A
+ * name is bound to the digest of its files and of the options for reading them, so the same request
+ * again is no conflict. */
 #include "scheduler/services/datasets.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@
 
 #define DATASET_DESCRIPTION_MAX 1000
 
-/* A request, field by field. */
+/* The fields of a request. */
 struct request {
     const char *name, *description;
     dataset_format format;
@@ -72,7 +73,7 @@ static as_status read_target(struct request *r, struct as_err *err)
     return AS_OK;
 }
 
-/* The fields, before anything is asked of their values. *ret_files is borrowed. */
+/* Parse the fields without a check of their values. *ret_files is borrowed. */
 static as_status read_fields(const json_t *doc, struct request *r, json_t **ret_files,
                              struct as_err *err)
 {
@@ -116,9 +117,9 @@ static as_status read_request(const json_t *doc, struct request *r, struct as_er
     return read_target(r, err);
 }
 
-/* The content of one role, in a file. */
-static as_status fetch(struct store *db, struct dataset_row *d, const char *role,
-                       const char *sha256, struct blob_file *ret, struct as_err *err)
+/* Copy the content of one role into a file. */
+static as_status fetch_file(struct store *db, struct dataset_row *d, const char *role,
+                            const char *sha256, struct blob_file *ret, struct as_err *err)
 {
     char pointer[24];
     int64_t size = 0;
@@ -149,7 +150,8 @@ static void request_done(struct request *r)
     free(r->options.y);
 }
 
-/* Messages name the files that they are about; ours are temporary and mean nothing to a client. */
+/* Messages name the files that a request gave. The names of temporary files would mean nothing to a
+ * client. */
 static void name_file(struct as_err *err, const char *path, const char *role)
 {
     const char *at = err && *path ? strstr(err->msg, path) : NULL;
@@ -162,19 +164,19 @@ static void name_file(struct as_err *err, const char *path, const char *role)
     snprintf(err->pointer, sizeof err->pointer, "/files/%s", role);
 }
 
-/* Read the content through; what is wrong with it is wrong with the files named. */
-static as_status inspect(struct store *db, const struct request *r, struct dataset_row *d,
-                         struct dataset_info *ret, struct as_err *err)
+/* Read the content completely. An error is an error of the named files. */
+static as_status inspect_content(struct store *db, const struct request *r, struct dataset_row *d,
+                                 struct dataset_info *ret, struct as_err *err)
 {
     AS_AUTO(blob_file_done) struct blob_file first = {0};
     AS_AUTO(blob_file_done) struct blob_file second = {0};
     struct dataset_paths paths = {0};
-    as_status st = fetch(db, d, r->table ? "table" : "features", r->table ? r->table : r->features,
-                         &first, err);
+    as_status st = fetch_file(db, d, r->table ? "table" : "features",
+                              r->table ? r->table : r->features, &first, err);
     if (st != AS_OK)
         return st;
     if (r->targets)
-        st = fetch(db, d, "targets", r->targets, &second, err);
+        st = fetch_file(db, d, "targets", r->targets, &second, err);
     if (st != AS_OK)
         return st;
     paths.table = r->table ? first.path : NULL;
@@ -191,8 +193,8 @@ static as_status inspect(struct store *db, const struct request *r, struct datas
     return st;
 }
 
-/* The digest of the files and of how they are read. */
-static as_status digest(struct arena *a, struct dataset_row *d, struct as_err *err)
+/* The digest of the files and of the options for reading them. */
+static as_status digest_files(struct arena *a, struct dataset_row *d, struct as_err *err)
 {
     AS_AUTO(str_done) struct str b = {0};
     str_printf(&b, "%s\n%s\n%s\n", d->format, d->task, d->target ? d->target : "");
@@ -211,7 +213,7 @@ static as_status digest(struct arena *a, struct dataset_row *d, struct as_err *e
     return d->sha256 ? AS_OK : as_fail_nomem(err);
 }
 
-/* Text of a tree in the arena; NULL stays NULL. */
+/* The text of a tree in the arena; NULL stays NULL. */
 static as_status arena_json(struct arena *a, const json_t *j, const char **ret, struct as_err *err)
 {
     if (!j)
@@ -225,8 +227,9 @@ static as_status arena_json(struct arena *a, const json_t *j, const char **ret, 
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
-static as_status describe(struct arena *a, const struct request *r, const struct dataset_info *info,
-                          struct dataset_row *d, struct as_err *err)
+static as_status describe_dataset(struct arena *a, const struct request *r,
+                                  const struct dataset_info *info, struct dataset_row *d,
+                                  struct as_err *err)
 {
     JSON_AUTO j = dataset_info_to_json(info);
     if (!j)
@@ -245,11 +248,11 @@ static as_status describe(struct arena *a, const struct request *r, const struct
         (st = arena_json(a, json_object_get(j, "image"), &d->image, err)) < 0 ||
         (st = arena_json(a, json_object_get(j, "columns"), &d->columns, err)) < 0)
         return st;
-    return digest(a, d, err);
+    return digest_files(a, d, err);
 }
 
-static as_status add(struct tx *t, struct arena *a, const struct dataset_row *d, bool *ret_created,
-                     struct dataset_row *ret, struct as_err *err)
+static as_status add_dataset(struct tx *t, struct arena *a, const struct dataset_row *d,
+                             bool *ret_created, struct dataset_row *ret, struct as_err *err)
 {
     as_status st = store_dataset_add(t, d, ret_created, err);
     if (st == AS_E_NOT_FOUND)
@@ -278,15 +281,15 @@ as_status dataset_create(struct store *db, struct arena *a, const json_t *doc,
     as_status st = read_request(doc, &r, err);
     if (st != AS_OK)
         return st;
-    st = inspect(db, &r, &d, &info, err);
+    st = inspect_content(db, &r, &d, &info, err);
     if (st != AS_OK)
         return st;
-    st = describe(a, &r, &info, &d, err);
+    st = describe_dataset(a, &r, &info, &d, err);
     if (st != AS_OK)
         return st;
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = add(run.tx, a, &d, &created, &row, err);
+        run.status = add_dataset(run.tx, a, &d, &created, &row, err);
     if (run.status != AS_OK)
         return run.status;
     *ret = row;
@@ -294,7 +297,7 @@ as_status dataset_create(struct store *db, struct arena *a, const json_t *doc,
     return AS_OK;
 }
 
-/* Reading and removing. */
+/* Read and remove. */
 
 as_status dataset_get(struct store *db, struct arena *a, const char *name, struct dataset_row *ret,
                       struct as_err *err)

@@ -1,4 +1,4 @@
-/* Data sets: names for uploaded content that was read and checked in full. */
+/* Data sets: names for uploaded content that was read and checked completely. */
 #ifndef ASSAY_SCHEDULER_SERVICES_DATASETS_H
 #define ASSAY_SCHEDULER_SERVICES_DATASETS_H
 
@@ -11,12 +11,12 @@
 #include "scheduler/rows/page.h"
 #include "scheduler/store/store.h"
 
-/* Register. `doc` is the API's DatasetCreate; borrowed. The content is copied out of the database
- * into a temporary file and inspected. *ret_created is false when the same content is registered
- * under this name already.
- * AS_E_INVAL with pointer: a field, or what is wrong with the content (column and line).
- * AS_E_UNSUPPORTED with pointer /files/…: that digest is not stored (the API answers 422).
- * AS_E_CONFLICT: the name holds other content. AS_E_TOO_LARGE, AS_E_IO, AS_E_UNAVAILABLE. */
+/* Register a data set. `doc` is the API's DatasetCreate; borrowed. The content is copied from the
+ * database into a temporary file and inspected. *ret_created is false if the same content is
+ * already registered under this name. AS_E_INVAL with pointer: a field, or a fault of the content
+ * (column and line). AS_E_UNSUPPORTED with pointer /files/…: that digest is not stored (the API
+ * answers 422). AS_E_CONFLICT: the name holds other content. AS_E_TOO_LARGE, AS_E_IO,
+ * AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status dataset_create(struct store *db, struct arena *a, const json_t *doc,
                                        struct dataset_row *ret, bool *ret_created,
                                        struct as_err *err);
@@ -25,7 +25,7 @@ AS_MUST_CHECK as_status dataset_create(struct store *db, struct arena *a, const 
 AS_MUST_CHECK as_status dataset_get(struct store *db, struct arena *a, const char *name,
                                     struct dataset_row *ret, struct as_err *err);
 
-/* By name. AS_E_INVAL: the cursor. AS_E_UNAVAILABLE. */
+/* In the order of names. AS_E_INVAL: the cursor. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status dataset_list(struct store *db, struct arena *a, const struct page_req *page,
                                      struct dataset_page *ret, struct as_err *err);
 

@@ -1,4 +1,4 @@
-/* Following what happens. */
+/* Follow the events. */
 #include "scheduler/services/events.h"
 
 #include "scheduler/store/event_store.h"

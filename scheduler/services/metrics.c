@@ -5,20 +5,20 @@
 #include "scheduler/sweep/trial_state.h"
 #include "scheduler/store/metrics_store.h"
 
-static void head(struct str *b, const char *name, const char *type, const char *help)
+static void write_head(struct str *b, const char *name, const char *type, const char *help)
 {
     str_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void counter(struct str *b, const char *name, const char *help, long v)
+static void write_counter(struct str *b, const char *name, const char *help, long v)
 {
-    head(b, name, "counter", help);
+    write_head(b, name, "counter", help);
     str_printf(b, "%s %ld\n", name, v);
 }
 
-static void gauge(struct str *b, const char *name, const char *help, long v)
+static void write_gauge(struct str *b, const char *name, const char *help, long v)
 {
-    head(b, name, "gauge", help);
+    write_head(b, name, "gauge", help);
     str_printf(b, "%s %ld\n", name, v);
 }
 
@@ -27,24 +27,26 @@ static void write_process(struct store *db, struct str *b)
     struct store_counters *c = store_counters(db);
     struct store_pool pool;
     store_pool_get(db, &pool);
-    counter(b, "assay_trials_claimed_total", "Trials handed to runners.",
-            atomic_load(&c->trials_claimed));
-    counter(b, "assay_attempts_ended_total", "Ends of attempts accepted from runners.",
-            atomic_load(&c->trials_completed));
-    counter(b, "assay_attempts_lost_total", "Attempts declared lost.",
-            atomic_load(&c->attempts_lost));
-    counter(b, "assay_stale_writes_rejected_total", "Writes of attempts that were not current.",
-            atomic_load(&c->stale_rejected));
-    counter(b, "assay_late_completions_accepted_total",
-            "Results that arrived after their lease, with the attempt still current.",
-            atomic_load(&c->late_accepted));
-    counter(b, "assay_measurements_total", "Measurements recorded.", atomic_load(&c->measurements));
-    counter(b, "assay_pg_transaction_retries_total", "Transactions run again.",
-            atomic_load(&c->tx_retries));
-    counter(b, "assay_pg_connects_total", "Database connections made.", atomic_load(&c->connects));
-    gauge(b, "assay_pg_pool_open", "Database connections open.", pool.open);
-    gauge(b, "assay_pg_pool_in_use", "Database connections in use.", pool.in_use);
-    gauge(b, "assay_pg_pool_max", "Database connections allowed.", pool.max);
+    write_counter(b, "assay_trials_claimed_total", "Trials handed to runners.",
+                  atomic_load(&c->trials_claimed));
+    write_counter(b, "assay_attempts_ended_total", "Ends of attempts accepted from runners.",
+                  atomic_load(&c->trials_completed));
+    write_counter(b, "assay_attempts_lost_total", "Attempts declared lost.",
+                  atomic_load(&c->attempts_lost));
+    write_counter(b, "assay_stale_writes_rejected_total",
+                  "Writes of attempts that were not current.", atomic_load(&c->stale_rejected));
+    write_counter(b, "assay_late_completions_accepted_total",
+                  "Results that arrived after their lease, with the attempt still current.",
+                  atomic_load(&c->late_accepted));
+    write_counter(b, "assay_measurements_total", "Measurements recorded.",
+                  atomic_load(&c->measurements));
+    write_counter(b, "assay_pg_transaction_retries_total", "Transactions run again.",
+                  atomic_load(&c->tx_retries));
+    write_counter(b, "assay_pg_connects_total", "Database connections made.",
+                  atomic_load(&c->connects));
+    write_gauge(b, "assay_pg_pool_open", "Database connections open.", pool.open);
+    write_gauge(b, "assay_pg_pool_in_use", "Database connections in use.", pool.in_use);
+    write_gauge(b, "assay_pg_pool_max", "Database connections allowed.", pool.max);
 }
 
 struct figures {
@@ -67,7 +69,7 @@ static int64_t count_of(const struct figures *f, const char *table, const char *
     for (size_t i = 0; i < f->n_counts; i++)
         if (as_streq(f->counts[i].table, table) && as_streq(f->counts[i].state, state))
             return f->counts[i].n;
-    return 0; /* no row is in it */
+    return 0; /* this table has no row in that state */
 }
 
 /* One line of a family of gauges. */
@@ -77,18 +79,17 @@ static void write_state(const struct figures *f, const char *table, const char *
     str_printf(b, "%s{state=\"%s\"} %lld\n", name, state, (long long)count_of(f, table, state));
 }
 
-/* Every state has its line, also when nothing is in it: an alert cannot compare what is not there.
- */
+/* Every state has a line, also if its count is 0: an alert cannot compare a missing line. */
 static void write_counts(const struct figures *f, struct str *b)
 {
     static const char *const runner_states[] = {"live", "lost", "left"};
-    head(b, "assay_sweeps", "gauge", "Sweeps by state.");
+    write_head(b, "assay_sweeps", "gauge", "Sweeps by state.");
     for (int i = 0; i < SWEEP_STATES; i++)
         write_state(f, "sweep", "assay_sweeps", sweep_state_format((sweep_state)i), b);
-    head(b, "assay_trials", "gauge", "Trials by state.");
+    write_head(b, "assay_trials", "gauge", "Trials by state.");
     for (int i = 0; i < TRIAL_STATES; i++)
         write_state(f, "trial", "assay_trials", trial_state_format((trial_state)i), b);
-    head(b, "assay_runners", "gauge", "Runners by state.");
+    write_head(b, "assay_runners", "gauge", "Runners by state.");
     for (size_t i = 0; i < AS_ARRAY_LEN(runner_states); i++)
         write_state(f, "runner", "assay_runners", runner_states[i], b);
 }
@@ -103,12 +104,12 @@ as_status metrics_write(struct store *db, struct str *ret, struct as_err *err)
         run.status = read_figures(run.tx, &a, &f, &away);
     if (run.status == AS_E_NOMEM)
         return as_fail(err, AS_E_NOMEM, "%s", away.msg);
-    gauge(ret, "assay_database_up", "Whether the database answers.", run.status == AS_OK);
+    write_gauge(ret, "assay_database_up", "Whether the database answers.", run.status == AS_OK);
     write_process(db, ret);
     if (run.status != AS_OK)
         return str_check(ret, err);
     write_counts(&f, ret);
-    head(ret, "assay_pg_dead_tuples", "gauge", "Dead rows of the hot tables, estimated.");
+    write_head(ret, "assay_pg_dead_tuples", "gauge", "Dead rows of the hot tables, estimated.");
     for (size_t i = 0; i < f.n_dead; i++)
         str_printf(ret, "assay_pg_dead_tuples{table=\"%s\"} %lld\n", f.dead[i].table,
                    (long long)f.dead[i].n);

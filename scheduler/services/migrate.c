@@ -1,4 +1,4 @@
-/* Decides what to apply; store/migration_store.c applies it. */
+/* Decides which migrations to apply; store/migration_store.c applies them. */
 #include "scheduler/services/migrate.h"
 
 #include <string.h>
@@ -9,7 +9,8 @@
 #include "scheduler/store/migration_store.h"
 #include "scheduler/store/tx.h"
 
-/* Compare the ledger with what is built in. *ret_next is the index of the first that is missing. */
+/* Compare the ledger with the built-in migrations. *ret_next is the index of the first missing
+ * one. */
 static as_status ledger_check(struct tx *t, size_t *ret_next, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
@@ -39,7 +40,7 @@ static as_status ledger_check(struct tx *t, size_t *ret_next, struct as_err *err
     return AS_OK;
 }
 
-/* Apply the next one; *ret is false when none is missing. */
+/* Apply the next migration; *ret is false if none is missing. */
 static as_status apply_next(struct tx *t, bool *ret, struct as_err *err)
 {
     size_t next = 0;

@@ -11,15 +11,14 @@
 #include "base/status.h"
 #include "scheduler/store/store.h"
 
-/* Apply what is missing. *ret_applied (NULL allowed) is how many that were; 0 when all was there.
- * AS_E_CONFLICT: a migration that was applied has another checksum here, or the database has one
- * that this program does not know (it is newer): nothing is changed. AS_E_UNAVAILABLE. */
+/* Apply the missing migrations. *ret_applied (NULL allowed) is their number; 0: none was missing.
+ * AS_E_CONFLICT: an applied migration has another checksum here, or the database has one that this
+ * program does not know (the database is newer); nothing is changed. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status migrate_run(struct store *db, size_t *ret_applied, struct as_err *err);
 
-/* AS_OK when the database is reached and its schema is exactly the one of this program: what
- * /readyz asks. AS_E_CONFLICT as above, or when migrations are missing (the message says to run
- * `assayd --migrate`), or when fsync is off (ASSAY_ALLOW_FSYNC_OFF=1 allows that).
- * AS_E_UNAVAILABLE. Two round trips. */
+/* AS_OK: the database is reachable and has exactly the schema of this program. /readyz uses it.
+ * AS_E_CONFLICT: as above, or migrations are missing (the message says to run `assayd --migrate`),
+ * or fsync is off (ASSAY_ALLOW_FSYNC_OFF=1 allows that). AS_E_UNAVAILABLE. Two round trips. */
 AS_MUST_CHECK as_status migrate_check(struct store *db, struct as_err *err);
 
 #endif

@@ -1,8 +1,8 @@
-/* Runners: their epochs, their leases, and what they hold.
+/* Runners: their epochs, their leases, and the attempts that they hold.
  *
- * Each registration raises the epoch, so that a process that was replaced is refused from then on.
- * A runner and the database may disagree on what it runs: what it names and does not hold is
- * answered with directives, what it holds and does not name is lost. */
+ * Each registration increases the epoch, so that a replaced process is refused from then on. A
+ * runner and the database may disagree about what it runs. For attempts that it lists but does not
+ * hold, it gets directives. Attempts that it holds but does not list are lost. */
 #include "scheduler/services/runners.h"
 
 #include <jansson.h>
@@ -101,7 +101,7 @@ as_status runner_register(struct store *db, struct arena *a, const struct runner
 
 /* Heartbeat. */
 
-/* What a runner says that it runs. */
+/* The attempts that a runner lists as running. */
 struct beat {
     const char *name;
     int64_t epoch;
@@ -109,9 +109,9 @@ struct beat {
     size_t n;
 };
 
-/* The lease could not be extended: a lost runner lives again, any other is refused. */
-static as_status revive(struct tx *t, struct arena *a, const char *name, int64_t epoch,
-                        struct as_err *err)
+/* The lease could not be extended. A lost runner becomes live again; any other is refused. */
+static as_status revive_runner(struct tx *t, struct arena *a, const char *name, int64_t epoch,
+                               struct as_err *err)
 {
     struct runner_head runner;
     bool done = false;
@@ -127,10 +127,10 @@ static as_status revive(struct tx *t, struct arena *a, const char *name, int64_t
     return runner_event(t, name, "live", err);
 }
 
-/* *ret_missing: what it holds and does not name. */
-static as_status extend(struct tx *t, struct arena *a, const struct beat *b,
-                        struct directive_list *ret, struct trial_list_heads *ret_missing,
-                        struct as_err *err)
+/* *ret_missing: attempts that it holds and does not list. */
+static as_status extend_lease(struct tx *t, struct arena *a, const struct beat *b,
+                              struct directive_list *ret, struct trial_list_heads *ret_missing,
+                              struct as_err *err)
 {
     int64_t lease_ms = store_config(tx_store(t))->lease_ms;
     bool live = false;
@@ -138,7 +138,7 @@ static as_status extend(struct tx *t, struct arena *a, const struct beat *b,
     if (st != AS_OK)
         return st;
     if (!live)
-        st = revive(t, a, b->name, b->epoch, err);
+        st = revive_runner(t, a, b->name, b->epoch, err);
     if (st != AS_OK)
         return st;
     st = store_trial_missing(t, a, b->name, b->attempts, b->n, lease_ms, ret_missing, err);
@@ -169,7 +169,7 @@ as_status runner_heartbeat(struct store *db, struct arena *a, const char *name, 
     struct trial_list_heads missing = {0};
     struct tx_run run = tx_run_start(db, TX_SOFT, err);
     while (tx_run_again(&run))
-        run.status = extend(run.tx, a, &beat, &directives, &missing, err);
+        run.status = extend_lease(run.tx, a, &beat, &directives, &missing, err);
     if (run.status != AS_OK)
         return run.status;
     as_status st = lose_missing(db, a, &missing, err);
@@ -195,8 +195,8 @@ static as_status check_left(struct tx *t, struct arena *a, const char *name, int
     return AS_OK;
 }
 
-static as_status leave(struct tx *t, struct arena *a, const char *name, int64_t epoch,
-                       struct as_err *err)
+static as_status leave_runner(struct tx *t, struct arena *a, const char *name, int64_t epoch,
+                              struct as_err *err)
 {
     struct trial_list_heads held = {0};
     int64_t released = 0;
@@ -220,13 +220,13 @@ as_status runner_leave(struct store *db, const char *name, int64_t epoch, struct
     AS_AUTO(arena_done) struct arena a = {0};
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = leave(run.tx, &a, name, epoch, err);
+        run.status = leave_runner(run.tx, &a, name, epoch, err);
     return run.status;
 }
 
 /* List. */
 
-/* Live runners come first, rank 0, then the others, rank 1; by name within a rank. */
+/* Live runners have rank 0 and come first, the others have rank 1; by name within a rank. */
 struct place {
     int64_t rank;
     const char *name;

@@ -1,5 +1,9 @@
-/* Which parameters matter: computed from the history of a sweep, kept as text in a result cache,
- * one for each objective. */
+/* Importance of parameters: computed from the history of a sweep, and kept as text in a result
+ * cache, one text for each objective.
+ *
+ * The computation fits a model and may take seconds. It runs on the request's thread with a history
+ * of its own, so that suggestions never wait for it. The text is bound to the number of trials that
+ * had ended. If a newer one is being computed, a request gets the older text and is_stale. */
 #include "scheduler/services/sweep_importance.h"
 
 #include <math.h>
@@ -15,7 +19,7 @@
 #include "scheduler/store/sweep_store.h"
 #include "search/importance/importance.h"
 
-/* The numbers of a parameter, in the note's order. */
+/* The fields of a parameter, in the order of the cached text. */
 static const size_t fields[] = {
     offsetof(struct importance_param, first),      offsetof(struct importance_param, first_low),
     offsetof(struct importance_param, first_high), offsetof(struct importance_param, total),
@@ -76,7 +80,7 @@ static as_status read_param(struct arena *a, const json_t *j, struct importance_
     return ret->name ? AS_OK : as_fail_nomem(err);
 }
 
-/* The most important first; among equals the space's order. */
+/* The most important first; equal ones in the order of the space. */
 static void sort_params(struct importance_param *p, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
@@ -117,12 +121,12 @@ static as_status read_note(struct arena *a, const char *text, const char *metric
     return AS_OK;
 }
 
-/* What is asked for: an objective of a sweep. */
+/* An objective of a sweep. */
 struct question {
     int64_t key;
     struct history_head head;
-    size_t objective;   /* its place in the document */
-    const char *metric; /* and its name */
+    size_t objective;   /* its index in the document */
+    const char *metric; /* its name */
 };
 
 static as_status read_head(struct tx *t, struct arena *a, const char *id, struct question *q,
@@ -153,7 +157,7 @@ static as_status no_objective(const struct sweep_doc *doc, const char *metric, s
                    str_cstr(&names));
 }
 
-/* The objective of that name; NULL: the first. */
+/* Find the objective of that name; NULL: the first. */
 static as_status find_objective(struct arena *a, const char *metric, struct question *q,
                                 struct as_err *err)
 {
@@ -170,9 +174,9 @@ static as_status find_objective(struct arena *a, const char *metric, struct ques
     return q->metric ? AS_OK : as_fail_nomem(err);
 }
 
-/* Owned by the caller. *ret_seq: what it knows. */
-static as_status compute(struct store *db, const struct question *q, char **ret, int64_t *ret_seq,
-                         struct as_err *err)
+/* Compute the text; owned by the caller. *ret_seq: the last finish_seq that it knows. */
+static as_status compute_importance(struct store *db, const struct question *q, char **ret,
+                                    int64_t *ret_seq, struct as_err *err)
 {
     AS_AUTO(sweep_history_freep) struct sweep_history *h = sweep_history_create(q->key);
     AS_AUTO(importance_freep) struct importance *x = NULL;
@@ -211,8 +215,8 @@ as_status sweep_importance(struct store *db, struct result_cache *cache, struct 
         return st;
     if (is_mine) {
         int64_t seq = q.head.finish_seq;
-        st = compute(db, &q, &fresh, &seq, err);
-        if (cache) /* NULL when it failed: then another request computes it */
+        st = compute_importance(db, &q, &fresh, &seq, err);
+        if (cache) /* NULL if it failed: then another request computes it */
             result_cache_put(cache, q.key, q.objective, seq, fresh);
         text = fresh;
     }

@@ -1,4 +1,4 @@
-/* The front of a sweep. */
+/* The Pareto front of a sweep. */
 #include "scheduler/services/sweep_pareto.h"
 
 #include "scheduler/sweep/stored_doc.h"

@@ -1,4 +1,4 @@
-/* The front of a sweep. */
+/* The Pareto front of a sweep. */
 #ifndef ASSAY_SCHEDULER_SERVICES_SWEEP_PARETO_H
 #define ASSAY_SCHEDULER_SERVICES_SWEEP_PARETO_H
 
@@ -10,20 +10,20 @@
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/store/store.h"
 
-/* The trials that no other one beats in every objective. */
+/* The trials that no other trial dominates. */
 struct pareto_row {
     struct trial_row *rows; /* feasible and completed, by number */
     size_t n;
-    const char **metrics; /* names of the objectives, the document's order */
+    const char **metrics; /* the names of the objectives, in the document's order */
     bool *maximize;
     size_t n_metrics;
-    bool has_reference; /* the two below; false without a completed feasible trial */
+    bool has_reference; /* the two below are set; false without a completed, feasible trial */
     double *reference;  /* n_metrics, in the metrics' own units */
     double hypervolume; /* between the front and the reference */
 };
 
-/* Its front, of completed, feasible trials. With one objective: the best of them. AS_E_NOT_FOUND.
- */
+/* The Pareto front of a sweep, from completed, feasible trials. With one objective: the best of
+ * them. AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status sweep_pareto(struct store *db, struct arena *a, const char *id,
                                      struct pareto_row *ret, struct as_err *err);
 

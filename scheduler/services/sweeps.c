@@ -1,8 +1,8 @@
-/* Sweeps as the API sees them: created from a document, listed, changed by a patch, deleted.
+/* Sweeps for the API: created from a document, listed, changed by a patch, deleted.
  *
- * A document is parsed before a transaction begins; what depends on other rows (its data sets, a
+ * A document is parsed before a transaction begins. What depends on other rows (its data sets, a
  * free id) is checked in the transaction that stores it. A change holds the sweep's row, because
- * limits and states decide together whether the sweep is over. */
+ * limits and states together decide whether the sweep is over. */
 #include "scheduler/services/sweeps.h"
 
 #include <inttypes.h>
@@ -27,9 +27,9 @@
 
 #define SWEEP_ID_TRIES 10000 /* name-2 … name-10000 */
 
-/* Creation. */
+/* Create. */
 
-/* A sweep that is to be made. */
+/* A sweep that will be created. */
 struct creation {
     const struct sweep_doc *doc;
     const char *document;              /* canonical JSON */
@@ -65,7 +65,7 @@ static as_status check_dataset(const struct sweep_doc *doc, const struct train_s
     if (st != AS_OK)
         return as_err_prefix(err, st, "the data set '%s' is for %s", row->name, row->task);
     if (!as_streq(spec->dataset, row->name))
-        return AS_OK; /* another trial's; its split and loss are checked by the trainer */
+        return AS_OK; /* it belongs to other trials; the trainer checks its split and loss */
     return train_spec_check(spec, &info, "/trial/train", err);
 }
 
@@ -93,7 +93,7 @@ static as_status check_datasets(struct tx *t, struct arena *a, const struct swee
     return AS_OK;
 }
 
-/* Of several objectives; *ret stays NULL for one. */
+/* The objectives as JSON, if there are several; *ret stays NULL for one. */
 static as_status write_objectives(const struct sweep_doc *d, char **ret, struct as_err *err)
 {
     JSON_AUTO list = json_array();
@@ -127,9 +127,9 @@ static as_status write_outcomes(const struct sweep_doc *d, char **ret, struct as
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
-/* How many trials may share a process: as the document says; else few where the method learns,
- * whose suggestions of one group know nothing of each other's results, and what the runner finds
- * best. */
+/* The number of trials that may share a process: the document's number; else a small one if the
+ * method learns, because the suggestions of a group do not know each other's results; else what the
+ * runner measured as best. */
 static int64_t max_group_of(const struct sweep_doc *d)
 {
     if (d->trial.kind != TRIAL_TRAIN)
@@ -189,7 +189,7 @@ static as_status insert_sweep(struct tx *t, struct arena *a, const struct creati
                       SWEEP_ID_TRIES, c->doc->name);
 }
 
-/* The sweep that an idempotency key made. */
+/* The sweep that was created with an idempotency key. */
 static as_status get_made(struct tx *t, struct arena *a, const char *id, struct sweep_row *ret,
                           struct as_err *err)
 {
@@ -205,7 +205,7 @@ static as_status get_made(struct tx *t, struct arena *a, const char *id, struct 
     return store_sweep_get(t, a, key, ret, err);
 }
 
-/* The sweep, with the data sets that its trials may name and the event that tells of it. */
+/* Insert the sweep, the data sets that its trials may name, and the event. */
 static as_status add_sweep(struct tx *t, struct arena *a, const struct creation *c,
                            int64_t *ret_key, const char **ret_id, struct as_err *err)
 {
@@ -247,8 +247,8 @@ static as_status make_sweep(struct tx *t, struct arena *a, const struct creation
     return store_sweep_get(t, a, key, ret, err);
 }
 
-/* Bounds on a parameter belong elsewhere: as results nobody would report them. Sweeps that were
- * created before this was refused can still be read, so the document's parser does not say it. */
+/* Refuse constraints that name a parameter: no trial would report it as a metric. Sweeps that were
+ * created before this check must stay readable, so the document's parser does not check it. */
 static as_status check_outcomes(const struct sweep_doc *d, struct as_err *err)
 {
     for (size_t i = 0; i < d->n_outcomes; i++) {
@@ -276,8 +276,9 @@ static as_status run_creation(struct store *db, struct arena *a, const struct cr
     return run.status;
 }
 
-static as_status create(struct store *db, struct arena *a, const json_t *doc, bool is_paused,
-                        const struct idem_key *idem, struct sweep_row *ret, struct as_err *err)
+static as_status create_sweep(struct store *db, struct arena *a, const json_t *doc, bool is_paused,
+                              const struct idem_key *idem, struct sweep_row *ret,
+                              struct as_err *err)
 {
     uint64_t seed = 0;
     random_bytes(&seed, sizeof seed);
@@ -311,20 +312,20 @@ static as_status create(struct store *db, struct arena *a, const json_t *doc, bo
 as_status sweep_create(struct store *db, struct arena *a, const json_t *doc,
                        const struct idem_key *idem, struct sweep_row *ret, struct as_err *err)
 {
-    return create(db, a, doc, false, idem, ret, err);
+    return create_sweep(db, a, doc, false, idem, ret, err);
 }
 
 as_status sweep_create_paused(struct store *db, struct arena *a, const json_t *doc,
                               const struct idem_key *idem, struct sweep_row *ret,
                               struct as_err *err)
 {
-    return create(db, a, doc, true, idem, ret, err);
+    return create_sweep(db, a, doc, true, idem, ret, err);
 }
 
-/* Reading. */
+/* Read. */
 
-static as_status get(struct tx *t, struct arena *a, const char *id, struct sweep_row *ret,
-                     struct as_err *err)
+static as_status get_sweep(struct tx *t, struct arena *a, const char *id, struct sweep_row *ret,
+                           struct as_err *err)
 {
     int64_t key = 0;
     as_status st = store_sweep_key(t, id, &key, err);
@@ -339,7 +340,7 @@ as_status sweep_get(struct store *db, struct arena *a, const char *id, struct sw
     struct sweep_row row = {0};
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = get(run.tx, a, id, &row, err);
+        run.status = get_sweep(run.tx, a, id, &row, err);
     if (run.status == AS_OK)
         *ret = row;
     return run.status;
@@ -434,7 +435,7 @@ as_status sweep_patch_parse(const json_t *doc, struct sweep_patch *ret, struct a
     return AS_OK;
 }
 
-/* Write a limit into the document; < min removes it. */
+/* Write a limit into the document; a value < min removes it. */
 static int set_limit(json_t *limits, const char *name, int64_t v, int64_t min)
 {
     if (v >= min)
@@ -462,7 +463,7 @@ static as_status patched_document(const char *document, const struct sweep_patch
         bad |= set_limit(limits, "max_failed_trials", p->max_failed, 0);
     if (bad)
         return as_fail_nomem(err);
-    return sweep_doc_parse(doc, 0, ret, err); /* the seed stands in the document */
+    return sweep_doc_parse(doc, 0, ret, err); /* the document contains its seed */
 }
 
 static as_status change_limits(struct tx *t, struct arena *a, const struct sweep_head *s,
@@ -511,8 +512,9 @@ static as_status change_state(struct tx *t, struct arena *a, const struct sweep_
     return st;
 }
 
-static as_status change(struct tx *t, struct arena *a, const char *id,
-                        const struct sweep_patch *patch, struct sweep_row *ret, struct as_err *err)
+static as_status change_sweep(struct tx *t, struct arena *a, const char *id,
+                              const struct sweep_patch *patch, struct sweep_row *ret,
+                              struct as_err *err)
 {
     struct sweep_head s;
     int64_t key = 0;
@@ -524,7 +526,7 @@ static as_status change(struct tx *t, struct arena *a, const char *id,
         return st;
     bool limits = patch->set_max_trials || patch->set_max_concurrent || patch->set_max_failed;
     if (limits && s.state != SWEEP_RUNNING && s.state != SWEEP_PAUSED)
-        return as_fail(err, AS_E_CONFLICT, "the sweep '%s' is %s: its limits are settled", s.id,
+        return as_fail(err, AS_E_CONFLICT, "the sweep '%s' is %s: its limits cannot change", s.id,
                        sweep_state_format(s.state));
     if (limits && (st = change_limits(t, a, &s, patch, err)) < 0)
         return st;
@@ -542,7 +544,7 @@ as_status sweep_change(struct store *db, struct arena *a, const char *id,
     struct sweep_row row = {0};
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = change(run.tx, a, id, patch, &row, err);
+        run.status = change_sweep(run.tx, a, id, patch, &row, err);
     if (run.status == AS_OK)
         *ret = row;
     return run.status;

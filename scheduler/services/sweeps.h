@@ -1,4 +1,4 @@
-/* Sweeps: create, look at, change, delete.
+/* Sweeps: create, read, change, delete.
  *
  * Every function: AS_E_UNAVAILABLE when the database is away, AS_E_NOMEM. Rows live in `a`. */
 #ifndef ASSAY_SCHEDULER_SERVICES_SWEEPS_H
@@ -15,20 +15,20 @@
 #include "scheduler/store/store.h"
 #include "scheduler/suggester/suggester.h"
 
-/* Check the document in full, store the sweep and let it run.
+/* Check the document completely, store the sweep and let it run.
  *   doc     the sweep document; borrowed
- *   idem    NULL when the request has no key. With one, creation and key are one transaction: a
- *           repeat (also after a crash between the two answers) hands the first sweep back
+ *   idem    NULL if the request has no key. With a key, one transaction creates the sweep and
+ *           stores the key: a repeat returns the first sweep, also after a crash in between
  *   ret     its id is its name, or name-2, name-3, …
- * AS_E_INVAL, AS_E_TOO_LARGE, AS_E_UNSUPPORTED  with the pointer of the field; also a data set
- *                that does not exist and a metric that its task does not have. Nothing is stored.
- * AS_E_CONFLICT  the key was used with another body */
+ * AS_E_INVAL, AS_E_TOO_LARGE, AS_E_UNSUPPORTED: with the pointer of the field; also a data set that
+ * does not exist, and a metric that its task does not have. Nothing is stored. AS_E_CONFLICT: the
+ * key was used with another body. */
 AS_MUST_CHECK as_status sweep_create(struct store *db, struct arena *a, const json_t *doc,
                                      const struct idem_key *idem, struct sweep_row *ret,
                                      struct as_err *err);
 
-/* The same, but the sweep waits, paused, until it is resumed: for known results to be added first.
- */
+/* The same, but the sweep is paused until it is resumed, so that known results can be added
+ * first. */
 AS_MUST_CHECK as_status sweep_create_paused(struct store *db, struct arena *a, const json_t *doc,
                                             const struct idem_key *idem, struct sweep_row *ret,
                                             struct as_err *err);
@@ -42,8 +42,8 @@ AS_MUST_CHECK as_status sweep_list(struct store *db, struct arena *a, const swee
                                    const struct page_req *page, struct sweep_page *ret,
                                    struct as_err *err);
 
-/* A merge patch as the API's SweepPatch; NULL, or JSON null for the two limits that may be removed:
- * `set_*` says that the field was there. */
+/* A merge patch, as the API's SweepPatch. For the two limits that may be removed, JSON null removes
+ * the limit, so `set_*` says whether the field was given. */
 struct sweep_patch {
     const sweep_state *state; /* RUNNING (resume), PAUSED or CANCELLED; NULL: unchanged */
     bool set_max_trials;
@@ -54,19 +54,20 @@ struct sweep_patch {
     int64_t max_failed; /* -1: no limit */
 };
 
-/* Read a SweepPatch. AS_E_INVAL with the pointer of the field; AS_E_INVAL when it is empty. */
+/* Read a SweepPatch. AS_E_INVAL: a field, with its pointer, or the patch is empty. */
 AS_MUST_CHECK as_status sweep_patch_parse(const json_t *doc, struct sweep_patch *ret,
                                           struct as_err *err);
 
-/* All of the patch or nothing. Asking for the state that it has is fine. Cancelling ends queued and
- * running trials in the same transaction; their runners learn it with the next heartbeat.
- * AS_E_NOT_FOUND. AS_E_CONFLICT: it has ended, or max_trials is below the trials that exist.
- * AS_E_INVAL: a limit. */
+/* Apply all of the patch or nothing. It is allowed to ask for the state that the sweep has.
+ * Cancelling ends queued and running trials in the same transaction; their runners are informed by
+ * their next heartbeat. AS_E_NOT_FOUND. AS_E_CONFLICT: it has ended, or max_trials is below the
+ * number of existing trials. AS_E_INVAL: a limit. */
 AS_MUST_CHECK as_status sweep_change(struct store *db, struct arena *a, const char *id,
                                      const struct sweep_patch *patch, struct sweep_row *ret,
                                      struct as_err *err);
 
-/* With its trials, measurements and files. AS_E_NOT_FOUND. AS_E_CONFLICT: it has not ended. */
+/* Delete it with its trials, measurements and files. AS_E_NOT_FOUND. AS_E_CONFLICT: it has not
+ * ended. */
 AS_MUST_CHECK as_status sweep_delete(struct store *db, const char *id, struct as_err *err);
 
 #endif

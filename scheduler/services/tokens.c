@@ -1,7 +1,10 @@
-/* Bearer tokens: assay_ROLE_ID_SECRET. The database holds the id and a digest of the secret, which
- * has 43 characters of 62, about 256 bits, so one SHA-256 is enough. A token that cannot be used
- * (unknown, expired, revoked, of another role) is refused with one message, and digests are
- * compared in constant time. */
+/* Bearer tokens: assay_ROLE_ID_SECRET.
+ *
+ * The database holds the id and a digest of the secret. The secret has 43 characters of an
+ * alphabet of 62, about 256 bits, so one SHA-256 is enough; a slow hash protects only weak
+ * secrets. A token that cannot be used (unknown, expired, revoked, of another role) is refused
+ * with one message, and digests are compared in constant time, so that an answer gives no
+ * information about the secret. */
 #include "scheduler/services/tokens.h"
 
 #include <inttypes.h>
@@ -17,11 +20,11 @@
 #define TOKEN_SECRET_CHARS 43
 #define TOKEN_NAME_MAX 80
 
-/* n characters of the first `base` of digits and letters, each equally likely. */
+/* n random characters from the first `base` digits and letters, each equally likely. */
 static void random_text(char *ret, size_t n, unsigned base)
 {
     static const char chars[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    unsigned limit = 256 / base * base; /* bytes from here up would favour the first characters */
+    unsigned limit = 256 / base * base; /* bytes from here on would favour the first characters */
     for (size_t i = 0; i < n;) {
         uint8_t bytes[64];
         random_bytes(bytes, sizeof bytes);
@@ -41,7 +44,7 @@ void token_make(token_role role, char ret_text[TOKEN_TEXT_SIZE])
     snprintf(ret_text, TOKEN_TEXT_SIZE, "assay_%s_%s_%s", token_role_format(role), id, secret);
 }
 
-/* The pieces of a token's text. */
+/* The parts of a token's text. */
 struct parts {
     token_role role;
     char id[33];
@@ -66,15 +69,15 @@ static as_status parts_of(const char *text, struct parts *ret, struct as_err *er
 
 /* Create and import. */
 
-/* What became of a token that is to be added. */
+/* The result of adding a token. */
 struct addition {
     bool created;
     struct token_row row;       /* created */
-    struct token_secret secret; /* not created: of the one that has the id */
+    struct token_secret secret; /* not created: the secret of the token that has the id */
 };
 
-static as_status add(struct tx *t, struct arena *a, const struct token_new *n, struct addition *ret,
-                     struct as_err *err)
+static as_status add_token(struct tx *t, struct arena *a, const struct token_new *n,
+                           struct addition *ret, struct as_err *err)
 {
     as_status st = store_token_add(t, n, &ret->created, err);
     if (st != AS_OK)
@@ -88,7 +91,7 @@ static as_status run_add(struct store *db, struct arena *a, const struct token_n
 {
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = add(run.tx, a, n, ret, err);
+        run.status = add_token(run.tx, a, n, ret, err);
     return run.status;
 }
 
@@ -124,7 +127,7 @@ as_status token_create(struct store *db, struct arena *a, token_role role, const
     st = run_add(db, a, &n, &got, err);
     if (st != AS_OK)
         return st;
-    if (!got.created) /* 62 random bits met again */
+    if (!got.created) /* two random ids of 62 bits were equal */
         return as_fail(err, AS_E_UNAVAILABLE, "the new token's id is taken: try again");
     *ret = got.row;
     memcpy(ret_text, text, TOKEN_TEXT_SIZE);
@@ -159,7 +162,7 @@ as_status token_import(struct store *db, const char *text, const char *name, str
 
 /* Verify. */
 
-static as_status denied(struct as_err *err)
+static as_status deny_token(struct as_err *err)
 {
     return as_fail(err, AS_E_DENIED, "the token is not valid: unknown, expired or revoked");
 }
@@ -186,16 +189,16 @@ as_status token_verify(struct store *db, const char *text, struct principal *ret
 {
     struct parts parts;
     if (parts_of(text, &parts, NULL) != AS_OK)
-        return denied(err);
+        return deny_token(err);
     struct token_secret secret;
     as_status st = read_secret(db, parts.id, &secret, err);
     if (st == AS_E_NOT_FOUND)
-        return denied(err);
+        return deny_token(err);
     if (st != AS_OK)
         return st;
     bool same = hash_equal(secret.sha256, parts.sha256, SHA256_HEX_SIZE);
     if (!same || !secret.valid || secret.role != parts.role)
-        return denied(err);
+        return deny_token(err);
     if (secret.note_use)
         st = note_use(db, parts.id, err);
     if (st != AS_OK)
@@ -208,9 +211,9 @@ as_status token_verify(struct store *db, const char *text, struct principal *ret
 
 /* List and revoke. */
 
-/* A place in the list, newest first. */
+/* A place in the list, which is sorted newest first. */
 struct place {
-    int64_t us; /* 0: the beginning */
+    int64_t us; /* 0: the start of the list */
     const char *id;
 };
 
@@ -257,7 +260,7 @@ as_status token_list(struct store *db, struct arena *a, const struct page_req *p
     return AS_OK;
 }
 
-static as_status revoke(struct tx *t, const char *id, struct as_err *err)
+static as_status revoke_token(struct tx *t, const char *id, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct token_row row;
@@ -278,6 +281,6 @@ as_status token_revoke(struct store *db, const char *id, struct as_err *err)
 {
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = revoke(run.tx, id, err);
+        run.status = revoke_token(run.tx, id, err);
     return run.status;
 }

@@ -1,9 +1,10 @@
-/* Trials that people add: enqueued ones, and known results.
+/* Trials that people add: enqueued trials, and known results.
  *
- * What needs no lock comes first: the document and the data sets are read, the parameters checked
- * against the space and brought into canonical text. Then one transaction holds the sweep's row,
- * gives the trial the next number and, for a known result, its values and its end. Known results
- * raise the number of planned trials, so that they take nothing from the budget. */
+ * Work that needs no lock comes first: the document and the data sets are read, and the parameters
+ * are checked against the space and converted to canonical text. Then one transaction locks the
+ * sweep's row, gives the trial the next number and, for a known result, stores its values and its
+ * end. A known result increases the number of planned trials, so that it takes nothing from the
+ * budget. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +28,7 @@
 
 #define ADD_METRICS_MAX 100
 
-/* The body, read. Views of it. */
+/* The body; its pointers are views of it. */
 struct request {
     json_t *params;
     bool is_known, has_failed;
@@ -36,7 +37,7 @@ struct request {
     size_t n_metrics;
 };
 
-/* What the sweep says about trials that are added to it. */
+/* The properties of the sweep that an added trial depends on. */
 struct target {
     const char *id;
     int64_t key;
@@ -45,7 +46,7 @@ struct target {
     size_t n_datasets;
 };
 
-/* A trial that is to be added. */
+/* A trial that will be added. */
 struct addition {
     struct request x;
     char *params; /* canonical; owned */
@@ -116,7 +117,7 @@ static as_status check_rules(const struct space *space, const struct config *con
                       (size_t)k - space->n_constraints);
 }
 
-/* Against the space: what is stored is the canonical text. */
+/* Check the parameters against the space. The canonical text is stored. */
 static as_status check_params(struct arena *a, const struct target *to, struct addition *add,
                               struct as_err *err)
 {
@@ -158,7 +159,7 @@ static as_status read_target(struct tx *t, struct arena *a, struct target *to, s
     return store_dataset_of_sweep(t, a, to->key, &to->datasets, &to->n_datasets, err);
 }
 
-/* Writing. */
+/* Write. */
 
 static as_status check_state(const struct sweep_head *s, bool is_known, struct as_err *err)
 {
@@ -172,7 +173,7 @@ static as_status check_state(const struct sweep_head *s, bool is_known, struct a
     return AS_OK;
 }
 
-/* Is the known result worth what it says? A failed one needs no values. */
+/* Does the known result have the required values? A failed one needs none. */
 static as_status judge_known(struct tx *t, struct arena *a, const struct sweep_head *s,
                              int64_t number, bool *ret_feasible, struct as_err *err)
 {
@@ -188,13 +189,13 @@ static as_status judge_known(struct tx *t, struct arena *a, const struct sweep_h
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child("/metrics", v.missing, at);
         return as_fail_at(err, AS_E_INVAL, at,
-                          "%s is missing: a trial that completed has a value of it", at);
+                          "%s is missing: a completed trial needs a value of it", at);
     }
     *ret_feasible = v.feasible;
     return AS_OK;
 }
 
-/* The values of a known result, then its end. */
+/* Store the values of a known result, then its end. */
 static as_status settle_known(struct tx *t, struct arena *a, const struct request *x,
                               const struct sweep_head *s, int64_t number, struct as_err *err)
 {
@@ -218,8 +219,8 @@ static as_status settle_known(struct tx *t, struct arena *a, const struct reques
     return store_trial_move(t, s->key, number, &move, err);
 }
 
-static as_status insert(struct tx *t, struct arena *a, const struct addition *add,
-                        const struct sweep_head *s, int64_t number, struct as_err *err)
+static as_status insert_trial(struct tx *t, struct arena *a, const struct addition *add,
+                              const struct sweep_head *s, int64_t number, struct as_err *err)
 {
     bool is_known = add->x.is_known;
     const struct trial_new n = {.sweep_key = s->key,
@@ -270,7 +271,7 @@ static as_status add_trial(struct tx *t, struct arena *a, const struct target *t
         return st;
     int64_t number = s.counts.total;
     if ((st = check_state(&s, add->x.is_known, err)) < 0 ||
-        (st = insert(t, a, add, &s, number, err)) < 0 ||
+        (st = insert_trial(t, a, add, &s, number, err)) < 0 ||
         (st = idempotency_end(t, add->idem, s.id, number, err)) < 0 ||
         (st = store_trial_get(t, a, s.key, number, ret, err)) < 0)
         return st;

@@ -1,7 +1,7 @@
-/* Trials as people see them: lists, one trial with what it left, and cancelling it.
+/* Trials for people: lists, one trial with its records, and cancelling it.
  *
- * A list goes on from a place in its order (the key of the last row and its number), not from an
- * offset, so that trials that are added meanwhile do not shift what follows. */
+ * A list continues from a place in its order (the sort key of the last row and its number), not
+ * from an offset. So trials that are added meanwhile do not shift the next page. */
 #include "scheduler/services/trials.h"
 
 #include <inttypes.h>
@@ -18,10 +18,10 @@
 #include "scheduler/lifecycle/transition.h"
 #include "search/space/param.h"
 
-/* The list's cursor: sort, direction, has a key, key, number. */
+/* The list's cursor: sort, direction, whether it has a key, key, number. */
 #define PLACE_FIELDS 5
 
-/* A value as place_write() writes it; infinities are values like others here. */
+/* Parse a value that place_write() wrote; infinities are valid values here. */
 static bool read_key(const char *s, double *ret)
 {
     bool is_infinite = as_streq(s, "Infinity") || as_streq(s, "-Infinity");
@@ -62,9 +62,10 @@ static const char *place_write(struct arena *a, const struct trial_query *q,
     return cursor_make(a, "trials", f, PLACE_FIELDS);
 }
 
-static as_status list(struct tx *t, struct arena *a, const char *sweep, const struct trial_query *q,
-                      const struct trial_place *after, struct trial_page *ret,
-                      struct trial_place *ret_next, struct as_err *err)
+static as_status list_trials(struct tx *t, struct arena *a, const char *sweep,
+                             const struct trial_query *q, const struct trial_place *after,
+                             struct trial_page *ret, struct trial_place *ret_next,
+                             struct as_err *err)
 {
     int64_t key = 0;
     as_status st = store_sweep_key(t, sweep, &key, err);
@@ -87,7 +88,7 @@ as_status trial_list(struct store *db, struct arena *a, const char *sweep,
         return st;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = list(run.tx, a, sweep, &query, &after, &page, &next, err);
+        run.status = list_trials(run.tx, a, sweep, &query, &after, &page, &next, err);
     if (run.status != AS_OK)
         return run.status;
     if (next.set) {
@@ -99,8 +100,8 @@ as_status trial_list(struct store *db, struct arena *a, const char *sweep,
     return AS_OK;
 }
 
-static as_status best(struct tx *t, struct arena *a, const char *sweep, int64_t top,
-                      struct trial_page *ret, struct as_err *err)
+static as_status list_best_trials(struct tx *t, struct arena *a, const char *sweep, int64_t top,
+                                  struct trial_page *ret, struct as_err *err)
 {
     int64_t key = 0;
     struct sweep_row s;
@@ -121,15 +122,15 @@ as_status trial_best(struct store *db, struct arena *a, const char *sweep, int64
     struct trial_page page = {0};
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = best(run.tx, a, sweep, top, &page, err);
+        run.status = list_best_trials(run.tx, a, sweep, top, &page, err);
     if (run.status == AS_OK)
         *ret = page;
     return run.status;
 }
 
-/* The sweep's key and the trial, or AS_E_NOT_FOUND. */
-static as_status find(struct tx *t, struct arena *a, const char *sweep, int64_t number,
-                      int64_t *ret_key, struct trial_row *ret, struct as_err *err)
+/* Find the sweep's key and the trial. AS_E_NOT_FOUND. */
+static as_status find_trial(struct tx *t, struct arena *a, const char *sweep, int64_t number,
+                            int64_t *ret_key, struct trial_row *ret, struct as_err *err)
 {
     as_status st = store_sweep_key(t, sweep, ret_key, err);
     if (st != AS_OK)
@@ -141,7 +142,7 @@ static as_status get_detail(struct tx *t, struct arena *a, const char *sweep, in
                             struct trial_detail *ret, struct as_err *err)
 {
     int64_t key = 0;
-    as_status st = find(t, a, sweep, number, &key, &ret->trial, err);
+    as_status st = find_trial(t, a, sweep, number, &key, &ret->trial, err);
     if (st != AS_OK)
         return st;
     return store_attempt_list(t, a, key, number, &ret->attempts, &ret->n_attempts, err);
@@ -164,7 +165,7 @@ static as_status get_series(struct tx *t, struct arena *a, const char *sweep, in
 {
     struct trial_row row;
     int64_t key = 0;
-    as_status st = find(t, a, sweep, number, &key, &row, err);
+    as_status st = find_trial(t, a, sweep, number, &key, &row, err);
     if (st != AS_OK)
         return st;
     return store_measurement_series(t, a, key, number, metric, ret, err);
@@ -189,7 +190,7 @@ static as_status get_log(struct tx *t, struct arena *a, const char *sweep, int64
 {
     struct trial_row row;
     int64_t key = 0;
-    as_status st = find(t, a, sweep, number, &key, &row, err);
+    as_status st = find_trial(t, a, sweep, number, &key, &row, err);
     if (st != AS_OK)
         return st;
     if (attempt > row.attempt)
@@ -215,7 +216,7 @@ static as_status get_artifacts(struct tx *t, struct arena *a, const char *sweep,
 {
     struct trial_row row;
     int64_t key = 0;
-    as_status st = find(t, a, sweep, number, &key, &row, err);
+    as_status st = find_trial(t, a, sweep, number, &key, &row, err);
     if (st != AS_OK)
         return st;
     return store_file_list(t, a, key, number, "artifact", ret, err);
@@ -248,8 +249,8 @@ static as_status lock_both(struct tx *t, struct arena *a, const char *sweep, int
     return store_trial_lock(t, a, key, number, ret_trial, err);
 }
 
-static as_status cancel(struct tx *t, struct arena *a, const char *sweep, int64_t number,
-                        struct trial_row *ret, struct as_err *err)
+static as_status cancel_trial(struct tx *t, struct arena *a, const char *sweep, int64_t number,
+                              struct trial_row *ret, struct as_err *err)
 {
     static const struct trial_change change = {
         .event = TRIAL_EV_CANCEL, .reason = "cancelled by a user", .outcome = "cancelled"};
@@ -277,7 +278,7 @@ as_status trial_cancel(struct store *db, struct arena *a, const char *sweep, int
     struct trial_row row;
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = cancel(run.tx, a, sweep, number, &row, err);
+        run.status = cancel_trial(run.tx, a, sweep, number, &row, err);
     if (run.status == AS_OK)
         *ret = row;
     return run.status;

@@ -1,6 +1,6 @@
-/* Trials as people see them: lists, details, series, logs, files, cancel.
+/* Trials for people: lists, details, series, logs, files, cancel.
  *
- * Every function: AS_E_NOT_FOUND when there is no such sweep or trial, AS_E_UNAVAILABLE when the
+ * Every function: AS_E_NOT_FOUND if there is no such sweep or trial, AS_E_UNAVAILABLE when the
  * database is away, AS_E_NOMEM. Rows live in `a`. */
 #ifndef ASSAY_SCHEDULER_SERVICES_TRIALS_H
 #define ASSAY_SCHEDULER_SERVICES_TRIALS_H
@@ -16,8 +16,8 @@
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/store/store.h"
 
-/* Trials that lack the sort's value come last, whatever the order. AS_E_INVAL: the cursor, or one
- * that belongs to another order. */
+/* Trials without a value of the sort key come last, in both directions. AS_E_INVAL: the cursor, or
+ * a cursor of another order. */
 AS_MUST_CHECK as_status trial_list(struct store *db, struct arena *a, const char *sweep,
                                    const struct trial_query *q, struct trial_page *ret,
                                    struct as_err *err);
@@ -30,12 +30,12 @@ AS_MUST_CHECK as_status trial_best(struct store *db, struct arena *a, const char
 AS_MUST_CHECK as_status trial_get(struct store *db, struct arena *a, const char *sweep,
                                   int64_t number, struct trial_detail *ret, struct as_err *err);
 
-/* `metric` NULL: all of them. AS_E_INVAL: no metric can have that name. */
+/* `metric` NULL: all metrics. AS_E_INVAL: no metric can have that name. */
 AS_MUST_CHECK as_status trial_series(struct store *db, struct arena *a, const char *sweep,
                                      int64_t number, const char *metric, struct series_list *ret,
                                      struct as_err *err);
 
-/* `attempt` 0: the latest that has output. AS_E_NOT_FOUND too when that attempt does not exist. */
+/* `attempt` 0: the latest one with output. AS_E_NOT_FOUND: also if that attempt does not exist. */
 AS_MUST_CHECK as_status trial_log(struct store *db, struct arena *a, const char *sweep,
                                   int64_t number, int64_t attempt, struct log_row *ret,
                                   struct as_err *err);
@@ -46,19 +46,19 @@ AS_MUST_CHECK as_status trial_artifacts(struct store *db, struct arena *a, const
 /* Add a trial. body: {"params": {…}, "metrics": {name: number}?, "state": "completed" | "failed"?,
  * "reason": text?}. Without a result it is enqueued: it runs before the next suggestion and counts
  * towards max_trials. With metrics, or as failed, it is a known result: it has ended, informs the
- * search and uses none of max_trials (planned grows by one).
- *   body  borrowed; checked in full against the sweep's space, its constraints and its metrics
- *   idem  NULL when the request has no key. With one, trial and key are one transaction: a repeat
- *         hands the first trial back
+ * search and does not count towards max_trials (planned grows by one).
+ *   body  borrowed; checked completely against the sweep's space, its constraints and its metrics
+ *   idem  NULL if the request has no key. With a key, one transaction creates the trial and stores
+ *         the key: a repeat returns the first trial
  * AS_E_INVAL with the pointer of the field (/params/lr, /metrics/loss). AS_E_CONFLICT: a grid sweep
- * takes none; the sweep has ended; there is no room below max_trials for another; the key was used
- * with another body. */
+ * accepts none; the sweep has ended; max_trials leaves no room for another; the key was used with
+ * another body. */
 AS_MUST_CHECK as_status trial_add(struct store *db, struct arena *a, const char *sweep,
                                   const json_t *body, const struct idem_key *idem,
                                   struct trial_row *ret, struct as_err *err);
 
-/* End a trial that is queued or running. Cancelling a cancelled one is fine. AS_E_CONFLICT: it
- * ended otherwise. */
+/* End a trial that is queued or running. It is allowed to cancel a cancelled trial. AS_E_CONFLICT:
+ * it ended in another way. */
 AS_MUST_CHECK as_status trial_cancel(struct store *db, struct arena *a, const char *sweep,
                                      int64_t number, struct trial_row *ret, struct as_err *err);
 

@@ -1,3 +1,12 @@
+/* Statements that begin trials: read the queue, begin queued trials, insert suggestions.
+ *
+ * A claim may begin many trials of a sweep at once. One statement writes the rows of the trials,
+ * their attempts and their events, so that a claim costs the same number of round trips for any
+ * number of trials. The trials arrive as one array for each column.
+ *
+ * The queue is read without locks: a transaction that changes the state of a trial holds the
+ * sweep's row, and so does the caller. A statement that begins fewer trials than it was given is a
+ * conflict. */
 #include "scheduler/store/assignment_store.h"
 
 #include "scheduler/store/columns_priv.h"
@@ -6,13 +15,14 @@
 
 enum { ASSIGNMENT_QUEUE, ASSIGNMENT_BEGIN, ASSIGNMENT_ADD, ASSIGNMENT_GROUP };
 
-/* What follows the rows of `begun`, (number, state, attempt, group_id): attempts of those that run,
- * and an event for each. $1 the sweep's key, $2 its id, $3 to $6 the owner, $7 the first place
- * among the transaction's events. */
-#define HELD_AND_TOLD                                                                              \
-    ", held as (insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, "        \
+/* The statement's end, after the rows of `begun` (number, state, attempt, group_id): insert
+ * attempts for the running ones, and an event for each row. $1 the sweep's key, $2 its id, $3 to $6
+ * the owner, $7 the first place among the transaction's events. */
+#define ATTEMPTS_AND_EVENTS                                                                        \
+    ", attempts as (insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, "    \
     "client, group_id) select $1, number, attempt, $3, $4, $6, $5, group_id from begun where "     \
-    "state = 'running'), told as (insert into event (id, type, sweep_key, sweep, number, state, "  \
+    "state = 'running'), events as (insert into event (id, type, sweep_key, sweep, number, "       \
+    "state, "                                                                                      \
     "attempt, runner) select (pg_current_xact_id()::text::bigint << 20) + $7 + row_number() over " \
     "(order by number) - 1, 'trial.changed', $1, $2, number, state, nullif(attempt, 0), case "     \
     "when state = 'running' then $3 end from begun) select count(*) from begun"
@@ -44,6 +54,7 @@ static const struct stmt stmts[] = {
          "select " QUEUED_COLUMNS " from trial t left join attempt x on x.sweep_key = "
          "t.sweep_key and x.number = t.number and x.attempt = t.attempt where t.sweep_key = $1 and "
          "t.state = 'queued' order by t.number limit $2"},
+    /* The WHERE repeats that the trial is queued; run_for() compares the count with the list. */
     [ASSIGNMENT_BEGIN] =
         {"assignment_begin",
          "with l as (select * from unnest($8::int[], $9::text[]) as l(number, group_id)), begun as "
@@ -51,7 +62,7 @@ static const struct stmt stmts[] = {
          "client = $5, group_id = nullif(l.group_id, ''), claimed_at = now(), started_at = "
          "coalesce(t.started_at, now()), missing = 0, reason = null from l where t.sweep_key = $1 "
          "and t.number = l.number and t.state = 'queued' returning t.number, t.state, t.attempt, "
-         "t.group_id)" HELD_AND_TOLD},
+         "t.group_id)" ATTEMPTS_AND_EVENTS},
     [ASSIGNMENT_ADD] =
         {"assignment_add",
          "with l as (select * from unnest($8::int[], $9::text[], $10::text[], $11::bigint[], "
@@ -64,7 +75,7 @@ static const struct stmt stmts[] = {
          "nullif(seen, -1), nullif(shape, ''), nullif(bytes, 0), nullif(group_id, ''), case when "
          "runs then $3 end, case when runs then $4::bigint end, case when runs then $5 end, case "
          "when runs then now() end, case when runs then now() end from l order by number "
-         "returning number, state, attempt, group_id)" HELD_AND_TOLD},
+         "returning number, state, attempt, group_id)" ATTEMPTS_AND_EVENTS},
     [ASSIGNMENT_GROUP] = {"assignment_group",
                           "select " GROUP_COLUMNS " from trial t where t.group_id "
                           "= $1 and t.runner = $2 limit 1"},
@@ -85,8 +96,8 @@ as_status store_assignment_queue(struct tx *t, struct arena *a, int64_t sweep_ke
     return AS_OK;
 }
 
-/* Take places for n events in this transaction; *ret_first is the first. */
-static as_status events_take(struct tx *t, size_t n, int64_t *ret_first, struct as_err *err)
+/* Reserve places for n events in this transaction; *ret_first is the first. */
+static as_status reserve_events(struct tx *t, size_t n, int64_t *ret_first, struct as_err *err)
 {
     if (t->events + (int64_t)n >= TX_EVENTS_MAX)
         return as_fail(err, AS_E_INTERNAL, "too many events in one transaction");
@@ -95,8 +106,8 @@ static as_status events_take(struct tx *t, size_t n, int64_t *ret_first, struct 
     return AS_OK;
 }
 
-/* The arguments $1 to $7 of HELD_AND_TOLD. */
-#define ARG_HELD_AND_TOLD(s, owner, first_event)                                                   \
+/* The arguments $1 to $7 of ATTEMPTS_AND_EVENTS. */
+#define ARG_ATTEMPTS_AND_EVENTS(s, owner, first_event)                                             \
     arg_i64((s)->key), arg_str((s)->id), arg_str((owner)->runner),                                 \
         arg_i64_or_null((owner)->runner != NULL, (owner)->epoch), arg_str((owner)->client),        \
         arg_str((owner)->claim_id), arg_i64(first_event)
@@ -162,14 +173,15 @@ as_status store_assignment_begin(struct tx *t, const struct sweep_head *s,
         array_i64(&x.c[0], rows[i].number);
         array_str(&x.c[1], or_empty(rows[i].group));
     }
-    as_status st = events_take(t, n, &first, err);
+    as_status st = reserve_events(t, n, &first, err);
     if (st != AS_OK)
         return st;
     if ((st = columns_close(&x, err)) != AS_OK)
         return st;
-    return run_for(t, ASSIGNMENT_BEGIN,
-                   ARGS(ARG_HELD_AND_TOLD(s, owner, first), arg_column(&x, 0), arg_column(&x, 1)),
-                   n, err);
+    return run_for(
+        t, ASSIGNMENT_BEGIN,
+        ARGS(ARG_ATTEMPTS_AND_EVENTS(s, owner, first), arg_column(&x, 0), arg_column(&x, 1)), n,
+        err);
 }
 
 as_status store_assignment_add(struct tx *t, const struct sweep_head *s, const struct owner *owner,
@@ -191,15 +203,16 @@ as_status store_assignment_add(struct tx *t, const struct sweep_head *s, const s
         array_str(&x.c[8], or_empty(m->group));
         array_str(&x.c[9], m->runs ? "t" : "f");
     }
-    as_status st = events_take(t, n, &first, err);
+    as_status st = reserve_events(t, n, &first, err);
     if (st != AS_OK)
         return st;
     if ((st = columns_close(&x, err)) != AS_OK)
         return st;
     return run_for(t, ASSIGNMENT_ADD,
-                   ARGS(ARG_HELD_AND_TOLD(s, owner, first), arg_column(&x, 0), arg_column(&x, 1),
-                        arg_column(&x, 2), arg_column(&x, 3), arg_column(&x, 4), arg_column(&x, 5),
-                        arg_column(&x, 6), arg_column(&x, 7), arg_column(&x, 8), arg_column(&x, 9)),
+                   ARGS(ARG_ATTEMPTS_AND_EVENTS(s, owner, first), arg_column(&x, 0),
+                        arg_column(&x, 1), arg_column(&x, 2), arg_column(&x, 3), arg_column(&x, 4),
+                        arg_column(&x, 5), arg_column(&x, 6), arg_column(&x, 7), arg_column(&x, 8),
+                        arg_column(&x, 9)),
                    n, err);
 }
 

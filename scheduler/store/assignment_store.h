@@ -1,6 +1,6 @@
-/* Trials that begin to run: the tables trial, attempt and event in one statement for all trials of
- * a sweep that one owner gets. The caller holds the sweep's row, so that nobody else changes the
- * state of its trials. Strings that come out are in the arena passed. */
+/* Statements that begin trials: one statement writes the tables trial, attempt and event for all
+ * trials of a sweep that one owner gets. The caller holds the sweep's row, so that no other
+ * transaction changes the state of its trials. Strings that come out are in the arena passed. */
 #ifndef ASSAY_SCHEDULER_STORE_ASSIGNMENT_STORE_H
 #define ASSAY_SCHEDULER_STORE_ASSIGNMENT_STORE_H
 
@@ -14,13 +14,14 @@ AS_MUST_CHECK as_status store_assignment_queue(struct tx *t, struct arena *a, in
                                                int64_t limit, struct queued_trial **ret,
                                                size_t *ret_n, struct as_err *err);
 
-/* These queued trials run, each one attempt further. AS_E_CONFLICT: one was not queued. */
+/* Let these queued trials run, each with its next attempt number. AS_E_CONFLICT: one was not
+ * queued. */
 AS_MUST_CHECK as_status store_assignment_begin(struct tx *t, const struct sweep_head *s,
                                                const struct owner *owner,
                                                const struct begun_trial *rows, size_t n,
                                                struct as_err *err);
 
-/* Insert them; those that run are at attempt 1. */
+/* Insert the trials; those that run have attempt 1. */
 AS_MUST_CHECK as_status store_assignment_add(struct tx *t, const struct sweep_head *s,
                                              const struct owner *owner,
                                              const struct made_trial *rows, size_t n,

@@ -1,4 +1,8 @@
-/* Tables attempt and trial_log. */
+/* Tables attempt and trial_log.
+ *
+ * An attempt is one run of a trial. Its row stays after the end, with its outcome. A claim is not a
+ * row: the attempts with its claim_id are what it got. So a repeated claim reads the same attempts,
+ * and only those that are still current. */
 #include "scheduler/store/attempt_store.h"
 
 #include "scheduler/store/columns_priv.h"
@@ -16,7 +20,7 @@ enum {
     ATTEMPT_CLAIM_COUNT
 };
 
-/* What a claim got and still holds. */
+/* The trials that a claim got and still holds. */
 #define CLAIM_FROM                                                                                 \
     "from attempt x join trial t on t.sweep_key = x.sweep_key and t.number = x.number and "        \
     "t.attempt = x.attempt join sweep s on s.key = t.sweep_key where x.runner = $1 and "           \
@@ -45,7 +49,7 @@ COLUMNS_WHOLE_ROW(struct log_row, LOG_FIELDS)
 COLUMNS_READER(log, struct log_row, LOG_FIELDS)
 #define LOG_COLUMNS COLUMNS_SQL(LOG_FIELDS)
 
-/* The sweep's document, once for each sweep of a claim. */
+/* The sweep's document only in the first row of a sweep: it may be large. */
 #define DOCUMENT_ONCE                                                                              \
     "case when lag(s.key) over (order by s.key, t.number) is distinct from s.key then s.document " \
     "end"

@@ -1,4 +1,4 @@
-/* Tables attempt and trial_log, and what a claim hands out. */
+/* Tables attempt and trial_log, and the trials of a claim. */
 #ifndef ASSAY_SCHEDULER_STORE_ATTEMPT_STORE_H
 #define ASSAY_SCHEDULER_STORE_ATTEMPT_STORE_H
 
@@ -12,23 +12,24 @@
 
 struct attempt_end {
     const char *outcome;
-    const char *reported; /* what the runner said; NULL when it did not end it */
+    const char *reported; /* the outcome that the runner reported; NULL: the runner did not end
+                             it */
     const char *reason;
     bool has_exit_code;
     int64_t exit_code;
 };
 
-/* Ends an attempt that runs, or tells better of one that ended without its runner's word. */
+/* End a running attempt, or correct the outcome of one that ended without its runner's report. */
 AS_MUST_CHECK as_status store_attempt_end(struct tx *t, int64_t sweep_key, int64_t number,
                                           int64_t attempt, const struct attempt_end *e,
                                           struct as_err *err);
 
-/* What the runner reported as the end of that attempt; NULL when nothing yet or no such attempt. */
+/* The outcome that the runner reported for that attempt; NULL: none yet, or no such attempt. */
 AS_MUST_CHECK as_status store_attempt_reported(struct tx *t, struct arena *a, int64_t sweep_key,
                                                int64_t number, int64_t attempt, const char **ret,
                                                struct as_err *err);
 
-/* The latest attempt of that trial that the client began; 0 when there is none. */
+/* The client's latest attempt of that trial; 0: none. */
 AS_MUST_CHECK as_status store_attempt_of_client(struct tx *t, int64_t sweep_key, int64_t number,
                                                 const char *client, int64_t *ret,
                                                 struct as_err *err);
@@ -37,7 +38,7 @@ AS_MUST_CHECK as_status store_attempt_list(struct tx *t, struct arena *a, int64_
                                            int64_t number, struct attempt_row **ret, size_t *ret_n,
                                            struct as_err *err);
 
-/* attempt 0: the latest with output. *ret is zeroed with text "" when nothing was kept. */
+/* attempt 0: the latest one with output. *ret is zeroed, with text "", if nothing is stored. */
 AS_MUST_CHECK as_status store_attempt_log_get(struct tx *t, struct arena *a, int64_t sweep_key,
                                               int64_t number, int64_t attempt, struct log_row *ret,
                                               struct as_err *err);
@@ -45,23 +46,23 @@ AS_MUST_CHECK as_status store_attempt_log_put(struct tx *t, int64_t sweep_key, i
                                               int64_t attempt, const char *text, bool truncated,
                                               struct as_err *err);
 
-/* A claimed trial as the tables know it: with the whole document, from which the service takes the
+/* A claimed trial as the tables hold it: with the whole document, from which the service takes the
  * section `trial`, the data set and the inactive names. */
 struct attempt_claimed {
     int64_t sweep_key;
-    const char *document; /* NULL: that of the row before, which is of the same sweep */
-    int64_t max_group;    /* of the sweep, and */
+    const char *document; /* NULL: the document of the row before, which is of the same sweep */
+    int64_t max_group;    /* of the sweep; see sweep_store.h */
     bool group_given;
     struct claimed_row row; /* trial, dataset, files, inactive, max_members are not set */
 };
 
-/* What a claim got and still holds, in the order of sweep and number. */
+/* The trials that a claim got and still holds, in the order of sweep and number. */
 AS_MUST_CHECK as_status store_attempt_claimed(struct tx *t, struct arena *a, const char *runner,
                                               int64_t epoch, const char *claim_id,
                                               struct attempt_claimed **ret, size_t *ret_n,
                                               struct as_err *err);
 
-/* How many those are, and how many slots they take. */
+/* How many trials those are, and how many slots they take. */
 AS_MUST_CHECK as_status store_attempt_claim_count(struct tx *t, const char *runner, int64_t epoch,
                                                   const char *claim_id, int64_t *ret_trials,
                                                   int64_t *ret_slots, struct as_err *err);

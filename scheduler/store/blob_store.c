@@ -29,7 +29,7 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set blob_stmts = {"blob", stmts, AS_ARRAY_LEN(stmts)};
 
-static as_status touch(struct tx *t, const char *sha256, struct as_err *err)
+static as_status touch_blob(struct tx *t, const char *sha256, struct as_err *err)
 {
     return tx_exec(t, &stmts[BLOB_TOUCH], ARGS(arg_str(sha256)), NULL, err);
 }
@@ -41,7 +41,7 @@ as_status store_blob_add(struct tx *t, const char *sha256, int64_t size, bool *r
     as_status st = tx_exec(t, &stmts[BLOB_ADD], ARGS(arg_str(sha256), arg_i64(size)), &n, err);
     if (st != AS_OK)
         return st;
-    if (n == 0 && (st = touch(t, sha256, err)) != AS_OK)
+    if (n == 0 && (st = touch_blob(t, sha256, err)) != AS_OK)
         return st;
     *ret_created = n > 0;
     return AS_OK;
@@ -63,7 +63,7 @@ as_status store_blob_stat(struct tx *t, const char *sha256, int64_t *ret_size, s
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "no content %.64s is stored", sha256);
     *ret_size = result_i64(&r, 0, 0);
-    return touch(t, sha256, err);
+    return touch_blob(t, sha256, err);
 }
 
 as_status store_blob_read(struct tx *t, const char *sha256, int64_t seq, int64_t offset, void *buf,

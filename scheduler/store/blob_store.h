@@ -4,23 +4,23 @@
 
 #include "scheduler/store/tx.h"
 
-/* *ret_created is false when it is there; then it counts as touched now. */
+/* *ret_created is false if it exists; then it is touched now. */
 AS_MUST_CHECK as_status store_blob_add(struct tx *t, const char *sha256, int64_t size,
                                        bool *ret_created, struct as_err *err);
 AS_MUST_CHECK as_status store_blob_add_chunk(struct tx *t, const char *sha256, int64_t seq,
                                              const void *bytes, size_t len, struct as_err *err);
 
-/* AS_E_NOT_FOUND. Keeps it from being removed for another while. */
+/* Touch it: it is not removed for another keep time. AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status store_blob_stat(struct tx *t, const char *sha256, int64_t *ret_size,
                                         struct as_err *err);
 
-/* From `offset` within chunk `seq`, at most `size` bytes; *ret_len 0 past the end.
+/* Read at most `size` bytes from `offset` within chunk `seq`. *ret_len is 0 past the end.
  * AS_E_NOT_FOUND: no such blob. */
 AS_MUST_CHECK as_status store_blob_read(struct tx *t, const char *sha256, int64_t seq,
                                         int64_t offset, void *buf, size_t size, size_t *ret_len,
                                         struct as_err *err);
 
-/* Remove some of those that nothing refers to and nobody touched for keep_ms. */
+/* Remove some blobs to which nothing refers and which were not touched for keep_ms. */
 AS_MUST_CHECK as_status store_blob_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed,
                                          struct as_err *err);
 

@@ -1,5 +1,5 @@
-/* What a statement selects for a row, listed once: the text of the SELECT list and the reader of
- * the row follow from the list. Private to this folder.
+/* The columns that a statement selects for a row, listed once: the SELECT list and the reader of
+ * the row are made from the list. Private to this folder.
  *
  *     #define FILE_FIELDS(FIRST, NEXT)                                      \
  *         FIRST(text, path, "path")                                          \
@@ -12,12 +12,13 @@
  *     "select " FILE_COLUMNS " from trial_file …"              the SELECT list
  *     read_file_row(&result, i, arena, &row, err)               row i of a result
  *     read_file_rows(&result, n, arena, &rows, err)             its first n rows
- *     read_file(&reader, &row)                                  when other columns follow
+ *     read_file(&reader, &row)                                  if other columns follow
  *
  * An entry is one column: its kind, the field that it fills (counts.total, files[0].role), and its
- * SQL. A kind is a function column_KIND() that reads the next column into a field of its type; a
- * file may add kinds of its own. An entry whose field does not exist, or has another type than the
- * kind reads, does not compile; neither does a whole row with a field that no entry fills. */
+ * SQL. A kind is a function column_KIND() that reads the next column into a field of its type. A
+ * file may add kinds of its own. An entry whose field does not exist, or has another type than its
+ * kind reads, does not compile. A whole row with a field that no entry fills does not compile
+ * either. */
 #ifndef ASSAY_SCHEDULER_STORE_COLUMNS_PRIV_H
 #define ASSAY_SCHEDULER_STORE_COLUMNS_PRIV_H
 
@@ -29,11 +30,11 @@
 #define COLUMN_SQL_FIRST(kind, field, sql) sql
 #define COLUMN_SQL_NEXT(kind, field, sql) ", " sql
 
-/* How many columns; the one after them has this index. */
+/* The number of columns, which is the index of the next one. */
 #define COLUMNS_COUNT(list) (0 list(COLUMN_ONE, COLUMN_ONE))
 #define COLUMN_ONE(kind, field, sql) +1
 
-/* The three readers; strings and rows are in the arena. Errors are those of reader_check(). */
+/* The three readers. Strings and rows are in the arena. Errors are those of reader_check(). */
 #define COLUMNS_READER(name, type, list)                                                           \
     static inline void read_##name(struct reader *rd, type *row)                                   \
     {                                                                                              \
@@ -63,8 +64,8 @@
     }
 #define COLUMN_READ(kind, field, sql) column_##kind(rd, &row->field);
 
-/* The list fills every field of the row: an initialiser with as many values as the list has entries
- * leaves none out. */
+/* Assert that the list fills every field of the row: an initialiser with one value for each entry
+ * leaves no field out. */
 /* clang-format off */
 #define COLUMNS_WHOLE_ROW(type, list)                                                              \
     _Pragma("GCC diagnostic push")                                                                 \
@@ -75,7 +76,7 @@
 /* clang-format on */
 #define COLUMN_ZERO(kind, field, sql) 0,
 
-/* The kinds. Null is NULL, 0, false. */
+/* The kinds. An SQL null is read as NULL, 0 or false. */
 void column_text(struct reader *rd, const char **ret);
 void column_i64(struct reader *rd, int64_t *ret);
 void column_f64(struct reader *rd, double *ret);

@@ -1,4 +1,9 @@
-/* Tables dataset and dataset_file. */
+/* Tables dataset and dataset_file.
+ *
+ * A data set has one file (a table) or two (features and targets). The statements return the files
+ * as columns of the data set's row, in the order of roles, so that one row is one data set.
+ * sweep_dataset records the content of a data set when a sweep was created. A claim compares it
+ * with the current content, because a name may be removed and registered again. */
 #include "scheduler/store/dataset_store.h"
 
 #include "scheduler/store/columns_priv.h"
@@ -18,8 +23,8 @@ enum {
     DATASET_DELETE
 };
 
-/* The files in the order of their roles; n_files follows from them (count_files), and what a claim
- * expects comes from another statement. */
+/* The files in the order of their roles. count_files() computes n_files from them. Another
+ * statement reads what a claim expects. */
 #define DATASET_FIELDS(FIRST, NEXT)                                                                \
     FIRST(text, name, "d.name")                                                                    \
     NEXT(text, format, "d.format")                                                                 \

@@ -87,7 +87,8 @@ as_status store_event_horizon(struct tx *t, int64_t *ret, struct as_err *err)
     as_status st = tx_query(t, &stmts[EVENT_HORIZON], NULL, &r, err);
     if (st != AS_OK)
         return st;
-    *ret = result_i64(&r, 0, 0) - 1; /* ids of the oldest transaction under way start here */
+    *ret = result_i64(&r, 0, 0) - 1; /* the oldest open transaction may still write ids from here
+                                        on */
     return AS_OK;
 }
 

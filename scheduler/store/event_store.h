@@ -6,7 +6,7 @@
 #include "scheduler/rows/event_row.h"
 #include "scheduler/store/tx.h"
 
-/* What an event says; zero and NULL fields are null. The strings are borrowed. */
+/* The fields of an event; zero and NULL become null. The strings are borrowed. */
 struct event_new {
     const char *type;
     int64_t sweep_key; /* 0: none */
@@ -24,12 +24,12 @@ struct event_new {
 AS_MUST_CHECK as_status store_event_add(struct tx *t, const struct event_new *e,
                                         struct as_err *err);
 
-/* sweep_key 0: of all. See events_after(). */
+/* sweep_key 0: events of all sweeps. See events_after(). */
 AS_MUST_CHECK as_status store_event_after(struct tx *t, struct arena *a, int64_t sweep_key,
                                           int64_t after, int64_t limit, struct event_list *ret,
                                           struct as_err *err);
 
-/* No event with an id up to here will ever appear. */
+/* The id up to which no new event can appear. */
 AS_MUST_CHECK as_status store_event_horizon(struct tx *t, int64_t *ret, struct as_err *err);
 
 AS_MUST_CHECK as_status store_event_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed,

@@ -6,13 +6,13 @@
 #include "scheduler/rows/file_row.h"
 #include "scheduler/store/tx.h"
 
-/* kind: "artifact" or "checkpoint". By path. */
+/* Files in the order of paths. kind: "artifact" or "checkpoint". */
 AS_MUST_CHECK as_status store_file_list(struct tx *t, struct arena *a, int64_t sweep_key,
                                         int64_t number, const char *kind, struct file_list *ret,
                                         struct as_err *err);
 
 /* Replace the set. *ret_missing is the index of the first file whose content is not stored with
- * that size (and then nothing was changed), or -1. The caller holds the trial's row. */
+ * that size (then nothing was changed), or -1. The caller holds the trial's row. */
 AS_MUST_CHECK as_status store_file_replace(struct tx *t, int64_t sweep_key, int64_t number,
                                            const char *kind, const struct file_row *files, size_t n,
                                            int64_t *ret_missing, struct as_err *err);

@@ -1,4 +1,4 @@
-/* The history of a sweep, for its search: two reads of tables that others write. */
+/* The history of a sweep, for its search: two reads of tables that other files write. */
 #include "scheduler/store/history_store.h"
 
 #include "scheduler/store/columns_priv.h"
@@ -11,7 +11,7 @@ enum { HISTORY_HEAD, HISTORY_TRIALS, HISTORY_VALUES };
 #define VALUES                                                                                     \
     "case when state = 'completed' then (select array_agg((metrics ->> u.name)::float8 order by "  \
     "u.place) from unnest($5::text[]) with ordinality as u(name, place)) end"
-/* The values, which have no column of their own kind, follow. */
+/* The columns of the values follow; their number varies. */
 #define TRIAL_FIELDS(FIRST, NEXT)                                                                  \
     FIRST(i64, number, "number")                                                                   \
     NEXT(trial_state, state, "state")                                                              \

@@ -1,4 +1,4 @@
-/* What a sweep's search knows: how far it is, and the trials before. */
+/* The history that a sweep's search uses: its progress, and the earlier trials. */
 #ifndef ASSAY_SCHEDULER_STORE_HISTORY_STORE_H
 #define ASSAY_SCHEDULER_STORE_HISTORY_STORE_H
 
@@ -11,7 +11,7 @@ struct history_head {
     int64_t total, suggested, planned;
     int64_t finish_seq, search_mark;
     const char *search_state; /* JSON; NULL */
-    const char *document;     /* when it was wanted */
+    const char *document;     /* NULL unless it was requested */
 };
 
 /* AS_E_NOT_FOUND: the sweep was deleted. */
@@ -25,19 +25,19 @@ struct history_trial {
     bool is_suggested;
     int64_t finish_seq; /* 0: it has not ended */
     const char *params; /* JSON */
-    double *values;     /* of the metrics asked for; NaN: none; all NaN unless it is completed */
+    double *values;     /* of the requested metrics; NaN: none; all NaN unless the trial
+                           completed */
 };
 
-/* What is new since a look that knew the trials below `known` and what had ended up to `seq`: the
- * trials from `known` to below `total`, and those before that ended later than seq; ascending by
- * number. */
+/* What is new since a read that knew the trials below `known` and the ends up to `seq`: the trials
+ * from `known` to below `total`, and earlier trials that ended after seq; ascending by number. */
 AS_MUST_CHECK as_status store_history_trials(struct tx *t, struct arena *a, int64_t sweep_key,
                                              int64_t known, int64_t seq, int64_t total,
                                              const char *const *metrics, size_t n_metrics,
                                              struct history_trial **ret, size_t *ret_n,
                                              struct as_err *err);
 
-/* The values of these metrics of the feasible trials that completed, ascending by number.
+/* The values of these metrics of the completed, feasible trials, ascending by number.
  *   ret_values  n x n_metrics, row-major */
 AS_MUST_CHECK as_status store_history_values(struct tx *t, struct arena *a, int64_t sweep_key,
                                              const char *const *metrics, size_t n_metrics,

@@ -1,4 +1,9 @@
-/* Table measurement. */
+/* Table measurement.
+ *
+ * Points are inserted as three arrays in one statement, and points that exist are ignored, so that
+ * a repeated batch is safe. After each batch the latest values in the trial's row are computed
+ * again from the table, not from the batch. Two batches in either order therefore give the same
+ * row. */
 #include "scheduler/store/measurement_store.h"
 
 #include "scheduler/store/columns_priv.h"
@@ -13,9 +18,8 @@ enum { MEASUREMENT_ADD, MEASUREMENT_LATEST, MEASUREMENT_STEP, MEASUREMENT_SERIES
 COLUMNS_READER(measured, struct measured, MEASURED_FIELDS)
 #define MEASURED_COLUMNS COLUMNS_SQL(MEASURED_FIELDS)
 
-/* The latest value of a metric: of the latest attempt that reported it, at its highest step. It is
- * looked up again after each batch, so that a batch that is repeated late changes nothing. JSON has
- * no NaN, so such values are kept as text. */
+/* The latest value of a metric is that of the latest attempt that reported it, at its highest step.
+ * JSON has no NaN, so such values are stored as text. */
 static const struct stmt stmts[] = {
     [MEASUREMENT_ADD] =
         {"measurement_add",
@@ -120,7 +124,7 @@ as_status store_measurement_latest_step(struct tx *t, int64_t sweep_key, int64_t
     return AS_OK;
 }
 
-/* Rows come sorted by metric: cut them into series. */
+/* The rows are sorted by metric: cut them into series. */
 static as_status read_series(const struct result *r, struct arena *a, struct series_list *ret,
                              struct as_err *err)
 {

@@ -1,4 +1,4 @@
-/* Table measurement, and the latest values that trial carries. */
+/* Table measurement, and the latest values in the trial's row. */
 #ifndef ASSAY_SCHEDULER_STORE_MEASUREMENT_STORE_H
 #define ASSAY_SCHEDULER_STORE_MEASUREMENT_STORE_H
 
@@ -7,23 +7,24 @@
 #include "scheduler/store/tx.h"
 
 struct measured {
-    int64_t recorded; /* how many were new */
-    bool has_value;   /* the sweep's metric afterwards; only when something was recorded */
+    int64_t recorded; /* the number of new points */
+    bool has_value;   /* the trial has a value of the sweep's metric; set only if something was
+                         recorded */
     double value;
 };
 
-/* Insert what is new and bring trial.metrics, value and step up to date. The caller holds the
- * trial's row and has checked the attempt. */
+/* Insert new points and update trial.metrics, value and step. The caller holds the trial's row and
+ * has checked the attempt. */
 AS_MUST_CHECK as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number,
                                               int64_t attempt, const struct measurement *points,
                                               size_t n, struct measured *ret, struct as_err *err);
 
-/* The highest step that an attempt has measured; -1 when it has nothing. */
+/* The highest step that an attempt has measured; -1: none. */
 AS_MUST_CHECK as_status store_measurement_latest_step(struct tx *t, int64_t sweep_key,
                                                       int64_t number, int64_t attempt, int64_t *ret,
                                                       struct as_err *err);
 
-/* metric NULL: all. */
+/* metric NULL: all metrics. */
 AS_MUST_CHECK as_status store_measurement_series(struct tx *t, struct arena *a, int64_t sweep_key,
                                                  int64_t number, const char *metric,
                                                  struct series_list *ret, struct as_err *err);

@@ -14,7 +14,7 @@ COLUMNS_WHOLE_ROW(struct metric_dead, DEAD_FIELDS)
 COLUMNS_READER(dead, struct metric_dead, DEAD_FIELDS)
 #define DEAD_COLUMNS COLUMNS_SQL(DEAD_FIELDS)
 
-/* Of sweeps; the rows of runners and trials follow in the same order. */
+/* The rows of sweeps; those of runners and trials follow, in the same column order. */
 #define COUNT_FIELDS(FIRST, NEXT)                                                                  \
     FIRST(text, table, "'sweep'")                                                                  \
     NEXT(text, state, "state")                                                                     \

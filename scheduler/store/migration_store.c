@@ -25,8 +25,8 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set migration_stmts = {"migration", stmts, AS_ARRAY_LEN(stmts)};
 
-/* The number is arbitrary and ours: "assay" in ASCII. Waiting is allowed to take longer than other
- * locks, and a migration longer than other statements. */
+/* The lock's number is arbitrary: "assay" in ASCII. This lock may wait longer than others, and a
+ * migration may run longer than other statements. */
 static const char lock_sql[] =
     "set local lock_timeout = '60s'; set local statement_timeout = '600s';"
     "select pg_advisory_xact_lock(418380734841);"

@@ -1,4 +1,10 @@
-/* libpq behind the few calls that the store needs. The one place that knows SQLSTATEs. */
+/* libpq behind the few calls that the store needs. Only this file knows SQLSTATEs.
+ *
+ * A statement is prepared on a connection when it is first used there, and found again by its
+ * address. Arguments and rows travel as text, except for bytea: text of numbers is exact in both
+ * directions and is readable in the database's log. An error of libpq becomes a status by its
+ * SQLSTATE. The table also says whether the connection is broken and whether the transaction may
+ * run again. */
 #include "scheduler/store/pg_priv.h"
 
 #include <inttypes.h>
@@ -46,14 +52,14 @@ struct arg arg_bytes(const void *bytes, size_t len)
     return (struct arg){.kind = ARG_BYTES, .p = bytes, .len = len};
 }
 
-/* Arguments as libpq takes them. */
+/* The arguments in the form that libpq takes. */
 struct wire_args {
     const char *v[ARGS_MAX];
     int len[ARGS_MAX], format[ARGS_MAX];
-    char num[ARGS_MAX][32]; /* texts of numbers */
+    char num[ARGS_MAX][32]; /* the text of numbers */
 };
 
-/* a->n is at most ARGS_MAX: ARGS() makes no longer list. */
+/* ARGS() makes no list longer than ARGS_MAX. */
 static void wire_format(const struct args *a, struct wire_args *ret)
 {
     for (int i = 0; i < a->n; i++) {
@@ -113,12 +119,12 @@ void array_close(struct str *b)
 /* Errors. */
 
 struct sqlstate_row {
-    const char *prefix; /* of the five characters */
+    const char *prefix; /* of the five characters of an SQLSTATE */
     as_status status;
     bool broken, retry;
 };
 
-/* First match counts. */
+/* The first match counts. */
 static const struct sqlstate_row sqlstates[] = {
     {"40001", AS_E_UNAVAILABLE, false, true},  /* serialization_failure */
     {"40P01", AS_E_UNAVAILABLE, false, true},  /* deadlock_detected */
@@ -136,7 +142,7 @@ static const struct sqlstate_row sqlstates[] = {
     {"", AS_E_INTERNAL, false, false},
 };
 
-/* Words of the server without its new lines. */
+/* The server's message on one line. */
 static void one_line(const char *s, char *ret, size_t size)
 {
     size_t n = 0;
@@ -175,7 +181,7 @@ void result_done(struct result *r)
     r->pg = NULL;
 }
 
-/* The place of a statement's address in `ready`; the table is never full (CONN_STMTS). */
+/* The entry of a statement in `ready`. The table is never full (CONN_STMTS). */
 static const struct stmt **conn_slot(struct conn *c, const struct stmt *s)
 {
     size_t i = ((uintptr_t)s >> 4) * 0x9e3779b1u % CONN_STMTS;
@@ -199,8 +205,8 @@ static as_status conn_prepare(struct conn *c, const struct stmt *s, struct as_er
     return st;
 }
 
-static as_status query(struct tx *t, const struct stmt *s, const struct args *a, int binary,
-                       struct result *ret, struct as_err *err)
+static as_status run_statement(struct tx *t, const struct stmt *s, const struct args *a, int binary,
+                               struct result *ret, struct as_err *err)
 {
     static const struct args none;
     struct conn *c = t->conn;
@@ -228,20 +234,20 @@ static as_status query(struct tx *t, const struct stmt *s, const struct args *a,
 as_status tx_query(struct tx *t, const struct stmt *s, const struct args *a, struct result *ret,
                    struct as_err *err)
 {
-    return query(t, s, a, 0, ret, err);
+    return run_statement(t, s, a, 0, ret, err);
 }
 
 as_status tx_query_binary(struct tx *t, const struct stmt *s, const struct args *a,
                           struct result *ret, struct as_err *err)
 {
-    return query(t, s, a, 1, ret, err);
+    return run_statement(t, s, a, 1, ret, err);
 }
 
 as_status tx_exec(struct tx *t, const struct stmt *s, const struct args *a, int *ret_affected,
                   struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = query(t, s, a, 0, &r, err);
+    as_status st = run_statement(t, s, a, 0, &r, err);
     if (st == AS_OK && ret_affected)
         *ret_affected = r.affected;
     return st;
@@ -292,7 +298,8 @@ int64_t read_i64(struct reader *rd)
 double read_f64(struct reader *rd)
 {
     return strtod(read_view(rd),
-                  NULL); /* "NaN", "Infinity" too; the server writes round-trip text */
+                  NULL); /* also "NaN" and "Infinity"; the server writes text that reads back
+                            exactly */
 }
 
 bool read_bool(struct reader *rd)
@@ -321,7 +328,7 @@ static void drop_notice(void *arg, const PGresult *res)
     (void)res; /* notices are for people at a terminal; errors come with the result */
 }
 
-/* Is it a server that keeps what it acknowledges? */
+/* Does the server keep what it acknowledges? Not with fsync off. */
 static as_status conn_suits(struct conn *c, struct as_err *err)
 {
     if (PQserverVersion(c->pg) < 140000)

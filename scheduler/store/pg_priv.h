@@ -1,6 +1,7 @@
-/* One connection and its statements: arguments in, rows out, errors named. Private to this folder.
+/* One connection and its statements: arguments in, rows out, and error names. Private to this
+ * folder.
  *
- * A PGresult never leaves the function that asked for it: `struct result` is a local with
+ * A PGresult never leaves the function that created it: `struct result` is a local variable with
  * RESULT_AUTO. */
 #ifndef ASSAY_SCHEDULER_STORE_PG_PRIV_H
 #define ASSAY_SCHEDULER_STORE_PG_PRIV_H
@@ -21,7 +22,7 @@ struct stmt {
     const char *sql;
 };
 
-/* The statements of one aggregate, so that a test can prepare them all. */
+/* The statements of one aggregate, listed so that a test can prepare them all. */
 struct stmt_set {
     const char *aggregate;
     const struct stmt *stmts;
@@ -32,7 +33,7 @@ extern const struct stmt_set *const store_stmt_sets[]; /* NULL-terminated; state
 #define CONN_STMTS 512 /* open addressing; a power of two above twice the number of statements */
 
 #define TX_FINISHED_MAX 8
-#define TX_EVENTS_MAX (INT64_C(1) << 20) /* in one transaction: see events.h */
+#define TX_EVENTS_MAX (INT64_C(1) << 20) /* events in one transaction: see events.h */
 
 struct conn;
 struct tx {
@@ -40,21 +41,22 @@ struct tx {
     struct conn *conn;
     tx_kind kind;
     int64_t events;                    /* written so far in this transaction */
-    int64_t finished[TX_FINISHED_MAX]; /* sweeps whose trials end in it */
+    int64_t finished[TX_FINISHED_MAX]; /* sweeps whose trials end in this transaction */
     int n_finished;
-    bool has_finishing; /* a sweep is to be finished once it is committed */
+    bool has_finishing; /* a sweep must be finished after the commit */
 };
 
 struct conn {
     PGconn *pg;
-    bool broken;                          /* to be closed, not reused */
+    bool broken;                          /* must be closed, not reused */
     bool retry;                           /* the transaction failed but may be run again */
-    bool committing;                      /* COMMIT was sent: what became of it may be unknown */
-    struct tx tx;                         /* the one that is open here */
-    const struct stmt *ready[CONN_STMTS]; /* prepared here, by address */
+    bool committing;                      /* COMMIT was sent: whether it took effect may be
+                                             unknown */
+    struct tx tx;                         /* the open transaction of this connection */
+    const struct stmt *ready[CONN_STMTS]; /* statements that are prepared here, by address */
 };
 
-/* One argument of a statement. Texts and bytes are borrowed until it ran. */
+/* One argument of a statement. Texts and bytes are borrowed until the statement ran. */
 struct arg {
     enum { ARG_TEXT, ARG_I64, ARG_F64, ARG_BYTES } kind;
     union {
@@ -73,7 +75,7 @@ struct arg arg_bool(bool v);
 struct arg arg_bytes(const void *bytes, size_t len); /* bytea */
 
 /* The arguments of one statement, $1 first: ARGS(arg_i64(key), arg_str(name)). The list lives until
- * the enclosing block ends. A list of more than ARGS_MAX does not compile. */
+ * the enclosing block ends. A list longer than ARGS_MAX does not compile. */
 #define ARGS_MAX 24
 struct args {
     const struct arg *v;
@@ -89,7 +91,7 @@ struct args {
     (&(const struct args){(const struct arg[]){__VA_ARGS__},                                       \
                           (int)(ARGS_COUNT(__VA_ARGS__) + 0 * ARGS_FIT(__VA_ARGS__))})
 
-/* Text of array parameters: open, add elements, close. */
+/* The text of array parameters: open, add elements, close. */
 void array_open(struct str *b);
 void array_str(struct str *b, const char *s);
 void array_i64(struct str *b, int64_t v);
@@ -104,7 +106,7 @@ struct result {
 void result_done(struct result *r);
 #define RESULT_AUTO AS_AUTO(result_done) struct result
 
-/* Run a statement. Errors: AS_E_UNAVAILABLE (away, busy, to be retried), AS_E_CONFLICT (a unique
+/* Run a statement. Errors: AS_E_UNAVAILABLE (away or busy; try again), AS_E_CONFLICT (a unique
  * constraint), AS_E_NOT_FOUND (a foreign key), AS_E_INVAL (data that PostgreSQL cannot hold),
  * AS_E_INTERNAL. */
 AS_MUST_CHECK as_status tx_query(struct tx *t, const struct stmt *s, const struct args *a,
@@ -112,22 +114,23 @@ AS_MUST_CHECK as_status tx_query(struct tx *t, const struct stmt *s, const struc
 /* The same with bytea columns in binary. */
 AS_MUST_CHECK as_status tx_query_binary(struct tx *t, const struct stmt *s, const struct args *a,
                                         struct result *ret, struct as_err *err);
-/* The same when no rows are wanted; *ret_affected may be NULL. */
+/* The same if no rows are wanted; *ret_affected may be NULL. */
 AS_MUST_CHECK as_status tx_exec(struct tx *t, const struct stmt *s, const struct args *a,
                                 int *ret_affected, struct as_err *err);
 /* Text with several commands, without arguments: BEGIN, COMMIT, migrations. */
 AS_MUST_CHECK as_status conn_exec(struct conn *c, const char *sql, struct as_err *err);
 
-/* Columns of one row in order. What goes wrong is kept until reader_check() returns it. */
+/* Reads the columns of one row in order. An error is kept until reader_check() returns it. */
 struct reader {
     const struct result *r;
     struct arena *a;
     int row, col;
     bool failed;         /* memory ran out */
-    const char *unknown; /* a word that this program does not know, a view of the result; NULL */
+    const char *unknown; /* a word that this program does not know, a view of the result; NULL:
+                            none */
 };
 void reader_init(struct reader *rd, const struct result *r, int row, struct arena *a);
-bool read_null(struct reader *rd);        /* is the next column null? does not move on */
+bool read_null(struct reader *rd);        /* is the next column null? does not advance */
 const char *read_str(struct reader *rd);  /* NULL for null; in the arena */
 const char *read_view(struct reader *rd); /* a view of the result; "" for null */
 int64_t read_i64(struct reader *rd);      /* 0 for null */
@@ -138,15 +141,14 @@ AS_MUST_CHECK as_status reader_check(const struct reader *rd, struct as_err *err
 /* One number of a result; 0 for null. */
 int64_t result_i64(const struct result *r, int row, int col);
 
-/* Of trials t: how many slots they take, where a group takes one. */
+/* For trials t: how many slots they take; a group takes one. */
 #define SQL_SLOTS "count(*) filter (where t.group_id is null) + count(distinct t.group_id)"
 
 /* A column of time as Unix milliseconds. */
 #define SQL_MS(column) "(extract(epoch from " column ") * 1000)::bigint"
 
-/* Connection of the pool: open one (AS_E_UNAVAILABLE, AS_E_CONFLICT: fsync is off;
- * AS_E_UNSUPPORTED: the server is older than 14), close it. `info` is the URL; `app` the
- * application_name. */
+/* A connection of the pool: open one, close one. `info` is the URL, `app` the application_name.
+ * AS_E_UNAVAILABLE. AS_E_CONFLICT: fsync is off. AS_E_UNSUPPORTED: the server is older than 14. */
 AS_MUST_CHECK as_status conn_open(const char *info, const char *app, struct conn **ret,
                                   struct as_err *err);
 void conn_close(struct conn *c);

@@ -12,7 +12,7 @@ struct refs {
 };
 void refs_done(struct refs *c);
 
-/* Write their text, which `c` (zeroed before) holds. AS_E_NOMEM. */
+/* Write their texts into `c` (zeroed before), which owns them. AS_E_NOMEM. */
 AS_MUST_CHECK as_status refs_format(struct refs *c, const struct attempt_ref *refs, size_t n,
                                     struct as_err *err);
 

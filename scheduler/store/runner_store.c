@@ -1,4 +1,8 @@
-/* Table runner. Times are the database's: a runner's clock never counts. */
+/* Table runner. Times are the database's: a runner's clock never counts.
+ *
+ * A runner's row is its lease, so a heartbeat updates one row and no index. Each change names the
+ * epoch and the state that it expects in its WHERE; no row means that the runner was replaced, has
+ * left or was lost. */
 #include "scheduler/store/runner_store.h"
 
 #include "scheduler/store/columns_priv.h"
@@ -72,6 +76,9 @@ static const struct stmt stmts[] = {
                     "select " HEAD_COLUMNS " from runner r cross join lateral "
                     "(select count(*) as running, " SQL_SLOTS " as used from trial t where "
                     "t.runner = r.name and t.state = 'running') u where name = $1"},
+    /* `used`: a trial alone takes a slot, and a group takes one for all its members. A trial
+     * that the runner calls ending frees its slot; a group frees its slot when all its members
+     * are ending. */
     [RUNNER_CLAIMS] = {"runner_claims",
                        "select " HEAD_COLUMNS ", " ENDING_COLUMNS " from runner r cross "
                        "join lateral (select count(*) as running, count(*) filter (where "
@@ -90,6 +97,8 @@ static const struct stmt stmts[] = {
     [RUNNER_LEAVE] = {"runner_leave",
                       "update runner set state = 'left', seen_at = now() where name "
                       "= $1 and epoch = $2 and state <> 'left'"},
+    /* The left join returns one row also if no lease has run out, because the caller needs the
+     * database's time in any case. */
     [RUNNER_EXPIRED] = {"runner_expired",
                         "select " SQL_MS(
                             "clock_timestamp()") ", r.name from (select 1) one left join "
@@ -208,7 +217,7 @@ as_status store_runner_expired(struct tx *t, struct arena *a, int64_t *ret_now_m
         reader_init(&rd, &r, i, a);
         *ret_now_ms = read_i64(&rd);
         if (read_null(&rd))
-            break; /* the one row of the time alone */
+            break; /* this row has only the time */
         names[n++] = read_str(&rd);
         if ((st = reader_check(&rd, err)) != AS_OK)
             return st;

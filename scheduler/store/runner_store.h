@@ -12,16 +12,16 @@ struct runner_new {
     int64_t slots, lease_ms;
 };
 
-/* A new epoch of a new or known runner, alive for lease_ms. Locks its row. */
+/* Begin a new epoch of a new or known runner, live for lease_ms. Locks its row. */
 AS_MUST_CHECK as_status store_runner_register(struct tx *t, const struct runner_new *n,
                                               int64_t *ret_epoch, struct as_err *err);
 
-/* Extend the lease of a live runner; locks its row. *ret_done is false when the epoch is another or
- * it is not live. */
+/* Extend the lease of a live runner; locks its row. *ret_done is false if it has another epoch or
+ * is not live. */
 AS_MUST_CHECK as_status store_runner_extend(struct tx *t, const char *name, int64_t epoch,
                                             int64_t lease_ms, bool *ret_done, struct as_err *err);
 
-/* A lost runner with that epoch is live again. */
+/* Make a lost runner with that epoch live again. */
 AS_MUST_CHECK as_status store_runner_revive(struct tx *t, const char *name, int64_t epoch,
                                             int64_t lease_ms, bool *ret_done, struct as_err *err);
 
@@ -29,40 +29,40 @@ struct runner_head {
     int64_t epoch;
     const char *state; /* in the arena */
     int64_t slots, running;
-    int64_t used; /* slots: a group takes one */
+    int64_t used; /* slots that it uses; a group uses one */
 };
 
 /* AS_E_NOT_FOUND. Does not lock. */
 AS_MUST_CHECK as_status store_runner_get(struct tx *t, struct arena *a, const char *name,
                                          struct runner_head *ret, struct as_err *err);
 
-/* Of the attempts that a runner calls ending, those that still run on it. */
+/* The attempts of a runner's list of ending ones that still run on it. */
 struct runner_ending {
-    const char *sweeps; /* the key of each one's sweep, as text of a bigint[]; in the arena */
-    int64_t here;       /* how many are of the sweep at hand */
+    const char *sweeps; /* the sweep's key of each of them, as text of a bigint[]; in the arena */
+    int64_t here;       /* how many belong to `sweep_key` */
 };
 
-/* The same for a claim: `used` without the slots whose attempts are all `ending`.
- *   sweep_key   the sweep at hand; 0: none
+/* The same for a claim: `used` does not count slots whose attempts are all `ending`.
+ *   sweep_key   the sweep that is being asked; 0: none
  * AS_E_NOT_FOUND. Does not lock. */
 AS_MUST_CHECK as_status store_runner_claims(struct tx *t, struct arena *a, const char *name,
                                             const struct attempt_ref *ending, size_t n,
                                             int64_t sweep_key, struct runner_head *ret,
                                             struct runner_ending *ret_ending, struct as_err *err);
 
-/* Live to left, at that epoch. *ret_done is false otherwise. */
+/* Change from live to left, at that epoch. *ret_done is false if that is not its state. */
 AS_MUST_CHECK as_status store_runner_leave(struct tx *t, const char *name, int64_t epoch,
                                            bool *ret_done, struct as_err *err);
 
-/* Names of live runners whose lease has run out, and the time by which it has. */
+/* Names of live runners whose lease has run out, and when it ran out. */
 AS_MUST_CHECK as_status store_runner_expired(struct tx *t, struct arena *a, int64_t *ret_now_ms,
                                              const char ***ret, size_t *ret_n, struct as_err *err);
-/* Live to lost, if its lease has run out still. Locks its row. */
+/* Change from live to lost, if its lease has run out by now. Locks its row. */
 AS_MUST_CHECK as_status store_runner_lose(struct tx *t, const char *name, bool *ret_done,
                                           struct as_err *err);
 
-/* After (rank, name) of the page before; rank 0 live, 1 not. *ret_next_rank -1 on the last page;
- * the name is that of the last row. */
+/* Runners after (rank, name) of the page before; rank 0: live, 1: not. *ret_next_rank is -1 on the
+ * last page; the name for the next page is that of the last row. */
 AS_MUST_CHECK as_status store_runner_list(struct tx *t, struct arena *a, int64_t after_rank,
                                           const char *after_name, int64_t size,
                                           struct runner_row **ret, size_t *ret_n,

@@ -1,4 +1,4 @@
-/* All statements, for the test that prepares each one on a migrated database. */
+/* The list of all statements, for the test that prepares each one on a migrated database. */
 #include "scheduler/store/sets_priv.h"
 
 const struct stmt_set *const store_stmt_sets[] = {

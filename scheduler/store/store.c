@@ -1,6 +1,15 @@
-/* The pool and the one place where transactions are begun, ended and run again.
+/* The pool, and the one place where transactions begin, end and run again.
  *
- * Lock: store.mu guards the pool's lists and the back-off; it is never held over a round trip. */
+ * A transaction runs again if it failed without effect: PostgreSQL reported a serialisation failure
+ * or a deadlock, or the connection was lost before COMMIT was sent. After COMMIT was sent without
+ * an answer, nobody knows whether it took effect, so it does not run again: the caller gets
+ * AS_E_UNAVAILABLE and repeats the whole operation, which is safe by design.
+ *
+ * A broken connection closes all idle ones too, because a restart of the database breaks them all.
+ * Attempts to connect are separated by a jittered back-off, so that many servers do not all connect
+ * at the same moment when the database is back.
+ *
+ * Lock: store.mu guards the pool's lists and the back-off. It is never held over a round trip. */
 #include "scheduler/store/store.h"
 
 #include <pthread.h>
@@ -14,7 +23,7 @@
 #include "base/str.h"
 #include "scheduler/store/pg_priv.h"
 
-#define POOL_WAIT_MS 5000 /* for a connection, before the answer is "busy" */
+#define POOL_WAIT_MS 5000 /* for a connection, before the error is "busy" */
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 5000
 #define TX_ATTEMPTS 8 /* runs of one transaction */
@@ -28,10 +37,11 @@ struct store {
 
     pthread_mutex_t mu;
     pthread_cond_t freed;
-    struct conn *idle[CONN_MAX];      /* guarded by mu, as all below */
-    int n_idle, n_open;               /* open includes those in use and being opened */
+    struct conn *idle[CONN_MAX];      /* guarded by mu, like all fields below */
+    int n_idle, n_open;               /* n_open includes connections in use and those being
+                                         opened */
     int64_t backoff_ms;               /* 0: the last attempt to connect succeeded */
-    int64_t retry_at_ns;              /* no attempt before */
+    int64_t retry_at_ns;              /* no attempt before this time */
     int64_t up_since_ns;              /* 0: down */
     store_finished_fn *on_finished;   /* with its ctx; called without mu */
     store_finishing_fn *on_finishing; /* likewise */
@@ -51,7 +61,7 @@ static void config_defaults(struct sched_config *c)
                                             .prune_ms = 60000};
     c->lease_ms = c->lease_ms ? c->lease_ms : def.lease_ms;
     c->heartbeat_ms = c->heartbeat_ms ? c->heartbeat_ms : def.heartbeat_ms;
-    /* often enough that the time between two looks is no break (lifecycle/lease_clock.h) */
+    /* often enough that no break lies between two looks (lifecycle/lease_clock.h) */
     int64_t quarter = c->lease_ms / 4;
     if (c->reaper_ms == 0)
         c->reaper_ms = quarter < def.reaper_ms ? quarter : def.reaper_ms;
@@ -188,15 +198,15 @@ int64_t store_up_ns(struct store *db)
 
 /* The pool. */
 
-/* Between half and all of ms. */
-static int64_t jittered(int64_t ms)
+/* A random time between half of ms and ms. */
+static int64_t jittered_ms(int64_t ms)
 {
     uint32_t r = 0;
     random_bytes(&r, sizeof r);
     return ms / 2 + (int64_t)(r % (uint32_t)(ms / 2 + 1));
 }
 
-/* Note how an attempt to connect ended; gives the slot back when it failed. */
+/* Record the end of an attempt to connect. After a failure its place in the pool is free again. */
 static void connect_ended(struct store *db, as_status st, const struct as_err *why)
 {
     pthread_mutex_lock(&db->mu);
@@ -211,7 +221,7 @@ static void connect_ended(struct store *db, as_status st, const struct as_err *w
         db->backoff_ms = db->backoff_ms ? db->backoff_ms * 2 : BACKOFF_MIN_MS;
         if (db->backoff_ms > BACKOFF_MAX_MS)
             db->backoff_ms = BACKOFF_MAX_MS;
-        db->retry_at_ns = clock_mono_ns() + jittered(db->backoff_ms) * NS_PER_MS;
+        db->retry_at_ns = clock_mono_ns() + jittered_ms(db->backoff_ms) * NS_PER_MS;
         db->down_code = st;
         snprintf(db->down_msg, sizeof db->down_msg, "%s", why->msg);
         pthread_cond_signal(&db->freed);
@@ -223,7 +233,8 @@ static void connect_ended(struct store *db, as_status st, const struct as_err *w
         log_write(LOG_INFO, "database connected", "application=%s", db->app);
 }
 
-/* Wait for an idle connection or for room to open one: AS_OK with *ret NULL means open one. */
+/* Wait for an idle connection, or for room to open one. AS_OK with *ret NULL: the caller must open
+ * one. */
 static as_status pool_take_locked(struct store *db, struct conn **ret, struct as_err *err)
 {
     struct timespec until;
@@ -263,7 +274,8 @@ static as_status pool_take(struct store *db, struct conn **ret, struct as_err *e
     return st;
 }
 
-/* A broken connection takes the idle ones with it: whatever ended it probably ended them too. */
+/* Return a connection. If it is broken, the idle ones are closed too: the same event probably broke
+ * them. */
 static void pool_give(struct store *db, struct conn *c)
 {
     struct conn *dead[CONN_MAX + 1];
@@ -286,8 +298,8 @@ static void pool_give(struct store *db, struct conn *c)
 
 /* Transactions. */
 
-/* Take a connection and begin a transaction on it. *ret is open also when BEGIN failed; it is
- * untouched when there is no connection. */
+/* Take a connection and begin a transaction on it. *ret is also open if BEGIN failed. It is
+ * untouched if there is no connection. */
 static as_status tx_begin(struct store *db, tx_kind kind, struct tx **ret, struct as_err *err)
 {
     static const char *const begin[] = {
@@ -315,7 +327,7 @@ static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
     if (st == AS_OK) {
         c->committing = true;
         st = conn_exec(c, "commit", err);
-        c->committing = c->broken; /* still unknown only when no answer came */
+        c->committing = c->broken; /* only a missing answer leaves the result unknown */
         return st;
     }
     struct as_err ignored;
@@ -324,7 +336,7 @@ static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
     return st;
 }
 
-static void tell_finished(struct store *db, const struct tx *t)
+static void call_on_finished(struct store *db, const struct tx *t)
 {
     pthread_mutex_lock(&db->mu);
     store_finished_fn *fn = db->on_finished;
@@ -334,7 +346,7 @@ static void tell_finished(struct store *db, const struct tx *t)
         fn(ctx, t->finished[i]);
 }
 
-static void tell_finishing(struct store *db)
+static void call_on_finishing(struct store *db)
 {
     pthread_mutex_lock(&db->mu);
     store_finishing_fn *fn = db->on_finishing;
@@ -344,19 +356,19 @@ static void tell_finishing(struct store *db)
         fn(ctx);
 }
 
-/* End it, give its connection back, and tell of what it committed. *ret_again: it failed without
- * effect and may succeed when run again. */
+/* End the transaction, return its connection, and report what it committed. *ret_again: it failed
+ * without effect and may succeed if it runs again. */
 static as_status tx_close(struct tx *t, as_status st, bool *ret_again, struct as_err *err)
 {
     struct conn *c = t->conn;
     st = tx_end(t, st, err);
     *ret_again = st != AS_OK && (c->retry || (c->broken && !c->committing));
-    struct tx done = *t; /* another thread may take the connection as soon as it is back */
+    struct tx done = *t; /* another thread may take the connection once it is returned */
     pool_give(done.db, c);
     if (st == AS_OK && done.n_finished > 0)
-        tell_finished(done.db, &done);
+        call_on_finished(done.db, &done);
     if (st == AS_OK && done.has_finishing)
-        tell_finishing(done.db);
+        call_on_finishing(done.db);
     return st;
 }
 
@@ -365,7 +377,7 @@ struct tx_run tx_run_start(struct store *db, tx_kind kind, struct as_err *err)
     return (struct tx_run){.db = db, .kind = kind, .err = err, .pause_ms = 2};
 }
 
-/* Close what is open. True: another run is due, and its pause is over. */
+/* Close the open transaction. True: another run is needed, and its pause is over. */
 static bool run_is_due(struct tx_run *run)
 {
     bool again = false;
@@ -376,7 +388,7 @@ static bool run_is_due(struct tx_run *run)
     atomic_fetch_add(&run->db->counters.tx_retries, 1);
     if (run->err)
         run->err->pointer[0] = '\0';
-    clock_sleep_ms(jittered(run->pause_ms));
+    clock_sleep_ms(jittered_ms(run->pause_ms));
     run->pause_ms *= 2;
     return true;
 }

@@ -1,4 +1,13 @@
-/* Table sweep. */
+/* Table sweep, and what is decided from its rows alone.
+ *
+ * A sweep's row holds the counts of its trials, which triggers maintain. So the statements that
+ * decide whether a sweep has work, how much room it has, and whether it is over read one row for
+ * each sweep and no trials. HAS_WORK, ROOM and WALL_TIME_OVER define these terms once for all
+ * statements.
+ *
+ * The transaction that changes the state of a trial holds the sweep's row (SWEEP_LOCK, for no key
+ * update). That lock does not stop the check of a foreign key, so other transactions can insert
+ * rows that refer to the sweep meanwhile. */
 #include "scheduler/store/sweep_store.h"
 
 #include "scheduler/store/columns_priv.h"
@@ -32,7 +41,7 @@ enum {
     SWEEP_DUE
 };
 
-/* The best trial; only the branch of the sweep's goal runs. */
+/* The best trial. Only the branch of the sweep's goal is executed. */
 #define SWEEP_FROM                                                                                 \
     " from sweep s left join lateral ((select number, value, params from trial where sweep_key = " \
     "s.key and state = 'completed' and feasible and s.goal = 'minimize' order by value, number "   \
@@ -44,7 +53,7 @@ enum {
     "state = 'running' and (n_queued > 0 or n_total < planned) and (max_concurrent is null or "    \
     "n_running < max_concurrent)"
 
-/* Of what HAS_WORK lets through. */
+/* Valid only where HAS_WORK holds. */
 #define ROOM "least(n_queued + planned - n_total, max_concurrent - n_running)"
 
 /* A sweep that was created paused has not begun. */
@@ -124,7 +133,7 @@ COLUMNS_WHOLE_ROW(struct sweep_making, MAKING_FIELDS)
 COLUMNS_READER(making, struct sweep_making, MAKING_FIELDS)
 #define MAKING_COLUMNS COLUMNS_SQL(MAKING_FIELDS)
 
-/* Of one sweep u.key; SWEEP_PENDING gives its two kinds of rows in the same order. */
+/* For one sweep u.key. SWEEP_PENDING returns its two kinds of rows with the same columns. */
 #define ROOM_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(i64, key, "u.key")                                                                       \
     NEXT(i64, queued, "n_queued")                                                                  \
@@ -184,9 +193,12 @@ static const struct stmt stmts[] = {
                                             " and gpus <= $1 order by n_running - (select "
                                             "count(*) from unnest($2::bigint[]) as l(key) where "
                                             "l.key = sweep.key), key limit 64"},
+    /* The same order as SWEEP_CLAIMABLE: fewest running trials first, then the older sweep. */
     [SWEEP_AHEAD] = {"sweep_ahead",
                      "select exists (select from sweep where for_runners and key <> $1 and "
                      "(n_running, key) < ($2, $1) and gpus <= $3 and " HAS_WORK ")"},
+    /* Sweeps that do not learn are one sum, because any server can draw their trials at once.
+     * For the others the caller asks the suggester what is ready, so each has its own row. */
     [SWEEP_PENDING] = {"sweep_pending",
                        "select 0::bigint, 0::bigint, coalesce(sum(" ROOM "), 0), false, false from "
                        "sweep where for_runners and not learns and " HAS_WORK
@@ -249,7 +261,7 @@ as_status store_sweep_key(struct tx *t, const char *id, int64_t *ret, struct as_
     return AS_OK;
 }
 
-/* The one row of a sweep that a statement answers. */
+/* The single row of a sweep that a statement returns. */
 static as_status query_sweep(struct tx *t, int statement, int64_t key, struct result *r,
                              struct as_err *err)
 {
@@ -346,7 +358,7 @@ as_status store_sweep_limit(struct tx *t, int64_t key, const struct sweep_new *s
     return st;
 }
 
-/* Statements whose only argument is the key. */
+/* Statements with the key as their only argument. */
 static as_status exec_key(struct tx *t, int which, int64_t key, struct as_err *err)
 {
     return tx_exec(t, &stmts[which], ARGS(arg_i64(key)), NULL, err);
@@ -386,7 +398,7 @@ as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err)
     return exec_key(t, SWEEP_DELETE, key, err);
 }
 
-/* The keys of a result in the arena. */
+/* Copy the keys of a result to the arena. */
 static as_status read_keys(const struct result *r, struct arena *a, int64_t **ret, size_t *ret_n,
                            struct as_err *err)
 {

@@ -1,4 +1,6 @@
-/* Table token. */
+/* Table token. A token is never deleted: a revoked one keeps its row, so that its id stays taken.
+ * The statements compare times by the database's clock. The secret's digest leaves this file only
+ * through store_token_secret(); lists and rows do not contain it. */
 #include "scheduler/store/token_store.h"
 
 #include <stdio.h>

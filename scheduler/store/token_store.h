@@ -9,10 +9,10 @@
 
 struct token_new {
     const char *id, *role, *name, *sha256;
-    int64_t ttl_ms; /* 0: for ever */
+    int64_t ttl_ms; /* 0: never expires */
 };
 
-/* *ret_created is false when the id is taken. */
+/* *ret_created is false if the id is taken. */
 AS_MUST_CHECK as_status store_token_add(struct tx *t, const struct token_new *n, bool *ret_created,
                                         struct as_err *err);
 
@@ -20,8 +20,8 @@ struct token_secret {
     token_role role;
     char sha256[SHA256_HEX_SIZE];
     bool valid;      /* neither revoked nor expired */
-    bool note_use;   /* its last use was not noted for a minute */
-    int64_t left_ms; /* until it runs out; INT64_MAX: it does not */
+    bool note_use;   /* its last use was recorded more than a minute ago */
+    int64_t left_ms; /* until it expires; INT64_MAX: it does not */
 };
 
 /* AS_E_NOT_FOUND. */
@@ -29,7 +29,7 @@ AS_MUST_CHECK as_status store_token_secret(struct tx *t, const char *id, struct 
                                            struct as_err *err);
 AS_MUST_CHECK as_status store_token_used(struct tx *t, const char *id, struct as_err *err);
 
-/* AS_E_NOT_FOUND, also when revoked. */
+/* AS_E_NOT_FOUND: unknown or revoked. */
 AS_MUST_CHECK as_status store_token_get(struct tx *t, struct arena *a, const char *id,
                                         struct token_row *ret, struct as_err *err);
 
@@ -39,10 +39,10 @@ AS_MUST_CHECK as_status store_token_list(struct tx *t, struct arena *a, int64_t 
                                          const char *after_id, int64_t size, struct token_row **ret,
                                          size_t *ret_n, int64_t *ret_next_us, struct as_err *err);
 
-/* Admin tokens that are valid for ever, but for this one. Locks them. */
+/* The number of admin tokens that never expire, without this one. Locks them. */
 AS_MUST_CHECK as_status store_token_other_admins(struct tx *t, const char *id, int64_t *ret,
                                                  struct as_err *err);
-/* AS_E_NOT_FOUND, also when it is revoked already. */
+/* AS_E_NOT_FOUND: unknown or already revoked. */
 AS_MUST_CHECK as_status store_token_revoke(struct tx *t, const char *id, struct as_err *err);
 
 #endif

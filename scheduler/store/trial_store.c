@@ -1,5 +1,12 @@
-/* Table trial. Every change of state is one statement whose WHERE holds the state and the attempt.
- */
+/* Table trial.
+ *
+ * Every change of state is one statement whose WHERE holds the old state and the attempt. If no row
+ * matches, another writer was faster, and the function returns AS_E_CONFLICT. A trial that ends
+ * takes the next finish_seq from the sweep's row, which the caller holds, so these numbers have no
+ * gaps.
+ *
+ * The lists have three statements: by number upwards, by number downwards, and by another key. The
+ * first two use the primary key; the third one sorts the trials of the sweep. */
 #include "scheduler/store/trial_store.h"
 
 #include "scheduler/store/columns_priv.h"
@@ -47,7 +54,7 @@ COLUMNS_READER(head, struct trial_head, HEAD_FIELDS)
 static void column_origin(struct reader *rd, trial_origin *ret)
 {
     const char *word = read_view(rd);
-    *ret = ORIGIN_SUGGESTED; /* the table's check knows no other words */
+    *ret = ORIGIN_SUGGESTED; /* the table's check allows no other words */
     while (trial_origin_words[*ret] && !as_streq(trial_origin_words[*ret], word))
         (*ret)++;
 }
@@ -88,7 +95,7 @@ COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
 
 #define TRIAL_FROM " from trial t join sweep s on s.key = t.sweep_key "
 
-/* $3: which sort, $4: 1 ascending, -1 descending. NaN counts as no value. */
+/* $3: the sort, $4: 1 ascending, -1 descending. NaN counts as no value. */
 #define SORT_KEY                                                                                   \
     "(case $3::int when 1 then nullif(t.value, 'NaN') when 2 then extract(epoch from "             \
     "t.started_at)::float8 when 3 then extract(epoch from t.finished_at)::float8 else "            \
@@ -166,6 +173,9 @@ static const struct stmt stmts[] = {
                            "trial t on t.sweep_key = s.key and t.number = l.number where not "
                            "coalesce(t.attempt = l.attempt and t.state = 'running' and t.runner = "
                            "$1, false) order by l.place"},
+    /* A statement that updated every running trial would write a row for each trial and
+     * heartbeat. So only trials that are missing, or were missing in the heartbeat before, are
+     * updated. The CTE is materialized so that the list is compared once. */
     [TRIAL_MISSING] =
         {"trial_missing",
          "with held as materialized (select t.sweep_key, t.number, exists (select "
@@ -272,7 +282,7 @@ static as_status read_page(const struct result *r, struct arena *a, int64_t size
     return st;
 }
 
-/* The place of the last trial of a page: two columns after the trial's. */
+/* The place of the last trial of a page, from the two columns after the trial's. */
 static struct trial_place last_place(const struct result *r, const struct trial_page *page)
 {
     struct trial_place last = {.set = (size_t)r->rows > page->n};
@@ -416,7 +426,7 @@ as_status store_trial_not_current(struct tx *t, struct arena *a, const char *run
     return AS_OK;
 }
 
-/* The last column says which of the rows are handed out. */
+/* The last column says which of the rows are returned. */
 static as_status read_missing(const struct result *r, struct arena *a, struct trial_list_heads *ret,
                               struct as_err *err)
 {

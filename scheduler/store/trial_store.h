@@ -8,14 +8,14 @@
 #include "scheduler/store/tx.h"
 #include "scheduler/sweep/trial_state.h"
 
-/* What decisions need to know of a trial. */
+/* The columns of a trial that decisions need. */
 struct trial_head {
     int64_t sweep_key, number;
     trial_state state;
     int64_t attempt, restarts;
     bool has_value;
     double value;
-    const char *runner; /* of the latest attempt, or */
+    const char *runner; /* of the latest attempt; NULL: a client's */
     const char *client;
     int64_t epoch; /* 0: a client's */
 };
@@ -33,7 +33,7 @@ struct trial_new {
 AS_MUST_CHECK as_status store_trial_add(struct tx *t, const struct trial_new *n,
                                         struct as_err *err);
 
-/* As it is now, without a lock. AS_E_NOT_FOUND. */
+/* Read it without a lock. AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status store_trial_head(struct tx *t, struct arena *a, int64_t sweep_key,
                                          int64_t number, struct trial_head *ret,
                                          struct as_err *err);
@@ -47,12 +47,12 @@ struct trial_move {
     trial_state from, to;
     int64_t attempt;
     bool burns_restart;
-    bool feasible; /* of one that completes */
+    bool feasible; /* only for a trial that completes */
     const char *reason;
 };
 
-/* The guarded change of state: AS_E_CONFLICT unless it is in `from` at that attempt. A trial that
- * ends gets the sweep's next finish_seq: the caller holds the sweep's row. */
+/* The guarded change of state. AS_E_CONFLICT: the trial is not in `from` at that attempt. A trial
+ * that ends gets the sweep's next finish_seq, so the caller must hold the sweep's row. */
 AS_MUST_CHECK as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
                                          const struct trial_move *m, struct as_err *err);
 
@@ -60,7 +60,7 @@ AS_MUST_CHECK as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_
 AS_MUST_CHECK as_status store_trial_get(struct tx *t, struct arena *a, int64_t sweep_key,
                                         int64_t number, struct trial_row *ret, struct as_err *err);
 
-/* Where a list goes on: after the trial with this key of the sort and this number. */
+/* The place where a list continues: after the trial with this sort key and this number. */
 struct trial_place {
     bool set;
     bool has_key;
@@ -68,7 +68,7 @@ struct trial_place {
     int64_t number;
 };
 
-/* *ret_next is set when there are more. */
+/* *ret_next is set if there are more trials. */
 AS_MUST_CHECK as_status store_trial_list(struct tx *t, struct arena *a, int64_t sweep_key,
                                          const struct trial_query *q,
                                          const struct trial_place *after, struct trial_page *ret,
@@ -78,24 +78,25 @@ AS_MUST_CHECK as_status store_trial_best(struct tx *t, struct arena *a, int64_t 
                                          bool maximize, int64_t top, struct trial_page *ret,
                                          struct as_err *err);
 
-/* Trials as (sweep, number), ordered by sweep: what a change of many works through. */
+/* Trials as (sweep, number), ordered by sweep, for a change of many trials. */
 struct trial_list_heads {
     struct trial_head *rows;
     size_t n;
 };
 
-/* Those of a sweep that have not ended. */
+/* The trials of a sweep that have not ended. */
 AS_MUST_CHECK as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
                                          struct trial_list_heads *ret, struct as_err *err);
-/* Those that a client runs in a sweep, by number, at most `limit`. */
+/* The trials that a client runs in a sweep, by number, at most `limit`. */
 AS_MUST_CHECK as_status store_trial_of_client(struct tx *t, struct arena *a, int64_t sweep_key,
                                               const char *client, int64_t limit,
                                               struct trial_list_heads *ret, struct as_err *err);
-/* Those that run on a runner, but for the attempts listed. */
+/* The trials that run on a runner, without the listed attempts. */
 AS_MUST_CHECK as_status store_trial_held(struct tx *t, struct arena *a, const char *runner,
                                          const struct attempt_ref *but, size_t n,
                                          struct trial_list_heads *ret, struct as_err *err);
-/* Those whose latest attempt has run past trial_timeout, the grace period and another slack_ms. */
+/* The trials whose latest attempt has run longer than trial_timeout, the grace period and slack_ms
+ * together. */
 AS_MUST_CHECK as_status store_trial_overdue(struct tx *t, struct arena *a, int64_t slack_ms,
                                             struct trial_list_heads *ret, struct as_err *err);
 
@@ -104,20 +105,21 @@ AS_MUST_CHECK as_status store_trial_resume(struct tx *t, const char *runner, int
                                            const struct attempt_ref *refs, size_t n,
                                            struct as_err *err);
 
-/* Those of a list that are not current on that runner, and why. `refs` is borrowed by the result.
- */
+/* The listed attempts that are not current on that runner, and the reason. The result borrows
+ * `refs`. */
 AS_MUST_CHECK as_status store_trial_not_current(struct tx *t, struct arena *a, const char *runner,
                                                 const struct attempt_ref *refs, size_t n,
                                                 struct directive_list *ret, struct as_err *err);
 
-/* Compare what runs on a runner with what it lists: count the heartbeats that missed a trial, and
- * hand out those that two in a row missed and that were claimed more than lease_ms ago. */
+/* Compare the trials that run on a runner with its list: count the heartbeats that missed a trial,
+ * and return the trials that two heartbeats in a row missed and that were claimed more than
+ * lease_ms ago. */
 AS_MUST_CHECK as_status store_trial_missing(struct tx *t, struct arena *a, const char *runner,
                                             const struct attempt_ref *listed, size_t n,
                                             int64_t lease_ms, struct trial_list_heads *ret,
                                             struct as_err *err);
 
-/* The latest values of these metrics; NaN for those that were never measured. AS_E_NOT_FOUND. */
+/* The latest values of these metrics; NaN: never measured. AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status store_trial_measured(struct tx *t, int64_t sweep_key, int64_t number,
                                              const char *const *metrics, size_t n, double *ret,
                                              bool *ret_has, struct as_err *err);

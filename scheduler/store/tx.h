@@ -25,14 +25,14 @@
 struct tx; /* an open transaction; one thread */
 
 typedef enum tx_kind {
-    TX_READ,  /* statements see what is committed when each begins; nothing may be written */
+    TX_READ,  /* each statement sees what was committed when it began; writes are not allowed */
     TX_WRITE, /* durable when its loop ends with AS_OK */
     TX_SOFT   /* as TX_WRITE, but a crash of the database may lose the last half second: for
                  heartbeats and log text, which come again */
 } tx_kind;
 
-/* The runs of one transaction until it is committed or has failed for good. A local variable; needs
- * no clean-up once tx_run_again() has returned false. */
+/* The runs of one transaction until it is committed or has finally failed. A local variable. It
+ * needs no clean-up after tx_run_again() has returned false. */
 struct tx_run {
     struct tx *tx;    /* open inside the loop's body, else NULL */
     as_status status; /* the body sets it; after the loop, how the transaction ended */
@@ -45,30 +45,29 @@ struct tx_run {
     int64_t pause_ms;
 };
 
-/* Nothing is begun yet. db and err (may be NULL) are borrowed until the loop ends. */
+/* Begins no transaction yet. db and err (may be NULL) are borrowed until the loop ends. */
 AS_MUST_CHECK struct tx_run tx_run_start(struct store *db, tx_kind kind, struct as_err *err);
 
-/* End the transaction that is open, if one is, and begin another when one is needed. True: run->tx
- * is open, and the body is to set run->status, without leaving the loop by break or return. False:
- * run->status is the result, and *err says why when it is not AS_OK. Waits a few milliseconds
- * before a repetition; gives up after 8 runs with the last error.
- * Besides what the body returns: AS_E_UNAVAILABLE when the database is away, too busy, or the
- * answer to COMMIT was lost. */
+/* End the open transaction, if there is one, and begin another if one is needed. True: run->tx is
+ * open, and the body must set run->status and must not leave the loop by break or return. False:
+ * run->status is the result, and *err has the reason if it is not AS_OK. Waits a few milliseconds
+ * before a repetition, and gives up after 8 runs with the last error. Additional status:
+ * AS_E_UNAVAILABLE when the database is away, too busy, or the answer to COMMIT was lost. */
 AS_MUST_CHECK bool tx_run_again(struct tx_run *run);
 
-/* A trial of that sweep that was begun ends in this transaction: store_on_finished() tells once it
- * is committed. */
+/* Record that a running trial of that sweep ends in this transaction. The function of
+ * store_on_finished() is called after the commit. */
 void tx_finished(struct tx *t, int64_t sweep_key);
 
-/* A sweep goes to SWEEP_FINISHING in this transaction: store_on_finishing() tells once it is
- * committed. */
+/* Record that a sweep changes to SWEEP_FINISHING in this transaction. The function of
+ * store_on_finishing() is called after the commit. */
 void tx_finishing(struct tx *t);
 
 /* The store that a transaction belongs to. */
 struct store *tx_store(struct tx *t);
 
-/* Nanoseconds (monotonic) for which the database has been reachable for this process without a
- * failed attempt to connect; 0 when it is away or was never reached. */
+/* Nanoseconds (monotonic) since when this process reaches the database without a failed attempt to
+ * connect; 0: it is away or was never reached. */
 int64_t store_up_ns(struct store *db);
 
 #endif

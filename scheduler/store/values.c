@@ -12,7 +12,8 @@ as_status array_of_names(struct str *b, const char *const *names, size_t n, stru
     return str_check(b, err);
 }
 
-/* Elements are numbers as float8 prints them, which read back exactly, NaN, Infinity, or NULL. */
+/* Elements are numbers as PostgreSQL prints a float8 (which reads back exactly), NaN, Infinity, or
+ * NULL. */
 as_status read_values(struct reader *rd, size_t n, double *ret, bool *ret_has, struct as_err *err)
 {
     bool is_null = read_null(rd);

@@ -1,7 +1,7 @@
-/* A cache of texts that are computed from the results of sweeps and cost much: each is kept until
- * there are later results. It holds a bounded number of them; the least recently used goes first.
- * result_cache_init() and result_cache_done() are for the owner, the others for any thread; the
- * lock is held for copies alone. */
+/* A cache of texts that are computed from the results of sweeps and are expensive. A text is kept
+ * until there are later results. The cache has a bounded number of entries and drops the least
+ * recently used one. Only the owner calls result_cache_init() and result_cache_done(); any thread
+ * may call the others. The lock is held only while a text is copied. */
 #ifndef ASSAY_SCHEDULER_SUGGESTER_RESULT_CACHE_H
 #define ASSAY_SCHEDULER_SUGGESTER_RESULT_CACHE_H
 
@@ -18,22 +18,22 @@ struct cached_result {
     int64_t key, finish_seq;
     size_t subject;
     char *text;            /* owned; NULL: none yet */
-    int64_t computing_seq; /* somebody computes the one for this; 0: nobody */
+    int64_t computing_seq; /* a request computes the text for this finish_seq; 0: no request */
     int64_t used_ns;
 };
 
 struct result_cache {
-    pthread_mutex_t mu; /* guards all below; nothing is locked while it is held */
+    pthread_mutex_t mu; /* guards all below; no other lock is taken while it is held */
     struct cached_result entries[RESULT_CACHE_MAX];
 };
 
 void result_cache_init(struct result_cache *x); /* of any memory */
 void result_cache_done(struct result_cache *x);
 
-/* The text about one subject of a sweep (the caller's number for it). *ret is NULL when there is
- * none, else a copy in the arena. *ret_mine: the caller is to compute the one for the results up to
- * finish_seq and to put it (NULL: it could not); meanwhile others get the older one (*ret_stale),
- * or when there is none are to compute it too. AS_E_NOMEM. */
+/* The text about one subject of a sweep (`subject` is a number that the caller chooses). *ret is
+ * NULL if there is none, else a copy in the arena. *ret_mine: the caller must compute the text for
+ * the results up to finish_seq and put it (NULL: it failed). Meanwhile other requests get the older
+ * text (*ret_stale); if there is none, they compute it too. AS_E_NOMEM. */
 AS_MUST_CHECK as_status result_cache_get(struct result_cache *x, struct arena *a, int64_t key,
                                          size_t subject, int64_t finish_seq, const char **ret,
                                          bool *ret_mine, bool *ret_stale, struct as_err *err);

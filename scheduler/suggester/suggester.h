@@ -1,12 +1,12 @@
-/* The suggester: search threads that compute what methods that learn suggest next, so that neither
- * a request thread nor a sweep's row waits for a fit.
+/* The suggester: search threads that compute the next suggestions of methods that learn, so that no
+ * request thread and no sweep's row waits for a fit.
  *
- * Claims and asks take what it has *prepared* for (sweep, number) and ask it for more; it loads the
- * sweep's history (incrementally, it stays cached), computes, and calls `on_ready`. Nothing in it
- * is needed for correctness: a prepared suggestion counts only when the transaction that holds the
- * sweep's row finds that it is still the next one, so it may be dropped, computed twice, or by two
- * servers. What keeps it from computing (no memory, no database) is told to those who asked for it
- * before. */
+ * Claims and asks take what it has *prepared* for (sweep, number), and request more. It loads the
+ * sweep's history (only what is new; the rest is cached), computes, and calls `on_ready`.
+ * Correctness does not depend on it: the transaction that holds the sweep's row takes a prepared
+ * suggestion only if it is still the next one. So a suggestion may be dropped, computed twice, or
+ * computed by two servers. If it cannot compute (no memory, no database), the requests that waited
+ * get the reason. */
 #ifndef ASSAY_SCHEDULER_SUGGESTER_SUGGESTER_H
 #define ASSAY_SCHEDULER_SUGGESTER_SUGGESTER_H
 
@@ -18,42 +18,42 @@
 #include "scheduler/store/store.h"
 
 struct suggester_opts {
-    size_t threads;   /* search threads, at most 8; 0: none, whoever asks computes */
-    size_t max_bytes; /* of all cached histories and models; the least recently used go first. 0: an
-                         eighth of the machine's memory, at most 512 MiB */
-    /* How long a claim or ask waits for what is being computed before it says that it is: it holds
-     * a request thread meanwhile (at most two do). 0: 20 ms; negative: not at all. */
+    size_t threads;   /* search threads, at most 8; 0: none, the requesting thread computes */
+    size_t max_bytes; /* limit of all cached histories and models; the least recently used go
+                         first. 0: an eighth of the machine's memory, at most 512 MiB */
+    /* How long a claim or an ask waits for a computation before it returns is_preparing. It holds a
+     * request thread meanwhile (at most two do). 0: 20 ms; negative: it does not wait. */
     int64_t patience_ms;
-    /* After a result the next suggestion is prepared ahead when the last one took this long and
-     * somebody asked lately. 0: 5 ms; negative: whatever it took. */
+    /* After a result, the next suggestion is prepared if the last one took at least this long and a
+     * request came recently. 0: 5 ms; negative: always. */
     int64_t ahead_ms;
-    /* Called after something became ready (or failed), by a search thread that holds nothing; must
-     * not block. NULL: nobody. */
+    /* Called by a search thread after a suggestion became ready or failed. The thread holds no
+     * lock. Must not block. NULL: not wanted. */
     void (*on_ready)(void *ctx);
     void *ctx; /* borrowed for the suggester's life */
 };
 
 struct suggester;
 
-/* `db` is borrowed for its life, one suggester for each store; each search thread uses one
- * connection now and then. Created before, and freed after, whatever passes it to claims and asks.
- * AS_E_NOMEM. */
+/* `db` is borrowed for the suggester's life. A store has at most one suggester. Each search thread
+ * uses one connection while it reads. Create it before, and free it after, all operations that use
+ * it. AS_E_NOMEM. */
 AS_MUST_CHECK as_status suggester_create(struct store *db, const struct suggester_opts *opts,
                                          struct suggester **ret, struct as_err *err);
-/* Waits for what the search threads compute at that moment. No operation that was given it may be
- * under way. NULL is fine. */
+/* Waits for the computations of the search threads. No operation that uses it may be running. NULL
+ * is allowed. */
 void suggester_free(struct suggester *sg);
 AS_DEFINE_FREEP(struct suggester, suggester_free)
 
 /* For /metrics. Any thread. */
 struct suggester_figures {
-    int64_t computed; /* suggestions, since it started */
-    int64_t taken;    /* of them, became trials */
+    int64_t computed; /* suggestions since it started */
+    int64_t taken;    /* suggestions that became trials */
     int64_t failed;
-    int64_t sweeps;  /* cached now */
-    int64_t bytes;   /* about what they hold */
-    int64_t waiting; /* sweeps that wait for a thread */
-    double seconds;  /* spent computing, since it started */
+    int64_t sweeps;  /* sweeps that are cached now */
+    int64_t bytes;   /* approximate memory of the cached sweeps */
+    int64_t waiting; /* sweeps that wait for a search thread */
+    double seconds;  /* computing time since it started */
 };
 void suggester_figures_get(struct suggester *sg, struct suggester_figures *ret);
 

@@ -1,8 +1,9 @@
 /* The chain of prepared suggestions.
  *
- * A link carries the mark of the link before it, so that one comparison with the sweep's row tells
- * whether nothing else came between. What a link holds is text, because another server that reads
- * it from the database must go on from exactly the same configuration. */
+ * A link carries the mark of the link before it. So one comparison with the mark in the sweep's row
+ * shows whether any other suggestion came between. A link holds text, not parsed values, because
+ * another server that reads the suggestion from the database must continue from exactly the same
+ * configuration. */
 #include "scheduler/suggester/suggestion_chain_priv.h"
 
 #include <stdlib.h>
@@ -25,8 +26,8 @@ void chain_cut(struct chain *c, size_t first)
     c->n = first < c->n ? first : c->n;
 }
 
-/* Drop the first n. */
-static void shift(struct chain *c, size_t n)
+/* Drop the first n links. */
+static void drop_first_links(struct chain *c, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         link_done(&c->links[i]);
@@ -42,7 +43,7 @@ static bool is_known(const struct search_place *p, int64_t seen, int64_t loaded_
 }
 
 /* The link for that place, or NULL. */
-static const struct chain_link *find(const struct chain *c, const struct search_place *p)
+static const struct chain_link *find_link(const struct chain *c, const struct search_place *p)
 {
     for (size_t i = 0; c && i < c->n; i++) {
         const struct chain_link *l = &c->links[i];
@@ -52,7 +53,7 @@ static const struct chain_link *find(const struct chain *c, const struct search_
     return NULL;
 }
 
-/* Failures are for those who waited for them; that nothing is left stays so. */
+/* A failure is only for the requests that waited for it. AS_E_EXHAUSTED is permanent. */
 static bool has_failed(const struct chain *c, const struct search_place *p)
 {
     const struct chain_failure *f = &c->failure;
@@ -66,7 +67,7 @@ size_t chain_ready(const struct chain *c, const struct search_place *p, size_t m
 {
     if (!c)
         return 0;
-    const struct chain_link *l = find(c, p);
+    const struct chain_link *l = find_link(c, p);
     size_t n = l ? c->n - (size_t)(l - c->links) : 0;
     struct search_place end = *p;
     if (l) {
@@ -78,7 +79,7 @@ size_t chain_ready(const struct chain *c, const struct search_place *p, size_t m
 
 int64_t chain_since(const struct chain *c, const struct search_place *p)
 {
-    const struct chain_link *l = find(c, p);
+    const struct chain_link *l = find_link(c, p);
     return l ? l->loaded_ns : 0;
 }
 
@@ -98,7 +99,7 @@ static as_status copy_link(struct arena *a, const struct chain_link *l, struct p
 as_status chain_peek(const struct chain *c, struct arena *a, const struct search_place *p,
                      bool *ret_ready, struct prepared *ret, struct as_err *err)
 {
-    const struct chain_link *l = find(c, p);
+    const struct chain_link *l = find_link(c, p);
     *ret_ready = false;
     if (l) {
         as_status st = copy_link(a, l, ret, err);
@@ -112,7 +113,8 @@ as_status chain_peek(const struct chain *c, struct arena *a, const struct search
 
 /* ---- what comes next ---- */
 
-/* Everything goes through its text, as it will when another server reads it from the database. */
+/* Parameters and state go through their text, as they do when another server reads them from the
+ * database. */
 static as_status write_link(const struct chain_step *x, const struct suggestion *s,
                             struct chain_link *l, struct as_err *err)
 {
@@ -128,7 +130,8 @@ static as_status write_link(const struct chain_step *x, const struct suggestion 
     return AS_OK;
 }
 
-static as_status suppose(struct sweep_history *h, const struct chain_link *l, struct as_err *err)
+static as_status suppose_link(struct sweep_history *h, const struct chain_link *l,
+                              struct as_err *err)
 {
     struct config *c = NULL;
     as_status st = sweep_history_config(h, l->params, &c, err);
@@ -159,11 +162,11 @@ as_status chain_compute(const struct chain_step *x, struct chain_link *ret, stru
     st = write_link(x, &s, &l, err);
     if (st != AS_OK)
         return st;
-    st = suppose(x->history, &l, err);
+    st = suppose_link(x->history, &l, err);
     if (st != AS_OK)
         return st;
     *ret = l;
-    l = (struct chain_link){0}; /* its texts are the caller's now */
+    l = (struct chain_link){0}; /* the caller owns its texts now */
     return AS_OK;
 }
 
@@ -173,13 +176,13 @@ void chain_trim(struct chain *c, struct sweep_history *h, int64_t loaded_ns)
     size_t first = 0;
     while (first < c->n && c->links[first].number < place->total)
         first++;
-    shift(c, first);
+    drop_first_links(c, first);
     if (c->n > 0 && (c->links[0].number != place->total || c->links[0].before != place->mark ||
                      c->links[0].seen != place->finish_seq))
         chain_cut(c, 0);
     for (size_t i = 0; i < c->n; i++) {
         c->links[i].loaded_ns = loaded_ns;
-        if (suppose(h, &c->links[i], NULL) != AS_OK)
+        if (suppose_link(h, &c->links[i], NULL) != AS_OK)
             chain_cut(c, i);
     }
 }

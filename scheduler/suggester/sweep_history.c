@@ -1,9 +1,9 @@
 /* The history of one sweep.
  *
- * `known` has every trial that was read, by number, and only grows: a load reads the trials and
- * ends that are new. What the search sees (`rows`) is made from it again after each load, for the
- * place that was read first, so that a trial that ended between the two reads is still under way
- * in it, as it would be for another server. */
+ * `known` has every trial that was read, by number, and only grows: a load reads the trials and the
+ * ends that are new. `rows` is what the search sees. It is built from `known` after each load, for
+ * the place that was read first. A trial that ended between the two reads still counts as running,
+ * as it would for another server. */
 #include "scheduler/suggester/sweep_history.h"
 
 #include <math.h>
@@ -15,10 +15,10 @@
 
 #define METRICS_MAX (SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES)
 
-/* One trial; its index is its number. */
+/* One trial; its index in `known` is its number. */
 struct known {
     struct config *config; /* owned */
-    trial_state state;     /* of those that ended it is final */
+    trial_state state;     /* final if the trial has ended */
     bool is_suggested;
     int64_t finish_seq; /* 0: it had not ended when it was read */
     double values[SEARCH_MAX_OBJECTIVES];
@@ -36,9 +36,9 @@ struct sweep_history {
 
     struct known *known; /* owned */
     size_t n_known, cap_known;
-    struct observation *rows; /* owned: what the search sees */
+    struct observation *rows; /* owned: the visible trials */
     size_t n_rows, cap_rows;
-    struct config **supposed; /* owned, each owned */
+    struct config **supposed; /* owned, and each configuration is owned */
     size_t n_supposed, cap_supposed;
 };
 
@@ -103,7 +103,7 @@ as_status sweep_history_config(const struct sweep_history *h, const char *params
     return st == AS_OK ? config_from_json(h->spec.space, tree, "/params", ret, err) : st;
 }
 
-/* The document, once. */
+/* Read and parse the document, once. */
 static as_status read_document(struct sweep_history *h, const char *text, struct as_err *err)
 {
     as_status st = stored_doc_read(text, NULL, &h->doc, err);
@@ -158,8 +158,8 @@ static observation_state state_of(const struct known *k, int64_t seen)
     return k->state == TRIAL_COMPLETED ? OBSERVED_COMPLETED : OBSERVED_FAILED;
 }
 
-/* What is seen, from what is known: cancelled trials are left out. */
-static as_status show(struct sweep_history *h, struct as_err *err)
+/* Build the visible trials from the known ones. Cancelled trials are left out. */
+static as_status build_rows(struct sweep_history *h, struct as_err *err)
 {
     int64_t seen = h->place.finish_seq;
     h->n_rows = 0;
@@ -184,13 +184,13 @@ static as_status show(struct sweep_history *h, struct as_err *err)
     return AS_OK;
 }
 
-/* Read what is new into known. *ret_head: where the sweep stands; its strings are in `a`. */
+/* Read what is new into `known`. *ret_head: where the sweep stands; its strings are in `a`. */
 static as_status read_new(struct store *db, struct sweep_history *h, struct arena *a,
                           struct history_head *ret_head, struct as_err *err)
 {
     struct history_trial *trials = NULL;
     size_t n = 0;
-    /* The head first: what it counts is there to be read afterwards. */
+    /* the head first: all trials that it counts are then visible to the second read */
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
         run.status = store_history_head(run.tx, a, h->key, !h->doc, ret_head, err);
@@ -230,7 +230,7 @@ as_status sweep_history_load(struct store *db, struct sweep_history *h, struct a
                                       .finish_seq = head.finish_seq,
                                       .mark = head.search_mark,
                                       .state_text = h->state_text};
-    return show(h, err);
+    return build_rows(h, err);
 }
 
 as_status sweep_history_suppose(struct sweep_history *h, struct config *c, struct as_err *err)

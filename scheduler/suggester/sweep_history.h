@@ -1,10 +1,10 @@
-/* The history of one sweep as its search sees it, kept in memory and brought up to date by reading
- * what is new: trials never change their configuration, and results never change at all.
+/* The history of one sweep as its search sees it. It stays in memory, and a load reads only what is
+ * new: trials never change their configuration, and results never change at all.
  *
- * What is seen is fixed by two numbers of the sweep's row, read first: the trials with a number
- * below `total`, and of them the results with a finish_seq up to `finish_seq`. A trial that ended
- * later counts as under way. So the same two numbers give the same history, on any server, cached
- * or not. One thread at a time. */
+ * Two numbers of the sweep's row, which a load reads first, determine what is visible: the trials
+ * with a number below `total`, and of them the results with a finish_seq up to `finish_seq`. A
+ * trial that ended later counts as running. So the same two numbers give the same history on any
+ * server, cached or not. One thread at a time. */
 #ifndef ASSAY_SCHEDULER_SUGGESTER_SWEEP_HISTORY_H
 #define ASSAY_SCHEDULER_SUGGESTER_SWEEP_HISTORY_H
 
@@ -21,43 +21,45 @@
 
 struct sweep_history;
 
-/* Empty, of the sweep with that key; NULL when memory is out. Owned by the caller. */
+/* Create an empty history of the sweep with that key; NULL when memory is out. Owned by the
+ * caller. */
 struct sweep_history *sweep_history_create(int64_t sweep_key);
 void sweep_history_free(struct sweep_history *h);
 AS_DEFINE_FREEP(struct sweep_history, sweep_history_free)
 
-/* Read what is new. What was supposed is forgotten.
- * AS_E_NOT_FOUND: the sweep was deleted. AS_E_UNAVAILABLE, AS_E_NOMEM: it is as it was before, or
- * knows more than it shows; load again. */
+/* Read what is new, and forget what was supposed. AS_E_NOT_FOUND: the sweep was deleted.
+ * AS_E_UNAVAILABLE, AS_E_NOMEM: it is unchanged, or it has read more than it shows; load again. */
 AS_MUST_CHECK as_status sweep_history_load(struct store *db, struct sweep_history *h,
                                            struct as_err *err);
 
-/* As of the last load. */
+/* Where the sweep stood at the last load. */
 struct history_place {
     sweep_state state;
-    int64_t total;     /* trials, of any origin: the number of the next one */
-    int64_t suggested; /* of them, by the method: the index of the next one */
+    int64_t total;     /* trials of any origin: the number of the next one */
+    int64_t suggested; /* trials that the method suggested: the index of the next one */
     int64_t planned;
     int64_t finish_seq;
-    int64_t mark;           /* of the last suggestion */
-    const char *state_text; /* that it passed on; JSON, NULL; a view until the next load */
+    int64_t mark;           /* the mark of the last suggestion */
+    const char *state_text; /* the search state that the last suggestion left: JSON or NULL; a
+                               view until the next load */
 };
 const struct history_place *sweep_history_place(const struct sweep_history *h);
 
-/* What is searched; a view of h. After a first load. */
+/* The search's input; a view of h. Only after a first load. */
 const struct search_spec *sweep_history_spec(const struct sweep_history *h);
 
-/* Suppose that the next trial has been suggested so and runs. Takes `c`. AS_E_NOMEM. */
+/* Suppose that the next trial was suggested with this configuration and runs. Takes `c`.
+ * AS_E_NOMEM. */
 AS_MUST_CHECK as_status sweep_history_suppose(struct sweep_history *h, struct config *c,
                                               struct as_err *err);
 
-/* The trials, with those supposed last; a view of h until the next load or supposition. */
+/* The trials, with the supposed ones last; a view of h until the next load or supposition. */
 struct history sweep_history_view(const struct sweep_history *h);
 
-/* The configuration that the stored text of parameters stands for. Owned by the caller. */
+/* Parse the stored text of parameters. Owned by the caller. */
 AS_MUST_CHECK as_status sweep_history_config(const struct sweep_history *h, const char *params,
                                              struct config **ret, struct as_err *err);
 
-size_t sweep_history_bytes(const struct sweep_history *h); /* about what it holds */
+size_t sweep_history_bytes(const struct sweep_history *h); /* approximate memory that it holds */
 
 #endif

@@ -1,3 +1,12 @@
+/* The sweep document: from JSON to a checked struct, and back to canonical JSON.
+ *
+ * Each section has one parse function. The sections are parsed in an order in which each one finds
+ * what it depends on: the method's preparation needs the space, max_trials needs the number of
+ * cells of a grid, and a train document is tried with values of the space.
+ *
+ * The canonical document is built from the struct, not from the input. Every default is written out
+ * in it, so that a later version with other defaults reads the same sweep. It is the text that is
+ * stored, so it keeps the order of keys (see sweep_doc_format()). */
 #include "scheduler/sweep/sweep_doc.h"
 
 #include <inttypes.h>
@@ -18,7 +27,7 @@
 #define MAX_TAG 128
 #define MAX_GPUS 64
 
-/* Fields of a later version: refused as unsupported, not as unknown. */
+/* Fields of a later version. They are refused as unsupported, not as unknown. */
 static const char *const later_fields[] = {"early_stopping"};
 
 void sweep_doc_free(struct sweep_doc *d)
@@ -131,7 +140,8 @@ static as_status parse_space(struct json_fields *doc, struct sweep_doc *d, struc
     return space_parse_forbidden(d->space, forbidden, "/forbidden", err);
 }
 
-/* Is there anything to suggest? A constraint that leaves nothing is the document's fault. */
+/* Is any configuration possible? A constraint that excludes all of them is an error of the
+ * document, so AS_E_UNSUPPORTED of the search becomes AS_E_INVAL. */
 static as_status check_possible(struct sweep_doc *d, struct as_err *err)
 {
     struct search_spec spec;
@@ -275,7 +285,7 @@ static as_status parse_ensemble(struct json_fields *doc, struct sweep_doc *d, st
     as_status st = json_fields_any(doc, "ensemble", JSON_OPTIONAL, &j, err);
     if (st < 0)
         return st;
-    if (d->trial.kind == TRIAL_NONE) /* nobody uploads predictions: no members */
+    if (d->trial.kind == TRIAL_NONE) /* nobody uploads predictions: no ensemble */
         return !j || json_is_false(j)
                    ? AS_OK
                    : as_fail_at(err, AS_E_INVAL, "/ensemble",
@@ -307,7 +317,7 @@ static as_status parse_trial(struct json_fields *doc, struct sweep_doc *d, struc
 
 /* ---- the canonical document ---- */
 
-/* Milliseconds as the document has them: a whole number of seconds where it is one. */
+/* Milliseconds as a duration of the document: seconds if they are a whole number. */
 static json_t *duration_to_json(int64_t ms)
 {
     return ms % 1000 ? json_real((double)ms / 1000.0) : json_integer(ms / 1000);

@@ -1,8 +1,8 @@
 /* The sweep document: what a person writes, checked and typed.
  *
- * The input is the JSON tree of the API (the CLI reads YAML into the same tree). Everything that
- * can be known without the database is refused here, with the pointer of the field; that the data
- * sets exist is the caller's to check (`datasets`). */
+ * The input is the JSON tree of the API. The CLI reads YAML into the same tree. Everything that can
+ * be checked without the database is checked here, and an error names the pointer of its field. The
+ * caller checks that the data sets exist (`datasets`). */
 #ifndef ASSAY_SCHEDULER_SWEEP_SWEEP_DOC_H
 #define ASSAY_SCHEDULER_SWEEP_SWEEP_DOC_H
 
@@ -24,9 +24,9 @@
 #define SWEEP_MAX_GROUP 64                      /* resources.group */
 
 struct sweep_limits {
-    int64_t max_trials;            /* 1..SWEEP_MAX_TRIALS; of a grid never above its cells */
+    int64_t max_trials;            /* 1..SWEEP_MAX_TRIALS; for a grid at most its cells */
     int64_t max_concurrent_trials; /* 0: no limit */
-    int64_t max_failed_trials;     /* the sweep fails when more than these have; -1: no limit */
+    int64_t max_failed_trials;     /* the sweep fails if more trials than this fail; -1: no limit */
     int64_t max_restarts;          /* of one trial; default 3 */
     int64_t trial_timeout_ms;      /* 0: none */
     int64_t wall_time_ms;          /* 0: none */
@@ -36,20 +36,20 @@ struct sweep_limits {
 typedef enum trial_kind {
     TRIAL_TRAIN,
     TRIAL_COMMAND,
-    TRIAL_NONE /* `trial` is absent: for ask and tell alone, runners never get its trials */
+    TRIAL_NONE /* no `trial`: for ask and tell only, runners never get its trials */
 } trial_kind;
 
-/* One of the metrics that are searched. */
+/* A metric that the search optimises. */
 struct sweep_objective {
     char *name; /* [A-Za-z_][A-Za-z0-9_.-]{0,62} */
     bool maximize;
 };
 
-/* An outcome constraint: a trial is feasible when its value of the metric lies within the bounds,
- * ends included. */
+/* An outcome constraint: a trial is feasible if its value of the metric lies within the bounds. The
+ * bounds are inclusive. */
 struct sweep_outcome {
     char *metric;
-    double min, max; /* -INFINITY, INFINITY: no such bound; one of the two is finite */
+    double min, max; /* -INFINITY, INFINITY: no bound; one of the two is finite */
 };
 
 struct sweep_trial {
@@ -63,55 +63,58 @@ struct sweep_trial {
 
 struct sweep_doc {
     char *name;          /* a slug */
-    char *description;   /* "" when there is none */
+    char *description;   /* "" if there is none */
     json_t *tags;        /* a list of strings, possibly empty */
     size_t n_objectives; /* 1..SEARCH_MAX_OBJECTIVES; distinct names */
     struct sweep_objective objectives[SEARCH_MAX_OBJECTIVES];
     size_t n_outcomes; /* distinct metrics; one may be an objective too */
     struct sweep_outcome outcomes[SEARCH_MAX_OUTCOMES];
     const char *metric;  /* view of the first objective's name */
-    bool maximize;       /* the first objective's goal */
+    bool maximize;       /* the goal of the first objective */
     struct space *space; /* with parameter_constraints and forbidden */
     const struct search_method *method;
     uint64_t seed;                    /* at most SWEEP_MAX_SEED */
     uint64_t initial_trials;          /* search.initial_trials; 0: not given */
-    struct search_prepared *prepared; /* for the space; NULL: the method prepares nothing */
-    uint64_t n_listed;                /* configurations of an enumeration; 0 for other methods */
+    struct search_prepared *prepared; /* for the space; NULL: the method needs no preparation */
+    uint64_t n_listed;                /* the number of configurations in an enumeration; 0 for
+                                         other methods */
     struct sweep_limits limits;
     struct sweep_trial trial;
     int64_t gpus;         /* for each trial */
-    int64_t group;        /* trials of one shape that share a process; 0: not said */
+    int64_t group;        /* trials of one shape that share a process; 0: not given */
     size_t ensemble_size; /* 0: none */
-    char **datasets;      /* the distinct data sets that trial.train can name; none for a command */
+    char **datasets;      /* the distinct data sets that trial.train can name; empty for a
+                             command */
     size_t n_datasets;
     json_t *canonical; /* the document with every default written out */
 };
 
-/* Parse and check.
+/* Parse and check a document.
  *   doc           borrowed
- *   default_seed  used when search.seed is not given; only its low 53 bits count
- * AS_E_INVAL, AS_E_TOO_LARGE: the field that err->pointer names is wrong; the message says how.
+ *   default_seed  used if search.seed is not given; only its low 53 bits count
+ *   ret           owned by the caller
+ * AS_E_INVAL, AS_E_TOO_LARGE: the field that err->pointer names is wrong; the message explains it.
  * AS_E_UNSUPPORTED: a field that is known but not offered by this version: early_stopping,
- * resources.ranks above 1.
- * AS_E_NOMEM. `ret` is owned by the caller. */
+ * resources.ranks above 1. AS_E_NOMEM. */
 AS_MUST_CHECK as_status sweep_doc_parse(const json_t *doc, uint64_t default_seed,
                                         struct sweep_doc **ret, struct as_err *err);
 void sweep_doc_free(struct sweep_doc *d);
 AS_DEFINE_FREEP(struct sweep_doc, sweep_doc_free)
 
-/* Does the built-in trainer report what the sweep is judged by, for data of that task
- * (DATASET_TASK_AUTO: of any)? AS_E_INVAL with the pointer of the objective or constraint. */
+/* Check that the built-in trainer reports the objectives and constrained metrics for data of that
+ * task (DATASET_TASK_AUTO: for any task). AS_E_INVAL with the pointer of the objective or
+ * constraint. */
 AS_MUST_CHECK as_status sweep_doc_check_metrics(const struct sweep_doc *d,
                                                 const struct train_spec *spec, dataset_task task,
                                                 struct as_err *err);
 
-/* What suggest() is asked with. All pointers are views of d. */
+/* The input of suggest(). All pointers are views of d. */
 void sweep_doc_search_spec(const struct sweep_doc *d, struct search_spec *ret);
 
-/* The canonical document as text, keys in the document's order. Store this, as text or json: a type
- * that sorts keys (jsonb, json_format) would change the order of the parameters, and with it every
- * suggestion. Parsing it gives an equal sweep_doc. Owned by the caller (free); NULL when memory is
- * out. */
+/* The canonical document as text, with the keys in the document's order. Store this text in a
+ * column of type text or json. A type that sorts keys (jsonb, json_format) would change the order
+ * of the parameters, and with it every suggestion. Parsing the text gives an equal sweep_doc. Owned
+ * by the caller (free); NULL when memory is out. */
 char *sweep_doc_format(const struct sweep_doc *d);
 
 /* The trial as configuration `c` runs it, every ${name} replaced: {"train": {…}}, or {"command":

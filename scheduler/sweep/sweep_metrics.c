@@ -1,3 +1,10 @@
+/* The metrics of a sweep: objectives and outcome constraints.
+ *
+ * A document gives its objectives as `metric` (one) or `metrics` (two or more). Both become the
+ * same list, and the canonical document uses the form that fits the number, so that a document is
+ * equal to its canonical form. A constraint here bounds a result; constraints on parameters are in
+ * `parameter_constraints`. Authors confuse the two, so the error for a string names the other
+ * field. */
 #include "scheduler/sweep/sweep_metrics_priv.h"
 
 #include <math.h>
@@ -34,7 +41,7 @@ static as_status copy_metric_name(const char *name, const char *pointer, const c
     return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory for a sweep document");
 }
 
-/* {name, goal}, which stands at `pointer`, as the next objective. */
+/* Add {name, goal}, which is at `pointer`, as the next objective. */
 static as_status add_objective(const json_t *j, const char *pointer, struct sweep_doc *d,
                                struct as_err *err)
 {
@@ -53,7 +60,7 @@ static as_status add_objective(const json_t *j, const char *pointer, struct swee
         return st;
     for (size_t i = 0; i < d->n_objectives; i++) {
         if (strcmp(d->objectives[i].name, name) == 0)
-            return as_fail_at(err, AS_E_INVAL, pointer, "%s: the metric '%.64s' is there twice",
+            return as_fail_at(err, AS_E_INVAL, pointer, "%s: the metric '%.64s' appears twice",
                               pointer, name);
     }
     o->maximize = goal == 1;
@@ -98,7 +105,7 @@ static as_status parse_objectives(struct json_fields *doc, struct sweep_doc *d, 
     return one ? add_objective(one, "/metric", d, err) : parse_metrics(list, d, err);
 }
 
-/* {metric, min, max}, which stands at `pointer`, as the next outcome constraint. */
+/* Add {metric, min, max}, which is at `pointer`, as the next outcome constraint. */
 static as_status add_outcome(const json_t *j, const char *pointer, struct sweep_doc *d,
                              struct as_err *err)
 {
@@ -125,7 +132,7 @@ static as_status add_outcome(const json_t *j, const char *pointer, struct sweep_
     for (size_t i = 0; i < d->n_outcomes; i++) {
         if (strcmp(d->outcomes[i].metric, name) == 0)
             return as_fail_at(err, AS_E_INVAL, pointer,
-                              "%s: the metric '%.64s' is there twice; give min and max together",
+                              "%s: the metric '%.64s' appears twice; give min and max together",
                               pointer, name);
     }
     st = copy_metric_name(name, pointer, "metric", &o->metric, err);

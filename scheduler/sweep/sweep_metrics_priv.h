@@ -1,4 +1,4 @@
-/* What a sweep is judged by: `metric` or `metrics`, and `constraints`. */
+/* The metrics of a sweep: `metric` or `metrics`, and `constraints`. */
 #ifndef ASSAY_SCHEDULER_SWEEP_SWEEP_METRICS_PRIV_H
 #define ASSAY_SCHEDULER_SWEEP_SWEEP_METRICS_PRIV_H
 
@@ -8,13 +8,13 @@
 #include "base/status.h"
 #include "scheduler/sweep/sweep_doc.h"
 
-/* Take the three fields from `doc` into d. AS_E_INVAL, AS_E_TOO_LARGE, AS_E_NOMEM; what was made
- * before an error is sweep_metrics_done's. */
+/* Parse the three fields of `doc` into d. sweep_metrics_done() frees them, also after an error.
+ * AS_E_INVAL, AS_E_TOO_LARGE, AS_E_NOMEM. */
 AS_MUST_CHECK as_status sweep_metrics_parse(struct json_fields *doc, struct sweep_doc *d,
                                             struct as_err *err);
 void sweep_metrics_done(struct sweep_doc *d);
 
-/* Put the canonical fields into `j`. 0, or -1 when memory is out. */
+/* Add the canonical fields to `j`. Returns 0, or -1 when memory is out. */
 int sweep_metrics_to_json(const struct sweep_doc *d, json_t *j);
 
 #endif

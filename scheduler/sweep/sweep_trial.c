@@ -1,3 +1,11 @@
+/* `trial` of a sweep document: parsed, checked, and applied to a configuration.
+ *
+ * A template contains ${name} of parameters. It is stored unchanged, and each trial replaces the
+ * names. A value that only the trainer would refuse must be found before a trial runs, but the
+ * product of all values is too large to try. So each parameter is tried alone: at each of its
+ * choices or at both ends, while the others have their first value. If the space forbids that
+ * combination, the others are drawn at random, up to SAMPLE_ROUNDS times. An error that needs two
+ * values together is not found here; such a trial fails with the trainer's message. */
 #include "scheduler/sweep/sweep_trial_priv.h"
 
 #include <ctype.h>
@@ -38,7 +46,7 @@ static bool is_parameter(const void *arg, const char *name)
     return space_find(arg, name) >= 0;
 }
 
-/* A string as it stands, or a number written out. NULL: it is neither, or memory is out. */
+/* A string unchanged, or a number written out. NULL: it is neither, or memory is out. */
 static json_t *text_of(const json_t *j)
 {
     char buf[32];
@@ -159,7 +167,7 @@ static as_status parse_train(json_t *train, const json_t *env, const char *direc
 {
     if (env || directory)
         return as_fail_at(err, AS_E_INVAL, env ? ENV_AT : TRIAL_AT "/directory",
-                          "%s goes with trial.command, not with trial.train",
+                          "%s is a field of trial.command, not of trial.train",
                           env ? ENV_AT : TRIAL_AT "/directory");
     d->trial.kind = TRIAL_TRAIN;
     d->trial.train = json_deep_copy(train);
@@ -250,7 +258,7 @@ as_status sweep_doc_check_metrics(const struct sweep_doc *d, const struct train_
         if (d->n_objectives > 1)
             json_pointer_index("/metrics", i, at);
         const char *name = d->objectives[i].name;
-        bool asked = d->n_objectives == 1; /* the metric of a sweep counts as requested */
+        bool asked = d->n_objectives == 1; /* a sweep's only metric counts as requested */
         if (!(asked ? train_spec_can_report(task, name) : train_spec_reports(spec, task, name)))
             return refuse_metric(d->objectives[i].name, at, "name", task, err);
     }
@@ -262,7 +270,7 @@ as_status sweep_doc_check_metrics(const struct sweep_doc *d, const struct train_
     return AS_OK;
 }
 
-/* `varied` is the parameter whose value is tried, for the message; -1: none. */
+/* `varied` is the parameter whose value is tried; the message names it. -1: none. */
 static as_status check_sample(struct sweep_doc *d, const struct config *c, int varied,
                               struct as_err *err)
 {
@@ -294,9 +302,8 @@ static union param_value value_at(const struct space_param *p, uint64_t k)
     return param_decode(p, k ? 1 : 0);
 }
 
-/* Parameter i at its k-th sample, and active; the others at their first value, or (round > 0)
- * drawn.
- */
+/* Set parameter i to its k-th sample and activate it. The others get their first value, or, if
+ * round > 0, a random one. */
 static void set_sample(const struct space *s, size_t i, uint64_t k, uint64_t round,
                        struct config *c)
 {
@@ -310,8 +317,8 @@ static void set_sample(const struct space *s, size_t i, uint64_t k, uint64_t rou
     config_settle(s, c);
 }
 
-/* Parameter i at each of its choices, or at both ends, in combinations that the space allows. One
- * that no draw finds allowed is not judged: it may never run. */
+/* Check parameter i at each of its choices, or at both ends, in combinations that the space allows.
+ * A sample is skipped if no draw finds an allowed combination: it may never run. */
 static as_status check_parameter(struct sweep_doc *d, size_t i, struct as_err *err)
 {
     const struct space_param *p = &d->space->params[i];
@@ -333,8 +340,8 @@ static as_status check_parameter(struct sweep_doc *d, size_t i, struct as_err *e
     return AS_OK;
 }
 
-/* Does the value of parameter i reach the document, by its name or through a condition? */
-static bool matters(const struct space *s, const json_t *names, size_t i)
+/* Can the value of parameter i change the document, by its name or through a condition? */
+static bool reaches_document(const struct space *s, const json_t *names, size_t i)
 {
     if (s->params[i].is_parent)
         return true;
@@ -353,7 +360,7 @@ as_status sweep_trial_check_train(struct sweep_doc *d, struct as_err *err)
     if (st != AS_OK)
         return st;
     for (size_t i = 0; i < d->space->n; i++) {
-        if (matters(d->space, names, i) && (st = check_parameter(d, i, err)) != AS_OK)
+        if (reaches_document(d->space, names, i) && (st = check_parameter(d, i, err)) != AS_OK)
             return st;
     }
     if (d->n_datasets)

@@ -9,9 +9,9 @@ AS_MUST_CHECK as_status sweep_trial_parse(const json_t *trial, struct sweep_doc 
                                           struct as_err *err);
 
 /* Fill d->datasets, and refuse a train document that the trainer would refuse for some value of a
- * parameter: it is made and parsed with each parameter at its ends and at each of its choices,
- * active and not. Objectives and outcome constraints are set; those that the trainer never reports
- * are refused. Nothing to do for a command. */
+ * parameter. The document is made and parsed with each parameter at its ends and at each of its
+ * choices, active and inactive. Objectives and outcome constraints must be set; those that the
+ * trainer never reports are refused. Does nothing for a command. */
 AS_MUST_CHECK as_status sweep_trial_check_train(struct sweep_doc *d, struct as_err *err);
 
 /* Free what d->trial and d->datasets own. */

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* The seed of the trial with that number, from the sweep's seed: 31 bits, because that is what
- * every library's generator takes. The same on every machine. */
+/* The seed of the trial with that number, computed from the sweep's seed. It has 31 bits, because
+ * the generator of every library accepts that many. It is the same on every machine. */
 int64_t trial_seed_of(int64_t sweep_seed, int64_t number);
 
 #endif

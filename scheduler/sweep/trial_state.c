@@ -1,4 +1,9 @@
-/* The two tables. A row is allowed exactly as it stands; what is not in a table is a conflict. */
+/* The two tables of transitions, one for trials and one for sweeps.
+ *
+ * A row is one allowed transition and carries its reason as data, so that the whole behaviour can
+ * be read here and tested as a picture (test_trial_state.c). A pair of state and event without a
+ * row is a conflict. One rule is not in the table: a lost trial without a restart left fails
+ * instead of returning to the queue. */
 #include "scheduler/sweep/trial_state.h"
 
 #include "base/mem.h"
@@ -32,8 +37,7 @@ static const struct {
     const char *reason;
 } trial_rows[] = {
     {TRIAL_QUEUED, TRIAL_EV_CLAIM, TRIAL_RUNNING, false, "the trial was handed out"},
-    /* the attempt's lease ended, nobody has claimed the trial since, and its work is done after all
-     */
+    /* the lease ended, no other attempt has begun, and the work is complete */
     {TRIAL_QUEUED, TRIAL_EV_COMPLETE, TRIAL_COMPLETED, false,
      "the result arrived after the lease had ended, before another attempt began"},
     {TRIAL_QUEUED, TRIAL_EV_CANCEL, TRIAL_CANCELLED, false, "cancelled before it ran"},
@@ -63,7 +67,7 @@ static const struct {
     {SWEEP_RUNNING, SWEEP_EV_FAIL, SWEEP_FAILED, "too many trials failed"},
     {SWEEP_PAUSED, SWEEP_EV_RESUME, SWEEP_RUNNING, "resumed by a user"},
     {SWEEP_PAUSED, SWEEP_EV_CANCEL, SWEEP_CANCELLED, "cancelled by a user"},
-    /* the last trials under way when it was paused may be its last trials of all */
+    /* the trials that run while a sweep is paused may be its last ones */
     {SWEEP_PAUSED, SWEEP_EV_EXHAUST, SWEEP_FINISHING, "every trial has ended"},
     {SWEEP_PAUSED, SWEEP_EV_TIMEOUT, SWEEP_FINISHING, "wall_time is over"},
     {SWEEP_PAUSED, SWEEP_EV_FAIL, SWEEP_FAILED, "too many trials failed"},
@@ -132,7 +136,7 @@ const char *sweep_event_format(sweep_event e)
     return sweep_event_words[e];
 }
 
-/* The index of a name, or AS_E_INVAL with the list. */
+/* The index of a word. AS_E_INVAL: it is no word of the list; the message lists them. */
 static as_status find_word(const char *name, const char *const *words, int n, int *ret,
                            struct as_err *err)
 {

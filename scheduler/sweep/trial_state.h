@@ -1,8 +1,8 @@
-/* The life of a trial and of a sweep: the one table of (state, event) -> (new state, reason).
+/* The life of a trial and of a sweep: one table of (state, event) -> (new state, reason) for each.
  *
- * Pure: services ask it what an event means, the store performs it as one guarded statement whose
- * WHERE repeats the old state. Whether an event is current (attempt, lease) is the store's
- * question, not the table's. */
+ * Pure: a service looks up what an event means, and the store performs it as one guarded statement
+ * whose WHERE repeats the old state. The store decides whether an event is current (attempt,
+ * lease); the table does not. */
 #ifndef ASSAY_SCHEDULER_SWEEP_TRIAL_STATE_H
 #define ASSAY_SCHEDULER_SWEEP_TRIAL_STATE_H
 
@@ -24,11 +24,11 @@ typedef enum trial_state {
 
 typedef enum trial_event {
     TRIAL_EV_CLAIM,    /* a runner took it: a new attempt begins */
-    TRIAL_EV_COMPLETE, /* exit 0, reported by the attempt that is current */
-    TRIAL_EV_FAIL,     /* an exit that is not to be tried again, or a metric that is missing or not
+    TRIAL_EV_COMPLETE, /* exit 0, reported by the current attempt */
+    TRIAL_EV_FAIL,     /* an exit that must not be retried, or a metric that is missing or not
                           finite */
-    TRIAL_EV_LOSE,     /* the lease ran out, the runner is gone, or exit 75: burns a restart */
-    TRIAL_EV_RELEASE,  /* the runner drains and hands it back: burns no restart */
+    TRIAL_EV_LOSE,     /* the lease ran out, the runner is gone, or exit 75: uses a restart */
+    TRIAL_EV_RELEASE,  /* the runner drains and returns it: uses no restart */
     TRIAL_EV_CANCEL,   /* by a user, or because its sweep ends */
     TRIAL_EV_PRUNE,    /* early stopping */
     TRIAL_EV_PAUSE,    /* at a rung, or preempted; its checkpoint stays */
@@ -39,8 +39,8 @@ typedef enum trial_event {
 
 typedef enum sweep_state {
     SWEEP_RUNNING,
-    SWEEP_PAUSED,    /* hands out no trials; those running go on */
-    SWEEP_FINISHING, /* no trial is live or will be; the ensemble is being built */
+    SWEEP_PAUSED,    /* hands out no trials; running trials go on */
+    SWEEP_FINISHING, /* no trial is live any more; the ensemble is being computed */
     SWEEP_COMPLETED,
     SWEEP_FAILED,
     SWEEP_CANCELLED
@@ -52,15 +52,15 @@ typedef enum sweep_event {
     SWEEP_EV_RESUME,
     SWEEP_EV_CANCEL,  /* by a user; its trials are cancelled with it */
     SWEEP_EV_EXHAUST, /* every trial that the limits or the grid allow has ended */
-    SWEEP_EV_TIMEOUT, /* limits.wall_time is over; trials under way are cancelled */
-    SWEEP_EV_FINISH,  /* the ensemble is done, or none was asked for */
-    SWEEP_EV_FAIL     /* max_failed_trials is passed, or no trial completed */
+    SWEEP_EV_TIMEOUT, /* limits.wall_time is over; running trials are cancelled */
+    SWEEP_EV_FINISH,  /* the ensemble is complete, or none is wanted */
+    SWEEP_EV_FAIL     /* more than max_failed_trials failed, or no trial completed */
 } sweep_event;
 #define SWEEP_EVENTS 7
 
 struct trial_step {
     trial_state to;
-    bool burns_restart; /* the trial's count of restarts goes up by one */
+    bool burns_restart; /* adds one to the trial's restarts */
     const char *reason; /* a sentence for the event log; static */
 };
 
@@ -69,8 +69,8 @@ struct sweep_step {
     const char *reason; /* static */
 };
 
-/* What the event does to a trial in that state. `restarts` have been burnt so far, `max_restarts`
- * are allowed (limits.max_restarts): losing with none left fails the trial. AS_E_CONFLICT: the
+/* What the event does to a trial in that state. The trial has used `restarts` of its `max_restarts`
+ * (limits.max_restarts); TRIAL_EV_LOSE without a restart left fails the trial. AS_E_CONFLICT: the
  * state does not allow the event; the message names both. */
 AS_MUST_CHECK as_status trial_step(trial_state from, trial_event ev, int64_t restarts,
                                    int64_t max_restarts, struct trial_step *ret,
@@ -78,12 +78,12 @@ AS_MUST_CHECK as_status trial_step(trial_state from, trial_event ev, int64_t res
 AS_MUST_CHECK as_status sweep_step(sweep_state from, sweep_event ev, struct sweep_step *ret,
                                    struct as_err *err);
 
-/* Over for good: no event leads out. */
+/* Has it ended for good? No event leads out of such a state. */
 bool trial_state_is_final(trial_state s);
 bool sweep_state_is_final(sweep_state s);
 
-/* "queued", "running", … as in the API and the database. Never NULL. Parsing: AS_E_INVAL lists
- * them. */
+/* The words of the API and the database: "queued", "running", … Never NULL. The parsers: AS_E_INVAL
+ * lists the words. */
 const char *trial_state_format(trial_state s);
 const char *sweep_state_format(sweep_state s);
 const char *trial_event_format(trial_event e);

@@ -1,10 +1,9 @@
-/* Servers, runners and the database die in the middle of sweeps; every sweep still ends with
- * exactly the trials that it asked for, none counted twice, and nothing that was acknowledged is
- * lost.
+/* Servers, runners and the database die in the middle of sweeps. Every sweep still ends with
+ * exactly the trials that it asked for, none counted twice, and no acknowledged write is lost.
  *
- * Each "machine" is a thread with a store of its own: a server and a runner in one, which repeats
- * what was answered "unavailable" and forgets what it ran now and then, as if killed. fsync is on.
- */
+ * Each "machine" is a thread with its own store: a server and a runner in one. It repeats every
+ * call that returned "unavailable", and sometimes forgets what it ran, as if it was killed. fsync
+ * is on. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,9 +20,9 @@
 
 static struct service s;
 static atomic_bool over;
-static atomic_int acknowledged; /* completions that were answered AS_OK */
+static atomic_int acknowledged; /* completions that returned AS_OK */
 static atomic_int answered;     /* calls that the database answered */
-static atomic_int broken;       /* answers that no operation may give */
+static atomic_int broken;       /* results that no operation may return */
 
 struct machine {
     int id;
@@ -34,7 +33,7 @@ struct machine {
     int claims;
 };
 
-/* The answer is final: not "away", which means to try again. */
+/* Is the result final? AS_E_UNAVAILABLE is not: the call is repeated. */
 static bool final(as_status st)
 {
     if (st == AS_E_UNAVAILABLE)
@@ -55,7 +54,7 @@ static void register_machine(struct machine *m)
     m->epoch = reg.epoch;
 }
 
-/* Run one trial: measure, end. Anything but success and a fence is a fault of ours. */
+/* Run one trial: measure, end. Any error except a fence is our fault. */
 static void run_trial(struct machine *m, const struct claimed_row *c)
 {
     struct attempt_ref ref = ref_of(c);
@@ -95,7 +94,7 @@ static void work(struct machine *m)
     if (st != AS_OK && !atomic_load(&over))
         atomic_fetch_add(&broken, 1);
     if (st == AS_OK && list.n > 0 && rng_uniform(&m->rng) < 0.15) {
-        register_machine(m); /* "killed": it comes back and knows nothing */
+        register_machine(m); /* "killed": it returns without its state */
         return;
     }
     for (size_t i = 0; st == AS_OK && i < list.n; i++)
@@ -108,7 +107,7 @@ static void *machine_thread(void *p)
     struct store_opts opts = {.url = s.url, .max_connections = 3};
     struct reaper_report r;
     struct as_err e;
-    opts.config.lease_ms = 3600 * 1000; /* what stands still for a while is not lost */
+    opts.config.lease_ms = 3600 * 1000; /* a machine that stops for a while is not lost */
     if (store_open(&opts, &m->own.db, &e) != AS_OK)
         return NULL;
     m->own.reaper = (struct reaper){.db = m->own.db};
@@ -153,11 +152,11 @@ static void run_with(void (*fault)(int round))
     ck_assert_int_eq(atomic_load(&broken), 0);
 }
 
-/* Between two faults something must get done, however slow the machine is. */
+/* Between two faults some work must complete, however slow the machine is. */
 static void kill_connections(int round)
 {
     static int before;
-    clock_sleep_ms(80 + round % 60); /* what strikes is the point */
+    clock_sleep_ms(80 + round % 60); /* vary what the fault hits */
     if (round > 0 && atomic_load(&answered) - before < MACHINES)
         return;
     before = atomic_load(&answered);
@@ -168,7 +167,7 @@ static void restart_database(int round)
 {
     clock_sleep_ms(100);
     if (round > 3)
-        return; /* enough: let it come to its end */
+        return; /* enough faults: let the sweeps end */
     pg_fixture_stop();
     pg_fixture_continue();
 }

@@ -25,7 +25,7 @@ static as_status complete(struct ask_ref ref, attempt_outcome outcome, struct tr
     return ask_complete(s.db, &s.a, &ref, &c, ret, &err);
 }
 
-/* Let the leases of clients run out, and the reaper see it. */
+/* Let the leases of clients run out, and run the reaper. */
 static struct reaper_report reap_expired(void)
 {
     struct reaper_report r, sum = {0};
@@ -91,9 +91,9 @@ START_TEST(runners_never_get_a_sweep_without_trial)
     ck_ok(claims_pending(s.db, NULL, &pending, &err), err);
     ck_assert_int_eq(pending, 0);
     make_sweep(&s, "b", "'max_trials': 3", "");
-    ck_assert_int_eq(ask_one(&s, "b", "me").number, 0); /* the other way round is fine */
+    ck_assert_int_eq(ask_one(&s, "b", "me").number, 0); /* the other order is allowed */
     ck_assert_uint_eq(claim(&s, "r", e, 4).n, 2);
-    /* a runner of the client's name is another one */
+    /* a runner with the client's name is another holder */
     int64_t m = make_runner(&s, "me", 4);
     struct directive_list d;
     ck_ok(runner_heartbeat(s.db, &s.a, "me", m, NULL, 0, &d, &err), err);
@@ -112,9 +112,9 @@ START_TEST(leases_end)
     ck_assert_int_eq(row.state, TRIAL_QUEUED);
     ck_assert_int_eq(row.restarts, 1);
     ck_assert_ptr_nonnull(strstr(row.reason, "client me"));
-    /* late, nobody else has it: it counts */
+    /* late, but no other attempt has begun: it counts */
     ck_assert_int_eq(tell(&s, "a", 0, "me", 2).state, TRIAL_COMPLETED);
-    /* somebody else has it */
+    /* another client has it */
     ck_assert_int_eq(ask_one(&s, "a", "you").number, 1);
     ck_assert_int_eq(trial_of(&s, "a", 1).attempt, 2);
     struct ask_ref ref = ref_for("a", 1, "me");
@@ -222,7 +222,7 @@ START_TEST(pending_tells_what_is_worth_a_try)
 }
 END_TEST
 
-/* Constraints: best and the ensemble pass over what is not feasible. */
+/* `best` and the ensemble ignore infeasible trials. */
 START_TEST(infeasible_trials_are_not_the_best)
 {
     json_t *doc = json_of(
@@ -260,7 +260,7 @@ START_TEST(infeasible_trials_are_not_the_best)
 }
 END_TEST
 
-/* Eight clients with a store each, as eight servers would have them, on two sweeps. */
+/* Eight clients, each with its own store as on eight servers, on two sweeps. */
 #define CLIENTS 8
 
 struct client {

@@ -1,4 +1,4 @@
-/* Handing out: what each policy takes of what a suggester has ready, the order of the queue and the
+/* Handing out trials: what each policy takes from a suggester, the order of the queue and of the
  * cells of a grid, limits, groups, and what a look leaves behind. */
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -11,12 +11,12 @@
 #include "tests/support/check_main.h"
 #include "tests/scheduler/assign/grouped.h"
 
-#define LONG_MS 30000 /* a wait that no test is to see the end of */
+#define LONG_MS 30000 /* a wait whose end no test reaches */
 
 static struct suggester *sg;
 static const struct owner me = {.client = "me"};
 
-/* While it is shut, the search thread stops after each suggestion that it has published. */
+/* While the gate is shut, the search thread stops after each suggestion that it publishes. */
 static atomic_bool is_shut;
 static sem_t gate;
 
@@ -48,7 +48,7 @@ static void close_all(void)
     (void)sem_destroy(&gate);
 }
 
-/* patience_ms: how long a look that may wait does so; negative: not at all. */
+/* patience_ms: how long a look that may wait does so; negative: it does not. */
 static void start_suggester(int64_t patience_ms)
 {
     const struct suggester_opts opts = {
@@ -73,7 +73,7 @@ static struct assignment begin(assign_policy policy)
                                .arrived_ns = clock_mono_ns()};
 }
 
-/* One look, as claims and asks make it. `asg` is open. True: it is worth another one. */
+/* One look, as claims and asks make it. `asg` is open. True: another look is worth it. */
 static bool look(struct assignment *asg, const char *sweep, int64_t slots, int64_t room)
 {
     int64_t key = key_of(sweep), until = 0;
@@ -98,7 +98,7 @@ static struct assignment open_at(assign_policy policy, const char *sweep)
     return asg;
 }
 
-/* Open, look once, close; how many began. */
+/* Open, look once, close. Returns the number of trials that began. */
 static int64_t take_once(assign_policy policy, const char *sweep, int64_t slots, int64_t room)
 {
     struct assignment asg = open_at(policy, sweep);
@@ -107,11 +107,11 @@ static int64_t take_once(assign_policy policy, const char *sweep, int64_t slots,
     return asg.got;
 }
 
-/* Where the sweep stands. */
+/* The place of the sweep. */
 static struct search_place place_now(const char *sweep)
 {
     struct assignment asg = open_at(ASSIGN_READY, sweep);
-    (void)look(&asg, sweep, 0, 0); /* takes nothing, finds its place */
+    (void)look(&asg, sweep, 0, 0); /* takes nothing, only finds its place */
     ck_assert_int_eq(asg.got, 0);
     assignment_close(&asg);
     return asg.place;
@@ -130,7 +130,7 @@ static struct search_place prepare(const char *sweep, size_t n, size_t ready)
     return place;
 }
 
-/* One suggestion is ready, two more are being computed and do not come. */
+/* One suggestion is ready. Two more are being computed and do not become ready. */
 static struct search_place prepare_one_of_three(const char *sweep)
 {
     atomic_store(&is_shut, true);
@@ -187,7 +187,7 @@ START_TEST(a_brief_wait_is_as_long_as_the_patience)
     prepare_one_of_three("a");
     struct assignment asg = open_at(ASSIGN_BRIEF_WAIT, "a");
     int64_t begun_ns = clock_mono_ns();
-    ck_assert(!look(&asg, "a", 3, 3)); /* in vain */
+    ck_assert(!look(&asg, "a", 3, 3)); /* without success */
     ck_assert_int_ge(clock_mono_ns() - begun_ns, 60 * NS_PER_MS);
     ck_assert_int_eq(asg.got, 1);
     ck_assert_uint_eq(asg.lacking, 2);
@@ -234,14 +234,13 @@ START_TEST(all_leaves_the_queue_out)
     prepare_one_of_three("a");
     struct assignment asg = open_at(ASSIGN_ALL, "a");
     (void)look(&asg, "a", 3, 3);
-    ck_assert_int_eq(asg.got, 1); /* what is queued needs no suggestion */
+    ck_assert_int_eq(asg.got, 1); /* a queued trial needs no suggestion */
     ck_assert_uint_eq(asg.lacking, 2);
     assignment_close(&asg);
 }
 END_TEST
 
-/* Before GROUP_PATIENCE_MS have passed since the look at the results: nothing; then what there is.
- */
+/* Nothing before GROUP_PATIENCE_MS have passed since the history was read; then what is ready. */
 START_TEST(a_whole_group_is_waited_for_so_long)
 {
     make_learner(&s, "a", "'max_trials': 20", "");
@@ -395,7 +394,7 @@ START_TEST(max_trials_bounds_a_search_that_learns)
 {
     make_learner(&s, "a", "'max_trials': 3", "");
     ck_assert_int_eq(take_once(ASSIGN_READY, "a", 9, 9), 0);
-    struct assignment asg = open_at(ASSIGN_ALL, "a"); /* with a suggester of its own */
+    struct assignment asg = open_at(ASSIGN_ALL, "a"); /* with its own suggester */
     ck_assert_ptr_nonnull(asg.own);
     ck_assert(look(&asg, "a", 9, 9));
     ck_assert_uint_eq(asg.lacking, 3);
@@ -439,7 +438,7 @@ START_TEST(a_group_takes_one_slot)
     assignment_close(&asg);
     ck_assert_int_eq(count("group_id = 'a.g0.1'"), 4);
     ck_assert_int_eq(count("group_id = 'a.g4.1'"), 4);
-    ck_assert_int_eq(take_once(ASSIGN_READY, "a", 2, 99), 2); /* without limits: alone */
+    ck_assert_int_eq(take_once(ASSIGN_READY, "a", 2, 99), 2); /* without limits: each alone */
     ck_assert_int_eq(count("group_id is null"), 2);
 }
 END_TEST

@@ -1,4 +1,5 @@
-/* Claims: exactly as many trials as asked for, never more at once, whoever asks. */
+/* Claims: exactly as many trials as asked for, and never more at once, with any number of
+ * runners. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +34,7 @@ START_TEST(slots_bound_a_runner)
 }
 END_TEST
 
-/* A claim while the ends of attempts are under way. */
+/* A claim while the results of ended attempts are on their way. */
 static struct claim_list claim_beside(const char *runner, int64_t epoch, int64_t max,
                                       const struct attempt_ref *ending, size_t n)
 {
@@ -60,7 +61,7 @@ START_TEST(what_is_ending_leaves_its_slot)
     struct attempt_ref old = {ending[0].sweep, ending[0].number, 7};
     ck_assert_uint_eq(claim_beside("r", e, 2, NULL, 0).n, 0);
     ck_assert_uint_eq(claim_beside("r", e, 2, &old, 1).n, 0); /* of another attempt */
-    beside = claim_beside("r", e, 2, ending, 2);              /* named twice: one slot */
+    beside = claim_beside("r", e, 2, ending, 2);              /* listed twice: one slot */
     ck_assert_uint_eq(beside.n, 1);
     ck_assert_uint_eq(claim_beside("r", e, 2, ending, 2).n, 0);
     finish(&s, ending[0], 1);
@@ -87,11 +88,11 @@ START_TEST(what_is_ending_counts_for_limits_and_not_for_turns)
     ending[1] = ref_of(&next.rows[0]);
     next = claim_beside("r", e, 1, ending, 2);
     ck_assert_uint_eq(next.n, 1);
-    ck_assert_str_eq(next.rows[0].sweep, "younger"); /* two of the older run still */
+    ck_assert_str_eq(next.rows[0].sweep, "younger"); /* two trials of the older one still run */
 }
 END_TEST
 
-/* A sweep that learns knows what its runner has found out before it gives it more. */
+/* A sweep that learns gives a runner nothing before it knows the runner's results. */
 START_TEST(a_sweep_that_learns_awaits_the_results)
 {
     make_learner(&s, "a", "'max_trials': 9", ", 'trial': {'command': ['true']}");
@@ -161,7 +162,7 @@ START_TEST(sweeps_share)
     ck_assert_str_eq(claim_one(&s, "r", e).sweep, "b");
     ck_assert_str_eq(claim_one(&s, "r", e).sweep, "a");
     make_sweep(&s, "c", "'max_trials': 2", "");
-    list = claim(&s, "r", e, 9); /* c has no more than two to give: the others fill up */
+    list = claim(&s, "r", e, 9); /* c has only two left: the others fill the rest */
     ck_assert_uint_eq(list.n, 9);
     ck_assert_int_eq(sweep_of_id(&s, "c").counts.by_state[TRIAL_RUNNING], 2);
 }
@@ -228,13 +229,13 @@ START_TEST(conditional_parameters_are_named)
 }
 END_TEST
 
-/* Eight claimers with a store each, as eight servers would be. */
+/* Eight claimers, each with its own store as on eight servers. */
 #define CLAIMERS 8
 
 struct claimer {
     int id;
     int finished, failed;
-    int64_t most; /* trials of the bounded sweep seen running at once */
+    int64_t most; /* the most trials of the bounded sweep that ran at once */
 };
 
 static void *claimer_thread(void *p)

@@ -36,7 +36,8 @@ static size_t queue_of(const char *shapes, struct queued_trial *ret)
     return n;
 }
 
-/* A look at a sweep "s" with so many free slots and room for so many trials; there is plenty. */
+/* A look at a sweep "s" with that many free slots and room for that many trials. Suggestions are
+ * plentiful. */
 static struct grouping look(const struct group_limits *limits, struct group_rule rule,
                             int64_t slots, int64_t room)
 {
@@ -45,7 +46,7 @@ static struct grouping look(const struct group_limits *limits, struct group_rule
     return g;
 }
 
-/* What began, as "number:group number:- …", in the order in which it was chosen. */
+/* The trials that began, as "number:group number:- …", in the order in which they were chosen. */
 static const char *chosen(struct grouping *g, const char *shapes)
 {
     struct queued_trial queue[64];
@@ -59,11 +60,11 @@ static const char *chosen(struct grouping *g, const char *shapes)
     return text;
 }
 
-static grouping_verdict suggest_shape(struct grouping *g, int64_t number, const char *shape,
-                                      const char **ret_group)
+static grouping_decision suggest_shape(struct grouping *g, int64_t number, const char *shape,
+                                       const char **ret_group)
 {
     const struct trial_shape x = {shape, 10};
-    grouping_verdict v = GROUPING_ENOUGH;
+    grouping_decision v = GROUPING_ENOUGH;
     ck_ok(grouping_suggestion(g, &a, number, &x, &v, ret_group, &err), err);
     return v;
 }
@@ -110,7 +111,7 @@ START_TEST(measurements_bound_where_the_document_does_not)
 }
 END_TEST
 
-/* A fit says itself how many more it wants. */
+/* A fit gives its own number of new members. */
 START_TEST(a_fit_is_bounded_by_the_rule_and_the_memory)
 {
     const struct measured_shape measured[] = {{"a", 3}};
@@ -196,7 +197,8 @@ START_TEST(what_fits_nowhere_waits_its_turn)
 {
     const struct group_limits limits = {.members = 8};
     struct grouping g = look(&limits, rule_of(9, true), 2, 99);
-    /* c and what has no shape find both slots taken; the members of a and b come in order */
+    /* c and the trial without a shape find both slots taken; the members of a and b come in
+     * order */
     ck_assert_str_eq(chosen(&g, "abc-ab"), "0:s.g0.1 4:s.g0.1 1:s.g1.1 5:s.g1.1");
 }
 END_TEST
@@ -209,7 +211,7 @@ START_TEST(what_may_not_share_gets_a_slot_alone)
 }
 END_TEST
 
-/* A group of one place is none: also where the memory has room for one member, or for none. */
+/* A group with one place is no group, also if the memory has room for one member, or for none. */
 START_TEST(one_place_is_no_group)
 {
     struct group_limits limits = {.members = 8, .memory_bytes = 19};
@@ -250,7 +252,7 @@ START_TEST(the_room_bounds_all_groups)
 }
 END_TEST
 
-/* All slots get some: nine trials in two slots are five and four. */
+/* Every slot gets trials: nine trials in two slots are five and four. */
 START_TEST(slots_are_filled_evenly)
 {
     const struct group_limits limits = {.members = 8};
@@ -306,7 +308,8 @@ START_TEST(a_fit_takes_its_shape_and_no_slot)
 }
 END_TEST
 
-/* It may pass an older trial of another shape by GROUP_REACH times its places, and no further. */
+/* It may overtake an older trial of another shape by GROUP_REACH times its places, and no
+ * further. */
 START_TEST(a_fit_reaches_so_far)
 {
     const struct group_limits limits = {.members = 1, .fit = {"old", 3}};

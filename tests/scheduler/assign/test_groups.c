@@ -1,4 +1,5 @@
-/* Groups: trials of one shape in one slot, filled, filled again, and never past the others. */
+/* Groups: trials of one shape in one slot, filled and refilled, without overtaking other trials too
+ * far. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ static void change(const char *sweep, const char *patch)
     json_decref(doc);
 }
 
-/* Its members leave one by one; its slot is free when the last of them no longer runs. */
+/* Its members leave one by one. Its slot is free when none of them runs. */
 START_TEST(a_group_whose_members_are_all_ending_leaves_its_slot)
 {
     make_train("a", "random", "8", "'max_trials': 9", "");
@@ -97,7 +98,7 @@ START_TEST(one_shape_shares_a_slot)
 }
 END_TEST
 
-/* Who does not ask for members, and sweeps that do not want them, get trials alone. */
+/* Runners that do not ask for members, and sweeps that do not want them, get trials alone. */
 START_TEST(alone_when_nobody_asks)
 {
     make_train("a", "random", "8", "'max_trials': 20", "");
@@ -146,15 +147,15 @@ START_TEST(memory_measurements_and_the_document_bound)
     req.groups.memory_bytes = 0;
     req.groups.measured = measured;
     req.groups.n_measured = 2;
-    ck_assert_uint_eq(take(&req).n, 6); /* the document's word overrules the measurement */
-    req.groups.memory_bytes = 1;        /* not even one has room: it is tried, alone */
+    ck_assert_uint_eq(take(&req).n, 6); /* the document's number overrides the measurement */
+    req.groups.memory_bytes = 1;        /* not even one member fits: it is tried, alone */
     list = take(&req);
     ck_assert_uint_eq(list.n, 1);
     ck_assert_ptr_null(list.rows[0].group);
 }
 END_TEST
 
-/* Where the document does not say, the runner does; it wants 8 of what it has not measured. */
+/* If the document gives no number, the runner does. It wants 8 of an unmeasured shape. */
 START_TEST(the_runner_chooses_where_the_document_does_not)
 {
     make_train("a", "random", "8", "'max_trials': 400", "");
@@ -177,7 +178,8 @@ START_TEST(the_runner_chooses_where_the_document_does_not)
     ck_assert_uint_eq(take(&req).n, 20);
     for (int i = 0; i < 12; i++)
         done(&list.rows[i], 1);
-    ck_assert_uint_eq(refill("r", e, list.rows[0].group, 12).n, 12); /* which says no more of it */
+    ck_assert_uint_eq(refill("r", e, list.rows[0].group, 12).n, 12); /* the refill gives its own
+                                                                        number */
 }
 END_TEST
 
@@ -229,11 +231,11 @@ START_TEST(gpus_count_once)
     ck_assert_uint_eq(list.n, 8);
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(distinct group_id) from trial"), 2);
     done(&list.rows[0], 1);
-    ck_assert_uint_eq(refill("r", e, list.rows[0].group, 1).n, 1); /* with no GPU free */
+    ck_assert_uint_eq(refill("r", e, list.rows[0].group, 1).n, 1); /* although no GPU is free */
 }
 END_TEST
 
-/* What has another shape waits, comes first later, and only so much of it is drawn ahead. */
+/* Trials of another shape wait and come first later, and only a limited number is drawn ahead. */
 START_TEST(other_shapes_wait_in_the_queue)
 {
     make_train("a", "random", "8, 16", "'max_trials': 60", "");
@@ -283,8 +285,8 @@ START_TEST(drawing_ahead_has_a_bound)
 }
 END_TEST
 
-/* The second of twelve has another width than all others: it is passed by six numbers, then the
- * group gets nothing more, and it is the next one. */
+/* The second of twelve has another width than all others. Six numbers overtake it; then the group
+ * gets nothing more, and it is the next one. */
 START_TEST(nobody_starves_behind_a_group)
 {
     make_train("a", "random", "8, 16", "'max_trials': 12", "");
@@ -332,7 +334,7 @@ START_TEST(no_sweep_starves_behind_a_group)
     ck_assert_uint_eq(refill("r", e, one.rows[0].group, 1).n, 1);
     done(&two.rows[0], 1);
     ck_assert_uint_eq(refill("r", e, "a.g2.1", 1).n, 1);
-    /* with a free slot nobody has to end */
+    /* with a free slot no group has to end */
     make_train("c", "random", "8", "'max_trials': 99", "");
     make_runner(&s, "q", 2);
     two = take_group("q", 1, 1, 2);
@@ -382,7 +384,7 @@ START_TEST(groups_of_others_are_not_filled)
     ck_assert_uint_eq(refill("r", e, "a.g0.1", 9).n, 3);
     change("a", "{'state': 'cancelled'}");
     struct claim_list none = refill("r", e, "a.g0.1", 2);
-    ck_assert(none.n == 0 && none.sweep_key == 0); /* nothing to wait for there */
+    ck_assert(none.n == 0 && none.sweep_key == 0); /* it can get no more */
 }
 END_TEST
 
@@ -404,7 +406,7 @@ START_TEST(an_empty_group_is_filled_again)
 }
 END_TEST
 
-/* What crashed or lost its runner runs alone; what was released may share again. */
+/* A trial that crashed or lost its runner runs alone. A released one may share again. */
 START_TEST(a_crash_makes_lonely)
 {
     make_train("a", "random", "8", "'max_trials': 4", "");
@@ -425,7 +427,7 @@ START_TEST(a_crash_makes_lonely)
     ck_assert_uint_eq(list.n, 2);
     ck_assert_int_eq(list.rows[1].number, 3);
     ck_assert_str_eq(list.rows[1].group, "a.g1.2");
-    e = make_runner(&s, "r", 9); /* it lost them all */
+    e = make_runner(&s, "r", 9); /* it lost all of them */
     for (int i = 0; i < 4; i++) {
         list = take_group("r", e, 1, 4);
         ck_assert_uint_eq(list.n, 1);
@@ -470,7 +472,7 @@ START_TEST(a_repeat_gets_the_same_group)
 }
 END_TEST
 
-/* A runner that comes again with its processes alive keeps its groups. */
+/* A runner that registers again while its processes are alive keeps its groups. */
 START_TEST(groups_outlive_an_epoch)
 {
     make_train("a", "random", "8", "'max_trials': 99", "");
@@ -514,7 +516,7 @@ START_TEST(pause_and_cancel_reach_members)
 }
 END_TEST
 
-/* Clients get the same trials, alone; what waits for a group is handed to them too. */
+/* Clients get the same trials, alone. Trials that wait for a group are handed to them too. */
 START_TEST(clients_are_alone)
 {
     make_train("a", "random", "8, 16", "'max_trials': 99", "");

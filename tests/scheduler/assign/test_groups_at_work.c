@@ -21,7 +21,7 @@ static json_t *trial_json(const struct trial_row *t)
                      json_plain(t->metrics));
 }
 
-/* Every suggestion again, to the bit. */
+/* Compute every suggestion again and compare it bit by bit. */
 static void check_replay(const char *sweep)
 {
     struct sweep_row row = sweep_of_id(&s, sweep);
@@ -47,7 +47,7 @@ static void check_replay(const char *sweep)
     ck_assert_int_eq(st, AS_E_EXHAUSTED);
 }
 
-/* Groups of two shapes, whose members end in another order than they began; refills. */
+/* Groups of two shapes whose members end in another order than they began; refills. */
 static void drive_learner(struct suggester *sg)
 {
     make_train("a", "gp", "8, 16", "'max_trials': 30", "");
@@ -102,7 +102,7 @@ START_TEST(with_search_threads_too)
 }
 END_TEST
 
-/* A claim that may wait gets the whole group, not what is ready first. */
+/* A claim that may wait gets the whole group, not only what is ready first. */
 START_TEST(a_patient_claim_gets_a_whole_group)
 {
     struct suggester *sg = NULL;
@@ -146,7 +146,7 @@ static bool finish_all(struct service *own, const struct claim_list *list, struc
     return true;
 }
 
-/* Each has a store of its own, as a server would; two runners each. */
+/* Each thread has its own store, as a server would, and two runners. */
 static void *claimer_thread(void *p)
 {
     struct claimer *me = p;

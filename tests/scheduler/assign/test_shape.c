@@ -72,7 +72,7 @@ START_TEST(what_may_differ_does_not_show)
 }
 END_TEST
 
-/* The trainer will say what is wrong. */
+/* The trainer will report what is wrong. */
 START_TEST(what_cannot_be_has_none)
 {
     ck_assert_ptr_null(shape_of(MLP, "{'w': 64, 'data': 'none'}").text);
@@ -88,7 +88,8 @@ START_TEST(what_cannot_be_has_none)
 }
 END_TEST
 
-/* No text is longer than the table takes, whatever the model, and two models never have one. */
+/* No text is longer than the table allows, for any model, and two models never have the same
+ * text. */
 START_TEST(long_ones_end_with_a_digest)
 {
     char layers[6000] = "", doc[7000];

@@ -167,7 +167,7 @@ START_TEST(data_sets_are_read_in_full)
 }
 END_TEST
 
-/* As a server from before migration 0006 wrote it. */
+/* The row as a server from before migration 0006 wrote it. */
 START_TEST(old_data_sets_are_read)
 {
     char hex[SHA256_HEX_SIZE], sql[600];
@@ -257,7 +257,8 @@ START_TEST(tokens_say_who)
     snprintf(other, sizeof other, "%s", text);
     other[strlen(other) - 1] = other[strlen(other) - 1] == 'a' ? 'b' : 'a';
     ck_fails(token_verify(s.db, other, &who, &err), AS_E_DENIED, err, "not valid");
-    snprintf(other, sizeof other, "assay_admin_%s", text + 13); /* a better role of its own */
+    snprintf(other, sizeof other, "assay_admin_%s", text + 13); /* a higher role with the same
+                                                                   secret */
     ck_fails(token_verify(s.db, other, &who, &err), AS_E_DENIED, err, "not valid");
     ck_fails(token_verify(s.db, "", &who, &err), AS_E_DENIED, err, "not valid");
     ck_fails(token_verify(s.db, "assay_user_abcd_0123456789012345678901'", &who, &err), AS_E_DENIED,
@@ -336,7 +337,7 @@ START_TEST(events_tell_a_life)
                                        "sweep.changed completed"};
     size_t n = 0;
     int64_t end_ns = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
-    /* two at a time; a transaction of anybody in the cluster may hold them back for a moment */
+    /* two at a time; another transaction in the cluster may delay them for a moment */
     while (n < AS_ARRAY_LEN(want) && clock_mono_ns() < end_ns) {
         ck_ok(events_after(s.db, &s.a, "a", after, 2, &list, &err), err);
         for (size_t k = 0; k < list.n; k++, n++) {
@@ -358,7 +359,7 @@ START_TEST(events_tell_a_life)
 }
 END_TEST
 
-/* Writers whose transactions end in another order than they began; a reader that follows. */
+/* Writers whose transactions end in another order than they began, and a reader that follows. */
 #define WRITERS 6
 #define EVENTS_EACH 60
 

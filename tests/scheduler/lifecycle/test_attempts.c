@@ -1,4 +1,4 @@
-/* A trial's life, its fences, what is recorded. */
+/* A trial's life: its fences, and what is recorded. */
 #include <math.h>
 #include <string.h>
 
@@ -64,7 +64,7 @@ START_TEST(completions_repeat)
     ck_ok(complete(ref_of(&c), OUTCOME_COMPLETED, &row), err);
     ck_assert_int_eq(row.state, TRIAL_COMPLETED);
     ck_fails(complete(ref_of(&c), OUTCOME_FAILED, &row), AS_E_STALE, err, "is completed");
-    /* a retry may be repeated even when the next attempt runs */
+    /* a retry may be repeated even while the next attempt runs */
     c = claim_one(&s, "r", epoch);
     row = end(&s, ref_of(&c), OUTCOME_RETRY);
     ck_assert_int_eq(row.state, TRIAL_QUEUED);
@@ -134,7 +134,7 @@ START_TEST(outcomes)
 }
 END_TEST
 
-/* The zombie: attempt 1 was lost and attempt 2 runs when attempt 1 speaks again. */
+/* Attempt 1 was lost and attempt 2 runs when attempt 1 reports again. */
 START_TEST(zombies_change_nothing)
 {
     struct trial_row row;
@@ -163,7 +163,7 @@ START_TEST(zombies_change_nothing)
 }
 END_TEST
 
-/* The lease ran out, nobody took the trial yet, and the work is done after all. */
+/* The lease ran out, no other attempt has begun, and the work is complete. */
 START_TEST(late_results_count)
 {
     struct registration reg;
@@ -171,13 +171,13 @@ START_TEST(late_results_count)
     make_sweep(&s, "a", "'max_trials': 2", "");
     struct claimed_row good = claim_one(&s, "r", epoch), bad = claim_one(&s, "r", epoch);
     measure(&s, ref_of(&good), "loss", 1, 0.5);
-    struct runner_register req = {.name = "r", .slots = 64}; /* forgets what it ran */
+    struct runner_register req = {.name = "r", .slots = 64}; /* it does not list what it ran */
     ck_ok(runner_register(s.db, &s.a, &req, &reg, &err), err);
     ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_QUEUED);
     ck_ok(complete(ref_of(&good), OUTCOME_COMPLETED, &row), err);
     ck_assert_int_eq(row.state, TRIAL_COMPLETED);
     ck_assert_int_eq(atomic_load(&store_counters(s.db)->late_accepted), 1);
-    /* a failure that comes so late is refused: the trial runs again */
+    /* a failure that arrives so late is refused: the trial runs again */
     ck_fails(complete(ref_of(&bad), OUTCOME_FAILED, &row), AS_E_STALE, err, "is queued");
     struct claim_list list = claim(&s, "r", reg.epoch, 5);
     ck_assert_uint_eq(list.n, 1);
@@ -199,7 +199,7 @@ START_TEST(series_merge_attempts)
     ck_ok(attempt_measure(s.db, &ref, first, 4, &n, &err), err); /* repeated */
     ck_assert_int_eq(n, 0);
     struct measurement other = {3, "loss", 99};
-    ck_ok(attempt_measure(s.db, &ref, &other, 1, &n, &err), err); /* what is there stays */
+    ck_ok(attempt_measure(s.db, &ref, &other, 1, &n, &err), err); /* existing points stay */
     ck_assert_int_eq(n, 0);
     end(&s, ref, OUTCOME_RETRY);
     c = claim_one(&s, "r", epoch);
@@ -245,7 +245,7 @@ START_TEST(logs_keep_the_last_tail)
     ck_ok(attempt_log(s.db, &ref, "two\n\xc3\xa9", true, &err), err);
     end(&s, ref, OUTCOME_RETRY);
     claim_one(&s, "r", epoch);
-    ck_ok(trial_log(s.db, &s.a, "a", 0, 0, &row, &err), err); /* attempt 2 has said nothing yet */
+    ck_ok(trial_log(s.db, &s.a, "a", 0, 0, &row, &err), err); /* attempt 2 has no output yet */
     ck_assert_int_eq(row.attempt, 1);
     ck_assert_str_eq(row.text, "two\n\xc3\xa9");
     ck_assert(row.truncated);
@@ -313,7 +313,7 @@ START_TEST(cancel_a_trial)
 }
 END_TEST
 
-/* The database itself refuses what the code must never do. */
+/* The database itself refuses states that the code must never write. */
 START_TEST(constraints_hold)
 {
     static const char *const wrong[] = {
@@ -336,12 +336,12 @@ START_TEST(constraints_hold)
                  "do $$ begin begin %s; exception when check_violation or unique_violation or "
                  "not_null_violation then return; end; raise 'allowed'; end $$",
                  wrong[i]);
-        pg_fixture_exec(s.url, sql); /* ends the program when it is allowed */
+        pg_fixture_exec(s.url, sql); /* ends the program if the statement is allowed */
     }
 }
 END_TEST
 
-/* Whichever allocation fails, the answer is "out of memory" and nothing is half done. */
+/* Whichever allocation fails, the error is "out of memory" and nothing is left half done. */
 static as_status whole_life(void)
 {
     struct arena a = {0};

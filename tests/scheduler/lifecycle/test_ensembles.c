@@ -1,4 +1,4 @@
-/* The ensemble at a sweep's end, from arrays that trials leave. */
+/* The ensemble at a sweep's end, from arrays that trials uploaded. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ static struct file_row put_array(const char *name, npy_type type, size_t rows, s
     return (struct file_row){.path = name, .size = (int64_t)len, .sha256 = hex};
 }
 
-/* Trial k of the sweep is right but for each row where (row + k) % 3 is 0. */
+/* Trial k of the sweep predicts correctly except in each row where (row + k) % 3 is 0. */
 static void leave(struct attempt_ref ref, int k, bool classification, size_t rows)
 {
     int64_t classes[ROWS];
@@ -162,7 +162,7 @@ START_TEST(too_few_make_none)
 }
 END_TEST
 
-/* Files that are no arrays, and arrays that are no predictions, never keep a sweep from its end. */
+/* Files that are no arrays, and arrays that are no predictions, never stop the end of a sweep. */
 START_TEST(rubbish_makes_none)
 {
     char one[SHA256_HEX_SIZE];
@@ -192,10 +192,10 @@ START_TEST(one_server_at_a_time)
     finish(&s, ref_of(&c), 1);
     pg_fixture_exec(s.url, "update ensemble set lease_until = now() + interval '1 h'");
     ck_ok(ensembles_tick(s.db, &worked, &err), err);
-    ck_assert(!worked); /* another one is at it */
+    ck_assert(!worked); /* another server computes it */
     pg_fixture_exec(s.url, "update ensemble set lease_until = now() - interval '1 s'");
     ck_ok(ensembles_tick(s.db, &worked, &err), err);
-    ck_assert(worked); /* which died */
+    ck_assert(worked); /* that server died */
     const char *text;
     ck_fails(ensemble_get(s.db, &s.a, "x", &text, &err), AS_E_NOT_FOUND, err, "'x'");
 }

@@ -44,7 +44,7 @@ START_TEST(a_clock_that_is_set_back_is_a_break)
 }
 END_TEST
 
-/* Leases shorter than a round of the reaper end too: a break is a second at least. */
+/* Leases shorter than a round of the reaper also end: a break lasts at least one second. */
 START_TEST(a_break_is_a_second_at_least)
 {
     struct lease_clock c = {0};

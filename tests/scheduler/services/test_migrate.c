@@ -1,4 +1,4 @@
-/* Migrations: applied once, refused when they do not fit. */
+/* Migrations: applied once, and refused if they do not fit. */
 #include <pthread.h>
 #include <string.h>
 
@@ -57,11 +57,11 @@ START_TEST(refuses_a_newer_schema)
 }
 END_TEST
 
-/* One that fails leaves nothing of itself behind, and those before it stay. */
+/* A migration that fails leaves nothing behind, and those before it stay. */
 START_TEST(a_failure_leaves_nothing_behind)
 {
     size_t n = 0;
-    pg_fixture_exec(url, "create table trial (x int)"); /* in the way of 0002 */
+    pg_fixture_exec(url, "create table trial (x int)"); /* collides with 0002 */
     ck_fails(migrate_run(db, NULL, &err), AS_E_INTERNAL, err, "0002_sweeps");
     ck_assert_int_eq(pg_fixture_i64(url, "select count(*) from schema_migration"), 1);
     ck_assert_int_eq(pg_fixture_i64(url, "select (to_regclass('sweep') is null)::int"), 1);
@@ -74,7 +74,7 @@ END_TEST
 /* A database with sweeps of the version before. */
 START_TEST(old_sweeps_get_an_order_of_ending)
 {
-    pg_fixture_exec(url, "create table client (x int)"); /* in the way of 0004 */
+    pg_fixture_exec(url, "create table client (x int)"); /* collides with 0004 */
     ck_fails(migrate_run(db, NULL, &err), AS_E_INTERNAL, err, "0004_search");
     pg_fixture_exec(
         url, "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
@@ -93,16 +93,16 @@ START_TEST(old_sweeps_get_an_order_of_ending)
                                          "number and (feasible is not null) = (state = "
                                          "'completed')"),
                      8);
-    /* later numbers ended earlier here */
+    /* here, higher numbers ended earlier */
     ck_assert_int_eq(pg_fixture_i64(url, "select finish_seq from trial where number = 5"), 1);
     ck_assert_int_eq(pg_fixture_i64(url, "select finish_seq from trial where number = 0"), 4);
 }
 END_TEST
 
-/* Sweeps from before groups go on as they began: each trial alone. */
+/* Sweeps from before groups continue as they began: each trial alone. */
 START_TEST(old_sweeps_have_no_groups)
 {
-    pg_fixture_exec(url, "create table trial_group (x int)"); /* in the way of 0005's index */
+    pg_fixture_exec(url, "create table trial_group (x int)"); /* collides with 0005's index */
     ck_fails(migrate_run(db, NULL, &err), AS_E_INTERNAL, err, "0005_groups");
     pg_fixture_exec(
         url,
@@ -120,7 +120,7 @@ START_TEST(old_sweeps_have_no_groups)
     ck_assert_int_eq(pg_fixture_i64(url, "select count(*) from trial where shape is null and "
                                          "bytes_per_member is null and group_id is null"),
                      6);
-    /* and the table holds what groups rest on */
+    /* and the table has what groups need */
     ck_assert_int_eq(pg_fixture_i64(url, "select count(*) from pg_constraint where conname in "
                                          "('trial_shaped', 'trial_grouped', 'attempt_grouped')"),
                      3);

@@ -1,4 +1,4 @@
-/* Runners: epochs, leases, what time does to them and to sweeps. */
+/* Runners: epochs, leases, and what the reaper does to runners and sweeps. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,9 +13,9 @@
 static struct service s;
 static struct as_err err;
 
-/* A round of the reaper that ends leases. It holds back for one lease after it first reached the
- * database, and when it did not look for a second: a round that took so long may have done that,
- * and another one follows. */
+/* A round of the reaper that ends leases. The reaper ends none for one lease after it first
+ * reached the database, and after a second without a look. If this round took so long, another one
+ * follows. */
 static struct reaper_report tick(void)
 {
     struct reaper_report r, sum = {0};
@@ -92,7 +92,7 @@ START_TEST(unlisted_attempts_are_lost_after_a_while)
     struct claimed_row c = claim_one(&s, "r", e);
     struct attempt_ref ref = ref_of(&c);
     pg_fixture_exec(s.url, "update trial set claimed_at = now() + interval '1 h'");
-    for (int i = 0; i < 4; i++) /* its claim's answer may be under way */
+    for (int i = 0; i < 4; i++) /* the answer to its claim may be on its way */
         ck_ok(runner_heartbeat(s.db, &s.a, "r", e, NULL, 0, &d, &err), err);
     ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_RUNNING);
     ck_ok(runner_heartbeat(s.db, &s.a, "r", e, &ref, 1, &d, &err), err);
@@ -137,7 +137,7 @@ START_TEST(expired_runners_lose_their_trials)
     ck_assert_str_eq(trial_of(&s, "a", 0).reason, "the lease of runner r ran out");
     r = tick();
     ck_assert_int_eq(r.runners_lost, 0);
-    /* it is heard again: it lives, but what it ran is not its own any more */
+    /* it is heard again and is live, but its trials are no longer its own */
     struct attempt_ref ref = ref_of(&list.rows[0]);
     ck_ok(runner_heartbeat(s.db, &s.a, "r", e, &ref, 1, &d, &err), err);
     ck_assert_uint_eq(d.n, 1);
@@ -171,7 +171,7 @@ START_TEST(nobody_expires_before_one_lease_has_passed)
 }
 END_TEST
 
-/* Whoever did not look for half a lease could not hear either, whatever the reason. */
+/* A reaper that did not look for half a lease could not hear runners either, for any reason. */
 START_TEST(a_break_gives_every_runner_a_lease)
 {
     struct service fresh;
@@ -192,7 +192,7 @@ START_TEST(a_break_gives_every_runner_a_lease)
 }
 END_TEST
 
-/* A lease that is about as short as the time between two looks ends all the same. */
+/* A lease that is about as short as the time between two looks also ends. */
 START_TEST(short_leases_end)
 {
     static const int64_t leases_ms[] = {100, 1000, 2000, 3000, 15000};
@@ -302,7 +302,7 @@ START_TEST(lists)
     ck_ok(runner_leave(s.db, "a", e, &err), err);
     ck_ok(runner_list(s.db, &s.a, &req, &page, &err), err);
     ck_assert_uint_eq(page.n, 2);
-    ck_assert_str_eq(page.rows[0].name, "m"); /* live ones first */
+    ck_assert_str_eq(page.rows[0].name, "m"); /* live runners first */
     ck_assert_int_eq(page.rows[0].running, 2);
     ck_assert_str_eq(page.rows[0].gpus, "[\"GPU-1\",\"GPU-2\"]");
     ck_assert_str_eq(page.rows[1].name, "z");
@@ -321,7 +321,7 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *su = suite_create("runners");
-    /* the shortest lease: the reaper's grace is one of them */
+    /* the shortest lease; the reaper waits for one lease first */
     TCase *c = service_case(su, "runners", &s, 100);
     tcase_add_test(c, registering_again_loses_what_is_not_resumed);
     tcase_add_test(c, unlisted_attempts_are_lost_after_a_while);

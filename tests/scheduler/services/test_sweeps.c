@@ -27,7 +27,7 @@ START_TEST(names_become_ids)
 }
 END_TEST
 
-/* The order of the parameters is the order of the search: it must come back as it was. */
+/* The order of the parameters is the order of the search, so it must come back unchanged. */
 START_TEST(documents_keep_their_order)
 {
     struct sweep_row row;
@@ -113,7 +113,7 @@ START_TEST(the_metric_fits_the_data_set)
     ck_assert_str_eq(c.dataset->name, "toy");
     ck_assert_uint_eq(c.dataset->n_files, 1);
     ck_assert_ptr_null(c.dataset->expected_sha256);
-    /* other content under the name, as after a sweep ended and was taken up again */
+    /* other content under the name, as if a sweep ended and was resumed */
     pg_fixture_exec(s.url, "update dataset set sha256 = repeat('0', 64), n_rows = 3");
     make_runner(&s, "r2", 1);
     c = claim_one(&s, "r2", 1);
@@ -173,8 +173,8 @@ START_TEST(pause_resume_cancel)
     ck_ok(change("a", "{'state': 'paused'}", &row), err);
     ck_assert_int_eq(row.state, SWEEP_PAUSED);
     ck_assert_uint_eq(claim(&s, "r", epoch, 4).n, 0);
-    ck_ok(change("a", "{'state': 'paused'}", &row), err); /* again: fine */
-    finish(&s, ref_of(&c), 0.5);                          /* what runs goes on */
+    ck_ok(change("a", "{'state': 'paused'}", &row), err); /* a repeat is allowed */
+    finish(&s, ref_of(&c), 0.5);                          /* running trials go on */
     ck_ok(change("a", "{'state': 'running'}", &row), err);
     ck_assert_int_eq(row.counts.by_state[TRIAL_COMPLETED], 1);
     c = claim_one(&s, "r", epoch);
@@ -189,7 +189,7 @@ START_TEST(pause_resume_cancel)
     ck_assert_uint_eq(d.n, 1);
     ck_assert_ptr_nonnull(strstr(d.rows[0].reason, "cancelled"));
     ck_fails(change("a", "{'state': 'running'}", &row), AS_E_CONFLICT, err, "cannot become");
-    ck_fails(change("a", "{'limits': {'max_trials': 9}}", &row), AS_E_CONFLICT, err, "settled");
+    ck_fails(change("a", "{'limits': {'max_trials': 9}}", &row), AS_E_CONFLICT, err, "cannot change");
     check_invariants(&s);
 }
 END_TEST
@@ -214,7 +214,7 @@ START_TEST(limits_change)
 }
 END_TEST
 
-/* A grid cannot have more trials than cells, whatever the patch says. */
+/* A grid has no more trials than cells, whatever the patch asks for. */
 START_TEST(a_grid_stays_within_its_cells)
 {
     struct sweep_row row;
@@ -253,7 +253,7 @@ START_TEST(keys_make_one_sweep)
     ck_ok(idempotency_find(s.db, &s.a, &k, &answer, &err), err);
     ck_assert_int_eq(answer.outcome, IDEM_NEW);
     ck_ok(sweep_create(s.db, &s.a, doc, &k, &one, &err), err);
-    /* the server dies here: no answer was stored */
+    /* the server dies here: no answer is stored */
     ck_ok(idempotency_find(s.db, &s.a, &k, &answer, &err), err);
     ck_assert_int_eq(answer.outcome, IDEM_NEW);
     ck_ok(sweep_create(s.db, &s.a, doc, &k, &two, &err), err);
@@ -262,7 +262,7 @@ START_TEST(keys_make_one_sweep)
     ck_ok(idempotency_store(s.db, &k, 201, "{\"id\":\"i\"}", "/v1/sweeps/i", &err), err);
     ck_ok(idempotency_store(s.db, &k, 500, "other", NULL, &err), err); /* the first one stays */
     ck_ok(idempotency_find(s.db, &s.a, &k, &answer, &err), err);
-    ck_assert_int_eq(answer.outcome, IDEM_REPLAY);
+    ck_assert_int_eq(answer.outcome, IDEM_REPEATED);
     ck_assert_int_eq(answer.status, 201);
     ck_assert_str_eq(answer.body, "{\"id\":\"i\"}");
     ck_assert_str_eq(answer.location, "/v1/sweeps/i");

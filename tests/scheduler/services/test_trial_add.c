@@ -1,4 +1,5 @@
-/* Trials that people add: enqueued ones run first and count, known results inform and do not. */
+/* Trials that people add: enqueued trials run first and count; known results inform the search and
+ * do not count. */
 #include <math.h>
 #include <string.h>
 
@@ -37,13 +38,13 @@ START_TEST(enqueued_trials_run_next)
     struct claim_list list = claim(&s, "r", e, 9);
     ck_assert_uint_eq(list.n, 3); /* it is one of four */
     ck_assert_str_eq(list.rows[0].params, "{\"x\":0.5}");
-    ck_assert_int_eq(trial_of(&s, "a", 2).index, 1); /* the method's own go on */
+    ck_assert_int_eq(trial_of(&s, "a", 2).index, 1); /* the method's own indices continue */
     ck_assert_int_eq(trial_of(&s, "a", 3).index, 2);
     ck_fails(try_add("a", "{'params': {'x': 0.5}}", NULL, &x), AS_E_CONFLICT, err, "max_trials");
 }
 END_TEST
 
-/* A sweep with additions suggests what one without them does. */
+/* A sweep with added trials suggests the same as one without them. */
 START_TEST(additions_neither_skip_nor_repeat)
 {
     static const char doc[] = "{'name': '%c', 'metric': {'name': 'loss', 'goal': 'minimize'}, "
@@ -97,7 +98,7 @@ START_TEST(known_results_use_no_budget)
     ck_assert_int_eq(x.state, TRIAL_FAILED);
     ck_assert_str_eq(x.reason, "it burnt");
     row = sweep_of_id(&s, "a");
-    ck_assert_int_eq(row.state, SWEEP_PAUSED); /* a known failure is no failure of the sweep */
+    ck_assert_int_eq(row.state, SWEEP_PAUSED); /* a known failure does not make the sweep fail */
     ck_assert_int_eq(row.planned, 4);
     ck_assert_int_eq(row.known, 2);
     ck_assert(row.has_best);
@@ -116,14 +117,14 @@ START_TEST(known_results_use_no_budget)
 }
 END_TEST
 
-/* max_trials counts what is not known. */
+/* max_trials does not count known results. */
 static void count_call(void *ctx, int64_t sweep_key)
 {
     (void)sweep_key;
     ++*(int *)ctx;
 }
 
-/* A thousand of them are no thousand reasons to compute the next suggestion ahead. */
+/* A thousand known results must not cause a thousand computations ahead. */
 START_TEST(known_results_prepare_nothing)
 {
     int calls = 0;

@@ -36,7 +36,7 @@ static void make_trials(void)
     }
 }
 
-/* Read the whole list in pages of `size`; returns how many there were, numbers in ret. */
+/* Read the whole list in pages of `size`. Returns their number, and the trial numbers in ret. */
 static int walk(struct trial_query q, int size, int64_t *ret, struct trial_row *rows)
 {
     struct trial_page page;

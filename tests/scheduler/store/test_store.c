@@ -1,4 +1,4 @@
-/* The store: every statement prepares, connections heal, fsync is wanted. */
+/* The store: every statement prepares, connections recover, fsync is required. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 static struct service s;
 static struct as_err err;
 
-/* A statement that names a column that is not there fails here, not in front of a user. */
+/* A statement that names a missing column fails here, not in production. */
 START_TEST(every_statement_prepares)
 {
     PGconn *c = PQconnectdb(s.url);
@@ -62,7 +62,7 @@ START_TEST(an_absent_database_is_unavailable_at_once)
     int64_t before = clock_mono_ns();
     for (int i = 0; i < 50; i++)
         ck_fails(migrate_check(db, &err), AS_E_UNAVAILABLE, err, "cannot reach the database");
-    ck_assert_int_lt(clock_mono_ns() - before, 60 * NS_PER_S); /* a bound on hanging, not a speed */
+    ck_assert_int_lt(clock_mono_ns() - before, 60 * NS_PER_S); /* a bound for a hang, not a speed */
     ck_assert_int_eq(store_up_ns(db), 0);
     store_close(db);
 }

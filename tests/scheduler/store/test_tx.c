@@ -152,7 +152,7 @@ START_TEST(lost_connection_runs_again)
 }
 END_TEST
 
-/* The answer to COMMIT may be lost: the body is not run again, the caller decides. */
+/* The answer to COMMIT may be lost. The body does not run again; the caller decides. */
 START_TEST(commit_without_answer_is_unavailable)
 {
     int runs = 0;
@@ -184,7 +184,7 @@ START_TEST(no_database_no_run)
 }
 END_TEST
 
-/* Two transactions that lock two sweeps crosswise: one of them is the victim, and runs again. */
+/* Two transactions lock two sweeps in opposite order. One of them is aborted and runs again. */
 struct cross {
     int64_t keys[2];
     pthread_barrier_t *both;
@@ -233,7 +233,8 @@ START_TEST(deadlocks_run_again)
     pthread_join(thread, NULL);
     ck_assert_int_eq(x.st, AS_OK);
     ck_assert_int_eq(y.st, AS_OK);
-    ck_assert_int_ge(x.runs + y.runs, 3); /* the victim may be back before the other goes on */
+    ck_assert_int_ge(x.runs + y.runs, 3); /* the aborted one may begin again before the other
+                                             continues */
     pthread_barrier_destroy(&both);
 }
 END_TEST
@@ -256,7 +257,7 @@ static void note_finishing(void *ctx)
     told->n_finishing++;
 }
 
-/* Whoever waits for the ends of trials hears of them after the commit, and only then. */
+/* The function for ended trials is called after the commit, and only then. */
 START_TEST(only_commits_are_told)
 {
     struct told told = {0};

@@ -19,7 +19,7 @@ START_TEST(results_are_computed_once)
     ck_ok(result_cache_get(&x, &a, 5, 0, 2, &text, &mine, &stale, &err), err);
     ck_assert(mine && !stale);
     ck_ok(result_cache_get(&x, &a, 5, 0, 2, &text, &mine, &stale, &err), err);
-    ck_assert(!mine && stale); /* somebody computes it: the older one meanwhile */
+    ck_assert(!mine && stale); /* another request computes it: the older text meanwhile */
     ck_assert_str_eq(text, "one");
     ck_ok(result_cache_get(&x, &a, 5, 1, 2, &text, &mine, &stale, &err), err);
     ck_assert(mine && !text); /* another subject */
@@ -35,14 +35,14 @@ START_TEST(results_are_computed_once)
         result_cache_put(&x, key, 0, 1, "x");
     }
     ck_ok(result_cache_get(&x, &a, 5, 1, 2, &text, &mine, &stale, &err), err);
-    ck_assert(mine && !text); /* it was in the way */
+    ck_assert(mine && !text); /* it was evicted */
     ck_ok(result_cache_get(&x, &a, 199, 0, 1, &text, &mine, &stale, &err), err);
     ck_assert(!mine);
     result_cache_done(&x);
 }
 END_TEST
 
-/* A put that finds no memory leaves what there was; a get says so. */
+/* A put without memory leaves the old text; a get without memory reports it. */
 START_TEST(runs_out_of_memory_cleanly)
 {
     AS_AUTO(arena_done) struct arena a = {0};

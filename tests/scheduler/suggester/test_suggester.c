@@ -1,5 +1,5 @@
-/* The suggester: what it prepares is taken only where it fits, nobody waits for ever, and a sweep
- * suggests the same whatever is cached. */
+/* The suggester: a prepared suggestion is taken only where it fits, no request waits for ever, and
+ * a sweep suggests the same whatever is cached. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -67,7 +67,7 @@ static struct suggestion_list try_ask(const char *client, int64_t n, int64_t arr
     return list;
 }
 
-/* As a parked request: again when the suggester says so. */
+/* Like a waiting request: ask again when on_ready is called. */
 static struct suggestion_list wait_ask(const char *client, int64_t n)
 {
     int64_t arrived_ns = clock_mono_ns();
@@ -121,7 +121,8 @@ START_TEST(suggestions_say_what_they_saw)
 }
 END_TEST
 
-/* What was begun before a result is good for those who asked before it, and for nobody else. */
+/* A suggestion that was begun before a result is valid for requests that arrived before the result,
+ * and for no others. */
 START_TEST(stale_suggestions_are_for_those_who_waited)
 {
     make_learner(&s, "a", "'max_trials': 20", "");
@@ -144,21 +145,22 @@ START_TEST(stale_suggestions_are_for_those_who_waited)
 }
 END_TEST
 
-/* Somebody else's trial comes between: what was prepared is not inserted under another number. */
+/* Another server's trial comes between: a prepared suggestion is not inserted under another
+ * number. */
 START_TEST(a_loser_computes_again)
 {
     make_learner(&s, "a", "'max_trials': 20", "");
     start(1, -1, 0);
     struct suggestion_list list = try_ask("c", 3, 0);
     ck_assert(list.is_preparing);
-    ask(&s, "a", "other", 2); /* another server, cold */
+    ask(&s, "a", "other", 2); /* another server, without a cache */
     list = wait_ask("c", 3);
     ck_assert_uint_eq(list.n, 3);
     for (int64_t i = 0; i < 5; i++)
         ck_assert_int_eq(trial_of(&s, "a", i).index, i);
     json_t *body = json_of("{'params': {'x': 0.5, 'y': 0.5}}");
     struct trial_row row;
-    /* A thread that is quick enough answers at once: another client tries again. */
+    /* A fast thread answers at once: another client tries again. */
     static const char *const clients[] = {"d", "e", "f", "g", "h", "i"};
     size_t tries = 0;
     while (list = try_ask(clients[tries], 2, 0), !list.is_preparing)
@@ -172,7 +174,7 @@ START_TEST(a_loser_computes_again)
 }
 END_TEST
 
-/* A result makes what is prepared old: the next one is begun before anybody asks. */
+/* A result makes the prepared suggestions old: the next one is computed before the next request. */
 START_TEST(suggestions_are_prepared_ahead)
 {
     make_learner(&s, "a", "'max_trials': 20", "");
@@ -211,7 +213,8 @@ START_TEST(runners_get_what_is_ready)
             from_b += strcmp(list.rows[i].sweep, "b") == 0;
         got += (int)list.n;
         if (round == 0)
-            ck_assert_int_eq(from_b, 2); /* one that prepares keeps no other from giving */
+            ck_assert_int_eq(from_b, 2); /* a sweep that is being computed does not keep another
+                                            one from giving */
         if (list.is_preparing) {
             ck_assert_uint_eq(list.n, 0);
             while (sem_wait(&ready) != 0)
@@ -224,7 +227,7 @@ START_TEST(runners_get_what_is_ready)
 }
 END_TEST
 
-/* A search that is under way does not make the waiting ones spin; one that rests is worth a try. */
+/* While a search runs, waiting requests do not spin. When it is idle, another try is worth it. */
 START_TEST(pending_counts_what_is_ready)
 {
     int64_t pending = 0;
@@ -239,8 +242,8 @@ START_TEST(pending_counts_what_is_ready)
 }
 END_TEST
 
-/* Drive a sweep of 14 trials: three clients, results out of order, a failure, an addition, a
- * cancellation. The params, one after the other. */
+/* Run a sweep of 14 trials: three clients, results out of order, a failure, an addition, a
+ * cancellation. Returns the params, one after the other. */
 static const char *drive(const char *name, int threads, bool is_forgetful)
 {
     static const int order[] = {1, 0, 2};
@@ -313,7 +316,8 @@ START_TEST(a_sweep_suggests_the_same_whatever_is_cached)
 }
 END_TEST
 
-/* Out of memory anywhere: an answer, and the next request goes on as if nothing was. */
+/* Memory runs out anywhere: the request gets an answer, and the next one works as if nothing
+ * happened. */
 START_TEST(out_of_memory_is_an_answer)
 {
     struct suggestion_list list;
@@ -328,7 +332,7 @@ START_TEST(out_of_memory_is_an_answer)
         as_mem_fail_nth(0);
         ck_assert_msg(st == AS_OK || st == AS_E_NOMEM, "%s", err.msg);
         failures += st != AS_OK;
-        struct suggestion_list mine = wait_ask("c", 1); /* the same one, or its own */
+        struct suggestion_list mine = wait_ask("c", 1); /* the same suggestion, or its own */
         ck_assert_uint_eq(mine.n, 1);
         tell(&s, "a", mine.rows[0].number, "c", 1);
     }
@@ -371,7 +375,7 @@ START_TEST(what_does_not_fit_is_forgotten)
 }
 END_TEST
 
-/* More than are kept, all of them queued: sweeps that were deleted meanwhile. */
+/* More jobs than are kept, all of them queued, of sweeps that were deleted meanwhile. */
 START_TEST(many_sweeps_at_once)
 {
     struct suggester_figures f;
@@ -388,7 +392,7 @@ START_TEST(many_sweeps_at_once)
 }
 END_TEST
 
-/* 40 results over the square: loss = x and, where there are two objectives, gain = y. */
+/* 40 results over the square: loss = x and, if there are two objectives, gain = y. */
 static void add_results(bool has_gain)
 {
     for (int i = 0; i < 40; i++) {
@@ -437,7 +441,7 @@ START_TEST(importance_is_told)
 }
 END_TEST
 
-/* Each objective has its own, also when they are kept. */
+/* Each objective has its own answer, also from the cache. */
 START_TEST(importance_of_each_objective)
 {
     struct sweep_row made;
@@ -462,7 +466,7 @@ START_TEST(importance_of_each_objective)
 }
 END_TEST
 
-/* Two servers, each with threads that ask, over one database. */
+/* Two servers, each with threads that ask, on one database. */
 #define ASKERS 6
 
 struct asker {

@@ -1,5 +1,4 @@
-/* What a search sees: the same from a warm history and from a cold one, whatever happened between.
- */
+/* What a search sees: a cached history and a new one are equal, whatever happened between. */
 #include <math.h>
 #include <stdio.h>
 

@@ -36,7 +36,7 @@ START_TEST(either_alone)
 }
 END_TEST
 
-/* No request is at fault, so it is never AS_E_INVAL. */
+/* The request did not cause it, so it is never AS_E_INVAL. */
 START_TEST(unreadable)
 {
     json_t *tree = NULL;

@@ -1,3 +1,9 @@
+/* The sweep document: what is accepted, the canonical form, and what is refused with which pointer.
+ *
+ * Most tests edit one field of a valid document ("train" or "command") and compare the status, the
+ * pointer and the message. So a table row is one rule of the document. The blocks of YAML in the
+ * documentation are parsed here too, so that the documentation cannot show a document that the
+ * service refuses. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -92,7 +98,7 @@ START_TEST(reads_a_command_document)
     ck_ok(parse_text(command_yaml, &d, &err), err);
     ck_assert(d->maximize && d->seed == 9 && d->gpus == 2 && d->ensemble_size == 0);
     ck_assert_uint_eq(d->n_listed, 3 * (1 + 3));
-    ck_assert_int_eq(d->limits.max_trials, 12); /* what the grid has */
+    ck_assert_int_eq(d->limits.max_trials, 12); /* the number of cells of the grid */
     ck_assert_uint_eq(d->n_datasets, 0);
     ck_assert_uint_eq(json_array_size(d->tags), 2);
     AS_AUTO(config_freep) struct config *c = NULL;
@@ -108,7 +114,7 @@ START_TEST(reads_a_command_document)
 }
 END_TEST
 
-/* How many trials may share a process, and that it is in the canonical document. */
+/* The number of trials that may share a process, and its place in the canonical document. */
 START_TEST(groups_have_defaults)
 {
     static const struct {
@@ -172,7 +178,7 @@ START_TEST(canonical_text_parses_to_the_same)
 }
 END_TEST
 
-/* A document with one edit: the path of a field, and what is put there (NULL: taken away). */
+/* A document with one edit: the path of a field and its new value (NULL: the field is removed). */
 static const struct edit {
     const char *base; /* "train" or "command" */
     const char *path; /* fields by "/"; "-" alone replaces the whole document */
@@ -204,7 +210,7 @@ static const struct edit {
     {"train", "constraints", "[{metric: ms, max: 1}]", AS_E_INVAL, "/constraints/0/metric",
      "never reports 'ms'"},
     {"train", "constraints", "[{metric: val_loss, max: 1}, {metric: val_loss, min: 0}]", AS_E_INVAL,
-     "/constraints/1", "there twice"},
+     "/constraints/1", "appears twice"},
     {"command", "constraints", "[{metric: step, max: 1}]", AS_E_INVAL, "/constraints/0/metric",
      "numbers the measurements"},
     {"command", "constraints", "[1, 2, 3, 4, 5, 6, 7, 8, 9]", AS_E_TOO_LARGE, "/constraints",
@@ -255,13 +261,13 @@ static const struct edit {
     {"train", "trial", "{}", AS_E_INVAL, "/trial",
      "exactly one of train and command, found neither"},
     {"train", "trial/command", "[ls]", AS_E_INVAL, "/trial", "found both"},
-    {"train", "trial/env", "{A: b}", AS_E_INVAL, "/trial/env", "goes with trial.command"},
+    {"train", "trial/env", "{A: b}", AS_E_INVAL, "/trial/env", "is a field of trial.command"},
     {"train", "trial/train/dataset", NULL, AS_E_INVAL, "/trial/train/dataset", "missing"},
     {"train", "trial/train/epochs", "'${epochs}'", AS_E_INVAL, "/trial/train/epochs",
      "no parameter 'epochs'"},
     {"train", "trial/train/epochs", "-3", AS_E_INVAL, "/trial/train/epochs", "-3"},
     {"train", "trial/train/colour", "red", AS_E_INVAL, "/trial/train/colour", "not a known field"},
-    /* wrong for one value of a parameter only */
+    /* wrong only for one value of a parameter */
     {"train", "parameters/opt/values", "[sgd, adagrad]", AS_E_INVAL, "/trial/train/optimizer/kind",
      "when opt is \"adagrad\""},
     {"train", "parameters/momentum/max", "1.5", AS_E_INVAL, "/trial/train/optimizer/momentum",
@@ -366,7 +372,7 @@ static const struct {
      "goal: minimize}, {name: e, goal: minimize}]",
      "/metrics", "5 metrics"},
     {"metrics", "[{name: a, goal: minimize}, {name: a, goal: maximize}]", "/metrics/1",
-     "'a' is there twice"},
+     "'a' appears twice"},
     {"metrics", "[{name: a, goal: minimize}, {name: step, goal: maximize}]", "/metrics/1/name",
      "numbers the measurements"},
     {"metrics", "[{name: a, goal: minimize}, {name: b}]", "/metrics/1/goal", "missing"},
@@ -389,7 +395,7 @@ START_TEST(refuses_objectives)
 }
 END_TEST
 
-/* The trainer would refuse width 0 with opt adamw, which the constraint keeps from happening. */
+/* The trainer would refuse width 0 with opt adamw; the constraint excludes it. */
 START_TEST(samples_only_what_is_allowed)
 {
     JSON_AUTO doc = edited(
@@ -439,7 +445,7 @@ START_TEST(a_grid_is_never_longer_than_its_cells)
 }
 END_TEST
 
-/* Data sets behind a parameter, one of them only in a branch. */
+/* Data sets that a parameter names, one of them only in a branch. */
 START_TEST(lists_every_data_set)
 {
     JSON_AUTO doc =
@@ -470,8 +476,7 @@ START_TEST(reads_the_shipped_example)
 }
 END_TEST
 
-/* One block of YAML from the documentation: a document, or parts of one that the others are put to.
- */
+/* One block of YAML from the documentation: a document, or a part that is added to the others. */
 static void check_block(const char *yaml)
 {
     static const char *const rest =

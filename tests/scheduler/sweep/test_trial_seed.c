@@ -2,7 +2,7 @@
 
 #include "tests/support/check_main.h"
 
-/* Stored trials were made with these: they may never change. */
+/* Stored trials have these seeds, so they may never change. */
 START_TEST(seeds_stay_what_they_are)
 {
     ck_assert_int_eq(trial_seed_of(0, 0), 1447931562);

@@ -1,4 +1,4 @@
-/* Every state with every event, written out a second time as a picture. */
+/* Every state with every event, written a second time as a picture. */
 #include <string.h>
 
 #include "base/mem.h"
