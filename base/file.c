@@ -227,7 +227,7 @@ as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err)
         return as_fail(err, AS_E_IO, "cannot make a folder without a name");
     AS_AUTO(as_freep) char *p = as_strdup(path);
     if (!p)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (char *s = p + 1; *s; s++) {
         if (*s != '/')
             continue;

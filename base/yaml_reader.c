@@ -62,7 +62,7 @@ static as_status type_scalar(struct walk *w, const yaml_node_t *node, const char
     } else {
         *ret = json_string(s);
     }
-    return *ret ? AS_OK : as_fail(w->err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(w->err);
 }
 
 static as_status convert_node(struct walk *w, int index, int depth, json_t **ret);
@@ -77,7 +77,7 @@ static as_status convert_sequence(struct walk *w, const yaml_node_t *node, int d
         if (st < 0)
             return st;
         if (json_array_append_new(list, v) != 0)
-            return as_fail(w->err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(w->err);
     }
     *ret = as_steal(list);
     return AS_OK;
@@ -101,7 +101,7 @@ static as_status convert_mapping(struct walk *w, const yaml_node_t *node, int de
         if (st < 0)
             return st;
         if (json_object_set_new(obj, name, v) != 0)
-            return as_fail(w->err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(w->err);
     }
     *ret = as_steal(obj);
     return AS_OK;
@@ -130,7 +130,7 @@ static as_status convert_node(struct walk *w, int index, int depth, json_t **ret
     if (node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
         return type_scalar(w, node, s, ret);
     *ret = json_string(s);
-    return *ret ? AS_OK : as_fail(w->err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(w->err);
 }
 
 static as_status load_one(yaml_parser_t *parser, json_t **ret, struct as_err *err)
@@ -168,7 +168,7 @@ as_status yaml_parse(const char *text, size_t len, json_t **ret, struct as_err *
 {
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
     as_status st = load_one(&parser, ret, err);
@@ -235,7 +235,7 @@ as_status yaml_locate(const char *text, size_t len, const char *pointer, size_t 
 {
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
     yaml_document_t doc;

@@ -76,7 +76,7 @@ as_status column_scan_add(struct column_scan *s, const struct column_cell *cell,
         s->text_line = line;
         s->text = copy_of(cell, 60);
         if (!s->text)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
     }
     if (cell->kind != CSV_TEXT && !s->any_bad && check_number(cell, &s->bad_number) != AS_OK) {
         s->any_bad = true;
@@ -123,7 +123,7 @@ as_status column_scan_count(struct column_scan *s, const struct column_cell *cel
         return st;
     char *copy = copy_of(cell, cell->len);
     if (!copy)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     memmove(s->values + low + 1, s->values + low, (s->n_values - low) * sizeof *s->values);
     s->values[low] = (struct column_value){copy, 1};
     s->n_values++;

@@ -135,9 +135,7 @@ static as_status open_arrays(const struct dataset_paths *paths, dataset_format f
     a->out = as_calloc(a->n_columns, sizeof *a->out);
     a->missing = as_calloc(a->n_columns, sizeof *a->missing);
     a->target_row = as_calloc(a->n_targets, sizeof *a->target_row);
-    return a->row && a->out && a->missing && a->target_row
-               ? AS_OK
-               : as_fail(err, AS_E_NOMEM, "out of memory");
+    return a->row && a->out && a->missing && a->target_row ? AS_OK : as_fail_nomem(err);
 }
 
 static size_t n_features(const struct arrays *a)

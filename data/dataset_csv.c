@@ -47,7 +47,7 @@ static as_status find_targets(const char *target, struct table *t, struct as_err
     t->name = as_calloc(t->n_columns, sizeof *t->name);
     t->feature = as_calloc(t->n_columns, sizeof *t->feature);
     if (!t->name || !t->feature)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < t->n_columns; i++)
         t->name[i] = csv_column_name(t->csv, i);
     as_status st =
@@ -284,7 +284,7 @@ as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *tar
     st = target_name(t.targets, t.n_targets, t.n_columns, t.name, &ret->target, err);
     struct column_scan *columns = as_calloc(ret->n_features, sizeof *columns);
     if (!columns)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     if (st == AS_OK)
         st = inspect_columns(paths, target, task, &t, columns, ret, err);
     for (size_t i = 0; i < ret->n_features; i++)
@@ -382,7 +382,7 @@ as_status dataset_csv_load(const struct dataset_paths *paths, const struct datas
     AS_AUTO(table_done) struct table t = {0};
     AS_AUTO(as_freep) size_t *missing = as_calloc(info->n_features, sizeof *missing);
     if (!missing)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = open_table(paths->table, info->target, &t, err);
     if (st != AS_OK)
         return st;

@@ -107,7 +107,7 @@ static as_status decode_target(const json_t *j, const char *pointer, struct data
                           json_type_name(j));
     }
     info->target = as_strdup(s);
-    return s && !info->target ? as_fail(err, AS_E_NOMEM, "out of memory") : AS_OK;
+    return s && !info->target ? as_fail_nomem(err) : AS_OK;
 }
 
 /* Are the classes in the order that dataset_inspect() gives them? target_class_of() relies on
@@ -130,7 +130,7 @@ static as_status decode_names(const json_t *list, const char *pointer, char ***r
     size_t n = json_array_size(list);
     *ret = as_calloc(n, sizeof **ret);
     if (!*ret)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (; *ret_n < n; (*ret_n)++) {
         const json_t *j = json_array_get(list, *ret_n);
         if (!json_is_string(j))
@@ -138,7 +138,7 @@ static as_status decode_names(const json_t *list, const char *pointer, char ***r
                               pointer, *ret_n, json_type_name(j));
         (*ret)[*ret_n] = as_strdup(json_string_value(j));
         if (!(*ret)[*ret_n])
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
     }
     return AS_OK;
 }
@@ -215,7 +215,7 @@ static as_status decode_column(const json_t *j, const char *pointer, size_t rows
         return st;
     c->name = as_strdup(name);
     if (!c->name)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     c->categorical = kind == 1;
     c->n_missing = (size_t)missing;
     st = decode_values(&f, rows, c, err);
@@ -238,7 +238,7 @@ static as_status decode_columns(const json_t *list, const char *parent, struct d
                           pointer, json_array_size(list), DATASET_MAX_COLUMNS);
     info->columns = as_calloc(info->n_features, sizeof *info->columns);
     if (!info->columns)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < info->n_features; i++) {
         json_pointer_index(pointer, i, child);
         as_status st =
@@ -320,7 +320,7 @@ as_status dataset_options_from_json(const json_t *obj, const char *pointer,
     ret->vocab = (size_t)vocab;
     ret->x = as_strdup(x);
     ret->y = as_strdup(y);
-    return (x && !ret->x) || (y && !ret->y) ? as_fail(err, AS_E_NOMEM, "out of memory") : AS_OK;
+    return (x && !ret->x) || (y && !ret->y) ? as_fail_nomem(err) : AS_OK;
 }
 
 /* Check the number of outputs and the kind of input against the task. */

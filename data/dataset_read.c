@@ -94,8 +94,7 @@ static as_status copy_options(const struct dataset_options *o, struct dataset_op
     *ret = *o;
     ret->x = as_strdup(o->x);
     ret->y = as_strdup(o->y);
-    return (o->x && !ret->x) || (o->y && !ret->y) ? as_fail(err, AS_E_NOMEM, "out of memory")
-                                                  : AS_OK;
+    return (o->x && !ret->x) || (o->y && !ret->y) ? as_fail_nomem(err) : AS_OK;
 }
 
 as_status dataset_inspect(const struct dataset_paths *paths, dataset_format format,

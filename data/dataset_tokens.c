@@ -61,7 +61,7 @@ static as_status open_reader(const char *path, dataset_format format, bool raw, 
 {
     AS_AUTO(reader_freep) struct reader *r = as_calloc(1, sizeof *r);
     if (!r)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     r->size = format == DATASET_TEXT ? 1 : 2;
     as_status st = source_open(path, format == DATASET_TEXT, &r->source, err);
     if (st != AS_OK)
@@ -101,7 +101,7 @@ static as_status read_all(struct reader *r, int32_t *out, size_t max, size_t *re
     AS_AUTO(as_freep) int32_t *piece = as_calloc(PIECE, sizeof *piece);
     size_t n = 0, got = 1;
     if (!piece)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *ret_largest = 0;
     while (got && n <= max) {
         as_status st = next_tokens(r, piece, &got, err);

@@ -271,7 +271,7 @@ static as_status find_each(const char *target, size_t n, const char *const *name
 {
     AS_AUTO(as_freep) char *copy = as_strdup(target);
     if (!copy)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *ret_n = 0;
     for (char *p = copy; p;) {
         char *comma = strchr(p, ',');
@@ -295,7 +295,7 @@ as_status target_find_columns(const char *target, size_t n, const char *const *n
     AS_AUTO(as_freep) size_t *columns = as_calloc(DATASET_MAX_TARGETS, sizeof *columns);
     size_t found = 1;
     if (!columns)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = target_find_column(target, n, names, &columns[0], err);
     if (st == AS_E_INVAL && target && strchr(target, ','))
         st = find_each(target, n, names, columns, &found, err);
@@ -324,7 +324,7 @@ static as_status join_names(const size_t *columns, size_t n, const char *const *
         return st;
     free(*ret);
     *ret = as_strdup(str_cstr(&b));
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 /* AS_OK if target_find_columns() finds these columns by the text. AS_E_INVAL, for example when two

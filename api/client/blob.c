@@ -124,7 +124,7 @@ static as_status fetch_blob_checked(struct client *c, const char *url_path, cons
         AS_AUTO(sha256_freep) struct sha256 *digest = sha256_create();
         int64_t retry_after_ms = 0;
         if (!digest)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
         d->digest = digest;
         d->size = 0;
         if (ftruncate(d->fd, 0) < 0 || lseek(d->fd, 0, SEEK_SET) < 0)

@@ -71,7 +71,7 @@ as_status client_create(const char *base_url, const char *token, const char *pro
         return as_fail(err, AS_E_INTERNAL, "libcurl: %s", curl_easy_strerror(curl_ready));
     AS_AUTO(client_freep) struct client *c = as_calloc(1, sizeof *c);
     if (!c)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (c->wake_fd < 0)
         return as_fail(err, AS_E_IO, "eventfd: %s", strerror(errno));
@@ -83,7 +83,7 @@ as_status client_create(const char *base_url, const char *token, const char *pro
     c->easy = curl_easy_init();
     if (!c->base_url || !c->user_agent || (token && *token && !c->authorization) || !c->multi ||
         !c->easy)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t n = strlen(c->base_url); n && c->base_url[n - 1] == '/'; n--)
         c->base_url[n - 1] = '\0';
     *ret = as_steal(c);
@@ -215,7 +215,7 @@ as_status client_call(struct client *c, const char *method, const char *path, co
     if (ret_http_status)
         *ret_http_status = 0;
     if (body && !(text = json_format_ordered(body)))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     struct http_request q = {
         .method = method,
         .path = path,

@@ -243,7 +243,7 @@ static as_status conclude_transfer(struct transfer *t, CURLcode rc, const char *
         return as_fail(err, AS_E_INTERNAL, "the answer of %s is larger than %d MiB", t->q->path,
                        CLIENT_MAX_JSON_BYTES >> 20);
     if (t->r->body.failed || rc == CURLE_OUT_OF_MEMORY)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     if (t->read_failed)
         return as_fail(err, AS_E_IO, "the file cannot be read to its end while it is uploaded");
     if (rc != CURLE_OK) {
@@ -275,7 +275,7 @@ as_status http_exchange(struct client *c, const struct http_request *q, struct h
         str_puts(&url, q->query);
     }
     if (url.failed || !build_headers(c, q, &headers)) {
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
+        st = as_fail_nomem(err);
     } else {
         t.last_byte_ns = clock_mono_ns();
         set_options(&t, str_cstr(&url), headers, errbuf);
@@ -285,7 +285,7 @@ as_status http_exchange(struct client *c, const struct http_request *q, struct h
             st = conclude_transfer(&t, rc, errbuf, err);
             curl_multi_remove_handle(c->multi, c->easy);
         } else {
-            st = as_fail(err, AS_E_NOMEM, "out of memory");
+            st = as_fail_nomem(err);
         }
         curl_easy_setopt(c->easy, CURLOPT_ERRORBUFFER, NULL); /* errbuf goes out of scope */
     }

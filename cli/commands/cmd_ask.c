@@ -40,7 +40,7 @@ static as_status ask_once(const struct ask *a, int64_t wait_ms, json_t **ret, st
                   "lease_ms", (json_int_t)a->lease_ms, "wait_ms", (json_int_t)wait_ms);
     const struct client_opts opts = {.timeout_ms = wait_ms + ANSWER_MS, .retry_ms = RETRY_MS};
     request_path(&path, &a->ref, "suggestions");
-    as_status st = body ? str_check(&path, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = body ? str_check(&path, err) : as_fail_nomem(err);
     if (st < 0)
         return st;
     st = client_call(a->session.client, "POST", path.s, NULL, body, &opts, ret, NULL, err);

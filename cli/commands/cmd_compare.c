@@ -64,7 +64,7 @@ static as_status add_group(const struct session *s, struct table *t, const char 
     size_t i;
     json_t *name;
     if (!names)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     json_array_foreach(names, i, name) add_row(s, t, group, json_string_value(name), trials);
     return AS_OK;
 }
@@ -74,7 +74,7 @@ static as_status print_comparison(const struct session *s, int n, char **names,
 {
     AS_AUTO(table_freep) struct table *t = table_create();
     if (!t)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     table_column(t, s->terminal.tty ? "" : "differs", TABLE_LEFT, 1);
     table_column(t, "name", TABLE_LEFT, 8);
     for (int i = 0; i < n; i++)
@@ -97,7 +97,7 @@ static as_status compare_trials(const struct session *s, int n, char **names, st
 {
     JSON_AUTO trials = json_array();
     if (!trials)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (int i = 0; i < n; i++) {
         struct trial_ref ref;
         json_t *trial = NULL;
@@ -108,7 +108,7 @@ static as_status compare_trials(const struct session *s, int n, char **names, st
         if (st < 0)
             return st;
         if (json_array_append_new(trials, trial) != 0)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
     }
     if (!s->json)
         return print_comparison(s, n, names, trials, err);

@@ -18,7 +18,7 @@ static as_status format_json(const json_t *sweep, const json_t *items, struct st
     JSON_AUTO tree = json_pack("{s:O, s:O}", "sweep", sweep, "items", items);
     AS_AUTO(as_freep) char *text = tree ? json_format_pretty(tree) : NULL;
     if (!text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     str_puts(b, text);
     str_putc(b, '\n');
     return str_check(b, err);

@@ -59,7 +59,7 @@ static as_status keep_difference(struct replay_run *run, const struct replay_ste
     json_t *j = json_pack("{s:I, s:O, s:O?, s:s?}", "number", (json_int_t)step->number, "stored",
                           step->stored, "again", step->again, "reason", step->why);
     if (!j || json_array_append_new(run->differences, j) != 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     if (json_array_size(run->differences) <= MAX_SHOWN && !run->session.json)
         say_difference(step);
     return AS_OK;
@@ -139,7 +139,7 @@ static as_status replay_and_print(struct replay_run *run, const char *name, stru
     AS_AUTO(replay_freep) struct replay *r = NULL;
     run->differences = json_array();
     if (!run->differences)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = load_record(run, name, err);
     if (st < 0)
         return st;

@@ -37,7 +37,7 @@ static as_status prepare_document(const struct run *r, struct document *d, struc
             return st;
     }
     if (r->name && json_object_set_new(d->tree, "name", json_string(r->name)) != 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return r->session.local ? set_folder(d, err) : AS_OK;
 }
 

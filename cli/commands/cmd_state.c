@@ -27,7 +27,7 @@ static as_status patch_sweep(const struct session *s, const struct trial_ref *re
     AS_AUTO(str_done) struct str path = {0};
     const struct client_opts opts = {.content_type = "application/merge-patch+json"};
     request_path(&path, ref, NULL);
-    as_status st = body ? str_check(&path, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = body ? str_check(&path, err) : as_fail_nomem(err);
     if (st < 0)
         return st;
     return client_call(s->client, "PATCH", path.s, NULL, body, &opts, ret, NULL, err);

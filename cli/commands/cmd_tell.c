@@ -40,7 +40,7 @@ static as_status post_to_suggestion(const struct tell *t, const char *rest, cons
     request_path(&path, &sweep, "suggestions");
     client_path_add_i64(&path, t->trial.ref.number);
     str_printf(&path, "/%s", rest);
-    as_status st = body ? str_check(&path, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = body ? str_check(&path, err) : as_fail_nomem(err);
     if (st < 0)
         return st;
     return client_call(t->session.client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
@@ -73,7 +73,7 @@ static as_status make_completion(const struct tell *t, json_t **ret, struct as_e
     if (!bad && t->failed && *t->failed)
         bad |= json_object_set_new(body, "reason", json_string(t->failed));
     if (bad)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *ret = as_steal(body);
     return AS_OK;
 }
@@ -120,7 +120,7 @@ static as_status post_heartbeat(const struct tell *t, json_t **ret, struct as_er
     JSON_AUTO body = json_pack("{s:s}", "client", t->trial.client);
     if (body && t->lease_ms > 0 &&
         json_object_set_new(body, "lease_ms", json_integer(t->lease_ms)) != 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return post_to_suggestion(t, "heartbeat", body, ret, err);
 }
 

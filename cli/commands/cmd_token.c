@@ -28,7 +28,7 @@ static as_status make_body(const struct token *t, const char *role, json_t **ret
     if (body && t->ttl)
         bad |= json_object_set_new(body, "ttl", json_string(t->ttl));
     if (bad)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *ret = as_steal(body);
     return AS_OK;
 }

@@ -130,7 +130,7 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     const json_t *items = json_object_get(files, "items");
     if (s->json) {
         if (json_object_set(trial, "artifacts", (json_t *)items) != 0)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
         return session_print_json(trial, err);
     }
     struct trial_ref whole = ref;

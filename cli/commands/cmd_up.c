@@ -38,7 +38,7 @@ static as_status write_ready(const struct up *u, struct as_err *err)
                             u->folder.admin_token, "pid", (json_int_t)getpid());
     AS_AUTO(as_freep) char *text = j ? json_format_pretty(j) : NULL;
     if (!text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return file_write_output(u->ready_path, text, strlen(text), 0644, err);
 }
 
@@ -67,7 +67,7 @@ static as_status start_database(struct up *u, struct as_err *err)
         return AS_OK;
     AS_AUTO(as_freep) char *log = data_folder_new_log(&u->folder, "postgres");
     as_status st = log ? cluster_prepare(&u->cluster, u->folder.path, log, u->supervisor, err)
-                       : as_fail(err, AS_E_NOMEM, "out of memory");
+                       : as_fail_nomem(err);
     if (st == AS_OK)
         st = cluster_start(&u->cluster, u->supervisor, err);
     if (u->cluster.index >= 0)
@@ -89,7 +89,7 @@ static as_status start_all(struct up *u, struct as_err *err)
     if (u->ready_path)
         (void)unlink(u->ready_path); /* left by an earlier assay up */
     if (!(u->supervisor = supervisor_create(u->folder.notes)))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     st = leftover_stop(u->folder.notes, err);
     if (st < 0)
         return st;
@@ -132,7 +132,7 @@ static as_status find_ready_file(struct up *u, struct as_err *err)
     str_puts(&b, u->ready_file);
     u->ready_path = str_take(&b);
     if (!u->ready_path)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }
 

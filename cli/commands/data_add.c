@@ -49,7 +49,7 @@ static as_status upload_file(const struct data_add *d, const char *path, const c
     if (sent)
         say("%s: sent %s", path, format_size(size, size_text));
     if (json_object_set_new(files, role, json_string(sha256)) != 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }
 
@@ -101,7 +101,7 @@ static as_status make_body(const struct data_add *d, json_t **ret, struct as_err
     JSON_AUTO options = options_new(d);
     JSON_AUTO body = json_pack("{s:s, s:s}", "name", d->name, "format", d->format);
     if (!files || !body || !options)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = upload_files(d, files, err);
     if (st < 0)
         return st;
@@ -115,7 +115,7 @@ static as_status make_body(const struct data_add *d, json_t **ret, struct as_err
     if (json_object_size(options))
         bad |= json_object_set(body, "options", options);
     if (bad)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *ret = as_steal(body);
     return AS_OK;
 }

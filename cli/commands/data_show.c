@@ -69,7 +69,7 @@ static as_status print_columns(const struct session *s, const json_t *columns, s
     size_t i;
     json_t *column;
     if (!t)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     table_column(t, "column", TABLE_LEFT, 8);
     table_column(t, "kind", TABLE_LEFT, 0);
     table_column(t, "missing", TABLE_RIGHT, 0);

@@ -51,7 +51,7 @@ static as_status sort_by_first(const json_t *items, const json_t *sweep, json_t 
     struct ranked *list = (void *)memory;
     JSON_AUTO out = json_array();
     if (!list || !out)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < n; i++) {
         json_t *trial = json_array_get(items, i);
         list[i] = (struct ranked){.trial = trial, .key = sign * value_of(trial, objective)};
@@ -59,7 +59,7 @@ static as_status sort_by_first(const json_t *items, const json_t *sweep, json_t 
     qsort(list, n, sizeof *list, compare_ranked);
     for (size_t i = 0; i < n; i++)
         if (json_array_append(out, list[i].trial) != 0)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
     *ret = as_steal(out);
     return AS_OK;
 }
@@ -96,7 +96,7 @@ static as_status draw_front(const struct session *s, const struct trial_ref *ref
     AS_AUTO(as_freep) char *memory = as_calloc(most ? most : 1, sizeof(struct scatter_point));
     struct scatter_point *points = (void *)memory;
     if (!points)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     add_points(behind, sweep, false, points, &n);
     add_points(front, sweep, true, points, &n);
     const char *x = json_string_value(json_object_get(objectives_at(sweep, 0), "name"));

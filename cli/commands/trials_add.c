@@ -59,7 +59,7 @@ static as_status make_body(const struct trials_add *a, json_t **ret, struct as_e
     if (!bad && a->reason)
         bad |= json_object_set_new(body, "reason", json_string(a->reason));
     if (bad)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *ret = as_steal(body);
     return AS_OK;
 }
@@ -99,13 +99,13 @@ static as_status key_of_row(const char *sweep, const json_t *body, json_t *count
     AS_AUTO(str_done) struct str b = {0};
     AS_AUTO(as_freep) char *text = json_format(body);
     if (!text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = sha256_of(text, strlen(text), digest, err);
     if (st < 0)
         return st;
     json_int_t n = json_integer_value(json_object_get(counts, digest));
     if (json_object_set_new(counts, digest, json_integer(n + 1)) != 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     str_printf(&b, "%s %" JSON_INTEGER_FORMAT " %s", sweep, n, text);
     st = str_check(&b, err);
     if (st < 0)
@@ -122,7 +122,7 @@ static as_status send_all(const struct session *s, const struct trial_ref *ref,
 {
     JSON_AUTO counts = json_object();
     if (!counts)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < f->n; i++) {
         char key[CLIENT_KEY_SIZE];
         json_t *trial = NULL;
@@ -138,7 +138,7 @@ static as_status send_all(const struct session *s, const struct trial_ref *ref,
             return st;
         }
         if (json_array_append_new(ret, trial) != 0)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
     }
     return AS_OK;
 }
@@ -167,7 +167,7 @@ static as_status add_file(const struct session *s, const struct trial_ref *ref, 
     JSON_AUTO sweep = NULL;
     JSON_AUTO trials = json_array();
     if (!trials)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
     if (st < 0)
         return st;

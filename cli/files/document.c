@@ -46,7 +46,7 @@ as_status document_read(const char *path, struct document *ret, struct as_err *e
         return st;
     d.name = as_strdup(is_stdin ? "standard input" : path);
     if (!d.name || !d.text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     st = as_ends_with(path, ".json") ? json_parse(d.text, d.len, &d.tree, err)
                                      : yaml_parse(d.text, d.len, &d.tree, err);
     if (st < 0)
@@ -72,7 +72,7 @@ static as_status descend(json_t *tree, char *path, json_t **ret, char **ret_last
         if (!next) {
             next = json_object();
             if (json_object_set_new(at, part, next) != 0)
-                return as_fail(err, AS_E_NOMEM, "out of memory");
+                return as_fail_nomem(err);
         }
         if (!json_is_object(next))
             return as_fail(err, AS_E_INVAL, "--set: %.60s is %s and has no fields", part,
@@ -90,7 +90,7 @@ as_status document_set(struct document *d, const char *assignment, struct as_err
 {
     AS_AUTO(as_freep) char *path = as_strdup(assignment);
     if (!path)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     char *equals = strchr(path, '='), *last = NULL;
     json_t *holder = NULL, *value = NULL;
     if (!equals || equals == path)
@@ -105,7 +105,7 @@ as_status document_set(struct document *d, const char *assignment, struct as_err
         return st;
     }
     if (json_object_set_new(holder, last, value) != 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }
 

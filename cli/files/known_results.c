@@ -70,7 +70,7 @@ static as_status add_constants(const struct space *space, json_t *params, struct
         if (p->n_values != 1 || p->n_conds > 0 || json_object_get(params, p->name))
             continue;
         if (json_object_set(params, p->name, json_array_get(p->values, 0)) != 0)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
     }
     return AS_OK;
 }
@@ -183,7 +183,7 @@ static as_status add_trial(struct reader *r, size_t place, json_t *params, json_
         bad |= json_object_set_new(body, "reason", json_string(reason));
     if (bad || as_reserve_one(&r->file->trials, r->file->n, &r->file->cap, sizeof *r->file->trials,
                               NULL) < 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     r->file->trials[r->file->n++] = (struct known_trial){.body = as_steal(body), .place = place};
     return AS_OK;
 }
@@ -295,8 +295,7 @@ static as_status find_columns(const struct reader *r, const struct csv *csv, str
 {
     ret->n = csv_columns(csv);
     ret->at = as_calloc(ret->n, sizeof *ret->at);
-    as_status st =
-        ret->at ? read_columns(r, csv, ret, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = ret->at ? read_columns(r, csv, ret, err) : as_fail_nomem(err);
     return st < 0 ? as_err_prefix(err, st, "%s:1", r->file->name) : AS_OK;
 }
 
@@ -339,8 +338,7 @@ static as_status put_param(const struct column *c, const struct csv_cell *cell, 
     if (!v)
         return as_fail(err, AS_E_INVAL, "column '%.60s': expected %s, found '%.60s'", c->name,
                        c->param->n_values > 0 ? "one of its values" : "a number", cell->s);
-    return json_object_set_new(params, c->name, v) == 0 ? AS_OK
-                                                        : as_fail(err, AS_E_NOMEM, "out of memory");
+    return json_object_set_new(params, c->name, v) == 0 ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status put_metric(const struct column *c, const struct csv_cell *cell, json_t *metrics,
@@ -352,9 +350,8 @@ static as_status put_metric(const struct column *c, const struct csv_cell *cell,
     if (!param_args_number(cell->s, &v))
         return as_fail(err, AS_E_INVAL, "column '%.60s': expected a number (or NaN), found '%.60s'",
                        c->name, cell->s);
-    return json_object_set_new(metrics, c->name, json_number_new(v)) == 0
-               ? AS_OK
-               : as_fail(err, AS_E_NOMEM, "out of memory");
+    return json_object_set_new(metrics, c->name, json_number_new(v)) == 0 ? AS_OK
+                                                                          : as_fail_nomem(err);
 }
 
 static as_status read_row(struct reader *r, const struct columns *columns,
@@ -365,7 +362,7 @@ static as_status read_row(struct reader *r, const struct columns *columns,
     row_kind kind = columns->has_result ? ROW_KNOWN : ROW_ENQUEUED;
     const char *reason = NULL;
     if (!params || !metrics)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < columns->n; i++) {
         as_status st = AS_OK;
         const struct column *c = &columns->at[i];
@@ -454,7 +451,7 @@ static as_status read_item(struct reader *r, size_t i, json_t *item, struct as_e
         return st;
     JSON_AUTO params = json_copy(given);
     if (!params)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return add_trial(r, i, params, metrics, kind, reason, err);
 }
 
@@ -518,7 +515,7 @@ as_status known_results_parse(const char *name, const char *text, size_t len, co
     AS_AUTO(reader_done)
     struct reader r = {.file = &f, .sweep = sweep, .text = text, .len = len};
     if (!f.name)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = read_space(json_object_get(sweep, "document"), &r.space, err);
     if (st < 0)
         return st;

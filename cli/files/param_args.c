@@ -42,7 +42,7 @@ static as_status split_assignment(const char *text, const char *example, char **
     str_add(&name, text, (size_t)(equals - text));
     *ret_name = str_take(&name);
     *ret_value = equals + 1;
-    return *ret_name ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret_name ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status add_member(json_t *object, const char *name, json_t *value, struct as_err *err)
@@ -51,7 +51,7 @@ static as_status add_member(json_t *object, const char *name, json_t *value, str
     if (json_object_get(object, name))
         return as_fail(err, AS_E_INVAL, "%.60s is given twice", name);
     if (json_object_set(object, name, owned) != 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }
 
@@ -91,7 +91,7 @@ as_status param_args_read(const char *name, const char *const *texts, size_t n, 
 {
     JSON_AUTO object = json_object();
     if (!object)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < n; i++) {
         as_status st = add(object, texts[i], err);
         if (st < 0)

@@ -21,7 +21,7 @@ static as_status notes_folder(char **ret, struct as_err *err)
     if (st < 0)
         return st;
     *ret = file_join(state, "up");
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 /* FOLDER/PID.json, owned by the caller. */
@@ -30,7 +30,7 @@ static as_status note_path(const char *folder, char **ret, struct as_err *err)
     char name[40];
     (void)snprintf(name, sizeof name, "%d.json", (int)getpid());
     *ret = file_join(folder, name);
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 void running_server_done(struct running_server *s)
@@ -94,7 +94,7 @@ as_status running_server_read(const char *url, struct running_server *ret, struc
     struct running_server c = {.url = as_strdup(url), .token_file = as_strdup(token_file)};
     if (!c.url || !c.token_file) {
         running_server_done(&c);
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     }
     *ret = c;
     return AS_OK;
@@ -119,7 +119,7 @@ as_status running_server_write(const char *url, const char *token_file, struct a
                   (json_int_t)clock_wall_ms());
     AS_AUTO(as_freep) char *text = j ? json_format_pretty(j) : NULL;
     if (!text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return file_replace(path, text, strlen(text), 0600, err);
 }
 

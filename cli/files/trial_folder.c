@@ -29,6 +29,6 @@ as_status trial_folder_set(json_t *document, const char *here, struct as_err *er
     if (st < 0)
         return st;
     if (json_object_set_new(trial, "directory", json_string(b.s)) != 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }

@@ -23,5 +23,5 @@ as_status user_folder_find(const char *variable, const char *below_home, char **
         str_printf(&b, "%s/%s/assay", home, below_home);
     }
     *ret = str_take(&b);
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }

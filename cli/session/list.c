@@ -21,7 +21,7 @@ as_status list_print(const struct session *s, const struct list *l, struct as_er
         return list_print_json(items, err);
     AS_AUTO(table_freep) struct table *t = table_create();
     if (!t)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (const struct list_column *c = l->columns; c->header; c++)
         table_column(t, c->header, c->align, c->min);
     size_t i;

@@ -138,7 +138,7 @@ as_status request_pages(struct client *c, const char *path, const char *query, i
         const char *next = json_string_value(json_object_get(answer, "next_cursor"));
         cursor = as_strdup(next);
         if (next && !cursor)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
     } while (cursor && left > 0);
     return AS_OK;
 }
@@ -146,7 +146,7 @@ as_status request_pages(struct client *c, const char *path, const char *query, i
 static as_status append_items(void *arg, const json_t *items, struct as_err *err)
 {
     if (json_array_extend(arg, (json_t *)items) != 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }
 
@@ -158,7 +158,7 @@ as_status request_list(struct client *c, const char *path, const char *query, in
                        (long long)limit);
     JSON_AUTO all = json_array();
     if (!all)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = request_pages(c, path, query, limit, append_items, all, err);
     if (st < 0)
         return st;

@@ -47,7 +47,7 @@ static as_status find_token(const struct session *s, const struct running_server
     if (!text && path)
         return read_token(path, ret, err);
     *ret = as_strdup(text ? text : "");
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 as_status session_client(const struct session *s, struct client **ret, struct as_err *err)
@@ -76,7 +76,7 @@ static as_status find_server(struct session *s, struct as_err *err)
         return st;
     s->url = as_strdup(from ? from : note.url);
     if (!s->url)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t n = strlen(s->url); n > 0 && s->url[n - 1] == '/'; n--)
         s->url[n - 1] = 0;
     s->local = !from || running_server_read(s->url, &note, NULL) == AS_OK;
@@ -176,7 +176,7 @@ static as_status write_json_text(char *text, struct as_err *err)
 {
     AS_AUTO(as_freep) char *owned = text;
     if (!owned)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     if (fputs(owned, stdout) < 0 || fputc('\n', stdout) < 0)
         return as_fail(err, AS_E_IO, "cannot write the output");
     return AS_OK;

@@ -92,7 +92,7 @@ static as_status fallback_home(const char *data, char **ret, struct as_err *err)
         return st;
     str_printf(&b, "%s/%.16s", FALLBACK_HOME, hash);
     *ret = str_take(&b);
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 static bool has_cluster(const char *home)
@@ -119,7 +119,7 @@ static as_status choose_home(struct cluster *c, const char *data, struct as_err 
     AS_AUTO(as_freep) char *inside = file_join(data, "postgres");
     AS_AUTO(as_freep) char *outside = NULL;
     bool can_enter = system_user_can_enter(&c->user, data);
-    as_status st = inside ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = inside ? AS_OK : as_fail_nomem(err);
     if (st < 0)
         return st;
     if (c->user.name[0])
@@ -156,8 +156,7 @@ static as_status choose_socket(struct cluster *c, struct as_err *err)
                    hash);
     }
     c->socket = str_take(&b);
-    return c->socket ? own_folder(&c->user, c->socket, err)
-                     : as_fail(err, AS_E_NOMEM, "out of memory");
+    return c->socket ? own_folder(&c->user, c->socket, err) : as_fail_nomem(err);
 }
 
 /* Make the URL postgresql:///assay?host=…, with the folder percent-encoded. */
@@ -174,7 +173,7 @@ static as_status make_url(struct cluster *c, struct as_err *err)
             str_printf(&b, "%%%02X", (unsigned)(unsigned char)*p);
     }
     c->url = str_take(&b);
-    return c->url ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return c->url ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status run_tool(const struct cluster *c, struct supervisor *s, const char *name,
@@ -199,7 +198,7 @@ static as_status init_cluster_at(const struct cluster *c, struct supervisor *s, 
     AS_AUTO(as_freep) char *initdb = file_join(c->bin, "initdb");
     AS_AUTO(as_freep) char *postgres = file_join(c->bin, "postgres");
     if (!initdb || !postgres)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     const char *const init[] = {initdb,
                                 "-D",
                                 fresh,
@@ -232,7 +231,7 @@ static as_status init_cluster(const struct cluster *c, struct supervisor *s, str
     AS_AUTO(as_freep) char *fresh = file_join(c->home, "cluster.new");
     AS_AUTO(as_freep) char *marker = file_join(c->pgdata, "PG_VERSION");
     if (!fresh || !marker)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     if (access(marker, F_OK) == 0)
         return AS_OK;
     say("Making a PostgreSQL cluster in %s", c->pgdata);
@@ -243,14 +242,14 @@ as_status cluster_prepare(struct cluster *c, const char *data, const char *log,
                           struct supervisor *s, struct as_err *err)
 {
     c->log = as_strdup(log);
-    as_status st = c->log ? choose_user(&c->user, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = c->log ? choose_user(&c->user, err) : as_fail_nomem(err);
     if (st < 0)
         return st;
     st = choose_home(c, data, err);
     if (st < 0)
         return st;
     if (!(c->pgdata = file_join(c->home, "cluster")))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     st = postgres_find(c->pgdata, &c->bin, err);
     if (st < 0)
         return st;
@@ -300,7 +299,7 @@ static as_status add_postgres(struct cluster *c, struct supervisor *s, struct as
     char buffers[64], sockets[256];
     AS_AUTO(as_freep) char *postgres = file_join(c->bin, "postgres");
     if (!postgres)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     int64_t memory_mb = (int64_t)sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024);
     (void)snprintf(buffers, sizeof buffers, "shared_buffers=%dMB",
                    (int)cluster_buffers_mb(memory_mb));

@@ -22,7 +22,7 @@ static as_status choose_path(const char *given, char **ret, struct as_err *err)
     if (!given && !is_root)
         return user_folder_find("XDG_DATA_HOME", ".local/share", ret, err);
     *ret = as_strdup(given ? given : "/var/lib/assay");
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status make_chosen(const char *given, char **ret, struct as_err *err)
@@ -63,7 +63,7 @@ static as_status lock(struct data_folder *f, struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(f->path, "up.lock");
     if (!path)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     f->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (f->lock_fd < 0)
         return as_fail(err, AS_E_IO, "cannot open %s: %s", path, strerror(errno));
@@ -99,7 +99,7 @@ as_status data_folder_open(struct data_folder *f, const char *path, struct as_er
     f->notes = file_join(f->path, "children");
     f->logs = file_join(f->path, "logs");
     if (!f->admin_token || !f->runner_token || !f->address || !f->notes || !f->logs)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return file_mkdirs(f->logs, 0700, err);
 }
 

@@ -145,7 +145,7 @@ as_status leftover_stop_postmaster(const char *cluster, struct as_err *err)
     AS_AUTO(as_freep) char *text = NULL;
     size_t len;
     if (!path)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = file_read(path, 65536, &text, &len, err);
     if (st == AS_E_NOT_FOUND)
         return AS_OK;

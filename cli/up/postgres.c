@@ -82,7 +82,7 @@ static as_status read_version(const char *cluster, int64_t *ret, struct as_err *
     AS_AUTO(as_freep) char *text = NULL;
     size_t len;
     if (!path)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = file_read(path, 64, &text, &len, err);
     if (st == AS_E_NOT_FOUND)
         return AS_OK;

@@ -89,7 +89,7 @@ static as_status add_runner(struct up *u, int64_t i, int *ret, struct as_err *er
                                 "--die-with-parent",
                                 NULL};
     const struct spawn_spec spec = {.argv = argv, .log_path = log, .death_signal = SIGTERM};
-    st = log && !work.failed && !cache.failed ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    st = log && !work.failed && !cache.failed ? AS_OK : as_fail_nomem(err);
     if (st < 0)
         return st;
     st = supervisor_add(u->supervisor, log_name, &spec, stop_runner, ret, err);

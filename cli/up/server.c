@@ -96,7 +96,7 @@ static as_status add_assayd(struct up *u, struct as_err *err)
     if (st < 0)
         return st;
     if (!log)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     const struct spawn_spec spec = {
         .argv = argv,
         .log_path = log,

@@ -102,7 +102,7 @@ static as_status copy_argv(struct child *c, const char *const *argv, struct as_e
         if (i == SUPERVISOR_MAX_ARGS)
             return as_fail(err, AS_E_TOO_LARGE, "more than %d arguments", SUPERVISOR_MAX_ARGS);
         if (!(c->argv[i] = as_strdup(argv[i])))
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
     }
     c->spec.argv = (const char *const *)c->argv;
     return AS_OK;
@@ -123,7 +123,7 @@ as_status supervisor_add(struct supervisor *s, const char *name, const struct sp
         c->spec.set_env[i][1] = as_strdup(spec->set_env[i][1]); /* the names are literals */
         bad = bad || !c->spec.set_env[i][1];
     }
-    as_status st = bad ? as_fail(err, AS_E_NOMEM, "out of memory") : copy_argv(c, spec->argv, err);
+    as_status st = bad ? as_fail_nomem(err) : copy_argv(c, spec->argv, err);
     if (st < 0) {
         child_done(c);
         return st;

@@ -87,7 +87,7 @@ as_status ensemble_view_members(const json_t *ensemble, const struct terminal *t
     const char *metric = json_string_value(json_object_get(ensemble, "metric"));
     struct table *t = table_create();
     if (!t)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     table_column(t, "trial", TABLE_RIGHT, 0);
     table_column(t, "weight", TABLE_RIGHT, 0);
     table_column(t, "count", TABLE_RIGHT, 0);

@@ -60,7 +60,7 @@ as_status export_csv(const json_t *sweep, const json_t *items, struct str *b, st
     JSON_AUTO params = trial_table_params(items, sweep);
     JSON_AUTO metrics = trial_table_names(items, "metrics");
     if (!params || !metrics)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < AS_ARRAY_LEN(first_fields); i++)
         csv_cell(b, i == 0, CSV_TEXT, first_fields[i]);
     add_headers(b, "param", params);

@@ -82,7 +82,7 @@ as_status importance_view_table(const json_t *importance, const struct terminal 
 {
     struct table *t = table_create();
     if (!t)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     table_column(t, "parameter", TABLE_LEFT, 9);
     if (terminal->tty) {
         table_column(t, "total", TABLE_RIGHT, 0);

@@ -8,7 +8,7 @@ as_status log_tail_overlap(const char *before, size_t before_len, const char *no
     /* The prefix function of `now` (Knuth, Morris, Pratt), then run over the end of `before`. */
     AS_AUTO(as_freep) size_t *fall = as_calloc(now_len + 1, sizeof *fall);
     if (!fall)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 1, k = 0; i < now_len; i++) {
         while (k > 0 && now[i] != now[k])
             k = fall[k];

@@ -43,7 +43,7 @@ static as_status variable_of(const char *param, json_t *taken, struct str *ret, 
             "parameters '%.60s' and '%.60s' would both be the variable %.80s; use --json", other,
             param, ret->s);
     if (json_object_set_new(taken, ret->s, json_string(param)) != 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }
 
@@ -97,7 +97,7 @@ as_status suggestion_view_shell(const char *sweep, const json_t *suggestion, str
     const char *seed = json_string_value(json_object_get(suggestion, "seed"));
     AS_AUTO(as_freep) char *text = json_format_ordered(params);
     if (!taken || !text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     put_variable(b, "ASSAY_SWEEP", sweep);
     put_integer(b, "ASSAY_NUMBER", json_object_get(suggestion, "number"));
     put_integer(b, "ASSAY_ATTEMPT", json_object_get(suggestion, "attempt"));

@@ -219,7 +219,7 @@ as_status table_format(const struct table *t, const struct terminal *terminal, s
                        struct str *ret_hidden, struct as_err *err)
 {
     if (t->failed)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     if (terminal->tty)
         format_terminal(t, terminal, b, ret_hidden);
     else

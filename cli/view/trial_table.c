@@ -200,7 +200,7 @@ as_status trial_table_create(const json_t *items, trial_table_kind kind, const j
     JSON_AUTO metrics = objectives_names(sweep);
     struct table *t = params && metrics ? table_create() : NULL;
     if (!t)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     if (terminal->tty)
         drop_unused(params, items);
     const struct layout l = {

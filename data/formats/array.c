@@ -59,7 +59,7 @@ static as_status array_from_npy(struct npy *npy, const char *name, struct array 
     memcpy(a.shape, h->shape, sizeof a.shape);
     if (!a.name) {
         array_done(&a);
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     }
     *ret = a;
     return AS_OK;
@@ -156,7 +156,7 @@ as_status array_open_safetensors(const char *path, const char *name, struct arra
     if (!a.name || !t) {
         free(a.name);
         free(t);
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     }
     memcpy(a.shape, tensor->shape, sizeof tensor->shape);
     for (size_t i = 0; i < a.n_dims; i++)

@@ -47,7 +47,7 @@ static as_status state_from_source(struct source *source, const char *path, stru
     a->free = free_bytes;
     if (!a->name || !*ret) {
         source_free(source);
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     }
     (*ret)->source = source;
     return AS_OK;

@@ -285,11 +285,11 @@ static as_status open_source(const struct source *src, struct csv **ret, struct 
 {
     AS_AUTO(csv_freep) struct csv *c = as_calloc(1, sizeof *c);
     if (!c)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *c = (struct csv){.fd = -1, .line = 1, .cap = src->path ? FIRST_BUFFER : src->len + 1};
     c->buf = as_calloc(c->cap, 1);
     if (!c->buf)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     if (src->path) {
         c->fd = open(src->path, O_RDONLY | O_CLOEXEC);
         if (c->fd < 0)
@@ -350,7 +350,7 @@ static as_status detect_header(struct csv *c, csv_header header, struct as_err *
     bool counts = counts_columns(&row);
     AS_AUTO(as_freep) csv_kind *kinds = as_calloc(row.n_cells, sizeof *kinds);
     if (!kinds)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < row.n_cells; i++) {
         double v;
         kinds[i] = csv_cell_kind(&row.cells[i], &v);

@@ -288,12 +288,12 @@ static as_status open_source(struct source *source, struct npy **ret, struct as_
     AS_AUTO(npy_freep) struct npy *n = as_calloc(1, sizeof *n);
     if (!n) {
         source_free(source);
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     }
     n->source = source;
     n->buf = as_calloc(NPY_MAX_HEADER + 12, 1);
     if (!n->buf)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = open_checked(n, err);
     if (st != AS_OK)
         return st;

@@ -187,7 +187,7 @@ static as_status read_tensors(struct safetensors *s, const char *data, size_t da
 {
     s->tensors = as_calloc(json_object_size(s->header), sizeof *s->tensors);
     if (!s->tensors)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     const char *name;
     json_t *obj;
     json_object_foreach(s->header, name, obj)
@@ -248,7 +248,7 @@ as_status safetensors_parse(char *bytes, size_t len, struct safetensors **ret, s
     AS_AUTO(safetensors_freep) struct safetensors *s = as_calloc(1, sizeof *s);
     if (!s) {
         free(bytes);
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     }
     s->bytes = bytes;
     uint64_t n;
@@ -346,14 +346,14 @@ static as_status build_header(const json_t *metadata, const struct safetensors_t
     JSON_AUTO header = json_object();
     JSON_AUTO meta = metadata ? json_copy((json_t *)metadata) : json_object();
     size_t at = 0;
-    as_status st = meta ? check_metadata(meta, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = meta ? check_metadata(meta, err) : as_fail_nomem(err);
     if (st != AS_OK)
         return st;
     if (json_object_get(meta, SAFETENSORS_CHECKSUM))
         return as_fail(err, AS_E_INVAL, METADATA ": '" SAFETENSORS_CHECKSUM "' is reserved");
     if (json_object_set_new(meta, SAFETENSORS_CHECKSUM, json_string(NO_DIGITS)) != 0 ||
         json_object_set(header, METADATA, meta) != 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < n; i++) {
         const struct safetensors_tensor *t = &tensors[i];
         size_t size, end;
@@ -367,7 +367,7 @@ static as_status build_header(const json_t *metadata, const struct safetensors_t
         at = end;
     }
     if (!header)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *ret = as_steal(header);
     return AS_OK;
 }
@@ -391,7 +391,7 @@ as_status safetensors_write(const char *path, const json_t *metadata,
     AS_AUTO(as_freep) struct iovec *parts = as_calloc(n + 1, sizeof *parts);
     JSON_AUTO header = NULL;
     if (!parts)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = build_header(metadata, tensors, n, parts + 1, &header, err);
     if (st < 0)
         return st;

@@ -49,7 +49,7 @@ as_status source_start(const char *path, struct source **ret, struct as_err *err
 {
     AS_AUTO(source_freep) struct source *s = as_calloc(1, sizeof *s);
     if (!s)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     s->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (s->fd < 0)
         return as_fail(err, errno == ENOENT ? AS_E_NOT_FOUND : AS_E_IO, "cannot open %.200s: %s",
@@ -60,7 +60,7 @@ as_status source_start(const char *path, struct source **ret, struct as_err *err
     s->path = as_strdup(path);
     s->in = as_calloc(SOURCE_BUFFER, 1);
     if (!s->path || !s->in)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     s->raw_left = UINT64_MAX;
     s->size = (uint64_t)sb.st_size;
     *ret = as_steal(s);

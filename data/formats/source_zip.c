@@ -65,7 +65,7 @@ static as_status read_directory(struct source *s, unsigned char **ret, size_t *r
     size_t tail = size < END_SIZE + MAX_COMMENT ? (size_t)size : END_SIZE + MAX_COMMENT;
     AS_AUTO(as_freep) unsigned char *buf = as_calloc(tail, 1);
     if (!buf)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = read_at(s, size - tail, buf, tail, err);
     if (st != AS_OK)
         return st;
@@ -82,7 +82,7 @@ static as_status read_directory(struct source *s, unsigned char **ret, size_t *r
         return fail_archive(s, "its directory is not inside the file", err);
     AS_AUTO(as_freep) unsigned char *dir = as_calloc(len, 1);
     if (!dir)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     st = read_at(s, offset, dir, len, err);
     if (st != AS_OK)
         return st;

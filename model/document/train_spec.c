@@ -243,7 +243,7 @@ static as_status parse_class_weights(struct json_fields *f, struct train_spec *s
                                 "balanced, or a list of one number for each class", err);
     spec->class_weights = as_calloc(n, sizeof *spec->class_weights);
     if (!spec->class_weights)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     spec->n_class_weights = n;
     double sum = 0;
     for (size_t i = 0; i < n; i++) {

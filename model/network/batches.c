@@ -43,7 +43,7 @@ as_status batches_create(struct device_data *device, size_t slots, size_t max_ro
     size_t places = device->data->n_train * device->per_row;
     AS_AUTO(batches_freep) struct batches *b = as_calloc(1, sizeof *b);
     if (!b)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *b = (struct batches){.device = device, .slots = slots, .max_rows = max_rows};
     b->places = as_calloc(places, sizeof *b->places);
     if (!b->places)

@@ -91,7 +91,7 @@ as_status device_data_create(struct backend *be, struct train_data *data, bool c
     struct dataset *set = &data->set;
     AS_AUTO(device_data_freep) struct device_data *device = as_calloc(1, sizeof *device);
     if (!device)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *device = (struct device_data){.be = be, .data = data};
     set_sizes(device, classes);
     as_status st = upload_inputs(device, set, err);

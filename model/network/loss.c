@@ -60,7 +60,7 @@ as_status losses_create(struct network *network, const struct train_data *data, 
     size_t slots = network->slots;
     AS_AUTO(losses_freep) struct losses *l = as_calloc(1, sizeof *l);
     if (!l)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *l = (struct losses){.network = network,
                          .data = data,
                          .kind = kind,

@@ -92,7 +92,7 @@ as_status metric_f1(const int32_t *predicted, const int32_t *labels, size_t n, s
     /* for each class: number of rows predicted correctly, of rows predicted, of rows labelled */
     AS_AUTO(as_freep) size_t(*count)[3] = as_calloc(classes, sizeof *count);
     if (!count)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < n; i++) {
         /* a negative class becomes a huge index, which the comparisons reject */
         size_t p = (size_t)(int64_t)predicted[i], t = (size_t)(int64_t)labels[i];

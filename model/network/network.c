@@ -151,13 +151,13 @@ as_status network_create(struct backend *be, const struct net_plan *plan, size_t
 {
     AS_AUTO(network_freep) struct network *net = as_calloc(1, sizeof *net);
     if (!net)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *net = (struct network){.be = be, .plan = plan, .slots = slots, .max_rows = max_rows};
     net->values = as_calloc(plan->n_nodes, sizeof *net->values);
     net->gradients = as_calloc(plan->n_slots, sizeof(struct buf *));
     net->work_len = work_len(be, plan, max_rows);
     if (!net->values || !net->gradients)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = create_buffer(net, BUF_F32, plan->n_params, &net->params, err);
     if (st != AS_OK)
         return st;

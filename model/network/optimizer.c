@@ -108,12 +108,12 @@ as_status optimizer_create(struct network *network, struct optimizer_needs needs
     const struct net_plan *plan = network->plan;
     AS_AUTO(optimizer_freep) struct optimizer *o = as_calloc(1, sizeof *o);
     if (!o)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *o =
         (struct optimizer){.network = network, .slots = network->slots, .n_params = plan->n_params};
     o->segments = as_calloc(plan->n_tensors, sizeof *o->segments);
     if (!o->segments)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < plan->n_tensors; i++)
         o->segments[i] = plan->tensors[i].offset;
     as_status st = create_arenas(o, needs, err);

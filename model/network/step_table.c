@@ -51,7 +51,7 @@ as_status step_table_create(struct backend *be, size_t slots, size_t n_steps,
 {
     AS_AUTO(step_table_freep) struct step_table *t = as_calloc(1, sizeof *t);
     if (!t)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *t = (struct step_table){.slots = slots, .n_steps = n_steps};
     t->rate_rows = as_calloc(n_steps, N_RATES * sizeof *t->rate_rows);
     t->mark_rows = as_calloc(n_steps, N_MARKS * sizeof *t->mark_rows);

@@ -24,7 +24,7 @@ static as_status clone_plan(const struct net_plan *p, struct net_plan **ret, str
 {
     AS_AUTO(net_plan_freep) struct net_plan *c = as_calloc(1, sizeof *c);
     if (!c)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *c = *p;
     c->slots = NULL;
     c->n_slots = 0;
@@ -32,7 +32,7 @@ static as_status clone_plan(const struct net_plan *p, struct net_plan **ret, str
     c->tensors = as_calloc(p->n_tensors, sizeof *c->tensors);
     c->states = as_calloc(p->n_states, sizeof *c->states);
     if (!c->nodes || !c->tensors || !c->states)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     memcpy(c->nodes, p->nodes, p->n_nodes * sizeof *c->nodes);
     memcpy(c->tensors, p->tensors, p->n_tensors * sizeof *c->tensors);
     if (p->n_states > 0)

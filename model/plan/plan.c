@@ -138,7 +138,7 @@ as_status net_plan_create(const struct train_spec *spec, const struct net_data *
 {
     AS_AUTO(net_plan_freep) struct net_plan *p = as_calloc(1, sizeof *p);
     if (!p)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     struct net_builder b = {.p = p, .spec = spec, .data = data, .pointer = pointer, .err = err};
     p->input = data->kind;
     p->outputs = count_outputs(spec, data);

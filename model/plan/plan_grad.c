@@ -165,7 +165,7 @@ static as_status plan_gradients(struct net_plan *p, struct as_err *err)
     p->slots = as_calloc(SLOTS_OF_NODE * p->n_nodes, sizeof *p->slots);
     p->n_slots = 0;
     if (!s.refs || !s.holder || !s.needed || !p->slots)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < p->n_nodes; i++) {
         const struct net_node *n = &p->nodes[i];
         bool trains = n->op == NET_LINEAR || n->op == NET_CONV || n->op == NET_BATCH_NORM ||

@@ -16,6 +16,7 @@
 #include "scheduler/store/client_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
+#include "scheduler/sweep/stored_doc.h"
 
 /* Ask. */
 
@@ -140,7 +141,7 @@ static as_status fill_all(struct tx *t, struct asking *x, struct as_err *err)
         return as_fail_nomem(err);
     if (x->held.n == 0)
         return AS_OK;
-    st = json_parse(now.document, strlen(now.document), &doc, err);
+    st = stored_doc_read(now.document, &doc, NULL, err);
     for (size_t i = 0; i < x->held.n && st == AS_OK; i++)
         st = fill_suggestion(t, x, doc, x->held.rows[i].number, &x->rows[i], err);
     return st;

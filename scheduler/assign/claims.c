@@ -24,6 +24,7 @@
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
+#include "scheduler/sweep/stored_doc.h"
 
 #define TRIALS_MAX 1024 /* of one claim */
 
@@ -117,7 +118,7 @@ static as_status next_sweep(struct claim_reader *x, const struct attempt_claimed
     x->doc = NULL;
     x->dataset = NULL;
     x->sweep_key = c->sweep_key;
-    as_status st = json_parse(document, strlen(document), &x->doc, err);
+    as_status st = stored_doc_read(document, &x->doc, NULL, err);
     if (st != AS_OK)
         return st;
     AS_AUTO(as_freep) char *trial = json_format(json_object_get(x->doc, "trial"));

@@ -92,7 +92,7 @@ static as_status open_slot(struct grouping *g, struct arena *a, int64_t number, 
         return AS_OK;
     *ret_id = arena_printf(a, "%s.g%lld.%lld", g->sweep, (long long)number, (long long)attempt);
     if (!*ret_id)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     g->groups[g->n_groups++] = (struct open_group){.id = *ret_id,
                                                    .shape = shape->text,
                                                    .places = places,
@@ -122,7 +122,7 @@ as_status grouping_queue(struct grouping *g, struct arena *a, const struct queue
     bool *taken = arena_alloc(a, n + 1, sizeof *taken);
     *ret_n = 0;
     if (!taken)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     join_groups(g, queue, n, taken, ret, ret_n);
     /* The oldest trial that is left opens the next slot. Later trials of its shape join before
      * the next slot opens, so that a group is filled in the queue's order. */

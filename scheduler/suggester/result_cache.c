@@ -47,7 +47,7 @@ as_status result_cache_get(struct result_cache *x, struct arena *a, int64_t key,
     *ret = *ret_mine ? NULL : arena_strdup(a, n->text);
     bool failed = !*ret_mine && !*ret;
     pthread_mutex_unlock(&x->mu);
-    return failed ? as_fail(err, AS_E_NOMEM, "out of memory") : AS_OK;
+    return failed ? as_fail_nomem(err) : AS_OK;
 }
 
 void result_cache_put(struct result_cache *x, int64_t key, size_t subject, int64_t finish_seq,

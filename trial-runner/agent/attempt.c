@@ -22,7 +22,7 @@ static as_status fill_attempt(struct attempt *a, const char *sweep, const char *
     a->gpus = as_strdup(gpus);
     a->dir = result_journal_dir(a->options->work, sweep, a->number, a->attempt);
     if (!a->sweep || !a->gpus || !a->dir)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st =
         client_create(a->options->server, a->options->token, "assay-runner", &a->fetch, err);
     if (st < 0)
@@ -36,7 +36,7 @@ as_status attempt_create(const struct options *o, const char *sweep, int64_t num
 {
     struct attempt *a = as_calloc(1, sizeof *a);
     if (!a)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     pthread_condattr_t attr;
     pthread_mutex_init(&a->lock, NULL);
     pthread_condattr_init(&attr);

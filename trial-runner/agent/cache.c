@@ -30,7 +30,7 @@ static as_status copy_file(const char *from, const char *to, struct as_err *err)
     AS_AUTO(file_closep) int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     AS_AUTO(as_freep) char *buf = as_calloc(1, COPY_BYTES);
     if (!buf)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     if (in < 0 || out < 0)
         return as_fail(err, AS_E_IO, "%s: %s", in < 0 ? from : to, strerror(errno));
     for (;;) {

@@ -41,7 +41,7 @@ as_status child_spec_set_argv(struct child_spec *s, const char *const *args, siz
     bool ok = (s->argv = as_calloc(n + 1, sizeof *s->argv)) != NULL;
     for (size_t i = 0; ok && i < n; i++)
         ok = (s->argv[i] = as_strdup(args[i])) != NULL;
-    return ok ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return ok ? AS_OK : as_fail_nomem(err);
 }
 
 /* What the child writes to the error pipe if it cannot become the program. */

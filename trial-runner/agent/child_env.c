@@ -32,8 +32,7 @@ static bool is_scrubbed(const char *pair)
 
 static as_status push_pair(struct child_env *e, char *pair, struct as_err *err)
 {
-    as_status st = pair ? as_grow(&e->v, e->n + 2, sizeof *e->v, err)
-                        : as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = pair ? as_grow(&e->v, e->n + 2, sizeof *e->v, err) : as_fail_nomem(err);
     if (st < 0) {
         free(pair);
         return st;

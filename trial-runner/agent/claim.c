@@ -170,7 +170,7 @@ static as_status send_claim(struct agent *a, const struct claim_request *q, json
     client_path_add(&path, a->options->name);
     str_puts(&path, "/claim");
     if (!body || path.failed)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return client_call(a->claim_client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
 }
 

@@ -63,7 +63,7 @@ static as_status add_file(const struct scan *sc, const char *path, const struct 
                                    (int64_t)sb->st_mtim.tv_sec * NS_PER_S + sb->st_mtim.tv_nsec,
                                .inode = sb->st_ino};
     if (!f->path)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     s->n++;
     return AS_OK;
 }
@@ -102,7 +102,7 @@ static as_status scan_dir(const struct scan *sc, int dir_fd, const char *prefix,
     as_status st = AS_OK;
     if (!d) {
         close(dir_fd);
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     }
     for (struct dirent *e; st == AS_OK && (e = readdir(d));)
         st = scan_entry(sc, dir_fd, prefix, e->d_name, depth, err);
@@ -160,7 +160,7 @@ as_status fileset_sync(const struct fileset *s, const char *dir, struct as_err *
         for (size_t i = 0; i < s->n; i++) {
             AS_AUTO(as_freep) char *path = file_join(dir, s->files[i].path);
             if (!path)
-                return as_fail(err, AS_E_NOMEM, "out of memory");
+                return as_fail_nomem(err);
             if (round == 0) {
                 start_sync(path);
                 continue;

@@ -32,7 +32,7 @@ as_status group_process_create(const struct options *o, const struct claimed_gro
     AS_AUTO(str_done) struct str dir = {0};
     AS_AUTO(group_process_freep) struct group_process *g = as_calloc(1, sizeof *g);
     if (!g)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     g->out_fd = g->control_fd = -1;
     g->max_members = named->max_members;
     str_printf(&dir, "%s/trials/" GROUPS_FOLDER "/%s", o->work, named->id);
@@ -41,7 +41,7 @@ as_status group_process_create(const struct options *o, const struct claimed_gro
     g->shape = as_strdup(named->shape);
     g->gpus = as_strdup(gpus);
     if (!g->dir || !g->id || !g->shape || !g->gpus)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *ret = as_steal(g);
     return AS_OK;
 }
@@ -80,7 +80,7 @@ static as_status write_job(const struct group_process *g, const struct attempt *
                               "metric", json_object_get(t->job, "metric"), "slots",
                               (json_int_t)g->max_members, "members");
     if (!job)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = file_mkdirs(g->dir, 0700, err);
     if (st < 0)
         return st;
@@ -97,8 +97,7 @@ static as_status set_env(struct child_spec *s, const struct group_process *g, st
     AS_AUTO(as_freep) char *report = file_join(g->dir, "report.jsonl");
     for (size_t i = 0; i < AS_ARRAY_LEN(members_own); i++)
         child_env_unset(&s->env, members_own[i]);
-    return report ? child_env_set(&s->env, "ASSAY_REPORT", report, err)
-                  : as_fail(err, AS_E_NOMEM, "out of memory");
+    return report ? child_env_set(&s->env, "ASSAY_REPORT", report, err) : as_fail_nomem(err);
 }
 
 static as_status start_process(struct group_process *g, struct attempt *t, struct as_err *err)
@@ -108,7 +107,7 @@ static as_status start_process(struct group_process *g, struct attempt *t, struc
     const char *args[] = {t->options->trainer, job};
     int pair[2];
     if (!job)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = write_job(g, t, err);
     if (st < 0)
         return st;

@@ -52,7 +52,7 @@ as_status group_sizes_note(struct group_sizes *s, const char *shape, int64_t mem
     struct group_size *e = place_for_shape(s, shape);
     size_t power = 0;
     if (!e)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     while (power + 1 < AS_ARRAY_LEN(e->per_size) && (int64_t)2 << power <= members)
         power++;
     if (rows_per_second > e->per_size[power])

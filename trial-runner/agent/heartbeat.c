@@ -64,7 +64,7 @@ static as_status register_once(struct agent *a, struct as_err *err)
     if (st < 0)
         return st;
     if (!body)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     st = client_call(a->beat_client, "POST", path.s, NULL, body, NULL, &answer, NULL, err);
     if (st < 0 || (st = json_fields_init(&f, answer, "", err)) < 0 ||
         (st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &epoch, err)) < 0 ||

@@ -66,11 +66,10 @@ static as_status recover_work(struct agent *a, struct as_err *err)
 {
     AS_AUTO(as_freep) char *trials = file_join(a->options->work, "trials");
     if (!trials)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     size_t n = child_kill_strays(trials);
     AS_AUTO(as_freep) char *groups = file_join(trials, GROUPS_FOLDER);
-    as_status st =
-        groups ? file_remove_tree(groups, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = groups ? file_remove_tree(groups, err) : as_fail_nomem(err);
     if (st != AS_OK)
         return st;
     if (n)

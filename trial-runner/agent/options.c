@@ -168,7 +168,7 @@ static as_status read_token(const struct words *w, char **ret, struct as_err *er
         token = text;
     }
     if (token && !(*ret = as_strdup(token)))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }
 
@@ -198,7 +198,7 @@ static as_status add_gpu(struct options *o, const char *id, size_t len, struct a
     str_add(&s, id, len);
     char *text = str_take(&s);
     if (!text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < o->n_gpus; i++)
         if (strcmp(o->gpus[i], text) == 0) {
             as_fail(err, AS_E_INVAL, "--gpus: %s is given twice", text);
@@ -267,7 +267,7 @@ static as_status find_trainer(struct options *o, const char *given, struct as_er
             o->trainer = realpath(path, NULL);
     }
     if (!o->trainer && !(o->trainer = as_strdup("assay-train")))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }
 
@@ -337,7 +337,7 @@ static as_status check_words(struct options *o, const struct words *w, struct as
     o->server = as_strdup(w->server ? w->server : DEFAULT_SERVER);
     o->name = str_take(&name);
     if (!o->server || !o->name)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     if ((w->level && (st = log_level_parse(w->level, &o->level, err)) < 0) ||
         (st = read_token(w, &o->token, err)) < 0 || (st = find_gpus(o, w->gpus, err)) < 0 ||
         (st = find_trainer(o, w->trainer, err)) < 0 ||

@@ -103,7 +103,7 @@ static as_status post_items(struct outbox *o, json_t *items, struct as_err *err)
     JSON_AUTO answer = NULL;
     JSON_AUTO body = json_pack("{s:O}", "items", items);
     if (!body)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = post_to_server(o, "POST", "measurements", body, &answer, err);
     if (st < 0)
         return st;
@@ -124,7 +124,7 @@ static as_status flush_items(struct outbox *o, struct as_err *err)
         json_array_foreach(o->items, i, item)
         {
             JSON_AUTO one = json_pack("[O]", item);
-            st = one ? post_items(o, one, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+            st = one ? post_items(o, one, err) : as_fail_nomem(err);
             if (is_refused(st))
                 note_warning(o, "a measurement was refused", err->msg);
             else if (st < 0)
@@ -148,7 +148,7 @@ static as_status on_item(void *arg, int64_t step, json_t *metrics, struct as_err
     if (!o->items)
         o->items = json_array();
     if (json_array_append_new(o->items, item) < 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     o->items_bytes += 32 + 64 * n;
     if (json_array_size(o->items) < OUTBOX_BATCH_ITEMS && o->items_bytes < OUTBOX_BATCH_BYTES)
         return AS_OK;
@@ -198,7 +198,7 @@ static as_status read_report(struct outbox *o, const struct report_reader_fns *f
 {
     AS_AUTO(as_freep) char *buf = malloc(READ_BYTES);
     if (!buf)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (;;) {
         ssize_t n = pread(o->report_fd, buf, READ_BYTES, (off_t)o->offset);
         if (n < 0 && errno == EINTR)
@@ -236,7 +236,7 @@ static as_status put_log(struct outbox *o, const char *text, bool truncated, str
 {
     JSON_AUTO body = json_pack("{s:s,s:b}", "text", text, "truncated", truncated);
     if (!body)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = post_to_server(o, "PUT", "log", body, NULL, err);
     if (is_refused(st)) {
         log_write(LOG_WARN, "the server refused a log", "%s error=\"%s\"", o->attempt->label,
@@ -283,7 +283,7 @@ static as_status upload_one(struct outbox *o, const char *dir, struct fileset_fi
     char open_path[40];
     int64_t size = 0;
     if (!path)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return as_fail(err, AS_E_IO, "%s: %s", f->path, strerror(errno));
@@ -322,7 +322,7 @@ static as_status put_files(struct outbox *o, const char *dir, struct fileset *se
     }
     JSON_AUTO body = fileset_to_json(set, kind);
     if (!body)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     st = post_to_server(o, "PUT", "files", body, NULL, err);
     if (is_refused(st)) {
         note_warning(o, kind, err->msg);
@@ -348,7 +348,7 @@ as_status outbox_checkpoints(struct outbox *o, struct as_err *err)
     AS_AUTO(fileset_done) struct fileset now = {0};
     AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "checkpoints");
     if (!dir)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = scan_folder(o, dir, &now, "the checkpoints are not kept", err);
     if (st < 0 || fileset_same(&now, &o->uploaded))
         return st;
@@ -369,7 +369,7 @@ as_status outbox_artifacts(struct outbox *o, struct as_err *err)
     AS_AUTO(fileset_done) struct fileset now = {0};
     AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "artifacts");
     if (!dir)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = scan_folder(o, dir, &now, "the artifacts are not kept", err);
     return st < 0 || now.n == 0 ? st : put_files(o, dir, &now, "artifact", false, err);
 }
@@ -379,7 +379,7 @@ as_status outbox_sync_artifacts(const struct outbox *o, struct as_err *err)
     AS_AUTO(fileset_done) struct fileset now = {0};
     AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "artifacts");
     if (!dir)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = fileset_scan(dir, &now, NULL, NULL, err);
     if (st == AS_OK && now.n > 0)
         st = fileset_sync(&now, dir, err);
@@ -394,7 +394,7 @@ as_status outbox_result(struct outbox *o, struct as_err *err)
         json_pack("{s:s,s:s?}", "outcome", outcome_name(r->outcome), "reason", r->reason);
     if (!body || (r->has_exit_code &&
                   json_object_set_new(body, "exit_code", json_integer(r->exit_code)) < 0))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = r->log && *r->log ? put_log(o, r->log, r->truncated, err) : AS_OK;
     if (st < 0)
         return st;

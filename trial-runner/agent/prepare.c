@@ -25,7 +25,7 @@ static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
 
 static as_status out_of_memory(struct as_err *err)
 {
-    return as_fail(err, AS_E_NOMEM, "out of memory");
+    return as_fail_nomem(err);
 }
 
 static as_status make_folders(const struct attempt *a, struct as_err *err)

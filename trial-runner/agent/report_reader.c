@@ -84,7 +84,7 @@ static as_status take_metric(json_t *metrics, const char *name, const json_t *j,
     if (json_object_size(metrics) == REPORT_MAX_METRICS)
         return as_fail(err, AS_E_INVAL, "more than %d metrics", REPORT_MAX_METRICS);
     if (json_object_set_new(metrics, name, json_number_new(v)) < 0)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }
 
@@ -96,7 +96,7 @@ static as_status parse_line(const char *line, int64_t *step, json_t **ret, struc
     const char *name;
     json_t *value;
     quote_bare(line, &quoted);
-    as_status st = metrics ? str_check(&quoted, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = metrics ? str_check(&quoted, err) : as_fail_nomem(err);
     if (st < 0 || (st = json_parse(str_cstr(&quoted), quoted.len, &j, err)) < 0)
         return st;
     if (!json_is_object(j))

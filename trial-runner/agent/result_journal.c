@@ -37,7 +37,7 @@ as_status result_journal_write(const char *dir, const struct trial_end *r, struc
     if (ok && r->has_exit_code)
         ok = json_object_set_new(j, "exit_code", json_integer(r->exit_code)) == 0;
     if (!ok || !path || !(text = json_format(j)))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return file_replace(path, text, strlen(text), 0600, err);
 }
 
@@ -48,7 +48,7 @@ static as_status copy_text(struct json_fields *f, const char *name, char **ret, 
     if (st < 0)
         return st;
     if (s && !(*ret = as_strdup(s)))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }
 
@@ -61,7 +61,7 @@ as_status result_journal_read(const char *dir, struct trial_end *r, struct as_er
     size_t len = 0;
     const char *word = NULL;
     if (!path)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = file_read(path, RESULT_MAX_BYTES, &text, &len, err);
     if (st < 0 || (st = json_parse(text, len, &j, err)) < 0 ||
         (st = json_fields_init(&f, j, "", err)) < 0 ||
@@ -83,7 +83,7 @@ as_status result_journal_lock(const char *work, int *ret_fd, struct as_err *err)
     AS_AUTO(as_freep) char *trials = file_join(work, "trials");
     AS_AUTO(as_freep) char *path = file_join(work, "lock");
     if (!trials || !path)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = file_mkdirs(trials, 0700, err);
     if (st < 0)
         return st;
@@ -127,7 +127,7 @@ as_status result_journal_write_json(const char *dir, const char *name, const jso
     AS_AUTO(as_freep) char *path = file_join(dir, name);
     AS_AUTO(as_freep) char *text = json_format_ordered(j);
     if (!path || !text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     AS_AUTO(file_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
@@ -168,7 +168,7 @@ static as_status each_entry(struct recovery *r, const char *dir, entry_fn fn, st
         if (e->d_name[0] == '.')
             continue;
         AS_AUTO(as_freep) char *path = file_join(dir, e->d_name);
-        st = path ? fn(r, e->d_name, path, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+        st = path ? fn(r, e->d_name, path, err) : as_fail_nomem(err);
     }
     closedir(d);
     return st;
@@ -210,6 +210,6 @@ as_status result_journal_recover(const char *work, result_journal_found_fn found
     struct recovery r = {.work = work, .found = found, .arg = arg};
     AS_AUTO(as_freep) char *trials = file_join(work, "trials");
     if (!trials)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return each_entry(&r, trials, recover_sweep, err);
 }

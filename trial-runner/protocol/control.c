@@ -152,7 +152,7 @@ static as_status append_line(json_t *tree, struct str *out, struct as_err *err)
     JSON_AUTO owned = tree;
     AS_AUTO(as_freep) char *text = owned ? json_format_ordered(owned) : NULL;
     if (!text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     size_t len = strlen(text);
     if (len > CONTROL_MAX_LINE)
         return as_fail(err, AS_E_TOO_LARGE, "a line of %zu bytes, expected at most %zu", len,

@@ -27,7 +27,7 @@ static as_status write_array(const char *folder, const char *name, npy_type type
 {
     AS_AUTO(as_freep) char *path = file_join(folder, name);
     if (!path)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return npy_write(path, type, shape, n_dims, data, err);
 }
 
@@ -38,7 +38,7 @@ static as_status write_targets(const char *folder, const struct train_data *d, s
                            d->val_targets, err);
     AS_AUTO(as_freep) int64_t *classes = as_calloc(d->n_val, sizeof *classes);
     if (!classes)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < d->n_val; i++)
         classes[i] = d->set.labels[d->val_rows[i]];
     return write_array(folder, "targets.npy", NPY_I8, &d->n_val, 1, classes, err);
@@ -101,7 +101,7 @@ static as_status write_tensors(const char *path, const json_t *meta, const struc
     struct safetensors_tensor *list = as_calloc(plan->n_tensors + plan->n_states + 4, sizeof *list);
     AS_AUTO(as_freep) float *target = as_calloc(2 * fit->n_targets, sizeof *target);
     if (!list || !target)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < plan->n_tensors; i++)
         list[n++] = tensor_from_plan(&plan->tensors[i], params);
     for (size_t i = 0; i < plan->n_states; i++)
@@ -129,7 +129,7 @@ static as_status write_model(const char *folder, struct lockstep *ls, size_t slo
     AS_AUTO(slot_state_done) struct slot_state state = {0};
     JSON_AUTO meta = model_metadata(ls->setup, m);
     if (!path || !meta)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     struct slot place = lockstep_slot(ls, slot);
     as_status st = slot_state_get(&place, &state, err);
     if (st != AS_OK)
@@ -145,7 +145,7 @@ static as_status write_preprocessing(const char *folder, const struct lockstep_s
     JSON_AUTO record = preprocess_to_json(&s->data->fit, &s->job->info);
     AS_AUTO(as_freep) char *text = record ? json_format_pretty(record) : NULL;
     if (!path || !text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     const struct iovec part = {text, strlen(text)};
     return file_publishv(path, &part, 1, 0644, err);
 }

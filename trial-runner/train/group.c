@@ -208,7 +208,7 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     g->setup = (struct lockstep_setup){g->be, g->job, &g->data, g->device, loss};
     g->signature = as_strdup(m->signature);
     if (!g->signature)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     /* With several slots this is what any member of the signature may need, even where each member
      * has a lockstep of its own: the runner plans with one figure for all. */
     g->bytes = lockstep_slot_bytes(&g->setup, m, g->job->slots);
@@ -356,7 +356,7 @@ static as_status seat_apart(struct group *g, struct as_err *err)
     if (n == 0)
         return AS_OK;
     if (!s)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     s->g = g;
     as_status st =
         n > 1 ? backend_for_each(g->be, n, seat_task, s, err) : seat_task(g->be, 0, s, err);

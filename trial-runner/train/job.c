@@ -55,7 +55,7 @@ static as_status read_path(struct json_fields *f, const char *name, char **ret, 
     if (st != AS_OK || !s)
         return st;
     *ret = as_strdup(s);
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status read_dataset(const json_t *obj, struct job *job, struct as_err *err)
@@ -114,7 +114,7 @@ static as_status read_single(const json_t *train, struct job *job, struct as_err
     }
     job->members = as_calloc(1, sizeof *job->members);
     if (!job->members)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     job->members[0] = m;
     job->n_members = job->slots = 1;
     return AS_OK;
@@ -141,7 +141,7 @@ static as_status read_group(const json_t *list, int64_t slots, struct job *job, 
                           job->slots);
     job->members = as_calloc(job->n_members, sizeof *job->members);
     if (!job->members)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < job->n_members; i++) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_index("/members", i, at);

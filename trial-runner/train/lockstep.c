@@ -96,12 +96,12 @@ as_status lockstep_create(const struct lockstep_setup *setup, const struct membe
 {
     AS_AUTO(lockstep_freep) struct lockstep *ls = as_calloc(1, sizeof *ls);
     if (!ls)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *ls = (struct lockstep){.setup = setup, .slots = slots};
     ls->member = as_calloc(slots, sizeof(struct member *));
     ls->traits = as_calloc(slots, sizeof *ls->traits);
     if (!ls->member || !ls->traits)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = slots == 1 ? net_plan_merge(m->plan, m->plan, &ls->plan, err)
                               : net_plan_widest(m->plan, &ls->plan, err);
     if (st != AS_OK)

@@ -59,7 +59,7 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
         return st;
     net_signature(&m->spec, &job->data, &signature);
     m->signature = str_take(&signature);
-    return m->signature ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return m->signature ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status set_fingerprint(struct member *m, const struct job *job, const json_t *train,
@@ -73,7 +73,7 @@ static as_status set_fingerprint(struct member *m, const struct job *job, const 
     AS_AUTO(as_freep) char *text = id ? json_format(id) : NULL;
     m->train_text = json_format(train);
     if (!text || !m->train_text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return sha256_of(text, strlen(text), m->fingerprint, err);
 }
 
@@ -83,7 +83,7 @@ static as_status make_places(struct member *m, const struct control_member *from
     m->id = as_strdup(from->id);
     m->artifacts = as_strdup(from->artifacts);
     if (!m->id || (from->artifacts && !m->artifacts))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = report_file_init(&m->report, from->report, err);
     if (st != AS_OK)
         return st;
@@ -93,7 +93,7 @@ static as_status make_places(struct member *m, const struct control_member *from
         return st;
     m->checkpoint = file_join(from->checkpoints, CHECKPOINT_NAME);
     if (!m->checkpoint)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return file_mkdirs(from->checkpoints, 0777, err);
 }
 
@@ -102,7 +102,7 @@ as_status member_create(const struct job *job, const struct control_member *from
 {
     AS_AUTO(member_freep) struct member *m = as_calloc(1, sizeof *m);
     if (!m)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     m->report.fd = -1;
     m->seed = from->seed;
     m->task = job->info.task;

@@ -32,7 +32,7 @@ as_status report_format(int64_t step, const struct report_value *values, size_t 
 as_status report_file_init(struct report_file *r, const char *path, struct as_err *err)
 {
     *r = (struct report_file){.path = as_strdup(path), .fd = -1};
-    return path && !r->path ? as_fail(err, AS_E_NOMEM, "out of memory") : AS_OK;
+    return path && !r->path ? as_fail_nomem(err) : AS_OK;
 }
 
 void report_file_done(struct report_file *r)

@@ -297,7 +297,7 @@ static as_status end_epoch(struct lockstep *ls, struct backend *lane, struct wat
     AS_AUTO(as_freep) struct evaluation *e = as_calloc(ls->n, sizeof *e);
     AS_AUTO(as_freep) double *loss = as_calloc(ls->n, sizeof *loss);
     if (!e || !loss)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     bool any = false;
     as_status st = mean_losses(ls, loss, err);
     if (st != AS_OK)

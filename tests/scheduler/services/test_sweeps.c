@@ -189,7 +189,8 @@ START_TEST(pause_resume_cancel)
     ck_assert_uint_eq(d.n, 1);
     ck_assert_ptr_nonnull(strstr(d.rows[0].reason, "cancelled"));
     ck_fails(change("a", "{'state': 'running'}", &row), AS_E_CONFLICT, err, "cannot become");
-    ck_fails(change("a", "{'limits': {'max_trials': 9}}", &row), AS_E_CONFLICT, err, "cannot change");
+    ck_fails(change("a", "{'limits': {'max_trials': 9}}", &row), AS_E_CONFLICT, err,
+             "cannot change");
     check_invariants(&s);
 }
 END_TEST
