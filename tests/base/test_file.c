@@ -1,3 +1,5 @@
+/* Files: durable replacement, what is never replaced (devices, pipes, folders), links, modes, folders,
+ * and a disk that is full. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

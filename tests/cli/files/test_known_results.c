@@ -1,3 +1,5 @@
+/* Files with known results: hand-written tables, what `assay export` writes as CSV and JSON, rows
+ * without a result (they are enqueued), and errors with the place in the file. */
 #include "cli/files/known_results.h"
 
 #include <string.h>

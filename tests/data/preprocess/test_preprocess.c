@@ -1,3 +1,5 @@
+/* Fitting and applying: one-hot inputs and codes of categories, targets, channels of images, windows
+ * of text, what the record holds, and memory that runs out. */
 #include <math.h>
 #include <string.h>
 
