@@ -86,7 +86,8 @@ as_status moments_of_columns(const struct moments_columns *v, double *ret_mean, 
         return AS_OK; /* no columns */
     if (!sums || !mean || !work)
         return out_of_memory(v, err);
-    double n = (double)v->n_rows * (double)(v->n / v->n_means);
+    size_t per_row = v->n / v->n_means; /* values of a row that share a mean: pixels; else 1 */
+    double n = (double)v->n_rows * (double)per_row;
     sum_columns(v, false, mean, sums, work);
     for (size_t c = 0; c < v->n_means; c++)
         ret_mean[c] = sums[c] / n;
@@ -130,7 +131,8 @@ as_status moments_of_pixels(const struct moments_columns *v, double *ret_mean, d
         pivot[c] = (double)first[c % v->n_means];
     for (size_t i = 0; i < v->n_rows; i++)
         add_row_both(sums, squares, v->x + (size_t)v->rows[i] * v->width, pivot, v->n);
-    double n = (double)v->n_rows * (double)(v->n / v->n_means);
+    size_t per_row = v->n / v->n_means; /* values of a row that share a mean: pixels; else 1 */
+    double n = (double)v->n_rows * (double)per_row;
     for (size_t c = v->n_means; c < v->n; c++) {
         sums[c % v->n_means] += sums[c];
         squares[c % v->n_means] += squares[c];

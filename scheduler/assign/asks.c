@@ -6,6 +6,7 @@
  * only finds the attempt that the client names, and extends its lease. */
 #include "scheduler/assign/asks.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -217,6 +218,7 @@ as_status asks_pending(struct store *db, struct suggester *sg, const int64_t *sw
         run.status = store_sweep_askable(run.tx, &a, sweeps, n, &rooms, err);
     if (run.status != AS_OK)
         return run.status;
+    assert(rooms); /* one for each sweep */
     for (size_t i = 0; i < n; i++) {
         const struct sweep_room *r = &rooms[i];
         int64_t room = sg && r->learns ? suggester_room(sg, r->key, r->queued, r->room) : r->room;

@@ -101,7 +101,7 @@ as_status sweep_pareto(struct store *db, struct arena *a, const char *id, struct
                        struct as_err *err)
 {
     int64_t key = 0;
-    struct sweep_row sweep;
+    struct sweep_row sweep = {0};
     struct results x = {0};
     struct pareto_row row = {0};
     as_status st = find_sweep(db, a, id, &key, &sweep, err);

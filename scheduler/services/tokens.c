@@ -190,7 +190,7 @@ as_status token_verify(struct store *db, const char *text, struct principal *ret
     struct parts parts;
     if (parts_of(text, &parts, NULL) != AS_OK)
         return deny_token(err);
-    struct token_secret secret;
+    struct token_secret secret = {0};
     as_status st = read_secret(db, parts.id, &secret, err);
     if (st == AS_E_NOT_FOUND)
         return deny_token(err);

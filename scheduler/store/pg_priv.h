@@ -82,11 +82,7 @@ struct args {
     int n;
 };
 #define ARGS_COUNT(...) (sizeof((const struct arg[]){__VA_ARGS__}) / sizeof(struct arg))
-#define ARGS_FIT(...)                                                                              \
-    sizeof(struct {                                                                                \
-        _Static_assert(ARGS_COUNT(__VA_ARGS__) <= ARGS_MAX, "more arguments than ARGS_MAX");       \
-        char unused;                                                                               \
-    })
+#define ARGS_FIT(...) sizeof(char[ARGS_COUNT(__VA_ARGS__) <= ARGS_MAX ? 1 : -1])
 #define ARGS(...)                                                                                  \
     (&(const struct args){(const struct arg[]){__VA_ARGS__},                                       \
                           (int)(ARGS_COUNT(__VA_ARGS__) + 0 * ARGS_FIT(__VA_ARGS__))})

@@ -213,7 +213,7 @@ static as_status read_new(struct store *db, struct sweep_history *h, struct aren
 as_status sweep_history_load(struct store *db, struct sweep_history *h, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    struct history_head head;
+    struct history_head head = {0};
     forget_supposed(h);
     as_status st = read_new(db, h, &a, &head, err);
     if (st != AS_OK)

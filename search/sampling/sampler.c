@@ -173,7 +173,7 @@ static as_status suggest_drawn(const struct search_spec *spec, sampler_kind kind
                                struct suggestion *ret, struct as_err *err)
 {
     AS_AUTO(config_freep) struct config *c = NULL;
-    uint64_t redraws;
+    uint64_t redraws = 0;
     as_status st = sampler_draw(spec->space, kind, spec->seed, index, &c, &redraws, err);
     if (st < 0)
         return st;
