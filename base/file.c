@@ -120,7 +120,6 @@ static as_status find_target(const char *path, char target[PATH_MAX], struct sta
                              struct as_err *err)
 {
     struct stat link;
-    *ret_sb = (struct stat){0};
     if (stat(path, ret_sb) == 0)
         return realpath(path, target) ? AS_OK : fail_errno(err, "find", path);
     if (errno != ENOENT)
@@ -201,16 +200,13 @@ static as_status write_to_device(const char *path, const void *bytes, size_t len
 as_status file_write_output(const char *path, const void *bytes, size_t len, mode_t mode,
                             struct as_err *err)
 {
-    char target[PATH_MAX];
     struct stat sb;
     if (as_streq(path, "-"))
         return file_write_all(STDOUT_FILENO, bytes, len, err);
-    as_status st = find_target(path, target, &sb, err);
-    if (st < 0)
-        return st;
-    if (S_ISCHR(sb.st_mode) || S_ISFIFO(sb.st_mode))
+    bool is_there = stat(path, &sb) == 0; /* file_replace() reports what is wrong with the path */
+    if (is_there && (S_ISCHR(sb.st_mode) || S_ISFIFO(sb.st_mode)))
         return write_to_device(path, bytes, len, err);
-    if (S_ISREG(sb.st_mode))
+    if (is_there)
         mode = sb.st_mode & (mode & 077 ? 07777 : 07700);
     return file_replace(path, bytes, len, mode, err);
 }

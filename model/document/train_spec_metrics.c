@@ -66,20 +66,12 @@ const char *const *train_spec_metrics(dataset_task task)
                                                : all_metrics;
 }
 
-static bool is_requested(const struct train_spec *spec, const char *metric)
-{
-    for (size_t i = 0; i < spec->n_metrics; i++)
-        if (as_streq(spec->metrics[i], metric))
-            return true;
-    return false;
-}
-
 bool train_spec_reports(const struct train_spec *spec, dataset_task task, const char *metric)
 {
     for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++)
         if (as_streq(metrics[i].name, metric))
             return (metrics[i].always & task_bit(task)) ||
-                   ((metrics[i].requested & task_bit(task)) && is_requested(spec, metric));
+                   ((metrics[i].requested & task_bit(task)) && train_spec_wants(spec, metric));
     return false;
 }
 
@@ -96,7 +88,7 @@ bool train_spec_request(struct train_spec *spec, const char *metric)
     for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++) {
         if (!as_streq(metrics[i].name, metric))
             continue;
-        if (metrics[i].always != FOR_ALL && !is_requested(spec, metric))
+        if (metrics[i].always != FOR_ALL && !train_spec_wants(spec, metric))
             spec->metrics[spec->n_metrics++] = metrics[i].name; /* there is room for all 9 */
         return true;
     }

@@ -10,18 +10,18 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
-static char dir[64];
+static char dir[TEMP_FOLDER_SIZE];
 
 static void setup(void)
 {
-    (void)snprintf(dir, sizeof dir, "/tmp/assay-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    temp_folder_make(dir);
 }
 
 static void teardown(void)
 {
-    ck_assert_int_eq(file_remove_tree(dir, NULL), AS_OK);
+    temp_folder_remove(dir);
 }
 
 START_TEST(replace_and_read)

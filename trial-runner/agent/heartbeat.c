@@ -122,7 +122,7 @@ static void send_heartbeat(struct agent *a, int64_t epoch, bool *lost)
     if (st == AS_OK)
         st = body ? client_call(a->beat_client, "POST", path.s, NULL, body, NULL, &answer, NULL,
                                 &err)
-                  : as_fail(&err, AS_E_NOMEM, "out of memory");
+                  : as_fail_nomem(&err);
     pthread_mutex_lock(&a->lock);
     if (st == AS_OK)
         a->acknowledged_ns = sent;

@@ -23,11 +23,6 @@
 
 static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
 
-static as_status out_of_memory(struct as_err *err)
-{
-    return as_fail_nomem(err);
-}
-
 static as_status make_folders(const struct attempt *a, struct as_err *err)
 {
     static const char *const names[] = {"checkpoints", "artifacts", "data"};
@@ -36,7 +31,7 @@ static as_status make_folders(const struct attempt *a, struct as_err *err)
         return st;
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {
         AS_AUTO(as_freep) char *path = file_join(a->dir, names[i]);
-        st = path ? file_mkdirs(path, 0700, err) : out_of_memory(err);
+        st = path ? file_mkdirs(path, 0700, err) : as_fail_nomem(err);
         if (st < 0)
             return st;
     }
@@ -49,14 +44,14 @@ static as_status restore_checkpoints(struct attempt *a, struct as_err *err)
     size_t i;
     json_t *f;
     if (!dir)
-        return out_of_memory(err);
+        return as_fail_nomem(err);
     json_array_foreach(a->claimed.files, i, f)
     {
         const char *rel = json_string_value(json_object_get(f, "path"));
         AS_AUTO(as_freep) char *path = file_join(dir, rel);
         AS_AUTO(as_freep) char *parent = as_strdup(path);
         if (!path || !parent)
-            return out_of_memory(err);
+            return as_fail_nomem(err);
         *strrchr(parent, '/') = '\0';
         as_status st = file_mkdirs(parent, 0700, err);
         if (st == AS_OK)
@@ -77,7 +72,7 @@ static as_status add_decoded(const struct attempt *a, json_t *paths, struct as_e
     as_status st = cache_decoded_path(a->options->cache, sha, &path, err);
     if (st < 0)
         return as_err_prefix(err, st, "data set");
-    return json_object_set_new(paths, "decoded", json_string(path.s)) < 0 ? out_of_memory(err)
+    return json_object_set_new(paths, "decoded", json_string(path.s)) < 0 ? as_fail_nomem(err)
                                                                           : AS_OK;
 }
 
@@ -104,10 +99,10 @@ static as_status fetch_dataset(struct attempt *a, json_t **ret, struct as_err *e
         if (st < 0)
             return as_err_prefix(err, st, "data set, %s", role);
         if (json_object_set_new(paths, role, json_string(dest.s)) < 0)
-            return out_of_memory(err);
+            return as_fail_nomem(err);
     }
     if (!paths)
-        return out_of_memory(err);
+        return as_fail_nomem(err);
     as_status st = add_decoded(a, paths, err);
     if (st < 0)
         return st;
@@ -126,7 +121,7 @@ static as_status member_job(struct attempt *a, json_t *train, json_t *dataset, s
                        a->claimed.seed, "report", child_env_get(e, "ASSAY_REPORT"), "checkpoints",
                        child_env_get(e, "ASSAY_CHECKPOINTS"), "artifacts",
                        child_env_get(e, "ASSAY_ARTIFACTS"));
-    return a->job ? AS_OK : out_of_memory(err);
+    return a->job ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *err)
@@ -141,13 +136,13 @@ static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *
         return st;
     JSON_AUTO dataset = json_copy(a->claimed.dataset);
     if (!job_path || !dataset || json_object_set(dataset, "paths", paths) < 0)
-        return out_of_memory(err);
+        return as_fail_nomem(err);
     if (a->group)
         return member_job(a, substituted, dataset, err);
     JSON_AUTO job = json_pack("{s:O,s:O,s:O}", "train", substituted, "dataset", dataset, "metric",
                               a->claimed.metric);
     if (!job)
-        return out_of_memory(err);
+        return as_fail_nomem(err);
     if ((st = result_journal_write_json(a->dir, "job.json", job, err)) < 0)
         return st;
     const char *args[] = {a->options->trainer, job_path};
@@ -170,7 +165,7 @@ static as_status argument_text(const json_t *j, const json_t *params, char **ret
         return as_fail(err, AS_E_INVAL, "an argument of the command is %s, expected text",
                        json_type_name(j));
     *ret = as_strdup(text);
-    return *ret ? AS_OK : out_of_memory(err);
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status prepare_command(struct attempt *a, json_t *command, struct as_err *err)
@@ -181,7 +176,7 @@ static as_status prepare_command(struct attempt *a, json_t *command, struct as_e
         return as_fail(err, AS_E_INVAL, "trial.command must have 1 to %d elements", MAX_ARGS);
     a->spec.argv = as_calloc(n + 1, sizeof *a->spec.argv);
     if (!a->spec.argv)
-        return out_of_memory(err);
+        return as_fail_nomem(err);
     json_array_foreach(command, i, j)
     {
         as_status st = argument_text(j, a->claimed.params, &a->spec.argv[i], err);
@@ -194,7 +189,7 @@ static as_status prepare_command(struct attempt *a, json_t *command, struct as_e
 static as_status set_path(struct attempt *a, const char *name, const char *leaf, struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(a->dir, leaf);
-    return path ? child_env_set(&a->spec.env, name, path, err) : out_of_memory(err);
+    return path ? child_env_set(&a->spec.env, name, path, err) : as_fail_nomem(err);
 }
 
 static as_status set_variable(struct attempt *a, const char *name, json_t *value,

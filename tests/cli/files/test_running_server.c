@@ -7,18 +7,18 @@
 
 #include "base/file.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
-static char dir[64];
+static char dir[TEMP_FOLDER_SIZE];
 
 static void setup(void)
 {
-    (void)snprintf(dir, sizeof dir, "/tmp/assay-running-server-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    temp_folder_make(dir);
 }
 
 static void teardown(void)
 {
-    (void)!file_remove_tree(dir, NULL);
+    temp_folder_remove(dir);
 }
 
 /* The newest note of a live process is used; notes of dead processes are removed. */

@@ -9,18 +9,18 @@
 #include "base/mem.h"
 #include "cli/up/supervisor.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
-static char dir[64];
+static char dir[TEMP_FOLDER_SIZE];
 
 static void setup(void)
 {
-    (void)snprintf(dir, sizeof dir, "/tmp/assay-data-folder-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    temp_folder_make(dir);
 }
 
 static void teardown(void)
 {
-    (void)!file_remove_tree(dir, NULL);
+    temp_folder_remove(dir);
 }
 
 START_TEST(lock_and_logs)

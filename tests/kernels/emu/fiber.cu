@@ -1,8 +1,8 @@
 /* Fibers on the host: each has a stack with a guard page, and a switch is a call.
  *
  * A test switches fibers millions of times, so the switch must be cheap. On x86-64 it is a few
- * lines of assembly that save the registers which a call preserves; elsewhere it is ucontext. ASan
- * is told of each switch, because it must know which stack is in use. */
+ * lines of assembly that save the registers which a call preserves; elsewhere it is ucontext. Each
+ * switch is announced to ASan, because it must know which stack is in use. */
 #include "tests/kernels/emu/fiber.cuh"
 
 #include <stdio.h>
