@@ -6,6 +6,9 @@
  * synced after it: otherwise a crash could bring the old file back. file_publishv() omits both, for
  * callers that sync later or can write the file again.
  *
+ * file_draft is the one way to put a file in the place of another; file_output adds what is written
+ * to as it is (standard output, devices, pipes).
+ *
  * file_read() grows a buffer instead of asking for the size first: files of /proc and pipes report
  * the size 0, and a file may grow while it is read. */
 #include "base/file.h"
@@ -36,24 +39,32 @@ static as_status fail_errno(struct as_err *err, const char *doing, const char *p
     return as_fail(err, st, "cannot %s %.200s: %s", doing, path, strerror(e));
 }
 
-as_status file_read(const char *path, size_t max_bytes, char **ret, size_t *ret_len,
-                    struct as_err *err)
+static const char *kind_of(mode_t mode)
 {
-    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return fail_errno(err, "open", path);
+    return S_ISDIR(mode)    ? "a folder"
+           : S_ISCHR(mode)  ? "a character device"
+           : S_ISBLK(mode)  ? "a block device"
+           : S_ISFIFO(mode) ? "a pipe"
+           : S_ISSOCK(mode) ? "a socket"
+                            : "no regular file";
+}
+
+/* The rest of a descriptor. `retry`: a signal does not end it. */
+static as_status read_rest(int fd, const char *name, size_t max_bytes, bool retry, char **ret,
+                           size_t *ret_len, struct as_err *err)
+{
     AS_AUTO(str_done) struct str b = {0};
     char chunk[65536];
     for (;;) {
         ssize_t n = read(fd, chunk, sizeof chunk);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && errno == EINTR && retry)
             continue;
         if (n < 0)
-            return fail_errno(err, "read", path);
+            return fail_errno(err, "read", name);
         if (n == 0)
             break;
         if ((size_t)n > max_bytes - b.len)
-            return as_fail(err, AS_E_TOO_LARGE, "%.200s is larger than %zu bytes", path, max_bytes);
+            return as_fail(err, AS_E_TOO_LARGE, "%.200s is larger than %zu bytes", name, max_bytes);
         str_add(&b, chunk, (size_t)n);
     }
     as_status st = str_check(&b, err);
@@ -62,10 +73,56 @@ as_status file_read(const char *path, size_t max_bytes, char **ret, size_t *ret_
     size_t len = b.len;
     char *s = str_take(&b);
     if (!s)
-        return as_fail(err, AS_E_NOMEM, "out of memory for %.200s", path);
+        return as_fail(err, AS_E_NOMEM, "out of memory for %.200s", name);
     *ret = s;
     if (ret_len)
         *ret_len = len;
+    return AS_OK;
+}
+
+as_status file_read(const char *path, size_t max_bytes, char **ret, size_t *ret_len,
+                    struct as_err *err)
+{
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno(err, "open", path);
+    return read_rest(fd, path, max_bytes, true, ret, ret_len, err);
+}
+
+as_status file_read_input(const char *path, size_t max_bytes, char **ret, size_t *ret_len,
+                          struct as_err *err)
+{
+    struct stat sb;
+    if (as_streq(path, "-"))
+        return read_rest(STDIN_FILENO, "standard input", max_bytes, false, ret, ret_len, err);
+    if (stat(path, &sb) != 0)
+        return fail_errno(err, "open", path);
+    if (!S_ISREG(sb.st_mode) && !S_ISFIFO(sb.st_mode))
+        return as_fail(err, AS_E_INVAL,
+                       "%.200s is %s, expected a file or a pipe, or - for standard input", path,
+                       kind_of(sb.st_mode));
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno(err, "open", path);
+    return read_rest(fd, path, max_bytes, false, ret, ret_len, err);
+}
+
+as_status file_open_regular(const char *path, int *ret_fd, struct as_err *err)
+{
+    struct stat sb;
+    if (stat(path, &sb) != 0)
+        return fail_errno(err, "open", path);
+    AS_AUTO(file_closep) int fd = -1;
+    if (S_ISREG(sb.st_mode)) { /* opening a pipe or a device may wait or have effects */
+        fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &sb) != 0)
+            return fail_errno(err, "open", path);
+    }
+    if (!S_ISREG(sb.st_mode))
+        return as_fail(err, AS_E_INVAL, "%.200s is %s, expected a regular file", path,
+                       kind_of(sb.st_mode));
+    *ret_fd = fd;
+    fd = -1;
     return AS_OK;
 }
 
@@ -103,16 +160,6 @@ as_status file_sync(const char *path, struct as_err *err)
     return fd >= 0 && fsync(fd) == 0 ? AS_OK : fail_errno(err, "sync", path);
 }
 
-static const char *kind_of(mode_t mode)
-{
-    return S_ISDIR(mode)    ? "a folder"
-           : S_ISCHR(mode)  ? "a character device"
-           : S_ISBLK(mode)  ? "a block device"
-           : S_ISFIFO(mode) ? "a pipe"
-           : S_ISSOCK(mode) ? "a socket"
-                            : "no regular file";
-}
-
 /* What rename() would replace. *ret_sb has st_mode 0 when nothing is there. stat() goes first, because
  * the kernel refuses to follow a link that another user planted in a shared folder, and realpath()
  * does not. */
@@ -139,44 +186,61 @@ static as_status check_regular(const char *path, const struct stat *sb, struct a
                    kind_of(sb->st_mode));
 }
 
-as_status file_check_replaceable(const char *path, struct as_err *err)
-{
-    char target[PATH_MAX];
-    struct stat sb;
-    as_status st = find_target(path, target, &sb, err);
-    return st < 0 ? st : check_regular(path, &sb, err);
-}
-
-static as_status replace_file(const char *named, const struct iovec *parts, size_t n_parts,
-                              mode_t mode, bool durably, struct as_err *err)
+as_status file_draft_open(struct file_draft *d, const char *named, struct as_err *err)
 {
     char path[PATH_MAX];
     struct stat sb;
-    AS_AUTO(str_done) struct str tmp = {0};
+    AS_AUTO(str_done) struct str temp = {0};
     as_status st = find_target(named, path, &sb, err);
     if (st < 0)
         return st;
     st = check_regular(named, &sb, err);
     if (st < 0)
         return st;
-    str_printf(&tmp, "%s.tmp-XXXXXX", path);
-    st = str_check(&tmp, err);
+    str_printf(&temp, "%s.tmp-XXXXXX", path);
+    AS_AUTO(as_freep) char *copy = as_strdup(path);
+    st = copy ? str_check(&temp, err) : as_fail_nomem(err);
     if (st < 0)
         return st;
-    AS_AUTO(file_closep) int fd = mkostemp(tmp.s, O_CLOEXEC);
+    int fd = mkostemp(temp.s, O_CLOEXEC);
     if (fd < 0)
         return fail_errno(err, "create a file beside", path);
-    for (size_t i = 0; i < n_parts && st == AS_OK; i++)
-        st = file_write_all(fd, parts[i].iov_base, parts[i].iov_len, err);
+    *d = (struct file_draft){.fd = fd, .path = as_steal(copy), .temp = str_take(&temp)};
+    return AS_OK;
+}
+
+as_status file_draft_commit(struct file_draft *d, mode_t mode, bool durably, struct as_err *err)
+{
+    if (fchmod(d->fd, mode) != 0 || (durably && fsync(d->fd) != 0) || rename(d->temp, d->path) != 0)
+        return fail_errno(err, "replace", d->path);
+    as_freep(&d->temp);
+    return durably ? sync_folder_of(d->path, err) : AS_OK;
+}
+
+void file_draft_done(struct file_draft *d)
+{
+    if (!d->path)
+        return;
+    (void)close(d->fd);
+    if (d->temp)
+        (void)unlink(d->temp);
+    free(d->temp);
+    free(d->path);
+    *d = (struct file_draft){0};
+}
+
+static as_status replace_file(const char *path, const struct iovec *parts, size_t n_parts,
+                              mode_t mode, bool durably, struct as_err *err)
+{
+    AS_AUTO(file_draft_done) struct file_draft d = {0};
+    as_status st = file_draft_open(&d, path, err);
     if (st < 0)
-        st = as_err_prefix(err, st, "%.200s", path);
-    else if (fchmod(fd, mode) != 0 || (durably && fsync(fd) != 0) || rename(tmp.s, path) != 0)
-        st = fail_errno(err, "replace", path);
-    if (st < 0) {
-        (void)unlink(tmp.s);
         return st;
-    }
-    return durably ? sync_folder_of(path, err) : AS_OK;
+    for (size_t i = 0; st == AS_OK && i < n_parts; i++)
+        st = file_write_all(d.fd, parts[i].iov_base, parts[i].iov_len, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "%.200s", path);
+    return file_draft_commit(&d, mode, durably, err);
 }
 
 as_status file_replace(const char *path, const void *bytes, size_t len, mode_t mode,
@@ -187,28 +251,58 @@ as_status file_replace(const char *path, const void *bytes, size_t len, mode_t m
 }
 
 /* Not O_CREAT: a path that vanished meanwhile is an error, not a new file. */
-static as_status write_to_device(const char *path, const void *bytes, size_t len,
-                                 struct as_err *err)
+static as_status open_device(struct file_output *o, const char *path, struct as_err *err)
 {
-    AS_AUTO(file_closep) int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
         return fail_errno(err, "open", path);
-    as_status st = file_write_all(fd, bytes, len, err);
-    return st < 0 ? as_err_prefix(err, st, "%.200s", path) : AS_OK;
+    *o = (struct file_output){.fd = fd, .close = true};
+    return AS_OK;
+}
+
+as_status file_output_open(struct file_output *o, const char *path, mode_t mode, struct as_err *err)
+{
+    struct stat sb;
+    if (as_streq(path, "-")) {
+        *o = (struct file_output){.fd = STDOUT_FILENO};
+        return AS_OK;
+    }
+    bool is_there =
+        stat(path, &sb) == 0; /* file_draft_open() reports what is wrong with the path */
+    if (is_there && (S_ISCHR(sb.st_mode) || S_ISFIFO(sb.st_mode)))
+        return open_device(o, path, err);
+    struct file_draft d = {0};
+    as_status st = file_draft_open(&d, path, err);
+    if (st < 0)
+        return st;
+    if (is_there)
+        mode = sb.st_mode & (mode & 077 ? 07777 : 07700);
+    *o = (struct file_output){.fd = d.fd, .mode = mode, .draft = d};
+    return AS_OK;
+}
+
+as_status file_output_commit(struct file_output *o, struct as_err *err)
+{
+    return o->draft.path ? file_draft_commit(&o->draft, o->mode, true, err) : AS_OK;
+}
+
+void file_output_done(struct file_output *o)
+{
+    if (o->close)
+        (void)close(o->fd);
+    file_draft_done(&o->draft);
+    *o = (struct file_output){0};
 }
 
 as_status file_write_output(const char *path, const void *bytes, size_t len, mode_t mode,
                             struct as_err *err)
 {
-    struct stat sb;
-    if (as_streq(path, "-"))
-        return file_write_all(STDOUT_FILENO, bytes, len, err);
-    bool is_there = stat(path, &sb) == 0; /* file_replace() reports what is wrong with the path */
-    if (is_there && (S_ISCHR(sb.st_mode) || S_ISFIFO(sb.st_mode)))
-        return write_to_device(path, bytes, len, err);
-    if (is_there)
-        mode = sb.st_mode & (mode & 077 ? 07777 : 07700);
-    return file_replace(path, bytes, len, mode, err);
+    AS_AUTO(file_output_done) struct file_output o = {0};
+    as_status st = file_output_open(&o, path, mode, err);
+    if (st < 0)
+        return st;
+    st = file_write_all(o.fd, bytes, len, err);
+    return st < 0 ? as_err_prefix(err, st, "%.200s", path) : file_output_commit(&o, err);
 }
 
 as_status file_publishv(const char *path, const struct iovec *parts, size_t n_parts, mode_t mode,

@@ -2,6 +2,7 @@
 #ifndef ASSAY_BASE_FILE_H
 #define ASSAY_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,6 +15,16 @@
  * AS_E_NOT_FOUND; AS_E_IO; AS_E_TOO_LARGE past max_bytes; AS_E_NOMEM. */
 AS_MUST_CHECK as_status file_read(const char *path, size_t max_bytes, char **ret, size_t *ret_len,
                                   struct as_err *err);
+
+/* As file_read(), for a path that a user named on a command line: "-" is standard input. A device or
+ * a folder is AS_E_INVAL, because a device may have no end. Pipes are read, such as <(COMMAND) of a
+ * shell. A signal whose handler is installed without SA_RESTART ends the wait for a pipe: AS_E_IO. */
+AS_MUST_CHECK as_status file_read_input(const char *path, size_t max_bytes, char **ret,
+                                        size_t *ret_len, struct as_err *err);
+
+/* Open a file that a user named, to read it more than once. *ret_fd is owned by the caller.
+ * AS_E_INVAL: it is not a regular file, and the message says what it is; AS_E_NOT_FOUND; AS_E_IO. */
+AS_MUST_CHECK as_status file_open_regular(const char *path, int *ret_fd, struct as_err *err);
 
 /* Replace `path` durably: write a temporary beside it, fsync, rename, fsync the folder. After a
  * crash the file is the old or the new one, whole. A link is followed, and its target replaced.
@@ -29,9 +40,35 @@ AS_MUST_CHECK as_status file_replace(const char *path, const void *bytes, size_t
 AS_MUST_CHECK as_status file_write_output(const char *path, const void *bytes, size_t len,
                                           mode_t mode, struct as_err *err);
 
-/* May a file be put at `path` by rename? Yes when nothing is there, or a regular file, or a link to
- * one. AS_E_IO otherwise; the message says what is there. */
-AS_MUST_CHECK as_status file_check_replaceable(const char *path, struct as_err *err);
+/* A new content of `path` that is written piece by piece, to a temporary file beside what it will
+ * replace. A link is followed: its target is replaced. Zeroed: no draft. */
+struct file_draft {
+    int fd;     /* write here */
+    char *path; /* what commit replaces; owned */
+    char *temp; /* where fd is until then; owned */
+};
+
+/* Begin a draft. AS_E_IO: as for file_replace(), before anything is written. */
+AS_MUST_CHECK as_status file_draft_open(struct file_draft *d, const char *path, struct as_err *err);
+/* Give the draft its mode and its name. `durably`: sync the file and its folder. After a failure the
+ * old file is there. */
+AS_MUST_CHECK as_status file_draft_commit(struct file_draft *d, mode_t mode, bool durably,
+                                          struct as_err *err);
+/* Remove a draft that was not committed; may be called twice. */
+void file_draft_done(struct file_draft *d);
+
+/* The same for what a user asked for, by the rules of file_write_output(). Zeroed: none. */
+struct file_output {
+    int fd; /* write here */
+    mode_t mode;
+    bool close; /* fd is a device's */
+    struct file_draft draft;
+};
+
+AS_MUST_CHECK as_status file_output_open(struct file_output *o, const char *path, mode_t mode,
+                                         struct as_err *err);
+AS_MUST_CHECK as_status file_output_commit(struct file_output *o, struct as_err *err);
+void file_output_done(struct file_output *o);
 
 /* Replace `path` by bytes that lie in several pieces. Readers see the old file or the new one, but
  * it is not durable: until file_sync(), a crash of the machine may leave an empty file. AS_E_IO. */

@@ -81,26 +81,24 @@ as_status sha256_of(const void *bytes, size_t len, char ret_hex[SHA256_HEX_SIZE]
     return AS_OK;
 }
 
-as_status sha256_of_file(const char *path, char ret_hex[SHA256_HEX_SIZE], int64_t *ret_size,
-                         struct as_err *err)
+static as_status digest_fd(int fd, bool retry, sha256_piece_fn on_piece, void *arg,
+                           char ret_hex[SHA256_HEX_SIZE], int64_t *ret_size, struct as_err *err)
 {
     AS_AUTO(sha256_freep) struct sha256 *h = sha256_create();
-    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
     uint8_t digest[SHA256_BYTES];
     char chunk[65536];
     int64_t size = 0;
     if (!h)
         return as_fail(err, AS_E_NOMEM, "out of memory for a digest");
-    if (fd < 0)
-        return as_fail(err, errno == ENOENT ? AS_E_NOT_FOUND : AS_E_IO, "cannot open %.200s: %s",
-                       path, strerror(errno));
     for (ssize_t n; (n = read(fd, chunk, sizeof chunk)) != 0;) {
-        if (n < 0 && errno != EINTR)
-            return as_fail(err, AS_E_IO, "cannot read %.200s: %s", path, strerror(errno));
-        if (n < 0)
+        if (n < 0 && errno == EINTR && retry)
             continue;
+        if (n < 0)
+            return as_fail(err, AS_E_IO, "cannot read: %s", strerror(errno));
         size += n;
         as_status st = sha256_add(h, chunk, (size_t)n, err);
+        if (st == AS_OK && on_piece)
+            st = on_piece(arg, chunk, (size_t)n, size, err);
         if (st != AS_OK)
             return st;
     }
@@ -111,6 +109,23 @@ as_status sha256_of_file(const char *path, char ret_hex[SHA256_HEX_SIZE], int64_
     if (ret_size)
         *ret_size = size;
     return AS_OK;
+}
+
+as_status sha256_of_fd(int fd, sha256_piece_fn on_piece, void *arg, char ret_hex[SHA256_HEX_SIZE],
+                       int64_t *ret_size, struct as_err *err)
+{
+    return digest_fd(fd, false, on_piece, arg, ret_hex, ret_size, err);
+}
+
+as_status sha256_of_file(const char *path, char ret_hex[SHA256_HEX_SIZE], int64_t *ret_size,
+                         struct as_err *err)
+{
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return as_fail(err, errno == ENOENT ? AS_E_NOT_FOUND : AS_E_IO, "cannot open %.200s: %s",
+                       path, strerror(errno));
+    as_status st = digest_fd(fd, true, NULL, NULL, ret_hex, ret_size, err);
+    return st < 0 ? as_err_prefix(err, st, "%.200s", path) : AS_OK;
 }
 
 bool hash_equal(const void *a, const void *b, size_t len)

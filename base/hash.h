@@ -26,6 +26,16 @@ AS_MUST_CHECK as_status sha256_of(const void *bytes, size_t len, char ret_hex[SH
 AS_MUST_CHECK as_status sha256_of_file(const char *path, char ret_hex[SHA256_HEX_SIZE],
                                        int64_t *ret_size, struct as_err *err);
 
+/* The digest of what is left of an open file, which may be a pipe.
+ *   on_piece  NULL, or called after each piece with the bytes so far; an error that it returns ends
+ *             the digest. It may write the piece elsewhere
+ * Unlike sha256_of_file(), a signal ends a wait for the next piece (AS_E_IO). */
+typedef as_status (*sha256_piece_fn)(void *arg, const void *piece, size_t len, int64_t so_far,
+                                     struct as_err *err);
+AS_MUST_CHECK as_status sha256_of_fd(int fd, sha256_piece_fn on_piece, void *arg,
+                                     char ret_hex[SHA256_HEX_SIZE], int64_t *ret_size,
+                                     struct as_err *err);
+
 void hex_format(const uint8_t *bytes, size_t len, char *ret); /* 2 * len + 1 bytes, lower case */
 bool sha256_hex_valid(const char *s);                         /* 64 lower-case digits */
 

@@ -5,7 +5,10 @@
  *
  * The C library converts numbers. No program here sets LC_NUMERIC, so the decimal separator is
  * always a point. as_format_double() tries 15, 16 and 17 digits and takes the first text that reads
- * back as the same double: 15 are always kept by a double, 17 always suffice. */
+ * back as the same double: 15 are always kept by a double, 17 always suffice.
+ *
+ * strtod() also reads hexadecimal numbers, "nan", "inf" and blanks before a number. So a text is
+ * first checked to be decimal, and strtod() only converts it. */
 #include "base/str.h"
 
 #include <ctype.h>
@@ -146,14 +149,34 @@ as_status as_parse_i64(const char *s, int64_t *ret, struct as_err *err)
     return AS_OK;
 }
 
+size_t as_decimal_len(const char *s)
+{
+    static const char digits[] = "0123456789";
+    size_t n = s[0] == '-' || s[0] == '+';
+    size_t whole = strspn(s + n, digits), fraction = 0;
+    n += whole;
+    if (s[n] == '.') {
+        fraction = strspn(s + n + 1, digits);
+        n += 1 + fraction;
+    }
+    if (whole + fraction == 0)
+        return 0;
+    if (s[n] == 'e' || s[n] == 'E') {
+        size_t sign = s[n + 1] == '-' || s[n + 1] == '+';
+        size_t power = strspn(s + n + 1 + sign, digits);
+        n += power > 0 ? 1 + sign + power : 0;
+    }
+    return n;
+}
+
 as_status as_parse_double(const char *s, double *ret, struct as_err *err)
 {
-    char *end;
-    double v = strtod(s, &end);
-    if (end == s || *end || isspace((unsigned char)s[0]))
+    size_t n = as_decimal_len(s);
+    double v = n > 0 && !s[n] ? strtod(s, NULL) : NAN;
+    if (isnan(v))
         return as_fail(err, AS_E_INVAL, "'%.40s' is not a number", s);
-    if (!isfinite(v))
-        return as_fail(err, AS_E_INVAL, "'%.40s' is not a finite number", s);
+    if (isinf(v))
+        return as_fail(err, AS_E_INVAL, "'%.40s' is too large for a number", s);
     *ret = v;
     return AS_OK;
 }
@@ -164,15 +187,17 @@ as_status as_parse_duration_ms(const char *s, int64_t *ret_ms, struct as_err *er
         const char *unit;
         double ms;
     } units[] = {{"ms", 1}, {"s", 1000}, {"", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
-    char *end;
-    double v = strtod(s, &end);
-    if (end != s && isdigit((unsigned char)s[0]) && isfinite(v)) {
-        for (size_t i = 0; i < AS_ARRAY_LEN(units); i++) {
-            if (strcmp(end, units[i].unit) != 0 || v * units[i].ms > 9e15)
-                continue;
-            *ret_ms = (int64_t)llround(v * units[i].ms);
-            return AS_OK;
-        }
+    size_t whole = strspn(s, "0123456789"), n = whole;
+    if (whole > 0 && s[n] == '.' && isdigit((unsigned char)s[n + 1]))
+        n += 1 + strspn(s + n + 1, "0123456789");
+    for (size_t i = 0; whole > 0 && i < AS_ARRAY_LEN(units); i++) {
+        double ms = strtod(s, NULL) * units[i].ms;
+        if (strcmp(s + n, units[i].unit) != 0)
+            continue;
+        if (ms > 9e15)
+            return as_fail(err, AS_E_INVAL, "'%.40s' is too long for a duration", s);
+        *ret_ms = (int64_t)llround(ms);
+        return AS_OK;
     }
     return as_fail(err, AS_E_INVAL, "'%.40s' is not a duration such as 30s, 5m, 4h or 1d", s);
 }

@@ -44,11 +44,17 @@ bool as_ends_with(const char *s, const char *suffix);
 /* Slug: [a-z0-9][a-z0-9._-]{0,62}. The names of sweeps, data sets and runners are slugs. */
 bool as_slug_valid(const char *s);
 
-/* Parse the whole of s; AS_E_INVAL names what was found. The double must be finite. */
+/* The length of the decimal number at the beginning of s: [sign] digits [. digits] [e [sign]
+ * digits], with a digit before or after the point. 0: there is none. */
+size_t as_decimal_len(const char *s);
+
+/* Parse the whole of s as a decimal number without blanks; AS_E_INVAL names what was found. The
+ * double must be finite. */
 AS_MUST_CHECK as_status as_parse_i64(const char *s, int64_t *ret, struct as_err *err);
 AS_MUST_CHECK as_status as_parse_double(const char *s, double *ret, struct as_err *err);
 
-/* "30", "30s", "5m", "4h", "1d", "250ms" to milliseconds. AS_E_INVAL. */
+/* "30", "30s", "1.5m", "4h", "1d", "250ms" to milliseconds: digits, perhaps a fraction, and a unit
+ * (none: seconds). AS_E_INVAL. */
 AS_MUST_CHECK as_status as_parse_duration_ms(const char *s, int64_t *ret_ms, struct as_err *err);
 
 /* The shortest decimal text that reads back as v ("0.1", "1e-05", "NaN", "Infinity"). buf has 32

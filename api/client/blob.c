@@ -1,7 +1,7 @@
 /* Content by digest: upload if the server does not have it, download and check.
  *
- * A download goes to a temporary file beside its destination and is renamed after its digest was
- * checked, so that a cut connection or wrong content never leaves a partial file under the final
+ * A download goes to a file_draft, which replaces its destination after its digest was checked, so
+ * that a cut connection or wrong content never leaves a partial file under the final
  * name. Each try starts from the beginning: the server has no range requests. Transfers have no
  * time limit as a whole, because a blob may have gigabytes; a transfer that stands still for too
  * long is cut. */
@@ -31,50 +31,83 @@ static as_status blob_path(const char *sha256, struct str *path, struct as_err *
     return str_check(path, err);
 }
 
-static as_status upload_content(struct client *c, const char *path, const char *url_path,
+static as_status upload_content(struct client *c, int fd, int64_t size_bytes, const char *url_path,
                                 const struct client_opts *opts, struct as_err *err)
 {
     AS_AUTO(http_response_done) struct http_response r = {0};
-    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat sb;
-    if (fd < 0 || fstat(fd, &sb) < 0)
-        return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
     struct http_request q = {.method = "PUT",
                              .path = url_path,
                              .content_type = "application/octet-stream",
                              .body_fd = fd,
-                             .body_size = sb.st_size,
+                             .body_size = size_bytes,
                              .idle_ms = idle_limit_ms(opts)};
+    if (opts) {
+        q.on_sent = opts->on_progress;
+        q.sent_arg = opts->progress_arg;
+    }
     return http_retry(c, &q, opts ? opts->retry_ms : 0, &r, err);
+}
+
+/* Does the server have this content? */
+static as_status find_blob(struct client *c, const char *url_path, const struct client_opts *opts,
+                           bool *ret_there, struct as_err *err)
+{
+    struct client_opts head = {.retry_ms = opts ? opts->retry_ms : 0};
+    struct as_err absent;
+    as_status st = client_call(c, "HEAD", url_path, NULL, NULL, &head, NULL, NULL, &absent);
+    *ret_there = st == AS_OK;
+    if (st == AS_OK || st == AS_E_NOT_FOUND)
+        return AS_OK;
+    if (err)
+        *err = absent;
+    return st;
+}
+
+/* Upload the open file, or `path` if fd is -1, which is opened only when it is sent. */
+static as_status upload_if_absent(struct client *c, int fd, int64_t size_bytes, const char *path,
+                                  const char *sha256, const struct client_opts *opts,
+                                  bool *ret_sent, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str url_path = {0};
+    AS_AUTO(file_closep) int opened = -1;
+    struct stat sb;
+    bool is_there = false;
+    as_status st = blob_path(sha256, &url_path, err);
+    if (st == AS_OK)
+        st = find_blob(c, str_cstr(&url_path), opts, &is_there, err);
+    if (st == AS_OK && !is_there && fd < 0) {
+        opened = fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &sb) < 0)
+            return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
+        size_bytes = sb.st_size;
+    }
+    if (st == AS_OK && !is_there)
+        st = upload_content(c, fd, size_bytes, str_cstr(&url_path), opts, err);
+    if (st < 0)
+        return st;
+    if (ret_sent)
+        *ret_sent = !is_there;
+    return AS_OK;
 }
 
 as_status client_upload_file(struct client *c, const char *path, const char *sha256,
                              const struct client_opts *opts, bool *ret_sent, struct as_err *err)
 {
-    AS_AUTO(str_done) struct str url_path = {0};
-    struct client_opts head = {.retry_ms = opts ? opts->retry_ms : 0};
-    struct as_err absent;
-    as_status st = blob_path(sha256, &url_path, err);
-    if (st < 0)
-        return st;
-    st = client_call(c, "HEAD", str_cstr(&url_path), NULL, NULL, &head, NULL, NULL, &absent);
-    bool send = st == AS_E_NOT_FOUND;
-    if (st < 0 && !send) {
-        if (err)
-            *err = absent;
-        return st;
-    }
-    if (send && (st = upload_content(c, path, str_cstr(&url_path), opts, err)) < 0)
-        return st;
-    if (ret_sent)
-        *ret_sent = send;
-    return AS_OK;
+    return upload_if_absent(c, -1, 0, path, sha256, opts, ret_sent, err);
 }
 
-/* A download into a temporary file. */
+as_status client_upload_fd(struct client *c, int fd, int64_t size_bytes, const char *sha256,
+                           const struct client_opts *opts, bool *ret_sent, struct as_err *err)
+{
+    return upload_if_absent(c, fd, size_bytes, NULL, sha256, opts, ret_sent, err);
+}
+
+/* A download into a descriptor. */
 struct download {
     int fd;
+    bool rewinds; /* fd may be emptied for another try */
     int64_t size, max_bytes;
+    const struct client_opts *opts; /* may be NULL */
     struct sha256 *digest;
     struct as_err *err;
     as_status st; /* why on_bytes ended it */
@@ -89,6 +122,8 @@ static bool on_bytes(void *arg, const char *bytes, size_t len)
                         (long long)d->max_bytes);
     else if ((d->st = file_write_all(d->fd, bytes, len, d->err)) == AS_OK)
         d->st = sha256_add(d->digest, bytes, len, d->err);
+    if (d->opts && d->opts->on_progress)
+        d->opts->on_progress(d->opts->progress_arg, d->size);
     return d->st == AS_OK;
 }
 
@@ -113,13 +148,12 @@ static as_status fetch_blob_once(struct client *c, const char *url_path, int64_t
 }
 
 static as_status fetch_blob_checked(struct client *c, const char *url_path, const char *sha256,
-                                    const struct client_opts *opts, struct download *d,
-                                    struct as_err *err)
+                                    struct download *d, struct as_err *err)
 {
     struct backoff b;
     uint8_t bytes[SHA256_BYTES];
     char hex[SHA256_HEX_SIZE];
-    backoff_start(&b, opts ? opts->retry_ms : 0);
+    backoff_start(&b, d->opts ? d->opts->retry_ms : 0);
     for (;;) {
         AS_AUTO(sha256_freep) struct sha256 *digest = sha256_create();
         int64_t retry_after_ms = 0;
@@ -127,10 +161,12 @@ static as_status fetch_blob_checked(struct client *c, const char *url_path, cons
             return as_fail_nomem(err);
         d->digest = digest;
         d->size = 0;
-        if (ftruncate(d->fd, 0) < 0 || lseek(d->fd, 0, SEEK_SET) < 0)
+        if (d->rewinds && (ftruncate(d->fd, 0) < 0 || lseek(d->fd, 0, SEEK_SET) < 0))
             return as_fail(err, AS_E_IO, "%s", strerror(errno));
-        as_status st = fetch_blob_once(c, url_path, idle_limit_ms(opts), d, &retry_after_ms, err);
-        if (st == AS_E_UNAVAILABLE && backoff_pause(&b, c, retry_after_ms))
+        as_status st =
+            fetch_blob_once(c, url_path, idle_limit_ms(d->opts), d, &retry_after_ms, err);
+        bool again = st == AS_E_UNAVAILABLE && (d->rewinds || d->size == 0);
+        if (again && backoff_pause(&b, c, retry_after_ms))
             continue;
         if (st < 0 || (st = sha256_end(digest, bytes, err)) < 0)
             return st;
@@ -146,22 +182,26 @@ as_status client_download_blob(struct client *c, const char *sha256, const char 
                                int64_t max_bytes, const struct client_opts *opts,
                                struct as_err *err)
 {
-    AS_AUTO(str_done) struct str url_path = {0}, temp = {0};
+    AS_AUTO(str_done) struct str url_path = {0};
+    AS_AUTO(file_draft_done) struct file_draft draft = {0};
     as_status st = blob_path(sha256, &url_path, err);
-    str_printf(&temp, "%s.tmpXXXXXX", dest_path);
-    if (st < 0 || (st = str_check(&temp, err)) < 0)
-        return st;
-    st = file_check_replaceable(dest_path, err);
+    if (st == AS_OK)
+        st = file_draft_open(&draft, dest_path, err);
     if (st < 0)
         return st;
-    AS_AUTO(file_closep) int fd = mkostemp(temp.s, O_CLOEXEC);
-    if (fd < 0)
-        return as_fail(err, AS_E_IO, "%s: %s", temp.s, strerror(errno));
-    struct download d = {.fd = fd, .max_bytes = max_bytes, .err = err};
-    st = fetch_blob_checked(c, str_cstr(&url_path), sha256, opts, &d, err);
-    if (st == AS_OK && (fchmod(fd, 0644) < 0 || fsync(fd) < 0 || rename(temp.s, dest_path) < 0))
-        st = as_fail(err, AS_E_IO, "%s: %s", dest_path, strerror(errno));
+    struct download d = {
+        .fd = draft.fd, .rewinds = true, .max_bytes = max_bytes, .opts = opts, .err = err};
+    st = fetch_blob_checked(c, str_cstr(&url_path), sha256, &d, err);
+    return st < 0 ? st : file_draft_commit(&draft, 0644, true, err);
+}
+
+as_status client_download_fd(struct client *c, const char *sha256, int fd,
+                             const struct client_opts *opts, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str url_path = {0};
+    as_status st = blob_path(sha256, &url_path, err);
     if (st < 0)
-        unlink(temp.s);
-    return st;
+        return st;
+    struct download d = {.fd = fd, .opts = opts, .err = err};
+    return fetch_blob_checked(c, str_cstr(&url_path), sha256, &d, err);
 }

@@ -59,6 +59,9 @@ struct client_opts {
     const char *content_type;    /* of the body; NULL: application/json */
     int64_t timeout_ms;          /* of one try; 0: 30 s. Add the wait of a long-poll */
     int64_t retry_ms;            /* time in which to retry; 0: one try */
+    /* Of blobs: called after each piece with the bytes of this try. NULL: none. */
+    void (*on_progress)(void *arg, int64_t done);
+    void *progress_arg; /* borrowed */
 };
 
 /* One request and its JSON answer.
@@ -86,13 +89,23 @@ AS_MUST_CHECK as_status client_upload_file(struct client *c, const char *path, c
                                            const struct client_opts *opts, bool *ret_sent,
                                            struct as_err *err);
 
+/* The same for an open regular file of `size_bytes` bytes, read from its beginning; borrowed. */
+AS_MUST_CHECK as_status client_upload_fd(struct client *c, int fd, int64_t size_bytes,
+                                         const char *sha256, const struct client_opts *opts,
+                                         bool *ret_sent, struct as_err *err);
+
 /* Fetch the blob to `dest_path`. The file is replaced if the digest of the content is right, and is
- * untouched otherwise (a temporary file beside it is removed). The folder must exist.
+ * untouched otherwise (a file_draft is removed). A link is followed. The folder must exist.
  *   max_bytes  0: no limit; AS_E_TOO_LARGE past it
- * AS_E_NOT_FOUND; AS_E_IO (disk full); AS_E_INTERNAL: the digest is wrong. */
+ * AS_E_NOT_FOUND; AS_E_IO (disk full, no regular file); AS_E_INTERNAL: the digest is wrong. */
 AS_MUST_CHECK as_status client_download_blob(struct client *c, const char *sha256,
                                              const char *dest_path, int64_t max_bytes,
                                              const struct client_opts *opts, struct as_err *err);
+
+/* Fetch the blob and write it to a descriptor that cannot be rewound, such as a pipe: after the first
+ * byte a failure is final, and what was written stays. The same errors. */
+AS_MUST_CHECK as_status client_download_fd(struct client *c, const char *sha256, int fd,
+                                           const struct client_opts *opts, struct as_err *err);
 
 /* The callbacks of a stream. All are borrowed for the call; all but on_event are optional. */
 struct client_stream_fns {

@@ -32,6 +32,8 @@ struct http_request {
     size_t body_len;
     int body_fd; /* used when body_size >= 0 */
     int64_t body_size;
+    void (*on_sent)(void *arg, int64_t done); /* bytes of body_fd so far; may be NULL */
+    void *sent_arg;
     int64_t timeout_ms; /* of the whole exchange; 0: none */
     int64_t idle_ms;    /* cut if no byte moves for this time; 0: none */
     int64_t tick_ms;

@@ -75,6 +75,8 @@ static size_t on_read(char *buf, size_t size, size_t n, void *arg)
     }
     t->body_left -= got;
     t->last_byte_ns = clock_mono_ns();
+    if (t->q->on_sent)
+        t->q->on_sent(t->q->sent_arg, t->q->body_size - t->body_left);
     return (size_t)got;
 }
 

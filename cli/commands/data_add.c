@@ -2,17 +2,29 @@
  *
  * Files are uploaded before the data set is registered, because a registration names its files by
  * digest. The server keeps files by digest: a file that it has already is not sent again, so the
- * command can be repeated after an error. */
+ * command can be repeated after an error.
+ *
+ * A file is read twice, for its digest and to send it. So it must be a regular file; standard input
+ * is copied to a temporary file without a name while its digest is computed. A signal ends each
+ * part at once: the digest looks at the flag after each piece, and the upload ends with its client. */
 #include "cli/commands/data_add.h"
 
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/temp_file.h"
+#include "cli/session/interrupt.h"
 #include "cli/view/format.h"
+#include "cli/view/meter.h"
 #include "cli/view/say.h"
 
-#define UPLOAD_TIMEOUT_MS (60 * 60 * 1000) /* for one file */
+#define UPLOAD_TIMEOUT_MS (60 * 60 * 1000)  /* without a byte */
+#define INPUT_MAX_BYTES (INT64_C(16) << 30) /* of standard input; assayd has a limit of its own */
+#define LARGE_BYTES (INT64_C(16) << 20)     /* the server needs a while for them */
 
 /* The format by the end of the file's name; NULL: unknown. */
 static const char *format_of(const char *path)
@@ -33,22 +45,74 @@ static const char *format_of(const char *path)
     return NULL;
 }
 
+/* One file to upload. */
+struct source {
+    const char *name; /* for people */
+    int fd;
+    int64_t size;
+    char sha256[SHA256_HEX_SIZE];
+    int copy_fd; /* -1, or where the pieces of standard input are kept */
+    struct meter meter;
+};
+
+static as_status take_piece(void *arg, const void *piece, size_t len, int64_t so_far,
+                            struct as_err *err)
+{
+    struct source *f = arg;
+    meter_show(&f->meter, so_far);
+    if (interrupt_seen())
+        return as_fail(err, AS_E_UNAVAILABLE, "interrupted");
+    if (f->copy_fd >= 0 && so_far > INPUT_MAX_BYTES)
+        return as_fail(err, AS_E_TOO_LARGE, "more than %lld GiB; name a file instead",
+                       (long long)(INPUT_MAX_BYTES >> 30));
+    return f->copy_fd >= 0 ? file_write_all(f->copy_fd, piece, len, err) : AS_OK;
+}
+
+static void on_sent(void *arg, int64_t done)
+{
+    meter_show(arg, done);
+}
+
+/* Compute the digest. *fd becomes a descriptor that can be read again. */
+static as_status read_source(struct source *f, const char *path, int *fd, struct as_err *err)
+{
+    bool is_stdin = as_streq(path, "-");
+    struct stat sb;
+    as_status st = is_stdin ? temp_file_open(fd, err) : file_open_regular(path, fd, err);
+    if (st < 0)
+        return st;
+    f->copy_fd = is_stdin ? *fd : -1;
+    bool has_size = !is_stdin && fstat(*fd, &sb) == 0;
+    meter_start(&f->meter, f->name, "reading", has_size ? (int64_t)sb.st_size : -1);
+    st = sha256_of_fd(is_stdin ? STDIN_FILENO : *fd, take_piece, f, f->sha256, &f->size, err);
+    meter_end(&f->meter);
+    return st;
+}
+
 /* Compute the digest of a file, upload it, and store the digest in `files` under its role. */
 static as_status upload_file(const struct data_add *d, const char *path, const char *role,
                              json_t *files, struct as_err *err)
 {
-    char sha256[SHA256_HEX_SIZE], size_text[32];
-    int64_t size;
+    AS_AUTO(file_closep) int fd = -1;
+    char size_text[32];
     bool sent = false;
-    const struct client_opts opts = {.timeout_ms = UPLOAD_TIMEOUT_MS, .retry_ms = 30000};
-    as_status st = sha256_of_file(path, sha256, &size, err);
-    if (st == AS_OK)
-        st = client_upload_file(d->session->client, path, sha256, &opts, &sent, err);
+    struct source f = {.name = as_streq(path, "-") ? "standard input" : path};
+    as_status st = read_source(&f, path, &fd, err);
     if (st < 0)
-        return as_err_prefix(err, st, "%s", path);
+        return as_err_prefix(err, st, "%s", f.name);
+    const struct client_opts opts = {.timeout_ms = UPLOAD_TIMEOUT_MS,
+                                     .retry_ms = 30000,
+                                     .on_progress = on_sent,
+                                     .progress_arg = &f.meter};
+    meter_start(&f.meter, f.name, "sending", f.size);
+    st = client_upload_fd(d->session->client, fd, f.size, f.sha256, &opts, &sent, err);
+    meter_end(&f.meter);
+    if (st < 0)
+        return as_err_prefix(err, st, "%s", f.name);
     if (sent)
-        say("%s: sent %s", path, format_size(size, size_text));
-    if (json_object_set_new(files, role, json_string(sha256)) != 0)
+        say("%s: sent %s%s", f.name, format_size(f.size, size_text),
+            f.size >= LARGE_BYTES ? "; the server reads it" : "");
+    if (json_object_set_new(files, role, json_string(f.sha256)) != 0)
         return as_fail_nomem(err);
     return AS_OK;
 }
@@ -127,6 +191,8 @@ as_status data_add_check(struct data_add *d, struct as_err *err)
     d->file = d->file ? d->file : d->features;
     if (!d->file)
         return as_fail(err, AS_E_INVAL, "expected a FILE, or --features FILE --targets FILE");
+    if (as_streq(d->file, "-") && as_streq(d->targets, "-"))
+        return as_fail(err, AS_E_INVAL, "standard input (-) can be only one of the two files");
     if (!d->format)
         d->format = format_of(d->file);
     if (!d->format && d->target)

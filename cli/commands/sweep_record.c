@@ -33,8 +33,7 @@ as_status sweep_record_read_file(const char *path, json_t **ret_sweep, json_t **
     AS_AUTO(as_freep) char *text = NULL;
     JSON_AUTO tree = NULL;
     size_t len;
-    as_status st = file_read(as_streq(path, "-") ? "/dev/stdin" : path, SWEEP_RECORD_MAX_BYTES,
-                             &text, &len, err);
+    as_status st = file_read_input(path, SWEEP_RECORD_MAX_BYTES, &text, &len, err);
     if (st < 0)
         return st;
     st = json_parse_file(text, len, &tree, err);

@@ -115,7 +115,9 @@ static const struct verb table[] = {
      "A table (CSV) needs --target: the name of a column, or its number from 0 (negative: from "
      "the\n"
      "end). Features in .npy and images in IDX need --targets: a file with as many rows.\n"
-     "CIFAR, text, token files, .npz and .safetensors are one file that holds all of it.",
+     "CIFAR, text, token files, .npz and .safetensors are one file that holds all of it. FILE is "
+     "a\n"
+     "regular file, or - for standard input.",
      cmd_data},
     {"runners", "runners", "list runners", NULL, cmd_runners},
     {"token", "token create ROLE [--name NAME] [--ttl 30d] | token list | token revoke ID",

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -17,31 +16,11 @@ void document_done(struct document *d)
     *d = (struct document){0};
 }
 
-static as_status read_stdin(char **ret, size_t *ret_len, struct as_err *err)
-{
-    AS_AUTO(str_done) struct str b = {0};
-    char buf[8192];
-    size_t n;
-    while ((n = fread(buf, 1, sizeof buf, stdin)) > 0 && b.len <= DOCUMENT_MAX_BYTES)
-        str_add(&b, buf, n);
-    as_status st = str_check(&b, err);
-    if (st < 0)
-        return st;
-    if (ferror(stdin))
-        return as_fail(err, AS_E_IO, "cannot read standard input");
-    if (b.len > DOCUMENT_MAX_BYTES)
-        return as_fail(err, AS_E_TOO_LARGE, "more than %d bytes", DOCUMENT_MAX_BYTES);
-    *ret_len = b.len;
-    *ret = b.len ? str_take(&b) : as_strdup("");
-    return AS_OK;
-}
-
 as_status document_read(const char *path, struct document *ret, struct as_err *err)
 {
     AS_AUTO(document_done) struct document d = {0};
     bool is_stdin = as_streq(path, "-");
-    as_status st = is_stdin ? read_stdin(&d.text, &d.len, err)
-                            : file_read(path, DOCUMENT_MAX_BYTES, &d.text, &d.len, err);
+    as_status st = file_read_input(path, DOCUMENT_MAX_BYTES, &d.text, &d.len, err);
     if (st < 0)
         return st;
     d.name = as_strdup(is_stdin ? "standard input" : path);

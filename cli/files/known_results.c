@@ -532,7 +532,7 @@ as_status known_results_read(const char *path, const json_t *sweep, struct known
 {
     AS_AUTO(as_freep) char *text = NULL;
     size_t len;
-    as_status st = file_read(path, KNOWN_RESULTS_MAX_BYTES, &text, &len, err);
+    as_status st = file_read_input(path, KNOWN_RESULTS_MAX_BYTES, &text, &len, err);
     return st < 0 ? st : known_results_parse(path, text, len, sweep, ret, err);
 }
 

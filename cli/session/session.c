@@ -22,7 +22,7 @@ static as_status read_token(const char *path, char **ret, struct as_err *err)
 {
     size_t len;
     AS_AUTO(as_freep) char *text = NULL;
-    as_status st = file_read(path, TOKEN_MAX_BYTES, &text, &len, err);
+    as_status st = file_read_input(path, TOKEN_MAX_BYTES, &text, &len, err);
     if (st < 0)
         return as_err_prefix(err, st == AS_E_NOT_FOUND ? AS_E_DENIED : st, "token file");
     text[strcspn(text, "\r\n")] = 0;

@@ -7,8 +7,22 @@
 #include "base/str.h"
 #include "cli/view/text.h"
 
+static bool is_quiet;
+
+void say_set_quiet(bool quiet)
+{
+    is_quiet = quiet;
+}
+
+bool say_is_quiet(void)
+{
+    return is_quiet;
+}
+
 void say(const char *fmt, ...)
 {
+    if (is_quiet)
+        return;
     char line[1000];
     struct str b = {0};
     va_list args;

@@ -1,10 +1,12 @@
 /* Files: durable replacement, what is never replaced (devices, pipes, folders), links, modes, folders,
  * and a disk that is full. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -100,7 +102,8 @@ START_TEST(devices_are_not_replaced)
     struct stat before, after;
     ck_assert_int_eq(stat("/dev/null", &before), 0);
     ck_fails(file_replace("/dev/null", "x", 1, 0600, &err), AS_E_IO, err, "a character device");
-    ck_fails(file_check_replaceable("/dev/null", &err), AS_E_IO, err, "/dev/null");
+    struct file_draft draft = {0};
+    ck_fails(file_draft_open(&draft, "/dev/null", &err), AS_E_IO, err, "/dev/null");
     ck_ok(file_write_output("/dev/null", "x", 1, 0644, &err), err);
     ck_assert_int_eq(stat("/dev/null", &after), 0);
     ck_assert(S_ISCHR(after.st_mode));
@@ -169,6 +172,90 @@ START_TEST(outputs_keep_the_mode)
 }
 END_TEST
 
+/* A draft is invisible until it is committed, follows links, and leaves nothing when it is dropped. */
+START_TEST(drafts)
+{
+    struct as_err err;
+    struct stat sb;
+    AS_AUTO(as_freep) char *real = file_join(dir, "real");
+    AS_AUTO(as_freep) char *link = file_join(dir, "link");
+    AS_AUTO(as_freep) char *got = NULL;
+    struct file_draft d = {0};
+    ck_ok(file_replace(real, "one", 3, 0600, &err), err);
+    ck_assert_int_eq(symlink("real", link), 0);
+    ck_ok(file_draft_open(&d, link, &err), err);
+    ck_ok(file_write_all(d.fd, "half", 4, &err), err);
+    file_draft_done(&d);
+    file_draft_done(&d);
+    ck_ok(file_read(link, 100, &got, NULL, &err), err);
+    ck_assert_str_eq(got, "one");
+    ck_ok(file_draft_open(&d, link, &err), err);
+    ck_ok(file_write_all(d.fd, "two", 3, &err), err);
+    ck_ok(file_draft_commit(&d, 0640, true, &err), err);
+    file_draft_done(&d);
+    as_freep(&got);
+    ck_ok(file_read(real, 100, &got, NULL, &err), err);
+    ck_assert_str_eq(got, "two");
+    ck_assert_int_eq(lstat(link, &sb), 0);
+    ck_assert(S_ISLNK(sb.st_mode));
+    ck_assert_int_eq(unlink(link), 0);
+    ck_assert_int_eq(unlink(real), 0);
+    ck_assert_int_eq(rmdir(dir), 0); /* no draft is left */
+    ck_assert_int_eq(mkdir(dir, 0700), 0);
+}
+END_TEST
+
+/* What has no end is refused before it is opened: opening a pipe without a writer would wait. */
+START_TEST(inputs)
+{
+    struct as_err err;
+    AS_AUTO(as_freep) char *path = file_join(dir, "in");
+    AS_AUTO(as_freep) char *pipe = file_join(dir, "pipe");
+    AS_AUTO(as_freep) char *got = NULL;
+    int fd = -1;
+    ck_ok(file_replace(path, "abc", 3, 0600, &err), err);
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    ck_fails(file_open_regular(pipe, &fd, &err), AS_E_INVAL, err, "is a pipe");
+    ck_fails(file_open_regular("/dev/zero", &fd, &err), AS_E_INVAL, err, "a character device");
+    ck_fails(file_open_regular(dir, &fd, &err), AS_E_INVAL, err, "a folder");
+    ck_fails(file_open_regular("/nowhere/x", &fd, &err), AS_E_NOT_FOUND, err, "/nowhere/x");
+    ck_assert_int_eq(fd, -1);
+    ck_ok(file_open_regular(path, &fd, &err), err);
+    ck_assert_int_eq(close(fd), 0);
+    ck_fails(file_read_input("/dev/zero", 100, &got, NULL, &err), AS_E_INVAL, err, "device");
+    ck_fails(file_read_input(dir, 100, &got, NULL, &err), AS_E_INVAL, err, "a folder");
+    ck_fails(file_read_input("/nowhere/x", 100, &got, NULL, &err), AS_E_NOT_FOUND, err, "/nowhere");
+    ck_fails(file_read_input(path, 2, &got, NULL, &err), AS_E_TOO_LARGE, err, "larger than 2");
+    ck_ok(file_read_input(path, 100, &got, NULL, &err), err);
+    ck_assert_str_eq(got, "abc");
+}
+END_TEST
+
+static void on_alarm(int number)
+{
+    (void)number;
+}
+
+/* A signal ends the wait for a pipe. */
+START_TEST(inputs_are_interruptible)
+{
+    struct as_err err;
+    AS_AUTO(as_freep) char *pipe = file_join(dir, "pipe");
+    AS_AUTO(as_freep) char *got = NULL;
+    char hex[SHA256_HEX_SIZE];
+    const struct sigaction action = {.sa_handler = on_alarm};
+    const struct itimerval often = {{0, 20000}, {0, 20000}}; /* again, if one came too early */
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    AS_AUTO(file_closep) int writer = open(pipe, O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
+    ck_assert_int_eq(setitimer(ITIMER_REAL, &often, NULL), 0);
+    ck_fails(file_read_input(pipe, 100, &got, NULL, &err), AS_E_IO, err, "Interrupted");
+    ck_fails(sha256_of_fd(writer, NULL, NULL, hex, NULL, &err), AS_E_IO, err, "Interrupted");
+    const struct itimerval off = {{0, 0}, {0, 0}};
+    ck_assert_int_eq(setitimer(ITIMER_REAL, &off, NULL), 0);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("file");
@@ -182,6 +269,9 @@ Suite *test_suite(void)
     tcase_add_test(t, pipes_are_written_to);
     tcase_add_test(t, links_are_followed);
     tcase_add_test(t, outputs_keep_the_mode);
+    tcase_add_test(t, drafts);
+    tcase_add_test(t, inputs);
+    tcase_add_test(t, inputs_are_interruptible);
     suite_add_tcase(s, t);
     return s;
 }

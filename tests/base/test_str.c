@@ -29,11 +29,66 @@ START_TEST(parsing)
     ck_fails(as_parse_i64("12x", &i, &err), AS_E_INVAL, err, "12x");
     ck_fails(as_parse_i64("", &i, &err), AS_E_INVAL, err, "whole number");
     ck_fails(as_parse_i64("99999999999999999999", &i, &err), AS_E_INVAL, err, "whole number");
-    ck_fails(as_parse_double("nan", &d, &err), AS_E_INVAL, err, "finite");
     ck_ok(as_parse_duration_ms("30m", &i, &err), err);
     ck_assert_int_eq(i, 1800000);
     ck_fails(as_parse_duration_ms("-3s", &i, &err), AS_E_INVAL, err, "duration");
     ck_fails(as_parse_duration_ms("3 weeks", &i, &err), AS_E_INVAL, err, "duration");
+    ck_fails(as_parse_duration_ms("1.2.3s", &i, &err), AS_E_INVAL, err, "1.2.3s");
+    ck_assert_double_eq(d, 0);
+}
+END_TEST
+
+/* What strtod() reads and people do not write. */
+START_TEST(only_decimal_numbers)
+{
+    static const char *const durations[] = {"0x10s",
+                                            "0x10",
+                                            "1e5s",
+                                            "1e5",
+                                            " 5s",
+                                            "5 s",
+                                            "5s ",
+                                            "nan",
+                                            "nans",
+                                            "inf",
+                                            "infinitys",
+                                            "+5s",
+                                            "-5s",
+                                            ".5s",
+                                            "5.s",
+                                            "5.",
+                                            "",
+                                            "s",
+                                            "\t5s",
+                                            "0x1p3m",
+                                            "1E2ms",
+                                            "1e999s",
+                                            "99999999999999999999d"};
+    static const char *const numbers[] = {
+        "0x10", "0x1p3", "nan", "nan(1)", "inf", "-inf",  "Infinity", " 5",    "5 ", "",
+        ".",    "-",     "e5",  "1e",     "1e+", "1e999", "--5",      "1_000", "1,5"};
+    static const struct {
+        const char *text;
+        double v;
+    } good[] = {{"5", 5}, {"-5.25", -5.25}, {"+.5", 0.5}, {"5.", 5}, {"1e5", 1e5}, {"1E-3", 1e-3}};
+    struct as_err err;
+    int64_t ms = -1;
+    double d = -1;
+    for (size_t i = 0; i < AS_ARRAY_LEN(durations); i++)
+        ck_fails(as_parse_duration_ms(durations[i], &ms, &err), AS_E_INVAL, err, durations[i]);
+    for (size_t i = 0; i < AS_ARRAY_LEN(numbers); i++)
+        ck_fails(as_parse_double(numbers[i], &d, &err), AS_E_INVAL, err, numbers[i]);
+    ck_assert(ms == -1 && d == -1);
+    for (size_t i = 0; i < AS_ARRAY_LEN(good); i++) {
+        ck_ok(as_parse_double(good[i].text, &d, &err), err);
+        ck_assert_double_eq(d, good[i].v);
+    }
+    ck_ok(as_parse_duration_ms("1.5h", &ms, &err), err);
+    ck_assert_int_eq(ms, 5400000);
+    ck_ok(as_parse_duration_ms("250ms", &ms, &err), err);
+    ck_assert_int_eq(ms, 250);
+    ck_ok(as_parse_duration_ms("0", &ms, &err), err);
+    ck_assert_int_eq(ms, 0);
 }
 END_TEST
 
@@ -84,6 +139,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("str");
     tcase_add_test(t, building);
     tcase_add_test(t, parsing);
+    tcase_add_test(t, only_decimal_numbers);
     tcase_add_test(t, shortest_numbers);
     tcase_add_test(t, utf8);
     tcase_add_test(t, words);

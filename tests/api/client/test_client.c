@@ -347,6 +347,43 @@ static char *write_file(const char *name, size_t len)
     return path;
 }
 
+static void note_progress(void *arg, int64_t done)
+{
+    int64_t *last = arg;
+    ck_assert_int_gt(done, *last);
+    *last = done;
+}
+
+/* Into a descriptor: nothing is rewound, and a cut after the first byte is final. */
+START_TEST(blobs_go_through_descriptors)
+{
+    struct as_err err = {0};
+    char sha[SHA256_HEX_SIZE], got[SHA256_HEX_SIZE];
+    int64_t size = 0, last = 0;
+    bool sent = false;
+    const struct client_opts opts = {
+        .retry_ms = 20000, .on_progress = note_progress, .progress_arg = &last};
+    temp_folder_make(dir);
+    AS_AUTO(as_freep) char *up = write_file("up", 3000000);
+    AS_AUTO(as_freep) char *down = file_join(dir, "down");
+    AS_AUTO(file_closep) int in = open(up, O_RDONLY | O_CLOEXEC);
+    AS_AUTO(file_closep) int out = open(down, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ck_ok(sha256_of_fd(in, NULL, NULL, sha, &size, &err), err);
+    ck_assert_int_eq(size, 3000000);
+    ck_ok(client_upload_fd(client, in, size, sha, &opts, &sent, &err), err);
+    ck_assert(sent && last == size);
+    last = 0;
+    ck_ok(client_download_fd(client, sha, out, &opts, &err), err);
+    ck_assert_int_eq(last, size);
+    ck_ok(sha256_of_file(down, got, NULL, &err), err);
+    ck_assert_str_eq(got, sha);
+    last = 0;
+    sc.cut_blob = true;
+    ck_fails(client_download_fd(client, sha, out, &opts, &err), AS_E_UNAVAILABLE, err, "");
+    temp_folder_remove(dir);
+}
+END_TEST
+
 START_TEST(blobs_go_up_once_and_come_down_checked)
 {
     struct as_err err = {0};
@@ -365,9 +402,15 @@ START_TEST(blobs_go_up_once_and_come_down_checked)
     ck_assert(!sent);
     ck_assert_int_eq(sc.puts, 1);
     sc.cut_blob = true; /* the first try is cut in the middle */
+    AS_AUTO(as_freep) char *real = write_file("real", 10);
+    ck_assert_int_eq(symlink("real", down), 0); /* its target is replaced, and it stays a link */
     ck_ok(client_download_blob(client, sha, down, 0, &opts, &err), err);
-    ck_ok(sha256_of_file(down, got, NULL, &err), err);
+    ck_ok(sha256_of_file(real, got, NULL, &err), err);
     ck_assert_str_eq(got, sha);
+    ck_assert_int_eq(unlink(down), 0);
+    ck_ok(sha256_of_file(real, got, NULL, &err), err);
+    ck_assert_str_eq(got, sha);
+    ck_assert_int_eq(rename(real, down), 0);
     ck_fails(client_download_blob(client, sha, down, 1000, &opts, &err), AS_E_TOO_LARGE, err,
              "larger than 1000");
     sc.wrong_blob = true;
@@ -465,6 +508,7 @@ Suite *test_suite(void)
     tcase_add_test(t, an_interrupt_ends_a_call_and_every_later_one);
     tcase_add_test(t, refuses_bad_urls_and_tokens);
     tcase_add_test(t, blobs_go_up_once_and_come_down_checked);
+    tcase_add_test(t, blobs_go_through_descriptors);
     tcase_add_test(t, a_stream_resumes_where_it_was_cut);
     tcase_add_test(t, a_stream_ends_on_a_tick_and_on_problems);
     suite_add_tcase(s, t);

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""The command line as people use it, against real programs: paths that are no files, artifacts, the question before
+a delete, profiles, completion in real shells, errors as JSON, and memory that does not grow with a sweep."""
+import contextlib
+import hashlib
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from harness import ASSAY, BUILD, PATIENCE_S, Assay
+
+CSV = b"a,b,class\n1,2,x\n3,4,y\n5,6,x\n7,8,y\n"
+
+
+def expect(done, code, words=""):
+    assert done.returncode == code, (done.args, done.returncode, done.stdout, done.stderr)
+    assert words in done.stderr, (words, done.stderr)
+    return done
+
+
+def start(assay, *args, **kw):
+    return subprocess.Popen([ASSAY, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=assay.env, **kw)
+
+
+def on_terminal(assay, *args, answer=None, env=None, cwd=None):
+    """Run on a pseudo-terminal; `answer` is typed when the question is there. Returns the exit code and all text."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen([ASSAY, *args], stdin=slave, stdout=slave, stderr=slave, env=env or assay.env, cwd=cwd)
+    os.close(slave)
+    text, deadline = b"", time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        ready, _, _ = select.select([master], [], [], 0.2)
+        if not ready:
+            if process.poll() is not None:
+                break
+            continue
+        try:
+            chunk = os.read(master, 65536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        text += chunk
+        if answer is not None and b"[y/N]" in text:
+            os.write(master, answer)
+            answer = None
+    code = process.wait(PATIENCE_S)
+    os.close(master)
+    return code, text.decode(errors="replace").replace("\r", "")
+
+
+# Paths.
+
+def check_paths(assay, folder):
+    """What has no end is refused at once, by every verb that reads a path."""
+    fifo, link = os.path.join(folder, "fifo"), os.path.join(folder, "link")
+    os.mkfifo(fifo)
+    os.symlink("/dev/zero", link)
+    add = ["data", "add", "bad", "--format", "csv", "--target", "class"]
+    for path, kind in ((fifo, "a pipe"), ("/dev/zero", "a character device"), (link, "a character device"),
+                       (folder, "a folder")):
+        expect(assay.cli(*add, path, check=False), 1, kind)
+    expect(assay.cli("data", "add", "bad", "-", "--targets", "-", "--format", "npy", check=False), 64, "only one")
+    for args in (["run", "/dev/zero"], ["replay", "--file", "/dev/zero"], ["sweeps", "--token-file", "/dev/zero"]):
+        expect(assay.cli(*args, check=False), 1, "a character device")
+
+
+def check_stdin(assay):
+    """Standard input is read to its end, with progress; the first Ctrl-C ends it."""
+    done = subprocess.run([ASSAY, "data", "add", "piped", "-", "--target", "class"], input=CSV, env=assay.env,
+                          capture_output=True)
+    assert done.returncode == 0, done
+    assert assay.call("GET", "/v1/datasets/piped")["rows"] == 4
+    with open("/dev/zero", "rb") as zero:
+        endless = start(assay, "data", "add", "zero", "-", "--format", "csv", "--target", "class", stdin=zero)
+        line = endless.stderr.readline()
+        assert line.startswith(b"standard input: reading, "), line
+        interrupted(endless)
+    waiting = start(assay, "data", "add", "silent", "-", "--target", "class", stdin=subprocess.PIPE)
+    waiting.stdin.write(CSV)
+    waiting.stdin.flush()
+    assay.wait(lambda: reads_stdin(waiting.pid), "assay to read")
+    interrupted(waiting)
+    for verb in (["run", "-"], ["replay", "--file", "-"]):
+        reading = start(assay, *verb, stdin=subprocess.PIPE)
+        assay.wait(lambda: reads_stdin(reading.pid), "assay to read")
+        interrupted(reading)
+    assert [d["name"] for d in assay.call("GET", "/v1/datasets")["items"]] == ["piped"]
+
+
+def reads_stdin(pid):
+    """Whether the process waits in read(0, …)."""
+    with open(f"/proc/{pid}/syscall") as f:
+        return f.read().split()[:2] == ["0", "0x0"]
+
+
+def interrupted(process):
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 2, process.returncode
+
+
+def check_words(assay):
+    """Durations and numbers are decimal."""
+    for text in ("0x10s", "1e5s", " 5s", "nan", "inf", "5 s"):
+        expect(assay.cli("watch", "none", "--timeout", text, check=False), 64, "duration")
+
+
+def main():
+    with Assay() as assay, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        os.chmod(folder, 0o755)
+        check_paths(assay, folder)
+        check_stdin(assay)
+        check_words(assay)
+
+
+main()
