@@ -88,6 +88,14 @@ static const struct verb table[] = {
      "Extends the lease; without metrics it does nothing else.", cmd_report},
     {"logs", "logs SWEEP/NUMBER [--follow] [--attempt N]", "the last lines of output of a trial",
      "Control characters are escaped unless --raw is given.", cmd_logs},
+    {"artifacts", "artifacts list SWEEP/NUMBER | artifacts get SWEEP/NUMBER [PATH] [--output PATH]",
+     "list and fetch the files that a trial stored",
+     "PATH is a file or a folder of the trial. One file is written to --output, or under its own "
+     "name\n"
+     "into this folder; several go below the folder --output, or SWEEP-NUMBER in this folder. A "
+     "file\n"
+     "gets its name when its digest is right; before, what was there stays as it was.",
+     cmd_artifacts},
     {"pause", "pause SWEEP", "start no more trials; running ones go on", NULL, cmd_pause},
     {"resume", "resume SWEEP", "go on with a paused sweep", NULL, cmd_resume},
     {"cancel", "cancel SWEEP | SWEEP/NUMBER", "stop a sweep or one trial", NULL, cmd_cancel},
@@ -154,11 +162,14 @@ const char *verbs_suggest(const char *name)
     static const struct {
         const char *said, *meant;
     } words[] = {
-        {"ls", "sweeps"},     {"list", "sweeps"},   {"status", "show"},  {"start", "run"},
-        {"create", "run"},    {"stop", "cancel"},   {"kill", "cancel"},  {"rm", "delete"},
-        {"remove", "delete"}, {"log", "logs"},      {"diff", "compare"}, {"dataset", "data"},
-        {"suggest", "ask"},   {"complete", "tell"}, {"add", "trials"},   {"front", "best"},
-        {"tail", "logs"},     {"datasets", "data"}, {"serve", "up"},     {"continue", "resume"},
+        {"ls", "sweeps"},       {"list", "sweeps"},        {"status", "show"},
+        {"start", "run"},       {"create", "run"},         {"stop", "cancel"},
+        {"kill", "cancel"},     {"rm", "delete"},          {"remove", "delete"},
+        {"log", "logs"},        {"diff", "compare"},       {"dataset", "data"},
+        {"suggest", "ask"},     {"complete", "tell"},      {"add", "trials"},
+        {"front", "best"},      {"download", "artifacts"}, {"files", "artifacts"},
+        {"tail", "logs"},       {"datasets", "data"},      {"serve", "up"},
+        {"continue", "resume"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(words); i++)
         if (as_streq(words[i].said, name))

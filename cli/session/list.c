@@ -11,10 +11,24 @@ as_status list_print_json(const json_t *items, struct as_err *err)
     return session_print_json(answer, err);
 }
 
+/* The array of items, owned by the caller. */
+static as_status get_items(const struct session *s, const struct list *l, json_t **ret,
+                           struct as_err *err)
+{
+    if (!l->is_whole)
+        return request_list(s->client, l->path, l->query, l->limit, ret, err);
+    JSON_AUTO answer = NULL;
+    as_status st = client_call(s->client, "GET", l->path, l->query, NULL, NULL, &answer, NULL, err);
+    if (st < 0)
+        return st;
+    *ret = json_incref(json_object_get(answer, "items"));
+    return json_is_array(*ret) ? AS_OK : as_fail(err, AS_E_INTERNAL, "the answer has no items");
+}
+
 as_status list_print(const struct session *s, const struct list *l, struct as_err *err)
 {
     JSON_AUTO items = NULL;
-    as_status st = request_list(s->client, l->path, l->query, l->limit, &items, err);
+    as_status st = get_items(s, l, &items, err);
     if (st < 0)
         return st;
     if (s->json)

@@ -3,6 +3,7 @@
 #define ASSAY_CLI_SESSION_LIST_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -25,6 +26,7 @@ struct list {
     const char *path;
     const char *query; /* NULL: none */
     int64_t limit;     /* 0: all */
+    bool is_whole;     /* the API returns it without pages */
     const struct list_column *columns;
     list_row_fn add_row;
     const char *none; /* message when there are no rows; NULL: no message */

@@ -114,12 +114,80 @@ def check_words(assay):
         expect(assay.cli("watch", "none", "--timeout", text, check=False), 64, "duration")
 
 
+# Artifacts.
+
+STORES = {
+    "name": "stores", "metric": {"name": "loss", "goal": "minimize"}, "limits": {"max_trials": 1},
+    "parameters": {"x": {"type": "float", "min": 0, "max": 1}}, "search": {"method": "random"},
+    "trial": {"command": ["sh", "-c", "cd $ASSAY_ARTIFACTS && mkdir -p plots/deep && echo model > model.bin && "
+                          "echo one > plots/one && echo two > plots/deep/two && head -c 20000000 /dev/zero > big && "
+                          "echo '{\"loss\": 1}' >> $ASSAY_REPORT"]},
+}
+
+
+def check_artifacts(assay, folder):
+    assay.call("POST", "/v1/sweeps", STORES)
+    assay.wait_ended("stores")
+    rows = [line.split("\t") for line in assay.cli("artifacts", "list", "stores/0").stdout.strip().split("\n")]
+    assert rows[0] == ["path", "size", "sha256"], rows
+    assert sorted(r[0] for r in rows[1:]) == ["big", "model.bin", "plots/deep/two", "plots/one"], rows
+    assert dict((r[0], r[2]) for r in rows[1:])["plots/one"] == hashlib.sha256(b"one\n").hexdigest(), rows
+    here = os.path.join(folder, "here")
+    os.mkdir(here)
+
+    def get(*args, code=0, words=""):
+        return expect(assay.cli("artifacts", "get", "stores/0", *args, cwd=here, check=False), code, words)
+
+    def read(name):
+        with open(os.path.join(here, name)) as f:
+            return f.read()
+    get()
+    assert sorted(os.listdir(here)) == ["stores-0"] and read("stores-0/plots/deep/two") == "two\n"
+    assert os.path.getsize(os.path.join(here, "stores-0", "big")) == 20000000
+    get("plots/one")
+    get("plots", "--output", "two")
+    get("model.bin", "--output", "two")
+    assert read("one") == "one\n" and read("two/plots/one") == "one\n" and read("two/model.bin") == "model\n"
+    assert get("plots/one", "--output", "-").stdout == "one\n"
+    items = json.loads(get("plots/one", "--json", "--output", "named").stdout)["items"]
+    assert items[0]["file"] == "named" and items[0]["path"] == "plots/one", items
+    get("--output", "-", code=1, words="one file")
+    get("none", code=3, words="none")
+    os.symlink("named", os.path.join(here, "link"))
+    get("model.bin", "--output", "link")
+    assert os.path.islink(os.path.join(here, "link")) and read("named") == "model\n"
+    os.mkdir(os.path.join(here, "stores-0", "x"))
+    os.rename(os.path.join(here, "stores-0", "x"), os.path.join(here, "blocked"))
+    os.mkdir(os.path.join(here, "blocked", "model.bin"))
+    get("--output", "blocked", code=1, words="a folder")
+    expect(assay.cli("artifacts", "get", "stores/9", check=False), 3)
+    check_cut(assay, here)
+
+
+def check_cut(assay, here):
+    """A download that is cut leaves the file that was there, and nothing else."""
+    with open(os.path.join(here, "old"), "w") as f:
+        f.write("old")
+    before = sorted(os.listdir(here))
+    server = assay.processes("assayd")[0]
+    fetch = start(assay, "artifacts", "get", "stores/0", "big", "--output", "old", cwd=here)
+    while fetch.poll() is None and not any(".tmp-" in name for name in os.listdir(here)):
+        time.sleep(0.001)
+    os.kill(server, signal.SIGSTOP)  # the transfer stands still, unless it is done already
+    fetch.send_signal(signal.SIGINT)
+    fetch.communicate(timeout=PATIENCE_S)
+    os.kill(server, signal.SIGCONT)
+    assert fetch.returncode in (0, 2) and sorted(os.listdir(here)) == before, (fetch.returncode, os.listdir(here))
+    assert os.path.getsize(os.path.join(here, "old")) == (3 if fetch.returncode == 2 else 20000000)
+
+
 def main():
     with Assay() as assay, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         os.chmod(folder, 0o755)
         check_paths(assay, folder)
         check_stdin(assay)
         check_words(assay)
+        check_artifacts(assay, folder)
 
 
 main()
