@@ -5,6 +5,7 @@
 #include "cli/commands/data_show.h"
 #include "cli/session/exit_code.h"
 #include "cli/view/format.h"
+#include "cli/session/deletion.h"
 #include "cli/session/list.h"
 #include "cli/session/session.h"
 
@@ -37,8 +38,24 @@ static as_status list_data_sets(const struct session *s, struct as_err *err)
     return list_print(s, &l, err);
 }
 
+static bool ask_data_set(const json_t *data, const char *id, struct str *b)
+{
+    str_printf(b,
+               "Delete the data set %s? Its %" JSON_INTEGER_FORMAT
+               " rows will be lost; sweeps that used it keep their results.",
+               id, json_integer_value(json_object_get(data, "rows")));
+    return true;
+}
+
+static int delete_data_set(const struct session *s, const char *name, bool yes)
+{
+    const struct deletion d = {
+        .path = "/v1/datasets", .id = name, .done = "deleted", .yes = yes, .ask = ask_data_set};
+    return deletion_run(s, &d);
+}
+
 /* Run the action argv[1] with the arguments after it. */
-static int run_action(struct session *session, struct data_add *d, int n, char **argv)
+static int run_action(struct session *session, struct data_add *d, bool yes, int n, char **argv)
 {
     struct as_err err = {0};
     const char *action = argv[1];
@@ -55,7 +72,7 @@ static int run_action(struct session *session, struct data_add *d, int n, char *
             return exit_with_usage("data", "%s", err.msg);
         st = data_add(d, &err);
     } else if (as_streq(action, "delete") && n == 2) {
-        st = list_delete(session, "/v1/datasets", argv[2], "deleted", &err);
+        return delete_data_set(session, argv[2], yes);
     } else {
         return exit_with_usage("data",
                                "expected `add NAME FILE`, `list`, `show NAME` or `delete NAME`, "
@@ -69,6 +86,7 @@ int cmd_data(const struct verb *v, int argc, char **argv)
 {
     struct session session = {0};
     struct data_add d = {.session = &session};
+    bool yes = false;
     int n, code;
     const struct opt table[] = {
         {"format", 0, OPT_STRING, &d.format, "FORMAT", NULL,
@@ -86,10 +104,11 @@ int cmd_data(const struct verb *v, int argc, char **argv)
         {"raw", 0, OPT_FLAG, &d.raw, NULL, NULL, "tokens: a file of uint16 without a header"},
         {"vocab", 0, OPT_I64, &d.vocab, "N", NULL, "tokens: how many there are (largest + 1)"},
         {"description", 0, OPT_STRING, &d.description, "TEXT", NULL, "for people"},
+        DELETION_OPT(&yes),
         SESSION_OPTS(&session),
     };
     if (session_begin(&session, v, table, argc, argv, 1, 3, &n, &code))
-        code = run_action(&session, &d, n, argv);
+        code = run_action(&session, &d, yes, n, argv);
     session_done(&session);
     return code;
 }

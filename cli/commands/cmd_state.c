@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "cli/commands/cmd.h"
-#include "cli/session/list.h"
+#include "cli/session/deletion.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
 #include "cli/view/say.h"
@@ -87,26 +87,57 @@ int cmd_cancel(const struct verb *v, int argc, char **argv)
     return run_change(v, argc, argv, "cancelled");
 }
 
-static as_status delete_sweep(const struct session *s, const char *name, struct as_err *err)
+/* A sweep that has not ended cannot be deleted, and the server says so. */
+static bool ask_sweep(const json_t *sweep, const char *id, struct str *b)
+{
+    static const char *const ended[] = {"completed", "failed", "cancelled"};
+    static const char *const states[] = {"completed", "pruned", "failed", "cancelled"};
+    const char *state = json_string_value(json_object_get(sweep, "state"));
+    const json_t *counts = json_object_get(sweep, "counts");
+    bool has_ended = false;
+    for (size_t i = 0; i < AS_ARRAY_LEN(ended); i++)
+        has_ended = has_ended || as_streq(state, ended[i]);
+    if (!has_ended)
+        return false;
+    json_int_t total = json_integer_value(json_object_get(counts, "total"));
+    str_printf(b, "Delete the sweep %s? Its %" JSON_INTEGER_FORMAT " trial%s", id, total,
+               total == 1 ? "" : "s");
+    const char *before = " (";
+    for (size_t i = 0; i < AS_ARRAY_LEN(states); i++) {
+        json_int_t n = json_integer_value(json_object_get(counts, states[i]));
+        if (n == 0)
+            continue;
+        str_printf(b, "%s%" JSON_INTEGER_FORMAT " %s", before, n, states[i]);
+        before = ", ";
+    }
+    str_printf(b, "%s will be lost, with their measurements, logs and files.",
+               as_streq(before, ", ") ? ")" : "");
+    return true;
+}
+
+static int delete_sweep(const struct session *s, const char *name, bool yes)
 {
     struct trial_ref ref;
-    as_status st = request_parse_ref(name, true, &ref, err);
+    struct as_err err = {0};
+    as_status st = request_parse_ref(name, true, &ref, &err);
+    if (st == AS_OK && ref.number >= 0)
+        st = as_fail(&err, AS_E_INVAL, "expected SWEEP, found '%.80s'; trials go with their sweep",
+                     name);
     if (st < 0)
-        return st;
-    if (ref.number >= 0)
-        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; trials go with their sweep",
-                       name);
-    return list_delete(s, "/v1/sweeps", ref.sweep, "deleted", err);
+        return session_end(s, st, &err);
+    const struct deletion d = {
+        .path = "/v1/sweeps", .id = ref.sweep, .done = "deleted", .yes = yes, .ask = ask_sweep};
+    return deletion_run(s, &d);
 }
 
 int cmd_delete(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
-    struct as_err err = {0};
+    bool yes = false;
     int n, code;
-    const struct opt table[] = {SESSION_OPTS(&s)};
+    const struct opt table[] = {DELETION_OPT(&yes), SESSION_OPTS(&s)};
     if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
-        code = session_end(&s, delete_sweep(&s, argv[1], &err), &err);
+        code = delete_sweep(&s, argv[1], yes);
     session_done(&s);
     return code;
 }

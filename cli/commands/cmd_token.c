@@ -7,6 +7,7 @@
 #include "cli/commands/cmd.h"
 #include "cli/session/exit_code.h"
 #include "cli/view/format.h"
+#include "cli/session/deletion.h"
 #include "cli/session/list.h"
 #include "cli/session/session.h"
 #include "cli/view/say.h"
@@ -16,6 +17,7 @@ struct token {
     const char *name;
     const char *ttl;
     const char *output;
+    bool yes;
 };
 
 static as_status make_body(const struct token *t, const char *role, json_t **ret,
@@ -94,6 +96,26 @@ static as_status list_tokens(const struct session *s, struct as_err *err)
     return list_print(s, &l, err);
 }
 
+static bool ask_token(const json_t *token, const char *id, struct str *b)
+{
+    const char *role = json_string_value(json_object_get(token, "role"));
+    const char *name = json_string_value(json_object_get(token, "name"));
+    str_printf(b, "Revoke the %s token %s%s%s%s? Programs that use it are refused from now on.",
+               role ? role : "", id, name ? " (" : "", name ? name : "", name ? ")" : "");
+    return true;
+}
+
+static int revoke_token(const struct token *t, const char *id)
+{
+    const struct deletion d = {.path = "/v1/tokens",
+                               .id = id,
+                               .done = "revoked",
+                               .yes = t->yes,
+                               .is_in_list = true,
+                               .ask = ask_token};
+    return deletion_run(&t->session, &d);
+}
+
 int cmd_token(const struct verb *v, int argc, char **argv)
 {
     struct token t = {0};
@@ -104,6 +126,7 @@ int cmd_token(const struct verb *v, int argc, char **argv)
         {"ttl", 0, OPT_STRING, &t.ttl, "DURATION", NULL, "how long it is valid, such as 30d"},
         {"output", 'o', OPT_STRING, &t.output, "FILE", NULL,
          "write the token into this file, mode 0600"},
+        DELETION_OPT(&t.yes),
         SESSION_OPTS(&t.session),
     };
     if (session_begin(&t.session, v, table, argc, argv, 1, 2, &n, &code)) {
@@ -112,8 +135,7 @@ int cmd_token(const struct verb *v, int argc, char **argv)
         else if (as_streq(argv[1], "list") && n == 1)
             code = session_end(&t.session, list_tokens(&t.session, &err), &err);
         else if (as_streq(argv[1], "revoke") && n == 2)
-            code = session_end(
-                &t.session, list_delete(&t.session, "/v1/tokens", argv[2], "revoked", &err), &err);
+            code = revoke_token(&t, argv[2]);
         else
             code = exit_with_usage(v->name, "expected `create ROLE`, `list` or `revoke ID`");
     }

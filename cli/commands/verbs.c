@@ -99,7 +99,10 @@ static const struct verb table[] = {
     {"pause", "pause SWEEP", "start no more trials; running ones go on", NULL, cmd_pause},
     {"resume", "resume SWEEP", "go on with a paused sweep", NULL, cmd_resume},
     {"cancel", "cancel SWEEP | SWEEP/NUMBER", "stop a sweep or one trial", NULL, cmd_cancel},
-    {"delete", "delete SWEEP", "delete a sweep that has ended, with its trials and files", NULL,
+    {"delete", "delete SWEEP [--yes]", "delete a sweep that has ended, with its trials and files",
+     "On a terminal it says what will be lost and asks. Without a terminal, or with --yes, it does "
+     "not\n"
+     "ask. Exit code 2: the answer was not yes.",
      cmd_delete},
     {"ensemble", "ensemble SWEEP", "the ensemble of the best trials, with its held-out metric",
      NULL, cmd_ensemble},

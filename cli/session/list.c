@@ -48,17 +48,3 @@ as_status list_print(const struct session *s, const struct list *l, struct as_er
         say("%s", l->none);
     return AS_OK;
 }
-
-as_status list_delete(const struct session *s, const char *path, const char *id, const char *done,
-                      struct as_err *err)
-{
-    as_status st = request_delete(s->client, path, id, err);
-    if (st < 0)
-        return st;
-    if (!s->json) {
-        say("%s is %s", id, done);
-        return AS_OK;
-    }
-    JSON_AUTO answer = json_pack("{s:s}", done, id);
-    return session_print_json(answer, err);
-}

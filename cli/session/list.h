@@ -39,8 +39,4 @@ AS_MUST_CHECK as_status list_print(const struct session *s, const struct list *l
 /* Print an array of items, borrowed, as {"items": […]}. */
 AS_MUST_CHECK as_status list_print_json(const json_t *items, struct as_err *err);
 
-/* DELETE path/id and print that it is `done` ("deleted"): a line, or {done: id}. */
-AS_MUST_CHECK as_status list_delete(const struct session *s, const char *path, const char *id,
-                                    const char *done, struct as_err *err);
-
 #endif

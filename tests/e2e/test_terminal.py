@@ -181,6 +181,32 @@ def check_cut(assay, here):
     assert os.path.getsize(os.path.join(here, "old")) == (3 if fetch.returncode == 2 else 20000000)
 
 
+# Deletes.
+
+def check_deletes(assay):
+    """On a terminal a delete counts what will be lost, and only a yes goes on."""
+    for answer in (b"n\n", b"\n", b"yep\n", b"\x04"):
+        code, text = on_terminal(assay, "delete", "stores", answer=answer)
+        assert code == 2 and "1 trial (1 completed) will be lost" in text, (answer, code, text)
+    assert assay.sweep("stores")["state"] == "completed"
+    assert on_terminal(assay, "delete", "none")[0] == 3
+    code, text = on_terminal(assay, "data", "delete", "piped", answer=b"no\n")
+    assert code == 2 and "4 rows" in text, (code, text)
+    code, text = on_terminal(assay, "data", "delete", "piped", answer=b" YES \n")
+    assert code == 0 and "piped is deleted" in text, (code, text)
+    assay.cli("token", "create", "viewer", "--name", "short")
+    token = next(t["id"] for t in json.loads(assay.cli("token", "list", "--json").stdout)["items"] if t["name"] == "short")
+    code, text = on_terminal(assay, "token", "revoke", token, answer=b"n\n")
+    assert code == 2 and "viewer token" in text and "(short)" in text, (code, text)
+    code, text = on_terminal(assay, "token", "revoke", token, "--yes")
+    assert code == 0 and "[y/N]" not in text, (code, text)
+    code, text = on_terminal(assay, "delete", "stores", "--yes")
+    assert code == 0 and "[y/N]" not in text, (code, text)
+    assay.call("POST", "/v1/sweeps", STORES)
+    assay.wait_ended("stores")
+    assay.cli("delete", "stores")  # without a terminal: no question
+
+
 def main():
     with Assay() as assay, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         os.chmod(folder, 0o755)
@@ -188,6 +214,7 @@ def main():
         check_stdin(assay)
         check_words(assay)
         check_artifacts(assay, folder)
+        check_deletes(assay)
 
 
 main()
