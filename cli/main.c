@@ -1,5 +1,5 @@
 /* assay: finds the verb and hands over. */
-#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -9,11 +9,22 @@
 #include "cli/view/terminal.h"
 #include "cli/commands/verbs.h"
 
+/* Whether errors are to be JSON, also those of a command line that cannot be parsed. */
+static bool wants_json(int argc, char **argv)
+{
+    for (int i = 2; i < argc && !as_streq(argv[i], "--"); i++)
+        if (as_streq(argv[i], "--json"))
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     terminal_setup();
     log_setup("assay", LOG_INFO);
     interrupt_setup();
+    if (wants_json(argc, argv))
+        exit_with_json();
     const char *name = argc > 1 ? argv[1] : NULL;
     if (!name) {
         verbs_print_overview(stderr);

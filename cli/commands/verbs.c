@@ -35,6 +35,12 @@ static const struct verb table[] = {
      "server\n"
      "does not end it. With --json it prints a line of JSON for each change.",
      cmd_watch},
+    {"open", "open [SWEEP | SWEEP/NUMBER] [--no-browser]",
+     "print the dashboard's address, and open it in a browser",
+     "A browser is opened where there is a display (DISPLAY or WAYLAND_DISPLAY), by xdg-open. The "
+     "address\n"
+     "has no token; the dashboard asks for one once.",
+     cmd_open},
     {"sweeps", "sweeps [--state STATE]", "list sweeps, newest first", NULL, cmd_sweeps},
     {"show", "show SWEEP", "one sweep: state, counts, best trial, document", NULL, cmd_show},
     {"trials",
@@ -143,6 +149,7 @@ static const struct verb table[] = {
 
 const struct verbs_variable verbs_environment[] = {
     {"ASSAY_SERVER, ASSAY_TOKEN, ASSAY_TOKEN_FILE", "where to, and with which token"},
+    {"ASSAY_PROFILE", "a server of the configuration file"},
     {"NO_COLOR, COLUMNS", "no colours; the width of tables"},
     {.names = NULL},
 };

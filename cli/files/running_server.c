@@ -48,32 +48,34 @@ static bool is_live(const json_t *note)
 }
 
 /* Store the note in `best` when its process is alive, it is a note of this server, and it is newer
- * than `best`. Remove the note of a dead process. */
-static void keep_if_newer(const char *path, const char *url, json_t **best)
+ * than `best`; count it. Remove the note of a dead process. */
+static void keep_if_newer(const char *path, const char *url, json_t **best, size_t *n)
 {
     AS_AUTO(as_freep) char *text = NULL;
     JSON_AUTO note = NULL;
     size_t len;
     if (file_read(path, 65536, &text, &len, NULL) < 0 || json_parse(text, len, &note, NULL) < 0)
         return;
-    if (!is_live(note))
+    bool live = is_live(note);
+    if (!live)
         (void)unlink(path);
-    else if (url && !as_streq(url, json_string_value(json_object_get(note, "url"))))
+    if (!live || (url && !as_streq(url, json_string_value(json_object_get(note, "url")))))
         return;
-    else if (!*best || json_integer_value(json_object_get(note, "since")) >
-                           json_integer_value(json_object_get(*best, "since"))) {
+    ++*n;
+    if (!*best || json_integer_value(json_object_get(note, "since")) >
+                      json_integer_value(json_object_get(*best, "since"))) {
         json_decref(*best);
         *best = as_steal(note);
     }
 }
 
-static void find_newest_note(const char *folder, const char *url, json_t **best)
+static void find_newest_note(const char *folder, const char *url, json_t **best, size_t *n)
 {
     DIR *dir = opendir(folder);
     for (const struct dirent *e; dir && (e = readdir(dir));) {
         AS_AUTO(as_freep) char *path = file_join(folder, e->d_name);
         if (path && as_ends_with(e->d_name, ".json"))
-            keep_if_newer(path, url, best);
+            keep_if_newer(path, url, best, n);
     }
     if (dir)
         (void)closedir(dir);
@@ -86,12 +88,14 @@ as_status running_server_read(const char *url, struct running_server *ret, struc
     as_status st = notes_folder(&folder, err);
     if (st < 0)
         return st;
-    find_newest_note(folder, url, &best);
+    size_t n = 0;
+    find_newest_note(folder, url, &best, &n);
     url = json_string_value(json_object_get(best, "url"));
     const char *token_file = json_string_value(json_object_get(best, "token_file"));
     if (!url || !token_file)
         return as_fail(err, AS_E_NOT_FOUND, "no assay up is running");
-    struct running_server c = {.url = as_strdup(url), .token_file = as_strdup(token_file)};
+    struct running_server c = {
+        .url = as_strdup(url), .token_file = as_strdup(token_file), .n_running = n};
     if (!c.url || !c.token_file) {
         running_server_done(&c);
         return as_fail_nomem(err);

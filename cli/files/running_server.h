@@ -5,6 +5,7 @@
 #ifndef ASSAY_CLI_FILES_RUNNING_SERVER_H
 #define ASSAY_CLI_FILES_RUNNING_SERVER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -12,6 +13,7 @@
 struct running_server {
     char *url; /* both owned */
     char *token_file;
+    size_t n_running; /* how many `assay up` of this user run, among those that count */
 };
 
 /* Find the newest note whose process still runs. With a `url` (without a slash at its end) only

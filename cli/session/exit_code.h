@@ -30,6 +30,14 @@ int exit_code_of(as_status st);
  * it prints nothing and returns EXIT_CANCELLED. */
 int exit_with_error(const char *verb, as_status st, const struct as_err *err);
 
+/* The same for an error of the server with the `code` of its problem ("": none). */
+int exit_with_problem(const char *verb, as_status st, const char *code, const struct as_err *err);
+
+/* From now on print each error as one line of JSON, a problem document (RFC 9457) with `title`,
+ * `detail`, `exit_code` and, where they are known, `code` and `errors` with `pointer`; print no
+ * messages (say.h). */
+void exit_with_json(void);
+
 /* Report a wrong command line: print the message and how to get help on stderr. Returns
  * EXIT_USAGE. */
 int exit_with_usage(const char *verb, const char *fmt, ...) AS_PRINTF(2, 3);

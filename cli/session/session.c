@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "cli/files/profiles.h"
 #include "cli/files/running_server.h"
 #include "cli/session/exit_code.h"
 #include "cli/session/interrupt.h"
@@ -38,6 +39,8 @@ static as_status find_token(const struct session *s, const struct running_server
     const char *env = getenv("ASSAY_TOKEN"), *env_file = getenv("ASSAY_TOKEN_FILE");
     const char *text = s->token ? s->token : NULL;
     const char *path = s->token_file;
+    if (!text && !path)
+        path = s->profile_token_file; /* a token of the environment may be another server's */
     if (!text && !path && env && *env)
         text = env;
     if (!text && !path && env_file && *env_file)
@@ -61,25 +64,77 @@ as_status session_client(const struct session *s, struct client **ret, struct as
     return client_create(s->url, token, "assay", ret, err);
 }
 
+/* The server of a profile. */
+static as_status use_profile(struct session *s, const char *name, struct as_err *err)
+{
+    struct profile p = {0};
+    as_status st = profiles_read(name, &p, err);
+    if (st < 0)
+        return st;
+    s->url = p.url;
+    s->profile_token_file = p.token_file;
+    return AS_OK;
+}
+
+static as_status fail_no_server(struct as_err *err)
+{
+    JSON_AUTO names = NULL;
+    struct str known = {0};
+    size_t i;
+    json_t *name;
+    (void)!profiles_names(&names, NULL); /* only for the message */
+    json_array_foreach(names, i, name)
+        str_printf(&known, "%s%s", i ? ", " : " (", json_string_value(name));
+    as_status st =
+        as_fail(err, AS_E_UNAVAILABLE,
+                "no server is known: start one with `assay up`, or name one with --server or "
+                "ASSAY_SERVER, or with --profile%.200s%s",
+                str_cstr(&known), known.len ? ")" : "");
+    str_done(&known);
+    return st;
+}
+
+/* The newest `assay up` of this user; a word about it if it is not the only one. */
+static as_status use_running(struct session *s, struct as_err *err)
+{
+    AS_AUTO(running_server_done) struct running_server note = {0};
+    as_status st = running_server_read(NULL, &note, err);
+    if (st == AS_E_NOT_FOUND)
+        return fail_no_server(err);
+    if (st < 0)
+        return st;
+    if (note.n_running > 1)
+        say("%zu `assay up` run; this is the newest, %s (--server names another).", note.n_running,
+            note.url);
+    s->url = as_strdup(note.url);
+    return s->url ? AS_OK : as_fail_nomem(err);
+}
+
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
 static as_status find_server(struct session *s, struct as_err *err)
 {
     AS_AUTO(running_server_done) struct running_server note = {0};
-    const char *env = getenv("ASSAY_SERVER");
-    const char *from = s->server ? s->server : env && *env ? env : NULL;
-    as_status st = from ? AS_OK : running_server_read(NULL, &note, err);
-    if (st == AS_E_NOT_FOUND)
-        return as_fail(
-            err, AS_E_UNAVAILABLE,
-            "no server is known: start one with `assay up`, or name one with --server or "
-            "ASSAY_SERVER");
+    const char *profile = s->server ? NULL : s->profile;
+    const char *url = s->server ? s->server : profile ? NULL : variable("ASSAY_SERVER");
+    if (!url && !profile)
+        profile = variable("ASSAY_PROFILE");
+    as_status st = AS_OK;
+    if (url) {
+        s->url = as_strdup(url);
+        st = s->url ? AS_OK : as_fail_nomem(err);
+    } else {
+        st = profile ? use_profile(s, profile, err) : use_running(s, err);
+    }
     if (st < 0)
         return st;
-    s->url = as_strdup(from ? from : note.url);
-    if (!s->url)
-        return as_fail_nomem(err);
     for (size_t n = strlen(s->url); n > 0 && s->url[n - 1] == '/'; n--)
         s->url[n - 1] = 0;
-    s->local = !from || running_server_read(s->url, &note, NULL) == AS_OK;
+    s->local = running_server_read(s->url, &note, NULL) == AS_OK;
     return AS_OK;
 }
 
@@ -94,6 +149,8 @@ static bool parse_args(struct session *s, const struct opt *table, int argc, cha
     } else if (s->help) {
         verb_print_help(v, table, stdout);
         *ret_code = exit_after_output(v->name, EXIT_OK);
+    } else if (s->server && s->profile) {
+        *ret_code = exit_with_usage(v->name, "choose one of --server and --profile");
     } else if (*ret_n_args < min_args) {
         *ret_code = exit_with_usage(v->name, "too few arguments; expected: assay %s", v->synopsis);
     } else if (*ret_n_args > max_args) {
@@ -146,6 +203,7 @@ void session_done(struct session *s)
     client_free(s->client);
     s->client = NULL;
     as_freep(&s->url);
+    as_freep(&s->profile_token_file);
 }
 
 int session_end(const struct session *s, as_status st, const struct as_err *err)
@@ -155,7 +213,8 @@ int session_end(const struct session *s, as_status st, const struct as_err *err)
     if (st == AS_OK)
         return exit_after_output(s->verb->name, EXIT_OK);
     (void)fflush(stdout);
-    int code = exit_with_error(s->verb->name, st, err);
+    const char *code_word = s->client ? client_problem_code(s->client) : "";
+    int code = exit_with_problem(s->verb->name, st, code_word, err);
     if (st == AS_E_UNAVAILABLE)
         say("The server is %s; is `assay up` running?", s->url);
     else if (st == AS_E_DENIED)

@@ -1,9 +1,10 @@
 /* The common part of all verbs that talk to a server: options, connection, output.
  *
  * The first source that is present determines the server and the token:
- *   server  --server, ASSAY_SERVER, the note of `assay up` (running_server.h)
- *   token   --token, --token-file, ASSAY_TOKEN, ASSAY_TOKEN_FILE, the note of `assay up` if it is
- *           the note of this server */
+ *   server  --server, --profile (profiles.h), ASSAY_SERVER, ASSAY_PROFILE, the note of `assay up`
+ *           (running_server.h)
+ *   token   --token, --token-file, that of the profile if the server is one, ASSAY_TOKEN,
+ *           ASSAY_TOKEN_FILE, the note of `assay up` if it is the note of this server */
 #ifndef ASSAY_CLI_SESSION_SESSION_H
 #define ASSAY_CLI_SESSION_SESSION_H
 
@@ -20,6 +21,7 @@
 struct session {
     const struct verb *verb; /* borrowed */
     const char *server;      /* options; views of argv */
+    const char *profile;
     const char *token;
     const char *token_file;
     bool json;
@@ -29,12 +31,20 @@ struct session {
     struct terminal terminal;   /* of stdout */
     bool local;                 /* an `assay up` of this user on this machine runs the server */
     char *url;                  /* owned; no slash at its end */
+    char *profile_token_file;   /* owned; NULL: the server is no profile, or the profile has none */
     struct client *client;      /* NULL when no server is needed */
 };
 
 /* The rows that the option tables of all these verbs have in common. */
 #define SESSION_OPTS(s)                                                                            \
     {"server", 0, OPT_STRING, &(s)->server, "URL", NULL, "the server (ASSAY_SERVER)"},             \
+        {"profile",                                                                                \
+         0,                                                                                        \
+         OPT_STRING,                                                                               \
+         &(s)->profile,                                                                            \
+         "NAME",                                                                                   \
+         NULL,                                                                                     \
+         "a server of the configuration file (ASSAY_PROFILE)"},                                    \
         {"token",                                                                                  \
          0,                                                                                        \
          OPT_STRING,                                                                               \

@@ -205,6 +205,107 @@ def check_deletes(assay):
     assay.call("POST", "/v1/sweeps", STORES)
     assay.wait_ended("stores")
     assay.cli("delete", "stores")  # without a terminal: no question
+    assay.call("POST", "/v1/sweeps", STORES)
+    assay.wait_ended("stores")
+
+
+# Which server.
+
+def check_profiles(assay, folder):
+    home = os.path.join(folder, "home")
+    os.makedirs(os.path.join(home, "assay"))
+    config = os.path.join(home, "assay", "config")
+    with open(os.path.join(home, "assay", "lab.token"), "w") as f:
+        f.write(assay.token + "\n")
+    with open(config, "w") as f:
+        f.write(f"profiles:\n  lab: {{url: '{assay.url}/', token_file: lab.token}}\n"
+                "  away: {url: 'http://127.0.0.1:9'}\n")
+    env = {n: v for n, v in assay.env.items() if not n.startswith(("ASSAY_", "XDG_"))}
+    env.update(XDG_CONFIG_HOME=home, XDG_STATE_HOME=home, HOME=home)
+
+    def run(*args, **more):
+        return subprocess.run([ASSAY, *args], env={**env, **more}, capture_output=True, text=True)
+    expect(run("sweeps"), 7, "--profile (lab, away)")
+    expect(run("sweeps", "--profile", "lab"), 0)
+    expect(run("sweeps", ASSAY_PROFILE="lab"), 0)
+    expect(run("sweeps", ASSAY_PROFILE="lab", ASSAY_TOKEN="assay_of_another_server"), 0)
+    expect(run("sweeps", ASSAY_PROFILE="lab", ASSAY_SERVER="http://127.0.0.1:9"), 7, "127.0.0.1:9")
+    expect(run("sweeps", "--profile", "away"), 7, "127.0.0.1:9")
+    expect(run("sweeps", "--profile", "lib"), 3, "lab, away")
+    expect(run("sweeps", "--profile", "lab", "--server", "http://h"), 64, "choose one")
+    with open(config, "a") as f:
+        f.write("  bad: {url: http://h, tokn: t}\n")
+    expect(run("sweeps", "--profile", "lab"), 1, "config:4:")
+    check_several(env, home, folder)
+
+
+def check_several(env, home, folder):
+    """When several `assay up` run, a word says which one is meant."""
+    notes = os.path.join(home, "assay", "up")
+    os.makedirs(notes)
+    sleepers = [subprocess.Popen(["sleep", "600"]) for _ in range(2)]
+    for since, sleeper in enumerate(sleepers):
+        with open(f"/proc/{sleeper.pid}/stat") as f:
+            ticks = int(f.read().rsplit(")", 1)[1].split()[19])
+        with open(os.path.join(notes, f"{sleeper.pid}.json"), "w") as f:
+            json.dump({"url": f"http://127.0.0.1:{9 + since}", "token_file": os.path.join(folder, "none"),
+                       "pid": sleeper.pid, "start": ticks, "since": since + 1}, f)
+    token = ["--token", "assay_x"]
+    two = subprocess.run([ASSAY, "sweeps", *token], env=env, capture_output=True, text=True)
+    expect(two, 7, "2 `assay up` run; this is the newest, http://127.0.0.1:10 ")
+    quiet = subprocess.run([ASSAY, "sweeps", *token, "--json"], env=env, capture_output=True, text=True)
+    assert quiet.returncode == 7 and json.loads(quiet.stderr)["exit_code"] == 7, quiet
+    sleepers[1].kill()
+    sleepers[1].wait()
+    one = subprocess.run([ASSAY, "sweeps", *token], env=env, capture_output=True, text=True)
+    assert one.returncode == 7 and "127.0.0.1:9" in one.stderr and "newest" not in one.stderr, one
+    sleepers[0].kill()
+    sleepers[0].wait()
+
+
+def check_open(assay, folder):
+    """The address, and a browser where there is a display."""
+    bin_folder, opened = os.path.join(folder, "bin"), os.path.join(folder, "opened")
+    os.mkdir(bin_folder)
+    with open(os.path.join(bin_folder, "xdg-open"), "w") as f:
+        f.write(f"#!/bin/sh\necho \"$1\" > {opened}.tmp; mv {opened}.tmp {opened}\n")
+    os.chmod(os.path.join(bin_folder, "xdg-open"), 0o755)
+    env = dict(assay.env, PATH=bin_folder + ":" + os.environ["PATH"])
+    env.pop("DISPLAY", None)
+    env.pop("WAYLAND_DISPLAY", None)
+
+    def run(*args, **more):
+        return subprocess.run([ASSAY, "open", *args], env={**env, **more}, capture_output=True, text=True)
+    assert expect(run(), 0).stdout == f"{assay.url}/\n"
+    assert expect(run("stores", "--no-browser", DISPLAY=":0"), 0).stdout == f"{assay.url}/#/sweeps/stores\n"
+    assert json.loads(run("stores/0", "--json").stdout) == {"url": f"{assay.url}/#/sweeps/stores/trials/0"}
+    assert not os.path.exists(opened)
+    expect(run("stores", DISPLAY=":0"), 0)
+    assay.wait(lambda: os.path.exists(opened), "the browser")
+    assert open(opened).read() == f"{assay.url}/#/sweeps/stores\n"
+    expect(run("none"), 3)
+    expect(run("--server", "http://127.0.0.1:9"), 7)
+    expect(run(DISPLAY=":0", PATH="/nowhere"), 0, "No browser")
+
+
+# Errors as JSON.
+
+def check_json_errors(assay):
+    """One line on stderr, nothing on stdout, the same exit codes."""
+    cases = {
+        ("show", "none"): (3, "not_found"), ("show",): (64, "usage"), ("show", "--jsn", "a"): (64, "usage"),
+        ("pause", "stores"): (5, "conflict"), ("sweeps", "--token", "assay_x"): (4, "denied"),
+        ("sweeps", "--server", "http://127.0.0.1:9"): (7, "unavailable"), ("sweps",): (64, "usage"),
+        ("run", "/nowhere.yaml"): (3, "not_found"), ("trials", "stores", "--limit", "-1"): (1, "inval"),
+        ("artifacts", "get", "stores/0", "none"): (3, "not_found"),
+    }
+    for args, (code, title) in cases.items():
+        plain, done = assay.cli(*args, check=False), assay.cli(*args, "--json", check=False)
+        assert plain.returncode == done.returncode == code and done.stdout == "", (args, plain, done)
+        problem = json.loads(done.stderr)
+        assert problem["exit_code"] == code and problem["title"].startswith(title), (args, problem)
+        assert problem["detail"] and problem["detail"] in plain.stderr, (args, problem, plain.stderr)
+    assert json.loads(assay.cli("show", "none", "--json", check=False).stderr)["code"] == "not_found"
 
 
 def main():
@@ -215,6 +316,9 @@ def main():
         check_words(assay)
         check_artifacts(assay, folder)
         check_deletes(assay)
+        check_profiles(assay, folder)
+        check_open(assay, folder)
+        check_json_errors(assay)
 
 
 main()
