@@ -14,6 +14,31 @@ static as_status list_add(struct opt_list *l, const char *value, struct as_err *
     return AS_OK;
 }
 
+void opt_choices(const struct opt *o, struct str *b)
+{
+    for (const char *c = o->choices; *c; c++) {
+        if (*c == '|')
+            str_puts(b, ", ");
+        else
+            str_putc(b, *c);
+    }
+}
+
+static as_status set_string(const struct opt *o, const char *value, struct as_err *err)
+{
+    size_t len = strlen(value);
+    bool found = !o->choices;
+    for (const char *c = o->choices; c && !found; c = strchr(c, '|'), c = c ? c + 1 : NULL)
+        found = strncmp(c, value, len) == 0 && (c[len] == '|' || c[len] == '\0');
+    if (found) {
+        *(const char **)o->ret = value;
+        return AS_OK;
+    }
+    AS_AUTO(str_done) struct str b = {0};
+    opt_choices(o, &b);
+    return as_fail(err, AS_E_INVAL, "found '%.60s', expected one of %s", value, str_cstr(&b));
+}
+
 static as_status set_value(const struct opt *o, const char *value, const char *from,
                            struct as_err *err)
 {
@@ -23,7 +48,7 @@ static as_status set_value(const struct opt *o, const char *value, const char *f
         *(bool *)o->ret = !as_streq(value, "0") && !as_streq(value, "false") && *value;
         break;
     case OPT_STRING:
-        *(const char **)o->ret = value;
+        st = set_string(o, value, err);
         break;
     case OPT_I64:
         st = as_parse_i64(value, o->ret, err);
@@ -124,7 +149,13 @@ void opt_help(const struct opt *table, FILE *out)
             (void)snprintf(letter, sizeof letter, "-%c, ", o->letter);
         (void)snprintf(left, sizeof left, "%s--%s%s%s", letter, o->name, o->value ? " " : "",
                        o->value ? o->value : "");
-        (void)fprintf(out, "  %-30s %s", left, o->help);
+        struct str choices = {0};
+        if (o->choices) {
+            str_puts(&choices, ": ");
+            opt_choices(o, &choices);
+        }
+        (void)fprintf(out, "  %-30s %s%s", left, o->help, str_cstr(&choices));
+        str_done(&choices);
         (void)fprintf(out, o->env ? " [%s]\n" : "\n", o->env);
     }
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/status.h"
+#include "base/str.h"
 
 typedef enum opt_kind {
     OPT_FLAG,     /* bool */
@@ -36,6 +37,7 @@ struct opt {
     const char *value; /* what --help calls the value, such as "URL" */
     const char *env;   /* environment variable used when the option is absent, or NULL */
     const char *help;
+    const char *choices; /* OPT_STRING: the values that are allowed, "a|b|c"; NULL: any */
 };
 
 /* Parse argv[1..argc). Positional arguments are moved to the front of argv[1…] in order;
@@ -43,6 +45,9 @@ struct opt {
  * AS_E_INVAL names the option. */
 AS_MUST_CHECK as_status opt_parse(const struct opt *table, int argc, char **argv, int *ret_n_args,
                                   struct as_err *err);
+
+/* Append the choices as "a, b, c". */
+void opt_choices(const struct opt *o, struct str *b);
 
 /* Print the table as aligned help lines. */
 void opt_help(const struct opt *table, FILE *out);

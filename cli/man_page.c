@@ -1,10 +1,8 @@
 /* Prints the manual page assay.1: every verb with its synopsis, summary, details and options, then
  * the common options, the environment and the exit codes. A build tool; it is not installed.
  *
- * An option table is a local variable of its verb, because each row points at a variable that the
- * option sets. A verb passes its table to verb_print_help() when it runs with --help. This program
- * defines its own verb_print_help(), so that the linker does not take the one in session/verb.c,
- * and runs `assay help VERB` for every verb. So the page cannot differ from the help. */
+ * verbs_read_table() runs `assay help VERB` and hands over the option table, so that the page cannot
+ * differ from the help. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +82,14 @@ static void put_option(FILE *out, const struct opt *o)
     if (o->value)
         (void)fprintf(out, " \\fI%s\\fR", o->value);
     (void)fputc('\n', out);
-    put_string(out, o->help);
+    struct str help = {0};
+    str_puts(&help, o->help);
+    if (o->choices) {
+        str_puts(&help, ": ");
+        opt_choices(o, &help);
+    }
+    put_string(out, str_cstr(&help));
+    str_done(&help);
     if (o->env)
         (void)fprintf(out, "(environment: \\fB%s\\fR)\n", o->env);
 }
@@ -100,8 +105,9 @@ static void keep_common(const struct opt *table)
         abort();
 }
 
-void verb_print_help(const struct verb *v, const struct opt *table, FILE *out)
+static void put_verb(void *arg, const struct verb *v, const struct opt *table)
 {
+    FILE *out = arg;
     n_printed++;
     (void)fputs(".SS assay ", out);
     put_string(out, v->synopsis);
@@ -122,13 +128,9 @@ void verb_print_help(const struct verb *v, const struct opt *table, FILE *out)
 
 static int print_verbs(void)
 {
-    const struct verb *help = verbs_find("help");
-    for (size_t i = 0; verbs_at(i); i++) {
-        char name[40], *args[] = {name, name, NULL};
-        (void)snprintf(name, sizeof name, "%s", verbs_at(i)->name);
-        if (help->run(help, 2, args) != EXIT_OK || n_printed != (int)i + 1)
+    for (int i = 0; verbs_at((size_t)i); i++)
+        if (!verbs_read_table(verbs_at((size_t)i), put_verb, stdout) || n_printed != i + 1)
             return EXIT_FAIL;
-    }
     return EXIT_OK;
 }
 
@@ -152,6 +154,13 @@ int main(void)
         printf(".TP\n\\fB%s\\fR\n", v->names);
         put_string(stdout, v->meaning);
     }
+    printf(
+        ".SH FILES\n.TP\n\\fI$XDG_CONFIG_HOME/assay/config\\fR (\\fI~/.config/assay/config\\fR)\n");
+    put_string(stdout, "named servers for --profile and ASSAY_PROFILE, in YAML:");
+    put_details(stdout, "    profiles:\n"
+                        "      lab: {url: https://assay.example, token_file: ~/lab.token}\n");
+    printf(".TP\n\\fI$XDG_STATE_HOME/assay/up\\fR (\\fI~/.local/state/assay/up\\fR)\n");
+    put_string(stdout, "notes with which the verbs find a running `assay up`");
     printf(".SH EXIT STATUS\n");
     for (const struct exit_meaning *e = exit_meanings; e->meaning; e++) {
         printf(".TP\n\\fB%d\\fR\n", e->code);

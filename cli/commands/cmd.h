@@ -10,6 +10,7 @@ int cmd_ask(const struct verb *v, int argc, char **argv);
 int cmd_best(const struct verb *v, int argc, char **argv);
 int cmd_cancel(const struct verb *v, int argc, char **argv);
 int cmd_compare(const struct verb *v, int argc, char **argv);
+int cmd_completion(const struct verb *v, int argc, char **argv);
 int cmd_data(const struct verb *v, int argc, char **argv);
 int cmd_delete(const struct verb *v, int argc, char **argv);
 int cmd_ensemble(const struct verb *v, int argc, char **argv);

@@ -89,14 +89,14 @@ int cmd_data(const struct verb *v, int argc, char **argv)
     bool yes = false;
     int n, code;
     const struct opt table[] = {
-        {"format", 0, OPT_STRING, &d.format, "FORMAT", NULL,
-         "csv, npy, npz, idx, cifar, safetensors, text or tokens (by the file's name)"},
+        {"format", 0, OPT_STRING, &d.format, "FORMAT", NULL, "instead of that of the file's name",
+         "csv|npy|npz|idx|cifar|safetensors|text|tokens"},
         {"target", 0, OPT_STRING, &d.target, "COLUMN", NULL,
          "what a table's rows are to predict; several with commas between"},
         {"features", 0, OPT_STRING, &d.features, "FILE", NULL, "the same as FILE"},
         {"targets", 0, OPT_STRING, &d.targets, "FILE", NULL, "what npy or idx features predict"},
         {"task", 0, OPT_STRING, &d.task, "TASK", NULL,
-         "classification or regression (by the target's values)"},
+         "instead of what follows from the target's values", "classification|regression"},
         {"channels-first", 0, OPT_FLAG, &d.channels_first, NULL, NULL,
          "images are (rows, channels, height, width)"},
         {"x", 0, OPT_STRING, &d.x, "NAME", NULL, "the features in an npz or safetensors file (x)"},

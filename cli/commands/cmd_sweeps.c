@@ -69,7 +69,8 @@ int cmd_sweeps(const struct verb *v, int argc, char **argv)
     int64_t limit = 0;
     int n, code;
     const struct opt table[] = {
-        {"state", 0, OPT_STRING, &state, "STATE", NULL, "only sweeps in this state"},
+        {"state", 0, OPT_STRING, &state, "STATE", NULL, "only sweeps in this state",
+         "running|paused|finishing|completed|failed|cancelled"},
         {"limit", 'n', OPT_I64, &limit, "N", NULL, "at most so many (all)"},
         SESSION_OPTS(&s),
     };

@@ -97,10 +97,11 @@ int cmd_trials(const struct verb *v, int argc, char **argv)
     int64_t limit = 0;
     int n, code;
     const struct opt table[] = {
-        {"state", 0, OPT_STRING, &state, "STATE", NULL, "only trials in this state"},
+        {"state", 0, OPT_STRING, &state, "STATE", NULL, "only trials in this state",
+         "queued|running|paused|completed|pruned|failed|cancelled"},
         {"group", 0, OPT_STRING, &group, "GROUP", NULL, "only trials that ran in this group last"},
-        {"sort", 0, OPT_STRING, &sort, "KEY", NULL,
-         "number, value, started_at, finished_at, duration"},
+        {"sort", 0, OPT_STRING, &sort, "KEY", NULL, "order by",
+         "number|value|started_at|finished_at|duration"},
         {"desc", 0, OPT_FLAG, &desc, NULL, NULL, "the largest first"},
         {"limit", 'n', OPT_I64, &limit, "N", NULL, "at most so many (all)"},
         {"param", 'p', OPT_LIST, &add.params, "NAME=VALUE", NULL,

@@ -35,7 +35,7 @@ static const struct verb table[] = {
      "server\n"
      "does not end it. With --json it prints a line of JSON for each change.",
      cmd_watch},
-    {"open", "open [SWEEP | SWEEP/NUMBER] [--no-browser]",
+    {"open", "open [SWEEP] [--no-browser] | open SWEEP/NUMBER",
      "print the dashboard's address, and open it in a browser",
      "A browser is opened where there is a display (DISPLAY or WAYLAND_DISPLAY), by xdg-open. The "
      "address\n"
@@ -143,6 +143,16 @@ static const struct verb table[] = {
      "file\n"
      "that only you can read instead.",
      cmd_token},
+    {"completion", "completion bash | completion zsh | completion fish",
+     "print a completion script for a shell",
+     "`meson install` puts the scripts where the shells find them. By hand:\n"
+     "    source <(assay completion bash)\n"
+     "    source <(assay completion zsh)\n"
+     "    assay completion fish | source\n"
+     "Verbs, options, their values, and the names of sweeps, trials and data sets are completed. "
+     "The\n"
+     "names come from the server, which has two seconds.",
+     cmd_completion},
     {"version", "version", "print the version", NULL, cmd_version},
     {"help", "help [VERB]", "show this, or the help of a verb", NULL, cmd_help},
 };
@@ -165,6 +175,16 @@ const struct verb *verbs_find(const char *name)
         if (as_streq(table[i].name, name))
             return &table[i];
     return NULL;
+}
+
+bool verbs_read_table(const struct verb *v, verb_reader_fn fn, void *arg)
+{
+    char name[40], *args[] = {name, name, NULL};
+    (void)snprintf(name, sizeof name, "%s", v->name);
+    verb_set_reader(fn, arg);
+    int code = cmd_help(v, 2, args); /* runs the verb with --help */
+    verb_set_reader(NULL, NULL);
+    return code == EXIT_OK;
 }
 
 const char *verbs_suggest(const char *name)

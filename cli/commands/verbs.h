@@ -2,6 +2,7 @@
 #ifndef ASSAY_CLI_COMMANDS_VERBS_H
 #define ASSAY_CLI_COMMANDS_VERBS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "cli/session/verb.h"
@@ -14,6 +15,9 @@ const struct verb *verbs_find(const char *name);
 
 /* The nearest verb to a mistyped one, or NULL when none is near. */
 const char *verbs_suggest(const char *name);
+
+/* Give the option table of a verb to fn, which is called during this call; false: it was not. */
+bool verbs_read_table(const struct verb *v, verb_reader_fn fn, void *arg);
 
 /* Environment variables that all verbs read; a row with names NULL ends the table. */
 struct verbs_variable {

@@ -163,7 +163,7 @@ static bool parse_args(struct session *s, const struct opt *table, int argc, cha
     return false;
 }
 
-static as_status connect_server(struct session *s, struct as_err *err)
+as_status session_connect(struct session *s, struct as_err *err)
 {
     as_status st = find_server(s, err);
     if (st < 0)
@@ -187,7 +187,7 @@ bool session_begin(struct session *s, const struct verb *verb, const struct opt 
     if (s->wide)
         s->terminal.width = SIZE_MAX;
     bool needs_server = !s->instead || !*s->instead;
-    as_status st = needs_server ? connect_server(s, &err) : AS_OK;
+    as_status st = needs_server ? session_connect(s, &err) : AS_OK;
     if (st < 0) {
         *ret_code = exit_with_error(verb->name, st, &err);
         return false;

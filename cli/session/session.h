@@ -73,6 +73,9 @@ bool session_begin(struct session *s, const struct verb *verb, const struct opt 
                    char **argv, int min_args, int max_args, int *ret_n_args, int *ret_code);
 void session_done(struct session *s);
 
+/* Find the server and create the client, by the options in `s`; session_begin() does this. */
+AS_MUST_CHECK as_status session_connect(struct session *s, struct as_err *err);
+
 /* Another client for the same server and token. Owned by the caller. */
 AS_MUST_CHECK as_status session_client(const struct session *s, struct client **ret,
                                        struct as_err *err);

@@ -308,6 +308,82 @@ def check_json_errors(assay):
     assert json.loads(assay.cli("show", "none", "--json", check=False).stderr)["code"] == "not_found"
 
 
+# Completion.
+
+def typed(shell, setup, env, text, want):
+    """Type into an interactive shell on a pseudo-terminal, and wait for what TAB makes of it."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(shell, stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True)
+    os.close(slave)
+    seen, deadline, asked = b"", time.monotonic() + 30, False
+    os.write(master, setup.encode() + b"\necho re''ady\n")
+    try:
+        while time.monotonic() < deadline:
+            if select.select([master], [], [], 0.2)[0]:
+                seen += os.read(master, 65536)
+            if b"ready\r\n" in seen and not asked:
+                asked = True
+                os.write(master, text.encode())
+            if asked and want.encode() in re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]|\x08", b"", seen.split(b"ready\r\n", 1)[1]):
+                return
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+    raise AssertionError((shell, text, want, seen))
+
+
+def check_completion(assay, folder):
+    def words(*args, env=None):
+        done = subprocess.run([ASSAY, "completion", "words", "--", *args], env=env or assay.env, capture_output=True,
+                              text=True)
+        assert done.returncode == 0 and done.stderr == "", done
+        return [line.split("\t")[0] for line in done.stdout.splitlines()]
+    assert words("tri") == ["trials", "trial"] and "artifacts" in words("")
+    assert words("trials", "--so") == ["--sort"] and "--profile" in words("trials", "--")
+    assert words("trials", "--sort", "d") == ["duration"] == [w.split("=")[1] for w in words("trials", "--sort=d")]
+    assert words("trials", "--state", "c") == ["completed", "cancelled"]
+    assert words("show", "st") == ["stores"] and words("show", "x") == []
+    assert words("trials", "--state", "completed", "st") == ["stores"]
+    assert words("trial", "st") == ["stores/"] and words("trial", "stores/") == ["stores/0"]
+    assert words("artifacts", "") == ["list", "get"] and words("artifacts", "get", "stores/0") == ["stores/0"]
+    assert words("show", "--server", "http://127.0.0.1:9", "st") == []
+    away = {n: v for n, v in assay.env.items() if not n.startswith("ASSAY_")}
+    away["XDG_STATE_HOME"] = folder
+    assert words("show", "st", env=away) == [] and words("sho", env=away) == ["show"]
+    token = assay.env["ASSAY_TOKEN_FILE"]
+    assert words("show", "--server", assay.url, "--token-file", token, "st", env=away) == ["stores"]
+    scripts = {shell: os.path.join(BUILD, "cli", "completion", name)
+               for shell, name in {"bash": "assay", "zsh": "_assay", "fish": "assay.fish"}.items()}
+    for shell, path in scripts.items():
+        assert open(path).read() == assay.cli("completion", shell).stdout, shell
+    env = dict(assay.env, PATH=os.path.dirname(ASSAY) + ":" + os.environ["PATH"], TERM="xterm", HOME=folder,
+               ZDOTDIR=folder, PS1="$ ")
+    in_bash(env, scripts["bash"])
+    if shutil.which("zsh"):
+        zsh = ["zsh", "-f", "-i"], f"autoload -Uz compinit; compinit -u; source {scripts['zsh']}"
+        typed(*zsh, env, "assay artif\t", "assay artifacts ")
+        typed(*zsh, env, "assay trials --sort dur\t", "--sort duration ")
+        typed(*zsh, env, "assay show sto\t", "assay show stores ")
+    if shutil.which("fish"):
+        for line, want in (("assay sho", ["show"]), ("assay trials --sort ", ["duration", "finished_at"]),
+                           ("assay show sto", ["stores"]), ("assay trial stores/", ["stores/0"])):
+            done = subprocess.run(["fish", "-c", f"source {scripts['fish']}; complete -C '{line}'"], env=env,
+                                  capture_output=True, text=True, check=True)
+            found = [w.split("\t")[0] for w in done.stdout.splitlines()]
+            assert set(want) <= set(found), (line, found, done.stderr)
+
+
+def in_bash(env, script):
+    bash = ["bash", "--norc", "--noprofile", "-i"], f"source {script}"
+    typed(*bash, env, "assay artif\t", "assay artifacts ")
+    typed(*bash, env, "assay show sto\t", "assay show stores ")
+    typed(*bash, env, "assay trials --sort=dur\t", "--sort=duration ")
+    typed(*bash, env, "assay trial sto\t0\t", "assay trial stores/0 ")
+    typed(*bash, env, "assay show --server " + env["ASSAY_SERVER"] + " sto\t", " stores ")
+    typed(*bash, env, f"assay run {os.path.dirname(script)}/assay.f\t", "assay.fish ")
+
+
 def main():
     with Assay() as assay, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         os.chmod(folder, 0o755)
@@ -319,6 +395,7 @@ def main():
         check_profiles(assay, folder)
         check_open(assay, folder)
         check_json_errors(assay)
+        check_completion(assay, folder)
 
 
 main()
