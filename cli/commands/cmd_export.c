@@ -1,50 +1,16 @@
 /* assay export SWEEP --csv | --json: all trials. */
-#include <stdio.h>
-#include <string.h>
-
-#include "base/file.h"
-#include "base/json.h"
 #include "cli/commands/cmd.h"
+#include "cli/commands/trials_print.h"
 #include "cli/session/exit_code.h"
-#include "cli/view/export_csv.h"
-#include "cli/commands/sweep_record.h"
+#include "cli/session/request.h"
 #include "cli/session/session.h"
-#include "cli/view/say.h"
-
-/* Append {"sweep": the sweep, "items": its trials}. */
-static as_status format_json(const json_t *sweep, const json_t *items, struct str *b,
-                             struct as_err *err)
-{
-    JSON_AUTO tree = json_pack("{s:O, s:O}", "sweep", sweep, "items", items);
-    AS_AUTO(as_freep) char *text = tree ? json_format_pretty(tree) : NULL;
-    if (!text)
-        return as_fail_nomem(err);
-    str_puts(b, text);
-    str_putc(b, '\n');
-    return str_check(b, err);
-}
 
 static as_status export_sweep(const struct session *s, const char *name, const char *output,
                               struct as_err *err)
 {
-    JSON_AUTO sweep = NULL;
-    JSON_AUTO items = NULL;
-    AS_AUTO(str_done) struct str b = {0};
-    as_status st = sweep_record_fetch(s->client, name, &sweep, &items, err);
-    if (st < 0)
-        return st;
-    st = s->json ? format_json(sweep, items, &b, err) : export_csv(sweep, items, &b, err);
-    if (st < 0)
-        return st;
-    if (!output || as_streq(output, "-"))
-        return fwrite(b.s, 1, b.len, stdout) == b.len
-                   ? AS_OK
-                   : as_fail(err, AS_E_IO, "cannot write the output");
-    st = file_write_output(output, b.s, b.len, 0644, err);
-    if (st < 0)
-        return st;
-    say("%zu trials are in %s", json_array_size(items), output);
-    return AS_OK;
+    struct trial_ref ref;
+    as_status st = request_parse_sweep(name, &ref, err);
+    return st < 0 ? st : trials_export(s, &ref, output, err);
 }
 
 int cmd_export(const struct verb *v, int argc, char **argv)

@@ -7,62 +7,25 @@
 #include "cli/session/exit_code.h"
 #include "cli/commands/pareto_report.h"
 #include "cli/view/objectives.h"
+#include "cli/session/list.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
 #include "cli/view/trial_table.h"
 #include "cli/commands/trials_add.h"
+#include "cli/commands/trials_print.h"
 #include "cli/view/say.h"
-
-/* Print trials as a table, or as {"items": […]}. The sweep names the columns of the table. */
-static as_status print_trials(const struct session *s, const struct trial_ref *ref,
-                              const json_t *items, trial_table_kind kind, struct as_err *err)
-{
-    if (s->json) {
-        JSON_AUTO answer = json_pack("{s:O}", "items", items);
-        return session_print_json(answer, err);
-    }
-    JSON_AUTO sweep = NULL;
-    AS_AUTO(table_freep) struct table *t = NULL;
-    as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
-    if (st < 0)
-        return st;
-    st = trial_table_create(items, kind, sweep, &s->terminal, &t, err);
-    if (st < 0)
-        return st;
-    st = session_print_table(s, t, err);
-    if (st < 0)
-        return st;
-    if (kind == TRIAL_TABLE_BEST && objectives_count(sweep) > 1)
-        say("By the first of %zu metrics; `assay best %s --pareto` shows the front.",
-            objectives_count(sweep), ref->sweep);
-    if (table_rows(t) == 0)
-        say(kind == TRIAL_TABLE_BEST ? "No trial has completed yet."
-                                     : "There are no such trials yet.");
-    return AS_OK;
-}
 
 static as_status list_trials(const struct session *s, const char *id, const struct str *query,
                              int64_t limit, struct as_err *err)
 {
     struct trial_ref sweep;
-    JSON_AUTO items = NULL;
-    AS_AUTO(str_done) struct str path = {0};
     as_status st = request_parse_ref(id, true, &sweep, err);
     if (st < 0)
         return st;
     if (sweep.number >= 0)
         return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; see assay trial", id);
     st = str_check(query, err);
-    if (st < 0)
-        return st;
-    request_path(&path, &sweep, "trials");
-    st = str_check(&path, err);
-    if (st < 0)
-        return st;
-    st = request_list(s->client, path.s, query->s, limit, &items, err);
-    if (st < 0)
-        return st;
-    return print_trials(s, &sweep, items, TRIAL_TABLE_ALL, err);
+    return st < 0 ? st : trials_print(s, &sweep, query->s, limit, err);
 }
 
 /* Whether any option of `trials add` is given. */
@@ -136,6 +99,31 @@ int cmd_trials(const struct verb *v, int argc, char **argv)
     return code;
 }
 
+/* The sweep names the columns of the table. */
+static as_status print_best(const struct session *s, const struct trial_ref *ref,
+                            const json_t *items, struct as_err *err)
+{
+    if (s->json)
+        return list_print_json(items, err);
+    JSON_AUTO sweep = NULL;
+    AS_AUTO(table_freep) struct table *t = NULL;
+    as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
+    if (st < 0)
+        return st;
+    st = trial_table_create(items, TRIAL_TABLE_BEST, sweep, &s->terminal, &t, err);
+    if (st < 0)
+        return st;
+    st = session_print_table(s, t, err);
+    if (st < 0)
+        return st;
+    if (objectives_count(sweep) > 1)
+        say("By the first of %zu metrics; `assay best %s --pareto` shows the front.",
+            objectives_count(sweep), ref->sweep);
+    if (table_rows(t) == 0)
+        say("No trial has completed yet.");
+    return AS_OK;
+}
+
 static as_status show_best(const struct session *s, const char *id, int64_t top, bool pareto,
                            struct as_err *err)
 {
@@ -154,7 +142,7 @@ static as_status show_best(const struct session *s, const char *id, int64_t top,
     st = request_get(s->client, &sweep, "best", query.s, &answer, err);
     if (st < 0)
         return st;
-    return print_trials(s, &sweep, json_object_get(answer, "items"), TRIAL_TABLE_BEST, err);
+    return print_best(s, &sweep, json_object_get(answer, "items"), err);
 }
 
 int cmd_best(const struct verb *v, int argc, char **argv)

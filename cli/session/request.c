@@ -121,6 +121,9 @@ static as_status get_page(struct client *c, const char *path, const char *query,
 as_status request_pages(struct client *c, const char *path, const char *query, int64_t limit,
                         request_page_fn page, void *arg, struct as_err *err)
 {
+    if (limit < 0)
+        return as_fail(err, AS_E_INVAL, "--limit: found %lld, expected 0 (all) or more",
+                       (long long)limit);
     AS_AUTO(as_freep) char *cursor = NULL;
     int64_t left = limit > 0 ? limit : INT64_MAX;
     do {
@@ -153,9 +156,6 @@ static as_status append_items(void *arg, const json_t *items, struct as_err *err
 as_status request_list(struct client *c, const char *path, const char *query, int64_t limit,
                        json_t **ret, struct as_err *err)
 {
-    if (limit < 0)
-        return as_fail(err, AS_E_INVAL, "--limit: found %lld, expected 0 (all) or more",
-                       (long long)limit);
     JSON_AUTO all = json_array();
     if (!all)
         return as_fail_nomem(err);

@@ -256,7 +256,14 @@ as_status session_print_json_line(const json_t *j, struct as_err *err)
     return AS_OK;
 }
 
-as_status session_print_table(const struct session *s, const struct table *t, struct as_err *err)
+void session_say_hidden(const struct str *hidden)
+{
+    if (hidden->len > 0)
+        say("The terminal is too narrow for these columns: %s (--wide shows all)",
+            str_cstr(hidden));
+}
+
+as_status session_print_table(const struct session *s, struct table *t, struct as_err *err)
 {
     AS_AUTO(str_done) struct str b = {0}, hidden = {0};
     as_status st = table_format(t, &s->terminal, &b, &hidden, err);
@@ -265,8 +272,6 @@ as_status session_print_table(const struct session *s, const struct table *t, st
     st = write_text(&b, err);
     if (st < 0)
         return st;
-    if (hidden.len > 0)
-        say("The terminal is too narrow for these columns: %s (--wide shows all)",
-            str_cstr(&hidden));
+    session_say_hidden(&hidden);
     return AS_OK;
 }

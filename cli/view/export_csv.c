@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "cli/view/csv.h"
 #include "cli/view/format.h"
-#include "cli/view/trial_table.h"
 
 static const char *const first_fields[] = {"number", "state", "value", "attempt", "restarts"};
 static const char *const last_fields[] = {
@@ -55,21 +54,23 @@ static void add_row(struct str *b, const json_t *trial, const json_t *params, co
     str_putc(b, '\n');
 }
 
-as_status export_csv(const json_t *sweep, const json_t *items, struct str *b, struct as_err *err)
+as_status export_csv_head(const struct trial_facts *f, struct str *b, struct as_err *err)
 {
-    JSON_AUTO params = trial_table_params(items, sweep);
-    JSON_AUTO metrics = trial_table_names(items, "metrics");
-    if (!params || !metrics)
-        return as_fail_nomem(err);
     for (size_t i = 0; i < AS_ARRAY_LEN(first_fields); i++)
         csv_cell(b, i == 0, CSV_TEXT, first_fields[i]);
-    add_headers(b, "param", params);
-    add_headers(b, "metric", metrics);
+    add_headers(b, "param", f->params);
+    add_headers(b, "metric", f->metrics);
     for (size_t i = 0; i < AS_ARRAY_LEN(last_fields); i++)
         csv_cell(b, false, CSV_TEXT, last_fields[i]);
     str_putc(b, '\n');
+    return str_check(b, err);
+}
+
+as_status export_csv_rows(const struct trial_facts *f, const json_t *items, struct str *b,
+                          struct as_err *err)
+{
     size_t i;
     json_t *trial;
-    json_array_foreach((json_t *)items, i, trial) add_row(b, trial, params, metrics);
+    json_array_foreach((json_t *)items, i, trial) add_row(b, trial, f->params, f->metrics);
     return str_check(b, err);
 }

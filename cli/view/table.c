@@ -36,6 +36,7 @@ struct table {
     size_t n_columns, columns_cap;
     struct cell *cells;
     size_t n_cells, cells_cap;
+    size_t shown; /* columns, from the left; chosen by table_format_head() */
     bool failed;
 };
 
@@ -189,40 +190,58 @@ static void format_line(const struct table *t, const struct terminal *terminal, 
     str_putc(b, '\n');
 }
 
-static void format_terminal(const struct table *t, const struct terminal *terminal, struct str *b,
-                            struct str *hidden)
-{
-    size_t shown = fit_columns(t, terminal->width);
-    format_line(t, terminal, shown, NULL, b);
-    for (size_t row = 0; row < table_rows(t); row++)
-        format_line(t, terminal, shown, t->cells + row * t->n_columns, b);
-    for (size_t i = shown; hidden && i < t->n_columns; i++) {
-        str_puts(hidden, i > shown ? ", " : "");
-        str_puts(hidden, t->columns[i].header);
-    }
-}
-
 static void format_tabs(const struct table *t, struct str *b)
 {
-    for (size_t i = 0; i < t->n_columns; i++) {
-        str_puts(b, i ? "\t" : "");
-        str_puts(b, t->columns[i].header);
-    }
-    str_putc(b, '\n');
     for (size_t i = 0; i < table_rows(t) * t->n_columns; i++) {
         str_puts(b, t->cells[i].text ? t->cells[i].text : "");
         str_putc(b, (i + 1) % t->n_columns ? '\t' : '\n');
     }
 }
 
-as_status table_format(const struct table *t, const struct terminal *terminal, struct str *b,
-                       struct str *ret_hidden, struct as_err *err)
+as_status table_format_head(struct table *t, const struct terminal *terminal, struct str *b,
+                            struct str *ret_hidden, struct as_err *err)
 {
     if (t->failed)
         return as_fail_nomem(err);
-    if (terminal->tty)
-        format_terminal(t, terminal, b, ret_hidden);
-    else
-        format_tabs(t, b);
+    if (terminal->tty) {
+        t->shown = fit_columns(t, terminal->width);
+        format_line(t, terminal, t->shown, NULL, b);
+        for (size_t i = t->shown; ret_hidden && i < t->n_columns; i++) {
+            str_puts(ret_hidden, i > t->shown ? ", " : "");
+            str_puts(ret_hidden, t->columns[i].header);
+        }
+        return str_check(b, err);
+    }
+    for (size_t i = 0; i < t->n_columns; i++) {
+        str_puts(b, i ? "\t" : "");
+        str_puts(b, t->columns[i].header);
+    }
+    str_putc(b, '\n');
     return str_check(b, err);
+}
+
+as_status table_format_rows(const struct table *t, const struct terminal *terminal, struct str *b,
+                            struct as_err *err)
+{
+    if (t->failed)
+        return as_fail_nomem(err);
+    if (!terminal->tty)
+        format_tabs(t, b);
+    for (size_t row = 0; terminal->tty && row < table_rows(t); row++)
+        format_line(t, terminal, t->shown, t->cells + row * t->n_columns, b);
+    return str_check(b, err);
+}
+
+as_status table_format(struct table *t, const struct terminal *terminal, struct str *b,
+                       struct str *ret_hidden, struct as_err *err)
+{
+    as_status st = table_format_head(t, terminal, b, ret_hidden, err);
+    return st < 0 ? st : table_format_rows(t, terminal, b, err);
+}
+
+void table_forget_rows(struct table *t)
+{
+    for (size_t i = 0; i < t->n_cells; i++)
+        free(t->cells[i].text);
+    t->n_cells = 0;
 }

@@ -35,7 +35,18 @@ size_t table_rows(const struct table *t);
  * terminal: headers in upper case, two blanks between columns, and cells cut with an ellipsis so
  * that lines fit. Columns that do not fit are left out, and ret_hidden (may be NULL) names them as
  * "a, b". AS_E_NOMEM. */
-AS_MUST_CHECK as_status table_format(const struct table *t, const struct terminal *terminal,
+AS_MUST_CHECK as_status table_format(struct table *t, const struct terminal *terminal,
                                      struct str *b, struct str *ret_hidden, struct as_err *err);
+
+/* The same in pieces, for tables that do not fit into memory. Add all rows once, in pieces with
+ * table_forget_rows() after each, so that the widths are known (in a pipe that is not needed);
+ * append the head; add all rows again, in pieces, each followed by table_format_rows() and
+ * table_forget_rows(). AS_E_NOMEM. */
+AS_MUST_CHECK as_status table_format_head(struct table *t, const struct terminal *terminal,
+                                          struct str *b, struct str *ret_hidden,
+                                          struct as_err *err);
+AS_MUST_CHECK as_status table_format_rows(const struct table *t, const struct terminal *terminal,
+                                          struct str *b, struct as_err *err);
+void table_forget_rows(struct table *t); /* their widths are kept */
 
 #endif

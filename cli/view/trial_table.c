@@ -1,100 +1,52 @@
 /* Tables of trials for `trials`, `best`, `best --pareto` and the summary of a sweep.
  *
- * The layout is decided once, from the sweep and all rows; then add_columns() and add_row() follow
+ * The layout is decided once, from the sweep and the facts of all rows; then add_columns() and add_row() follow
  * it in the same order. They must stay in step: a cell belongs to a column only by its position.
  * On a terminal, columns without a value are left out to save width. In a pipe they stay, so
  * that the columns that a script sees depend on the rows as little as possible. */
 #include "cli/view/trial_table.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/view/format.h"
 #include "cli/view/objectives.h"
 
-/* Append the keys of an object that are not in `seen` yet. */
-static bool add_names(json_t *names, json_t *seen, const json_t *object)
-{
-    const char *name;
-    json_t *v;
-    json_object_foreach((json_t *)object, name, v)
-    {
-        if (json_object_get(seen, name))
-            continue;
-        if (json_object_set_new(seen, name, json_true()) != 0 ||
-            json_array_append_new(names, json_string(name)) != 0)
-            return false;
-    }
-    return true;
-}
-
-static json_t *names_of(const json_t *first, const json_t *items, const char *field)
+json_t *trial_table_names(const json_t *items, const char *field)
 {
     JSON_AUTO seen = json_object();
     JSON_AUTO names = json_array();
     size_t i;
     json_t *item;
-    if (!seen || !names || !add_names(names, seen, first))
-        return NULL;
     json_array_foreach((json_t *)items, i, item)
     {
-        if (!add_names(names, seen, json_object_get(item, field)))
-            return NULL;
+        const char *name;
+        json_t *v;
+        json_object_foreach(json_object_get(item, field), name, v)
+        {
+            if (json_object_get(seen, name))
+                continue;
+            if (json_object_set_new(seen, name, json_true()) != 0 ||
+                json_array_append_new(names, json_string(name)) != 0)
+                return NULL;
+        }
     }
-    return as_steal(names);
+    return seen && names ? as_steal(names) : NULL;
 }
 
-json_t *trial_table_names(const json_t *items, const char *field)
-{
-    return names_of(NULL, items, field);
-}
-
-json_t *trial_table_params(const json_t *items, const json_t *sweep)
-{
-    const json_t *document = json_object_get(sweep, "document");
-    return names_of(json_object_get(document, "parameters"), items, "params");
-}
-
-/* Remove the names that no item has: conditional parameters that are active in none of the rows. */
-static void drop_unused(json_t *names, const json_t *items)
-{
-    for (size_t n = json_array_size(names); n-- > 0;) {
-        const char *name = json_string_value(json_array_get(names, n));
-        bool used = false;
-        size_t i;
-        json_t *item;
-        json_array_foreach((json_t *)items, i, item) used =
-            used || json_object_get(json_object_get(item, "params"), name);
-        if (!used)
-            (void)json_array_remove(names, n);
-    }
-}
-
-/* Whether any item has a text in this field; on a terminal an empty column would waste width. */
-static bool has_text(const json_t *items, const char *field)
-{
-    size_t i;
-    json_t *trial;
-    json_array_foreach((json_t *)items, i, trial)
-    {
-        if (json_is_string(json_object_get(trial, field)))
-            return true;
-    }
-    return false;
-}
-
-/* The columns of a table. */
-struct layout {
+struct trial_table {
     trial_table_kind kind;
-    const json_t *params;  /* names of parameters */
-    const json_t *metrics; /* names of objectives and constrained metrics */
+    json_t *params;  /* names of parameters; owned */
+    json_t *metrics; /* names of objectives and constrained metrics; owned */
+    size_t n_rows;
     bool has_feasible, has_groups, has_reasons;
     bool is_single; /* one objective: its column shows `value`, which a running trial has, too */
     const struct terminal *terminal;
 };
 
-static void add_columns(struct table *t, const struct layout *l)
+static void add_columns(struct table *t, const struct trial_table *l)
 {
     size_t i;
     json_t *name;
@@ -142,7 +94,7 @@ static void add_time(struct table *t, const json_t *trial, const struct terminal
         table_cellf(t, "%.3f", (double)ms / 1e3);
 }
 
-static void add_metrics(struct table *t, const json_t *trial, const struct layout *l,
+static void add_metrics(struct table *t, const json_t *trial, const struct trial_table *l,
                         format_kind exact)
 {
     const json_t *values = json_object_get(trial, "metrics");
@@ -166,7 +118,7 @@ static void add_feasible(struct table *t, const json_t *trial)
         table_cell(t, NULL);
 }
 
-static void add_row(struct table *t, size_t rank, const json_t *trial, const struct layout *l)
+static void add_row(struct table *t, size_t rank, const json_t *trial, const struct trial_table *l)
 {
     format_kind exact = l->terminal->tty ? FORMAT_SHORT : FORMAT_EXACT;
     const char *state = json_string_value(json_object_get(trial, "state"));
@@ -192,32 +144,80 @@ static void add_row(struct table *t, size_t rank, const json_t *trial, const str
         table_cell_styled(t, STYLE_DIM, json_string_value(json_object_get(trial, "reason")));
 }
 
+/* The columns of parameters: in a pipe all, on a terminal those that some trial has. */
+static json_t *shown_params(const struct trial_facts *f, bool tty)
+{
+    JSON_AUTO names = json_array();
+    size_t i;
+    json_t *name;
+    json_array_foreach(f->params, i, name)
+    {
+        bool shown = !tty || json_object_get(f->used_params, json_string_value(name));
+        if (shown && json_array_append(names, name) != 0)
+            return NULL;
+    }
+    return as_steal(names);
+}
+
+as_status trial_table_begin(const struct trial_facts *f, trial_table_kind kind, const json_t *sweep,
+                            const struct terminal *terminal, struct trial_table **ret,
+                            struct table **ret_table, struct as_err *err)
+{
+    AS_AUTO(trial_table_freep) struct trial_table *l = as_calloc(1, sizeof *l);
+    AS_AUTO(table_freep) struct table *t = table_create();
+    bool all = kind == TRIAL_TABLE_ALL;
+    if (!l || !t)
+        return as_fail_nomem(err);
+    *l = (struct trial_table){
+        .kind = kind,
+        .params = shown_params(f, terminal->tty),
+        .metrics = objectives_names(sweep),
+        .has_feasible = all && objectives_has_constraints(sweep),
+        /* In a pipe these columns always exist, so that scripts can rely on them. */
+        .has_groups = all && (!terminal->tty || f->has_groups),
+        .has_reasons = all && (!terminal->tty || f->has_reasons),
+        .is_single = objectives_count(sweep) == 1,
+        .terminal = terminal,
+    };
+    if (!l->params || !l->metrics)
+        return as_fail_nomem(err);
+    add_columns(t, l);
+    *ret = as_steal(l);
+    *ret_table = as_steal(t);
+    return AS_OK;
+}
+
+void trial_table_free(struct trial_table *l)
+{
+    if (!l)
+        return;
+    json_decref(l->params);
+    json_decref(l->metrics);
+    free(l);
+}
+
+void trial_table_add(struct trial_table *l, struct table *t, const json_t *items)
+{
+    size_t i;
+    json_t *trial;
+    json_array_foreach((json_t *)items, i, trial) add_row(t, ++l->n_rows, trial, l);
+}
+
 as_status trial_table_create(const json_t *items, trial_table_kind kind, const json_t *sweep,
                              const struct terminal *terminal, struct table **ret,
                              struct as_err *err)
 {
-    JSON_AUTO params = trial_table_params(items, sweep);
-    JSON_AUTO metrics = objectives_names(sweep);
-    struct table *t = params && metrics ? table_create() : NULL;
-    if (!t)
-        return as_fail_nomem(err);
-    if (terminal->tty)
-        drop_unused(params, items);
-    const struct layout l = {
-        .kind = kind,
-        .params = params,
-        .metrics = metrics,
-        .has_feasible = kind == TRIAL_TABLE_ALL && objectives_has_constraints(sweep),
-        /* In a pipe these columns always exist, so that scripts can rely on them. */
-        .has_groups = kind == TRIAL_TABLE_ALL && (!terminal->tty || has_text(items, "group")),
-        .has_reasons = kind == TRIAL_TABLE_ALL && (!terminal->tty || has_text(items, "reason")),
-        .is_single = objectives_count(sweep) == 1,
-        .terminal = terminal,
-    };
-    add_columns(t, &l);
-    size_t i;
-    json_t *trial;
-    json_array_foreach((json_t *)items, i, trial) add_row(t, i + 1, trial, &l);
+    AS_AUTO(trial_facts_done) struct trial_facts facts = {0};
+    AS_AUTO(trial_table_freep) struct trial_table *l = NULL;
+    struct table *t = NULL;
+    as_status st = trial_facts_init(&facts, sweep, err);
+    if (st == AS_OK)
+        st = trial_facts_add(&facts, items, err);
+    if (st == AS_OK)
+        st = trial_table_begin(&facts, kind, sweep, terminal, &l, &t, err);
+    if (st < 0)
+        return st;
+    trial_table_add(l, t, items);
     *ret = t;
     return AS_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "cli/view/terminal.h"
 #include "cli/view/table.h"
+#include "cli/view/trial_facts.h"
 
 typedef enum trial_table_kind {
     TRIAL_TABLE_ALL,   /* number, state, values, feasible, step, duration, parameters, reason */
@@ -23,9 +24,17 @@ AS_MUST_CHECK as_status trial_table_create(const json_t *items, trial_table_kind
                                            const json_t *sweep, const struct terminal *terminal,
                                            struct table **ret, struct as_err *err);
 
-/* The names of the parameters of `sweep` in the order of its document, followed by those that only
- * the items have. The result is as of trial_table_names(). */
-json_t *trial_table_params(const json_t *items, const json_t *sweep);
+/* The same for rows that come in pieces (table_format_head()): the columns follow from the facts of
+ * all trials; in a pipe, those of the sweep's document are enough. `terminal` is borrowed until
+ * trial_table_free(). AS_E_NOMEM. Both are owned by the caller. */
+struct trial_table;
+AS_MUST_CHECK as_status trial_table_begin(const struct trial_facts *f, trial_table_kind kind,
+                                          const json_t *sweep, const struct terminal *terminal,
+                                          struct trial_table **ret, struct table **ret_table,
+                                          struct as_err *err);
+void trial_table_free(struct trial_table *l);
+AS_DEFINE_FREEP(struct trial_table, trial_table_free)
+void trial_table_add(struct trial_table *l, struct table *t, const json_t *items);
 
 /* The names of all members of the objects at `field` of the items, in order of appearance: an array
  * of strings, owned by the caller; NULL when memory is out. */

@@ -384,6 +384,81 @@ def in_bash(env, script):
     typed(*bash, env, f"assay run {os.path.dirname(script)}/assay.f\t", "assay.fish ")
 
 
+# Memory.
+
+ROWS = """
+set session_replication_role = replica; -- without the trigger that counts, which would take minutes
+do $$ declare names text; begin
+    select string_agg(quote_ident(column_name), ', ') into names from information_schema.columns
+        where table_schema = current_schema() and table_name = 'trial' and is_generated = 'NEVER';
+    execute format('insert into trial (%%s) select %%s from trial t, generate_series(1, %d) g '
+        'where t.number = 0 and t.sweep_key = (select key from sweep where id = %%L)', names,
+        (select string_agg(case n when 'number' then 'g' when 'finish_seq' then 'g + 1000'
+            when 'suggestion_index' then 'g' else 't.' || n end, ', ') from unnest(string_to_array(names, ', ')) n), '%s');
+end $$
+"""
+
+
+def peak_kb(pid):
+    with contextlib.suppress(OSError, IndexError):
+        with open(f"/proc/{pid}/status") as f:
+            return int(re.search(r"VmHWM:\s+(\d+) kB", f.read() + "VmHWM: 0 kB")[1])
+    return 0
+
+
+def run_measured(assay, args, tty):
+    """Run to the end, reading all output. Returns the lines of the output and the peak of resident memory in kB."""
+    master, slave = pty.openpty() if tty else os.pipe()
+    process = subprocess.Popen([ASSAY, *args], stdin=subprocess.DEVNULL, stdout=slave, stderr=subprocess.PIPE,
+                               env=assay.env)
+    os.close(slave)
+    lines, peak = 0, 0
+    while True:
+        peak = max(peak, peak_kb(process.pid))
+        if not select.select([master], [], [], 0.01)[0]:
+            continue
+        try:
+            chunk = os.read(master, 65536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        lines += chunk.count(b"\n")
+    os.close(master)
+    errors = process.communicate(timeout=PATIENCE_S)[1]
+    assert process.returncode == 0, (args, errors)
+    return lines, peak
+
+
+def check_memory(assay, folder):
+    """The memory of `trials` and `export` does not grow with the number of trials."""
+    few, many = 1000, 50000
+    with open(f"/proc/{assay.processes('assayd')[0]}/environ") as f:
+        database = next(v for v in f.read().split("\0") if v.startswith("ASSAY_DATABASE=")).split("=", 1)[1]
+    for name, n in (("few", few), ("many", many)):
+        assay.call("POST", "/v1/sweeps", {**STORES, "name": name})
+        assay.wait_ended(name)
+        subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", database], input=ROWS % (n - 1, name), text=True,
+                       check=True, env={**os.environ, "PGOPTIONS": ""})
+    file = os.path.join(folder, "export")
+    for args, tty in ((["trials"], False), (["trials"], True), (["trials", "--json"], False),
+                      (["export", "--csv"], False), (["export", "--json"], False),
+                      (["export", "--csv", "--output", file], False)):
+        start_s = time.monotonic()
+        lines_few, peak_few = run_measured(assay, [args[0], "few", *args[1:]], tty)
+        lines_many, peak_many = run_measured(assay, [args[0], "many", *args[1:]], tty)
+        print(f"{' '.join(args)}{' (terminal)' if tty else ''}: {peak_few} kB for {few} trials, {peak_many} kB for "
+              f"{many}, {time.monotonic() - start_s:.1f} s", flush=True)
+        assert peak_few > 1000 and peak_many < peak_few + 8192, (args, peak_few, peak_many)
+        if file in args:
+            with open(file) as f:
+                assert sum(1 for _ in f) == many + 1
+        elif "--json" not in args:
+            assert (lines_few, lines_many) == (few + 1, many + 1), (args, lines_few, lines_many)
+    items = json.loads(assay.cli("trials", "few", "--json").stdout)["items"]
+    assert sorted(t["number"] for t in items) == list(range(few))
+
+
 def main():
     with Assay() as assay, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         os.chmod(folder, 0o755)
@@ -396,6 +471,8 @@ def main():
         check_open(assay, folder)
         check_json_errors(assay)
         check_completion(assay, folder)
+        if shutil.which("psql"):
+            check_memory(assay, folder)
 
 
 main()

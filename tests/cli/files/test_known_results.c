@@ -36,6 +36,19 @@ static void check_body(const struct known_results *f, size_t i, const char *want
     ck_assert_str_eq(text, want);
 }
 
+/* All trials as CSV. */
+static as_status export_csv(const json_t *sweep, const json_t *items, struct str *b,
+                            struct as_err *err)
+{
+    AS_AUTO(trial_facts_done) struct trial_facts f = {0};
+    as_status st = trial_facts_init(&f, sweep, err);
+    if (st == AS_OK)
+        st = trial_facts_add(&f, items, err);
+    if (st == AS_OK)
+        st = export_csv_head(&f, b, err);
+    return st < 0 ? st : export_csv_rows(&f, items, b, err);
+}
+
 START_TEST(a_table)
 {
     struct as_err err = {0};

@@ -97,6 +97,43 @@ START_TEST(colours)
 }
 END_TEST
 
+/* Rows that come in pieces look as those that come at once. */
+START_TEST(pieces)
+{
+    static const char *const rows[][2] = {{"a", "1"}, {"a long name", "22"}, {"b", "333333"}};
+    for (int tty = 0; tty < 2; tty++) {
+        const struct terminal terminal = {.tty = tty, .unicode = true, .width = 15};
+        AS_AUTO(table_freep) struct table *whole = table_create();
+        AS_AUTO(table_freep) struct table *t = table_create();
+        struct as_err err = {0};
+        struct str want = {0}, b = {0}, hidden = {0};
+        for (size_t i = 0; i < 2; i++) {
+            table_column(whole, i ? "n" : "name", i ? TABLE_RIGHT : TABLE_LEFT, 0);
+            table_column(t, i ? "n" : "name", i ? TABLE_RIGHT : TABLE_LEFT, 0);
+        }
+        for (size_t row = 0; row < AS_ARRAY_LEN(rows); row++) {
+            for (size_t i = 0; i < 2; i++) {
+                table_cell(whole, rows[row][i]);
+                table_cell(t, rows[row][i]);
+            }
+            table_forget_rows(t);
+        }
+        ck_ok(table_format(whole, &terminal, &want, NULL, &err), err);
+        ck_ok(table_format_head(t, &terminal, &b, &hidden, &err), err);
+        for (size_t row = 0; row < AS_ARRAY_LEN(rows); row++) {
+            for (size_t i = 0; i < 2; i++)
+                table_cell(t, rows[row][i]);
+            ck_ok(table_format_rows(t, &terminal, &b, &err), err);
+            table_forget_rows(t);
+        }
+        ck_assert_str_eq(str_cstr(&b), str_cstr(&want));
+        str_done(&want);
+        str_done(&b);
+        str_done(&hidden);
+    }
+}
+END_TEST
+
 START_TEST(out_of_memory)
 {
     const struct terminal terminal = {.width = SIZE_MAX};
@@ -125,6 +162,7 @@ Suite *test_suite(void)
     tcase_add_test(t, on_a_terminal);
     tcase_add_test(t, numbers);
     tcase_add_test(t, colours);
+    tcase_add_test(t, pieces);
     tcase_add_test(t, out_of_memory);
     suite_add_tcase(s, t);
     return s;
