@@ -41,6 +41,37 @@ START_TEST(parsing)
 }
 END_TEST
 
+START_TEST(choices)
+{
+    struct as_err err = {0};
+    const char *kind = "none";
+    const struct opt table[] = {
+        {"kind", 0, OPT_STRING, &kind, "KIND", NULL, "one of", "red|green|greener"},
+        {0},
+    };
+    static const char *const good[] = {"red", "green", "greener"};
+    static const char *const bad[] = {"", "gre", "reds", "red|green", "|", "blue"};
+    AS_AUTO(as_freep) char *help = NULL;
+    size_t len;
+    int n;
+    for (size_t i = 0; i < AS_ARRAY_LEN(good) + AS_ARRAY_LEN(bad); i++) {
+        bool is_good = i < AS_ARRAY_LEN(good);
+        char option[] = "--kind", value[20], *argv[] = {option, option, value, NULL};
+        (void)snprintf(value, sizeof value, "%s", is_good ? good[i] : bad[i - AS_ARRAY_LEN(good)]);
+        kind = "none";
+        as_status st = opt_parse(table, 3, argv, &n, &err);
+        ck_assert_msg(is_good ? st == AS_OK && as_streq(kind, value)
+                              : st == AS_E_INVAL && as_streq(kind, "none"),
+                      "%s", value);
+    }
+    ck_assert_ptr_nonnull(strstr(err.msg, "red, green, greener"));
+    FILE *f = open_memstream(&help, &len);
+    opt_help(table, f);
+    ck_assert_int_eq(fclose(f), 0);
+    ck_assert_ptr_nonnull(strstr(help, "one of: red, green, greener"));
+}
+END_TEST
+
 START_TEST(an_option_several_times)
 {
     struct as_err err = {0};
@@ -73,6 +104,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("opt");
     TCase *t = tcase_create("opt");
     tcase_add_test(t, parsing);
+    tcase_add_test(t, choices);
     tcase_add_test(t, an_option_several_times);
     suite_add_tcase(s, t);
     return s;
