@@ -29,7 +29,7 @@ static as_status set_string(const struct opt *o, const char *value, struct as_er
     size_t len = strlen(value);
     bool found = !o->choices;
     for (const char *c = o->choices; c && !found; c = strchr(c, '|'), c = c ? c + 1 : NULL)
-        found = strncmp(c, value, len) == 0 && (c[len] == '|' || c[len] == '\0');
+        found = strcspn(c, "|") == len && memcmp(c, value, len) == 0;
     if (found) {
         *(const char **)o->ret = value;
         return AS_OK;

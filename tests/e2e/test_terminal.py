@@ -379,7 +379,7 @@ def check_choices(words):
     """The values that options allow are those of the API."""
     with open(os.path.join(SOURCE, "api", "openapi.yaml")) as f:
         text = f.read()
-    for schema, args in (("SweepState", ("sweeps", "--state")), ("TrialState", ("trials", "--state")),
+    for schema, args in (("SweepState: {", ("sweeps", "--state")), ("TrialState: {", ("trials", "--state")),
                          ("Order; trials without the value come last", ("trials", "--sort"))):
         enum = re.search(schema + r"[^\[]*?enum: \[([^]]*)\]", text)[1]
         assert sorted(words(*args, "")) == sorted(enum.split(", ")), (args, enum)
@@ -406,7 +406,8 @@ do $$ declare names text; begin
         'where t.number = 0 and t.sweep_key = (select key from sweep where id = %%L)', names,
         (select string_agg(case n when 'number' then 'g' when 'finish_seq' then 'g + 1000'
             when 'suggestion_index' then 'g' else 't.' || n end, ', ') from unnest(string_to_array(names, ', ')) n), '%s');
-end $$
+end $$;
+analyze trial
 """
 
 
