@@ -160,9 +160,9 @@ as_status file_sync(const char *path, struct as_err *err)
     return fd >= 0 && fsync(fd) == 0 ? AS_OK : fail_errno(err, "sync", path);
 }
 
-/* What rename() would replace. *ret_sb has st_mode 0 when nothing is there. stat() goes first, because
- * the kernel refuses to follow a link that another user planted in a shared folder, and realpath()
- * does not. */
+/* What rename() would replace. *ret_sb has st_mode 0 when nothing is there. stat() goes first,
+ * because the kernel refuses to follow a link that another user planted in a shared folder, and
+ * realpath() does not. */
 static as_status find_target(const char *path, char target[PATH_MAX], struct stat *ret_sb,
                              struct as_err *err)
 {

@@ -16,9 +16,10 @@
 AS_MUST_CHECK as_status file_read(const char *path, size_t max_bytes, char **ret, size_t *ret_len,
                                   struct as_err *err);
 
-/* As file_read(), for a path that a user named on a command line: "-" is standard input. A device or
- * a folder is AS_E_INVAL, because a device may have no end. Pipes are read, such as <(COMMAND) of a
- * shell. A signal whose handler is installed without SA_RESTART ends the wait for a pipe: AS_E_IO. */
+/* As file_read(), for a path that a user named on a command line: "-" is standard input. A device
+ * or a folder is AS_E_INVAL, because a device may have no end. Pipes are read, such as <(COMMAND)
+ * of a shell. A signal whose handler is installed without SA_RESTART ends the wait for a pipe:
+ * AS_E_IO. */
 AS_MUST_CHECK as_status file_read_input(const char *path, size_t max_bytes, char **ret,
                                         size_t *ret_len, struct as_err *err);
 
@@ -34,9 +35,9 @@ AS_MUST_CHECK as_status file_replace(const char *path, const void *bytes, size_t
                                      struct as_err *err);
 
 /* Write what a user asked for to the path that the user named: "-" is standard output; a character
- * device or a pipe is written to; anything else is as for file_replace(), but an existing file keeps
- * its mode. If `mode` gives nothing to group and others, an existing file gives them nothing either.
- * AS_E_IO. */
+ * device or a pipe is written to; anything else is as for file_replace(), but an existing file
+ * keeps its mode. If `mode` gives nothing to group and others, an existing file gives them nothing
+ * either. AS_E_IO. */
 AS_MUST_CHECK as_status file_write_output(const char *path, const void *bytes, size_t len,
                                           mode_t mode, struct as_err *err);
 
@@ -50,8 +51,8 @@ struct file_draft {
 
 /* Begin a draft. AS_E_IO: as for file_replace(), before anything is written. */
 AS_MUST_CHECK as_status file_draft_open(struct file_draft *d, const char *path, struct as_err *err);
-/* Give the draft its mode and its name. `durably`: sync the file and its folder. After a failure the
- * old file is there. */
+/* Give the draft its mode and its name. `durably`: sync the file and its folder. After a failure
+ * the old file is there. */
 AS_MUST_CHECK as_status file_draft_commit(struct file_draft *d, mode_t mode, bool durably,
                                           struct as_err *err);
 /* Remove a draft that was not committed; may be called twice. */

@@ -1,3 +1,8 @@
+/* Command-line option tables: parsing, checking and help from one table.
+ *
+ * Arguments are parsed in their order, so that a later option wins. A value is checked where it is
+ * set, and the error begins with the option or the variable that it came from. An unknown option
+ * gets the nearest name of the table as a suggestion. */
 #include "base/opt.h"
 
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* Prints the manual page assay.1: every verb with its synopsis, summary, details and options, then
  * the common options, the environment and the exit codes. A build tool; it is not installed.
  *
- * verbs_read_table() runs `assay help VERB` and hands over the option table, so that the page cannot
- * differ from the help. */
+ * verbs_read_table() runs `assay help VERB` and hands over the option table, so that the page
+ * cannot differ from the help. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -102,8 +102,8 @@ AS_MUST_CHECK as_status client_download_blob(struct client *c, const char *sha25
                                              const char *dest_path, int64_t max_bytes,
                                              const struct client_opts *opts, struct as_err *err);
 
-/* Fetch the blob and write it to a descriptor that cannot be rewound, such as a pipe: after the first
- * byte a failure is final, and what was written stays. The same errors. */
+/* Fetch the blob and write it to a descriptor that cannot be rewound, such as a pipe: after the
+ * first byte a failure is final, and what was written stays. The same errors. */
 AS_MUST_CHECK as_status client_download_fd(struct client *c, const char *sha256, int fd,
                                            const struct client_opts *opts, struct as_err *err);
 

@@ -4,9 +4,9 @@
 
 #include "base/str.h"
 
-/* Append a line "CANDIDATE" or "CANDIDATE\tDESCRIPTION" for each word that may stand in the place of
- * words[n - 1], which may be empty or begun; words[0] is the verb. None: the shell completes names
- * of files. Names of sweeps, trials, data sets and tokens come from the server, which has
+/* Append a line "CANDIDATE" or "CANDIDATE\tDESCRIPTION" for each word that may stand in the place
+ * of words[n - 1], which may be empty or begun; words[0] is the verb. None: the shell completes
+ * names of files. Names of sweeps, trials, data sets and tokens come from the server, which has
  * two seconds to answer; without it there are none. */
 void completion_words(const char *const *words, size_t n, struct str *b);
 

@@ -4,9 +4,10 @@
  * digest. The server keeps files by digest: a file that it has already is not sent again, so the
  * command can be repeated after an error.
  *
- * A file is read twice, for its digest and to send it. So it must be a regular file; standard input
- * is copied to a temporary file without a name while its digest is computed. A signal ends each
- * part at once: the digest looks at the flag after each piece, and the upload ends with its client. */
+ * A file is read twice, for its digest and to send it. So it must be a regular file; standard
+ * input is copied to a temporary file without a name while its digest is computed. A signal ends
+ * each part at once: the digest looks at the flag after each piece, and the upload ends with its
+ * client. */
 #include "cli/commands/data_add.h"
 
 #include <string.h>

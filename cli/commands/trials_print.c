@@ -2,7 +2,8 @@
  *
  * JSON needs no more than the page at hand, nor does a table in a pipe, whose columns follow from
  * the sweep. The columns of CSV (metrics of any name) and of a table on a terminal (widths) depend
- * on all trials: these are first kept in a temporary file (spool.h) while the columns are collected.
+ * on all trials: these are first kept in a temporary file (spool.h) while the columns are
+ * collected.
  *
  * So standard output has the trials before an error when one comes in the middle; the exit code
  * says so. A file is replaced at the end only. */

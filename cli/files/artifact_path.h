@@ -10,8 +10,8 @@
 /* Is it a path below a folder: relative, without empty parts, "." and ".."? */
 bool artifact_path_valid(const char *path);
 
-/* Is `path` the file `wanted`, or a file in the folder `wanted`? One slash at the end of `wanted` is
- * ignored. */
+/* Is `path` the file `wanted`, or a file in the folder `wanted`? One slash at the end of `wanted`
+ * is ignored. */
 bool artifact_path_matches(const char *path, const char *wanted);
 
 /* The last part of a path; a view of it. */

@@ -3,8 +3,8 @@
  *   profiles:
  *     lab: {url: https://assay.example, token_file: ~/lab.token}
  *
- * A profile names the file of a token and never a token. In token_file, ~/ is the home folder, and a
- * relative path begins at the folder of the configuration. */
+ * A profile names the file of a token and never a token. In token_file, ~/ is the home folder, and
+ * a relative path begins at the folder of the configuration. */
 #ifndef ASSAY_CLI_FILES_PROFILES_H
 #define ASSAY_CLI_FILES_PROFILES_H
 

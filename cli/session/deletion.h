@@ -25,8 +25,8 @@ struct deletion {
     bool (*ask)(const json_t *object, const char *id, struct str *b);
 };
 
-/* Ask if need be, delete, and print that it is `done`: a line, or {done: id}. Returns the exit code:
- * EXIT_CANCELLED when the answer is not yes. */
+/* Ask if need be, delete, and print that it is `done`: a line, or {done: id}. Returns the exit
+ * code: EXIT_CANCELLED when the answer is not yes. */
 int deletion_run(const struct session *s, const struct deletion *d);
 
 /* Is it a yes? "y" or "yes", in any case, with blanks around it. */

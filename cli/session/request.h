@@ -34,8 +34,8 @@ AS_MUST_CHECK as_status request_get(struct client *c, const struct trial_ref *re
 AS_MUST_CHECK as_status request_list(struct client *c, const char *path, const char *query,
                                      int64_t limit, json_t **ret, struct as_err *err);
 
-/* As request_list, but calls page() with one page at a time; the items are borrowed. Memory does not
- * grow with the list. */
+/* As request_list, but calls page() with one page at a time; the items are borrowed. Memory does
+ * not grow with the list. */
 typedef as_status (*request_page_fn)(void *arg, const json_t *items, struct as_err *err);
 AS_MUST_CHECK as_status request_pages(struct client *c, const char *path, const char *query,
                                       int64_t limit, request_page_fn page, void *arg,

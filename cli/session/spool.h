@@ -1,5 +1,5 @@
-/* Keeps a list on disk, so that it can be read several times without being in memory: the columns of
- * a table depend on all its rows. The file is in $TMPDIR and has no name. */
+/* Keeps a list on disk, so that it can be read several times without being in memory: the columns
+ * of a table depend on all its rows. The file is in $TMPDIR and has no name. */
 #ifndef ASSAY_CLI_SESSION_SPOOL_H
 #define ASSAY_CLI_SESSION_SPOOL_H
 

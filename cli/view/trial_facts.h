@@ -16,8 +16,8 @@ struct trial_facts {
     bool has_groups, has_reasons;         /* some trial has a text there */
 };
 
-/* Begin with the document of `sweep` (a Sweep of the API; NULL: no document). AS_E_NOMEM. Release it
- * in every case. */
+/* Begin with the document of `sweep` (a Sweep of the API; NULL: no document). AS_E_NOMEM. Release
+ * it in every case. */
 AS_MUST_CHECK as_status trial_facts_init(struct trial_facts *f, const json_t *sweep,
                                          struct as_err *err);
 void trial_facts_done(struct trial_facts *f);

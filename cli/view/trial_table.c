@@ -1,9 +1,9 @@
 /* Tables of trials for `trials`, `best`, `best --pareto` and the summary of a sweep.
  *
- * The layout is decided once, from the sweep and the facts of all rows; then add_columns() and add_row() follow
- * it in the same order. They must stay in step: a cell belongs to a column only by its position.
- * On a terminal, columns without a value are left out to save width. In a pipe they stay, so
- * that the columns that a script sees depend on the rows as little as possible. */
+ * The layout is decided once, from the sweep and the facts of all rows; then add_columns() and
+ * add_row() follow it in the same order. They must stay in step: a cell belongs to a column only
+ * by its position. On a terminal, columns without a value are left out to save width. In a pipe
+ * they stay, so that the columns that a script sees depend on the rows as little as possible. */
 #include "cli/view/trial_table.h"
 
 #include <inttypes.h>

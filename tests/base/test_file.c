@@ -1,5 +1,5 @@
-/* Files: durable replacement, what is never replaced (devices, pipes, folders), links, modes, folders,
- * and a disk that is full. */
+/* Files: durable replacement, what is never replaced (devices, pipes, folders), links, modes,
+ * folders, and a disk that is full. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -172,7 +172,8 @@ START_TEST(outputs_keep_the_mode)
 }
 END_TEST
 
-/* A draft is invisible until it is committed, follows links, and leaves nothing when it is dropped. */
+/* A draft is invisible until it is committed, follows links, and leaves nothing when it is
+ * dropped. */
 START_TEST(drafts)
 {
     struct as_err err;

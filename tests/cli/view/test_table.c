@@ -1,3 +1,4 @@
+/* Tables in a pipe and on a terminal: widths, hidden columns, colours, pieces. */
 #include "cli/view/table.h"
 
 #include <string.h>
