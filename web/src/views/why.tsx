@@ -18,10 +18,10 @@ const plain = (value: unknown) => (typeof value === "number" ? sig(value) : type
 const sentence = (words: string) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 
 export function WhyPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Sweep | null }) {
-  const s = trial.suggestion ?? {};
+  const s = trial.suggestion;
   const metrics = sweep?.metrics ?? [];
   const words = reasonWords(s, metrics);
-  if (words === "") return null;
+  if (!s || words === "") return null;
   const rows: [string, ComponentChildren][] = [...rowsOf(s, trial), ...Object.entries(s).filter(([k]) => !TOLD.has(k)).map(([k, v]): [string, ComponentChildren] => [k, plain(v)])];
   return (
     <section class="panel" aria-label="Why these parameters">
