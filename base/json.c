@@ -300,6 +300,32 @@ as_status json_fields_init(struct json_fields *f, const json_t *obj, const char 
     return AS_OK;
 }
 
+as_status json_fields_under(struct json_fields *f, const struct json_fields *parent,
+                            const json_t *obj, const char *pointer, struct as_err *err)
+{
+    as_status st = json_fields_init(f, obj, pointer, err);
+    f->faults = parent->faults;
+    return st;
+}
+
+bool json_fields_lack(const struct json_fields *f, const char *name)
+{
+    const json_t *j = json_object_get(f->obj, name);
+    return !j || json_is_null(j);
+}
+
+as_status json_fields_note(struct json_fields *f, as_status st, struct as_err *err)
+{
+    if (st == AS_OK)
+        return AS_OK;
+    as_status noted = faults_note(f->faults, st, err);
+    if (noted == AS_OK && !f->is_faulty) {
+        f->is_faulty = true;
+        f->first = faults_find(f->faults, err->pointer);
+    }
+    return noted;
+}
+
 /* *ret is the field or NULL; its name counts as known from now on. AS_E_INVAL if it is required and
  * absent. */
 static as_status take_field(struct json_fields *f, const char *name, json_need need, json_t **ret,
@@ -312,20 +338,21 @@ static as_status take_field(struct json_fields *f, const char *name, json_need n
     if (!*ret && need == JSON_REQUIRED) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child(f->pointer, name, at);
-        return as_fail_at(err, AS_E_INVAL, at, "%s is missing", at);
+        return json_fields_note(f, as_fail_at(err, AS_E_INVAL, at, "%s is missing", at), err);
     }
     return AS_OK;
 }
 
-static as_status fail_field(const struct json_fields *f, const char *name, const json_t *found,
+static as_status fail_field(struct json_fields *f, const char *name, const json_t *found,
                             const char *expected, struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
     json_pointer_child(f->pointer, name, at);
     AS_AUTO(as_freep)
     char *text = json_is_object(found) || json_is_array(found) ? NULL : json_format(found);
-    return as_fail_at(err, AS_E_INVAL, at, "%s: found %.80s, expected %s", at,
-                      text ? text : json_type_name(found), expected);
+    as_status st = as_fail_at(err, AS_E_INVAL, at, "%s: found %.80s, expected %s", at,
+                              text ? text : json_type_name(found), expected);
+    return json_fields_note(f, st, err);
 }
 
 as_status json_fields_any(struct json_fields *f, const char *name, json_need need, json_t **ret,
@@ -364,8 +391,9 @@ as_status json_fields_text(struct json_fields *f, const char *name, json_need ne
     if (n < min || n > max) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child(f->pointer, name, at);
-        return as_fail_at(err, AS_E_INVAL, at, "%s: found %zu characters, expected %zu to %zu", at,
-                          n, min, max);
+        st = as_fail_at(err, AS_E_INVAL, at, "%s: found %zu characters, expected %zu to %zu", at, n,
+                        min, max);
+        return json_fields_note(f, st, err);
     }
     *ret = s;
     return AS_OK;
@@ -485,33 +513,53 @@ as_status json_fields_duration(struct json_fields *f, const char *name, json_nee
     return AS_OK;
 }
 
+/* Is `key` a field that a getter asked for? If not, *ret is the nearest of them, or NULL. */
+static bool is_known(const struct json_fields *f, const char *key, const char **ret)
+{
+    size_t best = 3; /* more than two edits away is no typing error */
+    *ret = NULL;
+    for (size_t i = 0; i < f->n_seen; i++) {
+        size_t d = as_edit_distance(key, f->seen[i]);
+        if (d == 0)
+            return true;
+        if (d < best) {
+            best = d;
+            *ret = f->seen[i];
+        }
+    }
+    return false;
+}
+
+static as_status refuse_unknown(const struct json_fields *f, const char *key, const char *nearest,
+                                struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    json_pointer_child(f->pointer, key, at);
+    if (nearest)
+        return as_fail_at(err, AS_E_INVAL, at, "%s is not a known field; did you mean '%s'?", at,
+                          nearest);
+    AS_AUTO(str_done) struct str known = {0};
+    for (size_t i = 0; i < f->n_seen; i++)
+        str_printf(&known, "%s%s", i ? ", " : "", f->seen[i]);
+    return as_fail_at(err, AS_E_INVAL, at, "%s is not a known field; expected one of: %s", at,
+                      str_cstr(&known));
+}
+
 as_status json_fields_end(struct json_fields *f, struct as_err *err)
 {
     for (void *it = json_object_iter((json_t *)f->obj); it;
          it = json_object_iter_next((json_t *)f->obj, it)) {
-        const char *key = json_object_iter_key(it), *nearest = NULL;
-        size_t best = 3; /* more than two edits away is no typing error */
-        bool known = false;
-        for (size_t i = 0; i < f->n_seen && !known; i++) {
-            size_t d = as_edit_distance(key, f->seen[i]);
-            known = d == 0;
-            if (d < best) {
-                best = d;
-                nearest = f->seen[i];
-            }
-        }
-        if (known)
+        const char *key = json_object_iter_key(it), *nearest;
+        if (is_known(f, key, &nearest))
             continue;
-        char at[AS_ERR_POINTER_MAX];
-        json_pointer_child(f->pointer, key, at);
-        if (nearest)
-            return as_fail_at(err, AS_E_INVAL, at, "%s is not a known field; did you mean '%s'?",
-                              at, nearest);
-        AS_AUTO(str_done) struct str known_list = {0};
-        for (size_t i = 0; i < f->n_seen; i++)
-            str_printf(&known_list, "%s%s", i ? ", " : "", f->seen[i]);
-        return as_fail_at(err, AS_E_INVAL, at, "%s is not a known field; expected one of: %s", at,
-                          str_cstr(&known_list));
+        as_status st = json_fields_note(f, refuse_unknown(f, key, nearest, err), err);
+        if (st != AS_OK)
+            return st;
     }
-    return AS_OK;
+    if (!f->is_faulty)
+        return AS_OK;
+    const struct as_err *first = &f->faults->list[f->first];
+    if (err)
+        *err = *first;
+    return first->code;
 }

@@ -7,7 +7,12 @@
  *   st = json_fields_init(&f, obj, "/limits", err);     the JSON pointer of obj
  *   st = json_fields_i64(&f, "max_trials", JSON_REQUIRED, 1, 1000000, &limits->max_trials, err);
  *   …
- *   st = json_fields_end(&f, err);                      refuses fields that no getter asked for */
+ *   st = json_fields_end(&f, err);                      refuses fields that no getter asked for
+ *
+ * With a list of faults (f.faults = list, after json_fields_init) a getter that finds a fault notes
+ * it there and returns AS_OK with *ret untouched, as for an absent field, and json_fields_end
+ * returns the first fault of the object. So every field is read before the object is refused, and
+ * what the fields mean together is checked after json_fields_end. */
 #ifndef ASSAY_BASE_JSON_H
 #define ASSAY_BASE_JSON_H
 
@@ -16,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/faults.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/str.h"
@@ -66,6 +72,9 @@ struct json_fields {
     char pointer[AS_ERR_POINTER_MAX];
     const char *seen[48];
     size_t n_seen;
+    struct faults *faults; /* borrowed; NULL: a fault is returned */
+    bool is_faulty;        /* a fault of this object was noted: the `first`th of the list */
+    size_t first;
 };
 
 /* AS_E_INVAL when obj is not an object. `pointer` is copied. */
@@ -99,6 +108,18 @@ AS_MUST_CHECK as_status json_fields_word(struct json_fields *f, const char *name
 /* A duration: a number of seconds, or text such as "30s", "5m", "4h". */
 AS_MUST_CHECK as_status json_fields_duration(struct json_fields *f, const char *name,
                                              json_need need, int64_t *ret_ms, struct as_err *err);
+
+/* As json_fields_init for an object below `parent`, whose list of faults it shares. */
+AS_MUST_CHECK as_status json_fields_under(struct json_fields *f, const struct json_fields *parent,
+                                          const json_t *obj, const char *pointer,
+                                          struct as_err *err);
+
+/* Note `st`, which was found after the fields were read, so that json_fields_end returns it.
+ * Returns it unchanged if there is no list of faults, and as faults_note does. */
+AS_MUST_CHECK as_status json_fields_note(struct json_fields *f, as_status st, struct as_err *err);
+
+/* Is the field absent or null? Unlike a getter's NULL, false for one that is at fault. */
+bool json_fields_lack(const struct json_fields *f, const char *name);
 
 /* AS_E_INVAL if there is a field that no getter asked for, with the nearest known name. */
 AS_MUST_CHECK as_status json_fields_end(struct json_fields *f, struct as_err *err);

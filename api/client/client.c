@@ -101,6 +101,7 @@ void client_free(struct client *c)
     free(c->base_url);
     free(c->authorization);
     free(c->user_agent);
+    json_decref(c->problem);
     free(c);
 }
 
@@ -133,6 +134,12 @@ bool client_wait(struct client *c, int64_t ms)
 const char *client_problem_code(const struct client *c)
 {
     return c->problem_code;
+}
+
+const json_t *client_problem_errors(const struct client *c)
+{
+    const json_t *errors = json_object_get(c->problem, "errors");
+    return json_is_array(errors) ? errors : NULL;
 }
 
 void backoff_start(struct backoff *b, int64_t retry_ms)

@@ -80,6 +80,10 @@ AS_MUST_CHECK as_status client_call(struct client *c, const char *method, const 
  * next call. */
 const char *client_problem_code(const struct client *c);
 
+/* The `errors` of that problem, [{pointer, detail}, …]: every field at fault; NULL if it names none.
+ * Borrowed until the next call. */
+const json_t *client_problem_errors(const struct client *c);
+
 /* Make the content of a file available on the server: HEAD asks for it, and PUT uploads it if it is
  * absent.
  *   sha256   the digest of the file (sha256_of_file)

@@ -21,6 +21,7 @@ struct client {
     int wake_fd; /* readable once interrupted; never drained */
     atomic_bool interrupted;
     char problem_code[CLIENT_CODE_MAX];
+    json_t *problem; /* the problem document of the last call; NULL if there was none */
 };
 
 /* One exchange as its caller describes it. All pointers are borrowed. */

@@ -60,6 +60,8 @@ as_status problem_status(struct client *c, const struct http_request *q,
                          const struct http_response *r, struct as_err *err)
 {
     c->problem_code[0] = '\0';
+    json_decref(c->problem);
+    c->problem = NULL;
     if (r->stopped || (r->status >= 200 && r->status < 300))
         return AS_OK;
     json_t *problem = NULL;
@@ -72,6 +74,6 @@ as_status problem_status(struct client *c, const struct http_request *q,
         st = fill_error(problem, st, err);
     else
         as_fail(err, st, "%s %s%s answered HTTP %d", q->method, c->base_url, q->path, r->status);
-    json_decref(problem);
+    c->problem = problem;
     return st;
 }

@@ -14,6 +14,7 @@
 #include "api/server/waiting.h"
 #include "api/server/pool.h"
 #include "api/server/route.h"
+#include "base/faults.h"
 #include "scheduler/content/blobs.h"
 #include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/rows/idem_row.h"
@@ -40,6 +41,7 @@ struct call {
     struct suggester *suggester;  /* borrowed */
     struct result_cache *results; /* borrowed */
     struct principal who;         /* set for routes that need a token */
+    struct faults faults;         /* of the body, if its parser notes all of them; owned */
     json_t *body;                 /* owned; ROUTE_BODY_JSON and ROUTE_BODY_MERGE_PATCH */
     struct idem_key *idem;        /* of a request with an Idempotency-Key, else NULL */
     struct blob_put *upload;      /* owned; ROUTE_BODY_BYTES */

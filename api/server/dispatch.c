@@ -43,7 +43,8 @@ static void fail_call(struct call *c, problem_kind kind, const struct as_err *er
 {
     c->settled_ns = clock_mono_ns();
     c->x->answer.n_headers = 0;
-    problem_answer(c->x, kind, c->request_id, err);
+    bool is_first = c->faults.n > 0 && as_streq(c->faults.list[0].msg, err->msg);
+    problem_answer(c->x, kind, c->request_id, err, is_first ? &c->faults : NULL);
 }
 
 static void fail_call_with(struct call *c, problem_kind kind, as_status st, const char *detail)
@@ -283,7 +284,7 @@ void dispatch_head(void *ctx, struct http_exchange *x)
     struct call *c = make_call(d, x);
     struct as_err err = {.code = AS_E_NOMEM, .msg = "out of memory for the request"};
     if (!c)
-        problem_answer(x, PROBLEM_STATUS, "-", &err);
+        problem_answer(x, PROBLEM_STATUS, "-", &err, NULL);
     else if (!is_from_here(d, &x->head))
         fail_call_with(
             c, PROBLEM_FORBIDDEN, AS_E_DENIED,
@@ -506,7 +507,7 @@ void dispatch_refusal(void *ctx, struct http_exchange *x, const struct as_err *e
     if (c)
         fail_call(c, PROBLEM_STATUS, err);
     else
-        problem_answer(x, PROBLEM_STATUS, "-", err);
+        problem_answer(x, PROBLEM_STATUS, "-", err, NULL);
 }
 
 void dispatch_end(void *ctx, struct http_exchange *x)
@@ -523,4 +524,5 @@ void dispatch_end(void *ctx, struct http_exchange *x)
               x->answer.status, (long long)((clock_mono_ns() - x->start_ns) / 1000));
     blob_put_free(c->upload);
     json_decref(c->body);
+    faults_done(&c->faults);
 }

@@ -17,8 +17,9 @@ as_status h_sweep_create(struct call *c, struct as_err *err)
     as_status st = call_query_bool(c, "paused", &paused, err);
     if (st < 0)
         return st;
-    st = paused ? sweep_create_paused(c->db, c->arena, c->body, c->idem, &row, err)
-                : sweep_create(c->db, c->arena, c->body, c->idem, &row, err);
+    const struct sweep_request q = {
+        .doc = c->body, .idem = c->idem, .is_paused = paused, .faults = &c->faults};
+    st = sweep_request_create(c->db, c->arena, &q, &row, err);
     if (st < 0)
         return st;
     return call_created(c, sweep_encode(&row), arena_printf(c->arena, "/v1/sweeps/%s", row.id),

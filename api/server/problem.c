@@ -89,9 +89,26 @@ static void replace_invalid_utf8(char *s)
     }
 }
 
+/* [{pointer, detail}]: each fault, or `err` alone. New reference; NULL when memory is out. */
+static json_t *format_errors(const struct as_err *err, const struct faults *faults)
+{
+    const struct as_err *list = faults && faults->n ? faults->list : err;
+    size_t n = faults && faults->n ? faults->n : 1;
+    JSON_AUTO errors = json_array();
+    int bad = errors ? 0 : -1;
+    for (size_t i = 0; i < n; i++) {
+        struct as_err e = list[i];
+        replace_invalid_utf8(e.msg);
+        replace_invalid_utf8(e.pointer);
+        bad |= json_array_append_new(
+            errors, json_pack("{s:s, s:s}", "pointer", e.pointer, "detail", e.msg));
+    }
+    return bad ? NULL : as_steal(errors);
+}
+
 /* The detail begins with the pointer of its field. */
 static char *format_problem(const struct row *row, const char *path, const char *request_id,
-                            const struct as_err *given)
+                            const struct as_err *given, const struct faults *faults)
 {
     struct as_err copy = *given, *err = &copy;
     replace_invalid_utf8(copy.msg);
@@ -113,23 +130,21 @@ static char *format_problem(const struct row *row, const char *path, const char 
         return NULL;
     if (path && json_object_set_new(doc, "instance", json_string(path)) < 0)
         return NULL;
-    if (err->pointer[0] && row->http != 500) {
-        json_t *errors = json_pack("[{s:s, s:s}]", "pointer", err->pointer, "detail", text);
-        if (json_object_set_new(doc, "errors", errors) < 0)
-            return NULL;
-    }
+    if (err->pointer[0] && row->http != 500 &&
+        json_object_set_new(doc, "errors", format_errors(err, faults)) < 0)
+        return NULL;
     return json_format_ordered(doc);
 }
 
 void problem_answer(struct http_exchange *x, problem_kind kind, const char *request_id,
-                    const struct as_err *err)
+                    const struct as_err *err, const struct faults *faults)
 {
     struct row row = row_of(kind, err->code, err->pointer[0] != '\0');
     if (row.http == 500 || err->code == AS_E_IO)
         log_write(LOG_ERROR, "request failed", "request_id=%s path=%s status=%s detail=\"%s\"",
                   request_id, x->head.path ? x->head.path : "-", as_status_name(err->code),
                   err->msg);
-    AS_AUTO(as_freep) char *text = format_problem(&row, x->head.path, request_id, err);
+    AS_AUTO(as_freep) char *text = format_problem(&row, x->head.path, request_id, err, faults);
     char *kept = arena_strdup(&x->arena, text);
     x->answer.status = row.http;
     x->answer.content_type = kept ? "application/problem+json" : NULL;

@@ -6,6 +6,7 @@
 #define ASSAY_API_SERVER_PROBLEM_H
 
 #include "api/http/http.h"
+#include "base/faults.h"
 #include "base/status.h"
 
 /* Errors that have no as_status of their own. All others use PROBLEM_STATUS. */
@@ -19,9 +20,11 @@ typedef enum problem_kind {
     PROBLEM_UNPROCESSABLE, /* the body refers to missing content; a key with another body */
 } problem_kind;
 
-/* Fill x->answer. `request_id` and the answer live in x's arena. */
+/* Fill x->answer. `request_id` and the answer live in x's arena.
+ *   faults  all faults of the body, of which *err is the first; NULL or empty: *err is the only
+ *           one. They become `errors` of the document */
 void problem_answer(struct http_exchange *x, problem_kind kind, const char *request_id,
-                    const struct as_err *err);
+                    const struct as_err *err, const struct faults *faults);
 
 /* The HTTP status that problem_answer would set. */
 int problem_status(problem_kind kind, as_status st, bool has_pointer);

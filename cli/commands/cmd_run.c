@@ -1,8 +1,11 @@
-/* assay run FILE [--watch]: creates a sweep, and watches it with --watch. */
+/* assay run FILE [--watch]: creates a sweep, and watches it with --watch. A refused document has one
+ * line on stderr for each of its faults, with its place in the file. */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/str.h"
 #include "cli/commands/cmd.h"
 #include "cli/files/document.h"
 #include "cli/session/exit_code.h"
@@ -20,6 +23,7 @@ struct run {
     const char *name;
     struct opt_list sets;
     struct watch_opts watch_opts;
+    struct str faults; /* of the document, all but the first, explained; a line each */
 };
 
 /* Let the runners of an `assay up` on this machine run commands in the current directory. */
@@ -41,7 +45,30 @@ static as_status prepare_document(const struct run *r, struct document *d, struc
     return r->session.local ? set_folder(d, err) : AS_OK;
 }
 
-static as_status create_sweep(const struct run *r, const struct document *d, json_t **ret,
+static void set_fault(const json_t *fault, as_status st, struct as_err *err)
+{
+    const char *pointer = json_string_value(json_object_get(fault, "pointer"));
+    const char *detail = json_string_value(json_object_get(fault, "detail"));
+    as_err_set(err, st, pointer ? pointer : "", "%s", detail ? detail : as_status_name(st));
+}
+
+/* Explain why the server refused the document: the first fault in *err, the others in r->faults. */
+static as_status explain_faults(struct run *r, const struct document *d, as_status st,
+                                struct as_err *err)
+{
+    const json_t *faults = client_problem_errors(r->session.client);
+    for (size_t i = 1; i < json_array_size(faults); i++) {
+        struct as_err other;
+        set_fault(json_array_get(faults, i), st, &other);
+        (void)document_explain(d, st, &other);
+        str_printf(&r->faults, "%s\n", other.msg);
+    }
+    if (json_array_size(faults) > 1)
+        set_fault(json_array_get(faults, 0), st, err);
+    return document_explain(d, st, err);
+}
+
+static as_status create_sweep(struct run *r, const struct document *d, json_t **ret,
                               struct as_err *err)
 {
     char key[CLIENT_KEY_SIZE];
@@ -50,7 +77,7 @@ static as_status create_sweep(const struct run *r, const struct document *d, jso
     as_status st = client_call(r->session.client, "POST", "/v1/sweeps",
                                r->paused ? "paused=true" : NULL, d->tree, &opts, ret, NULL, err);
     if (st < 0)
-        return document_explain(d, st, err);
+        return explain_faults(r, d, st, err);
     if (!json_is_string(json_object_get(*ret, "id"))) {
         json_decref(*ret);
         *ret = NULL;
@@ -78,7 +105,7 @@ static as_status announce_sweep(const struct run *r, const json_t *sweep, struct
     return AS_OK;
 }
 
-static as_status submit_sweep(const struct run *r, const char *path, json_t **ret_sweep,
+static as_status submit_sweep(struct run *r, const char *path, json_t **ret_sweep,
                               struct as_err *err)
 {
     AS_AUTO(document_done) struct document d = {0};
@@ -94,13 +121,25 @@ static as_status submit_sweep(const struct run *r, const char *path, json_t **re
     return announce_sweep(r, *ret_sweep, err);
 }
 
+static void say_faults(char *lines)
+{
+    for (char *end; (end = strchr(lines, '\n')); lines = end + 1) {
+        *end = 0;
+        say("assay run: %s", lines);
+    }
+}
+
 static int run_sweep(struct run *r, const char *path)
 {
     struct as_err err = {0};
     JSON_AUTO sweep = NULL;
     as_status st = submit_sweep(r, path, &sweep, &err);
-    if (st < 0 || !r->watch)
-        return session_end(&r->session, st, &err);
+    if (st < 0 || !r->watch) {
+        int code = session_end(&r->session, st, &err);
+        if (!r->session.json && r->faults.len)
+            say_faults(r->faults.s);
+        return code;
+    }
     return watch_sweep(&r->session, json_string_value(json_object_get(sweep, "id")),
                        &r->watch_opts);
 }
@@ -122,6 +161,7 @@ int cmd_run(const struct verb *v, int argc, char **argv)
     };
     if (session_begin(&r.session, v, table, argc, argv, 1, 1, &n, &code))
         code = run_sweep(&r, argv[1]);
+    str_done(&r.faults);
     session_done(&r.session);
     return code;
 }

@@ -84,7 +84,7 @@ as_status train_spec_section(struct json_fields *parent, const char *name, struc
         return st;
     char pointer[AS_ERR_POINTER_MAX];
     json_pointer_child(parent->pointer, name, pointer);
-    return json_fields_init(ret, obj, pointer, err);
+    return json_fields_under(ret, parent, obj, pointer, err);
 }
 
 as_status train_spec_wrong(const char *pointer, const char *name, const json_t *found,
@@ -154,8 +154,9 @@ static as_status parse_schedule(struct json_fields *doc, struct train_spec *spec
     as_status st = train_spec_section(doc, "schedule", &f, &there, err);
     if (st < 0 || !there)
         return st;
+    const int64_t longest = spec->epochs ? spec->epochs : TRAIN_MAX_EPOCHS; /* 0: at fault */
     const struct train_number numbers[] = {
-        {"warmup_epochs", 0, (double)spec->epochs, &s->warmup_epochs},
+        {"warmup_epochs", 0, (double)longest, &s->warmup_epochs},
         {"pct_start", 1e-6, 1 - 1e-6, &s->pct_start},
         {"min_lr", 0, TRAIN_LARGEST_RATE, &s->min_lr},
         {"step_epochs", 1e-6, TRAIN_MAX_EPOCHS, &s->step_epochs},
@@ -172,6 +173,8 @@ static as_status parse_schedule(struct json_fields *doc, struct train_spec *spec
     bool ends = s->kind == TRAIN_COSINE || s->kind == TRAIN_ONE_CYCLE;
     if (st != AS_OK)
         return st;
+    if (f.faults && f.faults->n > 0)
+        return AS_OK; /* the learning rate may be at fault */
     if (ends && s->min_lr > spec->optimizer.lr) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child(f.pointer, "min_lr", at);
@@ -279,7 +282,9 @@ static as_status parse_metrics(struct json_fields *f, struct train_spec *spec, s
         for (const char *const *m = train_spec_metrics(DATASET_TASK_AUTO); *m; m++)
             str_printf(&names, "%s%s", names.len ? ", " : "one of ", *m);
         (void)snprintf(index, sizeof index, "%zu", i);
-        return train_spec_wrong(at, index, json_array_get(list, i), str_cstr(&names), err);
+        st = train_spec_wrong(at, index, json_array_get(list, i), str_cstr(&names), err);
+        if ((st = faults_note(f->faults, st, err)) != AS_OK)
+            return st;
     }
     return AS_OK;
 }
@@ -290,7 +295,7 @@ static as_status parse_dataset(struct json_fields *f, struct train_spec *spec, s
 {
     const char *name = NULL;
     as_status st = json_fields_str(f, "dataset", JSON_REQUIRED, &name, err);
-    if (st < 0)
+    if (st < 0 || !name)
         return st;
     if (!as_slug_valid(name)) {
         char at[AS_ERR_POINTER_MAX];
@@ -313,7 +318,7 @@ static as_status parse_batches(struct json_fields *f, struct train_spec *spec, s
     if (st != AS_OK)
         return st;
     st = train_spec_integers(f, &micro, 1, err);
-    if (st < 0 || spec->batch_size % spec->micro_batch == 0)
+    if (st < 0 || f->is_faulty || spec->batch_size % spec->micro_batch == 0)
         return st;
     char at[AS_ERR_POINTER_MAX];
     json_pointer_child(f->pointer, "micro_batch", at);
@@ -330,13 +335,13 @@ static as_status parse_plain(struct json_fields *f, struct train_spec *spec, str
         {"huber_delta", FLT_MIN, TRAIN_LARGEST_RATE, &spec->huber_delta},
     };
     const struct train_integer every = {"report_every", 1, TRAIN_MAX_EPOCHS, &spec->report_every};
-    as_status st = parse_dataset(f, spec, err);
+    as_status st = json_fields_note(f, parse_dataset(f, spec, err), err);
     if (st != AS_OK)
         return st;
     st = json_fields_i64(f, "epochs", JSON_REQUIRED, 1, TRAIN_MAX_EPOCHS, &spec->epochs, err);
     if (st != AS_OK)
         return st;
-    st = parse_batches(f, spec, err);
+    st = json_fields_note(f, parse_batches(f, spec, err), err);
     if (st != AS_OK)
         return st;
     st = train_spec_integers(f, &every, 1, err);
@@ -362,32 +367,32 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     as_status st = parse_plain(f, spec, err);
     if (st != AS_OK)
         return st;
-    st = parse_class_weights(f, spec, err);
+    st = json_fields_note(f, parse_class_weights(f, spec, err), err);
     if (st != AS_OK)
         return st;
-    st = train_spec_parse_model(f, &spec->model, err);
+    st = json_fields_note(f, train_spec_parse_model(f, &spec->model, err), err);
     if (st != AS_OK)
         return st;
-    st = parse_optimizer(f, &spec->optimizer, err);
+    st = json_fields_note(f, parse_optimizer(f, &spec->optimizer, err), err);
     if (st != AS_OK)
         return st;
-    st = parse_schedule(f, spec, err);
+    st = json_fields_note(f, parse_schedule(f, spec, err), err);
     if (st != AS_OK)
         return st;
-    st = parse_augment(f, &spec->augment, err);
+    st = json_fields_note(f, parse_augment(f, &spec->augment, err), err);
     if (st != AS_OK)
         return st;
-    st = parse_validation(f, spec, err);
+    st = json_fields_note(f, parse_validation(f, spec, err), err);
     if (st != AS_OK)
         return st;
-    st = parse_metrics(f, spec, err);
+    st = json_fields_note(f, parse_metrics(f, spec, err), err);
     if (st != AS_OK)
         return st;
     return json_fields_end(f, err);
 }
 
-as_status train_spec_parse(const json_t *doc, const char *pointer, struct train_spec *ret,
-                           struct as_err *err)
+as_status train_spec_parse_noting(const json_t *doc, const char *pointer, struct faults *faults,
+                                  struct train_spec *ret, struct as_err *err)
 {
     struct train_spec spec = {
         .model = {.kind = TRAIN_MLP,
@@ -410,12 +415,21 @@ as_status train_spec_parse(const json_t *doc, const char *pointer, struct train_
     struct json_fields f;
     as_status st = json_fields_init(&f, doc, pointer, err);
     if (st != AS_OK)
-        return st;
+        return faults_note(faults, st, err) == AS_OK ? err->code : st;
+    f.faults = faults;
     st = parse_fields(&f, &spec, err);
+    if (faults && faults->n > 0)
+        st = faults_first(faults, err);
     if (st != AS_OK) {
         train_spec_done(&spec);
         return st;
     }
     *ret = spec;
     return AS_OK;
+}
+
+as_status train_spec_parse(const json_t *doc, const char *pointer, struct train_spec *ret,
+                           struct as_err *err)
+{
+    return train_spec_parse_noting(doc, pointer, NULL, ret, err);
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/faults.h"
 #include "data/dataset.h"
 #include "base/status.h"
 
@@ -168,6 +169,12 @@ void train_spec_done(struct train_spec *spec); /* a zeroed one is fine */
  * AS_E_INVAL with the pointer of the field, what was found and what was expected. */
 AS_MUST_CHECK as_status train_spec_parse(const json_t *doc, const char *pointer,
                                          struct train_spec *ret, struct as_err *err);
+
+/* The same, but every fault is noted in `faults` (zeroed by the caller, who calls faults_done; NULL:
+ * none is noted); the first one is returned. err is not NULL. */
+AS_MUST_CHECK as_status train_spec_parse_noting(const json_t *doc, const char *pointer,
+                                                struct faults *faults, struct train_spec *ret,
+                                                struct as_err *err);
 
 /* "auto", "cross_entropy", … */
 const char *train_loss_name(train_loss loss);

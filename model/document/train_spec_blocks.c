@@ -88,10 +88,12 @@ static as_status parse_conv(struct json_fields *f, const struct train_model_spec
     st = train_spec_integers(f, sizes, AS_ARRAY_LEN(sizes), err);
     if (st != AS_OK)
         return st;
-    st = parse_padding(f, b->kernel - 1, true, &b->padding, err);
+    const bool is_sized =
+        !f->is_faulty; /* else the kernel may be at fault, and bounds the padding */
+    st = parse_padding(f, is_sized ? b->kernel - 1 : MAX_KERNEL, true, &b->padding, err);
     if (st != AS_OK)
         return st;
-    if (b->padding < 0 && b->kernel % 2 == 0) {
+    if (is_sized && b->padding < 0 && b->kernel % 2 == 0) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child(f->pointer, "padding", at);
         return as_fail_at(err, AS_E_INVAL, at,
@@ -121,7 +123,7 @@ static as_status parse_pool(struct json_fields *f, struct train_block *b, struct
     st = train_spec_integers(f, &stride, 1, err);
     if (st != AS_OK)
         return st;
-    return parse_padding(f, b->kernel / 2, false, &b->padding, err);
+    return parse_padding(f, f->is_faulty ? MAX_KERNEL : b->kernel / 2, false, &b->padding, err);
 }
 
 static as_status parse_dense(struct json_fields *f, const struct train_model_spec *m,
@@ -162,8 +164,8 @@ static int find_kind(const json_t *item)
     return found;
 }
 
-static as_status parse_item(const json_t *item, const char *pointer, struct train_model_spec *m,
-                            bool in_branch, struct as_err *err);
+static as_status parse_item(const json_t *item, const char *pointer, struct faults *faults,
+                            struct train_model_spec *m, bool in_branch, struct as_err *err);
 
 static as_status parse_residual(struct json_fields *f, struct train_model_spec *m,
                                 struct as_err *err)
@@ -174,7 +176,7 @@ static as_status parse_residual(struct json_fields *f, struct train_model_spec *
     size_t self = m->n_blocks;
     as_status st = json_fields_array(f, "residual", JSON_REQUIRED, &list, err);
     json_pointer_child(f->pointer, "residual", at);
-    if (st != AS_OK)
+    if (st != AS_OK || !list)
         return st;
     if (json_array_size(list) == 0)
         return as_fail_at(err, AS_E_INVAL, at, "%s: found no layers, expected the branch's", at);
@@ -183,8 +185,8 @@ static as_status parse_residual(struct json_fields *f, struct train_model_spec *
         return st;
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_pointer_index(at, i, inner);
-        st = parse_item(json_array_get(list, i), inner, m, true, err);
-        if (st != AS_OK)
+        st = parse_item(json_array_get(list, i), inner, f->faults, m, true, err);
+        if ((st = json_fields_note(f, st, err)) != AS_OK)
             return st;
     }
     m->blocks[self].inner = m->n_blocks - self - 1;
@@ -196,12 +198,13 @@ static bool fits_branch(const struct train_block *b)
     return b->kind != BLOCK_POOL_GLOBAL && b->kind != BLOCK_DENSE;
 }
 
-static as_status parse_item(const json_t *item, const char *pointer, struct train_model_spec *m,
-                            bool in_branch, struct as_err *err)
+static as_status parse_item(const json_t *item, const char *pointer, struct faults *faults,
+                            struct train_model_spec *m, bool in_branch, struct as_err *err)
 {
     struct json_fields f;
     struct train_block b = {0};
     as_status st = json_fields_init(&f, item, pointer, err);
+    f.faults = faults;
     if (st != AS_OK)
         return st;
     int kind = find_kind(item);
@@ -216,7 +219,7 @@ static as_status parse_item(const json_t *item, const char *pointer, struct trai
         st = parse_pool(&f, &b, err);
     else
         st = kind == 3 ? parse_dense(&f, m, &b, err) : parse_dropout(&f, &b, err);
-    if (st != AS_OK)
+    if ((st = json_fields_note(&f, st, err)) != AS_OK)
         return st;
     st = json_fields_end(&f, err);
     if (st != AS_OK)
@@ -228,15 +231,15 @@ static as_status parse_item(const json_t *item, const char *pointer, struct trai
     return st < 0 || kind == 2 ? st : add_block(m, &b, pointer, err);
 }
 
-as_status train_spec_parse_blocks(const json_t *list, const char *pointer,
+as_status train_spec_parse_blocks(const json_t *list, const char *pointer, struct faults *faults,
                                   struct train_model_spec *m, struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
     m->n_blocks = 0;
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_pointer_index(pointer, i, at);
-        as_status st = parse_item(json_array_get(list, i), at, m, false, err);
-        if (st != AS_OK)
+        as_status st = parse_item(json_array_get(list, i), at, faults, m, false, err);
+        if ((st = faults_note(faults, st, err)) != AS_OK)
             return st;
     }
     return AS_OK;

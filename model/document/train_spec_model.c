@@ -10,8 +10,8 @@
 static const char *const model_words[] = {"mlp", "linear", "cnn", "transformer", "logistic", NULL};
 const char *const train_activation_words[] = {"relu", "tanh", "gelu", NULL};
 
-static as_status parse_widths(const json_t *list, const char *pointer, struct train_model_spec *m,
-                              struct as_err *err)
+static as_status parse_widths(const json_t *list, const char *pointer, struct faults *faults,
+                              struct train_model_spec *m, struct as_err *err)
 {
     size_t n = json_array_size(list);
     if (n > TRAIN_MAX_LAYERS)
@@ -24,9 +24,11 @@ static as_status parse_widths(const json_t *list, const char *pointer, struct tr
             char item[AS_ERR_POINTER_MAX];
             AS_AUTO(as_freep) char *found = json_format(j);
             json_pointer_index(pointer, i, item);
-            return as_fail_at(err, AS_E_INVAL, item,
-                              "%s: found %.80s, expected a whole number from 1 to %d", item,
-                              found ? found : json_type_name(j), TRAIN_MAX_WIDTH);
+            as_status st = as_fail_at(err, AS_E_INVAL, item,
+                                      "%s: found %.80s, expected a whole number from 1 to %d", item,
+                                      found ? found : json_type_name(j), TRAIN_MAX_WIDTH);
+            if ((st = faults_note(faults, st, err)) != AS_OK)
+                return st;
         }
         m->layers[i] = width;
     }
@@ -47,14 +49,16 @@ static as_status parse_layers(struct json_fields *f, int64_t width, struct train
     st = json_fields_word(f, "preset", JSON_OPTIONAL, train_preset_words, &preset, err);
     if (st != AS_OK)
         return st;
+    if (f->is_faulty)
+        return AS_OK; /* the kind may be at fault, and the form depends on it */
     json_pointer_child(f->pointer, "layers", at);
     if (m->kind != TRAIN_CNN)
-        return layers ? parse_widths(layers, at, m, err) : AS_OK;
+        return layers ? parse_widths(layers, at, f->faults, m, err) : AS_OK;
     if (layers && json_is_string(json_object_get(f->obj, "preset")))
         return as_fail_at(err, AS_E_INVAL, at, "%s: found a preset too, expected one of the two",
                           at);
     if (layers)
-        return train_spec_parse_blocks(layers, at, m, err);
+        return train_spec_parse_blocks(layers, at, f->faults, m, err);
     m->preset = train_preset_words[preset];
     train_spec_preset(m->preset, width, m);
     return AS_OK;
@@ -99,7 +103,7 @@ static as_status parse_fields(struct json_fields *f, struct train_model_spec *m,
     st = parse_sizes(f, m, err);
     if (st != AS_OK)
         return st;
-    st = parse_layers(f, m->width, m, err);
+    st = json_fields_note(f, parse_layers(f, m->width, m, err), err);
     if (st != AS_OK)
         return st;
     st = parse_batch_norm(f, m, err);

@@ -41,7 +41,8 @@ AS_MUST_CHECK as_status train_spec_parse_model(struct json_fields *doc, struct t
 /* train_spec_blocks.c: the items of a cnn's `layers`; `pointer` is that of `list`. m->activation is
  * already set. */
 AS_MUST_CHECK as_status train_spec_parse_blocks(const json_t *list, const char *pointer,
-                                                struct train_model_spec *m, struct as_err *err);
+                                                struct faults *faults, struct train_model_spec *m,
+                                                struct as_err *err);
 
 extern const char *const train_activation_words[]; /* NULL-terminated, by train_activation */
 

@@ -249,19 +249,24 @@ static as_status make_sweep(struct tx *t, struct arena *a, const struct creation
 
 /* Refuse constraints that name a parameter: no trial would report it as a metric. Sweeps that were
  * created before this check must stay readable, so the document's parser does not check it. */
-static as_status check_outcomes(const struct sweep_doc *d, struct as_err *err)
+static as_status check_outcomes(const struct sweep_doc *d, struct faults *faults,
+                                struct as_err *err)
 {
     for (size_t i = 0; i < d->n_outcomes; i++) {
         char list[AS_ERR_POINTER_MAX], at[AS_ERR_POINTER_MAX];
         json_pointer_index("/constraints", i, list);
         json_pointer_child(list, "metric", at);
-        if (space_find(d->space, d->outcomes[i].metric) >= 0)
-            return as_fail_at(err, AS_E_INVAL, at,
-                              "%s: '%s' is a parameter, and constraints bound what trials report; "
-                              "bound parameters by parameter_constraints",
-                              at, d->outcomes[i].metric);
+        if (space_find(d->space, d->outcomes[i].metric) < 0)
+            continue;
+        as_status st =
+            as_fail_at(err, AS_E_INVAL, at,
+                       "%s: '%s' is a parameter, and constraints bound what trials report; "
+                       "bound parameters by parameter_constraints",
+                       at, d->outcomes[i].metric);
+        if ((st = faults_note(faults, st, err)) != AS_OK)
+            return st;
     }
-    return AS_OK;
+    return faults_first(faults, err);
 }
 
 static as_status run_creation(struct store *db, struct arena *a, const struct creation *c,
@@ -276,17 +281,16 @@ static as_status run_creation(struct store *db, struct arena *a, const struct cr
     return run.status;
 }
 
-static as_status create_sweep(struct store *db, struct arena *a, const json_t *doc, bool is_paused,
-                              const struct idem_key *idem, struct sweep_row *ret,
-                              struct as_err *err)
+as_status sweep_request_create(struct store *db, struct arena *a, const struct sweep_request *q,
+                               struct sweep_row *ret, struct as_err *err)
 {
     uint64_t seed = 0;
     random_bytes(&seed, sizeof seed);
     AS_AUTO(sweep_doc_freep) struct sweep_doc *parsed = NULL;
-    as_status st = sweep_doc_parse(doc, seed, &parsed, err);
+    as_status st = sweep_doc_parse_noting(q->doc, seed, q->faults, &parsed, err);
     if (st != AS_OK)
         return st;
-    st = check_outcomes(parsed, err);
+    st = check_outcomes(parsed, q->faults, err);
     if (st != AS_OK)
         return st;
     AS_AUTO(as_freep) char *document = sweep_doc_format(parsed);
@@ -304,22 +308,24 @@ static as_status create_sweep(struct store *db, struct arena *a, const json_t *d
                                .document = document,
                                .objectives = objectives,
                                .outcomes = outcomes,
-                               .is_paused = is_paused,
-                               .idem = idem};
+                               .is_paused = q->is_paused,
+                               .idem = q->idem};
     return run_creation(db, a, &c, ret, err);
 }
 
 as_status sweep_create(struct store *db, struct arena *a, const json_t *doc,
                        const struct idem_key *idem, struct sweep_row *ret, struct as_err *err)
 {
-    return create_sweep(db, a, doc, false, idem, ret, err);
+    const struct sweep_request q = {.doc = doc, .idem = idem};
+    return sweep_request_create(db, a, &q, ret, err);
 }
 
 as_status sweep_create_paused(struct store *db, struct arena *a, const json_t *doc,
                               const struct idem_key *idem, struct sweep_row *ret,
                               struct as_err *err)
 {
-    return create_sweep(db, a, doc, true, idem, ret, err);
+    const struct sweep_request q = {.doc = doc, .idem = idem, .is_paused = true};
+    return sweep_request_create(db, a, &q, ret, err);
 }
 
 /* Read. */

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "base/arena.h"
+#include "base/faults.h"
 #include "base/status.h"
 #include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/rows/idem_row.h"
@@ -32,6 +33,20 @@ AS_MUST_CHECK as_status sweep_create(struct store *db, struct arena *a, const js
 AS_MUST_CHECK as_status sweep_create_paused(struct store *db, struct arena *a, const json_t *doc,
                                             const struct idem_key *idem, struct sweep_row *ret,
                                             struct as_err *err);
+
+/* What a request asks for. */
+struct sweep_request {
+    const json_t *doc;           /* borrowed, as all below */
+    const struct idem_key *idem; /* NULL: none */
+    bool is_paused;
+    struct faults *faults; /* every fault of the document is noted there; NULL: the first is
+                              returned alone */
+};
+
+/* As sweep_create and sweep_create_paused, which are short for it. */
+AS_MUST_CHECK as_status sweep_request_create(struct store *db, struct arena *a,
+                                             const struct sweep_request *q, struct sweep_row *ret,
+                                             struct as_err *err);
 
 /* AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status sweep_get(struct store *db, struct arena *a, const char *id,

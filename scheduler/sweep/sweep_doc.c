@@ -1,6 +1,8 @@
 /* The sweep document: from JSON to a checked struct, and back to canonical JSON.
  *
- * Each section has one parse function. The sections are parsed in an order in which each one finds
+ * Each section has one parse function. With a list of faults (base/faults.h) every section is
+ * parsed, whatever is wrong with the others, and what needs several of them is checked if they are
+ * right. The sections are parsed in an order in which each one finds
  * what it depends on: the method's preparation needs the space, max_trials needs the number of
  * cells of a grid, and a train document is tried with values of the space.
  *
@@ -70,7 +72,21 @@ static as_status refuse_later_fields(const json_t *doc, struct as_err *err)
     return AS_OK;
 }
 
-static as_status parse_tags(const json_t *list, struct sweep_doc *d, struct as_err *err)
+static as_status add_tag(const json_t *tag, size_t i, struct sweep_doc *d, struct as_err *err)
+{
+    size_t len = json_string_length(tag);
+    char at[AS_ERR_POINTER_MAX];
+    json_pointer_index("/tags", i, at);
+    if (!json_is_string(tag) || len == 0 || len > MAX_TAG)
+        return as_fail_at(err, AS_E_INVAL, at, "%s: expected a string of 1 to %d bytes", at,
+                          MAX_TAG);
+    if (json_array_append_new(d->tags, json_string(json_string_value(tag))) < 0)
+        return no_memory(err);
+    return AS_OK;
+}
+
+static as_status parse_tags(const json_t *list, struct faults *faults, struct sweep_doc *d,
+                            struct as_err *err)
 {
     size_t n = json_array_size(list);
     d->tags = json_array();
@@ -80,17 +96,32 @@ static as_status parse_tags(const json_t *list, struct sweep_doc *d, struct as_e
         return as_fail_at(err, AS_E_TOO_LARGE, "/tags", "/tags: %zu tags, at most %d are allowed",
                           n, MAX_TAGS);
     for (size_t i = 0; i < n; i++) {
-        json_t *tag = json_array_get(list, i);
-        size_t len = json_string_length(tag);
-        char at[AS_ERR_POINTER_MAX];
-        json_pointer_index("/tags", i, at);
-        if (!json_is_string(tag) || len == 0 || len > MAX_TAG)
-            return as_fail_at(err, AS_E_INVAL, at, "%s: expected a string of 1 to %d bytes", at,
-                              MAX_TAG);
-        if (json_array_append_new(d->tags, json_string(json_string_value(tag))) < 0)
-            return no_memory(err);
+        as_status st = faults_note(faults, add_tag(json_array_get(list, i), i, d, err), err);
+        if (st != AS_OK)
+            return st;
     }
     return AS_OK;
+}
+
+static as_status set_name(const char *name, struct sweep_doc *d, struct as_err *err)
+{
+    if (!name)
+        return AS_OK; /* noted */
+    if (!as_slug_valid(name))
+        return as_fail_at(err, AS_E_INVAL, "/name",
+                          "/name: found '%.70s', expected up to 63 of a-z 0-9 . _ - that begin "
+                          "with a letter or a digit",
+                          name);
+    return copy_text(&d->name, name, err);
+}
+
+static as_status set_description(const char *description, struct sweep_doc *d, struct as_err *err)
+{
+    if (strlen(description) > MAX_DESCRIPTION)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/description",
+                          "/description: %zu bytes, at most %d are allowed", strlen(description),
+                          MAX_DESCRIPTION);
+    return copy_text(&d->description, description, err);
 }
 
 static as_status parse_names(struct json_fields *f, struct sweep_doc *d, struct as_err *err)
@@ -104,21 +135,11 @@ static as_status parse_names(struct json_fields *f, struct sweep_doc *d, struct 
         return st;
     if ((st = json_fields_array(f, "tags", JSON_OPTIONAL, &tags, err)) != AS_OK)
         return st;
-    if (!as_slug_valid(name))
-        return as_fail_at(err, AS_E_INVAL, "/name",
-                          "/name: found '%.70s', expected up to 63 of a-z 0-9 . _ - that begin "
-                          "with a letter or a digit",
-                          name);
-    if (strlen(description) > MAX_DESCRIPTION)
-        return as_fail_at(err, AS_E_TOO_LARGE, "/description",
-                          "/description: %zu bytes, at most %d are allowed", strlen(description),
-                          MAX_DESCRIPTION);
-    st = copy_text(&d->name, name, err);
-    if (st != AS_OK)
+    if ((st = faults_note(f->faults, set_name(name, d, err), err)) != AS_OK)
         return st;
-    if ((st = copy_text(&d->description, description, err)) != AS_OK)
+    if ((st = faults_note(f->faults, set_description(description, d, err), err)) != AS_OK)
         return st;
-    return parse_tags(tags, d, err);
+    return parse_tags(tags, f->faults, d, err);
 }
 
 static as_status parse_space(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
@@ -132,12 +153,11 @@ static as_status parse_space(struct json_fields *doc, struct sweep_doc *d, struc
         return st;
     if ((st = json_fields_array(doc, "forbidden", JSON_OPTIONAL, &forbidden, err)) != AS_OK)
         return st;
-    if ((st = space_parse(j, "/parameters", &d->space, err)) != AS_OK)
+    if (!j)
+        return AS_OK; /* noted: there is no space */
+    if ((st = space_parse_noting(j, "/parameters", doc->faults, &d->space, err)) != AS_OK)
         return st;
-    if ((st = space_parse_constraints(d->space, constraints, "/parameter_constraints", err)) !=
-        AS_OK)
-        return st;
-    return space_parse_forbidden(d->space, forbidden, "/forbidden", err);
+    return space_parse_rules(d->space, j, constraints, forbidden, doc->faults, err);
 }
 
 /* Is any configuration possible? A constraint that excludes all of them is an error of the
@@ -158,36 +178,54 @@ static as_status check_possible(struct sweep_doc *d, struct as_err *err)
     return AS_E_INVAL;
 }
 
+static as_status read_search(struct json_fields *f, struct sweep_doc *d, struct as_err *err)
+{
+    const char *method = NULL;
+    int64_t initial = 0, seed = (int64_t)d->seed;
+    as_status st = json_fields_str(f, "method", JSON_OPTIONAL, &method, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = json_fields_i64(f, "seed", JSON_OPTIONAL, 0, SWEEP_MAX_SEED, &seed, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_i64(f, "initial_trials", JSON_OPTIONAL, 1, SWEEP_MAX_TRIALS, &initial,
+                              err)) != AS_OK)
+        return st;
+    d->seed = (uint64_t)seed;
+    d->initial_trials = (uint64_t)initial;
+    if (method &&
+        (st = json_fields_note(f, search_method_parse(method, "/search/method", &d->method, err),
+                               err)) != AS_OK)
+        return st;
+    return json_fields_end(f, err);
+}
+
+/* `parameters` and `search`. What they mean together is checked if nothing is wrong with them. */
 static as_status parse_search(struct json_fields *doc, uint64_t default_seed, struct sweep_doc *d,
                               struct as_err *err)
 {
     struct json_fields f;
     json_t *j = NULL;
-    const char *method = NULL;
-    int64_t initial = 0;
-    int64_t seed = (int64_t)(default_seed & (uint64_t)SWEEP_MAX_SEED);
-    as_status st = json_fields_object(doc, "search", JSON_OPTIONAL, &j, err);
+    size_t before = doc->faults ? doc->faults->n : 0;
+    d->seed = default_seed & (uint64_t)SWEEP_MAX_SEED;
+    as_status st = faults_note(doc->faults, parse_space(doc, d, err), err);
     if (st != AS_OK)
         return st;
+    if ((st = search_method_parse(NULL, "", &d->method, err)) != AS_OK) /* the default */
+        return st;
+    if ((st = json_fields_object(doc, "search", JSON_OPTIONAL, &j, err)) != AS_OK)
+        return st;
     if (j) {
-        if ((st = json_fields_init(&f, j, "/search", err)) != AS_OK)
-            return st;
-        if ((st = json_fields_str(&f, "method", JSON_OPTIONAL, &method, err)) != AS_OK)
-            return st;
-        if ((st = json_fields_i64(&f, "seed", JSON_OPTIONAL, 0, SWEEP_MAX_SEED, &seed, err)) !=
-            AS_OK)
-            return st;
-        if ((st = json_fields_i64(&f, "initial_trials", JSON_OPTIONAL, 1, SWEEP_MAX_TRIALS,
-                                  &initial, err)) != AS_OK)
-            return st;
-        if ((st = json_fields_end(&f, err)) != AS_OK)
+        st = json_fields_under(&f, doc, j, "/search", err);
+        if (st == AS_OK)
+            st = read_search(&f, d, err);
+        if ((st = faults_note(doc->faults, st, err)) != AS_OK)
             return st;
     }
-    if ((st = search_method_parse(method, "/search/method", &d->method, err)) != AS_OK)
-        return st;
-    d->seed = (uint64_t)seed;
-    d->initial_trials = (uint64_t)initial;
-    return check_possible(d, err);
+    if (doc->faults && doc->faults->n > before)
+        return AS_OK;
+    st = check_possible(d, err);
+    d->is_searchable = st == AS_OK;
+    return st;
 }
 
 static as_status settle_max_trials(struct sweep_doc *d, struct as_err *err)
@@ -201,44 +239,80 @@ static as_status settle_max_trials(struct sweep_doc *d, struct as_err *err)
     return AS_OK;
 }
 
+static as_status read_limits(struct json_fields *f, struct sweep_limits *l, struct as_err *err)
+{
+    const int64_t most = SWEEP_MAX_TRIALS;
+    as_status st = json_fields_i64(f, "max_trials", JSON_OPTIONAL, 1, most, &l->max_trials, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = json_fields_i64(f, "max_concurrent_trials", JSON_OPTIONAL, 1, most,
+                              &l->max_concurrent_trials, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_i64(f, "max_failed_trials", JSON_OPTIONAL, 0, most, &l->max_failed_trials,
+                              err)) != AS_OK)
+        return st;
+    if ((st = json_fields_i64(f, "max_restarts", JSON_OPTIONAL, 0, 1000, &l->max_restarts, err)) !=
+        AS_OK)
+        return st;
+    if ((st = json_fields_duration(f, "trial_timeout", JSON_OPTIONAL, &l->trial_timeout_ms, err)) !=
+        AS_OK)
+        return st;
+    if ((st = json_fields_duration(f, "wall_time", JSON_OPTIONAL, &l->wall_time_ms, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_duration(f, "grace", JSON_OPTIONAL, &l->grace_ms, err)) != AS_OK)
+        return st;
+    return json_fields_end(f, err);
+}
+
 static as_status parse_limits(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
 {
     struct json_fields f;
-    struct sweep_limits *l = &d->limits;
     json_t *j = NULL;
-    *l = (struct sweep_limits){
+    d->limits = (struct sweep_limits){
         .max_failed_trials = -1, .max_restarts = DEFAULT_RESTARTS, .grace_ms = DEFAULT_GRACE_MS};
     as_status st = json_fields_object(doc, "limits", JSON_OPTIONAL, &j, err);
     if (st < 0)
         return st;
-    if (!j)
-        return settle_max_trials(d, err);
-    const int64_t most = SWEEP_MAX_TRIALS;
-    st = json_fields_init(&f, j, "/limits", err);
-    if (st != AS_OK)
-        return st;
-    if ((st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, most, &l->max_trials, err)) !=
-        AS_OK)
-        return st;
-    if ((st = json_fields_i64(&f, "max_concurrent_trials", JSON_OPTIONAL, 1, most,
-                              &l->max_concurrent_trials, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_i64(&f, "max_failed_trials", JSON_OPTIONAL, 0, most,
-                              &l->max_failed_trials, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_i64(&f, "max_restarts", JSON_OPTIONAL, 0, 1000, &l->max_restarts, err)) !=
-        AS_OK)
-        return st;
-    if ((st = json_fields_duration(&f, "trial_timeout", JSON_OPTIONAL, &l->trial_timeout_ms,
-                                   err)) != AS_OK)
-        return st;
-    if ((st = json_fields_duration(&f, "wall_time", JSON_OPTIONAL, &l->wall_time_ms, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_duration(&f, "grace", JSON_OPTIONAL, &l->grace_ms, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_end(&f, err)) != AS_OK)
-        return st;
-    return settle_max_trials(d, err);
+    if (!j && !json_fields_lack(doc, "limits"))
+        return AS_OK; /* noted */
+    if (j) {
+        st = json_fields_under(&f, doc, j, "/limits", err);
+        if (st == AS_OK)
+            st = faults_note(doc->faults, read_limits(&f, &d->limits, err), err);
+        if (st != AS_OK)
+            return st;
+    }
+    if (doc->faults && faults_find(doc->faults, "/search/method") < doc->faults->n)
+        return AS_OK;                 /* it may have been meant to be grid */
+    return settle_max_trials(d, err); /* adds nothing to a fault of the field itself */
+}
+
+/* Is `trial` given, but so wrong that its kind is not known? Then nothing is said about fields that
+ * depend on it. */
+static bool trial_is_unclear(const struct json_fields *doc, const struct sweep_doc *d)
+{
+    return d->trial.kind == TRIAL_NONE && !json_fields_lack(doc, "trial");
+}
+
+static as_status check_ranks(int64_t ranks, struct as_err *err)
+{
+    if (ranks == 1)
+        return AS_OK;
+    return as_fail_at(err, AS_E_UNSUPPORTED, "/resources/ranks",
+                      "/resources/ranks: %" PRId64
+                      ": trials of several ranks are not in this version yet; use 1",
+                      ranks);
+}
+
+static as_status check_group(const struct json_fields *doc, const struct sweep_doc *d,
+                             struct as_err *err)
+{
+    if (d->group <= 1 || d->trial.kind == TRIAL_TRAIN || trial_is_unclear(doc, d))
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/resources/group",
+                      "/resources/group: %" PRId64
+                      ": only trials of trial.train run in groups; leave it out or use 1",
+                      d->group);
 }
 
 static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
@@ -246,11 +320,10 @@ static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, s
     struct json_fields f;
     json_t *j = NULL;
     int64_t ranks = 1;
-    bool trains = d->trial.kind == TRIAL_TRAIN;
     as_status st = json_fields_object(doc, "resources", JSON_OPTIONAL, &j, err);
     if (st < 0 || !j)
         return st;
-    st = json_fields_init(&f, j, "/resources", err);
+    st = json_fields_under(&f, doc, j, "/resources", err);
     if (st != AS_OK)
         return st;
     if ((st = json_fields_i64(&f, "gpus", JSON_OPTIONAL, 0, MAX_GPUS, &d->gpus, err)) != AS_OK)
@@ -260,19 +333,11 @@ static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, s
     if ((st = json_fields_i64(&f, "group", JSON_OPTIONAL, 1, SWEEP_MAX_GROUP, &d->group, err)) !=
         AS_OK)
         return st;
-    if ((st = json_fields_end(&f, err)) != AS_OK)
+    if ((st = json_fields_note(&f, check_ranks(ranks, err), err)) != AS_OK)
         return st;
-    if (ranks > 1)
-        return as_fail_at(err, AS_E_UNSUPPORTED, "/resources/ranks",
-                          "/resources/ranks: %" PRId64
-                          ": trials of several ranks are not in this version yet; use 1",
-                          ranks);
-    if (d->group > 1 && !trains)
-        return as_fail_at(err, AS_E_INVAL, "/resources/group",
-                          "/resources/group: %" PRId64
-                          ": only trials of trial.train run in groups; leave it out or use 1",
-                          d->group);
-    return AS_OK;
+    if ((st = json_fields_note(&f, check_group(doc, d, err), err)) != AS_OK)
+        return st;
+    return json_fields_end(&f, err);
 }
 
 static as_status parse_ensemble(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
@@ -285,14 +350,15 @@ static as_status parse_ensemble(struct json_fields *doc, struct sweep_doc *d, st
     as_status st = json_fields_any(doc, "ensemble", JSON_OPTIONAL, &j, err);
     if (st < 0)
         return st;
-    if (d->trial.kind == TRIAL_NONE) /* nobody uploads predictions: no ensemble */
+    if (d->trial.kind == TRIAL_NONE &&
+        !trial_is_unclear(doc, d)) /* nobody uploads predictions: no ensemble */
         return !j || json_is_false(j)
                    ? AS_OK
                    : as_fail_at(err, AS_E_INVAL, "/ensemble",
                                 "/ensemble: it needs the predictions of trials that runners run; "
                                 "a sweep without trial has none");
     if (j && !json_is_boolean(j)) {
-        st = json_fields_init(&f, j, "/ensemble", err);
+        st = json_fields_under(&f, doc, j, "/ensemble", err);
         if (st != AS_OK)
             return st;
         if ((st = json_fields_word(&f, "method", JSON_OPTIONAL, methods, &method, err)) != AS_OK)
@@ -312,7 +378,7 @@ static as_status parse_trial(struct json_fields *doc, struct sweep_doc *d, struc
     json_t *j = NULL;
     d->trial.kind = TRIAL_NONE;
     as_status st = json_fields_object(doc, "trial", JSON_OPTIONAL, &j, err);
-    return st < 0 || !j ? st : sweep_trial_parse(j, d, err);
+    return st < 0 || !j ? st : sweep_trial_parse(doc, j, d, err);
 }
 
 /* ---- the canonical document ---- */
@@ -408,41 +474,59 @@ char *sweep_doc_format(const struct sweep_doc *d)
     return json_format_pretty(d->canonical);
 }
 
-as_status sweep_doc_parse(const json_t *doc, uint64_t default_seed, struct sweep_doc **ret,
-                          struct as_err *err)
+static as_status parse_sections(struct json_fields *f, uint64_t default_seed, struct sweep_doc *d,
+                                struct as_err *err)
+{
+    struct faults *faults = f->faults;
+    as_status st = faults_note(faults, refuse_later_fields(f->obj, err), err);
+    if (st != AS_OK)
+        return st;
+    if ((st = faults_note(faults, parse_names(f, d, err), err)) != AS_OK)
+        return st;
+    if ((st = sweep_metrics_parse(f, d, err)) != AS_OK)
+        return st;
+    if ((st = faults_note(faults, parse_search(f, default_seed, d, err), err)) != AS_OK)
+        return st;
+    if ((st = faults_note(faults, parse_limits(f, d, err), err)) != AS_OK)
+        return st;
+    if ((st = faults_note(faults, parse_trial(f, d, err), err)) != AS_OK)
+        return st;
+    if ((st = faults_note(faults, parse_resources(f, d, err), err)) != AS_OK)
+        return st;
+    if ((st = faults_note(faults, parse_ensemble(f, d, err), err)) != AS_OK)
+        return st;
+    if ((st = faults_note(faults, json_fields_end(f, err), err)) != AS_OK)
+        return st;
+    return faults_note(faults, sweep_trial_check_train(d, f, err), err);
+}
+
+as_status sweep_doc_parse_noting(const json_t *doc, uint64_t default_seed, struct faults *faults,
+                                 struct sweep_doc **ret, struct as_err *err)
 {
     struct json_fields f;
+    struct as_err own;
     AS_AUTO(sweep_doc_freep) struct sweep_doc *d = as_calloc(1, sizeof *d);
     if (!d)
         return no_memory(err);
+    err = err ? err : &own; /* a fault travels through it to the list */
     as_status st = json_fields_init(&f, doc, "", err);
+    f.faults = faults;
+    if (st == AS_OK)
+        st = parse_sections(&f, default_seed, d, err);
+    st = faults_note(faults, st, err);
+    if (faults && faults->n > 0)
+        return faults_first(faults, err);
     if (st != AS_OK)
-        return st;
-    if ((st = refuse_later_fields(doc, err)) != AS_OK)
-        return st;
-    if ((st = parse_names(&f, d, err)) != AS_OK)
-        return st;
-    if ((st = sweep_metrics_parse(&f, d, err)) != AS_OK)
-        return st;
-    if ((st = parse_space(&f, d, err)) != AS_OK)
-        return st;
-    if ((st = parse_search(&f, default_seed, d, err)) != AS_OK)
-        return st;
-    if ((st = parse_limits(&f, d, err)) != AS_OK)
-        return st;
-    if ((st = parse_trial(&f, d, err)) != AS_OK)
-        return st;
-    if ((st = parse_resources(&f, d, err)) != AS_OK)
-        return st;
-    if ((st = parse_ensemble(&f, d, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_end(&f, err)) != AS_OK)
-        return st;
-    if ((st = sweep_trial_check_train(d, err)) != AS_OK)
         return st;
     d->canonical = doc_to_json(d);
     if (!d->canonical)
         return no_memory(err);
     *ret = as_steal(d);
     return AS_OK;
+}
+
+as_status sweep_doc_parse(const json_t *doc, uint64_t default_seed, struct sweep_doc **ret,
+                          struct as_err *err)
+{
+    return sweep_doc_parse_noting(doc, default_seed, NULL, ret, err);
 }

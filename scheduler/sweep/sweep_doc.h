@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/faults.h"
 #include "base/mem.h"
 #include "model/document/train_spec.h"
 #include "base/status.h"
@@ -76,7 +77,8 @@ struct sweep_doc {
     uint64_t seed;                    /* at most SWEEP_MAX_SEED */
     uint64_t initial_trials;          /* search.initial_trials; 0: not given */
     struct search_prepared *prepared; /* for the space; NULL: the method needs no preparation */
-    uint64_t n_listed;                /* the number of configurations in an enumeration; 0 for
+    bool is_searchable; /* space and method are right, and some configuration exists */
+    uint64_t n_listed;  /* the number of configurations in an enumeration; 0 for
                                          other methods */
     struct sweep_limits limits;
     struct sweep_trial trial;
@@ -98,6 +100,12 @@ struct sweep_doc {
  * resources.ranks above 1. AS_E_NOMEM. */
 AS_MUST_CHECK as_status sweep_doc_parse(const json_t *doc, uint64_t default_seed,
                                         struct sweep_doc **ret, struct as_err *err);
+/* The same, but every fault of the document is noted in `faults` (zeroed by the caller, who calls
+ * faults_done), at most FAULTS_MAX of them; the first is returned. Fields whose check needs another
+ * one that is at fault are not checked. */
+AS_MUST_CHECK as_status sweep_doc_parse_noting(const json_t *doc, uint64_t default_seed,
+                                               struct faults *faults, struct sweep_doc **ret,
+                                               struct as_err *err);
 void sweep_doc_free(struct sweep_doc *d);
 AS_DEFINE_FREEP(struct sweep_doc, sweep_doc_free)
 

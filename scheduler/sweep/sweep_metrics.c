@@ -24,8 +24,8 @@ void sweep_metrics_done(struct sweep_doc *d)
         free(d->outcomes[i].metric);
 }
 
-static as_status copy_metric_name(const char *name, const char *pointer, const char *field,
-                                  char **ret, struct as_err *err)
+static as_status check_metric_name(const char *name, const char *pointer, const char *field,
+                                   struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
     json_pointer_child(pointer, field, at);
@@ -37,41 +37,59 @@ static as_status copy_metric_name(const char *name, const char *pointer, const c
     if (strcmp(name, "step") == 0)
         return as_fail_at(err, AS_E_INVAL, at,
                           "%s: 'step' numbers the measurements and is no metric", at);
+    return AS_OK;
+}
+
+static as_status copy_metric_name(const char *name, char **ret, struct as_err *err)
+{
     *ret = as_strdup(name);
     return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory for a sweep document");
 }
 
+static as_status check_objective(const struct sweep_doc *d, const char *name, const char *pointer,
+                                 struct as_err *err)
+{
+    for (size_t i = 0; i < d->n_objectives; i++) {
+        if (strcmp(d->objectives[i].name, name) == 0)
+            return as_fail_at(err, AS_E_INVAL, pointer, "%s: the metric '%.64s' appears twice",
+                              pointer, name);
+    }
+    return AS_OK;
+}
+
 /* Add {name, goal}, which is at `pointer`, as the next objective. */
-static as_status add_objective(const json_t *j, const char *pointer, struct sweep_doc *d,
-                               struct as_err *err)
+static as_status add_objective(const json_t *j, const char *pointer, struct faults *faults,
+                               struct sweep_doc *d, struct as_err *err)
 {
     struct json_fields f;
     struct sweep_objective *o = &d->objectives[d->n_objectives];
     const char *name = NULL;
     int goal = 0;
     as_status st = json_fields_init(&f, j, pointer, err);
+    f.faults = faults;
     if (st != AS_OK)
         return st;
     if ((st = json_fields_str(&f, "name", JSON_REQUIRED, &name, err)) != AS_OK)
         return st;
     if ((st = json_fields_word(&f, "goal", JSON_REQUIRED, goal_words, &goal, err)) != AS_OK)
         return st;
+    if (name &&
+        (st = json_fields_note(&f, check_metric_name(name, pointer, "name", err), err)) != AS_OK)
+        return st;
     if ((st = json_fields_end(&f, err)) != AS_OK)
         return st;
-    for (size_t i = 0; i < d->n_objectives; i++) {
-        if (strcmp(d->objectives[i].name, name) == 0)
-            return as_fail_at(err, AS_E_INVAL, pointer, "%s: the metric '%.64s' appears twice",
-                              pointer, name);
-    }
+    if ((st = check_objective(d, name, pointer, err)) != AS_OK)
+        return st;
     o->maximize = goal == 1;
-    st = copy_metric_name(name, pointer, "name", &o->name, err);
+    st = copy_metric_name(name, &o->name, err);
     if (st != AS_OK)
         return st;
     d->n_objectives++;
     return AS_OK;
 }
 
-static as_status parse_metrics(const json_t *list, struct sweep_doc *d, struct as_err *err)
+static as_status parse_metrics(const json_t *list, struct faults *faults, struct sweep_doc *d,
+                               struct as_err *err)
 {
     size_t n = json_array_size(list);
     if (n < 2 || n > SEARCH_MAX_OBJECTIVES)
@@ -81,8 +99,8 @@ static as_status parse_metrics(const json_t *list, struct sweep_doc *d, struct a
     for (size_t i = 0; i < n; i++) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_index(METRICS_AT, i, at);
-        as_status st = add_objective(json_array_get(list, i), at, d, err);
-        if (st != AS_OK)
+        as_status st = add_objective(json_array_get(list, i), at, faults, d, err);
+        if ((st = faults_note(faults, st, err)) != AS_OK)
             return st;
     }
     return AS_OK;
@@ -99,32 +117,17 @@ static as_status parse_objectives(struct json_fields *doc, struct sweep_doc *d, 
     if (one && list)
         return as_fail_at(err, AS_E_INVAL, METRICS_AT,
                           METRICS_AT ": give either metric or metrics, not both");
-    if (!one && !list)
+    if (json_fields_lack(doc, "metric") && json_fields_lack(doc, "metrics"))
         return as_fail_at(err, AS_E_INVAL, "/metric",
                           "/metric is missing; expected {name: …, goal: minimize or maximize}");
-    return one ? add_objective(one, "/metric", d, err) : parse_metrics(list, d, err);
+    if (one)
+        return add_objective(one, "/metric", doc->faults, d, err);
+    return list ? parse_metrics(list, doc->faults, d, err) : AS_OK;
 }
 
-/* Add {metric, min, max}, which is at `pointer`, as the next outcome constraint. */
-static as_status add_outcome(const json_t *j, const char *pointer, struct sweep_doc *d,
-                             struct as_err *err)
+static as_status check_outcome(const struct sweep_doc *d, const struct sweep_outcome *o,
+                               const char *name, const char *pointer, struct as_err *err)
 {
-    const double any = 1e300;
-    struct json_fields f;
-    struct sweep_outcome *o = &d->outcomes[d->n_outcomes];
-    const char *name = NULL;
-    *o = (struct sweep_outcome){.min = -INFINITY, .max = INFINITY};
-    as_status st = json_fields_init(&f, j, pointer, err);
-    if (st != AS_OK)
-        return st;
-    if ((st = json_fields_str(&f, "metric", JSON_REQUIRED, &name, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_double(&f, "min", JSON_OPTIONAL, -any, any, &o->min, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_double(&f, "max", JSON_OPTIONAL, -any, any, &o->max, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_end(&f, err)) != AS_OK)
-        return st;
     if (isinf(o->min) && isinf(o->max))
         return as_fail_at(err, AS_E_INVAL, pointer, "%s: expected min, max or both", pointer);
     if (o->min > o->max)
@@ -135,7 +138,41 @@ static as_status add_outcome(const json_t *j, const char *pointer, struct sweep_
                               "%s: the metric '%.64s' appears twice; give min and max together",
                               pointer, name);
     }
-    st = copy_metric_name(name, pointer, "metric", &o->metric, err);
+    return AS_OK;
+}
+
+/* Add {metric, min, max}, which is at `pointer`, as the next outcome constraint. */
+static as_status add_outcome(const json_t *j, const char *pointer, struct faults *faults,
+                             struct sweep_doc *d, struct as_err *err)
+{
+    const double any = 1e300;
+    struct json_fields f;
+    struct sweep_outcome *o = &d->outcomes[d->n_outcomes];
+    const char *name = NULL;
+    *o = (struct sweep_outcome){.min = -INFINITY, .max = INFINITY};
+    if (json_is_string(j))
+        return as_fail_at(err, AS_E_INVAL, pointer,
+                          "%s: found a string, expected {metric: …, max: …}; rules for "
+                          "parameters go to parameter_constraints",
+                          pointer);
+    as_status st = json_fields_init(&f, j, pointer, err);
+    f.faults = faults;
+    if (st != AS_OK)
+        return st;
+    if ((st = json_fields_str(&f, "metric", JSON_REQUIRED, &name, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_double(&f, "min", JSON_OPTIONAL, -any, any, &o->min, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_double(&f, "max", JSON_OPTIONAL, -any, any, &o->max, err)) != AS_OK)
+        return st;
+    if (name &&
+        (st = json_fields_note(&f, check_metric_name(name, pointer, "metric", err), err)) != AS_OK)
+        return st;
+    if ((st = json_fields_end(&f, err)) != AS_OK)
+        return st;
+    if ((st = check_outcome(d, o, name, pointer, err)) != AS_OK)
+        return st;
+    st = copy_metric_name(name, &o->metric, err);
     if (st != AS_OK)
         return st;
     d->n_outcomes++;
@@ -155,12 +192,8 @@ static as_status parse_outcomes(struct json_fields *doc, struct sweep_doc *d, st
     for (size_t i = 0; i < json_array_size(list); i++) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_index(CONSTRAINTS_AT, i, at);
-        if (json_is_string(json_array_get(list, i)))
-            return as_fail_at(err, AS_E_INVAL, at,
-                              "%s: found a string, expected {metric: …, max: …}; rules for "
-                              "parameters go to parameter_constraints",
-                              at);
-        if ((st = add_outcome(json_array_get(list, i), at, d, err)) != AS_OK)
+        st = add_outcome(json_array_get(list, i), at, doc->faults, d, err);
+        if ((st = faults_note(doc->faults, st, err)) != AS_OK)
             return st;
     }
     return AS_OK;
@@ -168,10 +201,10 @@ static as_status parse_outcomes(struct json_fields *doc, struct sweep_doc *d, st
 
 as_status sweep_metrics_parse(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
 {
-    as_status st = parse_objectives(doc, d, err);
+    as_status st = faults_note(doc->faults, parse_objectives(doc, d, err), err);
     if (st != AS_OK)
         return st;
-    if ((st = parse_outcomes(doc, d, err)) != AS_OK)
+    if ((st = faults_note(doc->faults, parse_outcomes(doc, d, err), err)) != AS_OK)
         return st;
     d->metric = d->objectives[0].name;
     d->maximize = d->objectives[0].maximize;

@@ -41,9 +41,37 @@ static as_status no_memory(struct as_err *err)
     return as_fail(err, AS_E_NOMEM, "out of memory for a sweep document");
 }
 
+/* What `trial` is parsed with. */
+struct reader {
+    struct sweep_doc *d;
+    const json_t *parameters; /* of the document; also those at fault, which the space lacks */
+    struct faults *faults;    /* NULL: the first fault is returned */
+};
+
 static bool is_parameter(const void *arg, const char *name)
 {
-    return space_find(arg, name) >= 0;
+    const struct reader *r = arg;
+    return !r->parameters || json_object_get(r->parameters, name);
+}
+
+/* Check the references in every string of a tree; each string has a fault of its own. */
+static as_status check_references(const struct reader *r, const json_t *tree, const char *pointer,
+                                  struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    as_status st = AS_OK;
+    if (json_is_string(tree))
+        return faults_note(r->faults, template_check(tree, pointer, is_parameter, r, err), err);
+    for (size_t i = 0; st == AS_OK && i < json_array_size(tree); i++) {
+        json_pointer_index(pointer, i, at);
+        st = check_references(r, json_array_get(tree, i), at, err);
+    }
+    for (void *it = json_object_iter((json_t *)tree); st == AS_OK && it;
+         it = json_object_iter_next((json_t *)tree, it)) {
+        json_pointer_child(pointer, json_object_iter_key(it), at);
+        st = check_references(r, json_object_iter_value(it), at, err);
+    }
+    return st;
 }
 
 /* A string unchanged, or a number written out. NULL: it is neither, or memory is out. */
@@ -60,7 +88,19 @@ static json_t *text_of(const json_t *j)
     return json_string(buf);
 }
 
-static as_status parse_command(const json_t *j, struct sweep_doc *d, struct as_err *err)
+static as_status add_argument(const json_t *item, size_t i, struct sweep_doc *d, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    json_pointer_index(COMMAND_AT, i, at);
+    if (!json_is_string(item) && !json_is_number(item))
+        return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string or a number", at,
+                          json_type_name(item));
+    if (i == 0 && json_is_string(item) && json_string_length(item) == 0)
+        return as_fail_at(err, AS_E_INVAL, at, "%s: the program's name is empty", at);
+    return json_array_append_new(d->trial.command, text_of(item)) < 0 ? no_memory(err) : AS_OK;
+}
+
+static as_status parse_command(const struct reader *r, const json_t *j, struct as_err *err)
 {
     size_t n = json_array_size(j);
     if (n == 0)
@@ -70,22 +110,15 @@ static as_status parse_command(const json_t *j, struct sweep_doc *d, struct as_e
         return as_fail_at(err, AS_E_TOO_LARGE, COMMAND_AT,
                           COMMAND_AT ": %zu elements, at most %d are allowed", n,
                           SWEEP_MAX_COMMAND);
-    d->trial.command = json_array();
-    if (!d->trial.command)
+    r->d->trial.command = json_array();
+    if (!r->d->trial.command)
         return no_memory(err);
     for (size_t i = 0; i < n; i++) {
-        const json_t *item = json_array_get(j, i);
-        char at[AS_ERR_POINTER_MAX];
-        json_pointer_index(COMMAND_AT, i, at);
-        if (!json_is_string(item) && !json_is_number(item))
-            return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string or a number",
-                              at, json_type_name(item));
-        if (i == 0 && json_is_string(item) && json_string_length(item) == 0)
-            return as_fail_at(err, AS_E_INVAL, at, "%s: the program's name is empty", at);
-        if (json_array_append_new(d->trial.command, text_of(item)) < 0)
-            return no_memory(err);
+        as_status st = add_argument(json_array_get(j, i), i, r->d, err);
+        if ((st = faults_note(r->faults, st, err)) != AS_OK)
+            return st;
     }
-    return template_check(d->trial.command, COMMAND_AT, is_parameter, d->space, err);
+    return check_references(r, j, COMMAND_AT, err);
 }
 
 static bool env_name_valid(const char *s)
@@ -109,10 +142,24 @@ static as_status check_env_name(const char *name, const char *at, struct as_err 
     return AS_OK;
 }
 
-static as_status parse_env(const json_t *j, struct sweep_doc *d, struct as_err *err)
+static as_status add_variable(const char *name, const json_t *value, struct sweep_doc *d,
+                              struct as_err *err)
 {
-    d->trial.env = json_object();
-    if (!d->trial.env)
+    char at[AS_ERR_POINTER_MAX];
+    json_pointer_child(ENV_AT, name, at);
+    as_status st = check_env_name(name, at, err);
+    if (st < 0)
+        return st;
+    if (!json_is_string(value) && !json_is_number(value))
+        return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string or a number", at,
+                          json_type_name(value));
+    return json_object_set_new(d->trial.env, name, text_of(value)) < 0 ? no_memory(err) : AS_OK;
+}
+
+static as_status parse_env(const struct reader *r, const json_t *j, struct as_err *err)
+{
+    r->d->trial.env = json_object();
+    if (!r->d->trial.env)
         return no_memory(err);
     if (json_object_size(j) > MAX_ENV)
         return as_fail_at(err, AS_E_TOO_LARGE, ENV_AT,
@@ -120,68 +167,80 @@ static as_status parse_env(const json_t *j, struct sweep_doc *d, struct as_err *
                           MAX_ENV);
     for (void *it = json_object_iter((json_t *)j); it;
          it = json_object_iter_next((json_t *)j, it)) {
-        const char *name = json_object_iter_key(it);
-        const json_t *value = json_object_iter_value(it);
-        char at[AS_ERR_POINTER_MAX];
-        json_pointer_child(ENV_AT, name, at);
-        as_status st = check_env_name(name, at, err);
-        if (st < 0)
+        as_status st =
+            add_variable(json_object_iter_key(it), json_object_iter_value(it), r->d, err);
+        if ((st = faults_note(r->faults, st, err)) != AS_OK)
             return st;
-        if (!json_is_string(value) && !json_is_number(value))
-            return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string or a number",
-                              at, json_type_name(value));
-        if (json_object_set_new(d->trial.env, name, text_of(value)) < 0)
-            return no_memory(err);
     }
-    return template_check(d->trial.env, ENV_AT, is_parameter, d->space, err);
+    return check_references(r, r->d->trial.env, ENV_AT, err);
 }
 
-static as_status parse_directory(const char *directory, struct sweep_doc *d, struct as_err *err)
+static as_status parse_directory(const struct reader *r, const char *directory, struct as_err *err)
 {
     if (!directory)
         return AS_OK;
     if (!*directory || strlen(directory) > 1024)
         return as_fail_at(err, AS_E_INVAL, TRIAL_AT "/directory",
                           TRIAL_AT "/directory: expected a path of 1 to 1024 bytes");
-    d->trial.directory = as_strdup(directory);
+    r->d->trial.directory = as_strdup(directory);
     JSON_AUTO text = json_string(directory);
-    if (!d->trial.directory || !text)
+    if (!r->d->trial.directory || !text)
         return no_memory(err);
-    return template_check(text, TRIAL_AT "/directory", is_parameter, d->space, err);
+    return check_references(r, text, TRIAL_AT "/directory", err);
 }
 
-static as_status parse_program(const json_t *command, const json_t *env, const char *directory,
-                               struct sweep_doc *d, struct as_err *err)
+static as_status parse_program(const struct reader *r, const json_t *command, const json_t *env,
+                               const char *directory, struct as_err *err)
 {
-    d->trial.kind = TRIAL_COMMAND;
-    as_status st = parse_command(command, d, err);
+    r->d->trial.kind = TRIAL_COMMAND;
+    as_status st = faults_note(r->faults, parse_command(r, command, err), err);
     if (st != AS_OK)
         return st;
-    if ((st = parse_env(env, d, err)) != AS_OK)
+    if ((st = faults_note(r->faults, parse_env(r, env, err), err)) != AS_OK)
         return st;
-    return parse_directory(directory, d, err);
+    return faults_note(r->faults, parse_directory(r, directory, err), err);
 }
 
-static as_status parse_train(json_t *train, const json_t *env, const char *directory,
-                             struct sweep_doc *d, struct as_err *err)
+static as_status parse_train(const struct reader *r, json_t *train, const json_t *env,
+                             const char *directory, struct as_err *err)
 {
-    if (env || directory)
-        return as_fail_at(err, AS_E_INVAL, env ? ENV_AT : TRIAL_AT "/directory",
-                          "%s is a field of trial.command, not of trial.train",
-                          env ? ENV_AT : TRIAL_AT "/directory");
-    d->trial.kind = TRIAL_TRAIN;
-    d->trial.train = json_deep_copy(train);
-    if (!d->trial.train)
+    as_status st = AS_OK;
+    r->d->trial.kind = TRIAL_TRAIN;
+    r->d->trial.train = json_deep_copy(train);
+    if (!r->d->trial.train)
         return no_memory(err);
-    return template_check(train, TRAIN_AT, is_parameter, d->space, err);
+    if (env || directory)
+        st = as_fail_at(err, AS_E_INVAL, env ? ENV_AT : TRIAL_AT "/directory",
+                        "%s is a field of trial.command, not of trial.train",
+                        env ? ENV_AT : TRIAL_AT "/directory");
+    if ((st = faults_note(r->faults, st, err)) != AS_OK)
+        return st;
+    return check_references(r, train, TRAIN_AT, err);
 }
 
-as_status sweep_trial_parse(const json_t *trial, struct sweep_doc *d, struct as_err *err)
+static as_status parse_kind(const struct reader *r, const struct json_fields *f, json_t *train,
+                            const json_t *command, const json_t *env, const char *directory,
+                            struct as_err *err)
+{
+    bool trains = !json_fields_lack(f, "train"), runs = !json_fields_lack(f, "command");
+    if (trains == runs)
+        return as_fail_at(err, AS_E_INVAL, TRIAL_AT,
+                          TRIAL_AT ": expected exactly one of train and command, found %s",
+                          trains ? "both" : "neither");
+    if (train)
+        return parse_train(r, train, env, directory, err);
+    return command ? parse_program(r, command, env, directory, err) : AS_OK; /* noted */
+}
+
+as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, struct sweep_doc *d,
+                            struct as_err *err)
 {
     struct json_fields f;
+    const struct reader r = {
+        .d = d, .parameters = json_object_get(doc->obj, "parameters"), .faults = doc->faults};
     json_t *train = NULL, *command = NULL, *env = NULL;
     const char *directory = NULL;
-    as_status st = json_fields_init(&f, trial, TRIAL_AT, err);
+    as_status st = json_fields_under(&f, doc, trial, TRIAL_AT, err);
     if (st != AS_OK)
         return st;
     if ((st = json_fields_object(&f, "train", JSON_OPTIONAL, &train, err)) != AS_OK)
@@ -192,14 +251,9 @@ as_status sweep_trial_parse(const json_t *trial, struct sweep_doc *d, struct as_
         return st;
     if ((st = json_fields_str(&f, "directory", JSON_OPTIONAL, &directory, err)) != AS_OK)
         return st;
-    if ((st = json_fields_end(&f, err)) != AS_OK)
+    if ((st = faults_note(doc->faults, json_fields_end(&f, err), err)) != AS_OK)
         return st;
-    if (!train == !command)
-        return as_fail_at(err, AS_E_INVAL, TRIAL_AT,
-                          TRIAL_AT ": expected exactly one of train and command, found %s",
-                          train ? "both" : "neither");
-    return train ? parse_train(train, env, directory, d, err)
-                 : parse_program(command, env, directory, d, err);
+    return parse_kind(&r, &f, train, command, env, directory, err);
 }
 
 json_t *sweep_trial_to_json(const struct sweep_trial *t)
@@ -270,29 +324,53 @@ as_status sweep_doc_check_metrics(const struct sweep_doc *d, const struct train_
     return AS_OK;
 }
 
+/* What the parser of the trainer finds in `train`, a template that was applied. Faults of the parser
+ * are noted in found, those of the sweep's metrics in faults. */
+static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct faults *found,
+                               struct faults *faults, struct as_err *err)
+{
+    AS_AUTO(train_spec_done) struct train_spec spec = {0};
+    as_status st = train_spec_parse_noting(train, TRAIN_AT, found, &spec, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = add_dataset(d, spec.dataset, err)) != AS_OK)
+        return st;
+    return faults_note(faults, sweep_doc_check_metrics(d, &spec, DATASET_TASK_AUTO, err), err);
+}
+
+/* Note the faults of a sample with the value that was tried. */
+static as_status note_sample(const struct faults *found, const char *name, const char *value,
+                             struct faults *faults, struct as_err *err)
+{
+    for (size_t i = 0; i < found->n; i++) {
+        *err = found->list[i];
+        as_status st = err->code;
+        if (name)
+            st = as_err_prefix(err, st, "when %s is %.60s", name, value ? value : "so");
+        if ((st = faults_note(faults, st, err)) != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
 /* `varied` is the parameter whose value is tried; the message names it. -1: none. */
 static as_status check_sample(struct sweep_doc *d, const struct config *c, int varied,
-                              struct as_err *err)
+                              struct faults *faults, struct as_err *err)
 {
     JSON_AUTO params = config_to_json(d->space, c);
     JSON_AUTO train = NULL;
+    AS_AUTO(faults_done) struct faults found = {0};
     if (!params)
         return no_memory(err);
     as_status st = template_apply(d->trial.train, params, &train, err);
     if (st < 0)
         return st;
-    AS_AUTO(train_spec_done) struct train_spec spec = {0};
-    st = train_spec_parse(train, TRAIN_AT, &spec, err);
-    if (st < 0 && varied >= 0) {
-        const char *name = d->space->params[varied].name;
-        AS_AUTO(as_freep) char *value = json_format(json_object_get(params, name));
-        return as_err_prefix(err, st, "when %s is %.60s", name, value ? value : "so");
-    }
-    if (st != AS_OK)
+    st = parse_applied(d, train, &found, faults, err);
+    if (found.n == 0)
         return st;
-    if ((st = add_dataset(d, spec.dataset, err)) != AS_OK)
-        return st;
-    return sweep_doc_check_metrics(d, &spec, DATASET_TASK_AUTO, err);
+    const char *name = varied < 0 ? NULL : d->space->params[varied].name;
+    AS_AUTO(as_freep) char *value = name ? json_format(json_object_get(params, name)) : NULL;
+    return note_sample(&found, name, value, faults, err);
 }
 
 static union param_value value_at(const struct space_param *p, uint64_t k)
@@ -319,7 +397,8 @@ static void set_sample(const struct space *s, size_t i, uint64_t k, uint64_t rou
 
 /* Check parameter i at each of its choices, or at both ends, in combinations that the space allows.
  * A sample is skipped if no draw finds an allowed combination: it may never run. */
-static as_status check_parameter(struct sweep_doc *d, size_t i, struct as_err *err)
+static as_status check_parameter(struct sweep_doc *d, size_t i, struct faults *faults,
+                                 struct as_err *err)
 {
     const struct space_param *p = &d->space->params[i];
     uint64_t n = param_is_choice(p) ? p->n_values : 2;
@@ -333,7 +412,7 @@ static as_status check_parameter(struct sweep_doc *d, size_t i, struct as_err *e
         while (!space_allows(d->space, c) && ++round < SAMPLE_ROUNDS);
         if (round == SAMPLE_ROUNDS)
             continue;
-        as_status st = check_sample(d, c, (int)i, err);
+        as_status st = check_sample(d, c, (int)i, faults, err);
         if (st != AS_OK)
             return st;
     }
@@ -351,16 +430,113 @@ static bool reaches_document(const struct space *s, const json_t *names, size_t 
     return false;
 }
 
-as_status sweep_trial_check_train(struct sweep_doc *d, struct as_err *err)
+/* Does a string of the tree name a parameter that the space lacks? */
+static bool names_lacking(const struct sweep_doc *d, const json_t *tree)
 {
-    if (d->trial.kind != TRIAL_TRAIN)
-        return AS_OK;
+    JSON_AUTO names = NULL;
+    if (template_names(tree, &names, NULL) != AS_OK)
+        return true; /* a wrong reference, which was noted */
+    for (size_t i = 0; i < json_array_size(names); i++)
+        if (!d->space || space_find(d->space, json_string_value(json_array_get(names, i))) < 0)
+            return true;
+    return false;
+}
+
+/* Remove the fields, and the fields of sections, whose value needs a parameter that the space
+ * lacks. *ret: were there any? */
+static as_status remove_lacking(const struct sweep_doc *d, json_t *tree, int depth, bool *ret,
+                                struct as_err *err)
+{
+    JSON_AUTO keys = json_array();
+    for (void *it = json_object_iter(tree); it; it = json_object_iter_next(tree, it))
+        if (json_array_append_new(keys, json_string(json_object_iter_key(it))) < 0)
+            return no_memory(err);
+    for (size_t i = 0; i < json_array_size(keys); i++) {
+        const char *key = json_string_value(json_array_get(keys, i));
+        json_t *value = json_object_get(tree, key);
+        if (!names_lacking(d, value))
+            continue;
+        *ret = true;
+        as_status st = AS_OK;
+        if (depth == 0 && json_is_object(value))
+            st = remove_lacking(d, value, 1, ret, err);
+        else
+            (void)json_object_del(tree, key);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+/* The first value of every parameter of the space, as if all were active. */
+static json_t *first_values(const struct space *s)
+{
+    JSON_AUTO params = json_object();
+    int bad = 0;
+    for (size_t i = 0; s && i < s->n; i++)
+        bad |= json_object_set_new(params, s->params[i].name,
+                                   param_value_to_json(&s->params[i], value_at(&s->params[i], 0)));
+    return bad ? NULL : as_steal(params);
+}
+
+/* Was `pointer` removed from the template, or can the fault there follow from what was removed? The
+ * bounds of `schedule` are those of other sections. */
+static bool is_doubtful(const json_t *whole, const json_t *left, const char *pointer)
+{
+    static const char schedule[] = TRAIN_AT "/schedule/";
+    if (as_starts_with(pointer, schedule))
+        return true;
+    const char *part = pointer + strlen(TRAIN_AT);
+    while (*part == '/' && json_is_object(whole)) {
+        char key[AS_ERR_POINTER_MAX];
+        size_t n = strcspn(++part, "/");
+        (void)snprintf(key, sizeof key, "%.*s", (int)n, part);
+        whole = json_object_get(whole, key);
+        left = json_object_get(left, key);
+        if (whole && !left)
+            return true;
+        part += n;
+    }
+    return false;
+}
+
+/* Check the fields that no parameter at fault touches, with one value of the other parameters. */
+static as_status check_partly(struct sweep_doc *d, struct faults *faults, struct as_err *err)
+{
+    JSON_AUTO left = json_deep_copy(d->trial.train);
+    JSON_AUTO params = first_values(d->space);
+    JSON_AUTO train = NULL;
+    AS_AUTO(faults_done) struct faults found = {0};
+    bool removed = false;
+    if (!left || !params)
+        return no_memory(err);
+    as_status st = remove_lacking(d, left, 0, &removed, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = template_apply(left, params, &train, err)) != AS_OK)
+        return st;
+    st = parse_applied(d, train, &found, faults, err);
+    if (found.n == 0)
+        return st;
+    for (size_t i = 0; i < found.n; i++) {
+        if (removed && is_doubtful(d->trial.train, left, found.list[i].pointer))
+            continue;
+        *err = found.list[i];
+        if ((st = faults_note(faults, err->code, err)) != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+static as_status check_samples(struct sweep_doc *d, struct faults *faults, struct as_err *err)
+{
     JSON_AUTO names = NULL;
     as_status st = template_names(d->trial.train, &names, err);
     if (st != AS_OK)
         return st;
     for (size_t i = 0; i < d->space->n; i++) {
-        if (reaches_document(d->space, names, i) && (st = check_parameter(d, i, err)) != AS_OK)
+        if (reaches_document(d->space, names, i) &&
+            (st = check_parameter(d, i, faults, err)) != AS_OK)
             return st;
     }
     if (d->n_datasets)
@@ -369,7 +545,17 @@ as_status sweep_trial_check_train(struct sweep_doc *d, struct as_err *err)
     struct search_spec search;
     sweep_doc_search_spec(d, &search);
     st = search_sample(&search, &c, err);
-    return st < 0 ? st : check_sample(d, c, -1, err);
+    return st < 0 ? st : check_sample(d, c, -1, faults, err);
+}
+
+as_status sweep_trial_check_train(struct sweep_doc *d, const struct json_fields *doc,
+                                  struct as_err *err)
+{
+    if (d->trial.kind != TRIAL_TRAIN)
+        return AS_OK;
+    if (d->is_searchable && !names_lacking(d, d->trial.train))
+        return check_samples(d, doc->faults, err);
+    return check_partly(d, doc->faults, err);
 }
 
 /* ---- a trial as it runs ---- */

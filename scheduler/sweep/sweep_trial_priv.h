@@ -2,17 +2,21 @@
 #ifndef ASSAY_SCHEDULER_SWEEP_SWEEP_TRIAL_PRIV_H
 #define ASSAY_SCHEDULER_SWEEP_SWEEP_TRIAL_PRIV_H
 
+#include "base/json.h"
 #include "scheduler/sweep/sweep_doc.h"
 
-/* Parse doc's `trial` into d->trial; d->space is set. Errors as sweep_doc_parse. */
-AS_MUST_CHECK as_status sweep_trial_parse(const json_t *trial, struct sweep_doc *d,
-                                          struct as_err *err);
+/* Parse `trial` of `doc` into d->trial. Errors as sweep_doc_parse; faults are noted in
+ * doc->faults. */
+AS_MUST_CHECK as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial,
+                                          struct sweep_doc *d, struct as_err *err);
 
 /* Fill d->datasets, and refuse a train document that the trainer would refuse for some value of a
  * parameter. The document is made and parsed with each parameter at its ends and at each of its
  * choices, active and inactive. Objectives and outcome constraints must be set; those that the
- * trainer never reports are refused. Does nothing for a command. */
-AS_MUST_CHECK as_status sweep_trial_check_train(struct sweep_doc *d, struct as_err *err);
+ * trainer never reports are refused. If the space is at fault, only what no parameter at fault
+ * touches is checked. Faults are noted in doc->faults. Does nothing for a command. */
+AS_MUST_CHECK as_status sweep_trial_check_train(struct sweep_doc *d, const struct json_fields *doc,
+                                                struct as_err *err);
 
 /* Free what d->trial and d->datasets own. */
 void sweep_trial_done(struct sweep_doc *d);

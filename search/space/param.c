@@ -353,7 +353,7 @@ static as_status take_integer(struct json_fields *f, const char *name, json_need
     if (!get_integer(j, ret)) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child(f->pointer, name, at);
-        return wrong_value(j, at, "a whole number", err);
+        return json_fields_note(f, wrong_value(j, at, "a whole number", err), err);
     }
     return AS_OK;
 }
@@ -371,7 +371,9 @@ static as_status parse_scale_points(struct json_fields *f, struct space_param *p
         return st;
     if (p->points && json_object_get(f->obj, "step") &&
         !json_is_null(json_object_get(f->obj, "step")))
-        return refuse_field(f, "points", err, AS_E_INVAL, "give either step or points, not both");
+        return json_fields_note(
+            f, refuse_field(f, "points", err, AS_E_INVAL, "give either step or points, not both"),
+            err);
     return AS_OK;
 }
 
@@ -408,18 +410,8 @@ static as_status check_float_step(const struct json_fields *f, const struct spac
     return AS_OK;
 }
 
-static as_status parse_float(struct json_fields *f, struct space_param *p, struct as_err *err)
+static as_status check_float(const struct json_fields *f, struct space_param *p, struct as_err *err)
 {
-    const double any = 1e300; /* the width of the range must be a finite double too */
-    as_status st = json_fields_double(f, "min", JSON_REQUIRED, -any, any, &p->real.min, err);
-    if (st < 0)
-        return st;
-    st = json_fields_double(f, "max", JSON_REQUIRED, -any, any, &p->real.max, err);
-    if (st < 0)
-        return st;
-    st = parse_scale_points(f, p, err);
-    if (st < 0)
-        return st;
     if (p->real.min > p->real.max) {
         char min[32], max[32];
         return refuse_order(f, as_format_double(p->real.min, min, sizeof min),
@@ -430,10 +422,6 @@ static as_status parse_float(struct json_fields *f, struct space_param *p, struc
     /* min + 0.0 turns -0.0 into 0.0, so that equal values have equal bits */
     p->real.min += 0.0;
     p->real.max += 0.0;
-    p->real.step = NAN;
-    st = json_fields_double(f, "step", JSON_OPTIONAL, -any, any, &p->real.step, err);
-    if (st < 0)
-        return st;
     if (isnan(p->real.step)) {
         p->real.step = 0;
         return AS_OK;
@@ -441,18 +429,29 @@ static as_status parse_float(struct json_fields *f, struct space_param *p, struc
     return check_float_step(f, p, err);
 }
 
-static as_status parse_int(struct json_fields *f, struct space_param *p, struct as_err *err)
+static as_status parse_float(struct json_fields *f, struct space_param *p, struct as_err *err)
 {
-    as_status st = take_integer(f, "min", JSON_REQUIRED, &p->integer.min, err);
+    const double any = 1e300; /* the width of the range must be a finite double too */
+    p->real.step = NAN;
+    as_status st = json_fields_double(f, "min", JSON_REQUIRED, -any, any, &p->real.min, err);
     if (st < 0)
         return st;
-    st = take_integer(f, "max", JSON_REQUIRED, &p->integer.max, err);
+    st = json_fields_double(f, "max", JSON_REQUIRED, -any, any, &p->real.max, err);
     if (st < 0)
         return st;
     st = parse_scale_points(f, p, err);
     if (st < 0)
         return st;
-    int64_t min = p->integer.min, max = p->integer.max, range, step = 1;
+    st = json_fields_double(f, "step", JSON_OPTIONAL, -any, any, &p->real.step, err);
+    if (st < 0 || f->is_faulty)
+        return st;
+    return check_float(f, p, err);
+}
+
+static as_status check_int(const struct json_fields *f, struct space_param *p, int64_t step,
+                           struct as_err *err)
+{
+    int64_t min = p->integer.min, max = p->integer.max, range;
     if (min > max) {
         char a[24], b[24];
         (void)snprintf(a, sizeof a, "%" PRId64, min);
@@ -464,9 +463,6 @@ static as_status parse_int(struct json_fields *f, struct space_param *p, struct 
                             "the range from min to max is wider than 2^63");
     if (p->scale == SCALE_LOG && min <= 0)
         return refuse_field(f, "min", err, AS_E_INVAL, "a log scale needs min above 0");
-    st = take_integer(f, "step", JSON_OPTIONAL, &step, err);
-    if (st < 0)
-        return st;
     if (step < 1)
         return refuse_field(f, "step", err, AS_E_INVAL, "expected a whole number above 0");
     if (step > range && step > 1)
@@ -474,6 +470,24 @@ static as_status parse_int(struct json_fields *f, struct space_param *p, struct 
                             "it is larger than the range from min to max");
     p->integer.step = (uint64_t)step;
     return AS_OK;
+}
+
+static as_status parse_int(struct json_fields *f, struct space_param *p, struct as_err *err)
+{
+    int64_t step = 1;
+    as_status st = take_integer(f, "min", JSON_REQUIRED, &p->integer.min, err);
+    if (st < 0)
+        return st;
+    st = take_integer(f, "max", JSON_REQUIRED, &p->integer.max, err);
+    if (st < 0)
+        return st;
+    st = parse_scale_points(f, p, err);
+    if (st < 0)
+        return st;
+    st = take_integer(f, "step", JSON_OPTIONAL, &step, err);
+    if (st < 0 || f->is_faulty)
+        return st;
+    return check_int(f, p, step, err);
 }
 
 /* Append one value, which must be a scalar that is not in the list yet. */
@@ -503,7 +517,7 @@ static as_status parse_values(struct json_fields *f, struct space_param *p, stru
 {
     json_t *list = NULL;
     as_status st = json_fields_array(f, "values", JSON_REQUIRED, &list, err);
-    if (st < 0)
+    if (st < 0 || !list)
         return st;
     char at[AS_ERR_POINTER_MAX], item[AS_ERR_POINTER_MAX];
     json_pointer_child(f->pointer, "values", at);
@@ -515,7 +529,7 @@ static as_status parse_values(struct json_fields *f, struct space_param *p, stru
                           json_array_size(list), PARAM_MAX_VALUES);
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_pointer_index(at, i, item);
-        st = add_choice(p, json_array_get(list, i), item, err);
+        st = json_fields_note(f, add_choice(p, json_array_get(list, i), item, err), err);
         if (st < 0)
             return st;
     }
@@ -535,7 +549,7 @@ static as_status parse_choices(struct json_fields *f, struct space_param *p, str
     }
     json_t *value = NULL;
     as_status st = json_fields_any(f, "value", JSON_REQUIRED, &value, err);
-    if (st < 0)
+    if (st < 0 || !value)
         return st;
     char at[AS_ERR_POINTER_MAX];
     json_pointer_child(f->pointer, "value", at);
@@ -554,7 +568,7 @@ static as_status parse_domain(struct json_fields *f, struct space_param *p, stru
     }
 }
 
-as_status param_parse(const char *name, const json_t *j, const char *pointer,
+as_status param_parse(const char *name, const json_t *j, const char *pointer, struct faults *faults,
                       struct space_param *ret, const json_t **ret_when, struct as_err *err)
 {
     AS_AUTO(param_done) struct space_param p = {0};
@@ -566,7 +580,8 @@ as_status param_parse(const char *name, const json_t *j, const char *pointer,
         return st;
     st = json_fields_word(&f, "type", JSON_REQUIRED, kind_words, &kind, err);
     if (st < 0)
-        return st;
+        return st; /* which other fields there are depends on it: no list of faults */
+    f.faults = faults;
     st = json_fields_any(&f, "when", JSON_OPTIONAL, &when, err);
     if (st < 0)
         return st;
@@ -574,7 +589,7 @@ as_status param_parse(const char *name, const json_t *j, const char *pointer,
     p.name = as_strdup(name);
     if (!p.name)
         return as_fail(err, AS_E_NOMEM, "out of memory for a parameter");
-    st = parse_domain(&f, &p, err);
+    st = json_fields_note(&f, parse_domain(&f, &p, err), err);
     if (st < 0)
         return st;
     st = json_fields_end(&f, err);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "base/faults.h"
 #include "base/status.h"
 
 #define PARAM_MAX_VALUES 1000  /* of one categorical */
@@ -65,11 +66,12 @@ struct space_param {
  * because it names other parameters: it is returned (borrowed, NULL if absent). `name` is copied
  * unchecked. AS_E_INVAL: an unknown field or type, min > max, a log scale with min <= 0, a step
  * that is not above 0 or is larger than the range, step and points together, an int range that
- * does not fit int64, empty or repeated values. AS_E_TOO_LARGE: past PARAM_MAX_*. AS_E_NOMEM. On
- * success free with param_done. */
+ * does not fit int64, empty or repeated values. AS_E_TOO_LARGE: past PARAM_MAX_*. AS_E_NOMEM. Every
+ * fault is noted in `faults` (NULL: none is noted); the first is returned. On success free with
+ * param_done. */
 AS_MUST_CHECK as_status param_parse(const char *name, const json_t *j, const char *pointer,
-                                    struct space_param *ret, const json_t **ret_when,
-                                    struct as_err *err);
+                                    struct faults *faults, struct space_param *ret,
+                                    const json_t **ret_when, struct as_err *err);
 void param_done(struct space_param *p); /* accepts a zeroed or half-built one */
 
 bool param_name_valid(const char *name); /* [A-Za-z_][A-Za-z0-9_.-]{0,62} */

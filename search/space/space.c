@@ -1,6 +1,9 @@
 /* Parsing a space. First every domain is parsed, because a condition may name a parameter that
  * comes later in the document. Then come the conditions, the order of parents before children, and
- * the check that each parameter can be active. */
+ * the check that each parameter can be active.
+ *
+ * With a list of faults, a parameter at fault is left out of the space, and so is each condition on
+ * it: whether the condition is right cannot be said. */
 #include "search/space/space.h"
 
 #include <stdio.h>
@@ -9,6 +12,7 @@
 #include "base/json.h"
 #include "search/space/config.h"
 #include "search/space/expr.h"
+#include "search/space/space_priv.h"
 
 void space_free(struct space *s)
 {
@@ -38,6 +42,11 @@ int space_find(const struct space *s, const char *name)
     return -1;
 }
 
+bool space_lacks(const struct space *s, const json_t *parameters, const char *name)
+{
+    return json_object_get(parameters, name) && space_find(s, name) < 0;
+}
+
 /* ---- conditions ---- */
 
 static as_status parse_cond(struct space *s, size_t child, const char *key, const json_t *value,
@@ -64,8 +73,9 @@ static as_status parse_cond(struct space *s, size_t child, const char *key, cons
     return AS_OK;
 }
 
+/* `parameters`, `faults`: as in space_parse_noting. */
 static as_status parse_when(struct space *s, size_t child, const json_t *when, const char *pointer,
-                            struct as_err *err)
+                            const json_t *parameters, struct faults *faults, struct as_err *err)
 {
     if (!when)
         return AS_OK;
@@ -87,8 +97,11 @@ static as_status parse_when(struct space *s, size_t child, const json_t *when, c
         return as_fail(err, AS_E_NOMEM, "out of memory for a condition");
     for (void *it = json_object_iter((json_t *)when); it;
          it = json_object_iter_next((json_t *)when, it)) {
-        as_status st =
-            parse_cond(s, child, json_object_iter_key(it), json_object_iter_value(it), at, err);
+        const char *key = json_object_iter_key(it);
+        if (space_lacks(s, parameters, key))
+            continue;
+        as_status st = parse_cond(s, child, key, json_object_iter_value(it), at, err);
+        st = faults_note(faults, st, err);
         if (st < 0)
             return st;
     }
@@ -213,29 +226,47 @@ void space_activate(const struct space *s, size_t i, struct config *c)
 /* ---- the whole ---- */
 
 static as_status parse_domains(struct space *s, const json_t *parameters, const char *pointer,
-                               const json_t **whens, struct as_err *err)
+                               const json_t **whens, struct faults *faults, struct as_err *err)
 {
     for (void *it = json_object_iter((json_t *)parameters); it;
          it = json_object_iter_next((json_t *)parameters, it)) {
         const char *name = json_object_iter_key(it);
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child(pointer, name, at);
+        as_status st = AS_OK;
         if (!param_name_valid(name))
-            return as_fail_at(err, AS_E_INVAL, at,
-                              "%s: '%.70s' is no name for a parameter; expected a letter or _ and "
-                              "then up to 62 of A-Z a-z 0-9 _ . -",
-                              at, name);
-        as_status st =
-            param_parse(name, json_object_iter_value(it), at, &s->params[s->n], &whens[s->n], err);
-        if (st < 0)
+            st = as_fail_at(err, AS_E_INVAL, at,
+                            "%s: '%.70s' is no name for a parameter; expected a letter or _ and "
+                            "then up to 62 of A-Z a-z 0-9 _ . -",
+                            at, name);
+        else
+            st = param_parse(name, json_object_iter_value(it), at, faults, &s->params[s->n],
+                             &whens[s->n], err);
+        if (st == AS_OK)
+            s->n++;
+        if ((st = faults_note(faults, st, err)) != AS_OK)
             return st;
-        s->n++;
     }
     return AS_OK;
 }
 
-as_status space_parse(const json_t *parameters, const char *pointer, struct space **ret,
-                      struct as_err *err)
+static as_status parse_conditions(struct space *s, const json_t *parameters, const char *pointer,
+                                  const json_t *const *whens, struct faults *faults,
+                                  struct as_err *err)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        as_status st = parse_when(s, i, whens[i], pointer, parameters, faults, err);
+        if ((st = faults_note(faults, st, err)) != AS_OK)
+            return st;
+    }
+    as_status st = sort_parents_first(s, pointer, err);
+    if (st != AS_OK)
+        return faults_note(faults, st, err);
+    return faults_note(faults, check_reachable(s, pointer, err), err);
+}
+
+as_status space_parse_noting(const json_t *parameters, const char *pointer, struct faults *faults,
+                             struct space **ret, struct as_err *err)
 {
     if (!json_is_object(parameters))
         return as_fail_at(err, AS_E_INVAL, pointer, "%s: found %s, expected an object", pointer,
@@ -251,22 +282,20 @@ as_status space_parse(const json_t *parameters, const char *pointer, struct spac
     AS_AUTO(space_freep) struct space *s = as_calloc(1, sizeof *s);
     if (!s || !(s->params = as_calloc(n, sizeof *s->params)))
         return as_fail(err, AS_E_NOMEM, "out of memory for a space");
-    as_status st = parse_domains(s, parameters, pointer, whens, err);
+    as_status st = parse_domains(s, parameters, pointer, whens, faults, err);
     if (st < 0)
         return st;
-    for (size_t i = 0; i < n; i++) {
-        st = parse_when(s, i, whens[i], pointer, err);
-        if (st < 0)
-            return st;
-    }
-    st = sort_parents_first(s, pointer, err);
-    if (st < 0)
-        return st;
-    st = check_reachable(s, pointer, err);
+    st = parse_conditions(s, parameters, pointer, whens, faults, err);
     if (st < 0)
         return st;
     *ret = as_steal(s);
     return AS_OK;
+}
+
+as_status space_parse(const json_t *parameters, const char *pointer, struct space **ret,
+                      struct as_err *err)
+{
+    return space_parse_noting(parameters, pointer, NULL, ret, err);
 }
 
 static json_t *when_to_json(const struct space *s, const struct space_param *p)

@@ -29,6 +29,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/faults.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "search/space/cond.h"
@@ -67,6 +68,12 @@ struct space {
  * AS_E_TOO_LARGE: past SPACE_MAX_* or PARAM_MAX_*. AS_E_NOMEM. `ret` is owned by the caller. */
 AS_MUST_CHECK as_status space_parse(const json_t *parameters, const char *pointer,
                                     struct space **ret, struct as_err *err);
+/* The same for a document of which every fault is wanted: each is noted in `faults` (NULL: the
+ * first one is returned), and AS_OK may mean a space that lacks the parameters and conditions at
+ * fault. Such a space is for space_parse_rules and for the values of its parameters alone. */
+AS_MUST_CHECK as_status space_parse_noting(const json_t *parameters, const char *pointer,
+                                           struct faults *faults, struct space **ret,
+                                           struct as_err *err);
 void space_free(struct space *s);
 AS_DEFINE_FREEP(struct space, space_free)
 
@@ -82,6 +89,13 @@ AS_MUST_CHECK as_status space_parse_constraints(struct space *s, const json_t *l
                                                 const char *pointer, struct as_err *err);
 AS_MUST_CHECK as_status space_parse_forbidden(struct space *s, const json_t *list,
                                               const char *pointer, struct as_err *err);
+
+/* Read both lists of a document, `/parameter_constraints` and `/forbidden` (NULL: absent), into the
+ * space of space_parse_noting. `parameters` is the object that it came from: a rule that names one
+ * of its parameters at fault is not checked. Faults as in space_parse_noting. */
+AS_MUST_CHECK as_status space_parse_rules(struct space *s, const json_t *parameters,
+                                          const json_t *constraints, const json_t *forbidden,
+                                          struct faults *faults, struct as_err *err);
 
 /* Are there any constraints or forbidden combinations? */
 bool space_is_constrained(const struct space *s);

@@ -1,10 +1,12 @@
 /* The combinations that a space allows: parameter_constraints and forbidden. The first list holds
  * expressions (expr.h); the second holds conjunctions of conditions (cond.h). Both are numbered as
  * one list of rules, so that a caller can count and report the rule that was broken. */
+#include <string.h>
+
 #include "base/json.h"
 #include "search/space/config.h"
 #include "search/space/expr.h"
-#include "search/space/space.h"
+#include "search/space/space_priv.h"
 
 /* ---- parsing ---- */
 
@@ -20,35 +22,66 @@ static as_status check_list(const json_t *list, const char *pointer, size_t most
     return AS_OK;
 }
 
-as_status space_parse_constraints(struct space *s, const json_t *list, const char *pointer,
-                                  struct as_err *err)
+/* Does the text name a parameter at fault? Its expression cannot be checked then. */
+static bool names_lacking(const struct space *s, const json_t *parameters, const char *text)
+{
+    for (void *it = json_object_iter((json_t *)parameters); it;
+         it = json_object_iter_next((json_t *)parameters, it)) {
+        const char *name = json_object_iter_key(it);
+        if (space_lacks(s, parameters, name) && strstr(text, name))
+            return true;
+    }
+    return false;
+}
+
+static as_status parse_constraint(struct space *s, const json_t *text, const char *pointer,
+                                  const json_t *parameters, struct as_err *err)
+{
+    if (!json_is_string(text))
+        return as_fail_at(err, AS_E_INVAL, pointer,
+                          "%s: found %s, expected a string such as 'a * b <= 4096'", pointer,
+                          json_type_name(text));
+    if (names_lacking(s, parameters, json_string_value(text)))
+        return AS_OK;
+    as_status st =
+        expr_parse(s, json_string_value(text), pointer, &s->constraints[s->n_constraints], err);
+    if (st == AS_OK)
+        s->n_constraints++;
+    return st;
+}
+
+/* `parameters`, `faults`: as in space_parse_rules; both NULL: the first fault is returned. */
+static as_status parse_constraints(struct space *s, const json_t *list, const char *pointer,
+                                   const json_t *parameters, struct faults *faults,
+                                   struct as_err *err)
 {
     if (!list)
         return AS_OK;
     as_status st = check_list(list, pointer, SPACE_MAX_CONSTRAINTS, err);
     if (st < 0)
-        return st;
+        return faults_note(faults, st, err);
     s->constraints = as_calloc(json_array_size(list), sizeof(struct expr *));
     if (!s->constraints)
         return as_fail(err, AS_E_NOMEM, "out of memory for constraints");
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *text = json_array_get(list, i);
         char at[AS_ERR_POINTER_MAX];
         json_pointer_index(pointer, i, at);
-        if (!json_is_string(text))
-            return as_fail_at(err, AS_E_INVAL, at,
-                              "%s: found %s, expected a string such as 'a * b <= 4096'", at,
-                              json_type_name(text));
-        st = expr_parse(s, json_string_value(text), at, &s->constraints[i], err);
-        if (st < 0)
+        st = parse_constraint(s, json_array_get(list, i), at, parameters, err);
+        if ((st = faults_note(faults, st, err)) != AS_OK)
             return st;
-        s->n_constraints++;
     }
     return AS_OK;
 }
 
+as_status space_parse_constraints(struct space *s, const json_t *list, const char *pointer,
+                                  struct as_err *err)
+{
+    return parse_constraints(s, list, pointer, NULL, NULL, err);
+}
+
 static as_status parse_combination(const struct space *s, const json_t *j, const char *pointer,
-                                   struct space_forbidden *f, struct as_err *err)
+                                   const json_t *parameters, struct space_forbidden *f,
+                                   struct as_err *err)
 {
     size_t n = json_object_size(j);
     if (!json_is_object(j) || n == 0)
@@ -67,6 +100,8 @@ static as_status parse_combination(const struct space *s, const json_t *j, const
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child(pointer, name, at);
         int i = space_find(s, name);
+        if (space_lacks(s, parameters, name))
+            continue;
         if (i < 0)
             return as_fail_at(err, AS_E_INVAL, at, "%s: there is no parameter '%.64s'", at, name);
         as_status st =
@@ -78,14 +113,15 @@ static as_status parse_combination(const struct space *s, const json_t *j, const
     return AS_OK;
 }
 
-as_status space_parse_forbidden(struct space *s, const json_t *list, const char *pointer,
-                                struct as_err *err)
+static as_status parse_forbidden(struct space *s, const json_t *list, const char *pointer,
+                                 const json_t *parameters, struct faults *faults,
+                                 struct as_err *err)
 {
     if (!list)
         return AS_OK;
     as_status st = check_list(list, pointer, SPACE_MAX_FORBIDDEN, err);
     if (st < 0)
-        return st;
+        return faults_note(faults, st, err);
     s->forbidden = as_calloc(json_array_size(list), sizeof *s->forbidden);
     if (!s->forbidden)
         return as_fail(err, AS_E_NOMEM, "out of memory for forbidden combinations");
@@ -93,11 +129,27 @@ as_status space_parse_forbidden(struct space *s, const json_t *list, const char 
         char at[AS_ERR_POINTER_MAX];
         json_pointer_index(pointer, i, at);
         s->n_forbidden++;
-        st = parse_combination(s, json_array_get(list, i), at, &s->forbidden[i], err);
-        if (st < 0)
+        st = parse_combination(s, json_array_get(list, i), at, parameters, &s->forbidden[i], err);
+        if ((st = faults_note(faults, st, err)) != AS_OK)
             return st;
     }
     return AS_OK;
+}
+
+as_status space_parse_forbidden(struct space *s, const json_t *list, const char *pointer,
+                                struct as_err *err)
+{
+    return parse_forbidden(s, list, pointer, NULL, NULL, err);
+}
+
+as_status space_parse_rules(struct space *s, const json_t *parameters, const json_t *constraints,
+                            const json_t *forbidden, struct faults *faults, struct as_err *err)
+{
+    as_status st =
+        parse_constraints(s, constraints, "/parameter_constraints", parameters, faults, err);
+    if (st != AS_OK)
+        return st;
+    return parse_forbidden(s, forbidden, "/forbidden", parameters, faults, err);
 }
 
 /* ---- meaning ---- */

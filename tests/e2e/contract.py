@@ -8,12 +8,13 @@ import urllib.request
 KINDS = {"integer": int, "number": (int, float), "string": str, "boolean": bool, "object": dict, "array": list}
 LIMITS = {
     "minimum": lambda v, limit: v >= limit, "maximum": lambda v, limit: v <= limit,
+    "exclusiveMinimum": lambda v, limit: v > limit,
     "minLength": lambda v, limit: len(v) >= limit, "maxLength": lambda v, limit: len(v) <= limit,
     "minItems": lambda v, limit: len(v) >= limit, "maxItems": lambda v, limit: len(v) <= limit,
     "minProperties": lambda v, limit: len(v) >= limit, "maxProperties": lambda v, limit: len(v) <= limit,
     "pattern": lambda v, limit: re.search(limit, v),
 }
-LIMIT_KINDS = {"minimum": (int, float), "maximum": (int, float), "minLength": str, "maxLength": str, "pattern": str,
+LIMIT_KINDS = {"minimum": (int, float), "maximum": (int, float), "exclusiveMinimum": (int, float), "minLength": str, "maxLength": str, "pattern": str,
                "minItems": list, "maxItems": list, "minProperties": dict, "maxProperties": dict}
 
 

@@ -3,7 +3,9 @@
 commands that do not exist, trials that report nonsense."""
 import copy
 import hashlib
+import os
 import sys
+import tempfile
 
 from harness import Assay, Problem
 
@@ -93,6 +95,49 @@ def check_documents(assay):
     assert assay.call("GET", "/v1/sweeps")["items"] == [], "a refused document left a sweep"
 
 
+FAULTY = """name: faulty
+metric: {name: loss, goal: smallest}
+parameters:
+  x: {type: float, min: 1, max: 0.1}
+  y:
+    type: int
+    min: one
+    max: 9
+limits:
+  max_trails: 3
+  max_trials: 0
+trial:
+  command: [echo, "${z}"]
+"""
+# (line, pointer) of every fault
+FAULTS = [(2, "/metric/goal"), (4, "/parameters/x/min"), (7, "/parameters/y/min"), (11, "/limits/max_trials"),
+          (10, "/limits/max_trails"), (13, "/trial/command/1")]
+
+
+def check_all_faults(assay):
+    """A document with several faults: the server names each, and assay run prints each with its line."""
+    doc = {
+        **GOOD,
+        "metric": {"name": "loss", "goal": "smallest"},
+        "parameters": {"x": {"type": "float", "min": 1, "max": 0.1}, "y": {"type": "int", "min": "one", "max": 9}},
+        "limits": {"max_trails": 3, "max_trials": 0},
+        "trial": {"command": ["echo", "${z}"]},
+    }
+    problem = refused(assay, "POST", "/v1/sweeps", doc)
+    assert [e["pointer"] for e in problem["errors"]] == [p for _, p in FAULTS], problem
+    assert problem["detail"] == problem["errors"][0]["detail"], problem
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "faulty.yaml")
+        with open(path, "w") as f:
+            f.write(FAULTY)
+        r = assay.cli("run", path, check=False)
+    assert r.returncode != 0 and not r.stdout, (r.stdout, r.stderr)
+    lines = r.stderr.splitlines()
+    assert len(lines) == len(FAULTS), r.stderr
+    for line, (number, pointer) in zip(lines, FAULTS):
+        assert line.startswith(f"assay run: {path}:{number}:") and pointer in line, (line, number, pointer)
+
+
 def check_bodies(assay):
     json_type = {"Content-Type": "application/json"}
     for raw in (b"{", b"\xff\xfe", b"[" * 5000, b'{"name": "a", "name": "b"}', b'{"name": "\\u0000"}', b"", b"[]"):
@@ -151,6 +196,7 @@ def check_trials(assay):
 def main():
     with Assay() as assay:
         check_documents(assay)
+        check_all_faults(assay)
         check_bodies(assay)
         check_data(assay)
         check_trials(assay)

@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <pthread.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,35 @@ static bool check_all_of(const json_t *list, const json_t *value, const char *pa
     return check(merged, value, path, msg);
 }
 
+static bool check_text(const json_t *pattern, const json_t *value, const char *path, char *msg)
+{
+    regex_t re;
+    const char *text = json_string_value(pattern);
+    ck_assert_msg(regcomp(&re, text, REG_EXTENDED | REG_NOSUB) == 0, "the pattern %s", text);
+    bool fits = regexec(&re, json_string_value(value), 0, NULL, 0) == 0;
+    regfree(&re);
+    return fits || misfit(msg, path, "does not match", text);
+}
+
+/* The bounds of numbers, texts and lists. */
+static bool check_bounds(const json_t *schema, const json_t *value, const char *path, char *msg)
+{
+    const json_t *min = json_object_get(schema, "minimum");
+    const json_t *above = json_object_get(schema, "exclusiveMinimum");
+    const json_t *max = json_object_get(schema, "maximum");
+    const json_t *least = json_object_get(schema, "minItems");
+    const json_t *pattern = json_object_get(schema, "pattern");
+    double v = json_number_value(value);
+    if (json_is_number(value) &&
+        ((min && v < json_number_value(min)) || (above && v <= json_number_value(above)) ||
+         (max && v > json_number_value(max))))
+        return misfit(msg, path, "is out of bounds", NULL);
+    if (least && json_is_array(value) &&
+        (json_int_t)json_array_size(value) < json_integer_value(least))
+        return misfit(msg, path, "has too few items", NULL);
+    return !pattern || !json_is_string(value) || check_text(pattern, value, path, msg);
+}
+
 static bool check(const json_t *schema, const json_t *value, const char *path, char *msg)
 {
     const char *ref = json_string_value(json_object_get(schema, "$ref"));
@@ -157,7 +187,7 @@ static bool check(const json_t *schema, const json_t *value, const char *path, c
     const json_t *all_of = json_object_get(schema, "allOf");
     const json_t *type = json_object_get(schema, "type");
     const json_t *list = json_object_get(schema, "enum");
-    const json_t *min = json_object_get(schema, "minimum");
+    const json_t *constant = json_object_get(schema, "const");
     const json_t *items = json_object_get(schema, "items");
     if (one_of && !check_one_of(one_of, value, path, msg))
         return false;
@@ -167,8 +197,10 @@ static bool check(const json_t *schema, const json_t *value, const char *path, c
         return false;
     if (list && !check_enum(list, value, path, msg))
         return false;
-    if (min && json_is_number(value) && json_number_value(value) < json_number_value(min))
-        return misfit(msg, path, "is below the minimum", NULL);
+    if (constant && !json_equal(constant, value))
+        return misfit(msg, path, "is not the constant", json_string_value(constant));
+    if (!check_bounds(schema, value, path, msg))
+        return false;
     for (size_t i = 0; items && i < json_array_size(value); i++) {
         char child[200];
         (void)snprintf(child, sizeof child, "%s/%zu", path, i);

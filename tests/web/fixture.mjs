@@ -146,7 +146,7 @@ class Sweep {
 
   /** Invented, too, but with the present number of trials. If `older` is set, it is returned once,
    * as if the server had computed it for an earlier request. */
-  importance() {
+  importance(metric = this.base.metric.name) {
     const { older } = this;
     if (older) {
       this.older = null;
@@ -154,7 +154,7 @@ class Sweep {
     }
     const trials = this.trials.filter((t) => t.state === "completed").length;
     const names = Object.keys(this.space);
-    const metric = this.base.metric.name;
+    if (metric !== this.base.metric.name) names.reverse(); // what matters for another objective is another
     if (trials < 2 * names.length + 2) return { metric, trials, stale: false, r2: null, method: "gp-sobol", parameters: [], reason: `${trials} trials have a value; it takes ${2 * names.length + 2} (two for each parameter, and two)` };
     const parameters = names.map((name, i) => {
       const total = 0.8 / (i + 1);
@@ -300,7 +300,7 @@ export async function startFixture(dist, port = 0) {
     if (!sweep) return problem(404, "not_found", `there is no sweep ${id}`);
     if (below === "trials" && number !== undefined) return trialAnswer(sweep, number, deeper, method);
     if (below === "trials") return { at: "/v1/sweeps/{sweep}/trials", body: page(sweep.trials, query, 100) };
-    if (below === "importance") return { at: "/v1/sweeps/{sweep}/importance", body: sweep.importance() };
+    if (below === "importance") return { at: "/v1/sweeps/{sweep}/importance", body: sweep.importance(query.get("metric") ?? undefined) };
     if (below === "pareto") return { at: "/v1/sweeps/{sweep}/pareto", body: sweep.pareto() };
     if (below === "ensemble") return { at: "/v1/sweeps/{sweep}/ensemble", body: id === "nasty" ? { state: "none", reason: NASTY } : sweep.ensemble() };
     if (method === "PATCH") {
@@ -351,7 +351,7 @@ export async function startFixture(dist, port = 0) {
     await late(0.5);
     const parts = url.pathname.split("/").slice(2).map(decodeURIComponent);
     const allowed = request.headers.authorization === `Bearer ${TOKEN}`;
-    const isStream = allowed && parts.at(-1) === "events";
+    const isStream = allowed && parts.at(-1) === "events" && (parts[0] !== "sweeps" || sweeps.has(parts[1]));
     const isBlob = allowed && parts[0] === "blobs";
     let a = null;
     if (!allowed) a = problem(401, "denied", "the token is not known here");

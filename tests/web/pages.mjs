@@ -237,7 +237,25 @@ try {
     assert.deepEqual(at, { total: [0, 80], alone: [0, 56], range: [68, 100] });
     const young = fixture.sweeps.get("nasty");
     await openSweep("nasty");
-    await inSight("Importance", "the reason", text(panel), (t) => t.includes(`Not told: ${young.importance().reason}.`));
+    await inSight("Importance", "the reason", text(panel), (t) => t.includes(`Not known: ${young.importance().reason}.`));
+  });
+
+  await step("importance for each objective: the address says which", async () => {
+    await openSweep("two");
+    const panel = region("Importance");
+    const two = fixture.sweeps.get("two");
+    const named = (metric) => (rows) => JSON.stringify(rows.map((r) => r[0].replace(" *", ""))) === JSON.stringify(two.importance(metric).parameters.map((p) => p.name));
+    await inSight("Importance", "the first objective's", importanceRows, named("val_error"));
+    await panel.getByRole("button", { name: "latency_ms" }).click();
+    await inSight("Importance", "the other objective's", importanceRows, named("latency_ms"));
+    await addressMatches(page, /importance=latency_ms/);
+    await shows(page, "the heading", () => panel.getByTestId("importance-of").innerText(), "latency_ms");
+    await leave(page, () => page.reload());
+    await inSight("Importance", "the same after a reload", importanceRows, named("latency_ms"));
+    await panel.getByRole("button", { name: "val_error" }).click();
+    await inSight("Importance", "the first again", importanceRows, named("val_error"));
+    await openSweep("tuned");
+    assert.equal(await panel.getByRole("button").count(), 0, "one objective needs no choice");
   });
 
   await step("importance is asked for when it is seen, and not again within three seconds", async () => {
@@ -393,14 +411,72 @@ try {
   });
 
   await step("what is not there, is not yet there, and is a wrong address, is said", async () => {
+    const streams = () => fixture.requests.filter((r) => r.path === "/v1/sweeps/nope/events").length;
     await visit("#/sweeps/nope");
-    await page.getByText("there is no sweep nope").waitFor();
+    await heading("There is no sweep nope").waitFor();
+    await frames(page);
+    const began = streams();
+    await page.getByRole("link", { name: "All sweeps" }).waitFor();
+    assert.equal(await page.getByText("Connection lost").count(), 0, "the server is there");
+    await new Promise((resolve) => { setTimeout(resolve, 1500); }); // a lost stream is tried again after half a second
+    assert.equal(streams(), began, "the stream of what does not exist is not asked for again");
+    await visit("#/sweeps/nope/trials/3");
+    await heading("There is no sweep nope").waitFor();
+    await visit("#/sweeps/digits-mlp/trials/99");
+    await heading("There is no trial #99 in digits-mlp").waitFor();
+    await leave(page, () => page.getByRole("link", { name: "The sweep digits-mlp" }).click());
+    await heading("digits-mlp").waitFor();
     await visit("#/nowhere");
     await page.getByText("There is no such page").waitFor();
     await visit("#/sweeps/empty");
     await page.getByText("No trials yet: they appear").waitFor();
     await visit("#/runners");
     await page.getByText("1 live, 2 of 4 slots busy").waitFor();
+  });
+
+  await step("a trial that ended without a result does not wait for one", async () => {
+    const ended = fixture.sweeps.get("tuned").trials.find((t) => t.state === "failed");
+    const running = fixture.sweeps.get("live").add("running");
+    running.suggestion = ended.suggestion;
+    await openTrial("tuned", ended.number);
+    await matches(page, "the result", text(page.getByTestId("none")), /^no result: the trial failed$/);
+    assert.doesNotMatch(await page.locator("main").innerText(), /\byet\b/);
+    await openTrial("live", running.number);
+    await matches(page, "the result", text(page.getByTestId("none")), /^not known yet$/);
+  });
+
+  await step("at 1,440 px no column of a table is cut; on a phone the page does not move sideways", async () => {
+    const tables = () => page.locator(".rows").evaluateAll((boxes) => boxes.flatMap((box) => {
+      const texts = [...box.querySelectorAll("thead th button span"), ...box.querySelectorAll("tbody tr:not(.gap) td")].filter((e) => e.cellIndex === undefined || box.querySelectorAll("thead th")[e.cellIndex]?.innerText.trim() !== "Reason");
+      return [...(box.scrollWidth > box.clientWidth ? [`${box.ariaLabel}: ${box.scrollWidth} px in ${box.clientWidth}`] : []), ...texts.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => `${box.ariaLabel}: ${e.innerText}`)];
+    }));
+    const sideways = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    await page.setViewportSize({ width: 1440, height: 900 });
+    for (const id of ["digits-mlp", "tuned", "two", "three"]) {
+      await openSweep(id);
+      await frames(page);
+      assert.deepEqual(await tables(), [], `what is cut in ${id}`);
+    }
+    await openList();
+    await frames(page);
+    assert.deepEqual(await tables(), [], "what is cut in the list");
+    await page.setViewportSize({ width: 390, height: 844 });
+    await openTrial("digits-mlp", 17);
+    const top = async (name) => (await region(name).boundingBox()).y;
+    const order = [await top("Parameters"), await top("Curves"), await top("Output"), await top("Why these parameters"), await top("Attempts"), await top("Artifacts")];
+    assert.deepEqual(order, [...order].sort((a, b) => a - b), "curves come before files");
+    assert.equal(await sideways(), 0);
+    for (const open of [openList, () => openSweep("three"), () => visit("#/sweeps/nope"), () => visit("#/runners")]) {
+      await open();
+      await frames(page);
+      assert.ok(await sideways() <= 0, `${await hash()} is wider than the screen`);
+    }
+    await openSweep("digits-mlp");
+    const box = page.locator(".rows").last();
+    await box.evaluate((b) => { b.scrollLeft = 300; });
+    await frames(page);
+    assert.ok(await box.evaluate((b) => b.querySelector("tbody tr:not(.gap) td").getBoundingClientRect().left - b.getBoundingClientRect().left) < 2, "the trial's number stays in sight");
+    await page.setViewportSize({ width: 1440, height: 900 });
   });
 
   /** A sweep's page, with the panels that load only when visible. */

@@ -17,6 +17,7 @@ export function checker(path, parse) {
     if (schema.allOf) return schema.allOf.flatMap((s) => check(s, value, at));
     if (schema.oneOf) return schema.oneOf.some((s) => check(s, value, at).length === 0) ? [] : [`${at}: ${JSON.stringify(value)} is none of the kinds allowed`];
     if (schema.enum) return schema.enum.includes(value) ? [] : [`${at}: ${JSON.stringify(value)} is not one of ${schema.enum}`];
+    if (schema.const !== undefined && value !== schema.const) return [`${at}: ${JSON.stringify(value)} is not ${schema.const}`];
     if (schema.type && ![].concat(schema.type).some((t) => isType[t](value))) return [`${at}: ${JSON.stringify(value)?.slice(0, 80)} is not ${schema.type}`];
     if (schema.pattern && typeof value === "string" && !new RegExp(schema.pattern).test(value)) return [`${at}: '${value}' does not match ${schema.pattern}`];
     if (schema.minimum !== undefined && value < schema.minimum) return [`${at}: ${value} is below ${schema.minimum}`];
@@ -28,6 +29,7 @@ export function checker(path, parse) {
   function checkObject(schema, value, at) {
     const missing = (schema.required ?? []).filter((name) => !(name in value)).map((name) => `${at}: ${name} is missing`);
     const extra = isType.object(schema.additionalProperties) ? schema.additionalProperties : {};
+    if (schema.additionalProperties === false) missing.push(...Object.keys(value).filter((k) => !(k in (schema.properties ?? {}))).map((k) => `${at}: ${k} is not described`));
     return [...missing, ...Object.entries(value).flatMap(([k, v]) => check(schema.properties?.[k] ?? extra, v, `${at}/${k}`))];
   }
 

@@ -9,7 +9,7 @@ import { parse } from "yaml";
 
 const METHODS = ["get", "put", "post", "patch", "delete", "head"];
 const KNOWN = new Set(["type", "$ref", "oneOf", "allOf", "enum", "const", "properties", "required", "items",
-  "additionalProperties", "propertyNames", "description", "format", "pattern", "minimum", "maximum", "minLength", "maxLength",
+  "additionalProperties", "propertyNames", "description", "discriminator", "format", "pattern", "minimum", "exclusiveMinimum", "maximum", "minLength", "maxLength",
   "minProperties", "maxProperties", "minItems", "maxItems", "default"]);
 
 const quote = (name) => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name));

@@ -35,18 +35,20 @@ static struct trial_row make_trial(void)
 
 START_TEST(test_sweep)
 {
-    struct sweep_row r = {.id = "s-2",
-                          .name = "s",
-                          .state = SWEEP_FINISHING,
-                          .document = "{\"name\":\"s\",\"metric\":{\"name\":\"l\",\"goal\":"
-                                      "\"maximize\"},\"parameters\":{\"z\":{},\"a\":{}},"
-                                      "\"trial\":{\"command\":[\"x\"]}}",
-                          .metric = "l",
-                          .maximize = true,
-                          .method = "sobol",
-                          .seed = INT64_MAX,
-                          .planned = 10,
-                          .created_ms = 1};
+    struct sweep_row r = {
+        .id = "s-2",
+        .name = "s",
+        .state = SWEEP_FINISHING,
+        .document =
+            "{\"name\":\"s\",\"metric\":{\"name\":\"l\",\"goal\":"
+            "\"maximize\"},\"parameters\":{\"z\":{\"type\":\"bool\"},\"a\":{\"type\":\"bool\"}},"
+            "\"trial\":{\"command\":[\"x\"]}}",
+        .metric = "l",
+        .maximize = true,
+        .method = "sobol",
+        .seed = INT64_MAX,
+        .planned = 10,
+        .created_ms = 1};
     JSON_AUTO plain = ck_schema("Sweep", sweep_encode(&r));
     ck_assert_str_eq(json_string_value(json_object_get(plain, "seed")), "9223372036854775807");
     ck_assert(json_is_null(json_object_get(plain, "best")));
@@ -60,7 +62,7 @@ START_TEST(test_sweep)
     JSON_AUTO best = ck_schema("Sweep", sweep_encode(&r));
     AS_AUTO(as_freep) char *text = json_format_ordered(best);
     ck_assert_ptr_nonnull(strstr(text, "\"value\":0.1,")); /* shortest, not 17 digits */
-    ck_assert_ptr_nonnull(strstr(text, "{\"z\":{},\"a\":{}}"));
+    ck_assert_ptr_nonnull(strstr(text, "{\"z\":{\"type\":\"bool\"},\"a\":{\"type\":\"bool\"}}"));
     JSON_AUTO page = ck_schema("SweepList", sweep_page_encode(&(struct sweep_page){
                                                 .rows = &r, .n = 1, .next_cursor = "abc"}));
     JSON_AUTO none = ck_schema("SweepList", sweep_page_encode(&(struct sweep_page){0}));

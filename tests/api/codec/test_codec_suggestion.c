@@ -270,7 +270,7 @@ START_TEST(test_sweep_fields)
                           .document = "{\"name\":\"s\",\"metrics\":[{\"name\":\"a\",\"goal\":"
                                       "\"minimize\"},{\"name\":\"b\",\"goal\":\"maximize\"}],"
                                       "\"constraints\":[{\"metric\":\"c\",\"max\":20}],"
-                                      "\"parameters\":{\"x\":{}}}",
+                                      "\"parameters\":{\"x\":{\"type\":\"bool\"}}}",
                           .metric = "a",
                           .method = "gp",
                           .planned = 12,
@@ -284,7 +284,7 @@ START_TEST(test_sweep_fields)
     ck_assert_int_eq(json_integer_value(json_object_get(two, "known_trials")), 2);
     ck_assert(json_is_false(json_object_get(two, "for_runners")));
     r.document = "{\"name\":\"s\",\"metric\":{\"name\":\"a\",\"goal\":\"minimize\"},"
-                 "\"parameters\":{\"x\":{}}}";
+                 "\"parameters\":{\"x\":{\"type\":\"bool\"}}}";
     JSON_AUTO one = ck_schema("Sweep", sweep_encode(&r));
     ck_assert_uint_eq(json_array_size(json_object_get(one, "metrics")), 1);
     ck_assert_uint_eq(json_array_size(json_object_get(one, "constraints")), 0);
@@ -297,7 +297,7 @@ START_TEST(test_pareto)
                             .state = TRIAL_COMPLETED,
                             .params = "{}",
                             .metrics = "{}",
-                            .suggestion = "{}",
+                            .suggestion = "{\"method\":\"random\"}",
                             .created_ms = 1};
     const char *metrics[] = {"error", "throughput"};
     bool maximize[] = {false, true};

@@ -265,6 +265,8 @@ START_TEST(test_bad_documents)
         "{\"type\":\"float\",\"min\":2,\"max\":1}},\"trial\":{\"command\":[\"true\"]}}");
     ck_status(bounds, 400);
     ck_assert(as_starts_with(reply_str(&bounds, "errors.0.pointer"), "/parameters/x"));
+    ck_assert_str_eq(reply_str(&bounds, "errors.1.pointer"), "/limits/max_trials");
+    ck_assert_str_eq(reply_str(&bounds, "detail"), reply_str(&bounds, "errors.0.detail"));
     REPLY_AUTO data = rest_call(
         &user, "POST", "/v1/sweeps",
         "{\"name\":\"g\",\"metric\":{\"name\":\"val_error\",\"goal\":\"minimize\"},"

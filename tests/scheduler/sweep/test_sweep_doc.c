@@ -328,6 +328,152 @@ START_TEST(refuses)
     ck_assert_msg(strstr(err.msg, e->part) != NULL, "'%s' is not in: %s", e->part, err.msg);
     ck_assert_str_eq(err.pointer, e->pointer);
     ck_assert_ptr_null(d);
+    /* one thing is wrong: the list has it, and nothing that only follows from it */
+    AS_AUTO(faults_done) struct faults faults = {0};
+    struct as_err first = {0};
+    ck_assert_int_eq(sweep_doc_parse_noting(doc, 0, &faults, &d, &first), st);
+    for (size_t i = 1; i < faults.n; i++)
+        ck_assert_msg(false, "%s brings: %s", e->path, faults.list[i].msg);
+    ck_assert_uint_eq(faults.n, 1);
+    ck_assert_str_eq(first.pointer, err.pointer);
+    ck_assert_str_eq(first.msg, err.msg);
+}
+END_TEST
+
+/* Documents with several faults, and the pointers of all of them. */
+static const struct {
+    const char *yaml;
+    const char *pointers[24]; /* NULL-terminated, in the order of the list */
+} faulty[] = {
+    {"name: Bad Name\n"
+     "tags: [ok, 3, '']\n"
+     "metric: {name: 7x, goal: up, weight: 1}\n"
+     "parameters:\n"
+     "  lr: {type: float, min: 1, max: 0.1, scal: log}\n"
+     "  width: {type: int, min: a, max: b, step: 0}\n"
+     "  opt: {type: categorical, values: [a, a, [1]]}\n"
+     "  depth: {type: integer, min: 1, max: 2}\n"
+     "  drop: {type: float, min: 0, max: 1, when: {opt: sgd, nobody: 1}}\n"
+     "parameter_constraints: ['lr < widht', 'drop <', 'drop < nothing']\n"
+     "forbidden: [{}, {lr: 3}, {drop: 4}]\n"
+     "search: {method: gird, seed: -1}\n"
+     "limits: {max_trial: 3, wall_time: soon}\n"
+     "resources: {gpus: -1, ranks: 2}\n"
+     "ensemble: {size: 0, sort: up}\n"
+     "nonsense: 1\n",
+     {"/name",
+      "/tags/1",
+      "/tags/2",
+      "/metric/goal",
+      "/metric/name",
+      "/metric/weight",
+      "/parameters/lr/min",
+      "/parameters/lr/scal",
+      "/parameters/width/min",
+      "/parameters/width/max",
+      "/parameters/opt/values/1",
+      "/parameters/opt/values/2",
+      "/parameters/depth/type",
+      "/parameters/drop/when/nobody",
+      "/parameter_constraints/1",
+      "/parameter_constraints/2",
+      "/forbidden/0",
+      "/forbidden/2/drop",
+      "/search/seed",
+      "/search/method",
+      "/limits/wall_time",
+      "/limits/max_trial"}},
+    /* a train document beside a parameter at fault: what does not depend on that is checked */
+    {"name: a\n"
+     "metric: {name: val_error, goal: minimize}\n"
+     "parameters:\n"
+     "  lr: {type: float, min: 2, max: 1}\n"
+     "  width: {type: int, min: 8, max: 16}\n"
+     "limits: {max_trials: 3}\n"
+     "trial:\n"
+     "  train:\n"
+     "    dataset: Big Data\n"
+     "    epochs: none\n"
+     "    model: {kind: mlp, layers: ['${width}', 0, x], dropout: 2}\n"
+     "    optimizer: {kind: adamw, lr: '${lr}', momentun: 1}\n"
+     "    schedule: {kind: cosine, min_lr: 0.5}\n"
+     "    metrics: [val_auc, accuracy]\n",
+     {"/parameters/lr/min", "/trial/train/dataset", "/trial/train/epochs",
+      "/trial/train/model/layers/1", "/trial/train/model/layers/2", "/trial/train/model/dropout",
+      "/trial/train/optimizer/momentun", "/trial/train/metrics/1"}},
+    /* of a train document alone, also for single values of parameters */
+    {"name: a\n"
+     "metric: {name: val_error, goal: minimize}\n"
+     "parameters:\n"
+     "  kind: {type: categorical, values: [sgd, adagrad]}\n"
+     "  rate: {type: float, min: 0, max: 1.5}\n"
+     "limits: {max_trials: 3}\n"
+     "trial:\n"
+     "  train:\n"
+     "    dataset: digits\n"
+     "    epochs: 3\n"
+     "    batch_size: 0\n"
+     "    model: {kind: cnn, layers: [{conv: 0, kernel: 99}, {poll: max}, {pool: max, size: 0}], "
+     "dropout: '${rate}'}\n"
+     "    optimizer: {kind: '${kind}'}\n",
+     {"/trial/train/batch_size", "/trial/train/model/layers/0/conv",
+      "/trial/train/model/layers/0/kernel", "/trial/train/model/layers/1",
+      "/trial/train/model/layers/2/size", "/trial/train/optimizer/kind",
+      "/trial/train/model/dropout"}},
+    {"name: a\n"
+     "metric: {name: score, goal: maximize}\n"
+     "parameters: {x: {type: bool}}\n"
+     "limits: [1]\n"
+     "trial: {command: [run, '${y}', [1], '${x'], env: {ASSAY_A: 1, b c: 2, D: '${z}'}, "
+     "directory: '${w}'}\n"
+     "resources: {group: 2}\n",
+     {"/limits", "/trial/command/2", "/trial/command/1", "/trial/command/3", "/trial/env/ASSAY_A",
+      "/trial/env/b c", "/trial/env/D", "/trial/directory", "/resources/group"}},
+    /* the kind of the trial is not known: nothing is said about what depends on it */
+    {"name: a\n"
+     "metric: {name: score, goal: maximize}\n"
+     "parameters: 3\n"
+     "limits: {max_trials: 3}\n"
+     "trial: {}\n"
+     "resources: {group: 2}\n"
+     "ensemble: true\n",
+     {"/parameters", "/trial"}},
+};
+
+START_TEST(names_all_faults)
+{
+    AS_AUTO(faults_done) struct faults faults = {0};
+    struct sweep_doc *d = NULL;
+    struct as_err err = {0};
+    JSON_AUTO doc = NULL;
+    ck_ok(yaml_parse(faulty[_i].yaml, strlen(faulty[_i].yaml), &doc, &err), err);
+    as_status st = sweep_doc_parse_noting(doc, 0, &faults, &d, &err);
+    ck_assert_int_eq(st, faults.list[0].code);
+    ck_assert_str_eq(err.msg, faults.list[0].msg);
+    ck_assert_ptr_null(d);
+    size_t i = 0;
+    for (; i < faults.n && i < 22 && faulty[_i].pointers[i]; i++)
+        ck_assert_msg(as_streq(faults.list[i].pointer, faulty[_i].pointers[i]),
+                      "%zu: expected %s, found: %s", i, faulty[_i].pointers[i], faults.list[i].msg);
+    ck_assert_msg(i == 22 || !faulty[_i].pointers[i], "%s is missing", faulty[_i].pointers[i]);
+    ck_assert_msg(i == faults.n || i == 22, "too many: %s", i < faults.n ? faults.list[i].msg : "");
+}
+END_TEST
+
+START_TEST(stops_at_the_most_faults)
+{
+    AS_AUTO(faults_done) struct faults faults = {0};
+    struct sweep_doc *d = NULL;
+    struct as_err err = {0};
+    JSON_AUTO doc = json_object();
+    for (int i = 0; i < 1000; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "field%d", i);
+        ck_assert_int_eq(json_object_set_new(doc, name, json_null()), 0);
+    }
+    ck_assert_int_eq(sweep_doc_parse_noting(doc, 0, &faults, &d, &err), AS_E_INVAL);
+    ck_assert_uint_eq(faults.n, FAULTS_MAX);
+    ck_assert_str_eq(err.pointer, "/name");
 }
 END_TEST
 
@@ -538,6 +684,8 @@ Suite *test_suite(void)
     tcase_add_test(t, makes_trials_of_a_train_document);
     tcase_add_loop_test(t, canonical_text_parses_to_the_same, 0, 3);
     tcase_add_loop_test(t, refuses, 0, AS_ARRAY_LEN(edits));
+    tcase_add_loop_test(t, names_all_faults, 0, (int)AS_ARRAY_LEN(faulty));
+    tcase_add_test(t, stops_at_the_most_faults);
     tcase_add_test(t, reads_objectives_constraints_and_no_trial);
     tcase_add_loop_test(t, refuses_objectives, 0, AS_ARRAY_LEN(objective_edits));
     tcase_add_test(t, samples_only_what_is_allowed);

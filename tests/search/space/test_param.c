@@ -26,7 +26,7 @@ static as_status parse(const char *yaml, struct space_param *ret, const json_t *
                        json_t **ret_tree, struct as_err *err)
 {
     ck_ok(yaml_parse(yaml, strlen(yaml), ret_tree, err), *err);
-    return param_parse("x", *ret_tree, "/parameters/x", ret, ret_when, err);
+    return param_parse("x", *ret_tree, "/parameters/x", NULL, ret, ret_when, err);
 }
 
 static void must_parse(const char *yaml, struct space_param *ret)

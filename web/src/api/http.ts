@@ -46,8 +46,9 @@ export async function failureOf(response: Response, asked: string | null): Promi
   } catch {
     // Not a problem document: a proxy between this page and the server answered.
   }
-  const fields = (problem.errors ?? []).map((e) => `${e.pointer}: ${e.detail}`);
-  const text = [problem.detail ?? problem.title ?? `The server answered ${response.status}`, ...fields].join("; ");
+  const detail = problem.detail ?? problem.title ?? `The server answered ${response.status}`;
+  const fields = (problem.errors ?? []).filter((e) => !detail.includes(e.detail)).map((e) => (e.detail.startsWith(e.pointer) ? e.detail : `${e.pointer}: ${e.detail}`));
+  const text = [detail, ...fields].join("; ");
   if (response.status === 401 && token.value === asked) signOut(text);
   return new Failure(response.status, problem.code ?? "", text);
 }

@@ -9,6 +9,7 @@ export type Problem = {
   detail: string;
   instance?: string;
   request_id?: string;
+  /** The fields at fault. A sweep document has an entry for each of them, other bodies for the first */
   errors?: {
     pointer: string;
     detail: string;
@@ -37,7 +38,7 @@ export type Params = Record<string, number | string | boolean>;
 export type Goal = "minimize" | "maximize";
 
 export type Objective = {
-  name: string;
+  name: MetricName;
   goal: Goal;
 };
 
@@ -48,7 +49,7 @@ export type OutcomeConstraint = {
   max?: number;
 };
 
-/** The sweep document, docs/sweep.md. The server checks every field; unknown ones are refused. */
+/** The sweep document, docs/sweep.md. The server checks every field; unknown ones are refused. Exactly one of metric and metrics is required */
 export type SweepDocument = {
   name: string;
   description?: string;
@@ -59,45 +60,260 @@ export type SweepDocument = {
   metrics?: Objective[];
   /** Bounds on metrics of trials */
   constraints?: OutcomeConstraint[];
-  /** By name: {type: float, int, ordinal, categorical, bool or constant, …} */
-  parameters: Record<string, Record<string, unknown>>;
+  /** By name, in the order of the document */
+  parameters: Record<string, Parameter>;
   /** Expressions over the parameters that must hold, such as batch * accumulate <= 4096 */
   parameter_constraints?: string[];
-  forbidden?: Record<string, unknown>[];
-  search?: {
-    method?: "gp" | "sobol" | "random" | "grid";
-    seed?: number;
-    /** Space-filling trials before the model of gp takes over; chosen from the space when absent */
-    initial_trials?: number;
-  };
-  limits?: {
-    max_trials?: number;
-    max_concurrent_trials?: number;
-    max_failed_trials?: number;
-    max_restarts?: number;
-    trial_timeout?: string | number;
-    wall_time?: string | number;
-    grace?: string | number;
-  };
-  /** The program that runners run. Without it the sweep is for ask and tell only */
-  trial?: {
-    train?: Record<string, unknown>;
-    command?: (string | number)[];
-    env?: Record<string, string | number>;
-    /** Working directory of the command */
-    directory?: string;
-  };
-  resources?: {
-    gpus?: number;
-    ranks?: 1;
-    /** How many trials of one shape train in one process; 1: each trial runs alone. When absent: as many as the runner measured to be best, at most 4 for methods that learn */
-    group?: number;
-  };
+  /** A configuration in which every entry of an item matches is never tried */
+  forbidden?: Conditions[];
+  search?: SearchOptions;
+  limits?: SweepLimits;
+  trial?: TrialProgram;
+  resources?: TrialResources;
   /** false for none */
-  ensemble?: {
-    method?: "greedy";
-    size?: number;
-  } | boolean;
+  ensemble?: boolean | EnsembleOptions;
+};
+
+export type ParameterName = string;
+
+/** A parameter that is searched, by its type */
+export type Parameter = FloatParameter | IntParameter | CategoricalParameter | OrdinalParameter | BoolParameter | ConstantParameter;
+
+export type Scale = "linear" | "log";
+
+export type FloatParameter = {
+  type: "float";
+  min: number;
+  max: number;
+  scale?: Scale;
+  /** Only min, min + step, …; not with points */
+  step?: number;
+  points?: GridPoints;
+  when?: Conditions;
+};
+
+export type IntParameter = {
+  type: "int";
+  min: number;
+  max: number;
+  scale?: Scale;
+  /** Only min, min + step, …; not with points */
+  step?: number;
+  points?: GridPoints;
+  when?: Conditions;
+};
+
+/** The number of grid cells of a parameter without a step; other methods ignore it */
+export type GridPoints = number;
+
+export type CategoricalParameter = {
+  type: "categorical";
+  values: (string | number | boolean)[];
+  when?: Conditions;
+};
+
+export type OrdinalParameter = {
+  type: "ordinal";
+  /** In their order */
+  values: (string | number)[];
+  when?: Conditions;
+};
+
+export type BoolParameter = {
+  type: "bool";
+  when?: Conditions;
+};
+
+export type ConstantParameter = {
+  type: "constant";
+  value: string | number | boolean;
+  when?: Conditions;
+};
+
+/** By parameter: a value, a list of values, or {min, max}. All of them must match */
+export type Conditions = Record<string, Condition>;
+
+export type Condition = string | number | boolean | (string | number | boolean)[] | ValueRange;
+
+/** Both ends are included, and either may be absent. The ends of an ordinal's range are two of its values */
+export type ValueRange = {
+  min?: number | string;
+  max?: number | string;
+};
+
+export type SearchOptions = {
+  method?: SearchMethod;
+  /** Random when absent */
+  seed?: number;
+  /** Space-filling trials before the model of gp takes over; chosen from the space when absent */
+  initial_trials?: number;
+};
+
+export type SearchMethod = "gp" | "sobol" | "random" | "grid";
+
+/** Such as 30s, 5m, 4h, 1d; or a number of seconds */
+export type Duration = number | string;
+
+export type SweepLimits = {
+  /** Required unless the method is grid */
+  max_trials?: number;
+  max_concurrent_trials?: number;
+  max_failed_trials?: number;
+  max_restarts?: number;
+  trial_timeout?: Duration;
+  wall_time?: Duration;
+  grace?: Duration;
+};
+
+export type TrialResources = {
+  gpus?: number;
+  ranks?: 1;
+  /** How many trials of one shape train in one process; 1: each trial runs alone. When absent: as many as the runner measured to be best, at most 4 for methods that learn */
+  group?: number;
+};
+
+export type EnsembleOptions = {
+  method?: "greedy";
+  size?: number;
+};
+
+/** What runners run. Without it the sweep is for ask and tell only */
+export type TrialProgram = CommandTrial | TrainTrial;
+
+export type CommandTrial = {
+  /** The program and its arguments, with ${name} of parameters */
+  command: (string | number)[];
+  env?: Record<string, string | number>;
+  /** Working directory of the command */
+  directory?: string;
+};
+
+export type TrainTrial = {
+  train: TrainDocument;
+};
+
+/** A text with ${name} of a parameter, whose value takes its place: docs/sweep.md */
+export type Template = string;
+
+/** What the built-in trainer does, docs/sweep.md */
+export type TrainDocument = {
+  dataset: string;
+  epochs: number | Template;
+  batch_size?: number | Template;
+  micro_batch?: number | Template;
+  report_every?: number | Template;
+  standardize?: boolean | Template;
+  precision?: "float32" | "bfloat16" | Template;
+  loss?: "auto" | "cross_entropy" | "mse" | "huber" | "bce" | Template;
+  label_smoothing?: number | Template;
+  huber_delta?: number | Template;
+  /** balanced, or a number for each class */
+  class_weights?: "balanced" | (number | Template)[] | Template;
+  model?: TrainModel;
+  optimizer?: TrainOptimizer;
+  schedule?: TrainSchedule;
+  augment?: TrainAugment;
+  validation?: TrainValidation;
+  /** Reported in addition to those that are always reported */
+  metrics?: (TrainMetric | Template)[];
+};
+
+export type TrainMetric = "train_loss" | "val_loss" | "val_error" | "val_accuracy" | "val_rmse" | "val_mae" | "val_r2" | "lr" | "val_top5" | "val_auc" | "val_f1" | "val_log_loss";
+
+export type TrainModel = {
+  kind?: "mlp" | "linear" | "logistic" | "cnn" | "transformer" | Template;
+  activation?: "relu" | "tanh" | "gelu" | Template;
+  /** mlp: widths; cnn: layers */
+  layers?: (number | Template | TrainLayer)[];
+  /** cnn: instead of layers */
+  preset?: "lenet" | "vgg8" | "resnet8" | "resnet18" | Template;
+  norm?: TrainNorm;
+  dropout?: number | Template;
+  width?: number | Template;
+  depth?: number | Template;
+  heads?: number | Template;
+  context?: number | Template;
+  embedding?: number | Template;
+};
+
+export type TrainNorm = "none" | "batch" | Template;
+
+/** A layer of a cnn, by its first field */
+export type TrainLayer = ConvLayer | PoolLayer | ResidualLayer | DenseLayer | DropoutLayer;
+
+/** none, or the activation of the model */
+export type LayerActivation = "none" | "relu" | "tanh" | "gelu" | Template;
+
+export type LayerSize = number | Template;
+
+export type LayerPadding = number | "same" | "valid" | Template;
+
+export type ConvLayer = {
+  /** Channels; 0 for a depthwise convolution: as many as the input has */
+  conv: number | Template;
+  kernel?: LayerSize;
+  stride?: LayerSize;
+  padding?: LayerPadding;
+  depthwise?: boolean | Template;
+  norm?: TrainNorm;
+  activation?: LayerActivation;
+};
+
+export type PoolLayer = {
+  pool: "max" | "avg" | "global" | Template;
+  size?: LayerSize;
+  stride?: LayerSize;
+  padding?: LayerPadding;
+};
+
+export type ResidualLayer = {
+  /** conv, pool and dropout layers */
+  residual: TrainLayer[];
+};
+
+export type DenseLayer = {
+  dense: number | Template;
+  norm?: TrainNorm;
+  activation?: LayerActivation;
+};
+
+export type DropoutLayer = {
+  dropout: true | Template;
+};
+
+export type TrainOptimizer = {
+  kind?: "sgd" | "adam" | "adamw" | "rmsprop" | "lamb" | "lion" | Template;
+  lr?: number | Template;
+  momentum?: number | Template;
+  nesterov?: boolean | Template;
+  beta1?: number | Template;
+  beta2?: number | Template;
+  alpha?: number | Template;
+  eps?: number | Template;
+  weight_decay?: number | Template;
+  clip_norm?: number | Template;
+  ema?: number | Template;
+};
+
+export type TrainSchedule = {
+  kind?: "constant" | "cosine" | "one_cycle" | "step" | Template;
+  warmup_epochs?: number | Template;
+  pct_start?: number | Template;
+  min_lr?: number | Template;
+  step_epochs?: number | Template;
+  gamma?: number | Template;
+};
+
+/** Images only */
+export type TrainAugment = {
+  pad?: number | Template;
+  flip?: number | Template;
+  cutout?: number | Template;
+};
+
+export type TrainValidation = {
+  fraction?: number | Template;
+  seed?: number | Template;
 };
 
 export type SweepPatch = {
@@ -204,7 +420,58 @@ export type Trial = {
 export type Origin = "suggested" | "enqueued" | "known";
 
 /** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added. */
-export type SuggestionReason = Record<string, unknown>;
+export type SuggestionReason = {
+  method: "gp" | "sobol" | "random" | "grid" | "enqueued" | "known";
+  /** Its number among the suggestions of the search */
+  index?: number;
+  /** Results up to this finish_seq were known */
+  seen?: number;
+  /** gp */
+  phase?: "initial" | "model";
+  /** sobol, gp: point of the design that fills the space */
+  point?: number;
+  /** gp: why there was no model */
+  fallback?: string;
+  /** gp */
+  acquisition?: "ucb" | "logei" | "quadratic" | "pe" | "ehvi" | "feasibility";
+  /** gp: of the acquisition */
+  value?: Number;
+  /** gp */
+  model?: string;
+  /** gp: how many were compared */
+  candidates?: number;
+  runner_up?: null | Number;
+  fit?: {
+    refitted: boolean;
+    rows: number;
+  };
+  /** gp: the side of the region that was searched */
+  trust_region?: number;
+  /** gp: of the objective, or a list in the order of the objectives */
+  predicted?: Prediction | Prediction[];
+  /** gp: the best trial at that time */
+  incumbent?: {
+    number: number;
+    value: Number;
+  };
+  /** gp: completed trials that were known */
+  observed?: number;
+  /** gp: trials that were running */
+  pending?: number;
+  /** gp: failed trials that were known */
+  failed?: number;
+  /** grid */
+  cell?: number;
+  /** grid */
+  cells?: number;
+  /** sobol, random: points that the constraints excluded */
+  redraws?: number;
+};
+
+export type Prediction = {
+  mean: Number;
+  deviation: Number;
+};
 
 export type TrialCreate = {
   params: Params;
@@ -606,11 +873,8 @@ export type ClaimedTrial = {
   /** Names of conditional parameters that are not active here */
   inactive?: string[];
   /** The section `trial` of the document, templates not yet substituted */
-  trial: Record<string, unknown>;
-  metric: {
-    name: string;
-    goal: string;
-  };
+  trial: TrialProgram;
+  metric: Objective;
   gpus?: number;
   dataset?: null | Dataset;
   /** The files of the checkpoint folder */

@@ -76,6 +76,14 @@ export function follow(path: string, listener: Listener): () => void {
     }
   }
 
+  /** What was followed does not exist (any more): that is no lost connection. The load that follows
+   * finds out, too. */
+  function gone(): void {
+    stop.abort();
+    tell("off");
+    listener.start();
+  }
+
   /** One connection, from its request to its end. */
   async function connect(): Promise<void> {
     const dead = new AbortController();
@@ -97,6 +105,7 @@ export function follow(path: string, listener: Listener): () => void {
       if (!response.ok || !response.body) {
         lastId = null;
         await failureOf(response, asked);
+        if (response.status === 404) gone();
         return;
       }
       tell("live");

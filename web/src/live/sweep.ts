@@ -30,9 +30,10 @@ export class SweepModel extends Model {
   readonly trials = signal<readonly Api.Trial[]>([]);
   readonly trialsLoaded = signal(false);
   readonly ensemble = signal<Api.Ensemble | null>(null);
-  readonly importance: LazyResource<Api.Importance>;
   readonly pareto: LazyResource<Api.Pareto>;
 
+  /** By objective, for those that were looked at. */
+  #importance = new Map<string, LazyResource<Api.Importance>>();
   #byNumber = new Map<number, Api.Trial>();
   #pages: Page[] = [];
   #all = true;
@@ -49,12 +50,20 @@ export class SweepModel extends Model {
     super(sweepEvents(id));
     this.id = id;
     const path = { sweep: id };
-    this.importance = new LazyResource((signal) => call("GET /v1/sweeps/{sweep}/importance", { path, signal }), (now) => now.stale);
     this.pareto = new LazyResource((signal) => call("GET /v1/sweeps/{sweep}/pareto", { path, signal }));
   }
 
+  /** The importance of the parameters for one of the sweep's objectives. */
+  importanceOf(metric: string): LazyResource<Api.Importance> {
+    const known = this.#importance.get(metric);
+    if (known) return known;
+    const made = new LazyResource((signal) => call("GET /v1/sweeps/{sweep}/importance", { path: { sweep: this.id }, query: { metric }, signal }), (now) => now.stale);
+    this.#importance.set(metric, made);
+    return made;
+  }
+
   override close(): void {
-    this.importance.stop();
+    for (const importance of this.#importance.values()) importance.stop();
     this.pareto.stop();
     super.close();
   }
@@ -131,7 +140,7 @@ export class SweepModel extends Model {
     if (before && !hasEnded(before.state) && hasEnded(now.state)) this.#ensembleChanged = true;
     this.sweep.value = now;
     if (before?.counts.completed === now.counts.completed) return;
-    this.importance.mark();
+    for (const importance of this.#importance.values()) importance.mark();
     this.pareto.mark();
   }
 

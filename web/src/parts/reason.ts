@@ -74,8 +74,9 @@ function gpWords(s: Api.SuggestionReason, metrics: readonly Api.Objective[]): st
 
 /** The reason as a sentence without capital and full stop; "" when there is none. */
 export function reasonWords(suggestion: Api.SuggestionReason | undefined, metrics: readonly Api.Objective[]): string {
-  const s = suggestion ?? {};
-  const method = text(s["method"]) ?? "";
+  if (!suggestion) return "";
+  const s = suggestion;
+  const method: string = s.method;
   switch (method) {
     case "gp": return gpWords(s, metrics);
     case "grid": return `cell ${whole(s["cell"])} of the grid's ${whole(s["cells"])}`;

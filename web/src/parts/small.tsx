@@ -6,6 +6,7 @@ import { messageOf } from "../api/http";
 import type * as Api from "../api/types";
 import { ago, clock, count, elapsed } from "../format";
 import type { Refresher } from "../live/refresher";
+import { href } from "../route";
 
 /** The clock of the page, in whole seconds; it stops in a hidden tab. */
 export const now = signal(Date.now());
@@ -53,12 +54,25 @@ export function Notice() {
   );
 }
 
-/** Shown instead of a view while it has no data, and above it when a reload failed. */
-export function Loading({ of, ready, children }: { of: Refresher; ready: boolean; children: ComponentChildren }) {
+/** Shown instead of a view while it has no data, and above it when a reload failed. `missing`: what
+ * is shown if the server has no such object. */
+export function Loading({ of, ready, missing, children }: { of: Refresher; ready: boolean; missing?: ComponentChildren; children: ComponentChildren }) {
   const error = of.error.value;
   if (!ready && error === null) return <p class="hint" role="status">Loading…</p>;
-  if (!ready) return <div class="empty" role="alert"><h2>{of.missing.value ? "There is no such thing" : "This could not be loaded"}</h2><p>{error}</p></div>;
-  return <>{error !== null && <p class="stale" role="status">Not up to date: {error}. Trying again.</p>}{children}</>;
+  if (!ready && of.missing.value && missing) return <div class="empty" role="alert">{missing}</div>;
+  if (!ready) return <div class="empty" role="alert"><h1>This could not be loaded</h1><p>{error}</p></div>;
+  return <>{error !== null && <p class="stale" role="status">Not up to date: {error}.{of.missing.value ? " It may have been deleted." : " Trying again."}</p>}{children}</>;
+}
+
+/** There is no sweep of this name. */
+export function NoSweep({ id }: { id: string }) {
+  return (
+    <>
+      <h1>There is no sweep <bdi>{id}</bdi></h1>
+      <p>It may have been deleted, or its name is another.</p>
+      <p><a href={href(["sweeps"])}>All sweeps</a></p>
+    </>
+  );
 }
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {

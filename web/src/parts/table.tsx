@@ -17,6 +17,8 @@ export interface Column<T> {
   width: number;
   numeric?: boolean;
   cell: (row: T) => ComponentChildren;
+  /** Where the table is narrow, the column shrinks to this, in the same unit; by default `width`. */
+  least?: number;
   /** The sort key; without it the column cannot be ordered. */
   key?: (row: T) => number | string | null;
 }
@@ -48,9 +50,39 @@ export function sortRows<T>(rows: readonly T[], column: Column<T> | undefined, d
   return keyed.map((k) => k.row);
 }
 
-const width = (c: { width: number }) => `${c.width}ch + 20px`;
-/** The widths are fixed, so that columns do not move while the table is scrolled. */
-const widthOf = (columns: { width: number }[]) => `max(100%, calc(${columns.map((c) => width(c)).join(" + ")}))`;
+/* Left and right of each cell together, as style.css has it; where the columns would not fit, the
+ * cells of `.rows.tight` have less. */
+const PAD_PX = 20;
+const TIGHT_PAD_PX = 12;
+
+/** The widths of the columns in px. A column has its own width if all of them fit into the room;
+ * else each gives up the same share of what it can. Below the least widths the table is scrolled. */
+export function widthsOf(columns: readonly { width: number; least?: number }[], room: number, ch: number, pad: number): number[] {
+  const sum = (list: number[]) => list.reduce((all, n) => all + n, 0);
+  const least = columns.map((c) => Math.min(c.least ?? c.width, c.width) * ch + pad);
+  const full = columns.map((c) => c.width * ch + pad);
+  const gives = sum(full) - sum(least);
+  const share = gives > 0 ? Math.min(1, Math.max(0, (room - sum(least)) / gives)) : 1;
+  return least.map((w, i) => w + ((full[i] ?? w) - w) * share);
+}
+
+/** The width of the digit 0 in the element's font. */
+function chOf(element: HTMLElement): number {
+  const probe = document.createElement("span");
+  probe.textContent = "0".repeat(50);
+  probe.style.position = "absolute";
+  probe.style.visibility = "hidden";
+  element.append(probe);
+  const ch = probe.getBoundingClientRect().width / 50;
+  probe.remove();
+  return ch;
+}
+
+/** How narrow a column with this label can be: a label breaks after _, . and -. */
+export const leastOf = (label: string) => Math.max(...label.split(/(?<=[_.-])/).map((part) => part.length)) + 2;
+
+/** The parts of a label, with places between them where a line may break. */
+const breakable = (label: string) => label.split(/(?<=[_.-])/).flatMap((part, i) => (i === 0 ? [part] : [<wbr key={i} />, part]));
 
 interface Props<T> {
   label: string;
@@ -67,13 +99,15 @@ interface Props<T> {
 export function Table<T>(props: Props<T>) {
   const { columns, rows, order } = props;
   const box = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 800 });
+  const [view, setView] = useState({ top: 0, height: 800, width: 0, ch: 8 });
   const sorted = useMemo(() => sortRows(rows, columns.find((c) => c.id === order.column), order.descending), [rows, columns, order.column, order.descending]);
 
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return undefined;
-    const look = () => setView((v) => (v.top === element.scrollTop && v.height === element.clientHeight ? v : { top: element.scrollTop, height: element.clientHeight }));
+    const ch = chOf(element);
+    const look = () => setView((v) => (v.top === element.scrollTop && v.height === element.clientHeight && v.width === element.clientWidth && v.ch === ch ? v : { top: element.scrollTop, height: element.clientHeight, width: element.clientWidth, ch }));
+    look();
     const observer = new ResizeObserver(look);
     observer.observe(element);
     element.addEventListener("scroll", look, { passive: true });
@@ -85,10 +119,14 @@ export function Table<T>(props: Props<T>) {
 
   const first = Math.max(0, Math.min(Math.floor(view.top / ROW_PX) - AHEAD, sorted.length - 1));
   const last = Math.min(sorted.length, Math.ceil((view.top + view.height) / ROW_PX) + AHEAD);
+  const total = (list: number[]) => list.reduce((all, w) => all + w, 0);
+  const wide = widthsOf(columns, view.width, view.ch, PAD_PX);
+  const tight = view.width > 0 && total(wide) > view.width + 0.5;
+  const widths = tight ? widthsOf(columns, view.width, view.ch, TIGHT_PAD_PX) : wide;
   return (
-    <div class="rows" ref={box} tabIndex={0} role="region" aria-label={props.label}>
-      <table aria-rowcount={sorted.length + 1} style={{ width: widthOf(columns) }}>
-        <colgroup>{columns.map((c, i) => <col key={c.id} style={{ width: i === columns.length - 1 ? "auto" : `calc(${width(c)})` }} />)}</colgroup>
+    <div class={tight ? "rows tight" : "rows"} ref={box} tabIndex={0} role="region" aria-label={props.label}>
+      <table aria-rowcount={sorted.length + 1} style={{ width: `max(100%, ${Math.floor(total(widths))}px)` }}>
+        <colgroup>{columns.map((c, i) => <col key={c.id} style={{ width: i === columns.length - 1 ? "auto" : `${widths[i]}px` }} />)}</colgroup>
         <thead><tr aria-rowindex={1}>{columns.map((c) => <Heading key={c.id} column={c} order={order} setOrder={props.setOrder} />)}</tr></thead>
         <tbody>
           {first > 0 && <tr aria-hidden="true" class="gap"><td colSpan={columns.length} style={{ height: `${first * ROW_PX}px` }} /></tr>}
@@ -118,7 +156,7 @@ function Heading<T>({ column, order, setOrder }: { column: Column<T>; order: Ord
   return (
     <th scope="col" class={cls} aria-sort={chosen ? (order.descending ? "descending" : "ascending") : "none"} title={column.title ?? column.label}>
       <button type="button" onClick={() => setOrder({ column: column.id, descending: chosen && !order.descending })}>
-        <span>{column.label}</span><i aria-hidden="true">{chosen ? (order.descending ? "▼" : "▲") : ""}</i>
+        <span>{breakable(column.label)}</span><i aria-hidden="true">{chosen ? (order.descending ? "▼" : "▲") : ""}</i>
       </button>
     </th>
   );

@@ -1,27 +1,39 @@
 /* The importance of each parameter: Sobol indices of the server's model, with their intervals. */
 import type * as Api from "../api/types";
 import { count, sig } from "../format";
-import { useSight, type LazyResource } from "../live/lazy_resource";
+import { useSight } from "../live/lazy_resource";
+import type { SweepModel } from "../live/sweep";
+import { Chips } from "../parts/small";
+import { choose, route } from "../route";
 
 type Share = Api.Importance["parameters"][number];
 
 const two = (v: number | null) => (v === null ? "" : v.toFixed(2));
 const percent = (v: number) => `${(100 * Math.min(1, Math.max(0, v))).toFixed(1)}%`;
 
-export function ImportancePanel({ sweep, importance }: { sweep: Api.Sweep; importance: LazyResource<Api.Importance> }) {
+/** The objective whose importance is shown: that in the address, else the first. */
+function chosenOf(sweep: Api.Sweep): string {
+  const named = route.value.query.get("importance");
+  return sweep.metrics.find((m) => m.name === named)?.name ?? sweep.metric.name;
+}
+
+export function ImportancePanel({ sweep, model }: { sweep: Api.Sweep; model: SweepModel }) {
+  const metric = chosenOf(sweep);
+  const importance = model.importanceOf(metric);
   const element = useSight<HTMLElement>(importance);
   const now = importance.value.value;
   const failed = importance.refresher.error.value;
   return (
     <section class="panel" aria-label="Importance" ref={element}>
       <div class="bar">
-        <h2>Importance <small>of the parameters for <bdi>{sweep.metric.name}</bdi></small></h2>
+        <h2>Importance <small>of the parameters for <bdi data-testid="importance-of">{metric}</bdi></small></h2>
+        {sweep.metrics.length > 1 && <Chips label="Objective" chosen={metric} options={sweep.metrics.map((m) => ({ id: m.name, label: m.name }))} choose={(name) => choose({ importance: name === sweep.metric.name ? null : name })} />}
         {now && <span class="faint">{now.r2 !== null && <span title="How well the model foretells trials that it did not see: 1 is without error, 0 no better than their mean">R² <b data-testid="r2">{now.r2.toFixed(2)}</b>, </span>}{count(now.trials)} {now.trials === 1 ? "trial" : "trials"}</span>}
         {now && now.parameters.length > 0 && <><span class="grow" /><ul class="legend"><li class="l-alone">alone</li><li class="l-total">with others</li><li class="l-range">90 %</li></ul></>}
       </div>
       {failed !== null && <p class="stale" role="status">{now ? "Not up to date" : "Not known"}: {failed}</p>}
       {now === null ? failed === null && <p class="hint">Loading…</p>
-        : now.parameters.length === 0 ? <p class="hint">Not told{now.reason ? `: ${now.reason}.` : "."}</p> : <Shares shares={now.parameters} />}
+        : now.parameters.length === 0 ? <p class="hint">Not known{now.reason ? `: ${now.reason}.` : "."}</p> : <Shares shares={now.parameters} />}
     </section>
   );
 }

@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
 import { count, sig, toNumber } from "../format";
 import { useSight, type LazyResource } from "../live/lazy_resource";
+import { hasEnded } from "../live/sweep";
 import { breaks, fullMetric, judgedBy, metricOf } from "../parts/objectives";
 import { Scatter } from "../parts/scatter";
 import { choose, go, href, route } from "../route";
@@ -31,7 +32,7 @@ export function ParetoPanel({ sweep, trials, pareto }: { sweep: Api.Sweep; trial
       {failed !== null && <p class="stale" role="status">{now ? "Not up to date" : "Not known"}: {failed}</p>}
       <div class="split front">
         <Scatter sweep={sweep} trials={trials} front={front} clip={route.value.query.get("far") !== "show"} x={x} y={y} open={(n) => go(["sweeps", sweep.id, "trials", n])} />
-        {now && (now.items.length > 0 ? <Front sweep={sweep} items={now.items} /> : <p class="hint">{sweep.constraints.length > 0 ? "No trial has completed and kept the constraints yet." : "No trial has completed yet."}</p>)}
+        {now && (now.items.length > 0 ? <Front sweep={sweep} items={now.items} /> : <p class="hint">No trial {hasEnded(sweep.state) ? "" : "has "}completed{sweep.constraints.length > 0 ? " and kept the constraints" : ""}{hasEnded(sweep.state) ? "" : " yet"}.</p>)}
       </div>
     </section>
   );

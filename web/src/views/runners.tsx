@@ -10,12 +10,12 @@ import { choose, route } from "../route";
 const STATES = ["live", "lost", "left"];
 
 const columns: Column<Api.Runner>[] = [
-  { id: "name", label: "Runner", width: 24, key: (r) => r.name, cell: (r) => r.name },
-  { id: "state", label: "State", width: 10, key: (r) => STATES.indexOf(r.state), cell: (r) => <State state={r.state} /> },
+  { id: "name", label: "Runner", width: 24, least: 12, key: (r) => r.name, cell: (r) => r.name },
+  { id: "state", label: "State", width: 10, least: 7, key: (r) => STATES.indexOf(r.state), cell: (r) => <State state={r.state} /> },
   { id: "running", label: "Running", width: 9, numeric: true, key: (r) => r.running, cell: (r) => r.running },
   { id: "slots", label: "Slots", title: "Taken, of how many; a group of trials takes one", width: 9, numeric: true, key: (r) => r.used_slots ?? r.running, cell: (r) => `${r.used_slots ?? r.running} / ${r.slots}` },
-  { id: "gpus", label: "GPUs", width: 24, key: (r) => (r.gpus ?? []).length, cell: (r) => <span title={(r.gpus ?? []).join(", ")}>{(r.gpus ?? []).join(", ") || "–"}</span> },
-  { id: "host", label: "Host", width: 24, key: (r) => r.host ?? null, cell: (r) => r.host ?? "" },
+  { id: "gpus", label: "GPUs", width: 24, least: 6, key: (r) => (r.gpus ?? []).length, cell: (r) => <span title={(r.gpus ?? []).join(", ")}>{(r.gpus ?? []).join(", ") || "–"}</span> },
+  { id: "host", label: "Host", width: 24, least: 12, key: (r) => r.host ?? null, cell: (r) => r.host ?? "" },
   { id: "version", label: "Version", width: 10, key: (r) => r.version ?? null, cell: (r) => r.version ?? "" },
   { id: "epoch", label: "Epoch", title: "How often it registered", width: 7, numeric: true, key: (r) => r.epoch, cell: (r) => r.epoch },
   { id: "registered", label: "Registered", width: 13, key: (r) => Date.parse(r.registered_at), cell: (r) => <Since time={r.registered_at} /> },

@@ -9,7 +9,7 @@ import { HistoryChart } from "../parts/history_chart";
 import { edgeOf, spansDecades } from "../parts/history";
 import { boundsOf, isInfeasible, judgedBy, metricOf } from "../parts/objectives";
 import { predictionsOf } from "../parts/reason";
-import { attempt, Confirm, copy, Loading, Progress, Since, State, Toggle, took } from "../parts/small";
+import { attempt, Confirm, copy, Loading, NoSweep, Progress, Since, State, Toggle, took } from "../parts/small";
 import { toYaml } from "../parts/yaml";
 import { choose, go, href, route } from "../route";
 import { AskPanel } from "./asktell";
@@ -24,7 +24,7 @@ export function SweepView({ id }: { id: string }) {
   const trials = model.trials.value;
   return (
     <main>
-      <Loading of={model.refresher} ready={sweep !== null}>
+      <Loading of={model.refresher} ready={sweep !== null} missing={<NoSweep id={id} />}>
         {sweep && (
           <>
             <Head model={model} sweep={sweep} />
@@ -35,7 +35,7 @@ export function SweepView({ id }: { id: string }) {
             </div>
             {sweep.counts.total > 0 && <AskPanel sweep={sweep} />}
             {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={trials} pareto={model.pareto} />}
-            {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} importance={model.importance} />}
+            {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} model={model} />}
             <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />
             <TrialsPanel sweep={sweep} trials={trials} loaded={model.trialsLoaded.value} />
             <DocumentPanel document={sweep.document} />
@@ -139,10 +139,16 @@ function ChartPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trials: reado
         {far > 0 && !log && <Toggle label="Show all values" on={!clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
         <Toggle label="Log scale" on={log} disabled={!positive} change={chooseLog} title={positive ? "Logarithmic y axis" : "Values at or below zero have no logarithm"} />
       </div>
-      {loaded && trials.length === 0 ? <p class="hint tall">No trials yet: they appear as {sweep.for_runners ? "runners claim" : "clients ask for"} them.</p>
+      {loaded && trials.length === 0 ? <p class="hint tall">{hasEnded(sweep.state) ? "It ended without a trial." : `No trials yet: they appear as ${sweep.for_runners ? "runners claim" : "clients ask for"} them.`}</p>
         : <HistoryChart sweep={sweep} trials={trials} log={log} clip={clip} predictions={predictions} open={(n) => go(["sweeps", sweep.id, "trials", n])} />}
     </section>
   );
+}
+
+/** Why there is no best trial. */
+function noneOf(sweep: Api.Sweep): string {
+  const what = sweep.counts.completed > 0 && sweep.constraints.length > 0 ? "kept the constraints" : "completed";
+  return hasEnded(sweep.state) ? `No trial ${what}.` : `No trial has ${what} yet.`;
 }
 
 function BestPanel({ sweep, trials }: { sweep: Api.Sweep; trials: readonly Api.Trial[] }) {
@@ -158,7 +164,7 @@ function BestPanel({ sweep, trials }: { sweep: Api.Sweep; trials: readonly Api.T
           {trial && <p class="others">{others.map((name) => <span key={name}><b>{sig(metricOf(trial, name))}</b> <small>{name}</small></span>)}</p>}
           <dl class="pairs">{inOrder(best.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
         </>
-      ) : <p class="hint">{sweep.counts.completed > 0 && sweep.constraints.length > 0 ? "No trial has kept the constraints yet." : "No trial has completed yet."}</p>}
+      ) : <p class="hint">{noneOf(sweep)}</p>}
     </section>
   );
 }

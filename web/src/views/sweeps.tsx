@@ -15,17 +15,17 @@ const ended = (s: Api.Sweep) => s.counts.completed + s.counts.pruned + s.counts.
 const time = (text: string | null | undefined) => (text ? Date.parse(text) : null);
 
 const columns: Column<Api.Sweep>[] = [
-  { id: "name", label: "Sweep", width: 28, key: (s) => s.id, cell: (s) => <a href={href(["sweeps", s.id])} title={s.document.description ?? s.id}>{s.id}</a> },
+  { id: "name", label: "Sweep", width: 28, least: 16, key: (s) => s.id, cell: (s) => <a href={href(["sweeps", s.id])} title={s.document.description ?? s.id}>{s.id}</a> },
   { id: "state", label: "State", width: 11, key: (s) => STATES.indexOf(s.state), cell: (s) => <State state={s.state} /> },
-  { id: "progress", label: "Progress", width: 20, key: (s) => ended(s) / Math.max(1, s.planned_trials), cell: (s) => <Progress counts={s.counts} planned={s.planned_trials} /> },
-  { id: "trials", label: "Ended", width: 12, numeric: true, key: ended, cell: (s) => `${count(ended(s))} / ${count(s.planned_trials)}` },
+  { id: "progress", label: "Progress", width: 20, least: 10, key: (s) => ended(s) / Math.max(1, s.planned_trials), cell: (s) => <Progress counts={s.counts} planned={s.planned_trials} /> },
+  { id: "trials", label: "Ended", width: 12, least: 9, numeric: true, key: ended, cell: (s) => `${count(ended(s))} / ${count(s.planned_trials)}` },
   { id: "failed", label: "Failed", width: 6, numeric: true, key: (s) => s.counts.failed, cell: (s) => <span class={s.counts.failed > 0 ? "bad" : "faint"}>{count(s.counts.failed)}</span> },
   { id: "running", label: "Running", width: 9, numeric: true, key: (s) => s.counts.running, cell: (s) => <span class={s.counts.running > 0 ? "" : "faint"}>{count(s.counts.running)}</span> },
   { id: "best", label: "Best", width: 10, numeric: true, key: (s) => toNumber(s.best?.value), cell: (s) => <b title={String(s.best?.value ?? "")}>{sig(toNumber(s.best?.value))}</b> },
-  { id: "metric", label: "Metric", width: 18, key: (s) => s.metric.name, cell: (s) => <span title={`${s.metric.goal} ${s.metric.name}`}>{s.metric.goal === "minimize" ? "↓" : "↑"} {s.metric.name}</span> },
+  { id: "metric", label: "Metric", width: 18, least: 11, key: (s) => s.metric.name, cell: (s) => <span title={`${s.metric.goal} ${s.metric.name}`}>{s.metric.goal === "minimize" ? "↓" : "↑"} {s.metric.name}</span> },
   { id: "method", label: "Method", width: 8, key: (s) => s.method, cell: (s) => s.method },
   { id: "duration", label: "Duration", width: 11, numeric: true, key: (s) => took(s.started_at, s.finished_at), cell: (s) => duration(took(s.started_at, s.finished_at)) },
-  { id: "created", label: "Created", width: 12, key: (s) => time(s.created_at), cell: (s) => <Since time={s.created_at} /> },
+  { id: "created", label: "Created", width: 12, least: 10, key: (s) => time(s.created_at), cell: (s) => <Since time={s.created_at} /> },
 ];
 
 export function SweepsView() {

@@ -7,7 +7,7 @@ import { useModel } from "../live/model";
 import { isOpen, TrialModel } from "../live/trial";
 import { Curves } from "../parts/curves";
 import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, limitsOf, metricOf } from "../parts/objectives";
-import { attempt, Confirm, Loading, shortGroup, Since, State, Toggle, took } from "../parts/small";
+import { attempt, Confirm, Loading, NoSweep, shortGroup, Since, State, Toggle, took } from "../parts/small";
 import { choose, href, route } from "../route";
 import { WhyPanel } from "./why";
 
@@ -16,27 +16,39 @@ export function TrialView({ sweep, number }: { sweep: string; number: number }) 
   const trial = model.trial.value;
   return (
     <main>
-      <Loading of={model.refresher} ready={trial !== null}>
+      <Loading of={model.refresher} ready={trial !== null} missing={model.sweep.value ? <NoTrial sweep={sweep} number={number} /> : <NoSweep id={sweep} />}>
         {trial && (
           <>
             <Head model={model} trial={trial} />
-            <div class="columns narrow-first">
+            <div class="columns around">
               <div class="stack">
                 <ParamsPanel trial={trial} sweep={model.sweep.value} />
                 <MetricsPanel trial={trial} sweep={model.sweep.value} />
+              </div>
+              <div class="stack beside">
+                <CurvesPanel model={model} trial={trial} />
+                <LogPanel model={model} trial={trial} />
+              </div>
+              <div class="stack">
                 <WhyPanel trial={trial} sweep={model.sweep.value} />
                 <AttemptsPanel trial={trial} />
                 <FilesPanel files={model.files.value} />
-              </div>
-              <div class="stack">
-                <CurvesPanel model={model} />
-                <LogPanel model={model} trial={trial} />
               </div>
             </div>
           </>
         )}
       </Loading>
     </main>
+  );
+}
+
+function NoTrial({ sweep, number }: { sweep: string; number: number }) {
+  return (
+    <>
+      <h1>There is no trial #{number} in <bdi>{sweep}</bdi></h1>
+      <p>Trials are numbered from 0, in the order in which they were made.</p>
+      <p><a href={href(["sweeps", sweep])}>The sweep <bdi>{sweep}</bdi></a></p>
+    </>
   );
 }
 
@@ -118,7 +130,7 @@ function AttemptsPanel({ trial }: { trial: Api.TrialDetail }) {
   return (
     <section class="panel flush" aria-label="Attempts">
       <div class="bar"><h2>Attempts</h2></div>
-      {trial.attempts.length === 0 ? <p class="hint">{trial.origin === "known" ? "None: its result was known." : "Nobody has begun it yet."}</p> : (
+      {trial.attempts.length === 0 ? <p class="hint">{trial.origin === "known" ? "None: its result was known." : isOpen(trial.state) ? "Nobody has begun it yet." : "Nobody began it."}</p> : (
         <div class="scroll">
           <table>
             <thead><tr><th scope="col" class="num">#</th><th scope="col">Outcome</th><th scope="col">By</th><th scope="col" class="num">Took</th></tr></thead>
@@ -159,14 +171,14 @@ function FilesPanel({ files }: { files: Api.File[] | null }) {
   );
 }
 
-function CurvesPanel({ model }: { model: TrialModel }) {
+function CurvesPanel({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
   const log = route.value.query.get("y") === "log";
   const series = model.series.value;
   const none = series === null || Object.keys(series).length === 0;
   return (
     <section class="panel" aria-label="Curves" data-metrics={series === null ? 0 : Object.keys(series).length}>
       <div class="bar"><h2>Curves</h2><span class="grow" /><Toggle label="Log scale" on={log} change={(on) => choose({ y: on ? "log" : null })} title="Logarithmic y axes" /></div>
-      {none ? <p class="hint">{series === null ? "Loading…" : "Nothing was measured yet."}</p> : <Curves series={series} metric={model.sweep.value?.metric.name ?? ""} log={log} />}
+      {none ? <p class="hint">{series === null ? "Loading…" : isOpen(trial.state) ? "Nothing was measured yet." : "Nothing was measured."}</p> : <Curves series={series} metric={model.sweep.value?.metric.name ?? ""} log={log} />}
     </section>
   );
 }
@@ -195,7 +207,7 @@ function LogPanel({ model, trial }: { model: TrialModel; trial: Api.TrialDetail 
         )}
       </div>
       {log && log.text !== "" ? <pre class="log" ref={box} onScroll={follow} tabIndex={0} aria-label="Last lines of output">{log.text}</pre>
-        : <p class="hint">{log === null ? "Loading…" : "It has written nothing."}</p>}
+        : <p class="hint">{log === null ? "Loading…" : isOpen(trial.state) ? "It has written nothing yet." : "It wrote nothing."}</p>}
     </section>
   );
 }

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type * as Api from "../api/types";
 import { count, sig, toNumber } from "../format";
+import { isOpen } from "../live/trial";
 import { metricOf } from "../parts/objectives";
 import { incumbentOf, predictionsOf, reasonWords, type Prediction } from "../parts/reason";
 import { href } from "../route";
@@ -18,19 +19,25 @@ const plain = (value: unknown) => (typeof value === "number" ? sig(value) : type
 const sentence = (words: string) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 
 export function WhyPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Sweep | null }) {
-  const s = trial.suggestion ?? {};
+  const s = trial.suggestion;
   const metrics = sweep?.metrics ?? [];
   const words = reasonWords(s, metrics);
-  if (words === "") return null;
+  if (!s || words === "") return null;
   const rows: [string, ComponentChildren][] = [...rowsOf(s, trial), ...Object.entries(s).filter(([k]) => !TOLD.has(k)).map(([k, v]): [string, ComponentChildren] => [k, plain(v)])];
   return (
     <section class="panel" aria-label="Why these parameters">
       <div class="bar"><h2>Why these parameters</h2></div>
       <p class="words" data-testid="why">{sentence(words)}</p>
-      {predictionsOf(s).map((p, i) => <Outcome key={i} name={metrics[i]?.name ?? ""} p={p} came={cameOf(trial, metrics, i)} />)}
+      {predictionsOf(s).map((p, i) => <Outcome key={i} name={metrics[i]?.name ?? ""} p={p} came={cameOf(trial, metrics, i)} none={whyNone(trial)} />)}
       <dl class="pairs">{rows.map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>
     </section>
   );
+}
+
+/** Why objective i has no result: the trial has not ended, or it ended without one. */
+function whyNone(trial: Api.Trial): string {
+  if (isOpen(trial.state)) return "not known yet";
+  return trial.state === "completed" ? "not measured" : `no result: the trial ${trial.state === "failed" ? "failed" : `was ${trial.state}`}`;
 }
 
 /** The result of objective i; null while there is none. */
@@ -72,14 +79,14 @@ function verdict(p: Prediction, came: number): string {
 
 /** Mean and deviation as a band, the result as a dot on it; a result beyond SPAN deviations is at
  * the edge. */
-function Outcome({ name, p, came }: { name: string; p: Prediction; came: number | null }) {
+function Outcome({ name, p, came, none }: { name: string; p: Prediction; came: number | null; none: string }) {
   const at = came === null ? null : (came - p.mean) / p.deviation;
   const place = (z: number) => `${(100 * (Math.min(SPAN, Math.max(-SPAN, z)) + SPAN)) / (2 * SPAN)}%`;
   return (
     <figure class="outcome">
       <figcaption>
         <span><bdi>{name}</bdi> predicted <b title={`${p.mean} ± ${p.deviation}`}>{sig(p.mean)} ± {sig(p.deviation, 2)}</b></span>
-        <span>{came === null ? <span class="faint">not known yet</span> : <>came out <b title={String(came)} data-testid="came">{sig(came)}</b> <span class="faint">{verdict(p, came)}</span></>}</span>
+        <span>{came === null ? <span class="faint" data-testid="none">{none}</span> : <>came out <b title={String(came)} data-testid="came">{sig(came)}</b> <span class="faint">{verdict(p, came)}</span></>}</span>
       </figcaption>
       {p.deviation > 0 && (
         <div class="gauge" aria-hidden="true">
