@@ -53,14 +53,6 @@ static as_status split_rows(struct train_data *d, const struct preprocess_opts *
     return AS_OK;
 }
 
-/* The number of windows of an epoch: one fewer than fit, so that every phase below `context` leaves
- * room for them and for the token after the last one; at least one. */
-static size_t count_windows(size_t n_tokens, size_t context)
-{
-    size_t n = n_tokens / context;
-    return n > 1 ? n - 1 : 1;
-}
-
 static as_status split_text(struct train_data *d, const struct preprocess_opts *opts,
                             struct as_err *err)
 {
@@ -72,7 +64,7 @@ static as_status split_text(struct train_data *d, const struct preprocess_opts *
                        n - held, held, context + 1);
     d->context = context;
     d->n_tokens = n - held;
-    d->n_train = count_windows(d->n_tokens, context);
+    d->n_train = dataset_epoch_windows(d->n_tokens, context);
     d->n_val = (held - 1) / context;
     d->rows = as_calloc(d->n_val, sizeof *d->rows);
     if (!d->rows)
