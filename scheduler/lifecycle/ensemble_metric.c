@@ -88,6 +88,15 @@ static as_status find_by_values(const struct ensemble_metric_input *in, bool *re
     return st;
 }
 
+/* The metric in place of one that predictions do not determine. The trainer's val_loss may differ from
+ * these by class weights, by the loss, or where a probability is below 1e-7. */
+static score_metric substitute(const struct ensemble_metric_input *in)
+{
+    if (in->is_trainers && as_streq(in->name, "val_loss"))
+        return in->truth.classes ? SCORE_LOG_LOSS : SCORE_MSE;
+    return in->truth.classes ? SCORE_ERROR : SCORE_RMSE;
+}
+
 as_status ensemble_metric_choose(const struct ensemble_metric_input *in,
                                  struct ensemble_metric *ret, struct as_err *err)
 {
@@ -106,7 +115,7 @@ as_status ensemble_metric_choose(const struct ensemble_metric_input *in,
                        "predictions",
                        in->name, score_format(chosen.metric));
     } else {
-        chosen.metric = in->truth.classes ? SCORE_ERROR : SCORE_RMSE;
+        chosen.metric = substitute(in);
         chosen.is_sweeps = false;
         (void)snprintf(chosen.reason, sizeof chosen.reason,
                        "'%.100s' cannot be computed from predictions.npy and targets.npy, so %s is "

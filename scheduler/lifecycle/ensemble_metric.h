@@ -30,7 +30,7 @@ struct ensemble_metric {
  *   - else the metric of predictions whose values are those that all trials reported. A name says
  *     nothing: a program may report any quantity under any name;
  *   - else, because the sweep's metric cannot be computed from predictions: error for classes, rmse
- *     for numbers.
+ *     for numbers (of the trainer's val_loss: log_loss, mse).
  * ret->reason says which of them, in words. AS_E_INVAL: a class out of range. AS_E_NOMEM. */
 AS_MUST_CHECK as_status ensemble_metric_choose(const struct ensemble_metric_input *in,
                                                struct ensemble_metric *ret, struct as_err *err);

@@ -94,9 +94,19 @@ def ensemble(assay):
     assert ("within the noise" in said) == gain["within_noise"], said
 
 
+def loss(assay):
+    """The trainer's val_loss is the log loss of its predictions, which its values show."""
+    s = run(assay, {"name": "loss", "metric": {"name": "val_loss", "goal": "minimize"},
+                    "parameters": {"lr": {"type": "float", "min": 1e-4, "max": 0.01, "scale": "log"}},
+                    "limits": {"max_trials": 4}, "search": {"method": "random", "seed": 1},
+                    "trial": {"train": {"dataset": "two", "epochs": 2, "optimizer": {"kind": "adamw", "lr": "${lr}"}}}}, 4)
+    e = assay.call("GET", f"/v1/sweeps/{s['id']}/ensemble")
+    assert e["metric"] == "log_loss" and e["is_sweep_metric"] and "val_loss" in e["metric_reason"], e
+
+
 def main():
     with Assay(runners=2) as assay:
-        for step in (own_metric, classes_are_announced, rare_classes, ensemble):
+        for step in (own_metric, classes_are_announced, rare_classes, ensemble, loss):
             step(assay)
             print(f"{step.__name__}: ok", flush=True)
 
