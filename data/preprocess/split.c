@@ -62,6 +62,8 @@ static void share_out(struct share *s, size_t classes, size_t n, size_t n_held)
             if (!best || (more ? m > b : m < b))
                 best = &s[c];
         }
+        if (!best)
+            return; /* cannot be: the bounds leave room for n_held rows */
         best->held += more ? 1 : (size_t)-1;
         sum += more ? 1 : (size_t)-1;
     }
@@ -70,6 +72,8 @@ static void share_out(struct share *s, size_t classes, size_t n, size_t n_held)
 as_status split_stratified(const int32_t *labels, size_t n, size_t classes, size_t n_held,
                            uint64_t seed, int32_t *ret, struct as_err *err)
 {
+    if (n == 0)
+        return AS_OK;
     AS_AUTO(as_freep) struct share *s = as_calloc(classes, sizeof *s);
     AS_AUTO(as_freep) int32_t *order = as_calloc(n, sizeof *order);
     if (!s || !order)

@@ -102,7 +102,7 @@ static struct rank oracle_rank(const struct ensemble_input *in, const size_t *me
 static size_t oracle_select(const struct ensemble_input *in, const size_t *rows, size_t n,
                             size_t *picks, size_t *ret_single)
 {
-    size_t order[MAX_M], best_n = 0;
+    size_t order[MAX_M] = {0}, best_n = 0;
     struct rank best = {INFINITY, INFINITY};
     for (size_t j = 0; j < in->candidates; j++) { /* insertion sort, stable */
         size_t at = j;
@@ -150,7 +150,7 @@ static double oracle_fitted(const struct ensemble_input *in, bool single)
     size_t C = in->truth.outputs;
     ck_ok(ensemble_split(in->truth.rows, in->seed, mask, &err), err);
     for (int half = 0; half < 2; half++) {
-        size_t from[MAX_ROWS], to[MAX_ROWS], n_from = 0, n_to = 0, picks[8], best = 0;
+        size_t from[MAX_ROWS], to[MAX_ROWS], n_from = 0, n_to = 0, picks[8] = {0}, best = 0;
         for (size_t i = 0; i < in->truth.rows; i++)
             *(mask[i] == (half == 0) ? &from[n_from++] : &to[n_to++]) = i;
         size_t n = oracle_select(in, from, n_from, picks, &best);
@@ -266,7 +266,7 @@ END_TEST
 START_TEST(a_candidate_that_is_not_finite_is_never_taken)
 {
     struct problem p;
-    for (uint64_t seed = 0; p.in.candidates < 2 || seed == 0; seed++)
+    for (uint64_t seed = 0; seed == 0 || p.in.candidates < 2; seed++)
         random_problem(&p, seed, SCORE_LOG_LOSS);
     p.predictions[0][3] = NAN;
     AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
