@@ -123,3 +123,9 @@ size_t dataset_inputs(const struct dataset_info *info)
         return 1;
     return dataset_numeric_inputs(info) + dataset_category_slots(info);
 }
+
+size_t dataset_epoch_windows(size_t n_tokens, size_t context)
+{
+    size_t n = n_tokens / context;
+    return n > 1 ? n - 1 : 1;
+}

@@ -141,6 +141,11 @@ size_t dataset_category_slots(const struct dataset_info *info);      /* of all c
  * dataset_categorical_columns inputs, and the embedding has dataset_category_slots rows. */
 size_t dataset_inputs(const struct dataset_info *info);
 
+/* Text: the windows of `context` >= 1 tokens in an epoch over n_tokens tokens: one fewer than fit,
+ * so that every phase below `context` leaves room for them and for the token after the last one; at
+ * least one. */
+size_t dataset_epoch_windows(size_t n_tokens, size_t context);
+
 /* A data set as it is in the files. */
 struct dataset {
     size_t n_rows, n_features, n_outputs;

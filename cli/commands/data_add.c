@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/temp_file.h"
+#include "cli/commands/data_show.h"
 #include "cli/session/interrupt.h"
 #include "cli/view/format.h"
 #include "cli/view/meter.h"
@@ -234,6 +235,11 @@ static void say_added(const struct data_add *d, const json_t *answer, bool again
             " features, %s, %" JSON_INTEGER_FORMAT " %s",
             d->name, before, rows, features, task ? task : "?", outputs,
             as_streq(task, "classification") ? "classes" : "outputs");
+    if (!d->task && data_show_numbers_are_classes(answer))
+        say("%s: the target's %" JSON_INTEGER_FORMAT
+            " whole numbers are taken as classes; if they are quantities, add the data with --task "
+            "regression",
+            d->name, outputs);
 }
 
 as_status data_add(const struct data_add *d, struct as_err *err)

@@ -22,6 +22,23 @@ static void list_values(const json_t *values, struct str *b)
         str_printf(b, ", … (%zu in all)", n);
 }
 
+bool data_show_numbers_are_classes(const json_t *d)
+{
+    const char *format = json_string_value(json_object_get(d, "format"));
+    const json_t *classes = json_object_get(d, "classes");
+    size_t i;
+    json_t *name;
+    if (json_array_size(classes) == 0 || as_streq(format, "idx") || as_streq(format, "cifar"))
+        return false;
+    json_array_foreach(classes, i, name)
+    {
+        int64_t number;
+        if (as_parse_i64(json_string_value(name), &number, NULL) != AS_OK)
+            return false;
+    }
+    return true;
+}
+
 static void add_head(struct pairs *p, const json_t *d)
 {
     static const char *const names[] = {"format", "task",     "input",  "target",
@@ -36,6 +53,9 @@ static void add_head(struct pairs *p, const json_t *d)
         pairs_add_json(p, names[i], json_object_get(d, names[i]));
     list_values(json_object_get(d, "classes"), &b);
     pairs_add(p, "classes", STYLE_PLAIN, str_cstr(&b));
+    if (data_show_numbers_are_classes(d))
+        pairs_add(p, "note", STYLE_PLAIN,
+                  "the classes are whole numbers; --task regression of data add predicts numbers");
     if (image)
         pairs_addf(p, "image",
                    "%" JSON_INTEGER_FORMAT " x %" JSON_INTEGER_FORMAT

@@ -77,22 +77,20 @@ static void add_sweep(const json_t *sweep, const struct terminal *terminal, stru
     str_putc(b, '\n');
 }
 
-/* Add the best value of the sweep's metric, as reported by trials. The ensemble has its own. */
+/* Add the best value of the sweep's metric, as reported by trials. Nothing is derived from the
+ * metric's name, because a program may report any quantity under any name. The ensemble has a
+ * metric of its own. */
 static void add_best(const json_t *sweep, struct str *b)
 {
     const json_t *best = json_object_get(sweep, "best");
     const char *metric =
         json_string_value(json_object_get(json_object_get(sweep, "metric"), "name"));
-    double v;
     if (!json_is_object(best) || !metric)
         return;
     str_printf(b, "Best trial         %s ", metric);
     format_value(b, json_object_get(best, "value"), FORMAT_SHORT);
-    if (as_streq(metric, "val_error") && json_number_get(json_object_get(best, "value"), &v))
-        str_printf(b, " (accuracy %.2f %%)", (1 - v) * 100);
-    str_printf(b, ", trial %" JSON_INTEGER_FORMAT "%s\n",
-               json_integer_value(json_object_get(best, "number")),
-               as_starts_with(metric, "val_") ? ", on all held-out rows" : "");
+    str_printf(b, ", trial %" JSON_INTEGER_FORMAT "\n",
+               json_integer_value(json_object_get(best, "number")));
     if (objectives_count(sweep) > 1)
         str_printf(b, "Front              assay best %s --pareto\n",
                    json_string_value(json_object_get(sweep, "id")));

@@ -9,9 +9,9 @@
 #include "cli/view/terminal.h"
 #include "cli/view/table.h"
 
-/* Append lines with the metrics of the best single model and of the ensemble, and the rows on which
- * they are measured. An error rate is also shown as accuracy. If there is no ensemble, append the
- * reason. */
+/* Append lines with the metrics of the best single model and of the ensemble, the interval of their
+ * difference, which of them is recommended, and how they were measured. If there is no ensemble,
+ * append the reason. */
 void ensemble_view_summary(const json_t *ensemble, const struct terminal *terminal, struct str *b);
 
 /* A row per member: trial, weight, how often it was chosen, its own metric, parameters. Owned by

@@ -29,6 +29,7 @@
 
 struct preprocess_opts {
     uint64_t split_seed;    /* tables, images: decides which rows are held out */
+    bool stratify;          /* classes: each has its share of the held-out rows (split.h) */
     size_t n_validation;    /* rows (text: tokens) held out; at least 1, fewer than there are */
     size_t context;         /* text: tokens of a window, at least 1; else unused */
     bool standardize;       /* features; targets of regression always are, except shares */

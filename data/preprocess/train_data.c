@@ -1,6 +1,6 @@
 /* The data of a training run: split, fit, encode.
  *
- * The order of the steps matters. The split needs only row numbers and comes first, so that fitting
+ * The order of the steps matters. The split needs only row numbers and classes and comes first, so that fitting
  * sees training rows alone. Then the targets of the held-out rows are copied in their own unit, and
  * the rows of each class are counted. Encoding comes last, because it works in place and
  * standardises the targets.
@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "data/draw.h"
+#include "data/preprocess/split.h"
 
 void train_data_done(struct train_data *d)
 {
@@ -42,23 +43,19 @@ static as_status split_rows(struct train_data *d, const struct preprocess_opts *
     d->rows = as_calloc(n, sizeof *d->rows);
     if (!d->rows)
         return out_of_memory(err);
-    for (size_t i = 0; i < n; i++)
-        d->rows[i] = (int32_t)i;
-    struct rng r = draw_stream(opts->split_seed, DRAW_SPLIT, 0);
-    draw_shuffle(&r, d->rows, n);
+    as_status st = AS_OK;
+    if (opts->stratify && d->set.labels)
+        st = split_stratified(d->set.labels, n, d->set.n_outputs, opts->n_validation,
+                              opts->split_seed, d->rows, err);
+    else
+        split_random(n, opts->split_seed, d->rows);
+    if (st != AS_OK)
+        return st;
     d->n_val = opts->n_validation;
     d->n_train = n - d->n_val;
     d->val_rows = d->rows;
     d->train_rows = d->rows + d->n_val;
     return AS_OK;
-}
-
-/* The number of windows of an epoch: one fewer than fit, so that every phase below `context` leaves
- * room for them and for the token after the last one; at least one. */
-static size_t count_windows(size_t n_tokens, size_t context)
-{
-    size_t n = n_tokens / context;
-    return n > 1 ? n - 1 : 1;
 }
 
 static as_status split_text(struct train_data *d, const struct preprocess_opts *opts,
@@ -72,7 +69,7 @@ static as_status split_text(struct train_data *d, const struct preprocess_opts *
                        n - held, held, context + 1);
     d->context = context;
     d->n_tokens = n - held;
-    d->n_train = count_windows(d->n_tokens, context);
+    d->n_train = dataset_epoch_windows(d->n_tokens, context);
     d->n_val = (held - 1) / context;
     d->rows = as_calloc(d->n_val, sizeof *d->rows);
     if (!d->rows)

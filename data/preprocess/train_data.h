@@ -1,8 +1,8 @@
 /* The data of a training run: the rows of a data set, encoded for a model, and which of them are
  * held out.
  *
- * Tables and images: the rows are shuffled with the seed of the split, and the first ones are held
- * out. Text: the last tokens are held out, as consecutive windows of `context` tokens; the targets
+ * Tables and images: the rows are shuffled with the seed of the split, and the first ones, or the
+ * first ones of each class, are held out (split.h). Text: the last tokens are held out, as consecutive windows of `context` tokens; the targets
  * of a window are the tokens one place further. An epoch trains on windows too: n_train windows
  * that do not overlap, from a random phase on, in random order. */
 #ifndef ASSAY_DATA_PREPROCESS_TRAIN_DATA_H

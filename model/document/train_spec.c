@@ -23,6 +23,7 @@ static const char *const train_loss_words[] = {"auto",  "cross_entropy", "mse",
 static const char *const optimizer_words[] = {"sgd",  "adam", "adamw", "rmsprop",
                                               "lamb", "lion", NULL};
 static const char *const schedule_words[] = {"constant", "cosine", "one_cycle", "step", NULL};
+static const char *const split_words[] = {"random", "stratified", NULL};
 static const char *const precision_words[] = {"float32", "bfloat16", NULL};
 
 #define MAX_PAD 64
@@ -224,6 +225,11 @@ static as_status parse_validation(struct json_fields *doc, struct train_spec *sp
     st = train_spec_integers(&f, &seed, 1, err);
     if (st != AS_OK)
         return st;
+    int split = spec->validation_split;
+    st = json_fields_word(&f, "split", JSON_OPTIONAL, split_words, &split, err);
+    if (st != AS_OK)
+        return st;
+    spec->validation_split = (train_split)split;
     return json_fields_end(&f, err);
 }
 

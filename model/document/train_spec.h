@@ -55,6 +55,10 @@ typedef enum train_schedule_kind {
     TRAIN_ONE_CYCLE,
     TRAIN_STEP
 } train_schedule_kind;
+typedef enum train_split {
+    TRAIN_SPLIT_RANDOM,
+    TRAIN_SPLIT_STRATIFIED /* each class has its share of the held-out rows; others: random */
+} train_split;
 typedef enum train_precision { TRAIN_FLOAT32, TRAIN_BFLOAT16 } train_precision;
 
 /* One item of a cnn: `{conv: 32, kernel: 3, stride: 1, padding: same, depthwise: false, norm:
@@ -155,8 +159,11 @@ struct train_spec {
                           * batch_size and equal micro_batch have the same shape */
     double validation_fraction; /* (0, 1), default 0.25 */
     int64_t validation_seed;    /* >= 0, default 0: all trials of a sweep hold out the same rows */
-    bool standardize;           /* the features; default true. Targets of regression always are */
-    int64_t report_every;       /* epochs between reports, default 1; the last is always reported */
+    train_split validation_split; /* default random: the rule of documents from before 2026-11-22.
+                                   * The server writes `stratified` into the documents of new sweeps
+                                   * that do not choose (scheduler/sweep/split_rule.h) */
+    bool standardize;             /* the features; default true. Targets of regression always are */
+    int64_t report_every; /* epochs between reports, default 1; the last is always reported */
     size_t n_metrics; /* `metrics: [val_auc, val_f1]`: reported in addition to those that are always
                        * reported. Metrics that only some tasks always report are stored too, so
                        * that the check for another task refuses them */

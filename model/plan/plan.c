@@ -95,13 +95,21 @@ static size_t count_outputs(const struct train_spec *spec, const struct net_data
     return one ? 1 : d->outputs;
 }
 
+/* The rows that an epoch trains on, at least 1; of text, its windows. */
+static size_t training_rows(const struct train_spec *spec, const struct net_data *d)
+{
+    size_t held = d->rows < 2 ? 0 : train_spec_validation_rows(spec, d->rows);
+    size_t train = d->rows - held;
+    if (d->kind == NET_TOKENS)
+        return dataset_epoch_windows(train, (size_t)spec->model.context);
+    return train > 0 ? train : 1;
+}
+
+/* The micro-batch, at most the training rows: buffers of a pass are never larger than the data. */
 static size_t rows_of_pass(const struct train_spec *spec, const struct net_data *d)
 {
-    size_t rows = (size_t)spec->micro_batch;
-    if (d->kind == NET_TOKENS || d->rows < 2)
-        return rows;
-    size_t train = d->rows - train_spec_validation_rows(spec, d->rows);
-    return rows < train ? rows : train;
+    size_t rows = (size_t)spec->micro_batch, train = training_rows(spec, d);
+    return d->rows == 0 || rows < train ? rows : train;
 }
 
 static size_t rows_of_buffers(const struct train_spec *spec, const struct net_data *d, size_t rows)

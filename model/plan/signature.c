@@ -72,6 +72,8 @@ void net_signature(const struct train_spec *spec, const struct net_data *data, s
                spec->precision == TRAIN_BFLOAT16 ? "bfloat16" : "float32", spec->micro_batch,
                as_format_double(spec->validation_fraction, fraction, sizeof fraction),
                spec->validation_seed);
+    if (spec->validation_split == TRAIN_SPLIT_STRATIFIED && data->task == DATASET_CLASSIFICATION)
+        str_puts(out, " stratified");
     if (spec->standardize)
         str_puts(out, "; standardized");
     if (net_augments(spec, data->kind))

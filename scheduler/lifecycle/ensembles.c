@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "search/ensemble.h"
+#include "scheduler/lifecycle/ensemble_metric.h"
 #include "scheduler/content/blob_file.h"
 #include "scheduler/store/ensemble_store.h"
 #include "scheduler/store/event_store.h"
@@ -33,7 +34,6 @@ struct work {
     struct ensemble_candidate *candidates;
     size_t n;
 
-    bool classification;
     size_t rows, outputs;
     int64_t *classes; /* owned */
     float *targets;   /* owned */
@@ -111,10 +111,10 @@ static as_status read_targets(struct store *db, struct work *w, struct as_err *e
         read_array(db, w->candidates[0].targets, "targets.npy", &w->rows, &columns, &type, &v, err);
     if (st != AS_OK)
         return st;
-    w->classification = type != NPY_F4 && type != NPY_F8;
-    if (w->classification && columns != 1)
+    bool classes = type != NPY_F4 && type != NPY_F8;
+    if (classes && columns != 1)
         return as_fail(err, AS_E_INVAL, "targets.npy has %zu columns of classes", columns);
-    if (w->classification) {
+    if (classes) {
         w->classes = as_calloc(w->rows, sizeof *w->classes);
         for (size_t i = 0; w->classes && i < w->rows; i++)
             w->classes[i] = (int64_t)v[i];
@@ -189,55 +189,67 @@ static as_status read_candidates(struct store *db, struct work *w, struct as_err
 
 /* The result. */
 
-/* A loss as people expect it: accuracy instead of error, other losses unchanged. */
-static json_t *loss_to_json(const struct work *w, ensemble_loss loss, double v)
-{
-    bool accuracy = loss == ENSEMBLE_LOSS_ERROR && w->s.maximize;
-    return json_number_new(accuracy ? 1 - v : v);
-}
-
-static json_t *member_json(const struct work *w, const struct ensemble *e, ensemble_loss loss,
-                           size_t i)
+static json_t *member_json(const struct work *w, const struct ensemble *e, size_t i)
 {
     const struct ensemble_candidate *c = &w->candidates[w->index[i]];
     JSON_AUTO params = NULL;
     if (json_parse(c->params, strlen(c->params), &params, NULL) != AS_OK)
         return NULL;
-    return json_pack("{s:I, s:f, s:i, s:o, s:o, s:O}", "number", (json_int_t)c->number, "weight",
+    return json_pack("{s:I, s:f, s:i, s:o, s:O}", "number", (json_int_t)c->number, "weight",
                      e->weights[i], "count", (int)e->counts[i], "value",
-                     loss_to_json(w, loss, e->report_losses[i]), "value_select",
-                     loss_to_json(w, loss, e->select_losses[i]), "params", params);
+                     json_number_new(e->values[i]), "params", params);
 }
 
 /* Members in the order of falling weight. */
-static json_t *members_json(const struct work *w, const struct ensemble *e, ensemble_loss loss)
+static json_t *members_json(const struct work *w, const struct ensemble *e)
 {
     JSON_AUTO list = json_array();
     for (unsigned count = ENSEMBLE_MAX_SIZE; count > 0; count--) {
         for (size_t i = 0; i < e->candidates; i++) {
-            if (e->counts[i] == count &&
-                json_array_append_new(list, member_json(w, e, loss, i)) != 0)
+            if (e->counts[i] == count && json_array_append_new(list, member_json(w, e, i)) != 0)
                 return NULL;
         }
     }
     return as_steal(list);
 }
 
-static as_status ready_json(struct work *w, const struct ensemble *e, ensemble_loss loss,
-                            struct as_err *err)
+static json_int_t number_of(const struct work *w, size_t taken)
 {
-    bool accuracy = loss == ENSEMBLE_LOSS_ERROR && w->s.maximize;
-    size_t b = e->best_single;
-    JSON_AUTO j = json_pack(
-        "{s:s, s:n, s:s, s:s, s:I, s:I, s:o, s:o, s:{s:I, s:o, s:o}, s:o, s:I}", "state", "ready",
-        "reason", "metric", accuracy ? "accuracy" : ensemble_loss_format(loss), "goal",
-        accuracy ? "maximize" : "minimize", "rows_select", (json_int_t)e->select_rows,
-        "rows_report", (json_int_t)e->report_rows, "value", loss_to_json(w, loss, e->report_loss),
-        "value_select", loss_to_json(w, loss, e->select_loss), "best_single", "number",
-        (json_int_t)w->candidates[w->index[b]].number, "value",
-        loss_to_json(w, loss, e->report_losses[b]), "value_select",
-        loss_to_json(w, loss, e->select_losses[b]), "members", members_json(w, e, loss),
-        "candidates", (json_int_t)w->n_taken);
+    return (json_int_t)w->candidates[w->index[taken]].number;
+}
+
+static json_t *single_json(const struct work *w, const struct ensemble *e)
+{
+    return json_pack("{s:I, s:o, s:o, s:[I, I]}", "number", number_of(w, e->best_single), "value",
+                     json_number_new(e->single_value), "value_select",
+                     json_number_new(e->values[e->best_single]), "picked",
+                     number_of(w, e->half_singles[0]), number_of(w, e->half_singles[1]));
+}
+
+static json_t *gain_json(const struct ensemble *e)
+{
+    JSON_AUTO j = json_pack("{s:o, s:b}", "value", json_number_new(e->gain), "within_noise",
+                            (int)e->within_noise);
+    if (j && !isnan(e->gain_low) &&
+        (json_object_set_new(j, "low", json_number_new(e->gain_low)) != 0 ||
+         json_object_set_new(j, "high", json_number_new(e->gain_high)) != 0 ||
+         json_object_set_new(j, "probability", json_real(ENSEMBLE_INTERVAL)) != 0))
+        return NULL;
+    return as_steal(j);
+}
+
+static as_status ready_json(struct work *w, const struct ensemble *e,
+                            const struct ensemble_metric *m, struct as_err *err)
+{
+    JSON_AUTO j =
+        json_pack("{s:s, s:n, s:s, s:s, s:b, s:s*, s:I, s:o, s:o, s:o, s:o, s:s, s:o, s:I}",
+                  "state", "ready", "reason", "metric", score_format(m->metric), "goal",
+                  score_is_maximized(m->metric) ? "maximize" : "minimize", "is_sweep_metric",
+                  (int)m->is_sweeps, "metric_reason", m->reason[0] ? m->reason : NULL, "rows",
+                  (json_int_t)e->rows, "value", json_number_new(e->value), "value_select",
+                  json_number_new(e->value_selected), "best_single", single_json(w, e), "gain",
+                  gain_json(e), "recommended", e->recommended ? "ensemble" : "single", "members",
+                  members_json(w, e), "candidates", (json_int_t)w->n_taken);
     w->json = j ? json_format_ordered(j) : NULL;
     w->state = "ready";
     return w->json ? AS_OK : as_fail_nomem(err);
@@ -250,6 +262,29 @@ static as_status none_json(struct work *w, const char *reason, struct as_err *er
     w->json = j ? json_format(j) : NULL;
     w->state = "none";
     return w->json ? AS_OK : as_fail_nomem(err);
+}
+
+static struct score_truth truth_of(const struct work *w)
+{
+    return (struct score_truth){w->rows, w->outputs, w->classes, w->targets};
+}
+
+static as_status choose_metric(const struct work *w, struct ensemble_metric *ret,
+                               struct as_err *err)
+{
+    AS_AUTO(as_freep) double *values = as_calloc(w->n_taken, sizeof *values);
+    if (!values)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < w->n_taken; i++)
+        values[i] = w->candidates[w->index[i]].value;
+    struct ensemble_metric_input in = {.name = w->s.metric,
+                                       .is_trainers = w->s.max_group > 0,
+                                       .maximize = w->s.maximize,
+                                       .truth = truth_of(w),
+                                       .n = w->n_taken,
+                                       .predictions = (const float *const *)w->taken,
+                                       .values = values};
+    return ensemble_metric_choose(&in, ret, err);
 }
 
 /* Read, select, describe. An error, other than of the database, becomes the reason in the
@@ -265,20 +300,20 @@ static as_status select_members(struct store *db, struct work *w, struct as_err 
                          "fewer than two completed trials left usable predictions.npy and "
                          "targets.npy",
                          err);
-    ensemble_loss loss = ensemble_loss_for_metric(w->s.metric, w->classification);
+    struct ensemble_metric metric;
+    st = choose_metric(w, &metric, err);
+    if (st != AS_OK)
+        return st;
     struct ensemble_input in = {.candidates = w->n_taken,
-                                .rows = w->rows,
-                                .outputs = w->outputs,
+                                .truth = truth_of(w),
                                 .predictions = (const float *const *)w->taken,
-                                .classes = w->classes,
-                                .targets = w->targets,
-                                .loss = loss,
+                                .metric = metric.metric,
                                 .size = (size_t)w->s.ensemble_size,
                                 .seed = (uint64_t)w->s.seed};
     st = ensemble_select(&in, &e, err);
     if (st != AS_OK)
         return st;
-    return ready_json(w, e, loss, err);
+    return ready_json(w, e, &metric, err);
 }
 
 static as_status compute_ensemble(struct store *db, struct work *w, struct as_err *err)

@@ -18,6 +18,7 @@
 #include "scheduler/services/cursor_priv.h"
 #include "scheduler/services/datasets.h"
 #include "scheduler/assign/grouping.h"
+#include "scheduler/sweep/split_rule.h"
 #include "scheduler/sweep/stored_doc.h"
 #include "scheduler/sweep/sweep_doc.h"
 #include "scheduler/store/dataset_store.h"
@@ -287,7 +288,11 @@ as_status sweep_request_create(struct store *db, struct arena *a, const struct s
     uint64_t seed = 0;
     random_bytes(&seed, sizeof seed);
     AS_AUTO(sweep_doc_freep) struct sweep_doc *parsed = NULL;
-    as_status st = sweep_doc_parse_noting(q->doc, seed, q->faults, &parsed, err);
+    JSON_AUTO whole = NULL;
+    as_status st = split_rule_choose(q->doc, &whole, err);
+    if (st != AS_OK)
+        return st;
+    st = sweep_doc_parse_noting(whole, seed, q->faults, &parsed, err);
     if (st != AS_OK)
         return st;
     st = check_outcomes(parsed, q->faults, err);

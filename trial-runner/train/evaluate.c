@@ -255,6 +255,42 @@ as_status evaluate_members(struct lockstep *ls, struct backend *lane, size_t fir
     return AS_OK;
 }
 
+/* ---- held-out rows without a class ---- */
+
+static as_status count_held(const struct train_data *d, size_t **ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) size_t *rows = as_calloc(d->set.n_outputs, sizeof *rows);
+    if (!rows)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < d->n_val; i++)
+        rows[d->set.labels[d->val_rows[i]]]++;
+    *ret = as_steal(rows);
+    return AS_OK;
+}
+
+/* AUC compares a class with the others: with two classes both must be there, with more any two. */
+as_status evaluate_check(const struct lockstep_setup *s, const struct member *m, struct as_err *err)
+{
+    const struct train_data *d = s->data;
+    AS_AUTO(as_freep) size_t *held = NULL;
+    size_t classes = d->set.n_outputs, there = 0, absent = classes;
+    if (!d->set.labels || !train_spec_wants(&m->spec, "val_auc"))
+        return AS_OK;
+    as_status st = count_held(d, &held, err);
+    if (st != AS_OK)
+        return st;
+    for (size_t c = classes; c > 0; c--) {
+        there += held[c - 1] > 0;
+        absent = held[c - 1] == 0 ? c - 1 : absent;
+    }
+    if (there >= 2)
+        return AS_OK;
+    return as_fail(err, AS_E_INVAL,
+                   "val_auc has no value: none of the %zu held-out rows is of class '%.60s', which "
+                   "has %lld rows; hold out other rows (validation.fraction, .seed, .split)",
+                   d->n_val, s->job->info.classes[absent], (long long)d->class_rows[absent]);
+}
+
 /* ---- predictions ---- */
 
 size_t evaluate_columns(const struct lockstep_setup *s)

@@ -23,6 +23,11 @@ double loss_unit(const struct lockstep_setup *s);
 AS_MUST_CHECK as_status evaluate_members(struct lockstep *ls, struct backend *lane, size_t first,
                                          size_t n, struct evaluation *ret, struct as_err *err);
 
+/* Check that the held-out rows give every metric that the member reports a value. AS_E_INVAL: it
+ * reports val_auc, and the held-out rows lack a class; the message names the class. AS_E_NOMEM. */
+AS_MUST_CHECK as_status evaluate_check(const struct lockstep_setup *s, const struct member *m,
+                                       struct as_err *err);
+
 /* The columns of evaluate_predict: one for each class (two for bce over classes) or target. */
 size_t evaluate_columns(const struct lockstep_setup *s);
 

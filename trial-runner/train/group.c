@@ -19,6 +19,7 @@
 #include "data/dataset_read.h"
 #include "base/clock.h"
 #include "kernels/ops.h"
+#include "trial-runner/train/evaluate.h"
 #include "trial-runner/train/lockstep.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/report_file.h"
@@ -239,10 +240,28 @@ static as_status resume_member(struct lockstep *ls, struct member *m, struct as_
     return report_file_append(&m->report, &m->last_report, err);
 }
 
-/* Put m into a slot of ls, at the beginning or at the position of its checkpoint. */
-static as_status join_lockstep(struct lockstep *ls, struct member *m, struct as_err *err)
+/* Fail if the sweep's metric has no value on the held-out rows: every trial would end with NaN,
+ * which does not show why. Of another metric it is a warning. */
+static as_status check_metrics(const struct group *g, const struct member *m, struct as_err *err)
 {
-    as_status st = lockstep_join(ls, m, err);
+    struct as_err why;
+    as_status st = evaluate_check(&g->setup, m, &why);
+    if (st == AS_OK)
+        return AS_OK;
+    if (st != AS_E_INVAL || as_streq(g->job->metric, "val_auc"))
+        return as_fail(err, st, "%s", why.msg);
+    log_line(stderr, m->id, why.msg);
+    return AS_OK;
+}
+
+/* Put m into a slot of ls, at the beginning or at the position of its checkpoint. */
+static as_status join_lockstep(const struct group *g, struct lockstep *ls, struct member *m,
+                               struct as_err *err)
+{
+    as_status st = check_metrics(g, m, err);
+    if (st != AS_OK)
+        return st;
+    st = lockstep_join(ls, m, err);
     if (st != AS_OK)
         return st;
     st = resume_member(ls, m, err);
@@ -301,7 +320,7 @@ static as_status seat_together(struct group *g, struct as_err *err)
         if (st == AS_OK && !(lockstep_is_open(ls) && lockstep_takes(ls, m)))
             break;
         if (st == AS_OK)
-            st = join_lockstep(ls, m, &why);
+            st = join_lockstep(g, ls, m, &why);
         if (st == AS_OK)
             continue;
         /* The error may have come after m got its slot, for example from its checkpoint. */
@@ -332,7 +351,7 @@ static as_status seat_task(struct backend *lane, size_t i, void *arg, struct as_
     (void)lane, (void)err; /* an error here ends this member alone, so it goes into s->why */
     if (lockstep_create(&s->g->setup, m, 1, &ls, &s->why[i]) != AS_OK)
         return AS_OK;
-    if (join_lockstep(ls, m, &s->why[i]) != AS_OK)
+    if (join_lockstep(s->g, ls, m, &s->why[i]) != AS_OK)
         return AS_OK;
     s->lockstep[i] = as_steal(ls);
     return AS_OK;

@@ -38,6 +38,7 @@ struct preprocess_opts job_preprocess_opts(const struct job *job, const struct t
                                            size_t n_rows)
 {
     return (struct preprocess_opts){.split_seed = (uint64_t)spec->validation_seed,
+                                    .stratify = spec->validation_split == TRAIN_SPLIT_STRATIFIED,
                                     .n_validation = train_spec_validation_rows(spec, n_rows),
                                     .context = (size_t)spec->model.context,
                                     .standardize = spec->standardize,

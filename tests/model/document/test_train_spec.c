@@ -28,6 +28,7 @@ START_TEST(defaults)
     ck_assert_int_eq(s.batch_size, 32);
     ck_assert_double_eq(s.validation_fraction, 0.25);
     ck_assert_int_eq(s.validation_seed, 0);
+    ck_assert_int_eq(s.validation_split, TRAIN_SPLIT_RANDOM);
     ck_assert(s.standardize);
     ck_assert_int_eq(s.report_every, 1);
 }
@@ -41,7 +42,8 @@ START_TEST(everything)
                 "\"optimizer\":{\"kind\":\"sgd\",\"lr\":0.5,\"momentum\":0.9,\"nesterov\":true,"
                 "\"beta1\":0.8,\"beta2\":0.9,\"eps\":1e-6,\"weight_decay\":0.01},"
                 "\"schedule\":{\"kind\":\"one_cycle\",\"pct_start\":0.2,\"min_lr\":1e-5,"
-                "\"warmup_epochs\":2},\"validation\":{\"fraction\":0.5,\"seed\":3},"
+                "\"warmup_epochs\":2},\"validation\":{\"fraction\":0.5,\"seed\":3,"
+                "\"split\":\"stratified\"},"
                 "\"standardize\":false,\"precision\":\"float32\",\"report_every\":3}",
                 &s),
           err);
@@ -53,6 +55,7 @@ START_TEST(everything)
     ck_assert_int_eq(s.schedule.kind, TRAIN_ONE_CYCLE);
     ck_assert_double_eq(s.schedule.min_lr, 1e-5);
     ck_assert_int_eq(s.validation_seed, 3);
+    ck_assert_int_eq(s.validation_split, TRAIN_SPLIT_STRATIFIED);
     ck_assert(!s.standardize);
     ck_assert_int_eq(s.report_every, 3);
     ck_ok(parse("{\"dataset\":\"d\",\"epochs\":1,\"model\":{\"kind\":\"linear\"}}", &s), err);
@@ -132,6 +135,7 @@ START_TEST(refused)
         {"\"schedule\":{\"steps\":1}", "/trial/train/schedule/steps", "steps"},
         {"\"validation\":{\"fraction\":1}", "/trial/train/validation/fraction", "found 1"},
         {"\"validation\":{\"seed\":-1}", "/trial/train/validation/seed", "-1"},
+        {"\"validation\":{\"split\":\"even\"}", "/trial/train/validation/split", "stratified"},
         {"\"validation\":{\"rows\":1}", "/trial/train/validation/rows", "rows"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {

@@ -140,6 +140,30 @@ START_TEST(resnet_counts)
 }
 END_TEST
 
+/* A batch above the windows of the text has no larger buffers than one with all windows. */
+START_TEST(text_bounds_its_batches)
+{
+    struct net_data few = text;
+    few.rows = 4000; /* 1,000 of them held out: 3,000 / 50 windows, less one */
+    AS_AUTO(net_plan_freep)
+    struct net_plan *p = plan_of("\"model\":{\"kind\":\"transformer\",\"context\":50},"
+                                 "\"batch_size\":1000000",
+                                 &few);
+    ck_assert_uint_eq(p->max_rows, 59);
+    ck_assert_uint_eq(p->buffer_rows, 59);
+    few.rows = 110; /* 82 tokens to train on: one window */
+    AS_AUTO(net_plan_freep)
+    struct net_plan *one = plan_of("\"model\":{\"kind\":\"transformer\",\"context\":50},"
+                                   "\"batch_size\":1000000",
+                                   &few);
+    ck_assert_uint_eq(one->max_rows, 1);
+    struct net_data single = digits;
+    single.rows = 1;
+    AS_AUTO(net_plan_freep) struct net_plan *row = plan_of("\"batch_size\":1000000", &single);
+    ck_assert_uint_eq(row->max_rows, 1);
+}
+END_TEST
+
 START_TEST(transformer_counts)
 {
     AS_AUTO(net_plan_freep)
@@ -418,6 +442,7 @@ Suite *test_suite(void)
     tcase_add_test(t, batches);
     tcase_add_test(t, lenet_counts);
     tcase_add_test(t, resnet_counts);
+    tcase_add_test(t, text_bounds_its_batches);
     tcase_add_test(t, transformer_counts);
     tcase_add_test(t, categories);
     tcase_add_test(t, cannot_be);

@@ -105,9 +105,18 @@ START_TEST(classes_are_combined)
     ck_assert_str_eq(word(j, "metric"), "error");
     ck_assert_str_eq(word(j, "goal"), "minimize");
     ck_assert_int_eq(json_integer_value(json_object_get(j, "candidates")), 3);
-    ck_assert_int_eq(json_integer_value(json_object_get(j, "rows_select")), ROWS / 2);
+    ck_assert_int_eq(json_integer_value(json_object_get(j, "rows")), ROWS);
+    /* 1/3 is the error of each trial, so the program's "loss" is the error rate */
+    ck_assert(json_is_true(json_object_get(j, "is_sweep_metric")));
+    ck_assert_ptr_nonnull(strstr(word(j, "metric_reason"), "are the error of their predictions"));
     /* they are wrong in different rows, so the mean of two is right everywhere */
-    ck_assert(json_number_value(json_object_get(j, "value_select")) == 0);
+    ck_assert(json_number_value(json_object_get(j, "value")) == 0);
+    ck_assert_str_eq(word(j, "recommended"), "ensemble");
+    json_t *gain = json_object_get(j, "gain");
+    /* the best of one half is not quite the best of the other */
+    ck_assert_double_eq_tol(json_number_value(json_object_get(gain, "value")), 1.0 / 3, 0.05);
+    ck_assert(json_number_value(json_object_get(gain, "low")) > 0.25);
+    ck_assert(json_is_false(json_object_get(gain, "within_noise")));
     ck_assert_uint_ge(json_array_size(json_object_get(j, "members")), 2);
     json_t *m = json_array_get(json_object_get(j, "members"), 0);
     ck_assert(json_object_get(m, "params") && json_object_get(m, "weight"));
@@ -131,9 +140,10 @@ START_TEST(numbers_are_combined)
     tick();
     json_t *j = result("a");
     ck_assert_str_eq(word(j, "metric"), "rmse");
-    double v = json_number_value(json_object_get(j, "value_select"));
-    double best =
-        json_number_value(json_object_get(json_object_get(j, "best_single"), "value_select"));
+    ck_assert(json_is_false(json_object_get(j, "is_sweep_metric"))); /* all reported 2 */
+    ck_assert_ptr_nonnull(strstr(word(j, "metric_reason"), "cannot be computed"));
+    double v = json_number_value(json_object_get(j, "value"));
+    double best = json_number_value(json_object_get(json_object_get(j, "best_single"), "value"));
     ck_assert(v > 0 && v < best);
     json_decref(j);
 }

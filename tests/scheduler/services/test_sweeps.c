@@ -91,7 +91,18 @@ static as_status create_train(const char *metric, const char *dataset)
     return st;
 }
 
-START_TEST(the_metric_fits_the_data_set)
+static as_status change(const char *id, const char *patch, struct sweep_row *ret)
+{
+    struct sweep_patch p;
+    json_t *doc = json_of(patch);
+    as_status st = sweep_patch_parse(doc, &p, &err);
+    if (st == AS_OK)
+        st = sweep_change(s.db, &s.a, id, &p, ret, &err);
+    json_decref(doc);
+    return st;
+}
+
+static struct dataset_row make_toy(void)
 {
     char hex[SHA256_HEX_SIZE], text[300];
     struct dataset_row d;
@@ -102,6 +113,29 @@ START_TEST(the_metric_fits_the_data_set)
     json_t *doc = json_of(text);
     ck_ok(dataset_create(s.db, &s.a, doc, &d, &created, &err), err);
     json_decref(doc);
+    return d;
+}
+
+/* A new sweep is split by classes. One that was stored before splits had rules stays as it is, also
+ * when its document is written again. */
+START_TEST(stored_sweeps_keep_their_split)
+{
+    struct sweep_row row;
+    make_toy();
+    ck_ok(create_train("val_error", "toy"), err);
+    ck_ok(change("t", "{'limits': {'max_trials': 5}}", &row), err);
+    ck_assert_ptr_nonnull(strstr(row.document, "\"split\": \"stratified\""));
+    pg_fixture_exec(s.url, "update sweep set document = regexp_replace(document::text, "
+                           "',\\s*\"validation\":\\s*{[^}]*}', '')::json");
+    ck_ok(change("t", "{'limits': {'max_trials': 6}}", &row), err);
+    ck_assert_ptr_nonnull(strstr(row.document, "\"max_trials\": 6"));
+    ck_assert_ptr_null(strstr(row.document, "validation"));
+}
+END_TEST
+
+START_TEST(the_metric_fits_the_data_set)
+{
+    struct dataset_row d = make_toy();
     ck_fails(create_train("val_rmse", "toy"), AS_E_INVAL, err, "never reports 'val_rmse'");
     ck_assert_str_eq(err.pointer, "/metric/name");
     ck_ok(create_train("val_error", "toy"), err);
@@ -152,17 +186,6 @@ START_TEST(lists_page_newest_first)
     ck_assert_uint_eq(page.n, 0);
 }
 END_TEST
-
-static as_status change(const char *id, const char *patch, struct sweep_row *ret)
-{
-    struct sweep_patch p;
-    json_t *doc = json_of(patch);
-    as_status st = sweep_patch_parse(doc, &p, &err);
-    if (st == AS_OK)
-        st = sweep_change(s.db, &s.a, id, &p, ret, &err);
-    json_decref(doc);
-    return st;
-}
 
 START_TEST(pause_resume_cancel)
 {
@@ -288,6 +311,7 @@ Suite *test_suite(void)
     tcase_add_test(c, names_become_ids);
     tcase_add_test(c, documents_keep_their_order);
     tcase_add_test(c, bad_documents_change_nothing);
+    tcase_add_test(c, stored_sweeps_keep_their_split);
     tcase_add_test(c, the_metric_fits_the_data_set);
     tcase_add_test(c, lists_page_newest_first);
     tcase_add_test(c, pause_resume_cancel);

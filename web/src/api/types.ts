@@ -650,24 +650,50 @@ export type Ensemble = {
   /** none: the sweep asked for none, or too few trials left predictions */
   state: "pending" | "ready" | "none";
   reason?: string | null;
-  /** The metric that selection optimises and that is reported: error, accuracy, log_loss, rmse */
-  metric?: string;
+  /** The metric of predictions by which the ensemble is chosen and reported: the sweep's metric, if it can be computed from predictions and targets */
+  metric?: "error" | "accuracy" | "log_loss" | "top5" | "auc" | "f1" | "mse" | "rmse" | "mae" | "r2";
   goal?: "minimize" | "maximize";
-  /** Held-out rows used to choose the members */
+  /** It is the sweep's metric */
+  is_sweep_metric?: boolean;
+  /** Why this metric, unless the sweep's metric is one of the built-in trainer's */
+  metric_reason?: string;
+  /** Held-out rows */
+  rows?: number;
+  /** Results from before 2026-11-22: held-out rows used to choose the members */
   rows_select?: number;
-  /** The other held-out rows, used for every figure here */
+  /** Results from before 2026-11-22: the other held-out rows, used for every figure */
   rows_report?: number;
+  /** On all held-out rows, cross-fitted: the rows of each half are predicted by an ensemble chosen on the other half */
   value?: Number;
+  /** Of the members on the rows that chose them: too good */
   value_select?: Number;
   best_single?: {
+    /** The best trial on all held-out rows */
     number: number;
+    /** Cross-fitted as the ensemble's: the rows of each half are predicted by the trial that is best on the other half */
     value: Number;
+    /** Of this trial on the rows that chose it */
     value_select?: Number;
+    /** The trials that are best on each half */
+    picked?: number[];
   };
+  /** How much better the ensemble is than the best single trial, both cross-fitted; positive is better */
+  gain?: {
+    value: Number;
+    low?: Number;
+    high?: Number;
+    /** Of the interval from low to high; without one, the rows are too few */
+    probability?: number;
+    /** The interval contains 0, or there is none */
+    within_noise: boolean;
+  };
+  /** Which of them to use: the ensemble if its gain is above 0 */
+  recommended?: "ensemble" | "single";
   members?: {
     number: number;
     weight: number;
     count: number;
+    /** Of this trial alone on all held-out rows */
     value: Number;
     value_select?: Number;
     params?: Params;

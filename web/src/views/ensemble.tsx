@@ -29,8 +29,10 @@ function Ready({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }
       <div>
         <Comparison ensemble={ensemble} sweep={sweep} />
         <p class="note">
-          Selection and report use different halves of the held-out rows: the members were chosen on {count(ensemble.rows_select ?? 0)} rows,
-          and every figure here is measured on the other {count(ensemble.rows_report ?? 0)}.
+          {ensemble.rows !== undefined
+            ? <>Both are measured on all {count(ensemble.rows)} held-out rows: what was chosen on one half of them predicts the other half. Members are shown with their own values.</>
+            : <>The members were chosen on {count(ensemble.rows_select ?? 0)} held-out rows, and every figure here is measured on the other {count(ensemble.rows_report ?? 0)}.</>}
+          {ensemble.metric_reason && <> The metric: {ensemble.metric_reason}.</>}
         </p>
       </div>
       <div class="scroll" tabIndex={0} role="region" aria-label="Members of the ensemble">
@@ -54,11 +56,15 @@ function Ready({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }
 
 function Comparison({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }) {
   const [own, single] = [toNumber(ensemble.value), toNumber(ensemble.best_single?.value)];
-  const better = own !== null && single !== null && (ensemble.goal === "maximize" ? own > single : own < single);
+  const gain = ensemble.gain;
+  const better = gain ? ensemble.recommended === "ensemble" && !gain.within_noise
+    : own !== null && single !== null && (ensemble.goal === "maximize" ? own > single : own < single);
   return (
     <dl class="versus">
       <div><dt>Ensemble</dt><dd class={better ? "good" : ""}>{sig(own)}</dd></div>
       <div><dt>Best single {ensemble.best_single && <a href={href(["sweeps", sweep.id, "trials", ensemble.best_single.number])}>#{ensemble.best_single.number}</a>}</dt><dd>{sig(single)}</dd></div>
+      {gain && <div><dt>Gain{gain.probability !== undefined && <> <small>{`${Math.round(100 * gain.probability)} %: ${sig(toNumber(gain.low), 3)} to ${sig(toNumber(gain.high), 3)}`}</small></>}</dt><dd>{sig(toNumber(gain.value), 3)}{gain.within_noise && <small> within the noise</small>}</dd></div>}
+      {ensemble.recommended && <div><dt>Recommended</dt><dd>{ensemble.recommended === "ensemble" ? "ensemble" : `#${ensemble.best_single?.number ?? ""} alone`}</dd></div>}
     </dl>
   );
 }
