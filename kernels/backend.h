@@ -119,7 +119,8 @@ struct backend_gpu {
 };
 
 /* List the GPUs that back end cuda could open, in its order: those that CUDA_VISIBLE_DEVICES shows.
- * *ret_n is at most `most`. AS_E_UNSUPPORTED and AS_E_UNAVAILABLE as backend_open. */
+ * *ret_n is at most `most`; 0 if the driver finds none. AS_E_UNSUPPORTED and AS_E_UNAVAILABLE as
+ * backend_open: no GPU of this machine can be used. */
 AS_MUST_CHECK as_status backend_gpus(struct backend_gpu *ret, size_t most, size_t *ret_n,
                                      struct as_err *err);
 

@@ -291,25 +291,17 @@ static as_status check_driver(struct as_err *err)
         runtime / 1000);
 }
 
-/* Check that the driver is there and new enough, and that there are devices. */
-static as_status count_devices(int *ret, struct as_err *err)
-{
-    as_status st = check_driver(err);
-    if (st < 0)
-        return st;
-    cudaError_t e = cudaGetDeviceCount(ret);
-    if (e != cudaSuccess || *ret == 0)
-        return as_fail(err, AS_E_UNAVAILABLE, "back end cuda: no device: %s",
-                       e != cudaSuccess ? cudaGetErrorString(e) : "none is visible");
-    return AS_OK;
-}
-
+/* Check that the driver is there and new enough, and that the device exists. */
 static as_status check_device(int device, struct as_err *err)
 {
     int count = 0;
-    as_status st = count_devices(&count, err);
+    as_status st = check_driver(err);
     if (st < 0)
         return st;
+    cudaError_t e = cudaGetDeviceCount(&count);
+    if (e != cudaSuccess || count == 0)
+        return as_fail(err, AS_E_UNAVAILABLE, "back end cuda: no device: %s",
+                       e != cudaSuccess ? cudaGetErrorString(e) : "none is visible");
     if (device >= count)
         return as_fail(err, AS_E_INVAL, "back end cuda: device is %d, but there are only %d",
                        device, count);
@@ -415,8 +407,10 @@ static void format_uuid(const struct cudaDeviceProp *prop, char ret[BACKEND_GPU_
 static as_status cuda_gpus(struct backend_gpu *ret, size_t most, size_t *ret_n, struct as_err *err)
 {
     int count = 0;
-    as_status st = count_devices(&count, err);
-    size_t n = st == AS_OK ? (size_t)count : 0;
+    as_status st = check_driver(err);
+    if (st < 0)
+        return st;
+    size_t n = cudaGetDeviceCount(&count) == cudaSuccess ? (size_t)count : 0;
     for (size_t i = 0; i < n && i < most && st == AS_OK; i++) {
         struct cudaDeviceProp prop;
         st = cuda_status(cudaGetDeviceProperties(&prop, (int)i), "device", err);

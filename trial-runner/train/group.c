@@ -10,7 +10,8 @@
  *
  * The data set is loaded when the first member is there, because its train document says how to
  * preprocess and split the rows. All later members must have the signature of the first. An error
- * of one member ends that member; an error of the device or the data set ends all of them. */
+ * of one member ends that member; an error of the device or the data set ends all of them, and
+ * fault.c decides with which exit code. */
 #include "trial-runner/train/group.h"
 
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "data/dataset_read.h"
 #include "base/clock.h"
 #include "kernels/ops.h"
+#include "trial-runner/train/fault.h"
 #include "trial-runner/train/group_priv.h"
 
 #define WAIT_MS 100                 /* how often to look for a signal while no member trains */
@@ -135,10 +137,11 @@ static as_status check_memory(const struct group *g, struct as_err *err)
                    all, shared, g->bytes, g->job->slots, g->opts->memory_bytes);
 }
 
-static void send_ready(struct group *g, const struct member *m)
+void group_send_ready(struct group *g, const struct member *m)
 {
     const struct net_plan *plan = m->plan;
     struct control_event e = {.kind = CONTROL_READY,
+                              .members = (int64_t)g->slots,
                               .bytes_per_member = (int64_t)g->bytes,
                               .bytes_shared = (int64_t)device_data_bytes(&g->data),
                               .flops_per_step =
@@ -148,7 +151,7 @@ static void send_ready(struct group *g, const struct member *m)
     (void)printf(
         "%s: %zu rows to train on, %zu held out, %zu parameters, %zu bytes for each of %zu, "
         "%s\n",
-        m->spec.dataset, g->data.n_train, g->data.n_val, plan->n_params, g->bytes, g->job->slots,
+        m->spec.dataset, g->data.n_train, g->data.n_val, plan->n_params, g->bytes, g->slots,
         backend_device(g->be));
 }
 
@@ -160,11 +163,17 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     as_status st = load_data(g, &m->spec, err);
     if (st != AS_OK)
         return st;
-    st = backend_open(NULL, &opts, &g->be, err);
-    if (st != AS_OK)
-        return st;
+    struct as_err why;
+    st = backend_open(NULL, &opts, &g->be, &why);
+    if (st != AS_OK) {
+        g->exit_on_error = fault_of_opening(&why);
+        return as_fail(err, st, "%s", why.msg);
+    }
     train_loss loss = train_spec_loss(&m->spec, g->job->info.task);
     g->fused = g->job->slots > 1 && !as_streq(backend_name(g->be), "cpu");
+    st = group_fit_device(g, err);
+    if (st != AS_OK)
+        return st;
     st = device_data_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->device, err);
     if (st != AS_OK)
         return st;
@@ -178,7 +187,10 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     st = check_memory(g, err);
     if (st != AS_OK)
         return st;
-    send_ready(g, m);
+    st = group_fit_device(g, err);
+    if (st != AS_OK)
+        return st;
+    group_send_ready(g, m);
     return AS_OK;
 }
 
@@ -391,7 +403,11 @@ static void end_all_members(struct group *g, int exit, const struct as_err *why)
 int group_run(const struct job *job, struct channel *channel, const struct group_opts *opts)
 {
     struct as_err err = {0};
-    struct group g = {.job = job, .channel = channel, .opts = opts, .closed = channel->fd < 0};
+    struct group g = {.job = job,
+                      .channel = channel,
+                      .opts = opts,
+                      .slots = job->slots,
+                      .closed = channel->fd < 0};
     g.throughput.since_ns = clock_mono_ns();
     g.watch.stop = opts->stop;
     g.watch.fd = channel->fd;
@@ -402,9 +418,11 @@ int group_run(const struct job *job, struct channel *channel, const struct group
         receive_member(&g, &job->members[i]);
     as_status st = run_group(&g, &err);
     send_throughput(&g, true);
-    end_all_members(&g, st == AS_OK ? EXIT_TRY_AGAIN : EXIT_FAILED, st == AS_OK ? NULL : &err);
+    if (st != AS_OK && g.exit_on_error == 0)
+        g.exit_on_error = g.be ? fault_of_training(g.be, &err) : EXIT_FAILED;
+    end_all_members(&g, st == AS_OK ? EXIT_TRY_AGAIN : g.exit_on_error, st == AS_OK ? NULL : &err);
     if (st != AS_OK)
-        return EXIT_FAILED;
+        return g.exit_on_error;
     if (!job->group)
         return g.exit;
     return atomic_load(opts->stop) ? EXIT_TRY_AGAIN : EXIT_DONE;

@@ -27,9 +27,11 @@ struct group {
     struct backend *be;
     struct device_data *device;
     struct lockstep_setup setup;
-    char *signature; /* of every member; NULL before the first */
-    bool fused;      /* one lockstep for all members, instead of one for each */
-    size_t bytes;    /* of one slot, on the device */
+    char *signature;   /* of every member; NULL before the first */
+    bool fused;        /* one lockstep for all members, instead of one for each */
+    size_t slots;      /* at most job->slots: as many as the device has room for */
+    size_t bytes;      /* of one slot, on the device */
+    int exit_on_error; /* of the process, for the error that ended it; 0: not decided yet */
     struct watch watch;
     struct member *waiting[MAX_WAITING]; /* in order of arrival; owned, as those in locksteps are */
     size_t n_waiting;
@@ -46,6 +48,14 @@ void group_log(FILE *to, const char *id, const char *text);
 
 /* Send the end of a member and free it. `why` may be NULL. */
 void group_dismiss(struct group *g, struct member *m, int exit, const struct as_err *why);
+
+/* Send the runner what the group needs, and how many members it has room for. */
+void group_send_ready(struct group *g, const struct member *m);
+
+/* Set g->slots to the members that the device has room for beside the data, which is there already.
+ * With g->bytes 0 only check that the data fits. AS_E_NOMEM: not even one would fit, were the
+ * device empty. */
+AS_MUST_CHECK as_status group_fit_device(struct group *g, struct as_err *err);
 
 /* Give free slots to waiting members. A member that cannot begin is dismissed; an error is one of
  * the whole group. */

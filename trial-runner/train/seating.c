@@ -1,9 +1,15 @@
 /* Members get slots.
  *
  * On the host each member has a lockstep of its own (seat_apart); on a device one lockstep holds
- * all members (seat_together). Decision 0134 has the reasons. */
+ * all members (seat_together). Decision 0134 has the reasons.
+ *
+ * A device holds as many slots as its free memory has room for. The figure for a slot is computed,
+ * but a library may want more, or another process may take memory meanwhile. So when memory is out,
+ * the lockstep is created again with half the slots, down to one. Members without a slot wait, and
+ * the runner learns the number from `ready`. */
 #include "base/clock.h"
 #include "trial-runner/train/checkpoint.h"
+#include "trial-runner/train/fault.h"
 #include "trial-runner/train/group_priv.h"
 #include "trial-runner/train/report_file.h"
 
@@ -72,6 +78,46 @@ static void forget_waiting(struct group *g, size_t n)
         g->waiting[i] = g->waiting[i + n];
 }
 
+/* An eighth of the free memory is left for graphs, workspaces of libraries, and what allocations are
+ * rounded up by. */
+#define LEFT_FREE 8
+
+as_status group_fit_device(struct group *g, struct as_err *err)
+{
+    size_t free_bytes = 0, total = 0, shared = device_data_bytes(&g->data);
+    as_status st = backend_memory(g->be, &free_bytes, &total, err);
+    if (st != AS_OK || total == 0)
+        return st;
+    if (shared > total || g->bytes > total - shared) {
+        g->exit_on_error = EXIT_FAILED; /* no other attempt on such a device would end better */
+        return as_fail(err, AS_E_NOMEM,
+                       "%zu bytes are needed (%zu for the data), but the device has only %zu",
+                       shared + g->bytes, shared, total);
+    }
+    if (g->bytes == 0)
+        return AS_OK;
+    size_t places = (free_bytes - free_bytes / LEFT_FREE) / g->bytes;
+    g->slots = places < g->slots ? places : g->slots;
+    g->slots = g->slots > 0 ? g->slots : 1; /* it is tried */
+    return AS_OK;
+}
+
+/* Create the lockstep of a device. When memory is out, try with half the slots. */
+static as_status create_fitting(struct group *g, const struct member *m, struct as_err *err)
+{
+    as_status st = lockstep_create(&g->setup, m, g->slots, &g->lockstep[0], err);
+    size_t before = g->slots;
+    while (st == AS_E_NOMEM && g->slots > 1) {
+        g->slots /= 2;
+        st = lockstep_create(&g->setup, m, g->slots, &g->lockstep[0], err);
+    }
+    if (st == AS_OK && g->slots < before) {
+        group_log(stdout, "", "the device is full: the group is smaller than asked for");
+        group_send_ready(g, m);
+    }
+    return st;
+}
+
 /* On a device: waiting members join the one lockstep, as long as it has room for them. */
 static as_status seat_together(struct group *g, struct as_err *err)
 {
@@ -80,8 +126,7 @@ static as_status seat_together(struct group *g, struct as_err *err)
         struct member *m = g->waiting[taken];
         struct as_err why;
         as_status st = AS_OK;
-        if (g->n_locksteps == 0 &&
-            (st = lockstep_create(&g->setup, m, g->job->slots, &g->lockstep[0], &why)) == AS_OK)
+        if (g->n_locksteps == 0 && (st = create_fitting(g, m, &why)) == AS_OK)
             g->n_locksteps = 1;
         struct lockstep *ls = g->lockstep[0];
         if (st == AS_OK && !(lockstep_is_open(ls) && lockstep_takes(ls, m)))
@@ -91,9 +136,14 @@ static as_status seat_together(struct group *g, struct as_err *err)
         if (st == AS_OK)
             continue;
         /* The error may have come after m got its slot, for example from its checkpoint. */
-        if (g->n_locksteps > 0 && ls->n > 0 && ls->member[ls->n - 1] == m &&
-            lockstep_leave(ls, ls->n - 1, err) != AS_OK)
-            return err ? err->code : AS_E_INTERNAL;
+        bool seated = g->n_locksteps > 0 && ls->n > 0 && ls->member[ls->n - 1] == m;
+        struct as_err fault = why;
+        if (!fault_ends_all(g->be, st))
+            st = seated ? lockstep_leave(ls, ls->n - 1, &fault) : AS_OK;
+        if (st != AS_OK) {
+            forget_waiting(g, taken + seated); /* the lockstep has them, and the caller ends all */
+            return as_fail(err, st, "%s", fault.msg);
+        }
         group_dismiss(g, m, EXIT_FAILED, &why);
         if (g->n_locksteps > 0 && ls->n == 0)
             group_drop_lockstep(g, 0);
@@ -152,7 +202,9 @@ static as_status seat_apart(struct group *g, struct as_err *err)
             s->lockstep[i]->used_ns = used_ns;
             g->lockstep[g->n_locksteps++] = s->lockstep[i];
         } else {
-            group_dismiss(g, g->waiting[i], EXIT_FAILED, &s->why[i]);
+            bool faulty = fault_ends_all(g->be, s->why[i].code);
+            group_dismiss(g, g->waiting[i],
+                          faulty ? fault_of_training(g->be, &s->why[i]) : EXIT_FAILED, &s->why[i]);
         }
     }
     forget_waiting(g, n);

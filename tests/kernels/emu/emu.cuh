@@ -14,7 +14,8 @@
  *
  * With ASSAY_EMU_ASYNC=1 a stream runs nothing until somebody waits for it, as a device that is far
  * behind its host does, and a copy reads the host's memory only then, as devices do that read
- * pageable memory themselves. ASSAY_EMU_MEMORY=BYTES limits the memory. ASSAY_EMU_FAIL=CODE:LAUNCHES
+ * pageable memory themselves. ASSAY_EMU_MEMORY=BYTES limits the memory, of which
+ * ASSAY_EMU_SAYS_FREE=BYTES are said to be free. ASSAY_EMU_FAIL=CODE:LAUNCHES
  * (or CODE:LAUNCHES:GPU, for processes with that CUDA_VISIBLE_DEVICES alone) breaks the device after
  * so many launches: every call returns that error from then on. ASSAY_EMU_DRIVER=12040 is the
  * driver's version of CUDA (13000).

@@ -196,6 +196,8 @@ cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_total)
 {
     *ret_total = number_of("ASSAY_EMU_MEMORY", EMU_MEMORY);
     *ret_free = *ret_total > allocated ? *ret_total - allocated : 0;
+    *ret_free = number_of("ASSAY_EMU_SAYS_FREE", *ret_free);
+    *ret_total = *ret_total > *ret_free ? *ret_total : *ret_free;
     return fault_now();
 }
 
