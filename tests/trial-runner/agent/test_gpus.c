@@ -64,7 +64,7 @@ static const char *find(const char *words)
 START_TEST(those_that_this_process_may_use)
 {
     static const struct {
-        const char *stub, *visible, *words, *want;
+        const char *listed, *visible, *words, *want;
     } cases[] = {
         {TWO, NULL, NULL, "GPU-aa11,GPU-ab22"},
         {TWO, NULL, "auto", "GPU-aa11,GPU-ab22"},
@@ -107,7 +107,7 @@ START_TEST(those_that_this_process_may_use)
         {TWO, NULL, "auto:1/2x", "--gpus: found 'auto:1/2x', expected auto:I/N, 1 <= I <= N"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
-        (void)setenv("NVML_STUB", cases[i].stub, 1);
+        (void)setenv("NVML_STUB", cases[i].listed, 1);
         (void)unsetenv("CUDA_VISIBLE_DEVICES");
         if (cases[i].visible)
             (void)setenv("CUDA_VISIBLE_DEVICES", cases[i].visible, 1);
