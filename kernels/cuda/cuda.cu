@@ -25,6 +25,7 @@ static as_status class_of(cudaError_t e)
     case cudaErrorInvalidResourceHandle:
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchOutOfResources:
+    case cudaErrorIllegalInstruction:
     case cudaErrorMisalignedAddress:
     case cudaErrorInvalidAddressSpace:
     case cudaErrorInvalidPc:

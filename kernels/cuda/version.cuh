@@ -1,7 +1,7 @@
 /* What differs between the versions of CUDA that this plugin is built with: 12 and 13. Everything
- * else that the files here call has one form in both (checked against the headers of both: graphs
- * with flags, events, cublasLt's attributes). CUDA 11 is refused, because its
- * cudaGraphInstantiate() takes other arguments.
+ * else that the files here call has one form in both: graphs with flags (since 12.0), events,
+ * cublasLt's attributes (since 11.3). It is built with 13; 12 was read about and not tried. CUDA 11
+ * is refused, because its cudaGraphInstantiate() takes other arguments.
  *
  * A program that was built with CUDA N runs on each driver of the same N and on newer ones (NVIDIA,
  * "CUDA Compatibility", minor version compatibility). */
