@@ -83,6 +83,25 @@ as_status backend_sync(struct backend *be, struct as_err *err)
     return be->ops->sync(be, err);
 }
 
+as_status backend_step_end(struct backend *be, struct as_err *err)
+{
+    return be->ops->step_end != NULL ? be->ops->step_end(be, err) : AS_OK;
+}
+
+as_status backend_memory(struct backend *be, size_t *ret_free, size_t *ret_total,
+                         struct as_err *err)
+{
+    if (be->ops->memory != NULL)
+        return be->ops->memory(be, ret_free, ret_total, err);
+    *ret_free = *ret_total = 0;
+    return AS_OK;
+}
+
+as_status backend_gpus(struct backend_gpu *ret, size_t most, size_t *ret_n, struct as_err *err)
+{
+    return plugin_gpus(ret, most, ret_n, err);
+}
+
 /* ---- lanes ---- */
 
 size_t backend_lanes(const struct backend *be)

@@ -33,8 +33,9 @@
  * does nothing, except that it writes 0 for an empty sum.
  *
  * Order. Operations of one back end run in the order of the calls. On cuda they are asynchronous: a
- * fault of the device (AS_E_INTERNAL, or AS_E_NOMEM) may be reported by a later call; buf_download
- * and backend_sync wait.
+ * fault may be reported by a later call; buf_upload, buf_download and backend_sync wait. A fault is
+ * AS_E_UNAVAILABLE (the device or its driver fails), AS_E_NOMEM, or AS_E_INTERNAL (one that our own
+ * launches can cause, such as a wrong address).
  *
  * Threads: one back end and its buffers, one thread at a time. Distinct back ends may be used from
  * distinct threads.
@@ -80,9 +81,10 @@ struct backend_opts {
  * AS_E_INVAL        the name (or $ASSAY_BACKEND) is unknown (the message lists the known names), or
  *                   an option is out of range
  * AS_E_UNSUPPORTED  cuda: no plugin was found, or it has another version
- * AS_E_UNAVAILABLE  cuda: the plugin does not load, the driver is absent or too old, no GPU is
- *                   visible, or the plugin has no code for any device
- * AS_E_NOMEM, AS_E_INTERNAL (the device fails) */
+ * AS_E_UNAVAILABLE  cuda: the plugin does not load, the driver is absent or too old (the message
+ *                   says which driver is needed and which was found), no GPU is
+ *                   visible, the device fails, or the plugin has no code for any device
+ * AS_E_NOMEM (host or device memory), AS_E_INTERNAL */
 AS_MUST_CHECK as_status backend_open(const char *name, const struct backend_opts *opts,
                                      struct backend **ret, struct as_err *err);
 void backend_free(struct backend *be);
@@ -95,9 +97,32 @@ const char *backend_name(const struct backend *be);
  * "NVIDIA H200". View of be. */
 const char *backend_device(const struct backend *be);
 
-/* Wait until all operations called so far are done. AS_E_INTERNAL: an operation since the last wait
- * failed. */
+/* Wait until all operations called so far are done. The errors of `Order` above: an operation since
+ * the last wait failed. */
 AS_MUST_CHECK as_status backend_sync(struct backend *be, struct as_err *err);
+
+/* Say that the operations of a step have been called. Waits until the device is at most four steps
+ * behind, so that a host that looks at signals between steps obeys them in time. On the host it
+ * does nothing. Errors as backend_sync; AS_E_CONFLICT while a graph is recorded. */
+AS_MUST_CHECK as_status backend_step_end(struct backend *be, struct as_err *err);
+
+/* The device's memory in bytes: what is free now, and all of it. Both are 0 where buffers lie in
+ * the host's memory. */
+AS_MUST_CHECK as_status backend_memory(struct backend *be, size_t *ret_free, size_t *ret_total,
+                                       struct as_err *err);
+
+#define BACKEND_GPU_ID_MAX 48
+
+struct backend_gpu {
+    char id[BACKEND_GPU_ID_MAX]; /* "GPU-…" or "MIG-…", as CUDA_VISIBLE_DEVICES takes it */
+    size_t memory_bytes;
+};
+
+/* List the GPUs that back end cuda could open, in its order: those that CUDA_VISIBLE_DEVICES shows.
+ * *ret_n is at most `most`; 0 if the driver finds none. AS_E_UNSUPPORTED and AS_E_UNAVAILABLE as
+ * backend_open: no GPU of this machine can be used. */
+AS_MUST_CHECK as_status backend_gpus(struct backend_gpu *ret, size_t most, size_t *ret_n,
+                                     struct as_err *err);
 
 /* ---- buffers ---- */
 

@@ -29,6 +29,10 @@ struct backend_ops {
     const char *name;
     void (*close)(struct backend *be);
     as_status (*sync)(struct backend *be, struct as_err *err);
+    /* NULL where an operation is done when its call returns, and where the memory is the host's. */
+    as_status (*step_end)(struct backend *be, struct as_err *err);
+    as_status (*memory)(struct backend *be, size_t *ret_free, size_t *ret_total,
+                        struct as_err *err);
 
     as_status (*alloc)(struct buf *b, struct as_err *err); /* b->n >= 1; sets data, zeroed */
     void (*adopt)(struct buf *b, void *data); /* instead of alloc; NULL: alloc and upload */
@@ -145,12 +149,13 @@ static inline int32_t *tensor_i32(struct tensor t, size_t k)
 
 /* The plugin's one symbol. `abi` guards against a plugin of another build: raise it whenever this
  * header or the structs of backend.h change. */
-#define BACKEND_ABI 5
+#define BACKEND_ABI 6
 #define BACKEND_PLUGIN_SYMBOL "assay_backend_plugin"
 
 struct backend_plugin {
     unsigned abi;
     as_status (*open)(const struct backend_opts *opts, struct backend **ret, struct as_err *err);
+    as_status (*gpus)(struct backend_gpu *ret, size_t most, size_t *ret_n, struct as_err *err);
 };
 
 #ifdef __cplusplus

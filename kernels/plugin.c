@@ -74,7 +74,7 @@ static as_status check_device_visible(struct as_err *err)
     return as_fail(err, AS_E_UNAVAILABLE, "back end cuda: no driver: there is no %s", drivers[0]);
 }
 
-as_status plugin_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)
+static as_status plugin_load(const struct backend_plugin **ret, struct as_err *err)
 {
     char path[PATH_MAX];
     as_status st = plugin_find(path, err);
@@ -95,5 +95,20 @@ as_status plugin_open(const struct backend_opts *opts, struct backend **ret, str
         dlclose(handle);
         return st;
     }
-    return plugin->open(opts, ret, err);
+    *ret = plugin;
+    return AS_OK;
+}
+
+as_status plugin_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)
+{
+    const struct backend_plugin *plugin = NULL;
+    as_status st = plugin_load(&plugin, err);
+    return st < 0 ? st : plugin->open(opts, ret, err);
+}
+
+as_status plugin_gpus(struct backend_gpu *ret, size_t most, size_t *ret_n, struct as_err *err)
+{
+    const struct backend_plugin *plugin = NULL;
+    as_status st = plugin_load(&plugin, err);
+    return st < 0 ? st : plugin->gpus(ret, most, ret_n, err);
 }

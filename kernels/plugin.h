@@ -9,4 +9,8 @@
 AS_MUST_CHECK as_status plugin_open(const struct backend_opts *opts, struct backend **ret,
                                     struct as_err *err);
 
+/* As backend_gpus(). */
+AS_MUST_CHECK as_status plugin_gpus(struct backend_gpu *ret, size_t most, size_t *ret_n,
+                                    struct as_err *err);
+
 #endif

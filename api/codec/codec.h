@@ -63,6 +63,7 @@ struct heartbeat_request {
     int64_t epoch;
     struct attempt_ref *attempts;
     size_t n;
+    const char *gpu_faults; /* JSON list of {gpu, reason}; NULL: as before */
 };
 AS_MUST_CHECK as_status heartbeat_decode(const json_t *doc, struct arena *a,
                                          struct heartbeat_request *ret, struct as_err *err);

@@ -20,6 +20,7 @@ static json_t *runner_encode(const struct runner_row *r)
     out_str(&o, "version", r->version);
     out_i64(&o, "slots", r->slots);
     out_json(&o, "gpus", r->gpus ? r->gpus : "[]");
+    out_json(&o, "gpu_faults", r->gpu_faults ? r->gpu_faults : "[]");
     out_i64(&o, "running", r->running);
     out_i64(&o, "used_slots", r->used);
     out_i64(&o, "epoch", r->epoch);
@@ -207,6 +208,43 @@ static as_status gpus_decode(struct json_fields *f, struct arena *a, struct runn
     return AS_OK;
 }
 
+static as_status fault_decode(const json_t *j, const char *pointer, struct as_err *err)
+{
+    struct json_fields f;
+    const char *gpu = NULL, *reason = NULL;
+    as_status st = json_fields_init(&f, j, pointer, err);
+    if (st < 0 || (st = json_fields_text(&f, "gpu", JSON_REQUIRED, 1, 96, &gpu, err)) < 0 ||
+        (st = json_fields_text(&f, "reason", JSON_REQUIRED, 1, 400, &reason, err)) < 0)
+        return st;
+    return json_fields_end(&f, err);
+}
+
+/* *ret is the list as JSON in the arena, or NULL if the field is absent. */
+static as_status faults_decode(struct json_fields *f, struct arena *a, const char **ret,
+                               struct as_err *err)
+{
+    json_t *list = NULL;
+    as_status st = json_fields_array(f, "gpu_faults", JSON_OPTIONAL, &list, err);
+    if (st < 0 || !list)
+        return st;
+    size_t n = json_array_size(list);
+    if (n > 64)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/gpu_faults", "%zu GPUs, at most 64", n);
+    for (size_t i = 0; i < n; i++) {
+        char pointer[AS_ERR_POINTER_MAX];
+        json_pointer_index("/gpu_faults", i, pointer);
+        st = fault_decode(json_array_get(list, i), pointer, err);
+        if (st < 0)
+            return st;
+    }
+    AS_AUTO(as_freep) char *text = json_format(list);
+    const char *kept = text ? arena_strdup(a, text) : NULL;
+    if (!kept)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the GPUs");
+    *ret = kept;
+    return AS_OK;
+}
+
 as_status runner_register_decode(const json_t *doc, struct arena *a, struct runner_register *ret,
                                  struct as_err *err)
 {
@@ -217,6 +255,7 @@ as_status runner_register_decode(const json_t *doc, struct arena *a, struct runn
     if (st < 0 || (st = json_fields_str(&f, "name", JSON_REQUIRED, &r.name, err)) < 0 ||
         (st = json_fields_i64(&f, "slots", JSON_REQUIRED, 1, 1024, &r.slots, err)) < 0 ||
         (st = gpus_decode(&f, a, &r, err)) < 0 ||
+        (st = faults_decode(&f, a, &r.gpu_faults, err)) < 0 ||
         (st = json_fields_text(&f, "host", JSON_OPTIONAL, 0, 255, &r.host, err)) < 0 ||
         (st = json_fields_text(&f, "version", JSON_OPTIONAL, 0, 40, &r.version, err)) < 0 ||
         (st = refs_decode(&f, "resume", JSON_OPTIONAL, a, &resume, &r.n_resume, err)) < 0 ||
@@ -300,6 +339,8 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
         (st = json_fields_i64(&f, "members", JSON_OPTIONAL, 1, 64, &r.groups.members, err)) < 0 ||
         (st = json_fields_i64(&f, "memory_bytes", JSON_OPTIONAL, 1, INT64_MAX,
                               &r.groups.memory_bytes, err)) < 0 ||
+        (st = json_fields_i64(&f, "gpu_memory_bytes", JSON_OPTIONAL, 1, INT64_MAX,
+                              &r.groups.gpu_memory_bytes, err)) < 0 ||
         (st = fit_decode(&f, &r.groups, err)) < 0 ||
         (st = measures_decode(&f, a, &r.groups, err)) < 0 ||
         (st = refs_decode(&f, "ending", JSON_OPTIONAL, a, &ending, &r.n_ending, err)) < 0 ||
@@ -321,7 +362,7 @@ as_status heartbeat_decode(const json_t *doc, struct arena *a, struct heartbeat_
     if (st < 0 ||
         (st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &r.epoch, err)) < 0 ||
         (st = refs_decode(&f, "attempts", JSON_REQUIRED, a, &r.attempts, &r.n, err)) < 0 ||
-        (st = json_fields_end(&f, err)) < 0)
+        (st = faults_decode(&f, a, &r.gpu_faults, err)) < 0 || (st = json_fields_end(&f, err)) < 0)
         return st;
     *ret = r;
     return AS_OK;

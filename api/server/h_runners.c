@@ -67,6 +67,8 @@ as_status h_runner_heartbeat(struct call *c, struct as_err *err)
         return st;
     st = runner_heartbeat(c->db, c->arena, call_param(c, "runner"), req.epoch, req.attempts, req.n,
                           &list, err);
+    if (st == AS_OK && req.gpu_faults)
+        st = runner_gpu_faults(c->db, call_param(c, "runner"), req.epoch, req.gpu_faults, err);
     if (st < 0)
         return st;
     return call_ok(c, heartbeat_encode(store_config(c->db)->lease_ms, &list), err);

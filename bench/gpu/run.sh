@@ -1,6 +1,6 @@
 #!/bin/sh
-# On a machine with a GPU: hold the cuda back end against the oracle, then time its kernels, then the
-# trainer on it.
+# On a machine with a GPU: hold the cuda back end against the oracle, see that the trainer finds, uses,
+# stops on and does without the device, then time the kernels and the trainer.
 #   bench/gpu/run.sh          configure and build in build-gpu first
 #   bench/gpu/run.sh BUILD    use a build folder that was made elsewhere and carried here
 # A test that skips is a failure here: it would mean that nothing was tested. All tests are run, also
@@ -33,6 +33,58 @@ run_test() {
 }
 for t in $tests; do run_test "$t" own; done
 for t in $cudnn_tests; do run_test "$t" cudnn; done
+
+# ---- the trainer and the device ----
+trainer=$build/trial-runner/train/assay-train
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+# check WHAT STATUS: the test WHAT ended so
+check() {
+    if [ "$2" -ne 0 ]; then
+        echo "gpu suite: trainer_$1 failed" >&2
+        failed="$failed trainer:$1"
+    fi
+}
+cat > "$scratch/job.json" <<EOF
+{"train": {"dataset": "digits", "model": {"layers": [512, 512]}, "epochs": 1000000},
+ "dataset": {"format": "csv", "task": "classification", "target": "-1", "rows": 1797, "features": 64,
+  "outputs": 10, "classes": ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
+  "paths": {"table": "$PWD/examples/digits.csv"}}}
+EOF
+# CUDA and NVML name the same devices (a divided GPU is listed as its parts, which nvidia-smi does not).
+CUDA_DEVICE_ORDER=PCI_BUS_ID "$trainer" --list-devices > "$scratch/devices"
+cat "$scratch/devices" >&2
+if ! grep -q ' MIG-' "$scratch/devices"; then
+    result=1
+    cut -d' ' -f2 "$scratch/devices" | sort > "$scratch/cuda"
+    nvidia-smi --query-gpu=uuid --format=csv,noheader | sort > "$scratch/nvml"
+    # With CUDA_VISIBLE_DEVICES CUDA lists fewer.
+    [ -s "$scratch/cuda" ] && [ -z "$(comm -23 "$scratch/cuda" "$scratch/nvml")" ] && result=0
+    check uuids $result
+fi
+# SIGTERM is obeyed soon: the host is few steps ahead.
+status=0
+ASSAY_BACKEND=cuda "$trainer" "$scratch/job.json" > "$scratch/out" 2>&1 &
+pid=$!
+for _ in $(seq 600); do
+    grep -q 'rows to train on' "$scratch/out" && break
+    sleep 0.1
+done
+sleep 2
+kill -TERM $pid
+begin=$(date +%s)
+wait $pid || status=$?
+result=1
+[ "$status" -eq 75 ] && [ $(($(date +%s) - begin)) -le 5 ] && result=0
+check stop $result
+# A device that is not there: 75, and the reason in the file.
+status=0
+ASSAY_BACKEND=cuda CUDA_VISIBLE_DEVICES=GPU-00000000-0000-0000-0000-000000000000 \
+    ASSAY_DEVICE_FAULT="$scratch/fault" "$trainer" "$scratch/job.json" > /dev/null 2>&1 || status=$?
+result=1
+[ "$status" -eq 75 ] && grep -q '^back end cuda: no device' "$scratch/fault" && result=0
+check absent $result
+
 ASSAY_BACKEND=cuda "$build/bench/kernels" --json
 "$build/bench/train" --json --case gpu
 if [ -n "$failed" ]; then

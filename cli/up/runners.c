@@ -19,22 +19,6 @@
 
 #define READY_TIMEOUT_MS 60000
 
-/* The GPUs of one runner: "0,2", or "none". The GPUs of the machine are dealt to the runners in
- * turn, so that no GPU belongs to two of them. */
-static void deal_gpus(int64_t runner, int64_t runners, char *buf, size_t size)
-{
-    size_t n = 0;
-    buf[0] = 0;
-    for (int i = 0; i < 64; i++) {
-        char path[40];
-        (void)snprintf(path, sizeof path, "/dev/nvidia%d", i);
-        if (i % runners == runner && access(path, F_OK) == 0 && n + 8 < size)
-            n += (size_t)snprintf(buf + n, size - n, "%s%d", n ? "," : "", i);
-    }
-    if (n == 0)
-        (void)snprintf(buf, size, "none");
-}
-
 /* The name of a runner: "local-1" with the private database. With a shared database, a name that no
  * other machine or data folder uses: "HOST-1a2b-1". */
 static as_status runner_name(const struct up *u, int64_t number, char *buf, size_t size,
@@ -60,14 +44,15 @@ static as_status runner_name(const struct up *u, int64_t number, char *buf, size
 
 static as_status add_runner(struct up *u, int64_t i, int *ret, struct as_err *err)
 {
-    char name[64], slots[24], gpus[300], log_name[80];
+    char name[64], slots[24], gpus[40], log_name[80];
     AS_AUTO(str_done) struct str work = {0}, cache = {0};
     as_status st = runner_name(u, i + 1, name, sizeof name, err);
     if (st < 0)
         return st;
     (void)snprintf(slots, sizeof slots, "%" PRId64, u->slots);
     (void)snprintf(log_name, sizeof log_name, "runner-%" PRId64, i + 1);
-    deal_gpus(i, u->runners, gpus, sizeof gpus);
+    /* The GPUs are dealt in turn, so that none belongs to two runners. */
+    (void)snprintf(gpus, sizeof gpus, "auto:%" PRId64 "/%" PRId64, i + 1, u->runners);
     str_printf(&work, "%s/runners/%s", u->folder.path, name);
     str_printf(&cache, "%s/cache", u->folder.path);
     AS_AUTO(as_freep) char *log = data_folder_new_log(&u->folder, log_name);

@@ -11,18 +11,46 @@
 #include <cstdlib>
 #include <cstring>
 
+/* The class of an error. A fault that the program itself can cause must not be blamed on the
+ * device: a runner sets a device aside that is blamed. */
+static as_status class_of(cudaError_t e)
+{
+    switch (e) {
+    case cudaErrorMemoryAllocation:
+        return AS_E_NOMEM;
+    case cudaErrorInvalidValue:
+    case cudaErrorInvalidConfiguration:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorInvalidKernelImage:
+    case cudaErrorInvalidResourceHandle:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchOutOfResources:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorStreamCaptureUnsupported:
+    case cudaErrorStreamCaptureInvalidated:
+        return AS_E_INTERNAL;
+    default:
+        return AS_E_UNAVAILABLE;
+    }
+}
+
 as_status cuda_status(cudaError_t e, const char *what, struct as_err *err)
 {
     if (e == cudaSuccess)
         return AS_OK;
-    as_status st = e == cudaErrorMemoryAllocation ? AS_E_NOMEM : AS_E_INTERNAL;
-    return as_fail(err, st, "back end cuda: %s: %s", what, cudaGetErrorString(e));
+    return as_fail(err, class_of(e), "back end cuda: %s: %s", what, cudaGetErrorString(e));
 }
 
 as_status blas_status(cublasStatus_t s, const char *what, struct as_err *err)
 {
     if (s == CUBLAS_STATUS_SUCCESS)
         return AS_OK;
+    cudaError_t fault = cudaPeekAtLastError(); /* a broken device makes cuBLAS fail too */
+    if (fault != cudaSuccess && class_of(fault) == AS_E_UNAVAILABLE)
+        return cuda_status(fault, what, err);
     as_status st = s == CUBLAS_STATUS_ALLOC_FAILED ? AS_E_NOMEM : AS_E_INTERNAL;
     return as_fail(err, st, "back end cuda: %s: %s", what, cublasGetStatusString(s));
 }
@@ -70,7 +98,9 @@ static void cuda_release(struct buf *b)
     (void)cudaFree(b->data);
 }
 
-/* CUDA copies from pageable memory before it returns, so the caller may change src then. */
+/* Waits for the copy, so that the caller may change src. CUDA promises to stage pageable memory
+ * before the call returns, but devices that read pageable memory themselves (HMM, ATS) may read it
+ * later. Uploads happen at the beginning of an epoch, where nothing else is under way. */
 static as_status cuda_upload(struct buf *b, size_t offset, const void *src, size_t n,
                              struct as_err *err)
 {
@@ -80,6 +110,8 @@ static as_status cuda_upload(struct buf *b, size_t offset, const void *src, size
     cuda_use(b->be);
     cudaError_t e = cudaMemcpyAsync(place(b, offset), src, n * sizeof(float),
                                     cudaMemcpyHostToDevice, cuda_of(b->be)->stream);
+    if (e == cudaSuccess)
+        e = cudaStreamSynchronize(cuda_of(b->be)->stream);
     return cuda_status(e, "upload", err);
 }
 
@@ -103,6 +135,28 @@ static as_status cuda_download(const struct buf *b, size_t offset, void *dst, si
                                     cudaMemcpyDeviceToHost, cuda_of(b->be)->stream);
     st = cuda_status(e, "download", err);
     return st < 0 ? st : cuda_sync(b->be, err);
+}
+
+/* Waits until the step STEPS_AHEAD before this one has ended. */
+static as_status cuda_step_end(struct backend *be, struct as_err *err)
+{
+    struct cuda_backend *c = cuda_of(be);
+    as_status st = not_recording(be, "end of a step", err);
+    if (st < 0)
+        return st;
+    cuda_use(be);
+    cudaEvent_t end = c->step_end[c->steps++ % STEPS_AHEAD];
+    cudaError_t e = cudaEventSynchronize(end); /* returns at once if it was never recorded */
+    if (e == cudaSuccess)
+        e = cudaEventRecord(end, c->stream);
+    return cuda_status(e, "an operation failed", err);
+}
+
+static as_status cuda_memory(struct backend *be, size_t *ret_free, size_t *ret_total,
+                             struct as_err *err)
+{
+    cuda_use(be);
+    return cuda_status(cudaMemGetInfo(ret_free, ret_total), "memory", err);
 }
 
 __global__ static void fill(uint32_t *p, size_t n, uint32_t bits)
@@ -143,6 +197,9 @@ static void cuda_close(struct backend *be)
         (void)cublasDestroy(c->blas);
     if (c->stream != NULL)
         (void)cudaStreamDestroy(c->stream);
+    for (cudaEvent_t end : c->step_end)
+        if (end != NULL)
+            (void)cudaEventDestroy(end);
     (void)cudaFree(c->blas_workspace);
     (void)cudaFree(c->room);
     free(c);
@@ -152,6 +209,8 @@ static const struct backend_ops ops = {
     .name = "cuda",
     .close = cuda_close,
     .sync = cuda_sync,
+    .step_end = cuda_step_end,
+    .memory = cuda_memory,
     .alloc = cuda_alloc,
     .release = cuda_release,
     .upload = cuda_upload,
@@ -201,20 +260,46 @@ static const struct backend_ops ops = {
     .graph_free = cuda_graph_free,
 };
 
-/* Check that the driver is there and new enough, and that the device exists. */
-static as_status check_device(int device, struct as_err *err)
+/* The driver's own version, such as "550.54.15"; "" if the system does not say. */
+static void read_driver_version(char ret[32])
 {
-    int driver = 0, runtime = 0, count = 0;
+    FILE *f = fopen(CUDA_DRIVER_VERSION_FILE, "r");
+    ret[0] = '\0';
+    if (f == NULL)
+        return;
+    if (fgets(ret, 32, f) == NULL)
+        ret[0] = '\0';
+    (void)fclose(f);
+    ret[strcspn(ret, " \t\r\n")] = '\0';
+}
+
+static as_status check_driver(struct as_err *err)
+{
+    int driver = 0, runtime = 0;
+    char version[32];
     cudaError_t e = cudaDriverGetVersion(&driver);
     if (e != cudaSuccess || driver == 0)
         return as_fail(err, AS_E_UNAVAILABLE, "back end cuda: no NVIDIA driver on this machine");
     (void)cudaRuntimeGetVersion(&runtime);
-    if (driver / 1000 < runtime / 1000)
-        return as_fail(
-            err, AS_E_UNAVAILABLE,
-            "back end cuda: the driver is for CUDA %d.%d, the plugin needs %d.0 or newer",
-            driver / 1000, driver % 1000 / 10, runtime / 1000);
-    e = cudaGetDeviceCount(&count);
+    if (driver / 1000 >= runtime / 1000)
+        return AS_OK;
+    read_driver_version(version);
+    return as_fail(
+        err, AS_E_UNAVAILABLE,
+        "back end cuda: the driver is too old: found %s%sfor CUDA %d.%d, the plugin needs "
+        "NVIDIA driver " CUDA_OLDEST_DRIVER " or newer (CUDA %d.0)",
+        version, version[0] != '\0' ? ", which is " : "one ", driver / 1000, driver % 1000 / 10,
+        runtime / 1000);
+}
+
+/* Check that the driver is there and new enough, and that the device exists. */
+static as_status check_device(int device, struct as_err *err)
+{
+    int count = 0;
+    as_status st = check_driver(err);
+    if (st < 0)
+        return st;
+    cudaError_t e = cudaGetDeviceCount(&count);
     if (e != cudaSuccess || count == 0)
         return as_fail(err, AS_E_UNAVAILABLE, "back end cuda: no device: %s",
                        e != cudaSuccess ? cudaGetErrorString(e) : "none is visible");
@@ -251,6 +336,10 @@ static as_status open_device(struct cuda_backend *c, struct as_err *err)
         (st = cuda_status(cudaMalloc(&c->room, ROOM_PAIRS * sizeof(*c->room)), "workspace", err)) <
             0)
         return st;
+    for (cudaEvent_t &end : c->step_end)
+        if ((st = cuda_status(cudaEventCreateWithFlags(&end, cudaEventDisableTiming), "event",
+                              err)) < 0)
+            return st;
     c->shared_bytes = prop.sharedMemPerBlockOptin;
     snprintf(c->base.device, sizeof(c->base.device), "%.*s", BACKEND_DEVICE_MAX - 1, prop.name);
     return AS_OK;
@@ -304,5 +393,37 @@ static as_status cuda_open(const struct backend_opts *opts, struct backend **ret
     return AS_OK;
 }
 
+/* "GPU-" (of a part of a GPU "MIG-") and the UUID in its usual form. */
+static void format_uuid(const struct cudaDeviceProp *prop, char ret[BACKEND_GPU_ID_MAX])
+{
+    const char *kind = strstr(prop->name, " MIG ") != NULL ? "MIG" : "GPU";
+    size_t n = (size_t)snprintf(ret, BACKEND_GPU_ID_MAX, "%s", kind);
+    for (size_t i = 0; i < sizeof(prop->uuid.bytes); i++) {
+        bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+        n += (size_t)snprintf(ret + n, BACKEND_GPU_ID_MAX - n, "%s%02x", dash ? "-" : "",
+                              (unsigned)(unsigned char)prop->uuid.bytes[i]);
+    }
+}
+
+static as_status cuda_gpus(struct backend_gpu *ret, size_t most, size_t *ret_n, struct as_err *err)
+{
+    int count = 0;
+    as_status st = check_driver(err);
+    if (st < 0)
+        return st;
+    size_t n = cudaGetDeviceCount(&count) == cudaSuccess ? (size_t)count : 0;
+    for (size_t i = 0; i < n && i < most && st == AS_OK; i++) {
+        struct cudaDeviceProp prop;
+        st = cuda_status(cudaGetDeviceProperties(&prop, (int)i), "device", err);
+        if (st < 0)
+            break;
+        format_uuid(&prop, ret[i].id);
+        ret[i].memory_bytes = prop.totalGlobalMem;
+    }
+    if (st == AS_OK)
+        *ret_n = n < most ? n : most;
+    return st;
+}
+
 extern "C" __attribute__((visibility("default"))) const struct backend_plugin assay_backend_plugin;
-const struct backend_plugin assay_backend_plugin = {BACKEND_ABI, cuda_open};
+const struct backend_plugin assay_backend_plugin = {BACKEND_ABI, cuda_open, cuda_gpus};

@@ -11,6 +11,7 @@
 
 #include "kernels/backend_priv.h"
 #include "kernels/cuda/products.h"
+#include "kernels/cuda/version.cuh"
 
 /* A launch. tests/kernels/emu defines both macros itself, because it runs kernels on the host. */
 #ifdef __CUDACC__
@@ -36,6 +37,10 @@ struct pair {
 #define BLAS_WORKSPACE_BYTES ((size_t)32 << 20)
 #endif
 
+/* How many steps the host may be ahead of the device (backend_step_end). Two would keep the device
+ * busy; more hide a host that is late now and then. */
+#define STEPS_AHEAD 4
+
 struct lt; /* plans of products (product.cuh) */
 
 struct cuda_backend {
@@ -48,10 +53,12 @@ struct cuda_backend {
     struct lt *lt;               /* NULL: no product goes through cublasLt */
     size_t small_products;       /* multiply-adds of the largest small product */
     struct products_count count;
-    struct pair *room;             /* [ROOM_PAIRS], on the device */
-    size_t shared_bytes;           /* bytes of shared memory that a block may use */
-    bool recording;                /* between graph_begin and graph_end */
-    struct conv_cudnn *conv_cudnn; /* convolutions through cuDNN (conv.cuh); NULL: our own */
+    struct pair *room;                 /* [ROOM_PAIRS], on the device */
+    size_t shared_bytes;               /* bytes of shared memory that a block may use */
+    bool recording;                    /* between graph_begin and graph_end */
+    struct conv_cudnn *conv_cudnn;     /* convolutions through cuDNN (conv.cuh); NULL: our own */
+    cudaEvent_t step_end[STEPS_AHEAD]; /* of the last steps, as a ring */
+    size_t steps;
 };
 
 static inline struct cuda_backend *cuda_of(struct backend *be)
@@ -66,7 +73,9 @@ static inline void cuda_use(struct backend *be)
     (void)cudaSetDevice(cuda_of(be)->device); /* the next call reports a failure */
 }
 
-/* CUDA's and cuBLAS's results as statuses: AS_E_NOMEM, otherwise AS_E_INTERNAL; `what` is named. */
+/* CUDA's and cuBLAS's results as statuses; `what` is named. AS_E_NOMEM; AS_E_INTERNAL: a fault that
+ * our own launches can cause (a wrong argument or address); AS_E_UNAVAILABLE: any other, that is
+ * the device or its driver fails. */
 as_status cuda_status(cudaError_t e, const char *what, struct as_err *err);
 as_status blas_status(cublasStatus_t s, const char *what, struct as_err *err);
 

@@ -225,9 +225,10 @@ static as_status clip_gradients(struct optimizer *o, struct backend *lane, size_
 }
 
 static as_status update_params(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                               struct tensor grads, const struct micro_step *step,
+                               struct tensor grads, const struct micro_step *step, bool norms,
                                struct as_err *err)
 {
+    struct tensor work = tensor_of_slots(o->norms, 2 * (o->network->plan->n_tensors + 1), first);
     struct opt_args a = {
         .members = n,
         .n = o->n_params,
@@ -247,7 +248,8 @@ static as_status update_params(struct optimizer *o, struct backend *lane, size_t
         .step = tensor_of_slots(o->step, 1, first),
         .segments = o->segments,
         .n_segments = o->network->plan->n_tensors,
-        .work = tensor_of_slots(o->norms, 2 * (o->network->plan->n_tensors + 1), first)};
+        /* without it a device launches nothing for LAMB: two kernels for each tensor */
+        .work = norms ? work : tensor_none()};
     return backend_optimize(lane, &a, err);
 }
 
@@ -266,7 +268,7 @@ as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first
         st = clip_gradients(o, lane, first, n, grads, step, err);
     if (st != AS_OK)
         return st;
-    st = update_params(o, lane, first, n, grads, step, err);
+    st = update_params(o, lane, first, n, grads, step, needs.norms, err);
     if (st != AS_OK || !needs.average)
         return st;
     struct ema_args a = {.members = n,

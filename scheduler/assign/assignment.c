@@ -337,7 +337,7 @@ static void begin_look(struct assignment *asg, const struct sweep_head *s, int64
 {
     struct grouping *g = &asg->next;
     int64_t queued = s->counts.by_state[TRIAL_QUEUED];
-    const struct group_rule rule = {s->max_group, s->group_given};
+    const struct group_rule rule = {s->max_group, s->group_given, s->gpus > 0};
     int64_t most = asg->fit.id ? asg->fit.places : asg->groups ? group_most(asg->groups, rule) : 0;
     *g = asg->grouping;
     g->limits = asg->groups;

@@ -140,7 +140,7 @@ static as_status fill_claimed(struct claim_reader *x, const struct attempt_claim
         return st;
     *ret = c->row;
     ret->trial = x->trial;
-    const struct group_rule rule = {c->max_group, c->group_given};
+    const struct group_rule rule = {c->max_group, c->group_given, c->row.gpus > 0};
     if (ret->group)
         ret->max_members = group_places(&x->req->groups, rule, ret->shape, ret->bytes_per_member);
     st = inactive_names(x->a, x->doc, params, &ret->inactive, &ret->n_inactive, err);
@@ -286,7 +286,7 @@ static as_status open_group_of(struct tx *t, const struct claiming *c, const str
     }
     bool is_mine = group.sweep_key == s->key && group.shape;
     bool ends = !is_mine || waits || (group.running == 0 && is_full);
-    const struct group_rule rule = {s->max_group, s->group_given};
+    const struct group_rule rule = {s->max_group, s->group_given, s->gpus > 0};
     int64_t places =
         is_mine ? group_places(&req->groups, rule, group.shape, group.bytes_per_member) : 1;
     int64_t free_places = min_i64(places - group.running, fit->members);

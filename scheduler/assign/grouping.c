@@ -33,8 +33,10 @@ int64_t group_places(const struct group_limits *limits, struct group_rule rule, 
         n = min_i64(n, limits->members);
     if (!limits->fit.group && !rule.is_given)
         n = min_i64(n, measured_of(limits, shape));
-    if (limits->memory_bytes > 0)
-        n = min_i64(n, limits->memory_bytes / bytes_per_member);
+    int64_t bytes = rule.on_gpu && limits->gpu_memory_bytes > 0 ? limits->gpu_memory_bytes
+                                                                : limits->memory_bytes;
+    if (bytes > 0)
+        n = min_i64(n, bytes / bytes_per_member);
     return max_i64(n, 1);
 }
 

@@ -53,9 +53,10 @@ struct group_fit {
 
 /* The limits of a runner for the groups that it gets. Strings and rows are borrowed. */
 struct group_limits {
-    int64_t members;      /* 1..64: trials of one shape that may share a slot; 0 is 1 */
-    int64_t memory_bytes; /* limit of a group's memory; 0: no limit */
-    struct group_fit fit; /* only trials for this group */
+    int64_t members;          /* 1..64: trials of one shape that may share a slot; 0 is 1 */
+    int64_t memory_bytes;     /* limit of a group's memory; 0: no limit */
+    int64_t gpu_memory_bytes; /* the same where trials have GPUs, in its place; 0: not known */
+    struct group_fit fit;     /* only trials for this group */
     const struct measured_shape *measured; /* each shape at most once */
     size_t n_measured;
 };
@@ -64,10 +65,11 @@ struct group_limits {
 struct group_rule {
     int64_t max;   /* max_group of the sweep's row */
     bool is_given; /* the document gives max: then exactly so many, else what the runner measured */
+    bool on_gpu;   /* its trials have GPUs */
 };
 
 /* How many trials of that shape may share one process of this runner: the rule's max, within the
- * limits' members and memory_bytes / bytes_per_member. If the document does not give the rule, also
+ * limits' members and their memory / bytes_per_member. If the document does not give the rule, also
  * within what the runner measured for that shape, else GROUP_UNMEASURED. At least 1. A fit gives
  * its own number of new members, so only the rule and the memory limit it. */
 int64_t group_places(const struct group_limits *limits, struct group_rule rule, const char *shape,

@@ -32,9 +32,10 @@ struct runner_row {
     const char *host;
     const char *version;
     int64_t slots;
-    const char *gpus; /* JSON list of strings */
-    int64_t running;  /* attempts that it holds */
-    int64_t used;     /* slots that they take; a group takes one */
+    const char *gpus;       /* JSON list of strings */
+    const char *gpu_faults; /* JSON list of {gpu, reason}: GPUs that are set aside */
+    int64_t running;        /* attempts that it holds */
+    int64_t used;           /* slots that they take; a group takes one */
     int64_t epoch;
     int64_t registered_ms, seen_ms;
 };

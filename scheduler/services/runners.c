@@ -34,6 +34,7 @@ static as_status register_runner(struct tx *t, struct arena *a, const struct run
                            .host = req->host,
                            .version = req->version,
                            .gpus = gpus,
+                           .gpu_faults = req->gpu_faults,
                            .slots = req->slots,
                            .lease_ms = config->lease_ms};
     struct trial_list_heads gone = {0};
@@ -177,6 +178,30 @@ as_status runner_heartbeat(struct store *db, struct arena *a, const char *name, 
         return st;
     *ret = directives;
     return AS_OK;
+}
+
+/* Faults. */
+
+static as_status set_faults(struct tx *t, const char *name, int64_t epoch, const char *gpu_faults,
+                            struct as_err *err)
+{
+    bool done = false;
+    as_status st = store_runner_faults(t, name, epoch, gpu_faults, &done, err);
+    if (st != AS_OK)
+        return st;
+    if (!done)
+        return as_fail(err, AS_E_STALE, "epoch %lld of runner '%.63s' is not current",
+                       (long long)epoch, name);
+    return runner_event(t, name, "live", err);
+}
+
+as_status runner_gpu_faults(struct store *db, const char *name, int64_t epoch,
+                            const char *gpu_faults, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = set_faults(run.tx, name, epoch, gpu_faults, err);
+    return run.status;
 }
 
 /* Leave. */

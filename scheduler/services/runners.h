@@ -18,6 +18,7 @@ struct runner_register {
     int64_t slots;    /* 1..1024 */
     const char *const *gpus;
     size_t n_gpus;                    /* at most 64 */
+    const char *gpu_faults;           /* JSON list of {gpu, reason}; NULL: none */
     const char *host, *version;       /* NULL allowed */
     const struct attempt_ref *resume; /* attempts that it still runs */
     size_t n_resume;
@@ -44,6 +45,11 @@ AS_MUST_CHECK as_status runner_register(struct store *db, struct arena *a,
 AS_MUST_CHECK as_status runner_heartbeat(struct store *db, struct arena *a, const char *name,
                                          int64_t epoch, const struct attempt_ref *attempts,
                                          size_t n, struct directive_list *ret, struct as_err *err);
+
+/* Replace the list of GPUs that the runner has set aside (JSON list of {gpu, reason}). Heartbeats
+ * carry it. AS_E_STALE: another epoch is current. AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status runner_gpu_faults(struct store *db, const char *name, int64_t epoch,
+                                          const char *gpu_faults, struct as_err *err);
 
 /* Return its attempts to the queue without using a restart. A repeat is safe. AS_E_NOT_FOUND,
  * AS_E_STALE, AS_E_UNAVAILABLE. */

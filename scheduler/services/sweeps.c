@@ -248,6 +248,20 @@ static as_status make_sweep(struct tx *t, struct arena *a, const struct creation
     return store_sweep_get(t, a, key, ret, err);
 }
 
+/* Refuse more GPUs than the built-in trainer uses: they would be held and idle. Like the check
+ * below, only for new sweeps. */
+static as_status check_resources(const struct sweep_doc *d, struct faults *faults,
+                                 struct as_err *err)
+{
+    if (d->trial.kind != TRIAL_TRAIN || d->gpus <= 1)
+        return AS_OK;
+    as_status st = as_fail_at(err, AS_E_UNSUPPORTED, "/resources/gpus",
+                              "/resources/gpus: %lld: trial.train uses one GPU in this version; "
+                              "expected 0 or 1",
+                              (long long)d->gpus);
+    return faults_note(faults, st, err);
+}
+
 /* Refuse constraints that name a parameter: no trial would report it as a metric. Sweeps that were
  * created before this check must stay readable, so the document's parser does not check it. */
 static as_status check_outcomes(const struct sweep_doc *d, struct faults *faults,
@@ -293,6 +307,9 @@ as_status sweep_request_create(struct store *db, struct arena *a, const struct s
     if (st != AS_OK)
         return st;
     st = sweep_doc_parse_noting(whole, seed, q->faults, &parsed, err);
+    if (st != AS_OK)
+        return st;
+    st = check_resources(parsed, q->faults, err);
     if (st != AS_OK)
         return st;
     st = check_outcomes(parsed, q->faults, err);

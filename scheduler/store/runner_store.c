@@ -13,6 +13,7 @@
 enum {
     RUNNER_REGISTER,
     RUNNER_EXTEND,
+    RUNNER_FAULTS,
     RUNNER_REVIVE,
     RUNNER_GET,
     RUNNER_CLAIMS,
@@ -46,6 +47,7 @@ COLUMNS_READER(ending, struct runner_ending, ENDING_FIELDS)
     NEXT(text, version, "r.version")                                                               \
     NEXT(i64, slots, "r.slots")                                                                    \
     NEXT(text, gpus, "r.gpus")                                                                     \
+    NEXT(text, gpu_faults, "r.gpu_faults")                                                         \
     NEXT(i64, running, "u.running")                                                                \
     NEXT(i64, used, "least(u.used, r.slots)")                                                      \
     NEXT(i64, epoch, "r.epoch")                                                                    \
@@ -58,16 +60,20 @@ COLUMNS_READER(runner, struct runner_row, RUNNER_FIELDS)
 static const struct stmt stmts[] = {
     [RUNNER_REGISTER] =
         {"runner_register",
-         "insert into runner as r (name, epoch, state, slots, gpus, host, version, expires_at) "
-         "values ($1, 1, 'live', $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 ms') on "
+         "insert into runner as r (name, epoch, state, slots, gpus, host, version, expires_at, "
+         "gpu_faults) "
+         "values ($1, 1, 'live', $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 ms', $7) on "
          "conflict (name) do update set epoch = r.epoch + 1, state = 'live', slots = "
-         "excluded.slots, gpus = excluded.gpus, host = excluded.host, version = excluded.version, "
+         "excluded.slots, gpus = excluded.gpus, gpu_faults = excluded.gpu_faults, "
+         "host = excluded.host, version = excluded.version, "
          "registered_at = now(), seen_at = now(), expires_at = excluded.expires_at "
          "returning r.epoch"},
     [RUNNER_EXTEND] = {"runner_extend",
                        "update runner set seen_at = clock_timestamp(), expires_at = "
                        "clock_timestamp() + $3 * interval '1 ms' where name = $1 and epoch = $2 "
                        "and state = 'live'"},
+    [RUNNER_FAULTS] = {"runner_faults",
+                       "update runner set gpu_faults = $3 where name = $1 and epoch = $2"},
     [RUNNER_REVIVE] = {"runner_revive",
                        "update runner set state = 'live', seen_at = clock_timestamp(), expires_at "
                        "= clock_timestamp() + $3 * interval '1 ms' where name = $1 and epoch = $2 "
@@ -124,7 +130,8 @@ as_status store_runner_register(struct tx *t, const struct runner_new *n, int64_
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[RUNNER_REGISTER],
                             ARGS(arg_str(n->name), arg_i64(n->slots), arg_str(n->gpus),
-                                 arg_str(n->host), arg_str(n->version), arg_i64(n->lease_ms)),
+                                 arg_str(n->host), arg_str(n->version), arg_i64(n->lease_ms),
+                                 arg_str(n->gpu_faults ? n->gpu_faults : "[]")),
                             &r, err);
     if (st != AS_OK)
         return st;
@@ -148,6 +155,17 @@ as_status store_runner_extend(struct tx *t, const char *name, int64_t epoch, int
                               bool *ret_done, struct as_err *err)
 {
     return exec_lease(t, RUNNER_EXTEND, name, epoch, lease_ms, ret_done, err);
+}
+
+as_status store_runner_faults(struct tx *t, const char *name, int64_t epoch, const char *gpu_faults,
+                              bool *ret_done, struct as_err *err)
+{
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[RUNNER_FAULTS],
+                           ARGS(arg_str(name), arg_i64(epoch), arg_str(gpu_faults)), &n, err);
+    if (st == AS_OK)
+        *ret_done = n > 0;
+    return st;
 }
 
 as_status store_runner_revive(struct tx *t, const char *name, int64_t epoch, int64_t lease_ms,

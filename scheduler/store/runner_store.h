@@ -8,7 +8,7 @@
 
 struct runner_new {
     const char *name, *host, *version;
-    const char *gpus; /* JSON */
+    const char *gpus, *gpu_faults; /* JSON */
     int64_t slots, lease_ms;
 };
 
@@ -20,6 +20,11 @@ AS_MUST_CHECK as_status store_runner_register(struct tx *t, const struct runner_
  * is not live. */
 AS_MUST_CHECK as_status store_runner_extend(struct tx *t, const char *name, int64_t epoch,
                                             int64_t lease_ms, bool *ret_done, struct as_err *err);
+
+/* Replace the list of GPUs that are set aside (JSON). *ret_done is false if it has another epoch. */
+AS_MUST_CHECK as_status store_runner_faults(struct tx *t, const char *name, int64_t epoch,
+                                            const char *gpu_faults, bool *ret_done,
+                                            struct as_err *err);
 
 /* Make a lost runner with that epoch live again. */
 AS_MUST_CHECK as_status store_runner_revive(struct tx *t, const char *name, int64_t epoch,

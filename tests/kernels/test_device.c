@@ -1,6 +1,8 @@
-/* Recorded graphs, and products with bfloat16 factors, which only a device offers. The test checks
- * too that the host refuses them. */
+/* What only a device offers: recorded graphs, products with bfloat16 factors (the test checks too
+ * that the host refuses them), work that runs after its call, faults and memory of its own. */
+#include <dlfcn.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,6 +190,146 @@ START_TEST(bf16_products)
 }
 END_TEST
 
+/* ---- a device that is behind its host ---- */
+
+/* The caller may change its memory as soon as an upload has returned. */
+START_TEST(upload_has_read_its_source)
+{
+    struct as_err err;
+    struct buf *b = NULL;
+    float x[3] = {1, 2, 3}, seen[3] = {0};
+    ck_ok(buf_create(twin_backend(1), BUF_F32, 3, &b, &err), err);
+    ck_ok(buf_upload(b, 0, x, 3, &err), err);
+    memset(x, 0, sizeof x);
+    ck_ok(buf_download(b, 0, seen, 3, &err), err);
+    buf_free(b);
+    for (int i = 0; i < 3; i++)
+        ck_assert(seen[i] == (float)(i + 1));
+}
+END_TEST
+
+/* How many launches of `fill` have run on the emulated device. */
+static size_t fills_run(void)
+{
+    char path[4096];
+    size_t (*launches)(const char *) = NULL;
+    (void)snprintf(path, sizeof path, "%s/libassay-cuda.so", getenv("ASSAY_PLUGIN_DIR"));
+    void *plugin = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    ck_assert_msg(plugin != NULL, "%s is not the plugin in use", path);
+    *(void **)&launches = dlsym(plugin, "emu_launches");
+    ck_assert_ptr_nonnull(launches);
+    size_t n = launches("fill");
+    ck_assert_int_eq(dlclose(plugin), 0);
+    return n;
+}
+
+START_TEST(host_is_few_steps_ahead)
+{
+    struct as_err err;
+    struct buf *b = NULL;
+    struct backend *be = twin_backend(1);
+    size_t most = 0;
+    ck_ok(buf_create(be, BUF_F32, 1, &b, &err), err);
+    ck_ok(backend_sync(be, &err), err);
+    size_t before = fills_run();
+    for (size_t i = 0; i < 40; i++) {
+        ck_ok(buf_fill_f32(b, 0, 1, (float)i, &err), err);
+        ck_ok(backend_step_end(be, &err), err);
+        size_t ahead = i + 1 - (fills_run() - before);
+        most = ahead > most ? ahead : most;
+    }
+    buf_free(b);
+    ck_assert_msg(most >= 2 && most <= 4, "%zu steps ahead", most);
+}
+END_TEST
+
+/* ---- faults of the device ---- */
+
+static void without_fault(void)
+{
+    (void)unsetenv("ASSAY_EMU_FAIL");
+    (void)unsetenv("ASSAY_EMU_MEMORY");
+    (void)unsetenv("ASSAY_EMU_DRIVER");
+    twin_close();
+}
+
+/* The class of a fault decides whether a runner blames the device. */
+START_TEST(faults_have_classes)
+{
+    static const struct {
+        const char *fail;
+        as_status status;
+        const char *text;
+    } faults[] = {{"214:0", AS_E_UNAVAILABLE, "ECC"}, /* also cuBLAS reports it so */
+                  {"719:0", AS_E_UNAVAILABLE, "back end cuda"},
+                  {"700:0", AS_E_INTERNAL, "illegal memory access"},
+                  {"1:0", AS_E_INTERNAL, "invalid argument"}};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        struct as_err err;
+        struct buf *b = NULL;
+        struct backend *be = twin_backend(1);
+        ck_ok(buf_create(be, BUF_F32, 1, &b, &err), err);
+        ck_ok(backend_sync(be, &err), err);
+        ck_assert_int_eq(setenv("ASSAY_EMU_FAIL", faults[i].fail, 1), 0);
+        as_status st = buf_fill_f32(b, 0, 1, 1, &err);
+        if (st == AS_OK)
+            st = backend_sync(be, &err);
+        ck_assert_int_eq(st, faults[i].status);
+        ck_assert_msg(strstr(err.msg, faults[i].text) != NULL, "%s", err.msg);
+        ck_assert_int_eq(backend_step_end(be, &err), faults[i].status);
+        ck_assert_int_eq(unsetenv("ASSAY_EMU_FAIL"), 0);
+        buf_free(b);
+    }
+}
+END_TEST
+
+START_TEST(an_old_driver_is_refused_with_both_versions)
+{
+    struct as_err err;
+    struct backend *be = NULL;
+    ck_assert_int_eq(setenv("ASSAY_EMU_DRIVER", "12040", 1), 0);
+    as_status st = backend_open("cuda", NULL, &be, &err);
+    ck_assert_int_eq(st, AS_E_UNAVAILABLE);
+    ck_assert_msg(strstr(err.msg, "found 550.54.15, which is for CUDA 12.4") != NULL &&
+                      strstr(err.msg, "needs NVIDIA driver 580 or newer (CUDA 13.0)") != NULL,
+                  "%s", err.msg);
+    ck_assert_int_eq(setenv("ASSAY_EMU_DRIVER", "13010", 1), 0); /* newer than the plugin */
+    ck_ok(backend_open("cuda", NULL, &be, &err), err);
+    backend_free(be);
+}
+END_TEST
+
+START_TEST(memory_of_the_device)
+{
+    struct as_err err;
+    struct buf *b = NULL;
+    struct backend *be = twin_backend(1);
+    size_t free_bytes = 1, total = 1, after = 0;
+    ck_ok(backend_memory(twin_backend(0), &free_bytes, &total, &err), err);
+    ck_assert(free_bytes == 0 && total == 0); /* the host's */
+    ck_assert_int_eq(setenv("ASSAY_EMU_MEMORY", "100000000", 1), 0);
+    ck_ok(backend_memory(be, &free_bytes, &total, &err), err);
+    ck_assert(total == 100000000 && free_bytes < total);
+    ck_ok(buf_create(be, BUF_F32, 1000, &b, &err), err);
+    ck_ok(backend_memory(be, &after, &total, &err), err);
+    ck_assert_uint_eq(free_bytes - after, 4000);
+    buf_free(b);
+    ck_fails(buf_create(be, BUF_F32, total / 4, &b, &err), AS_E_NOMEM, err, "out of memory");
+}
+END_TEST
+
+START_TEST(gpus_have_uuids)
+{
+    struct as_err err;
+    struct backend_gpu gpus[2];
+    size_t n = 0;
+    ck_ok(backend_gpus(gpus, 2, &n, &err), err);
+    ck_assert_uint_eq(n, 1);
+    ck_assert_str_eq(gpus[0].id, "GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf");
+    ck_assert_uint_eq(gpus[0].memory_bytes, (size_t)1 << 36);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     twin_probe();
@@ -197,6 +339,19 @@ Suite *test_suite(void)
     tcase_add_test(c, graph_runs_as_the_calls);
     tcase_add_test(c, graph_refusals);
     tcase_add_test(c, bf16_products);
+    tcase_add_test(c, upload_has_read_its_source);
     suite_add_tcase(s, c);
+    const char *async = getenv("ASSAY_EMU_ASYNC");
+    if (twin_is_emulated()) {
+        c = tcase_create("emulated");
+        tcase_add_checked_fixture(c, twin_open, without_fault);
+        tcase_add_test(c, faults_have_classes);
+        tcase_add_test(c, an_old_driver_is_refused_with_both_versions);
+        tcase_add_test(c, memory_of_the_device);
+        tcase_add_test(c, gpus_have_uuids);
+        if (async != NULL && strcmp(async, "1") == 0)
+            tcase_add_test(c, host_is_few_steps_ahead);
+        suite_add_tcase(s, c);
+    }
     return s;
 }

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "trial-runner/agent/delivery.h"
 #include "trial-runner/agent/directive.h"
 
@@ -46,6 +48,8 @@ void agent_done(struct agent *a)
     agent_drop_groups(a);
     free(a->attempts);
     free(a->groups);
+    for (size_t i = 0; i < GPUS_MAX; i++)
+        free(a->gpu_fault[i]);
     group_sizes_done(&a->sizes);
     client_free(a->claim_client);
     client_free(a->beat_client);
@@ -88,16 +92,83 @@ static bool is_held_locked(const struct agent *a, const char *sweep, int64_t num
     return false;
 }
 
+static bool is_usable_locked(const struct agent *a, size_t gpu)
+{
+    return !a->gpu_busy[gpu] && !a->gpu_fault[gpu];
+}
+
+int64_t agent_gpus_free_locked(const struct agent *a, int64_t *ret_least_bytes)
+{
+    int64_t n = 0, least = INT64_MAX;
+    for (size_t i = 0; i < a->options->gpus.n; i++) {
+        int64_t bytes = a->options->gpus.v[i].memory_bytes;
+        if (!is_usable_locked(a, i))
+            continue;
+        n++;
+        least = bytes < least ? bytes : least;
+    }
+    *ret_least_bytes = n > 0 ? least : 0;
+    return n;
+}
+
+static void set_aside_locked(struct agent *a, size_t gpu, const char *reason)
+{
+    if (a->gpu_fault[gpu])
+        return;
+    a->gpu_fault[gpu] = as_strdup(reason);
+    if (!a->gpu_fault[gpu]) {
+        log_write(LOG_WARN, "out of memory: a broken GPU stays in use", "gpu=%s",
+                  a->options->gpus.v[gpu].id);
+        return;
+    }
+    a->faults++;
+    log_write(LOG_WARN, "a GPU is set aside until this runner starts again", "gpu=%s reason=\"%s\"",
+              a->options->gpus.v[gpu].id, reason);
+}
+
+void agent_note_fault(struct agent *a, const bool taken[GPUS_MAX], const char *dir)
+{
+    AS_AUTO(str_done) struct str reason = {0};
+    AS_AUTO(as_freep) char *path = file_join(dir, DEVICE_FAULT_NAME);
+    bool all = false, had_gpus = false;
+    for (size_t i = 0; i < GPUS_MAX; i++)
+        had_gpus = had_gpus || taken[i];
+    if (!had_gpus || !path || !gpus_read_fault(path, &reason, &all))
+        return;
+    pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < a->options->gpus.n; i++)
+        if (all || taken[i])
+            set_aside_locked(a, i, reason.s);
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+}
+
+json_t *agent_faults_json(struct agent *a)
+{
+    json_t *list = json_array();
+    bool ok = list != NULL;
+    pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; ok && i < a->options->gpus.n; i++)
+        if (a->gpu_fault[i])
+            ok = json_array_append_new(list, json_pack("{s:s,s:s}", "gpu", a->options->gpus.v[i].id,
+                                                       "reason", a->gpu_fault[i])) == 0;
+    pthread_mutex_unlock(&a->lock);
+    if (ok)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
 /* Choose `want` free GPUs: mark them in `taken` and append their names to `list`. */
 static as_status choose_gpus_locked(const struct agent *a, int64_t want, bool *taken,
                                     struct str *list, struct as_err *err)
 {
     int64_t got = 0;
-    for (size_t i = 0; i < a->options->n_gpus && got < want; i++) {
-        if (a->gpu_busy[i])
+    for (size_t i = 0; i < a->options->gpus.n && got < want; i++) {
+        if (!is_usable_locked(a, i))
             continue;
         taken[i] = true;
-        str_printf(list, "%s%s", got ? "," : "", a->options->gpus[i]);
+        str_printf(list, "%s%s", got ? "," : "", a->options->gpus.v[i].id);
         got++;
     }
     if (got < want)
@@ -118,9 +189,9 @@ int64_t agent_slots_free_locked(const struct agent *a)
 }
 
 /* Free these GPUs and clear `taken`. */
-static void free_gpus_locked(struct agent *a, bool taken[OPTIONS_MAX_GPUS])
+static void free_gpus_locked(struct agent *a, bool taken[GPUS_MAX])
 {
-    for (size_t i = 0; i < OPTIONS_MAX_GPUS; i++) {
+    for (size_t i = 0; i < GPUS_MAX; i++) {
         a->gpu_busy[i] &= !taken[i];
         taken[i] = false;
     }
@@ -170,7 +241,7 @@ static as_status add_group_locked(struct agent *a, const struct claimed *c,
 {
     AS_AUTO(str_done) struct str gpus = {0};
     AS_AUTO(group_process_freep) struct group_process *g = NULL;
-    bool taken[OPTIONS_MAX_GPUS] = {false};
+    bool taken[GPUS_MAX] = {false};
     as_status st = choose_gpus_locked(a, c->gpus, taken, &gpus, err);
     if (st < 0)
         return st;
@@ -182,7 +253,7 @@ static as_status add_group_locked(struct agent *a, const struct claimed *c,
         return st;
     memcpy(g->gpu_taken, taken, sizeof taken);
     g->asked_for = group_sizes_next(&a->sizes, g->shape);
-    for (size_t i = 0; i < OPTIONS_MAX_GPUS; i++)
+    for (size_t i = 0; i < GPUS_MAX; i++)
         a->gpu_busy[i] |= taken[i];
     *ret = a->groups[a->n_groups++] = as_steal(g);
     return AS_OK;
@@ -210,7 +281,7 @@ static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct 
     a->attempts[a->n++] = attempt;
     if (attempt->group && ++attempt->group->held > attempt->group->most_held)
         attempt->group->most_held = attempt->group->held;
-    for (size_t i = 0; i < OPTIONS_MAX_GPUS; i++)
+    for (size_t i = 0; i < GPUS_MAX; i++)
         a->gpu_busy[i] |= attempt->gpu_taken[i];
     return AS_OK;
 }
@@ -220,7 +291,7 @@ static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, st
     struct group_process *group = NULL;
     AS_AUTO(str_done) struct str gpus = {0};
     AS_AUTO(attempt_freep) struct attempt *attempt = NULL;
-    bool taken[OPTIONS_MAX_GPUS] = {false};
+    bool taken[GPUS_MAX] = {false};
     if (a->draining)
         return as_fail(err, AS_E_CONFLICT, "the runner is leaving");
     if (is_held_locked(a, c->sweep, c->number, c->attempt))

@@ -31,7 +31,10 @@ struct agent {
     struct group_process **groups;
     size_t n_groups, cap_groups;
     struct group_sizes sizes;
-    bool gpu_busy[OPTIONS_MAX_GPUS];
+    bool gpu_busy[GPUS_MAX];
+    char *gpu_fault[GPUS_MAX]; /* owned: why it is set aside, for the life of this runner; NULL: it
+                                * is not */
+    unsigned faults, faults_sent; /* how many were found, and the server has heard of */
 };
 
 /* a must be zeroed. AS_E_NOMEM, AS_E_IO, AS_E_INVAL. */
@@ -54,6 +57,18 @@ void agent_free_slots(struct agent *a);
 /* Returns an open group that members have left, so that it has free places, or NULL. Under lock. */
 struct group_process *agent_group_to_fill_locked(const struct agent *a);
 struct group_process *agent_group_find_locked(const struct agent *a, const char *id);
+
+/* How many GPUs are free and not set aside. *ret_least_bytes is the memory of the smallest of them;
+ * 0: not known. Under lock. */
+int64_t agent_gpus_free_locked(const struct agent *a, int64_t *ret_least_bytes);
+
+/* Main only: a process that had the GPUs `taken` has ended with 75. If it left a fault in its
+ * folder (DEVICE_FAULT_NAME), set these GPUs aside, or all: they are not handed out again, and the
+ * server hears of it. */
+void agent_note_fault(struct agent *a, const bool taken[GPUS_MAX], const char *dir);
+
+/* [{"gpu", "reason"}…] of the GPUs that are set aside: a new reference, or NULL if memory is out. */
+json_t *agent_faults_json(struct agent *a);
 
 /* Hold one more attempt: take GPUs for it, create it, start its delivery thread. Empties `claimed`.
  * An attempt that is claimed into a group joins the group. If the group does not exist, it is

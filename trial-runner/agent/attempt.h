@@ -21,6 +21,10 @@
 #include "trial-runner/agent/tail.h"
 #include "trial-runner/agent/verdict.h"
 
+/* In the folder of an attempt or group: the path is ASSAY_DEVICE_FAULT of its process, which writes
+ * there why its GPU fails. */
+#define DEVICE_FAULT_NAME "device-fault"
+
 typedef enum attempt_phase {
     ATTEMPT_PREPARING,
     ATTEMPT_READY,
@@ -64,7 +68,7 @@ struct attempt {
     bool joined; /* it runs as a member of its group */
     int out_fd;
     struct stopping stopping;
-    bool gpu_taken[OPTIONS_MAX_GPUS];
+    bool gpu_taken[GPUS_MAX];
 };
 
 /* Create an attempt. With `claimed` it is in phase preparing; with `found`, the result of an

@@ -29,7 +29,7 @@
 /* One claim, which is repeated with the same id until it is answered. */
 struct claim_request {
     char id[CLIENT_KEY_SIZE];
-    int64_t epoch, max_trials, gpus;
+    int64_t epoch, max_trials, gpus, gpu_bytes;
     char group[CLAIM_GROUP_MAX]; /* an open group to fill; "": any trials for free slots */
     int wait_ms;
     int64_t members; /* places in that group, or most members of a new one */
@@ -64,8 +64,7 @@ static void new_claim_locked(struct agent *a, struct claim_request *q)
         q->wait_ms = in_turn ? REFILL_WAIT_MS : a->n_groups ? BESIDE_GROUPS_WAIT_MS : CLAIM_WAIT_MS;
         q->members = a->options->group;
         q->max_trials = free_slots < CLAIM_MAX_TRIALS ? free_slots : CLAIM_MAX_TRIALS;
-        for (size_t i = 0; i < a->options->n_gpus; i++)
-            q->gpus += !a->gpu_busy[i];
+        q->gpus = agent_gpus_free_locked(a, &q->gpu_bytes);
     }
     client_key_new(q->id);
 }
@@ -151,7 +150,9 @@ static json_t *claim_body(struct agent *a, const struct claim_request *q)
         pthread_mutex_unlock(&a->lock);
         ok = json_object_set_new(body, "measured", measured) == 0 &&
              (bytes == 0 ||
-              json_object_set_new(body, "memory_bytes", json_integer((json_int_t)bytes)) == 0);
+              json_object_set_new(body, "memory_bytes", json_integer((json_int_t)bytes)) == 0) &&
+             (q->gpu_bytes == 0 ||
+              json_object_set_new(body, "gpu_memory_bytes", json_integer(q->gpu_bytes)) == 0);
     }
     if (!ok) {
         json_decref(body);

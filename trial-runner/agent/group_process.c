@@ -5,7 +5,8 @@
  * stop the main loop.
  *
  * The process inherits the environment of its first member without what is that member's own. Its
- * ASSAY_REPORT lies in the group's folder, so strays of the group are found like strays of a trial.
+ * ASSAY_REPORT lies in the group's folder, so strays of the group are found like strays of a trial;
+ * so does its ASSAY_DEVICE_FAULT.
  *
  * The runner kills a process that it cannot talk to: it could no longer stop the members. */
 #include "trial-runner/agent/group_process.h"
@@ -95,9 +96,15 @@ static as_status set_env(struct child_spec *s, const struct group_process *g, st
                                               "ASSAY_SEED",        "ASSAY_PARAMS",
                                               "ASSAY_CHECKPOINTS", "ASSAY_ARTIFACTS"};
     AS_AUTO(as_freep) char *report = file_join(g->dir, "report.jsonl");
+    AS_AUTO(as_freep) char *fault = file_join(g->dir, DEVICE_FAULT_NAME);
     for (size_t i = 0; i < AS_ARRAY_LEN(members_own); i++)
         child_env_unset(&s->env, members_own[i]);
-    return report ? child_env_set(&s->env, "ASSAY_REPORT", report, err) : as_fail_nomem(err);
+    if (!report || !fault)
+        return as_fail_nomem(err);
+    as_status st = child_env_get(&s->env, "ASSAY_DEVICE_FAULT")
+                       ? child_env_set(&s->env, "ASSAY_DEVICE_FAULT", fault, err)
+                       : AS_OK;
+    return st < 0 ? st : child_env_set(&s->env, "ASSAY_REPORT", report, err);
 }
 
 static as_status start_process(struct group_process *g, struct attempt *t, struct as_err *err)

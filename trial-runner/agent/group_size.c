@@ -63,6 +63,18 @@ as_status group_sizes_note(struct group_sizes *s, const char *shape, int64_t mem
     return AS_OK;
 }
 
+as_status group_sizes_bound(struct group_sizes *s, const char *shape, int64_t members,
+                            struct as_err *err)
+{
+    struct group_size *e = place_for_shape(s, shape);
+    if (!e)
+        return as_fail_nomem(err);
+    if (e->most == 0 || members < e->most)
+        e->most = members > 1 ? members : 1;
+    e->used = ++s->notes;
+    return AS_OK;
+}
+
 static int64_t next_of(const struct group_size *e)
 {
     size_t i = 3; /* log2 of GROUP_SIZE_FIRST */
@@ -71,7 +83,8 @@ static int64_t next_of(const struct group_size *e)
             break;
         i++;
     }
-    return (int64_t)1 << i;
+    int64_t next = (int64_t)1 << i;
+    return e->most > 0 && e->most < next ? e->most : next;
 }
 
 int64_t group_sizes_next(const struct group_sizes *s, const char *shape)

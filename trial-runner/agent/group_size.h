@@ -22,6 +22,7 @@ struct group_sizes {
         double
             per_size[7]; /* rows per second of groups of 1, 2, 4, … 64 members; 0: not measured */
         unsigned figures[7]; /* measurements of each size */
+        int64_t most;        /* that a device had room for; 0: no limit was met */
         uint64_t used;       /* value of `notes` at its last use: the oldest shape is replaced */
     } v[GROUP_SIZE_SHAPES];
     size_t n;
@@ -35,6 +36,11 @@ void group_sizes_done(struct group_sizes *s);
  * between two powers of two counts as the lower one. AS_E_NOMEM. */
 AS_MUST_CHECK as_status group_sizes_note(struct group_sizes *s, const char *shape, int64_t members,
                                          double rows_per_second, struct as_err *err);
+
+/* Record that a device had room for so many members only, at least 1. Groups of this shape are not
+ * larger from then on. AS_E_NOMEM. */
+AS_MUST_CHECK as_status group_sizes_bound(struct group_sizes *s, const char *shape, int64_t members,
+                                          struct as_err *err);
 
 /* Returns how many members the next group of the shape should have. */
 int64_t group_sizes_next(const struct group_sizes *s, const char *shape);

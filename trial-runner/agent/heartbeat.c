@@ -37,24 +37,34 @@ static json_t *registration_body(struct agent *a)
 {
     char host[HOST_NAME_MAX + 1] = "";
     const struct options *o = a->options;
-    json_t *gpus = json_array(), *resume = agent_refs(a);
-    bool ok = gpus && resume;
+    json_t *gpus = json_array(), *resume = agent_refs(a), *faults = agent_faults_json(a);
+    bool ok = gpus && resume && faults;
     gethostname(host, sizeof host - 1);
-    for (size_t i = 0; ok && i < o->n_gpus; i++)
-        ok = json_array_append_new(gpus, json_string(o->gpus[i])) == 0;
-    json_t *body =
-        ok ? json_pack("{s:s,s:I,s:O,s:s,s:s,s:O}", "name", o->name, "slots", (json_int_t)o->slots,
-                       "gpus", gpus, "host", as_utf8_valid(host, strlen(host)) ? host : "",
-                       "version", ASSAY_VERSION, "resume", resume)
-           : NULL;
+    for (size_t i = 0; ok && i < o->gpus.n; i++)
+        ok = json_array_append_new(gpus, json_string(o->gpus.v[i].id)) == 0;
+    json_t *body = ok ? json_pack("{s:s,s:I,s:O,s:O,s:s,s:s,s:O}", "name", o->name, "slots",
+                                  (json_int_t)o->slots, "gpus", gpus, "gpu_faults", faults, "host",
+                                  as_utf8_valid(host, strlen(host)) ? host : "", "version",
+                                  ASSAY_VERSION, "resume", resume)
+                      : NULL;
     json_decref(gpus);
+    json_decref(faults);
     json_decref(resume);
     return body;
+}
+
+static unsigned faults_of(struct agent *a)
+{
+    pthread_mutex_lock(&a->lock);
+    unsigned n = a->faults;
+    pthread_mutex_unlock(&a->lock);
+    return n;
 }
 
 static as_status register_once(struct agent *a, struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
+    unsigned faults = faults_of(a); /* read before the body, so that a later one is sent again */
     JSON_AUTO body = registration_body(a);
     JSON_AUTO answer = NULL;
     struct json_fields f;
@@ -77,6 +87,7 @@ static as_status register_once(struct agent *a, struct as_err *err)
     a->lease_ms = lease_ms;
     a->heartbeat_ms = heartbeat_ms;
     a->acknowledged_ns = sent;
+    a->faults_sent = faults;
     a->register_needed = false;
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->lock);
@@ -109,14 +120,25 @@ static void register_patiently(struct agent *a, bool first, int64_t *pause_ms)
     *pause_ms = *pause_ms * 2 < REGISTER_PAUSE_MOST_MS ? *pause_ms * 2 : REGISTER_PAUSE_MOST_MS;
 }
 
+/* With the GPUs that are set aside, if the server does not know all of them. */
+static json_t *heartbeat_body(struct agent *a, int64_t epoch, unsigned faults)
+{
+    JSON_AUTO refs = agent_refs(a);
+    if (!refs)
+        return NULL;
+    if (faults == a->faults_sent) /* only this thread changes it */
+        return json_pack("{s:I,s:O}", "epoch", (json_int_t)epoch, "attempts", refs);
+    return json_pack("{s:I,s:O,s:o}", "epoch", (json_int_t)epoch, "attempts", refs, "gpu_faults",
+                     agent_faults_json(a));
+}
+
 static void send_heartbeat(struct agent *a, int64_t epoch, bool *lost)
 {
     AS_AUTO(str_done) struct str path = {0};
     struct as_err err = {0};
     JSON_AUTO answer = NULL;
-    JSON_AUTO refs = agent_refs(a);
-    JSON_AUTO body =
-        refs ? json_pack("{s:I,s:O}", "epoch", (json_int_t)epoch, "attempts", refs) : NULL;
+    unsigned faults = faults_of(a);
+    JSON_AUTO body = heartbeat_body(a, epoch, faults);
     int64_t sent = clock_mono_ns();
     as_status st = runner_path(a, "heartbeat", &path, &err);
     if (st == AS_OK)
@@ -124,8 +146,10 @@ static void send_heartbeat(struct agent *a, int64_t epoch, bool *lost)
                                 &err)
                   : as_fail_nomem(&err);
     pthread_mutex_lock(&a->lock);
-    if (st == AS_OK)
+    if (st == AS_OK) {
         a->acknowledged_ns = sent;
+        a->faults_sent = faults;
+    }
     bool past_lease = sent - a->acknowledged_ns > a->lease_ms * NS_PER_MS;
     if (st == AS_E_STALE || st == AS_E_NOT_FOUND)
         a->register_needed = true;
@@ -152,7 +176,8 @@ static void pause_locked(struct agent *a, bool lost)
     if (lost && ms > REGISTER_PAUSE_MS)
         ms = REGISTER_PAUSE_MS;
     int64_t end = clock_mono_ns() + ms * NS_PER_MS;
-    while (!a->quitting && !a->register_needed && a->fatal.code == AS_OK) {
+    while (!a->quitting && !a->register_needed && a->fatal.code == AS_OK &&
+           (lost || a->faults == a->faults_sent)) {
         int64_t left = (end - clock_mono_ns()) / NS_PER_MS;
         if (left <= 0 || !agent_wait_locked(a, left))
             break;

@@ -158,6 +158,11 @@ int main(int argc, char **argv)
     if (o.help || o.version)
         return 0;
     log_setup("assay-runner", o.level);
+    if (o.gpus.note[0])
+        log_write(LOG_WARN, "GPUs", "note=\"%s\"", o.gpus.note);
+    for (size_t i = 0; i < o.gpus.n; i++)
+        log_write(LOG_INFO, "GPU", "gpu=%s memory_mib=%lld", o.gpus.v[i].id,
+                  (long long)(o.gpus.v[i].memory_bytes >> 20));
     json_object_seed(0);
     st = run_runner(&o, &err);
     if (st < 0)

@@ -74,7 +74,7 @@ struct words {
              &(w)->gpus,                                                                           \
              "LIST",                                                                               \
              "ASSAY_RUNNER_GPUS",                                                                  \
-             "GPUs to hand out: 0,1 or UUIDs; auto; none (auto)"},                                 \
+             "GPUs to hand out: 0,1 or UUIDs; auto; auto:I/N; none (auto)"},                       \
             {"work",                                                                               \
              0,                                                                                    \
              OPT_STRING,                                                                           \
@@ -136,8 +136,6 @@ void options_done(struct options *o)
     free(o->work);
     free(o->cache);
     free(o->trainer);
-    for (size_t i = 0; i < o->n_gpus; i++)
-        free(o->gpus[i]);
     *o = (struct options){0};
 }
 
@@ -186,60 +184,6 @@ static as_status default_name(struct str *b, struct as_err *err)
     }
     str_printf(b, "%s%d", b->len ? "-" : "host-", (int)getpid());
     return str_check(b, err);
-}
-
-static as_status add_gpu(struct options *o, const char *id, size_t len, struct as_err *err)
-{
-    AS_AUTO(str_done) struct str s = {0};
-    if (len == 0 || len > 80)
-        return as_fail(err, AS_E_INVAL, "--gpus: expected 0,1,… or UUIDs, auto, or none");
-    if (o->n_gpus == OPTIONS_MAX_GPUS)
-        return as_fail(err, AS_E_TOO_LARGE, "--gpus: more than %d", OPTIONS_MAX_GPUS);
-    str_add(&s, id, len);
-    char *text = str_take(&s);
-    if (!text)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < o->n_gpus; i++)
-        if (strcmp(o->gpus[i], text) == 0) {
-            as_fail(err, AS_E_INVAL, "--gpus: %s is given twice", text);
-            free(text);
-            return AS_E_INVAL;
-        }
-    o->gpus[o->n_gpus++] = text;
-    return AS_OK;
-}
-
-/* Add all GPUs of this machine. */
-static as_status find_all_gpus(struct options *o, struct as_err *err)
-{
-    for (int i = 0; i < OPTIONS_MAX_GPUS; i++) {
-        char path[32], id[16];
-        snprintf(path, sizeof path, "/dev/nvidia%d", i);
-        int n = snprintf(id, sizeof id, "%d", i);
-        if (access(path, F_OK) != 0)
-            continue;
-        as_status st = add_gpu(o, id, (size_t)n, err);
-        if (st < 0)
-            return st;
-    }
-    return AS_OK;
-}
-
-static as_status find_gpus(struct options *o, const char *list, struct as_err *err)
-{
-    if (!list || strcmp(list, "auto") == 0)
-        return find_all_gpus(o, err);
-    if (strcmp(list, "none") == 0 || !*list)
-        return AS_OK;
-    for (const char *at = list;; at++) {
-        size_t n = strcspn(at, ",");
-        as_status st = add_gpu(o, at, n, err);
-        if (st < 0)
-            return st;
-        at += n;
-        if (!*at)
-            return AS_OK;
-    }
 }
 
 /* Find the trainer: the one that was given, else assay-train in the folder of this program or
@@ -339,8 +283,8 @@ static as_status check_words(struct options *o, const struct words *w, struct as
     if (!o->server || !o->name)
         return as_fail_nomem(err);
     if ((w->level && (st = log_level_parse(w->level, &o->level, err)) < 0) ||
-        (st = read_token(w, &o->token, err)) < 0 || (st = find_gpus(o, w->gpus, err)) < 0 ||
-        (st = find_trainer(o, w->trainer, err)) < 0 ||
+        (st = read_token(w, &o->token, err)) < 0 || (st = find_trainer(o, w->trainer, err)) < 0 ||
+        (st = gpus_find(w->gpus, o->trainer, &o->gpus, err)) < 0 ||
         (st = absolute_dir(w->work, o->name, &o->work, err)) < 0)
         return st;
     return absolute_dir(w->cache, "cache", &o->cache, err);

@@ -8,20 +8,19 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/status.h"
+#include "trial-runner/agent/gpus.h"
 
-#define OPTIONS_MAX_GPUS 64
 #define OPTIONS_MAX_SLOTS 1024
 #define OPTIONS_MAX_GROUP 64
 
 struct options {
     char *server, *token, *name, *work, *cache, *trainer; /* owned; work and cache are absolute */
     int64_t slots;
-    int64_t group;                /* most members of a group; 1: no groups */
-    int64_t group_memory;         /* bytes that one group may use; 0: not known */
-    int64_t cache_max_bytes;      /* 0: no limit */
-    int64_t idle_exit_ms;         /* 0: never */
-    char *gpus[OPTIONS_MAX_GPUS]; /* owned: indices or UUIDs, as CUDA_VISIBLE_DEVICES takes them */
-    size_t n_gpus;
+    int64_t group;           /* most members of a group; 1: no groups */
+    int64_t group_memory;    /* bytes that one group may use; 0: not known */
+    int64_t cache_max_bytes; /* 0: no limit */
+    int64_t idle_exit_ms;    /* 0: never */
+    struct gpu_list gpus;    /* to hand out */
     log_level level;
     bool die_with_parent;
     bool help, version; /* if set, nothing else is */
@@ -29,7 +28,7 @@ struct options {
 
 void options_done(struct options *o);
 
-/* Read the command line and the environment; find the host's name, its GPUs and the trainer. o must
+/* Read the command line and the environment; find the host's name, its GPUs (gpus.h) and the trainer. o must
  * be zeroed. AS_E_INVAL names the option; AS_E_NOT_FOUND and AS_E_IO are for the token's file. */
 AS_MUST_CHECK as_status options_parse(struct options *o, int argc, char **argv, struct as_err *err);
 

@@ -215,6 +215,23 @@ static as_status set_env_of_trial(struct attempt *a, const json_t *env, struct a
     return AS_OK;
 }
 
+/* A trial that has GPUs gets a file to report a broken one in, and the built-in trainer must use its
+ * GPU: it must not train on the CPU while it holds a GPU, unless the document or the operator has
+ * named a back end. */
+static as_status require_gpu(struct attempt *a, struct as_err *err)
+{
+    struct child_env *e = &a->spec.env;
+    if (a->claimed.gpus == 0)
+        return AS_OK;
+    const char *backend = child_env_get(e, "ASSAY_BACKEND");
+    as_status st = set_path(a, "ASSAY_DEVICE_FAULT", DEVICE_FAULT_NAME, err);
+    if (st < 0 || (backend && *backend))
+        return st;
+    return json_is_object(json_object_get(a->claimed.trial, "train"))
+               ? child_env_set(e, "ASSAY_BACKEND", "cuda", err)
+               : AS_OK;
+}
+
 /* Set the environment. The runner's variables come last, so that a document cannot change them. */
 static as_status prepare_env(struct attempt *a, struct as_err *err)
 {
@@ -233,7 +250,8 @@ static as_status prepare_env(struct attempt *a, struct as_err *err)
         (st = set_path(a, "ASSAY_CHECKPOINTS", "checkpoints", err)) < 0 ||
         (st = set_path(a, "ASSAY_ARTIFACTS", "artifacts", err)) < 0)
         return st;
-    if ((st = child_env_set(e, "CUDA_VISIBLE_DEVICES", a->gpus, err)) < 0)
+    if ((st = child_env_set(e, "CUDA_VISIBLE_DEVICES", a->gpus, err)) < 0 ||
+        (st = require_gpu(a, err)) < 0)
         return st;
     return child_env_set_threads(e, a->options->slots, err);
 }

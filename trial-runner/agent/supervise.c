@@ -111,8 +111,8 @@ static void launch_attempt(struct attempt *t)
     struct as_err err = {0};
     stop_why asked = attempt_asked(t);
     if (asked != STOP_NONE) {
-        attempt_end(t, asked == STOP_DRAIN ? OUTCOME_RELEASED : OUTCOME_NONE, NULL,
-                    "the runner is leaving");
+        attempt_end(t, asked == STOP_DROPPED ? OUTCOME_NONE : OUTCOME_RELEASED, NULL,
+                    verdict_release_reason(asked));
         return;
     }
     as_status st = t->group ? group_process_add_member(t->group, t, &err)
@@ -187,12 +187,42 @@ static void note_throughput(struct agent *a, struct group_process *g, const stru
         log_write(LOG_WARN, "a throughput is not recorded", "error=\"%s\"", err.msg);
 }
 
+/* The trainer has room for so many members only. Those that are too many go back to the queue, and
+ * the runner asks for smaller groups of this shape from now on. */
+static void bound_group(struct loop *l, struct group_process *g, int64_t members)
+{
+    struct agent *a = l->agent;
+    struct as_err err = {0};
+    pthread_mutex_lock(&a->lock);
+    bool bounds = members > 0 && members < g->max_members;
+    size_t surplus = bounds && g->held > (size_t)members ? g->held - (size_t)members : 0;
+    as_status st = AS_OK;
+    if (bounds) {
+        g->max_members = members;
+        g->most_held = g->most_held < (size_t)members ? g->most_held : (size_t)members;
+        st = group_sizes_bound(&a->sizes, g->shape, members, &err);
+    }
+    pthread_mutex_unlock(&a->lock);
+    if (bounds)
+        log_write(LOG_INFO, "a group is smaller than asked for: the device is full",
+                  "group=%s members=%lld returned=%zu", g->id, (long long)members, surplus);
+    if (st != AS_OK)
+        log_write(LOG_WARN, "the size of a group is not recorded", "error=\"%s\"", err.msg);
+    for (size_t i = l->n; i-- > 0 && surplus > 0;)
+        if (l->attempts[i]->group == g && attempt_phase_get(l->attempts[i]) < ATTEMPT_ENDED) {
+            attempt_ask_stop(l->attempts[i], STOP_CROWDED);
+            surplus--;
+        }
+}
+
 static void on_group_event(void *arg, struct group_process *g, const struct control_event *e)
 {
     struct loop *l = arg;
     char id[GROUP_MEMBER_ID_SIZE];
     if (e->kind == CONTROL_THROUGHPUT)
         note_throughput(l->agent, g, e);
+    if (e->kind == CONTROL_READY)
+        bound_group(l, g, e->members);
     if (e->kind == CONTROL_STARTED)
         log_write(LOG_DEBUG, "member trains", "trial=%s step=%lld", e->id, (long long)e->step);
     if (e->kind != CONTROL_ENDED)
@@ -240,6 +270,8 @@ static void take_group_end(struct loop *l, struct group_process *g)
     pthread_mutex_unlock(&l->agent->lock);
     read_group_output(l, g);
     group_process_take_end(g, on_group_event, l, &status);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_TRY_AGAIN)
+        agent_note_fault(l->agent, g->gpu_taken, g->dir);
     for (size_t i = 0; i < l->n; i++)
         if (l->attempts[i]->group == g && l->attempts[i]->joined)
             end_with_group(l->attempts[i], status);
@@ -260,6 +292,8 @@ static void take_end(struct loop *l, struct attempt *t)
         close(t->out_fd);
     t->out_fd = -1;
     t->pid = 0;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_TRY_AGAIN)
+        agent_note_fault(l->agent, t->gpu_taken, t->dir);
     stopping_ask(&t->stopping, attempt_asked(t));
     pthread_mutex_lock(&t->lock);
     tail_last_line(&t->tail, LAST_LINE_MAX, &line);

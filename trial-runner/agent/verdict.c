@@ -5,8 +5,6 @@
 
 #include "base/clock.h"
 
-#define EXIT_TRY_AGAIN 75 /* EX_TEMPFAIL */
-
 void stopping_ask(struct stopping *s, stop_why why)
 {
     if (why > s->why)
@@ -36,6 +34,12 @@ int64_t stopping_next_ns(const struct stopping *s)
     if (s->why == STOP_NONE)
         return s->timeout_ns ? s->started_ns + s->timeout_ns : INT64_MAX;
     return s->term_ns ? s->term_ns + s->grace_ns : 0;
+}
+
+const char *verdict_release_reason(stop_why why)
+{
+    return why == STOP_CROWDED ? "its group has no room for it on the device"
+                               : "the runner is leaving";
 }
 
 static const char *const names[] = {"completed", "failed", "retry", "released", "timeout"};
@@ -97,9 +101,10 @@ void verdict_of(const struct stopping *s, int wait_status, const char *last_line
     case STOP_DROPPED:
         ret->outcome = OUTCOME_NONE;
         return;
+    case STOP_CROWDED:
     case STOP_DRAIN:
         ret->outcome = OUTCOME_RELEASED;
-        str_puts(&ret->reason, "the runner is leaving");
+        str_puts(&ret->reason, verdict_release_reason(s->why));
         return;
     case STOP_TIMEOUT:
         ret->outcome = OUTCOME_TIMEOUT;

@@ -3,6 +3,7 @@
  *   why it is being stopped      signals                          outcome when it has ended
  *   nothing                      none                             by its exit
  *   timeout  (trial_timeout)     SIGTERM, grace, SIGKILL          timeout
+ *   crowded  (no room in its group), or
  *   drain    (the runner leaves) SIGTERM, grace, SIGKILL          released, whatever the exit code:
  *                                                                 exit 0 after SIGTERM proves nothing
  *   dropped  (not current)       SIGTERM, grace, SIGKILL          none: nothing more is written
@@ -23,7 +24,15 @@
 
 #define VERDICT_REASON_MAX 2000 /* as the API allows */
 
-typedef enum stop_why { STOP_NONE, STOP_TIMEOUT, STOP_DRAIN, STOP_DROPPED } stop_why;
+#define EXIT_TRY_AGAIN 75 /* EX_TEMPFAIL */
+
+typedef enum stop_why {
+    STOP_NONE,
+    STOP_TIMEOUT,
+    STOP_CROWDED, /* the process of its group has no room for it */
+    STOP_DRAIN,
+    STOP_DROPPED,
+} stop_why;
 
 /* The state of stopping one child. Zero it, then set started_ns, timeout_ns and grace_ns. */
 struct stopping {
@@ -38,7 +47,7 @@ struct stopping {
 typedef enum stop_signal { STOP_SEND_NONE, STOP_SEND_TERM, STOP_SEND_KILL } stop_signal;
 
 /* Ask for a stop. A later reason replaces an earlier one if it is stronger: dropped, then drain,
- * then timeout. The grace period does not start again. */
+ * then crowded, then timeout. The grace period does not start again. */
 void stopping_ask(struct stopping *s, stop_why why);
 
 /* Returns the signal that is due now. s records that it was sent. */
@@ -55,6 +64,9 @@ typedef enum outcome {
     OUTCOME_TIMEOUT,
     OUTCOME_NONE, /* write nothing */
 } outcome;
+
+/* The reason of OUTCOME_RELEASED after STOP_CROWDED or STOP_DRAIN. */
+const char *verdict_release_reason(stop_why why);
 
 const char *outcome_name(outcome o); /* as in the API; NULL for OUTCOME_NONE */
 bool outcome_parse(const char *s, outcome *ret);

@@ -196,7 +196,10 @@ static as_status read_ready(struct json_fields *f, struct control_event *e, stru
     st = json_fields_i64(f, "flops_per_step", JSON_REQUIRED, 0, INT64_MAX, &e->flops_per_step, err);
     if (st != AS_OK)
         return st;
-    return json_fields_i64(f, "threads", JSON_REQUIRED, 1, 1 << 20, &e->threads, err);
+    st = json_fields_i64(f, "threads", JSON_REQUIRED, 1, 1 << 20, &e->threads, err);
+    if (st != AS_OK)
+        return st;
+    return json_fields_i64(f, "members", JSON_OPTIONAL, 1, CONTROL_MAX_SLOTS, &e->members, err);
 }
 
 static as_status read_ended(struct json_fields *f, struct control_event *e, struct as_err *err)
@@ -266,10 +269,11 @@ static json_t *event_to_json(const struct control_event *e)
     const char *word = event_words[e->kind];
     switch (e->kind) {
     case CONTROL_READY:
-        return json_pack("{s:s, s:I, s:I, s:I, s:I}", "event", word, "bytes_per_member",
+        return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o*}", "event", word, "bytes_per_member",
                          (json_int_t)e->bytes_per_member, "bytes_shared",
                          (json_int_t)e->bytes_shared, "flops_per_step",
-                         (json_int_t)e->flops_per_step, "threads", (json_int_t)e->threads);
+                         (json_int_t)e->flops_per_step, "threads", (json_int_t)e->threads,
+                         "members", e->members > 0 ? json_integer(e->members) : NULL);
     case CONTROL_STARTED:
         return json_pack("{s:s, s:s, s:I}", "event", word, "id", e->id, "step",
                          (json_int_t)e->step);

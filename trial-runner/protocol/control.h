@@ -7,7 +7,7 @@
  *                       {"op": "cancel", "id": "…"}     end at once with 75, keep nothing
  *                       {"op": "close"}                 no more members: end when all have ended
  *   trainer to runner   {"event": "ready", "bytes_per_member": N, "bytes_shared": N,
- *                        "flops_per_step": N, "threads": T}
+ *                        "flops_per_step": N, "threads": T, "members": K}
  *                       {"event": "started", "id": "…", "step": N}
  *                       {"event": "ended", "id": "…", "exit": 0 | 1 | 75, "error": "…"}
  *                       {"event": "throughput", "members": K, "rows_per_second": X}
@@ -72,7 +72,8 @@ AS_MUST_CHECK as_status control_request_format(const struct control_request *r, 
 /* ---- trainer to runner ---- */
 
 typedef enum control_event_kind {
-    CONTROL_READY,     /* the data is loaded and memory is allocated: members begin */
+    CONTROL_READY,     /* the data is loaded and memory is allocated: members begin. Sent again if
+                        * the group had to become smaller */
     CONTROL_STARTED,   /* a member's first training step in this process is done */
     CONTROL_ENDED,     /* a member's files are complete and its slot is free */
     CONTROL_THROUGHPUT /* measured since the last one, or since the process began */
@@ -87,8 +88,9 @@ struct control_event {
     int64_t threads;          /* ready */
     int64_t step;             /* started: optimizer steps before it; not 0 after a resume */
     int64_t exit;             /* ended: 0, 1 or 75, like the exit code of a process */
-    const char *error;        /* ended with 1: the reason; else NULL */
-    int64_t members;          /* throughput: the most members that trained side by side then */
+    const char *error;        /* ended with 1, or with 75 after a fault: the reason; else NULL */
+    int64_t members;          /* throughput: the most members that trained side by side then;
+                               * ready: for how many there is memory, 0: not said */
     double rows_per_second;   /* throughput: finite, >= 0 */
     json_t *doc;              /* as in control_request */
 };

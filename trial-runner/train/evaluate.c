@@ -129,6 +129,9 @@ static as_status evaluate_held_rows(struct lockstep *ls, struct backend *lane, s
         st = download_batch(ls, first, n, at, b.rows, h, err);
         if (st != AS_OK)
             return st;
+        st = backend_step_end(lane, err);
+        if (st != AS_OK)
+            return st;
     }
     return AS_OK;
 }

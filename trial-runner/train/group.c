@@ -6,12 +6,12 @@
  * sleeps in backend_for_each; the locksteps look at the socket for it and set watch.meet when a
  * line has come (run.c), which ends the round.
  *
- * On the host each member has a lockstep of its own (seat_apart); on a device one lockstep holds
- * all members (seat_together). Decision 0134 has the reasons.
+ * How members get slots is in seating.c.
  *
  * The data set is loaded when the first member is there, because its train document says how to
  * preprocess and split the rows. All later members must have the signature of the first. An error
- * of one member ends that member; an error of the device or the data set ends all of them. */
+ * of one member ends that member; an error of the device or the data set ends all of them, and
+ * fault.c decides with which exit code. */
 #include "trial-runner/train/group.h"
 
 #include <stdio.h>
@@ -19,51 +19,16 @@
 #include "data/dataset_read.h"
 #include "base/clock.h"
 #include "kernels/ops.h"
-#include "trial-runner/train/evaluate.h"
-#include "trial-runner/train/lockstep.h"
-#include "trial-runner/train/checkpoint.h"
-#include "trial-runner/train/report_file.h"
-#include "trial-runner/train/run.h"
+#include "trial-runner/train/fault.h"
+#include "trial-runner/train/group_priv.h"
 
 #define WAIT_MS 100                 /* how often to look for a signal while no member trains */
 #define THROUGHPUT_NS NS_PER_S      /* how often to send the throughput */
 #define SERVED_NS (100 * NS_PER_MS) /* how often at most, if members end sooner than that */
-#define MAX_WAITING ((size_t)256)   /* most members that wait for a slot */
-
-/* What has happened since throughput was last sent. */
-struct throughput {
-    int64_t since_ns;
-    uint64_t rows; /* watch.rows at since_ns */
-    size_t most;   /* members that trained side by side */
-    size_t done;   /* members that ended well */
-    bool was_sent; /* at least one event before */
-};
-
-struct group {
-    const struct job *job;
-    struct channel *channel;
-    const struct group_opts *opts;
-    struct train_data data;
-    struct backend *be;
-    struct device_data *device;
-    struct lockstep_setup setup;
-    char *signature; /* of every member; NULL before the first */
-    bool fused;      /* one lockstep for all members, instead of one for each */
-    size_t bytes;    /* of one slot, on the device */
-    struct watch watch;
-    struct member *waiting[MAX_WAITING]; /* in order of arrival; owned, as those in locksteps are */
-    size_t n_waiting;
-    struct lockstep *lockstep[CONTROL_MAX_SLOTS]; /* owned */
-    size_t n_locksteps;
-    atomic_size_t begun; /* locksteps whose turn in this round has begun */
-    bool closed;         /* no more members join */
-    int exit;            /* of the last member that ended; the process's, in the single form */
-    struct throughput throughput;
-};
 
 /* ---- events and log lines ---- */
 
-static void log_line(FILE *to, const char *id, const char *text)
+void group_log(FILE *to, const char *id, const char *text)
 {
     (void)fflush(stdout);
     (void)fprintf(to, "%s%s%s%s\n", to == stderr ? "assay-train: " : "", id, *id ? ": " : "", text);
@@ -83,14 +48,13 @@ static void send_ended(struct group *g, const char *id, int exit, const struct a
     struct control_event e = {
         .kind = CONTROL_ENDED, .id = id, .exit = exit, .error = why ? why->msg : NULL};
     if (why)
-        log_line(stderr, id, why->msg);
+        group_log(stderr, id, why->msg);
     channel_send(g->channel, &e);
     g->exit = exit;
     g->throughput.done += exit == EXIT_DONE;
 }
 
-/* Send the end of a member and free it. */
-static void dismiss_member(struct group *g, struct member *m, int exit, const struct as_err *why)
+void group_dismiss(struct group *g, struct member *m, int exit, const struct as_err *why)
 {
     send_ended(g, m->id, exit, why);
     member_free(m);
@@ -173,10 +137,11 @@ static as_status check_memory(const struct group *g, struct as_err *err)
                    all, shared, g->bytes, g->job->slots, g->opts->memory_bytes);
 }
 
-static void send_ready(struct group *g, const struct member *m)
+void group_send_ready(struct group *g, const struct member *m)
 {
     const struct net_plan *plan = m->plan;
     struct control_event e = {.kind = CONTROL_READY,
+                              .members = (int64_t)g->slots,
                               .bytes_per_member = (int64_t)g->bytes,
                               .bytes_shared = (int64_t)device_data_bytes(&g->data),
                               .flops_per_step =
@@ -186,7 +151,7 @@ static void send_ready(struct group *g, const struct member *m)
     (void)printf(
         "%s: %zu rows to train on, %zu held out, %zu parameters, %zu bytes for each of %zu, "
         "%s\n",
-        m->spec.dataset, g->data.n_train, g->data.n_val, plan->n_params, g->bytes, g->job->slots,
+        m->spec.dataset, g->data.n_train, g->data.n_val, plan->n_params, g->bytes, g->slots,
         backend_device(g->be));
 }
 
@@ -198,11 +163,17 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     as_status st = load_data(g, &m->spec, err);
     if (st != AS_OK)
         return st;
-    st = backend_open(NULL, &opts, &g->be, err);
-    if (st != AS_OK)
-        return st;
+    struct as_err why;
+    st = backend_open(NULL, &opts, &g->be, &why);
+    if (st != AS_OK) {
+        g->exit_on_error = fault_of_opening(&why);
+        return as_fail(err, st, "%s", why.msg);
+    }
     train_loss loss = train_spec_loss(&m->spec, g->job->info.task);
     g->fused = g->job->slots > 1 && !as_streq(backend_name(g->be), "cpu");
+    st = group_fit_device(g, err);
+    if (st != AS_OK)
+        return st;
     st = device_data_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->device, err);
     if (st != AS_OK)
         return st;
@@ -216,188 +187,14 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     st = check_memory(g, err);
     if (st != AS_OK)
         return st;
-    send_ready(g, m);
-    return AS_OK;
-}
-
-/* ---- members in and out ---- */
-
-/* Restore the checkpoint if there is one. The last report is written again, because the attempt
- * that wrote it may have died before the runner sent that line. */
-static as_status resume_member(struct lockstep *ls, struct member *m, struct as_err *err)
-{
-    bool found = false;
-    char text[80];
-    m->saved_ns = clock_mono_ns();
-    if (!m->checkpoint)
-        return AS_OK;
-    as_status st = checkpoint_read(ls, ls->n - 1, &found, err);
-    if (st != AS_OK || !found)
-        return st;
-    (void)snprintf(text, sizeof text, "resumed at epoch %lld, micro-step %zu", (long long)m->epoch,
-                   m->at);
-    log_line(stdout, m->id, text);
-    return report_file_append(&m->report, &m->last_report, err);
-}
-
-/* Fail if the sweep's metric has no value on the held-out rows: every trial would end with NaN,
- * which does not show why. Of another metric it is a warning. */
-static as_status check_metrics(const struct group *g, const struct member *m, struct as_err *err)
-{
-    struct as_err why;
-    as_status st = evaluate_check(&g->setup, m, &why);
-    if (st == AS_OK)
-        return AS_OK;
-    if (st != AS_E_INVAL || as_streq(g->job->metric, "val_auc"))
-        return as_fail(err, st, "%s", why.msg);
-    log_line(stderr, m->id, why.msg);
-    return AS_OK;
-}
-
-/* Put m into a slot of ls, at the beginning or at the position of its checkpoint. */
-static as_status join_lockstep(const struct group *g, struct lockstep *ls, struct member *m,
-                               struct as_err *err)
-{
-    as_status st = check_metrics(g, m, err);
+    st = group_fit_device(g, err);
     if (st != AS_OK)
         return st;
-    st = lockstep_join(ls, m, err);
-    if (st != AS_OK)
-        return st;
-    st = resume_member(ls, m, err);
-    if (st != AS_OK)
-        return st;
-    lockstep_settle(ls);
+    group_send_ready(g, m);
     return AS_OK;
 }
 
-static void drop_lockstep(struct group *g, size_t i)
-{
-    lockstep_free(g->lockstep[i]);
-    for (g->n_locksteps--; i < g->n_locksteps; i++)
-        g->lockstep[i] = g->lockstep[i + 1];
-}
-
-/* End the waiting members whose shape differs from the group's: no slot will ever fit them. */
-static void dismiss_other_shapes(struct group *g)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < g->n_waiting; i++) {
-        struct member *m = g->waiting[i];
-        struct as_err why;
-        if (as_streq(m->signature, g->signature)) {
-            g->waiting[kept++] = m;
-            continue;
-        }
-        (void)as_fail(&why, AS_E_INVAL,
-                      "its shape differs from its group's: '%.180s', expected '%.180s'",
-                      m->signature, g->signature);
-        dismiss_member(g, m, EXIT_FAILED, &why);
-    }
-    g->n_waiting = kept;
-}
-
-/* Remove the first n waiting members from the list. */
-static void forget_waiting(struct group *g, size_t n)
-{
-    g->n_waiting -= n;
-    for (size_t i = 0; i < g->n_waiting; i++)
-        g->waiting[i] = g->waiting[i + n];
-}
-
-/* On a device: waiting members join the one lockstep, as long as it has room for them. */
-static as_status seat_together(struct group *g, struct as_err *err)
-{
-    size_t taken = 0;
-    for (; taken < g->n_waiting; taken++) {
-        struct member *m = g->waiting[taken];
-        struct as_err why;
-        as_status st = AS_OK;
-        if (g->n_locksteps == 0 &&
-            (st = lockstep_create(&g->setup, m, g->job->slots, &g->lockstep[0], &why)) == AS_OK)
-            g->n_locksteps = 1;
-        struct lockstep *ls = g->lockstep[0];
-        if (st == AS_OK && !(lockstep_is_open(ls) && lockstep_takes(ls, m)))
-            break;
-        if (st == AS_OK)
-            st = join_lockstep(g, ls, m, &why);
-        if (st == AS_OK)
-            continue;
-        /* The error may have come after m got its slot, for example from its checkpoint. */
-        if (g->n_locksteps > 0 && ls->n > 0 && ls->member[ls->n - 1] == m &&
-            lockstep_leave(ls, ls->n - 1, err) != AS_OK)
-            return err ? err->code : AS_E_INTERNAL;
-        dismiss_member(g, m, EXIT_FAILED, &why);
-        if (g->n_locksteps > 0 && ls->n == 0)
-            drop_lockstep(g, 0);
-    }
-    forget_waiting(g, taken);
-    return AS_OK;
-}
-
-/* On the host: each member gets a lockstep of its own. They are created side by side in lanes,
- * because drawing the start values of a small member takes as long as an epoch. */
-struct seating {
-    struct group *g;
-    struct lockstep *lockstep[CONTROL_MAX_SLOTS];
-    struct as_err why[CONTROL_MAX_SLOTS]; /* set where lockstep is NULL */
-};
-
-static as_status seat_task(struct backend *lane, size_t i, void *arg, struct as_err *err)
-{
-    struct seating *s = arg;
-    struct member *m = s->g->waiting[i];
-    AS_AUTO(lockstep_freep) struct lockstep *ls = NULL;
-    (void)lane, (void)err; /* an error here ends this member alone, so it goes into s->why */
-    if (lockstep_create(&s->g->setup, m, 1, &ls, &s->why[i]) != AS_OK)
-        return AS_OK;
-    if (join_lockstep(s->g, ls, m, &s->why[i]) != AS_OK)
-        return AS_OK;
-    s->lockstep[i] = as_steal(ls);
-    return AS_OK;
-}
-
-/* Returns the least time that any lockstep has run. A new lockstep starts with it: with 0 it would
- * go first in every round until it has caught up, and keep a lane to itself. */
-static int64_t least_used(const struct group *g)
-{
-    int64_t least = g->n_locksteps > 0 ? g->lockstep[0]->used_ns : 0;
-    for (size_t i = 1; i < g->n_locksteps; i++)
-        least = g->lockstep[i]->used_ns < least ? g->lockstep[i]->used_ns : least;
-    return least;
-}
-
-static as_status seat_apart(struct group *g, struct as_err *err)
-{
-    size_t n = g->job->slots - g->n_locksteps;
-    n = n < g->n_waiting ? n : g->n_waiting;
-    AS_AUTO(as_freep) struct seating *s = n > 0 ? as_calloc(1, sizeof *s) : NULL;
-    if (n == 0)
-        return AS_OK;
-    if (!s)
-        return as_fail_nomem(err);
-    s->g = g;
-    as_status st =
-        n > 1 ? backend_for_each(g->be, n, seat_task, s, err) : seat_task(g->be, 0, s, err);
-    int64_t used_ns = least_used(g);
-    for (size_t i = 0; i < n; i++) {
-        if (s->lockstep[i]) {
-            s->lockstep[i]->used_ns = used_ns;
-            g->lockstep[g->n_locksteps++] = s->lockstep[i];
-        } else {
-            dismiss_member(g, g->waiting[i], EXIT_FAILED, &s->why[i]);
-        }
-    }
-    forget_waiting(g, n);
-    return st;
-}
-
-/* Give free slots to waiting members. */
-static as_status seat_waiting(struct group *g, struct as_err *err)
-{
-    dismiss_other_shapes(g);
-    return g->fused ? seat_together(g, err) : seat_apart(g, err);
-}
+/* ---- members out ---- */
 
 static void finish_member(struct group *g, struct member *m)
 {
@@ -405,11 +202,11 @@ static void finish_member(struct group *g, struct member *m)
     if (m->exit == EXIT_TRY_AGAIN && m->error.code == AS_OK) {
         (void)snprintf(text, sizeof text, "stopped at epoch %lld, micro-step %zu",
                        (long long)m->epoch, m->at);
-        log_line(stdout, m->id, text);
+        group_log(stdout, m->id, text);
     } else if (m->last_report.len > 0) {
         (void)printf("%s%s%s", m->id, *m->id ? ": " : "", str_cstr(&m->last_report));
     }
-    dismiss_member(g, m, m->exit, m->error.code == AS_OK ? NULL : &m->error);
+    group_dismiss(g, m, m->exit, m->error.code == AS_OK ? NULL : &m->error);
 }
 
 /* Take the members that have ended out of their slots. */
@@ -427,7 +224,7 @@ static as_status collect_ended(struct group *g, struct as_err *err)
             finish_member(g, m);
         }
         if (ls->n == 0)
-            drop_lockstep(g, i);
+            group_drop_lockstep(g, i);
     }
     return AS_OK;
 }
@@ -457,7 +254,7 @@ static void ask_member(struct group *g, const char *id, member_ask what)
     for (size_t i = 0; i < g->n_waiting; i++) {
         if (!as_streq(g->waiting[i]->id, id))
             continue;
-        dismiss_member(g, g->waiting[i], EXIT_TRY_AGAIN, NULL);
+        group_dismiss(g, g->waiting[i], EXIT_TRY_AGAIN, NULL);
         for (g->n_waiting--; i < g->n_waiting; i++)
             g->waiting[i] = g->waiting[i + 1];
     }
@@ -468,7 +265,7 @@ static void obey_request(struct group *g, const struct control_request *r)
     switch (r->op) {
     case CONTROL_ADD:
         if (has_id(g, r->id))
-            log_line(stderr, r->id, "warning: it was added twice");
+            group_log(stderr, r->id, "warning: it was added twice");
         else
             receive_member(g, &r->member);
         return;
@@ -489,13 +286,13 @@ static void listen_to_runner(struct group *g, int timeout_ms)
     struct as_err err;
     struct control_request r;
     if (channel_read(g->channel, timeout_ms, &err) != AS_OK)
-        log_line(stderr, "", err.msg);
+        group_log(stderr, "", err.msg);
     for (;;) {
         as_status st = channel_next(g->channel, &r, &err);
         if (st == AS_E_NOT_FOUND)
             break;
         if (st != AS_OK) {
-            log_line(stderr, "a line from the runner", err.msg);
+            group_log(stderr, "a line from the runner", err.msg);
             continue;
         }
         obey_request(g, &r);
@@ -561,7 +358,7 @@ static as_status run_group(struct group *g, struct as_err *err)
         if (!g->be && g->n_waiting > 0)
             st = open_group(g, g->waiting[0], err);
         if (st == AS_OK && g->be && !atomic_load(g->opts->stop))
-            st = seat_waiting(g, err);
+            st = group_seat_waiting(g, err);
         if (g->n_locksteps == 0 && g->n_waiting == 0 && (g->closed || g->channel->fd < 0))
             return st;
         if (st != AS_OK || g->n_locksteps == 0)
@@ -591,9 +388,9 @@ static void end_all_members(struct group *g, int exit, const struct as_err *why)
 {
     for (size_t i = 0; i < g->n_locksteps; i++)
         for (size_t k = 0; k < g->lockstep[i]->n; k++)
-            dismiss_member(g, g->lockstep[i]->member[k], exit, why);
+            group_dismiss(g, g->lockstep[i]->member[k], exit, why);
     for (size_t i = 0; i < g->n_waiting; i++)
-        dismiss_member(g, g->waiting[i], exit, why);
+        group_dismiss(g, g->waiting[i], exit, why);
     for (size_t i = 0; i < g->n_locksteps; i++)
         lockstep_free(g->lockstep[i]);
     device_data_free(g->device);
@@ -606,7 +403,11 @@ static void end_all_members(struct group *g, int exit, const struct as_err *why)
 int group_run(const struct job *job, struct channel *channel, const struct group_opts *opts)
 {
     struct as_err err = {0};
-    struct group g = {.job = job, .channel = channel, .opts = opts, .closed = channel->fd < 0};
+    struct group g = {.job = job,
+                      .channel = channel,
+                      .opts = opts,
+                      .slots = job->slots,
+                      .closed = channel->fd < 0};
     g.throughput.since_ns = clock_mono_ns();
     g.watch.stop = opts->stop;
     g.watch.fd = channel->fd;
@@ -617,9 +418,11 @@ int group_run(const struct job *job, struct channel *channel, const struct group
         receive_member(&g, &job->members[i]);
     as_status st = run_group(&g, &err);
     send_throughput(&g, true);
-    end_all_members(&g, st == AS_OK ? EXIT_TRY_AGAIN : EXIT_FAILED, st == AS_OK ? NULL : &err);
+    if (st != AS_OK && g.exit_on_error == 0)
+        g.exit_on_error = g.be ? fault_of_training(g.be, &err) : EXIT_FAILED;
+    end_all_members(&g, st == AS_OK ? EXIT_TRY_AGAIN : g.exit_on_error, st == AS_OK ? NULL : &err);
     if (st != AS_OK)
-        return EXIT_FAILED;
+        return g.exit_on_error;
     if (!job->group)
         return g.exit;
     return atomic_load(opts->stop) ? EXIT_TRY_AGAIN : EXIT_DONE;

@@ -1,7 +1,7 @@
 /* assay-train JOB.json: the built-in trainer, a child of the runner like any other program.
  *
  * Exit 0: trained, artifacts written. 75: SIGTERM or SIGINT, checkpoints written if there is a
- * folder for them. 2: wrong usage. 1: any other error; the last line of stderr is its message. */
+ * folder for them; or the GPU cannot be used (fault.h). 2: wrong usage. 1: any other error; the last line of stderr is its message. */
 #include <errno.h>
 #include <malloc.h>
 #include <sched.h>
@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/opt.h"
+#include "kernels/backend.h"
 #include "trial-runner/train/group.h"
 
 #define MAX_THREADS 1024
@@ -92,6 +93,19 @@ static int run_job(const char *path, int64_t checkpoint_ms)
     return group_run(&job, &channel, &opts);
 }
 
+/* For a runner on a machine without NVML: it must not open devices itself. */
+static int list_devices(void)
+{
+    struct backend_gpu gpus[64];
+    struct as_err err;
+    size_t n = 0;
+    if (backend_gpus(gpus, AS_ARRAY_LEN(gpus), &n, &err) != AS_OK)
+        return fail_with(&err);
+    for (size_t i = 0; i < n; i++)
+        (void)printf("gpu %s %zu\n", gpus[i].id, gpus[i].memory_bytes);
+    return EXIT_SUCCESS;
+}
+
 /* OpenBLAS starts a thread for each CPU before main(), and these threads are never used
  * (kernels/cpu/cpu.c). Where memory is short they wait for ever for their buffers, and the process
  * waits for them at its end. Only this variable prevents it, and it must be set before the program
@@ -107,11 +121,13 @@ int main(int argc, char **argv)
 {
     one_blas_thread(argv);
     (void)mallopt(M_ARENA_MAX, 1); /* arenas of other threads grow by many system calls */
-    bool help = false;
+    bool help = false, list = false;
     int64_t checkpoint_ms = 2000;
     struct opt table[] = {
         {"checkpoint-every", 0, OPT_DURATION, &checkpoint_ms, "TIME", NULL,
          "least time between checkpoints at the end of epochs (2s)"},
+        {"list-devices", 0, OPT_FLAG, &list, NULL, NULL,
+         "print the GPUs that can be used, a line \"gpu ID BYTES\" for each, and end"},
         {"help", 'h', OPT_FLAG, &help, NULL, NULL, "show this"},
         {0},
     };
@@ -121,7 +137,9 @@ int main(int argc, char **argv)
         (void)fail_with(&err);
         return EXIT_USAGE;
     }
-    if (help || n_args != 1) {
+    if (list && !help && n_args == 0)
+        return list_devices();
+    if (help || list || n_args != 1) {
         (void)fprintf(help ? stdout : stderr, "usage: assay-train [OPTIONS] JOB.json\n"
                                               "Train one trial, or a group of trials of one shape. "
                                               "The runner writes JOB.json and sets,\n"

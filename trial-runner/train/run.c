@@ -22,6 +22,7 @@
 #include "trial-runner/train/artifacts.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/evaluate.h"
+#include "trial-runner/train/fault.h"
 #include "trial-runner/train/report_file.h"
 #include "model/network/schedule.h"
 
@@ -79,6 +80,8 @@ static as_status end_member(struct lockstep *ls, size_t slot, struct watch *w, i
 static as_status fail_member(struct lockstep *ls, size_t slot, struct watch *w, as_status st,
                              const struct as_err *why, struct as_err *err)
 {
+    if (fault_ends_all(ls->setup->be, st)) /* files are made of what the device holds */
+        return as_fail(err, st, "%s", why->msg);
     return end_member(ls, slot, w, st == AS_E_IO ? EXIT_TRY_AGAIN : EXIT_FAILED, why, err);
 }
 
@@ -133,16 +136,28 @@ static void watch_poll(struct watch *w, int64_t now)
         atomic_store(&w->meet, true);
 }
 
+/* A member has started when its first step has really run: a device that fails must not have said
+ * so. `lane` is waited for once for each member, before its second step. */
+static as_status say_started(struct backend *lane, struct member *m, struct watch *w,
+                             struct as_err *err)
+{
+    as_status st = m->started ? AS_OK : backend_sync(lane, err);
+    if (st != AS_OK || m->started)
+        return st;
+    m->started = true;
+    w->started(w->arg, m);
+    return AS_OK;
+}
+
 /* After a micro-step: do what was asked of the member, or write a checkpoint that is due. now is 0
  * if the clock was not read after this step. */
-static as_status after_step(struct lockstep *ls, size_t slot, struct watch *w, int64_t now,
-                            struct as_err *err)
+static as_status after_step(struct lockstep *ls, struct backend *lane, size_t slot, struct watch *w,
+                            int64_t now, struct as_err *err)
 {
     struct member *m = ls->member[slot];
-    if (!m->started) {
-        m->started = true;
-        w->started(w->arg, m);
-    }
+    as_status st = say_started(lane, m, w, err);
+    if (st != AS_OK)
+        return st;
     if (m->ask == ASK_CANCEL)
         return end_member(ls, slot, w, EXIT_TRY_AGAIN, NULL, err);
     if (m->at == m->layout.micro_steps || !epoch_layout_between_batches(&m->layout, m->at))
@@ -174,10 +189,12 @@ static as_status run_range(struct lockstep *ls, struct backend *lane, size_t fir
                                   memory_order_relaxed);
         for (size_t k = 0; k < n; k++)
             m[k]->at = at + 1;
+        if (st == AS_OK)
+            st = backend_step_end(lane, err);
         running = 0;
         for (size_t k = 0; st == AS_OK && k < n; k++) {
             if (!m[k]->ended)
-                st = after_step(ls, first + k, w, now, err);
+                st = after_step(ls, lane, first + k, w, now, err);
             running += !m[k]->ended;
         }
         if (st != AS_OK)

@@ -12,8 +12,16 @@
  * not all threads of the block reach, a shuffle without all lanes of the warp. Grids and blocks
  * past the limits of a device are errors of the launch, as on a device.
  *
- * Not modelled: asynchronous execution, time, effects between blocks that run at once (they must
- * not communicate), the device's rounding of expf and similar functions. */
+ * With ASSAY_EMU_ASYNC=1 a stream runs nothing until somebody waits for it, as a device that is far
+ * behind its host does, and a copy reads the host's memory only then, as devices do that read
+ * pageable memory themselves. ASSAY_EMU_MEMORY=BYTES limits the memory, of which
+ * ASSAY_EMU_SAYS_FREE=BYTES are said to be free. ASSAY_EMU_FAIL=CODE:LAUNCHES
+ * (or CODE:LAUNCHES:GPU, for processes with that CUDA_VISIBLE_DEVICES alone) breaks the device after
+ * so many launches: every call returns that error from then on. ASSAY_EMU_DRIVER=12040 is the
+ * driver's version of CUDA (13000).
+ *
+ * Not modelled: time, effects between blocks that run at once (they must not communicate), the
+ * device's rounding of expf and similar functions. */
 #ifndef ASSAY_TESTS_KERNELS_EMU_EMU_CUH
 #define ASSAY_TESTS_KERNELS_EMU_EMU_CUH
 
@@ -104,6 +112,14 @@ enum cudaError_t {
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
     cudaErrorInvalidConfiguration = 9,
+    cudaErrorInvalidResourceHandle = 400,
+    cudaErrorIllegalAddress = 700,
+    cudaErrorLaunchOutOfResources = 701,
+    cudaErrorIllegalInstruction = 715,
+    cudaErrorMisalignedAddress = 716,
+    cudaErrorInvalidAddressSpace = 717,
+    cudaErrorInvalidPc = 718,
+    cudaErrorInvalidKernelImage = 200,
     cudaErrorInvalidDeviceFunction = 98,
     cudaErrorNoKernelImageForDevice = 209,
     cudaErrorStreamCaptureUnsupported = 900,
@@ -116,10 +132,18 @@ enum cudaMemcpyKind {
 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 #define cudaStreamNonBlocking 1u
+#define cudaEventDisableTiming 2u
+#define CUDART_VERSION 13000
 #define EMU_SHARED_MAX ((size_t)99 << 10) /* the most that a block may use, as on an A10 */
+
+struct cudaUUID_t {
+    char bytes[16];
+};
 
 struct cudaDeviceProp {
     char name[256];
+    cudaUUID_t uuid;
+    size_t totalGlobalMem;
     int major, minor;
     size_t sharedMemPerBlockOptin;
 };
@@ -131,12 +155,15 @@ enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 
 struct emu_stream;
 struct emu_graph;
+struct emu_event;
+typedef struct emu_event *cudaEvent_t;
 typedef struct emu_stream *cudaStream_t;
 typedef struct emu_graph *cudaGraph_t;
 typedef struct emu_graph *cudaGraphExec_t;
 
 const char *cudaGetErrorString(cudaError_t e);
 cudaError_t cudaGetLastError(void);
+cudaError_t cudaPeekAtLastError(void);
 cudaError_t cudaDriverGetVersion(int *ret);
 cudaError_t cudaRuntimeGetVersion(int *ret);
 cudaError_t cudaGetDeviceCount(int *ret);
@@ -145,6 +172,11 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t s);
 cudaError_t cudaStreamSynchronize(cudaStream_t s);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags);
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s);
+cudaError_t cudaEventSynchronize(cudaEvent_t e);
+cudaError_t cudaEventDestroy(cudaEvent_t e);
+cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_total);
 cudaError_t emu_malloc(void **ret, size_t size);
 cudaError_t cudaFree(void *p);
 cudaError_t cudaMemsetAsync(void *p, int value, size_t size, cudaStream_t s);
@@ -179,7 +211,13 @@ static inline cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute attr
                : cudaErrorInvalidValue;
 }
 
-/* Run it now, or record it if the stream is recording. */
+/* A launch of this kernel runs: counts it, and returns whether the device still works. */
+bool emu_counts(const char *kernel);
+
+/* How many launches of a kernel have run in this process; for tests, by dlsym(). */
+extern "C" __attribute__((visibility("default"))) size_t emu_launches(const char *kernel);
+
+/* Run it now (or when somebody waits: ASSAY_EMU_ASYNC), or record it if the stream is recording. */
 void emu_enqueue(cudaStream_t s, std::function<void()> what);
 
 /* Check as a device would, then enqueue. */

@@ -239,5 +239,8 @@ void emu_launch_body(const char *name, const void *kernel, dim3 grid, dim3 block
         emu_set_error(cudaErrorInvalidConfiguration);
         return;
     }
-    emu_enqueue(s, [=] { run_grid(name, grid, block, shared, what); });
+    emu_enqueue(s, [=] {
+        if (emu_counts(name))
+            run_grid(name, grid, block, shared, what);
+    });
 }

@@ -1,4 +1,5 @@
-/* Devices, memory, streams and graphs. There is one device, and every call is done when it returns.
+/* Devices, memory, streams, events and graphs. There is one device. Every call is done when it
+ * returns, unless ASSAY_EMU_ASYNC is set: then a stream keeps its work until somebody waits for it.
  *
  * While a stream records, launches are stored in its graph. Calls that CUDA forbids then
  * (allocation, waiting, copies) return an error and break the recording, as on a device. */
@@ -7,7 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <deque>
+#include <map>
+#include <string>
+
 #define POISON_MAX ((size_t)1 << 20) /* bytes of a new buffer that are filled with NaN */
+#define EMU_MEMORY ((size_t)1 << 36) /* bytes of the device, if no test says another size */
 
 struct emu_graph {
     std::vector<std::function<void()>> ops;
@@ -16,10 +22,81 @@ struct emu_graph {
 struct emu_stream {
     bool recording, broken;
     std::vector<std::function<void()>> ops;
+    std::deque<std::function<void()>> pending; /* not run yet */
+};
+
+struct emu_event {
+    cudaStream_t stream; /* NULL: never recorded */
+    bool done;
 };
 
 static thread_local cudaError_t last_error;
 static thread_local cudaStream_t recording; /* of this thread: the mode is thread-local */
+
+/* ---- what the tests set ---- */
+
+static size_t number_of(const char *name, size_t otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL && text[0] != '\0' ? (size_t)strtoull(text, NULL, 10) : otherwise;
+}
+
+static bool is_async(void)
+{
+    static const bool yes = number_of("ASSAY_EMU_ASYNC", 0) != 0;
+    return yes;
+}
+
+/* The error that breaks the device after so many launches; cudaSuccess: none does. */
+struct fault {
+    cudaError_t error;
+    size_t after;
+};
+
+static struct fault fault_of_tests(void)
+{
+    const char *text = getenv("ASSAY_EMU_FAIL"), *visible = getenv("CUDA_VISIBLE_DEVICES");
+    char *end = NULL;
+    struct fault f = {cudaSuccess, 0};
+    if (text == NULL || text[0] == '\0')
+        return f;
+    f.error = (cudaError_t)strtoul(text, &end, 10);
+    f.after = *end == ':' ? strtoull(end + 1, &end, 10) : 0;
+    if (*end == ':' && (visible == NULL || strcmp(end + 1, visible) != 0))
+        f.error = cudaSuccess;
+    return f;
+}
+
+static std::map<std::string, size_t> *launches = new std::map<std::string, size_t>();
+static size_t all_launches;
+static cudaError_t broken; /* by fault_of_tests() */
+
+/* The device's fault, which every call returns, for as long as the test's variable is set. */
+static cudaError_t fault_now(void)
+{
+    if (getenv("ASSAY_EMU_FAIL") == NULL)
+        broken = cudaSuccess;
+    return broken;
+}
+
+bool emu_counts(const char *kernel)
+{
+    const struct fault fault = fault_of_tests();
+    if (fault_now() == cudaSuccess && fault.error != cudaSuccess && all_launches >= fault.after)
+        broken = fault.error;
+    if (broken != cudaSuccess)
+        return false;
+    all_launches++;
+    ++(*launches)[kernel];
+    return true;
+}
+
+size_t emu_launches(const char *kernel)
+{
+    return (*launches)[kernel];
+}
+
+/* ---- errors ---- */
 
 void emu_set_error(cudaError_t e)
 {
@@ -46,20 +123,29 @@ const char *cudaGetErrorString(cudaError_t e)
         return "no error";
     case cudaErrorMemoryAllocation:
         return "out of memory";
+    case cudaErrorIllegalAddress:
+        return "an illegal memory access was encountered";
     case cudaErrorInvalidConfiguration:
         return "invalid configuration argument";
     case cudaErrorStreamCaptureUnsupported:
         return "operation not permitted when stream is capturing";
     case cudaErrorStreamCaptureInvalidated:
         return "operation failed due to a previous error during capture";
-    default:
+    case cudaErrorInvalidValue:
         return "invalid argument";
+    default:
+        return "uncorrectable ECC error encountered";
     }
+}
+
+cudaError_t cudaPeekAtLastError(void)
+{
+    return fault_now() != cudaSuccess ? broken : last_error;
 }
 
 cudaError_t cudaGetLastError(void)
 {
-    cudaError_t e = last_error;
+    cudaError_t e = cudaPeekAtLastError();
     last_error = cudaSuccess;
     return e;
 }
@@ -68,13 +154,13 @@ cudaError_t cudaGetLastError(void)
 
 cudaError_t cudaDriverGetVersion(int *ret)
 {
-    *ret = 13000;
+    *ret = (int)number_of("ASSAY_EMU_DRIVER", 13000);
     return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int *ret)
 {
-    *ret = 13000;
+    *ret = CUDART_VERSION;
     return cudaSuccess;
 }
 
@@ -93,6 +179,9 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device)
 {
     *ret = {};
     (void)snprintf(ret->name, sizeof(ret->name), "emulated device %d", device);
+    for (int i = 0; i < 16; i++)
+        ret->uuid.bytes[i] = (char)(0xa0 + i);
+    ret->totalGlobalMem = number_of("ASSAY_EMU_MEMORY", EMU_MEMORY);
     ret->major = 9;
     ret->sharedMemPerBlockOptin = EMU_SHARED_MAX;
     return cudaSuccess;
@@ -100,13 +189,31 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device)
 
 /* ---- memory ---- */
 
+static std::map<void *, size_t> *sizes = new std::map<void *, size_t>();
+static size_t allocated;
+
+cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_total)
+{
+    *ret_total = number_of("ASSAY_EMU_MEMORY", EMU_MEMORY);
+    *ret_free = *ret_total > allocated ? *ret_total - allocated : 0;
+    *ret_free = number_of("ASSAY_EMU_SAYS_FREE", *ret_free);
+    *ret_total = *ret_total > *ret_free ? *ret_total : *ret_free;
+    return fault_now();
+}
+
 cudaError_t emu_malloc(void **ret, size_t size)
 {
     if (recording != NULL)
         return refused(recording);
+    if (fault_now() != cudaSuccess)
+        return broken;
+    if (size > number_of("ASSAY_EMU_MEMORY", SIZE_MAX) - allocated)
+        return fails(cudaErrorMemoryAllocation);
     if (posix_memalign(ret, 256, size > 0 ? size : 1) != 0)
         return fails(cudaErrorMemoryAllocation);
     memset(*ret, 0xff, size < POISON_MAX ? size : POISON_MAX);
+    (*sizes)[*ret] = size;
+    allocated += size;
     return cudaSuccess;
 }
 
@@ -114,14 +221,18 @@ cudaError_t cudaFree(void *p)
 {
     if (recording != NULL)
         return refused(recording);
+    if (p != NULL) {
+        allocated -= (*sizes)[p];
+        (void)sizes->erase(p);
+    }
     free(p);
-    return cudaSuccess;
+    return fault_now();
 }
 
 cudaError_t cudaMemsetAsync(void *p, int value, size_t size, cudaStream_t s)
 {
     emu_enqueue(s, [=] { memset(p, value, size); });
-    return cudaSuccess;
+    return fault_now();
 }
 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyKind kind,
@@ -130,10 +241,20 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyK
     if (s->recording && kind != cudaMemcpyDeviceToDevice)
         return refused(s);
     emu_enqueue(s, [=] { memcpy(dst, src, size); });
-    return cudaSuccess;
+    return fault_now();
 }
 
-/* ---- streams and graphs ---- */
+/* ---- streams, events and graphs ---- */
+
+/* Run what waits, until `e` is done (NULL: all of it). */
+static void run_pending(cudaStream_t s, const struct emu_event *e)
+{
+    while (!s->pending.empty() && !(e != NULL && e->done)) {
+        std::function<void()> op = std::move(s->pending.front());
+        s->pending.pop_front();
+        op();
+    }
+}
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags)
 {
@@ -146,19 +267,54 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
     if (recording == s)
         recording = NULL;
+    run_pending(s, NULL);
     delete s;
-    return cudaSuccess;
+    return fault_now();
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
-    return s->recording ? refused(s) : cudaSuccess;
+    if (s->recording)
+        return refused(s);
+    run_pending(s, NULL);
+    return fault_now();
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
+{
+    (void)flags;
+    *ret = new emu_event();
+    return fault_now();
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
+{
+    if (s->recording)
+        return refused(s);
+    *e = {s, false};
+    emu_enqueue(s, [=] { e->done = true; });
+    return fault_now();
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t e)
+{
+    if (e->stream != NULL)
+        run_pending(e->stream, e);
+    return fault_now();
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t e)
+{
+    delete e;
+    return fault_now();
 }
 
 void emu_enqueue(cudaStream_t s, std::function<void()> what)
 {
     if (s->recording)
         s->ops.push_back(what);
+    else if (is_async())
+        s->pending.push_back(what);
     else
         what();
 }
@@ -201,8 +357,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t g, cudaStream_t s)
     if (s->recording)
         return refused(s);
     for (const std::function<void()> &op : g->ops)
-        op();
-    return cudaSuccess;
+        emu_enqueue(s, op);
+    return fault_now();
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t g)

@@ -13,4 +13,4 @@ static as_status must_not_open(const struct backend_opts *opts, struct backend *
 }
 
 extern const struct backend_plugin assay_backend_plugin;
-const struct backend_plugin assay_backend_plugin = {BACKEND_ABI + 1, must_not_open};
+const struct backend_plugin assay_backend_plugin = {BACKEND_ABI + 1, must_not_open, NULL};

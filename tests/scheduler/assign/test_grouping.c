@@ -97,6 +97,22 @@ START_TEST(memory_bounds)
 }
 END_TEST
 
+/* Trials with GPUs lie in the device's memory, not in the host's. */
+START_TEST(device_memory_bounds_trials_with_gpus)
+{
+    struct group_rule on_gpu = rule_of(9, true);
+    on_gpu.on_gpu = true;
+    struct group_limits limits = {.members = 64, .memory_bytes = 20, .gpu_memory_bytes = 50};
+    ck_assert_int_eq(group_places(&limits, on_gpu, "a", 10), 5);
+    ck_assert_int_eq(group_places(&limits, rule_of(9, true), "a", 10), 2);
+    limits.gpu_memory_bytes = 0;
+    ck_assert_int_eq(group_places(&limits, on_gpu, "a", 10), 2);
+    limits = (struct group_limits){.members = 64, .gpu_memory_bytes = 9};
+    ck_assert_int_eq(group_places(&limits, on_gpu, "a", 10), 1);
+    ck_assert_int_eq(group_places(&limits, rule_of(9, true), "a", 10), 9);
+}
+END_TEST
+
 START_TEST(measurements_bound_where_the_document_does_not)
 {
     const struct measured_shape measured[] = {{"a", 3}, {"b", 64}};
@@ -377,6 +393,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(c, NULL, close_arena);
     tcase_add_test(c, members_and_the_rule_bound);
     tcase_add_test(c, memory_bounds);
+    tcase_add_test(c, device_memory_bounds_trials_with_gpus);
     tcase_add_test(c, measurements_bound_where_the_document_does_not);
     tcase_add_test(c, a_fit_is_bounded_by_the_rule_and_the_memory);
     tcase_add_test(c, the_most_of_any_shape);

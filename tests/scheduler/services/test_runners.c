@@ -286,6 +286,42 @@ START_TEST(a_sweep_without_a_result_fails)
 }
 END_TEST
 
+static const char *faults_of(const char *name)
+{
+    struct page_req req = {0};
+    struct runner_page page;
+    ck_ok(runner_list(s.db, &s.a, &req, &page, &err), err);
+    for (size_t i = 0; i < page.n; i++)
+        if (strcmp(page.rows[i].name, name) == 0)
+            return page.rows[i].gpu_faults;
+    return "no such runner";
+}
+
+/* They are of an epoch: a runner that starts again begins with the GPUs that it finds then. */
+START_TEST(gpus_that_are_set_aside)
+{
+    static const char one[] = "[{\"gpu\":\"GPU-1\",\"reason\":\"it broke\"}]";
+    const char *const gpus[] = {"GPU-1", "GPU-2"};
+    struct registration reg;
+    struct directive_list d;
+    struct runner_register r = {.name = "m", .slots = 2, .gpus = gpus, .n_gpus = 2};
+    ck_ok(runner_register(s.db, &s.a, &r, &reg, &err), err);
+    ck_assert_str_eq(faults_of("m"), "[]");
+    ck_ok(runner_gpu_faults(s.db, "m", reg.epoch, one, &err), err);
+    ck_assert_str_eq(faults_of("m"), one);
+    ck_fails(runner_gpu_faults(s.db, "m", reg.epoch + 1, "[]", &err), AS_E_STALE, err, "epoch");
+    ck_fails(runner_gpu_faults(s.db, "q", 1, "[]", &err), AS_E_STALE, err, "epoch");
+    ck_ok(runner_heartbeat(s.db, &s.a, "m", reg.epoch, NULL, 0, &d, &err), err);
+    ck_assert_str_eq(faults_of("m"), one); /* a heartbeat without the list changes nothing */
+    r.gpu_faults = one;
+    ck_ok(runner_register(s.db, &s.a, &r, &reg, &err), err);
+    ck_assert_str_eq(faults_of("m"), one);
+    r.gpu_faults = NULL;
+    ck_ok(runner_register(s.db, &s.a, &r, &reg, &err), err);
+    ck_assert_str_eq(faults_of("m"), "[]");
+}
+END_TEST
+
 START_TEST(lists)
 {
     struct runner_page page;
@@ -305,6 +341,7 @@ START_TEST(lists)
     ck_assert_str_eq(page.rows[0].name, "m"); /* live runners first */
     ck_assert_int_eq(page.rows[0].running, 2);
     ck_assert_str_eq(page.rows[0].gpus, "[\"GPU-1\",\"GPU-2\"]");
+    ck_assert_str_eq(page.rows[0].gpu_faults, "[]");
     ck_assert_str_eq(page.rows[1].name, "z");
     req.cursor = page.next_cursor;
     ck_ok(runner_list(s.db, &s.a, &req, &page, &err), err);
@@ -335,5 +372,6 @@ Suite *test_suite(void)
     tcase_add_test(c, too_many_failures_fail_a_sweep);
     tcase_add_test(c, a_sweep_without_a_result_fails);
     tcase_add_test(c, lists);
+    tcase_add_test(c, gpus_that_are_set_aside);
     return su;
 }

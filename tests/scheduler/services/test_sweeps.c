@@ -75,7 +75,8 @@ START_TEST(bad_documents_change_nothing)
 }
 END_TEST
 
-static as_status create_train(const char *metric, const char *dataset)
+/* `more`: fields of the document, with a comma before. */
+static as_status create_train_with(const char *metric, const char *dataset, const char *more)
 {
     char text[700];
     struct sweep_row row;
@@ -83,12 +84,17 @@ static as_status create_train(const char *metric, const char *dataset)
              "{'name': 't', 'metric': {'name': '%s', 'goal': 'minimize'}, 'parameters': {'lr': "
              "{'type': 'float', 'min': 0.1, 'max': 1}}, 'limits': {'max_trials': 2}, 'trial': "
              "{'train': {'dataset': '%s', 'epochs': 2, 'optimizer': {'kind': 'sgd', 'lr': "
-             "'${lr}'}}}}",
-             metric, dataset);
+             "'${lr}'}}}%s}",
+             metric, dataset, more);
     json_t *doc = json_of(text);
     as_status st = sweep_create(s.db, &s.a, doc, NULL, &row, &err);
     json_decref(doc);
     return st;
+}
+
+static as_status create_train(const char *metric, const char *dataset)
+{
+    return create_train_with(metric, dataset, "");
 }
 
 static as_status change(const char *id, const char *patch, struct sweep_row *ret)
@@ -138,6 +144,10 @@ START_TEST(the_metric_fits_the_data_set)
     struct dataset_row d = make_toy();
     ck_fails(create_train("val_rmse", "toy"), AS_E_INVAL, err, "never reports 'val_rmse'");
     ck_assert_str_eq(err.pointer, "/metric/name");
+    /* The trainer uses one GPU: others would be held and idle. */
+    ck_fails(create_train_with("val_error", "toy", ", 'resources': {'gpus': 2}"), AS_E_UNSUPPORTED,
+             err, "/resources/gpus: 2: trial.train uses one GPU");
+    ck_assert_str_eq(err.pointer, "/resources/gpus");
     ck_ok(create_train("val_error", "toy"), err);
     /* and while the sweep lives, its data set stays */
     ck_fails(dataset_delete(s.db, "toy", &err), AS_E_CONFLICT, err, "'t' uses");

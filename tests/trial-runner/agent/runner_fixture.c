@@ -93,6 +93,10 @@ static void answer_claim(const json_t *body, struct server_answer *a)
     }
     bool none = json_array_size(trials) == 0;
     fx.refill_claims += fit != NULL;
+    if (!fit) {
+        fx.claim_gpus = json_integer_value(json_object_get(body, "gpus"));
+        fx.claim_gpu_bytes = json_integer_value(json_object_get(body, "gpu_memory_bytes"));
+    }
     fx.empty_refills += fit && none;
     if (json_array_size(json_object_get(body, "measured")) > 0)
         keep(&fx.measured, json_object_get(body, "measured"));
@@ -124,6 +128,8 @@ static void answer_runner(const char *verb, const json_t *body, struct server_an
         answer_claim(body, a);
         return;
     }
+    if (json_object_get(body, "gpu_faults"))
+        keep(&fx.faults, json_object_get(body, "gpu_faults"));
     json_t *stops = json_array();
     add_stops(stops);
     char *text = json_format(stops);
@@ -261,6 +267,7 @@ void fx_teardown(void)
         free(fx.blobs[i].bytes);
     json_decref(fx.registration);
     json_decref(fx.measured);
+    json_decref(fx.faults);
     temp_folder_remove(fx.dir);
 }
 

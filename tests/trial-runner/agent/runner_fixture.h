@@ -39,12 +39,14 @@ extern struct fixture {
     json_t *registration; /* the last */
     int registrations, heartbeats, leaves;
     int refill_claims, empty_refills;
-    int ending_claims; /* claims that named attempts in `ending` */
-    json_t *measured;  /* from the last claim that had it */
-    bool pending;      /* the answer to claims that get nothing has `pending` */
-    bool down;         /* answer 503 */
-    bool denied;       /* answer 401 */
-    bool hold_results; /* answer 503 to complete alone */
+    int ending_claims;                   /* claims that named attempts in `ending` */
+    json_t *measured;                    /* from the last claim that had it */
+    json_t *faults;                      /* `gpu_faults` of the last heartbeat that had it */
+    int64_t claim_gpus, claim_gpu_bytes; /* of the last claim for free slots */
+    bool pending;                        /* the answer to claims that get nothing has `pending` */
+    bool down;                           /* answer 503 */
+    bool denied;                         /* answer 401 */
+    bool hold_results;                   /* answer 503 to complete alone */
     struct http_server *server;
     char dir[TEMP_FOLDER_SIZE], work[80];
     pid_t runner;

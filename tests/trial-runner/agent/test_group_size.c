@@ -35,6 +35,26 @@ START_TEST(doubles_while_it_pays)
 }
 END_TEST
 
+/* A device that is full bounds every later group of the shape. */
+START_TEST(a_bound_holds)
+{
+    struct group_sizes s = {0};
+    struct as_err err;
+    ck_ok(group_sizes_bound(&s, "a", 12, &err), err);
+    ck_assert_int_eq(group_sizes_next(&s, "a"), 8);
+    note(&s, "a", 8, 1000);
+    ck_assert_int_eq(group_sizes_next(&s, "a"), 12);
+    note(&s, "a", 12, 9000);
+    ck_ok(group_sizes_bound(&s, "a", 3, &err), err);
+    ck_ok(group_sizes_bound(&s, "a", 5, &err), err);
+    ck_assert_int_eq(group_sizes_next(&s, "a"), 3);
+    JSON_AUTO list = group_sizes_json(&s);
+    ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(list, 0), "members")), 3);
+    ck_assert_int_eq(group_sizes_next(&s, "b"), GROUP_SIZE_FIRST);
+    group_sizes_done(&s);
+}
+END_TEST
+
 START_TEST(worse_figures_and_nonsense_change_nothing)
 {
     struct group_sizes s = {0};
@@ -77,6 +97,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("group_size");
     TCase *t = tcase_create("group_size");
     tcase_add_test(t, doubles_while_it_pays);
+    tcase_add_test(t, a_bound_holds);
     tcase_add_test(t, worse_figures_and_nonsense_change_nothing);
     tcase_add_test(t, the_shape_not_seen_for_longest_makes_room);
     suite_add_tcase(s, t);

@@ -28,6 +28,7 @@ static const struct {
     {STOP_TIMEOUT, SIGNALED(SIGTERM), false, OUTCOME_TIMEOUT, -15, "trial_timeout (2.0 s)"},
     {STOP_TIMEOUT, EXITED(0), false, OUTCOME_TIMEOUT, 0, "trial_timeout"},
     {STOP_TIMEOUT, SIGNALED(SIGKILL), true, OUTCOME_TIMEOUT, -9, "trial_timeout"},
+    {STOP_CROWDED, EXITED(75), false, OUTCOME_RELEASED, 75, "no room"},
     {STOP_DRAIN, EXITED(0), false, OUTCOME_RELEASED, 0, "leaving"},
     {STOP_DRAIN, EXITED(75), false, OUTCOME_RELEASED, 75, "leaving"},
     {STOP_DRAIN, EXITED(1), false, OUTCOME_RELEASED, 1, "leaving"},

@@ -92,6 +92,8 @@ START_TEST(events_and_back)
     static const char *const cases[] = {
         "{\"event\":\"ready\",\"bytes_per_member\":5,\"bytes_shared\":6,\"flops_per_step\":7,"
         "\"threads\":2}\n",
+        "{\"event\":\"ready\",\"bytes_per_member\":5,\"bytes_shared\":6,\"flops_per_step\":7,"
+        "\"threads\":2,\"members\":9}\n",
         "{\"event\":\"started\",\"id\":\"a/1.1\",\"step\":12}\n",
         "{\"event\":\"ended\",\"id\":\"a/1.1\",\"exit\":1,\"error\":\"why\"}\n",
         "{\"event\":\"ended\",\"id\":\"a/1.1\",\"exit\":75}\n",

@@ -405,8 +405,8 @@ START_TEST(trouble_of_the_group)
     forget(fates, N_TRIALS);
     start();
     follow(trials, N_TRIALS, fates, N_TRIALS, false);
-    ck_assert_int_eq(wait_for_end(), 1);
-    ck_assert_int_eq(fates[B].exit, 1);
+    ck_assert_int_eq(wait_for_end(), 75); /* another machine may have the device */
+    ck_assert_int_eq(fates[B].exit, 75);
     ck_assert_ptr_nonnull(strstr(fates[B].error, "cuda"));
 }
 END_TEST

@@ -799,10 +799,16 @@ export type DatasetList = {
   next_cursor: string | null;
 };
 
+export type GpuFault = {
+  gpu: string;
+  reason: string;
+};
+
 export type RunnerRegister = {
   name: string;
   slots: number;
   gpus?: string[];
+  gpu_faults?: GpuFault[];
   host?: string;
   version?: string;
   /** Attempts that this runner still runs (after a lost connection) */
@@ -839,6 +845,8 @@ export type Runner = {
   version?: string | null;
   slots: number;
   gpus?: string[];
+  /** GPUs of the list `gpus` that failed. The runner hands them out no more until it is started again */
+  gpu_faults?: GpuFault[];
   /** Attempts that the runner holds */
   running: number;
   /** Slots that they use: a group uses one slot, whatever its number of members */
@@ -865,6 +873,8 @@ export type Claim = {
   members?: number;
   /** Memory that a group may use in total; null: no limit */
   memory_bytes?: number | null;
+  /** The same for groups of trials with GPUs, in place of memory_bytes: the memory of the smallest free GPU. null: not known */
+  gpu_memory_bytes?: number | null;
   /** Only trials that fit this open group of the runner, at most this many. max_trials, gpus and members have no effect then */
   fit?: null | {
     group: string;
@@ -920,6 +930,8 @@ export type ClaimResult = {
 export type Heartbeat = {
   epoch: number;
   attempts: AttemptRef[];
+  /** All GPUs that are set aside now; without this field the server keeps what it knows */
+  gpu_faults?: GpuFault[];
 };
 
 export type HeartbeatResult = {

@@ -1,0 +1,67 @@
+/* The state of a group, for group.c and seating.c. */
+#ifndef ASSAY_TRIAL_RUNNER_TRAIN_GROUP_PRIV_H
+#define ASSAY_TRIAL_RUNNER_TRAIN_GROUP_PRIV_H
+
+#include <stdio.h>
+
+#include "trial-runner/train/group.h"
+#include "trial-runner/train/lockstep.h"
+#include "trial-runner/train/run.h"
+
+#define MAX_WAITING ((size_t)256) /* most members that wait for a slot */
+
+/* What has happened since throughput was last sent. */
+struct throughput {
+    int64_t since_ns;
+    uint64_t rows; /* watch.rows at since_ns */
+    size_t most;   /* members that trained side by side */
+    size_t done;   /* members that ended well */
+    bool was_sent; /* at least one event before */
+};
+
+struct group {
+    const struct job *job;
+    struct channel *channel;
+    const struct group_opts *opts;
+    struct train_data data;
+    struct backend *be;
+    struct device_data *device;
+    struct lockstep_setup setup;
+    char *signature;   /* of every member; NULL before the first */
+    bool fused;        /* one lockstep for all members, instead of one for each */
+    size_t slots;      /* at most job->slots: as many as the device has room for */
+    size_t bytes;      /* of one slot, on the device */
+    int exit_on_error; /* of the process, for the error that ended it; 0: not decided yet */
+    struct watch watch;
+    struct member *waiting[MAX_WAITING]; /* in order of arrival; owned, as those in locksteps are */
+    size_t n_waiting;
+    struct lockstep *lockstep[CONTROL_MAX_SLOTS]; /* owned */
+    size_t n_locksteps;
+    atomic_size_t begun; /* locksteps whose turn in this round has begun */
+    bool closed;         /* no more members join */
+    int exit;            /* of the last member that ended; the process's, in the single form */
+    struct throughput throughput;
+};
+
+/* Write a line about a member (id "" for the group) to stdout or stderr. */
+void group_log(FILE *to, const char *id, const char *text);
+
+/* Send the end of a member and free it. `why` may be NULL. */
+void group_dismiss(struct group *g, struct member *m, int exit, const struct as_err *why);
+
+/* Send the runner what the group needs, and how many members it has room for. */
+void group_send_ready(struct group *g, const struct member *m);
+
+/* Set g->slots to the members that the device has room for beside the data, which is there already.
+ * With g->bytes 0 only check that the data fits. AS_E_NOMEM: not even one would fit, were the
+ * device empty. */
+AS_MUST_CHECK as_status group_fit_device(struct group *g, struct as_err *err);
+
+/* Give free slots to waiting members. A member that cannot begin is dismissed; an error is one of
+ * the whole group. */
+AS_MUST_CHECK as_status group_seat_waiting(struct group *g, struct as_err *err);
+
+/* Free lockstep i, which has no members. */
+void group_drop_lockstep(struct group *g, size_t i);
+
+#endif
