@@ -10,6 +10,7 @@
  *                        "flops_per_step": N, "threads": T}
  *                       {"event": "started", "id": "…", "step": N}
  *                       {"event": "ended", "id": "…", "exit": 0 | 1 | 75, "error": "…"}
+ *                       {"event": "log", "id": "…", "text": "…"}
  *                       {"event": "throughput", "members": K, "rows_per_second": X}
  *
  * A member has the same form here and in the list `members` of JOB.json: {"id": "sweep/12.1",
@@ -75,12 +76,13 @@ typedef enum control_event_kind {
     CONTROL_READY,     /* the data is loaded and memory is allocated: members begin */
     CONTROL_STARTED,   /* a member's first training step in this process is done */
     CONTROL_ENDED,     /* a member's files are complete and its slot is free */
+    CONTROL_LOG,       /* a line for the log of one member alone */
     CONTROL_THROUGHPUT /* measured since the last one, or since the process began */
 } control_event_kind;
 
 struct control_event {
     control_event_kind kind;
-    const char *id;           /* started, ended; else NULL */
+    const char *id;           /* started, ended, log; else NULL */
     int64_t bytes_per_member; /* ready: parameters, optimizer state, activations, … */
     int64_t bytes_shared;     /* ready: the data, whose size does not grow with the members */
     int64_t flops_per_step;   /* ready: one micro-batch of one member, forward and backward */
@@ -88,6 +90,7 @@ struct control_event {
     int64_t step;             /* started: optimizer steps before it; not 0 after a resume */
     int64_t exit;             /* ended: 0, 1 or 75, like the exit code of a process */
     const char *error;        /* ended with 1: the reason; else NULL */
+    const char *text;         /* log: lines without the last newline; else NULL */
     int64_t members;          /* throughput: the most members that trained side by side then */
     double rows_per_second;   /* throughput: finite, >= 0 */
     json_t *doc;              /* as in control_request */
