@@ -144,7 +144,7 @@ struct held {
     size_t n, n_said;
 };
 
-/* Read `phase` and `ran_ms`, if they are there. */
+/* Read `phase` and `ran_ms`, if they are there. A duration means nothing without a phase. */
 static as_status said_decode(struct json_fields *f, const struct attempt_ref *ref, struct held *h,
                              struct as_err *err)
 {
@@ -153,22 +153,10 @@ static as_status said_decode(struct json_fields *f, const struct attempt_ref *re
     as_status st = json_fields_word(f, "phase", JSON_OPTIONAL, run_phase_words, &phase, err);
     if (st < 0)
         return st;
-    json_need need = phase > RUN_PREPARING ? JSON_REQUIRED : JSON_OPTIONAL;
-    int64_t ran_ms = -1;
-    st = json_fields_i64(f, "ran_ms", need, 0, RUN_MAX_MS, &ran_ms, err);
-    if (st < 0)
+    st = json_fields_i64(f, "ran_ms", JSON_OPTIONAL, 0, RUN_MAX_MS, &said.ran_ms, err);
+    if (st < 0 || phase < 0)
         return st;
-    if (ran_ms >= 0 && phase <= RUN_PREPARING) {
-        char at[AS_ERR_POINTER_MAX];
-        json_pointer_child(f->pointer, "phase", at);
-        return as_fail_at(err, AS_E_INVAL, at,
-                          "%s: found %s, expected running or ended beside ran_ms", at,
-                          phase < 0 ? "nothing" : "preparing");
-    }
-    if (phase < 0)
-        return AS_OK;
     said.phase = (run_phase)phase;
-    said.ran_ms = ran_ms < 0 ? 0 : ran_ms;
     h->said[h->n_said++] = said;
     return AS_OK;
 }
