@@ -3,6 +3,9 @@
  * jansson returns only after it has built the whole tree. Depth and number of values are therefore
  * counted on the text first, so that a small hostile text cannot cost a large tree.
  *
+ * jansson refuses a whole text for an integer past 64 bits. Such a text is read a second time, with
+ * these integers as reals: whether a number fits is for the getter of its field to say.
+ *
  * The writer here replaces jansson's for two reasons: it writes the shortest text of a number that
  * reads back the same, and it can sort keys, so that equal values give equal bytes. Digests and
  * comparisons rely on that.
@@ -11,6 +14,8 @@
  * every other name and propose the nearest one, without a second list of the names. */
 #include "base/json.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -49,6 +54,78 @@ static as_status check_shape(const char *text, size_t len, size_t max_nodes, str
     return AS_OK;
 }
 
+/* Returns the length of the JSON number at s, or 0 if there is none. */
+static size_t number_length(const char *s, size_t n)
+{
+    size_t i = n > 0 && s[0] == '-', digits = i;
+    while (i < n && isdigit((unsigned char)s[i]))
+        i++;
+    if (i == digits || (s[digits] == '0' && i > digits + 1))
+        return 0;
+    if (i + 1 < n && s[i] == '.' && isdigit((unsigned char)s[i + 1]))
+        for (i++; i < n && isdigit((unsigned char)s[i]);)
+            i++;
+    size_t e = i;
+    if (e < n && (s[e] == 'e' || s[e] == 'E')) {
+        e++;
+        e += e < n && (s[e] == '+' || s[e] == '-');
+        for (; e < n && isdigit((unsigned char)s[e]); e++)
+            i = e + 1;
+    }
+    return i;
+}
+
+/* Append a number; an integer past 64 bits as a real. */
+static void add_number(struct str *out, const char *s, size_t len)
+{
+    AS_AUTO(str_done) struct str number = {0};
+    str_add(&number, s, len);
+    str_add(out, s, len);
+    if (number.failed || strcspn(number.s, ".eE") < len)
+        return;
+    errno = 0;
+    (void)strtoll(number.s, NULL, 10);
+    if (errno == ERANGE)
+        str_puts(out, ".0");
+}
+
+/* The same text with integers past 64 bits as reals. */
+static void widen_numbers(struct str *out, const char *text, size_t len)
+{
+    bool in_string = false;
+    for (size_t i = 0; i < len;) {
+        size_t n = in_string ? 0 : number_length(text + i, len - i);
+        if (n > 0) {
+            add_number(out, text + i, n);
+            i += n;
+            continue;
+        }
+        if (text[i] == '"')
+            in_string = !in_string;
+        else if (in_string && text[i] == '\\' && i + 1 < len)
+            str_putc(out, text[i++]);
+        str_putc(out, text[i++]);
+    }
+}
+
+static as_status fail_not_json(const char *text, size_t len, const json_error_t *e,
+                               struct as_err *err)
+{
+    static const char minus[] = "-Infinity";
+    bool bare = strstr(e->text, "near 'NaN'") || strstr(e->text, "near 'Infinity'") ||
+                (strstr(e->text, "near '-'") && memmem(text, len, minus, sizeof minus - 1));
+    if (json_error_code(e) == json_error_numeric_overflow)
+        return as_fail(
+            err, AS_E_INVAL,
+            "line %d, column %d: a number is too large, expected at most 1.8e308 in size", e->line,
+            e->column);
+    return as_fail(err, AS_E_INVAL, "not JSON: line %d, column %d: %s%s", e->line, e->column,
+                   e->text,
+                   bare ? "; JSON has no such number: send it as text, \"NaN\", \"Infinity\" or "
+                          "\"-Infinity\""
+                        : "");
+}
+
 static as_status parse_text(const char *text, size_t len, size_t max_nodes, size_t flags,
                             json_t **ret, struct as_err *err)
 {
@@ -58,10 +135,17 @@ static as_status parse_text(const char *text, size_t len, size_t max_nodes, size
     if (st < 0)
         return st;
     json_error_t je;
-    json_t *j = json_loadb(text, len, flags | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
+    flags |= JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
+    json_t *j = json_loadb(text, len, flags, &je);
+    if (!j && json_error_code(&je) == json_error_numeric_overflow) {
+        AS_AUTO(str_done) struct str wide = {0};
+        widen_numbers(&wide, text, len);
+        if ((st = str_check(&wide, err)) < 0)
+            return st;
+        j = json_loadb(wide.s, wide.len, flags, &je);
+    }
     if (!j)
-        return as_fail(err, AS_E_INVAL, "not JSON: line %d, column %d: %s", je.line, je.column,
-                       je.text);
+        return fail_not_json(text, len, &je, err);
     *ret = j;
     return AS_OK;
 }

@@ -39,8 +39,9 @@ static inline void json_decrefp_(json_t **j)
 #define JSON_AUTO AS_AUTO(json_decrefp_) json_t *
 
 /* Parse one JSON text: valid UTF-8, no duplicate keys, at most JSON_MAX_DEPTH deep and
- * JSON_MAX_NODES values, nothing after it. AS_E_INVAL with line and column; AS_E_TOO_LARGE. Owned
- * by the caller. */
+ * JSON_MAX_NODES values, nothing after it. An integer past 64 bits becomes a real, so that a getter
+ * of integers refuses it by the name of its field. AS_E_INVAL with line and column, also for a
+ * number past the range of doubles; AS_E_TOO_LARGE. Owned by the caller. */
 AS_MUST_CHECK as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err);
 /* The same with JSON_MAX_FILE_NODES: for files that people name on a command line, such as an
  * exported sweep. It takes about 100 bytes of memory for each value. */

@@ -59,14 +59,8 @@ AS_MUST_CHECK as_status runner_register_decode(const json_t *doc, struct arena *
 /* The caller sets ret->runner. */
 AS_MUST_CHECK as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request *ret,
                                      int64_t *ret_wait_ms, struct as_err *err);
-struct heartbeat_request {
-    int64_t epoch;
-    struct attempt_ref *attempts;
-    size_t n;
-    const char *gpu_faults; /* JSON list of {gpu, reason}; NULL: as before */
-};
-AS_MUST_CHECK as_status heartbeat_decode(const json_t *doc, struct arena *a,
-                                         struct heartbeat_request *ret, struct as_err *err);
+AS_MUST_CHECK as_status heartbeat_decode(const json_t *doc, struct arena *a, struct heartbeat *ret,
+                                         struct as_err *err);
 AS_MUST_CHECK as_status leave_decode(const json_t *doc, int64_t *ret_epoch, struct as_err *err);
 
 struct measurement_list {
@@ -86,8 +80,8 @@ struct files_request {
 };
 AS_MUST_CHECK as_status files_decode(const json_t *doc, struct arena *a, struct files_request *ret,
                                      struct as_err *err);
-AS_MUST_CHECK as_status completion_decode(const json_t *doc, struct completion *ret,
-                                          struct as_err *err);
+AS_MUST_CHECK as_status completion_decode(const json_t *doc, struct arena *a,
+                                          struct completion *ret, struct as_err *err);
 
 #define CLIENT_NAME_MAX 64
 

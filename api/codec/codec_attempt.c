@@ -172,23 +172,50 @@ as_status files_decode(const json_t *doc, struct arena *a, struct files_request 
     return AS_OK;
 }
 
-as_status completion_decode(const json_t *doc, struct completion *ret, struct as_err *err)
+as_status final_metrics_read(struct json_fields *f, struct arena *a, struct completion *c,
+                             struct as_err *err)
+{
+    json_t *values = NULL;
+    int64_t step = -1; /* -1: the step after the latest one */
+    struct measurement_list list = {0};
+    as_status st = json_fields_object(f, "metrics", JSON_OPTIONAL, &values, err);
+    if (st < 0 || (st = json_fields_i64(f, "step", JSON_OPTIONAL, 0, INT64_MAX, &step, err)) < 0)
+        return st;
+    if (!values)
+        return AS_OK;
+    list.rows = arena_alloc(a, json_object_size(values) + 1, sizeof *list.rows);
+    if (!list.rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the metrics");
+    st = metric_values_read(values, "/metrics", step, &list, err);
+    if (st < 0)
+        return st;
+    c->metrics = list.rows;
+    c->n_metrics = list.n;
+    return AS_OK;
+}
+
+as_status completion_decode(const json_t *doc, struct arena *a, struct completion *ret,
+                            struct as_err *err)
 {
     struct json_fields f;
     struct completion r = {.has_exit_code = json_is_integer(json_object_get(doc, "exit_code"))};
     int outcome = 0;
+    r.ran_ms = -1;
     as_status st = json_fields_init(&f, doc, "", err);
     if (st < 0 ||
         (st = json_fields_word(&f, "outcome", JSON_REQUIRED, attempt_outcome_words, &outcome,
                                err)) < 0 ||
         (st = json_fields_i64(&f, "exit_code", JSON_OPTIONAL, INT32_MIN, INT32_MAX, &r.exit_code,
                               err)) < 0 ||
+        (st = json_fields_i64(&f, "ran_ms", JSON_OPTIONAL, 0, RUN_MAX_MS, &r.ran_ms, err)) < 0 ||
+        (st = final_metrics_read(&f, a, &r, err)) < 0 ||
         (st = json_fields_str(&f, "reason", JSON_OPTIONAL, &r.reason, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
     if (r.reason && strlen(r.reason) > 8000) /* 2000 characters of up to 4 bytes */
         return as_fail_at(err, AS_E_INVAL, "/reason", "is longer than 2000 characters");
     r.outcome = (attempt_outcome)outcome;
+    r.has_ran = r.ran_ms >= 0;
     *ret = r;
     return AS_OK;
 }

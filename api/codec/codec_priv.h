@@ -47,5 +47,8 @@ AS_MUST_CHECK as_status measurement_items_read(struct json_fields *f, struct are
  * room for them. */
 AS_MUST_CHECK as_status metric_values_read(json_t *values, const char *pointer, int64_t step,
                                            struct measurement_list *ret, struct as_err *err);
+/* Read `metrics` and `step` of a completion; both may be missing. The values are in the arena. */
+AS_MUST_CHECK as_status final_metrics_read(struct json_fields *f, struct arena *a,
+                                           struct completion *c, struct as_err *err);
 
 #endif

@@ -138,7 +138,31 @@ json_t *claims_encode(const struct claim_list *l)
 
 /* ---- requests ---- */
 
-static as_status ref_decode(const json_t *j, const char *pointer, struct attempt_ref *ret,
+/* The attempts of a list, and what the runner says about some of them. */
+struct held {
+    struct attempt_ref *refs;
+    struct attempt_said *said; /* NULL: the list has no phases */
+    size_t n, n_said;
+};
+
+/* Read `phase` and `ran_ms`, if they are there. A duration means nothing without a phase. */
+static as_status said_decode(struct json_fields *f, const struct attempt_ref *ref, struct held *h,
+                             struct as_err *err)
+{
+    struct attempt_said said = {.ref = *ref};
+    int phase = -1;
+    as_status st = json_fields_word(f, "phase", JSON_OPTIONAL, run_phase_words, &phase, err);
+    if (st < 0)
+        return st;
+    st = json_fields_i64(f, "ran_ms", JSON_OPTIONAL, 0, RUN_MAX_MS, &said.ran_ms, err);
+    if (st < 0 || phase < 0)
+        return st;
+    said.phase = (run_phase)phase;
+    h->said[h->n_said++] = said;
+    return AS_OK;
+}
+
+static as_status ref_decode(const json_t *j, const char *pointer, struct held *h,
                             struct as_err *err)
 {
     struct json_fields f;
@@ -147,18 +171,19 @@ static as_status ref_decode(const json_t *j, const char *pointer, struct attempt
     if (st < 0 || (st = json_fields_str(&f, "sweep", JSON_REQUIRED, &r.sweep, err)) < 0 ||
         (st = json_fields_i64(&f, "number", JSON_REQUIRED, 0, INT32_MAX, &r.number, err)) < 0 ||
         (st = json_fields_i64(&f, "attempt", JSON_REQUIRED, 1, INT32_MAX, &r.attempt, err)) < 0 ||
-        (st = json_fields_end(&f, err)) < 0)
+        (h->said && (st = said_decode(&f, &r, h, err)) < 0) || (st = json_fields_end(&f, err)) < 0)
         return st;
-    *ret = r;
+    h->refs[h->n++] = r;
     return AS_OK;
 }
 
 static as_status refs_decode(struct json_fields *f, const char *name, json_need need,
-                             struct arena *a, struct attempt_ref **ret, size_t *ret_n,
+                             bool with_phases, struct arena *a, struct held *ret,
                              struct as_err *err)
 {
     json_t *list = NULL;
     char pointer[AS_ERR_POINTER_MAX], item[AS_ERR_POINTER_MAX];
+    struct held h = {0};
     as_status st = json_fields_array(f, name, need, &list, err);
     size_t n = json_array_size(list);
     if (st < 0)
@@ -167,17 +192,17 @@ static as_status refs_decode(struct json_fields *f, const char *name, json_need 
     if (n > RUNNER_HELD_MAX)
         return as_fail_at(err, AS_E_TOO_LARGE, pointer, "%zu attempts, at most %d", n,
                           RUNNER_HELD_MAX);
-    struct attempt_ref *refs = arena_alloc(a, n ? n : 1, sizeof *refs);
-    if (!refs)
+    h.refs = arena_alloc(a, n ? n : 1, sizeof *h.refs);
+    h.said = with_phases ? arena_alloc(a, n ? n : 1, sizeof *h.said) : NULL;
+    if (!h.refs || (with_phases && !h.said))
         return as_fail(err, AS_E_NOMEM, "out of memory for the attempts");
     for (size_t i = 0; i < n; i++) {
         json_pointer_index(pointer, i, item);
-        st = ref_decode(json_array_get(list, i), item, &refs[i], err);
+        st = ref_decode(json_array_get(list, i), item, &h, err);
         if (st != AS_OK)
             return st;
     }
-    *ret = refs;
-    *ret_n = n;
+    *ret = h;
     return AS_OK;
 }
 
@@ -250,7 +275,7 @@ as_status runner_register_decode(const json_t *doc, struct arena *a, struct runn
 {
     struct json_fields f;
     struct runner_register r = {0};
-    struct attempt_ref *resume = NULL;
+    struct held resume = {0};
     as_status st = json_fields_init(&f, doc, "", err);
     if (st < 0 || (st = json_fields_str(&f, "name", JSON_REQUIRED, &r.name, err)) < 0 ||
         (st = json_fields_i64(&f, "slots", JSON_REQUIRED, 1, 1024, &r.slots, err)) < 0 ||
@@ -258,14 +283,17 @@ as_status runner_register_decode(const json_t *doc, struct arena *a, struct runn
         (st = faults_decode(&f, a, &r.gpu_faults, err)) < 0 ||
         (st = json_fields_text(&f, "host", JSON_OPTIONAL, 0, 255, &r.host, err)) < 0 ||
         (st = json_fields_text(&f, "version", JSON_OPTIONAL, 0, 40, &r.version, err)) < 0 ||
-        (st = refs_decode(&f, "resume", JSON_OPTIONAL, a, &resume, &r.n_resume, err)) < 0 ||
+        (st = refs_decode(&f, "resume", JSON_OPTIONAL, true, a, &resume, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
     if (!as_slug_valid(r.name))
         return as_fail_at(
             err, AS_E_INVAL, "/name",
             "'%.80s' is not a name: expected [a-z0-9][a-z0-9._-]*, at most 63 characters", r.name);
-    r.resume = resume;
+    r.resume = resume.refs;
+    r.n_resume = resume.n;
+    r.said = resume.said;
+    r.n_said = resume.n_said;
     *ret = r;
     return AS_OK;
 }
@@ -328,7 +356,7 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
 {
     struct json_fields f;
     struct claim_request r = {.max_trials = 1, .groups.members = 1};
-    struct attempt_ref *ending = NULL;
+    struct held ending = {0};
     int64_t wait_ms = 20000;
     as_status st = json_fields_init(&f, doc, "", err);
     if (st < 0 ||
@@ -343,27 +371,33 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
                               &r.groups.gpu_memory_bytes, err)) < 0 ||
         (st = fit_decode(&f, &r.groups, err)) < 0 ||
         (st = measures_decode(&f, a, &r.groups, err)) < 0 ||
-        (st = refs_decode(&f, "ending", JSON_OPTIONAL, a, &ending, &r.n_ending, err)) < 0 ||
+        (st = refs_decode(&f, "ending", JSON_OPTIONAL, false, a, &ending, err)) < 0 ||
         (st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, 60000, &wait_ms, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
-    r.ending = ending;
+    r.ending = ending.refs;
+    r.n_ending = ending.n;
     *ret = r;
     *ret_wait_ms = wait_ms;
     return AS_OK;
 }
 
-as_status heartbeat_decode(const json_t *doc, struct arena *a, struct heartbeat_request *ret,
+as_status heartbeat_decode(const json_t *doc, struct arena *a, struct heartbeat *ret,
                            struct as_err *err)
 {
     struct json_fields f;
-    struct heartbeat_request r = {0};
+    struct heartbeat r = {0};
+    struct held held = {0};
     as_status st = json_fields_init(&f, doc, "", err);
     if (st < 0 ||
         (st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &r.epoch, err)) < 0 ||
-        (st = refs_decode(&f, "attempts", JSON_REQUIRED, a, &r.attempts, &r.n, err)) < 0 ||
+        (st = refs_decode(&f, "attempts", JSON_REQUIRED, true, a, &held, err)) < 0 ||
         (st = faults_decode(&f, a, &r.gpu_faults, err)) < 0 || (st = json_fields_end(&f, err)) < 0)
         return st;
+    r.attempts = held.refs;
+    r.n = held.n;
+    r.said = held.said;
+    r.n_said = held.n_said;
     *ret = r;
     return AS_OK;
 }

@@ -106,28 +106,6 @@ as_status tell_heartbeat_decode(const json_t *doc, struct ask_ref *ret_ref, int6
 static const char *const outcome_words[] = {"completed", "failed", "released", NULL};
 static const attempt_outcome outcomes[] = {OUTCOME_COMPLETED, OUTCOME_FAILED, OUTCOME_RELEASED};
 
-static as_status read_final_metrics(struct json_fields *f, struct arena *a, struct completion *c,
-                                    struct as_err *err)
-{
-    json_t *values = NULL;
-    int64_t step = -1; /* -1: the step after the latest one */
-    struct measurement_list list = {0};
-    as_status st = json_fields_object(f, "metrics", JSON_OPTIONAL, &values, err);
-    if (st < 0 || (st = json_fields_i64(f, "step", JSON_OPTIONAL, 0, INT64_MAX, &step, err)) < 0)
-        return st;
-    if (!values)
-        return AS_OK;
-    list.rows = arena_alloc(a, json_object_size(values) + 1, sizeof *list.rows);
-    if (!list.rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory for the metrics");
-    st = metric_values_read(values, "/metrics", step, &list, err);
-    if (st < 0)
-        return st;
-    c->metrics = list.rows;
-    c->n_metrics = list.n;
-    return AS_OK;
-}
-
 as_status tell_complete_decode(const json_t *doc, struct arena *a, struct ask_ref *ret_ref,
                                struct completion *ret, struct as_err *err)
 {
@@ -138,7 +116,7 @@ as_status tell_complete_decode(const json_t *doc, struct arena *a, struct ask_re
     as_status st = read_holder(&f, doc, &ref, err);
     if (st < 0 ||
         (st = json_fields_word(&f, "outcome", JSON_OPTIONAL, outcome_words, &outcome, err)) < 0 ||
-        (st = read_final_metrics(&f, a, &c, err)) < 0 ||
+        (st = final_metrics_read(&f, a, &c, err)) < 0 ||
         (st = json_fields_text(&f, "reason", JSON_OPTIONAL, 0, REASON_MAX, &c.reason, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;

@@ -68,7 +68,7 @@ as_status h_attempt_complete(struct call *c, struct as_err *err)
     as_status st = read_ref(c, &ref, err);
     if (st < 0)
         return st;
-    st = completion_decode(c->body, &completion, err);
+    st = completion_decode(c->body, c->arena, &completion, err);
     if (st < 0)
         return st;
     st = attempt_complete(c->db, c->arena, &ref, &completion, &row, err);

@@ -60,13 +60,12 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
 
 as_status h_runner_heartbeat(struct call *c, struct as_err *err)
 {
-    struct heartbeat_request req;
+    struct heartbeat req;
     struct directive_list list;
     as_status st = heartbeat_decode(c->body, c->arena, &req, err);
     if (st < 0)
         return st;
-    st = runner_heartbeat(c->db, c->arena, call_param(c, "runner"), req.epoch, req.attempts, req.n,
-                          &list, err);
+    st = runner_heartbeat(c->db, c->arena, call_param(c, "runner"), &req, &list, err);
     if (st == AS_OK && req.gpu_faults)
         st = runner_gpu_faults(c->db, call_param(c, "runner"), req.epoch, req.gpu_faults, err);
     if (st < 0)

@@ -48,7 +48,7 @@ const struct route routes[] = {
 
     {"askSuggestions", "POST", SWEEP "/suggestions", WRITERS, JSON, 0, "", h_suggestion_ask},
     {"measureSuggestion", "POST", SUGGESTION "/measurements", WRITERS, JSON, 0, "", h_suggestion_measure},
-    {"completeSuggestion", "POST", SUGGESTION "/complete", WRITERS, JSON, ROUTE_WAKES, "", h_suggestion_complete},
+    {"completeSuggestion", "POST", SUGGESTION "/complete", WRITERS, JSON, ROUTE_WAKES | ROUTE_REFERS, "", h_suggestion_complete},
     {"heartbeatSuggestion", "POST", SUGGESTION "/heartbeat", WRITERS, JSON, 0, "", h_suggestion_heartbeat},
 
     {"putBlob", "PUT", "/v1/blobs/{sha256}", WRITERS | RUNNERS, BYTES, ROUTE_SLOW, "", h_blob_put},
@@ -69,7 +69,7 @@ const struct route routes[] = {
     {"addMeasurements", "POST", ATTEMPT "/measurements", RUNNERS, JSON, 0, "", h_attempt_measure},
     {"putLog", "PUT", ATTEMPT "/log", RUNNERS, JSON, 0, "", h_attempt_log},
     {"putFiles", "PUT", ATTEMPT "/files", RUNNERS, JSON, ROUTE_REFERS, "", h_attempt_files},
-    {"completeAttempt", "POST", ATTEMPT "/complete", RUNNERS, JSON, ROUTE_WAKES, "", h_attempt_complete},
+    {"completeAttempt", "POST", ATTEMPT "/complete", RUNNERS, JSON, ROUTE_WAKES | ROUTE_REFERS, "", h_attempt_complete},
 
     {"listTokens", "GET", "/v1/tokens", ROUTE_ADMIN, NONE, 0, "cursor page_size", h_token_list},
     {"createToken", "POST", "/v1/tokens", ROUTE_ADMIN, JSON, 0, "", h_token_create},

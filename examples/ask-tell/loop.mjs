@@ -32,7 +32,14 @@ const loss = ({ lr, width, kind }) =>
 
 for (let answer; !(answer = await post("", { lease_ms: 60_000 })).done; ) {
   for (const { number, params } of answer.items) {
-    const value = loss(params);
-    await post(`/${number}/complete`, Number.isFinite(value) ? { metrics: { loss: value } } : { outcome: "failed" });
+    let result;
+    try {
+      const value = loss(params);
+      if (!Number.isFinite(value)) throw new RangeError(`the loss is ${value}`); // JSON has no NaN
+      result = { metrics: { loss: value } };
+    } catch (e) {
+      result = { outcome: "failed", reason: String(e).slice(0, 2000) }; // worth knowing, too: the search avoids it
+    }
+    await post(`/${number}/complete`, result);
   }
 }

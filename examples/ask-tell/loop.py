@@ -37,6 +37,10 @@ def loss(lr, width, kind):
 while not (answer := post("", lease_ms=60_000))["done"]:
     for trial in answer["items"]:  # none when nothing was free within half a minute: ask again
         try:
-            post(f"/{trial['number']}/complete", metrics={"loss": loss(**trial["params"])})
-        except (ArithmeticError, ValueError) as e:  # that it does not work is worth knowing, too
-            post(f"/{trial['number']}/complete", outcome="failed", reason=repr(e))
+            value = float(loss(**trial["params"]))
+            if not math.isfinite(value):  # JSON has no NaN
+                raise ValueError(f"the loss is {value}")
+            result = {"metrics": {"loss": value}}
+        except Exception as e:  # that it does not work is worth knowing, too: the search avoids it
+            result = {"outcome": "failed", "reason": repr(e)[:2000]}
+        post(f"/{trial['number']}/complete", **result)

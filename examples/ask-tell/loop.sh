@@ -21,6 +21,8 @@ while :; do
         a = log(lr / 0.03) / log(10); b = log(width / 128) / log(2)
         printf "%.17g", a * a + b * b / 8 + (kind == "plain" ? 0.1 : 0)
     }') || { assay tell "$sweep" "$ASSAY_NUMBER" --failed "exit code $?"; continue; }
-    assay tell "$sweep" "$ASSAY_NUMBER" "loss=$loss" || [ $? -eq 5 ] || break # 5: somebody else has the trial now
+    # 5: somebody else has the trial now. Anything else: it printed no number, and that is worth knowing, too.
+    assay tell "$sweep" "$ASSAY_NUMBER" "loss=$loss" || [ $? -eq 5 ] ||
+        assay tell "$sweep" "$ASSAY_NUMBER" --failed "it printed '$loss'" || [ $? -eq 5 ] || break
 done
 [ $code -eq 8 ]

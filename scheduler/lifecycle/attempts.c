@@ -1,9 +1,9 @@
 /* The writes of a running attempt: measurements, output, files, and its end.
  *
  * Every function begins with the fence: is this attempt the trial's latest, and does it run? So a
- * runner that was declared lost cannot overwrite the attempt that replaced it. Two exceptions exist
- * for the end. It may arrive late: a success of an attempt that was declared lost counts if no
- * other attempt has begun. It may arrive twice: a repeat gets the answer of the first. */
+ * runner that was declared lost cannot overwrite the attempt that replaced it. An attempt that was
+ * declared lost may still write while the trial is in the queue, because its success counts if no
+ * other attempt has begun. The end may arrive twice: a repeat gets the answer of the first. */
 #include "scheduler/lifecycle/attempts.h"
 
 #include <stdio.h>
@@ -39,6 +39,19 @@ static as_status fail_stale(struct tx *t, const struct attempt_ref *ref, const s
                    trial_state_format(x->state));
 }
 
+/* May a late attempt write? It was declared lost, nobody reported its end, and no other attempt has
+ * begun. Its success would still count, so what belongs to it is taken as well. */
+static as_status check_late(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                            const struct trial_head *x, struct as_err *err)
+{
+    const char *reported = NULL;
+    as_status st =
+        store_attempt_reported(t, a, x->sweep_key, x->number, ref->attempt, &reported, err);
+    if (st != AS_OK)
+        return st;
+    return reported ? fail_stale(t, ref, x, err) : AS_OK;
+}
+
 /* Lock the trial and check the fence. */
 static as_status lock_fenced(struct tx *t, struct arena *a, const struct attempt_ref *ref,
                              struct trial_head *ret, struct as_err *err)
@@ -50,6 +63,8 @@ static as_status lock_fenced(struct tx *t, struct arena *a, const struct attempt
     st = store_trial_lock(t, a, key, ref->number, ret, err);
     if (st != AS_OK)
         return st;
+    if (ret->attempt == ref->attempt && ret->state == TRIAL_QUEUED)
+        return check_late(t, a, ref, ret, err);
     if (ret->attempt != ref->attempt || ret->state != TRIAL_RUNNING)
         return fail_stale(t, ref, ret, err);
     return AS_OK;
@@ -74,7 +89,7 @@ static as_status add_points(struct tx *t, const struct attempt_ref *ref,
                           .sweep = ref->sweep,
                           .has_number = true,
                           .number = x.number,
-                          .state = "running",
+                          .state = trial_state_format(x.state),
                           .attempt = x.attempt,
                           .has_value = ret->has_value,
                           .value = ret->value};
@@ -223,15 +238,36 @@ struct acceptance {
     bool late;     /* after the attempt was declared lost */
 };
 
-static const char *incomplete_reason(struct arena *a, const struct trial_head *x,
+/* A trial that completes needs a value of each metric. Without one the request is refused, because
+ * whoever forgot a value still has it. A value that is not finite is a result: the trial failed. */
+static as_status fail_missing(const struct feasibility *v, struct as_err *err)
+{
+    char pointer[AS_ERR_POINTER_MAX];
+    json_pointer_child("/metrics", v->missing, pointer);
+    return as_fail_at(err, AS_E_UNSUPPORTED, pointer,
+                      "%s: the metric '%s' was never reported; a trial that completes needs a "
+                      "value of it",
+                      pointer, v->missing);
+}
+
+static const char *not_finite_reason(struct arena *a, const struct trial_head *x,
                                      const struct feasibility *v)
 {
     char value[32];
-    const char *said = x->client ? "completed" : "exit 0";
-    if (v->was_measured)
-        return arena_printf(a, "%s, but the metric '%s' is %s", said, v->missing,
-                            as_format_double(v->value, value, sizeof value));
-    return arena_printf(a, "%s, but the metric '%s' was never reported", said, v->missing);
+    return arena_printf(a, "%s, but the metric '%s' is %s", x->client ? "completed" : "exit 0",
+                        v->missing, as_format_double(v->value, value, sizeof value));
+}
+
+/* A runner that says that the process ended in time cannot call it a timeout. */
+static as_status check_timeout(const struct completion *c, const struct sweep_head *s,
+                               struct as_err *err)
+{
+    if (c->outcome != OUTCOME_TIMEOUT || !c->has_ran || c->ran_ms >= s->trial_timeout_ms)
+        return AS_OK;
+    return as_fail_at(err, AS_E_UNSUPPORTED, "/ran_ms",
+                      "/ran_ms: found %lld beside outcome timeout, expected at least the "
+                      "trial_timeout of %lld ms",
+                      (long long)c->ran_ms, (long long)s->trial_timeout_ms);
 }
 
 /* The meaning of the reported outcome, given what was measured. */
@@ -252,7 +288,9 @@ static as_status change_of(struct tx *t, struct arena *a, const struct completio
                                  .outcome = meaning[c->outcome].outcome,
                                  .reported = attempt_outcome_words[c->outcome],
                                  .has_exit_code = c->has_exit_code,
-                                 .exit_code = c->exit_code};
+                                 .exit_code = c->exit_code,
+                                 .has_ran = c->has_ran,
+                                 .ran_ms = c->ran_ms};
     if (c->reason)
         ret->reason = arena_strndup(a, c->reason, strnlen(c->reason, 2000));
     if (c->outcome != OUTCOME_COMPLETED)
@@ -263,10 +301,36 @@ static as_status change_of(struct tx *t, struct arena *a, const struct completio
     ret->feasible = v.feasible;
     if (!v.missing)
         return AS_OK;
+    if (!v.was_measured)
+        return fail_missing(&v, err);
     ret->event = TRIAL_EV_FAIL;
     ret->outcome = "failed";
-    ret->reason = incomplete_reason(a, x, &v);
+    ret->reason = not_finite_reason(a, x, &v);
     return AS_OK;
+}
+
+/* Do the final values differ from what is recorded? A value that would be dropped without a word
+ * is refused. */
+static as_status check_recorded(struct tx *t, const struct trial_head *x, int64_t attempt,
+                                const struct measurement *points, size_t n, struct as_err *err)
+{
+    struct measured_other other = {.place = -1};
+    char pointer[AS_ERR_POINTER_MAX], had[32], found[32];
+    as_status st =
+        store_measurement_other(t, x->sweep_key, x->number, attempt, points, n, &other, err);
+    if (st < 0 || other.place < 0)
+        return st;
+    const struct measurement *p = &points[other.place];
+    json_pointer_child("/metrics", p->metric, pointer);
+    if (!other.has_value)
+        return as_fail_at(
+            err, AS_E_CONFLICT, pointer, "%s: found %s, but the trial is %s, without a value of it",
+            pointer, as_format_double(p->value, found, sizeof found), trial_state_format(x->state));
+    return as_fail_at(err, AS_E_CONFLICT, pointer,
+                      "%s: found %s, but %s is recorded%s; a value that is recorded stays", pointer,
+                      as_format_double(p->value, found, sizeof found),
+                      as_format_double(other.value, had, sizeof had),
+                      p->step < 0 ? " last" : " at that step");
 }
 
 /* Record the final values, and read the row again. */
@@ -291,12 +355,16 @@ static as_status add_final(struct tx *t, struct arena *a, const struct completio
                                &measured, err);
     if (st != AS_OK)
         return st;
+    if (measured.recorded < (int64_t)c->n_metrics)
+        st = check_recorded(t, x, x->attempt, points, c->n_metrics, err);
+    if (st != AS_OK)
+        return st;
     return store_trial_lock(t, a, x->sweep_key, x->number, x, err);
 }
 
 /* Is this a repeat of an end that was accepted before? Then there is nothing to do. */
 static as_status said_before(struct tx *t, struct arena *a, const struct attempt_ref *ref,
-                             attempt_outcome outcome, const struct trial_head *x, bool *ret,
+                             const struct completion *c, const struct trial_head *x, bool *ret,
                              struct as_err *err)
 {
     const char *reported = NULL;
@@ -305,10 +373,10 @@ static as_status said_before(struct tx *t, struct arena *a, const struct attempt
     *ret = false;
     if (st < 0 || !reported)
         return st;
-    if (!as_streq(reported, attempt_outcome_words[outcome]))
+    if (!as_streq(reported, attempt_outcome_words[c->outcome]))
         return fail_stale(t, ref, x, err);
     *ret = true;
-    return AS_OK;
+    return check_recorded(t, x, ref->attempt, c->metrics, c->n_metrics, err);
 }
 
 /* Does the state allow this end? If it is late, only a success counts: a lost trial runs again
@@ -327,6 +395,8 @@ static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_
     as_status st = AS_OK;
     if (!end_counts(x, ref, c->outcome == OUTCOME_COMPLETED))
         return fail_stale(t, ref, x, err);
+    if ((st = check_timeout(c, s, err)) != AS_OK)
+        return st;
     if (c->n_metrics > 0)
         st = add_final(t, a, c, x, err);
     if (st != AS_OK)
@@ -353,7 +423,7 @@ static as_status complete_trial(struct tx *t, struct arena *a, const struct atte
     as_status st = store_sweep_key(t, ref->sweep, &key, err);
     if (st < 0 || (st = store_sweep_lock(t, a, key, &s, err)) < 0 ||
         (st = store_trial_lock(t, a, key, ref->number, &x, err)) < 0 ||
-        (st = said_before(t, a, ref, c->outcome, &x, &repeat, err)) < 0)
+        (st = said_before(t, a, ref, c, &x, &repeat, err)) < 0)
         return st;
     if (!repeat)
         st = accept_end(t, a, ref, c, &s, &x, err);

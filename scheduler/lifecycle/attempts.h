@@ -1,6 +1,7 @@
 /* The writes of a running attempt: measurements, output, files, and its end.
  *
- * Every write is fenced: it counts only if the attempt is the trial's latest and the trial runs.
+ * Every write is fenced: it counts only if the attempt is the trial's latest, and the trial runs, or
+ * is in the queue because the attempt was declared lost.
  * The fence compares attempt numbers, never clocks. Every function:
  *   AS_E_NOT_FOUND    no such sweep or trial
  *   AS_E_STALE        another attempt is current, or the trial ended; nothing was changed
@@ -54,17 +55,23 @@ struct completion {
     attempt_outcome outcome;
     bool has_exit_code;
     int64_t exit_code;
-    const char *reason;                /* NULL allowed; at most 2000 bytes, longer ones are cut */
+    bool has_ran;
+    int64_t ran_ms;     /* how long the process ran, by the runner's monotonic clock */
+    const char *reason; /* NULL allowed; at most 2000 bytes, longer ones are cut */
     const struct measurement *metrics; /* final values, recorded with the end in one transaction; a
                                           negative step: the one after the trial's latest */
     size_t n_metrics;
 };
 
-/* End the attempt. A trial that completes without a finite value of each objective and each
- * constrained metric fails, and its reason names what is missing. With them, the trial is marked as
- * feasible or not. A late end counts while its attempt is the latest, also if the trial is in the
- * queue again. AS_E_INVAL with pointer (/metrics/NAME): a metric's name. A repeat with the same
- * outcome returns the trial as it is now. `ret` lives in `a`. */
+/* End the attempt. A trial that completes with a value of an objective or a constrained metric that
+ * is not finite fails. With finite ones, the trial is marked as feasible or not. A late end counts
+ * while its attempt is the latest, also if the trial is in the queue again. A repeat with the same
+ * outcome and values returns the trial as it is now. `ret` lives in `a`. Errors with pointer:
+ *   AS_E_INVAL        a metric's name (/metrics/NAME)
+ *   AS_E_UNSUPPORTED  it completes without a value of a metric that the sweep requires
+ *                     (/metrics/NAME), or outcome timeout after less than trial_timeout (/ran_ms);
+ *                     nothing was changed (the API answers 422)
+ *   AS_E_CONFLICT     another value is recorded (/metrics/NAME); nothing was changed */
 AS_MUST_CHECK as_status attempt_complete(struct store *db, struct arena *a,
                                          const struct attempt_ref *ref, const struct completion *c,
                                          struct trial_row *ret, struct as_err *err);

@@ -26,6 +26,8 @@ struct round {
     struct reaper *reaper;
     struct arena *a;
     struct reaper_report *report;
+    int64_t as_of_ms; /* what has expired had expired at this time of the database's clock */
+    bool hears;       /* until then everybody could be heard for a lease (lease_clock.h) */
 };
 
 /* Runners whose lease ran out. */
@@ -95,7 +97,7 @@ static as_status lose_clients(struct round *r, struct as_err *err)
     size_t n = 0;
     struct tx_run look = tx_run_start(r->reaper->db, TX_READ, err);
     while (tx_run_again(&look))
-        look.status = store_client_expired(look.tx, r->a, &clients, &n, err);
+        look.status = store_client_expired(look.tx, r->a, r->as_of_ms, &clients, &n, err);
     if (look.status != AS_OK)
         return look.status;
     for (size_t i = 0; i < n; i++) {
@@ -116,33 +118,41 @@ static as_status lose_clients(struct round *r, struct as_err *err)
 }
 
 /* Runners and clients could not be heard while the database or this process was away. They get one
- * lease to be heard. */
+ * lease to be heard, and the whole round ends nothing that ran out after this look: the database or
+ * this process may be stopped between any two statements. */
 static as_status lose_owners(struct round *r, struct as_err *err)
 {
     struct store *db = r->reaper->db;
-    int64_t lease_ms = store_config(db)->lease_ms, now_ms = 0;
+    int64_t lease_ms = store_config(db)->lease_ms;
     const char **names = NULL;
     size_t n = 0;
     struct tx_run look = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&look))
-        look.status = store_runner_expired(look.tx, r->a, &now_ms, &names, &n, err);
+        look.status = store_runner_expired(look.tx, r->a, &r->as_of_ms, &names, &n, err);
     if (look.status != AS_OK)
         return look.status;
-    if (!lease_clock_hears(&r->reaper->clock, lease_ms, now_ms) ||
-        store_up_ns(db) < lease_ms * NS_PER_MS)
+    r->hears = lease_clock_hears(&r->reaper->clock, lease_ms, r->as_of_ms) &&
+               store_up_ns(db) >= lease_ms * NS_PER_MS;
+    if (!r->hears)
         return AS_OK;
     as_status st = lose_runners(r, names, n, err);
     return st == AS_OK ? lose_clients(r, err) : st;
 }
 
-/* Trials past their timeout. Their runner should have ended them. */
+/* Trials past their timeout. Their runner should have ended them.
+ *
+ * A result that is on its way is no timeout. If its runner can be heard, the runner says that the
+ * process has ended; a runner that cannot be heard loses its lease first, because a lease is a part
+ * of the patience here. While nobody can be heard, the same rule as for leases applies. */
 
-static as_status time_out(struct tx *t, struct arena *a, const struct trial_head *trial,
+static as_status time_out(struct tx *t, struct round *r, const struct trial_head *trial,
                           bool *ret_done, struct as_err *err)
 {
     static const struct trial_change change = {.event = TRIAL_EV_TIMEOUT, .outcome = "timeout"};
+    struct arena *a = r->a;
     struct sweep_head s;
     struct trial_head now;
+    bool overdue = false;
     *ret_done = false;
     as_status st = store_sweep_lock(t, a, trial->sweep_key, &s, err);
     if (st == AS_OK)
@@ -151,6 +161,10 @@ static as_status time_out(struct tx *t, struct arena *a, const struct trial_head
         return st == AS_E_NOT_FOUND ? AS_OK : st;
     if (now.state != TRIAL_RUNNING || now.attempt != trial->attempt)
         return AS_OK;
+    st = store_trial_is_overdue(t, s.key, now.number, r->as_of_ms,
+                                store_config(r->reaper->db)->lease_ms, &overdue, err);
+    if (st != AS_OK || !overdue) /* its runner said meanwhile that it has ended */
+        return st;
     if ((st = trial_transition(t, a, &s, &now, &change, NULL, err)) != AS_OK)
         return st;
     *ret_done = true;
@@ -161,16 +175,19 @@ static as_status time_out_trials(struct round *r, struct as_err *err)
 {
     struct store *db = r->reaper->db;
     struct trial_list_heads trials = {0};
+    if (!r->hears)
+        return AS_OK;
     struct tx_run look = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&look))
-        look.status = store_trial_overdue(look.tx, r->a, store_config(db)->lease_ms, &trials, err);
+        look.status = store_trial_overdue(look.tx, r->a, r->as_of_ms, store_config(db)->lease_ms,
+                                          &trials, err);
     if (look.status != AS_OK)
         return look.status;
     for (size_t i = 0; i < trials.n; i++) {
         bool done = false;
         struct tx_run run = tx_run_start(db, TX_WRITE, err);
         while (tx_run_again(&run))
-            run.status = time_out(run.tx, r->a, &trials.rows[i], &done, err);
+            run.status = time_out(run.tx, r, &trials.rows[i], &done, err);
         if (run.status != AS_OK)
             return run.status;
         r->report->trials_timed_out += done;

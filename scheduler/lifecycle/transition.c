@@ -71,7 +71,9 @@ as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_hea
                               .reported = c->reported,
                               .reason = move.reason,
                               .has_exit_code = c->has_exit_code,
-                              .exit_code = c->exit_code};
+                              .exit_code = c->exit_code,
+                              .has_ran = c->has_ran,
+                              .ran_ms = c->ran_ms};
     if (x->attempt > 0 && (x->state == TRIAL_RUNNING || c->reported))
         st = store_attempt_end(t, x->sweep_key, x->number, x->attempt, &end, err);
     if (st != AS_OK)

@@ -16,7 +16,9 @@ struct trial_change {
     const char *reported; /* the outcome that its runner reported; NULL: none */
     bool has_exit_code;
     int64_t exit_code;
-    bool feasible; /* only for a trial that completes */
+    bool has_ran;
+    int64_t ran_ms; /* how long its process ran, as its runner says */
+    bool feasible;  /* only for a trial that completes */
 };
 
 /* AS_E_CONFLICT: the state does not allow the event. *ret_to may be NULL. */

@@ -15,6 +15,19 @@ struct attempt_ref {
     int64_t attempt;
 };
 
+/* What a runner says about the process of an attempt that it holds. */
+typedef enum run_phase { RUN_PREPARING, RUN_RUNNING, RUN_ENDED } run_phase;
+extern const char *const run_phase_words[]; /* NULL-terminated, in the enum's order */
+
+#define RUN_MAX_MS INT64_C(1000000000000) /* 31 years */
+
+struct attempt_said {
+    struct attempt_ref ref;
+    run_phase phase;
+    int64_t ran_ms; /* how long the process has run or did run, by the runner's monotonic clock; 0
+                       while it is prepared */
+};
+
 /* An instruction to a runner to stop an attempt (the only kind of directive). */
 struct directive_row {
     struct attempt_ref ref;

@@ -68,6 +68,8 @@ struct attempt_row {
     const char *reason;
     bool has_exit_code;
     int64_t exit_code; /* negative: the signal */
+    bool has_ran;
+    int64_t ran_ms; /* how long its process ran, as its runner said */
 };
 
 struct trial_detail {

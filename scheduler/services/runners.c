@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "scheduler/services/cursor_priv.h"
+#include "scheduler/store/attempt_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/trial_store.h"
@@ -52,6 +53,9 @@ static as_status register_runner(struct tx *t, struct arena *a, const struct run
     if (st != AS_OK)
         return st;
     st = store_trial_resume(t, req->name, ret->epoch, req->resume, req->n_resume, err);
+    if (st != AS_OK)
+        return st;
+    st = store_attempt_say(t, req->name, req->said, req->n_said, err);
     if (st != AS_OK)
         return st;
     st =
@@ -102,14 +106,6 @@ as_status runner_register(struct store *db, struct arena *a, const struct runner
 
 /* Heartbeat. */
 
-/* The attempts that a runner lists as running. */
-struct beat {
-    const char *name;
-    int64_t epoch;
-    const struct attempt_ref *attempts;
-    size_t n;
-};
-
 /* The lease could not be extended. A lost runner becomes live again; any other is refused. */
 static as_status revive_runner(struct tx *t, struct arena *a, const char *name, int64_t epoch,
                                struct as_err *err)
@@ -129,23 +125,26 @@ static as_status revive_runner(struct tx *t, struct arena *a, const char *name, 
 }
 
 /* *ret_missing: attempts that it holds and does not list. */
-static as_status extend_lease(struct tx *t, struct arena *a, const struct beat *b,
-                              struct directive_list *ret, struct trial_list_heads *ret_missing,
-                              struct as_err *err)
+static as_status extend_lease(struct tx *t, struct arena *a, const char *name,
+                              const struct heartbeat *b, struct directive_list *ret,
+                              struct trial_list_heads *ret_missing, struct as_err *err)
 {
     int64_t lease_ms = store_config(tx_store(t))->lease_ms;
     bool live = false;
-    as_status st = store_runner_extend(t, b->name, b->epoch, lease_ms, &live, err);
+    as_status st = store_runner_extend(t, name, b->epoch, lease_ms, &live, err);
     if (st != AS_OK)
         return st;
     if (!live)
-        st = revive_runner(t, a, b->name, b->epoch, err);
+        st = revive_runner(t, a, name, b->epoch, err);
     if (st != AS_OK)
         return st;
-    st = store_trial_missing(t, a, b->name, b->attempts, b->n, lease_ms, ret_missing, err);
+    st = store_attempt_say(t, name, b->said, b->n_said, err);
     if (st != AS_OK)
         return st;
-    return store_trial_not_current(t, a, b->name, b->attempts, b->n, ret, err);
+    st = store_trial_missing(t, a, name, b->attempts, b->n, lease_ms, ret_missing, err);
+    if (st != AS_OK)
+        return st;
+    return store_trial_not_current(t, a, name, b->attempts, b->n, ret, err);
 }
 
 static as_status lose_missing(struct store *db, struct arena *a,
@@ -161,16 +160,15 @@ static as_status lose_missing(struct store *db, struct arena *a,
     return run.status;
 }
 
-as_status runner_heartbeat(struct store *db, struct arena *a, const char *name, int64_t epoch,
-                           const struct attempt_ref *attempts, size_t n, struct directive_list *ret,
+as_status runner_heartbeat(struct store *db, struct arena *a, const char *name,
+                           const struct heartbeat *beat, struct directive_list *ret,
                            struct as_err *err)
 {
-    const struct beat beat = {.name = name, .epoch = epoch, .attempts = attempts, .n = n};
     struct directive_list directives = {0};
     struct trial_list_heads missing = {0};
     struct tx_run run = tx_run_start(db, TX_SOFT, err);
     while (tx_run_again(&run))
-        run.status = extend_lease(run.tx, a, &beat, &directives, &missing, err);
+        run.status = extend_lease(run.tx, a, name, beat, &directives, &missing, err);
     if (run.status != AS_OK)
         return run.status;
     as_status st = lose_missing(db, a, &missing, err);

@@ -22,6 +22,17 @@ struct runner_register {
     const char *host, *version;       /* NULL allowed */
     const struct attempt_ref *resume; /* attempts that it still runs */
     size_t n_resume;
+    const struct attempt_said *said; /* what it says about some of them */
+    size_t n_said;
+};
+
+struct heartbeat {
+    int64_t epoch;
+    const struct attempt_ref *attempts; /* attempts that it holds */
+    size_t n;
+    const struct attempt_said *said; /* what it says about some of them */
+    size_t n_said;
+    const char *gpu_faults; /* as above; NULL: as before. runner_gpu_faults() stores it */
 };
 
 struct registration {
@@ -36,15 +47,17 @@ AS_MUST_CHECK as_status runner_register(struct store *db, struct arena *a,
                                         const struct runner_register *req, struct registration *ret,
                                         struct as_err *err);
 
-/* Extend the lease. Returns a directive to stop for every listed attempt that is not current. An
+/* Extend the lease, and record what the runner says about its processes: the backstop of
+ * trial_timeout counts from a process's begin, and never for one that ended in time. Returns a
+ * directive to stop for every listed attempt that is not current. An
  * attempt that runs there according to the database, and that two heartbeats in a row did not list,
  * is lost when it is older than a lease; before that, the answer to its claim may still be on its
  * way. A runner that had expired and still has its epoch is live again. AS_E_NOT_FOUND: never
  * registered. AS_E_STALE: another epoch is current, or the runner left: register again.
  * AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status runner_heartbeat(struct store *db, struct arena *a, const char *name,
-                                         int64_t epoch, const struct attempt_ref *attempts,
-                                         size_t n, struct directive_list *ret, struct as_err *err);
+                                         const struct heartbeat *beat, struct directive_list *ret,
+                                         struct as_err *err);
 
 /* Replace the list of GPUs that the runner has set aside (JSON list of {gpu, reason}). Heartbeats
  * carry it. AS_E_STALE: another epoch is current. AS_E_UNAVAILABLE. */

@@ -7,10 +7,12 @@
 
 #include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
+#include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum {
     ATTEMPT_END,
+    ATTEMPT_SAY,
     ATTEMPT_REPORTED,
     ATTEMPT_OF_CLIENT,
     ATTEMPT_LIST,
@@ -36,7 +38,9 @@ enum {
     NEXT(text, outcome, "outcome")                                                                 \
     NEXT(text, reason, "reason")                                                                   \
     NEXT(bool, has_exit_code, "exit_code is not null")                                             \
-    NEXT(i64, exit_code, "exit_code")
+    NEXT(i64, exit_code, "exit_code")                                                              \
+    NEXT(bool, has_ran, "phase = 'ended'")                                                         \
+    NEXT(i64, ran_ms, "ran_ms")
 COLUMNS_WHOLE_ROW(struct attempt_row, ATTEMPT_FIELDS)
 COLUMNS_READER(attempt, struct attempt_row, ATTEMPT_FIELDS)
 #define ATTEMPT_COLUMNS COLUMNS_SQL(ATTEMPT_FIELDS)
@@ -76,11 +80,23 @@ COLUMNS_READER(claimed, struct attempt_claimed, CLAIMED_FIELDS)
 #define CLAIMED_COLUMNS COLUMNS_SQL(CLAIMED_FIELDS)
 
 static const struct stmt stmts[] = {
-    [ATTEMPT_END] = {"attempt_end",
-                     "update attempt set ended_at = coalesce(ended_at, clock_timestamp()), outcome "
-                     "= $4, reported = $5, reason = $6, exit_code = $7 where sweep_key = $1 and "
-                     "number = $2 and attempt = $3 and (ended_at is null or (reported is null and "
-                     "$5::text is not null))"},
+    [ATTEMPT_END] =
+        {"attempt_end",
+         "update attempt set ended_at = coalesce(ended_at, clock_timestamp()), outcome "
+         "= $4, reported = $5, reason = $6, exit_code = $7, phase = case when $8::bigint is "
+         "null then phase else 'ended' end, ran_ms = coalesce($8, ran_ms), said_at = "
+         "case when $8 is null then said_at else clock_timestamp() end where sweep_key = $1 and "
+         "number = $2 and attempt = $3 and (ended_at is null or (reported is null and "
+         "$5::text is not null))"},
+    [ATTEMPT_SAY] = {"attempt_say",
+                     "update attempt x set phase = l.phase, ran_ms = case when l.phase <> "
+                     "'preparing' then l.ran_ms end, said_at = clock_timestamp() from "
+                     "unnest($2::text[], $3::int[], $4::int[], $5::text[], "
+                     "$6::bigint[]) as l(id, number, attempt, phase, ran_ms) join sweep s on s.id "
+                     "= l.id where x.sweep_key = s.key and x.number = l.number and x.attempt = "
+                     "l.attempt and x.runner = $1 and x.ended_at is null and (x.phase is null or "
+                     "x.phase = 'preparing' and l.phase <> 'preparing' or x.phase = 'running' and "
+                     "l.phase = 'ended')"},
     [ATTEMPT_REPORTED] = {"attempt_reported", "select reported from attempt where sweep_key = $1 "
                                               "and number = $2 and attempt = $3"},
     [ATTEMPT_OF_CLIENT] = {"attempt_of_client",
@@ -109,7 +125,58 @@ as_status store_attempt_end(struct tx *t, int64_t sweep_key, int64_t number, int
     return tx_exec(t, &stmts[ATTEMPT_END],
                    ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt), arg_str(e->outcome),
                         arg_str(e->reported), arg_str(e->reason),
-                        arg_i64_or_null(e->has_exit_code, e->exit_code)),
+                        arg_i64_or_null(e->has_exit_code, e->exit_code),
+                        arg_i64_or_null(e->has_ran, e->ran_ms)),
+                   NULL, err);
+}
+
+/* What runners say, as parameters of a statement: $2 to $6. */
+struct sayings {
+    struct refs refs;
+    struct str phases, ran;
+};
+
+static void sayings_done(struct sayings *c)
+{
+    refs_done(&c->refs);
+    str_done(&c->phases);
+    str_done(&c->ran);
+}
+
+static as_status sayings_format(struct sayings *c, const struct attempt_said *said, size_t n,
+                                struct as_err *err)
+{
+    struct str *const lists[] = {&c->refs.ids, &c->refs.numbers, &c->refs.attempts, &c->phases,
+                                 &c->ran};
+    for (size_t k = 0; k < AS_ARRAY_LEN(lists); k++)
+        array_open(lists[k]);
+    for (size_t i = 0; i < n; i++) {
+        array_str(&c->refs.ids, said[i].ref.sweep);
+        array_i64(&c->refs.numbers, said[i].ref.number);
+        array_i64(&c->refs.attempts, said[i].ref.attempt);
+        array_str(&c->phases, run_phase_words[said[i].phase]);
+        array_i64(&c->ran, said[i].ran_ms);
+    }
+    bool failed = false;
+    for (size_t k = 0; k < AS_ARRAY_LEN(lists); k++) {
+        array_close(lists[k]);
+        failed |= lists[k]->failed;
+    }
+    return failed ? as_fail_nomem(err) : AS_OK;
+}
+
+as_status store_attempt_say(struct tx *t, const char *runner, const struct attempt_said *said,
+                            size_t n, struct as_err *err)
+{
+    AS_AUTO(sayings_done) struct sayings c = {0};
+    if (n == 0)
+        return AS_OK;
+    as_status st = sayings_format(&c, said, n, err);
+    if (st != AS_OK)
+        return st;
+    return tx_exec(t, &stmts[ATTEMPT_SAY],
+                   ARGS(arg_str(runner), ARG_REFS(&c.refs), arg_str(str_cstr(&c.phases)),
+                        arg_str(str_cstr(&c.ran))),
                    NULL, err);
 }
 

@@ -17,11 +17,19 @@ struct attempt_end {
     const char *reason;
     bool has_exit_code;
     int64_t exit_code;
+    bool has_ran;
+    int64_t ran_ms; /* how long its process ran */
 };
 
 /* End a running attempt, or correct the outcome of one that ended without its runner's report. */
 AS_MUST_CHECK as_status store_attempt_end(struct tx *t, int64_t sweep_key, int64_t number,
                                           int64_t attempt, const struct attempt_end *e,
+                                          struct as_err *err);
+
+/* Record what a runner says about its running attempts. Only a later phase than the recorded one
+ * changes a row, so a repeat changes nothing. Attempts of other runners are left out. */
+AS_MUST_CHECK as_status store_attempt_say(struct tx *t, const char *runner,
+                                          const struct attempt_said *said, size_t n,
                                           struct as_err *err);
 
 /* The outcome that the runner reported for that attempt; NULL: none yet, or no such attempt. */

@@ -25,9 +25,10 @@ static const struct stmt stmts[] = {
                        "expires_at = clock_timestamp() + coalesce(nullif($3::bigint, 0), lease_ms) "
                        "* interval '1 ms' where sweep_key = $1 and name = $2 returning " SQL_MS(
                            "expires_at")},
-    [CLIENT_EXPIRED] = {"client_expired", "select " CLIENT_COLUMNS
-                                          " from client where expires_at < clock_timestamp() "
-                                          "order by sweep_key, name limit 1000"},
+    [CLIENT_EXPIRED] = {"client_expired",
+                        "select " CLIENT_COLUMNS " from client where expires_at < " SQL_TIME(
+                            "$1") " "
+                                  "order by sweep_key, name limit 1000"},
     [CLIENT_LOSE] = {"client_lose", "delete from client where sweep_key = $1 and name = $2 and "
                                     "expires_at < clock_timestamp()"},
 };
@@ -60,11 +61,11 @@ as_status store_client_extend(struct tx *t, int64_t sweep_key, const char *name,
     return query_lease(t, CLIENT_EXTEND, sweep_key, name, lease_ms, ret_until_ms, err);
 }
 
-as_status store_client_expired(struct tx *t, struct arena *a, struct client_head **ret,
-                               size_t *ret_n, struct as_err *err)
+as_status store_client_expired(struct tx *t, struct arena *a, int64_t as_of_ms,
+                               struct client_head **ret, size_t *ret_n, struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[CLIENT_EXPIRED], NULL, &r, err);
+    as_status st = tx_query(t, &stmts[CLIENT_EXPIRED], ARGS(arg_i64(as_of_ms)), &r, err);
     if (st != AS_OK)
         return st;
     if ((st = read_client_rows(&r, r.rows, a, ret, err)) != AS_OK)

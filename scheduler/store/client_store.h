@@ -23,8 +23,9 @@ struct client_head {
     const char *name;
 };
 
-/* Leases that have run out, in the order of sweeps; at most 1000. */
-AS_MUST_CHECK as_status store_client_expired(struct tx *t, struct arena *a,
+/* Leases that had run out at as_of_ms (Unix milliseconds of the database's clock), in the order of
+ * sweeps; at most 1000. */
+AS_MUST_CHECK as_status store_client_expired(struct tx *t, struct arena *a, int64_t as_of_ms,
                                              struct client_head **ret, size_t *ret_n,
                                              struct as_err *err);
 

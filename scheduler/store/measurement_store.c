@@ -10,13 +10,27 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
-enum { MEASUREMENT_ADD, MEASUREMENT_LATEST, MEASUREMENT_STEP, MEASUREMENT_SERIES };
+enum {
+    MEASUREMENT_ADD,
+    MEASUREMENT_LATEST,
+    MEASUREMENT_STEP,
+    MEASUREMENT_OTHER,
+    MEASUREMENT_SERIES
+};
 
 #define MEASURED_FIELDS(FIRST, NEXT)                                                               \
     FIRST(bool, has_value, "t.value is not null")                                                  \
     NEXT(f64, value, "t.value")
 COLUMNS_READER(measured, struct measured, MEASURED_FIELDS)
 #define MEASURED_COLUMNS COLUMNS_SQL(MEASURED_FIELDS)
+
+#define OTHER_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(i64, place, "p.place - 1")                                                               \
+    NEXT(bool, has_value, "m.value is not null")                                                   \
+    NEXT(f64, value, "m.value")
+COLUMNS_WHOLE_ROW(struct measured_other, OTHER_FIELDS)
+COLUMNS_READER(other, struct measured_other, OTHER_FIELDS)
+#define OTHER_COLUMNS COLUMNS_SQL(OTHER_FIELDS)
 
 /* The latest value of a metric is that of the latest attempt that reported it, at its highest step.
  * JSON has no NaN, so such values are stored as text. */
@@ -41,6 +55,14 @@ static const struct stmt stmts[] = {
     [MEASUREMENT_STEP] = {"measurement_step",
                           "select coalesce(max(step), -1) from measurement where sweep_key = $1 "
                           "and number = $2 and attempt = $3"},
+    /* NaN equals NaN in PostgreSQL. */
+    [MEASUREMENT_OTHER] = {"measurement_other",
+                           "select " OTHER_COLUMNS " from unnest($4::bigint[], $5::text[], "
+                           "$6::float8[]) with ordinality as p(step, metric, value, place) left "
+                           "join lateral (select value from measurement where sweep_key = $1 and "
+                           "number = $2 and attempt = $3 and metric = p.metric and (p.step < 0 or "
+                           "step = p.step) order by step desc limit 1) m on true where m.value is "
+                           "distinct from p.value order by p.place limit 1"},
     [MEASUREMENT_SERIES] = {"measurement_series",
                             "select distinct on (metric, step) metric, step, value from "
                             "measurement where sweep_key = $1 and number = $2 and ($3::text is "
@@ -110,6 +132,28 @@ as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number,
     if (st == AS_OK && recorded > 0)
         st = update_latest(t, sweep_key, number, &c, ret, err);
     return st;
+}
+
+as_status store_measurement_other(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,
+                                  const struct measurement *points, size_t n,
+                                  struct measured_other *ret, struct as_err *err)
+{
+    AS_AUTO(columns_done) struct columns c = {0};
+    RESULT_AUTO r = {0};
+    *ret = (struct measured_other){.place = -1};
+    if (n == 0)
+        return AS_OK;
+    as_status st = columns_fill(&c, points, n, err);
+    if (st != AS_OK)
+        return st;
+    st = tx_query(t, &stmts[MEASUREMENT_OTHER],
+                  ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt),
+                       arg_str(str_cstr(&c.steps)), arg_str(str_cstr(&c.metrics)),
+                       arg_str(str_cstr(&c.values))),
+                  &r, err);
+    if (st < 0 || r.rows == 0)
+        return st;
+    return read_other_row(&r, 0, NULL, ret, err);
 }
 
 as_status store_measurement_latest_step(struct tx *t, int64_t sweep_key, int64_t number,

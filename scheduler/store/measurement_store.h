@@ -24,6 +24,19 @@ AS_MUST_CHECK as_status store_measurement_latest_step(struct tx *t, int64_t swee
                                                       int64_t number, int64_t attempt, int64_t *ret,
                                                       struct as_err *err);
 
+struct measured_other {
+    int64_t place; /* index of the point; -1: none */
+    bool has_value;
+    double value; /* what is recorded */
+};
+
+/* The first of these points that an attempt has not recorded, or has recorded with another value.
+ * A point with a negative step means the latest value of its metric. NaN equals NaN. */
+AS_MUST_CHECK as_status store_measurement_other(struct tx *t, int64_t sweep_key, int64_t number,
+                                                int64_t attempt, const struct measurement *points,
+                                                size_t n, struct measured_other *ret,
+                                                struct as_err *err);
+
 /* metric NULL: all metrics. */
 AS_MUST_CHECK as_status store_measurement_series(struct tx *t, struct arena *a, int64_t sweep_key,
                                                  int64_t number, const char *metric,

@@ -142,6 +142,8 @@ int64_t result_i64(const struct result *r, int row, int col);
 
 /* A column of time as Unix milliseconds. */
 #define SQL_MS(column) "(extract(epoch from " column ") * 1000)::bigint"
+/* The time of a parameter of Unix milliseconds. */
+#define SQL_TIME(parameter) "to_timestamp(" parameter "::bigint / 1000.0)"
 
 /* A connection of the pool: open one, close one. `info` is the URL, `app` the application_name.
  * AS_E_UNAVAILABLE. AS_E_CONFLICT: fsync is off. AS_E_UNSUPPORTED: the server is older than 14. */

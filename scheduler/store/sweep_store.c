@@ -82,6 +82,7 @@ enum {
     NEXT(i64, max_concurrent, "s.max_concurrent")                                                  \
     NEXT(i64, max_failed, "coalesce(s.max_failed, -1)")                                            \
     NEXT(i64, max_restarts, "s.max_restarts")                                                      \
+    NEXT(i64, trial_timeout_ms, "coalesce(s.trial_timeout_ms, 0)")                                 \
     NEXT(i64, gpus, "s.gpus")                                                                      \
     NEXT(i64, ensemble_size, "s.ensemble_size")                                                    \
     COUNT_FIELDS(NEXT)                                                                             \

@@ -30,6 +30,7 @@ struct sweep_head {
     const char *metric;
     bool maximize;
     int64_t seed, planned, max_concurrent, max_failed, max_restarts, gpus, ensemble_size;
+    int64_t trial_timeout_ms; /* 0: none */
     struct trial_counts counts;
     bool wall_time_over;
     const char *objectives, *outcomes; /* as in sweep_new */

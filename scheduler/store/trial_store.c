@@ -30,6 +30,7 @@ enum {
     TRIAL_OF_CLIENT,
     TRIAL_HELD,
     TRIAL_OVERDUE,
+    TRIAL_IS_OVERDUE,
     TRIAL_RESUME,
     TRIAL_NOT_CURRENT,
     TRIAL_MISSING,
@@ -101,6 +102,17 @@ COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
     "t.started_at)::float8 when 3 then extract(epoch from t.finished_at)::float8 else "            \
     "extract(epoch from t.finished_at - t.started_at)::float8 end * $4::int)"
 
+/* The running trials that are past their trial_timeout, as of $1 (Unix milliseconds), with $2
+ * milliseconds of patience. The time counts from when the process began, if its runner said so, else
+ * from the claim. What the runner prepares, or says ended in time, is never overdue. */
+#define OVERDUE_FROM                                                                               \
+    "from trial t join sweep s on s.key = t.sweep_key join attempt x on x.sweep_key = "            \
+    "t.sweep_key and x.number = t.number and x.attempt = t.attempt where t.state = 'running' "     \
+    "and s.state in ('running', 'paused') and s.trial_timeout_ms is not null and coalesce(case "   \
+    "x.phase when 'preparing' then false when 'ended' then x.ran_ms > s.trial_timeout_ms end, "    \
+    "true) and greatest(t.claimed_at, x.said_at - x.ran_ms * interval '1 ms') < " SQL_TIME(        \
+        "$1") " - (s.trial_timeout_ms + s.grace_ms + $2) * interval '1 ms'"
+
 static const struct stmt stmts[] = {
     [TRIAL_ADD] = {"trial_add",
                    "insert into trial (sweep_key, number, state, params, suggestion, seed, origin, "
@@ -156,12 +168,10 @@ static const struct stmt stmts[] = {
                                   " where l.id = s.id and l.number = t.number and l.attempt = "
                                   "t.attempt) order by "
                                   "t.sweep_key, t.number"},
-    [TRIAL_OVERDUE] = {"trial_overdue",
-                       "select " HEAD_COLUMNS " from trial t join sweep s on s.key = t.sweep_key "
-                       "where t.state = 'running' and s.state in ('running', 'paused') and "
-                       "s.trial_timeout_ms is not null and t.claimed_at < now() - "
-                       "(s.trial_timeout_ms + s.grace_ms + $1) * interval '1 ms' order by "
-                       "t.sweep_key, t.number limit 1000"},
+    [TRIAL_OVERDUE] = {"trial_overdue", "select " HEAD_COLUMNS " " OVERDUE_FROM
+                                        " order by t.sweep_key, t.number limit 1000"},
+    [TRIAL_IS_OVERDUE] = {"trial_is_overdue", "select " HEAD_COLUMNS " " OVERDUE_FROM
+                                              " and t.sweep_key = $3 and t.number = $4"},
     [TRIAL_RESUME] = {"trial_resume",
                       "update trial t set epoch = $5, missing = 0 from " LISTED ", sweep s where "
                       "s.id = l.id and t.sweep_key = s.key and t.number = l.number and t.attempt = "
@@ -363,12 +373,25 @@ as_status store_trial_held(struct tx *t, struct arena *a, const char *runner,
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 
-as_status store_trial_overdue(struct tx *t, struct arena *a, int64_t slack_ms,
+as_status store_trial_overdue(struct tx *t, struct arena *a, int64_t as_of_ms, int64_t slack_ms,
                               struct trial_list_heads *ret, struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_OVERDUE], ARGS(arg_i64(slack_ms)), &r, err);
+    as_status st =
+        tx_query(t, &stmts[TRIAL_OVERDUE], ARGS(arg_i64(as_of_ms), arg_i64(slack_ms)), &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
+}
+
+as_status store_trial_is_overdue(struct tx *t, int64_t sweep_key, int64_t number, int64_t as_of_ms,
+                                 int64_t slack_ms, bool *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(
+        t, &stmts[TRIAL_IS_OVERDUE],
+        ARGS(arg_i64(as_of_ms), arg_i64(slack_ms), arg_i64(sweep_key), arg_i64(number)), &r, err);
+    if (st == AS_OK)
+        *ret = r.rows > 0;
+    return st;
 }
 
 as_status store_trial_resume(struct tx *t, const char *runner, int64_t epoch,

@@ -96,9 +96,16 @@ AS_MUST_CHECK as_status store_trial_held(struct tx *t, struct arena *a, const ch
                                          const struct attempt_ref *but, size_t n,
                                          struct trial_list_heads *ret, struct as_err *err);
 /* The trials whose latest attempt has run longer than trial_timeout, the grace period and slack_ms
- * together. */
-AS_MUST_CHECK as_status store_trial_overdue(struct tx *t, struct arena *a, int64_t slack_ms,
-                                            struct trial_list_heads *ret, struct as_err *err);
+ * together, as of as_of_ms (Unix milliseconds of the database's clock). The time counts from the
+ * begin of the process if its runner said it (store_attempt_say), else from the claim. A process
+ * that is still prepared, or that its runner says ended within trial_timeout, is not overdue. */
+AS_MUST_CHECK as_status store_trial_overdue(struct tx *t, struct arena *a, int64_t as_of_ms,
+                                            int64_t slack_ms, struct trial_list_heads *ret,
+                                            struct as_err *err);
+/* The same question for one trial. */
+AS_MUST_CHECK as_status store_trial_is_overdue(struct tx *t, int64_t sweep_key, int64_t number,
+                                               int64_t as_of_ms, int64_t slack_ms, bool *ret,
+                                               struct as_err *err);
 
 /* Move the attempts of a list that run on this runner to its new epoch. */
 AS_MUST_CHECK as_status store_trial_resume(struct tx *t, const char *runner, int64_t epoch,

@@ -21,7 +21,8 @@ START_TEST(refuses_bad_text)
     ck_fails(parse("{\"a\":", &j, &err), AS_E_INVAL, err, "line 1");
     ck_fails(parse("{\"a\":\"\xff\"}", &j, &err), AS_E_INVAL, err, "UTF-8");
     ck_fails(parse("\"\\u0000\"", &j, &err), AS_E_INVAL, err, "u0000");
-    ck_fails(parse("[1e400]", &j, &err), AS_E_INVAL, err, "not JSON");
+    ck_fails(parse("[1e400]", &j, &err), AS_E_INVAL, err, "column 6: a number is too large");
+    ck_fails(parse("[99999999999999999999,-1E999]", &j, &err), AS_E_INVAL, err, "too large");
     char deep[200];
     memset(deep, '[', sizeof deep);
     ck_fails(json_parse(deep, sizeof deep, &j, &err), AS_E_TOO_LARGE, err, "deeper");
@@ -50,6 +51,61 @@ START_TEST(numbers_round_trip)
         double v = 0;
         ck_assert(json_number_get(j, &v));
         ck_assert(isnan(odd[i]) ? isnan(v) : v == odd[i]);
+    }
+}
+END_TEST
+
+/* Integers past 64 bits are numbers like others, and no integers. */
+START_TEST(large_integers_are_read_as_reals)
+{
+    struct as_err err;
+    static const struct {
+        const char *text;
+        double value;
+    } cases[] = {{"9223372036854775807", 0},
+                 {"-9223372036854775808", 0},
+                 {"9223372036854775808", 9223372036854775808.0},
+                 {"-9223372036854775809", -9223372036854775809.0},
+                 {"18446744073709551616", 18446744073709551616.0},
+                 {"123456789012345678901234567890", 123456789012345678901234567890.0}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        JSON_AUTO j = NULL;
+        AS_AUTO(str_done) struct str text = {0};
+        int64_t n = 0;
+        double v = 0;
+        struct json_fields f;
+        str_printf(&text,
+                   "{\"s\":\"\\\"1e999 99999999999999999999\",\"n\":%s,\"a\":[1,-0.5e-3,0,%s ]}",
+                   cases[i].text, cases[i].text);
+        ck_ok(json_parse(text.s, text.len, &j, &err), err);
+        ck_assert_str_eq(json_string_value(json_object_get(j, "s")),
+                         "\"1e999 99999999999999999999");
+        ck_assert_int_eq(json_integer_value(json_array_get(json_object_get(j, "a"), 0)), 1);
+        ck_assert(json_real_value(json_array_get(json_object_get(j, "a"), 1)) == -0.0005);
+        ck_ok(json_fields_init(&f, j, "/x", &err), err);
+        if (cases[i].value == 0) {
+            ck_ok(json_fields_i64(&f, "n", JSON_REQUIRED, INT64_MIN, INT64_MAX, &n, &err), err);
+            continue;
+        }
+        ck_ok(json_fields_double(&f, "n", JSON_REQUIRED, -INFINITY, INFINITY, &v, &err), err);
+        ck_assert(v == cases[i].value);
+        ck_fails(json_fields_i64(&f, "n", JSON_REQUIRED, INT64_MIN, INT64_MAX, &n, &err),
+                 AS_E_INVAL, err, "expected a whole number");
+        ck_assert_str_eq(err.pointer, "/x/n");
+    }
+    static const char *const wrong[] = {"[99999999999999999999,01]", "[099999999999999999999]",
+                                        "[99999999999999999999,+1]", "[99999999999999999999.]",
+                                        "[99999999999999999999",     "99999999999999999999 1",
+                                        "[99999999999999999999e]",   "[--99999999999999999999]"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(wrong); i++) {
+        JSON_AUTO j = NULL;
+        ck_fails(json_parse(wrong[i], strlen(wrong[i]), &j, &err), AS_E_INVAL, err, "not JSON");
+    }
+    static const char *const bare[] = {"[NaN]", "{\"a\":Infinity}", "[-Infinity]"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(bare); i++) {
+        JSON_AUTO j = NULL;
+        ck_fails(json_parse(bare[i], strlen(bare[i]), &j, &err), AS_E_INVAL, err,
+                 "send it as text");
     }
 }
 END_TEST
@@ -144,6 +200,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("json");
     tcase_add_test(t, refuses_bad_text);
     tcase_add_test(t, numbers_round_trip);
+    tcase_add_test(t, large_integers_are_read_as_reals);
     tcase_add_test(t, fields_name_what_is_wrong);
     tcase_add_test(t, text_is_counted_in_characters);
     tcase_add_test(t, files_may_be_larger);

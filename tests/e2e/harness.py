@@ -190,3 +190,23 @@ class Assay:
             numbers = [a["attempt"] for a in detail["attempts"]]
             assert sorted(numbers) == list(range(1, len(numbers) + 1)), detail
         return s, trials
+
+
+@contextlib.contextmanager
+def second_server(assay, *args):
+    """Another assayd over the same cluster; its URL."""
+    pid, = assay.processes("assayd")
+    command = open(f"/proc/{pid}/cmdline").read().split("\0")[:-1]
+    variables = dict(v.split("=", 1) for v in open(f"/proc/{pid}/environ").read().split("\0") if "=" in v)
+    address = os.path.join(assay.data, "second.url")
+    database = command[command.index("--database") + 1] if "--database" in command else variables["ASSAY_DATABASE"]
+    with open(os.path.join(assay.data, "logs", "second.log"), "ab") as log:
+        server = subprocess.Popen([os.path.join(BUILD, "api", "server", "assayd"), "--listen", "127.0.0.1:0",
+                                   "--address-file", address, *args],
+                                  env={**variables, "ASSAY_DATABASE": database}, stderr=log, stdout=log)
+        try:
+            assay.wait(lambda: os.path.exists(address), "the second assayd")
+            yield open(address).read().strip().rstrip("/")
+        finally:
+            server.terminate()
+            server.wait(PATIENCE_S)

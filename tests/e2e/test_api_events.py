@@ -2,44 +2,22 @@
 """Events under load with two servers over one database: whoever follows (and is cut off, and resumes elsewhere by
 Last-Event-ID) sees every event once, in one order. 200 waiting claims keep nobody else waiting."""
 import concurrent.futures
-import contextlib
 import http.client
 import json
-import os
 import random
 import statistics
-import subprocess
 import sys
 import threading
 import time
 import urllib.parse
 
-from harness import BUILD, PATIENCE_S, Assay
+from harness import PATIENCE_S, Assay, second_server
 
 WAITERS = 200
 DOC = {"name": "busy", "metric": {"name": "loss", "goal": "minimize"},
        "parameters": {"x": {"type": "float", "min": 0, "max": 1}}, "search": {"method": "random", "seed": 1},
        "limits": {"max_trials": 60},
        "trial": {"command": ["sh", "-c", "for i in 1 2 3; do echo '{\"loss\": ${x}, \"step\": '$i'}' >> $ASSAY_REPORT; done"]}}
-
-
-@contextlib.contextmanager
-def second_server(assay):
-    """Another assayd over the same cluster; its URL."""
-    pid, = assay.processes("assayd")
-    command = open(f"/proc/{pid}/cmdline").read().split("\0")[:-1]
-    variables = dict(v.split("=", 1) for v in open(f"/proc/{pid}/environ").read().split("\0") if "=" in v)
-    address = os.path.join(assay.data, "second.url")
-    database = command[command.index("--database") + 1] if "--database" in command else variables["ASSAY_DATABASE"]
-    with open(os.path.join(assay.data, "logs", "second.log"), "ab") as log:
-        server = subprocess.Popen([os.path.join(BUILD, "api", "server", "assayd"), "--listen", "127.0.0.1:0", "--address-file", address],
-                                  env={**variables, "ASSAY_DATABASE": database}, stderr=log, stdout=log)
-        try:
-            assay.wait(lambda: os.path.exists(address), "the second assayd")
-            yield open(address).read().strip().rstrip("/")
-        finally:
-            server.terminate()
-            server.wait(PATIENCE_S)
 
 
 class Follower(threading.Thread):

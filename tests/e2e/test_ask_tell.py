@@ -98,6 +98,32 @@ def check_examples(assay):
         print(f"{name}: best {s['best']['value']:.4f}", flush=True)
 
 
+def check_broken_objectives(assay, folder):
+    """An objective that gives no number, or throws, ends its trial and not the loop."""
+    broken = {
+        "py": ("return math.log10", 'return math.nan if kind == "plain" else 1 / 0 if width > 400 else math.log10'),
+        "mjs": ("Math.log10(lr / 0.03)", '(kind === "plain" ? NaN : width > 400 ? nothing : 0) + Math.log10(lr / 0.03)'),
+        "sh": ('printf "%.17g",', 'if (kind == "plain") exit 0; if (width > 400) exit 3; printf "%.17g",'),
+    }
+    programs = {"py": sys.executable, "sh": "sh", "mjs": shutil.which("node")}
+    for name, (text, instead) in broken.items():
+        if not programs[name]:
+            continue
+        source = open(os.path.join(EXAMPLES, f"loop.{name}")).read()
+        assert source.count(text) == 1, (name, text)
+        path = write(folder, f"broken.{name}", source.replace(text, instead))
+        document = open(os.path.join(EXAMPLES, "sweep.yaml")).read().replace("method: gp", "method: random")
+        sweep = create(assay, write(folder, "broken.yaml", document), "--name", f"broken-{name}")
+        finish(loop(assay, [programs[name], path], sweep, "one"), name)
+        assay.wait_ended(sweep)
+        _, trials = assay.check_exact(sweep, 24)
+        for t in trials:
+            bad = t["params"]["kind"] == "plain" or t["params"]["width"] > 400
+            assert t["state"] == ("failed" if bad else "completed") and t["restarts"] == 0, t
+            assert not bad or t["reason"], t
+        assert {t["state"] for t in trials} == {"failed", "completed"}, trials
+
+
 def values(text):
     return dict(line.split("\t", 1) for line in text.splitlines() if "\t" in line)
 
@@ -365,7 +391,8 @@ limits: {max_trials: 40}
 def main():
     # the lease of runners is its own here: nobody, clients either, is lost before one has passed
     with Assay(runners=0, args=()) as assay, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        for check in (check_ask, check_lease, check_add, check_crowd, check_front, check_importance):
+        for check in (check_ask, check_lease, check_add, check_crowd, check_front, check_importance,
+                      check_broken_objectives):
             start = time.monotonic()
             check(assay, folder)
             print(f"{check.__name__}: {time.monotonic() - start:.1f} s", flush=True)

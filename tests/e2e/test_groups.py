@@ -3,6 +3,7 @@
 do not notice; the trainer is killed and every trial is completed once all the same; and all numbers and files are
 those of the same trials alone."""
 import contextlib
+import json
 import os
 import signal
 
@@ -114,6 +115,19 @@ def diverge(assay):
     return sweep
 
 
+def check_logs(assay, sweep):
+    """The log of a trial holds its own lines; those of the whole process are marked."""
+    for t in assay.trials(sweep):
+        lines = assay.call("GET", f"/v1/sweeps/{sweep}/trials/{t['number']}/log")["text"].splitlines()
+        own = [line for line in lines if not line.startswith("[group] ")]
+        reports = [json.loads(line) for line in own if line.startswith("{")]
+        assert all(f"{sweep}/" not in line for line in own), lines
+        if t["state"] == "completed":
+            assert [r["val_error"] for r in reports] == [t["value"]], (t, lines)
+        else:
+            assert any("not finite" in line for line in own), (t, lines)
+
+
 def main():
     with Assay(runners=1, slots=1) as assay:
         assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")
@@ -124,6 +138,7 @@ def main():
             grouped, single = results(assay, sweep), results(assay, alone)
             for number, expected in single.items():
                 assert grouped[number] == expected, (sweep, number, grouped[number], expected)
+            check_logs(assay, sweep)
             print(f"{sweep}: {len(single)} trials, equal to those alone", flush=True)
 
 

@@ -1,4 +1,4 @@
-/* What clients ask and tell. */
+/* What clients ask and tell, and what runners say. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +56,27 @@ static void try_tells(const json_t *doc, struct arena *a)
         hold(err.msg[0]);
 }
 
+/* The requests of runners. */
+static void try_runner(const json_t *doc, struct arena *a)
+{
+    struct heartbeat beat = {0};
+    struct runner_register reg = {0};
+    struct completion c = {0};
+    struct as_err err = {0};
+    if (heartbeat_decode(doc, a, &beat, &err) < 0)
+        hold(err.msg[0]);
+    hold(beat.n_said <= beat.n && beat.n <= RUNNER_HELD_MAX);
+    for (size_t i = 0; i < beat.n_said; i++)
+        hold(beat.said[i].phase <= RUN_ENDED && beat.said[i].ran_ms >= 0 &&
+             beat.said[i].ran_ms <= RUN_MAX_MS && beat.said[i].ref.sweep);
+    if (runner_register_decode(doc, a, &reg, &err) < 0)
+        hold(err.msg[0]);
+    hold(reg.n_said <= reg.n_resume);
+    if (completion_decode(doc, a, &c, &err) < 0)
+        hold(err.msg[0]);
+    hold(!c.has_ran || (c.ran_ms >= 0 && c.ran_ms <= RUN_MAX_MS));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     JSON_AUTO doc = NULL;
@@ -64,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     try_ask(doc);
     try_tells(doc, &a);
+    try_runner(doc, &a);
     arena_done(&a);
     return 0;
 }

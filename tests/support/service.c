@@ -110,6 +110,14 @@ int64_t make_runner(struct service *s, const char *name, int64_t slots)
     return r.epoch;
 }
 
+as_status heartbeat(struct service *s, const char *runner, int64_t epoch,
+                    const struct attempt_ref *attempts, size_t n, struct directive_list *ret,
+                    struct as_err *err)
+{
+    struct heartbeat beat = {.epoch = epoch, .attempts = attempts, .n = n};
+    return runner_heartbeat(s->db, &s->a, runner, &beat, ret, err);
+}
+
 struct claim_list claim(struct service *s, const char *runner, int64_t epoch, int64_t max)
 {
     static atomic_int counter;

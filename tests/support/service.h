@@ -46,6 +46,10 @@ const char *make_grid(struct service *s, const char *name, int n, const char *li
 const char *make_learner(struct service *s, const char *name, const char *limits, const char *more);
 
 int64_t make_runner(struct service *s, const char *name, int64_t slots); /* its epoch */
+/* A heartbeat that lists attempts and says nothing about their processes. */
+as_status heartbeat(struct service *s, const char *runner, int64_t epoch,
+                    const struct attempt_ref *attempts, size_t n, struct directive_list *ret,
+                    struct as_err *err);
 
 /* Claim; a new claim_id each time. */
 struct claim_list claim(struct service *s, const char *runner, int64_t epoch, int64_t max);

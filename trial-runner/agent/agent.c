@@ -378,6 +378,7 @@ static bool is_ending_locked(struct attempt *t)
 static json_t *list_refs(struct agent *a, bool all)
 {
     json_t *refs = json_array();
+    int64_t now_ns = clock_mono_ns();
     bool ok = refs != NULL;
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; ok && i < a->n; i++) {
@@ -385,9 +386,7 @@ static json_t *list_refs(struct agent *a, bool all)
         if (attempt_asked(t) == STOP_DROPPED || attempt_phase_get(t) == ATTEMPT_DELIVERED ||
             (!all && !is_ending_locked(t)))
             continue;
-        ok = json_array_append_new(refs, json_pack("{s:s,s:I,s:I}", "sweep", t->sweep, "number",
-                                                   (json_int_t)t->number, "attempt",
-                                                   (json_int_t)t->attempt)) == 0;
+        ok = json_array_append_new(refs, attempt_ref_new(t, all, now_ns)) == 0;
     }
     pthread_mutex_unlock(&a->lock);
     if (!ok) {
@@ -400,6 +399,31 @@ static json_t *list_refs(struct agent *a, bool all)
 json_t *agent_refs(struct agent *a)
 {
     return list_refs(a, true);
+}
+
+void agent_refs_heard(struct agent *a, const json_t *refs)
+{
+    size_t k;
+    const json_t *ref;
+    pthread_mutex_lock(&a->lock);
+    json_array_foreach(refs, k, ref)
+    {
+        const char *sweep = json_string_value(json_object_get(ref, "sweep"));
+        int64_t number = json_integer_value(json_object_get(ref, "number"));
+        int64_t attempt = json_integer_value(json_object_get(ref, "attempt"));
+        for (size_t i = 0; i < a->n; i++)
+            if (attempt_is(a->attempts[i], sweep, number, attempt))
+                attempt_ref_heard(a->attempts[i], ref);
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+void agent_say_again(struct agent *a)
+{
+    pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < a->n; i++)
+        attempt_say_again(a->attempts[i]);
+    pthread_mutex_unlock(&a->lock);
 }
 
 json_t *agent_ending_refs(struct agent *a)

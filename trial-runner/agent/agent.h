@@ -90,11 +90,15 @@ void agent_release(struct agent *a, struct attempt *attempt);
 /* Main only: free the groups that have no process and no attempts. */
 void agent_drop_groups(struct agent *a);
 
-/* Returns [{sweep, number, attempt}…] for the attempts that are held and not dropped: a new
- * reference, or NULL if memory is out. */
+/* Returns the attempts that are held and not dropped, each with what the server has to hear about
+ * its process (attempt_ref_new): a new reference, or NULL if memory is out. */
 json_t *agent_refs(struct agent *a);
+/* The server has answered a request with that list. */
+void agent_refs_heard(struct agent *a, const json_t *refs);
+/* Say the phase of each attempt again. */
+void agent_say_again(struct agent *a);
 
-/* The same for attempts that have ended and whose results are on their way: a claim's `ending`. */
+/* Returns [{sweep, number, attempt}…] for attempts that have ended and whose results are on their way: a claim's `ending`. */
 json_t *agent_ending_refs(struct agent *a);
 
 /* Pass the directives of an answer to the attempts that they name. */

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 static as_status fill_attempt(struct attempt *a, const char *sweep, const char *gpus,
                               struct as_err *err)
 {
@@ -121,6 +123,71 @@ void attempt_phase_set(struct attempt *a, attempt_phase phase)
     wake_main(a);
 }
 
+void attempt_began(struct attempt *a, int64_t now_ns)
+{
+    pthread_mutex_lock(&a->lock);
+    a->began_ns = now_ns;
+    pthread_mutex_unlock(&a->lock);
+    attempt_phase_set(a, ATTEMPT_RUNNING);
+}
+
+/* The phases as the server is told them. */
+typedef enum told_phase { TOLD_NOTHING, TOLD_PREPARING, TOLD_RUNNING, TOLD_ENDED } told_phase;
+
+static const char *const told_words[] = {NULL, "preparing", "running", "ended"};
+
+static told_phase told_of(attempt_phase p)
+{
+    return p < ATTEMPT_RUNNING ? TOLD_PREPARING : p == ATTEMPT_RUNNING ? TOLD_RUNNING : TOLD_ENDED;
+}
+
+/* How long the process has run, or did run; -1: unknown. Locked. */
+static int64_t ran_ms_locked(const struct attempt *a, int64_t now_ns)
+{
+    if (a->phase >= ATTEMPT_ENDED)
+        return a->end.has_ran ? a->end.ran_ms : -1;
+    return (now_ns - a->began_ns) / NS_PER_MS;
+}
+
+json_t *attempt_ref_new(struct attempt *a, bool phase, int64_t now_ns)
+{
+    json_t *j = json_pack("{s:s,s:I,s:I}", "sweep", a->sweep, "number", (json_int_t)a->number,
+                          "attempt", (json_int_t)a->attempt);
+    bool ok = j != NULL;
+    pthread_mutex_lock(&a->lock);
+    told_phase tell = told_of(a->phase);
+    int64_t ran_ms = tell == TOLD_PREPARING ? 0 : ran_ms_locked(a, now_ns);
+    bool heard = tell != TOLD_ENDED && a->told == (int)tell;
+    pthread_mutex_unlock(&a->lock);
+    if (!phase || heard || ran_ms < 0)
+        return j;
+    ok = ok && json_object_set_new(j, "phase", json_string(told_words[tell])) == 0;
+    if (tell != TOLD_PREPARING)
+        ok = ok && json_object_set_new(j, "ran_ms", json_integer(ran_ms)) == 0;
+    if (!ok) {
+        json_decref(j);
+        return NULL;
+    }
+    return j;
+}
+
+void attempt_ref_heard(struct attempt *a, const json_t *ref)
+{
+    const char *word = json_string_value(json_object_get(ref, "phase"));
+    pthread_mutex_lock(&a->lock);
+    for (int i = TOLD_PREPARING; i <= TOLD_ENDED; i++)
+        if (as_streq(word, told_words[i]))
+            a->told = i;
+    pthread_mutex_unlock(&a->lock);
+}
+
+void attempt_say_again(struct attempt *a)
+{
+    pthread_mutex_lock(&a->lock);
+    a->told = TOLD_NOTHING;
+    pthread_mutex_unlock(&a->lock);
+}
+
 stop_why attempt_asked(struct attempt *a)
 {
     pthread_mutex_lock(&a->lock);
@@ -181,7 +248,10 @@ void attempt_end(struct attempt *a, outcome o, const int *exit_code, const char 
     if (exit_code)
         r.exit_code = *exit_code;
     r.reason = clean_reason(reason);
+    int64_t now_ns = clock_mono_ns();
     pthread_mutex_lock(&a->lock);
+    r.has_ran = true;
+    r.ran_ms = a->began_ns ? (now_ns - a->began_ns) / NS_PER_MS : 0;
     r.truncated = tail_text(&a->tail, &log);
     r.log = str_take(&log);
     a->end = r;

@@ -50,10 +50,13 @@ struct attempt {
     struct client *send;         /* the delivery thread's, for results */
     int wake_fd;                 /* of the main loop; borrowed */
 
-    pthread_mutex_t lock; /* guards phase to result */
+    pthread_mutex_t lock; /* guards phase to end */
     pthread_cond_t changed;
     attempt_phase phase;
     stop_why asked;
+    int64_t began_ns; /* monotonic: when its process was started, or it joined its group; 0: not
+                         yet */
+    int told;         /* what the server has heard of its phase; 0: nothing */
     struct tail tail;
     struct trial_end end;   /* the delivery thread's, from phase `ended` on */
     struct child_spec spec; /* the delivery thread's until phase `ready`, then main's */
@@ -88,12 +91,24 @@ bool attempt_is(const struct attempt *a, const char *sweep, int64_t number, int6
 
 /* Thread-safe. */
 attempt_phase attempt_phase_get(struct attempt *a);
+/* Its process has been started: the phase `running`, and the time from which ran_ms counts. */
+void attempt_began(struct attempt *a, int64_t now_ns);
 void attempt_phase_set(struct attempt *a, attempt_phase phase); /* wakes both threads */
 stop_why attempt_asked(struct attempt *a);
 /* Ask for a stop: interrupts preparing and wakes the main loop. */
 void attempt_ask_stop(struct attempt *a, stop_why why);
 /* Add a line of the runner's to the trial's log. */
 void attempt_note(struct attempt *a, const char *fmt, ...) AS_PRINTF(2, 3);
+
+/* Returns a new reference to {"sweep", "number", "attempt"}, or NULL if memory is out. With
+ * `phase`, the object says where the process is ("phase", "ran_ms"), unless the server has heard
+ * it. An end is said until the attempt is delivered: the result may take long, and the server must
+ * not take that for a trial that still runs. */
+json_t *attempt_ref_new(struct attempt *a, bool phase, int64_t now_ns);
+/* The server has answered a request with this object. */
+void attempt_ref_heard(struct attempt *a, const json_t *ref);
+/* The server has forgotten what it heard: say everything again. */
+void attempt_say_again(struct attempt *a);
 
 /* Set the result and the phase `ended`. The log is copied from the tail. reason is cut to
  * VERDICT_REASON_MAX. If memory is out, the result lacks the reason or the log. */

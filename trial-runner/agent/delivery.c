@@ -168,13 +168,21 @@ static as_status keep_result(const struct outbox *o, struct as_err *err)
     return written == AS_OK ? st : written;
 }
 
+/* Is the result of a dropped attempt worth nothing? A process that completed before it could be
+ * stopped is sent: if the attempt was only declared lost, and no other has begun, it counts. Else
+ * the server refuses it. */
+static bool is_given_up(struct attempt *a)
+{
+    return attempt_asked(a) == STOP_DROPPED && a->end.outcome != OUTCOME_COMPLETED;
+}
+
 /* Write the result to disk, then send everything until the server has it. Returns true if nothing
  * is left to do for this attempt, also for a later runner. */
 static bool deliver_result(struct outbox *o)
 {
     struct attempt *a = o->attempt;
     struct as_err err = {0};
-    if (a->end.outcome == OUTCOME_NONE || attempt_asked(a) == STOP_DROPPED)
+    if (a->end.outcome == OUTCOME_NONE || is_given_up(a))
         return true;
     if (!a->recovered && keep_result(o, &err) < 0)
         log_write(LOG_WARN, "a result cannot be written to the journal", "%s error=\"%s\"",
@@ -199,7 +207,7 @@ static bool deliver_result(struct outbox *o)
                      st == AS_E_CONFLICT || st == AS_E_TOO_LARGE || st == AS_E_UNSUPPORTED;
         log_write(LOG_WARN, final ? "the server refuses a result" : "a result was not delivered",
                   "%s outcome=%s error=\"%s\"", a->label, outcome_name(a->end.outcome), err.msg);
-        if (final || attempt_asked(a) == STOP_DROPPED)
+        if (final || is_given_up(a))
             return true;
         client_wait(a->send, CHECKPOINT_MS);
         outbox_rewind(o);

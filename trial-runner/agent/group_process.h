@@ -17,6 +17,7 @@
 #include "trial-runner/protocol/control.h"
 #include "trial-runner/agent/child.h"
 #include "trial-runner/agent/claimed.h"
+#include "trial-runner/agent/group_output.h"
 #include "trial-runner/agent/options.h"
 
 #define GROUPS_FOLDER ".groups" /* below WORK/trials; its dot keeps the journal from it */
@@ -41,6 +42,7 @@ struct group_process {
     pid_t pid; /* 0: not started, or ended */
     bool over; /* it was started and has ended */
     int out_fd, control_fd;
+    struct group_output output;
     struct control_lines in;
     struct str out; /* bytes that could not be written yet */
     bool close_sent;

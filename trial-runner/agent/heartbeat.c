@@ -1,5 +1,7 @@
 /* The heartbeat thread: registers the runner, extends the leases of its attempts, and passes on the
- * directives in the answers.
+ * directives in the answers. With each attempt it says once that its process is prepared or has
+ * begun, and again and again that it has ended, until the result is delivered: the server must not
+ * count the time of an outage, or of a long delivery, as time of the trial.
  *
  * A runner that the server does not know any more (stale epoch) registers again with a list of what
  * it holds, and the answer says what to drop. A runner that cannot reach the server keeps its
@@ -37,6 +39,7 @@ static json_t *registration_body(struct agent *a)
 {
     char host[HOST_NAME_MAX + 1] = "";
     const struct options *o = a->options;
+    agent_say_again(a); /* this may be another server, over another database */
     json_t *gpus = json_array(), *resume = agent_refs(a), *faults = agent_faults_json(a);
     bool ok = gpus && resume && faults;
     gethostname(host, sizeof host - 1);
@@ -93,6 +96,7 @@ static as_status register_once(struct agent *a, struct as_err *err)
     pthread_mutex_unlock(&a->lock);
     log_write(LOG_INFO, "registered", "runner=%s epoch=%lld server=%s", a->options->name,
               (long long)epoch, a->options->server);
+    agent_refs_heard(a, json_object_get(body, "resume"));
     agent_direct(a, json_object_get(answer, "directives"));
     return AS_OK;
 }
@@ -155,6 +159,7 @@ static void send_heartbeat(struct agent *a, int64_t epoch, bool *lost)
         a->register_needed = true;
     pthread_mutex_unlock(&a->lock);
     if (st == AS_OK) {
+        agent_refs_heard(a, json_object_get(body, "attempts"));
         if (*lost)
             log_write(LOG_INFO, "the server answers again", "server=%s", a->options->server);
         *lost = false;

@@ -29,6 +29,7 @@
 #define DENIED_PAUSE_MS 5000
 #define INTERNAL_PAUSE_MS 1000
 #define INTERNAL_TRIES 4
+#define METRIC_POINTER "/metrics/"
 
 void outbox_init(struct outbox *o, struct attempt *a)
 {
@@ -387,16 +388,39 @@ as_status outbox_sync_artifacts(const struct outbox *o, struct as_err *err)
                             : st; /* a folder that the trial made unreadable has no artifacts */
 }
 
+/* Send the end of the attempt. */
+static as_status post_end(struct outbox *o, outcome oc, const char *reason, struct as_err *err)
+{
+    const struct trial_end *r = &o->attempt->end;
+    JSON_AUTO body = json_pack("{s:s,s:s?}", "outcome", outcome_name(oc), "reason", reason);
+    bool ok = body != NULL;
+    if (ok && r->has_exit_code)
+        ok = json_object_set_new(body, "exit_code", json_integer(r->exit_code)) == 0;
+    if (ok && r->has_ran)
+        ok = json_object_set_new(body, "ran_ms", json_integer(r->ran_ms)) == 0;
+    return ok ? post_to_server(o, "POST", "complete", body, NULL, err) : as_fail_nomem(err);
+}
+
+/* The process exited with 0 and never reported a metric that its sweep requires: the server refuses
+ * to complete the trial, and names the metric in the pointer. Only the server knows which metrics
+ * those are. So the trial has failed. */
+static as_status post_failure(struct outbox *o, struct as_err *err)
+{
+    char reason[AS_ERR_POINTER_MAX + 80];
+    snprintf(reason, sizeof reason, "exit 0, but the metric '%s' was never reported",
+             err->pointer + strlen(METRIC_POINTER));
+    return post_end(o, OUTCOME_FAILED, reason, err);
+}
+
 as_status outbox_result(struct outbox *o, struct as_err *err)
 {
     const struct trial_end *r = &o->attempt->end;
-    JSON_AUTO body =
-        json_pack("{s:s,s:s?}", "outcome", outcome_name(r->outcome), "reason", r->reason);
-    if (!body || (r->has_exit_code &&
-                  json_object_set_new(body, "exit_code", json_integer(r->exit_code)) < 0))
-        return as_fail_nomem(err);
     as_status st = r->log && *r->log ? put_log(o, r->log, r->truncated, err) : AS_OK;
     if (st < 0)
         return st;
-    return post_to_server(o, "POST", "complete", body, NULL, err);
+    st = post_end(o, r->outcome, r->reason, err);
+    if (st == AS_E_INVAL && r->outcome == OUTCOME_COMPLETED &&
+        as_starts_with(err->pointer, METRIC_POINTER))
+        st = post_failure(o, err);
+    return st;
 }

@@ -36,6 +36,8 @@ as_status result_journal_write(const char *dir, const struct trial_end *r, struc
     bool ok = j != NULL;
     if (ok && r->has_exit_code)
         ok = json_object_set_new(j, "exit_code", json_integer(r->exit_code)) == 0;
+    if (ok && r->has_ran)
+        ok = json_object_set_new(j, "ran_ms", json_integer(r->ran_ms)) == 0;
     if (!ok || !path || !(text = json_format(j)))
         return as_fail_nomem(err);
     return file_replace(path, text, strlen(text), 0600, err);
@@ -70,7 +72,9 @@ as_status result_journal_read(const char *dir, struct trial_end *r, struct as_er
     if (!outcome_parse(word, &r->outcome))
         return as_fail(err, AS_E_INVAL, "%s: '%s' is not an outcome", path, word);
     r->has_exit_code = json_object_get(j, "exit_code") != NULL;
+    r->has_ran = json_object_get(j, "ran_ms") != NULL;
     if ((st = json_fields_i64(&f, "exit_code", JSON_OPTIONAL, -255, 255, &r->exit_code, err)) < 0 ||
+        (st = json_fields_i64(&f, "ran_ms", JSON_OPTIONAL, 0, INT64_MAX, &r->ran_ms, err)) < 0 ||
         (st = json_fields_bool(&f, "truncated", JSON_OPTIONAL, &r->truncated, err)) < 0 ||
         (st = copy_text(&f, "reason", &r->reason, err)) < 0 ||
         (st = copy_text(&f, "log", &r->log, err)) < 0)

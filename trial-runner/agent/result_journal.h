@@ -25,6 +25,8 @@ struct trial_end {
     char *reason;   /* owned; NULL: none */
     char *log;      /* the tail of output; owned */
     bool truncated; /* of the log */
+    bool has_ran;   /* false only in results that an older runner wrote */
+    int64_t ran_ms; /* how long the process ran, by this machine's monotonic clock */
 };
 
 void trial_end_done(struct trial_end *r);

@@ -96,14 +96,26 @@ static void read_output(struct loop *l, struct attempt *t)
         add_to_tail(t, l->buf, n);
 }
 
-/* The output of a group goes to the log of each member that runs at that moment. */
+/* A line of a group goes to the log of each member that runs at that moment. */
+struct group_lines {
+    const struct loop *loop;
+    const struct group_process *group;
+};
+
+static void on_group_line(void *arg, const char *text, size_t len)
+{
+    const struct group_lines *to = arg;
+    for (size_t k = 0; k < to->loop->n; k++)
+        if (to->loop->attempts[k]->group == to->group && to->loop->attempts[k]->joined)
+            add_to_tail(to->loop->attempts[k], text, len);
+}
+
 static void read_group_output(struct loop *l, struct group_process *g)
 {
+    struct group_lines to = {.loop = l, .group = g};
     size_t n;
     for (int i = 0; i < READ_ROUNDS && (n = read_pipe(l, &g->out_fd)) > 0; i++)
-        for (size_t k = 0; k < l->n; k++)
-            if (l->attempts[k]->group == g && l->attempts[k]->joined)
-                add_to_tail(l->attempts[k], l->buf, n);
+        group_output_add(&g->output, l->buf, n, on_group_line, &to);
 }
 
 static void launch_attempt(struct attempt *t)
@@ -138,7 +150,15 @@ static void launch_attempt(struct attempt *t)
     t->joined = t->group != NULL;
     log_write(LOG_DEBUG, "trial started", "%s pid=%d", t->label,
               (int)(t->group ? t->group->pid : t->pid));
-    attempt_phase_set(t, ATTEMPT_RUNNING);
+    attempt_began(t, t->stopping.started_ns);
+}
+
+/* Has its process ended, although it is not reaped yet? Then it ended in time: nothing stops it. */
+static bool has_ended(const struct attempt *t)
+{
+    siginfo_t info = {0};
+    return t->pid && waitid(P_PID, (id_t)t->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == t->pid;
 }
 
 /* Send the signal that is due. A member is stopped by a request to the trainer instead of SIGTERM.
@@ -147,6 +167,8 @@ static void launch_attempt(struct attempt *t)
 static void stop_if_due(struct attempt *t)
 {
     stopping_ask(&t->stopping, attempt_asked(t));
+    if (stopping_next_ns(&t->stopping) <= clock_mono_ns() && has_ended(t))
+        return;
     switch (stopping_step(&t->stopping, clock_mono_ns())) {
     case STOP_SEND_TERM:
         if (t->joined)
@@ -215,26 +237,36 @@ static void bound_group(struct loop *l, struct group_process *g, int64_t members
         }
 }
 
+/* The member that an event names, or NULL. */
+static struct attempt *find_member(struct loop *l, const struct group_process *g, const char *name)
+{
+    char id[GROUP_MEMBER_ID_SIZE];
+    for (size_t i = 0; i < l->n; i++) {
+        struct attempt *t = l->attempts[i];
+        group_process_member_id(t, id);
+        if (t->group == g && t->joined && strcmp(id, name) == 0)
+            return t;
+    }
+    return NULL;
+}
+
 static void on_group_event(void *arg, struct group_process *g, const struct control_event *e)
 {
     struct loop *l = arg;
-    char id[GROUP_MEMBER_ID_SIZE];
+    struct attempt *t = e->id ? find_member(l, g, e->id) : NULL;
     if (e->kind == CONTROL_THROUGHPUT)
         note_throughput(l->agent, g, e);
     if (e->kind == CONTROL_READY)
         bound_group(l, g, e->members);
     if (e->kind == CONTROL_STARTED)
         log_write(LOG_DEBUG, "member trains", "trial=%s step=%lld", e->id, (long long)e->step);
-    if (e->kind != CONTROL_ENDED)
-        return;
-    for (size_t i = 0; i < l->n; i++) {
-        struct attempt *t = l->attempts[i];
-        group_process_member_id(t, id);
-        if (t->group == g && t->joined && strcmp(id, e->id) == 0) {
-            read_group_output(l, g);
-            end_member(t, (int)e->exit, e->error);
-            return;
-        }
+    if (e->kind == CONTROL_LOG && t) {
+        add_to_tail(t, e->text, strlen(e->text));
+        add_to_tail(t, "\n", 1);
+    }
+    if (e->kind == CONTROL_ENDED && t) {
+        read_group_output(l, g);
+        end_member(t, (int)e->exit, e->error);
     }
 }
 
@@ -242,13 +274,18 @@ static void on_group_event(void *arg, struct group_process *g, const struct cont
  * run alone, so that the next crash hits only the member that causes it. */
 static void end_with_group(struct attempt *t, int wait_status)
 {
+    const char *last = t->group->output.last;
     AS_AUTO(verdict_done) struct verdict v = {0};
     AS_AUTO(str_done) struct str line = {0};
     t->joined = false;
     stopping_ask(&t->stopping, attempt_asked(t));
-    pthread_mutex_lock(&t->lock);
-    tail_last_line(&t->tail, LAST_LINE_MAX, &line);
-    pthread_mutex_unlock(&t->lock);
+    if (*last) {
+        str_printf(&line, "%.*s", LAST_LINE_MAX, last);
+    } else {
+        pthread_mutex_lock(&t->lock);
+        tail_last_line(&t->tail, LAST_LINE_MAX, &line);
+        pthread_mutex_unlock(&t->lock);
+    }
     verdict_of(&t->stopping, wait_status, str_cstr(&line), &v);
     if (v.outcome == OUTCOME_COMPLETED || (v.outcome == OUTCOME_FAILED && WIFSIGNALED(wait_status)))
         v.outcome = OUTCOME_RETRY;
@@ -269,6 +306,7 @@ static void take_group_end(struct loop *l, struct group_process *g)
     g->closed = true;
     pthread_mutex_unlock(&l->agent->lock);
     read_group_output(l, g);
+    group_output_end(&g->output, on_group_line, &(struct group_lines){.loop = l, .group = g});
     group_process_take_end(g, on_group_event, l, &status);
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_TRY_AGAIN)
         agent_note_fault(l->agent, g->gpu_taken, g->dir);
@@ -434,14 +472,22 @@ static size_t look_at_all(struct loop *l)
     return children;
 }
 
+/* Read what the groups say. It is read before stops are due: a member that has ended in time is not
+ * stopped for its timeout because this process looked late. */
+static void listen_to_groups(struct loop *l)
+{
+    for (size_t i = 0; i < l->n_groups; i++) {
+        read_group_output(l, l->groups[i]);
+        group_process_read(l->groups[i], on_group_event, l);
+    }
+}
+
 /* Do what is due for every group. Returns how many processes run. */
 static size_t look_at_groups(struct loop *l)
 {
     size_t children = 0;
     for (size_t i = 0; i < l->n_groups; i++) {
         struct group_process *g = l->groups[i];
-        read_group_output(l, g);
-        group_process_read(g, on_group_event, l);
         pthread_mutex_lock(&l->agent->lock);
         bool close_it = g->closed, is_empty = g->held == 0;
         pthread_mutex_unlock(&l->agent->lock);
@@ -522,7 +568,9 @@ void supervise(struct agent *a, int signal_fd)
         copy_lists(&l);
         take_signals(&l);
         reap_children(&l);
-        size_t children = look_at_all(&l) + look_at_groups(&l);
+        listen_to_groups(&l);
+        size_t children = look_at_all(&l);
+        children += look_at_groups(&l);
         agent_free_slots(a);
         if (l.draining)
             give_up_if_due(&l, children);

@@ -176,7 +176,7 @@ as_status control_request_format(const struct control_request *r, struct str *ou
 
 /* ---- trainer to runner ---- */
 
-static const char *const event_words[] = {"ready", "started", "ended", "throughput", NULL};
+static const char *const event_words[] = {"ready", "started", "ended", "log", "throughput", NULL};
 
 void control_event_done(struct control_event *e)
 {
@@ -226,6 +226,11 @@ static as_status read_event(struct json_fields *f, struct control_event *e, stru
         return json_fields_i64(f, "step", JSON_REQUIRED, 0, INT64_MAX, &e->step, err);
     case CONTROL_ENDED:
         return read_ended(f, e, err);
+    case CONTROL_LOG:
+        st = read_id(f, &e->id, err);
+        if (st != AS_OK)
+            return st;
+        return json_fields_str(f, "text", JSON_REQUIRED, &e->text, err);
     case CONTROL_THROUGHPUT:
         st = json_fields_i64(f, "members", JSON_REQUIRED, 0, CONTROL_MAX_SLOTS, &e->members, err);
         if (st != AS_OK)
@@ -280,6 +285,8 @@ static json_t *event_to_json(const struct control_event *e)
     case CONTROL_ENDED:
         return json_pack("{s:s, s:s, s:I, s:s*}", "event", word, "id", e->id, "exit",
                          (json_int_t)e->exit, "error", e->error);
+    case CONTROL_LOG:
+        return json_pack("{s:s, s:s, s:s}", "event", word, "id", e->id, "text", e->text);
     case CONTROL_THROUGHPUT:
         return json_pack("{s:s, s:I, s:f}", "event", word, "members", (json_int_t)e->members,
                          "rows_per_second", e->rows_per_second);

@@ -10,6 +10,7 @@
  *                        "flops_per_step": N, "threads": T, "members": K}
  *                       {"event": "started", "id": "…", "step": N}
  *                       {"event": "ended", "id": "…", "exit": 0 | 1 | 75, "error": "…"}
+ *                       {"event": "log", "id": "…", "text": "…"}
  *                       {"event": "throughput", "members": K, "rows_per_second": X}
  *
  * A member has the same form here and in the list `members` of JOB.json: {"id": "sweep/12.1",
@@ -76,12 +77,13 @@ typedef enum control_event_kind {
                         * the group had to become smaller */
     CONTROL_STARTED,   /* a member's first training step in this process is done */
     CONTROL_ENDED,     /* a member's files are complete and its slot is free */
+    CONTROL_LOG,       /* a line for the log of one member alone */
     CONTROL_THROUGHPUT /* measured since the last one, or since the process began */
 } control_event_kind;
 
 struct control_event {
     control_event_kind kind;
-    const char *id;           /* started, ended; else NULL */
+    const char *id;           /* started, ended, log; else NULL */
     int64_t bytes_per_member; /* ready: parameters, optimizer state, activations, … */
     int64_t bytes_shared;     /* ready: the data, whose size does not grow with the members */
     int64_t flops_per_step;   /* ready: one micro-batch of one member, forward and backward */
@@ -89,6 +91,7 @@ struct control_event {
     int64_t step;             /* started: optimizer steps before it; not 0 after a resume */
     int64_t exit;             /* ended: 0, 1 or 75, like the exit code of a process */
     const char *error;        /* ended with 1, or with 75 after a fault: the reason; else NULL */
+    const char *text;         /* log: lines without the last newline; else NULL */
     int64_t members;          /* throughput: the most members that trained side by side then;
                                * ready: for how many there is memory, 0: not said */
     double rows_per_second;   /* throughput: finite, >= 0 */

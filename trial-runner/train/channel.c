@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -41,6 +43,24 @@ void channel_send(struct channel *c, const struct control_event *e)
     (void)pthread_mutex_lock(&c->lock);
     send_all(c->fd, line.s, line.len);
     (void)pthread_mutex_unlock(&c->lock);
+}
+
+void channel_log(struct channel *c, const char *id, bool is_error, const char *text)
+{
+    AS_AUTO(str_done) struct str line = {0};
+    bool to_runner = c && c->fd >= 0 && *id;
+    int len = (int)strlen(text);
+    if (len > 0 && text[len - 1] == '\n')
+        len--;
+    str_printf(&line, "%s%s%s%.*s", is_error ? "assay-train: " : "", to_runner ? "" : id,
+               to_runner || !*id ? "" : ": ", len, text);
+    struct control_event e = {.kind = CONTROL_LOG, .id = id, .text = str_cstr(&line)};
+    if (to_runner) {
+        channel_send(c, &e);
+        return;
+    }
+    (void)fflush(stdout);
+    (void)fprintf(is_error ? stderr : stdout, "%s\n", str_cstr(&line));
 }
 
 as_status channel_read(struct channel *c, int timeout_ms, struct as_err *err)

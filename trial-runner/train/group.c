@@ -28,12 +28,6 @@
 
 /* ---- events and log lines ---- */
 
-void group_log(FILE *to, const char *id, const char *text)
-{
-    (void)fflush(stdout);
-    (void)fprintf(to, "%s%s%s%s\n", to == stderr ? "assay-train: " : "", id, *id ? ": " : "", text);
-}
-
 static void send_started(void *arg, const struct member *m)
 {
     struct group *g = arg;
@@ -48,7 +42,7 @@ static void send_ended(struct group *g, const char *id, int exit, const struct a
     struct control_event e = {
         .kind = CONTROL_ENDED, .id = id, .exit = exit, .error = why ? why->msg : NULL};
     if (why)
-        group_log(stderr, id, why->msg);
+        channel_log(g->channel, id, true, why->msg);
     channel_send(g->channel, &e);
     g->exit = exit;
     g->throughput.done += exit == EXIT_DONE;
@@ -105,6 +99,7 @@ static void receive_member(struct group *g, const struct control_member *from)
     if (st == AS_OK)
         st = member_create(g->job, from, &m, &err);
     if (st == AS_OK) {
+        m->channel = g->channel;
         g->waiting[g->n_waiting++] = m;
         return;
     }
@@ -202,9 +197,9 @@ static void finish_member(struct group *g, struct member *m)
     if (m->exit == EXIT_TRY_AGAIN && m->error.code == AS_OK) {
         (void)snprintf(text, sizeof text, "stopped at epoch %lld, micro-step %zu",
                        (long long)m->epoch, m->at);
-        group_log(stdout, m->id, text);
+        channel_log(g->channel, m->id, false, text);
     } else if (m->last_report.len > 0) {
-        (void)printf("%s%s%s", m->id, *m->id ? ": " : "", str_cstr(&m->last_report));
+        channel_log(g->channel, m->id, false, str_cstr(&m->last_report));
     }
     group_dismiss(g, m, m->exit, m->error.code == AS_OK ? NULL : &m->error);
 }
@@ -265,7 +260,7 @@ static void obey_request(struct group *g, const struct control_request *r)
     switch (r->op) {
     case CONTROL_ADD:
         if (has_id(g, r->id))
-            group_log(stderr, r->id, "warning: it was added twice");
+            channel_log(g->channel, r->id, true, "warning: it was added twice");
         else
             receive_member(g, &r->member);
         return;
@@ -286,13 +281,13 @@ static void listen_to_runner(struct group *g, int timeout_ms)
     struct as_err err;
     struct control_request r;
     if (channel_read(g->channel, timeout_ms, &err) != AS_OK)
-        group_log(stderr, "", err.msg);
+        channel_log(g->channel, "", true, err.msg);
     for (;;) {
         as_status st = channel_next(g->channel, &r, &err);
         if (st == AS_E_NOT_FOUND)
             break;
         if (st != AS_OK) {
-            group_log(stderr, "a line from the runner", err.msg);
+            (void)fprintf(stderr, "assay-train: a line from the runner: %s\n", err.msg);
             continue;
         }
         obey_request(g, &r);

@@ -43,9 +43,6 @@ struct group {
     struct throughput throughput;
 };
 
-/* Write a line about a member (id "" for the group) to stdout or stderr. */
-void group_log(FILE *to, const char *id, const char *text);
-
 /* Send the end of a member and free it. `why` may be NULL. */
 void group_dismiss(struct group *g, struct member *m, int exit, const struct as_err *why);
 

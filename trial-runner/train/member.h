@@ -26,12 +26,15 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_TRY_AGAIN = 75 };
 /* What the runner has asked of a running member. */
 typedef enum member_ask { ASK_NOTHING, ASK_STOP, ASK_CANCEL } member_ask;
 
+struct channel;
+
 struct member {
     char *id;         /* "" in the single form; owned, like the others */
     char *train_text; /* trial.train as canonical JSON */
     struct train_spec spec;
-    struct net_plan *plan; /* in the member's own shape */
-    char *signature;       /* members with equal signatures may share a group */
+    struct net_plan *plan;   /* in the member's own shape */
+    struct channel *channel; /* for its log; borrowed; NULL: none */
+    char *signature;         /* members with equal signatures may share a group */
     uint64_t seed;
     struct report_file report;
     char *checkpoint; /* path of the file, or NULL */

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "trial-runner/train/artifacts.h"
+#include "trial-runner/train/channel.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/evaluate.h"
 #include "trial-runner/train/fault.h"
@@ -48,8 +49,9 @@ as_status run_save(struct lockstep *ls, size_t slot, struct as_err *err)
     m->saved_ns = clock_mono_ns();
     m->save_cost_ns = m->saved_ns - start;
     if (st == AS_E_IO || st == AS_E_NOMEM) {
-        (void)fprintf(stderr, "assay-train: warning: %s%sgoing on without a checkpoint: %s\n",
-                      m->id, *m->id ? ": " : "", own.msg);
+        char text[AS_ERR_MSG_MAX + 60];
+        (void)snprintf(text, sizeof text, "warning: going on without a checkpoint: %s", own.msg);
+        channel_log(m->channel, m->id, true, text);
         return AS_OK;
     }
     if (st != AS_OK && err)

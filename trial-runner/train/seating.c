@@ -28,7 +28,7 @@ static as_status resume_member(struct lockstep *ls, struct member *m, struct as_
         return st;
     (void)snprintf(text, sizeof text, "resumed at epoch %lld, micro-step %zu", (long long)m->epoch,
                    m->at);
-    group_log(stdout, m->id, text);
+    channel_log(m->channel, m->id, false, text);
     return report_file_append(&m->report, &m->last_report, err);
 }
 
@@ -42,7 +42,7 @@ static as_status check_metrics(const struct group *g, const struct member *m, st
         return AS_OK;
     if (st != AS_E_INVAL || as_streq(g->job->metric, "val_auc"))
         return as_fail(err, st, "%s", why.msg);
-    group_log(stderr, m->id, why.msg);
+    channel_log(g->channel, m->id, true, why.msg);
     return AS_OK;
 }
 
@@ -131,7 +131,7 @@ static as_status create_fitting(struct group *g, const struct member *m, struct 
         st = lockstep_create(&g->setup, m, g->slots, &g->lockstep[0], err);
     }
     if (st == AS_OK && g->slots < before) {
-        group_log(stdout, "", "the device is full: the group is smaller than asked for");
+        channel_log(g->channel, "", false, "the device is full: the group is smaller than asked for");
         group_send_ready(g, m);
     }
     return st;

@@ -9,6 +9,8 @@
 #include "tests/support/schema_check.h"
 #include "tests/support/check_main.h"
 
+#define HELD "{\"sweep\":\"s\",\"number\":0,\"attempt\":1"
+#define BEAT "{\"epoch\":1,\"attempts\":[" HELD
 #define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static struct trial_row make_trial(void)
@@ -195,7 +197,7 @@ static as_status try_claim(const json_t *doc, struct arena *a, struct as_err *er
 
 static as_status try_heartbeat(const json_t *doc, struct arena *a, struct as_err *err)
 {
-    struct heartbeat_request r;
+    struct heartbeat r;
     return heartbeat_decode(doc, a, &r, err);
 }
 
@@ -228,8 +230,7 @@ static as_status try_files(const json_t *doc, struct arena *a, struct as_err *er
 static as_status try_complete(const json_t *doc, struct arena *a, struct as_err *err)
 {
     struct completion r;
-    (void)a;
-    return completion_decode(doc, &r, err);
+    return completion_decode(doc, a, &r, err);
 }
 
 static as_status try_token(const json_t *doc, struct arena *a, struct as_err *err)
@@ -302,6 +303,18 @@ static const struct decode_case cases[] = {
     {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"gpu_memory_bytes\":0}", "/gpu_memory_bytes"},
     {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"gpu_memory_bytes\":5}", NULL},
     {try_heartbeat, "{\"epoch\":1,\"attempts\":{}}", "/attempts"},
+    {try_heartbeat, BEAT "}]}", NULL},
+    {try_heartbeat, BEAT ",\"phase\":\"preparing\"}]}", NULL},
+    {try_heartbeat, BEAT ",\"phase\":\"ended\",\"ran_ms\":0}]}", NULL},
+    {try_heartbeat, BEAT ",\"phase\":\"ended\"}]}", NULL},
+    {try_heartbeat, BEAT ",\"phase\":\"over\"}]}", "/attempts/0/phase"},
+    {try_heartbeat, BEAT ",\"ran_ms\":5}]}", NULL},
+    {try_heartbeat, BEAT ",\"phase\":\"preparing\",\"ran_ms\":5}]}", NULL},
+    {try_heartbeat, BEAT ",\"phase\":\"running\",\"ran_ms\":-1}]}", "/attempts/0/ran_ms"},
+    {try_heartbeat, BEAT ",\"phase\":\"running\",\"ran_ms\":99999999999999999999}]}",
+     "/attempts/0/ran_ms"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"ending\":[" HELD ",\"phase\":\"ended\"}]}",
+     "/ending/0/phase"},
     {try_leave, "{\"epoch\":1}", NULL},
     {try_leave, "{\"epoch\":\"1\"}", "/epoch"},
     {try_measure, "{\"items\":[]}", NULL},
@@ -326,6 +339,11 @@ static const struct decode_case cases[] = {
     {try_complete, "{\"outcome\":\"failed\",\"exit_code\":null,\"reason\":null}", NULL},
     {try_complete, "{\"outcome\":\"lost\"}", "/outcome"},
     {try_complete, "{\"outcome\":\"failed\",\"exit_code\":\"1\"}", "/exit_code"},
+    {try_complete, "{\"outcome\":\"completed\",\"ran_ms\":1,\"metrics\":{\"a\":1},\"step\":2}",
+     NULL},
+    {try_complete, "{\"outcome\":\"completed\",\"ran_ms\":1.5}", "/ran_ms"},
+    {try_complete, "{\"outcome\":\"completed\",\"metrics\":{\"a\":null}}", "/metrics/a"},
+    {try_complete, "{\"outcome\":\"completed\",\"step\":99999999999999999999}", "/step"},
     {try_token, "{\"role\":\"admin\",\"name\":\"n\",\"ttl\":\"30d\"}", NULL},
     {try_token, "{\"role\":\"root\"}", "/role"},
 };
@@ -351,12 +369,25 @@ START_TEST(test_decode_values)
     ck_assert(isnan(m.rows[1].value));
     ck_assert(isinf(m.rows[2].value) && m.rows[2].value < 0);
     JSON_AUTO end = decode_parse("{\"outcome\":\"retry\",\"exit_code\":-9,\"reason\":\"r\"}");
-    ck_ok(completion_decode(end, &c, &err), err);
+    ck_ok(completion_decode(end, &a, &c, &err), err);
     ck_assert_int_eq(c.outcome, OUTCOME_RETRY);
     ck_assert(c.has_exit_code && c.exit_code == -9);
     JSON_AUTO null = decode_parse("{\"outcome\":\"released\",\"exit_code\":null}");
-    ck_ok(completion_decode(null, &c, &err), err);
-    ck_assert(!c.has_exit_code && !c.reason);
+    ck_ok(completion_decode(null, &a, &c, &err), err);
+    ck_assert(!c.has_exit_code && !c.reason && !c.has_ran && c.n_metrics == 0);
+    JSON_AUTO full = decode_parse("{\"outcome\":\"completed\",\"ran_ms\":0,\"metrics\":{\"a\":2}}");
+    ck_ok(completion_decode(full, &a, &c, &err), err);
+    ck_assert(c.has_ran && c.ran_ms == 0 && c.n_metrics == 1 && c.metrics[0].value == 2);
+    struct heartbeat beat;
+    JSON_AUTO said = decode_parse(
+        "{\"epoch\":1,\"attempts\":[{\"sweep\":\"a\",\"number\":0,\"attempt\":1},"
+        "{\"sweep\":\"a\",\"number\":1,\"attempt\":2,\"phase\":\"ended\",\"ran_ms\":7},"
+        "{\"sweep\":\"a\",\"number\":2,\"attempt\":1,\"phase\":\"preparing\"}]}");
+    ck_ok(heartbeat_decode(said, &a, &beat, &err), err);
+    ck_assert(beat.n == 3 && beat.n_said == 2);
+    ck_assert(beat.said[0].phase == RUN_ENDED && beat.said[0].ran_ms == 7);
+    ck_assert(beat.said[0].ref.number == 1 && beat.said[0].ref.attempt == 2);
+    ck_assert_int_eq(beat.said[1].phase, RUN_PREPARING);
     arena_done(&a);
 }
 END_TEST

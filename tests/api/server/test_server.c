@@ -106,13 +106,25 @@ START_TEST(test_runner_protocol)
     long long number = reply_int(&claimed, "trials.0.number");
     (void)snprintf(at, sizeof at, "/v1/sweeps/%s/trials/%lld", id, number);
 
+    /* without the sweep's metric it does not complete, and goes on */
+    (void)snprintf(path, sizeof path, "%s/attempts/1/complete", at);
+    REPLY_AUTO early =
+        rest_call(&runner, "POST", path, "{\"outcome\":\"completed\",\"metrics\":{\"other\":1}}");
+    ck_status(early, 422);
+    ck_assert_str_eq(reply_str(&early, "errors.0.pointer"), "/metrics/loss");
+
     (void)snprintf(path, sizeof path, "%s/attempts/1/measurements", at);
+    REPLY_AUTO huge = rest_call(&runner, "POST", path,
+                                "{\"items\":[{\"step\":18446744073709551616,\"metrics\":{}}]}");
+    ck_status(huge, 400);
+    ck_assert_str_eq(reply_str(&huge, "errors.0.pointer"), "/items/0/step");
     REPLY_AUTO measured =
         rest_call(&runner, "POST", path,
                   "{\"items\":[{\"step\":1,\"metrics\":{\"loss\":0.5,\"grad\":\"NaN\"}},"
-                  "{\"step\":2,\"metrics\":{\"loss\":0.25,\"grad\":\"-Infinity\"}}]}");
+                  "{\"step\":2,\"metrics\":{\"loss\":0.25,\"grad\":\"-Infinity\"}},"
+                  "{\"step\":3,\"metrics\":{\"big\":-123456789012345678901234567890}}]}");
     ck_status(measured, 200);
-    ck_assert_int_eq(reply_int(&measured, "recorded"), 4);
+    ck_assert_int_eq(reply_int(&measured, "recorded"), 5);
     REPLY_AUTO again =
         rest_call(&runner, "POST", path, "{\"items\":[{\"step\":2,\"metrics\":{\"loss\":0.75}}]}");
     ck_assert_int_eq(reply_int(&again, "recorded"), 0);
@@ -141,7 +153,8 @@ START_TEST(test_runner_protocol)
 
     (void)snprintf(body, sizeof body,
                    "{\"epoch\":%lld,\"attempts\":[{\"sweep\":\"%s\",\"number\":%lld,"
-                   "\"attempt\":1},{\"sweep\":\"%s\",\"number\":%lld,\"attempt\":9}]}",
+                   "\"attempt\":1,\"phase\":\"ended\",\"ran_ms\":1234},{\"sweep\":\"%s\","
+                   "\"number\":%lld,\"attempt\":9}]}",
                    epoch, id, number, id, number);
     REPLY_AUTO beat = rest_call(&runner, "POST", "/v1/runners/r1/heartbeat", body);
     ck_status(beat, 200);
@@ -161,11 +174,22 @@ START_TEST(test_runner_protocol)
         ck_status(done, 200);
         ck_assert_str_eq(reply_str(&done, "state"), "completed");
     }
+    REPLY_AUTO same =
+        rest_call(&runner, "POST", path, "{\"outcome\":\"completed\",\"metrics\":{\"loss\":0.25}}");
+    ck_status(same, 200);
+    REPLY_AUTO differs =
+        rest_call(&runner, "POST", path, "{\"outcome\":\"completed\",\"metrics\":{\"loss\":0.5}}");
+    ck_status(differs, 409);
+    ck_assert_str_eq(reply_str(&differs, "code"), "conflict");
+    ck_assert_str_eq(reply_str(&differs, "errors.0.pointer"), "/metrics/loss");
 
     REPLY_AUTO trial = rest_get(&viewer, "%s", at);
     ck_status(trial, 200);
     ck_assert_str_eq(reply_str(&trial, "attempts.0.outcome"), "completed");
+    ck_assert_int_eq(reply_int(&trial, "attempts.0.ran_ms"), 1234);
     ck_assert_str_eq(reply_str(&trial, "metrics.grad"), "-Infinity");
+    ck_assert(json_number_value(reply_get(&trial, "metrics.big")) ==
+              -123456789012345678901234567890.0);
     REPLY_AUTO series = rest_get(&viewer, "%s/measurements", at);
     ck_assert_str_eq(reply_str(&series, "series.grad.values.0"), "NaN");
     ck_assert_int_eq(reply_int(&series, "series.loss.steps.1"), 2);

@@ -145,6 +145,10 @@ START_TEST(test_repeats)
         ck_assert(json_number_value(reply_get(&r, "value")) == 0.125);
         ck_assert_int_eq(reply_int(&r, "step"), 3); /* one after the latest */
     }
+    REPLY_AUTO other = tell_result("repeats", number, "me", "\"metrics\":{\"loss\":0.25}");
+    ck_status(other, 409);
+    ck_assert_str_eq(reply_str(&other, "code"), "conflict");
+    ck_assert_str_eq(reply_str(&other, "errors.0.pointer"), "/metrics/loss");
     REPLY_AUTO trial = rest_get(&viewer, "/v1/sweeps/repeats/trials/%lld", number);
     ck_assert_str_eq(reply_str(&trial, "client"), "me");
     ck_assert(json_is_null(reply_get(&trial, "runner")));
@@ -190,11 +194,13 @@ START_TEST(test_outcomes)
     ck_status(nan, 200);
     ck_assert_str_eq(reply_str(&nan, "state"), "failed");
     ck_assert_str_ne(reply_str(&nan, "reason"), "");
-    REPLY_AUTO nothing = tell_result("ends", ask_one("ends", "me"), "me", "");
-    ck_status(nothing, 200);
-    ck_assert_str_eq(reply_str(&nothing, "state"), "failed");
-    REPLY_AUTO failed = tell_result("ends", ask_one("ends", "me"), "me",
-                                    "\"outcome\":\"failed\",\"reason\":\"out of memory\"");
+    long long forgotten = ask_one("ends", "me");
+    REPLY_AUTO nothing = tell_result("ends", forgotten, "me", "\"metrics\":{\"lost\":1}");
+    ck_status(nothing, 422);
+    ck_assert_str_eq(reply_str(&nothing, "errors.0.pointer"), "/metrics/loss");
+    ck_assert_int_eq(ask_one("ends", "me"), forgotten); /* it is still the client's */
+    REPLY_AUTO failed =
+        tell_result("ends", forgotten, "me", "\"outcome\":\"failed\",\"reason\":\"out of memory\"");
     ck_assert_str_eq(reply_str(&failed, "state"), "failed");
     ck_assert_str_eq(reply_str(&failed, "reason"), "out of memory");
     long long number = ask_one("ends", "me");
@@ -266,7 +272,13 @@ START_TEST(test_hostile)
         {"complete", "{\"client\":\"me\",\"metrics\":{\"\":1}}", 400, "/metrics/"},
         {"complete", "{\"client\":\"me\",\"metrics\":{\"loss\":1,\"loss\":2}}", 400, "uplicate"},
         {"complete", "{\"client\":\"m\\u0000e\"}", 400, ""},
-        {"complete", "{\"client\":\"me\",\"step\":9223372036854775808}", 400, ""},
+        {"complete", "{\"client\":\"me\",\"step\":9223372036854775808}", 400, "/step"},
+        {"complete", "{\"client\":\"me\",\"metrics\":{\"loss\":NaN}}", 400, "send it as text"},
+        {"complete", "{\"client\":\"me\",\"metrics\":{\"loss\":null}}", 400, "/metrics/loss"},
+        {"complete", "{\"client\":\"me\",\"metrics\":{}}", 422, "/metrics/loss"},
+        {"measurements",
+         "{\"client\":\"me\",\"items\":[{\"step\":1,\"metrics\":{\"x\":99999999999999999999}}]}",
+         200, "recorded"},
         {"measurements", "{\"client\":\"me\",\"items\":[{\"step\":1,\"metrics\":{\"x;y\":1}}]}",
          400, "x;y"},
         {"measurements", "{\"client\":\"me\",\"items\":{}}", 400, "/items"},

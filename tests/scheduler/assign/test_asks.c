@@ -96,7 +96,7 @@ START_TEST(runners_never_get_a_sweep_without_trial)
     /* a runner with the client's name is another holder */
     int64_t m = make_runner(&s, "me", 4);
     struct directive_list d;
-    ck_ok(runner_heartbeat(s.db, &s.a, "me", m, NULL, 0, &d, &err), err);
+    ck_ok(heartbeat(&s, "me", m, NULL, 0, &d, &err), err);
     ck_assert_int_eq(trial_of(&s, "b", 0).state, TRIAL_RUNNING);
 }
 END_TEST
@@ -177,8 +177,9 @@ START_TEST(outcomes)
     ck_assert_str_eq(row.reason, "it was handed back before its end");
     ck_assert_int_eq(tell(&s, "a", 2, "me", NAN).state, TRIAL_FAILED);
     ck_assert_str_eq(trial_of(&s, "a", 2).reason, "completed, but the metric 'loss' is NaN");
-    ck_ok(complete(ref_for("a", 3, "me"), OUTCOME_COMPLETED, &row), err);
-    ck_assert_str_eq(row.reason, "completed, but the metric 'loss' was never reported");
+    ck_fails(complete(ref_for("a", 3, "me"), OUTCOME_COMPLETED, &row), AS_E_UNSUPPORTED, err,
+             "the metric 'loss' was never reported");
+    ck_assert_int_eq(trial_of(&s, "a", 3).state, TRIAL_RUNNING);
     ck_fails(complete(ref_for("a", 3, "me"), OUTCOME_TIMEOUT, &row), AS_E_INVAL, err, "/outcome");
     ck_assert_int_eq(ask_one(&s, "a", "you").number, 1);
 }
@@ -244,8 +245,15 @@ START_TEST(infeasible_trials_are_not_the_best)
         ck_ok(ask_complete(s.db, &s.a, &ref, &c, &row, &err), err);
         ck_assert(row.has_feasible && row.feasible == (i > 0));
     }
-    ck_assert_int_eq(tell(&s, "m", 4, "c", 1).state, TRIAL_FAILED);
-    ck_assert_ptr_nonnull(strstr(trial_of(&s, "m", 4).reason, "'size'"));
+    const struct measurement odd[] = {{-1, "loss", 1}, {-1, "ms", 1}, {-1, "size", INFINITY}};
+    struct completion c = {.outcome = OUTCOME_COMPLETED, .metrics = odd, .n_metrics = 2};
+    struct ask_ref last = ref_for("m", 4, "c");
+    ck_fails(ask_complete(s.db, &s.a, &last, &c, &row, &err), AS_E_UNSUPPORTED, err, "'size'");
+    ck_assert_str_eq(err.pointer, "/metrics/size");
+    c.n_metrics = 3;
+    ck_ok(ask_complete(s.db, &s.a, &last, &c, &row, &err), err);
+    ck_assert_int_eq(row.state, TRIAL_FAILED);
+    ck_assert_ptr_nonnull(strstr(row.reason, "'size' is Infinity"));
     ck_assert_int_eq(sweep_of_id(&s, "m").best_number, 1);
     struct trial_page best;
     ck_ok(trial_best(s.db, &s.a, "m", 10, &best, &err), err);

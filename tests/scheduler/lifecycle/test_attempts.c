@@ -55,6 +55,52 @@ START_TEST(a_life)
 }
 END_TEST
 
+static as_status end_with(struct attempt_ref ref, int64_t step, double loss, struct trial_row *ret)
+{
+    struct measurement m = {.step = step, .metric = "loss", .value = loss};
+    struct completion c = {.outcome = OUTCOME_COMPLETED, .metrics = &m, .n_metrics = 1};
+    return attempt_complete(s.db, &s.a, &ref, &c, ret, &err);
+}
+
+/* A value that would be dropped is refused; the same value again is a repeat. */
+START_TEST(another_value_is_refused)
+{
+    struct trial_row row;
+    make_sweep(&s, "a", "'max_trials': 4", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    struct attempt_ref ref = ref_of(&c);
+    measure(&s, ref, "loss", 3, 0.7);
+    ck_fails(end_with(ref, 3, 0.6, &row), AS_E_CONFLICT, err, "0.7 is recorded at that step");
+    ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_RUNNING);
+    for (int i = 0; i < 2; i++) {
+        ck_ok(end_with(ref, -1, 0.5, &row), err);
+        ck_assert(row.state == TRIAL_COMPLETED && row.value == 0.5 && row.step == 4);
+    }
+    ck_ok(end_with(ref, 4, 0.5, &row), err);
+    ck_ok(complete(ref, OUTCOME_COMPLETED, &row), err);
+    ck_fails(end_with(ref, -1, 0.7, &row), AS_E_CONFLICT, err, "0.5 is recorded last");
+    ck_assert_str_eq(err.pointer, "/metrics/loss");
+    ck_fails(end_with(ref, 9, 0.5, &row), AS_E_CONFLICT, err, "without a value of it");
+    ck_assert(trial_of(&s, "a", 0).value == 0.5);
+    /* a value that is not finite is a result like others */
+    c = claim_one(&s, "r", epoch);
+    ref = ref_of(&c);
+    for (int i = 0; i < 2; i++) {
+        ck_ok(end_with(ref, -1, NAN, &row), err);
+        ck_assert_int_eq(row.state, TRIAL_FAILED);
+    }
+    ck_fails(end_with(ref, -1, 0.5, &row), AS_E_CONFLICT, err, "NaN is recorded");
+    /* what another attempt measured is not this attempt's */
+    c = claim_one(&s, "r", epoch);
+    measure(&s, ref_of(&c), "loss", 7, 0.9);
+    end(&s, ref_of(&c), OUTCOME_RETRY);
+    c = claim_one(&s, "r", epoch);
+    ck_assert_int_eq(c.attempt, 2);
+    ck_ok(end_with(ref_of(&c), 7, 0.4, &row), err);
+    ck_assert(row.value == 0.4);
+}
+END_TEST
+
 START_TEST(completions_repeat)
 {
     struct trial_row row;
@@ -69,6 +115,8 @@ START_TEST(completions_repeat)
     row = end(&s, ref_of(&c), OUTCOME_RETRY);
     ck_assert_int_eq(row.state, TRIAL_QUEUED);
     ck_assert_int_eq(row.restarts, 1);
+    struct attempt_ref over = ref_of(&c); /* its runner ended it: it writes nothing more */
+    ck_fails(attempt_log(s.db, &over, "more\n", false, &err), AS_E_STALE, err, "is queued");
     struct claimed_row again = claim_one(&s, "r", epoch);
     ck_assert_int_eq(again.number, c.number);
     ck_assert_int_eq(again.attempt, 2);
@@ -85,11 +133,12 @@ START_TEST(a_value_is_wanted)
     struct trial_row row;
     make_sweep(&s, "a", "'max_trials': 3", "");
     struct claimed_row c = claim_one(&s, "r", epoch);
-    row = end(&s, ref_of(&c), OUTCOME_COMPLETED);
-    ck_assert_int_eq(row.state, TRIAL_FAILED);
-    ck_assert_str_eq(row.reason, "exit 0, but the metric 'loss' was never reported");
-    ck_ok(complete(ref_of(&c), OUTCOME_COMPLETED, &row), err); /* repeated: the same answer */
-    ck_assert_int_eq(row.state, TRIAL_FAILED);
+    ck_fails(complete(ref_of(&c), OUTCOME_COMPLETED, &row), AS_E_UNSUPPORTED, err,
+             "the metric 'loss' was never reported");
+    ck_assert_str_eq(err.pointer, "/metrics/loss");
+    ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_RUNNING); /* nothing has happened */
+    row = finish(&s, ref_of(&c), 0.5);
+    ck_assert_int_eq(row.state, TRIAL_COMPLETED);
     c = claim_one(&s, "r", epoch);
     measure(&s, ref_of(&c), "loss", 1, 0.1);
     measure(&s, ref_of(&c), "loss", 2, NAN);
@@ -174,8 +223,14 @@ START_TEST(late_results_count)
     struct runner_register req = {.name = "r", .slots = 64}; /* it does not list what it ran */
     ck_ok(runner_register(s.db, &s.a, &req, &reg, &err), err);
     ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_QUEUED);
-    ck_ok(complete(ref_of(&good), OUTCOME_COMPLETED, &row), err);
+    struct attempt_ref late = ref_of(&good);
+    measure(&s, late, "loss", 2, 0.25); /* it was still on its way */
+    ck_ok(attempt_log(s.db, &late, "late\n", false, &err), err);
+    ck_ok(attempt_files(s.db, &late, FILE_ARTIFACT, NULL, 0, &err), err);
+    ck_ok(complete(late, OUTCOME_COMPLETED, &row), err);
     ck_assert_int_eq(row.state, TRIAL_COMPLETED);
+    ck_assert(row.value == 0.25);
+    ck_fails(attempt_log(s.db, &late, "later\n", false, &err), AS_E_STALE, err, "is completed");
     ck_assert_int_eq(atomic_load(&store_counters(s.db)->late_accepted), 1);
     /* a failure that arrives so late is refused: the trial runs again */
     ck_fails(complete(ref_of(&bad), OUTCOME_FAILED, &row), AS_E_STALE, err, "is queued");
@@ -388,6 +443,7 @@ Suite *test_suite(void)
     TCase *c = service_case(su, "attempts", &s, 0);
     tcase_add_checked_fixture(c, begin, NULL);
     tcase_add_test(c, a_life);
+    tcase_add_test(c, another_value_is_refused);
     tcase_add_test(c, completions_repeat);
     tcase_add_test(c, a_value_is_wanted);
     tcase_add_test(c, outcomes);

@@ -24,17 +24,16 @@ static struct reaper_report tick(void)
     struct sweep_page rows;
     ck_ok(sweep_list(s.db, &s.a, &any, &page, &rows, &err), err);
     for (;; clock_sleep_ms(5)) {
+        const struct lease_clock *clock = &s.reaper.clock;
         int64_t begin = clock_mono_ns();
-        if (!lease_clock_hears(&s.reaper.clock, store_config(s.db)->lease_ms,
-                               pg_fixture_i64(s.url, "select " NOW_MS)) ||
-            store_up_ns(s.db) < 101 * NS_PER_MS)
-            continue;
+        bool is_up = store_up_ns(s.db) >= 101 * NS_PER_MS;
         ck_ok(reaper_tick(&s.reaper, &r, &err), err);
         sum.runners_lost += r.runners_lost;
         sum.attempts_lost += r.attempts_lost;
         sum.trials_timed_out += r.trials_timed_out;
         sum.ensembles += r.ensembles;
-        if (clock_mono_ns() - begin < NS_PER_S)
+        bool heard = clock->looked_ms - clock->hears_since_ms >= store_config(s.db)->lease_ms;
+        if (is_up && heard && clock_mono_ns() - begin < NS_PER_S)
             return sum;
     }
 }
@@ -77,10 +76,10 @@ START_TEST(registering_again_loses_what_is_not_resumed)
     ck_assert_int_eq(trial_of(&s, "a", 1).state, TRIAL_RUNNING);
     ck_assert_int_eq(trial_of(&s, "a", 2).state, TRIAL_QUEUED);
     struct directive_list d;
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", reg.epoch, resume, 1, &d, &err), err);
+    ck_ok(heartbeat(&s, "r", reg.epoch, resume, 1, &d, &err), err);
     ck_assert_uint_eq(d.n, 0);
-    ck_fails(runner_heartbeat(s.db, &s.a, "r", e, resume, 1, &d, &err), AS_E_STALE, err, "again");
-    ck_fails(runner_heartbeat(s.db, &s.a, "q", 1, resume, 1, &d, &err), AS_E_NOT_FOUND, err, "q");
+    ck_fails(heartbeat(&s, "r", e, resume, 1, &d, &err), AS_E_STALE, err, "again");
+    ck_fails(heartbeat(&s, "q", 1, resume, 1, &d, &err), AS_E_NOT_FOUND, err, "q");
 }
 END_TEST
 
@@ -93,16 +92,16 @@ START_TEST(unlisted_attempts_are_lost_after_a_while)
     struct attempt_ref ref = ref_of(&c);
     pg_fixture_exec(s.url, "update trial set claimed_at = now() + interval '1 h'");
     for (int i = 0; i < 4; i++) /* the answer to its claim may be on its way */
-        ck_ok(runner_heartbeat(s.db, &s.a, "r", e, NULL, 0, &d, &err), err);
+        ck_ok(heartbeat(&s, "r", e, NULL, 0, &d, &err), err);
     ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_RUNNING);
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", e, &ref, 1, &d, &err), err);
+    ck_ok(heartbeat(&s, "r", e, &ref, 1, &d, &err), err);
     pg_fixture_exec(s.url, "update trial set claimed_at = now() - interval '1 h'");
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", e, NULL, 0, &d, &err), err); /* one may be a race */
+    ck_ok(heartbeat(&s, "r", e, NULL, 0, &d, &err), err); /* one may be a race */
     ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_RUNNING);
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", e, NULL, 0, &d, &err), err);
+    ck_ok(heartbeat(&s, "r", e, NULL, 0, &d, &err), err);
     ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_QUEUED);
     ck_assert_str_eq(trial_of(&s, "a", 0).reason, "its runner no longer runs it");
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", e, &ref, 1, &d, &err), err);
+    ck_ok(heartbeat(&s, "r", e, &ref, 1, &d, &err), err);
     ck_assert_uint_eq(d.n, 1);
 }
 END_TEST
@@ -139,7 +138,7 @@ START_TEST(expired_runners_lose_their_trials)
     ck_assert_int_eq(r.runners_lost, 0);
     /* it is heard again and is live, but its trials are no longer its own */
     struct attempt_ref ref = ref_of(&list.rows[0]);
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", e, &ref, 1, &d, &err), err);
+    ck_ok(heartbeat(&s, "r", e, &ref, 1, &d, &err), err);
     ck_assert_uint_eq(d.n, 1);
     struct claimed_row c = claim_one(&s, "r", e);
     ck_assert_int_eq(c.attempt, 2);
@@ -226,6 +225,97 @@ START_TEST(timeouts_have_a_backstop)
     ck_assert_int_eq(tick().trials_timed_out, 1);
     ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_FAILED);
     ck_assert_ptr_nonnull(strstr(trial_of(&s, "a", 0).reason, "trial_timeout"));
+}
+END_TEST
+
+/* What the runner `r` says of an attempt: trial `number` of sweep a. It holds six. */
+static void say(int64_t e, int64_t number, run_phase phase, int64_t ran_ms)
+{
+    struct attempt_ref all[6];
+    for (int64_t i = 0; i < 6; i++)
+        all[i] = (struct attempt_ref){.sweep = "a", .number = i, .attempt = 1};
+    struct attempt_said said = {.ref = all[number], .phase = phase, .ran_ms = ran_ms};
+    struct heartbeat beat = {.epoch = e, .attempts = all, .n = 6, .said = &said, .n_said = 1};
+    struct directive_list d;
+    ck_ok(runner_heartbeat(s.db, &s.a, "r", &beat, &d, &err), err);
+}
+
+/* All that runners said was said an hour earlier. */
+static void age_sayings(void)
+{
+    pg_fixture_exec(s.url, "update attempt set said_at = said_at - interval '1 h'");
+}
+
+static trial_state state_of(int64_t number)
+{
+    return trial_of(&s, "a", number).state;
+}
+
+/* The time of a process counts, not that of an outage, a preparation or a delivery. */
+START_TEST(what_ended_in_time_is_no_timeout)
+{
+    struct trial_row row;
+    make_sweep(&s, "a", "'max_trials': 9, 'trial_timeout': 10, 'grace': 1", "");
+    int64_t e = make_runner(&s, "r", 8);
+    struct claim_list list = claim(&s, "r", e, 6);
+    ck_assert_uint_eq(list.n, 6);
+    say(e, 0, RUN_ENDED, 10000);
+    say(e, 1, RUN_PREPARING, 0);
+    say(e, 2, RUN_RUNNING, 1000);
+    say(e, 3, RUN_ENDED, 10001);
+    say(e, 4, RUN_ENDED, 2000);
+    say(e, 4, RUN_RUNNING, 99000); /* an earlier phase: too late */
+    keep_alive();
+    age_claims();
+    ck_assert_int_eq(tick().trials_timed_out, 1); /* of 5 nothing is said */
+    ck_assert_int_eq(state_of(5), TRIAL_FAILED);
+    age_sayings();
+    ck_assert_int_eq(tick().trials_timed_out, 2);
+    ck_assert_int_eq(state_of(2), TRIAL_FAILED);
+    ck_assert_int_eq(state_of(3), TRIAL_FAILED);
+    for (int64_t i = 0; i < 5; i += i ? 3 : 1)
+        ck_assert_msg(state_of(i) == TRIAL_RUNNING, "trial %lld", (long long)i);
+    /* a process that has begun by now has its whole time */
+    say(e, 1, RUN_RUNNING, 10);
+    keep_alive();
+    ck_assert_int_eq(tick().trials_timed_out, 0);
+    struct attempt_ref first = ref_of(&list.rows[0]);
+    measure(&s, first, "loss", 1, 0.5);
+    struct completion c = {.outcome = OUTCOME_TIMEOUT, .has_ran = true, .ran_ms = 9999};
+    ck_fails(attempt_complete(s.db, &s.a, &first, &c, &row, &err), AS_E_UNSUPPORTED, err,
+             "expected at least the trial_timeout");
+    ck_assert_str_eq(err.pointer, "/ran_ms");
+    c = (struct completion){.outcome = OUTCOME_COMPLETED, .has_ran = true, .ran_ms = 9876};
+    ck_ok(attempt_complete(s.db, &s.a, &first, &c, &row, &err), err);
+    ck_assert_int_eq(row.state, TRIAL_COMPLETED);
+    struct trial_detail detail;
+    ck_ok(trial_get(s.db, &s.a, "a", 0, &detail, &err), err);
+    ck_assert(detail.attempts[0].has_ran && detail.attempts[0].ran_ms == 9876);
+}
+END_TEST
+
+/* After a restart, and after a break, a runner has a lease to say how its trials are. A runner that
+ * registers again says it at once. */
+START_TEST(nobody_times_out_while_nobody_can_be_heard)
+{
+    struct reaper fresh = {.db = s.db};
+    struct reaper_report r;
+    struct registration reg;
+    make_sweep(&s, "a", "'max_trials': 9, 'trial_timeout': 10, 'grace': 1", "");
+    int64_t e = make_runner(&s, "r", 8);
+    struct claimed_row c = claim_one(&s, "r", e);
+    keep_alive();
+    age_claims();
+    ck_ok(reaper_tick(&fresh, &r, &err), err);
+    ck_assert_int_eq(r.trials_timed_out, 0);
+    struct attempt_ref ref = ref_of(&c);
+    struct attempt_said said = {.ref = ref, .phase = RUN_ENDED, .ran_ms = 2000};
+    struct runner_register req = {
+        .name = "r", .slots = 8, .resume = &ref, .n_resume = 1, .said = &said, .n_said = 1};
+    ck_ok(runner_register(s.db, &s.a, &req, &reg, &err), err);
+    keep_alive();
+    ck_assert_int_eq(tick().trials_timed_out, 0);
+    ck_assert_int_eq(state_of(0), TRIAL_RUNNING);
 }
 END_TEST
 
@@ -368,6 +458,8 @@ Suite *test_suite(void)
     tcase_add_test(c, a_break_gives_every_runner_a_lease);
     tcase_add_test(c, short_leases_end);
     tcase_add_test(c, timeouts_have_a_backstop);
+    tcase_add_test(c, what_ended_in_time_is_no_timeout);
+    tcase_add_test(c, nobody_times_out_while_nobody_can_be_heard);
     tcase_add_test(c, wall_time_ends_a_sweep);
     tcase_add_test(c, too_many_failures_fail_a_sweep);
     tcase_add_test(c, a_sweep_without_a_result_fails);

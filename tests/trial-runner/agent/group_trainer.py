@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sys
+import time
 
 control = socket.socket(fileno=0)
 job = json.load(open(sys.argv[1]))
@@ -31,7 +32,12 @@ def begin(member):
         f.write(json.dumps({"step": 1, "loss": os.getpid()}) + "\n")
     with open(os.path.join(member["artifacts"], "seed"), "w") as f:
         f.write(member["seed"])
+    say(event="log", id=member["id"], text=f"only {member['id']}")
     if what == "train":
+        end(member, 0)
+    elif what == "linger":
+        while not os.path.exists(os.path.join(member["artifacts"], "go")):
+            time.sleep(0.02)
         end(member, 0)
     elif what == "measure":
         end(member, 0)
@@ -39,6 +45,7 @@ def begin(member):
     elif what == "fail":
         end(member, 1, "the loss is not finite")
     elif what == "crash":
+        print("about to crash", end="", flush=True)
         os.kill(os.getpid(), signal.SIGSEGV)
     elif what == "garbage":
         control.sendall(b"{\"event\": 3}\n")

@@ -113,6 +113,15 @@ static void answer_claim(const json_t *body, struct server_answer *a)
     }
 }
 
+/* Keep what the runner says about its processes. */
+static void keep_sayings(const json_t *attempts)
+{
+    size_t i;
+    json_t *said;
+    json_array_foreach(attempts, i, said) if (json_object_get(said, "phase"))
+        keep(&fx.trials[json_integer_value(json_object_get(said, "number"))].said, said);
+}
+
 static void answer_runner(const char *verb, const json_t *body, struct server_answer *a)
 {
     if (strcmp(verb, "leave") == 0) {
@@ -130,6 +139,7 @@ static void answer_runner(const char *verb, const json_t *body, struct server_an
     }
     if (json_object_get(body, "gpu_faults"))
         keep(&fx.faults, json_object_get(body, "gpu_faults"));
+    keep_sayings(json_object_get(body, "attempts"));
     json_t *stops = json_array();
     add_stops(stops);
     char *text = json_format(stops);
@@ -142,7 +152,10 @@ static void answer_runner(const char *verb, const json_t *body, struct server_an
 static void answer_attempt(struct trial *t, const char *verb, json_t *body, struct server_answer *a)
 {
     a->status = 204;
-    if (strcmp(verb, "measurements") == 0) {
+    if (strcmp(verb, "measurements") == 0 && fx.hold_items) {
+        fx.held_items++;
+        answer_problem(a, 503, "unavailable", "not now");
+    } else if (strcmp(verb, "measurements") == 0) {
         if (!t->items)
             t->items = json_array();
         json_array_extend(t->items, json_object_get(body, "items"));
@@ -155,6 +168,14 @@ static void answer_attempt(struct trial *t, const char *verb, json_t *body, stru
         keep(artifact ? &t->artifacts : &t->checkpoints, json_object_get(body, "files"));
     } else if (fx.hold_results) {
         answer_problem(a, 503, "unavailable", "not now");
+    } else if (t->lacks_metric &&
+               as_streq(json_string_value(json_object_get(body, "outcome")), "completed")) {
+        t->refusals++;
+        answer_json(
+            a, 422,
+            "{\"type\":\"about:blank\",\"title\":\"t\",\"status\":422,\"code\":\"unprocessable\","
+            "\"detail\":\"no m.x\",\"errors\":[{\"pointer\":\"/metrics/m.x\",\"detail\":\"no\"}]}");
+        a->content_type = "application/problem+json";
     } else {
         keep(&t->completion, body);
         answer_json(a, 200, "{}");
@@ -182,6 +203,7 @@ static void handle_locked(const struct server_request *q, struct server_answer *
     ck_assert_str_eq(q->authorization, "Bearer runner-token");
     if (strcmp(q->path, "/v1/runners") == 0) {
         keep(&fx.registration, body);
+        keep_sayings(json_object_get(body, "resume"));
         fx.registrations++;
         fx.epoch++;
         answer_json(a, 200,
@@ -258,6 +280,7 @@ void fx_teardown(void)
         struct trial *t = &fx.trials[i];
         json_decref(t->claim);
         json_decref(t->completion);
+        json_decref(t->said);
         json_decref(t->artifacts);
         json_decref(t->checkpoints);
         json_decref(t->items);

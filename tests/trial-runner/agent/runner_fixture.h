@@ -19,6 +19,9 @@
 struct trial {
     json_t *claim; /* NULL: no such trial */
     bool handed_out, stop;
+    bool lacks_metric;   /* refuse outcome completed: the sweep requires the metric m.x */
+    int refusals;        /* how often that happened */
+    json_t *said;        /* what the runner said last about its process */
     const char *refills; /* the group whose next claim gets it; NULL: any claim gets it */
     json_t *completion, *artifacts, *checkpoints;
     char *log;
@@ -47,6 +50,8 @@ extern struct fixture {
     bool down;                           /* answer 503 */
     bool denied;                         /* answer 401 */
     bool hold_results;                   /* answer 503 to complete alone */
+    bool hold_items;                     /* answer 503 to measurements alone */
+    int held_items;                      /* how often that happened */
     struct http_server *server;
     char dir[TEMP_FOLDER_SIZE], work[80];
     pid_t runner;

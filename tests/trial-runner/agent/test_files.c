@@ -122,18 +122,21 @@ START_TEST(results_survive)
                           .has_exit_code = true,
                           .reason = (char *)"because \xc3\xa9",
                           .log = (char *)"a\nb",
-                          .truncated = true};
+                          .truncated = true,
+                          .has_ran = true,
+                          .ran_ms = 1234567890123};
     ck_ok(result_journal_write(dir, &r, &err), err);
     ck_ok(result_journal_read(dir, &back, &err), err);
     ck_assert_int_eq(back.outcome, OUTCOME_FAILED);
     ck_assert(back.has_exit_code && back.exit_code == -11 && back.truncated);
+    ck_assert(back.has_ran && back.ran_ms == r.ran_ms);
     ck_assert_str_eq(back.reason, r.reason);
     ck_assert_str_eq(back.log, r.log);
     AS_AUTO(trial_end_done) struct trial_end bare = {0}, bare_back = {0};
     bare.outcome = OUTCOME_RELEASED;
     ck_ok(result_journal_write(dir, &bare, &err), err);
     ck_ok(result_journal_read(dir, &bare_back, &err), err);
-    ck_assert(!bare_back.has_exit_code && !bare_back.reason);
+    ck_assert(!bare_back.has_exit_code && !bare_back.reason && !bare_back.has_ran);
 }
 END_TEST
 

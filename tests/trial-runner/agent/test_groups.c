@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "tests/support/roots.h"
 
+#define FREEZE_MS 4000
 #define DO(what) "{\"dataset\":\"d\",\"do\":\"" what "\"}"
 
 static void start(void)
@@ -53,6 +54,10 @@ START_TEST(members_share_a_process_and_end_alone)
     ck_assert_str_eq(outcome_of(c), "completed");
     ck_assert(pid_of(a) > 1 && pid_of(a) == pid_of(b) && pid_of(a) == pid_of(c));
     ck_assert_uint_eq(json_array_size(a->artifacts), 1);
+    /* each log has its own member's line, and those of the process, marked */
+    ck_assert(log_has(a, "\nonly s/0.1\n") && !log_has(a, "only s/1") && !log_has(a, "only s/2"));
+    ck_assert(log_has(c, "only s/2.1\n") && !log_has(c, "only s/0") && !log_has(c, "only s/1"));
+    ck_assert(log_has(a, "[group] slots 4 gpus 5\n"));
     AWAIT(fx.empty_refills == 1); /* it asked for more, there was nothing, it closed */
     leave_cleanly();
 }
@@ -167,7 +172,9 @@ static struct trial *both_are_tried_again(const char *train)
 START_TEST(a_crash_is_tried_again_by_all)
 {
     struct trial *a = both_are_tried_again(DO("crash"));
-    ck_assert_ptr_nonnull(strstr(reason_of(a), "the process of its group ended (signal 11)"));
+    ck_assert_ptr_nonnull(
+        strstr(reason_of(a), "the process of its group ended (signal 11): about to crash"));
+    ck_assert(log_has(a, "[group] about to crash\n"));
     leave_cleanly();
 }
 END_TEST
@@ -175,6 +182,24 @@ END_TEST
 START_TEST(a_process_that_leaves_early_completes_nothing)
 {
     (void)both_are_tried_again(DO("leave"));
+    leave_cleanly();
+}
+END_TEST
+
+/* The runner was frozen when the member ended, and looks again after its timeout. */
+START_TEST(a_member_that_ended_in_time_is_no_timeout)
+{
+    struct trial *a = offer_member(0, DO("linger"), "g1");
+    AS_AUTO(as_freep) char *go = file_join(fx.work, "trials/s/0/1/artifacts/go");
+    json_object_set_new(a->claim, "timeout_ms", json_integer(FREEZE_MS));
+    start();
+    AWAIT(a->items);
+    ck_assert_int_eq(kill(fx.runner, SIGSTOP), 0);
+    ck_ok(file_replace(go, "", 0, 0600, NULL), (struct as_err){0});
+    clock_sleep_ms(FREEZE_MS); /* that is the fault */
+    ck_assert_int_eq(kill(fx.runner, SIGCONT), 0);
+    AWAIT(a->completion);
+    ck_assert_str_eq(outcome_of(a), "completed");
     leave_cleanly();
 }
 END_TEST
@@ -228,6 +253,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_stop_of_one_member_leaves_the_others);
     tcase_add_test(t, a_crash_is_tried_again_by_all);
     tcase_add_test(t, a_process_that_leaves_early_completes_nothing);
+    tcase_add_test(t, a_member_that_ended_in_time_is_no_timeout);
     tcase_add_test(t, a_member_that_does_not_stop_costs_its_group);
     tcase_add_test(t, nonsense_on_the_socket_ends_the_group);
     tcase_add_test(t, a_trainer_that_cannot_be_run_fails_the_members);

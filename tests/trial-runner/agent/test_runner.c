@@ -305,6 +305,101 @@ START_TEST(a_result_survives_the_runner)
 }
 END_TEST
 
+/* Only the server knows which metrics a sweep requires. */
+START_TEST(a_trial_without_its_metric_fails)
+{
+    struct trial *t = offer_sh(0, "echo quiet");
+    t->lacks_metric = true;
+    start_runner(NULL, NULL);
+    AWAIT(t->completion);
+    ck_assert_str_eq(outcome_of(t), "failed");
+    ck_assert_str_eq(reason_of(t), "exit 0, but the metric 'm.x' was never reported");
+    ck_assert_int_eq(json_integer_value(json_object_get(t->completion, "exit_code")), 0);
+    ck_assert_int_eq(t->refusals, 1);
+    ck_assert_str_eq(t->log, "quiet\n");
+}
+END_TEST
+
+static bool has_said(const struct trial *t, const char *phase)
+{
+    return as_streq(json_string_value(json_object_get(t->said, "phase")), phase);
+}
+
+static json_int_t ran_ms(const json_t *j)
+{
+    const json_t *v = json_object_get(j, "ran_ms");
+    return json_is_integer(v) ? json_integer_value(v) : -1;
+}
+
+/* The runner says where a process is and for how long it ran, also after it was killed. */
+START_TEST(the_end_of_a_process_is_said_before_its_result)
+{
+    AS_AUTO(as_freep) char *go = file_join(fx.dir, "go");
+    AS_AUTO(as_freep) char *journaled = file_join(fx.work, "trials/s/0/1/result.json");
+    char script[300];
+    snprintf(script, sizeof script, "while [ ! -e %s ]; do sleep 0.02; done; sleep 0.1", go);
+    struct trial *t = offer_sh(0, script);
+    fx.hold_results = true;
+    start_runner(NULL, NULL);
+    AWAIT(has_said(t, "running"));
+    ck_assert_int_ge(ran_ms(t->said), 0);
+    ck_ok(file_replace(go, "", 0, 0600, NULL), (struct as_err){0});
+    AWAIT(has_said(t, "ended") && access(journaled, F_OK) == 0);
+    fx_lock();
+    json_int_t ran = ran_ms(t->said);
+    json_decref(t->said);
+    t->said = NULL;
+    fx_unlock();
+    ck_assert_int_ge(ran, 100);
+    AWAIT(has_said(t, "ended")); /* again and again */
+    end_runner(SIGKILL);
+    fx_lock();
+    json_decref(t->said);
+    t->said = NULL;
+    fx.down = true; /* so that the registration says it, before any heartbeat */
+    fx_unlock();
+    start_runner(NULL, NULL);
+    fx_lock();
+    fx.down = false;
+    fx_unlock();
+    AWAIT(fx.registrations == 2 && t->said);
+    const json_t *resumed = json_array_get(json_object_get(fx.registration, "resume"), 0);
+    ck_assert_int_eq(ran_ms(resumed), ran);
+    fx_lock();
+    fx.hold_results = false;
+    fx_unlock();
+    AWAIT(t->completion);
+    ck_assert_int_eq(ran_ms(t->completion), ran);
+}
+END_TEST
+
+/* The server gave the attempt up, but no other has begun: it decides whether the result counts. */
+START_TEST(a_complete_result_is_sent_although_its_attempt_was_dropped)
+{
+    AS_AUTO(as_freep) char *go = file_join(fx.dir, "go");
+    char script[300];
+    snprintf(script, sizeof script,
+             "echo '{\"loss\": 1}' >> $ASSAY_REPORT; while [ ! -e %s ]; do sleep 0.02; done", go);
+    struct trial *t = offer_sh(0, script);
+    fx.hold_items = true;
+    start_runner(NULL, NULL);
+    AWAIT(fx.held_items > 0);
+    ck_ok(file_replace(go, "", 0, 0600, NULL), (struct as_err){0});
+    AWAIT(has_said(t, "ended"));
+    fx_lock();
+    t->stop = true;
+    int before = fx.heartbeats;
+    fx_unlock();
+    AWAIT(fx.heartbeats > before + 1);
+    fx_lock();
+    fx.hold_items = false;
+    fx_unlock();
+    AWAIT(t->completion);
+    ck_assert_str_eq(outcome_of(t), "completed");
+    ck_assert_uint_eq(json_array_size(t->items), 1);
+}
+END_TEST
+
 START_TEST(trials_go_on_while_the_server_is_away)
 {
     struct trial *t = offer_sh(0, "echo up; while [ ! -f $ASSAY_ARTIFACTS/../go ]; do sleep 0.02;"
@@ -431,6 +526,9 @@ Suite *test_suite(void)
     tcase_add_test(t, checkpoints_that_change_while_they_are_read);
     tcase_add_test(t, sigkill_of_the_runner_leaves_no_process);
     tcase_add_test(t, a_result_survives_the_runner);
+    tcase_add_test(t, a_trial_without_its_metric_fails);
+    tcase_add_test(t, the_end_of_a_process_is_said_before_its_result);
+    tcase_add_test(t, a_complete_result_is_sent_although_its_attempt_was_dropped);
     tcase_add_test(t, trials_go_on_while_the_server_is_away);
     tcase_add_test(t, a_lost_epoch_resumes_what_runs);
     tcase_add_test(t, the_built_in_trainer_gets_its_job);

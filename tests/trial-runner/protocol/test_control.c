@@ -97,6 +97,7 @@ START_TEST(events_and_back)
         "{\"event\":\"started\",\"id\":\"a/1.1\",\"step\":12}\n",
         "{\"event\":\"ended\",\"id\":\"a/1.1\",\"exit\":1,\"error\":\"why\"}\n",
         "{\"event\":\"ended\",\"id\":\"a/1.1\",\"exit\":75}\n",
+        "{\"event\":\"log\",\"id\":\"a/1.1\",\"text\":\"one\\ntwo\"}\n",
         "{\"event\":\"throughput\",\"members\":3,\"rows_per_second\":1.5}\n"};
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
         struct control_event e;
@@ -110,6 +111,8 @@ START_TEST(events_and_back)
     struct control_event e;
     ck_assert_int_eq(event("{\"event\":\"ended\",\"id\":\"a\"}", &e), AS_E_INVAL);
     ck_assert_int_eq(event("{\"event\":\"started\",\"id\":\"a\",\"step\":-1}", &e), AS_E_INVAL);
+    ck_assert_int_eq(event("{\"event\":\"log\",\"id\":\"a\"}", &e), AS_E_INVAL);
+    ck_assert_int_eq(event("{\"event\":\"log\",\"text\":\"a\"}", &e), AS_E_INVAL);
 }
 END_TEST
 

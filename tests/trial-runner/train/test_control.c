@@ -117,6 +117,7 @@ struct fate {
     bool started;
     int exit; /* -1: it has not ended */
     char error[512];
+    char logged[512]; /* its last line */
 };
 
 static size_t index_of(const struct trial *trials, size_t n, const char *id)
@@ -145,6 +146,11 @@ static control_event_kind note(const struct control_event *e, const struct trial
         ck_assert_int_eq(f->exit, -1); /* nobody ends twice */
         f->exit = (int)e->exit;
         (void)snprintf(f->error, sizeof f->error, "%s", e->error ? e->error : "");
+    }
+    if (e->kind == CONTROL_LOG) {
+        struct fate *f = &fates[index_of(trials, n, e->id)];
+        ck_assert_int_eq(f->exit, -1); /* its lines come before its end */
+        (void)snprintf(f->logged, sizeof f->logged, "%s", e->text);
     }
     return e->kind;
 }
@@ -203,12 +209,14 @@ START_TEST(add_stop_cancel_close)
     add("g", &trials[C]);
     follow(trials, N_TRIALS, fates, A, false);
     ck_assert_int_eq(fates[A].exit, 0);
+    ck_assert_ptr_nonnull(strstr(fates[A].logged, "\"val_loss\":"));
     follow(trials, N_TRIALS, fates, B, true);
     follow(trials, N_TRIALS, fates, LONG, true);
     ck_assert(!fates[C].started);
     say_of("stop", "long");
     follow(trials, N_TRIALS, fates, LONG, false);
     ck_assert_int_eq(fates[LONG].exit, 75);
+    ck_assert(as_starts_with(fates[LONG].logged, "stopped at epoch "));
     ck_assert(has_checkpoint("g", "long"));
     follow(trials, N_TRIALS, fates, LONGER, true);
     say_of("cancel", "longer");
