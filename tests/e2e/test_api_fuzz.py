@@ -15,7 +15,7 @@ import time
 import urllib.parse
 
 from contract import Contract
-from harness import PATIENCE_S, Assay
+from harness import PATIENCE_S, SECRET, Assay
 
 ROLES = ("viewer", "user", "runner", "admin")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
@@ -87,7 +87,7 @@ class Fuzz:
 
     def send(self, method, target, body=None, headers=None, token=""):
         """An answer, whole; of an event stream its first line."""
-        all_headers = {"Authorization": f"Bearer {token or self.assay.token}"} if token is not None else {}
+        all_headers = {"Authorization": f"Bearer {token or self.assay.token}", **SECRET} if token is not None else {}
         all_headers.update(headers or {})
         self.last = f"{method} {target[:300]} {all_headers} {body[:300] if body else body!r}"
         for attempt in (1, 2):

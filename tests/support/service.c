@@ -172,7 +172,7 @@ void measure(struct service *s, struct attempt_ref ref, const char *metric, int6
     struct as_err err = {0};
     struct measurement m = {.step = step, .metric = metric, .value = v};
     int64_t n = 0;
-    ck_ok(attempt_measure(s->db, &ref, &m, 1, &n, &err), err);
+    ck_ok(attempt_measure(s->db, &ref, NULL, &m, 1, &n, &err), err);
 }
 
 struct trial_row end(struct service *s, struct attempt_ref ref, attempt_outcome outcome)
@@ -180,7 +180,7 @@ struct trial_row end(struct service *s, struct attempt_ref ref, attempt_outcome 
     struct as_err err = {0};
     struct trial_row row;
     struct completion c = {.outcome = outcome};
-    ck_ok(attempt_complete(s->db, &s->a, &ref, &c, &row, &err), err);
+    ck_ok(attempt_complete(s->db, &s->a, &ref, NULL, &c, &row, &err), err);
     return row;
 }
 

@@ -132,6 +132,7 @@ void options_done(struct options *o)
 {
     free(o->server);
     free(o->token);
+    free(o->secret);
     free(o->name);
     free(o->work);
     free(o->cache);

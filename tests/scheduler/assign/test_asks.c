@@ -96,7 +96,7 @@ START_TEST(runners_never_get_a_sweep_without_trial)
     /* a runner with the client's name is another holder */
     int64_t m = make_runner(&s, "me", 4);
     struct directive_list d;
-    ck_ok(runner_heartbeat(s.db, &s.a, "me", m, NULL, 0, &d, &err), err);
+    ck_ok(runner_heartbeat(s.db, &s.a, &(struct runner_id){"me", m, NULL}, NULL, 0, &d, &err), err);
     ck_assert_int_eq(trial_of(&s, "b", 0).state, TRIAL_RUNNING);
 }
 END_TEST

@@ -77,10 +77,14 @@ START_TEST(registering_again_loses_what_is_not_resumed)
     ck_assert_int_eq(trial_of(&s, "a", 1).state, TRIAL_RUNNING);
     ck_assert_int_eq(trial_of(&s, "a", 2).state, TRIAL_QUEUED);
     struct directive_list d;
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", reg.epoch, resume, 1, &d, &err), err);
+    ck_ok(runner_heartbeat(s.db, &s.a, &(struct runner_id){"r", reg.epoch, NULL}, resume, 1, &d,
+                           &err),
+          err);
     ck_assert_uint_eq(d.n, 0);
-    ck_fails(runner_heartbeat(s.db, &s.a, "r", e, resume, 1, &d, &err), AS_E_STALE, err, "again");
-    ck_fails(runner_heartbeat(s.db, &s.a, "q", 1, resume, 1, &d, &err), AS_E_NOT_FOUND, err, "q");
+    ck_fails(runner_heartbeat(s.db, &s.a, &(struct runner_id){"r", e, NULL}, resume, 1, &d, &err),
+             AS_E_STALE, err, "again");
+    ck_fails(runner_heartbeat(s.db, &s.a, &(struct runner_id){"q", 1, NULL}, resume, 1, &d, &err),
+             AS_E_NOT_FOUND, err, "q");
 }
 END_TEST
 
@@ -93,16 +97,18 @@ START_TEST(unlisted_attempts_are_lost_after_a_while)
     struct attempt_ref ref = ref_of(&c);
     pg_fixture_exec(s.url, "update trial set claimed_at = now() + interval '1 h'");
     for (int i = 0; i < 4; i++) /* the answer to its claim may be on its way */
-        ck_ok(runner_heartbeat(s.db, &s.a, "r", e, NULL, 0, &d, &err), err);
+        ck_ok(runner_heartbeat(s.db, &s.a, &(struct runner_id){"r", e, NULL}, NULL, 0, &d, &err),
+              err);
     ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_RUNNING);
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", e, &ref, 1, &d, &err), err);
+    ck_ok(runner_heartbeat(s.db, &s.a, &(struct runner_id){"r", e, NULL}, &ref, 1, &d, &err), err);
     pg_fixture_exec(s.url, "update trial set claimed_at = now() - interval '1 h'");
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", e, NULL, 0, &d, &err), err); /* one may be a race */
+    ck_ok(runner_heartbeat(s.db, &s.a, &(struct runner_id){"r", e, NULL}, NULL, 0, &d, &err),
+          err); /* one may be a race */
     ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_RUNNING);
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", e, NULL, 0, &d, &err), err);
+    ck_ok(runner_heartbeat(s.db, &s.a, &(struct runner_id){"r", e, NULL}, NULL, 0, &d, &err), err);
     ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_QUEUED);
     ck_assert_str_eq(trial_of(&s, "a", 0).reason, "its runner no longer runs it");
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", e, &ref, 1, &d, &err), err);
+    ck_ok(runner_heartbeat(s.db, &s.a, &(struct runner_id){"r", e, NULL}, &ref, 1, &d, &err), err);
     ck_assert_uint_eq(d.n, 1);
 }
 END_TEST
@@ -112,10 +118,12 @@ START_TEST(leaving_gives_back)
     make_sweep(&s, "a", "'max_trials': 9, 'max_restarts': 0", "");
     int64_t e = make_runner(&s, "r", 8);
     claim(&s, "r", e, 2);
-    ck_fails(runner_leave(s.db, "r", e + 1, &err), AS_E_STALE, err, "epoch");
-    ck_ok(runner_leave(s.db, "r", e, &err), err);
-    ck_ok(runner_leave(s.db, "r", e, &err), err);
-    ck_fails(runner_leave(s.db, "x", 1, &err), AS_E_NOT_FOUND, err, "'x'");
+    ck_fails(runner_leave(s.db, &(struct runner_id){"r", e + 1, NULL}, &err), AS_E_STALE, err,
+             "epoch");
+    ck_ok(runner_leave(s.db, &(struct runner_id){"r", e, NULL}, &err), err);
+    ck_ok(runner_leave(s.db, &(struct runner_id){"r", e, NULL}, &err), err);
+    ck_fails(runner_leave(s.db, &(struct runner_id){"x", 1, NULL}, &err), AS_E_NOT_FOUND, err,
+             "'x'");
     struct sweep_row row = sweep_of_id(&s, "a");
     ck_assert_int_eq(row.counts.by_state[TRIAL_QUEUED], 2);
     ck_assert_int_eq(trial_of(&s, "a", 0).restarts, 0);
@@ -139,7 +147,7 @@ START_TEST(expired_runners_lose_their_trials)
     ck_assert_int_eq(r.runners_lost, 0);
     /* it is heard again and is live, but its trials are no longer its own */
     struct attempt_ref ref = ref_of(&list.rows[0]);
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", e, &ref, 1, &d, &err), err);
+    ck_ok(runner_heartbeat(s.db, &s.a, &(struct runner_id){"r", e, NULL}, &ref, 1, &d, &err), err);
     ck_assert_uint_eq(d.n, 1);
     struct claimed_row c = claim_one(&s, "r", e);
     ck_assert_int_eq(c.attempt, 2);
@@ -299,7 +307,7 @@ START_TEST(lists)
     claim(&s, "m", reg.epoch, 2);
     int64_t e = make_runner(&s, "a", 1);
     make_runner(&s, "z", 1);
-    ck_ok(runner_leave(s.db, "a", e, &err), err);
+    ck_ok(runner_leave(s.db, &(struct runner_id){"a", e, NULL}, &err), err);
     ck_ok(runner_list(s.db, &s.a, &req, &page, &err), err);
     ck_assert_uint_eq(page.n, 2);
     ck_assert_str_eq(page.rows[0].name, "m"); /* live runners first */

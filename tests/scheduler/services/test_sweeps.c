@@ -185,7 +185,8 @@ START_TEST(pause_resume_cancel)
     ck_assert_str_eq(row.reason, "cancelled by a user");
     struct attempt_ref ref = ref_of(&c);
     struct directive_list d;
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", epoch, &ref, 1, &d, &err), err);
+    ck_ok(runner_heartbeat(s.db, &s.a, &(struct runner_id){"r", epoch, NULL}, &ref, 1, &d, &err),
+          err);
     ck_assert_uint_eq(d.n, 1);
     ck_assert_ptr_nonnull(strstr(d.rows[0].reason, "cancelled"));
     ck_fails(change("a", "{'state': 'running'}", &row), AS_E_CONFLICT, err, "cannot become");
