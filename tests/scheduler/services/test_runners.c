@@ -88,6 +88,96 @@ START_TEST(registering_again_loses_what_is_not_resumed)
 }
 END_TEST
 
+/* Digests as the server stores them. */
+#define MINE "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define OTHER "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+static as_status register_with(const char *secret, const struct attempt_ref *resume,
+                               struct registration *ret)
+{
+    const struct runner_register req = {
+        .name = "r", .slots = 4, .secret = secret, .resume = resume, .n_resume = resume ? 1 : 0};
+    return runner_register(s.db, &s.a, &req, ret, &err);
+}
+
+static as_status claim_with(int64_t epoch, const char *secret, struct claim_list *ret)
+{
+    const struct claim_request req = {
+        .runner = "r", .epoch = epoch, .secret = secret, .claim_id = "c", .max_trials = 1};
+    return claim_trials(s.db, NULL, &s.a, &req, ret, &err);
+}
+
+/* The name of a live runner is its own. When its lease has ended, another one may have it, but not
+ * what the first one ran: its late success still counts. */
+START_TEST(a_name_is_free_when_its_lease_has_ended)
+{
+    const struct attempt_writer mine = {.secret = MINE}, other = {.secret = OTHER};
+    const struct measurement m = {.metric = "loss", .value = 1};
+    const struct completion done = {.outcome = OUTCOME_COMPLETED, .metrics = &m, .n_metrics = 1};
+    struct registration reg, taken;
+    struct claim_list list;
+    struct trial_row row;
+    make_sweep(&s, "a", "'max_trials': 9", "");
+    ck_ok(register_with(MINE, NULL, &reg), err);
+    keep_alive();
+    ck_ok(claim_with(reg.epoch, MINE, &list), err);
+    struct attempt_ref ref = ref_of(&list.rows[0]);
+    ck_fails(register_with(OTHER, &ref, &taken), AS_E_CONFLICT, err, "another secret");
+    ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_RUNNING);
+    expire("r");
+    ck_ok(register_with(OTHER, &ref, &taken), err);
+    keep_alive();
+    ck_assert_int_eq(taken.epoch, reg.epoch + 1);
+    ck_assert_uint_eq(taken.directives.n, 1);
+    ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_QUEUED);
+    ck_fails(claim_with(taken.epoch, MINE, &list), AS_E_DENIED, err, "does not hold the secret");
+    ck_fails(claim_with(taken.epoch, NULL, &list), AS_E_DENIED, err, "is missing");
+    ck_fails(attempt_complete(s.db, &s.a, &ref, &other, &done, &row, &err), AS_E_DENIED, err,
+             "does not hold it");
+    ck_ok(attempt_complete(s.db, &s.a, &ref, &mine, &done, &row, &err), err);
+    ck_assert_int_eq(row.state, TRIAL_COMPLETED);
+}
+END_TEST
+
+/* A runner that shows its secret resumes, also after its lease has ended. */
+START_TEST(the_same_secret_resumes)
+{
+    struct registration reg, again;
+    struct claim_list list;
+    make_sweep(&s, "a", "'max_trials': 9", "");
+    ck_ok(register_with(MINE, NULL, &reg), err);
+    keep_alive();
+    ck_ok(claim_with(reg.epoch, MINE, &list), err);
+    struct attempt_ref ref = ref_of(&list.rows[0]);
+    expire("r");
+    ck_ok(register_with(MINE, &ref, &again), err);
+    ck_assert_uint_eq(again.directives.n, 0);
+    ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_RUNNING);
+}
+END_TEST
+
+/* A runner, and its attempts, of a server before there were secrets. */
+START_TEST(a_runner_without_a_secret_gets_one)
+{
+    const struct attempt_writer mine = {.secret = MINE};
+    struct registration reg;
+    struct claim_list list;
+    int64_t n = 0;
+    make_sweep(&s, "a", "'max_trials': 9", "");
+    int64_t e = make_runner(&s, "r", 4);
+    keep_alive();
+    struct claimed_row c = claim_one(&s, "r", e);
+    struct attempt_ref ref = ref_of(&c);
+    ck_ok(register_with(MINE, &ref, &reg), err);
+    keep_alive();
+    ck_assert_uint_eq(reg.directives.n, 0);
+    ck_fails(claim_with(reg.epoch, NULL, &list), AS_E_DENIED, err, "is missing");
+    const struct measurement m = {.metric = "loss", .value = 1};
+    ck_ok(attempt_measure(s.db, &ref, &mine, &m, 1, &n, &err), err);
+    ck_assert_int_eq(n, 1);
+}
+END_TEST
+
 START_TEST(unlisted_attempts_are_lost_after_a_while)
 {
     struct directive_list d;
@@ -332,6 +422,9 @@ Suite *test_suite(void)
     /* the shortest lease; the reaper waits for one lease first */
     TCase *c = service_case(su, "runners", &s, 100);
     tcase_add_test(c, registering_again_loses_what_is_not_resumed);
+    tcase_add_test(c, a_name_is_free_when_its_lease_has_ended);
+    tcase_add_test(c, the_same_secret_resumes);
+    tcase_add_test(c, a_runner_without_a_secret_gets_one);
     tcase_add_test(c, unlisted_attempts_are_lost_after_a_while);
     tcase_add_test(c, leaving_gives_back);
     tcase_add_test(c, expired_runners_lose_their_trials);

@@ -44,6 +44,9 @@ extern struct fixture {
     bool pending;      /* the answer to claims that get nothing has `pending` */
     bool down;         /* answer 503 */
     bool denied;       /* answer 401 */
+    bool not_holder;   /* answer 403 not_holder to all writes of attempts */
+    int taken;         /* answer 409 to so many registrations: another runner has the name */
+    char secret[130];  /* what the runner shows: every request has shown the same */
     bool hold_results; /* answer 503 to complete alone */
     struct http_server *server;
     char dir[TEMP_FOLDER_SIZE], work[80];
