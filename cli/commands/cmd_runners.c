@@ -1,8 +1,10 @@
-/* assay runners: lists the runners. */
+/* assay runners: lists the runners, or removes one whose machine or folder is lost. */
 #include <inttypes.h>
 
 #include "base/json.h"
+#include "base/str.h"
 #include "cli/commands/cmd.h"
+#include "cli/session/exit_code.h"
 #include "cli/view/format.h"
 #include "cli/session/list.h"
 #include "cli/session/session.h"
@@ -42,8 +44,14 @@ int cmd_runners(const struct verb *v, int argc, char **argv)
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, v, table, argc, argv, 0, 0, &n, &code))
-        code = session_end(&s, list_runners(&s, &err), &err);
+    if (session_begin(&s, v, table, argc, argv, 0, 2, &n, &code)) {
+        if (n == 0)
+            code = session_end(&s, list_runners(&s, &err), &err);
+        else if (as_streq(argv[1], "remove") && n == 2)
+            code = session_end(&s, list_delete(&s, "/v1/runners", argv[2], "removed", &err), &err);
+        else
+            code = exit_with_usage(v->name, "expected nothing or `remove NAME`");
+    }
     session_done(&s);
     return code;
 }
