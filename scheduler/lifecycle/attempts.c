@@ -68,8 +68,9 @@ static as_status find_attempt(struct tx *t, struct arena *a, const struct attemp
     *ret_key = holder.sweep_key;
     if (!holder.is_there)
         return AS_OK;
-    bool is_holder = holder.client ? as_streq(holder.client, by->client)
-                                   : !holder.secret || as_streq(holder.secret, by->secret);
+    /* A client: asks.c found its attempt. If it names an older one, the fence refuses that. */
+    bool is_holder = by->client != NULL ||
+                     (!holder.client && (!holder.secret || as_streq(holder.secret, by->secret)));
     return is_holder ? AS_OK : deny_writer(ref, &holder, by->secret, err);
 }
 
