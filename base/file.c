@@ -334,6 +334,38 @@ as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err)
     return AS_OK;
 }
 
+as_status file_own_folder(const char *path, struct as_err *err)
+{
+    return file_own_folder_of(path, geteuid(), getegid(), err);
+}
+
+/* All after mkdir() goes through one descriptor, so that nobody can put another folder in its place
+ * between the check and the change. */
+as_status file_own_folder_of(const char *path, uid_t uid, gid_t gid, struct as_err *err)
+{
+    struct stat sb;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return fail_errno(err, "make the folder", path);
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+        return as_fail(err, AS_E_IO, "%.200s is a link, or not a folder", path);
+    if (fd < 0 && errno == EACCES)
+        return as_fail(err, AS_E_DENIED, "%.200s belongs to another user, expected user %u", path,
+                       (unsigned)uid);
+    if (fd < 0 || fstat(fd, &sb) != 0)
+        return fail_errno(err, "open the folder", path);
+    if (sb.st_uid != uid && sb.st_uid == geteuid() && fchown(fd, uid, gid) == 0)
+        sb.st_uid = uid;
+    if (sb.st_uid != uid)
+        return as_fail(err, AS_E_DENIED,
+                       "%.200s belongs to user %u, expected %u; start as the user who made it, or "
+                       "choose another folder",
+                       path, (unsigned)sb.st_uid, (unsigned)uid);
+    if ((sb.st_mode & 0777) != 0700 && fchmod(fd, 0700) != 0)
+        return fail_errno(err, "protect the folder", path);
+    return AS_OK;
+}
+
 static int remove_one(const char *path, const struct stat *sb, int type, struct FTW *ftw)
 {
     (void)sb, (void)type, (void)ftw;

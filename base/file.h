@@ -82,6 +82,16 @@ AS_MUST_CHECK as_status file_sync(const char *path, struct as_err *err);
 /* mkdir -p with mode 0777 less the umask (the last component gets `mode`). AS_E_IO. */
 AS_MUST_CHECK as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err);
 
+/* Make a folder that this user alone may enter, or check that it is one: mode 0700, this user's, no
+ * link. Another user may have made a folder, or a link, where the path can be guessed. The parent must
+ * exist. A folder of this user with another mode gets the right one. AS_E_DENIED: it belongs to
+ * another user; AS_E_NOT_FOUND: no parent; AS_E_IO: a link, no folder, or it cannot be made. */
+AS_MUST_CHECK as_status file_own_folder(const char *path, struct as_err *err);
+
+/* The same for root, who makes or gives the folder to another user. */
+AS_MUST_CHECK as_status file_own_folder_of(const char *path, uid_t uid, gid_t gid,
+                                           struct as_err *err);
+
 /* Remove a file or a folder with its content; never follows links. AS_OK if there is none. AS_E_IO.
  */
 AS_MUST_CHECK as_status file_remove_tree(const char *path, struct as_err *err);

@@ -82,8 +82,8 @@ static void end_all(struct store *db, struct arena *a, const struct claim_list *
         struct as_err err = {0};
         struct trial_row row;
         int64_t recorded = 0;
-        must(attempt_measure(db, &ref, &m, 1, &recorded, &err), &err);
-        must(attempt_complete(db, a, &ref, &done, &row, &err), &err);
+        must(attempt_measure(db, &ref, NULL, &m, 1, &recorded, &err), &err);
+        must(attempt_complete(db, a, &ref, NULL, &done, &row, &err), &err);
     }
 }
 

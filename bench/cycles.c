@@ -57,8 +57,8 @@ static bool one_cycle(struct work *w, int64_t epoch, const char *runner, int64_t
     struct completion c = {.outcome = OUTCOME_COMPLETED, .has_exit_code = true};
     struct trial_row row;
     int64_t recorded = 0;
-    return check(attempt_measure(w->db, &ref, &m, 1, &recorded, &err), &err) &&
-           check(attempt_complete(w->db, &a, &ref, &c, &row, &err), &err);
+    return check(attempt_measure(w->db, &ref, NULL, &m, 1, &recorded, &err), &err) &&
+           check(attempt_complete(w->db, &a, &ref, NULL, &c, &row, &err), &err);
 }
 
 static void *run_cycles(void *arg)

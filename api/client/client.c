@@ -90,6 +90,15 @@ as_status client_create(const char *base_url, const char *token, const char *pro
     return AS_OK;
 }
 
+as_status client_show_secret(struct client *c, const char *secret, struct as_err *err)
+{
+    if (!*secret || !header_safe(secret))
+        return as_fail(err, AS_E_INVAL, "the runner's secret has characters that are not allowed");
+    free(c->runner_secret);
+    c->runner_secret = join_strings("Assay-Runner-Secret: ", secret);
+    return c->runner_secret ? AS_OK : as_fail_nomem(err);
+}
+
 void client_free(struct client *c)
 {
     if (!c)
@@ -100,6 +109,7 @@ void client_free(struct client *c)
         close(c->wake_fd);
     free(c->base_url);
     free(c->authorization);
+    free(c->runner_secret);
     free(c->user_agent);
     json_decref(c->problem);
     free(c);

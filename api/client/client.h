@@ -45,6 +45,11 @@ AS_MUST_CHECK as_status client_create(const char *base_url, const char *token, c
 void client_free(struct client *c);
 AS_DEFINE_FREEP(struct client, client_free)
 
+/* From now on show the secret of a runner with each request. `secret` is copied. AS_E_INVAL,
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status client_show_secret(struct client *c, const char *secret,
+                                           struct as_err *err);
+
 /* End the call in progress, and every later one, with AS_E_UNAVAILABLE "interrupted". May be called
  * from any thread and from a signal handler. */
 void client_interrupt(struct client *c);

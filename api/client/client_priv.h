@@ -15,6 +15,7 @@
 struct client {
     char *base_url;      /* without a slash at its end */
     char *authorization; /* "Authorization: Bearer …", or NULL */
+    char *runner_secret; /* "Assay-Runner-Secret: …", or NULL */
     char *user_agent;
     CURLM *multi; /* owns the connection between calls */
     CURL *easy;

@@ -140,6 +140,8 @@ static bool build_headers(const struct client *c, const struct http_request *q,
               add_header(list, "Accept: ", q->accept ? q->accept : "application/json");
     if (ok && c->authorization)
         ok = add_header(list, c->authorization, "");
+    if (ok && c->runner_secret)
+        ok = add_header(list, c->runner_secret, "");
     if (ok && (q->body || q->body_size >= 0))
         ok = add_header(list, "Content-Type: ", q->content_type);
     if (ok && q->idempotency_key)

@@ -44,7 +44,8 @@ json_t *dataset_encode(const struct dataset_row *r);
 json_t *dataset_page_encode(const struct dataset_page *p);
 
 json_t *runner_page_encode(const struct runner_page *p);
-json_t *registration_encode(const char *name, const struct registration *r);
+/* `secret`: the one that the server made for it; NULL: it showed its own. */
+json_t *registration_encode(const char *name, const char *secret, const struct registration *r);
 json_t *directives_encode(const struct directive_list *l);
 json_t *claims_encode(const struct claim_list *l);
 json_t *heartbeat_encode(int64_t lease_ms, const struct directive_list *l);

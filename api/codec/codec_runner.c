@@ -57,11 +57,13 @@ json_t *directives_encode(const struct directive_list *l)
     return list;
 }
 
-json_t *registration_encode(const char *name, const struct registration *r)
+json_t *registration_encode(const char *name, const char *secret, const struct registration *r)
 {
     struct out o = out_begin();
     out_str(&o, "name", name);
     out_i64(&o, "epoch", r->epoch);
+    if (secret)
+        out_str(&o, "secret", secret);
     out_i64(&o, "lease_ms", r->lease_ms);
     out_i64(&o, "heartbeat_ms", r->heartbeat_ms);
     out_child(&o, "directives", directives_encode(&r->directives));

@@ -64,6 +64,7 @@ static const char **kept_slot(struct http_head *h, const char *name)
         {"Content-Type", &h->content_type},
         {"Idempotency-Key", &h->idempotency_key},
         {"Last-Event-ID", &h->last_event_id},
+        {"Assay-Runner-Secret", &h->runner_secret},
         {"If-None-Match", &h->if_none_match},
         {"Accept", &h->accept},
         {"X-Request-Id", &h->request_id},

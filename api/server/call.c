@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
 
@@ -103,6 +104,27 @@ as_status call_page(const struct call *c, struct page_req *ret, struct as_err *e
         return st;
     *ret = page;
     return AS_OK;
+}
+
+as_status call_runner_secret(const struct call *c, const char **ret, struct as_err *err)
+{
+    static const char allowed[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    const char *secret = c->x->head.runner_secret;
+    *ret = NULL;
+    if (!secret)
+        return AS_OK;
+    size_t len = strlen(secret);
+    if (len < RUNNER_SECRET_MIN || len > RUNNER_SECRET_MAX || strspn(secret, allowed) != len)
+        return as_fail(
+            err, AS_E_INVAL,
+            "the header Assay-Runner-Secret has %zu characters, expected %d to %d digits "
+            "and letters",
+            len, RUNNER_SECRET_MIN, RUNNER_SECRET_MAX);
+    char *digest = arena_alloc(c->arena, SHA256_HEX_SIZE, 1);
+    if (!digest)
+        return as_fail_nomem(err);
+    *ret = digest;
+    return sha256_of(secret, len, digest, err);
 }
 
 static void settle_call(struct call *c, int status)

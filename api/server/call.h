@@ -23,6 +23,8 @@
 #include "scheduler/store/store.h"
 
 #define REQUEST_ID_SIZE 65
+#define RUNNER_SECRET_MIN 32
+#define RUNNER_SECRET_MAX 128
 
 struct dispatch;
 struct server;
@@ -73,6 +75,10 @@ AS_MUST_CHECK as_status call_query_word(const struct call *c, const char *name,
 /* "true" or "false". */
 AS_MUST_CHECK as_status call_query_bool(const struct call *c, const char *name, bool *ret,
                                         struct as_err *err);
+/* The SHA-256 of the header Assay-Runner-Secret, in the arena; NULL: the header was not sent.
+ * AS_E_INVAL: it does not look like a secret. */
+AS_MUST_CHECK as_status call_runner_secret(const struct call *c, const char **ret,
+                                           struct as_err *err);
 /* Read cursor and page_size. */
 AS_MUST_CHECK as_status call_page(const struct call *c, struct page_req *ret, struct as_err *err);
 

@@ -390,6 +390,8 @@ static problem_kind problem_kind_of(const struct call *c, const struct as_err *e
 {
     if (err->code == AS_E_STALE && (c->route->flags & ROUTE_EPOCH))
         return PROBLEM_STALE_EPOCH;
+    if (err->code == AS_E_DENIED) /* the token and its role were checked before */
+        return PROBLEM_NOT_HOLDER;
     if (err->code == AS_E_UNSUPPORTED && (c->route->flags & ROUTE_REFERS))
         return PROBLEM_UNPROCESSABLE;
     return PROBLEM_STATUS;

@@ -4,8 +4,11 @@
 #include "api/codec/codec.h"
 #include "scheduler/lifecycle/attempts.h"
 
-static as_status read_ref(const struct call *c, struct attempt_ref *ret, struct as_err *err)
+/* The attempt that the path names, and who writes. */
+static as_status read_ref(const struct call *c, struct attempt_ref *ret,
+                          struct attempt_writer *ret_by, struct as_err *err)
 {
+    *ret_by = (struct attempt_writer){0};
     struct attempt_ref ref = {.sweep = call_param(c, "sweep")};
     as_status st = call_param_i64(c, "number", 0, &ref.number, err);
     if (st < 0)
@@ -14,63 +17,67 @@ static as_status read_ref(const struct call *c, struct attempt_ref *ret, struct 
     if (st < 0)
         return st;
     *ret = ref;
-    return AS_OK;
+    return call_runner_secret(c, &ret_by->secret, err);
 }
 
 as_status h_attempt_measure(struct call *c, struct as_err *err)
 {
     struct attempt_ref ref;
+    struct attempt_writer by;
     struct measurement_list list;
     int64_t recorded = 0;
-    as_status st = read_ref(c, &ref, err);
+    as_status st = read_ref(c, &ref, &by, err);
     if (st < 0)
         return st;
     st = measurements_decode(c->body, c->arena, &list, err);
     if (st < 0)
         return st;
-    st = attempt_measure(c->db, &ref, list.rows, list.n, &recorded, err);
+    st = attempt_measure(c->db, &ref, &by, list.rows, list.n, &recorded, err);
     return st < 0 ? st : call_ok(c, report_encode(recorded), err);
 }
 
 as_status h_attempt_log(struct call *c, struct as_err *err)
 {
     struct attempt_ref ref;
+    struct attempt_writer by;
     struct log_request log;
-    as_status st = read_ref(c, &ref, err);
+    as_status st = read_ref(c, &ref, &by, err);
     if (st < 0)
         return st;
     st = log_decode(c->body, &log, err);
     if (st < 0)
         return st;
-    st = attempt_log(c->db, &ref, log.text, log.truncated, err);
+    st = attempt_log(c->db, &ref, &by, log.text, log.truncated, err);
     return st < 0 ? st : call_done(c);
 }
 
 as_status h_attempt_files(struct call *c, struct as_err *err)
 {
     struct attempt_ref ref;
+    struct attempt_writer by;
     struct files_request set;
-    as_status st = read_ref(c, &ref, err);
+    as_status st = read_ref(c, &ref, &by, err);
     if (st < 0)
         return st;
     st = files_decode(c->body, c->arena, &set, err);
     if (st < 0)
         return st;
-    st = attempt_files(c->db, &ref, set.kind, set.files.rows, set.files.n, err);
+    st = attempt_files(c->db, &ref, &by, set.kind, set.files.rows, set.files.n, err);
     return st < 0 ? st : call_done(c);
 }
 
 as_status h_attempt_complete(struct call *c, struct as_err *err)
 {
     struct attempt_ref ref;
+    struct attempt_writer by;
     struct completion completion;
     struct trial_row row;
-    as_status st = read_ref(c, &ref, err);
+    as_status st = read_ref(c, &ref, &by, err);
     if (st < 0)
         return st;
     st = completion_decode(c->body, c->arena, &completion, err);
     if (st < 0)
         return st;
-    st = attempt_complete(c->db, c->arena, &ref, &completion, &row, err);
+    st = attempt_complete(c->db, c->arena, &ref, &by, &completion, &row, err);
     return st < 0 ? st : call_ok(c, trial_encode(&row), err);
 }

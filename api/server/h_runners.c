@@ -1,8 +1,11 @@
 #include "api/server/handlers.h"
 
+#include <string.h>
+
 #include "api/server/call.h"
 #include "api/codec/codec.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "scheduler/assign/claims.h"
 #include "scheduler/services/runners.h"
 
@@ -21,11 +24,24 @@ as_status h_runner_register(struct call *c, struct as_err *err)
 {
     struct runner_register req;
     struct registration reg;
+    char made[RUNNER_SECRET_SIZE], digest[SHA256_HEX_SIZE];
     as_status st = runner_register_decode(c->body, c->arena, &req, err);
     if (st < 0)
         return st;
+    st = call_runner_secret(c, &req.secret, err);
+    if (st < 0)
+        return st;
+    bool is_first = !req.secret;
+    if (is_first) {
+        runner_secret_make(made);
+        st = sha256_of(made, strlen(made), digest, err);
+        req.secret = digest;
+    }
+    if (st < 0)
+        return st;
     st = runner_register(c->db, c->arena, &req, &reg, err);
-    return st < 0 ? st : call_ok(c, registration_encode(req.name, &reg), err);
+    return st < 0 ? st
+                  : call_ok(c, registration_encode(req.name, is_first ? made : NULL, &reg), err);
 }
 
 as_status h_runner_claim(struct call *c, struct as_err *err)
@@ -34,6 +50,9 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
     struct claim_list list;
     int64_t wait_ms = 0;
     as_status st = claim_decode(c->body, c->arena, &req, &wait_ms, err);
+    if (st < 0)
+        return st;
+    st = call_runner_secret(c, &req.secret, err);
     if (st < 0)
         return st;
     req.runner = call_param(c, "runner");
@@ -65,9 +84,13 @@ as_status h_runner_heartbeat(struct call *c, struct as_err *err)
     as_status st = heartbeat_decode(c->body, c->arena, &req, err);
     if (st < 0)
         return st;
-    st = runner_heartbeat(c->db, c->arena, call_param(c, "runner"), &req, &list, err);
+    struct runner_id id = {.name = call_param(c, "runner"), .epoch = req.epoch};
+    st = call_runner_secret(c, &id.secret, err);
+    if (st < 0)
+        return st;
+    st = runner_heartbeat(c->db, c->arena, &id, &req, &list, err);
     if (st == AS_OK && req.gpu_faults)
-        st = runner_gpu_faults(c->db, call_param(c, "runner"), req.epoch, req.gpu_faults, err);
+        st = runner_gpu_faults(c->db, &id, req.gpu_faults, err);
     if (st < 0)
         return st;
     return call_ok(c, heartbeat_encode(store_config(c->db)->lease_ms, &list), err);
@@ -75,10 +98,19 @@ as_status h_runner_heartbeat(struct call *c, struct as_err *err)
 
 as_status h_runner_leave(struct call *c, struct as_err *err)
 {
-    int64_t epoch = 0;
-    as_status st = leave_decode(c->body, &epoch, err);
+    struct runner_id id = {.name = call_param(c, "runner")};
+    as_status st = leave_decode(c->body, &id.epoch, err);
     if (st < 0)
         return st;
-    st = runner_leave(c->db, call_param(c, "runner"), epoch, err);
+    st = call_runner_secret(c, &id.secret, err);
+    if (st < 0)
+        return st;
+    st = runner_leave(c->db, &id, err);
+    return st < 0 ? st : call_done(c);
+}
+
+as_status h_runner_remove(struct call *c, struct as_err *err)
+{
+    as_status st = runner_remove(c->db, call_param(c, "runner"), err);
     return st < 0 ? st : call_done(c);
 }

@@ -14,6 +14,7 @@ as_status h_suggestion_ask(struct call *c, struct as_err *err)
         return st;
     bool may_wait = call_may_wait(c, wait_ms);
     req.sweep = call_param(c, "sweep");
+    req.token = c->who.id;
     req.arrived_ns = c->x->start_ns;
     req.is_last = !may_wait;
     st = ask_trials(c->db, c->suggester, c->arena, &req, &list, err);
@@ -30,7 +31,8 @@ as_status h_suggestion_ask(struct call *c, struct as_err *err)
 
 static as_status read_ref(const struct call *c, struct ask_ref *ret, struct as_err *err)
 {
-    *ret = (struct ask_ref){.sweep = call_param(c, "sweep")};
+    *ret = (struct ask_ref){.sweep = call_param(c, "sweep"),
+                            .token = c->who.role == ROLE_ADMIN ? NULL : c->who.id};
     return call_param_i64(c, "number", 0, &ret->number, err);
 }
 

@@ -14,7 +14,8 @@ route_fn h_trial_list, h_trial_get, h_trial_cancel, h_trial_series, h_trial_log,
 route_fn h_suggestion_ask, h_suggestion_measure, h_suggestion_complete, h_suggestion_heartbeat;
 route_fn h_blob_put, h_blob_get, h_blob_has;
 route_fn h_dataset_list, h_dataset_create, h_dataset_get, h_dataset_delete;
-route_fn h_runner_list, h_runner_register, h_runner_claim, h_runner_heartbeat, h_runner_leave;
+route_fn h_runner_list, h_runner_register, h_runner_claim, h_runner_heartbeat, h_runner_leave,
+    h_runner_remove;
 route_fn h_attempt_measure, h_attempt_log, h_attempt_files, h_attempt_complete;
 route_fn h_token_list, h_token_create, h_token_revoke;
 

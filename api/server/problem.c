@@ -57,6 +57,8 @@ static struct row row_of(problem_kind kind, as_status st, bool has_pointer)
         return (struct row){401, "unauthorized", "A valid token is needed"};
     case PROBLEM_FORBIDDEN:
         return (struct row){403, "denied", "Not allowed"};
+    case PROBLEM_NOT_HOLDER:
+        return (struct row){403, "not_holder", "It belongs to another runner or client"};
     case PROBLEM_METHOD:
         return (struct row){405, "method_not_allowed", "The method is not allowed here"};
     case PROBLEM_MEDIA_TYPE:

@@ -15,6 +15,7 @@ typedef enum problem_kind {
     PROBLEM_STALE_EPOCH,   /* AS_E_STALE of a runner's epoch rather than of an attempt */
     PROBLEM_UNAUTHORIZED,  /* no token, or not a valid one */
     PROBLEM_FORBIDDEN,     /* the token's role does not allow it; a foreign Host or Origin */
+    PROBLEM_NOT_HOLDER,    /* the runner or attempt is another's: its secret was not shown */
     PROBLEM_METHOD,        /* the path exists, but not with this method */
     PROBLEM_MEDIA_TYPE,    /* the Content-Type of the body is wrong */
     PROBLEM_UNPROCESSABLE, /* the body refers to missing content; a key with another body */

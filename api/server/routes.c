@@ -65,6 +65,7 @@ const struct route routes[] = {
     {"claimTrials", "POST", RUNNER "/claim", RUNNERS, JSON, ROUTE_EPOCH, "", h_runner_claim},
     {"heartbeat", "POST", RUNNER "/heartbeat", RUNNERS, JSON, ROUTE_EPOCH, "", h_runner_heartbeat},
     {"leaveRunner", "POST", RUNNER "/leave", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_WAKES, "", h_runner_leave},
+    {"removeRunner", "DELETE", RUNNER, ROUTE_ADMIN, NONE, ROUTE_WAKES, "", h_runner_remove},
 
     {"addMeasurements", "POST", ATTEMPT "/measurements", RUNNERS, JSON, 0, "", h_attempt_measure},
     {"putLog", "PUT", ATTEMPT "/log", RUNNERS, JSON, 0, "", h_attempt_log},

@@ -1,8 +1,11 @@
-/* assay runners: lists the runners. */
+/* assay runners: lists the runners, or removes one whose machine or folder is lost. */
 #include <inttypes.h>
 
 #include "base/json.h"
+#include "base/str.h"
 #include "cli/commands/cmd.h"
+#include "cli/session/deletion.h"
+#include "cli/session/exit_code.h"
 #include "cli/view/format.h"
 #include "cli/session/list.h"
 #include "cli/session/session.h"
@@ -60,14 +63,43 @@ static as_status list_runners(const struct session *s, struct as_err *err)
     return list_print(s, &l, err);
 }
 
+static bool ask_runner(const json_t *runner, const char *name, struct str *b)
+{
+    json_int_t n = json_integer_value(json_object_get(runner, "running"));
+    const char *state = json_string_value(json_object_get(runner, "state"));
+    str_printf(b, "Forget the %s runner %s?", state ? state : "", name);
+    if (n > 0)
+        str_printf(b, " Its %" JSON_INTEGER_FORMAT " trial%s return%s to the queue.", n,
+                   n == 1 ? "" : "s", n == 1 ? "s" : "");
+    return true;
+}
+
+static int remove_runner(const struct session *s, const char *name, bool yes)
+{
+    const struct deletion d = {.path = "/v1/runners",
+                               .id = name,
+                               .done = "removed",
+                               .yes = yes,
+                               .is_in_list = true,
+                               .ask = ask_runner};
+    return deletion_run(s, &d);
+}
+
 int cmd_runners(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
-    const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, v, table, argc, argv, 0, 0, &n, &code))
-        code = session_end(&s, list_runners(&s, &err), &err);
+    bool yes = false;
+    const struct opt table[] = {DELETION_OPT(&yes), SESSION_OPTS(&s)};
+    if (session_begin(&s, v, table, argc, argv, 0, 2, &n, &code)) {
+        if (n == 0)
+            code = session_end(&s, list_runners(&s, &err), &err);
+        else if (as_streq(argv[1], "remove") && n == 2)
+            code = remove_runner(&s, argv[2], yes);
+        else
+            code = exit_with_usage(v->name, "expected nothing or `remove NAME`");
+    }
     session_done(&s);
     return code;
 }

@@ -56,6 +56,8 @@ static void announce_addresses(const struct up *u)
     }
     printf("Token      %s\nData       %s\nRunners    %" PRId64 " with %" PRId64 " slot%s each\n",
            u->folder.admin_token, u->folder.path, u->runners, u->slots, u->slots == 1 ? "" : "s");
+    if (u->trials.user.name[0])
+        printf("Trials     run as %s\n", u->trials.user.name);
     if (show)
         printf("Ctrl-C stops everything.\n");
     (void)fflush(stdout);
@@ -88,6 +90,9 @@ static as_status start_all(struct up *u, struct as_err *err)
         return st;
     if (u->ready_path)
         (void)unlink(u->ready_path); /* left by an earlier assay up */
+    st = trial_user_choose(u->trial_user, u->folder.path, u->runner, &u->trials, err);
+    if (st < 0)
+        return st;
     if (!(u->supervisor = supervisor_create(u->folder.notes)))
         return as_fail_nomem(err);
     st = leftover_stop(u->folder.notes, err);
@@ -200,6 +205,8 @@ int cmd_up(const struct verb *v, int argc, char **argv)
          "further host names that assayd answers to"},
         {"database", 0, OPT_STRING, &u.database, "URL", "ASSAY_DATABASE",
          "an existing PostgreSQL instead of a private one"},
+        {"trial-user", 0, OPT_STRING, &u.trial_user, "NAME", NULL,
+         "as root: run runners and trials as this user (who called sudo, else root)"},
         {"lease", 0, OPT_STRING, &u.lease, "TIME", NULL, "as for assayd"},
         {"heartbeat", 0, OPT_STRING, &u.heartbeat, "TIME", NULL, "as for assayd"},
         {"ready-file", 0, OPT_STRING, &u.ready_file, "PATH", NULL,

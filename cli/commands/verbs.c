@@ -136,7 +136,10 @@ static const struct verb table[] = {
      "a\n"
      "regular file, or - for standard input.",
      cmd_data},
-    {"runners", "runners", "list runners", NULL, cmd_runners},
+    {"runners", "runners | runners remove NAME [--yes]", "list runners, or forget one",
+     "A runner that is removed loses its trials to the queue, and its name is free: for one whose\n"
+     "machine or work folder is lost. It needs an admin's token.",
+     cmd_runners},
     {"token", "token create ROLE [--name NAME] [--ttl 30d] | token list | token revoke ID",
      "make, list and revoke tokens",
      "ROLE is viewer, user, runner or admin. The token is shown once; --output writes it into a "

@@ -52,7 +52,10 @@ static as_status find_object(const struct session *s, const struct deletion *d, 
     json_t *item;
     json_array_foreach(items, i, item)
     {
-        if (as_streq(json_string_value(json_object_get(item, "id")), d->id)) {
+        const char *id = json_string_value(json_object_get(item, "id"));
+        if (!id)
+            id = json_string_value(json_object_get(item, "name"));
+        if (as_streq(id, d->id)) {
             *ret = json_incref(item);
             return AS_OK;
         }

@@ -19,7 +19,7 @@ struct deletion {
     const char *path, *id; /* DELETE path/id */
     const char *done;      /* "deleted", "revoked" */
     bool yes;              /* ask nothing */
-    bool is_in_list;       /* the API has no GET path/id: look in the list */
+    bool is_in_list;       /* the API has no GET path/id: look for its id, or name, in the list */
     /* Append the question with what is lost ("Delete … with 12 trials?"). `object` is the answer of
      * the API. Returns false if there is nothing to ask, because the server will refuse. */
     bool (*ask)(const json_t *object, const char *id, struct str *b);

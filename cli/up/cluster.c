@@ -61,25 +61,11 @@ static as_status choose_user(struct system_user *user, struct as_err *err)
         "it as; run assay up as another user, or name a database with --database");
 }
 
-/* Make or check a folder of mode 0700 that belongs to the user. A link is refused: another user
- * could have placed it there to redirect the cluster. */
+/* Make or check a folder of the cluster's user. */
 static as_status own_folder(const struct system_user *user, const char *path, struct as_err *err)
 {
-    struct stat st;
-    uid_t uid = user->name[0] ? user->uid : geteuid();
-    if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return as_fail(err, AS_E_IO, "cannot make %s: %s", path, strerror(errno));
-    if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
-        return as_fail(err, AS_E_IO, "%s is not a folder", path);
-    if (st.st_uid == geteuid() && st.st_uid != uid && lchown(path, user->uid, user->gid) != 0)
-        return as_fail(err, AS_E_IO, "cannot give %s to %s: %s", path, user->name, strerror(errno));
-    if (lstat(path, &st) != 0 || st.st_uid != uid)
-        return as_fail(err, AS_E_DENIED,
-                       "%s belongs to user %u, expected %u; run assay up as the user who made it",
-                       path, (unsigned)st.st_uid, (unsigned)uid);
-    if ((st.st_mode & 0777) != 0700 && chmod(path, 0700) != 0)
-        return as_fail(err, AS_E_IO, "cannot protect %s: %s", path, strerror(errno));
-    return AS_OK;
+    return user->name[0] ? file_own_folder_of(path, user->uid, user->gid, err)
+                         : file_own_folder(path, err);
 }
 
 /* The place of the cluster when the user of the database cannot enter the data folder. */

@@ -42,25 +42,58 @@ static as_status runner_name(const struct up *u, int64_t number, char *buf, size
     return st;
 }
 
+/* The token, for runners of another user: they cannot read the file. Owned by the caller. */
+static as_status read_token(const struct up *u, char **ret, struct as_err *err)
+{
+    size_t len;
+    as_status st = file_read(u->folder.runner_token, 4096, ret, &len, err);
+    if (st == AS_OK)
+        (*ret)[strcspn(*ret, "\r\n")] = 0;
+    return st;
+}
+
+/* Add a runner with its command line, and the user of the trials. */
+static as_status add_child(struct up *u, const char *log_name, const char *const *argv, int *ret,
+                           struct as_err *err)
+{
+    const struct trial_user *trials = &u->trials;
+    AS_AUTO(as_freep) char *log = data_folder_new_log(&u->folder, log_name);
+    AS_AUTO(as_freep) char *token = NULL;
+    struct spawn_spec spec = {
+        .argv = argv, .log_path = log, .death_signal = SIGTERM, .user = trials->user};
+    as_status st = log ? AS_OK : as_fail_nomem(err);
+    if (st == AS_OK && trials->user.name[0]) {
+        st = read_token(u, &token, err);
+        const char *const env[][2] = {{"ASSAY_TOKEN", token},
+                                      {"HOME", trials->home},
+                                      {"USER", trials->user.name},
+                                      {"LOGNAME", trials->user.name}};
+        memcpy(spec.set_env, env, sizeof env);
+    }
+    if (st < 0)
+        return st;
+    return supervisor_add(u->supervisor, log_name, &spec, stop_runner, ret, err);
+}
+
 static as_status add_runner(struct up *u, int64_t i, int *ret, struct as_err *err)
 {
     char name[64], slots[24], gpus[40], log_name[80];
     AS_AUTO(str_done) struct str work = {0}, cache = {0};
+    AS_AUTO(as_freep) char *folder = NULL;
     as_status st = runner_name(u, i + 1, name, sizeof name, err);
-    if (st < 0)
+    if (st < 0 || (st = trial_user_folder(&u->trials, u->folder.path, &folder, err)) < 0)
         return st;
     (void)snprintf(slots, sizeof slots, "%" PRId64, u->slots);
     (void)snprintf(log_name, sizeof log_name, "runner-%" PRId64, i + 1);
     /* The GPUs are dealt in turn, so that none belongs to two runners. */
     (void)snprintf(gpus, sizeof gpus, "auto:%" PRId64 "/%" PRId64, i + 1, u->runners);
-    str_printf(&work, "%s/runners/%s", u->folder.path, name);
-    str_printf(&cache, "%s/cache", u->folder.path);
-    AS_AUTO(as_freep) char *log = data_folder_new_log(&u->folder, log_name);
+    str_printf(&work, "%s/runners/%s", folder, name);
+    str_printf(&cache, "%s/cache", folder);
+    if (work.failed || cache.failed)
+        return as_fail_nomem(err);
     const char *const argv[] = {u->runner,
                                 "--server",
                                 u->url,
-                                "--token-file",
-                                u->folder.runner_token,
                                 "--name",
                                 name,
                                 "--slots",
@@ -72,12 +105,10 @@ static as_status add_runner(struct up *u, int64_t i, int *ret, struct as_err *er
                                 "--cache",
                                 str_cstr(&cache),
                                 "--die-with-parent",
+                                u->trials.user.name[0] ? NULL : "--token-file",
+                                u->folder.runner_token,
                                 NULL};
-    const struct spawn_spec spec = {.argv = argv, .log_path = log, .death_signal = SIGTERM};
-    st = log && !work.failed && !cache.failed ? AS_OK : as_fail_nomem(err);
-    if (st < 0)
-        return st;
-    st = supervisor_add(u->supervisor, log_name, &spec, stop_runner, ret, err);
+    st = add_child(u, log_name, argv, ret, err);
     if (st < 0)
         return st;
     return supervisor_start(u->supervisor, *ret, err);

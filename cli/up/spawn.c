@@ -21,7 +21,7 @@ static bool become_user(const struct system_user *user)
     if (!user->name[0])
         return true;
     return initgroups(user->name, user->gid) == 0 && setgid(user->gid) == 0 &&
-           setuid(user->uid) == 0;
+           setuid(user->uid) == 0 && (user->uid == 0 || setuid(0) != 0); /* there is no way back */
 }
 
 /* Remove the variables that would make a child use another server or database. */

@@ -72,8 +72,8 @@ static as_status look_at_sweep(struct tx *t, struct asking *x, struct as_err *er
     struct sweep_head s;
     x->assignment.lacking = 0;
     x->assignment.n_taken = 0;
-    as_status st =
-        store_client_lease(t, x->key, req->client, req->lease_ms, &x->lease_until_ms, err);
+    as_status st = store_client_lease(t, x->key, req->client, req->token, req->lease_ms,
+                                      &x->lease_until_ms, err);
     if (st != AS_OK)
         return st;
     st = store_sweep_lock(t, x->a, x->key, &s, err);
@@ -178,7 +178,7 @@ static as_status run_ask(struct store *db, struct asking *x, struct as_err *err)
 as_status ask_trials(struct store *db, struct suggester *sg, struct arena *a,
                      const struct ask_request *req, struct suggestion_list *ret, struct as_err *err)
 {
-    const struct owner owner = {.client = req->client};
+    const struct owner owner = {.client = req->client, .token = req->token};
     struct asking x = {
         .a = a,
         .req = req,
@@ -269,7 +269,7 @@ static as_status find_held_attempt(struct tx *t, struct telling *x, struct as_er
     st = store_trial_head(t, &a, key, ref->number, &head, err);
     if (st != AS_OK)
         return st;
-    st = store_attempt_of_client(t, key, ref->number, ref->client, &x->attempt, err);
+    st = store_attempt_of_client(t, key, ref->number, ref->client, ref->token, &x->attempt, err);
     if (st != AS_OK)
         return st;
     bool holds = head.state == TRIAL_RUNNING && head.attempt == x->attempt &&
@@ -301,7 +301,8 @@ as_status ask_measure(struct store *db, const struct ask_ref *ref, const struct 
     as_status st = find_attempt(db, TX_SOFT, &x, &at, err);
     if (st != AS_OK)
         return st;
-    return attempt_measure(db, &at, points, n, ret_recorded, err);
+    const struct attempt_writer by = {.client = ref->client};
+    return attempt_measure(db, &at, &by, points, n, ret_recorded, err);
 }
 
 as_status ask_heartbeat(struct store *db, const struct ask_ref *ref, int64_t lease_ms,
@@ -333,5 +334,6 @@ as_status ask_complete(struct store *db, struct arena *a, const struct ask_ref *
     as_status st = find_attempt(db, TX_READ, &x, &at, err);
     if (st != AS_OK)
         return st;
-    return attempt_complete(db, a, &at, c, ret, err);
+    const struct attempt_writer by = {.client = ref->client};
+    return attempt_complete(db, a, &at, &by, c, ret, err);
 }

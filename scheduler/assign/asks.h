@@ -1,6 +1,8 @@
 /* Ask and tell: clients that run trials themselves.
  *
- * A client chooses its own name, within a sweep. It is no runner and has no slots. A trial that it
+ * A client chooses its own name, within a sweep. While it has a lease, the name belongs to the token
+ * that it asked with, and what it got may only be told with that token. It is no runner and has no
+ * slots. A trial that it
  * gets runs as an attempt like any other: limits hold, and the attempt's number is the fence. A
  * client has one lease for all that it holds in the sweep. Asking, measurements and heartbeats
  * extend the lease. When it ends, the trials go back to the queue and use a restart
@@ -29,6 +31,7 @@
 struct ask_request {
     const char *sweep;  /* id */
     const char *client; /* 1..64 characters */
+    const char *token;  /* id of the token that asks; NULL: the client is bound to none */
     int64_t count;      /* 1..ASK_MAX_COUNT */
     int64_t lease_ms;   /* ASK_LEASE_MIN_MS..ASK_LEASE_MAX_MS */
     int64_t arrived_ns; /* see claims.h: the same each time the request is tried again; 0: now */
@@ -59,7 +62,8 @@ struct suggestion_list {
  * then new suggestions. Never waits: there may be fewer rows than `count`, or none. While
  * suggestions are being computed (is_preparing), nothing new is handed out until all of them are
  * ready or `is_last` is set: a batch comes whole. Any sweep may be asked, also one that runners
- * work on. AS_E_INVAL with the pointer of the field: client, count, lease_ms. A failure to compute
+ * work on. AS_E_INVAL with the pointer of the field: client, count, lease_ms. AS_E_CONFLICT with
+ * /client: a client that asked with another token has the name. A failure to compute
  * a suggestion is an error here (AS_E_NOMEM, AS_E_UNSUPPORTED, …). `sg` NULL: suggestions are
  * computed here, from a cold start. */
 AS_MUST_CHECK as_status ask_trials(struct store *db, struct suggester *sg, struct arena *a,
@@ -77,10 +81,12 @@ struct ask_ref {
     const char *sweep; /* id */
     int64_t number;
     const char *client;
-    int64_t attempt; /* that it holds; 0: its latest attempt of this trial */
+    int64_t attempt;   /* that it holds; 0: its latest attempt of this trial */
+    const char *token; /* id of the token that tells; NULL: any may (an administrator's) */
 };
 
-/* As attempt_measure(); extends the client's lease. AS_E_STALE: the client does not hold it. */
+/* As attempt_measure(); extends the client's lease. AS_E_STALE: the client does not hold it. Here and
+ * below AS_E_DENIED: it asked for the trial with another token. */
 AS_MUST_CHECK as_status ask_measure(struct store *db, const struct ask_ref *ref,
                                     const struct measurement *points, size_t n,
                                     int64_t *ret_recorded, struct as_err *err);

@@ -192,6 +192,11 @@ static as_status look_at_group(struct tx *t, struct claiming *c, struct as_err *
     return AS_OK;
 }
 
+static struct runner_id id_of(const struct claim_request *req)
+{
+    return (struct runner_id){req->runner, req->epoch, req->secret};
+}
+
 /* Look: may this runner claim, did this claim get trials before, which sweeps have work? */
 static as_status look_for_sweeps(struct tx *t, struct claiming *c, struct as_err *err)
 {
@@ -204,8 +209,13 @@ static as_status look_for_sweeps(struct tx *t, struct claiming *c, struct as_err
                                        &ending, err);
     if (st != AS_OK)
         return st;
+    const struct runner_id id = id_of(req);
+    st = runner_id_check(&id, &runner, err);
+    if (st != AS_OK)
+        return st;
     if (runner.epoch != req->epoch || !as_streq(runner.state, "live"))
         return stale_epoch(req, err);
+    c->owner.secret = runner.secret;
     st = read_claimed(t, c, err);
     if (st != AS_OK || c->list.n > 0)
         return st;
@@ -306,7 +316,8 @@ static as_status lock_and_allow(struct tx *t, struct claiming *c, struct sweep_h
     int64_t lease_ms = store_config(tx_store(t))->lease_ms;
     struct runner_head runner;
     bool live = false;
-    as_status st = store_runner_extend(t, req->runner, req->epoch, lease_ms, &live, err);
+    const struct runner_id id = id_of(req);
+    as_status st = store_runner_extend(t, &id, lease_ms, &live, err);
     if (st != AS_OK)
         return st;
     if (!live)

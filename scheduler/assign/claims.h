@@ -21,6 +21,7 @@
 struct claim_request {
     const char *runner;
     int64_t epoch;
+    const char *secret;   /* SHA-256 of the secret that it showed; NULL: none */
     const char *claim_id; /* 1..64 characters, new for each claim, the same in a repeat */
     int64_t max_trials;   /* 1..64: free slots; a group takes one, with any number of members */
     int64_t gpus;         /* free GPUs: the limit for the sum of resources.gpus of the answer, in
@@ -59,7 +60,8 @@ struct claim_list {
  * the group is full, is not this runner's, or would overtake queued trials of other shapes too far.
  * It also has none if the runner has no free slot and another sweep would get this group's slot;
  * then the group must end. AS_E_NOT_FOUND: the runner never registered. AS_E_STALE: the epoch is
- * not current, or the runner left or was lost: register again. AS_E_INVAL. AS_E_UNAVAILABLE.
+ * not current, or the runner left or was lost: register again. AS_E_DENIED: the secret is not the
+ * runner's. AS_E_INVAL. AS_E_UNAVAILABLE.
  *
  * Sweeps whose method learns give what their suggester (`sg`) has prepared. If none is ready, more
  * are requested from it. If nothing else was available, n is 0 and is_preparing is set: try again

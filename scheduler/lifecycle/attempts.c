@@ -1,9 +1,10 @@
 /* The writes of a running attempt: measurements, output, files, and its end.
  *
- * Every function begins with the fence: is this attempt the trial's latest, and does it run? So a
- * runner that was declared lost cannot overwrite the attempt that replaced it. An attempt that was
- * declared lost may still write while the trial is in the queue, because its success counts if no
- * other attempt has begun. The end may arrive twice: a repeat gets the answer of the first. */
+ * Every function begins with two questions. Does the writer hold the attempt (find_attempt)? Then the
+ * fence: is this attempt the trial's latest, and does it run? So a runner that was declared lost
+ * cannot overwrite the attempt that replaced it. An attempt that was declared lost may still write
+ * while the trial is in the queue, because its success counts if no other attempt has begun. The end
+ * may arrive twice: a repeat gets the answer of the first. */
 #include "scheduler/lifecycle/attempts.h"
 
 #include <stdio.h>
@@ -52,12 +53,47 @@ static as_status check_late(struct tx *t, struct arena *a, const struct attempt_
     return reported ? fail_stale(t, ref, x, err) : AS_OK;
 }
 
+static as_status deny_writer(const struct attempt_ref *ref, const struct attempt_holder *holder,
+                             bool shows_secret, struct as_err *err)
+{
+    if (holder->client)
+        return as_fail(err, AS_E_DENIED,
+                       "attempt %lld of %.80s/%lld is of the client '%.64s', who asked for it",
+                       (long long)ref->attempt, ref->sweep, (long long)ref->number, holder->client);
+    return as_fail(err, AS_E_DENIED,
+                   "attempt %lld of %.80s/%lld is of a runner with a secret, and the header "
+                   "Assay-Runner-Secret %s",
+                   (long long)ref->attempt, ref->sweep, (long long)ref->number,
+                   shows_secret ? "does not hold it" : "is missing");
+}
+
+/* Find the sweep of the attempt, and check that the writer holds the attempt, or held it. An attempt
+ * that does not exist is left to the fence. */
+static as_status find_attempt(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                              const struct attempt_writer *by, int64_t *ret_key, struct as_err *err)
+{
+    static const struct attempt_writer nobody;
+    struct attempt_holder holder;
+    by = by ? by : &nobody;
+    as_status st = store_attempt_holder(t, a, ref, &holder, err);
+    if (st != AS_OK)
+        return st;
+    *ret_key = holder.sweep_key;
+    if (!holder.is_there)
+        return AS_OK;
+    /* A client: asks.c found its attempt. If it names an older one, the fence refuses that. */
+    bool is_holder = by->client != NULL ||
+                     (!holder.client && (!holder.secret || as_streq(holder.secret, by->secret)));
+    return is_holder ? AS_OK : deny_writer(ref, &holder, by->secret, err);
+}
+
 /* Lock the trial and check the fence. */
 static as_status lock_fenced(struct tx *t, struct arena *a, const struct attempt_ref *ref,
-                             struct trial_head *ret, struct as_err *err)
+                             const struct attempt_writer *by, struct trial_head *ret,
+                             struct as_err *err)
 {
     int64_t key = 0;
-    as_status st = store_sweep_key(t, ref->sweep, &key, err);
+    as_status st = find_attempt(t, a, ref, by, &key, err);
     if (st != AS_OK)
         return st;
     st = store_trial_lock(t, a, key, ref->number, ret, err);
@@ -73,12 +109,12 @@ static as_status lock_fenced(struct tx *t, struct arena *a, const struct attempt
 /* Measurements. */
 
 static as_status add_points(struct tx *t, const struct attempt_ref *ref,
-                            const struct measurement *points, size_t n, struct measured *ret,
-                            struct as_err *err)
+                            const struct attempt_writer *by, const struct measurement *points,
+                            size_t n, struct measured *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
-    as_status st = lock_fenced(t, &a, ref, &x, err);
+    as_status st = lock_fenced(t, &a, ref, by, &x, err);
     if (st != AS_OK)
         return st;
     st = store_measurement_add(t, x.sweep_key, x.number, x.attempt, points, n, ret, err);
@@ -115,8 +151,8 @@ static as_status points_check(const struct measurement *points, size_t n, struct
 }
 
 as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
-                          const struct measurement *points, size_t n, int64_t *ret_recorded,
-                          struct as_err *err)
+                          const struct attempt_writer *by, const struct measurement *points,
+                          size_t n, int64_t *ret_recorded, struct as_err *err)
 {
     struct measured measured = {0};
     as_status st = points_check(points, n, err);
@@ -124,7 +160,7 @@ as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
         return st;
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = add_points(run.tx, ref, points, n, &measured, err);
+        run.status = add_points(run.tx, ref, by, points, n, &measured, err);
     if (run.status != AS_OK)
         return run.status;
     atomic_fetch_add(&store_counters(db)->measurements, measured.recorded);
@@ -134,19 +170,21 @@ as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
 
 /* Log. */
 
-static as_status put_log(struct tx *t, const struct attempt_ref *ref, const char *text,
-                         bool truncated, struct as_err *err)
+static as_status put_log(struct tx *t, const struct attempt_ref *ref,
+                         const struct attempt_writer *by, const char *text, bool truncated,
+                         struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
-    as_status st = lock_fenced(t, &a, ref, &x, err);
+    as_status st = lock_fenced(t, &a, ref, by, &x, err);
     if (st != AS_OK)
         return st;
     return store_attempt_log_put(t, x.sweep_key, x.number, x.attempt, text, truncated, err);
 }
 
-as_status attempt_log(struct store *db, const struct attempt_ref *ref, const char *text,
-                      bool truncated, struct as_err *err)
+as_status attempt_log(struct store *db, const struct attempt_ref *ref,
+                      const struct attempt_writer *by, const char *text, bool truncated,
+                      struct as_err *err)
 {
     size_t len = strlen(text);
     if (len > LOG_TAIL_MAX)
@@ -155,20 +193,21 @@ as_status attempt_log(struct store *db, const struct attempt_ref *ref, const cha
         return as_fail_at(err, AS_E_INVAL, "/text", "not UTF-8");
     struct tx_run run = tx_run_start(db, TX_SOFT, err);
     while (tx_run_again(&run))
-        run.status = put_log(run.tx, ref, text, truncated, err);
+        run.status = put_log(run.tx, ref, by, text, truncated, err);
     return run.status;
 }
 
 /* Files. */
 
-static as_status replace_files(struct tx *t, const struct attempt_ref *ref, file_kind kind,
+static as_status replace_files(struct tx *t, const struct attempt_ref *ref,
+                               const struct attempt_writer *by, file_kind kind,
                                const struct file_row *files, size_t n, struct as_err *err)
 {
     static const char *const kinds[] = {"artifact", "checkpoint"};
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
     int64_t missing = -1;
-    as_status st = lock_fenced(t, &a, ref, &x, err);
+    as_status st = lock_fenced(t, &a, ref, by, &x, err);
     if (st == AS_OK)
         st = store_file_replace(t, x.sweep_key, x.number, kinds[kind], files, n, &missing, err);
     if (st == AS_E_NOT_FOUND && missing < 0)
@@ -214,7 +253,8 @@ static as_status file_check(const struct file_row *files, size_t i, struct as_er
     return AS_OK;
 }
 
-as_status attempt_files(struct store *db, const struct attempt_ref *ref, file_kind kind,
+as_status attempt_files(struct store *db, const struct attempt_ref *ref,
+                        const struct attempt_writer *by, file_kind kind,
                         const struct file_row *files, size_t n, struct as_err *err)
 {
     if (n > 1000)
@@ -226,7 +266,7 @@ as_status attempt_files(struct store *db, const struct attempt_ref *ref, file_ki
     }
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = replace_files(run.tx, ref, kind, files, n, err);
+        run.status = replace_files(run.tx, ref, by, kind, files, n, err);
     return run.status;
 }
 
@@ -413,14 +453,15 @@ static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_
 }
 
 static as_status complete_trial(struct tx *t, struct arena *a, const struct attempt_ref *ref,
-                                const struct completion *c, struct acceptance *ret,
-                                struct trial_row *ret_trial, struct as_err *err)
+                                const struct attempt_writer *by, const struct completion *c,
+                                struct acceptance *ret, struct trial_row *ret_trial,
+                                struct as_err *err)
 {
     struct sweep_head s;
     struct trial_head x;
     bool repeat = false;
     int64_t key = 0;
-    as_status st = store_sweep_key(t, ref->sweep, &key, err);
+    as_status st = find_attempt(t, a, ref, by, &key, err);
     if (st < 0 || (st = store_sweep_lock(t, a, key, &s, err)) < 0 ||
         (st = store_trial_lock(t, a, key, ref->number, &x, err)) < 0 ||
         (st = said_before(t, a, ref, c, &x, &repeat, err)) < 0)
@@ -448,7 +489,8 @@ static as_status final_check(const struct completion *c, struct as_err *err)
 }
 
 as_status attempt_complete(struct store *db, struct arena *a, const struct attempt_ref *ref,
-                           const struct completion *c, struct trial_row *ret, struct as_err *err)
+                           const struct attempt_writer *by, const struct completion *c,
+                           struct trial_row *ret, struct as_err *err)
 {
     struct acceptance got = {0};
     struct trial_row row;
@@ -457,7 +499,7 @@ as_status attempt_complete(struct store *db, struct arena *a, const struct attem
         return st;
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = complete_trial(run.tx, a, ref, c, &got, &row, err);
+        run.status = complete_trial(run.tx, a, ref, by, c, &got, &row, err);
     if (run.status != AS_OK)
         return run.status;
     if (got.accepted)

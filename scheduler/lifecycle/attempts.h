@@ -2,8 +2,10 @@
  *
  * Every write is fenced: it counts only if the attempt is the trial's latest, and the trial runs, or
  * is in the queue because the attempt was declared lost.
- * The fence compares attempt numbers, never clocks. Every function:
+ * The fence compares attempt numbers, never clocks. `by` is borrowed; NULL: a runner without a
+ * secret. Every function:
  *   AS_E_NOT_FOUND    no such sweep or trial
+ *   AS_E_DENIED       the attempt is another runner's, or a client's
  *   AS_E_STALE        another attempt is current, or the trial ended; nothing was changed
  *   AS_E_UNAVAILABLE  the database is away; repeat, it is safe */
 #ifndef ASSAY_SCHEDULER_LIFECYCLE_ATTEMPTS_H
@@ -20,16 +22,24 @@
 #define MEASUREMENTS_MAX 100000 /* points of one batch: 1000 items of 100 metrics */
 #define LOG_TAIL_MAX 65536      /* bytes of the kept tail */
 
+/* Who writes. A runner shows the secret that it registered with. A client was checked by asks.h. */
+struct attempt_writer {
+    const char *client; /* NULL: a runner */
+    const char *secret; /* SHA-256 of the secret that the runner showed; NULL: none */
+};
+
 /* Record points. A point that exists for (trial, attempt, step, metric) stays unchanged.
  * *ret_recorded is the number of new points. AS_E_INVAL: a step or metric name. AS_E_TOO_LARGE past
  * MEASUREMENTS_MAX. */
 AS_MUST_CHECK as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
+                                        const struct attempt_writer *by,
                                         const struct measurement *points, size_t n,
                                         int64_t *ret_recorded, struct as_err *err);
 
 /* Replace the stored tail of the output. `text` is UTF-8, borrowed. AS_E_TOO_LARGE, AS_E_INVAL. */
 AS_MUST_CHECK as_status attempt_log(struct store *db, const struct attempt_ref *ref,
-                                    const char *text, bool truncated, struct as_err *err);
+                                    const struct attempt_writer *by, const char *text,
+                                    bool truncated, struct as_err *err);
 
 typedef enum file_kind { FILE_ARTIFACT, FILE_CHECKPOINT } file_kind;
 
@@ -37,8 +47,8 @@ typedef enum file_kind { FILE_ARTIFACT, FILE_CHECKPOINT } file_kind;
  * AS_E_INVAL with pointer (/files/3/path): a path, digest or size. AS_E_UNSUPPORTED with pointer:
  * content with that digest and size is not stored; upload it first (the API answers 422). */
 AS_MUST_CHECK as_status attempt_files(struct store *db, const struct attempt_ref *ref,
-                                      file_kind kind, const struct file_row *files, size_t n,
-                                      struct as_err *err);
+                                      const struct attempt_writer *by, file_kind kind,
+                                      const struct file_row *files, size_t n, struct as_err *err);
 
 typedef enum attempt_outcome {
     OUTCOME_COMPLETED,
@@ -73,7 +83,9 @@ struct completion {
  *                     nothing was changed (the API answers 422)
  *   AS_E_CONFLICT     another value is recorded (/metrics/NAME); nothing was changed */
 AS_MUST_CHECK as_status attempt_complete(struct store *db, struct arena *a,
-                                         const struct attempt_ref *ref, const struct completion *c,
-                                         struct trial_row *ret, struct as_err *err);
+                                         const struct attempt_ref *ref,
+                                         const struct attempt_writer *by,
+                                         const struct completion *c, struct trial_row *ret,
+                                         struct as_err *err);
 
 #endif

@@ -11,6 +11,8 @@ struct owner {
     int64_t epoch;
     const char *claim_id;
     const char *client; /* NULL: a runner */
+    const char *secret; /* SHA-256 of the runner's; NULL: it has none */
+    const char *token;  /* id of the client's; NULL: none is asked for */
 };
 
 struct queued_trial {

@@ -1,12 +1,14 @@
 /* Runners: their epochs, their leases, and the attempts that they hold.
  *
- * Each registration increases the epoch, so that a replaced process is refused from then on. A
+ * Each registration increases the epoch, so that a replaced process is refused from then on. The
+ * secret of an epoch never changes: a claim checks it once, and its writes name the epoch. A
  * runner and the database may disagree about what it runs. For attempts that it lists but does not
  * hold, it gets directives. Attempts that it holds but does not list are lost. */
 #include "scheduler/services/runners.h"
 
 #include <jansson.h>
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "scheduler/services/cursor_priv.h"
@@ -27,6 +29,13 @@ static as_status runner_event(struct tx *t, const char *name, const char *state,
 
 /* Register. */
 
+void runner_secret_make(char ret[RUNNER_SECRET_SIZE])
+{
+    uint8_t bytes[(RUNNER_SECRET_SIZE - 1) / 2];
+    random_bytes(bytes, sizeof bytes);
+    hex_format(bytes, sizeof bytes, ret);
+}
+
 static as_status register_runner(struct tx *t, struct arena *a, const struct runner_register *req,
                                  const char *gpus, struct registration *ret, struct as_err *err)
 {
@@ -37,22 +46,28 @@ static as_status register_runner(struct tx *t, struct arena *a, const struct run
                            .gpus = gpus,
                            .gpu_faults = req->gpu_faults,
                            .slots = req->slots,
-                           .lease_ms = config->lease_ms};
+                           .lease_ms = config->lease_ms,
+                           .secret = req->secret};
     struct trial_list_heads gone = {0};
     int64_t lost = 0;
     *ret =
         (struct registration){.lease_ms = config->lease_ms, .heartbeat_ms = config->heartbeat_ms};
-    as_status st = store_runner_register(t, &n, &ret->epoch, err);
+    bool is_same = false;
+    as_status st = store_runner_is_same(t, req->name, req->secret, &is_same, err);
     if (st != AS_OK)
         return st;
-    st = store_trial_held(t, a, req->name, req->resume, req->n_resume, &gone, err);
+    st = store_runner_register(t, &n, &ret->epoch, err);
+    if (st != AS_OK)
+        return st;
+    size_t n_resume = is_same ? req->n_resume : 0; /* the others are another runner's */
+    st = store_trial_held(t, a, req->name, req->resume, n_resume, &gone, err);
     if (st != AS_OK)
         return st;
     st = trials_lose(t, a, &gone, "lost", "its runner registered again and no longer runs it",
                      &lost, err);
     if (st != AS_OK)
         return st;
-    st = store_trial_resume(t, req->name, ret->epoch, req->resume, req->n_resume, err);
+    st = store_trial_resume(t, req->name, ret->epoch, req->resume, n_resume, err);
     if (st != AS_OK)
         return st;
     st = store_attempt_say(t, req->name, req->said, req->n_said, err);
@@ -107,44 +122,47 @@ as_status runner_register(struct store *db, struct arena *a, const struct runner
 /* Heartbeat. */
 
 /* The lease could not be extended. A lost runner becomes live again; any other is refused. */
-static as_status revive_runner(struct tx *t, struct arena *a, const char *name, int64_t epoch,
+static as_status revive_runner(struct tx *t, struct arena *a, const struct runner_id *id,
                                struct as_err *err)
 {
     struct runner_head runner;
     bool done = false;
-    as_status st = store_runner_get(t, a, name, &runner, err);
+    as_status st = store_runner_get(t, a, id->name, &runner, err);
     if (st != AS_OK)
         return st;
-    st = store_runner_revive(t, name, epoch, store_config(tx_store(t))->lease_ms, &done, err);
+    st = runner_id_check(id, &runner, err);
+    if (st != AS_OK)
+        return st;
+    st = store_runner_revive(t, id, store_config(tx_store(t))->lease_ms, &done, err);
     if (st != AS_OK)
         return st;
     if (!done)
         return as_fail(err, AS_E_STALE, "runner '%s' is %s at epoch %lld, not %lld: register again",
-                       name, runner.state, (long long)runner.epoch, (long long)epoch);
-    return runner_event(t, name, "live", err);
+                       id->name, runner.state, (long long)runner.epoch, (long long)id->epoch);
+    return runner_event(t, id->name, "live", err);
 }
 
 /* *ret_missing: attempts that it holds and does not list. */
-static as_status extend_lease(struct tx *t, struct arena *a, const char *name,
+static as_status extend_lease(struct tx *t, struct arena *a, const struct runner_id *id,
                               const struct heartbeat *b, struct directive_list *ret,
                               struct trial_list_heads *ret_missing, struct as_err *err)
 {
     int64_t lease_ms = store_config(tx_store(t))->lease_ms;
     bool live = false;
-    as_status st = store_runner_extend(t, name, b->epoch, lease_ms, &live, err);
+    as_status st = store_runner_extend(t, id, lease_ms, &live, err);
     if (st != AS_OK)
         return st;
     if (!live)
-        st = revive_runner(t, a, name, b->epoch, err);
+        st = revive_runner(t, a, id, err);
     if (st != AS_OK)
         return st;
-    st = store_attempt_say(t, name, b->said, b->n_said, err);
+    st = store_attempt_say(t, id->name, b->said, b->n_said, err);
     if (st != AS_OK)
         return st;
-    st = store_trial_missing(t, a, name, b->attempts, b->n, lease_ms, ret_missing, err);
+    st = store_trial_missing(t, a, id->name, b->attempts, b->n, lease_ms, ret_missing, err);
     if (st != AS_OK)
         return st;
-    return store_trial_not_current(t, a, name, b->attempts, b->n, ret, err);
+    return store_trial_not_current(t, a, id->name, b->attempts, b->n, ret, err);
 }
 
 static as_status lose_missing(struct store *db, struct arena *a,
@@ -160,7 +178,7 @@ static as_status lose_missing(struct store *db, struct arena *a,
     return run.status;
 }
 
-as_status runner_heartbeat(struct store *db, struct arena *a, const char *name,
+as_status runner_heartbeat(struct store *db, struct arena *a, const struct runner_id *id,
                            const struct heartbeat *beat, struct directive_list *ret,
                            struct as_err *err)
 {
@@ -168,7 +186,7 @@ as_status runner_heartbeat(struct store *db, struct arena *a, const char *name,
     struct trial_list_heads missing = {0};
     struct tx_run run = tx_run_start(db, TX_SOFT, err);
     while (tx_run_again(&run))
-        run.status = extend_lease(run.tx, a, name, beat, &directives, &missing, err);
+        run.status = extend_lease(run.tx, a, id, beat, &directives, &missing, err);
     if (run.status != AS_OK)
         return run.status;
     as_status st = lose_missing(db, a, &missing, err);
@@ -180,70 +198,100 @@ as_status runner_heartbeat(struct store *db, struct arena *a, const char *name,
 
 /* Faults. */
 
-static as_status set_faults(struct tx *t, const char *name, int64_t epoch, const char *gpu_faults,
+static as_status set_faults(struct tx *t, const struct runner_id *id, const char *gpu_faults,
                             struct as_err *err)
 {
     bool done = false;
-    as_status st = store_runner_faults(t, name, epoch, gpu_faults, &done, err);
+    as_status st = store_runner_faults(t, id, gpu_faults, &done, err);
     if (st != AS_OK)
         return st;
     if (!done)
         return as_fail(err, AS_E_STALE, "epoch %lld of runner '%.63s' is not current",
-                       (long long)epoch, name);
-    return runner_event(t, name, "live", err);
+                       (long long)id->epoch, id->name);
+    return runner_event(t, id->name, "live", err);
 }
 
-as_status runner_gpu_faults(struct store *db, const char *name, int64_t epoch,
-                            const char *gpu_faults, struct as_err *err)
+as_status runner_gpu_faults(struct store *db, const struct runner_id *id, const char *gpu_faults,
+                            struct as_err *err)
 {
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = set_faults(run.tx, name, epoch, gpu_faults, err);
+        run.status = set_faults(run.tx, id, gpu_faults, err);
     return run.status;
 }
 
 /* Leave. */
 
 /* It could not leave: has it left already, or has it been replaced? */
-static as_status check_left(struct tx *t, struct arena *a, const char *name, int64_t epoch,
+static as_status check_left(struct tx *t, struct arena *a, const struct runner_id *id,
                             struct as_err *err)
 {
     struct runner_head runner;
-    as_status st = store_runner_get(t, a, name, &runner, err);
+    as_status st = store_runner_get(t, a, id->name, &runner, err);
     if (st != AS_OK)
         return st;
-    if (runner.epoch != epoch)
-        return as_fail(err, AS_E_STALE, "runner '%s' is at epoch %lld, not %lld", name,
-                       (long long)runner.epoch, (long long)epoch);
-    return AS_OK;
+    if (runner.epoch != id->epoch)
+        return as_fail(err, AS_E_STALE, "runner '%s' is at epoch %lld, not %lld", id->name,
+                       (long long)runner.epoch, (long long)id->epoch);
+    return runner_id_check(id, &runner, err);
 }
 
-static as_status leave_runner(struct tx *t, struct arena *a, const char *name, int64_t epoch,
+/* Put what the runner holds back into the queue. */
+static as_status release_held(struct tx *t, struct arena *a, const char *name, const char *reason,
                               struct as_err *err)
 {
     struct trial_list_heads held = {0};
     int64_t released = 0;
+    as_status st = store_trial_held(t, a, name, NULL, 0, &held, err);
+    if (st != AS_OK)
+        return st;
+    return trials_lose(t, a, &held, "released", reason, &released, err);
+}
+
+static as_status leave_runner(struct tx *t, struct arena *a, const struct runner_id *id,
+                              struct as_err *err)
+{
     bool done = false;
-    as_status st = store_runner_leave(t, name, epoch, &done, err);
+    as_status st = store_runner_leave(t, id, &done, err);
     if (st != AS_OK)
         return st;
     if (!done)
-        return check_left(t, a, name, epoch, err);
-    st = store_trial_held(t, a, name, NULL, 0, &held, err);
+        return check_left(t, a, id, err);
+    st = release_held(t, a, id->name, "its runner left", err);
     if (st != AS_OK)
         return st;
-    st = trials_lose(t, a, &held, "released", "its runner left", &released, err);
+    return runner_event(t, id->name, "left", err);
+}
+
+as_status runner_leave(struct store *db, const struct runner_id *id, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = leave_runner(run.tx, &a, id, err);
+    return run.status;
+}
+
+static as_status remove_runner(struct tx *t, struct arena *a, const char *name, struct as_err *err)
+{
+    bool done = false;
+    as_status st = store_runner_remove(t, name, &done, err);
+    if (st != AS_OK)
+        return st;
+    if (!done)
+        return as_fail(err, AS_E_NOT_FOUND, "there is no runner '%.63s'", name);
+    st = release_held(t, a, name, "its runner was removed", err);
     if (st != AS_OK)
         return st;
     return runner_event(t, name, "left", err);
 }
 
-as_status runner_leave(struct store *db, const char *name, int64_t epoch, struct as_err *err)
+as_status runner_remove(struct store *db, const char *name, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = leave_runner(run.tx, &a, name, epoch, err);
+        run.status = remove_runner(run.tx, &a, name, err);
     return run.status;
 }
 

@@ -1,4 +1,10 @@
-/* Runners: register, heartbeat, leave, list.
+/* Runners: register, heartbeat, leave, list, remove.
+ *
+ * A runner registers with a secret, and every later request shows it: a token may be shared by many
+ * runners, and with the token alone none of them can speak for another. The database has its
+ * SHA-256. While a runner is live, its name belongs to its secret; a name whose lease has ended, or
+ * that has left, is free. A runner without a secret (of a server before there were secrets) is
+ * asked for none until it registers again.
  *
  * A runner has a name and an epoch. Each registration begins the next epoch, and requests of an
  * older epoch get AS_E_STALE ("stale_epoch" in the API). A runner's lease is one row, which
@@ -11,6 +17,7 @@
 #include "base/status.h"
 #include "scheduler/rows/page.h"
 #include "scheduler/rows/runner_row.h"
+#include "scheduler/store/runner_store.h"
 #include "scheduler/store/store.h"
 
 struct runner_register {
@@ -24,6 +31,7 @@ struct runner_register {
     size_t n_resume;
     const struct attempt_said *said; /* what it says about some of them */
     size_t n_said;
+    const char *secret; /* SHA-256 in hexadecimal; NULL: none */
 };
 
 struct heartbeat {
@@ -35,14 +43,20 @@ struct heartbeat {
     const char *gpu_faults; /* as above; NULL: as before. runner_gpu_faults() stores it */
 };
 
+#define RUNNER_SECRET_SIZE 65 /* with the NUL */
+
+/* Make a secret for a runner that registers without one: random, 256 bits, in hexadecimal. */
+void runner_secret_make(char ret[RUNNER_SECRET_SIZE]);
+
 struct registration {
     int64_t epoch, lease_ms, heartbeat_ms;
     struct directive_list directives; /* for the attempts of `resume` that are not current */
 };
 
 /* Begin a new epoch. Attempts of older epochs that `resume` does not list are lost at once. Listed
- * attempts that are still current move to the new epoch. AS_E_INVAL: the name or a count.
- * AS_E_UNAVAILABLE. */
+ * attempts that are still current move to the new epoch; if another runner had the name, all its
+ * attempts are lost. AS_E_INVAL: the name or a count. AS_E_CONFLICT: the name belongs to a live
+ * runner with another secret. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status runner_register(struct store *db, struct arena *a,
                                         const struct runner_register *req, struct registration *ret,
                                         struct as_err *err);
@@ -53,21 +67,25 @@ AS_MUST_CHECK as_status runner_register(struct store *db, struct arena *a,
  * attempt that runs there according to the database, and that two heartbeats in a row did not list,
  * is lost when it is older than a lease; before that, the answer to its claim may still be on its
  * way. A runner that had expired and still has its epoch is live again. AS_E_NOT_FOUND: never
- * registered. AS_E_STALE: another epoch is current, or the runner left: register again.
- * AS_E_UNAVAILABLE. */
-AS_MUST_CHECK as_status runner_heartbeat(struct store *db, struct arena *a, const char *name,
-                                         const struct heartbeat *beat, struct directive_list *ret,
-                                         struct as_err *err);
+ * registered. AS_E_STALE: another epoch is current, or the runner left: register again. AS_E_DENIED:
+ * the secret is not the runner's. AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status runner_heartbeat(struct store *db, struct arena *a,
+                                         const struct runner_id *id, const struct heartbeat *beat,
+                                         struct directive_list *ret, struct as_err *err);
 
 /* Replace the list of GPUs that the runner has set aside (JSON list of {gpu, reason}). Heartbeats
  * carry it. AS_E_STALE: another epoch is current. AS_E_UNAVAILABLE. */
-AS_MUST_CHECK as_status runner_gpu_faults(struct store *db, const char *name, int64_t epoch,
+AS_MUST_CHECK as_status runner_gpu_faults(struct store *db, const struct runner_id *id,
                                           const char *gpu_faults, struct as_err *err);
 
 /* Return its attempts to the queue without using a restart. A repeat is safe. AS_E_NOT_FOUND,
- * AS_E_STALE, AS_E_UNAVAILABLE. */
-AS_MUST_CHECK as_status runner_leave(struct store *db, const char *name, int64_t epoch,
+ * AS_E_STALE, AS_E_DENIED, AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status runner_leave(struct store *db, const struct runner_id *id,
                                      struct as_err *err);
+
+/* Forget the runner, whoever it is: its attempts return to the queue, and its name is free. A
+ * process that still has the name registers again. AS_E_NOT_FOUND, AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status runner_remove(struct store *db, const char *name, struct as_err *err);
 
 /* Live runners first, then by name. AS_E_INVAL: the cursor. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status runner_list(struct store *db, struct arena *a, const struct page_req *page,

@@ -17,11 +17,13 @@ enum { ASSIGNMENT_QUEUE, ASSIGNMENT_BEGIN, ASSIGNMENT_ADD, ASSIGNMENT_GROUP };
 
 /* The statement's end, after the rows of `begun` (number, state, attempt, group_id): insert
  * attempts for the running ones, and an event for each row. $1 the sweep's key, $2 its id, $3 to $6
- * the owner, $7 the first place among the transaction's events. */
+ * the owner, $7 the first place among the transaction's events, $8 and $9 what the owner must
+ * show. */
 #define ATTEMPTS_AND_EVENTS                                                                        \
     ", attempts as (insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, "    \
-    "client, group_id) select $1, number, attempt, $3, $4, $6, $5, group_id from begun where "     \
-    "state = 'running'), events as (insert into event (id, type, sweep_key, sweep, number, "       \
+    "client, group_id, secret, token) select $1, number, attempt, $3, $4, $6, $5, group_id, $8, "  \
+    "$9 from begun where state = 'running'), events as (insert into event (id, type, sweep_key, "  \
+    "sweep, number, "                                                                              \
     "state, "                                                                                      \
     "attempt, runner) select (pg_current_xact_id()::text::bigint << 20) + $7 + row_number() over " \
     "(order by number) - 1, 'trial.changed', $1, $2, number, state, nullif(attempt, 0), case "     \
@@ -57,7 +59,8 @@ static const struct stmt stmts[] = {
     /* The WHERE repeats that the trial is queued; run_for() compares the count with the list. */
     [ASSIGNMENT_BEGIN] =
         {"assignment_begin",
-         "with l as (select * from unnest($8::int[], $9::text[]) as l(number, group_id)), begun as "
+         "with l as (select * from unnest($10::int[], $11::text[]) as l(number, group_id)), begun "
+         "as "
          "(update trial t set state = 'running', attempt = t.attempt + 1, runner = $3, epoch = $4, "
          "client = $5, group_id = nullif(l.group_id, ''), claimed_at = now(), started_at = "
          "coalesce(t.started_at, now()), missing = 0, reason = null from l where t.sweep_key = $1 "
@@ -65,8 +68,8 @@ static const struct stmt stmts[] = {
          "t.group_id)" ATTEMPTS_AND_EVENTS},
     [ASSIGNMENT_ADD] =
         {"assignment_add",
-         "with l as (select * from unnest($8::int[], $9::text[], $10::text[], $11::bigint[], "
-         "$12::int[], $13::bigint[], $14::text[], $15::bigint[], $16::text[], $17::bool[]) as "
+         "with l as (select * from unnest($10::int[], $11::text[], $12::text[], $13::bigint[], "
+         "$14::int[], $15::bigint[], $16::text[], $17::bigint[], $18::text[], $19::bool[]) as "
          "l(number, params, suggestion, seed, place, seen, shape, bytes, group_id, runs)), begun "
          "as (insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, "
          "origin, suggestion_index, seen, shape, bytes_per_member, group_id, runner, epoch, "
@@ -106,11 +109,12 @@ static as_status reserve_events(struct tx *t, size_t n, int64_t *ret_first, stru
     return AS_OK;
 }
 
-/* The arguments $1 to $7 of ATTEMPTS_AND_EVENTS. */
+/* The arguments $1 to $9 of ATTEMPTS_AND_EVENTS. */
 #define ARG_ATTEMPTS_AND_EVENTS(s, owner, first_event)                                             \
     arg_i64((s)->key), arg_str((s)->id), arg_str((owner)->runner),                                 \
         arg_i64_or_null((owner)->runner != NULL, (owner)->epoch), arg_str((owner)->client),        \
-        arg_str((owner)->claim_id), arg_i64(first_event)
+        arg_str((owner)->claim_id), arg_i64(first_event), arg_str((owner)->secret),                \
+        arg_str((owner)->token)
 
 static as_status run_for(struct tx *t, int which, const struct args *a, size_t n,
                          struct as_err *err)

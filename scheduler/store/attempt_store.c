@@ -15,6 +15,7 @@ enum {
     ATTEMPT_SAY,
     ATTEMPT_REPORTED,
     ATTEMPT_OF_CLIENT,
+    ATTEMPT_HOLDER,
     ATTEMPT_LIST,
     ATTEMPT_LOG_GET,
     ATTEMPT_LOG_PUT,
@@ -44,6 +45,15 @@ enum {
 COLUMNS_WHOLE_ROW(struct attempt_row, ATTEMPT_FIELDS)
 COLUMNS_READER(attempt, struct attempt_row, ATTEMPT_FIELDS)
 #define ATTEMPT_COLUMNS COLUMNS_SQL(ATTEMPT_FIELDS)
+
+#define HOLDER_FIELDS(FIRST, NEXT)                                                                 \
+    FIRST(i64, sweep_key, "s.key")                                                                 \
+    NEXT(bool, is_there, "x.attempt is not null")                                                  \
+    NEXT(text, client, "x.client")                                                                 \
+    NEXT(text, secret, "x.secret")
+COLUMNS_WHOLE_ROW(struct attempt_holder, HOLDER_FIELDS)
+COLUMNS_READER(holder, struct attempt_holder, HOLDER_FIELDS)
+#define HOLDER_COLUMNS COLUMNS_SQL(HOLDER_FIELDS)
 
 #define LOG_FIELDS(FIRST, NEXT)                                                                    \
     FIRST(i64, attempt, "attempt")                                                                 \
@@ -100,8 +110,13 @@ static const struct stmt stmts[] = {
     [ATTEMPT_REPORTED] = {"attempt_reported", "select reported from attempt where sweep_key = $1 "
                                               "and number = $2 and attempt = $3"},
     [ATTEMPT_OF_CLIENT] = {"attempt_of_client",
-                           "select coalesce(max(attempt), 0) from attempt where sweep_key = $1 and "
-                           "number = $2 and client = $3"},
+                           "select coalesce(max(attempt) filter (where is_mine), 0), count(*) "
+                           "filter (where not is_mine) from (select attempt, token is null or "
+                           "$4::text is null or token = $4 as is_mine from attempt where sweep_key "
+                           "= $1 and number = $2 and client = $3) x"},
+    [ATTEMPT_HOLDER] = {"attempt_holder",
+                        "select " HOLDER_COLUMNS " from sweep s left join attempt x on x.sweep_key "
+                        "= s.key and x.number = $2 and x.attempt = $3 where s.id = $1"},
     [ATTEMPT_LIST] = {"attempt_list", "select " ATTEMPT_COLUMNS " from attempt where "
                                       "sweep_key = $1 and number = $2 order by attempt"},
     [ATTEMPT_LOG_GET] = {"attempt_log_get",
@@ -196,15 +211,35 @@ as_status store_attempt_reported(struct tx *t, struct arena *a, int64_t sweep_ke
 }
 
 as_status store_attempt_of_client(struct tx *t, int64_t sweep_key, int64_t number,
-                                  const char *client, int64_t *ret, struct as_err *err)
+                                  const char *client, const char *token, int64_t *ret,
+                                  struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ATTEMPT_OF_CLIENT],
-                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(client)), &r, err);
+    as_status st = tx_query(
+        t, &stmts[ATTEMPT_OF_CLIENT],
+        ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(client), arg_str(token)), &r, err);
     if (st != AS_OK)
         return st;
     *ret = result_i64(&r, 0, 0);
+    if (*ret == 0 && result_i64(&r, 0, 1) > 0)
+        return as_fail(err, AS_E_DENIED,
+                       "the client '%.64s' that got trial %lld asked for it with another token",
+                       client, (long long)number);
     return AS_OK;
+}
+
+as_status store_attempt_holder(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                               struct attempt_holder *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st =
+        tx_query(t, &stmts[ATTEMPT_HOLDER],
+                 ARGS(arg_str(ref->sweep), arg_i64(ref->number), arg_i64(ref->attempt)), &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "there is no sweep '%.80s'", ref->sweep);
+    return read_holder_row(&r, 0, a, ret, err);
 }
 
 as_status store_attempt_list(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "scheduler/rows/claimed_row.h"
+#include "scheduler/rows/runner_row.h"
 #include "scheduler/rows/series_row.h"
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/store/trial_store.h"
@@ -37,10 +38,24 @@ AS_MUST_CHECK as_status store_attempt_reported(struct tx *t, struct arena *a, in
                                                int64_t number, int64_t attempt, const char **ret,
                                                struct as_err *err);
 
-/* The client's latest attempt of that trial; 0: none. */
+/* The client's latest attempt of that trial; 0: none. Attempts that were asked for with another
+ * token than `token` (an id; NULL: any) do not count. AS_E_DENIED: there are only such attempts. */
 AS_MUST_CHECK as_status store_attempt_of_client(struct tx *t, int64_t sweep_key, int64_t number,
-                                                const char *client, int64_t *ret,
+                                                const char *client, const char *token, int64_t *ret,
                                                 struct as_err *err);
+
+/* Who holds, or held, an attempt. */
+struct attempt_holder {
+    int64_t sweep_key;
+    bool is_there;      /* false: there is no such attempt, and the rest is not set */
+    const char *client; /* NULL: a runner */
+    const char *secret; /* SHA-256 of the runner's; NULL: none is asked for */
+};
+
+/* `ret` lives in `a`. AS_E_NOT_FOUND: no such sweep. */
+AS_MUST_CHECK as_status store_attempt_holder(struct tx *t, struct arena *a,
+                                             const struct attempt_ref *ref,
+                                             struct attempt_holder *ret, struct as_err *err);
 
 AS_MUST_CHECK as_status store_attempt_list(struct tx *t, struct arena *a, int64_t sweep_key,
                                            int64_t number, struct attempt_row **ret, size_t *ret_n,

@@ -15,11 +15,13 @@ COLUMNS_READER(client, struct client_head, CLIENT_FIELDS)
 #define CLIENT_COLUMNS COLUMNS_SQL(CLIENT_FIELDS)
 
 static const struct stmt stmts[] = {
-    [CLIENT_LEASE] = {"client_lease",
-                      "insert into client (sweep_key, name, lease_ms, expires_at) values ($1, $2, "
-                      "$3::bigint, clock_timestamp() + $3::bigint * interval '1 ms') on conflict "
-                      "(sweep_key, name) do update set lease_ms = excluded.lease_ms, expires_at = "
-                      "excluded.expires_at returning " SQL_MS("expires_at")},
+    [CLIENT_LEASE] =
+        {"client_lease",
+         "insert into client as c (sweep_key, name, lease_ms, expires_at, token) values "
+         "($1, $2, $3::bigint, clock_timestamp() + $3::bigint * interval '1 ms', $4) "
+         "on conflict (sweep_key, name) do update set lease_ms = excluded.lease_ms, "
+         "expires_at = excluded.expires_at, token = excluded.token where c.token is "
+         "null or c.token = excluded.token returning " SQL_MS("expires_at")},
     [CLIENT_EXTEND] = {"client_extend",
                        "update client set lease_ms = coalesce(nullif($3::bigint, 0), lease_ms), "
                        "expires_at = clock_timestamp() + coalesce(nullif($3::bigint, 0), lease_ms) "
@@ -34,31 +36,34 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set client_stmts = {"client", stmts, AS_ARRAY_LEN(stmts)};
 
-static as_status query_lease(struct tx *t, int which, int64_t sweep_key, const char *name,
+as_status store_client_lease(struct tx *t, int64_t sweep_key, const char *name, const char *token,
                              int64_t lease_ms, int64_t *ret_until_ms, struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[which],
-                            ARGS(arg_i64(sweep_key), arg_str(name), arg_i64(lease_ms)), &r, err);
+    as_status st = tx_query(
+        t, &stmts[CLIENT_LEASE],
+        ARGS(arg_i64(sweep_key), arg_str(name), arg_i64(lease_ms), arg_str(token)), &r, err);
     if (st != AS_OK)
         return st;
-    *ret_until_ms = 0;
     if (r.rows == 0)
-        return AS_OK;
+        return as_fail_at(err, AS_E_CONFLICT, "/client",
+                          "/client: '%.64s' asks with another token: choose another name, or wait "
+                          "until its lease has ended",
+                          name);
     *ret_until_ms = result_i64(&r, 0, 0);
     return AS_OK;
-}
-
-as_status store_client_lease(struct tx *t, int64_t sweep_key, const char *name, int64_t lease_ms,
-                             int64_t *ret_until_ms, struct as_err *err)
-{
-    return query_lease(t, CLIENT_LEASE, sweep_key, name, lease_ms, ret_until_ms, err);
 }
 
 as_status store_client_extend(struct tx *t, int64_t sweep_key, const char *name, int64_t lease_ms,
                               int64_t *ret_until_ms, struct as_err *err)
 {
-    return query_lease(t, CLIENT_EXTEND, sweep_key, name, lease_ms, ret_until_ms, err);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[CLIENT_EXTEND],
+                            ARGS(arg_i64(sweep_key), arg_str(name), arg_i64(lease_ms)), &r, err);
+    if (st != AS_OK)
+        return st;
+    *ret_until_ms = r.rows == 0 ? 0 : result_i64(&r, 0, 0);
+    return AS_OK;
 }
 
 as_status store_client_expired(struct tx *t, struct arena *a, int64_t as_of_ms,

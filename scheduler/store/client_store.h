@@ -6,11 +6,12 @@
 #include "base/arena.h"
 #include "scheduler/store/tx.h"
 
-/* Create the lease, or start it again with another length; locks its row. *ret_until_ms: its
- * end. */
+/* Create the lease, or start it again with another length; locks its row. *ret_until_ms: its end.
+ *   token   id of the token that asks; NULL: none is asked for
+ * AS_E_CONFLICT with /client: the lease was begun with another token. */
 AS_MUST_CHECK as_status store_client_lease(struct tx *t, int64_t sweep_key, const char *name,
-                                           int64_t lease_ms, int64_t *ret_until_ms,
-                                           struct as_err *err);
+                                           const char *token, int64_t lease_ms,
+                                           int64_t *ret_until_ms, struct as_err *err);
 
 /* Start the lease again: with lease_ms, or, if 0, with its last length; locks its row.
  * *ret_until_ms is 0 if the client has none. */

@@ -11,6 +11,7 @@
 #include "scheduler/store/sets_priv.h"
 
 enum {
+    RUNNER_HOLDER,
     RUNNER_REGISTER,
     RUNNER_EXTEND,
     RUNNER_FAULTS,
@@ -20,12 +21,14 @@ enum {
     RUNNER_LEAVE,
     RUNNER_EXPIRED,
     RUNNER_LOSE,
+    RUNNER_REMOVE,
     RUNNER_LIST
 };
 
 #define HEAD_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(i64, epoch, "r.epoch")                                                                   \
     NEXT(text, state, "r.state")                                                                   \
+    NEXT(text, secret, "r.secret")                                                                 \
     NEXT(i64, slots, "r.slots")                                                                    \
     NEXT(i64, running, "u.running")                                                                \
     NEXT(i64, used, "u.used")
@@ -58,26 +61,32 @@ COLUMNS_READER(runner, struct runner_row, RUNNER_FIELDS)
 #define RUNNER_COLUMNS COLUMNS_SQL(RUNNER_FIELDS)
 
 static const struct stmt stmts[] = {
+    [RUNNER_HOLDER] = {"runner_holder", "select secret is null or coalesce(secret = $2, false) "
+                                        "from runner where name = $1 for update"},
+    /* The WHERE decides, and not RUNNER_HOLDER: two may register a new name at once. */
     [RUNNER_REGISTER] =
         {"runner_register",
          "insert into runner as r (name, epoch, state, slots, gpus, host, version, expires_at, "
-         "gpu_faults) "
-         "values ($1, 1, 'live', $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 ms', $7) on "
-         "conflict (name) do update set epoch = r.epoch + 1, state = 'live', slots = "
+         "gpu_faults, secret) "
+         "values ($1, 1, 'live', $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 ms', $7, $8) "
+         "on conflict (name) do update set epoch = r.epoch + 1, state = 'live', slots = "
          "excluded.slots, gpus = excluded.gpus, gpu_faults = excluded.gpu_faults, "
-         "host = excluded.host, version = excluded.version, "
-         "registered_at = now(), seen_at = now(), expires_at = excluded.expires_at "
-         "returning r.epoch"},
+         "host = excluded.host, version = excluded.version, registered_at = now(), seen_at = "
+         "now(), "
+         "expires_at = excluded.expires_at, secret = excluded.secret "
+         "where r.secret is null or r.secret = excluded.secret or r.state <> 'live' or "
+         "r.expires_at < clock_timestamp() returning r.epoch"},
     [RUNNER_EXTEND] = {"runner_extend",
                        "update runner set seen_at = clock_timestamp(), expires_at = "
-                       "clock_timestamp() + $3 * interval '1 ms' where name = $1 and epoch = $2 "
-                       "and state = 'live'"},
+                       "clock_timestamp() + $4 * interval '1 ms' where name = $1 and epoch = $2 "
+                       "and (secret is null or secret = $3) and state = 'live'"},
     [RUNNER_FAULTS] = {"runner_faults",
-                       "update runner set gpu_faults = $3 where name = $1 and epoch = $2"},
+                       "update runner set gpu_faults = $4 where name = $1 and epoch = $2 and "
+                       "(secret is null or secret = $3)"},
     [RUNNER_REVIVE] = {"runner_revive",
                        "update runner set state = 'live', seen_at = clock_timestamp(), expires_at "
-                       "= clock_timestamp() + $3 * interval '1 ms' where name = $1 and epoch = $2 "
-                       "and state = 'lost'"},
+                       "= clock_timestamp() + $4 * interval '1 ms' where name = $1 and epoch = $2 "
+                       "and (secret is null or secret = $3) and state = 'lost'"},
     [RUNNER_GET] = {"runner_get",
                     "select " HEAD_COLUMNS " from runner r cross join lateral "
                     "(select count(*) as running, " SQL_SLOTS " as used from trial t where "
@@ -102,7 +111,8 @@ static const struct stmt stmts[] = {
                        "t.runner = r.name and t.state = 'running') u where r.name = $1"},
     [RUNNER_LEAVE] = {"runner_leave",
                       "update runner set state = 'left', seen_at = now() where name "
-                      "= $1 and epoch = $2 and state <> 'left'"},
+                      "= $1 and epoch = $2 and (secret is null or secret = $3) and state <> "
+                      "'left'"},
     /* The left join returns one row also if no lease has run out, because the caller needs the
      * database's time in any case. */
     [RUNNER_EXPIRED] = {"runner_expired",
@@ -113,6 +123,7 @@ static const struct stmt stmts[] = {
                                                  "order by r.name limit 1000"},
     [RUNNER_LOSE] = {"runner_lose", "update runner set state = 'lost' where name = $1 and state = "
                                     "'live' and expires_at < clock_timestamp()"},
+    [RUNNER_REMOVE] = {"runner_remove", "delete from runner where name = $1"},
     [RUNNER_LIST] = {"runner_list", "select " RUNNER_COLUMNS
                                     " from runner r cross join lateral (select count(*) as "
                                     "running, " SQL_SLOTS
@@ -124,6 +135,23 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set runner_stmts = {"runner", stmts, AS_ARRAY_LEN(stmts)};
 
+as_status store_runner_is_same(struct tx *t, const char *name, const char *secret, bool *ret,
+                               struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    struct reader rd;
+    as_status st =
+        tx_query(t, &stmts[RUNNER_HOLDER], ARGS(arg_str(name), arg_str(secret)), &r, err);
+    if (st != AS_OK)
+        return st;
+    *ret = true;
+    if (r.rows == 0)
+        return AS_OK;
+    reader_init(&rd, &r, 0, NULL);
+    column_bool(&rd, ret);
+    return reader_check(&rd, err);
+}
+
 as_status store_runner_register(struct tx *t, const struct runner_new *n, int64_t *ret_epoch,
                                 struct as_err *err)
 {
@@ -131,19 +159,26 @@ as_status store_runner_register(struct tx *t, const struct runner_new *n, int64_
     as_status st = tx_query(t, &stmts[RUNNER_REGISTER],
                             ARGS(arg_str(n->name), arg_i64(n->slots), arg_str(n->gpus),
                                  arg_str(n->host), arg_str(n->version), arg_i64(n->lease_ms),
-                                 arg_str(n->gpu_faults ? n->gpu_faults : "[]")),
+                                 arg_str(n->gpu_faults ? n->gpu_faults : "[]"), arg_str(n->secret)),
                             &r, err);
     if (st != AS_OK)
         return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_CONFLICT,
+                       "a runner '%.63s' is live and has another secret: choose another name, or "
+                       "wait until its lease has ended",
+                       n->name);
     *ret_epoch = result_i64(&r, 0, 0);
     return AS_OK;
 }
 
-static as_status exec_lease(struct tx *t, int which, const char *name, int64_t epoch,
-                            int64_t lease_ms, bool *ret_done, struct as_err *err)
+static as_status exec_lease(struct tx *t, int which, const struct runner_id *id, int64_t lease_ms,
+                            bool *ret_done, struct as_err *err)
 {
-    const struct args *args = lease_ms > 0 ? ARGS(arg_str(name), arg_i64(epoch), arg_i64(lease_ms))
-                                           : ARGS(arg_str(name), arg_i64(epoch));
+    const struct args *args =
+        lease_ms > 0
+            ? ARGS(arg_str(id->name), arg_i64(id->epoch), arg_str(id->secret), arg_i64(lease_ms))
+            : ARGS(arg_str(id->name), arg_i64(id->epoch), arg_str(id->secret));
     int n = 0;
     as_status st = tx_exec(t, &stmts[which], args, &n, err);
     if (st == AS_OK)
@@ -151,33 +186,59 @@ static as_status exec_lease(struct tx *t, int which, const char *name, int64_t e
     return st;
 }
 
-as_status store_runner_extend(struct tx *t, const char *name, int64_t epoch, int64_t lease_ms,
+as_status store_runner_extend(struct tx *t, const struct runner_id *id, int64_t lease_ms,
                               bool *ret_done, struct as_err *err)
 {
-    return exec_lease(t, RUNNER_EXTEND, name, epoch, lease_ms, ret_done, err);
+    return exec_lease(t, RUNNER_EXTEND, id, lease_ms, ret_done, err);
 }
 
-as_status store_runner_faults(struct tx *t, const char *name, int64_t epoch, const char *gpu_faults,
+as_status store_runner_faults(struct tx *t, const struct runner_id *id, const char *gpu_faults,
                               bool *ret_done, struct as_err *err)
 {
     int n = 0;
-    as_status st = tx_exec(t, &stmts[RUNNER_FAULTS],
-                           ARGS(arg_str(name), arg_i64(epoch), arg_str(gpu_faults)), &n, err);
+    as_status st = tx_exec(
+        t, &stmts[RUNNER_FAULTS],
+        ARGS(arg_str(id->name), arg_i64(id->epoch), arg_str(id->secret), arg_str(gpu_faults)), &n,
+        err);
     if (st == AS_OK)
         *ret_done = n > 0;
     return st;
 }
 
-as_status store_runner_revive(struct tx *t, const char *name, int64_t epoch, int64_t lease_ms,
+as_status store_runner_revive(struct tx *t, const struct runner_id *id, int64_t lease_ms,
                               bool *ret_done, struct as_err *err)
 {
-    return exec_lease(t, RUNNER_REVIVE, name, epoch, lease_ms, ret_done, err);
+    return exec_lease(t, RUNNER_REVIVE, id, lease_ms, ret_done, err);
 }
 
-as_status store_runner_leave(struct tx *t, const char *name, int64_t epoch, bool *ret_done,
+as_status store_runner_leave(struct tx *t, const struct runner_id *id, bool *ret_done,
                              struct as_err *err)
 {
-    return exec_lease(t, RUNNER_LEAVE, name, epoch, 0, ret_done, err);
+    return exec_lease(t, RUNNER_LEAVE, id, 0, ret_done, err);
+}
+
+as_status store_runner_remove(struct tx *t, const char *name, bool *ret_done, struct as_err *err)
+{
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[RUNNER_REMOVE], ARGS(arg_str(name)), &n, err);
+    if (st == AS_OK)
+        *ret_done = n > 0;
+    return st;
+}
+
+as_status runner_id_check(const struct runner_id *id, const struct runner_head *runner,
+                          struct as_err *err)
+{
+    if (runner->epoch != id->epoch || !runner->secret || as_streq(runner->secret, id->secret))
+        return AS_OK;
+    if (!id->secret)
+        return as_fail(err, AS_E_DENIED,
+                       "the header Assay-Runner-Secret is missing: runner '%.63s' registered with "
+                       "a secret",
+                       id->name);
+    return as_fail(err, AS_E_DENIED,
+                   "the header Assay-Runner-Secret does not hold the secret of runner '%.63s'",
+                   id->name);
 }
 
 static as_status no_runner(const char *name, struct as_err *err)

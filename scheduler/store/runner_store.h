@@ -10,29 +10,45 @@ struct runner_new {
     const char *name, *host, *version;
     const char *gpus, *gpu_faults; /* JSON */
     int64_t slots, lease_ms;
+    const char *secret; /* SHA-256, in hexadecimal; NULL: none is asked of it later */
 };
 
-/* Begin a new epoch of a new or known runner, live for lease_ms. Locks its row. */
+/* Who a request says it comes from. */
+struct runner_id {
+    const char *name;
+    int64_t epoch;
+    const char *secret; /* SHA-256 of the secret that it showed; NULL: none */
+};
+
+/* Would a registration with this secret come from the runner that has the name now, or from the
+ * first one with that name? Locks its row. */
+AS_MUST_CHECK as_status store_runner_is_same(struct tx *t, const char *name, const char *secret,
+                                             bool *ret, struct as_err *err);
+
+/* Begin a new epoch of a new or known runner, live for lease_ms. Locks its row. AS_E_CONFLICT: a
+ * runner with another secret has the name, and its lease has not ended. */
 AS_MUST_CHECK as_status store_runner_register(struct tx *t, const struct runner_new *n,
                                               int64_t *ret_epoch, struct as_err *err);
 
-/* Extend the lease of a live runner; locks its row. *ret_done is false if it has another epoch or
- * is not live. */
-AS_MUST_CHECK as_status store_runner_extend(struct tx *t, const char *name, int64_t epoch,
+/* Extend the lease of a live runner; locks its row. *ret_done is false if it has another epoch
+ * or secret, or is not live. */
+AS_MUST_CHECK as_status store_runner_extend(struct tx *t, const struct runner_id *id,
                                             int64_t lease_ms, bool *ret_done, struct as_err *err);
 
-/* Replace the list of GPUs that are set aside (JSON). *ret_done is false if it has another epoch. */
-AS_MUST_CHECK as_status store_runner_faults(struct tx *t, const char *name, int64_t epoch,
+/* Replace the list of GPUs that are set aside (JSON). *ret_done is false if it has another epoch or
+ * secret. */
+AS_MUST_CHECK as_status store_runner_faults(struct tx *t, const struct runner_id *id,
                                             const char *gpu_faults, bool *ret_done,
                                             struct as_err *err);
 
 /* Make a lost runner with that epoch live again. */
-AS_MUST_CHECK as_status store_runner_revive(struct tx *t, const char *name, int64_t epoch,
+AS_MUST_CHECK as_status store_runner_revive(struct tx *t, const struct runner_id *id,
                                             int64_t lease_ms, bool *ret_done, struct as_err *err);
 
 struct runner_head {
     int64_t epoch;
-    const char *state; /* in the arena */
+    const char *state;  /* in the arena */
+    const char *secret; /* in the arena; NULL: it has none */
     int64_t slots, running;
     int64_t used; /* slots that it uses; a group uses one */
 };
@@ -56,8 +72,16 @@ AS_MUST_CHECK as_status store_runner_claims(struct tx *t, struct arena *a, const
                                             struct runner_ending *ret_ending, struct as_err *err);
 
 /* Change from live to left, at that epoch. *ret_done is false if that is not its state. */
-AS_MUST_CHECK as_status store_runner_leave(struct tx *t, const char *name, int64_t epoch,
-                                           bool *ret_done, struct as_err *err);
+AS_MUST_CHECK as_status store_runner_leave(struct tx *t, const struct runner_id *id, bool *ret_done,
+                                           struct as_err *err);
+
+/* Delete its row. *ret_done is false if there is none. */
+AS_MUST_CHECK as_status store_runner_remove(struct tx *t, const char *name, bool *ret_done,
+                                            struct as_err *err);
+
+/* AS_E_DENIED: the epoch is current, and the secret is not the runner's. */
+AS_MUST_CHECK as_status runner_id_check(const struct runner_id *id,
+                                        const struct runner_head *runner, struct as_err *err);
 
 /* Names of live runners whose lease has run out, and when it ran out. */
 AS_MUST_CHECK as_status store_runner_expired(struct tx *t, struct arena *a, int64_t *ret_now_ms,

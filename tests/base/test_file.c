@@ -257,6 +257,39 @@ START_TEST(inputs_are_interruptible)
 }
 END_TEST
 
+/* A folder that another user could have prepared is not used. */
+START_TEST(own_folders)
+{
+    struct as_err err;
+    struct stat sb;
+    char own[TEMP_FOLDER_SIZE], path[128], link[128], file[128];
+    temp_folder_make(own);
+    (void)snprintf(path, sizeof path, "%s/own", own);
+    (void)snprintf(link, sizeof link, "%s/link", own);
+    (void)snprintf(file, sizeof file, "%s/file", own);
+    for (int i = 0; i < 2; i++) { /* made, then found */
+        ck_ok(file_own_folder(path, &err), err);
+        ck_assert_int_eq(lstat(path, &sb), 0);
+        ck_assert_uint_eq(sb.st_mode & 07777, 0700);
+        ck_assert_int_eq(chmod(path, 0777), 0);
+    }
+    ck_assert_int_eq(symlink(path, link), 0);
+    ck_fails(file_own_folder(link, &err), AS_E_IO, err, "is a link");
+    ck_assert(file_replace(file, "", 0, 0600, NULL) == AS_OK);
+    ck_fails(file_own_folder(file, &err), AS_E_IO, err, "not a folder");
+    (void)snprintf(file, sizeof file, "%s/none/own", own);
+    ck_fails(file_own_folder(file, &err), AS_E_NOT_FOUND, err, "none/own");
+    if (geteuid() == 0) {
+        ck_ok(file_own_folder_of(path, 12345, 12345, &err), err); /* root gives it away */
+        ck_assert_int_eq(lstat(path, &sb), 0);
+        ck_assert_uint_eq(sb.st_uid, 12345);
+        ck_fails(file_own_folder(path, &err), AS_E_DENIED, err, "belongs to user 12345");
+        ck_fails(file_own_folder_of(path, 12346, 12346, &err), AS_E_DENIED, err, "expected 12346");
+    }
+    temp_folder_remove(own);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("file");
@@ -266,6 +299,7 @@ Suite *test_suite(void)
     tcase_add_test(t, publish_and_sync);
     tcase_add_test(t, full_disk_is_named);
     tcase_add_test(t, folders);
+    tcase_add_test(t, own_folders);
     tcase_add_test(t, devices_are_not_replaced);
     tcase_add_test(t, pipes_are_written_to);
     tcase_add_test(t, links_are_followed);

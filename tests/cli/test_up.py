@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import pwd
 import re
 import select
 import signal
@@ -251,6 +252,54 @@ def check_stop(assay):
     assert gone.returncode == 7 and "assay up" in gone.stderr, gone
 
 
+WHO = """
+name: who
+metric: {name: uid, goal: minimize}
+parameters: {x: {type: float, min: 0, max: 1}}
+search: {method: random}
+limits: {max_trials: 1}
+trial: {command: [sh, -c, 'id -Gn; echo "home=$HOME x=$ASSAY_PARAM_x"; cat "$DATA/runner.token" "$DATA/admin.token"; echo "{\\"uid\\": $(id -u)}" >> $ASSAY_REPORT'], env: {DATA: FOLDER}}
+"""
+
+
+def check_trial_user(args, env, uid, said):
+    """The user of the trials of an `assay up` that root started; they do not reach its tokens."""
+    with Assay(runners=1, args=args, env=env) as assay:
+        with open(assay.log_path) as log:
+            assert said in log.read(), said
+        path = os.path.join(assay.data, "who.yaml")
+        with open(path, "w") as f:
+            f.write(WHO.replace("FOLDER", assay.data))
+        assay.cli("run", path)
+        assay.wait_ended("who")
+        trial = assay.call("GET", "/v1/sweeps/who/trials/0")
+        log = assay.call("GET", "/v1/sweeps/who/trials/0/log")["text"]
+        assert trial["value"] == uid, (trial, log)
+        assert f"x={trial['params']['x']}" in log or "e-" in str(trial["params"]["x"]), log
+        if uid:
+            assert "assay_" not in log and "Permission denied" in log, log
+            home = os.path.join(assay.data, f"user-{uid}")
+            assert os.stat(home).st_uid == uid and os.stat(home).st_mode & 0o777 == 0o700
+            assert "root" not in log.splitlines()[0].split(), log
+        name = assay.call("GET", "/v1/runners")["items"][0]["name"]
+        expect(assay.cli("runners", "remove", "none-such", check=False), 3)
+        expect(assay.cli("runners", "remov", name, check=False), 64)
+        assay.cli("runners", "remove", name)
+
+
+def check_trial_users():
+    if os.geteuid() != 0:
+        return
+    nobody = pwd.getpwnam("nobody").pw_uid
+    check_trial_user(["--trial-user", "nobody"], {}, nobody, "run as nobody")
+    check_trial_user([], {"SUDO_UID": str(nobody)}, nobody, "run as nobody")
+    check_trial_user([], {"SUDO_UID": "0"}, 0, "Trials run as root")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as hidden:  # 0700: nobody cannot enter it
+        denied = expect(run_up("--data", os.path.join(hidden, "data"), "--trial-user", "nobody"), 4)
+        assert "nobody cannot enter the data folder" in denied.stderr, denied.stderr
+        expect(run_up("--data", hidden, "--trial-user", "no-such-user"), 3)
+
+
 def main():
     if not os.path.exists(ASSAY):
         skip(f"{ASSAY} is not built")
@@ -271,6 +320,7 @@ def main():
         check_kill(assay)
         check_stop(assay)
     check_no_database()
+    check_trial_users()
 
 
 main()

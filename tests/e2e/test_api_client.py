@@ -83,15 +83,17 @@ def sweeps_and_trials(c):
 
 def runner_protocol(c, sweep):
     r = c.registerRunner({"name": "by-hand", "slots": 2, "gpus": ["0", "1"]})
+    secret = {"Assay-Runner-Secret": r["secret"]}
+    mine = {"runner": "by-hand", **secret}
     claim = {"epoch": r["epoch"], "claim_id": "one", "max_trials": 2, "gpus": 2, "wait_ms": 60000}
-    got = c.claimTrials(claim, runner="by-hand")["trials"]
+    got = c.claimTrials(claim, **mine)["trials"]
     assert len(got) >= 1 and all(t["attempt"] == 1 for t in got), got
-    again = c.claimTrials(claim, runner="by-hand")["trials"]
+    again = c.claimTrials(claim, **mine)["trials"]
     assert [t["number"] for t in again] == [t["number"] for t in got], "a repeated claim is the same claim"
-    first = {"sweep": sweep, "number": got[0]["number"], "attempt": 1}
+    first = {"sweep": sweep, "number": got[0]["number"], "attempt": 1, **secret}
     refs = [{"sweep": sweep, "number": t["number"], "attempt": 1} for t in got]
-    c.heartbeat({"epoch": r["epoch"], "attempts": refs}, runner="by-hand")
-    c.heartbeat({"epoch": r["epoch"] + 9, "attempts": []}, expect=409, runner="by-hand")
+    c.heartbeat({"epoch": r["epoch"], "attempts": refs}, **mine)
+    c.heartbeat({"epoch": r["epoch"] + 9, "attempts": []}, expect=409, **mine)
     batch = {"items": [{"step": 0, "metrics": {"loss": 0.5}}, {"step": 1, "metrics": {"loss": 0.25, "odd": "NaN"}}]}
     assert c.addMeasurements(batch, **first)["recorded"] >= 2
     c.addMeasurements(batch, **first)
@@ -120,7 +122,15 @@ def runner_protocol(c, sweep):
     assert c.getTrialLog(sweep=sweep, number=first["number"])["text"] == "hello \u2713\n"
     assert c.listArtifacts(sweep=sweep, number=first["number"])["items"][0]["path"] == "a/kept.txt"
     assert c.listBestTrials(sweep=sweep)["items"][0]["number"] == first["number"]
-    c.leaveRunner({"epoch": r["epoch"]}, runner="by-hand")
+    others = {"Assay-Runner-Secret": c.registerRunner({"name": "other", "slots": 1})["secret"]}
+    c.claimTrials(claim, expect=403, **{**mine, **others})
+    c.completeAttempt({"outcome": "failed"}, expect=403, **{**first, **others})
+    c.registerRunner({"name": "by-hand", "slots": 2}, expect=409, **others)
+    assert "secret" not in c.registerRunner({"name": "by-hand", "slots": 2}, **secret)
+    c.leaveRunner({"epoch": r["epoch"] + 1}, expect=403, **{**mine, **others})
+    c.leaveRunner({"epoch": r["epoch"] + 1}, **mine)
+    c.removeRunner(runner="other")
+    c.removeRunner(runner="other", expect=404)
 
 
 def ask_and_tell(c):

@@ -13,7 +13,7 @@ import threading
 import time
 import urllib.parse
 
-from harness import PATIENCE_S, Assay
+from harness import PATIENCE_S, SECRET, Assay
 
 IDLE = 1000
 VANISHING = 500
@@ -37,6 +37,7 @@ class Raw:
 
     def head(self, method="GET", target="/healthz", *lines):
         return "\r\n".join([f"{method} {target} HTTP/1.1", f"Host: {self.host}", f"Authorization: Bearer {self.token}",
+                            *(f"{k}: {v}" for k, v in SECRET.items()),
                             *lines]).encode() + b"\r\n\r\n"
 
     def send(self, data):

@@ -38,6 +38,7 @@ INSTEAD = [
     ("README.md", "./dev build", ":", "built already"),
     ("README.md", "assay up &", ":", "the harness started it, at another port and folder"),
     ("docs/cli.md", "assay up --data ~/assay-data --runners 4", "assay help up", "the harness started one"),
+    ("docs/cli.md", "assay runners remove gpu-box", "assay runners remove local-1", "the harness's runners"),
     ("docs/cli.md", "assay token revoke ID",
      "assay token revoke \"$(assay token list | awk '/gpu-box/ { print $1 }')\"", "the reader's ID"),
     ("docs/ask-tell.md", "http://127.0.0.1:7117", "$URL", "another port"),

@@ -65,11 +65,11 @@ static void run_trial(struct machine *m, const struct claimed_row *c)
     int64_t n;
     as_status st;
     do
-        st = attempt_measure(m->own.db, &ref, &point, 1, &n, &e);
+        st = attempt_measure(m->own.db, &ref, NULL, &point, 1, &n, &e);
     while (!final(st));
     do
         st = st == AS_OK || st == AS_E_UNAVAILABLE
-                 ? attempt_complete(m->own.db, &m->own.a, &ref, &done, &row, &e)
+                 ? attempt_complete(m->own.db, &m->own.a, &ref, NULL, &done, &row, &e)
                  : st;
     while (!final(st));
     if (st == AS_OK && row.attempt == ref.attempt && row.state == TRIAL_COMPLETED)

@@ -115,7 +115,8 @@ as_status heartbeat(struct service *s, const char *runner, int64_t epoch,
                     struct as_err *err)
 {
     struct heartbeat beat = {.epoch = epoch, .attempts = attempts, .n = n};
-    return runner_heartbeat(s->db, &s->a, runner, &beat, ret, err);
+    return runner_heartbeat(s->db, &s->a, &(struct runner_id){runner, epoch, NULL}, &beat, ret,
+                            err);
 }
 
 struct claim_list claim(struct service *s, const char *runner, int64_t epoch, int64_t max)
@@ -180,7 +181,7 @@ void measure(struct service *s, struct attempt_ref ref, const char *metric, int6
     struct as_err err = {0};
     struct measurement m = {.step = step, .metric = metric, .value = v};
     int64_t n = 0;
-    ck_ok(attempt_measure(s->db, &ref, &m, 1, &n, &err), err);
+    ck_ok(attempt_measure(s->db, &ref, NULL, &m, 1, &n, &err), err);
 }
 
 struct trial_row end(struct service *s, struct attempt_ref ref, attempt_outcome outcome)
@@ -188,7 +189,7 @@ struct trial_row end(struct service *s, struct attempt_ref ref, attempt_outcome 
     struct as_err err = {0};
     struct trial_row row;
     struct completion c = {.outcome = outcome};
-    ck_ok(attempt_complete(s->db, &s->a, &ref, &c, &row, &err), err);
+    ck_ok(attempt_complete(s->db, &s->a, &ref, NULL, &c, &row, &err), err);
     return row;
 }
 

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "trial-runner/agent/delivery.h"
 #include "trial-runner/agent/directive.h"
+#include "trial-runner/agent/identity.h"
 
 as_status agent_init(struct agent *a, const struct options *o, struct as_err *err)
 {
@@ -35,10 +36,10 @@ as_status agent_init(struct agent *a, const struct options *o, struct as_err *er
     a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (a->wake_fd < 0)
         return as_fail(err, AS_E_IO, "eventfd: %s", strerror(errno));
-    as_status st = client_create(o->server, o->token, "assay-runner", &a->claim_client, err);
+    as_status st = identity_client(o, &a->claim_client, err);
     if (st < 0)
         return st;
-    return client_create(o->server, o->token, "assay-runner", &a->beat_client, err);
+    return identity_client(o, &a->beat_client, err);
 }
 
 void agent_done(struct agent *a)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "trial-runner/agent/identity.h"
 
 static as_status fill_attempt(struct attempt *a, const char *sweep, const char *gpus,
                               struct as_err *err)
@@ -25,11 +26,10 @@ static as_status fill_attempt(struct attempt *a, const char *sweep, const char *
     a->dir = result_journal_dir(a->options->work, sweep, a->number, a->attempt);
     if (!a->sweep || !a->gpus || !a->dir)
         return as_fail_nomem(err);
-    as_status st =
-        client_create(a->options->server, a->options->token, "assay-runner", &a->fetch, err);
+    as_status st = identity_client(a->options, &a->fetch, err);
     if (st < 0)
         return st;
-    return client_create(a->options->server, a->options->token, "assay-runner", &a->send, err);
+    return identity_client(a->options, &a->send, err);
 }
 
 as_status attempt_create(const struct options *o, const char *sweep, int64_t number,

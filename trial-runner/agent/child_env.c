@@ -6,28 +6,45 @@
 
 #include "base/str.h"
 
+/* The names of each launcher begin alike. PG: every variable of libpq (PGPASSWORD, PGSERVICE, …). */
 static const char *const scrubbed_prefixes[] = {
-    "SLURM_", "SLURMD_", "SBATCH_", "PMI_",  "PMI2_",         "PMIX_", "OMPI_",
-    "PRTE_",  "HYDRA_",  "PALS_",   "FLUX_", "TORCHELASTIC_", "PBS_",  "LSB_",
+    "SLURM_",        "SLURMD_",  "SBATCH_", "SRUN_", "PMI_",   "PMI2_",  "PMIX_",
+    "OMPI_",         "OPAL_",    "ORTE_",   "PRTE_", "PRRTE_", "I_MPI_", "MPI_LOCAL",
+    "MV2_",          "MPIRUN_",  "HYDRA_",  "PALS_", "ALPS_",  "FLUX_",  "JSM_",
+    "TORCHELASTIC_", "HOROVOD_", "PBS_",    "LSB_",  "SGE_",   "PG",
 };
 static const char *const scrubbed_names[] = {
+    /* torchrun, JAX, TensorFlow: a trial would wait for peers that do not exist */
     "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
-    "ROLE_RANK", "ROLE_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG",
-    "CUDA_VISIBLE_DEVICES",
-    /* credentials, and the sockets of the service manager */
-    "ASSAY_TOKEN", "ASSAY_TOKEN_FILE", "ASSAY_SERVER", "NOTIFY_SOCKET", "WATCHDOG_PID",
-    "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"};
+    "ROLE_RANK", "ROLE_WORLD_SIZE", "ROLE_NAME", "NODE_RANK", "CROSS_RANK", "CROSS_SIZE",
+    "LOCAL_SIZE", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG", "JAX_COORDINATOR_ADDRESS",
+    "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "NCCL_COMM_ID", "CUDA_VISIBLE_DEVICES",
+    /* the sockets and secrets of the service manager */
+    "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
+    "CREDENTIALS_DIRECTORY"};
+/* Of Assay's own variables only the settings of the trainer and its kernels are passed on. The others
+ * are credentials, or say where the service is, and so will those be that later versions add. */
+static const char *const kept_of_ours[] = {
+    "ASSAY_THREADS", "ASSAY_BACKEND",       "ASSAY_MEMORY_BYTES", "ASSAY_PLUGIN_DIR",
+    "ASSAY_CUDNN",   "ASSAY_CUDA_PRODUCTS", "ASSAY_CUDA_CONV"};
+
+static bool has_name(const char *pair, const char *const *names, size_t n_names)
+{
+    size_t n = strcspn(pair, "=");
+    for (size_t i = 0; i < n_names; i++)
+        if (strlen(names[i]) == n && memcmp(names[i], pair, n) == 0)
+            return true;
+    return false;
+}
 
 static bool is_scrubbed(const char *pair)
 {
-    size_t n = strcspn(pair, "=");
+    if (as_starts_with(pair, "ASSAY_"))
+        return !has_name(pair, kept_of_ours, AS_ARRAY_LEN(kept_of_ours));
     for (size_t i = 0; i < AS_ARRAY_LEN(scrubbed_prefixes); i++)
         if (as_starts_with(pair, scrubbed_prefixes[i]))
             return true;
-    for (size_t i = 0; i < AS_ARRAY_LEN(scrubbed_names); i++)
-        if (strlen(scrubbed_names[i]) == n && memcmp(scrubbed_names[i], pair, n) == 0)
-            return true;
-    return false;
+    return has_name(pair, scrubbed_names, AS_ARRAY_LEN(scrubbed_names));
 }
 
 static as_status push_pair(struct child_env *e, char *pair, struct as_err *err)

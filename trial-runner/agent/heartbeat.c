@@ -102,7 +102,8 @@ static as_status register_once(struct agent *a, struct as_err *err)
 }
 
 /* Try to register, with a growing pause after a failure. A refusal of the first registration is
- * final. Later ones are repeated, because running trials are worth more than the wait. */
+ * final, unless the name is taken: a runner whose folder was lost waits for the end of its own lease.
+ * Later ones are repeated, because running trials are worth more than the wait. */
 static void register_patiently(struct agent *a, bool first, int64_t *pause_ms)
 {
     struct as_err err = {0};
@@ -111,7 +112,8 @@ static void register_patiently(struct agent *a, bool first, int64_t *pause_ms)
         *pause_ms = REGISTER_PAUSE_MS;
         return;
     }
-    if (first && st != AS_E_UNAVAILABLE && st != AS_E_NOMEM && st != AS_E_INTERNAL) {
+    if (first && st != AS_E_UNAVAILABLE && st != AS_E_CONFLICT && st != AS_E_NOMEM &&
+        st != AS_E_INTERNAL) {
         agent_fail(a, &err);
         return;
     }

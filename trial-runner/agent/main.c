@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "trial-runner/agent/agent.h"
+#include "trial-runner/agent/identity.h"
 
 #define EXIT_DENIED 4
 #define EXIT_USAGE 64
@@ -118,7 +119,7 @@ static as_status run_agent(struct agent *a, const struct options *o, int signal_
     return run_threads(a, signal_fd, err);
 }
 
-static as_status run_runner(const struct options *o, struct as_err *err)
+static as_status run_runner(struct options *o, struct as_err *err)
 {
     struct agent a = {0};
     AS_AUTO(file_closep) int lock_fd = -1;
@@ -133,6 +134,9 @@ static as_status run_runner(const struct options *o, struct as_err *err)
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of trials become our children */
     as_status st = lock_work(o->work, &lock_fd, err);
+    if (st < 0)
+        return st;
+    st = identity_load(o->work, &o->secret, err);
     if (st < 0)
         return st;
     st = run_agent(&a, o, signal_fd, err);

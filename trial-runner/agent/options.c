@@ -132,6 +132,7 @@ void options_done(struct options *o)
 {
     free(o->server);
     free(o->token);
+    free(o->secret);
     free(o->name);
     free(o->work);
     free(o->cache);
@@ -215,18 +216,35 @@ static as_status find_trainer(struct options *o, const char *given, struct as_er
     return AS_OK;
 }
 
+/* Make the default folder. Its path can be guessed, and everybody may write to its parent: another
+ * user could have made it first, and would then own the runner's files. */
+static as_status default_dir(const char *leaf, struct str *path, struct as_err *err)
+{
+    str_printf(path, "/var/tmp/assay-runner-%u", (unsigned)geteuid());
+    as_status st = str_check(path, err);
+    if (st < 0 || (st = file_own_folder(path->s, err)) < 0)
+        return st;
+    str_printf(path, "/%s", leaf);
+    st = str_check(path, err);
+    return st < 0 ? st : file_own_folder(path->s, err);
+}
+
 /* Create a folder if needed. *ret is its absolute path. */
-static as_status absolute_dir(const char *given, const char *fallback_leaf, char **ret,
-                              struct as_err *err)
+static as_status absolute_dir(const char *option, const char *given, const char *fallback_leaf,
+                              char **ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
-    if (given)
+    as_status st = AS_OK;
+    if (given) {
         str_puts(&path, given);
-    else
-        str_printf(&path, "/var/tmp/assay-runner-%u/%s", (unsigned)getuid(), fallback_leaf);
-    as_status st = str_check(&path, err);
-    if (st < 0 || (st = file_mkdirs(path.s, 0700, err)) < 0)
-        return st;
+        st = str_check(&path, err);
+        if (st == AS_OK)
+            st = file_mkdirs(path.s, 0700, err);
+    } else {
+        st = default_dir(fallback_leaf, &path, err);
+    }
+    if (st < 0)
+        return as_err_prefix(err, st, "%s", option);
     *ret = realpath(path.s, NULL);
     return *ret ? AS_OK : as_fail(err, AS_E_IO, "%s: %s", path.s, strerror(errno));
 }
@@ -285,9 +303,9 @@ static as_status check_words(struct options *o, const struct words *w, struct as
     if ((w->level && (st = log_level_parse(w->level, &o->level, err)) < 0) ||
         (st = read_token(w, &o->token, err)) < 0 || (st = find_trainer(o, w->trainer, err)) < 0 ||
         (st = gpus_find(w->gpus, o->trainer, &o->gpus, err)) < 0 ||
-        (st = absolute_dir(w->work, o->name, &o->work, err)) < 0)
+        (st = absolute_dir("--work", w->work, o->name, &o->work, err)) < 0)
         return st;
-    return absolute_dir(w->cache, "cache", &o->cache, err);
+    return absolute_dir("--cache", w->cache, "cache", &o->cache, err);
 }
 
 as_status options_parse(struct options *o, int argc, char **argv, struct as_err *err)

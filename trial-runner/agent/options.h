@@ -15,6 +15,7 @@
 
 struct options {
     char *server, *token, *name, *work, *cache, *trainer; /* owned; work and cache are absolute */
+    char *secret; /* owned; of the work folder (identity.h); NULL until it was read */
     int64_t slots;
     int64_t group;           /* most members of a group; 1: no groups */
     int64_t group_memory;    /* bytes that one group may use; 0: not known */

@@ -78,6 +78,8 @@ static as_status post_to_server(struct outbox *o, const char *method, const char
         return st;
     for (int failures = 0;;) {
         st = client_call(a->send, method, path.s, NULL, body, &patient, ret, NULL, err);
+        if (st == AS_E_DENIED && as_streq(client_problem_code(a->send), "not_holder"))
+            st = err->code = AS_E_STALE; /* the work folder has lost the secret of this attempt */
         if (st != AS_E_DENIED && (st != AS_E_INTERNAL || ++failures > INTERNAL_TRIES))
             break;
         log_write(LOG_ERROR,

@@ -18,6 +18,7 @@
 #include "base/template.h"
 #include "trial-runner/agent/cache.h"
 #include "trial-runner/agent/group_process.h"
+#include "trial-runner/agent/param_env.h"
 
 #define MAX_ARGS 4096
 
@@ -174,12 +175,16 @@ static as_status prepare_command(struct attempt *a, json_t *command, struct as_e
     json_t *j;
     if (n == 0 || n > MAX_ARGS)
         return as_fail(err, AS_E_INVAL, "trial.command must have 1 to %d elements", MAX_ARGS);
+    as_status st = param_env_set(&a->spec.env, a->claimed.params,
+                                 json_object_get(a->claimed.json, "inactive"), err);
+    if (st < 0)
+        return st;
     a->spec.argv = as_calloc(n + 1, sizeof *a->spec.argv);
     if (!a->spec.argv)
         return as_fail_nomem(err);
     json_array_foreach(command, i, j)
     {
-        as_status st = argument_text(j, a->claimed.params, &a->spec.argv[i], err);
+        st = argument_text(j, a->claimed.params, &a->spec.argv[i], err);
         if (st < 0)
             return as_err_prefix(err, st, "trial.command[%zu]", i);
     }

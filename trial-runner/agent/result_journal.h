@@ -1,6 +1,7 @@
 /* What a runner keeps on disk about its attempts, so that a result survives its death.
  *
  *   WORK/lock                                held while a runner uses WORK
+ *   WORK/secret                              what makes it the same runner for the server (identity.h)
  *   WORK/trials/SWEEP/NUMBER/ATTEMPT/        the attempt's folder:
  *     params.json job.json report.jsonl checkpoints/ artifacts/ data/
  *     result.json                          written and fsynced when the child has ended; from then

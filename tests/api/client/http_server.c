@@ -127,6 +127,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         .content_type = get_header(c, "Content-Type"),
         .idempotency_key = get_header(c, "Idempotency-Key"),
         .last_event_id = get_header(c, "Last-Event-ID"),
+        .runner_secret = get_header(c, "Assay-Runner-Secret"),
     };
     s->handler(s->arg, &q, &a);
     str_done(&query);

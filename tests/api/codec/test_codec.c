@@ -110,7 +110,7 @@ START_TEST(test_runner_and_claim)
         ck_schema("RunnerList", runner_page_encode(&(struct runner_page){.rows = &r, .n = 1}));
     struct directive_row stop = {{"s", 1, 2}, "gone"};
     struct registration reg = {1, 15000, 3000, {&stop, 1}};
-    JSON_AUTO registered = ck_schema("Registration", registration_encode("r", &reg));
+    JSON_AUTO registered = ck_schema("Registration", registration_encode("r", "5ec7e7", &reg));
     JSON_AUTO beat = ck_schema("HeartbeatResult", heartbeat_encode(15000, &reg.directives));
     JSON_AUTO report = ck_schema("ReportResult", report_encode(5));
     const char *inactive[] = {"momentum"};

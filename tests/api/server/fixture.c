@@ -189,6 +189,7 @@ int open_post(token_role role, const char *path, const char *body)
     int fd = raw_connect(fix.port);
     (void)snprintf(head, sizeof head,
                    "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                   "Assay-Runner-Secret: " REST_SECRET "\r\n"
                    "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
                    path, fix.tokens[role], strlen(body));
     raw_puts(fd, head);

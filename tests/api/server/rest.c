@@ -74,6 +74,11 @@ static struct curl_slist *make_headers(const struct rest *to, const struct rest_
         (void)snprintf(line, sizeof line, "Authorization: Bearer %s", to->token);
         list = curl_slist_append(list, line);
     }
+    if (!to->secret || *to->secret) {
+        (void)snprintf(line, sizeof line, "Assay-Runner-Secret: %s",
+                       to->secret ? to->secret : REST_SECRET);
+        list = curl_slist_append(list, line);
+    }
     (void)snprintf(line, sizeof line, "Content-Type:%s%s", opts->type ? " " : "",
                    opts->type ? opts->type : "");
     list = curl_slist_append(list, line);

@@ -11,9 +11,13 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+/* What the runners of the tests show, unless a test gives a secret of its own. */
+#define REST_SECRET "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
+
 struct rest {
-    const char *url;   /* of the server, without a slash at the end */
-    const char *token; /* NULL: none is sent */
+    const char *url;    /* of the server, without a slash at the end */
+    const char *token;  /* NULL: none is sent */
+    const char *secret; /* Assay-Runner-Secret; NULL: REST_SECRET; "": none is sent */
 };
 
 struct reply {

@@ -197,6 +197,7 @@ static int open_post(const char *url, const char *token, const char *path, const
     int fd = raw_connect(port_of(url));
     (void)snprintf(head, sizeof head,
                    "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                   "Assay-Runner-Secret: " REST_SECRET "\r\n"
                    "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
                    path, token, strlen(body), body);
     raw_puts(fd, head);

@@ -126,7 +126,7 @@ START_TEST(test_examples)
 END_TEST
 
 static void count_parameters(const struct route *r, const json_t *list, size_t *n_query,
-                             bool *has_key)
+                             bool *has_key, bool *has_secret)
 {
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *p = json_array_get(list, k);
@@ -143,6 +143,7 @@ static void count_parameters(const struct route *r, const json_t *list, size_t *
         if (as_streq(in, "path"))
             ck_assert_msg(strstr(r->path, braced) != NULL, "%s lacks %s", r->operation, braced);
         *has_key |= as_streq(name, "Idempotency-Key");
+        *has_secret |= as_streq(name, "Assay-Runner-Secret");
     }
 }
 
@@ -152,13 +153,18 @@ START_TEST(test_parameters)
     for (size_t i = 0; i < n_routes; i++) {
         const struct route *r = &routes[i];
         size_t n_query = 0, n_words = 0;
-        bool has_key = false;
+        bool has_key = false, has_secret = false;
+        bool is_protocol =
+            as_streq(json_string_value(json_array_get(json_object_get(operation_of(r), "tags"), 0)),
+                     "runner-protocol");
         count_parameters(r, json_object_get(json_object_get(paths, r->path), "parameters"),
-                         &n_query, &has_key);
-        count_parameters(r, json_object_get(operation_of(r), "parameters"), &n_query, &has_key);
+                         &n_query, &has_key, &has_secret);
+        count_parameters(r, json_object_get(operation_of(r), "parameters"), &n_query, &has_key,
+                         &has_secret);
         for (const char *s = r->query; *s; s += strcspn(s, " "), s += strspn(s, " "))
             n_words++;
         ck_assert_msg(n_words == n_query, "%s: query parameters", r->operation);
+        ck_assert_msg(has_secret == is_protocol, "%s: Assay-Runner-Secret", r->operation);
         ck_assert_msg(has_key == ((r->flags & ROUTE_IDEMPOTENCY) != 0), "%s: Idempotency-Key",
                       r->operation);
     }

@@ -63,6 +63,33 @@ START_TEST(a_client_gets_its_unfinished_trial_back)
 }
 END_TEST
 
+/* A name is its token's until its lease has ended; what was asked for stays the token's. */
+START_TEST(a_name_belongs_to_its_token)
+{
+    struct ask_request req = {
+        .sweep = "a", .client = "me", .token = "ada", .count = 1, .lease_ms = 60000};
+    struct suggestion_list list;
+    struct trial_row row;
+    make_learner(&s, "a", "'max_trials': 5", "");
+    ck_ok(ask_trials(s.db, NULL, &s.a, &req, &list, &err), err);
+    ck_assert_int_eq(list.rows[0].number, 0);
+    req.token = "eve";
+    ck_fails(ask_trials(s.db, NULL, &s.a, &req, &list, &err), AS_E_CONFLICT, err, "another token");
+    reap_expired();
+    ck_ok(ask_trials(s.db, NULL, &s.a, &req, &list, &err), err); /* the trial was queued again */
+    ck_assert_int_eq(list.rows[0].number, 0);
+    ck_assert_int_eq(list.rows[0].attempt, 2);
+    struct ask_ref ref = ref_for("a", 0, "me");
+    ref.token = "bob";
+    ck_fails(complete(ref, OUTCOME_FAILED, &row), AS_E_DENIED, err, "another token");
+    ref.token = "ada"; /* held it before: stale, and nothing of attempt 2 */
+    ck_fails(complete(ref, OUTCOME_FAILED, &row), AS_E_STALE, err, "");
+    ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_RUNNING);
+    ref.token = "eve";
+    ck_ok(complete(ref, OUTCOME_FAILED, &row), err);
+}
+END_TEST
+
 START_TEST(limits_hold_and_the_end_is_told)
 {
     make_learner(&s, "a", "'max_trials': 3, 'max_concurrent_trials': 2", "");
@@ -349,6 +376,7 @@ Suite *test_suite(void)
     Suite *su = suite_create("asks");
     TCase *c = service_case(su, "asks", &s, 100);
     tcase_add_test(c, a_client_gets_its_unfinished_trial_back);
+    tcase_add_test(c, a_name_belongs_to_its_token);
     tcase_add_test(c, limits_hold_and_the_end_is_told);
     tcase_add_test(c, runners_never_get_a_sweep_without_trial);
     tcase_add_test(c, leases_end);

@@ -80,7 +80,7 @@ static bool look(struct assignment *asg, const char *sweep, int64_t slots, int64
     struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
     while (tx_run_again(&run)) {
         struct sweep_head head;
-        run.status = store_client_lease(run.tx, key, me.client, 600000, &until, &err);
+        run.status = store_client_lease(run.tx, key, me.client, NULL, 600000, &until, &err);
         if (run.status == AS_OK)
             run.status = store_sweep_lock(run.tx, &s.a, key, &head, &err);
         if (run.status == AS_OK)
@@ -317,7 +317,8 @@ static void take_in_vain(struct assignment *asg, const char *sweep, int64_t slot
     while (tx_run_again(&run)) {
         struct sweep_head head;
         int64_t until;
-        ck_ok(store_client_lease(run.tx, key_of(sweep), me.client, 600000, &until, &err), err);
+        ck_ok(store_client_lease(run.tx, key_of(sweep), me.client, NULL, 600000, &until, &err),
+              err);
         ck_ok(store_sweep_lock(run.tx, &s.a, key_of(sweep), &head, &err), err);
         ck_ok(assignment_take(run.tx, asg, &head, slots, slots, &err), err);
         ck_assert_int_eq(asg->got, slots);

@@ -193,7 +193,7 @@ START_TEST(strangers_are_refused)
     ck_fails(claim_trials(s.db, NULL, &s.a, &req, &list, &err), AS_E_STALE, err, "not current");
     req.claim_id = "";
     ck_fails(claim_trials(s.db, NULL, &s.a, &req, &list, &err), AS_E_INVAL, err, "1 to 64");
-    ck_ok(runner_leave(s.db, "r", 2, &err), err);
+    ck_ok(runner_leave(s.db, &(struct runner_id){"r", 2, NULL}, &err), err);
     req = (struct claim_request){.runner = "r", .epoch = 2, .claim_id = "x", .max_trials = 1};
     ck_fails(claim_trials(s.db, NULL, &s.a, &req, &list, &err), AS_E_STALE, err, "register again");
 }
@@ -270,8 +270,8 @@ static void *claimer_thread(void *p)
             struct completion c = {.outcome = OUTCOME_COMPLETED};
             struct trial_row row;
             int64_t recorded;
-            if (attempt_measure(own.db, &ref, &m, 1, &recorded, &e) != AS_OK ||
-                attempt_complete(own.db, &own.a, &ref, &c, &row, &e) != AS_OK)
+            if (attempt_measure(own.db, &ref, NULL, &m, 1, &recorded, &e) != AS_OK ||
+                attempt_complete(own.db, &own.a, &ref, NULL, &c, &row, &e) != AS_OK)
                 me->failed++;
             else
                 me->finished++;

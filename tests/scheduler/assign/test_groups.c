@@ -488,7 +488,8 @@ START_TEST(groups_outlive_an_epoch)
     list = refill("r", reg.epoch, "a.g0.1", 1);
     ck_assert_uint_eq(list.n, 1);
     ck_assert_int_eq(list.rows[0].number, 3);
-    ck_ok(runner_leave(s.db, "r", reg.epoch, &err), err); /* released: they may share again */
+    ck_ok(runner_leave(s.db, &(struct runner_id){"r", reg.epoch, NULL}, &err),
+          err); /* released: they may share again */
     e = make_runner(&s, "q", 2);
     ck_assert_uint_eq(take_group("q", e, 1, 9).n, 3 + 5);
     list = take_group("q", e, 1, 9);

@@ -138,8 +138,8 @@ static bool finish_all(struct service *own, const struct claim_list *list, struc
         struct completion c = {.outcome = OUTCOME_COMPLETED};
         struct trial_row row;
         int64_t recorded;
-        if (attempt_measure(own->db, &ref, &m, 1, &recorded, &e) != AS_OK ||
-            attempt_complete(own->db, &own->a, &ref, &c, &row, &e) != AS_OK)
+        if (attempt_measure(own->db, &ref, NULL, &m, 1, &recorded, &e) != AS_OK ||
+            attempt_complete(own->db, &own->a, &ref, NULL, &c, &row, &e) != AS_OK)
             return false;
         me->finished++;
     }

@@ -92,7 +92,7 @@ START_TEST(unused_content_goes_and_used_stays)
     put_blob(&s, "used", used);
     put_blob(&s, "unused", unused);
     struct file_row f = {"x", 4, used};
-    ck_ok(attempt_files(s.db, &ref, FILE_ARTIFACT, &f, 1, &err), err);
+    ck_ok(attempt_files(s.db, &ref, NULL, FILE_ARTIFACT, &f, 1, &err), err);
     pg_fixture_exec(s.url, "update blob set touched_at = now() - interval '25 h'");
     put_blob(&s, "fresh", fresh);
     ck_ok(reaper_tick(&s.reaper, &r, &err), err);

@@ -17,7 +17,7 @@ static void begin(void)
 static as_status complete(struct attempt_ref ref, attempt_outcome outcome, struct trial_row *ret)
 {
     struct completion c = {.outcome = outcome};
-    return attempt_complete(s.db, &s.a, &ref, &c, ret, &err);
+    return attempt_complete(s.db, &s.a, &ref, NULL, &c, ret, &err);
 }
 
 START_TEST(a_life)
@@ -59,7 +59,7 @@ static as_status end_with(struct attempt_ref ref, int64_t step, double loss, str
 {
     struct measurement m = {.step = step, .metric = "loss", .value = loss};
     struct completion c = {.outcome = OUTCOME_COMPLETED, .metrics = &m, .n_metrics = 1};
-    return attempt_complete(s.db, &s.a, &ref, &c, ret, &err);
+    return attempt_complete(s.db, &s.a, &ref, NULL, &c, ret, &err);
 }
 
 /* A value that would be dropped is refused; the same value again is a repeat. */
@@ -116,7 +116,7 @@ START_TEST(completions_repeat)
     ck_assert_int_eq(row.state, TRIAL_QUEUED);
     ck_assert_int_eq(row.restarts, 1);
     struct attempt_ref over = ref_of(&c); /* its runner ended it: it writes nothing more */
-    ck_fails(attempt_log(s.db, &over, "more\n", false, &err), AS_E_STALE, err, "is queued");
+    ck_fails(attempt_log(s.db, &over, NULL, "more\n", false, &err), AS_E_STALE, err, "is queued");
     struct claimed_row again = claim_one(&s, "r", epoch);
     ck_assert_int_eq(again.number, c.number);
     ck_assert_int_eq(again.attempt, 2);
@@ -175,7 +175,7 @@ START_TEST(outcomes)
     struct attempt_ref ref = ref_of(&c);
     struct completion f = {
         .outcome = OUTCOME_FAILED, .has_exit_code = true, .exit_code = -9, .reason = "killed"};
-    ck_ok(attempt_complete(s.db, &s.a, &ref, &f, &row, &err), err);
+    ck_ok(attempt_complete(s.db, &s.a, &ref, NULL, &f, &row, &err), err);
     ck_assert_str_eq(row.reason, "killed");
     struct trial_detail d;
     ck_ok(trial_get(s.db, &s.a, "a", ref.number, &d, &err), err);
@@ -195,20 +195,22 @@ START_TEST(zombies_change_nothing)
     end(&s, zombie, OUTCOME_RELEASED);
     struct claimed_row two = claim_one(&s, "r", epoch);
     ck_assert_int_eq(two.attempt, 2);
-    ck_fails(attempt_measure(s.db, &zombie, &m, 1, &n, &err), AS_E_STALE, err, "attempt 2 is");
-    ck_fails(attempt_log(s.db, &zombie, "boo", false, &err), AS_E_STALE, err, "attempt 2 is");
-    ck_fails(attempt_files(s.db, &zombie, FILE_CHECKPOINT, NULL, 0, &err), AS_E_STALE, err, "");
+    ck_fails(attempt_measure(s.db, &zombie, NULL, &m, 1, &n, &err), AS_E_STALE, err,
+             "attempt 2 is");
+    ck_fails(attempt_log(s.db, &zombie, NULL, "boo", false, &err), AS_E_STALE, err, "attempt 2 is");
+    ck_fails(attempt_files(s.db, &zombie, NULL, FILE_CHECKPOINT, NULL, 0, &err), AS_E_STALE, err,
+             "");
     ck_fails(complete(zombie, OUTCOME_COMPLETED, &row), AS_E_STALE, err, "");
     ck_assert_int_eq(atomic_load(&store_counters(s.db)->stale_rejected), 4);
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from measurement"), 0);
     row = finish(&s, ref_of(&two), 0.25);
     ck_assert(row.value == 0.25);
-    ck_fails(attempt_measure(s.db, &zombie, &m, 1, &n, &err), AS_E_STALE, err, "");
+    ck_fails(attempt_measure(s.db, &zombie, NULL, &m, 1, &n, &err), AS_E_STALE, err, "");
     struct attempt_ref over = ref_of(&two);
-    ck_fails(attempt_measure(s.db, &over, &m, 1, &n, &err), AS_E_STALE, err, "is completed");
+    ck_fails(attempt_measure(s.db, &over, NULL, &m, 1, &n, &err), AS_E_STALE, err, "is completed");
     struct attempt_ref none = {"nope", 0, 1}, far = {"a", 7, 1};
-    ck_fails(attempt_measure(s.db, &none, &m, 1, &n, &err), AS_E_NOT_FOUND, err, "'nope'");
-    ck_fails(attempt_measure(s.db, &far, &m, 1, &n, &err), AS_E_NOT_FOUND, err, "trial 7");
+    ck_fails(attempt_measure(s.db, &none, NULL, &m, 1, &n, &err), AS_E_NOT_FOUND, err, "'nope'");
+    ck_fails(attempt_measure(s.db, &far, NULL, &m, 1, &n, &err), AS_E_NOT_FOUND, err, "trial 7");
 }
 END_TEST
 
@@ -225,12 +227,13 @@ START_TEST(late_results_count)
     ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_QUEUED);
     struct attempt_ref late = ref_of(&good);
     measure(&s, late, "loss", 2, 0.25); /* it was still on its way */
-    ck_ok(attempt_log(s.db, &late, "late\n", false, &err), err);
-    ck_ok(attempt_files(s.db, &late, FILE_ARTIFACT, NULL, 0, &err), err);
+    ck_ok(attempt_log(s.db, &late, NULL, "late\n", false, &err), err);
+    ck_ok(attempt_files(s.db, &late, NULL, FILE_ARTIFACT, NULL, 0, &err), err);
     ck_ok(complete(late, OUTCOME_COMPLETED, &row), err);
     ck_assert_int_eq(row.state, TRIAL_COMPLETED);
     ck_assert(row.value == 0.25);
-    ck_fails(attempt_log(s.db, &late, "later\n", false, &err), AS_E_STALE, err, "is completed");
+    ck_fails(attempt_log(s.db, &late, NULL, "later\n", false, &err), AS_E_STALE, err,
+             "is completed");
     ck_assert_int_eq(atomic_load(&store_counters(s.db)->late_accepted), 1);
     /* a failure that arrives so late is refused: the trial runs again */
     ck_fails(complete(ref_of(&bad), OUTCOME_FAILED, &row), AS_E_STALE, err, "is queued");
@@ -249,18 +252,18 @@ START_TEST(series_merge_attempts)
     struct claimed_row c = claim_one(&s, "r", epoch);
     struct attempt_ref ref = ref_of(&c);
     struct measurement first[] = {{1, "loss", 5}, {2, "loss", 4}, {3, "loss", 3}, {1, "lr", 0.1}};
-    ck_ok(attempt_measure(s.db, &ref, first, 4, &n, &err), err);
+    ck_ok(attempt_measure(s.db, &ref, NULL, first, 4, &n, &err), err);
     ck_assert_int_eq(n, 4);
-    ck_ok(attempt_measure(s.db, &ref, first, 4, &n, &err), err); /* repeated */
+    ck_ok(attempt_measure(s.db, &ref, NULL, first, 4, &n, &err), err); /* repeated */
     ck_assert_int_eq(n, 0);
     struct measurement other = {3, "loss", 99};
-    ck_ok(attempt_measure(s.db, &ref, &other, 1, &n, &err), err); /* existing points stay */
+    ck_ok(attempt_measure(s.db, &ref, NULL, &other, 1, &n, &err), err); /* existing points stay */
     ck_assert_int_eq(n, 0);
     end(&s, ref, OUTCOME_RETRY);
     c = claim_one(&s, "r", epoch);
     ref = ref_of(&c);
     struct measurement second[] = {{3, "loss", 2.5}, {4, "loss", 2}};
-    ck_ok(attempt_measure(s.db, &ref, second, 2, &n, &err), err);
+    ck_ok(attempt_measure(s.db, &ref, NULL, second, 2, &n, &err), err);
     ck_ok(trial_series(s.db, &s.a, "a", 0, NULL, &list, &err), err);
     ck_assert_uint_eq(list.n, 2);
     ck_assert_str_eq(list.rows[0].metric, "loss");
@@ -281,10 +284,11 @@ START_TEST(bad_measurements_are_refused)
     struct attempt_ref ref = ref_of(&c);
     struct measurement m = {-1, "loss", 0};
     int64_t n = 0;
-    ck_fails(attempt_measure(s.db, &ref, &m, 1, &n, &err), AS_E_INVAL, err, "step of 'loss' is -1");
+    ck_fails(attempt_measure(s.db, &ref, NULL, &m, 1, &n, &err), AS_E_INVAL, err,
+             "step of 'loss' is -1");
     m = (struct measurement){1, "a b", 0};
-    ck_fails(attempt_measure(s.db, &ref, &m, 1, &n, &err), AS_E_INVAL, err, "'a b'");
-    ck_ok(attempt_measure(s.db, &ref, NULL, 0, &n, &err), err);
+    ck_fails(attempt_measure(s.db, &ref, NULL, &m, 1, &n, &err), AS_E_INVAL, err, "'a b'");
+    ck_ok(attempt_measure(s.db, &ref, NULL, NULL, 0, &n, &err), err);
 }
 END_TEST
 
@@ -296,8 +300,8 @@ START_TEST(logs_keep_the_last_tail)
     struct attempt_ref ref = ref_of(&c);
     ck_ok(trial_log(s.db, &s.a, "a", 0, 0, &row, &err), err);
     ck_assert_int_eq(row.attempt, 0);
-    ck_ok(attempt_log(s.db, &ref, "one\n", false, &err), err);
-    ck_ok(attempt_log(s.db, &ref, "two\n\xc3\xa9", true, &err), err);
+    ck_ok(attempt_log(s.db, &ref, NULL, "one\n", false, &err), err);
+    ck_ok(attempt_log(s.db, &ref, NULL, "two\n\xc3\xa9", true, &err), err);
     end(&s, ref, OUTCOME_RETRY);
     claim_one(&s, "r", epoch);
     ck_ok(trial_log(s.db, &s.a, "a", 0, 0, &row, &err), err); /* attempt 2 has no output yet */
@@ -307,7 +311,7 @@ START_TEST(logs_keep_the_last_tail)
     ck_ok(trial_log(s.db, &s.a, "a", 0, 2, &row, &err), err);
     ck_assert_str_eq(row.text, "");
     ck_fails(trial_log(s.db, &s.a, "a", 0, 3, &row, &err), AS_E_NOT_FOUND, err, "attempt 3");
-    ck_fails(attempt_log(s.db, &ref, "\xff", false, &err), AS_E_INVAL, err, "UTF-8");
+    ck_fails(attempt_log(s.db, &ref, NULL, "\xff", false, &err), AS_E_INVAL, err, "UTF-8");
 }
 END_TEST
 
@@ -321,8 +325,8 @@ START_TEST(files_are_replaced_as_sets)
     put_blob(&s, "one", one);
     put_blob(&s, "two!", two);
     struct file_row files[] = {{"m/state.bin", 3, one}, {"b \"x\",{}", 4, two}};
-    ck_ok(attempt_files(s.db, &ref, FILE_CHECKPOINT, files, 2, &err), err);
-    ck_ok(attempt_files(s.db, &ref, FILE_ARTIFACT, files, 1, &err), err);
+    ck_ok(attempt_files(s.db, &ref, NULL, FILE_CHECKPOINT, files, 2, &err), err);
+    ck_ok(attempt_files(s.db, &ref, NULL, FILE_ARTIFACT, files, 1, &err), err);
     ck_ok(trial_artifacts(s.db, &s.a, "a", 0, &list, &err), err);
     ck_assert_uint_eq(list.n, 1);
     ck_assert_str_eq(list.rows[0].path, "m/state.bin");
@@ -336,16 +340,19 @@ START_TEST(files_are_replaced_as_sets)
     char absent[SHA256_HEX_SIZE] = {0};
     memset(absent, 'a', 64);
     struct file_row bad[] = {{"x", 3, one}, {"y", 1, absent}};
-    ck_fails(attempt_files(s.db, &ref, FILE_CHECKPOINT, bad, 2, &err), AS_E_UNSUPPORTED, err,
+    ck_fails(attempt_files(s.db, &ref, NULL, FILE_CHECKPOINT, bad, 2, &err), AS_E_UNSUPPORTED, err,
              "upload it first");
     ck_assert_str_eq(err.pointer, "/files/1/sha256");
     bad[1] = (struct file_row){"../y", 3, one};
-    ck_fails(attempt_files(s.db, &ref, FILE_CHECKPOINT, bad, 2, &err), AS_E_INVAL, err, "../y");
+    ck_fails(attempt_files(s.db, &ref, NULL, FILE_CHECKPOINT, bad, 2, &err), AS_E_INVAL, err,
+             "../y");
     bad[1] = (struct file_row){"x", 3, one};
-    ck_fails(attempt_files(s.db, &ref, FILE_CHECKPOINT, bad, 2, &err), AS_E_INVAL, err, "twice");
+    ck_fails(attempt_files(s.db, &ref, NULL, FILE_CHECKPOINT, bad, 2, &err), AS_E_INVAL, err,
+             "twice");
     bad[1] = (struct file_row){"/abs", 3, one};
-    ck_fails(attempt_files(s.db, &ref, FILE_CHECKPOINT, bad, 2, &err), AS_E_INVAL, err, "/abs");
-    ck_ok(attempt_files(s.db, &ref, FILE_CHECKPOINT, NULL, 0, &err), err);
+    ck_fails(attempt_files(s.db, &ref, NULL, FILE_CHECKPOINT, bad, 2, &err), AS_E_INVAL, err,
+             "/abs");
+    ck_ok(attempt_files(s.db, &ref, NULL, FILE_CHECKPOINT, NULL, 0, &err), err);
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from trial_file where kind = "
                                            "'checkpoint'"),
                      0);
@@ -411,11 +418,11 @@ static as_status whole_life(void)
     as_status st = claim_trials(s.db, NULL, &a, &req, &list, &err);
     if (st == AS_OK && list.n == 1) {
         struct attempt_ref ref = ref_of(&list.rows[0]);
-        st = attempt_measure(s.db, &ref, &m, 1, &n, &err);
+        st = attempt_measure(s.db, &ref, NULL, &m, 1, &n, &err);
         if (st == AS_OK)
             st = trial_list(s.db, &a, "a", &q, &page, &err);
         if (st == AS_OK)
-            st = attempt_complete(s.db, &a, &ref, &c, &row, &err);
+            st = attempt_complete(s.db, &a, &ref, NULL, &c, &row, &err);
     }
     arena_done(&a);
     return st;

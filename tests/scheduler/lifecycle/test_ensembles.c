@@ -63,7 +63,7 @@ static void leave(struct attempt_ref ref, int k, bool classification, size_t row
     files[0] = put_array("predictions.npy", NPY_F4, rows, classification ? 2 : 1, predictions);
     files[1] = classification ? put_array("targets.npy", NPY_I8, ROWS, 0, classes)
                               : put_array("targets.npy", NPY_F4, ROWS, 0, values);
-    ck_ok(attempt_files(s.db, &ref, FILE_ARTIFACT, files, 2, &err), err);
+    ck_ok(attempt_files(s.db, &ref, NULL, FILE_ARTIFACT, files, 2, &err), err);
 }
 
 static json_t *result(const char *sweep)
@@ -182,7 +182,7 @@ START_TEST(rubbish_makes_none)
     for (int k = 0; k < 3; k++) {
         struct attempt_ref ref = ref_of(&list.rows[k]);
         struct file_row f[] = {{"predictions.npy", 12, one}, {"targets.npy", 12, one}};
-        ck_ok(attempt_files(s.db, &ref, FILE_ARTIFACT, f, 2, &err), err);
+        ck_ok(attempt_files(s.db, &ref, NULL, FILE_ARTIFACT, f, 2, &err), err);
         finish(&s, ref, 1);
     }
     tick();

@@ -83,6 +83,96 @@ START_TEST(registering_again_loses_what_is_not_resumed)
 }
 END_TEST
 
+/* Digests as the server stores them. */
+#define MINE "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define OTHER "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+static as_status register_with(const char *secret, const struct attempt_ref *resume,
+                               struct registration *ret)
+{
+    const struct runner_register req = {
+        .name = "r", .slots = 4, .secret = secret, .resume = resume, .n_resume = resume ? 1 : 0};
+    return runner_register(s.db, &s.a, &req, ret, &err);
+}
+
+static as_status claim_with(int64_t epoch, const char *secret, struct claim_list *ret)
+{
+    const struct claim_request req = {
+        .runner = "r", .epoch = epoch, .secret = secret, .claim_id = "c", .max_trials = 1};
+    return claim_trials(s.db, NULL, &s.a, &req, ret, &err);
+}
+
+/* The name of a live runner is its own. When its lease has ended, another one may have it, but not
+ * what the first one ran: its late success still counts. */
+START_TEST(a_name_is_free_when_its_lease_has_ended)
+{
+    const struct attempt_writer mine = {.secret = MINE}, other = {.secret = OTHER};
+    const struct measurement m = {.metric = "loss", .value = 1};
+    const struct completion done = {.outcome = OUTCOME_COMPLETED, .metrics = &m, .n_metrics = 1};
+    struct registration reg, taken;
+    struct claim_list list;
+    struct trial_row row;
+    make_sweep(&s, "a", "'max_trials': 9", "");
+    ck_ok(register_with(MINE, NULL, &reg), err);
+    keep_alive();
+    ck_ok(claim_with(reg.epoch, MINE, &list), err);
+    struct attempt_ref ref = ref_of(&list.rows[0]);
+    ck_fails(register_with(OTHER, &ref, &taken), AS_E_CONFLICT, err, "another secret");
+    ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_RUNNING);
+    expire("r");
+    ck_ok(register_with(OTHER, &ref, &taken), err);
+    keep_alive();
+    ck_assert_int_eq(taken.epoch, reg.epoch + 1);
+    ck_assert_uint_eq(taken.directives.n, 1);
+    ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_QUEUED);
+    ck_fails(claim_with(taken.epoch, MINE, &list), AS_E_DENIED, err, "does not hold the secret");
+    ck_fails(claim_with(taken.epoch, NULL, &list), AS_E_DENIED, err, "is missing");
+    ck_fails(attempt_complete(s.db, &s.a, &ref, &other, &done, &row, &err), AS_E_DENIED, err,
+             "does not hold it");
+    ck_ok(attempt_complete(s.db, &s.a, &ref, &mine, &done, &row, &err), err);
+    ck_assert_int_eq(row.state, TRIAL_COMPLETED);
+}
+END_TEST
+
+/* A runner that shows its secret resumes, also after its lease has ended. */
+START_TEST(the_same_secret_resumes)
+{
+    struct registration reg, again;
+    struct claim_list list;
+    make_sweep(&s, "a", "'max_trials': 9", "");
+    ck_ok(register_with(MINE, NULL, &reg), err);
+    keep_alive();
+    ck_ok(claim_with(reg.epoch, MINE, &list), err);
+    struct attempt_ref ref = ref_of(&list.rows[0]);
+    expire("r");
+    ck_ok(register_with(MINE, &ref, &again), err);
+    ck_assert_uint_eq(again.directives.n, 0);
+    ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_RUNNING);
+}
+END_TEST
+
+/* A runner, and its attempts, of a server before there were secrets. */
+START_TEST(a_runner_without_a_secret_gets_one)
+{
+    const struct attempt_writer mine = {.secret = MINE};
+    struct registration reg;
+    struct claim_list list;
+    int64_t n = 0;
+    make_sweep(&s, "a", "'max_trials': 9", "");
+    int64_t e = make_runner(&s, "r", 4);
+    keep_alive();
+    struct claimed_row c = claim_one(&s, "r", e);
+    struct attempt_ref ref = ref_of(&c);
+    ck_ok(register_with(MINE, &ref, &reg), err);
+    keep_alive();
+    ck_assert_uint_eq(reg.directives.n, 0);
+    ck_fails(claim_with(reg.epoch, NULL, &list), AS_E_DENIED, err, "is missing");
+    const struct measurement m = {.metric = "loss", .value = 1};
+    ck_ok(attempt_measure(s.db, &ref, &mine, &m, 1, &n, &err), err);
+    ck_assert_int_eq(n, 1);
+}
+END_TEST
+
 START_TEST(unlisted_attempts_are_lost_after_a_while)
 {
     struct directive_list d;
@@ -111,10 +201,12 @@ START_TEST(leaving_gives_back)
     make_sweep(&s, "a", "'max_trials': 9, 'max_restarts': 0", "");
     int64_t e = make_runner(&s, "r", 8);
     claim(&s, "r", e, 2);
-    ck_fails(runner_leave(s.db, "r", e + 1, &err), AS_E_STALE, err, "epoch");
-    ck_ok(runner_leave(s.db, "r", e, &err), err);
-    ck_ok(runner_leave(s.db, "r", e, &err), err);
-    ck_fails(runner_leave(s.db, "x", 1, &err), AS_E_NOT_FOUND, err, "'x'");
+    ck_fails(runner_leave(s.db, &(struct runner_id){"r", e + 1, NULL}, &err), AS_E_STALE, err,
+             "epoch");
+    ck_ok(runner_leave(s.db, &(struct runner_id){"r", e, NULL}, &err), err);
+    ck_ok(runner_leave(s.db, &(struct runner_id){"r", e, NULL}, &err), err);
+    ck_fails(runner_leave(s.db, &(struct runner_id){"x", 1, NULL}, &err), AS_E_NOT_FOUND, err,
+             "'x'");
     struct sweep_row row = sweep_of_id(&s, "a");
     ck_assert_int_eq(row.counts.by_state[TRIAL_QUEUED], 2);
     ck_assert_int_eq(trial_of(&s, "a", 0).restarts, 0);
@@ -237,7 +329,7 @@ static void say(int64_t e, int64_t number, run_phase phase, int64_t ran_ms)
     struct attempt_said said = {.ref = all[number], .phase = phase, .ran_ms = ran_ms};
     struct heartbeat beat = {.epoch = e, .attempts = all, .n = 6, .said = &said, .n_said = 1};
     struct directive_list d;
-    ck_ok(runner_heartbeat(s.db, &s.a, "r", &beat, &d, &err), err);
+    ck_ok(runner_heartbeat(s.db, &s.a, &(struct runner_id){"r", e, NULL}, &beat, &d, &err), err);
 }
 
 /* All that runners said was said an hour earlier. */
@@ -282,11 +374,11 @@ START_TEST(what_ended_in_time_is_no_timeout)
     struct attempt_ref first = ref_of(&list.rows[0]);
     measure(&s, first, "loss", 1, 0.5);
     struct completion c = {.outcome = OUTCOME_TIMEOUT, .has_ran = true, .ran_ms = 9999};
-    ck_fails(attempt_complete(s.db, &s.a, &first, &c, &row, &err), AS_E_UNSUPPORTED, err,
+    ck_fails(attempt_complete(s.db, &s.a, &first, NULL, &c, &row, &err), AS_E_UNSUPPORTED, err,
              "expected at least the trial_timeout");
     ck_assert_str_eq(err.pointer, "/ran_ms");
     c = (struct completion){.outcome = OUTCOME_COMPLETED, .has_ran = true, .ran_ms = 9876};
-    ck_ok(attempt_complete(s.db, &s.a, &first, &c, &row, &err), err);
+    ck_ok(attempt_complete(s.db, &s.a, &first, NULL, &c, &row, &err), err);
     ck_assert_int_eq(row.state, TRIAL_COMPLETED);
     struct trial_detail detail;
     ck_ok(trial_get(s.db, &s.a, "a", 0, &detail, &err), err);
@@ -397,11 +489,13 @@ START_TEST(gpus_that_are_set_aside)
     struct runner_register r = {.name = "m", .slots = 2, .gpus = gpus, .n_gpus = 2};
     ck_ok(runner_register(s.db, &s.a, &r, &reg, &err), err);
     ck_assert_str_eq(faults_of("m"), "[]");
-    ck_ok(runner_gpu_faults(s.db, "m", reg.epoch, one, &err), err);
+    ck_ok(runner_gpu_faults(s.db, &(struct runner_id){"m", reg.epoch, NULL}, one, &err), err);
     ck_assert_str_eq(faults_of("m"), one);
-    ck_fails(runner_gpu_faults(s.db, "m", reg.epoch + 1, "[]", &err), AS_E_STALE, err, "epoch");
-    ck_fails(runner_gpu_faults(s.db, "q", 1, "[]", &err), AS_E_STALE, err, "epoch");
-    ck_ok(runner_heartbeat(s.db, &s.a, "m", reg.epoch, NULL, 0, &d, &err), err);
+    ck_fails(runner_gpu_faults(s.db, &(struct runner_id){"m", reg.epoch + 1, NULL}, "[]", &err),
+             AS_E_STALE, err, "epoch");
+    ck_fails(runner_gpu_faults(s.db, &(struct runner_id){"q", 1, NULL}, "[]", &err), AS_E_STALE,
+             err, "epoch");
+    ck_ok(heartbeat(&s, "m", reg.epoch, NULL, 0, &d, &err), err);
     ck_assert_str_eq(faults_of("m"), one); /* a heartbeat without the list changes nothing */
     r.gpu_faults = one;
     ck_ok(runner_register(s.db, &s.a, &r, &reg, &err), err);
@@ -425,7 +519,7 @@ START_TEST(lists)
     claim(&s, "m", reg.epoch, 2);
     int64_t e = make_runner(&s, "a", 1);
     make_runner(&s, "z", 1);
-    ck_ok(runner_leave(s.db, "a", e, &err), err);
+    ck_ok(runner_leave(s.db, &(struct runner_id){"a", e, NULL}, &err), err);
     ck_ok(runner_list(s.db, &s.a, &req, &page, &err), err);
     ck_assert_uint_eq(page.n, 2);
     ck_assert_str_eq(page.rows[0].name, "m"); /* live runners first */
@@ -451,6 +545,9 @@ Suite *test_suite(void)
     /* the shortest lease; the reaper waits for one lease first */
     TCase *c = service_case(su, "runners", &s, 100);
     tcase_add_test(c, registering_again_loses_what_is_not_resumed);
+    tcase_add_test(c, a_name_is_free_when_its_lease_has_ended);
+    tcase_add_test(c, the_same_secret_resumes);
+    tcase_add_test(c, a_runner_without_a_secret_gets_one);
     tcase_add_test(c, unlisted_attempts_are_lost_after_a_while);
     tcase_add_test(c, leaving_gives_back);
     tcase_add_test(c, expired_runners_lose_their_trials);

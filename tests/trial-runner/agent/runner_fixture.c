@@ -194,6 +194,10 @@ static void handle_locked(const struct server_request *q, struct server_answer *
         answer_problem(a, 401, "denied", "not a valid token");
         return;
     }
+    if (!fx.secret[0])
+        (void)snprintf(fx.secret, sizeof fx.secret, "%s", q->runner_secret);
+    ck_assert_uint_ge(strlen(fx.secret), 32);
+    ck_assert_str_eq(q->runner_secret, fx.secret);
     if (strncmp(q->path, "/v1/blobs/", 10) == 0) {
         answer_blob(q, a);
         return;
@@ -201,7 +205,10 @@ static void handle_locked(const struct server_request *q, struct server_answer *
     json_t *body = json_loadb(q->body, q->body_len, 0, NULL);
     ck_assert_ptr_nonnull(body);
     ck_assert_str_eq(q->authorization, "Bearer runner-token");
-    if (strcmp(q->path, "/v1/runners") == 0) {
+    if (strcmp(q->path, "/v1/runners") == 0 && fx.taken > 0) {
+        fx.taken--;
+        answer_problem(a, 409, "conflict", "another runner has the name");
+    } else if (strcmp(q->path, "/v1/runners") == 0) {
         keep(&fx.registration, body);
         keep_sayings(json_object_get(body, "resume"));
         fx.registrations++;
@@ -210,6 +217,10 @@ static void handle_locked(const struct server_request *q, struct server_answer *
                     "{\"name\":\"r\",\"epoch\":%lld,\"lease_ms\":60000,"
                     "\"heartbeat_ms\":50,\"directives\":[]}",
                     (long long)fx.epoch);
+    } else if (sscanf(q->path, "/v1/sweeps/s/trials/%d/attempts/%d/%31s", &number, &attempt,
+                      verb) == 3 &&
+               fx.not_holder) {
+        answer_problem(a, 403, "not_holder", "it is another runner's");
     } else if (sscanf(q->path, "/v1/sweeps/s/trials/%d/attempts/%d/%31s", &number, &attempt,
                       verb) == 3) {
         answer_attempt(&fx.trials[number], verb, body, a);

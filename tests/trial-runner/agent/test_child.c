@@ -247,16 +247,51 @@ START_TEST(environment_is_scrubbed)
                                 "MASTER_PORT=1",
                                 "ASSAY_TOKEN=secret",
                                 "ASSAY_TOKEN_FILE=/x",
+                                "ASSAY_DATABASE=postgresql://u:pw@h/d",
+                                "ASSAY_SERVER=http://h",
+                                "ASSAY_RUNNER_WORK=/w",
+                                "ASSAY_OF_A_LATER_VERSION=secret",
+                                "ASSAY_PARAM_x=another trial's",
+                                "PGPASSWORD=secret",
+                                "PGPASSFILE=/x",
+                                "PGSERVICEFILE=/x",
+                                "PG_COLOR=auto",
+                                "I_MPI_HYDRA_HOST_FILE=/x",
+                                "SRUN_DEBUG=3",
+                                "MPI_LOCALRANKID=1",
+                                "JAX_PROCESS_ID=1",
+                                "CREDENTIALS_DIRECTORY=/run/credentials/x",
                                 "ASSAY_BACKEND=cpu",
+                                "ASSAY_PLUGIN_DIR=/p",
                                 "CUDA_VISIBLE_DEVICES=7",
                                 "NOTIFY_SOCKET=/run/x",
                                 "nonsense",
                                 "OMP_NUM_THREADS=4",
                                 NULL};
-    static const char *const gone[] = {"SLURM_JOB_ID", "PMI_RANK",         "OMPI_COMM",
-                                       "RANK",         "WORLD_SIZE",       "MASTER_PORT",
-                                       "ASSAY_TOKEN",  "ASSAY_TOKEN_FILE", "CUDA_VISIBLE_DEVICES",
-                                       "NOTIFY_SOCKET"};
+    static const char *const gone[] = {"SLURM_JOB_ID",
+                                       "PMI_RANK",
+                                       "OMPI_COMM",
+                                       "RANK",
+                                       "WORLD_SIZE",
+                                       "MASTER_PORT",
+                                       "ASSAY_TOKEN",
+                                       "ASSAY_TOKEN_FILE",
+                                       "CUDA_VISIBLE_DEVICES",
+                                       "NOTIFY_SOCKET",
+                                       "ASSAY_DATABASE",
+                                       "ASSAY_SERVER",
+                                       "ASSAY_RUNNER_WORK",
+                                       "ASSAY_OF_A_LATER_VERSION",
+                                       "ASSAY_PARAM_x",
+                                       "PGPASSWORD",
+                                       "PGPASSFILE",
+                                       "PGSERVICEFILE",
+                                       "PG_COLOR",
+                                       "I_MPI_HYDRA_HOST_FILE",
+                                       "SRUN_DEBUG",
+                                       "MPI_LOCALRANKID",
+                                       "JAX_PROCESS_ID",
+                                       "CREDENTIALS_DIRECTORY"};
     AS_AUTO(child_env_done) struct child_env e = {0};
     struct as_err err = {0};
     ck_ok(child_env_init(&e, (char *const *)base, &err), err);
@@ -265,6 +300,7 @@ START_TEST(environment_is_scrubbed)
     ck_assert_str_eq(child_env_get(&e, "PATH"), "/bin");
     ck_assert_str_eq(child_env_get(&e, "RANKING"), "1");
     ck_assert_str_eq(child_env_get(&e, "ASSAY_BACKEND"), "cpu");
+    ck_assert_str_eq(child_env_get(&e, "ASSAY_PLUGIN_DIR"), "/p");
     ck_assert_str_eq(child_env_get(&e, "OMP_NUM_THREADS"), "4");
     ck_assert_str_eq(child_env_get(&e, "OPENBLAS_NUM_THREADS"), "1");
     ck_assert_str_eq(child_env_get(&e, "PYTHONUNBUFFERED"), "1");

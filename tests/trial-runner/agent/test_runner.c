@@ -486,6 +486,50 @@ START_TEST(the_built_in_trainer_gets_its_job)
 }
 END_TEST
 
+/* The fixture checks that every request shows the same secret. Here: it is the folder's, nobody else
+ * may read it, and a runner that starts again on the folder has it, too. */
+START_TEST(the_secret_is_the_folders)
+{
+    AS_AUTO(as_freep) char *path = file_join(fx.work, "secret");
+    AS_AUTO(as_freep) char *text = NULL;
+    struct stat sb;
+    size_t len = 0;
+    struct as_err err;
+    fx_lock();
+    fx.taken = 2;
+    fx_unlock();
+    start_runner(NULL, NULL);
+    AWAIT(fx.registrations == 1); /* after it has waited for the name */
+    end_runner(SIGKILL);
+    ck_assert_int_eq(stat(path, &sb), 0);
+    ck_assert_uint_eq(sb.st_mode & 0777, 0600);
+    ck_ok(file_read(path, 200, &text, &len, &err), err);
+    ck_assert_str_eq(text, fx.secret);
+    start_runner(NULL, NULL);
+    AWAIT(fx.registrations == 2);
+    end_runner(SIGTERM);
+    ck_assert_int_eq(chmod(path, 0644), 0); /* others may have read it */
+    start_runner(NULL, NULL);
+    int status = 0;
+    ck_assert_int_eq(waitpid(fx.runner, &status, 0), fx.runner);
+    fx.runner = 0;
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 4);
+}
+END_TEST
+
+/* A result whose secret was lost can never be sent: it does not keep its slot for ever. */
+START_TEST(a_result_of_another_is_dropped)
+{
+    AS_AUTO(as_freep) char *dir = file_join(fx.work, "trials/s/0");
+    fx_lock();
+    fx.not_holder = true;
+    fx_unlock();
+    (void)offer_sh(0, "true");
+    start_runner(NULL, NULL);
+    AWAIT(fx.trials[0].handed_out && access(dir, F_OK) < 0);
+}
+END_TEST
+
 START_TEST(a_refused_token_ends_the_runner)
 {
     int status = 0;
@@ -532,6 +576,8 @@ Suite *test_suite(void)
     tcase_add_test(t, trials_go_on_while_the_server_is_away);
     tcase_add_test(t, a_lost_epoch_resumes_what_runs);
     tcase_add_test(t, the_built_in_trainer_gets_its_job);
+    tcase_add_test(t, the_secret_is_the_folders);
+    tcase_add_test(t, a_result_of_another_is_dropped);
     tcase_add_test(t, a_refused_token_ends_the_runner);
     tcase_add_test(t, leaves_when_idle);
     suite_add_tcase(s, t);

@@ -818,6 +818,8 @@ export type RunnerRegister = {
 export type Registration = {
   name: string;
   epoch: number;
+  /** The secret of this runner; only if the request showed none. It is not shown again */
+  secret?: string;
   lease_ms: number;
   heartbeat_ms: number;
   directives?: Directive[];
@@ -1239,6 +1241,13 @@ export interface Operations {
     query: undefined;
     body: RunnerRegister;
     result: Registration;
+  };
+  /** Forget a runner */
+  "DELETE /v1/runners/{runner}": {
+    path: {runner: string};
+    query: undefined;
+    body: undefined;
+    result: undefined;
   };
   /** Take trials to run (long-poll) */
   "POST /v1/runners/{runner}/claim": {
