@@ -21,4 +21,8 @@ struct shard_run {
     uint32_t first, count;
 };
 
+/* Spreads `total` shards over `size` ranks: runs whose lengths differ by at most one. Ranks beyond
+ * `total` get none. ret: `size` runs. */
+void coll_spread(uint32_t total, int32_t size, struct shard_run *ret);
+
 #endif

@@ -58,6 +58,9 @@ struct group {
     bool closed;         /* no more members join */
     int exit;            /* of the last member that ended; the process's, in the single form */
     struct throughput throughput;
+    struct team *team;          /* this process is a rank of a large trial; else NULL, as the next */
+    struct shared_step *shared; /* once its member has a slot */
+    atomic_bool never;          /* ranks stop together: a stop of one is a request to all */
 };
 
 /* ---- events and log lines ---- */
@@ -486,6 +489,18 @@ static void listen_to_runner(struct group *g, int timeout_ms)
         atomic_store(g->opts->stop, true);
 }
 
+/* ---- a rank of a large trial ---- */
+
+/* The member has its slot: from now on it steps together with the other ranks. */
+static as_status join_team(struct group *g, struct as_err *err)
+{
+    if (!g->team || g->shared || g->n_locksteps == 0)
+        return AS_OK;
+    as_status st = shared_step_create(g->team, g->lockstep[0], &g->shared, err);
+    g->watch.shared = g->shared;
+    return st;
+}
+
 /* ---- running ---- */
 
 /* Run one lockstep for a turn. If every lockstep has begun its turn when this one is over, no
@@ -545,6 +560,8 @@ static as_status run_group(struct group *g, struct as_err *err)
             st = seat_waiting(g, err);
         if (g->n_locksteps == 0 && g->n_waiting == 0 && (g->closed || g->channel->fd < 0))
             return st;
+        if (st == AS_OK)
+            st = join_team(g, err);
         if (st != AS_OK || g->n_locksteps == 0)
             continue;
         size_t now = n_members(g);
@@ -575,6 +592,8 @@ static void end_all_members(struct group *g, int exit, const struct as_err *why)
             dismiss_member(g, g->lockstep[i]->member[k], exit, why);
     for (size_t i = 0; i < g->n_waiting; i++)
         dismiss_member(g, g->waiting[i], exit, why);
+    shared_step_free(g->shared);
+    team_free(g->team);
     for (size_t i = 0; i < g->n_locksteps; i++)
         lockstep_free(g->lockstep[i]);
     device_data_free(g->device);
@@ -589,14 +608,16 @@ int group_run(const struct job *job, struct channel *channel, const struct group
     struct as_err err = {0};
     struct group g = {.job = job, .channel = channel, .opts = opts, .closed = channel->fd < 0};
     g.throughput.since_ns = clock_mono_ns();
-    g.watch.stop = opts->stop;
+    g.watch.stop = job->listen ? &g.never : opts->stop;
     g.watch.fd = channel->fd;
     g.watch.checkpoint_ns = opts->checkpoint_ns;
     g.watch.started = send_started;
     g.watch.arg = &g;
     for (size_t i = 0; i < job->n_members; i++)
         receive_member(&g, &job->members[i]);
-    as_status st = run_group(&g, &err);
+    as_status st = job->listen ? team_create(0, job->listen, opts->stop, &g.team, &err) : AS_OK;
+    if (st == AS_OK)
+        st = run_group(&g, &err);
     send_throughput(&g, true);
     end_all_members(&g, st == AS_OK ? EXIT_TRY_AGAIN : EXIT_FAILED, st == AS_OK ? NULL : &err);
     if (st != AS_OK)
