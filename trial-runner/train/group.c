@@ -58,7 +58,7 @@ struct group {
     bool closed;         /* no more members join */
     int exit;            /* of the last member that ended; the process's, in the single form */
     struct throughput throughput;
-    struct team *team;          /* this process is a rank of a large trial; else NULL, as the next */
+    struct team *team; /* this process is a rank of a large trial; else NULL, as the next */
     struct shared_step *shared; /* once its member has a slot */
     atomic_bool never;          /* ranks stop together: a stop of one is a request to all */
 };

@@ -326,7 +326,8 @@ static as_status issue_gradients(const struct step *s, const struct micro_step *
     struct backend *lane = s->lane;
     size_t first = s->first, n = s->n;
     struct batch b;
-    as_status st = batches_train(ls->batches, lane, first, n, now->at, ls->plan->max_rows, s->rows, &b, err);
+    as_status st =
+        batches_train(ls->batches, lane, first, n, now->at, ls->plan->max_rows, s->rows, &b, err);
     if (st != AS_OK)
         return st;
     if (ls->batches->augmented)
@@ -382,8 +383,8 @@ static as_status run_part(struct lockstep *ls, struct backend *lane, size_t firs
                           size_t at, enum step_part part, struct as_err *err)
 {
     size_t micro = ls->plan->max_rows, left = ls->setup->data->n_train - at * micro;
-    struct step s = {
-        ls, lane, first, n, left < micro ? left : micro, range_of(ls, first, n, at), part};
+    struct step s = {ls,  lane, first, n, left < micro ? left : micro, range_of(ls, first, n, at),
+                     part};
     struct graph_cache_key key = {first, n, s.rows, flags_of(&s.r) | (unsigned)part << 16};
     return graph_cache_step(&ls->graphs, lane, key, issue_step, &s, err);
 }

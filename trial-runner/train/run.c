@@ -115,8 +115,8 @@ static as_status finish_artifacts(void *arg, struct as_err *err)
 static as_status stop_member(struct lockstep *ls, size_t slot, struct watch *w, struct as_err *err)
 {
     struct finishing f = {.ls = ls, .slot = slot};
-    as_status st = w->shared ? shared_step_finish(w->shared, finish_save, &f, err)
-                             : finish_save(&f, err);
+    as_status st =
+        w->shared ? shared_step_finish(w->shared, finish_save, &f, err) : finish_save(&f, err);
     if (st != AS_OK && !(w->shared && st == AS_E_UNAVAILABLE))
         return st;
     return end_member(ls, slot, w, EXIT_TRY_AGAIN, NULL, err);
@@ -419,25 +419,29 @@ static as_status prepare_epoch(struct lockstep *ls, struct backend *lane, struct
     return st;
 }
 
+/* Resumed members run alone to the end of their epoch; an epoch ends for all at once. */
+static as_status run_ranges(struct lockstep *ls, struct backend *lane, struct watch *w,
+                            int64_t until_ns, struct as_err *err)
+{
+    for (size_t k = ls->n_main; k < ls->n; k++) {
+        as_status st = run_range(ls, lane, k, 1, w, until_ns, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return ls->n_main > 0 ? run_range(ls, lane, 0, ls->n_main, w, until_ns, err) : AS_OK;
+}
+
 /* Run one turn, which began at `start`. */
 static as_status run_turn(struct lockstep *ls, struct backend *lane, struct watch *w, int64_t start,
                           struct as_err *err)
 {
+    int64_t until_ns = start + SHARE_NS;
     for (;;) {
         size_t running = 0;
         as_status st = prepare_epoch(ls, lane, w, err);
         if (st != AS_OK)
             return st;
-        /* Resumed members run alone to the end of their epoch; an epoch ends for all at once. */
-        for (size_t k = ls->n_main; k < ls->n; k++) {
-            st = run_range(ls, lane, k, 1, w, start + SHARE_NS, err);
-            if (st != AS_OK)
-                return st;
-        }
-        if (w->shared)
-            st = run_batches(ls, lane, w, err);
-        else if (ls->n_main > 0)
-            st = run_range(ls, lane, 0, ls->n_main, w, start + SHARE_NS, err);
+        st = w->shared ? run_batches(ls, lane, w, err) : run_ranges(ls, lane, w, until_ns, err);
         if (st != AS_OK)
             return st;
         if (!epoch_is_over(ls, &running) || running == 0)

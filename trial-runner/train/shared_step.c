@@ -15,12 +15,12 @@ struct shared_step {
     struct lockstep *ls;
     struct layout at;
     uint32_t max_shards;
-    float **partials;   /* [max_shards] of at.n numbers; allocated when first needed */
-    bool *has;          /* [max_shards]: computed for the step at `position` */
-    const void **own;   /* [max_shards]: this rank's run, for the sum */
-    float *sum;         /* [at.n] */
-    float *state;       /* [n_state]: the statistics before the step */
-    int64_t position;   /* the step that `has` is about */
+    float **partials;       /* [max_shards] of at.n numbers; allocated when first needed */
+    bool *has;              /* [max_shards]: computed for the step at `position` */
+    const void **own;       /* [max_shards]: this rank's run, for the sum */
+    float *sum;             /* [at.n] */
+    float *state;           /* [n_state]: the statistics before the step */
+    int64_t position;       /* the step that `has` is about */
     struct shard_run *runs; /* by rank */
 };
 
@@ -118,8 +118,8 @@ static as_status send_state(struct shared_step *s, struct coll *c, int32_t to, s
         (st = coll_send(c, body, to, str_cstr(&m->last_report), m->last_report.len, err)) < 0)
         return st;
     for (size_t i = 0; i < SLOT_PARTS; i++)
-        if (parts[i].values && (st = coll_send(c, body, to, parts[i].values,
-                                               parts[i].n * sizeof(float), err)) < 0)
+        if (parts[i].values &&
+            (st = coll_send(c, body, to, parts[i].values, parts[i].n * sizeof(float), err)) < 0)
             return st;
     return AS_OK;
 }
@@ -198,9 +198,10 @@ static as_status compare_jobs(const struct standing *all, int32_t rank, int32_t 
 {
     for (int32_t r = 0; r < n; r++)
         if (all[r].job != all[rank].job)
-            return as_fail(err, AS_E_CONFLICT,
-                           "rank %d has another job than rank %d (train document, data set or seed)",
-                           (int)r, (int)rank);
+            return as_fail(
+                err, AS_E_CONFLICT,
+                "rank %d has another job than rank %d (train document, data set or seed)", (int)r,
+                (int)rank);
     return AS_OK;
 }
 
