@@ -253,17 +253,19 @@ static as_status update_params(struct optimizer *o, struct backend *lane, size_t
     return backend_optimize(lane, &a, err);
 }
 
-as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                         const struct micro_step *step, struct optimizer_needs needs, bool due,
-                         struct as_err *err)
+/* Where the gradient of a whole batch is. */
+static struct tensor batch_gradients(const struct optimizer *o, struct optimizer_needs needs,
+                                     size_t first)
 {
-    struct tensor grads =
-        tensor_of_slots(needs.accumulate ? o->sum : o->network->grads, o->n_params, first);
+    return tensor_of_slots(needs.accumulate ? o->sum : o->network->grads, o->n_params, first);
+}
+
+as_status optimizer_apply(struct optimizer *o, struct backend *lane, size_t first, size_t n,
+                          const struct micro_step *step, struct optimizer_needs needs,
+                          struct as_err *err)
+{
+    struct tensor grads = batch_gradients(o, needs, first);
     as_status st = AS_OK;
-    if (needs.accumulate)
-        st = accumulate_gradients(o, lane, first, n, step, err);
-    if (st != AS_OK || !due)
-        return st;
     if (needs.clip)
         st = clip_gradients(o, lane, first, n, grads, step, err);
     if (st != AS_OK)
@@ -278,4 +280,16 @@ as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first
                          .decay = tensor_from(step->decay, first),
                          .active = tensor_of_slots(o->active, 1, first)};
     return backend_ema(lane, &a, err);
+}
+
+as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first, size_t n,
+                         const struct micro_step *step, struct optimizer_needs needs, bool due,
+                         struct as_err *err)
+{
+    as_status st = AS_OK;
+    if (needs.accumulate)
+        st = accumulate_gradients(o, lane, first, n, step, err);
+    if (st != AS_OK || !due)
+        return st;
+    return optimizer_apply(o, lane, first, n, step, needs, err);
 }

@@ -2,6 +2,17 @@
 
 #include <stdlib.h>
 
+void slot_state_parts(const struct slot *slot, const struct slot_state *s,
+                      struct slot_part ret[SLOT_PARTS])
+{
+    size_t n = slot->own->n_params;
+    ret[0] = (struct slot_part){"params", s->params, n};
+    ret[1] = (struct slot_part){"moment1", s->moment1, n};
+    ret[2] = (struct slot_part){"moment2", s->moment2, n};
+    ret[3] = (struct slot_part){"average", s->average, n};
+    ret[4] = (struct slot_part){"statistics", s->statistics, slot->own->n_state};
+}
+
 void slot_state_done(struct slot_state *s)
 {
     free(s->params);

@@ -30,6 +30,20 @@ struct slot_state {
     float loss_sum;          /* over the rows of the epoch so far */
 };
 
+/* One array of a state; the names are those of a checkpoint's tensors. */
+struct slot_part {
+    const char *name;
+    float *values; /* NULL: this member has none */
+    size_t n;
+};
+
+#define SLOT_PARTS 5
+
+/* List the arrays of a state of the slot's member, always in the same order. ret: SLOT_PARTS views
+ * of s. */
+void slot_state_parts(const struct slot *slot, const struct slot_state *s,
+                      struct slot_part ret[SLOT_PARTS]);
+
 void slot_state_done(struct slot_state *s); /* a zeroed one is fine */
 
 /* Room for the state of the slot's member, all 0. ret is owned by the caller: slot_state_done().

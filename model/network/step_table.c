@@ -102,6 +102,11 @@ as_status step_table_fill(struct step_table *t, size_t slot, const struct train_
     st = buf_upload(t->marks, slot * n * N_MARKS, t->mark_rows, n * N_MARKS, err);
     if (st != AS_OK)
         return st;
+    return step_table_seek(t, slot, at, err);
+}
+
+as_status step_table_seek(struct step_table *t, size_t slot, size_t at, struct as_err *err)
+{
     return buf_fill_i32(t->at, slot, 1, (int32_t)at, err);
 }
 

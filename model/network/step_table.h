@@ -50,6 +50,10 @@ AS_MUST_CHECK as_status step_table_fill(struct step_table *t, size_t slot,
                                         const struct epoch_layout *layout, int64_t epoch, size_t at,
                                         struct as_err *err);
 
+/* Go to micro-step `at` of the slot's epoch, whose tables are filled. */
+AS_MUST_CHECK as_status step_table_seek(struct step_table *t, size_t slot, size_t at,
+                                        struct as_err *err);
+
 /* Advance slots [first, first + n) to their next micro-step: its numbers are in the tensors of
  * step_table_now() until the next call. */
 AS_MUST_CHECK as_status step_table_take(struct step_table *t, struct backend *lane, size_t first,

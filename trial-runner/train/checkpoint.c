@@ -19,25 +19,6 @@
 #define FORMAT_BEFORE "assay-checkpoint-2" /* the same without a checksum; still read */
 #define HEADER_SLACK ((size_t)16 << 20)    /* for the JSON header, which holds the last report */
 
-/* One array of a member's state. The parts are listed in the order of the file. */
-struct part {
-    const char *name;
-    float *values; /* NULL: this member has no such array */
-    size_t n;
-};
-
-#define N_PARTS 5
-
-static void list_parts(const struct member *m, const struct slot_state *s, struct part ret[N_PARTS])
-{
-    size_t n = m->plan->n_params;
-    ret[0] = (struct part){"params", s->params, n};
-    ret[1] = (struct part){"moment1", s->moment1, n};
-    ret[2] = (struct part){"moment2", s->moment2, n};
-    ret[3] = (struct part){"average", s->average, n};
-    ret[4] = (struct part){"statistics", s->statistics, m->plan->n_state};
-}
-
 static struct safetensors_tensor vector_tensor(const char *name, safetensors_type type, size_t n,
                                                const void *data)
 {
@@ -49,8 +30,8 @@ as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
 {
     const struct member *m = ls->member[slot];
     AS_AUTO(slot_state_done) struct slot_state s = {0};
-    struct part parts[N_PARTS];
-    struct safetensors_tensor tensors[N_PARTS + 4];
+    struct slot_part parts[SLOT_PARTS];
+    struct safetensors_tensor tensors[SLOT_PARTS + 4];
     size_t n = 0;
     int64_t position[2] = {m->epoch, (int64_t)(m->at / m->layout.per_batch)};
     JSON_AUTO meta = json_pack("{s:s, s:s, s:s}", "format", FORMAT, "fingerprint", m->fingerprint,
@@ -61,8 +42,8 @@ as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
     as_status st = slot_state_get(&place, &s, err);
     if (st != AS_OK)
         return st;
-    list_parts(m, &s, parts);
-    for (size_t i = 0; i < N_PARTS; i++)
+    slot_state_parts(&place, &s, parts);
+    for (size_t i = 0; i < SLOT_PARTS; i++)
         if (parts[i].values)
             tensors[n++] =
                 vector_tensor(parts[i].name, SAFETENSORS_F32, parts[i].n, parts[i].values);
@@ -117,7 +98,7 @@ static as_status restore_member(struct lockstep *ls, size_t slot, const struct s
 {
     struct member *m = ls->member[slot];
     AS_AUTO(slot_state_done) struct slot_state s = {0};
-    struct part parts[N_PARTS];
+    struct slot_part parts[SLOT_PARTS];
     struct slot place = lockstep_slot(ls, slot);
     as_status st = check_identity(m, file, err);
     if (st != AS_OK)
@@ -125,8 +106,8 @@ static as_status restore_member(struct lockstep *ls, size_t slot, const struct s
     st = slot_state_create(&place, &s, err);
     if (st != AS_OK)
         return st;
-    list_parts(m, &s, parts);
-    for (size_t i = 0; i < N_PARTS; i++) {
+    slot_state_parts(&place, &s, parts);
+    for (size_t i = 0; i < SLOT_PARTS; i++) {
         if (!parts[i].values)
             continue;
         st = safetensors_copy(file, parts[i].name, SAFETENSORS_F32, parts[i].n, parts[i].values,

@@ -297,6 +297,18 @@ static void listen_to_runner(struct group *g, int timeout_ms)
         atomic_store(g->opts->stop, true);
 }
 
+/* ---- a rank of a large trial ---- */
+
+/* The member has its slot: from now on it steps together with the other ranks. */
+static as_status join_team(struct group *g, struct as_err *err)
+{
+    if (!g->team || g->shared || g->n_locksteps == 0)
+        return AS_OK;
+    as_status st = shared_step_create(g->team, g->lockstep[0], &g->shared, err);
+    g->watch.shared = g->shared;
+    return st;
+}
+
 /* ---- running ---- */
 
 /* Run one lockstep for a turn. If every lockstep has begun its turn when this one is over, no
@@ -356,6 +368,8 @@ static as_status run_group(struct group *g, struct as_err *err)
             st = group_seat_waiting(g, err);
         if (g->n_locksteps == 0 && g->n_waiting == 0 && (g->closed || g->channel->fd < 0))
             return st;
+        if (st == AS_OK)
+            st = join_team(g, err);
         if (st != AS_OK || g->n_locksteps == 0)
             continue;
         size_t now = n_members(g);
@@ -386,6 +400,8 @@ static void end_all_members(struct group *g, int exit, const struct as_err *why)
             group_dismiss(g, g->lockstep[i]->member[k], exit, why);
     for (size_t i = 0; i < g->n_waiting; i++)
         group_dismiss(g, g->waiting[i], exit, why);
+    shared_step_free(g->shared);
+    team_free(g->team);
     for (size_t i = 0; i < g->n_locksteps; i++)
         lockstep_free(g->lockstep[i]);
     device_data_free(g->device);
@@ -404,14 +420,16 @@ int group_run(const struct job *job, struct channel *channel, const struct group
                       .slots = job->slots,
                       .closed = channel->fd < 0};
     g.throughput.since_ns = clock_mono_ns();
-    g.watch.stop = opts->stop;
+    g.watch.stop = job->listen ? &g.never : opts->stop;
     g.watch.fd = channel->fd;
     g.watch.checkpoint_ns = opts->checkpoint_ns;
     g.watch.started = send_started;
     g.watch.arg = &g;
     for (size_t i = 0; i < job->n_members; i++)
         receive_member(&g, &job->members[i]);
-    as_status st = run_group(&g, &err);
+    as_status st = job->listen ? team_create(0, job->listen, opts->stop, &g.team, &err) : AS_OK;
+    if (st == AS_OK)
+        st = run_group(&g, &err);
     send_throughput(&g, true);
     if (st != AS_OK && g.exit_on_error == 0)
         g.exit_on_error = g.be ? fault_of_training(g.be, &err) : EXIT_FAILED;

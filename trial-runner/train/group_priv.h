@@ -41,6 +41,9 @@ struct group {
     bool closed;         /* no more members join */
     int exit;            /* of the last member that ended; the process's, in the single form */
     struct throughput throughput;
+    struct team *team; /* this process is a rank of a large trial; else NULL, as the next */
+    struct shared_step *shared; /* once its member has a slot */
+    atomic_bool never;          /* ranks stop together: a stop of one is a request to all */
 };
 
 /* Send the end of a member and free it. `why` may be NULL. */

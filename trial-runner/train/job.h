@@ -19,6 +19,8 @@ struct job {
     char *table, *features, *targets, *decoded; /* paths of the data; owned, NULL when not used */
     const char *digest; /* of the data set's record, "" when it has none; a view of doc */
     const char *metric; /* the sweep's metric, or NULL; a view of doc */
+    const char *listen; /* this process is a rank of a large trial and listens on this numeric
+                         * address; NULL: it trains alone; a view of doc */
     bool group;         /* the group form */
     size_t slots;       /* members at once: 1 in the single form */
     size_t n_members;   /* members in JOB.json; at most slots */

@@ -306,6 +306,9 @@ static as_status augment_batch(struct lockstep *ls, struct backend *lane, size_t
     return backend_augment(lane, &a, err);
 }
 
+/* What a step does: all of it, or one of its halves. */
+enum step_part { STEP_WHOLE, STEP_GRADIENTS, STEP_UPDATE };
+
 /* The host values of a step. All of them are in its key, except ls, which owns the cache, and
  * lane, because any lane can run a recording. */
 struct step {
@@ -313,25 +316,22 @@ struct step {
     struct backend *lane;
     size_t first, n, rows;
     struct range r;
+    enum step_part part;
 };
 
-static as_status issue_step(void *arg, struct as_err *err)
+static as_status issue_gradients(const struct step *s, const struct micro_step *now,
+                                 struct as_err *err)
 {
-    const struct step *s = arg;
     struct lockstep *ls = s->ls;
     struct backend *lane = s->lane;
     size_t first = s->first, n = s->n;
-    struct range r = s->r;
-    struct micro_step now = step_table_now(ls->step_table);
     struct batch b;
-    as_status st = step_table_take(ls->step_table, lane, first, n, err);
-    if (st != AS_OK)
-        return st;
-    st = batches_train(ls->batches, lane, first, n, now.at, ls->plan->max_rows, s->rows, &b, err);
+    as_status st =
+        batches_train(ls->batches, lane, first, n, now->at, ls->plan->max_rows, s->rows, &b, err);
     if (st != AS_OK)
         return st;
     if (ls->batches->augmented)
-        st = augment_batch(ls, lane, first, n, &now, &b, err);
+        st = augment_batch(ls, lane, first, n, now, &b, err);
     if (st != AS_OK)
         return st;
     struct network_pass pass = {.rows = b.rows,
@@ -339,19 +339,33 @@ static as_status issue_step(void *arg, struct as_err *err)
                                 .codes = b.codes,
                                 .train = true,
                                 .seed = tensor_at(ls->seed, 0, 2),
-                                .step = now.count};
-    if (r.dropout)
+                                .step = now->count};
+    if (s->r.dropout)
         pass.rate = tensor_at(ls->rate, 0, 1);
     st = network_forward(ls->network, lane, first, n, &pass, err);
     if (st != AS_OK)
         return st;
-    st = losses_train(ls->losses, lane, first, n, b.y, b.rows, r.use, err);
+    st = losses_train(ls->losses, lane, first, n, b.y, b.rows, s->r.use, err);
     if (st != AS_OK)
         return st;
-    st = network_backward(ls->network, lane, first, n, &pass, err);
+    return network_backward(ls->network, lane, first, n, &pass, err);
+}
+
+static as_status issue_step(void *arg, struct as_err *err)
+{
+    const struct step *s = arg;
+    struct lockstep *ls = s->ls;
+    struct micro_step now = step_table_now(ls->step_table);
+    as_status st = step_table_take(ls->step_table, s->lane, s->first, s->n, err);
     if (st != AS_OK)
         return st;
-    return optimizer_step(ls->optimizer, lane, first, n, &now, r.needs, r.due, err);
+    if (s->part != STEP_UPDATE)
+        st = issue_gradients(s, &now, err);
+    if (st != AS_OK || s->part == STEP_GRADIENTS)
+        return st;
+    if (s->part == STEP_UPDATE)
+        return optimizer_apply(ls->optimizer, s->lane, s->first, s->n, &now, s->r.needs, err);
+    return optimizer_step(ls->optimizer, s->lane, s->first, s->n, &now, s->r.needs, s->r.due, err);
 }
 
 static unsigned flags_of(const struct range *r)
@@ -365,11 +379,32 @@ static unsigned flags_of(const struct range *r)
     return bits;
 }
 
+static as_status run_part(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
+                          size_t at, enum step_part part, struct as_err *err)
+{
+    size_t micro = ls->plan->max_rows, left = ls->setup->data->n_train - at * micro;
+    struct step s = {ls,  lane, first, n, left < micro ? left : micro, range_of(ls, first, n, at),
+                     part};
+    struct graph_cache_key key = {first, n, s.rows, flags_of(&s.r) | (unsigned)part << 16};
+    return graph_cache_step(&ls->graphs, lane, key, issue_step, &s, err);
+}
+
 as_status lockstep_step(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
                         size_t at, struct as_err *err)
 {
-    size_t micro = ls->plan->max_rows, left = ls->setup->data->n_train - at * micro;
-    struct step s = {ls, lane, first, n, left < micro ? left : micro, range_of(ls, first, n, at)};
-    struct graph_cache_key key = {first, n, s.rows, flags_of(&s.r)};
-    return graph_cache_step(&ls->graphs, lane, key, issue_step, &s, err);
+    return run_part(ls, lane, first, n, at, STEP_WHOLE, err);
+}
+
+as_status lockstep_gradients(struct lockstep *ls, struct backend *lane, size_t slot, size_t at,
+                             struct as_err *err)
+{
+    as_status st = step_table_seek(ls->step_table, slot, at, err);
+    return st != AS_OK ? st : run_part(ls, lane, slot, 1, at, STEP_GRADIENTS, err);
+}
+
+as_status lockstep_update(struct lockstep *ls, struct backend *lane, size_t slot, size_t at,
+                          struct as_err *err)
+{
+    as_status st = step_table_seek(ls->step_table, slot, at, err);
+    return st != AS_OK ? st : run_part(ls, lane, slot, 1, at, STEP_UPDATE, err);
 }

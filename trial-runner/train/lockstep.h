@@ -98,6 +98,16 @@ AS_MUST_CHECK as_status lockstep_begin_epoch(struct lockstep *ls, size_t slot, s
 AS_MUST_CHECK as_status lockstep_step(struct lockstep *ls, struct backend *lane, size_t first,
                                       size_t n, size_t at, struct as_err *err);
 
+/* The halves of a step, for one slot, whose micro-batches other processes compute too:
+ *   lockstep_gradients  the gradient of micro-step `at`, in network_gradients(); its loss is added
+ *                       to losses->train; the statistics of batch normalisation advance
+ *   lockstep_update     the weights, at the end of the batch whose last micro-step is `at`, from the
+ *                       gradient of the batch (optimizer_apply() says where it is) */
+AS_MUST_CHECK as_status lockstep_gradients(struct lockstep *ls, struct backend *lane, size_t slot,
+                                           size_t at, struct as_err *err);
+AS_MUST_CHECK as_status lockstep_update(struct lockstep *ls, struct backend *lane, size_t slot,
+                                        size_t at, struct as_err *err);
+
 /* Freeze a member: further steps do not change its weights. */
 AS_MUST_CHECK as_status lockstep_freeze(struct lockstep *ls, size_t slot, struct as_err *err);
 

@@ -59,12 +59,18 @@ as_status run_save(struct lockstep *ls, size_t slot, struct as_err *err)
     return st;
 }
 
+/* Of the ranks of a large trial, one writes the files. */
+static bool writes_files(const struct watch *w)
+{
+    return !w->shared || shared_step_leads(w->shared);
+}
+
 static bool save_is_due(const struct member *m, const struct watch *w, int64_t now)
 {
     int64_t wait = w->checkpoint_ns * (m->at ? INSIDE_EPOCH_FACTOR : 1);
     if (wait < SAVE_COST_FACTOR * m->save_cost_ns)
         wait = SAVE_COST_FACTOR * m->save_cost_ns;
-    return m->checkpoint && now - m->saved_ns >= wait;
+    return m->checkpoint && now - m->saved_ns >= wait && writes_files(w);
 }
 
 /* ---- ends ---- */
@@ -92,10 +98,31 @@ static bool is_stopped(const struct member *m, const struct watch *w)
     return m->ask == ASK_STOP || atomic_load(w->stop);
 }
 
+/* A member's slot, for what the ranks of a large trial finish together. */
+struct finishing {
+    struct lockstep *ls;
+    struct backend *lane;
+    size_t slot;
+};
+
+static as_status finish_save(void *arg, struct as_err *err)
+{
+    const struct finishing *f = arg;
+    return run_save(f->ls, f->slot, err);
+}
+
+static as_status finish_artifacts(void *arg, struct as_err *err)
+{
+    const struct finishing *f = arg;
+    return artifacts_write(f->ls, f->lane, f->slot, err);
+}
+
 static as_status stop_member(struct lockstep *ls, size_t slot, struct watch *w, struct as_err *err)
 {
-    as_status st = run_save(ls, slot, err);
-    if (st != AS_OK)
+    struct finishing f = {.ls = ls, .slot = slot};
+    as_status st =
+        w->shared ? shared_step_finish(w->shared, finish_save, &f, err) : finish_save(&f, err);
+    if (st != AS_OK && !(w->shared && st == AS_E_UNAVAILABLE))
         return st;
     return end_member(ls, slot, w, EXIT_TRY_AGAIN, NULL, err);
 }
@@ -205,6 +232,34 @@ static as_status run_range(struct lockstep *ls, struct backend *lane, size_t fir
     return AS_OK;
 }
 
+/* A rank of a large trial: batches of the epoch, each together with the other ranks. They stop
+ * together too, when one of them is asked to. */
+static as_status run_batches(struct lockstep *ls, struct backend *lane, struct watch *w,
+                             struct as_err *err)
+{
+    struct member *m = ls->member[0];
+    while (!m->ended && m->at < m->layout.micro_steps) {
+        bool stop = false, moved = false;
+        size_t before = m->at;
+        struct as_err why;
+        as_status st = shared_step_run(w->shared, lane, &stop, &moved, &why);
+        if (st == AS_E_UNAVAILABLE)
+            return end_member(ls, 0, w, EXIT_TRY_AGAIN, &why, err);
+        if (st != AS_OK)
+            return as_fail(err, st, "%s", why.msg);
+        if (moved) /* the tables of its epoch come first */
+            return AS_OK;
+        size_t end = m->at * m->layout.micro_rows, n = m->layout.n_train;
+        atomic_fetch_add(&w->rows, (end < n ? end : n) - before * m->layout.micro_rows);
+        if (stop)
+            m->ask = ASK_STOP;
+        st = after_step(ls, lane, 0, w, clock_mono_ns(), err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
 /* ---- the end of an epoch ---- */
 
 static as_status append_report(struct member *m, double mean_loss, const struct evaluation *e,
@@ -274,7 +329,11 @@ static as_status next_epoch(struct lockstep *ls, struct backend *lane, size_t sl
     if (st != AS_OK)
         return st;
     if (m->epoch == m->spec.epochs) {
-        st = artifacts_write(ls, lane, slot, &why);
+        struct finishing f = {.ls = ls, .lane = lane, .slot = slot};
+        st = w->shared ? shared_step_finish(w->shared, finish_artifacts, &f, &why)
+                       : finish_artifacts(&f, &why);
+        if (w->shared && st == AS_E_UNAVAILABLE)
+            return end_member(ls, slot, w, EXIT_TRY_AGAIN, &why, err);
         return st == AS_OK ? end_member(ls, slot, w, EXIT_DONE, NULL, err)
                            : fail_member(ls, slot, w, st, &why, err);
     }
@@ -379,23 +438,29 @@ static as_status prepare_epoch(struct lockstep *ls, struct backend *lane, struct
     return st;
 }
 
+/* Resumed members run alone to the end of their epoch; an epoch ends for all at once. */
+static as_status run_ranges(struct lockstep *ls, struct backend *lane, struct watch *w,
+                            int64_t until_ns, struct as_err *err)
+{
+    for (size_t k = ls->n_main; k < ls->n; k++) {
+        as_status st = run_range(ls, lane, k, 1, w, until_ns, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return ls->n_main > 0 ? run_range(ls, lane, 0, ls->n_main, w, until_ns, err) : AS_OK;
+}
+
 /* Run one turn, which began at `start`. */
 static as_status run_turn(struct lockstep *ls, struct backend *lane, struct watch *w, int64_t start,
                           struct as_err *err)
 {
+    int64_t until_ns = start + SHARE_NS;
     for (;;) {
         size_t running = 0;
         as_status st = prepare_epoch(ls, lane, w, err);
         if (st != AS_OK)
             return st;
-        /* Resumed members run alone to the end of their epoch; an epoch ends for all at once. */
-        for (size_t k = ls->n_main; k < ls->n; k++) {
-            st = run_range(ls, lane, k, 1, w, start + SHARE_NS, err);
-            if (st != AS_OK)
-                return st;
-        }
-        if (ls->n_main > 0)
-            st = run_range(ls, lane, 0, ls->n_main, w, start + SHARE_NS, err);
+        st = w->shared ? run_batches(ls, lane, w, err) : run_ranges(ls, lane, w, until_ns, err);
         if (st != AS_OK)
             return st;
         if (!epoch_is_over(ls, &running) || running == 0)

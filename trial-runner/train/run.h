@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "trial-runner/train/lockstep.h"
+#include "trial-runner/train/shared_step.h"
 
 struct watch {
     const atomic_bool *stop;   /* every member is to stop */
@@ -19,6 +20,7 @@ struct watch {
     void (*started)(void *arg, const struct member *m); /* called in the lockstep's thread, once for
                                                          * each member, after its first step */
     void *arg;
+    struct shared_step *shared; /* this process is a rank of a large trial; NULL: it trains alone */
 };
 
 /* Run ls for one turn. The turn ends when some milliseconds and an epoch are over, when w->meet is

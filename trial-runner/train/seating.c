@@ -131,7 +131,8 @@ static as_status create_fitting(struct group *g, const struct member *m, struct 
         st = lockstep_create(&g->setup, m, g->slots, &g->lockstep[0], err);
     }
     if (st == AS_OK && g->slots < before) {
-        channel_log(g->channel, "", false, "the device is full: the group is smaller than asked for");
+        channel_log(g->channel, "", false,
+                    "the device is full: the group is smaller than asked for");
         group_send_ready(g, m);
     }
     return st;

@@ -1,0 +1,50 @@
+/* Worlds for tests: each rank is a process of its own. */
+#ifndef ASSAY_TESTS_TRIAL_RUNNER_COLLECTIVE_RANKS_H
+#define ASSAY_TESTS_TRIAL_RUNNER_COLLECTIVE_RANKS_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "trial-runner/collective/collective.h"
+
+#define RANKS_MAX 16
+
+struct ranks {
+    int32_t n;
+    struct listener *listeners[RANKS_MAX];
+    struct endpoint peers[RANKS_MAX];
+    pid_t pids[RANKS_MAX];
+    uint8_t secret[WORLD_SECRET_BYTES];
+};
+
+/* Listens for n ranks, before any process is started. */
+void ranks_init(struct ranks *r, int32_t n);
+void ranks_done(struct ranks *r);
+
+/* The world of `rank` at an epoch. Its peers are a view of r. */
+struct world ranks_world(const struct ranks *r, int32_t rank, uint32_t epoch);
+
+/* Starts a process for each rank; it runs `f` and ends with what that returns (0: well). */
+typedef int rank_fn(const struct ranks *r, int32_t rank, void *arg);
+void ranks_start(struct ranks *r, rank_fn *f, void *arg);
+
+/* In a rank's process: the collective of epoch 1, or NULL with a message on standard error. */
+struct coll *ranks_open(const struct ranks *r, int32_t rank, const struct mesh_opts *opts);
+
+/* For a rank_fn with variables `rank` and `err`: else the process ends with 1. */
+#define EXPECT(cond)                                                                               \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            (void)fprintf(stderr, "%s:%d: rank %d: %s (%s)\n", __FILE__, __LINE__, (int)rank,      \
+                          #cond, err.msg);                                                         \
+            return 1;                                                                              \
+        }                                                                                          \
+    } while (0)
+
+/* Waits for rank's process: its exit status, or 128 + the signal that ended it. */
+int ranks_wait(struct ranks *r, int32_t rank);
+
+/* Starts all, waits for all; true if all ended well. */
+bool ranks_run(int32_t n, rank_fn *f, void *arg);
+
+#endif

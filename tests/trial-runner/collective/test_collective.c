@@ -1,0 +1,282 @@
+/* Every operation, for every number of ranks, over both transports, against the plain sum. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "tests/support/check_main.h"
+#include "tests/trial-runner/collective/ranks.h"
+
+static const size_t sizes[] = {0, 1, 2, 3, 7, 64, 1000, 4097, 100003, 1 << 20};
+
+static float value_of(int32_t rank, size_t i)
+{
+    uint32_t bits = (uint32_t)rng_mix((uint64_t)rank + 1, i);
+    return (float)bits / 4294967296.0F - 0.5F;
+}
+
+static float *values_of(int32_t rank, size_t n)
+{
+    float *v = malloc((n + 1) * sizeof *v);
+    for (size_t i = 0; v && i < n; i++)
+        v[i] = value_of(rank, i);
+    return v;
+}
+
+static double sum_at(int32_t ranks, size_t i)
+{
+    double sum = 0;
+    for (int32_t r = 0; r < ranks; r++)
+        sum += (double)value_of(r, i);
+    return sum;
+}
+
+struct plan {
+    bool tcp_only;
+    coll_algorithm algorithm;
+};
+
+/* --- all-reduce --- */
+
+static int allreduce_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    const struct plan *p = arg;
+    struct as_err err = {0};
+    AS_AUTO(coll_freep)
+    struct coll *c = ranks_open(r, rank, &(struct mesh_opts){.tcp_only = p->tcp_only});
+    EXPECT(c);
+    for (size_t s = 0; s < AS_ARRAY_LEN(sizes); s++) {
+        size_t n = sizes[s];
+        AS_AUTO(as_freep) float *in = values_of(rank, n);
+        AS_AUTO(as_freep) float *out = calloc(n + 1, sizeof *out);
+        out[n] = 3.5F;
+        struct coll_id id = {.step = s, .tag = 1, .what = "w"};
+        EXPECT(coll_allreduce(c, id, p->algorithm, &reduce_f32_sum, in, out, n, &err) == AS_OK);
+        EXPECT(out[n] == 3.5F);
+        for (size_t i = 0; i < n; i++) {
+            EXPECT(in[i] == value_of(rank, i));
+            EXPECT(fabs((double)out[i] - sum_at(r->n, i)) < 1e-6 * r->n);
+        }
+        /* The result is the same on every rank, to the bit. */
+        AS_AUTO(as_freep) float *roots = malloc((n + 1) * sizeof *roots);
+        memcpy(roots, out, n * sizeof *out);
+        EXPECT(coll_broadcast(c, id, r->n - 1, roots, n * sizeof *out, &err) == AS_OK);
+        EXPECT(memcmp(roots, out, n * sizeof *out) == 0);
+    }
+    EXPECT(coll_barrier(c, (struct coll_id){.step = 99}, &err) == AS_OK);
+    return 0;
+}
+
+START_TEST(test_allreduce)
+{
+    static const coll_algorithm algorithms[] = {COLL_RING, COLL_HALVING, COLL_AUTO};
+    struct plan p = {.tcp_only = _i % 2, .algorithm = algorithms[_i / 2]};
+    for (int32_t n = 1; n <= 6; n++)
+        ck_assert(ranks_run(n, allreduce_rank, &p));
+}
+END_TEST
+
+/* --- bytes --- */
+
+static int bytes_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    struct as_err err = {0};
+    size_t n = (size_t)r->n * 3000;
+    (void)arg;
+    AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, NULL);
+    EXPECT(c);
+    AS_AUTO(as_freep) float *in = values_of(rank, n);
+    AS_AUTO(as_freep) float *out = calloc(n, sizeof *out);
+    EXPECT(coll_allreduce(c, (struct coll_id){0}, COLL_RING, &reduce_f32_sum, in, out, n, &err) ==
+           AS_OK);
+    EXPECT(coll_bytes_sent(c) == 2 * (size_t)(r->n - 1) * n * sizeof *in / (size_t)r->n);
+    EXPECT(coll_barrier(c, (struct coll_id){.step = 1}, &err) == AS_OK);
+    return 0;
+}
+
+START_TEST(test_ring_sends_exactly_its_bytes)
+{
+    for (int32_t n = 2; n <= 8; n++)
+        ck_assert(ranks_run(n, bytes_rank, NULL));
+}
+END_TEST
+
+/* --- reduce-scatter, all-gather, messages --- */
+
+static int scatter_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    const struct plan *p = arg;
+    struct as_err err = {0};
+    AS_AUTO(coll_freep)
+    struct coll *c = ranks_open(r, rank, &(struct mesh_opts){.tcp_only = p->tcp_only});
+    EXPECT(c);
+    for (size_t s = 0; s < AS_ARRAY_LEN(sizes); s++) {
+        size_t n = sizes[s], first, end;
+        AS_AUTO(as_freep) float *in = values_of(rank, n);
+        AS_AUTO(as_freep) float *out = calloc(n + 1, sizeof *out);
+        struct coll_id id = {.step = s, .tag = 2};
+        coll_slice(n, r->n, rank, &first, &end);
+        EXPECT(coll_reduce_scatter(c, id, &reduce_f32_sum, in, out + first, n, &err) == AS_OK);
+        for (size_t i = first; i < end; i++)
+            EXPECT(fabs((double)out[i] - sum_at(r->n, i)) < 1e-6 * r->n);
+        EXPECT(coll_allgather(c, id, out, n, sizeof *out, &err) == AS_OK);
+        for (size_t i = 0; i < n; i++)
+            EXPECT(fabs((double)out[i] - sum_at(r->n, i)) < 1e-6 * r->n);
+    }
+    struct coll_id id = {.step = 100};
+    double token = rank;
+    int32_t next = (rank + 1) % r->n, before = (rank + r->n - 1) % r->n;
+    if (r->n > 1 && rank == 0) {
+        EXPECT(coll_send(c, id, next, &token, sizeof token, &err) == AS_OK);
+        EXPECT(coll_receive(c, id, before, &token, sizeof token, &err) == AS_OK);
+        EXPECT(token == r->n - 1);
+    } else if (r->n > 1) {
+        EXPECT(coll_receive(c, id, before, &token, sizeof token, &err) == AS_OK);
+        token++;
+        EXPECT(coll_send(c, id, next, &token, sizeof token, &err) == AS_OK);
+    }
+    EXPECT(coll_barrier(c, (struct coll_id){.step = 101}, &err) == AS_OK);
+    return 0;
+}
+
+START_TEST(test_scatter_and_gather)
+{
+    struct plan p = {.tcp_only = _i};
+    for (int32_t n = 1; n <= 5; n++)
+        ck_assert(ranks_run(n, scatter_rank, &p));
+}
+END_TEST
+
+/* --- sums in one order --- */
+
+struct shards {
+    uint32_t total;
+    size_t n;
+    float *expected;
+    bool uneven;
+};
+
+/* The tree's order, written down once more in the plainest way. */
+static float tree_value(uint32_t first, uint32_t level, uint32_t total, size_t i)
+{
+    if (level == 0)
+        return value_of((int32_t)first, i);
+    uint32_t middle = first + (1U << (level - 1));
+    float left = tree_value(first, level - 1, total, i);
+    return middle < total ? left + tree_value(middle, level - 1, total, i) : left;
+}
+
+static void share_out(const struct shards *s, int32_t n, struct shard_run *ret)
+{
+    uint32_t next = 0;
+    for (int32_t r = 0; r < n; r++) {
+        size_t first, end;
+        coll_slice(s->total, n, r, &first, &end);
+        uint32_t count = s->uneven ? (r == n - 1 ? s->total - next : (s->total - next) / 3)
+                                   : (uint32_t)(end - first);
+        ret[r] = (struct shard_run){next, count};
+        next += count;
+    }
+}
+
+static int tree_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    const struct shards *s = arg;
+    struct as_err err = {0};
+    struct shard_run runs[RANKS_MAX];
+    float *partials[64] = {0};
+    AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, NULL);
+    AS_AUTO(as_freep) float *out = calloc(s->n + 1, sizeof *out);
+    EXPECT(c);
+    share_out(s, r->n, runs);
+    for (uint32_t i = 0; i < runs[rank].count; i++)
+        partials[i] = values_of((int32_t)(runs[rank].first + i), s->n);
+    EXPECT(coll_tree_sum(c, (struct coll_id){.step = 5}, &reduce_f32_sum, runs, s->total,
+                         (const void *const *)partials, out, s->n, &err) == AS_OK);
+    EXPECT(memcmp(out, s->expected, s->n * sizeof *out) == 0);
+    EXPECT(coll_barrier(c, (struct coll_id){.step = 6}, &err) == AS_OK);
+    for (uint32_t i = 0; i < runs[rank].count; i++)
+        free(partials[i]);
+    return 0;
+}
+
+START_TEST(test_tree_sum_has_equal_bits_for_any_number_of_ranks)
+{
+    static const uint32_t totals[] = {1, 2, 5, 8, 11, 16};
+    struct shards s = {.total = totals[_i], .n = 10007};
+    uint32_t level = 0;
+    while ((1U << level) < s.total)
+        level++;
+    s.expected = calloc(s.n, sizeof *s.expected);
+    for (size_t i = 0; i < s.n; i++)
+        s.expected[i] = tree_value(0, level, s.total, i);
+    for (int32_t n = 1; n <= 6; n++)
+        for (int uneven = 0; uneven < 2; uneven++) {
+            s.uneven = uneven;
+            ck_assert(ranks_run(n, tree_rank, &s));
+        }
+    free(s.expected);
+}
+END_TEST
+
+/* --- operations that run while the rank computes --- */
+
+#define BUCKETS 20
+
+struct bucket {
+    struct coll_job job; /* first */
+    struct coll_id id;
+    float in[1000], out[1000];
+};
+
+static as_status reduce_bucket(struct coll *c, struct coll_job *job, struct as_err *err)
+{
+    struct bucket *b = (struct bucket *)job;
+    return coll_allreduce(c, b->id, COLL_RING, &reduce_f32_sum, b->in, b->out, 1000, err);
+}
+
+static int buckets_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    struct as_err err = {0};
+    (void)arg;
+    AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, NULL);
+    AS_AUTO(as_freep) struct bucket *b = calloc(BUCKETS, sizeof *b);
+    EXPECT(c);
+    for (size_t k = 0; k < BUCKETS; k++) {
+        b[k].job.run = reduce_bucket;
+        b[k].id = (struct coll_id){.step = 1, .tag = k};
+        for (size_t i = 0; i < 1000; i++)
+            b[k].in[i] = value_of(rank, k * 1000 + i);
+        coll_begin(c, &b[k].job);
+    }
+    /* One that the caller waits for comes after them. */
+    EXPECT(coll_barrier(c, (struct coll_id){.step = 2}, &err) == AS_OK);
+    for (size_t k = 0; k < BUCKETS; k++) {
+        EXPECT(coll_finish(c, &b[k].job, &err) == AS_OK);
+        for (size_t i = 0; i < 1000; i++)
+            EXPECT(fabs((double)b[k].out[i] - sum_at(r->n, k * 1000 + i)) < 1e-5);
+    }
+    return 0;
+}
+
+START_TEST(test_operations_beside_the_computation)
+{
+    for (int32_t n = 1; n <= 4; n++)
+        ck_assert(ranks_run(n, buckets_rank, NULL));
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("collective");
+    TCase *t = tcase_create("operations");
+    tcase_add_loop_test(t, test_allreduce, 0, 6);
+    tcase_add_test(t, test_ring_sends_exactly_its_bytes);
+    tcase_add_loop_test(t, test_scatter_and_gather, 0, 2);
+    tcase_add_loop_test(t, test_tree_sum_has_equal_bits_for_any_number_of_ranks, 0, 6);
+    tcase_add_test(t, test_operations_beside_the_computation);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,205 @@
+/* What travels: frame heads, endpoints, proofs. */
+#include <check.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "tests/support/check_main.h"
+#include "trial-runner/collective/frame.h"
+#include "trial-runner/collective/handshake.h"
+#include "trial-runner/collective/shm_segment.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+START_TEST(frame_is_read_back)
+{
+    struct as_err err;
+    struct frame f = {.kind = FRAME_DATA,
+                      .epoch = 3,
+                      .attempt = UINT64_C(1) << 60,
+                      .step = 17,
+                      .tag = 5,
+                      .offset = UINT64_C(1) << 40,
+                      .length = FRAME_PAYLOAD_MAX,
+                      .payload_crc = 0xdeadbeef};
+    struct frame g;
+    uint8_t head[FRAME_HEAD_BYTES];
+    frame_encode(&f, head);
+    ck_ok(frame_decode(head, &g, &err), err);
+    ck_assert(g.kind == f.kind && g.epoch == f.epoch && g.attempt == f.attempt &&
+              g.step == f.step && g.tag == f.tag && g.offset == f.offset && g.length == f.length &&
+              g.payload_crc == f.payload_crc);
+}
+END_TEST
+
+START_TEST(any_changed_bit_of_a_frame_is_noticed)
+{
+    struct as_err err;
+    struct frame f = {.kind = FRAME_DATA, .epoch = 3, .length = 10}, g;
+    uint8_t head[FRAME_HEAD_BYTES];
+    frame_encode(&f, head);
+    for (size_t bit = 0; bit < 8 * sizeof head; bit++) {
+        head[bit / 8] ^= (uint8_t)(1U << bit % 8);
+        ck_assert_int_eq(frame_decode(head, &g, &err), AS_E_INVAL);
+        head[bit / 8] ^= (uint8_t)(1U << bit % 8);
+    }
+}
+END_TEST
+
+START_TEST(frame_past_its_limits_is_refused)
+{
+    struct as_err err;
+    struct frame g;
+    uint8_t head[FRAME_HEAD_BYTES];
+    frame_encode(&(struct frame){.kind = FRAME_DATA, .length = FRAME_PAYLOAD_MAX + 1}, head);
+    ck_fails(frame_decode(head, &g, &err), AS_E_INVAL, err, "65537 bytes; at most 65536");
+    frame_encode(&(struct frame){.kind = FRAME_HEARTBEAT, .length = 1}, head);
+    ck_fails(frame_decode(head, &g, &err), AS_E_INVAL, err, "at most 0");
+    frame_encode(&(struct frame){.kind = 9}, head);
+    ck_fails(frame_decode(head, &g, &err), AS_E_INVAL, err, "unknown kind 9");
+}
+END_TEST
+
+START_TEST(endpoint_is_read_back)
+{
+    static const char *const texts[] = {
+        "10.0.0.3:40217 host=0123456789abcdef socket=0123456789abcdef0123456789abcdef",
+        "[fe80::1]:1 host=0123456789abcdef socket=0123456789abcdef0123456789abcdef",
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(texts); i++) {
+        struct as_err err;
+        struct endpoint e;
+        char buf[ENDPOINT_TEXT_MAX];
+        ck_ok(endpoint_parse(texts[i], &e, &err), err);
+        ck_assert_str_eq(endpoint_format(&e, buf), texts[i]);
+    }
+}
+END_TEST
+
+START_TEST(what_is_no_endpoint_is_refused)
+{
+#define REST " host=0123456789abcdef socket=0123456789abcdef0123456789abcdef"
+    static const char *const texts[] = {
+        "",
+        "10.0.0.3",
+        "10.0.0.3:0" REST,
+        "10.0.0.3:65536" REST,
+        "10.0.0.300:80" REST,
+        "10.0.0.3:+80" REST,
+        "10.0.0.3: 80" REST,
+        "10.0.0.3:080" REST,
+        "10.0.0.3:80 " REST,
+        "example:80" REST,
+        "[10.0.0.3]:x" REST,
+        "10.0.0.3:80" REST " ",
+        "10.0.0.3:80" REST "00",
+        "10.0.0.3:80 host=0123 socket=0123456789abcdef0123456789abcdef",
+        "10.0.0.3:80 host=0123456789ABCDEF socket=0123456789abcdef0123456789abcdef",
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(texts); i++) {
+        struct as_err err;
+        struct endpoint e;
+        ck_fails(endpoint_parse(texts[i], &e, &err), AS_E_INVAL, err, "is no endpoint");
+    }
+}
+END_TEST
+
+START_TEST(this_host_is_the_same_host_each_time)
+{
+    struct as_err err;
+    struct endpoint a = {0}, b = {0};
+    ck_ok(endpoint_this_host(a.host, &err), err);
+    ck_ok(endpoint_this_host(b.host, &err), err);
+    ck_assert(endpoint_same_host(&a, &b));
+    ck_assert_uint_eq(strlen(a.host), 16);
+}
+END_TEST
+
+static struct world world_of(int32_t rank)
+{
+    return (struct world){.attempt = 9, .epoch = 2, .rank = rank, .n = 4};
+}
+
+START_TEST(ranks_of_one_world_prove_themselves)
+{
+    struct as_err err;
+    struct world a = world_of(3), b = world_of(1);
+    uint8_t hello[HELLO_BYTES], challenge[CHALLENGE_BYTES], proof[PROOF_BYTES];
+    int32_t from = -1;
+    hello_encode(&a, 1, hello);
+    ck_ok(hello_decode(&b, hello, &from, &err), err);
+    ck_assert_int_eq(from, 3);
+    ck_ok(challenge_encode(&b, hello, challenge, &err), err);
+    ck_ok(challenge_answer(&a, hello, challenge, proof, &err), err);
+    ck_ok(proof_check(&b, hello, challenge, proof, &err), err);
+
+    /* An acceptor's proof is not a dialler's, and one nonce's is not another's. */
+    ck_assert_int_eq(proof_check(&b, hello, challenge, challenge + NONCE_BYTES, &err), AS_E_DENIED);
+    uint8_t other[CHALLENGE_BYTES];
+    ck_ok(challenge_encode(&b, hello, other, &err), err);
+    ck_assert_int_eq(proof_check(&b, hello, other, proof, &err), AS_E_DENIED);
+}
+END_TEST
+
+START_TEST(ranks_of_other_worlds_are_refused)
+{
+    struct as_err err;
+    struct world a = world_of(3), b = world_of(1), stranger = world_of(3);
+    uint8_t hello[HELLO_BYTES], challenge[CHALLENGE_BYTES], proof[PROOF_BYTES];
+    int32_t from;
+    hello_encode(&a, 2, hello);
+    ck_fails(hello_decode(&b, hello, &from, &err), AS_E_INVAL, err, "rank 3 calls rank 2");
+    a.epoch = 1;
+    hello_encode(&a, 1, hello);
+    ck_fails(hello_decode(&b, hello, &from, &err), AS_E_STALE, err, "epoch 1; expected 9, epoch 2");
+    a = world_of(3);
+    a.attempt = 8;
+    hello_encode(&a, 1, hello);
+    ck_fails(hello_decode(&b, hello, &from, &err), AS_E_STALE, err, "attempt 8");
+    hello[0] = 'x';
+    ck_fails(hello_decode(&b, hello, &from, &err), AS_E_INVAL, err, "does not speak");
+
+    stranger.secret[31] = 1;
+    hello_encode(&stranger, 1, hello);
+    ck_ok(challenge_encode(&b, hello, challenge, &err), err);
+    ck_assert_int_eq(challenge_answer(&stranger, hello, challenge, proof, &err), AS_E_DENIED);
+    struct world twin = b;
+    twin.secret[31] = 1;
+    ck_ok(challenge_encode(&twin, hello, challenge, &err), err);
+    ck_ok(challenge_answer(&stranger, hello, challenge, proof, &err), err);
+    ck_assert_int_eq(proof_check(&b, hello, challenge, proof, &err), AS_E_DENIED);
+}
+END_TEST
+
+START_TEST(memory_that_a_peer_could_cut_is_refused)
+{
+    struct as_err err;
+    struct shm_segment *s = NULL;
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    ck_assert_int_eq(ftruncate(fd, sizeof(struct shm_segment)), 0);
+    ck_assert_int_eq(shm_segment_map(fd, &s, &err), AS_E_INVAL);
+    (void)close(fd);
+    ck_ok(shm_segment_create(&fd, &err), err);
+    ck_assert_int_ne(ftruncate(fd, 1), 0);
+    ck_ok(shm_segment_map(fd, &s, &err), err);
+    shm_segment_unmap(s);
+    (void)close(fd);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("wire");
+    TCase *t = tcase_create("wire");
+    tcase_add_test(t, frame_is_read_back);
+    tcase_add_test(t, any_changed_bit_of_a_frame_is_noticed);
+    tcase_add_test(t, frame_past_its_limits_is_refused);
+    tcase_add_test(t, endpoint_is_read_back);
+    tcase_add_test(t, what_is_no_endpoint_is_refused);
+    tcase_add_test(t, this_host_is_the_same_host_each_time);
+    tcase_add_test(t, ranks_of_one_world_prove_themselves);
+    tcase_add_test(t, ranks_of_other_worlds_are_refused);
+    tcase_add_test(t, memory_that_a_peer_could_cut_is_refused);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,65 @@
+/* The connections of one rank to all others of one world, and the loop that moves bytes on them.
+ *
+ * One mesh is for one epoch. When a peer is lost, the mesh is broken: the owner asks the server for
+ * the next world and opens another. Threads: one at a time (collective.h has the lock). */
+#ifndef ASSAY_TRIAL_RUNNER_COLLECTIVE_MESH_H
+#define ASSAY_TRIAL_RUNNER_COLLECTIVE_MESH_H
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "trial-runner/collective/listener.h"
+#include "trial-runner/collective/transfer.h"
+#include "trial-runner/collective/world.h"
+
+struct mesh;
+
+struct mesh_opts {
+    int64_t join_ms;    /* until all peers are connected; 0: 30,000 */
+    int64_t silence_ms; /* a peer that shows no life so long is lost; 0: 5,000 */
+    int64_t stall_ms;   /* a wait so long in which nothing arrives is reported; 0: 5,000 */
+    bool tcp_only;      /* no shared memory, for tests and measurements */
+    /* A wait has taken stall_ms although the peer lives; it is called once for each wait. NULL: not
+     * reported. `t` is the transfer that waits. */
+    void (*on_stall)(void *arg, const struct transfer *t, int64_t waited_ms);
+    void *arg;
+};
+
+/* Connects to every peer, each by shared memory if it is on this host, else by TCP. Peers that do
+ * not prove that they belong to this world are refused.
+ *   listener, world   borrowed; the world's peers are copied as far as they are needed
+ *   ret               owned by the caller, free with mesh_free()
+ * AS_E_UNAVAILABLE   not all peers connected in time; *ret_missing (may be NULL) is the first */
+AS_MUST_CHECK as_status mesh_create(const struct listener *listener, const struct world *world,
+                                    const struct mesh_opts *opts, struct mesh **ret,
+                                    int32_t *ret_missing, struct as_err *err);
+/* Says goodbye to the peers and closes. Transfers that are not done stay as they are. */
+void mesh_free(struct mesh *m);
+AS_DEFINE_FREEP(struct mesh, mesh_free)
+
+int32_t mesh_rank(const struct mesh *m);
+int32_t mesh_size(const struct mesh *m);
+uint64_t mesh_bytes_sent(const struct mesh *m); /* payload bytes of all messages so far */
+const char *mesh_link_name(const struct mesh *m, int32_t peer); /* "shm" or "tcp" */
+
+/* Begin a transfer; it moves in mesh_wait and mesh_idle. `t` is borrowed until it is done. */
+void mesh_post(struct mesh *m, struct transfer *t);
+
+/* Move bytes until all n transfers are done.
+ * AS_E_UNAVAILABLE   a peer is lost; mesh_lost() says which. The mesh is broken from now on
+ * AS_E_CONFLICT      a peer is at another tensor or step; the message names both
+ * AS_E_IO            bytes were damaged on their way */
+AS_MUST_CHECK as_status mesh_wait(struct mesh *m, const struct transfer *t, size_t n,
+                                  struct as_err *err);
+
+/* Move what can be moved without waiting, show life, look for lost peers. To be called every
+ * 100 ms or so while nothing waits. Errors as mesh_wait. */
+AS_MUST_CHECK as_status mesh_idle(struct mesh *m, struct as_err *err);
+
+/* From any thread: break the mesh, because the server has said that the epoch is over. Who waits
+ * gets AS_E_UNAVAILABLE, and mesh_lost() is -1. */
+void mesh_interrupt(struct mesh *m);
+
+/* The peer whose loss broke the mesh, or -1. */
+int32_t mesh_lost(const struct mesh *m);
+
+#endif

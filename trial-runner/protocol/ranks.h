@@ -1,0 +1,70 @@
+/* The messages between the runner and a rank of a large trial. They travel over the rank's file
+ * descriptor 0, a SOCK_STREAM Unix socket, as lines of JSON (control_lines_next splits them). Pure:
+ * these functions read and write the lines, not the socket.
+ *
+ *   runner to rank   {"op": "world", "attempt": "77", "epoch": 3, "rank": 1, "secret": "64 digits",
+ *                     "peers": ["ENDPOINT", …]}      the ranks of an epoch; another epoch is over
+ *                    {"op": "stop"}                  leave with the others at the end of a step
+ *   rank to runner   {"event": "listening", "endpoint": "ENDPOINT"}   once, at the beginning
+ *                    {"event": "joined", "epoch": 3, "step": 120}     connected to all, at a step
+ *                    {"event": "lost", "epoch": 3, "rank": 2}         this rank of the epoch is gone;
+ *                                                                     -1: it cannot be said which
+ *
+ * An endpoint is text that the runner passes on without reading it. */
+#ifndef ASSAY_TRIAL_RUNNER_PROTOCOL_RANKS_H
+#define ASSAY_TRIAL_RUNNER_PROTOCOL_RANKS_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+
+#define RANKS_MAX_LINE ((size_t)1 << 20)
+#define RANKS_MAX 4096         /* of a world */
+#define RANKS_MAX_ENDPOINT 200 /* bytes */
+#define RANKS_SECRET_BYTES 32
+
+typedef enum rank_op { RANK_WORLD, RANK_STOP } rank_op;
+
+struct rank_request {
+    rank_op op;
+    uint64_t attempt;
+    int64_t epoch; /* 1 to 2^31 - 1 */
+    int64_t rank;
+    uint8_t secret[RANKS_SECRET_BYTES];
+    size_t n;            /* ranks of the world */
+    const json_t *peers; /* array of n texts */
+    json_t *doc;         /* owned; `peers` is a view of it; NULL if it is the caller's */
+};
+
+/* Parse one line without its newline. ret is owned by the caller: rank_request_done().
+ * AS_E_INVAL with the pointer of the field, AS_E_TOO_LARGE, AS_E_NOMEM. */
+AS_MUST_CHECK as_status rank_request_parse(const char *line, size_t len, struct rank_request *ret,
+                                           struct as_err *err);
+void rank_request_done(struct rank_request *r);
+const char *rank_request_peer(const struct rank_request *r, size_t rank); /* a view */
+
+/* Append the line and its newline. AS_E_NOMEM, AS_E_TOO_LARGE. */
+AS_MUST_CHECK as_status rank_request_format(const struct rank_request *r, struct str *out,
+                                            struct as_err *err);
+
+typedef enum rank_event_kind { RANK_LISTENING, RANK_JOINED, RANK_LOST } rank_event_kind;
+
+struct rank_event {
+    rank_event_kind kind;
+    const char *endpoint; /* listening */
+    int64_t epoch;        /* joined, lost */
+    int64_t step;         /* joined: steps of the optimizer that are done */
+    int64_t rank;         /* lost: -1 to n - 1 */
+    json_t *doc;          /* as in rank_request */
+};
+
+AS_MUST_CHECK as_status rank_event_parse(const char *line, size_t len, struct rank_event *ret,
+                                         struct as_err *err);
+void rank_event_done(struct rank_event *e);
+AS_MUST_CHECK as_status rank_event_format(const struct rank_event *e, struct str *out,
+                                          struct as_err *err);
+
+#endif

@@ -1,0 +1,43 @@
+/* This process as one rank of a large trial: where it listens, which world it is in, and the
+ * collective operations of that world.
+ *
+ * A thread reads the runner's lines (protocol/ranks.h), because the trainer's thread may be inside
+ * an operation that only a new world ends. */
+#ifndef ASSAY_TRIAL_RUNNER_TRAIN_TEAM_H
+#define ASSAY_TRIAL_RUNNER_TRAIN_TEAM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "trial-runner/collective/collective.h"
+
+struct team;
+
+/* Listens on `address` and reports the endpoint to the runner.
+ *   fd     the socket to the runner; borrowed
+ *   stop   set when the runner asks this rank to stop or is gone; also read here: who else sets it
+ *          (a signal handler) stops the rank. Borrowed
+ *   ret    owned by the caller, team_free()
+ * AS_E_INVAL: no numeric address. AS_E_IO, AS_E_NOMEM. */
+AS_MUST_CHECK as_status team_create(int fd, const char *address, atomic_bool *stop,
+                                    struct team **ret, struct as_err *err);
+void team_free(struct team *t);
+AS_DEFINE_FREEP(struct team, team_free)
+
+/* The collective operations of the current world, or NULL: then team_meet(). */
+struct coll *team_coll(const struct team *t);
+
+/* Waits for the next world and connects to its ranks; tries further worlds if that fails.
+ * AS_E_UNAVAILABLE: the rank is to stop, or the runner is gone. */
+AS_MUST_CHECK as_status team_meet(struct team *t, struct as_err *err);
+/* Reports to the runner that this rank has joined its world, at a step of the optimizer. */
+void team_joined(struct team *t, int64_t step);
+/* An operation failed with AS_E_UNAVAILABLE: closes the connections and reports who is lost. */
+void team_part(struct team *t);
+
+bool team_stop_asked(const struct team *t);
+
+#endif
