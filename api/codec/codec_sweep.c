@@ -62,11 +62,67 @@ json_t *sweep_encode(const struct sweep_row *r)
     out_i64(&o, "planned_trials", r->planned);
     out_i64(&o, "known_trials", r->known);
     out_bool(&o, "for_runners", r->for_runners);
+    out_json(&o, "tags", r->tags);
     out_child(&o, "counts", counts_encode(&r->counts));
     out_child(&o, "best", best_encode(r));
     out_time(&o, "created_at", r->created_ms);
     out_time(&o, "started_at", r->started_ms);
     out_time(&o, "finished_at", r->finished_ms);
+    return out_end(&o);
+}
+
+json_t *sweep_changed_encode(const struct sweep_changed *r)
+{
+    struct out o = {.obj = sweep_encode(&r->sweep)};
+    json_t *notes = json_array();
+    for (size_t i = 0; i < r->n_notes; i++)
+        notes = list_add(notes, json_string(r->notes[i]));
+    o.failed = !o.obj;
+    out_child(&o, "notes", notes);
+    return out_end(&o);
+}
+
+static json_t *sweep_change_encode(const struct sweep_change_row *r)
+{
+    struct out o = out_begin();
+    out_time(&o, "changed_at", r->changed_ms);
+    out_str(&o, "changed_by", r->by);
+    out_json(&o, "changes", r->changes);
+    return out_end(&o);
+}
+
+json_t *sweep_changes_encode(const struct sweep_change_list *l)
+{
+    struct out o = out_begin();
+    json_t *items = json_array();
+    for (size_t i = 0; i < l->n; i++)
+        items = list_add(items, sweep_change_encode(&l->rows[i]));
+    out_child(&o, "items", items);
+    return out_end(&o);
+}
+
+as_status retry_request_decode(const json_t *body, struct retry_request *ret, struct as_err *err)
+{
+    static const char *const words[] = {"failed", "cancelled", NULL};
+    static const trial_state states[] = {TRIAL_FAILED, TRIAL_CANCELLED};
+    struct json_fields f;
+    int word = -1;
+    as_status st = json_fields_init(&f, body, "", err);
+    if (st < 0 || (st = json_fields_word(&f, "state", JSON_REQUIRED, words, &word, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    *ret = (struct retry_request){.state = states[word]};
+    return AS_OK;
+}
+
+json_t *retried_encode(const struct retried *r)
+{
+    struct out o = out_begin();
+    json_t *numbers = json_array();
+    for (size_t i = 0; i < r->n; i++)
+        numbers = list_add(numbers, json_integer(r->numbers[i]));
+    out_child(&o, "numbers", numbers);
+    out_child(&o, "sweep", sweep_encode(&r->sweep));
     return out_end(&o);
 }
 

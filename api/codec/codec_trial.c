@@ -23,6 +23,7 @@ static void add_trial_fields(struct out *o, const struct trial_row *r)
     out_i64_or_null(o, "index", r->has_index, r->index);
     out_i64_or_null(o, "seen", r->has_seen, r->seen);
     out_i64_or_null(o, "finish_seq", r->finish_seq > 0, r->finish_seq);
+    out_json(o, "retries", r->retries);
     if (r->has_feasible)
         out_bool(o, "feasible", r->feasible);
     else

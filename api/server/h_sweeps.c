@@ -5,10 +5,14 @@
 #include "api/server/call.h"
 #include "api/codec/codec.h"
 #include "scheduler/lifecycle/ensembles.h"
+#include "scheduler/services/sweep_change.h"
 #include "scheduler/services/sweep_importance.h"
 #include "scheduler/services/sweep_pareto.h"
 #include "scheduler/services/sweeps.h"
+#include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
+
+#define MAX_TAG 128 /* bytes, as in a sweep document */
 
 as_status h_sweep_create(struct call *c, struct as_err *err)
 {
@@ -38,7 +42,12 @@ as_status h_sweep_list(struct call *c, struct as_err *err)
         st = sweep_state_parse(word, &state, err);
     if (st < 0)
         return st;
-    st = sweep_list(c->db, c->arena, word ? &state : NULL, &page, &rows, err);
+    const char *tag = call_query(c, "tag");
+    size_t tag_len = tag ? strlen(tag) : 1;
+    if (tag_len < 1 || tag_len > MAX_TAG)
+        return as_fail(err, AS_E_INVAL, "?tag is %zu bytes long, expected 1 to %d", tag_len,
+                       MAX_TAG);
+    st = sweep_list(c->db, c->arena, word ? &state : NULL, tag, &page, &rows, err);
     return st < 0 ? st : call_ok(c, sweep_page_encode(&rows), err);
 }
 
@@ -52,12 +61,30 @@ as_status h_sweep_get(struct call *c, struct as_err *err)
 as_status h_sweep_change(struct call *c, struct as_err *err)
 {
     struct sweep_patch patch;
-    struct sweep_row row;
+    struct sweep_changed changed;
     as_status st = sweep_patch_parse(c->body, &patch, err);
     if (st < 0)
         return st;
-    st = sweep_change(c->db, c->arena, call_param(c, "sweep"), &patch, &row, err);
-    return st < 0 ? st : call_ok(c, sweep_encode(&row), err);
+    st = sweep_change(c->db, c->arena, call_param(c, "sweep"), &patch, c->who.id, &changed, err);
+    return st < 0 ? st : call_ok(c, sweep_changed_encode(&changed), err);
+}
+
+as_status h_sweep_changes(struct call *c, struct as_err *err)
+{
+    struct sweep_change_list list;
+    as_status st = sweep_changes(c->db, c->arena, call_param(c, "sweep"), &list, err);
+    return st < 0 ? st : call_ok(c, sweep_changes_encode(&list), err);
+}
+
+as_status h_sweep_retry(struct call *c, struct as_err *err)
+{
+    struct retry_request req;
+    struct retried done;
+    as_status st = retry_request_decode(c->body, &req, err);
+    if (st < 0)
+        return st;
+    st = trials_retry(c->db, c->arena, call_param(c, "sweep"), &req, c->who.id, &done, err);
+    return st < 0 ? st : call_ok(c, retried_encode(&done), err);
 }
 
 as_status h_sweep_delete(struct call *c, struct as_err *err)

@@ -5,6 +5,7 @@
 #include "api/server/call.h"
 #include "api/codec/codec.h"
 #include "base/json.h"
+#include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
 
 #define MAX_GROUP_ID 128
@@ -72,6 +73,17 @@ as_status h_trial_cancel(struct call *c, struct as_err *err)
     if (st < 0)
         return st;
     st = trial_cancel(c->db, c->arena, call_param(c, "sweep"), number, &row, err);
+    return st < 0 ? st : call_ok(c, trial_encode(&row), err);
+}
+
+as_status h_trial_retry(struct call *c, struct as_err *err)
+{
+    int64_t number = 0;
+    struct trial_row row;
+    as_status st = call_param_i64(c, "number", 0, &number, err);
+    if (st < 0)
+        return st;
+    st = trial_retry(c->db, c->arena, call_param(c, "sweep"), number, c->who.id, &row, err);
     return st < 0 ? st : call_ok(c, trial_encode(&row), err);
 }
 

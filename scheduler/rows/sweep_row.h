@@ -27,6 +27,7 @@ struct sweep_row {
     int64_t planned;  /* planned_trials: max_trials plus the known results */
     int64_t known;    /* trials that people added with their results */
     bool for_runners; /* false: its document has no `trial`; only clients get its trials */
+    const char *tags; /* JSON: a list of strings */
     struct trial_counts counts;
     bool has_best; /* the three below are set: the best completed, feasible trial by the first
                       metric */
@@ -34,6 +35,18 @@ struct sweep_row {
     double best_value;
     const char *best_params; /* JSON */
     int64_t created_ms, started_ms, finished_ms;
+};
+
+/* What a user changed. */
+struct sweep_change_row {
+    int64_t changed_ms;
+    const char *by;      /* the id of a token; NULL: none */
+    const char *changes; /* JSON: {"max_trials": {"from": 40, "to": 200}, …} */
+};
+
+struct sweep_change_list {
+    struct sweep_change_row *rows;
+    size_t n;
 };
 
 struct sweep_page {

@@ -26,6 +26,8 @@ enum {
     SWEEP_LIST,
     SWEEP_MOVE,
     SWEEP_LIMIT,
+    SWEEP_CHANGE_ADD,
+    SWEEP_CHANGES,
     SWEEP_EXHAUSTED,
     SWEEP_STARTED,
     SWEEP_KNOWN,
@@ -56,10 +58,15 @@ enum {
 /* Valid only where HAS_WORK holds. */
 #define ROOM "least(n_queued + planned - n_total, max_concurrent - n_running)"
 
-/* A sweep that was created paused has not begun. */
+/* Milliseconds since the sweep began or ran on. A sweep that was created paused has not begun. */
+#define RUN_MS                                                                                     \
+    "greatest(0, coalesce(extract(epoch from now() - coalesce(reopened_at, started_at, case when " \
+    "state <> 'paused' then created_at end)) * 1000, 0))"
+
+/* The time between an end and running on does not count: spent_ms has what came before. */
 #define WALL_TIME_OVER                                                                             \
-    "coalesce(now() > coalesce(started_at, case when state <> 'paused' then created_at end) + "    \
-    "wall_time_ms * interval '1 ms', false)"
+    "coalesce(spent_ms + case when state in ('running', 'paused') then " RUN_MS                    \
+    " else 0 end > wall_time_ms, false)"
 
 #define COUNT_FIELDS(NEXT)                                                                         \
     NEXT(i64, counts.by_state[TRIAL_QUEUED], "s.n_queued")                                         \
@@ -113,6 +120,7 @@ COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
     NEXT(i64, planned, "s.planned")                                                                \
     NEXT(i64, known, "s.n_known")                                                                  \
     NEXT(bool, for_runners, "s.for_runners")                                                       \
+    NEXT(text, tags, "array_to_json(s.tags)")                                                      \
     COUNT_FIELDS(NEXT)                                                                             \
     NEXT(bool, has_best, "b.number is not null")                                                   \
     NEXT(i64, best_number, "b.number")                                                             \
@@ -144,15 +152,24 @@ COLUMNS_WHOLE_ROW(struct sweep_room, ROOM_FIELDS)
 COLUMNS_READER(room, struct sweep_room, ROOM_FIELDS)
 #define ROOM_COLUMNS COLUMNS_SQL(ROOM_FIELDS)
 
+#define CHANGE_FIELDS(FIRST, NEXT)                                                                 \
+    FIRST(i64, changed_ms, SQL_MS("changed_at"))                                                   \
+    NEXT(text, by, "changed_by")                                                                   \
+    NEXT(text, changes, "changes")
+COLUMNS_WHOLE_ROW(struct sweep_change_row, CHANGE_FIELDS)
+COLUMNS_READER(change, struct sweep_change_row, CHANGE_FIELDS)
+#define CHANGE_COLUMNS COLUMNS_SQL(CHANGE_FIELDS)
+
 static const struct stmt stmts[] = {
     [SWEEP_ADD] =
         {"sweep_add",
          "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
          "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
-         "max_group, group_given) values "
+         "max_group, group_given, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
-         "$20, $21, $22, $23) on conflict (id) do nothing returning key"},
+         "$20, $21, $22, $23, array(select json_array_elements_text($3::json -> 'tags'))) on "
+         "conflict (id) do nothing returning key"},
     [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble", "insert into ensemble (sweep_key) values ($1)"},
     [SWEEP_ADD_DATASET] =
         {"sweep_add_dataset",
@@ -168,15 +185,28 @@ static const struct stmt stmts[] = {
     [SWEEP_LIST] = {"sweep_list",
                     "select " SWEEP_COLUMNS ", s.key" SWEEP_FROM
                     "where ($1::text is null or s.state = $1) and ($2::bigint = 0 or s.key < $2) "
-                    "order by s.key desc limit $3"},
+                    "and ($4::text is null or s.tags @> array[$4]) order by s.key desc limit $3"},
     [SWEEP_MOVE] = {"sweep_move",
                     "update sweep set state = $3, reason = case when $3 = 'completed' then reason "
                     "else $4 end, finished_at = case when $5 then clock_timestamp() end, "
                     "started_at = case when $3 = 'running' then coalesce(started_at, now()) else "
-                    "started_at end where key = $1 and state = $2"},
+                    "started_at end, spent_ms = spent_ms + case when state in ('running', "
+                    "'paused') and $3 not in ('running', 'paused') then ceil(" RUN_MS
+                    ") else 0 end, reopened_at = case when $3 = 'running' and state not in "
+                    "('running', 'paused') then now() else reopened_at end where key = $1 and "
+                    "state = $2"},
     [SWEEP_LIMIT] = {"sweep_limit",
-                     "update sweep set document = $2, planned = $3 + n_known, max_concurrent = $4, "
-                     "max_failed = $5 where key = $1 and n_total <= $3 + n_known"},
+                     "update sweep set document = $2, planned = case when $3::int is null then "
+                     "planned else greatest($3 + n_known, n_total) end, max_concurrent = $4, "
+                     "max_failed = $5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = "
+                     "$8, grace_ms = $9 where key = $1"},
+    [SWEEP_CHANGE_ADD] = {"sweep_change_add",
+                          "insert into sweep_change (sweep_key, number, changed_by, changes) "
+                          "select $1, coalesce(max(number), 0) + 1, $2, $3 from sweep_change where "
+                          "sweep_key = $1"},
+    [SWEEP_CHANGES] = {"sweep_changes",
+                       "select " CHANGE_COLUMNS " from sweep_change where sweep_key = $1 order by "
+                       "number desc limit $2"},
     [SWEEP_EXHAUSTED] = {"sweep_exhausted",
                          "update sweep set planned = n_total where key = $1 and n_total > 0"},
     [SWEEP_STARTED] = {"sweep_started",
@@ -215,26 +245,23 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set sweep_stmts = {"sweep", stmts, AS_ARRAY_LEN(stmts)};
 
-#define ARG_LIMITS(s)                                                                              \
-    arg_i64((s)->planned), arg_i64_or_null((s)->max_concurrent > 0, (s)->max_concurrent),          \
-        arg_i64_or_null((s)->max_failed >= 0, (s)->max_failed)
-
 as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_key,
                           struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st =
-        tx_query(t, &stmts[SWEEP_ADD],
-                 ARGS(arg_str(s->id), arg_str(s->name), arg_str(s->document), arg_str(s->metric),
-                      arg_str(s->maximize ? "maximize" : "minimize"), arg_str(s->method),
-                      arg_i64(s->seed), ARG_LIMITS(s), arg_i64(s->max_restarts),
-                      arg_i64_or_null(s->trial_timeout_ms > 0, s->trial_timeout_ms),
-                      arg_i64_or_null(s->wall_time_ms > 0, s->wall_time_ms), arg_i64(s->grace_ms),
-                      arg_i64(s->gpus), arg_i64(s->ensemble_size), arg_str(s->objectives),
-                      arg_str(s->outcomes), arg_bool(s->learns), arg_bool(s->for_runners),
-                      arg_str(sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING)),
-                      arg_i64_or_null(s->max_group > 0, s->max_group), arg_bool(s->group_given)),
-                 &r, err);
+    as_status st = tx_query(
+        t, &stmts[SWEEP_ADD],
+        ARGS(arg_str(s->id), arg_str(s->name), arg_str(s->document), arg_str(s->metric),
+             arg_str(s->maximize ? "maximize" : "minimize"), arg_str(s->method), arg_i64(s->seed),
+             arg_i64(s->planned), arg_i64_or_null(s->max_concurrent > 0, s->max_concurrent),
+             arg_i64_or_null(s->max_failed >= 0, s->max_failed), arg_i64(s->max_restarts),
+             arg_i64_or_null(s->trial_timeout_ms > 0, s->trial_timeout_ms),
+             arg_i64_or_null(s->wall_time_ms > 0, s->wall_time_ms), arg_i64(s->grace_ms),
+             arg_i64(s->gpus), arg_i64(s->ensemble_size), arg_str(s->objectives),
+             arg_str(s->outcomes), arg_bool(s->learns), arg_bool(s->for_runners),
+             arg_str(sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING)),
+             arg_i64_or_null(s->max_group > 0, s->max_group), arg_bool(s->group_given)),
+        &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;
         return st;
@@ -315,13 +342,14 @@ as_status store_sweep_search(struct tx *t, struct arena *a, int64_t key, struct 
     return st == AS_OK ? read_making_row(&r, 0, a, ret, err) : st;
 }
 
-as_status store_sweep_list(struct tx *t, struct arena *a, const char *state, int64_t before,
-                           int64_t size, struct sweep_row **ret, size_t *ret_n, int64_t *ret_next,
-                           struct as_err *err)
+as_status store_sweep_list(struct tx *t, struct arena *a, const char *state, const char *tag,
+                           int64_t before, int64_t size, struct sweep_row **ret, size_t *ret_n,
+                           int64_t *ret_next, struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_LIST],
-                            ARGS(arg_str(state), arg_i64(before), arg_i64(size + 1)), &r, err);
+    as_status st =
+        tx_query(t, &stmts[SWEEP_LIST],
+                 ARGS(arg_str(state), arg_i64(before), arg_i64(size + 1), arg_str(tag)), &r, err);
     if (st != AS_OK)
         return st;
     int n = r.rows > size ? (int)size : r.rows;
@@ -346,16 +374,36 @@ as_status store_sweep_move(struct tx *t, int64_t key, sweep_state from, sweep_st
     return st;
 }
 
-as_status store_sweep_limit(struct tx *t, int64_t key, const struct sweep_new *s,
-                            struct as_err *err)
+as_status store_sweep_limit(struct tx *t, int64_t key, const char *document,
+                            const struct sweep_limits *l, bool set_max_trials, struct as_err *err)
 {
-    int n = 0;
-    as_status st = tx_exec(t, &stmts[SWEEP_LIMIT],
-                           ARGS(arg_i64(key), arg_str(s->document), ARG_LIMITS(s)), &n, err);
-    if (st == AS_OK && n == 0)
-        return as_fail_at(err, AS_E_CONFLICT, "/limits/max_trials",
-                          "there are more than %lld trials already", (long long)s->planned);
-    return st;
+    return tx_exec(
+        t, &stmts[SWEEP_LIMIT],
+        ARGS(arg_i64(key), arg_str(document), arg_i64_or_null(set_max_trials, l->max_trials),
+             arg_i64_or_null(l->max_concurrent_trials > 0, l->max_concurrent_trials),
+             arg_i64_or_null(l->max_failed_trials >= 0, l->max_failed_trials),
+             arg_i64(l->max_restarts),
+             arg_i64_or_null(l->trial_timeout_ms > 0, l->trial_timeout_ms),
+             arg_i64_or_null(l->wall_time_ms > 0, l->wall_time_ms), arg_i64(l->grace_ms)),
+        NULL, err);
+}
+
+as_status store_sweep_change_add(struct tx *t, int64_t key, const char *by, const char *changes,
+                                 struct as_err *err)
+{
+    return tx_exec(t, &stmts[SWEEP_CHANGE_ADD], ARGS(arg_i64(key), arg_str(by), arg_str(changes)),
+                   NULL, err);
+}
+
+as_status store_sweep_changes(struct tx *t, struct arena *a, int64_t key, int64_t limit,
+                              struct sweep_change_row **ret, size_t *ret_n, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_CHANGES], ARGS(arg_i64(key), arg_i64(limit)), &r, err);
+    if (st != AS_OK)
+        return st;
+    *ret_n = (size_t)r.rows;
+    return read_change_rows(&r, r.rows, a, ret, err);
 }
 
 /* Statements with the key as their only argument. */

@@ -20,6 +20,7 @@ enum {
     TRIAL_HEAD,
     TRIAL_LOCK,
     TRIAL_MOVE,
+    TRIAL_RETRY,
     TRIAL_GET,
     TRIAL_LIST_UP,
     TRIAL_LIST_DOWN,
@@ -27,6 +28,7 @@ enum {
     TRIAL_BEST_MIN,
     TRIAL_BEST_MAX,
     TRIAL_LIVE,
+    TRIAL_ENDED,
     TRIAL_OF_CLIENT,
     TRIAL_HELD,
     TRIAL_OVERDUE,
@@ -46,7 +48,8 @@ enum {
     NEXT(f64, value, "t.value")                                                                    \
     NEXT(text, runner, "t.runner")                                                                 \
     NEXT(text, client, "t.client")                                                                 \
-    NEXT(i64, epoch, "t.epoch")
+    NEXT(i64, epoch, "t.epoch")                                                                    \
+    NEXT(bool, is_known, "t.origin = 'known'")
 COLUMNS_WHOLE_ROW(struct trial_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct trial_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
@@ -79,6 +82,7 @@ static void column_origin(struct reader *rd, trial_origin *ret)
     NEXT(bool, has_seen, "t.seen is not null")                                                     \
     NEXT(i64, seen, "t.seen")                                                                      \
     NEXT(i64, finish_seq, "t.finish_seq")                                                          \
+    NEXT(text, retries, "t.retries")                                                               \
     NEXT(bool, has_feasible, "t.feasible is not null")                                             \
     NEXT(bool, feasible, "t.feasible")                                                             \
     NEXT(text, shape, "t.shape")                                                                   \
@@ -116,6 +120,20 @@ static const struct stmt stmts[] = {
                     "finish_seq = case when $8 then (select s.finish_seq + 1 from sweep s where "
                     "s.key = $1) end, feasible = $9 where sweep_key = $1 and number = $2 and state "
                     "= $3 and attempt = $4"},
+    /* Its earlier end goes to `retries`, with the numbers of that end and of the retry. Without a
+     * checkpoint the trial begins anew, so what it measured last is no longer its value. */
+    [TRIAL_RETRY] =
+        {"trial_retry",
+         "update trial t set state = 'queued', restarts = 0, missing = 0, reason = $5, started_at "
+         "= null, finished_at = null, finish_seq = null, retry_seq = s.finish_seq + 1, retries = "
+         "coalesce(t.retries, '[]') || jsonb_build_object('state', t.state, 'reason', t.reason, "
+         "'attempt', t.attempt, 'finish_seq', t.finish_seq, 'retry_seq', s.finish_seq + 1, "
+         "'retried_at', to_char(now() at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), "
+         "'retried_by', $6::text), value = case when c.has then t.value end, step = case when "
+         "c.has then t.step end, metrics = case when c.has then t.metrics else '{}' end from sweep "
+         "s, lateral (select exists (select from trial_file f where f.sweep_key = $1 and f.number "
+         "= $2 and f.kind = 'checkpoint') as has) c where s.key = $1 and t.sweep_key = $1 and "
+         "t.number = $2 and t.state = $3 and t.attempt = $4"},
     [TRIAL_GET] = {"trial_get",
                    "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.number = $2"},
     [TRIAL_LIST_UP] = {"trial_list_up",
@@ -146,6 +164,9 @@ static const struct stmt stmts[] = {
     [TRIAL_LIVE] = {"trial_live",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and state in "
                     "('queued', 'running', 'paused') order by number"},
+    [TRIAL_ENDED] = {"trial_ended",
+                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and state = $2 and "
+                     "origin <> 'known' order by number limit $3"},
     [TRIAL_OF_CLIENT] = {"trial_of_client",
                          "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and client = "
                          "$2 and state = 'running' order by number limit $3"},
@@ -257,6 +278,21 @@ as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
     return st;
 }
 
+as_status store_trial_retry(struct tx *t, const struct trial_head *x, const char *reason,
+                            const char *by, struct as_err *err)
+{
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[TRIAL_RETRY],
+                           ARGS(arg_i64(x->sweep_key), arg_i64(x->number),
+                                arg_str(trial_state_format(x->state)), arg_i64(x->attempt),
+                                arg_str(reason), arg_str(by)),
+                           &n, err);
+    if (st == AS_OK && n == 0)
+        return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",
+                       (long long)x->number, trial_state_format(x->state), (long long)x->attempt);
+    return st;
+}
+
 as_status store_trial_get(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                           struct trial_row *ret, struct as_err *err)
 {
@@ -337,6 +373,16 @@ as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
 {
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[TRIAL_LIVE], ARGS(arg_i64(sweep_key)), &r, err);
+    return st == AS_OK ? read_heads(&r, a, ret, err) : st;
+}
+
+as_status store_trial_ended(struct tx *t, struct arena *a, int64_t sweep_key, trial_state state,
+                            int64_t limit, struct trial_list_heads *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(
+        t, &stmts[TRIAL_ENDED],
+        ARGS(arg_i64(sweep_key), arg_str(trial_state_format(state)), arg_i64(limit)), &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 

@@ -201,44 +201,42 @@ static as_status settle_max_trials(struct sweep_doc *d, struct as_err *err)
     return AS_OK;
 }
 
-static as_status parse_limits(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
+as_status sweep_limits_parse(const json_t *j, struct sweep_limits *ret, struct as_err *err)
 {
     struct json_fields f;
-    struct sweep_limits *l = &d->limits;
-    json_t *j = NULL;
-    *l = (struct sweep_limits){
+    struct sweep_limits l = {
         .max_failed_trials = -1, .max_restarts = DEFAULT_RESTARTS, .grace_ms = DEFAULT_GRACE_MS};
+    const int64_t most = SWEEP_MAX_TRIALS;
+    as_status st = json_fields_init(&f, j, "/limits", err);
+    if (st < 0 ||
+        (st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, most, &l.max_trials, err)) < 0 ||
+        (st = json_fields_i64(&f, "max_concurrent_trials", JSON_OPTIONAL, 1, most,
+                              &l.max_concurrent_trials, err)) < 0 ||
+        (st = json_fields_i64(&f, "max_failed_trials", JSON_OPTIONAL, 0, most, &l.max_failed_trials,
+                              err)) < 0 ||
+        (st = json_fields_i64(&f, "max_restarts", JSON_OPTIONAL, 0, 1000, &l.max_restarts, err)) <
+            0 ||
+        (st = json_fields_duration(&f, "trial_timeout", JSON_OPTIONAL, &l.trial_timeout_ms, err)) <
+            0 ||
+        (st = json_fields_duration(&f, "wall_time", JSON_OPTIONAL, &l.wall_time_ms, err)) < 0 ||
+        (st = json_fields_duration(&f, "grace", JSON_OPTIONAL, &l.grace_ms, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    *ret = l;
+    return AS_OK;
+}
+
+static as_status parse_limits(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
+{
+    JSON_AUTO none = json_object();
+    json_t *j = NULL;
     as_status st = json_fields_object(doc, "limits", JSON_OPTIONAL, &j, err);
     if (st < 0)
         return st;
-    if (!j)
-        return settle_max_trials(d, err);
-    const int64_t most = SWEEP_MAX_TRIALS;
-    st = json_fields_init(&f, j, "/limits", err);
-    if (st != AS_OK)
-        return st;
-    if ((st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, most, &l->max_trials, err)) !=
-        AS_OK)
-        return st;
-    if ((st = json_fields_i64(&f, "max_concurrent_trials", JSON_OPTIONAL, 1, most,
-                              &l->max_concurrent_trials, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_i64(&f, "max_failed_trials", JSON_OPTIONAL, 0, most,
-                              &l->max_failed_trials, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_i64(&f, "max_restarts", JSON_OPTIONAL, 0, 1000, &l->max_restarts, err)) !=
-        AS_OK)
-        return st;
-    if ((st = json_fields_duration(&f, "trial_timeout", JSON_OPTIONAL, &l->trial_timeout_ms,
-                                   err)) != AS_OK)
-        return st;
-    if ((st = json_fields_duration(&f, "wall_time", JSON_OPTIONAL, &l->wall_time_ms, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_duration(&f, "grace", JSON_OPTIONAL, &l->grace_ms, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_end(&f, err)) != AS_OK)
-        return st;
-    return settle_max_trials(d, err);
+    if (!none)
+        return no_memory(err);
+    st = sweep_limits_parse(j ? j : none, &d->limits, err);
+    return st < 0 ? st : settle_max_trials(d, err);
 }
 
 static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)

@@ -103,8 +103,9 @@ START_TEST(known_results_use_no_budget)
     ck_assert_int_eq(row.known, 2);
     ck_assert(row.has_best);
     const sweep_state run = SWEEP_RUNNING;
-    const struct sweep_patch resume = {.state = &run, .max_failed = -1};
-    ck_ok(sweep_change(s.db, &s.a, "a", &resume, &row, &err), err);
+    const struct sweep_patch resume = {.state = &run};
+    struct sweep_changed resumed;
+    ck_ok(sweep_change(s.db, &s.a, "a", &resume, NULL, &resumed, &err), err);
     struct suggestion_list list = ask(&s, "a", "c", 9);
     ck_assert_uint_eq(list.n, 2);
     ck_assert_int_eq(list.rows[0].number, 2);
@@ -142,13 +143,15 @@ END_TEST
 
 START_TEST(limits_count_the_others)
 {
-    struct sweep_row row;
+    struct sweep_changed changed;
     make_sweep(&s, "a", "'max_trials': 2", "");
     add("a", "{'params': {'x': 0.5}, 'metrics': {'loss': 1}}");
     add("a", "{'params': {'x': 0.5}}");
-    const struct sweep_patch one = {.set_max_trials = true, .max_trials = 1, .max_failed = -1};
-    ck_ok(sweep_change(s.db, &s.a, "a", &one, &row, &err), err);
-    ck_assert_int_eq(row.planned, 2);
+    json_t *limits = json_of("{'max_trials': 1}");
+    const struct sweep_patch one = {.limits = limits};
+    ck_ok(sweep_change(s.db, &s.a, "a", &one, NULL, &changed, &err), err);
+    json_decref(limits);
+    ck_assert_int_eq(changed.sweep.planned, 2);
     int64_t e = make_runner(&s, "r", 9);
     ck_assert_uint_eq(claim(&s, "r", e, 9).n, 1);
 }
