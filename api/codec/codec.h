@@ -29,6 +29,7 @@
 #include "scheduler/services/sweep_importance.h"
 #include "scheduler/services/sweep_pareto.h"
 #include "scheduler/services/trial_retry.h"
+#include "scheduler/services/trials.h"
 
 json_t *sweep_encode(const struct sweep_row *r);
 /* The sweep, with `notes` if there are any. */
@@ -43,6 +44,7 @@ json_t *pareto_encode(const struct pareto_row *r);
 json_t *importance_encode(const struct importance_row *r);
 
 json_t *trial_encode(const struct trial_row *r);
+json_t *trials_added_encode(const struct trials_added *r);
 json_t *trial_page_encode(const struct trial_page *p);
 json_t *trial_detail_encode(const struct trial_detail *d);
 json_t *series_encode(const struct series_list *l);

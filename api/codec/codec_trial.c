@@ -45,6 +45,18 @@ json_t *trial_encode(const struct trial_row *r)
     return out_end(&o);
 }
 
+json_t *trials_added_encode(const struct trials_added *r)
+{
+    struct out o = out_begin();
+    json_t *numbers = json_array();
+    for (size_t i = 0; i < r->n; i++)
+        numbers = list_add(numbers, json_integer(r->numbers[i]));
+    out_str(&o, "sweep", r->sweep);
+    out_child(&o, "numbers", numbers);
+    out_i64(&o, "added", (int64_t)r->n_added);
+    return out_end(&o);
+}
+
 json_t *trial_page_encode(const struct trial_page *p)
 {
     json_t *items = json_array();

@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "scheduler/lifecycle/transition.h"
@@ -93,11 +92,10 @@ static as_status record(struct change *x, const char *name, json_t *from, json_t
 
 static void add_limit_words(struct str *b, const json_t *v, bool is_duration)
 {
-    char text[32];
     if (!v)
         str_puts(b, "none");
     else if (is_duration)
-        str_puts(b, clock_format_duration((int64_t)(json_number_value(v) * 1000 + 0.5), text));
+        str_printf(b, "%.15g s", json_number_value(v));
     else
         str_printf(b, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
 }

@@ -57,6 +57,22 @@ AS_MUST_CHECK as_status trial_add(struct store *db, struct arena *a, const char 
                                   const json_t *body, const struct idem_key *idem,
                                   struct trial_row *ret, struct as_err *err);
 
+/* What a list of added trials became. */
+struct trials_added {
+    const char *sweep; /* its id */
+    int64_t *numbers;  /* of each row */
+    size_t n, n_added; /* n_added: without those whose keys were used before */
+};
+
+/* Add many trials, all or none: a list of 1 to 5000 bodies as above, in the order of their numbers.
+ * A row may have a `key` besides, then all have one: a row whose key was used with the same row
+ * within 24 hours is not added again.
+ *   scope  of the keys: the principal and the path
+ * Errors: as above, with the pointer of the row (/17/params/lr). */
+AS_MUST_CHECK as_status trials_add(struct store *db, struct arena *a, const char *sweep,
+                                   const json_t *list, const struct idem_key *idem,
+                                   const char *scope, struct trials_added *ret, struct as_err *err);
+
 /* End a trial that is queued or running. It is allowed to cancel a cancelled trial. AS_E_CONFLICT:
  * it ended in another way. */
 AS_MUST_CHECK as_status trial_cancel(struct store *db, struct arena *a, const char *sweep,

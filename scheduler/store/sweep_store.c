@@ -211,7 +211,7 @@ static const struct stmt stmts[] = {
                          "update sweep set planned = n_total where key = $1 and n_total > 0"},
     [SWEEP_STARTED] = {"sweep_started",
                        "update sweep set started_at = now() where key = $1 and started_at is null"},
-    [SWEEP_KNOWN] = {"sweep_known", "update sweep set planned = planned + 1 where key = $1"},
+    [SWEEP_KNOWN] = {"sweep_known", "update sweep set planned = planned + $2 where key = $1"},
     [SWEEP_SEARCHED] = {"sweep_searched", "update sweep set search_state = $2, search_mark = $3 "
                                           "where key = $1"},
     [SWEEP_DELETE] = {"sweep_delete", "delete from sweep where key = $1"},
@@ -422,9 +422,9 @@ as_status store_sweep_started(struct tx *t, int64_t key, struct as_err *err)
     return exec_key(t, SWEEP_STARTED, key, err);
 }
 
-as_status store_sweep_known(struct tx *t, int64_t key, struct as_err *err)
+as_status store_sweep_known(struct tx *t, int64_t key, int64_t n, struct as_err *err)
 {
-    return exec_key(t, SWEEP_KNOWN, key, err);
+    return tx_exec(t, &stmts[SWEEP_KNOWN], ARGS(arg_i64(key), arg_i64(n)), NULL, err);
 }
 
 as_status store_sweep_searched(struct tx *t, int64_t key, const char *state, int64_t mark,

@@ -102,8 +102,8 @@ AS_MUST_CHECK as_status store_sweep_changes(struct tx *t, struct arena *a, int64
 /* The sweep gets no more trials. */
 AS_MUST_CHECK as_status store_sweep_exhausted(struct tx *t, int64_t key, struct as_err *err);
 AS_MUST_CHECK as_status store_sweep_started(struct tx *t, int64_t key, struct as_err *err);
-/* Make room for a known result. */
-AS_MUST_CHECK as_status store_sweep_known(struct tx *t, int64_t key, struct as_err *err);
+/* Make room for n known results. */
+AS_MUST_CHECK as_status store_sweep_known(struct tx *t, int64_t key, int64_t n, struct as_err *err);
 /* A suggestion of a method that learns became a trial: store the search state that it left (JSON,
  * NULL: none) and its mark. */
 AS_MUST_CHECK as_status store_sweep_searched(struct tx *t, int64_t key, const char *state,

@@ -16,7 +16,6 @@
 #include "scheduler/store/values_priv.h"
 
 enum {
-    TRIAL_ADD,
     TRIAL_HEAD,
     TRIAL_LOCK,
     TRIAL_MOVE,
@@ -106,9 +105,6 @@ COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
     "extract(epoch from t.finished_at - t.started_at)::float8 end * $4::int)"
 
 static const struct stmt stmts[] = {
-    [TRIAL_ADD] = {"trial_add",
-                   "insert into trial (sweep_key, number, state, params, suggestion, seed, origin, "
-                   "shape, bytes_per_member) values ($1, $2, 'queued', $3, $4, $5, $6, $7, $8)"},
     [TRIAL_HEAD] = {"trial_head",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and number = $2"},
     [TRIAL_LOCK] = {"trial_lock",
@@ -213,16 +209,6 @@ static const struct stmt stmts[] = {
                         "where t.sweep_key = $1 and t.number = $2"},
 };
 const struct stmt_set trial_stmts = {"trial", stmts, AS_ARRAY_LEN(stmts)};
-
-as_status store_trial_add(struct tx *t, const struct trial_new *n, struct as_err *err)
-{
-    return tx_exec(t, &stmts[TRIAL_ADD],
-                   ARGS(arg_i64(n->sweep_key), arg_i64(n->number), arg_str(n->params),
-                        arg_str(n->suggestion), arg_i64(n->seed),
-                        arg_str(trial_origin_words[n->origin]), arg_str(n->shape),
-                        arg_i64_or_null(n->shape != NULL, n->bytes_per_member)),
-                   NULL, err);
-}
 
 static as_status read_heads(const struct result *r, struct arena *a, struct trial_list_heads *ret,
                             struct as_err *err)

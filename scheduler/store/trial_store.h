@@ -21,19 +21,6 @@ struct trial_head {
     bool is_known; /* it was added with its result */
 };
 
-/* A trial that people add. */
-struct trial_new {
-    int64_t sweep_key, number, seed;
-    const char *params, *suggestion; /* JSON */
-    trial_origin origin;             /* enqueued or known */
-    const char *shape;               /* NULL: it has none */
-    int64_t bytes_per_member;
-};
-
-/* Insert it queued. */
-AS_MUST_CHECK as_status store_trial_add(struct tx *t, const struct trial_new *n,
-                                        struct as_err *err);
-
 /* Read it without a lock. AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status store_trial_head(struct tx *t, struct arena *a, int64_t sweep_key,
                                          int64_t number, struct trial_head *ret,
