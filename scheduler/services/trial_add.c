@@ -7,6 +7,7 @@
  *
  * A row of a list may have an idempotency key of its own. So a program that adds the rows of a
  * file can send it again, also longer or cut differently, and nothing is added twice. */
+#include "base/json.h"
 #include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/services/addition_priv.h"
 #include "scheduler/services/trials.h"
@@ -73,9 +74,13 @@ static as_status find_added(struct tx *t, struct adding *x, struct as_err *err)
     as_status st =
         store_addition_find(t, x->scope, x->list.keys, x->list.digests, n, x->numbers, same, err);
     for (size_t i = 0; i < n && st == AS_OK; i++) {
-        if (x->numbers[i] >= 0 && !same[i])
-            return as_fail(err, AS_E_CONFLICT, "/%zu/key: '%s' was used for another trial", i,
-                           x->list.keys[i]);
+        char row[AS_ERR_POINTER_MAX], at[AS_ERR_POINTER_MAX];
+        if (x->numbers[i] < 0 || same[i])
+            continue;
+        json_pointer_index("", i, row);
+        json_pointer_child(row, "key", at);
+        return as_fail_at(err, AS_E_CONFLICT, at, "%s: '%s' was used for another trial", at,
+                          x->list.keys[i]);
     }
     return st;
 }
