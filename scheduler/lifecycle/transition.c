@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "scheduler/store/attempt_store.h"
+#include "scheduler/store/dataset_store.h"
 #include "scheduler/store/ensemble_store.h"
 #include "scheduler/store/event_store.h"
 
@@ -159,12 +160,33 @@ static as_status cancel_live(struct tx *t, struct arena *a, const struct sweep_h
     return AS_OK;
 }
 
+/* A sweep that runs on needs its data sets, which may be deleted while no live sweep uses them. Their
+ * rows are held, as when a sweep is created. */
+static as_status hold_datasets(struct tx *t, struct arena *a, const struct sweep_head *s,
+                               struct as_err *err)
+{
+    const char **names = NULL;
+    size_t n = 0;
+    as_status st = store_sweep_datasets(t, a, s->key, &names, &n, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        st = store_dataset_lock(t, names[i], err);
+        if (st == AS_E_NOT_FOUND)
+            return as_fail(err, AS_E_CONFLICT,
+                           "the sweep '%s' cannot run on: its data set '%s' was deleted; add it "
+                           "again first",
+                           s->id, names[i]);
+    }
+    return st;
+}
+
 as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_head *s,
                            sweep_event ev, const char *reason, struct as_err *err)
 {
     struct sweep_step step;
     as_status st = sweep_step(s->state, ev, &step, err);
     if (st != AS_OK)
+        return st;
+    if (ev == SWEEP_EV_REOPEN && (st = hold_datasets(t, a, s, err)) != AS_OK)
         return st;
     const char *why = reason ? reason : step.reason;
     if (step.to != SWEEP_RUNNING && step.to != SWEEP_PAUSED) {

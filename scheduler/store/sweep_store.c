@@ -18,6 +18,7 @@ enum {
     SWEEP_ADD,
     SWEEP_ADD_ENSEMBLE,
     SWEEP_ADD_DATASET,
+    SWEEP_DATASETS,
     SWEEP_KEY,
     SWEEP_LOCK,
     SWEEP_GET,
@@ -176,6 +177,8 @@ static const struct stmt stmts[] = {
          "insert into sweep_dataset (sweep_key, dataset, sha256, n_rows, n_features) "
          "select $1, name, sha256, n_rows, n_features from dataset where name = $2 "
          "on conflict do nothing"},
+    [SWEEP_DATASETS] = {"sweep_datasets",
+                        "select dataset from sweep_dataset where sweep_key = $1 order by dataset"},
     [SWEEP_KEY] = {"sweep_key", "select key from sweep where id = $1"},
     [SWEEP_LOCK] = {"sweep_lock",
                     "select " HEAD_COLUMNS " from sweep s where key = $1 for no key update"},
@@ -274,6 +277,28 @@ as_status store_sweep_add_dataset(struct tx *t, int64_t key, const char *dataset
                                   struct as_err *err)
 {
     return tx_exec(t, &stmts[SWEEP_ADD_DATASET], ARGS(arg_i64(key), arg_str(dataset)), NULL, err);
+}
+
+as_status store_sweep_datasets(struct tx *t, struct arena *a, int64_t key, const char ***ret,
+                               size_t *ret_n, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_DATASETS], ARGS(arg_i64(key)), &r, err);
+    if (st != AS_OK)
+        return st;
+    const char **names = arena_alloc(a, (size_t)r.rows + 1, sizeof *names);
+    if (!names)
+        return as_fail_nomem(err);
+    for (int i = 0; i < r.rows; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        names[i] = read_str(&rd);
+        if ((st = reader_check(&rd, err)) != AS_OK)
+            return st;
+    }
+    *ret = names;
+    *ret_n = (size_t)r.rows;
+    return AS_OK;
 }
 
 as_status store_sweep_key(struct tx *t, const char *id, int64_t *ret, struct as_err *err)

@@ -48,6 +48,10 @@ AS_MUST_CHECK as_status store_sweep_add(struct tx *t, const struct sweep_new *s,
 AS_MUST_CHECK as_status store_sweep_add_dataset(struct tx *t, int64_t key, const char *dataset,
                                                 struct as_err *err);
 
+/* The names of the data sets that its trials may name; they may have been deleted. */
+AS_MUST_CHECK as_status store_sweep_datasets(struct tx *t, struct arena *a, int64_t key,
+                                             const char ***ret, size_t *ret_n, struct as_err *err);
+
 /* AS_E_NOT_FOUND: the message has the id. */
 AS_MUST_CHECK as_status store_sweep_key(struct tx *t, const char *id, int64_t *ret,
                                         struct as_err *err);

@@ -248,6 +248,21 @@ START_TEST(what_was_changed_is_kept)
 }
 END_TEST
 
+/* A data set may be deleted when no sweep needs it any more. */
+START_TEST(a_data_set_that_is_gone_is_named)
+{
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    int64_t e = make_runner(&s, "r", 1);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "insert into sweep_dataset (sweep_key, dataset) select "
+                                           "key, 'gone' from sweep returning 1"),
+                     1);
+    run_all(e, OUTCOME_COMPLETED);
+    tick();
+    ck_fails(try_change("a", "{'limits': {'max_trials': 2}}"), AS_E_CONFLICT, err, "'gone'");
+    ck_assert_int_eq(sweep_of_id(&s, "a").planned, 1); /* all of the patch or nothing */
+}
+END_TEST
+
 /* A second server claims while the limits go up and down. */
 static void *claim_on(void *p)
 {
@@ -315,6 +330,7 @@ Suite *test_suite(void)
     tcase_add_test(c, time_between_an_end_and_running_on_is_free);
     tcase_add_test(c, every_limit_reaches_its_column);
     tcase_add_test(c, what_was_changed_is_kept);
+    tcase_add_test(c, a_data_set_that_is_gone_is_named);
     tcase_add_test(c, two_servers_and_a_change_beside_claims);
     return suite;
 }

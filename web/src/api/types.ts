@@ -106,7 +106,40 @@ export type SweepPatch = {
     max_trials?: number;
     max_concurrent_trials?: number | null;
     max_failed_trials?: number | null;
+    /** null: the default */
+    max_restarts?: number | null;
+    trial_timeout?: string | number | null;
+    wall_time?: string | number | null;
+    /** null: the default */
+    grace?: string | number | null;
   };
+};
+
+export type SweepChange = {
+  changed_at: Time;
+  /** The id of the token; null if there was none */
+  changed_by: string | null;
+  /** By the name of a limit (durations in seconds), or state: the value before and after */
+  changes: Record<string, {
+    /** null: there was no limit */
+    from: number | string | null;
+    /** null: the limit was removed */
+    to: number | string | null;
+  }>;
+};
+
+export type SweepChangeList = {
+  items: SweepChange[];
+};
+
+export type TrialsRetry = {
+  /** Which trials are tried again */
+  state: "failed" | "cancelled";
+};
+
+export type TrialsRetried = {
+  numbers: number[];
+  sweep: Sweep;
 };
 
 /** Trials by state, and their sum. queued counts trials that exist and wait. The trials that are not created yet are planned_trials - total. */
@@ -137,12 +170,16 @@ export type Sweep = {
   method: string;
   /** Decimal; 64 bits do not fit a JavaScript number */
   seed: string;
-  /** The planned number of trials: max_trials (or the cells of the grid if they are fewer), plus the known results that were added */
+  /** The planned number of trials: max_trials (or the cells of the grid if they are fewer), plus the known results that were added; the number of trials that exist, if max_trials was lowered below it */
   planned_trials: number;
   /** How many known results were added */
   known_trials: number;
   /** False when the document has no trial: only clients that ask get its trials */
   for_runners: boolean;
+  /** The tags of the document */
+  tags: string[];
+  /** Only in the answer of changeSweep: what the change did not do, or does later */
+  notes?: string[];
   counts: Counts;
   best?: null | {
     number: number;
@@ -181,8 +218,22 @@ export type Trial = {
   index?: number | null;
   /** The suggestion was computed from every result with finish_seq up to this one; null for methods that do not learn, and for trials that people added */
   seen?: number | null;
-  /** 1, 2, … in the order in which the trials of the sweep ended; null until then */
+  /** 1, 2, … in the order in which the trials of the sweep ended or were retried; null until then */
   finish_seq?: number | null;
+  /** The earlier ends of a trial that was retried, in their order; null: it was not */
+  retries?: ({
+    state: "failed" | "cancelled";
+    reason?: string | null;
+    /** The latest attempt at that end */
+    attempt?: number;
+    /** The place of that end */
+    finish_seq: number;
+    /** The place of the retry: the search saw the end until then */
+    retry_seq: number;
+    retried_at?: Time;
+    /** The id of the token */
+    retried_by?: string | null;
+  })[] | null;
   /** Whether the trial satisfies all constraints of the sweep (true if it has none); null unless the trial completed */
   feasible?: boolean | null;
   /** The signature of its tensors; null unless the built-in trainer runs it */
@@ -214,6 +265,26 @@ export type TrialCreate = {
   state?: "completed" | "failed";
   /** The reason of a known failure, for people */
   reason?: string | null;
+};
+
+/** A TrialCreate with a key */
+export type TrialCreateRow = {
+  params: Params;
+  metrics?: Record<string, number>;
+  state?: "completed" | "failed";
+  reason?: string | null;
+  /** Makes the row safe to send again; all rows of a list have one, or none has */
+  key?: string | null;
+};
+
+export type TrialCreateList = TrialCreateRow[];
+
+export type TrialsAdded = {
+  sweep: string;
+  /** The number of the trial of each row */
+  numbers: number[];
+  /** How many rows were new */
+  added: number;
 };
 
 /** Values by name */
@@ -724,7 +795,7 @@ export interface Operations {
   /** List sweeps, newest first */
   "GET /v1/sweeps": {
     path: undefined;
-    query: {state?: SweepState; cursor?: string; page_size?: number};
+    query: {state?: SweepState; tag?: string; cursor?: string; page_size?: number};
     body: undefined;
     result: SweepList;
   };
@@ -755,6 +826,20 @@ export interface Operations {
     query: undefined;
     body: undefined;
     result: undefined;
+  };
+  /** What people changed: limits and states, when, and with which token */
+  "GET /v1/sweeps/{sweep}/changes": {
+    path: {sweep: string};
+    query: undefined;
+    body: undefined;
+    result: SweepChangeList;
+  };
+  /** Try all failed, or all cancelled, trials of a sweep again */
+  "POST /v1/sweeps/{sweep}/retry": {
+    path: {sweep: string};
+    query: undefined;
+    body: TrialsRetry;
+    result: TrialsRetried;
   };
   /** The best completed trials by the metric of the sweep */
   "GET /v1/sweeps/{sweep}/best": {
@@ -837,8 +922,8 @@ export interface Operations {
   "POST /v1/sweeps/{sweep}/trials": {
     path: {sweep: string};
     query: undefined;
-    body: TrialCreate;
-    result: Trial;
+    body: TrialCreate | TrialCreateList;
+    result: Trial | TrialsAdded;
   };
   /** One trial with its attempts */
   "GET /v1/sweeps/{sweep}/trials/{number}": {
@@ -849,6 +934,13 @@ export interface Operations {
   };
   /** Cancel a trial that has not ended */
   "POST /v1/sweeps/{sweep}/trials/{number}/cancel": {
+    path: {sweep: string; number: number};
+    query: undefined;
+    body: undefined;
+    result: Trial;
+  };
+  /** Try a trial again that failed or was cancelled */
+  "POST /v1/sweeps/{sweep}/trials/{number}/retry": {
     path: {sweep: string; number: number};
     query: undefined;
     body: undefined;
