@@ -37,6 +37,7 @@ START_TEST(test_sweep)
 {
     struct sweep_row r = {.id = "s-2",
                           .name = "s",
+                          .tags = "[\"a\"]",
                           .state = SWEEP_FINISHING,
                           .document = "{\"name\":\"s\",\"metric\":{\"name\":\"l\",\"goal\":"
                                       "\"maximize\"},\"parameters\":{\"z\":{},\"a\":{}},"

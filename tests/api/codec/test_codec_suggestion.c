@@ -267,6 +267,7 @@ START_TEST(test_sweep_fields)
 {
     struct sweep_row r = {.id = "s",
                           .name = "s",
+                          .tags = "[]",
                           .document = "{\"name\":\"s\",\"metrics\":[{\"name\":\"a\",\"goal\":"
                                       "\"minimize\"},{\"name\":\"b\",\"goal\":\"maximize\"}],"
                                       "\"constraints\":[{\"metric\":\"c\",\"max\":20}],"
