@@ -31,7 +31,7 @@ const struct route routes[] = {
     {"getSweep", "GET", SWEEP, READERS, NONE, 0, "", h_sweep_get},
     {"changeSweep", "PATCH", SWEEP, WRITERS, PATCH, ROUTE_WAKES, "", h_sweep_change},
     {"listSweepChanges", "GET", SWEEP "/changes", READERS, NONE, 0, "", h_sweep_changes},
-    {"retryTrials", "POST", SWEEP "/retry", WRITERS, JSON, ROUTE_WAKES, "", h_sweep_retry},
+    {"retryTrials", "POST", SWEEP "/retry", WRITERS, JSON, ROUTE_WAKES | ROUTE_SLOW, "", h_sweep_retry},
     {"deleteSweep", "DELETE", SWEEP, WRITERS, NONE, ROUTE_SLOW, "", h_sweep_delete},
     {"listBestTrials", "GET", SWEEP "/best", READERS, NONE, 0, "top", h_sweep_best},
     {"getEnsemble", "GET", SWEEP "/ensemble", READERS, NONE, 0, "", h_sweep_ensemble},
