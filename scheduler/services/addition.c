@@ -248,14 +248,23 @@ static as_status open_reading(struct reading *r, const struct addition_target *t
     return shaper_create(r->tree, to->datasets, to->n_datasets, &r->shaper, err);
 }
 
+as_status additions_check_size(const json_t *body, struct as_err *err)
+{
+    size_t n = json_array_size(body);
+    if (!json_is_array(body) || (n > 0 && n <= ADDITIONS_MAX))
+        return AS_OK;
+    return as_fail(err, n ? AS_E_TOO_LARGE : AS_E_INVAL,
+                   "the list has %zu trials, expected 1 to %d", n, ADDITIONS_MAX);
+}
+
 as_status additions_read(struct arena *a, const json_t *body, const struct addition_target *to,
                          struct addition_list *ret, struct as_err *err)
 {
     AS_AUTO(reading_done) struct reading r = {.a = a, .is_list = json_is_array(body)};
     size_t n = r.is_list ? json_array_size(body) : 1;
-    if (n == 0 || n > ADDITIONS_MAX)
-        return as_fail(err, n ? AS_E_TOO_LARGE : AS_E_INVAL,
-                       "the list has %zu trials, expected 1 to %d", n, ADDITIONS_MAX);
+    as_status size = additions_check_size(body, err);
+    if (size != AS_OK)
+        return size;
     struct addition_list list = {.rows = arena_alloc(a, n, sizeof *list.rows),
                                  .keys = arena_alloc(a, n, sizeof *list.keys),
                                  .digests = arena_alloc(a, n, sizeof *list.digests),

@@ -26,6 +26,9 @@ struct addition_list {
     size_t n;
 };
 
+/* Check how many rows a list has, before the sweep is looked for. AS_E_INVAL, AS_E_TOO_LARGE. */
+AS_MUST_CHECK as_status additions_check_size(const json_t *body, struct as_err *err);
+
 /* Read a TrialCreate of the API, or a list of them, and check it completely against the sweep: its
  * space, its constraints, its metrics. Texts are in `a` or views of `body`. AS_E_INVAL,
  * AS_E_TOO_LARGE with the pointer of the field (/params/lr; in a list /17/params/lr).

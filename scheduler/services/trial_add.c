@@ -148,12 +148,15 @@ static as_status add_all(struct tx *t, struct adding *x, struct as_err *err)
 static as_status open_adding(struct store *db, struct adding *x, const json_t *body,
                              struct as_err *err)
 {
+    as_status st = additions_check_size(body, err);
+    if (st != AS_OK)
+        return st;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
         run.status = read_target(run.tx, x->a, &x->to, err);
     if (run.status != AS_OK)
         return run.status;
-    as_status st = additions_read(x->a, body, &x->to, &x->list, err);
+    st = additions_read(x->a, body, &x->to, &x->list, err);
     if (st != AS_OK)
         return st;
     x->numbers = arena_alloc(x->a, x->list.n, sizeof *x->numbers);
