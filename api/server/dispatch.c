@@ -32,11 +32,20 @@
 #include "scheduler/assign/asks.h"
 #include "scheduler/assign/claims.h"
 
+#define BIG_ANSWER ((size_t)256 << 10) /* bytes; see server_tidy() */
 #define IGNORED_BODY_MAX 1024 /* bytes of a body that are ignored where the route has no body */
 
 static struct call *call_of(struct pool_job *job)
 {
     return (struct call *)(void *)((char *)job - offsetof(struct call, job));
+}
+
+/* The workers of a route. */
+static struct pool *pool_of(const struct dispatch *d, const struct route *route)
+{
+    return route->flags & ROUTE_URGENT ? d->urgent_pool
+           : route->flags & ROUTE_SLOW ? d->slow_pool
+                                       : d->pool;
 }
 
 static void fail_call(struct call *c, problem_kind kind, const struct as_err *err)
@@ -206,7 +215,9 @@ static void authenticate(struct call *c)
     } else {
         c->job.run = run_auth;
         http_hold(c->x);
-        pool_submit(c->dispatch->pool, &c->job);
+        /* not the slow pool: a token must not wait for uploads */
+        pool_submit(c->route->flags & ROUTE_URGENT ? c->dispatch->urgent_pool : c->dispatch->pool,
+                    &c->job);
     }
 }
 
@@ -451,14 +462,14 @@ void dispatch_request(void *ctx, struct http_exchange *x)
     const struct dispatch *d = ctx;
     struct call *c = x->app;
     c->job.run = run_call;
-    pool_submit(c->route->flags & ROUTE_SLOW ? d->slow_pool : d->pool, &c->job);
+    pool_submit(pool_of(d, c->route), &c->job);
 }
 
 void dispatch_retry(void *ctx, struct waiting_item *item)
 {
     const struct dispatch *d = ctx;
     struct call *c = (struct call *)(void *)((char *)item - offsetof(struct call, waiting));
-    pool_submit_again(d->pool, &c->job);
+    pool_submit_again(pool_of(d, c->route), &c->job);
 }
 
 /* How many waiting runners to retry. If the query fails, all of them: each then gets the error and
@@ -521,6 +532,8 @@ void dispatch_end(void *ctx, struct http_exchange *x)
     log_write(LOG_DEBUG, "request", "request_id=%s peer=%s method=%s path=%s code=%d us=%lld",
               c->request_id, x->peer, x->head.method, x->head.path ? x->head.path : "-",
               x->answer.status, (long long)((clock_mono_ns() - x->start_ns) / 1000));
+    if (x->answer.len >= BIG_ANSWER)
+        atomic_fetch_add(&((struct dispatch *)ctx)->big_bytes, x->answer.len);
     blob_put_free(c->upload);
     json_decref(c->body);
 }

@@ -9,6 +9,7 @@
  *
  * Exit codes: 0 ended on request; 1 failed; 64 usage; 69 the database cannot be reached; 70 a bug
  * in assayd; 73 a file cannot be written; 77 not allowed; 78 configuration (schema, address). */
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -146,6 +147,12 @@ static void raise_file_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &lim);
 }
 
+/* glibc raises this threshold by itself, and then the blocks of big answers stay in the heap. */
+static void keep_big_blocks_apart(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
+}
+
 static as_status check_config(const struct config *c, struct as_err *err)
 {
     log_level level = LOG_INFO;
@@ -197,8 +204,8 @@ static as_status open_store(struct daemon *d, struct as_err *err)
     const struct store_opts opts = {
         .url = c->database,
         .application_name = "assayd",
-        /* the 5: two slow workers, event streams, waiting requests, reaper */
-        .max_connections = (int)(c->workers + c->search_threads) + 5,
+        /* the 7: two urgent and two slow workers, event streams, waiting requests, reaper */
+        .max_connections = (int)(c->workers + c->search_threads) + 7,
         .config = {.lease_ms = c->lease_ms, .heartbeat_ms = c->heartbeat_ms},
     };
     return store_open(&opts, &d->store, err);
@@ -410,6 +417,7 @@ int main(int argc, char **argv)
     if (d.config.die_with_parent)
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     raise_file_limit();
+    keep_big_blocks_apart();
     block_signals(&d.signals);
     as_status st = run_daemon(&d, &err);
     if (st < 0)

@@ -37,10 +37,10 @@ AS_MUST_CHECK as_status sweep_create_paused(struct store *db, struct arena *a, c
 AS_MUST_CHECK as_status sweep_get(struct store *db, struct arena *a, const char *id,
                                   struct sweep_row *ret, struct as_err *err);
 
-/* Newest first. `state` NULL: any. AS_E_INVAL: the cursor. */
-AS_MUST_CHECK as_status sweep_list(struct store *db, struct arena *a, const sweep_state *state,
-                                   const struct page_req *page, struct sweep_page *ret,
-                                   struct as_err *err);
+/* Newest first. A page may have fewer sweeps than asked for: see PAGE_BYTES_MAX. AS_E_INVAL: the
+ * cursor. */
+AS_MUST_CHECK as_status sweep_list(struct store *db, struct arena *a, const struct sweep_query *q,
+                                   struct sweep_page *ret, struct as_err *err);
 
 /* A merge patch, as the API's SweepPatch. For the two limits that may be removed, JSON null removes
  * the limit, so `set_*` says whether the field was given. */
