@@ -86,14 +86,17 @@ static void write_process(struct server *s, struct str *out)
                "assay_build_info{version=\"%s\"} 1\n"
                "# HELP assay_event_streams Open event streams.\n# TYPE assay_event_streams gauge\n"
                "assay_event_streams %zu\n"
+               "# HELP assay_event_queries_total Queries for new events.\n"
+               "# TYPE assay_event_queries_total counter\n"
+               "assay_event_queries_total %ld\n"
                "# HELP assay_lease_expirations_total Runners whose lease ran out.\n"
                "# TYPE assay_lease_expirations_total counter\n"
                "assay_lease_expirations_total %ld\n"
                "# HELP assay_client_lease_expirations_total Clients whose lease ran out.\n"
                "# TYPE assay_client_lease_expirations_total counter\n"
                "assay_client_lease_expirations_total %ld\n",
-               ASSAY_VERSION, event_streams_count(s->streams), atomic_load(&s->lease_expirations),
-               atomic_load(&s->client_expirations));
+               ASSAY_VERSION, event_streams_count(s->streams), event_streams_queries(s->streams),
+               atomic_load(&s->lease_expirations), atomic_load(&s->client_expirations));
     write_waiting(s, out);
     write_search(s, out);
     http_metrics_write(s->metrics, out);
