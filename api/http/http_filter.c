@@ -191,7 +191,7 @@ static as_status add_parameter(const char *s, size_t len, struct arena *arena,
     if (http_query(head, p.name))
         return as_fail(err, AS_E_INVAL, "the parameter '%.60s' is given twice", p.name);
     if (head->n_query == HTTP_QUERY_MAX)
-        return as_fail(err, AS_E_INVAL, "more than %d parameters", HTTP_QUERY_MAX);
+        return as_fail(err, AS_E_TOO_LARGE, "more than %d parameters", HTTP_QUERY_MAX);
     head->query[head->n_query++] = p;
     return AS_OK;
 }

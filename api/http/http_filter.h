@@ -11,11 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/http/http_framing.h"
 #include "base/arena.h"
 #include "base/status.h"
-
-#define HTTP_TARGET_MAX 4096 /* bytes of path and query */
-#define HTTP_QUERY_MAX 32    /* parameters */
 
 struct http_pair {
     const char *name, *value;

@@ -514,10 +514,15 @@ void dispatch_gone(void *ctx)
 void dispatch_refusal(void *ctx, struct http_exchange *x, const struct as_err *err)
 {
     struct call *c = x->app ? x->app : make_call(ctx, x);
+    problem_kind kind = PROBLEM_STATUS;
+    if (err->code == AS_E_TOO_LARGE)
+        kind = x->refusal == HTTP_REFUSAL_TARGET ? PROBLEM_TARGET
+               : x->refusal == HTTP_REFUSAL_HEAD ? PROBLEM_HEAD
+                                                 : PROBLEM_STATUS;
     if (c)
-        fail_call(c, PROBLEM_STATUS, err);
+        fail_call(c, kind, err);
     else
-        problem_answer(x, PROBLEM_STATUS, "-", err);
+        problem_answer(x, kind, "-", err);
 }
 
 void dispatch_end(void *ctx, struct http_exchange *x)
