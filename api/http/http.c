@@ -185,7 +185,7 @@ static void on_completed(void *cls, struct MHD_Connection *conn, void **con_cls,
     http_table_serve(s->table, e->fd, NULL);
     http_table_phase(s->table, e->fd, HTTP_PHASE_IDLE);
     if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK)
-        (void)http_guard_answered(e->fd);
+        http_guard_answered(e->fd);
     if (e->x.answer.stream) {
         http_stream_detach(e->x.answer.stream);
         http_stream_unref(e->x.answer.stream);

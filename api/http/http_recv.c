@@ -67,13 +67,15 @@ static void refuse_message(struct http_guard *g)
     (void)shutdown(g->fd, SHUT_WR);
 }
 
-bool http_guard_answered(int fd)
+void http_guard_answered(int fd)
 {
     struct http_guard *g = guard_of(fd);
-    if (!g || !g->is_waiting)
-        return false;
-    refuse_message(g);
-    return true;
+    if (!g)
+        return;
+    if (g->is_waiting)
+        refuse_message(g);
+    else if (g->framing.part != HTTP_FRAMING_START)
+        g->hooks.on_message(g->hooks.ctx, fd);
 }
 
 /* Read and drop what a refused peer sends. Its end of data, or too much of it, ends the

@@ -31,8 +31,8 @@ void http_guard_close(int fd);
  * recv(), and that its requests must not be served. */
 bool http_guard_works(int fd);
 
-/* The answer to a message was sent: refuse the next one now if it came in the same bytes. Returns
- * whether it was refused. */
-bool http_guard_answered(int fd);
+/* The answer to a message was sent. If the next one came in the same bytes: report it, or refuse
+ * it. */
+void http_guard_answered(int fd);
 
 #endif

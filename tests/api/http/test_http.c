@@ -136,6 +136,7 @@ static void start_with(int64_t impatient_ms)
     (void)pthread_mutex_init(&app.lock, NULL);
     sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     opts.listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    opts.idle_ms = impatient_ms ? PATIENCE_MS * INT64_C(10) : opts.idle_ms;
     opts.head_ms = impatient_ms ? impatient_ms : opts.head_ms;
     opts.body_grace_ms = impatient_ms ? impatient_ms : opts.body_grace_ms;
     ck_assert_int_eq(bind(opts.listen_fd, (const struct sockaddr *)&sa, sizeof sa), 0);
