@@ -64,7 +64,6 @@ struct http_options http_options_default(void)
         .listen_fd = -1,
         .threads = 2,
         .max_connections = 4096,
-        .max_per_address = 1024,
         .head_ms = 10000,
         .idle_ms = 75000,
         .body_grace_ms = 20000,

@@ -87,7 +87,7 @@ struct http_options {
     int listen_fd; /* bound and listening; http_start() takes it */
     unsigned threads;
     unsigned max_connections;
-    unsigned max_per_address;
+    unsigned max_per_address; /* 0: no limit for one address */
     int64_t head_ms;       /* for a whole head from its first byte; the first one: from the start of
                               the connection */
     int64_t idle_ms;       /* between requests, without a byte */

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "api/server/auth.h"
+#include "api/server/dispatch.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -103,6 +105,13 @@ as_status call_page(const struct call *c, struct page_req *ret, struct as_err *e
         return st;
     *ret = page;
     return AS_OK;
+}
+
+bool call_is_known(const struct call *c)
+{
+    struct principal who;
+    const char *token = auth_bearer(c->x->head.authorization);
+    return token && auth_recall(c->dispatch->auth, token, &who);
 }
 
 static void settle_call(struct call *c, int status)

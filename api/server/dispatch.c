@@ -183,9 +183,16 @@ static void check_rest_of_head(struct call *c)
     expect_body(c);
 }
 
+/* The reason of another failure may name the database's address: it is for the log. */
 static void fail_authentication(struct call *c, const struct as_err *err)
 {
-    fail_call(c, err->code == AS_E_DENIED ? PROBLEM_UNAUTHORIZED : PROBLEM_STATUS, err);
+    if (err->code == AS_E_DENIED) {
+        fail_call(c, PROBLEM_UNAUTHORIZED, err);
+        return;
+    }
+    log_write(LOG_WARN, "token not checked", "request_id=%s detail=\"%s\"", c->request_id,
+              err->msg);
+    fail_call_with(c, PROBLEM_STATUS, err->code, "the token cannot be checked now");
 }
 
 /* In a worker: check the token in the database, then let the transport continue. */
@@ -194,7 +201,7 @@ static void run_auth(struct pool_job *job)
     struct call *c = call_of(job);
     struct as_err err = {0};
     const char *token = auth_bearer(c->x->head.authorization);
-    if (auth_verify(c->dispatch->auth, c->db, token, &c->who, &err) < 0)
+    if (auth_verify(c->dispatch->auth, c->db, c->x->peer, token, &c->who, &err) < 0)
         fail_authentication(c, &err);
     else
         check_rest_of_head(c);
@@ -212,6 +219,9 @@ static void authenticate(struct call *c)
                        "missing or malformed");
     } else if (auth_recall(c->dispatch->auth, token, &c->who)) {
         check_rest_of_head(c);
+    } else if (!auth_may_verify(c->dispatch->auth, c->x->peer, token)) {
+        fail_call_with(c, PROBLEM_TOO_MANY, AS_E_DENIED,
+                       "this address has sent too many tokens that are not valid; wait a minute");
     } else {
         c->job.run = run_auth;
         http_hold(c->x);

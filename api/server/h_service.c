@@ -7,7 +7,6 @@
 #include "api/server/server_priv.h"
 #include "base/str.h"
 #include "scheduler/services/metrics.h"
-#include "scheduler/services/migrate.h"
 
 static json_t *health_encode(const char *status)
 {
@@ -26,10 +25,11 @@ as_status h_readiness(struct call *c, struct as_err *err)
 {
     if (c->is_draining)
         return as_fail(err, AS_E_UNAVAILABLE, "the server is stopping");
-    as_status st = migrate_check(c->db, err);
-    if (st < 0) /* also for a schema of another version: this server is not ready then */
-        return as_fail(err, AS_E_UNAVAILABLE, "%s", err->msg);
-    return call_ok(c, health_encode("ready"), err);
+    const char *reason = NULL;
+    as_status st = readiness_check(c->server->readiness, &reason, err);
+    if (st == AS_OK)
+        return call_ok(c, health_encode("ready"), err);
+    return call_is_known(c) ? st : as_fail(err, st, "%s", reason);
 }
 
 as_status h_openapi(struct call *c, struct as_err *err)

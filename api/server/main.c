@@ -39,6 +39,7 @@
 struct config {
     const char *listen, *database, *web, *log_level, *public_host, *address_file;
     const char *admin_token_file, *runner_token_file;
+    int64_t max_connections, max_per_address, bad_tokens;
     int64_t workers, search_threads, lease_ms, heartbeat_ms, database_wait_ms, max_blob_bytes;
     bool insecure_http, migrate, no_migrate, die_with_parent, version, help;
 };
@@ -82,6 +83,13 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
          "a runner that is silent for this long is lost (15s)"},
         {"heartbeat", 0, OPT_DURATION, &c->heartbeat_ms, "TIME", NULL,
          "how often runners report (3s)"},
+        {"max-connections", 0, OPT_I64, &c->max_connections, "N", NULL,
+         "connections that may be open at one time (4096)"},
+        {"max-connections-per-address", 0, OPT_I64, &c->max_per_address, "N", NULL,
+         "the same for one client address; 0: no limit, for a server behind a proxy (1024)"},
+        {"bad-tokens-per-minute", 0, OPT_I64, &c->bad_tokens, "N", NULL,
+         "tokens that are not valid from one client address, before it is refused; 0: no limit "
+         "(60)"},
         {"max-blob", 0, OPT_I64, &c->max_blob_bytes, "BYTES", NULL,
          "the largest upload (2147483648)"},
         {"web", 0, OPT_STRING, &c->web, "DIR", "ASSAY_WEB",
@@ -169,6 +177,16 @@ static as_status check_config(const struct config *c, struct as_err *err)
     if (c->search_threads < 1 || c->search_threads > 8)
         return as_fail(err, AS_E_INVAL, "--search-threads is %lld, expected 1 to 8",
                        (long long)c->search_threads);
+    if (c->max_connections < 1 || c->max_connections > 65536)
+        return as_fail(err, AS_E_INVAL, "--max-connections is %lld, expected 1 to 65536",
+                       (long long)c->max_connections);
+    if (c->max_per_address < 0 || c->max_per_address > 65536)
+        return as_fail(err, AS_E_INVAL,
+                       "--max-connections-per-address is %lld, expected 0 to 65536",
+                       (long long)c->max_per_address);
+    if (c->bad_tokens < 0 || c->bad_tokens > 1000000)
+        return as_fail(err, AS_E_INVAL, "--bad-tokens-per-minute is %lld, expected 0 to 1000000",
+                       (long long)c->bad_tokens);
     if (c->max_blob_bytes < 1)
         return as_fail(err, AS_E_INVAL, "--max-blob is %lld, expected at least 1",
                        (long long)c->max_blob_bytes);
@@ -302,6 +320,9 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
         .store = d->store,
         .workers = (size_t)d->config.workers,
         .search_threads = (size_t)d->config.search_threads,
+        .max_connections = (size_t)d->config.max_connections,
+        .max_per_address = (size_t)d->config.max_per_address,
+        .bad_tokens = (size_t)d->config.bad_tokens,
         .max_blob_bytes = d->config.max_blob_bytes,
         .web_dir = d->config.web ? d->config.web : found,
         .host_names = d->host_names,
@@ -404,6 +425,9 @@ int main(int argc, char **argv)
                                   .log_level = "info",
                                   .workers = 4,
                                   .search_threads = 2,
+                                  .max_connections = 4096,
+                                  .max_per_address = 1024,
+                                  .bad_tokens = 60,
                                   .database_wait_ms = 30000,
                                   .max_blob_bytes = (int64_t)2 << 30}};
     if (parse_options(&d.config, argc, argv, &err) < 0)

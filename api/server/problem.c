@@ -145,6 +145,8 @@ void problem_answer(struct http_exchange *x, problem_kind kind, const char *requ
     http_answer_header(x, "X-Request-Id", request_id);
     if (row.http == 503)
         http_answer_header(x, "Retry-After", "2");
+    if (row.http == 429)
+        http_answer_header(x, "Retry-After", "60");
     if (row.http == 401)
         http_answer_header(x, "WWW-Authenticate", "Bearer");
 }

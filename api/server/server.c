@@ -20,6 +20,7 @@
 #define DEFAULT_SLOW_WORKERS 2
 #define DEFAULT_URGENT_WORKERS 2
 #define DEFAULT_SEARCH_THREADS 2
+#define DEFAULT_CONNECTIONS 4096
 #define DEFAULT_BLOB_MAX ((int64_t)2 << 30)
 
 static void set_defaults(struct server_options *o)
@@ -28,6 +29,7 @@ static void set_defaults(struct server_options *o)
     o->slow_workers = o->slow_workers ? o->slow_workers : DEFAULT_SLOW_WORKERS;
     o->urgent_workers = o->urgent_workers ? o->urgent_workers : DEFAULT_URGENT_WORKERS;
     o->search_threads = o->search_threads ? o->search_threads : DEFAULT_SEARCH_THREADS;
+    o->max_connections = o->max_connections ? o->max_connections : DEFAULT_CONNECTIONS;
     o->max_blob_bytes = o->max_blob_bytes ? o->max_blob_bytes : DEFAULT_BLOB_MAX;
 }
 
@@ -76,6 +78,8 @@ static as_status start_http(struct server *s, struct as_err *err)
                                  .on_gone = dispatch_gone};
     struct http_options http = http_options_default();
     http.listen_fd = s->opts.listen_fd;
+    http.max_connections = (unsigned)s->opts.max_connections;
+    http.max_per_address = (unsigned)s->opts.max_per_address;
     s->opts.listen_fd = -1; /* http_start takes it */
     return http_start(&http, &app, &s->http, err);
 }
@@ -86,9 +90,10 @@ static as_status start_parts(struct server *s, struct as_err *err)
     const struct waiting_hooks hooks = {
         .retry = dispatch_retry, .probe = dispatch_probe, .ctx = &s->dispatch};
     as_status st;
-    s->auth = auth_create();
+    s->auth = auth_create(s->opts.bad_tokens);
     s->metrics = http_metrics_create(routes, n_routes);
-    if (!s->auth || !s->metrics)
+    s->readiness = readiness_create(s->store);
+    if (!s->auth || !s->metrics || !s->readiness)
         return as_fail(err, AS_E_NOMEM, "out of memory for the server");
     if ((st = web_files_load(s->opts.web_dir, &s->web, err)) < 0)
         return st;
@@ -121,6 +126,7 @@ static void free_parts(struct server *s)
     event_streams_free(s->streams);
     web_files_free(s->web);
     http_metrics_free(s->metrics);
+    readiness_free(s->readiness);
     auth_free(s->auth);
     result_cache_done(&s->results);
     file_closep(&s->opts.listen_fd);

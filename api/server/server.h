@@ -10,14 +10,17 @@
 #include "scheduler/store/store.h"
 
 struct server_options {
-    int listen_fd;                 /* server_start() takes it */
-    struct store *store;           /* borrowed for the life of the server */
-    size_t workers;                /* threads for calls; 0: 4 */
-    size_t slow_workers;           /* threads for routes with ROUTE_SLOW; 0: 2 */
-    size_t urgent_workers;         /* threads for routes with ROUTE_URGENT; 0: 2 */
-    size_t search_threads;         /* threads that compute suggestions; 0: 2 */
-    int64_t max_blob_bytes;        /* 0: 2 GiB */
-    const char *web_dir;           /* the built dashboard; NULL or absent: a page explains it */
+    int listen_fd;          /* server_start() takes it */
+    struct store *store;    /* borrowed for the life of the server */
+    size_t workers;         /* threads for calls; 0: 4 */
+    size_t slow_workers;    /* threads for routes with ROUTE_SLOW; 0: 2 */
+    size_t urgent_workers;  /* threads for routes with ROUTE_URGENT; 0: 2 */
+    size_t search_threads;  /* threads that compute suggestions; 0: 2 */
+    size_t max_connections; /* open at one time, of all addresses; 0: 4096 */
+    size_t max_per_address; /* of one client address; 0: no other limit than the above */
+    size_t bad_tokens;      /* unknown tokens that one address may send in a minute; 0: any */
+    int64_t max_blob_bytes; /* 0: 2 GiB */
+    const char *web_dir;    /* the built dashboard; NULL or absent: a page explains it */
     const char *const *host_names; /* NULL-terminated; besides the loopback names; borrowed */
 };
 

@@ -11,6 +11,7 @@
 #include "api/server/event_streams.h"
 #include "api/server/http_metrics.h"
 #include "api/server/pool.h"
+#include "api/server/readiness.h"
 #include "api/server/server.h"
 #include "api/server/waiting.h"
 #include "api/server/web_files.h"
@@ -28,6 +29,7 @@ struct server {
     struct event_streams *streams;
     struct web_files *web;
     struct http_metrics *metrics;
+    struct readiness *readiness;
     struct http_server *http;
     struct dispatch dispatch;       /* gives requests access to the parts above */
     atomic_long lease_expirations;  /* of runners, found by this process */

@@ -126,7 +126,7 @@ static void start_http_server(void)
     ck_ok(waiting_create(&hooks, &d.waiting, &err), err);
     ck_ok(web_files_load(NULL, &web, &err), err);
     d.web = web;
-    d.auth = auth_create();
+    d.auth = auth_create(0);
     d.metrics = http_metrics_create(table, AS_ARRAY_LEN(table));
     ck_assert(d.auth && d.metrics);
     make_tokens();
