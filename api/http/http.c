@@ -227,9 +227,22 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
     return n < 0 ? MHD_CONTENT_READER_END_WITH_ERROR : n;
 }
 
+/* The content of an answer to HEAD: libmicrohttpd wants its length only. */
+static ssize_t read_nothing(void *cls, uint64_t pos, char *buf, size_t max)
+{
+    (void)cls;
+    (void)pos;
+    (void)buf;
+    (void)max;
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
 static struct MHD_Response *make_response(struct exchange *e)
 {
     struct http_answer *a = &e->x.answer;
+    if (a->head_size > 0 && a->len == 0 && as_streq(e->x.head.method, "HEAD"))
+        return MHD_create_response_from_callback((uint64_t)a->head_size, 1024, read_nothing, e,
+                                                 NULL);
     if (!a->stream)
         return MHD_create_response_from_buffer(a->len, (void *)a->bytes, MHD_RESPMEM_PERSISTENT);
     return MHD_create_response_from_callback(a->stream_size < 0 ? MHD_SIZE_UNKNOWN

@@ -35,6 +35,7 @@ struct http_answer {
     size_t len;
     struct http_stream *stream; /* takes one reference */
     int64_t stream_size;        /* -1: not known */
+    int64_t head_size;          /* of an answer to HEAD without bytes: its Content-Length */
     struct http_pair headers[HTTP_ANSWER_HEADERS_MAX];
     size_t n_headers;
     bool close; /* end the connection afterwards */
