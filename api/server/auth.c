@@ -112,7 +112,7 @@ bool auth_may_verify(struct auth *a, const char *peer, const char *token)
     pthread_mutex_lock(&a->lock);
     const struct slot *s = slot_of_digest(a, digest);
     bool is_good = clock_mono_ns() < s->good_ns && hash_equal(s->digest, digest, sizeof digest);
-    bool may = is_good || bucket_locked(a, peer)->spent < (double)a->bad_tokens;
+    bool may = is_good || bucket_locked(a, peer)->spent + 1 <= (double)a->bad_tokens;
     pthread_mutex_unlock(&a->lock);
     return may;
 }

@@ -125,11 +125,12 @@ static void settle_call(struct call *c, int status)
 {
     struct http_answer *a = &c->x->answer;
     /* a worker has the time for it; an I/O thread, which answers local routes, has not */
-    bool has_version = is_read(c) && !a->stream && a->bytes && !(c->route->flags & ROUTE_LOCAL);
+    bool in_worker = c->route && !(c->route->flags & ROUTE_LOCAL);
+    bool has_version = in_worker && is_read(c) && !a->stream && a->bytes;
     a->status = status;
     if (has_version)
         answer_version(c->x);
-    if (!(c->route->flags & ROUTE_LOCAL))
+    if (in_worker)
         answer_compress(c->x);
     c->settled_ns = clock_mono_ns();
     http_answer_header(c->x, "Cache-Control", has_version ? "private, no-cache" : "no-store");

@@ -709,7 +709,7 @@ export interface Operations {
     body: undefined;
     result: Health;
   };
-  /** Can it serve (database reached, migrations applied, not draining)? */
+  /** Can it serve (database reached and writable, migrations applied, not draining)? */
   "GET /readyz": {
     path: undefined;
     query: undefined;
