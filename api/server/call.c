@@ -13,8 +13,6 @@
 
 #include "api/http/http_content.h"
 #include "api/server/answer_content.h"
-#include "api/server/auth.h"
-#include "api/server/dispatch.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -107,13 +105,6 @@ as_status call_page(const struct call *c, struct page_req *ret, struct as_err *e
         return st;
     *ret = page;
     return AS_OK;
-}
-
-bool call_is_known(const struct call *c)
-{
-    struct principal who;
-    const char *token = auth_bearer(c->x->head.authorization);
-    return token && auth_recall(c->dispatch->auth, token, &who);
 }
 
 static bool is_read(const struct call *c)

@@ -74,10 +74,6 @@ AS_MUST_CHECK as_status call_query_bool(const struct call *c, const char *name, 
 /* Read cursor and page_size. */
 AS_MUST_CHECK as_status call_page(const struct call *c, struct page_req *ret, struct as_err *err);
 
-/* On a route that is open to everybody: did the request come with a token that is in use? Makes no
- * query: the token must have been used a moment ago. */
-bool call_is_known(const struct call *c);
-
 /* ---- answer: one of these, last ---- */
 
 /* 200 with a JSON body; takes `body`. AS_E_NOMEM if `body` is NULL: the encoder had no memory. */

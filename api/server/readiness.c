@@ -1,18 +1,24 @@
 #include "api/server/readiness.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "scheduler/services/migrate.h"
 
-struct readiness {
-    struct store *db;
-    pthread_mutex_t lock; /* held during the query, so that one is made for all who ask */
-    int64_t at_ns;        /* of the last answer; 0: none */
+struct answer {
     as_status status;
     const char *public; /* a literal; NULL: ready */
     struct as_err err;
+};
+
+struct readiness {
+    struct store *db;
+    pthread_mutex_t lock; /* guards the rest; not held during the query */
+    int64_t at_ns;        /* of the last answer; 0: none yet */
+    bool is_asking;
+    struct answer last;
 };
 
 struct readiness *readiness_create(struct store *db)
@@ -33,32 +39,47 @@ void readiness_free(struct readiness *r)
     free(r);
 }
 
-static void ask_locked(struct readiness *r)
+static struct answer ask_database(struct store *db)
 {
-    const char *before = r->public;
-    r->err = (struct as_err){0};
-    r->public = NULL;
-    r->status = migrate_check(r->db, &r->err);
-    if (r->status < 0)
-        r->public = r->status == AS_E_CONFLICT
-                        ? "the database does not have the schema of this server"
-                        : "the database cannot be reached";
-    else if ((r->status = migrate_check_writes(r->db, &r->err)) < 0)
-        r->public = "the database does not take writes";
+    struct answer a = {0};
+    a.status = migrate_check(db, &a.err);
+    if (a.status < 0)
+        a.public = a.status == AS_E_CONFLICT
+                       ? "the database does not have the schema of this server"
+                       : "the database cannot be reached";
+    else if ((a.status = migrate_check_writes(db, &a.err)) < 0)
+        a.public = "the database does not take writes";
+    return a;
+}
+
+static void ask(struct readiness *r)
+{
+    struct answer a = ask_database(r->db);
+    pthread_mutex_lock(&r->lock);
+    if (a.public && a.public != r->last.public)
+        log_write(LOG_WARN, "not ready", "reason=\"%s\" detail=\"%s\"", a.public, a.err.msg);
+    r->last = a;
     r->at_ns = clock_mono_ns();
-    if (r->public && r->public != before)
-        log_write(LOG_WARN, "not ready", "reason=\"%s\" detail=\"%s\"", r->public, r->err.msg);
+    r->is_asking = false;
+    pthread_mutex_unlock(&r->lock);
 }
 
 as_status readiness_check(struct readiness *r, const char **ret_public, struct as_err *err)
 {
     pthread_mutex_lock(&r->lock);
-    if (r->at_ns == 0 || clock_mono_ns() - r->at_ns > READINESS_KEEP_MS * NS_PER_MS)
-        ask_locked(r);
-    as_status st = AS_OK;
-    *ret_public = r->public;
-    if (r->status < 0) /* also for a schema of another version: this server is not ready then */
-        st = as_fail(err, AS_E_UNAVAILABLE, "%s: %s", r->public, r->err.msg);
+    bool is_old = r->at_ns == 0 || clock_mono_ns() - r->at_ns > READINESS_KEEP_MS * NS_PER_MS;
+    bool asks = is_old && !r->is_asking;
+    r->is_asking |= asks;
     pthread_mutex_unlock(&r->lock);
-    return st;
+    if (asks)
+        ask(r);
+    pthread_mutex_lock(&r->lock);
+    struct answer a = r->last;
+    if (r->at_ns == 0)
+        a = (struct answer){.status = AS_E_UNAVAILABLE, .public = "the database has not answered"};
+    pthread_mutex_unlock(&r->lock);
+    *ret_public = a.public;
+    if (a.status < 0) /* also for a schema of another version: this server is not ready then */
+        return as_fail(err, AS_E_UNAVAILABLE, "%s: %s", a.public, a.err.msg);
+    return AS_OK;
 }

@@ -16,7 +16,8 @@ void readiness_free(struct readiness *r);             /* NULL is fine */
 AS_DEFINE_FREEP(struct readiness, readiness_free)
 
 /* AS_E_UNAVAILABLE: *err has the reason in detail, which may name the database's address, and
- * *ret_public one for everybody (a literal). Requests that come meanwhile wait for one query. */
+ * *ret_public one for everybody (a literal). While another request asks, this is the last answer:
+ * a database that hangs holds one worker. */
 AS_MUST_CHECK as_status readiness_check(struct readiness *r, const char **ret_public,
                                         struct as_err *err);
 

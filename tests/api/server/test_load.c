@@ -1,5 +1,4 @@
 /* What some clients ask of the server must not delay the requests that runners live by. */
-#include <libpq-fe.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,13 +9,6 @@
 
 #define WORKERS 4
 #define LISTS 12
-
-static void in_database(PGconn *c, const char *sql)
-{
-    PGresult *r = PQexec(c, sql);
-    ck_assert_msg(PQresultStatus(r) == PGRES_COMMAND_OK, "%s", PQerrorMessage(c));
-    PQclear(r);
-}
 
 static int64_t blocked(void)
 {
@@ -37,9 +29,8 @@ START_TEST(test_heartbeats_pass_lists)
     struct rest runner = {fix.url, reply_str(&fresh, "token")};
     long long epoch = make_runner("steady", 1);
     (void)make_sweep("meanwhile", 1);
-    PGconn *c = PQconnectdb(fix.database);
-    in_database(c, "begin");
-    in_database(c, "lock table dataset in access exclusive mode");
+    struct pg_session *lock =
+        pg_fixture_session(fix.database, "begin; lock table dataset in access exclusive mode");
     for (size_t i = 0; i < LISTS; i++)
         rest_start(&lists[i], &viewer, "GET", "/v1/datasets", "");
     while (blocked() < WORKERS)
@@ -54,8 +45,7 @@ START_TEST(test_heartbeats_pass_lists)
     ck_status(ready, 200);
     ck_assert_int_ge(blocked(), WORKERS); /* no list had to end first */
 
-    in_database(c, "rollback");
-    PQfinish(c);
+    pg_fixture_session_end(lock);
     for (size_t i = 0; i < LISTS; i++) {
         rest_join(&lists[i]); /* 503: the database gave up waiting for the lock */
         ck_assert(lists[i].reply.status == 200 || lists[i].reply.status == 503);
