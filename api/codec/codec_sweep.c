@@ -20,17 +20,12 @@ static json_t *metric_encode(const char *name, bool maximize)
 }
 
 /* All objectives, in the order of the sweep document. */
-static json_t *objectives_of(const json_t *document, const struct sweep_row *r)
+static void out_objectives(struct out *o, const struct sweep_row *r)
 {
-    const json_t *all = json_object_get(document, "metrics");
-    return all ? json_deep_copy(all)
-               : list_add(json_array(), metric_encode(r->metric, r->maximize));
-}
-
-static json_t *constraints_of(const json_t *document)
-{
-    const json_t *all = json_object_get(document, "constraints");
-    return all ? json_deep_copy(all) : json_array();
+    if (r->objectives)
+        out_json(o, "metrics", r->objectives);
+    else
+        out_child(o, "metrics", list_add(json_array(), metric_encode(r->metric, r->maximize)));
 }
 
 static json_t *best_encode(const struct sweep_row *r)
@@ -53,10 +48,11 @@ json_t *sweep_encode(const struct sweep_row *r)
     out_str(&o, "name", r->name);
     out_str(&o, "state", sweep_state_format(r->state));
     out_str(&o, "reason", r->reason);
-    out_json(&o, "document", r->document);
+    if (r->document)
+        out_json(&o, "document", r->document);
     out_child(&o, "metric", metric_encode(r->metric, r->maximize));
-    out_child(&o, "metrics", objectives_of(json_object_get(o.obj, "document"), r));
-    out_child(&o, "constraints", constraints_of(json_object_get(o.obj, "document")));
+    out_objectives(&o, r);
+    out_json(&o, "constraints", r->outcomes ? r->outcomes : "[]");
     out_str(&o, "method", r->method);
     out_decimal(&o, "seed", r->seed);
     out_i64(&o, "planned_trials", r->planned);
@@ -152,6 +148,7 @@ json_t *pareto_encode(const struct pareto_row *r)
         out_number(&o, "hypervolume", r->hypervolume);
     else
         out_null(&o, "hypervolume");
+    out_str(&o, "next_cursor", r->next_cursor);
     return out_end(&o);
 }
 

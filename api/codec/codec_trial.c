@@ -110,6 +110,7 @@ json_t *series_encode(const struct series_list *l)
     for (size_t i = 0; i < l->n; i++)
         out_child(&all, l->rows[i].metric, series_row_encode(&l->rows[i]));
     out_child(&o, "series", out_end(&all));
+    out_str(&o, "next_cursor", l->next_cursor);
     return out_end(&o);
 }
 

@@ -31,23 +31,30 @@ as_status h_sweep_create(struct call *c, struct as_err *err)
 
 as_status h_sweep_list(struct call *c, struct as_err *err)
 {
-    struct page_req page;
+    static const char *const includes[] = {"document", NULL};
+    struct sweep_query q = {0};
     struct sweep_page rows;
     sweep_state state = SWEEP_RUNNING;
     const char *word = call_query(c, "state");
-    as_status st = call_page(c, &page, err);
+    int include = -1;
+    as_status st = call_page(c, &q.page, err);
     if (st < 0)
         return st;
     if (word)
         st = sweep_state_parse(word, &state, err);
     if (st < 0)
         return st;
-    const char *tag = call_query(c, "tag");
-    size_t tag_len = tag ? strlen(tag) : 1;
+    q.tag = call_query(c, "tag");
+    size_t tag_len = q.tag ? strlen(q.tag) : 1;
     if (tag_len < 1 || tag_len > MAX_TAG)
         return as_fail(err, AS_E_INVAL, "?tag is %zu bytes long, expected 1 to %d", tag_len,
                        MAX_TAG);
-    st = sweep_list(c->db, c->arena, word ? &state : NULL, tag, &page, &rows, err);
+    st = call_query_word(c, "include", includes, &include, err);
+    if (st < 0)
+        return st;
+    q.state = word ? &state : NULL;
+    q.with_documents = include == 0;
+    st = sweep_list(c->db, c->arena, &q, &rows, err);
     return st < 0 ? st : call_ok(c, sweep_page_encode(&rows), err);
 }
 
@@ -100,7 +107,8 @@ as_status h_sweep_best(struct call *c, struct as_err *err)
     as_status st = call_query_i64(c, "top", 1, 1000, &top, err);
     if (st < 0)
         return st;
-    st = trial_best(c->db, c->arena, call_param(c, "sweep"), top, &rows, err);
+    st = trial_best(c->db, c->arena, call_param(c, "sweep"), top, call_query(c, "cursor"), &rows,
+                    err);
     return st < 0 ? st : call_ok(c, trial_page_encode(&rows), err);
 }
 
@@ -114,7 +122,8 @@ as_status h_sweep_ensemble(struct call *c, struct as_err *err)
 as_status h_sweep_pareto(struct call *c, struct as_err *err)
 {
     struct pareto_row row;
-    as_status st = sweep_pareto(c->db, c->arena, call_param(c, "sweep"), &row, err);
+    as_status st =
+        sweep_pareto(c->db, c->arena, call_param(c, "sweep"), call_query(c, "cursor"), &row, err);
     return st < 0 ? st : call_ok(c, pareto_encode(&row), err);
 }
 

@@ -95,7 +95,7 @@ as_status h_trial_series(struct call *c, struct as_err *err)
     if (st < 0)
         return st;
     st = trial_series(c->db, c->arena, call_param(c, "sweep"), number, call_query(c, "metric"),
-                      &list, err);
+                      call_query(c, "cursor"), &list, err);
     return st < 0 ? st : call_ok(c, series_encode(&list), err);
 }
 

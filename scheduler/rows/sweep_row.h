@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "scheduler/rows/page.h"
 #include "scheduler/sweep/trial_state.h"
 
 /* Trials of a sweep by state; total is their sum. */
@@ -19,7 +20,10 @@ struct sweep_row {
     const char *name;
     sweep_state state;
     const char *reason;
-    const char *document; /* JSON, the canonical form of sweep_doc, in its order */
+    const char *document;   /* JSON, the canonical form of sweep_doc, in its order; NULL in a list
+                               without documents */
+    const char *objectives; /* JSON [{name, goal}, …]; NULL: one metric */
+    const char *outcomes;   /* JSON [{metric, min, max}, …]; NULL: no constraints */
     const char *metric;
     bool maximize;
     const char *method;
@@ -47,6 +51,13 @@ struct sweep_change_row {
 struct sweep_change_list {
     struct sweep_change_row *rows;
     size_t n;
+};
+
+struct sweep_query {
+    const sweep_state *state; /* NULL: any */
+    const char *tag;          /* NULL: any; else sweeps whose document has exactly this tag */
+    bool with_documents;
+    struct page_req page;
 };
 
 struct sweep_page {

@@ -357,22 +357,23 @@ static as_status read_cursor(struct arena *a, const struct page_req *page, int64
     return cursor_i64(field, ret_before, err);
 }
 
-as_status sweep_list(struct store *db, struct arena *a, const sweep_state *state, const char *tag,
-                     const struct page_req *page, struct sweep_page *ret, struct as_err *err)
+as_status sweep_list(struct store *db, struct arena *a, const struct sweep_query *q,
+                     struct sweep_page *ret, struct as_err *err)
 {
-    const char *word = state ? sweep_state_format(*state) : NULL;
+    struct sweep_list_query query = {.state = q->state ? sweep_state_format(*q->state) : NULL,
+                                     .tag = q->tag,
+                                     .with_documents = q->with_documents};
     struct sweep_page rows = {0};
-    int64_t size = 0, before = 0, next = 0;
-    as_status st = page_size(page, &size, err);
+    int64_t next = 0;
+    as_status st = page_size(&q->page, &query.size, err);
     if (st != AS_OK)
         return st;
-    st = read_cursor(a, page, &before, err);
+    st = read_cursor(a, &q->page, &query.before, err);
     if (st != AS_OK)
         return st;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status =
-            store_sweep_list(run.tx, a, word, tag, before, size, &rows.rows, &rows.n, &next, err);
+        run.status = store_sweep_list(run.tx, a, &query, &rows.rows, &rows.n, &next, err);
     if (run.status != AS_OK)
         return run.status;
     if (next) {

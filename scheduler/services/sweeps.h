@@ -37,10 +37,9 @@ AS_MUST_CHECK as_status sweep_create_paused(struct store *db, struct arena *a, c
 AS_MUST_CHECK as_status sweep_get(struct store *db, struct arena *a, const char *id,
                                   struct sweep_row *ret, struct as_err *err);
 
-/* Newest first. `state` NULL: any. `tag` NULL: any; else sweeps whose document has exactly this
- * tag. AS_E_INVAL: the cursor. */
-AS_MUST_CHECK as_status sweep_list(struct store *db, struct arena *a, const sweep_state *state,
-                                   const char *tag, const struct page_req *page,
+/* Newest first. A page may have fewer sweeps than asked for: see PAGE_BYTES_MAX. AS_E_INVAL: the
+ * cursor. */
+AS_MUST_CHECK as_status sweep_list(struct store *db, struct arena *a, const struct sweep_query *q,
                                    struct sweep_page *ret, struct as_err *err);
 
 /* Delete it with its trials, measurements and files. AS_E_NOT_FOUND. AS_E_CONFLICT: it has not

@@ -23,17 +23,19 @@ AS_MUST_CHECK as_status trial_list(struct store *db, struct arena *a, const char
                                    struct as_err *err);
 
 /* The `top` (1..1000) best completed, feasible trials by the first metric, best first. next_cursor
- * is NULL. */
+ * is NULL unless they pass PAGE_BYTES_MAX: then the page has fewer, and the cursor continues. */
 AS_MUST_CHECK as_status trial_best(struct store *db, struct arena *a, const char *sweep,
-                                   int64_t top, struct trial_page *ret, struct as_err *err);
+                                   int64_t top, const char *cursor, struct trial_page *ret,
+                                   struct as_err *err);
 
 AS_MUST_CHECK as_status trial_get(struct store *db, struct arena *a, const char *sweep,
                                   int64_t number, struct trial_detail *ret, struct as_err *err);
 
-/* `metric` NULL: all metrics. AS_E_INVAL: no metric can have that name. */
+/* At most SERIES_POINTS_MAX points, by metric and step. `metric` NULL: all metrics. `cursor` NULL:
+ * from the first point. AS_E_INVAL: no metric can have that name; the cursor. */
 AS_MUST_CHECK as_status trial_series(struct store *db, struct arena *a, const char *sweep,
-                                     int64_t number, const char *metric, struct series_list *ret,
-                                     struct as_err *err);
+                                     int64_t number, const char *metric, const char *cursor,
+                                     struct series_list *ret, struct as_err *err);
 
 /* `attempt` 0: the latest one with output. AS_E_NOT_FOUND: also if that attempt does not exist. */
 AS_MUST_CHECK as_status trial_log(struct store *db, struct arena *a, const char *sweep,

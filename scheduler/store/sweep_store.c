@@ -11,6 +11,7 @@
 #include "scheduler/store/sweep_store.h"
 
 #include "scheduler/store/columns_priv.h"
+#include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
@@ -108,12 +109,14 @@ COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
 
-#define SWEEP_FIELDS(FIRST, NEXT)                                                                  \
+#define SWEEP_FIELDS_WITH(FIRST, NEXT, DOCUMENT)                                                   \
     FIRST(text, id, "s.id")                                                                        \
     NEXT(text, name, "s.name")                                                                     \
     NEXT(sweep_state, state, "s.state")                                                            \
     NEXT(text, reason, "s.reason")                                                                 \
-    NEXT(text, document, "s.document")                                                             \
+    NEXT(text, document, DOCUMENT)                                                                 \
+    NEXT(text, objectives, "s.objectives")                                                         \
+    NEXT(text, outcomes, "s.outcomes")                                                             \
     NEXT(text, metric, "s.metric")                                                                 \
     NEXT(bool, maximize, "s.goal = 'maximize'")                                                    \
     NEXT(text, method, "s.method")                                                                 \
@@ -130,9 +133,14 @@ COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
     NEXT(i64, created_ms, SQL_MS("s.created_at"))                                                  \
     NEXT(i64, started_ms, SQL_MS("s.started_at"))                                                  \
     NEXT(i64, finished_ms, SQL_MS("s.finished_at"))
+#define SWEEP_FIELDS(FIRST, NEXT) SWEEP_FIELDS_WITH(FIRST, NEXT, "s.document")
 COLUMNS_WHOLE_ROW(struct sweep_row, SWEEP_FIELDS)
 COLUMNS_READER(sweep, struct sweep_row, SWEEP_FIELDS)
 #define SWEEP_COLUMNS COLUMNS_SQL(SWEEP_FIELDS)
+/* In a list: $4 says whether documents are wanted. */
+#define LISTED_FIELDS(FIRST, NEXT)                                                                 \
+    SWEEP_FIELDS_WITH(FIRST, NEXT, "case when $4::boolean then s.document end")
+#define LISTED_COLUMNS COLUMNS_SQL(LISTED_FIELDS)
 
 #define MAKING_FIELDS(FIRST, NEXT)                                                                 \
     FIRST(bool, learns, "learns")                                                                  \
@@ -186,9 +194,9 @@ static const struct stmt stmts[] = {
     [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep where key = $1"},
     [SWEEP_SEARCH] = {"sweep_search", "select " MAKING_COLUMNS " from sweep where key = $1"},
     [SWEEP_LIST] = {"sweep_list",
-                    "select " SWEEP_COLUMNS ", s.key" SWEEP_FROM
+                    "select " LISTED_COLUMNS ", s.key" SWEEP_FROM
                     "where ($1::text is null or s.state = $1) and ($2::bigint = 0 or s.key < $2) "
-                    "and ($4::text is null or s.tags @> array[$4]) order by s.key desc limit $3"},
+                    "and ($5::text is null or s.tags @> array[$5]) order by s.key desc limit $3"},
     [SWEEP_MOVE] = {"sweep_move",
                     "update sweep set state = $3, reason = case when $3 = 'completed' then reason "
                     "else $4 end, finished_at = case when $5 then clock_timestamp() end, "
@@ -367,21 +375,34 @@ as_status store_sweep_search(struct tx *t, struct arena *a, int64_t key, struct 
     return st == AS_OK ? read_making_row(&r, 0, a, ret, err) : st;
 }
 
-as_status store_sweep_list(struct tx *t, struct arena *a, const char *state, const char *tag,
-                           int64_t before, int64_t size, struct sweep_row **ret, size_t *ret_n,
-                           int64_t *ret_next, struct as_err *err)
+as_status store_sweep_list(struct tx *t, struct arena *a, const struct sweep_list_query *q,
+                           struct sweep_row **ret, size_t *ret_n, int64_t *ret_next,
+                           struct as_err *err)
 {
-    RESULT_AUTO r = {0};
-    as_status st =
-        tx_query(t, &stmts[SWEEP_LIST],
-                 ARGS(arg_str(state), arg_i64(before), arg_i64(size + 1), arg_str(tag)), &r, err);
-    if (st != AS_OK)
-        return st;
-    int n = r.rows > size ? (int)size : r.rows;
-    if ((st = read_sweep_rows(&r, n, a, ret, err)) != AS_OK)
-        return st;
-    *ret_n = (size_t)n;
-    *ret_next = r.rows > n ? result_i64(&r, n - 1, COLUMNS_COUNT(SWEEP_FIELDS)) : 0;
+    struct sweep_row *rows = arena_alloc(a, (size_t)q->size, sizeof *rows);
+    struct page_fill f = page_fill_start(q->size);
+    int64_t before = q->before;
+    size_t n = 0;
+    if (!rows)
+        return as_fail_nomem(err);
+    for (int64_t ask; (ask = page_fill_next(&f)) > 0;) {
+        RESULT_AUTO r = {0};
+        as_status st = tx_query(t, &stmts[SWEEP_LIST],
+                                ARGS(arg_str(q->state), arg_i64(before), arg_i64(ask + 1),
+                                     arg_bool(q->with_documents), arg_str(q->tag)),
+                                &r, err);
+        if (st != AS_OK)
+            return st;
+        int take = page_fill_take(&f, &r, ask);
+        for (int i = 0; i < take; i++) {
+            if ((st = read_sweep_row(&r, i, a, &rows[n++], err)) != AS_OK)
+                return st;
+            before = result_i64(&r, i, COLUMNS_COUNT(SWEEP_FIELDS));
+        }
+    }
+    *ret = rows;
+    *ret_n = n;
+    *ret_next = f.has_more ? before : 0;
     return AS_OK;
 }
 

@@ -78,12 +78,18 @@ struct sweep_making {
 AS_MUST_CHECK as_status store_sweep_search(struct tx *t, struct arena *a, int64_t key,
                                            struct sweep_making *ret, struct as_err *err);
 
-/* Newest first, only keys below `before` (0: all); *ret_next is 0 on the last page. `state`, `tag`
- * NULL: any. */
-AS_MUST_CHECK as_status store_sweep_list(struct tx *t, struct arena *a, const char *state,
-                                         const char *tag, int64_t before, int64_t size,
-                                         struct sweep_row **ret, size_t *ret_n, int64_t *ret_next,
-                                         struct as_err *err);
+struct sweep_list_query {
+    const char *state; /* NULL: any */
+    const char *tag;   /* NULL: any */
+    int64_t before;    /* only keys below this; 0: all */
+    int64_t size;      /* at most so many; fewer when they pass PAGE_BYTES_MAX */
+    bool with_documents;
+};
+
+/* Newest first; *ret_next is 0 on the last page. */
+AS_MUST_CHECK as_status store_sweep_list(struct tx *t, struct arena *a,
+                                         const struct sweep_list_query *q, struct sweep_row **ret,
+                                         size_t *ret_n, int64_t *ret_next, struct as_err *err);
 
 /* AS_E_CONFLICT: its state is not `from`. A final state sets finished_at. A sweep that completes
  * keeps the reason for which it began to finish. */

@@ -10,6 +10,7 @@
 #include "scheduler/store/trial_store.h"
 
 #include "scheduler/store/columns_priv.h"
+#include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -152,11 +153,15 @@ static const struct stmt stmts[] = {
                            ", 0), t.number) > (not $6::boolean, $7::float8, $8::int)) order "
                            "by " SORT_KEY " is null, " SORT_KEY ", t.number limit $9"},
     [TRIAL_BEST_MIN] = {"trial_best_min",
-                        "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.state = "
-                        "'completed' and t.feasible order by t.value, t.number limit $2"},
+                        "select " TRIAL_COLUMNS ", true, t.value" TRIAL_FROM
+                        "where t.sweep_key = $1 and t.state = 'completed' and t.feasible and "
+                        "(not $3::boolean or (t.value, t.number) > ($4::float8, $5::int)) "
+                        "order by t.value, t.number limit $2"},
     [TRIAL_BEST_MAX] = {"trial_best_max",
-                        "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.state = "
-                        "'completed' and t.feasible order by t.value desc, t.number limit $2"},
+                        "select " TRIAL_COLUMNS ", true, t.value" TRIAL_FROM
+                        "where t.sweep_key = $1 and t.state = 'completed' and t.feasible and "
+                        "(not $3::boolean or t.value < $4::float8 or (t.value = $4::float8 and "
+                        "t.number > $5::int)) order by t.value desc, t.number limit $2"},
     [TRIAL_LIVE] = {"trial_live",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and state in "
                     "('queued', 'running', 'paused') order by number"},
@@ -292,66 +297,100 @@ as_status store_trial_get(struct tx *t, struct arena *a, int64_t sweep_key, int6
     return read_trial_row(&r, 0, a, ret, err);
 }
 
-/* At most `size` trials of a result. */
-static as_status read_page(const struct result *r, struct arena *a, int64_t size,
-                           struct trial_page *ret, struct as_err *err)
+/* The place of a trial, from the two columns after the trial's. */
+static struct trial_place read_place(const struct result *r, int i, const struct trial_row *row)
 {
-    int n = r->rows > size ? (int)size : r->rows;
-    struct trial_row *rows = NULL;
-    as_status st = read_trial_rows(r, n, a, &rows, err);
-    if (st == AS_OK)
-        *ret = (struct trial_page){.rows = rows, .n = (size_t)n};
-    return st;
+    struct reader rd;
+    reader_init(&rd, r, i, NULL);
+    rd.col = COLUMNS_COUNT(TRIAL_FIELDS);
+    struct trial_place p = {.set = true, .has_key = read_bool(&rd)};
+    p.key = read_f64(&rd);
+    p.number = row->number;
+    return p;
 }
 
-/* The place of the last trial of a page, from the two columns after the trial's. */
-static struct trial_place last_place(const struct result *r, const struct trial_page *page)
+/* Add the trials of `r` that belong to the page, and move *at behind the last of them. */
+static as_status take_trials(struct page_fill *f, const struct result *r, int64_t ask,
+                             struct arena *a, struct trial_page *page, struct trial_place *at,
+                             struct as_err *err)
 {
-    struct trial_place last = {.set = (size_t)r->rows > page->n};
-    struct reader rd;
-    if (page->n == 0)
-        return last;
-    reader_init(&rd, r, (int)page->n - 1, NULL);
-    rd.col = COLUMNS_COUNT(TRIAL_FIELDS);
-    last.has_key = read_bool(&rd);
-    last.key = read_f64(&rd);
-    last.number = page->rows[page->n - 1].number;
-    return last;
+    int take = page_fill_take(f, r, ask);
+    for (int i = 0; i < take; i++) {
+        struct trial_row *row = &page->rows[page->n++];
+        as_status st = read_trial_row(r, i, a, row, err);
+        if (st != AS_OK)
+            return st;
+        *at = read_place(r, i, row);
+    }
+    return AS_OK;
+}
+
+static as_status query_list(struct tx *t, int64_t sweep_key, const struct trial_query *q,
+                            const struct trial_place *after, int64_t limit, struct result *ret,
+                            struct as_err *err)
+{
+    const char *state = q->state ? trial_state_format(*q->state) : NULL;
+    int64_t number = after->set ? after->number : q->descending ? INT32_MAX : -1;
+    if (q->sort == TRIAL_BY_NUMBER)
+        return tx_query(t, &stmts[q->descending ? TRIAL_LIST_DOWN : TRIAL_LIST_UP],
+                        ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(number), arg_i64(limit),
+                             arg_str(q->group)),
+                        ret, err);
+    return tx_query(t, &stmts[TRIAL_LIST_SORTED],
+                    ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(q->sort),
+                         arg_i64(q->descending ? -1 : 1), arg_bool(after->set),
+                         arg_bool(after->has_key), arg_f64(after->key), arg_i64(after->number),
+                         arg_i64(limit), arg_str(q->group)),
+                    ret, err);
 }
 
 as_status store_trial_list(struct tx *t, struct arena *a, int64_t sweep_key,
                            const struct trial_query *q, const struct trial_place *after,
                            struct trial_page *ret, struct trial_place *ret_next, struct as_err *err)
 {
-    const char *state = q->state ? trial_state_format(*q->state) : NULL;
-    int which = q->sort != TRIAL_BY_NUMBER ? TRIAL_LIST_SORTED
-                : q->descending            ? TRIAL_LIST_DOWN
-                                           : TRIAL_LIST_UP;
-    int64_t number = after->set ? after->number : q->descending ? INT32_MAX : -1;
-    const struct args *args =
-        which == TRIAL_LIST_SORTED
-            ? ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(q->sort),
-                   arg_i64(q->descending ? -1 : 1), arg_bool(after->set), arg_bool(after->has_key),
-                   arg_f64(after->key), arg_i64(after->number), arg_i64(q->page.size + 1),
-                   arg_str(q->group))
-            : ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(number), arg_i64(q->page.size + 1),
-                   arg_str(q->group));
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[which], args, &r, err);
-    if (st != AS_OK)
-        return st;
-    if ((st = read_page(&r, a, q->page.size, ret, err)) == AS_OK)
-        *ret_next = last_place(&r, ret);
-    return st;
+    struct page_fill f = page_fill_start(q->page.size);
+    struct trial_page page = {.rows = arena_alloc(a, (size_t)q->page.size, sizeof *page.rows)};
+    struct trial_place at = *after;
+    if (!page.rows)
+        return as_fail_nomem(err);
+    for (int64_t ask; (ask = page_fill_next(&f)) > 0;) {
+        RESULT_AUTO r = {0};
+        as_status st = query_list(t, sweep_key, q, &at, ask + 1, &r, err);
+        if (st == AS_OK)
+            st = take_trials(&f, &r, ask, a, &page, &at, err);
+        if (st != AS_OK)
+            return st;
+    }
+    at.set = f.has_more;
+    *ret = page;
+    *ret_next = at;
+    return AS_OK;
 }
 
 as_status store_trial_best(struct tx *t, struct arena *a, int64_t sweep_key, bool maximize,
-                           int64_t top, struct trial_page *ret, struct as_err *err)
+                           int64_t top, const struct trial_place *after, struct trial_page *ret,
+                           struct trial_place *ret_next, struct as_err *err)
 {
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[maximize ? TRIAL_BEST_MAX : TRIAL_BEST_MIN],
-                            ARGS(arg_i64(sweep_key), arg_i64(top)), &r, err);
-    return st == AS_OK ? read_page(&r, a, top, ret, err) : st;
+    struct page_fill f = page_fill_start(top);
+    struct trial_page page = {.rows = arena_alloc(a, (size_t)top, sizeof *page.rows)};
+    struct trial_place at = *after;
+    if (!page.rows)
+        return as_fail_nomem(err);
+    for (int64_t ask; (ask = page_fill_next(&f)) > 0;) {
+        RESULT_AUTO r = {0};
+        as_status st = tx_query(t, &stmts[maximize ? TRIAL_BEST_MAX : TRIAL_BEST_MIN],
+                                ARGS(arg_i64(sweep_key), arg_i64(ask + 1), arg_bool(at.set),
+                                     arg_f64(at.key), arg_i64(at.number)),
+                                &r, err);
+        if (st == AS_OK)
+            st = take_trials(&f, &r, ask, a, &page, &at, err);
+        if (st != AS_OK)
+            return st;
+    }
+    at.set = f.has_more;
+    *ret = page;
+    *ret_next = at;
+    return AS_OK;
 }
 
 as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,

@@ -62,15 +62,18 @@ struct trial_place {
     int64_t number;
 };
 
-/* *ret_next is set if there are more trials. */
+/* At most q->page.size trials, fewer when they pass PAGE_BYTES_MAX. *ret_next is set if there are
+ * more. */
 AS_MUST_CHECK as_status store_trial_list(struct tx *t, struct arena *a, int64_t sweep_key,
                                          const struct trial_query *q,
                                          const struct trial_place *after, struct trial_page *ret,
                                          struct trial_place *ret_next, struct as_err *err);
 
+/* The best `top` completed, feasible trials after a place; pages as above. */
 AS_MUST_CHECK as_status store_trial_best(struct tx *t, struct arena *a, int64_t sweep_key,
-                                         bool maximize, int64_t top, struct trial_page *ret,
-                                         struct as_err *err);
+                                         bool maximize, int64_t top,
+                                         const struct trial_place *after, struct trial_page *ret,
+                                         struct trial_place *ret_next, struct as_err *err);
 
 /* Trials as (sweep, number), ordered by sweep, for a change of many trials. */
 struct trial_list_heads {

@@ -130,25 +130,25 @@ START_TEST(lists_page_newest_first)
         snprintf(name, sizeof name, "n%d", i);
         make_sweep(&s, name, "'max_trials': 1", "");
     }
-    struct page_req req = {.size = 3};
+    struct sweep_query q = {.page.size = 3};
     struct sweep_page page;
     int seen = 0;
     do {
-        ck_ok(sweep_list(s.db, &s.a, NULL, NULL, &req, &page, &err), err);
+        ck_ok(sweep_list(s.db, &s.a, &q, &page, &err), err);
         for (size_t i = 0; i < page.n; i++, seen++) {
             snprintf(name, sizeof name, "n%d", 6 - seen);
             ck_assert_str_eq(page.rows[i].id, name);
         }
-        req.cursor = page.next_cursor;
-    } while (req.cursor);
+        q.page.cursor = page.next_cursor;
+    } while (q.page.cursor);
     ck_assert_int_eq(seen, 7);
-    req.cursor = "6d";
-    ck_fails(sweep_list(s.db, &s.a, NULL, NULL, &req, &page, &err), AS_E_INVAL, err, "cursor");
-    req = (struct page_req){.size = 1001};
-    ck_fails(sweep_list(s.db, &s.a, NULL, NULL, &req, &page, &err), AS_E_INVAL, err, "page_size");
+    q.page.cursor = "6d";
+    ck_fails(sweep_list(s.db, &s.a, &q, &page, &err), AS_E_INVAL, err, "cursor");
+    q.page = (struct page_req){.size = 1001};
+    ck_fails(sweep_list(s.db, &s.a, &q, &page, &err), AS_E_INVAL, err, "page_size");
     sweep_state paused = SWEEP_PAUSED;
-    req = (struct page_req){0};
-    ck_ok(sweep_list(s.db, &s.a, &paused, NULL, &req, &page, &err), err);
+    q = (struct sweep_query){.state = &paused};
+    ck_ok(sweep_list(s.db, &s.a, &q, &page, &err), err);
     ck_assert_uint_eq(page.n, 0);
 }
 END_TEST

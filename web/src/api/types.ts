@@ -154,13 +154,14 @@ export type Counts = {
   total: number;
 };
 
-export type Sweep = {
+/** A sweep in a list. It has its document only with include=document */
+export type SweepSummary = {
   id: string;
   name: string;
   state: SweepState;
   /** Why the sweep ended */
   reason?: string | null;
-  document: SweepDocument;
+  document?: SweepDocument;
   /** The first objective. value, best and the sorting by value use it */
   metric: Objective;
   /** All objectives, one or more */
@@ -191,8 +192,13 @@ export type Sweep = {
   finished_at?: null | Time;
 };
 
+/** A sweep with its document */
+export type Sweep = SweepSummary & {
+  document: SweepDocument;
+};
+
 export type SweepList = {
-  items: Sweep[];
+  items: SweepSummary[];
   next_cursor: string | null;
 };
 
@@ -363,6 +369,8 @@ export type SuggestionLease = {
 };
 
 export type Pareto = {
+  /** Set if the trials of the front pass the budget of a page */
+  next_cursor: string | null;
   metrics: Objective[];
   items: Trial[];
   /** A value for each objective, in the order of metrics */
@@ -421,6 +429,7 @@ export type TrialList = {
 };
 
 export type Series = {
+  next_cursor: string | null;
   series: Record<string, {
     steps: number[];
     values: Number[];
@@ -771,7 +780,7 @@ export interface Operations {
     body: undefined;
     result: Health;
   };
-  /** Can it serve (database reached, migrations applied, not draining)? */
+  /** Can it serve (database reached and writable, migrations applied, not draining)? */
   "GET /readyz": {
     path: undefined;
     query: undefined;
@@ -795,7 +804,7 @@ export interface Operations {
   /** List sweeps, newest first */
   "GET /v1/sweeps": {
     path: undefined;
-    query: {state?: SweepState; tag?: string; cursor?: string; page_size?: number};
+    query: {state?: SweepState; tag?: string; include?: "document"; cursor?: string; page_size?: number};
     body: undefined;
     result: SweepList;
   };
@@ -844,14 +853,14 @@ export interface Operations {
   /** The best completed trials by the metric of the sweep */
   "GET /v1/sweeps/{sweep}/best": {
     path: {sweep: string};
-    query: {top?: number};
+    query: {top?: number; cursor?: string};
     body: undefined;
     result: TrialList;
   };
   /** The Pareto front: the trials that no other trial dominates */
   "GET /v1/sweeps/{sweep}/pareto": {
     path: {sweep: string};
-    query: undefined;
+    query: {cursor?: string};
     body: undefined;
     result: Pareto;
   };
@@ -949,7 +958,7 @@ export interface Operations {
   /** All series of a trial, in step order */
   "GET /v1/sweeps/{sweep}/trials/{number}/measurements": {
     path: {sweep: string; number: number};
-    query: {metric?: MetricName};
+    query: {metric?: MetricName; cursor?: string};
     body: undefined;
     result: Series;
   };
