@@ -17,7 +17,11 @@ AS_MUST_CHECK as_status log_level_parse(const char *s, log_level *ret, struct as
 
 /* `fmt` is the rest of the line as logfmt pairs after a quoted message:
  *   log_write(LOG_INFO, "trial claimed", "trial=%s attempt=%d", name, attempt);
- * Control characters and new lines in it become spaces. `fmt` may be "". */
+ * A value with a blank, a quote, an equals sign, a backslash or a control character is written in
+ * quotes, with \", \\, \n, \r, \t and \u00XX inside, so that a reader gets the value back; so is
+ * an empty one, and one that has quotes in `fmt`. A NULL of %s is empty. `fmt` may be "". A line has
+ * at most 2 KiB: what does not fit is left out, and its quotes are closed. Directives: %s, %c, %d,
+ * %u, %x, %ld, %lld, %zu, %g, %f and their precisions. */
 void log_write(log_level level, const char *msg, const char *fmt, ...) AS_PRINTF(3, 4);
 
 #endif

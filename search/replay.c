@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "search/space/config.h"
 #include "search/suggest.h"
+#include "search/trial_past.h"
 
 typedef enum trial_end { END_NONE, END_COMPLETED, END_FAILED, END_CANCELLED } trial_end;
 
@@ -26,6 +27,8 @@ struct record {
     trial_end end;
     bool is_suggested;
     int64_t index, seen, finish_seq; /* finish_seq 0: it has not ended */
+    struct past_end *past;           /* owned: its earlier ends */
+    size_t n_past;
 };
 
 struct replay {
@@ -50,8 +53,10 @@ void replay_free(struct replay *r)
 {
     if (!r)
         return;
-    for (size_t i = 0; i < r->n; i++)
+    for (size_t i = 0; i < r->n; i++) {
         config_free(r->records[i].config);
+        free(r->records[i].past);
+    }
     free(r->records);
     free(r->observations);
     search_cache_free(r->cache);
@@ -241,6 +246,12 @@ static as_status read_record(const struct replay *r, const json_t *trial, int64_
     st = config_from_json(r->space, rec.params, at, &rec.config, err);
     if (st < 0)
         return st;
+    json_pointer_child(pointer, "retries", at);
+    st = trial_past_read(json_object_get(trial, "retries"), at, &rec.past, &rec.n_past, err);
+    if (st < 0) {
+        config_free(rec.config);
+        return st;
+    }
     rec.result = (struct observation){
         .number = (uint64_t)number, .config = rec.config, .is_suggested = rec.is_suggested};
     clear_result(&rec.result);
@@ -274,30 +285,49 @@ static as_status read_trials(struct replay *r, const json_t *items, struct as_er
     return AS_OK;
 }
 
-/* Check one trial against the trials before it. `taken[i]`: some trial has finish_seq i + 1. */
-static as_status check_place(const struct replay *r, size_t number, size_t n_suggested, bool *taken,
-                             struct as_err *err)
+/* The order of ends and retries. */
+struct order {
+    bool *taken; /* borrowed; taken[i]: some trial has the number i + 1 */
+    size_t n;
+};
+
+/* Take a number of the order for a trial. */
+static as_status take_place(struct order *o, int64_t seq, size_t number, struct as_err *err)
+{
+    if (seq > (int64_t)o->n)
+        return AS_OK; /* the sweep went on while its trials were listed */
+    if (o->taken[seq - 1])
+        return as_fail_at(err, AS_E_INVAL, "/items",
+                          "/items: trial %zu ended as number %lld, as another trial did", number,
+                          (long long)seq);
+    o->taken[seq - 1] = true;
+    return AS_OK;
+}
+
+/* Check one trial against the trials before it. */
+static as_status check_place(const struct replay *r, size_t number, size_t n_suggested,
+                             struct order *o, struct as_err *err)
 {
     const struct record *rec = &r->records[number];
+    int64_t first = rec->n_past > 0 ? rec->past[0].finish_seq : rec->finish_seq;
+    as_status st = AS_OK;
     if (rec->is_suggested && rec->index != (int64_t)n_suggested)
         return as_fail_at(err, AS_E_INVAL, "/items",
                           "/items: trial %zu has index %lld, expected %zu, the number of "
                           "suggestions before it",
                           number, (long long)rec->index, n_suggested);
-    if (rec->end == END_NONE)
-        return AS_OK;
-    if (rec->seen >= rec->finish_seq)
+    if (first > 0 && rec->seen >= first)
         return as_fail_at(err, AS_E_INVAL, "/items",
                           "/items: trial %zu saw the results up to %lld, and ended as number %lld",
-                          number, (long long)rec->seen, (long long)rec->finish_seq);
-    if (rec->finish_seq > (int64_t)r->n)
-        return AS_OK; /* the sweep went on while its trials were listed */
-    if (taken[rec->finish_seq - 1])
-        return as_fail_at(err, AS_E_INVAL, "/items",
-                          "/items: trial %zu ended as number %lld, as another trial did", number,
-                          (long long)rec->finish_seq);
-    taken[rec->finish_seq - 1] = true;
-    return AS_OK;
+                          number, (long long)rec->seen, (long long)first);
+    for (size_t i = 0; i < rec->n_past && st == AS_OK; i++) {
+        st = take_place(o, rec->past[i].finish_seq, number, err);
+        if (st == AS_OK)
+            st = take_place(o, rec->past[i].retry_seq, number, err);
+    }
+    if (st == AS_OK && rec->end != END_NONE)
+        st = take_place(o, rec->finish_seq, number, err);
+    return st;
 }
 
 /* Check that the trials form one complete history. */
@@ -309,12 +339,16 @@ static as_status check_whole(const struct replay *r, const json_t *sweep, struct
                           "/items: found %zu trials, expected %" JSON_INTEGER_FORMAT
                           ": the history is not whole",
                           r->n, json_integer_value(total));
-    AS_AUTO(as_freep) bool *taken = as_calloc(r->n ? r->n : 1, sizeof *taken);
+    struct order order = {.n = r->n};
     size_t n_suggested = 0;
+    for (size_t i = 0; i < r->n; i++)
+        order.n += 2 * r->records[i].n_past;
+    AS_AUTO(as_freep) bool *taken = as_calloc(order.n ? order.n : 1, sizeof *taken);
     if (!taken)
         return no_memory(err);
+    order.taken = taken;
     for (size_t i = 0; i < r->n; i++) {
-        as_status st = check_place(r, i, n_suggested, taken, err);
+        as_status st = check_place(r, i, n_suggested, &order, err);
         if (st < 0)
             return st;
         n_suggested += r->records[i].is_suggested;
@@ -368,12 +402,14 @@ static struct history history_at(const struct replay *r, size_t number, int64_t 
     size_t n = 0;
     for (size_t i = 0; i < number; i++) {
         const struct record *rec = &r->records[i];
-        bool is_known = rec->end != END_NONE && rec->finish_seq <= seen;
-        if (is_known && rec->end == END_CANCELLED)
+        trial_view view = trial_past_view(rec->past, rec->n_past,
+                                          rec->end == END_NONE ? 0 : rec->finish_seq, seen);
+        if (view == TRIAL_SEEN_CANCELLED || (view == TRIAL_SEEN_ENDED && rec->end == END_CANCELLED))
             continue;
         r->observations[n] = rec->result;
-        if (!is_known) {
-            r->observations[n].state = OBSERVED_PENDING;
+        if (view != TRIAL_SEEN_ENDED) {
+            r->observations[n].state =
+                view == TRIAL_SEEN_FAILED ? OBSERVED_FAILED : OBSERVED_PENDING;
             clear_result(&r->observations[n]);
         }
         n++;

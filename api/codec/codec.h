@@ -25,15 +25,26 @@
 #include "scheduler/rows/token_row.h"
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/services/runners.h"
+#include "scheduler/services/sweep_change.h"
 #include "scheduler/services/sweep_importance.h"
 #include "scheduler/services/sweep_pareto.h"
+#include "scheduler/services/trial_retry.h"
+#include "scheduler/services/trials.h"
 
 json_t *sweep_encode(const struct sweep_row *r);
+/* The sweep, with `notes` if there are any. */
+json_t *sweep_changed_encode(const struct sweep_changed *r);
+json_t *sweep_changes_encode(const struct sweep_change_list *l);
+/* The body of retryTrials. AS_E_INVAL with the pointer of the field. */
+AS_MUST_CHECK as_status retry_request_decode(const json_t *body, struct retry_request *ret,
+                                             struct as_err *err);
+json_t *retried_encode(const struct retried *r);
 json_t *sweep_page_encode(const struct sweep_page *p);
 json_t *pareto_encode(const struct pareto_row *r);
 json_t *importance_encode(const struct importance_row *r);
 
 json_t *trial_encode(const struct trial_row *r);
+json_t *trials_added_encode(const struct trials_added *r);
 json_t *trial_page_encode(const struct trial_page *p);
 json_t *trial_detail_encode(const struct trial_detail *d);
 json_t *series_encode(const struct series_list *l);

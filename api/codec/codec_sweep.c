@@ -20,17 +20,12 @@ static json_t *metric_encode(const char *name, bool maximize)
 }
 
 /* All objectives, in the order of the sweep document. */
-static json_t *objectives_of(const json_t *document, const struct sweep_row *r)
+static void out_objectives(struct out *o, const struct sweep_row *r)
 {
-    const json_t *all = json_object_get(document, "metrics");
-    return all ? json_deep_copy(all)
-               : list_add(json_array(), metric_encode(r->metric, r->maximize));
-}
-
-static json_t *constraints_of(const json_t *document)
-{
-    const json_t *all = json_object_get(document, "constraints");
-    return all ? json_deep_copy(all) : json_array();
+    if (r->objectives)
+        out_json(o, "metrics", r->objectives);
+    else
+        out_child(o, "metrics", list_add(json_array(), metric_encode(r->metric, r->maximize)));
 }
 
 static json_t *best_encode(const struct sweep_row *r)
@@ -53,20 +48,77 @@ json_t *sweep_encode(const struct sweep_row *r)
     out_str(&o, "name", r->name);
     out_str(&o, "state", sweep_state_format(r->state));
     out_str(&o, "reason", r->reason);
-    out_json(&o, "document", r->document);
+    if (r->document)
+        out_json(&o, "document", r->document);
     out_child(&o, "metric", metric_encode(r->metric, r->maximize));
-    out_child(&o, "metrics", objectives_of(json_object_get(o.obj, "document"), r));
-    out_child(&o, "constraints", constraints_of(json_object_get(o.obj, "document")));
+    out_objectives(&o, r);
+    out_json(&o, "constraints", r->outcomes ? r->outcomes : "[]");
     out_str(&o, "method", r->method);
     out_decimal(&o, "seed", r->seed);
     out_i64(&o, "planned_trials", r->planned);
     out_i64(&o, "known_trials", r->known);
     out_bool(&o, "for_runners", r->for_runners);
+    out_json(&o, "tags", r->tags);
     out_child(&o, "counts", counts_encode(&r->counts));
     out_child(&o, "best", best_encode(r));
     out_time(&o, "created_at", r->created_ms);
     out_time(&o, "started_at", r->started_ms);
     out_time(&o, "finished_at", r->finished_ms);
+    return out_end(&o);
+}
+
+json_t *sweep_changed_encode(const struct sweep_changed *r)
+{
+    struct out o = {.obj = sweep_encode(&r->sweep)};
+    json_t *notes = json_array();
+    for (size_t i = 0; i < r->n_notes; i++)
+        notes = list_add(notes, json_string(r->notes[i]));
+    o.failed = !o.obj;
+    out_child(&o, "notes", notes);
+    return out_end(&o);
+}
+
+static json_t *sweep_change_encode(const struct sweep_change_row *r)
+{
+    struct out o = out_begin();
+    out_time(&o, "changed_at", r->changed_ms);
+    out_str(&o, "changed_by", r->by);
+    out_json(&o, "changes", r->changes);
+    return out_end(&o);
+}
+
+json_t *sweep_changes_encode(const struct sweep_change_list *l)
+{
+    struct out o = out_begin();
+    json_t *items = json_array();
+    for (size_t i = 0; i < l->n; i++)
+        items = list_add(items, sweep_change_encode(&l->rows[i]));
+    out_child(&o, "items", items);
+    return out_end(&o);
+}
+
+as_status retry_request_decode(const json_t *body, struct retry_request *ret, struct as_err *err)
+{
+    static const char *const words[] = {"failed", "cancelled", NULL};
+    static const trial_state states[] = {TRIAL_FAILED, TRIAL_CANCELLED};
+    struct json_fields f;
+    int word = -1;
+    as_status st = json_fields_init(&f, body, "", err);
+    if (st < 0 || (st = json_fields_word(&f, "state", JSON_REQUIRED, words, &word, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    *ret = (struct retry_request){.state = states[word]};
+    return AS_OK;
+}
+
+json_t *retried_encode(const struct retried *r)
+{
+    struct out o = out_begin();
+    json_t *numbers = json_array();
+    for (size_t i = 0; i < r->n; i++)
+        numbers = list_add(numbers, json_integer(r->numbers[i]));
+    out_child(&o, "numbers", numbers);
+    out_child(&o, "sweep", sweep_encode(&r->sweep));
     return out_end(&o);
 }
 
@@ -96,6 +148,7 @@ json_t *pareto_encode(const struct pareto_row *r)
         out_number(&o, "hypervolume", r->hypervolume);
     else
         out_null(&o, "hypervolume");
+    out_str(&o, "next_cursor", r->next_cursor);
     return out_end(&o);
 }
 

@@ -23,6 +23,7 @@ static void add_trial_fields(struct out *o, const struct trial_row *r)
     out_i64_or_null(o, "index", r->has_index, r->index);
     out_i64_or_null(o, "seen", r->has_seen, r->seen);
     out_i64_or_null(o, "finish_seq", r->finish_seq > 0, r->finish_seq);
+    out_json(o, "retries", r->retries);
     if (r->has_feasible)
         out_bool(o, "feasible", r->feasible);
     else
@@ -41,6 +42,18 @@ json_t *trial_encode(const struct trial_row *r)
 {
     struct out o = out_begin();
     add_trial_fields(&o, r);
+    return out_end(&o);
+}
+
+json_t *trials_added_encode(const struct trials_added *r)
+{
+    struct out o = out_begin();
+    json_t *numbers = json_array();
+    for (size_t i = 0; i < r->n; i++)
+        numbers = list_add(numbers, json_integer(r->numbers[i]));
+    out_str(&o, "sweep", r->sweep);
+    out_child(&o, "numbers", numbers);
+    out_i64(&o, "added", (int64_t)r->n_added);
     return out_end(&o);
 }
 
@@ -98,6 +111,7 @@ json_t *series_encode(const struct series_list *l)
     for (size_t i = 0; i < l->n; i++)
         out_child(&all, l->rows[i].metric, series_row_encode(&l->rows[i]));
     out_child(&o, "series", out_end(&all));
+    out_str(&o, "next_cursor", l->next_cursor);
     return out_end(&o);
 }
 

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "api/http/http_recv.h"
 #include "api/http/http_stream_priv.h"
 #include "api/http/http_watch_priv.h"
 #include "base/clock.h"
@@ -63,7 +64,6 @@ struct http_options http_options_default(void)
         .listen_fd = -1,
         .threads = 2,
         .max_connections = 4096,
-        .max_per_address = 1024,
         .head_ms = 10000,
         .idle_ms = 75000,
         .body_grace_ms = 20000,
@@ -90,15 +90,56 @@ static enum MHD_Result on_accept(void *cls, const struct sockaddr *addr, socklen
     return atomic_load(&s->is_quiet) ? MHD_NO : MHD_YES;
 }
 
+/* ---- messages that http_recv.c refuses ---- */
+
+static void on_message(void *ctx, int fd)
+{
+    struct http_server *s = ctx;
+    http_table_phase(s->table, fd, HTTP_PHASE_HEAD);
+}
+
+static void write_answer(const struct http_answer *a, struct str *out)
+{
+    str_printf(out, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %zu\r\n", a->status,
+               MHD_get_reason_phrase_for((unsigned)a->status), a->len);
+    if (a->content_type)
+        str_printf(out, "Content-Type: %s\r\n", a->content_type);
+    for (size_t i = 0; i < a->n_headers; i++)
+        str_printf(out, "%s: %s\r\n", a->headers[i].name, a->headers[i].value);
+    str_puts(out, "X-Content-Type-Options: nosniff\r\n\r\n");
+    str_add(out, a->bytes, a->len);
+}
+
+/* libmicrohttpd never sees this message: an exchange that lives only here is refused. */
+static void on_refused(void *ctx, int fd, const char *problem, http_refusal kind, struct str *ret)
+{
+    struct http_server *s = ctx;
+    struct http_exchange x = {.start_ns = clock_mono_ns(), .refusal = kind, .head.method = "-"};
+    struct as_err err = {0};
+    as_status st = kind == HTTP_REFUSAL_REQUEST ? AS_E_INVAL : AS_E_TOO_LARGE;
+    http_table_phase(s->table, fd, HTTP_PHASE_HEAD); /* the time that the peer has to leave */
+    (void)as_fail(&err, st, "%s", problem);
+    s->app.on_refusal(s->app.ctx, &x, &err);
+    write_answer(&x.answer, ret);
+    s->app.on_end(s->app.ctx, &x);
+    arena_done(&x.arena);
+}
+
 static void on_connection(void *cls, struct MHD_Connection *conn, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct http_server *s = cls;
+    int fd = fd_of(conn);
+    const struct http_guard_hooks hooks = {s, on_message, on_refused};
     (void)socket_context;
-    if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        http_table_opened(s->table, fd_of(conn));
-    else
-        http_table_closed(s->table, fd_of(conn));
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        http_table_opened(s->table, fd);
+        if (!http_guard_open(fd, &hooks))
+            (void)shutdown(fd, SHUT_RDWR);
+    } else {
+        http_guard_close(fd);
+        http_table_closed(s->table, fd);
+    }
 }
 
 /* The request line was read: the exchange begins. The result becomes *con_cls of on_access. */
@@ -142,6 +183,8 @@ static void on_completed(void *cls, struct MHD_Connection *conn, void **con_cls,
         cut_half_closed(e->fd);
     http_table_serve(s->table, e->fd, NULL);
     http_table_phase(s->table, e->fd, HTTP_PHASE_IDLE);
+    if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+        http_guard_answered(e->fd);
     if (e->x.answer.stream) {
         http_stream_detach(e->x.answer.stream);
         http_stream_unref(e->x.answer.stream);
@@ -184,9 +227,22 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
     return n < 0 ? MHD_CONTENT_READER_END_WITH_ERROR : n;
 }
 
+/* The content of an answer to HEAD: libmicrohttpd wants its length only. */
+static ssize_t read_nothing(void *cls, uint64_t pos, char *buf, size_t max)
+{
+    (void)cls;
+    (void)pos;
+    (void)buf;
+    (void)max;
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
 static struct MHD_Response *make_response(struct exchange *e)
 {
     struct http_answer *a = &e->x.answer;
+    if (a->head_size > 0 && a->len == 0 && as_streq(e->x.head.method, "HEAD"))
+        return MHD_create_response_from_callback((uint64_t)a->head_size, 1024, read_nothing, e,
+                                                 NULL);
     if (!a->stream)
         return MHD_create_response_from_buffer(a->len, (void *)a->bytes, MHD_RESPMEM_PERSISTENT);
     return MHD_create_response_from_callback(a->stream_size < 0 ? MHD_SIZE_UNKNOWN
@@ -303,8 +359,16 @@ static as_status read_head(struct exchange *e, const char *method, const char *v
         return as_fail(err, AS_E_INVAL, "more than %d header lines", HEADERS_MAX - 1);
     if (has_hidden_tail(e, version))
         return as_fail(err, AS_E_INVAL, "the request line has a NUL byte or too many blanks");
+    if (!http_guard_works(e->fd))
+        return as_fail(err, AS_E_INTERNAL, "libmicrohttpd does not call recv(): see http_recv.h");
     as_status st = http_filter_check(&w.filter, version, err);
-    return st < 0 ? st : http_target_parse(e->target, &e->x.arena, h, err);
+    if (st < 0)
+        return st;
+    e->x.refusal = HTTP_REFUSAL_TARGET; /* of what follows */
+    st = http_target_parse(e->target, &e->x.arena, h, err);
+    if (st == AS_OK)
+        e->x.refusal = HTTP_REFUSAL_REQUEST;
+    return st;
 }
 
 /* The application has judged the head: send its answer, or continue with the body. */

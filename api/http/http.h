@@ -35,6 +35,7 @@ struct http_answer {
     size_t len;
     struct http_stream *stream; /* takes one reference */
     int64_t stream_size;        /* -1: not known */
+    int64_t head_size;          /* of an answer to HEAD without bytes: its Content-Length */
     struct http_pair headers[HTTP_ANSWER_HEADERS_MAX];
     size_t n_headers;
     bool close; /* end the connection afterwards */
@@ -61,8 +62,9 @@ struct http_exchange {
     as_status (*sink)(void *ctx, const void *bytes, size_t len, struct as_err *err);
     void *sink_ctx; /* borrowed */
     struct http_answer answer;
-    atomic_bool is_gone; /* the peer left while it was watched */
-    void *app;           /* set by the application; see on_end */
+    http_refusal refusal; /* of a request that on_refusal answers */
+    atomic_bool is_gone;  /* the peer left while it was watched */
+    void *app;            /* set by the application; see on_end */
 };
 
 struct http_app {
@@ -73,8 +75,8 @@ struct http_app {
     void (*on_head)(void *ctx, struct http_exchange *x);
     /* Called in an I/O thread, after the body: must not block. x is held. */
     void (*on_request)(void *ctx, struct http_exchange *x);
-    /* Fill x->answer for a request that the transport refuses: AS_E_INVAL, AS_E_TOO_LARGE, AS_E_IO,
-     * AS_E_NOMEM. */
+    /* Fill x->answer for a request that the transport refuses: AS_E_INVAL, AS_E_TOO_LARGE (see
+     * x->refusal), AS_E_IO, AS_E_NOMEM. The answer is bytes. */
     void (*on_refusal)(void *ctx, struct http_exchange *x, const struct as_err *err);
     /* The exchange is over, answered or not; frees x->app. */
     void (*on_end)(void *ctx, struct http_exchange *x);
@@ -86,9 +88,10 @@ struct http_options {
     int listen_fd; /* bound and listening; http_start() takes it */
     unsigned threads;
     unsigned max_connections;
-    unsigned max_per_address;
-    int64_t head_ms;       /* for a whole head, from its first line */
-    int64_t idle_ms;       /* between requests, and until a first line is whole */
+    unsigned max_per_address; /* 0: no limit for one address */
+    int64_t head_ms;       /* for a whole head from its first byte; the first one: from the start of
+                              the connection */
+    int64_t idle_ms;       /* between requests, without a byte */
     int64_t body_grace_ms; /* for a body before its rate counts */
     int64_t body_rate;     /* lowest average, bytes per second */
 };

@@ -66,6 +66,9 @@ static const char **kept_slot(struct http_head *h, const char *name)
         {"Last-Event-ID", &h->last_event_id},
         {"Assay-Runner-Secret", &h->runner_secret},
         {"If-None-Match", &h->if_none_match},
+        {"If-Range", &h->if_range},
+        {"Range", &h->range},
+        {"Accept-Encoding", &h->accept_encoding},
         {"Accept", &h->accept},
         {"X-Request-Id", &h->request_id},
         {"Sec-Fetch-Site", &h->fetch_site},
@@ -192,7 +195,7 @@ static as_status add_parameter(const char *s, size_t len, struct arena *arena,
     if (http_query(head, p.name))
         return as_fail(err, AS_E_INVAL, "the parameter '%.60s' is given twice", p.name);
     if (head->n_query == HTTP_QUERY_MAX)
-        return as_fail(err, AS_E_INVAL, "more than %d parameters", HTTP_QUERY_MAX);
+        return as_fail(err, AS_E_TOO_LARGE, "more than %d parameters", HTTP_QUERY_MAX);
     head->query[head->n_query++] = p;
     return AS_OK;
 }

@@ -11,11 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/http/http_framing.h"
 #include "base/arena.h"
 #include "base/status.h"
-
-#define HTTP_TARGET_MAX 4096 /* bytes of path and query */
-#define HTTP_QUERY_MAX 32    /* parameters */
 
 struct http_pair {
     const char *name, *value;
@@ -28,7 +26,8 @@ struct http_head {
     struct http_pair *query; /* decoded, names are unique */
     size_t n_query;
     const char *host, *origin, *authorization, *content_type, *idempotency_key, *last_event_id;
-    const char *if_none_match, *accept, *request_id, *fetch_site, *runner_secret;
+    const char *if_none_match, *if_range, *range, *accept_encoding, *accept, *request_id,
+        *fetch_site, *runner_secret;
     int64_t content_length; /* -1: no such header */
     bool is_chunked, expects_continue;
 };

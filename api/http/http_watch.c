@@ -29,6 +29,7 @@
 struct slot {
     uint32_t serial; /* number of the connection: descriptors are reused */
     bool is_open, is_polled;
+    bool is_fresh; /* no head was read yet */
     http_phase phase;
     int64_t since_ns; /* when the phase began */
     int64_t received; /* bytes in this phase */
@@ -60,7 +61,10 @@ void http_table_opened(struct http_table *t, int fd)
     pthread_mutex_lock(&t->lock);
     struct slot *s = slot_of(t, fd);
     if (s)
-        *s = (struct slot){.serial = s->serial + 1, .is_open = true, .since_ns = clock_mono_ns()};
+        *s = (struct slot){.serial = s->serial + 1,
+                           .is_open = true,
+                           .is_fresh = true,
+                           .since_ns = clock_mono_ns()};
     else
         (void)shutdown(fd, SHUT_RDWR); /* above RLIMIT_NOFILE as it was at the start */
     pthread_mutex_unlock(&t->lock);
@@ -80,8 +84,12 @@ void http_table_phase(struct http_table *t, int fd, http_phase phase)
     pthread_mutex_lock(&t->lock);
     struct slot *s = slot_of(t, fd);
     if (s) {
+        /* the deadline of a head is not put off: by its first line, or by silence before the first
+         * one of a connection */
+        bool goes_on = phase == HTTP_PHASE_HEAD && (s->is_fresh || s->phase == HTTP_PHASE_HEAD);
+        s->since_ns = goes_on ? s->since_ns : clock_mono_ns();
+        s->is_fresh = s->is_fresh && goes_on;
         s->phase = phase;
-        s->since_ns = clock_mono_ns();
         s->received = 0;
     }
     pthread_mutex_unlock(&t->lock);
@@ -179,7 +187,7 @@ static bool is_overdue(const struct http_table *t, const struct slot *s, int64_t
     int64_t age = now - s->since_ns, rated = age - t->opts.body_grace_ms * NS_PER_MS;
     switch (s->phase) {
     case HTTP_PHASE_IDLE:
-        return age > t->opts.idle_ms * NS_PER_MS;
+        return age > (s->is_fresh ? t->opts.head_ms : t->opts.idle_ms) * NS_PER_MS;
     case HTTP_PHASE_HEAD:
         return age > t->opts.head_ms * NS_PER_MS;
     case HTTP_PHASE_BODY:

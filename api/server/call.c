@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "api/http/http_content.h"
+#include "api/server/answer_content.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -127,11 +129,24 @@ as_status call_runner_secret(const struct call *c, const char **ret, struct as_e
     return sha256_of(secret, len, digest, err);
 }
 
+static bool is_read(const struct call *c)
+{
+    return as_streq(c->x->head.method, "GET") || as_streq(c->x->head.method, "HEAD");
+}
+
 static void settle_call(struct call *c, int status)
 {
-    c->x->answer.status = status;
+    struct http_answer *a = &c->x->answer;
+    /* a worker has the time for it; an I/O thread, which answers local routes, has not */
+    bool in_worker = c->route && !(c->route->flags & ROUTE_LOCAL);
+    bool has_version = in_worker && is_read(c) && !a->stream && a->bytes;
+    a->status = status;
+    if (has_version)
+        answer_version(c->x);
+    if (in_worker)
+        answer_compress(c->x);
     c->settled_ns = clock_mono_ns();
-    http_answer_header(c->x, "Cache-Control", "no-store");
+    http_answer_header(c->x, "Cache-Control", has_version ? "private, no-cache" : "no-store");
     http_answer_header(c->x, "X-Request-Id", c->request_id);
 }
 
@@ -200,6 +215,46 @@ as_status call_stream(struct call *c, const char *type, struct http_stream *stre
     c->x->answer.stream_size = size;
     settle_call(c, 200);
     return AS_OK;
+}
+
+as_status call_part(struct call *c, const char *type, struct http_stream *stream, int64_t first,
+                    int64_t last, int64_t size)
+{
+    const char *range = arena_printf(c->arena, "bytes %lld-%lld/%lld", (long long)first,
+                                     (long long)last, (long long)size);
+    c->x->answer.content_type = type;
+    c->x->answer.stream = stream;
+    c->x->answer.stream_size = last - first + 1;
+    settle_call(c, 206);
+    if (range)
+        http_answer_header(c->x, "Content-Range", range);
+    return AS_OK;
+}
+
+as_status call_no_part(struct call *c, int64_t size)
+{
+    const char *range = arena_printf(c->arena, "bytes */%lld", (long long)size);
+    settle_call(c, 416);
+    if (range)
+        http_answer_header(c->x, "Content-Range", range);
+    return AS_OK;
+}
+
+as_status call_size(struct call *c, const char *type, int64_t size)
+{
+    c->x->answer.content_type = type;
+    c->x->answer.head_size = size;
+    settle_call(c, 200);
+    return AS_OK;
+}
+
+bool call_has_version(struct call *c, const char *etag)
+{
+    http_answer_header(c->x, "ETag", etag);
+    if (!http_etag_listed(c->x->head.if_none_match, etag))
+        return false;
+    settle_call(c, 304);
+    return true;
 }
 
 bool call_may_wait(struct call *c, int64_t wait_ms)

@@ -97,6 +97,17 @@ as_status call_bytes(struct call *c, const char *type, const char *bytes, size_t
 /* 200 with a stream; takes one reference. size -1: not known. */
 as_status call_stream(struct call *c, const char *type, struct http_stream *stream, int64_t size);
 
+/* 206 with the bytes [first, last] of `size` as a stream; takes one reference. */
+as_status call_part(struct call *c, const char *type, struct http_stream *stream, int64_t first,
+                    int64_t last, int64_t size);
+/* 416: the request's range lies outside of content of `size` bytes. */
+as_status call_no_part(struct call *c, int64_t size);
+/* 200 to HEAD: the content has `size` bytes. */
+as_status call_size(struct call *c, const char *type, int64_t size);
+/* Give the answer this ETag (quoted; lives as long as the arena). True: the client has that version,
+ * and 304 was answered. */
+bool call_has_version(struct call *c, const char *etag);
+
 /* May the handler wait for something to answer? False: wait_ms have passed since the request
  * arrived, or the server is draining; answer with the current state. Stores wait_ms for
  * call_wait(). */

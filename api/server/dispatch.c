@@ -32,11 +32,20 @@
 #include "scheduler/assign/asks.h"
 #include "scheduler/assign/claims.h"
 
+#define BIG_ANSWER ((size_t)256 << 10) /* bytes; see server_tidy() */
 #define IGNORED_BODY_MAX 1024 /* bytes of a body that are ignored where the route has no body */
 
 static struct call *call_of(struct pool_job *job)
 {
     return (struct call *)(void *)((char *)job - offsetof(struct call, job));
+}
+
+/* The workers of a route. */
+static struct pool *pool_of(const struct dispatch *d, const struct route *route)
+{
+    return route->flags & ROUTE_URGENT ? d->urgent_pool
+           : route->flags & ROUTE_SLOW ? d->slow_pool
+                                       : d->pool;
 }
 
 static void fail_call(struct call *c, problem_kind kind, const struct as_err *err)
@@ -175,9 +184,16 @@ static void check_rest_of_head(struct call *c)
     expect_body(c);
 }
 
+/* The reason of another failure may name the database's address: it is for the log. */
 static void fail_authentication(struct call *c, const struct as_err *err)
 {
-    fail_call(c, err->code == AS_E_DENIED ? PROBLEM_UNAUTHORIZED : PROBLEM_STATUS, err);
+    if (err->code == AS_E_DENIED) {
+        fail_call(c, PROBLEM_UNAUTHORIZED, err);
+        return;
+    }
+    log_write(LOG_WARN, "token not checked", "request_id=%s detail=\"%s\"", c->request_id,
+              err->msg);
+    fail_call_with(c, PROBLEM_STATUS, err->code, "the token cannot be checked now");
 }
 
 /* In a worker: check the token in the database, then let the transport continue. */
@@ -186,7 +202,7 @@ static void run_auth(struct pool_job *job)
     struct call *c = call_of(job);
     struct as_err err = {0};
     const char *token = auth_bearer(c->x->head.authorization);
-    if (auth_verify(c->dispatch->auth, c->db, token, &c->who, &err) < 0)
+    if (auth_verify(c->dispatch->auth, c->db, c->x->peer, token, &c->who, &err) < 0)
         fail_authentication(c, &err);
     else
         check_rest_of_head(c);
@@ -204,10 +220,15 @@ static void authenticate(struct call *c)
                        "missing or malformed");
     } else if (auth_recall(c->dispatch->auth, token, &c->who)) {
         check_rest_of_head(c);
+    } else if (!auth_may_verify(c->dispatch->auth, c->x->peer, token)) {
+        fail_call_with(c, PROBLEM_TOO_MANY, AS_E_DENIED,
+                       "this address has sent too many tokens that are not valid; wait a minute");
     } else {
         c->job.run = run_auth;
         http_hold(c->x);
-        pool_submit(c->dispatch->pool, &c->job);
+        /* not the slow pool: a token must not wait for uploads */
+        pool_submit(c->route->flags & ROUTE_URGENT ? c->dispatch->urgent_pool : c->dispatch->pool,
+                    &c->job);
     }
 }
 
@@ -454,14 +475,14 @@ void dispatch_request(void *ctx, struct http_exchange *x)
     const struct dispatch *d = ctx;
     struct call *c = x->app;
     c->job.run = run_call;
-    pool_submit(c->route->flags & ROUTE_SLOW ? d->slow_pool : d->pool, &c->job);
+    pool_submit(pool_of(d, c->route), &c->job);
 }
 
 void dispatch_retry(void *ctx, struct waiting_item *item)
 {
     const struct dispatch *d = ctx;
     struct call *c = (struct call *)(void *)((char *)item - offsetof(struct call, waiting));
-    pool_submit_again(d->pool, &c->job);
+    pool_submit_again(pool_of(d, c->route), &c->job);
 }
 
 /* How many waiting runners to retry. If the query fails, all of them: each then gets the error and
@@ -506,10 +527,15 @@ void dispatch_gone(void *ctx)
 void dispatch_refusal(void *ctx, struct http_exchange *x, const struct as_err *err)
 {
     struct call *c = x->app ? x->app : make_call(ctx, x);
+    problem_kind kind = PROBLEM_STATUS;
+    if (err->code == AS_E_TOO_LARGE)
+        kind = x->refusal == HTTP_REFUSAL_TARGET ? PROBLEM_TARGET
+               : x->refusal == HTTP_REFUSAL_HEAD ? PROBLEM_HEAD
+                                                 : PROBLEM_STATUS;
     if (c)
-        fail_call(c, PROBLEM_STATUS, err);
+        fail_call(c, kind, err);
     else
-        problem_answer(x, PROBLEM_STATUS, "-", err, NULL);
+        problem_answer(x, kind, "-", err, NULL);
 }
 
 void dispatch_end(void *ctx, struct http_exchange *x)
@@ -524,6 +550,8 @@ void dispatch_end(void *ctx, struct http_exchange *x)
     log_write(LOG_DEBUG, "request", "request_id=%s peer=%s method=%s path=%s code=%d us=%lld",
               c->request_id, x->peer, x->head.method, x->head.path ? x->head.path : "-",
               x->answer.status, (long long)((clock_mono_ns() - x->start_ns) / 1000));
+    if (x->answer.len >= BIG_ANSWER)
+        atomic_fetch_add(&((struct dispatch *)ctx)->big_bytes, x->answer.len);
     blob_put_free(c->upload);
     json_decref(c->body);
     faults_done(&c->faults);

@@ -32,12 +32,13 @@ struct dispatch {
     struct suggester *suggester;
     struct result_cache *results;
     struct auth *auth;
-    struct pool *pool, *slow_pool; /* slow_pool: for routes with ROUTE_SLOW */
+    struct pool *pool, *slow_pool, *urgent_pool; /* the others: ROUTE_SLOW, ROUTE_URGENT */
     struct waiting_list *waiting;
     const struct web_files *web;
     struct http_metrics *metrics;  /* created with the same table */
     const char *const *host_names; /* see http_host_allowed(); NULL for none */
     int64_t max_blob_bytes;
+    atomic_size_t big_bytes; /* of big answers since server_tidy() */
     atomic_bool is_draining; /* set by the owner: connections close, handlers do not wait */
 };
 

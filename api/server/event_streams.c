@@ -1,17 +1,21 @@
 /* One thread reads events from the database and writes them to all streams.
  *
  * Each listener has a cursor: the id up to which every event was written to its stream. In each
- * tick, the listeners at the newest cursor share one query. A listener behind it (it started in the
- * past, or its buffer was full) gets a query of its own, which ends at the newest cursor: then the
- * listener joins the others.
+ * round, the listeners at the newest cursor are served first, by one query. A listener behind it
+ * (it started in the past, or its buffer was full) is brought up to date by further queries, which
+ * end at the newest cursor: then the listener joins the others. Listeners at one place share such a
+ * query, and a round has at most CATCH_UP_MAX of them, so that a crowd that is behind does not
+ * delay those that are up to date.
  *
- * If a stream's buffer is full, the cursor stays where it is and the next tick tries again: nothing
- * is dropped. New listeners arrive in the list `added` under the lock; the list `listeners` belongs
- * to the thread, so that it queries and writes without the lock. */
+ * A listener whose client does not read has no room and costs no query. Its cursor stays where it
+ * is until half of its buffer is free: nothing is dropped. New listeners arrive in the list `added`
+ * under the lock; the list `listeners` belongs to the thread, so that it queries and writes without
+ * the lock. */
 #include "api/server/event_streams.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
@@ -24,6 +28,7 @@
 #include "scheduler/services/events.h"
 
 #define BATCH 500
+#define CATCH_UP_MAX 8 /* queries of one round for listeners that are behind */
 
 struct listener {
     struct listener *next;
@@ -31,6 +36,7 @@ struct listener {
     char *sweep;                /* NULL: all */
     int64_t cursor;             /* every event up to this id was written */
     int64_t written_ns;         /* time of the last write */
+    int64_t caught_ns;          /* time of the last query that brought it up to date; 0: none */
     bool is_over;
 };
 
@@ -41,6 +47,7 @@ struct event_streams {
     struct listener *added; /* not yet seen by the thread */
     size_t n;
     bool is_draining, is_stopping;
+    atomic_long queries;
     struct listener *listeners; /* used by the thread only */
     pthread_t thread;
     bool has_thread;
@@ -104,35 +111,87 @@ static void write_events(struct listener *l, const struct event_list *events,
     l->cursor = end > l->cursor ? end : l->cursor;
 }
 
-/* Read the events after `from` once, and write them to `only`, or (NULL) to every listener whose
- * cursor is exactly `from`. */
-static void read_and_write_events(struct event_streams *s, int64_t from, int64_t limit,
-                                  struct listener *only)
+static bool has_room(const struct listener *l)
 {
-    const char *sweep = only ? only->sweep : NULL;
+    return !l->is_over && http_stream_room(l->stream) >= EVENT_STREAM_BYTES / 2;
+}
+
+/* The listeners that one query serves. */
+struct group {
+    int64_t from;      /* their cursor */
+    bool is_one_sweep; /* only those of `sweep` (NULL: of all sweeps); else any */
+    const char *sweep;
+};
+
+static bool is_in_group(const struct listener *l, const struct group *g)
+{
+    return l->cursor == g->from && has_room(l) &&
+           (!g->is_one_sweep || as_streq(l->sweep, g->sweep));
+}
+
+/* Read the events after g->from once, and write those up to `limit` to the listeners of the group.
+ * Returns whether one of them advanced. */
+static bool serve_group(struct event_streams *s, const struct group *g, int64_t limit)
+{
     struct arena a = {0};
     struct event_list events = {0};
-    as_status st = events_after(s->db, &a, sweep, from, BATCH, &events, NULL);
-    struct str *texts = st == AS_OK ? as_calloc(events.n, sizeof *texts) : NULL;
-    if (st == AS_E_NOT_FOUND && only)
-        only->is_over = true; /* its sweep was deleted */
+    bool advanced = false;
+    const char *sweep = g->is_one_sweep ? g->sweep : NULL;
+    atomic_fetch_add(&s->queries, 1);
+    as_status st = events_after(s->db, &a, sweep, g->from, BATCH, &events, NULL);
+    struct str *texts = st == AS_OK ? as_calloc(events.n + 1, sizeof *texts) : NULL;
     for (size_t i = 0; texts && i < events.n; i++)
         format_event(&events.rows[i], &texts[i]);
-    for (struct listener *l = only ? only : s->listeners; l && texts; l = only ? NULL : l->next)
-        if (l->cursor == from)
+    for (struct listener *l = s->listeners; l; l = l->next) {
+        if (!is_in_group(l, g))
+            continue;
+        l->is_over |= st == AS_E_NOT_FOUND && sweep; /* its sweep was deleted */
+        if (texts)
             write_events(l, &events, texts, limit);
+        advanced |= l->cursor > g->from;
+    }
     for (size_t i = 0; texts && i < events.n; i++)
         str_done(&texts[i]);
     free(texts);
     arena_done(&a);
+    return advanced;
 }
 
+/* The newest cursor of those that have room; -1: none has. */
 static int64_t newest_cursor(const struct event_streams *s)
 {
     int64_t newest = -1;
     for (const struct listener *l = s->listeners; l; l = l->next)
-        newest = l->cursor > newest ? l->cursor : newest;
+        if (l->cursor > newest && has_room(l))
+            newest = l->cursor;
     return newest;
+}
+
+/* Of the listeners behind `newest` that have room: the one that was served longest ago. */
+static struct listener *most_behind(const struct event_streams *s, int64_t newest, int64_t now)
+{
+    struct listener *first = NULL;
+    for (struct listener *l = s->listeners; l; l = l->next)
+        if (l->cursor < newest && l->caught_ns < now && has_room(l) &&
+            (!first || l->caught_ns < first->caught_ns))
+            first = l;
+    return first;
+}
+
+/* Bring listeners up to date. Returns whether some that advanced are still behind. */
+static bool catch_up(struct event_streams *s, int64_t newest)
+{
+    int64_t now = clock_mono_ns();
+    bool advanced = false;
+    struct listener *l = most_behind(s, newest, now);
+    for (int i = 0; l && i < CATCH_UP_MAX; i++, l = most_behind(s, newest, now)) {
+        const struct group g = {.from = l->cursor, .is_one_sweep = true, .sweep = l->sweep};
+        for (struct listener *other = s->listeners; other; other = other->next)
+            if (is_in_group(other, &g))
+                other->caught_ns = now;
+        advanced |= serve_group(s, &g, newest);
+    }
+    return advanced && most_behind(s, newest, INT64_MAX);
 }
 
 static void write_keep_alive(struct listener *l, int64_t now)
@@ -143,19 +202,21 @@ static void write_keep_alive(struct listener *l, int64_t now)
         write_bytes(l, comment, sizeof comment - 1, &full);
 }
 
-static void serve_listeners(struct event_streams *s)
+/* Returns whether another round has work at once. */
+static bool serve_listeners(struct event_streams *s)
 {
     int64_t now = clock_mono_ns(), newest = newest_cursor(s);
-    /* listeners behind are read for up to `newest`, so that they join the others there */
-    for (struct listener *l = s->listeners; l; l = l->next)
-        if (l->cursor < newest)
-            read_and_write_events(s, l->cursor, newest, l);
-    if (newest >= 0)
-        read_and_write_events(s, newest, INT64_MAX, NULL);
+    bool more = false;
+    if (newest >= 0) {
+        (void)serve_group(s, &(struct group){.from = newest}, INT64_MAX);
+        newest = newest_cursor(s);
+        more = catch_up(s, newest);
+    }
     for (struct listener *l = s->listeners; l; l = l->next) {
         write_keep_alive(l, now);
         l->is_over |= http_stream_is_gone(l->stream);
     }
+    return more;
 }
 
 /* ---- the thread ---- */
@@ -202,14 +263,15 @@ static void wait_tick_locked(struct event_streams *s)
 static void *run_event_streams(void *arg)
 {
     struct event_streams *s = arg;
+    bool more = false;
     pthread_mutex_lock(&s->lock);
     while (!s->is_stopping) {
-        wait_tick_locked(s);
+        if (!more)
+            wait_tick_locked(s);
         adopt_locked(s);
         bool is_draining = s->is_draining;
         pthread_mutex_unlock(&s->lock);
-        if (!is_draining)
-            serve_listeners(s);
+        more = !is_draining && serve_listeners(s);
         drop_over(s, is_draining);
         pthread_mutex_lock(&s->lock);
     }
@@ -286,6 +348,11 @@ size_t event_streams_count(struct event_streams *s)
     size_t n = s->n;
     pthread_mutex_unlock(&s->lock);
     return n;
+}
+
+long event_streams_queries(const struct event_streams *s)
+{
+    return atomic_load(&s->queries);
 }
 
 void event_streams_drain(struct event_streams *s)

@@ -1,8 +1,8 @@
 /* Server-sent events: one thread reads new events and writes them to all streams.
  *
- * Streams that are up to date share one query each EVENT_STREAMS_TICK_MS. A stream that starts in
- * the past, or whose client reads slowly, is brought up to date by queries of its own and drops
- * nothing. A comment is sent every EVENT_STREAMS_KEEP_ALIVE_MS. While the database cannot be
+ * Streams that are up to date share one query each EVENT_STREAMS_TICK_MS and are served first. A
+ * stream that starts in the past, or whose client reads slowly, is brought up to date by further
+ * queries and drops nothing. A stream without room costs no query. A comment is sent every EVENT_STREAMS_KEEP_ALIVE_MS. While the database cannot be
  * reached, the streams wait. */
 #ifndef ASSAY_API_SERVER_EVENT_STREAMS_H
 #define ASSAY_API_SERVER_EVENT_STREAMS_H
@@ -33,6 +33,8 @@ AS_MUST_CHECK as_status event_streams_add(struct event_streams *s, const char *s
                                           struct http_stream **ret_stream, struct as_err *err);
 
 size_t event_streams_count(struct event_streams *s); /* how many are open */
+/* Queries for events since the start. */
+long event_streams_queries(const struct event_streams *s);
 
 /* End every stream, and accept no new ones. */
 void event_streams_drain(struct event_streams *s);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "api/http/http_content.h"
 #include "api/server/server_priv.h"
 #include "base/log.h"
 
@@ -22,7 +23,7 @@ struct download {
     struct server *server;
     struct http_stream *stream; /* not a reference: the stream owns this object */
     char sha256[65];
-    int64_t size;
+    int64_t end;          /* offset behind the last byte */
     pthread_mutex_t lock; /* guards the rest */
     bool is_filling;      /* a job is queued or runs */
     bool wants_more;      /* on_stream_room() was called meanwhile */
@@ -38,11 +39,25 @@ as_status h_blob_put(struct call *c, struct as_err *err)
     return created ? call_created_empty(c) : call_ok_empty(c);
 }
 
+#define TYPE "application/octet-stream"
+
+/* Content has one version: its digest. Returns whether the client has it; it is answered then. */
+static bool name_version(struct call *c, const char **ret_etag)
+{
+    const char *etag = arena_printf(c->arena, "\"%s\"", call_param(c, "sha256"));
+    if (ret_etag)
+        *ret_etag = etag;
+    return etag && call_has_version(c, etag);
+}
+
 as_status h_blob_has(struct call *c, struct as_err *err)
 {
     int64_t size = 0;
     as_status st = blob_stat(c->db, call_param(c, "sha256"), &size, err);
-    return st < 0 ? st : call_ok_empty(c);
+    if (st < 0)
+        return st;
+    http_answer_header(c->x, "Accept-Ranges", "bytes");
+    return name_version(c, NULL) ? AS_OK : call_size(c, TYPE, size);
 }
 
 /* Read the next piece and write it. *ret_len: its length. */
@@ -52,8 +67,9 @@ static as_status pass_piece(struct download *d, size_t *ret_len, struct as_err *
     AS_AUTO(as_freep) char *buf = as_calloc(BLOB_CHUNK_BYTES, 1);
     if (!buf)
         return as_fail(err, AS_E_NOMEM, "out of memory for a piece of content");
-    as_status st =
-        blob_read(d->server->store, d->sha256, d->offset, buf, BLOB_CHUNK_BYTES, &len, err);
+    int64_t left = d->end - d->offset;
+    size_t want = left < (int64_t)BLOB_CHUNK_BYTES ? (size_t)left : BLOB_CHUNK_BYTES;
+    as_status st = blob_read(d->server->store, d->sha256, d->offset, buf, want, &len, err);
     if (st < 0)
         return st;
     if (len)
@@ -75,9 +91,9 @@ static bool fill_stream_once(struct download *d)
     as_status st = pass_piece(d, &len, &err);
     if (st == AS_E_NOT_FOUND && http_stream_is_gone(d->stream))
         return false; /* the client left */
-    if (st == AS_OK && len && d->offset < d->size)
+    if (st == AS_OK && len && d->offset < d->end)
         return true;
-    bool is_whole = st == AS_OK && d->offset == d->size;
+    bool is_whole = st == AS_OK && d->offset == d->end;
     if (!is_whole)
         log_write(LOG_WARN, "download cut", "sha256=%s offset=%lld detail=\"%s\"", d->sha256,
                   (long long)d->offset, err.msg);
@@ -123,13 +139,16 @@ static void download_free(void *ctx)
     free(d);
 }
 
-static struct http_stream *open_download(struct call *c, const char *sha256, int64_t size)
+/* A stream of the bytes [first, end) */
+static struct http_stream *open_download(struct call *c, const char *sha256, int64_t first,
+                                         int64_t end)
 {
     struct download *d = as_calloc(1, sizeof *d);
     if (!d)
         return NULL;
     d->server = c->server;
-    d->size = size;
+    d->offset = first;
+    d->end = end;
     d->job.run = fill_stream;
     (void)snprintf(d->sha256, sizeof d->sha256, "%s", sha256);
     (void)pthread_mutex_init(&d->lock, NULL); /* cannot fail with default attributes on Linux */
@@ -145,15 +164,27 @@ static struct http_stream *open_download(struct call *c, const char *sha256, int
 
 as_status h_blob_get(struct call *c, struct as_err *err)
 {
-    const char *sha256 = call_param(c, "sha256");
-    int64_t size = 0;
+    const struct http_head *h = &c->x->head;
+    const char *sha256 = call_param(c, "sha256"), *etag = NULL;
+    int64_t size = 0, first = 0, last = 0;
     as_status st = blob_stat(c->db, sha256, &size, err);
     if (st < 0)
         return st;
+    http_answer_header(c->x, "Accept-Ranges", "bytes");
+    if (name_version(c, &etag))
+        return AS_OK;
+    /* a range of another version would not fit to what the client has */
+    bool fits = !h->if_range || as_streq(h->if_range, etag);
+    http_range range = fits ? http_range_read(h->range, size, &first, &last) : HTTP_RANGE_WHOLE;
+    if (range == HTTP_RANGE_UNSATISFIABLE)
+        return call_no_part(c, size);
     if (size == 0)
-        return call_bytes(c, "application/octet-stream", "", 0);
-    struct http_stream *stream = open_download(c, sha256, size);
+        return call_bytes(c, TYPE, "", 0);
+    bool is_part = range == HTTP_RANGE_PART;
+    struct http_stream *stream =
+        is_part ? open_download(c, sha256, first, last + 1) : open_download(c, sha256, 0, size);
     if (!stream)
         return as_fail(err, AS_E_NOMEM, "out of memory for the download");
-    return call_stream(c, "application/octet-stream", stream, size);
+    return is_part ? call_part(c, TYPE, stream, first, last, size)
+                   : call_stream(c, TYPE, stream, size);
 }

@@ -7,7 +7,6 @@
 #include "api/server/server_priv.h"
 #include "base/str.h"
 #include "scheduler/services/metrics.h"
-#include "scheduler/services/migrate.h"
 
 static json_t *health_encode(const char *status)
 {
@@ -22,14 +21,24 @@ as_status h_health(struct call *c, struct as_err *err)
     return call_ok(c, health_encode("ok"), err);
 }
 
+/* Did the request come with a token that is in use? Makes no query: the token must have been used a
+ * moment ago. */
+static bool is_known(const struct call *c)
+{
+    struct principal who;
+    const char *token = auth_bearer(c->x->head.authorization);
+    return token && auth_recall(c->server->auth, token, &who);
+}
+
 as_status h_readiness(struct call *c, struct as_err *err)
 {
     if (c->is_draining)
         return as_fail(err, AS_E_UNAVAILABLE, "the server is stopping");
-    as_status st = migrate_check(c->db, err);
-    if (st < 0) /* also for a schema of another version: this server is not ready then */
-        return as_fail(err, AS_E_UNAVAILABLE, "%s", err->msg);
-    return call_ok(c, health_encode("ready"), err);
+    const char *reason = NULL;
+    as_status st = readiness_check(c->server->readiness, &reason, err);
+    if (st == AS_OK)
+        return call_ok(c, health_encode("ready"), err);
+    return is_known(c) ? st : as_fail(err, st, "%s", reason);
 }
 
 as_status h_openapi(struct call *c, struct as_err *err)
@@ -86,14 +95,17 @@ static void write_process(struct server *s, struct str *out)
                "assay_build_info{version=\"%s\"} 1\n"
                "# HELP assay_event_streams Open event streams.\n# TYPE assay_event_streams gauge\n"
                "assay_event_streams %zu\n"
+               "# HELP assay_event_queries_total Queries for new events.\n"
+               "# TYPE assay_event_queries_total counter\n"
+               "assay_event_queries_total %ld\n"
                "# HELP assay_lease_expirations_total Runners whose lease ran out.\n"
                "# TYPE assay_lease_expirations_total counter\n"
                "assay_lease_expirations_total %ld\n"
                "# HELP assay_client_lease_expirations_total Clients whose lease ran out.\n"
                "# TYPE assay_client_lease_expirations_total counter\n"
                "assay_client_lease_expirations_total %ld\n",
-               ASSAY_VERSION, event_streams_count(s->streams), atomic_load(&s->lease_expirations),
-               atomic_load(&s->client_expirations));
+               ASSAY_VERSION, event_streams_count(s->streams), event_streams_queries(s->streams),
+               atomic_load(&s->lease_expirations), atomic_load(&s->client_expirations));
     write_waiting(s, out);
     write_search(s, out);
     http_metrics_write(s->metrics, out);

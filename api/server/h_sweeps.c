@@ -5,10 +5,14 @@
 #include "api/server/call.h"
 #include "api/codec/codec.h"
 #include "scheduler/lifecycle/ensembles.h"
+#include "scheduler/services/sweep_change.h"
 #include "scheduler/services/sweep_importance.h"
 #include "scheduler/services/sweep_pareto.h"
 #include "scheduler/services/sweeps.h"
+#include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
+
+#define MAX_TAG 128 /* bytes, as in a sweep document */
 
 as_status h_sweep_create(struct call *c, struct as_err *err)
 {
@@ -28,18 +32,30 @@ as_status h_sweep_create(struct call *c, struct as_err *err)
 
 as_status h_sweep_list(struct call *c, struct as_err *err)
 {
-    struct page_req page;
+    static const char *const includes[] = {"document", NULL};
+    struct sweep_query q = {0};
     struct sweep_page rows;
     sweep_state state = SWEEP_RUNNING;
     const char *word = call_query(c, "state");
-    as_status st = call_page(c, &page, err);
+    int include = -1;
+    as_status st = call_page(c, &q.page, err);
     if (st < 0)
         return st;
     if (word)
         st = sweep_state_parse(word, &state, err);
     if (st < 0)
         return st;
-    st = sweep_list(c->db, c->arena, word ? &state : NULL, &page, &rows, err);
+    q.tag = call_query(c, "tag");
+    size_t tag_len = q.tag ? strlen(q.tag) : 1;
+    if (tag_len < 1 || tag_len > MAX_TAG)
+        return as_fail(err, AS_E_INVAL, "?tag is %zu bytes long, expected 1 to %d", tag_len,
+                       MAX_TAG);
+    st = call_query_word(c, "include", includes, &include, err);
+    if (st < 0)
+        return st;
+    q.state = word ? &state : NULL;
+    q.with_documents = include == 0;
+    st = sweep_list(c->db, c->arena, &q, &rows, err);
     return st < 0 ? st : call_ok(c, sweep_page_encode(&rows), err);
 }
 
@@ -53,12 +69,30 @@ as_status h_sweep_get(struct call *c, struct as_err *err)
 as_status h_sweep_change(struct call *c, struct as_err *err)
 {
     struct sweep_patch patch;
-    struct sweep_row row;
+    struct sweep_changed changed;
     as_status st = sweep_patch_parse(c->body, &patch, err);
     if (st < 0)
         return st;
-    st = sweep_change(c->db, c->arena, call_param(c, "sweep"), &patch, &row, err);
-    return st < 0 ? st : call_ok(c, sweep_encode(&row), err);
+    st = sweep_change(c->db, c->arena, call_param(c, "sweep"), &patch, c->who.id, &changed, err);
+    return st < 0 ? st : call_ok(c, sweep_changed_encode(&changed), err);
+}
+
+as_status h_sweep_changes(struct call *c, struct as_err *err)
+{
+    struct sweep_change_list list;
+    as_status st = sweep_changes(c->db, c->arena, call_param(c, "sweep"), &list, err);
+    return st < 0 ? st : call_ok(c, sweep_changes_encode(&list), err);
+}
+
+as_status h_sweep_retry(struct call *c, struct as_err *err)
+{
+    struct retry_request req;
+    struct retried done;
+    as_status st = retry_request_decode(c->body, &req, err);
+    if (st < 0)
+        return st;
+    st = trials_retry(c->db, c->arena, call_param(c, "sweep"), &req, c->who.id, &done, err);
+    return st < 0 ? st : call_ok(c, retried_encode(&done), err);
 }
 
 as_status h_sweep_delete(struct call *c, struct as_err *err)
@@ -74,7 +108,8 @@ as_status h_sweep_best(struct call *c, struct as_err *err)
     as_status st = call_query_i64(c, "top", 1, 1000, &top, err);
     if (st < 0)
         return st;
-    st = trial_best(c->db, c->arena, call_param(c, "sweep"), top, &rows, err);
+    st = trial_best(c->db, c->arena, call_param(c, "sweep"), top, call_query(c, "cursor"), &rows,
+                    err);
     return st < 0 ? st : call_ok(c, trial_page_encode(&rows), err);
 }
 
@@ -88,7 +123,8 @@ as_status h_sweep_ensemble(struct call *c, struct as_err *err)
 as_status h_sweep_pareto(struct call *c, struct as_err *err)
 {
     struct pareto_row row;
-    as_status st = sweep_pareto(c->db, c->arena, call_param(c, "sweep"), &row, err);
+    as_status st =
+        sweep_pareto(c->db, c->arena, call_param(c, "sweep"), call_query(c, "cursor"), &row, err);
     return st < 0 ? st : call_ok(c, pareto_encode(&row), err);
 }
 

@@ -5,6 +5,7 @@
 #include "api/server/call.h"
 #include "api/codec/codec.h"
 #include "base/json.h"
+#include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"
 
 #define MAX_GROUP_ID 128
@@ -75,6 +76,17 @@ as_status h_trial_cancel(struct call *c, struct as_err *err)
     return st < 0 ? st : call_ok(c, trial_encode(&row), err);
 }
 
+as_status h_trial_retry(struct call *c, struct as_err *err)
+{
+    int64_t number = 0;
+    struct trial_row row;
+    as_status st = call_param_i64(c, "number", 0, &number, err);
+    if (st < 0)
+        return st;
+    st = trial_retry(c->db, c->arena, call_param(c, "sweep"), number, c->who.id, &row, err);
+    return st < 0 ? st : call_ok(c, trial_encode(&row), err);
+}
+
 as_status h_trial_series(struct call *c, struct as_err *err)
 {
     int64_t number = 0;
@@ -83,7 +95,7 @@ as_status h_trial_series(struct call *c, struct as_err *err)
     if (st < 0)
         return st;
     st = trial_series(c->db, c->arena, call_param(c, "sweep"), number, call_query(c, "metric"),
-                      &list, err);
+                      call_query(c, "cursor"), &list, err);
     return st < 0 ? st : call_ok(c, series_encode(&list), err);
 }
 
@@ -112,11 +124,25 @@ as_status h_trial_artifacts(struct call *c, struct as_err *err)
     return st < 0 ? st : call_ok(c, file_list_encode(&list), err);
 }
 
+/* A list of trials. */
+static as_status add_list(struct call *c, const char *sweep, struct as_err *err)
+{
+    struct trials_added added;
+    const char *scope =
+        arena_printf(c->arena, "%s POST /v1/sweeps/%s/trials rows", c->who.id, sweep);
+    if (!scope)
+        return as_fail_nomem(err);
+    as_status st = trials_add(c->db, c->arena, sweep, c->body, c->idem, scope, &added, err);
+    return st < 0 ? st : call_created(c, trials_added_encode(&added), NULL, err);
+}
+
 as_status h_trial_add(struct call *c, struct as_err *err)
 {
     struct trial_row row;
     struct json_fields body; /* only checks for an object; trial_add checks its fields */
     const char *sweep = call_param(c, "sweep");
+    if (json_is_array(c->body))
+        return add_list(c, sweep, err);
     as_status st = json_fields_init(&body, c->body, "", err);
     if (st < 0)
         return st;

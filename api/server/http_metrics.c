@@ -13,8 +13,8 @@
 static const double bounds[] = {0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60};
 #define N_BOUNDS AS_ARRAY_LEN(bounds)
 
-static const int codes[] = {200, 201, 204, 304, 400, 401, 403, 404,
-                            405, 409, 413, 415, 422, 500, 503};
+static const int codes[] = {200, 201, 204, 206, 304, 400, 401, 403, 404, 405,
+                            409, 413, 414, 415, 416, 422, 429, 431, 500, 503};
 #define N_CODES (AS_ARRAY_LEN(codes) + 1) /* one more for all others */
 
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};

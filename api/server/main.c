@@ -9,6 +9,7 @@
  *
  * Exit codes: 0 ended on request; 1 failed; 64 usage; 69 the database cannot be reached; 70 a bug
  * in assayd; 73 a file cannot be written; 77 not allowed; 78 configuration (schema, address). */
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@
 struct config {
     const char *listen, *database, *web, *log_level, *public_host, *address_file;
     const char *admin_token_file, *runner_token_file;
+    int64_t max_connections, max_per_address, bad_tokens;
     int64_t workers, search_threads, lease_ms, heartbeat_ms, database_wait_ms, max_blob_bytes;
     bool insecure_http, migrate, no_migrate, die_with_parent, version, help;
 };
@@ -81,6 +83,13 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
          "a runner that is silent for this long is lost (15s)"},
         {"heartbeat", 0, OPT_DURATION, &c->heartbeat_ms, "TIME", NULL,
          "how often runners report (3s)"},
+        {"max-connections", 0, OPT_I64, &c->max_connections, "N", NULL,
+         "connections that may be open at one time (4096)"},
+        {"max-connections-per-address", 0, OPT_I64, &c->max_per_address, "N", NULL,
+         "the same for one client address; 0: no limit, for a server behind a proxy (1024)"},
+        {"bad-tokens-per-minute", 0, OPT_I64, &c->bad_tokens, "N", NULL,
+         "tokens that are not valid from one client address, before it is refused; 0: no limit "
+         "(60)"},
         {"max-blob", 0, OPT_I64, &c->max_blob_bytes, "BYTES", NULL,
          "the largest upload (2147483648)"},
         {"web", 0, OPT_STRING, &c->web, "DIR", "ASSAY_WEB",
@@ -146,6 +155,12 @@ static void raise_file_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &lim);
 }
 
+/* glibc raises this threshold by itself, and then the blocks of big answers stay in the heap. */
+static void keep_big_blocks_apart(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
+}
+
 static as_status check_config(const struct config *c, struct as_err *err)
 {
     log_level level = LOG_INFO;
@@ -162,6 +177,16 @@ static as_status check_config(const struct config *c, struct as_err *err)
     if (c->search_threads < 1 || c->search_threads > 8)
         return as_fail(err, AS_E_INVAL, "--search-threads is %lld, expected 1 to 8",
                        (long long)c->search_threads);
+    if (c->max_connections < 1 || c->max_connections > 65536)
+        return as_fail(err, AS_E_INVAL, "--max-connections is %lld, expected 1 to 65536",
+                       (long long)c->max_connections);
+    if (c->max_per_address < 0 || c->max_per_address > 65536)
+        return as_fail(err, AS_E_INVAL,
+                       "--max-connections-per-address is %lld, expected 0 to 65536",
+                       (long long)c->max_per_address);
+    if (c->bad_tokens < 0 || c->bad_tokens > 1000000)
+        return as_fail(err, AS_E_INVAL, "--bad-tokens-per-minute is %lld, expected 0 to 1000000",
+                       (long long)c->bad_tokens);
     if (c->max_blob_bytes < 1)
         return as_fail(err, AS_E_INVAL, "--max-blob is %lld, expected at least 1",
                        (long long)c->max_blob_bytes);
@@ -197,8 +222,8 @@ static as_status open_store(struct daemon *d, struct as_err *err)
     const struct store_opts opts = {
         .url = c->database,
         .application_name = "assayd",
-        /* the 5: two slow workers, event streams, waiting requests, reaper */
-        .max_connections = (int)(c->workers + c->search_threads) + 5,
+        /* the 7: two urgent and two slow workers, event streams, waiting requests, reaper */
+        .max_connections = (int)(c->workers + c->search_threads) + 7,
         .config = {.lease_ms = c->lease_ms, .heartbeat_ms = c->heartbeat_ms},
     };
     return store_open(&opts, &d->store, err);
@@ -295,6 +320,9 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
         .store = d->store,
         .workers = (size_t)d->config.workers,
         .search_threads = (size_t)d->config.search_threads,
+        .max_connections = (size_t)d->config.max_connections,
+        .max_per_address = (size_t)d->config.max_per_address,
+        .bad_tokens = (size_t)d->config.bad_tokens,
         .max_blob_bytes = d->config.max_blob_bytes,
         .web_dir = d->config.web ? d->config.web : found,
         .host_names = d->host_names,
@@ -397,6 +425,9 @@ int main(int argc, char **argv)
                                   .log_level = "info",
                                   .workers = 4,
                                   .search_threads = 2,
+                                  .max_connections = 4096,
+                                  .max_per_address = 1024,
+                                  .bad_tokens = 60,
                                   .database_wait_ms = 30000,
                                   .max_blob_bytes = (int64_t)2 << 30}};
     if (parse_options(&d.config, argc, argv, &err) < 0)
@@ -410,6 +441,7 @@ int main(int argc, char **argv)
     if (d.config.die_with_parent)
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     raise_file_limit();
+    keep_big_blocks_apart();
     block_signals(&d.signals);
     as_status st = run_daemon(&d, &err);
     if (st < 0)

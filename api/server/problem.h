@@ -18,6 +18,9 @@ typedef enum problem_kind {
     PROBLEM_NOT_HOLDER,    /* the runner or attempt is another's: its secret was not shown */
     PROBLEM_METHOD,        /* the path exists, but not with this method */
     PROBLEM_MEDIA_TYPE,    /* the Content-Type of the body is wrong */
+    PROBLEM_TARGET,        /* the request target is too long */
+    PROBLEM_HEAD,          /* the head of the request is too large */
+    PROBLEM_TOO_MANY,      /* too many requests with tokens that are not valid */
     PROBLEM_UNPROCESSABLE, /* the body refers to missing content; a key with another body */
 } problem_kind;
 

@@ -65,6 +65,7 @@ static void *run_reaper(void *arg)
         r->has_finishing = false;
         pthread_mutex_unlock(&r->lock);
         reap_once(r, whole, &was_away, &more);
+        server_tidy(r->server);
         if (whole)
             next_ns = clock_mono_ns() + every_ns;
         pthread_mutex_lock(&r->lock);

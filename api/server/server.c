@@ -9,6 +9,8 @@
  * waiting list queries the suggester. free_parts() explains why that is safe. */
 #include "api/server/server.h"
 
+#include <malloc.h>
+
 #include "api/server/routes.h"
 #include "api/server/server_priv.h"
 #include "base/clock.h"
@@ -16,14 +18,18 @@
 
 #define DEFAULT_WORKERS 4
 #define DEFAULT_SLOW_WORKERS 2
+#define DEFAULT_URGENT_WORKERS 2
 #define DEFAULT_SEARCH_THREADS 2
+#define DEFAULT_CONNECTIONS 4096
 #define DEFAULT_BLOB_MAX ((int64_t)2 << 30)
 
 static void set_defaults(struct server_options *o)
 {
     o->workers = o->workers ? o->workers : DEFAULT_WORKERS;
     o->slow_workers = o->slow_workers ? o->slow_workers : DEFAULT_SLOW_WORKERS;
+    o->urgent_workers = o->urgent_workers ? o->urgent_workers : DEFAULT_URGENT_WORKERS;
     o->search_threads = o->search_threads ? o->search_threads : DEFAULT_SEARCH_THREADS;
+    o->max_connections = o->max_connections ? o->max_connections : DEFAULT_CONNECTIONS;
     o->max_blob_bytes = o->max_blob_bytes ? o->max_blob_bytes : DEFAULT_BLOB_MAX;
 }
 
@@ -54,6 +60,7 @@ static void lend_parts(struct server *s)
     d->auth = s->auth;
     d->pool = s->pool;
     d->slow_pool = s->slow_pool;
+    d->urgent_pool = s->urgent_pool;
     d->waiting = s->waiting;
     d->web = s->web;
     d->metrics = s->metrics;
@@ -71,6 +78,8 @@ static as_status start_http(struct server *s, struct as_err *err)
                                  .on_gone = dispatch_gone};
     struct http_options http = http_options_default();
     http.listen_fd = s->opts.listen_fd;
+    http.max_connections = (unsigned)s->opts.max_connections;
+    http.max_per_address = (unsigned)s->opts.max_per_address;
     s->opts.listen_fd = -1; /* http_start takes it */
     return http_start(&http, &app, &s->http, err);
 }
@@ -81,15 +90,18 @@ static as_status start_parts(struct server *s, struct as_err *err)
     const struct waiting_hooks hooks = {
         .retry = dispatch_retry, .probe = dispatch_probe, .ctx = &s->dispatch};
     as_status st;
-    s->auth = auth_create();
+    s->auth = auth_create(s->opts.bad_tokens);
     s->metrics = http_metrics_create(routes, n_routes);
-    if (!s->auth || !s->metrics)
+    s->readiness = readiness_create(s->store);
+    if (!s->auth || !s->metrics || !s->readiness)
         return as_fail(err, AS_E_NOMEM, "out of memory for the server");
     if ((st = web_files_load(s->opts.web_dir, &s->web, err)) < 0)
         return st;
     if ((st = pool_create(s->opts.workers, &s->pool, err)) < 0)
         return st;
     if ((st = pool_create(s->opts.slow_workers, &s->slow_pool, err)) < 0)
+        return st;
+    if ((st = pool_create(s->opts.urgent_workers, &s->urgent_pool, err)) < 0)
         return st;
     if ((st = waiting_create(&hooks, &s->waiting, err)) < 0)
         return st;
@@ -106,6 +118,7 @@ static as_status start_parts(struct server *s, struct as_err *err)
  * makes no probe while no request waits. */
 static void free_parts(struct server *s)
 {
+    pool_free(s->urgent_pool);
     pool_free(s->slow_pool);
     pool_free(s->pool);
     suggester_free(s->suggester);
@@ -113,6 +126,7 @@ static void free_parts(struct server *s)
     event_streams_free(s->streams);
     web_files_free(s->web);
     http_metrics_free(s->metrics);
+    readiness_free(s->readiness);
     auth_free(s->auth);
     result_cache_done(&s->results);
     file_closep(&s->opts.listen_fd);
@@ -148,6 +162,13 @@ void server_reaped(struct server *s, int64_t runners, int64_t clients)
     atomic_fetch_add(&s->lease_expirations, runners);
     atomic_fetch_add(&s->client_expirations, clients);
     waiting_wake(s->waiting);
+}
+
+void server_tidy(struct server *s)
+{
+    /* glibc keeps what was freed between what is in use; after big answers that is much */
+    if (s && atomic_exchange(&s->dispatch.big_bytes, 0) > 0)
+        (void)malloc_trim(0);
 }
 
 bool server_drain(struct server *s, int64_t wait_ms)

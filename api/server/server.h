@@ -10,13 +10,17 @@
 #include "scheduler/store/store.h"
 
 struct server_options {
-    int listen_fd;                 /* server_start() takes it */
-    struct store *store;           /* borrowed for the life of the server */
-    size_t workers;                /* threads for calls; 0: 4 */
-    size_t slow_workers;           /* threads for routes with ROUTE_SLOW; 0: 2 */
-    size_t search_threads;         /* threads that compute suggestions; 0: 2 */
-    int64_t max_blob_bytes;        /* 0: 2 GiB */
-    const char *web_dir;           /* the built dashboard; NULL or absent: a page explains it */
+    int listen_fd;          /* server_start() takes it */
+    struct store *store;    /* borrowed for the life of the server */
+    size_t workers;         /* threads for calls; 0: 4 */
+    size_t slow_workers;    /* threads for routes with ROUTE_SLOW; 0: 2 */
+    size_t urgent_workers;  /* threads for routes with ROUTE_URGENT; 0: 2 */
+    size_t search_threads;  /* threads that compute suggestions; 0: 2 */
+    size_t max_connections; /* open at one time, of all addresses; 0: 4096 */
+    size_t max_per_address; /* of one client address; 0: no other limit than the above */
+    size_t bad_tokens;      /* unknown tokens that one address may send in a minute; 0: any */
+    int64_t max_blob_bytes; /* 0: 2 GiB */
+    const char *web_dir;    /* the built dashboard; NULL or absent: a page explains it */
     const char *const *host_names; /* NULL-terminated; besides the loopback names; borrowed */
 };
 
@@ -29,6 +33,10 @@ AS_MUST_CHECK as_status server_start(const struct server_options *opts, struct s
 /* Report the end of a round of the reaper: this many leases of runners and clients have expired.
  * Wakes the waiting requests, because their trials may be available again. */
 void server_reaped(struct server *s, int64_t runners, int64_t clients);
+
+/* Give the memory of big answers back to the system, if there were any since the last call. Call it
+ * about once a second; takes milliseconds. NULL is fine. */
+void server_tidy(struct server *s);
 
 /* Stop serving. The server reports that it is not ready, closes new connections, ends long-polls
  * and streams, and answers the running calls. It cuts the connections that are left after wait_ms,

@@ -11,6 +11,7 @@
 #include "api/server/event_streams.h"
 #include "api/server/http_metrics.h"
 #include "api/server/pool.h"
+#include "api/server/readiness.h"
 #include "api/server/server.h"
 #include "api/server/waiting.h"
 #include "api/server/web_files.h"
@@ -23,11 +24,12 @@ struct server {
     struct suggester *suggester;
     struct result_cache results; /* values computed from the results of sweeps */
     struct auth *auth;
-    struct pool *pool, *slow_pool;
+    struct pool *pool, *slow_pool, *urgent_pool;
     struct waiting_list *waiting;
     struct event_streams *streams;
     struct web_files *web;
     struct http_metrics *metrics;
+    struct readiness *readiness;
     struct http_server *http;
     struct dispatch dispatch;       /* gives requests access to the parts above */
     atomic_long lease_expirations;  /* of runners, found by this process */

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "api/http/http_content.h"
+#include "api/server/answer_content.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"
@@ -29,8 +31,9 @@ struct web_file {
     char *path; /* of the URL: "/assets/index-3f2a.js" */
     char *bytes;
     size_t len;
+    struct str gzip; /* empty: it is not smaller */
     const char *type;
-    char etag[20]; /* quoted */
+    char etag[24]; /* weak, because it is sent with and without compression */
     bool is_hashed;
 };
 
@@ -71,6 +74,17 @@ static const char *type_of(const char *path)
     return "application/octet-stream";
 }
 
+/* Compressed once, so that it may cost time. Images and fonts do not get smaller. */
+static as_status compress_file(struct web_file *f, struct as_err *err)
+{
+    if (f->len < GZIP_MIN)
+        return AS_OK;
+    as_status st = http_gzip(f->bytes, f->len, 9, &f->gzip, err);
+    if (st == AS_OK && f->gzip.len > f->len / 10 * 9)
+        str_done(&f->gzip);
+    return st;
+}
+
 static as_status add_file(struct web_files *w, const char *disk_path, const char *url_path,
                           struct as_err *err)
 {
@@ -93,8 +107,8 @@ static as_status add_file(struct web_files *w, const char *disk_path, const char
     st = sha256_of(f->bytes, f->len, digest, err);
     if (st < 0)
         return st;
-    (void)snprintf(f->etag, sizeof f->etag, "\"%.16s\"", digest);
-    return AS_OK;
+    (void)snprintf(f->etag, sizeof f->etag, "W/\"%.16s\"", digest);
+    return compress_file(f, err);
 }
 
 static as_status add_dir(struct web_files *w, const char *disk_path, const char *url_path,
@@ -160,6 +174,7 @@ void web_files_free(struct web_files *w)
     for (size_t i = 0; i < w->n; i++) {
         free(w->files[i].path);
         free(w->files[i].bytes);
+        str_done(&w->files[i].gzip);
     }
     free(w->files);
     free(w);
@@ -194,15 +209,19 @@ static void answer_page(struct http_exchange *x, const char *type, const char *b
 
 static void answer_file(struct http_exchange *x, const struct web_file *f)
 {
-    const char *known = x->head.if_none_match;
-    answer_page(x, f->type, f->bytes, f->len);
+    bool packed = f->gzip.len > 0 && http_accepts_gzip(x->head.accept_encoding);
+    answer_page(x, f->type, packed ? f->gzip.s : f->bytes, packed ? f->gzip.len : f->len);
+    if (f->gzip.len > 0)
+        http_answer_header(x, "Vary", "Accept-Encoding");
     http_answer_header(x, "ETag", f->etag);
     http_answer_header(x, "Cache-Control",
                        f->is_hashed ? "public, max-age=31536000, immutable" : "no-cache");
-    if (known && strstr(known, f->etag)) {
+    if (http_etag_listed(x->head.if_none_match, f->etag)) {
         x->answer.status = 304;
         x->answer.bytes = "";
         x->answer.len = 0;
+    } else if (packed) {
+        http_answer_header(x, "Content-Encoding", "gzip");
     }
 }
 

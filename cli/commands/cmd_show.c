@@ -1,4 +1,4 @@
-/* assay show SWEEP: state, counts, best trial, the parameters of its space. */
+/* assay show SWEEP: state, counts, best trial, the changes, the parameters of its space. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -40,6 +40,10 @@ static void add_head(struct pairs *p, const json_t *sweep)
     pairs_add_json(p, "reason", json_object_get(sweep, "reason"));
     pairs_add_json(p, "description",
                    json_object_get(json_object_get(sweep, "document"), "description"));
+    AS_AUTO(str_done) struct str tags = {0};
+    format_tags(&tags, json_object_get(sweep, "tags"));
+    if (tags.len)
+        pairs_add(p, "tags", STYLE_PLAIN, tags.s);
     add_metrics(p, sweep);
     pairs_add_json(p, "method", json_object_get(sweep, "method"));
     pairs_add_json(p, "seed", json_object_get(sweep, "seed"));
@@ -108,10 +112,37 @@ static void add_space(struct pairs *p, const json_t *parameters)
     }
 }
 
+/* Add a row for each change, oldest first: "2026-11-22 …  by tok1: max_trials 40 -> 200". */
+static void add_changes(struct pairs *p, const json_t *changes)
+{
+    const json_t *items = json_object_get(changes, "items");
+    for (size_t i = json_array_size(items); i-- > 0;) {
+        const json_t *item = json_array_get(items, i);
+        const char *at = json_string_value(json_object_get(item, "changed_at"));
+        const char *by = json_string_value(json_object_get(item, "changed_by"));
+        struct str b = {0};
+        const char *name;
+        json_t *change;
+        str_printf(&b, "%s", at ? at : "?");
+        if (by)
+            str_printf(&b, " by %s", by);
+        json_object_foreach(json_object_get(item, "changes"), name, change)
+        {
+            str_printf(&b, "; %s ", name);
+            format_limit(&b, name, json_object_get(change, "from"));
+            str_puts(&b, " -> ");
+            format_limit(&b, name, json_object_get(change, "to"));
+        }
+        pairs_add(p, "changed", STYLE_PLAIN, str_cstr(&b));
+        str_done(&b);
+    }
+}
+
 static as_status show_sweep(const struct session *s, const char *id, struct as_err *err)
 {
     struct trial_ref ref;
     JSON_AUTO sweep = NULL;
+    JSON_AUTO changes = NULL;
     as_status st = request_parse_ref(id, true, &ref, err);
     if (st < 0)
         return st;
@@ -120,6 +151,11 @@ static as_status show_sweep(const struct session *s, const char *id, struct as_e
     st = request_get(s->client, &ref, NULL, NULL, &sweep, err);
     if (st < 0)
         return st;
+    st = request_get(s->client, &ref, "changes", NULL, &changes, err);
+    if (st < 0)
+        return st;
+    if (s->json && json_object_set(sweep, "changes", json_object_get(changes, "items")) != 0)
+        return as_fail_nomem(err);
     if (s->json)
         return session_print_json(sweep, err);
     struct pairs p = {.terminal = s->terminal, .name_width = 14};
@@ -127,6 +163,7 @@ static as_status show_sweep(const struct session *s, const char *id, struct as_e
     add_counts(&p, json_object_get(sweep, "counts"), json_object_get(sweep, "planned_trials"));
     add_best(&p, sweep);
     add_times(&p, sweep);
+    add_changes(&p, changes);
     pairs_addf(&p, "dashboard", "%s/#/sweeps/%s", s->url, ref.sweep);
     if (p.terminal.tty)
         str_puts(&p.text, "parameters\n");

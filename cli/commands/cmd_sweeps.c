@@ -35,26 +35,34 @@ static void add_row(const struct session *s, struct table *t, const json_t *swee
     }
     table_cell(t, str_cstr(&b));
     table_cell(t, s->terminal.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
+    str_clear(&b);
+    format_tags(&b, json_object_get(sweep, "tags"));
+    table_cell(t, b.len ? b.s : NULL);
     str_done(&b);
 }
 
-static as_status list_sweeps(const struct session *s, const char *state, int64_t limit,
-                             struct as_err *err)
+static as_status list_sweeps(const struct session *s, const char *state, const char *tag,
+                             int64_t limit, struct as_err *err)
 {
     static const struct list_column columns[] = {
         {"sweep", TABLE_LEFT, 12}, {"state", TABLE_LEFT, 9},    {"method", TABLE_LEFT, 0},
         {"ended", TABLE_RIGHT, 0}, {"failed", TABLE_RIGHT, 0},  {"best", TABLE_RIGHT, 9},
-        {"metric", TABLE_LEFT, 8}, {"created", TABLE_LEFT, 10}, {.header = NULL},
+        {"metric", TABLE_LEFT, 8}, {"created", TABLE_LEFT, 10}, {"tags", TABLE_LEFT, 6},
+        {.header = NULL},
     };
     AS_AUTO(str_done) struct str query = {0};
     if (state)
         client_query_add(&query, "state", state);
+    if (tag)
+        client_query_add(&query, "tag", tag);
     const struct list l = {.path = "/v1/sweeps",
                            .query = query.s,
                            .limit = limit,
                            .columns = columns,
                            .add_row = add_row,
-                           .none = "There are no sweeps yet; `assay run FILE` makes one."};
+                           .none = state || tag
+                                       ? "There are no such sweeps."
+                                       : "There are no sweeps yet; `assay run FILE` makes one."};
     as_status st = str_check(&query, err);
     if (st < 0)
         return st;
@@ -65,12 +73,13 @@ int cmd_sweeps(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
-    const char *state = NULL;
+    const char *state = NULL, *tag = NULL;
     int64_t limit = 0;
     int n, code;
     const struct opt table[] = {
         {"state", 0, OPT_STRING, &state, "STATE", NULL, "only sweeps in this state",
          "running|paused|finishing|completed|failed|cancelled"},
+        {"tag", 0, OPT_STRING, &tag, "TAG", NULL, "only sweeps that have this tag"},
         {"limit", 'n', OPT_I64, &limit, "N", NULL, "at most so many (all)"},
         SESSION_OPTS(&s),
     };
@@ -78,7 +87,7 @@ int cmd_sweeps(const struct verb *v, int argc, char **argv)
         session_done(&s);
         return code;
     }
-    code = session_end(&s, list_sweeps(&s, state, limit, &err), &err);
+    code = session_end(&s, list_sweeps(&s, state, tag, limit, &err), &err);
     session_done(&s);
     return code;
 }

@@ -97,6 +97,27 @@ static void add_attempts(struct pairs *p, const json_t *attempts)
     }
 }
 
+/* The earlier ends of a trial that was tried again: "failed: exit 1; tried again 2026-… by tok1". */
+static void add_retries(struct pairs *p, const json_t *retries)
+{
+    size_t i;
+    json_t *r;
+    json_array_foreach((json_t *)retries, i, r)
+    {
+        struct str b = {0};
+        const char *state = json_string_value(json_object_get(r, "state"));
+        const char *reason = json_string_value(json_object_get(r, "reason"));
+        const char *at = json_string_value(json_object_get(r, "retried_at"));
+        const char *by = json_string_value(json_object_get(r, "retried_by"));
+        str_printf(&b, "%s%s%s; tried again %s", state ? state : "?", reason ? ": " : "",
+                   reason ? reason : "", at ? at : "?");
+        if (by)
+            str_printf(&b, " by %s", by);
+        pairs_add(p, "earlier end", STYLE_PLAIN, str_cstr(&b));
+        str_done(&b);
+    }
+}
+
 static void add_files(struct pairs *p, const json_t *files)
 {
     size_t i;
@@ -144,6 +165,7 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     add_group(&p, "param", json_object_get(trial, "params"));
     add_group(&p, "metric", json_object_get(trial, "metrics"));
     add_group(&p, "suggestion", json_object_get(trial, "suggestion"));
+    add_retries(&p, json_object_get(trial, "retries"));
     add_attempts(&p, json_object_get(trial, "attempts"));
     add_files(&p, items);
     pairs_addf(&p, "dashboard", "%s/#/sweeps/%s/trials/%" PRId64, s->url, ref.sweep, ref.number);

@@ -139,7 +139,7 @@ static as_status show_best(const struct session *s, const char *id, int64_t top,
     st = str_check(&query, err);
     if (st < 0)
         return st;
-    st = request_get(s->client, &sweep, "best", query.s, &answer, err);
+    st = request_items(s->client, &sweep, "best", query.s, top, &answer, err);
     if (st < 0)
         return st;
     return print_best(s, &sweep, json_object_get(answer, "items"), err);

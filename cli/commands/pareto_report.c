@@ -168,7 +168,7 @@ as_status pareto_report_print(const struct session *s, const struct trial_ref *s
                               struct as_err *err)
 {
     JSON_AUTO pareto = NULL;
-    as_status st = request_get(s->client, sweep, "pareto", NULL, &pareto, err);
+    as_status st = request_items(s->client, sweep, "pareto", NULL, INT64_MAX, &pareto, err);
     if (st < 0)
         return st;
     return s->json ? session_print_json(pareto, err) : print_front(s, sweep, pareto, err);

@@ -1,9 +1,9 @@
 /* Adds trials to a sweep: one from the command line, or many from a file.
  *
- * Each row of a file is one request. If one fails, the rows before it are added and the command
- * ends; adding the file again then continues, because the idempotency keys of the rows are computed
- * from their contents. A single trial from the command line has a random key: typing the same
- * command twice adds two trials. */
+ * The rows of a file are sent in lists, each of which is added as a whole or not at all. Each row has
+ * an idempotency key that is computed from its contents. So adding the file again continues where
+ * it failed, and adding a file that has grown adds its new rows. A single trial from the command
+ * line has a random key: typing the same command twice adds two trials. */
 #include "cli/commands/trials_add.h"
 
 #include <stdio.h>
@@ -18,9 +18,12 @@
 #include "cli/view/say.h"
 
 #define RETRY_MS 60000
+/* Of one request: below the server's limits, so that an answer takes about a second. */
+#define LIST_ROWS 1000
+#define LIST_BYTES (512 << 10)
 
-static as_status post_trial(const struct session *s, const struct trial_ref *ref,
-                            const json_t *body, const char *key, json_t **ret, struct as_err *err)
+static as_status post_trials(const struct session *s, const struct trial_ref *ref,
+                             const json_t *body, const char *key, json_t **ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
     const struct client_opts opts = {.idempotency_key = key, .retry_ms = RETRY_MS};
@@ -32,7 +35,7 @@ static as_status post_trial(const struct session *s, const struct trial_ref *ref
     if (st < 0)
         return st;
     if (!json_is_object(*ret))
-        return as_fail(err, AS_E_INTERNAL, "the server returned no trial");
+        return as_fail(err, AS_E_INTERNAL, "the server returned no object");
     return AS_OK;
 }
 
@@ -74,7 +77,7 @@ static as_status add_one(const struct session *s, const struct trial_ref *ref,
     as_status st = make_body(a, &body, err);
     if (st < 0)
         return st;
-    st = post_trial(s, ref, body, key, &trial, err);
+    st = post_trials(s, ref, body, key, &trial, err);
     if (st < 0)
         return st;
     if (s->json)
@@ -89,7 +92,7 @@ static as_status add_one(const struct session *s, const struct trial_ref *ref,
 
 /* Adding the trials of a file. */
 
-/* The idempotency key of a row: a digest of the sweep, the row, and the number of equal rows before
+/* The key of a row: a digest of the sweep, the row, and the number of equal rows before
  * it. The same file has the same keys, so that adding it again adds no row twice, and equal rows of
  * one file are still separate trials. */
 static as_status key_of_row(const char *sweep, const json_t *body, json_t *counts,
@@ -117,47 +120,116 @@ static as_status key_of_row(const char *sweep, const json_t *body, json_t *count
     return AS_OK;
 }
 
-static as_status send_all(const struct session *s, const struct trial_ref *ref,
-                          const struct known_results *f, json_t *ret, struct as_err *err)
+/* A list of rows that is being collected. */
+struct sending {
+    const struct session *s;
+    const struct trial_ref *ref;
+    const struct known_results *file;
+    json_t *list; /* owned: rows with their keys */
+    size_t first; /* the row of the file that begins the list */
+    size_t bytes;
+    size_t n_added, n_before; /* rows that were new; that were added earlier */
+    json_t *items;            /* borrowed: gets each row with its number */
+};
+
+/* The row that the server refused, in the words of the file. */
+static as_status explain(const struct sending *x, as_status st, struct as_err *err)
 {
-    JSON_AUTO counts = json_object();
-    if (!counts)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < f->n; i++) {
-        char key[CLIENT_KEY_SIZE];
-        json_t *trial = NULL;
-        as_status st = key_of_row(ref->sweep, f->trials[i].body, counts, key, err);
-        if (st == AS_OK)
-            st = post_trial(s, ref, f->trials[i].body, key, &trial, err);
-        if (st < 0) {
-            json_decref(trial);
-            st = known_results_explain(f, i, st, err);
-            if (i > 0)
-                say("%zu of %zu trials were added; add the file again to continue from here", i,
-                    f->n);
-            return st;
-        }
-        if (json_array_append_new(ret, trial) != 0)
-            return as_fail_nomem(err);
-    }
-    return AS_OK;
+    int64_t row = 0;
+    char number[24] = "";
+    if (err->pointer[0] == '/')
+        (void)snprintf(number, sizeof number, "%.*s", (int)strcspn(err->pointer + 1, "/"),
+                       err->pointer + 1);
+    if (as_parse_i64(number, &row, NULL) == AS_OK && row >= 0 &&
+        x->first + (size_t)row < x->file->n)
+        st = known_results_explain(x->file, x->first + (size_t)row, st, err);
+    if (x->first > 0)
+        say("%zu of %zu rows were added; add the file again to continue from here", x->first,
+            x->file->n);
+    return st;
 }
 
-static void say_counts(const struct trial_ref *ref, const json_t *trials,
-                       const struct known_results *f)
+/* Send the list, and begin a new one. */
+static as_status send_list(struct sending *x, struct as_err *err)
+{
+    JSON_AUTO answer = NULL;
+    size_t i, n = json_array_size(x->list);
+    json_t *row;
+    if (n == 0)
+        return AS_OK;
+    as_status st = post_trials(x->s, x->ref, x->list, NULL, &answer, err);
+    if (st < 0)
+        return explain(x, st, err);
+    const json_t *numbers = json_object_get(answer, "numbers");
+    if (json_array_size(numbers) != n)
+        return as_fail(err, AS_E_INTERNAL, "the server returned %zu numbers for %zu rows",
+                       json_array_size(numbers), n);
+    json_array_foreach(x->list, i, row)
+    {
+        int bad = json_object_del(row, "key");
+        bad |= json_object_set(row, "number", json_array_get(numbers, i));
+        bad |= json_array_append(x->items, row);
+        if (bad)
+            return as_fail_nomem(err);
+    }
+    size_t added = (size_t)json_integer_value(json_object_get(answer, "added"));
+    x->n_added += added;
+    x->n_before += n - added;
+    x->first += n;
+    x->bytes = 0;
+    return json_array_clear(x->list) == 0 ? AS_OK : as_fail_nomem(err);
+}
+
+static as_status add_row(struct sending *x, size_t i, json_t *counts, struct as_err *err)
+{
+    char key[CLIENT_KEY_SIZE];
+    as_status st = key_of_row(x->ref->sweep, x->file->trials[i].body, counts, key, err);
+    if (st < 0)
+        return st;
+    JSON_AUTO row = json_copy(x->file->trials[i].body);
+    AS_AUTO(as_freep) char *text = row ? json_format(row) : NULL;
+    if (!text || json_object_set_new(row, "key", json_string(key)) != 0)
+        return as_fail_nomem(err);
+    size_t bytes = strlen(text) + CLIENT_KEY_SIZE;
+    if (json_array_size(x->list) == LIST_ROWS || x->bytes + bytes > LIST_BYTES)
+        st = send_list(x, err);
+    if (st < 0)
+        return st;
+    x->bytes += bytes;
+    return json_array_append(x->list, row) == 0 ? AS_OK : as_fail_nomem(err);
+}
+
+static as_status send_all(struct sending *x, struct as_err *err)
+{
+    JSON_AUTO counts = json_object();
+    JSON_AUTO list = json_array();
+    if (!counts || !list)
+        return as_fail_nomem(err);
+    x->list = list;
+    as_status st = AS_OK;
+    for (size_t i = 0; i < x->file->n && st == AS_OK; i++)
+        st = add_row(x, i, counts, err);
+    return st == AS_OK ? send_list(x, err) : st;
+}
+
+static void say_counts(const struct sending *x)
 {
     size_t i, completed = 0, failed = 0;
-    json_t *trial;
-    json_array_foreach((json_t *)trials, i, trial)
+    json_t *row;
+    json_array_foreach(x->items, i, row)
     {
-        const char *state = json_string_value(json_object_get(trial, "state"));
-        completed += as_streq(state, "completed");
-        failed += as_streq(state, "failed");
+        bool has_failed = as_streq(json_string_value(json_object_get(row, "state")), "failed");
+        failed += has_failed;
+        completed +=
+            !has_failed && (json_object_get(row, "state") || json_object_get(row, "metrics"));
     }
-    say("%s: %zu trials from %s: %zu completed, %zu failed, %zu enqueued", ref->sweep, i, f->name,
-        completed, failed, i - completed - failed);
-    if (f->n_skipped > 0)
-        say("%zu rows without a result (queued, running, cancelled) were skipped", f->n_skipped);
+    say("%s: %zu trials from %s: %zu completed, %zu failed, %zu enqueued", x->ref->sweep, i,
+        x->file->name, completed, failed, i - completed - failed);
+    if (x->n_before > 0)
+        say("%zu of them had been added before, and were not added again", x->n_before);
+    if (x->file->n_skipped > 0)
+        say("%zu rows without a result (queued, running, cancelled) were skipped",
+            x->file->n_skipped);
 }
 
 static as_status add_file(const struct session *s, const struct trial_ref *ref, const char *path,
@@ -174,12 +246,13 @@ static as_status add_file(const struct session *s, const struct trial_ref *ref, 
     st = known_results_read(path, sweep, &f, err);
     if (st < 0)
         return st;
-    st = send_all(s, ref, &f, trials, err);
+    struct sending x = {.s = s, .ref = ref, .file = &f, .items = trials};
+    st = send_all(&x, err);
     if (st < 0)
         return st;
     if (s->json)
         return list_print_json(trials, err);
-    say_counts(ref, trials, &f);
+    say_counts(&x);
     return AS_OK;
 }
 

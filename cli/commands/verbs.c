@@ -41,8 +41,11 @@ static const struct verb table[] = {
      "address\n"
      "has no token; the dashboard asks for one once.",
      cmd_open},
-    {"sweeps", "sweeps [--state STATE]", "list sweeps, newest first", NULL, cmd_sweeps},
-    {"show", "show SWEEP", "one sweep: state, counts, best trial, document", NULL, cmd_show},
+    {"sweeps", "sweeps [--state STATE] [--tag TAG]", "list sweeps, newest first",
+     "--tag takes one tag of the sweep's document, written exactly as there: --tag team=vision.",
+     cmd_sweeps},
+    {"show", "show SWEEP", "one sweep: state, counts, best trial, changes, document", NULL,
+     cmd_show},
     {"trials",
      "trials SWEEP [--state STATE] [--group GROUP] [--sort KEY] [--desc] | trials add SWEEP "
      "--param NAME=VALUE…",
@@ -103,7 +106,21 @@ static const struct verb table[] = {
      "gets its name when its digest is right; before, what was there stays as it was.",
      cmd_artifacts},
     {"pause", "pause SWEEP", "start no more trials; running ones go on", NULL, cmd_pause},
-    {"resume", "resume SWEEP", "go on with a paused sweep", NULL, cmd_resume},
+    {"resume", "resume SWEEP", "go on with a paused or cancelled sweep", NULL, cmd_resume},
+    {"set", "set SWEEP LIMIT=VALUE…", "change limits of a sweep, also after it has ended",
+     "LIMIT is max_trials, max_concurrent_trials, max_failed_trials, max_restarts, trial_timeout,\n"
+     "wall_time or grace; `none` removes it: assay set digits max_trials=200 wall_time=6h. A sweep "
+     "that\n"
+     "has ended runs on if its new limits leave it work. With a max_trials below the number of "
+     "trials\n"
+     "no more are made, and those that run go on.",
+     cmd_set},
+    {"retry", "retry SWEEP/NUMBER… | retry SWEEP --failed | --cancelled",
+     "try trials again that failed or were cancelled",
+     "A trial goes on from its checkpoint if it has one. If the sweep has ended, it runs on; its "
+     "limits\n"
+     "must allow that (`assay set`).",
+     cmd_retry},
     {"cancel", "cancel SWEEP | SWEEP/NUMBER", "stop a sweep or one trial", NULL, cmd_cancel},
     {"delete", "delete SWEEP [--yes]", "delete a sweep that has ended, with its trials and files",
      "On a terminal it says what will be lost and asks. Without a terminal, or with --yes, it does "

@@ -86,6 +86,41 @@ as_status param_args_add_param(json_t *params, const char *text, struct as_err *
     return add_member(params, name, as_steal(v), err);
 }
 
+static as_status check_limit_name(const char *name, struct as_err *err)
+{
+    static const char *const names[] = {
+        "max_trials",   "max_concurrent_trials", "max_failed_trials",
+        "max_restarts", "trial_timeout",         "wall_time",
+        "grace"};
+    AS_AUTO(str_done) struct str list = {0};
+    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {
+        if (as_streq(name, names[i]))
+            return AS_OK;
+        str_printf(&list, "%s%s", i ? ", " : "", names[i]);
+    }
+    return as_fail(err, AS_E_INVAL, "'%.60s' is no limit; expected one of %s", name,
+                   str_cstr(&list));
+}
+
+as_status param_args_add_limit(json_t *limits, const char *text, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *name = NULL;
+    const char *value = NULL;
+    double number;
+    int64_t whole;
+    const char *bare = as_starts_with(text, "limits.") ? text + strlen("limits.") : text;
+    as_status st = split_assignment(bare, "max_trials=200", &name, &value, err);
+    if (st < 0)
+        return st;
+    if ((st = check_limit_name(name, err)) < 0)
+        return st;
+    json_t *v = as_streq(value, "none")                          ? json_null()
+                : as_parse_i64(value, &whole, NULL) == AS_OK     ? json_integer(whole)
+                : as_parse_double(value, &number, NULL) == AS_OK ? json_real(number)
+                                                                 : json_string(value);
+    return add_member(limits, name, v, err);
+}
+
 as_status param_args_read(const char *name, const char *const *texts, size_t n, param_args_fn add,
                           json_t **ret, struct as_err *err)
 {

@@ -16,6 +16,11 @@ AS_MUST_CHECK as_status param_args_add_metric(json_t *metrics, const char *text,
  * an object is refused. */
 AS_MUST_CHECK as_status param_args_add_param(json_t *params, const char *text, struct as_err *err);
 
+/* Add one limit of a sweep, "max_trials=200", "wall_time=6h", "max_failed_trials=none" (JSON null:
+ * remove it). "limits.max_trials=200" is the same. AS_E_INVAL: no such limit, or it is given
+ * twice. The server checks the value. */
+AS_MUST_CHECK as_status param_args_add_limit(json_t *limits, const char *text, struct as_err *err);
+
 /* Read all values of an option, or n arguments, with `add`. `name` ("--param") is put before
  * errors. *ret is a new object, owned by the caller. */
 typedef as_status (*param_args_fn)(json_t *object, const char *text, struct as_err *err);

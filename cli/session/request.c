@@ -146,6 +146,45 @@ as_status request_pages(struct client *c, const char *path, const char *query, i
     return AS_OK;
 }
 
+/* Add the page after `cursor` to *whole, and take over its cursor. */
+static as_status append_page(struct client *c, const struct trial_ref *ref, const char *rest,
+                             const char *query, const char *cursor, json_t *whole,
+                             struct as_err *err)
+{
+    AS_AUTO(str_done) struct str q = {0};
+    JSON_AUTO page = NULL;
+    str_puts(&q, query ? query : "");
+    client_query_add(&q, "cursor", cursor);
+    as_status st = str_check(&q, err);
+    if (st < 0)
+        return st;
+    st = request_get(c, ref, rest, q.s, &page, err);
+    if (st < 0)
+        return st;
+    if (json_array_extend(json_object_get(whole, "items"), json_object_get(page, "items")) != 0 ||
+        json_object_set(whole, "next_cursor", json_object_get(page, "next_cursor")) != 0)
+        return as_fail(err, AS_E_INTERNAL, "the server returned a list without items");
+    return AS_OK;
+}
+
+as_status request_items(struct client *c, const struct trial_ref *ref, const char *rest,
+                        const char *query, int64_t limit, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO whole = NULL;
+    const char *cursor;
+    as_status st = request_get(c, ref, rest, query, &whole, err);
+    while (st == AS_OK && (cursor = json_string_value(json_object_get(whole, "next_cursor"))) &&
+           (int64_t)json_array_size(json_object_get(whole, "items")) < limit)
+        st = append_page(c, ref, rest, query, cursor, whole, err);
+    if (st < 0)
+        return st;
+    json_t *items = json_object_get(whole, "items");
+    while ((int64_t)json_array_size(items) > limit)
+        (void)json_array_remove(items, json_array_size(items) - 1);
+    *ret = as_steal(whole);
+    return AS_OK;
+}
+
 static as_status append_items(void *arg, const json_t *items, struct as_err *err)
 {
     if (json_array_extend(arg, (json_t *)items) != 0)

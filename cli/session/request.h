@@ -29,6 +29,12 @@ AS_MUST_CHECK as_status request_parse_sweep(const char *text, struct trial_ref *
 AS_MUST_CHECK as_status request_get(struct client *c, const struct trial_ref *ref, const char *rest,
                                     const char *query, json_t **ret, struct as_err *err);
 
+/* The same for an answer with `items` and `next_cursor`: append the items of the next pages, until
+ * there are `limit`. */
+AS_MUST_CHECK as_status request_items(struct client *c, const struct trial_ref *ref,
+                                      const char *rest, const char *query, int64_t limit,
+                                      json_t **ret, struct as_err *err);
+
 /* GET a list and follow its cursors. `limit` 0: all; below 0: AS_E_INVAL. ret is the array of
  * items, owned by the caller. */
 AS_MUST_CHECK as_status request_list(struct client *c, const char *path, const char *query,

@@ -48,6 +48,33 @@ void format_params(struct str *b, const json_t *params, format_kind kind)
     }
 }
 
+void format_tags(struct str *b, const json_t *tags)
+{
+    size_t i;
+    json_t *tag;
+    json_array_foreach((json_t *)tags, i, tag)
+    {
+        str_puts(b, i ? ", " : "");
+        format_value(b, tag, FORMAT_SHORT);
+    }
+}
+
+void format_limit(struct str *b, const char *name, const json_t *v)
+{
+    static const char *const durations[] = {"trial_timeout", "wall_time", "grace"};
+    if (!v || json_is_null(v)) {
+        str_puts(b, "none");
+        return;
+    }
+    for (size_t i = 0; i < AS_ARRAY_LEN(durations); i++) {
+        if (as_streq(name, durations[i]) && json_is_number(v)) {
+            str_printf(b, "%.15g s", json_number_value(v));
+            return;
+        }
+    }
+    format_value(b, v, FORMAT_SHORT);
+}
+
 as_status format_parse_time(const char *text, int64_t *ret_ms, struct as_err *err)
 {
     struct tm tm = {0};

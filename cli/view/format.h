@@ -20,6 +20,12 @@ void format_value(struct str *b, const json_t *v, format_kind kind);
 /* Append "lr=0.01 width=64" from an object of parameters, in the order of the object. */
 void format_params(struct str *b, const json_t *params, format_kind kind);
 
+/* Append a list of texts: "a, b". Appends nothing for an empty list. */
+void format_tags(struct str *b, const json_t *tags);
+
+/* Append the value of a limit of a sweep, or of its state: "200", "3600 s" for wall_time, "none" for null. */
+void format_limit(struct str *b, const char *name, const json_t *v);
+
 /* Unix milliseconds of "2026-11-20T18:47:03.123Z". AS_E_INVAL for anything else. */
 AS_MUST_CHECK as_status format_parse_time(const char *text, int64_t *ret_ms, struct as_err *err);
 

@@ -347,8 +347,9 @@ static as_status finish_sweep(struct tx *t, const struct work *w, struct as_err 
 {
     struct sweep_head now;
     as_status st = store_sweep_lock(t, w->a, w->key, &now, err);
-    if (st != AS_OK || now.state != SWEEP_FINISHING)
-        return st; /* the sweep was cancelled, or another server was faster */
+    if (st != AS_OK || now.state != SWEEP_FINISHING || now.finish_seq != w->s.finish_seq)
+        return st; /* the sweep was cancelled, or another server was faster, or the sweep ran on
+                      and ended again: its ensemble is computed from the trials of that end */
     st = store_ensemble_put(t, w->key, w->state, w->json, err);
     if (st != AS_OK)
         return st;

@@ -11,6 +11,8 @@
 
 #include "base/str.h"
 #include "scheduler/store/attempt_store.h"
+#include "scheduler/store/dataset_store.h"
+#include "scheduler/store/ensemble_store.h"
 #include "scheduler/store/event_store.h"
 
 static as_status trial_event_write(struct tx *t, const struct sweep_head *s,
@@ -64,7 +66,8 @@ as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_hea
                               .burns_restart = step.burns_restart,
                               .feasible = c->feasible,
                               .reason = step.to == TRIAL_COMPLETED ? NULL : reason};
-    st = store_trial_move(t, x->sweep_key, x->number, &move, err);
+    st = c->event == TRIAL_EV_RETRY ? store_trial_retry(t, x, reason, c->by, err)
+                                    : store_trial_move(t, x->sweep_key, x->number, &move, err);
     if (st != AS_OK)
         return st;
     struct attempt_end end = {.outcome = c->outcome,
@@ -159,12 +162,33 @@ static as_status cancel_live(struct tx *t, struct arena *a, const struct sweep_h
     return AS_OK;
 }
 
+/* A sweep that runs on needs its data sets, which may be deleted while no live sweep uses them. Their
+ * rows are held, as when a sweep is created. */
+static as_status hold_datasets(struct tx *t, struct arena *a, const struct sweep_head *s,
+                               struct as_err *err)
+{
+    const char **names = NULL;
+    size_t n = 0;
+    as_status st = store_sweep_datasets(t, a, s->key, &names, &n, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        st = store_dataset_lock(t, names[i], err);
+        if (st == AS_E_NOT_FOUND)
+            return as_fail(err, AS_E_CONFLICT,
+                           "the sweep '%s' cannot run on: its data set '%s' was deleted; add it "
+                           "again first",
+                           s->id, names[i]);
+    }
+    return st;
+}
+
 as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_head *s,
                            sweep_event ev, const char *reason, struct as_err *err)
 {
     struct sweep_step step;
     as_status st = sweep_step(s->state, ev, &step, err);
     if (st != AS_OK)
+        return st;
+    if (ev == SWEEP_EV_REOPEN && (st = hold_datasets(t, a, s, err)) != AS_OK)
         return st;
     const char *why = reason ? reason : step.reason;
     if (step.to != SWEEP_RUNNING && step.to != SWEEP_PAUSED) {
@@ -180,12 +204,25 @@ as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_hea
         return st;
     if (step.to == SWEEP_FINISHING)
         tx_finishing(t);
+    if (ev == SWEEP_EV_REOPEN && (st = store_ensemble_reset(t, s->key, err)) < 0)
+        return st;
     struct event_new e = {.type = "sweep.changed",
                           .sweep_key = s->key,
                           .sweep = s->id,
                           .state = sweep_state_format(step.to),
                           .reason = why};
     return store_event_add(t, &e, err);
+}
+
+struct sweep_standing sweep_standing_of(const struct sweep_head *s)
+{
+    const int64_t *n = s->counts.by_state;
+    return (struct sweep_standing){.planned = s->planned,
+                                   .total = s->counts.total,
+                                   .live = n[TRIAL_QUEUED] + n[TRIAL_RUNNING] + n[TRIAL_PAUSED],
+                                   .failed = n[TRIAL_FAILED] - s->known_failed,
+                                   .max_failed = s->max_failed,
+                                   .wall_time_over = s->wall_time_over};
 }
 
 as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_ended,
@@ -198,21 +235,18 @@ as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_end
         *ret_ended = false;
     if (st != AS_OK || (s.state != SWEEP_RUNNING && s.state != SWEEP_PAUSED))
         return st;
-    const int64_t *n = s.counts.by_state;
-    bool idle = n[TRIAL_QUEUED] == 0 && n[TRIAL_RUNNING] == 0 && n[TRIAL_PAUSED] == 0;
-    sweep_event ev = SWEEP_EV_EXHAUST;
+    static const sweep_event events[] = {[SWEEP_TOO_MANY_FAILED] = SWEEP_EV_FAIL,
+                                         [SWEEP_OUT_OF_TIME] = SWEEP_EV_TIMEOUT,
+                                         [SWEEP_ALL_ENDED] = SWEEP_EV_EXHAUST};
+    const struct sweep_standing now = sweep_standing_of(&s);
+    const sweep_end end = sweep_end_of(&now);
     const char *reason = NULL;
-    if (s.max_failed >= 0 && n[TRIAL_FAILED] - s.known_failed > s.max_failed) {
-        ev = SWEEP_EV_FAIL;
-        reason =
-            arena_printf(a, "%lld trials failed (max_failed_trials is %lld)",
-                         (long long)(n[TRIAL_FAILED] - s.known_failed), (long long)s.max_failed);
-    } else if (s.wall_time_over) {
-        ev = SWEEP_EV_TIMEOUT;
-    } else if (!idle || s.counts.total < s.planned) {
+    if (end == SWEEP_GOES_ON)
         return AS_OK;
-    }
-    st = sweep_transition(t, a, &s, ev, reason, err);
+    if (end == SWEEP_TOO_MANY_FAILED)
+        reason = arena_printf(a, "%lld trials failed (max_failed_trials is %lld)",
+                              (long long)now.failed, (long long)now.max_failed);
+    st = sweep_transition(t, a, &s, events[end], reason, err);
     if (st == AS_OK && ret_ended)
         *ret_ended = true;
     return st;

@@ -8,6 +8,7 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
+#include "scheduler/sweep/sweep_end.h"
 
 struct trial_change {
     trial_event event;
@@ -19,6 +20,7 @@ struct trial_change {
     bool has_ran;
     int64_t ran_ms; /* how long its process ran, as its runner says */
     bool feasible;  /* only for a trial that completes */
+    const char *by; /* TRIAL_EV_RETRY: the id of the user's token; NULL: none */
 };
 
 /* AS_E_CONFLICT: the state does not allow the event. *ret_to may be NULL. */
@@ -34,10 +36,14 @@ AS_MUST_CHECK as_status trials_lose(struct tx *t, struct arena *a,
                                     const struct trial_list_heads *heads, const char *outcome,
                                     const char *reason, int64_t *ret_n, struct as_err *err);
 
-/* Change the state of a sweep. Unless the sweep only pauses or resumes, its live trials are
- * cancelled. reason NULL: the table's. */
+/* Change the state of a sweep. Its live trials are cancelled when it ends. A sweep that runs on
+ * after its end gets a new ensemble at its next end. reason NULL: the table's. AS_E_CONFLICT: the
+ * table has no such step, or a sweep that is to run on has lost a data set. */
 AS_MUST_CHECK as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_head *s,
                                          sweep_event ev, const char *reason, struct as_err *err);
+
+/* Where the sweep stands, for the rule of its end. */
+struct sweep_standing sweep_standing_of(const struct sweep_head *s);
 
 /* After trials ended: end the sweep too if it is over. It fails if too many trials failed, and ends
  * if its time or its trials are over. *ret_ended may be NULL. */

@@ -20,9 +20,20 @@ struct series_row {
     size_t n;
 };
 
+#define SERIES_POINTS_MAX 100000 /* in one page; about 4 MB of JSON */
+
+struct series_query {
+    const char *metric;       /* NULL: all */
+    const char *after_metric; /* the page begins after this point; NULL: at the first one */
+    int64_t after_step;
+    int64_t limit; /* points */
+};
+
 struct series_list {
     struct series_row *rows; /* in the order of metric names */
     size_t n;
+    bool has_more;           /* there are points after the last one of these */
+    const char *next_cursor; /* set by the service; NULL on the last page */
 };
 
 struct log_row {

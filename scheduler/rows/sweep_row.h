@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "scheduler/rows/page.h"
 #include "scheduler/sweep/trial_state.h"
 
 /* Trials of a sweep by state; total is their sum. */
@@ -19,7 +20,10 @@ struct sweep_row {
     const char *name;
     sweep_state state;
     const char *reason;
-    const char *document; /* JSON, the canonical form of sweep_doc, in its order */
+    const char *document;   /* JSON, the canonical form of sweep_doc, in its order; NULL in a list
+                               without documents */
+    const char *objectives; /* JSON [{name, goal}, …]; NULL: one metric */
+    const char *outcomes;   /* JSON [{metric, min, max}, …]; NULL: no constraints */
     const char *metric;
     bool maximize;
     const char *method;
@@ -27,6 +31,7 @@ struct sweep_row {
     int64_t planned;  /* planned_trials: max_trials plus the known results */
     int64_t known;    /* trials that people added with their results */
     bool for_runners; /* false: its document has no `trial`; only clients get its trials */
+    const char *tags; /* JSON: a list of strings */
     struct trial_counts counts;
     bool has_best; /* the three below are set: the best completed, feasible trial by the first
                       metric */
@@ -34,6 +39,25 @@ struct sweep_row {
     double best_value;
     const char *best_params; /* JSON */
     int64_t created_ms, started_ms, finished_ms;
+};
+
+/* What a user changed. */
+struct sweep_change_row {
+    int64_t changed_ms;
+    const char *by;      /* the id of a token; NULL: none */
+    const char *changes; /* JSON: {"max_trials": {"from": 40, "to": 200}, …} */
+};
+
+struct sweep_change_list {
+    struct sweep_change_row *rows;
+    size_t n;
+};
+
+struct sweep_query {
+    const sweep_state *state; /* NULL: any */
+    const char *tag;          /* NULL: any; else sweeps whose document has exactly this tag */
+    bool with_documents;
+    struct page_req page;
 };
 
 struct sweep_page {

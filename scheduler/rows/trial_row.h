@@ -38,9 +38,11 @@ struct trial_row {
     bool has_index;
     int64_t index; /* its index among this method's suggestions, from 0 */
     bool has_seen;
-    int64_t seen;       /* methods that learn: results with a finish_seq up to this were known */
-    int64_t finish_seq; /* 1, 2, … in the order in which the sweep's trials ended; 0: not ended */
-    bool has_feasible;  /* completed trials only */
+    int64_t seen;        /* methods that learn: results with a finish_seq up to this were known */
+    int64_t finish_seq;  /* its place in the order of ends and retries of its sweep; 0: not ended */
+    const char *retries; /* JSON: its earlier ends, [{"state", "finish_seq", "retry_seq", …}, …];
+                            NULL: it was not retried */
+    bool has_feasible;   /* completed trials only */
     bool feasible;
     const char *shape;  /* the signature of its tensors; NULL: it does not use the built-in
                            trainer */

@@ -1,6 +1,11 @@
 /* The Pareto front of a sweep. */
 #include "scheduler/services/sweep_pareto.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "scheduler/services/cursor_priv.h"
 #include "scheduler/sweep/stored_doc.h"
 #include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"
@@ -82,36 +87,69 @@ static as_status find_front(struct arena *a, struct results *x, struct pareto_ro
                           err);
 }
 
+/* The trials of the front after the number `after`, until they pass the budget of a page. */
 static as_status read_trials(struct tx *t, struct arena *a, int64_t key, const struct results *x,
-                             struct pareto_row *r, struct as_err *err)
+                             int64_t after, struct pareto_row *r, struct as_err *err)
 {
-    r->n = x->n_front;
+    size_t bytes = 0;
+    r->n = 0;
+    r->has_more = false;
     r->rows = arena_alloc(a, x->n_front + 1, sizeof *r->rows);
     if (!r->rows)
         return as_fail_nomem(err);
     for (size_t i = 0; i < x->n_front; i++) {
-        as_status st = store_trial_get(t, a, key, x->numbers[x->front[i]], &r->rows[i], err);
+        int64_t number = x->numbers[x->front[i]];
+        if (number <= after)
+            continue;
+        if (bytes > PAGE_BYTES_MAX) {
+            r->has_more = true;
+            return AS_OK;
+        }
+        struct trial_row *row = &r->rows[r->n++];
+        as_status st = store_trial_get(t, a, key, number, row, err);
         if (st != AS_OK)
             return st;
+        bytes += sizeof *row + strlen(row->params) + strlen(row->metrics) + strlen(row->suggestion);
     }
     return AS_OK;
 }
 
-as_status sweep_pareto(struct store *db, struct arena *a, const char *id, struct pareto_row *ret,
-                       struct as_err *err)
+static as_status read_place(struct arena *a, const char *cursor, int64_t *ret, struct as_err *err)
 {
-    int64_t key = 0;
+    const char *field = NULL;
+    *ret = -1;
+    if (!cursor)
+        return AS_OK;
+    as_status st = cursor_read(a, cursor, "pareto", &field, 1, err);
+    return st == AS_OK ? cursor_i64(field, ret, err) : st;
+}
+
+static as_status write_place(struct arena *a, struct pareto_row *r, struct as_err *err)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, r->rows[r->n - 1].number);
+    r->next_cursor = cursor_make(a, "pareto", (const char *const[]){text}, 1);
+    return r->next_cursor ? AS_OK : as_fail_nomem(err);
+}
+
+as_status sweep_pareto(struct store *db, struct arena *a, const char *id, const char *cursor,
+                       struct pareto_row *ret, struct as_err *err)
+{
+    int64_t key = 0, after = -1;
     struct sweep_row sweep = {0};
     struct results x = {0};
     struct pareto_row row = {0};
-    as_status st = find_sweep(db, a, id, &key, &sweep, err);
-    if (st < 0 || (st = read_metrics(a, sweep.document, &row, err)) < 0 ||
+    as_status st = read_place(a, cursor, &after, err);
+    if (st < 0 || (st = find_sweep(db, a, id, &key, &sweep, err)) < 0 ||
+        (st = read_metrics(a, sweep.document, &row, err)) < 0 ||
         (st = read_values(db, a, key, &row, &x, err)) < 0 ||
         (st = find_front(a, &x, &row, err)) < 0)
         return st;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = read_trials(run.tx, a, key, &x, &row, err);
+        run.status = read_trials(run.tx, a, key, &x, after, &row, err);
+    if (run.status == AS_OK && row.has_more)
+        run.status = write_place(a, &row, err);
     if (run.status == AS_OK)
         *ret = row;
     return run.status;

@@ -20,11 +20,15 @@ struct pareto_row {
     bool has_reference; /* the two below are set; false without a completed, feasible trial */
     double *reference;  /* n_metrics, in the metrics' own units */
     double hypervolume; /* between the front and the reference */
+    bool has_more;      /* the rows passed PAGE_BYTES_MAX: next_cursor continues */
+    const char *next_cursor;
 };
 
 /* The Pareto front of a sweep, from completed, feasible trials. With one objective: the best of
- * them. AS_E_NOT_FOUND. */
+ * them. `cursor` NULL: from the first trial of the front; the rest of the row is that of the whole
+ * front on each page. AS_E_NOT_FOUND. AS_E_INVAL: the cursor. */
 AS_MUST_CHECK as_status sweep_pareto(struct store *db, struct arena *a, const char *id,
-                                     struct pareto_row *ret, struct as_err *err);
+                                     const char *cursor, struct pareto_row *ret,
+                                     struct as_err *err);
 
 #endif

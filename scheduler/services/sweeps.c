@@ -1,8 +1,7 @@
-/* Sweeps for the API: created from a document, listed, changed by a patch, deleted.
+/* Sweeps for the API: created from a document, listed, deleted. sweep_change.c changes them.
  *
  * A document is parsed before a transaction begins. What depends on other rows (its data sets, a
- * free id) is checked in the transaction that stores it. A change holds the sweep's row, because
- * limits and states together decide whether the sweep is over. */
+ * free id) is checked in the transaction that stores it. */
 #include "scheduler/services/sweeps.h"
 
 #include <inttypes.h>
@@ -386,22 +385,23 @@ static as_status read_cursor(struct arena *a, const struct page_req *page, int64
     return cursor_i64(field, ret_before, err);
 }
 
-as_status sweep_list(struct store *db, struct arena *a, const sweep_state *state,
-                     const struct page_req *page, struct sweep_page *ret, struct as_err *err)
+as_status sweep_list(struct store *db, struct arena *a, const struct sweep_query *q,
+                     struct sweep_page *ret, struct as_err *err)
 {
-    const char *word = state ? sweep_state_format(*state) : NULL;
+    struct sweep_list_query query = {.state = q->state ? sweep_state_format(*q->state) : NULL,
+                                     .tag = q->tag,
+                                     .with_documents = q->with_documents};
     struct sweep_page rows = {0};
-    int64_t size = 0, before = 0, next = 0;
-    as_status st = page_size(page, &size, err);
+    int64_t next = 0;
+    as_status st = page_size(&q->page, &query.size, err);
     if (st != AS_OK)
         return st;
-    st = read_cursor(a, page, &before, err);
+    st = read_cursor(a, &q->page, &query.before, err);
     if (st != AS_OK)
         return st;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status =
-            store_sweep_list(run.tx, a, word, before, size, &rows.rows, &rows.n, &next, err);
+        run.status = store_sweep_list(run.tx, a, &query, &rows.rows, &rows.n, &next, err);
     if (run.status != AS_OK)
         return run.status;
     if (next) {
@@ -415,168 +415,7 @@ as_status sweep_list(struct store *db, struct arena *a, const sweep_state *state
     return AS_OK;
 }
 
-/* Change. */
-
-static as_status patch_limits(json_t *limits, struct sweep_patch *ret, struct as_err *err)
-{
-    struct json_fields f;
-    json_t *concurrent = json_object_get(limits, "max_concurrent_trials");
-    json_t *failed = json_object_get(limits, "max_failed_trials");
-    as_status st = json_fields_init(&f, limits, "/limits", err);
-    if (st < 0 ||
-        (st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, SWEEP_MAX_TRIALS,
-                              &ret->max_trials, err)) < 0 ||
-        (st = json_fields_i64(&f, "max_concurrent_trials", JSON_OPTIONAL, 1, SWEEP_MAX_TRIALS,
-                              &ret->max_concurrent, err)) < 0 ||
-        (st = json_fields_i64(&f, "max_failed_trials", JSON_OPTIONAL, 0, SWEEP_MAX_TRIALS,
-                              &ret->max_failed, err)) < 0 ||
-        (st = json_fields_end(&f, err)) < 0)
-        return st;
-    ret->set_max_trials = ret->max_trials > 0;
-    ret->set_max_concurrent = concurrent != NULL;
-    ret->set_max_failed = failed != NULL;
-    return AS_OK;
-}
-
-as_status sweep_patch_parse(const json_t *doc, struct sweep_patch *ret, struct as_err *err)
-{
-    static const char *const words[] = {"running", "paused", "cancelled", NULL};
-    static const sweep_state states[] = {SWEEP_RUNNING, SWEEP_PAUSED, SWEEP_CANCELLED};
-    struct sweep_patch p = {.max_failed = -1};
-    struct json_fields f;
-    int word = -1;
-    json_t *limits = NULL;
-    as_status st = json_fields_init(&f, doc, "", err);
-    if (st < 0 || (st = json_fields_word(&f, "state", JSON_OPTIONAL, words, &word, err)) < 0 ||
-        (st = json_fields_object(&f, "limits", JSON_OPTIONAL, &limits, err)) < 0 ||
-        (st = json_fields_end(&f, err)) < 0)
-        return st;
-    if (limits)
-        st = patch_limits(limits, &p, err);
-    if (st != AS_OK)
-        return st;
-    if (word >= 0)
-        p.state = &states[word];
-    if (!p.state && !p.set_max_trials && !p.set_max_concurrent && !p.set_max_failed)
-        return as_fail(err, AS_E_INVAL, "the patch changes nothing: expected state or limits");
-    *ret = p;
-    return AS_OK;
-}
-
-/* Write a limit into the document; a value < min removes it. */
-static int set_limit(json_t *limits, const char *name, int64_t v, int64_t min)
-{
-    if (v >= min)
-        return json_object_set_new(limits, name, json_integer(v));
-    json_object_del(limits, name);
-    return 0;
-}
-
-static as_status patched_document(const char *document, const struct sweep_patch *p,
-                                  struct sweep_doc **ret, struct as_err *err)
-{
-    JSON_AUTO doc = NULL;
-    as_status st = stored_doc_read(document, &doc, NULL, err);
-    if (st != AS_OK)
-        return st;
-    json_t *limits = json_object_get(doc, "limits");
-    int bad = 0;
-    if (!limits)
-        bad |= json_object_set_new(doc, "limits", limits = json_object());
-    if (p->set_max_trials)
-        bad |= set_limit(limits, "max_trials", p->max_trials, 1);
-    if (p->set_max_concurrent)
-        bad |= set_limit(limits, "max_concurrent_trials", p->max_concurrent, 1);
-    if (p->set_max_failed)
-        bad |= set_limit(limits, "max_failed_trials", p->max_failed, 0);
-    if (bad)
-        return as_fail_nomem(err);
-    return sweep_doc_parse(doc, 0, ret, err); /* the document contains its seed */
-}
-
-static as_status change_limits(struct tx *t, struct arena *a, const struct sweep_head *s,
-                               const struct sweep_patch *p, struct as_err *err)
-{
-    AS_AUTO(sweep_doc_freep) struct sweep_doc *doc = NULL;
-    const char *text = NULL;
-    as_status st = store_sweep_document(t, a, s->key, &text, err);
-    if (st != AS_OK)
-        return st;
-    st = patched_document(text, p, &doc, err);
-    if (st != AS_OK)
-        return st;
-    AS_AUTO(as_freep) char *document = sweep_doc_format(doc);
-    if (!document)
-        return as_fail_nomem(err);
-    int64_t budgeted = s->counts.total - s->known;
-    if (doc->limits.max_trials < budgeted)
-        return as_fail_at(err, AS_E_CONFLICT, "/limits/max_trials",
-                          "max_trials cannot fall to %lld: there are %lld trials already",
-                          (long long)doc->limits.max_trials, (long long)budgeted);
-    struct sweep_new new = sweep_of(doc, s->id, document);
-    st = store_sweep_limit(t, s->key, &new, err);
-    if (st != AS_OK)
-        return st;
-    struct event_new e = {.type = "sweep.changed",
-                          .sweep_key = s->key,
-                          .sweep = s->id,
-                          .state = sweep_state_format(s->state),
-                          .reason = "limits changed"};
-    return store_event_add(t, &e, err);
-}
-
-static as_status change_state(struct tx *t, struct arena *a, const struct sweep_head *s,
-                              sweep_state want, struct as_err *err)
-{
-    if (s->state == want)
-        return AS_OK;
-    sweep_event ev = want == SWEEP_RUNNING  ? SWEEP_EV_RESUME
-                     : want == SWEEP_PAUSED ? SWEEP_EV_PAUSE
-                                            : SWEEP_EV_CANCEL;
-    as_status st = sweep_transition(t, a, s, ev, NULL, err);
-    if (st == AS_E_CONFLICT)
-        return as_fail(err, st, "the sweep '%s' is %s and cannot become %s", s->id,
-                       sweep_state_format(s->state), sweep_state_format(want));
-    return st;
-}
-
-static as_status change_sweep(struct tx *t, struct arena *a, const char *id,
-                              const struct sweep_patch *patch, struct sweep_row *ret,
-                              struct as_err *err)
-{
-    struct sweep_head s;
-    int64_t key = 0;
-    as_status st = store_sweep_key(t, id, &key, err);
-    if (st != AS_OK)
-        return st;
-    st = store_sweep_lock(t, a, key, &s, err);
-    if (st != AS_OK)
-        return st;
-    bool limits = patch->set_max_trials || patch->set_max_concurrent || patch->set_max_failed;
-    if (limits && s.state != SWEEP_RUNNING && s.state != SWEEP_PAUSED)
-        return as_fail(err, AS_E_CONFLICT, "the sweep '%s' is %s: its limits cannot change", s.id,
-                       sweep_state_format(s.state));
-    if (limits && (st = change_limits(t, a, &s, patch, err)) < 0)
-        return st;
-    if (patch->state && (st = change_state(t, a, &s, *patch->state, err)) < 0)
-        return st;
-    st = sweep_settle(t, a, key, NULL, err);
-    if (st != AS_OK)
-        return st;
-    return store_sweep_get(t, a, key, ret, err);
-}
-
-as_status sweep_change(struct store *db, struct arena *a, const char *id,
-                       const struct sweep_patch *patch, struct sweep_row *ret, struct as_err *err)
-{
-    struct sweep_row row = {0};
-    struct tx_run run = tx_run_start(db, TX_WRITE, err);
-    while (tx_run_again(&run))
-        run.status = change_sweep(run.tx, a, id, patch, &row, err);
-    if (run.status == AS_OK)
-        *ret = row;
-    return run.status;
-}
+/* Delete. */
 
 static as_status delete_ended(struct tx *t, const char *id, struct as_err *err)
 {

@@ -1,4 +1,4 @@
-/* Sweeps: create, read, change, delete.
+/* Sweeps: create, read, delete. sweep_change.h changes them.
  *
  * Every function: AS_E_UNAVAILABLE when the database is away, AS_E_NOMEM. Rows live in `a`. */
 #ifndef ASSAY_SCHEDULER_SERVICES_SWEEPS_H
@@ -52,34 +52,10 @@ AS_MUST_CHECK as_status sweep_request_create(struct store *db, struct arena *a,
 AS_MUST_CHECK as_status sweep_get(struct store *db, struct arena *a, const char *id,
                                   struct sweep_row *ret, struct as_err *err);
 
-/* Newest first. `state` NULL: any. AS_E_INVAL: the cursor. */
-AS_MUST_CHECK as_status sweep_list(struct store *db, struct arena *a, const sweep_state *state,
-                                   const struct page_req *page, struct sweep_page *ret,
-                                   struct as_err *err);
-
-/* A merge patch, as the API's SweepPatch. For the two limits that may be removed, JSON null removes
- * the limit, so `set_*` says whether the field was given. */
-struct sweep_patch {
-    const sweep_state *state; /* RUNNING (resume), PAUSED or CANCELLED; NULL: unchanged */
-    bool set_max_trials;
-    int64_t max_trials;
-    bool set_max_concurrent;
-    int64_t max_concurrent; /* 0: no limit */
-    bool set_max_failed;
-    int64_t max_failed; /* -1: no limit */
-};
-
-/* Read a SweepPatch. AS_E_INVAL: a field, with its pointer, or the patch is empty. */
-AS_MUST_CHECK as_status sweep_patch_parse(const json_t *doc, struct sweep_patch *ret,
-                                          struct as_err *err);
-
-/* Apply all of the patch or nothing. It is allowed to ask for the state that the sweep has.
- * Cancelling ends queued and running trials in the same transaction; their runners are informed by
- * their next heartbeat. AS_E_NOT_FOUND. AS_E_CONFLICT: it has ended, or max_trials is below the
- * number of existing trials. AS_E_INVAL: a limit. */
-AS_MUST_CHECK as_status sweep_change(struct store *db, struct arena *a, const char *id,
-                                     const struct sweep_patch *patch, struct sweep_row *ret,
-                                     struct as_err *err);
+/* Newest first. A page may have fewer sweeps than asked for: see PAGE_BYTES_MAX. AS_E_INVAL: the
+ * cursor. */
+AS_MUST_CHECK as_status sweep_list(struct store *db, struct arena *a, const struct sweep_query *q,
+                                   struct sweep_page *ret, struct as_err *err);
 
 /* Delete it with its trials, measurements and files. AS_E_NOT_FOUND. AS_E_CONFLICT: it has not
  * ended. */

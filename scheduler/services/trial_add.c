@@ -1,154 +1,34 @@
-/* Trials that people add: enqueued trials, and known results.
+/* Trials that people add: enqueued trials, and known results, one or many in a request.
  *
- * Work that needs no lock comes first: the document and the data sets are read, and the parameters
- * are checked against the space and converted to canonical text. Then one transaction locks the
- * sweep's row, gives the trial the next number and, for a known result, stores its values and its
- * end. A known result increases the number of planned trials, so that it takes nothing from the
- * budget. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
+ * Work that needs no lock comes first: the document and the data sets are read, and every row is
+ * checked (addition.c). Then one transaction locks the sweep's row, gives the trials the next
+ * numbers, and writes them by a fixed number of statements. A known result increases the number of
+ * planned trials, so that it takes nothing from the budget.
+ *
+ * A row of a list may have an idempotency key of its own. So a program that adds the rows of a
+ * file can send it again, also longer or cut differently, and nothing is added twice. */
 #include "base/json.h"
-#include "base/str.h"
-#include "scheduler/lifecycle/feasibility.h"
 #include "scheduler/lifecycle/idempotency.h"
-#include "scheduler/sweep/stored_doc.h"
-#include "scheduler/assign/shape.h"
-#include "scheduler/store/dataset_store.h"
-#include "scheduler/store/event_store.h"
-#include "scheduler/store/measurement_store.h"
-#include "scheduler/store/trial_store.h"
-#include "scheduler/sweep/sweep_doc.h"
-#include "scheduler/sweep/trial_seed.h"
-#include "scheduler/lifecycle/transition.h"
+#include "scheduler/services/addition_priv.h"
 #include "scheduler/services/trials.h"
-#include "search/space/config.h"
-#include "search/space/param.h"
+#include "scheduler/store/dataset_store.h"
+#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/trial_store.h"
+#include "scheduler/sweep/trial_seed.h"
 
-#define ADD_METRICS_MAX 100
-
-/* The body; its pointers are views of it. */
-struct request {
-    json_t *params;
-    bool is_known, has_failed;
-    const char *reason;
-    struct measurement metrics[ADD_METRICS_MAX];
-    size_t n_metrics;
-};
-
-/* The properties of the sweep that an added trial depends on. */
-struct target {
-    const char *id;
-    int64_t key;
-    const char *document;
-    struct dataset_row *datasets;
-    size_t n_datasets;
-};
-
-/* A trial that will be added. */
-struct addition {
-    struct request x;
-    char *params; /* canonical; owned */
-    struct trial_shape shape;
+/* A request in progress. */
+struct adding {
+    struct arena *a;
+    struct addition_target to;
+    struct addition_list list;
     const struct idem_key *idem; /* NULL: none */
+    const char *scope;           /* of the keys of rows */
+    int64_t *numbers;            /* of each row; -1: not added yet */
+    size_t n_added;
 };
 
-/* The document of the sweep. */
-
-static as_status read_metrics(json_t *metrics, struct request *x, struct as_err *err)
-{
-    const char *name;
-    json_t *v;
-    json_object_foreach(metrics, name, v)
-    {
-        char at[AS_ERR_POINTER_MAX];
-        json_pointer_child("/metrics", name, at);
-        if (!param_name_valid(name))
-            return as_fail_at(err, AS_E_INVAL, at, "%s: not the name of a metric", at);
-        if (!json_is_number(v) || !isfinite(json_number_value(v)))
-            return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a number", at,
-                              json_type_name(v));
-        if (x->n_metrics == ADD_METRICS_MAX)
-            return as_fail_at(err, AS_E_TOO_LARGE, "/metrics", "/metrics: more than %d",
-                              ADD_METRICS_MAX);
-        x->metrics[x->n_metrics++] = (struct measurement){0, name, json_number_value(v)};
-    }
-    return AS_OK;
-}
-
-static as_status read_body(const json_t *body, struct request *x, struct as_err *err)
-{
-    static const char *const states[] = {"completed", "failed", NULL};
-    struct json_fields f;
-    json_t *metrics = NULL;
-    int state = -1;
-    as_status st = json_fields_init(&f, body, "", err);
-    if (st < 0 || (st = json_fields_object(&f, "params", JSON_REQUIRED, &x->params, err)) < 0 ||
-        (st = json_fields_object(&f, "metrics", JSON_OPTIONAL, &metrics, err)) < 0 ||
-        (st = json_fields_word(&f, "state", JSON_OPTIONAL, states, &state, err)) < 0 ||
-        (st = json_fields_text(&f, "reason", JSON_OPTIONAL, 0, 2000, &x->reason, err)) < 0 ||
-        (st = json_fields_end(&f, err)) < 0)
-        return st;
-    if (metrics)
-        st = read_metrics(metrics, x, err);
-    if (st != AS_OK)
-        return st;
-    x->is_known = metrics || state >= 0;
-    x->has_failed = state == 1;
-    if (x->reason && !x->has_failed)
-        return as_fail_at(err, AS_E_INVAL, "/reason", "/reason: only a failed trial has one");
-    return AS_OK;
-}
-
-static as_status check_rules(const struct space *space, const struct config *config,
-                             const json_t *doc, struct as_err *err)
-{
-    int k = space_violation(space, config);
-    if (k < 0)
-        return AS_OK;
-    const char *rule =
-        json_string_value(json_array_get(json_object_get(doc, "parameter_constraints"), (size_t)k));
-    if ((size_t)k < space->n_constraints && rule)
-        return as_fail_at(err, AS_E_INVAL, "/params",
-                          "/params: the sweep's constraint '%.200s' does not hold", rule);
-    return as_fail_at(err, AS_E_INVAL, "/params",
-                      "/params: this combination is forbidden (/forbidden/%zu of the sweep)",
-                      (size_t)k - space->n_constraints);
-}
-
-/* Check the parameters against the space. The canonical text is stored. */
-static as_status check_params(struct arena *a, const struct target *to, struct addition *add,
-                              struct as_err *err)
-{
-    AS_AUTO(sweep_doc_freep) struct sweep_doc *doc = NULL;
-    AS_AUTO(config_freep) struct config *config = NULL;
-    AS_AUTO(shaper_freep) struct shaper *shaper = NULL;
-    JSON_AUTO tree = NULL;
-    as_status st = stored_doc_read(to->document, &tree, &doc, err);
-    if (st != AS_OK)
-        return st;
-    if (doc->method->is_enumeration)
-        return as_fail(
-            err, AS_E_CONFLICT,
-            "the sweep '%.80s' runs each cell of its grid once and takes no other trials", to->id);
-    st = config_from_json(doc->space, add->x.params, "/params", &config, err);
-    if (st != AS_OK)
-        return st;
-    st = check_rules(doc->space, config, tree, err);
-    if (st != AS_OK)
-        return st;
-    JSON_AUTO params = config_to_json(doc->space, config);
-    add->params = params ? json_format_ordered(params) : NULL;
-    if (!add->params)
-        return as_fail_nomem(err);
-    st = shaper_create(tree, to->datasets, to->n_datasets, &shaper, err);
-    if (st != AS_OK)
-        return st;
-    return shaper_shape(shaper, a, params, &add->shape, err);
-}
-
-static as_status read_target(struct tx *t, struct arena *a, struct target *to, struct as_err *err)
+static as_status read_target(struct tx *t, struct arena *a, struct addition_target *to,
+                             struct as_err *err)
 {
     as_status st = store_sweep_key(t, to->id, &to->key, err);
     if (st != AS_OK)
@@ -159,158 +39,165 @@ static as_status read_target(struct tx *t, struct arena *a, struct target *to, s
     return store_dataset_of_sweep(t, a, to->key, &to->datasets, &to->n_datasets, err);
 }
 
-/* Write. */
-
-static as_status check_state(const struct sweep_head *s, bool is_known, struct as_err *err)
+static as_status check_room(const struct sweep_head *s, const struct added_trial *rows, size_t n,
+                            struct as_err *err)
 {
+    int64_t left = s->planned - s->counts.total, wanted = 0;
+    for (size_t i = 0; i < n; i++)
+        wanted += rows[i].state == TRIAL_QUEUED;
     if (s->state != SWEEP_RUNNING && s->state != SWEEP_PAUSED)
         return as_fail(err, AS_E_CONFLICT, "the sweep '%s' is %s and takes no more trials", s->id,
                        sweep_state_format(s->state));
-    if (!is_known && s->counts.total >= s->planned)
+    if (wanted > 0 && left <= 0)
         return as_fail(err, AS_E_CONFLICT,
                        "all %lld trials of the sweep '%s' exist: raise limits.max_trials first",
                        (long long)(s->planned - s->known), s->id);
+    if (wanted > left)
+        return as_fail(err, AS_E_CONFLICT,
+                       "the sweep '%s' has room for %lld more trials, and %lld are to be enqueued: "
+                       "raise limits.max_trials first",
+                       s->id, (long long)left, (long long)wanted);
     return AS_OK;
 }
 
-/* Does the known result have the required values? A failed one needs none. */
-static as_status judge_known(struct tx *t, struct arena *a, const struct sweep_head *s,
-                             int64_t number, bool *ret_feasible, struct as_err *err)
+/* Find the rows whose keys were used before. */
+static as_status find_added(struct tx *t, struct adding *x, struct as_err *err)
 {
-    struct trial_head head;
-    struct feasibility v;
-    as_status st = store_trial_lock(t, a, s->key, number, &head, err);
-    if (st != AS_OK)
-        return st;
-    st = trial_feasibility(t, a, s, &head, &v, err);
-    if (st != AS_OK)
-        return st;
-    if (v.missing) {
-        char at[AS_ERR_POINTER_MAX];
-        json_pointer_child("/metrics", v.missing, at);
-        return as_fail_at(err, AS_E_INVAL, at,
-                          "%s is missing: a completed trial needs a value of it", at);
+    size_t n = x->list.n;
+    for (size_t i = 0; i < n; i++)
+        x->numbers[i] = -1;
+    if (!x->list.keys)
+        return AS_OK;
+    bool *same = arena_alloc(x->a, n, sizeof *same);
+    if (!same)
+        return as_fail_nomem(err);
+    as_status st =
+        store_addition_find(t, x->scope, x->list.keys, x->list.digests, n, x->numbers, same, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        char row[AS_ERR_POINTER_MAX], at[AS_ERR_POINTER_MAX];
+        if (x->numbers[i] < 0 || same[i])
+            continue;
+        json_pointer_index("", i, row);
+        json_pointer_child(row, "key", at);
+        return as_fail_at(err, AS_E_CONFLICT, at, "%s: '%s' was used for another trial", at,
+                          x->list.keys[i]);
     }
-    *ret_feasible = v.feasible;
-    return AS_OK;
+    return st;
 }
 
-/* Store the values of a known result, then its end. */
-static as_status settle_known(struct tx *t, struct arena *a, const struct request *x,
-                              const struct sweep_head *s, int64_t number, struct as_err *err)
-{
-    struct measured measured;
-    bool feasible = false;
-    as_status st = AS_OK;
-    if (x->n_metrics > 0)
-        st = store_measurement_add(t, s->key, number, 0, x->metrics, x->n_metrics, &measured, err);
-    if (st != AS_OK)
-        return st;
-    if (!x->has_failed)
-        st = judge_known(t, a, s, number, &feasible, err);
-    if (st != AS_OK)
-        return st;
-    const struct trial_move move = {.from = TRIAL_QUEUED,
-                                    .to = x->has_failed ? TRIAL_FAILED : TRIAL_COMPLETED,
-                                    .feasible = feasible,
-                                    .reason = !x->has_failed ? NULL
-                                              : x->reason    ? x->reason
-                                                             : "added as a failed trial"};
-    return store_trial_move(t, s->key, number, &move, err);
-}
-
-static as_status insert_trial(struct tx *t, struct arena *a, const struct addition *add,
-                              const struct sweep_head *s, int64_t number, struct as_err *err)
-{
-    bool is_known = add->x.is_known;
-    const struct trial_new n = {.sweep_key = s->key,
-                                .number = number,
-                                .seed = trial_seed_of(s->seed, number),
-                                .params = add->params,
-                                .shape = add->shape.text,
-                                .bytes_per_member = add->shape.bytes_per_member,
-                                .origin = is_known ? ORIGIN_KNOWN : ORIGIN_ENQUEUED,
-                                .suggestion = is_known ? "{\"method\":\"known\"}"
-                                                       : "{\"method\":\"enqueued\"}"};
-    as_status st = is_known ? store_sweep_known(t, s->key, err) : AS_OK;
-    if (st != AS_OK)
-        return st;
-    st = store_trial_add(t, &n, err);
-    if (st != AS_OK)
-        return st;
-    return is_known ? settle_known(t, a, &add->x, s, number, err) : AS_OK;
-}
-
-static as_status tell_added(struct tx *t, const struct sweep_head *s, const struct trial_row *row,
+/* Number and insert the rows that are new, in their order. */
+static as_status insert_new(struct tx *t, struct adding *x, const struct sweep_head *s,
                             struct as_err *err)
 {
-    struct event_new e = {.type = "trial.changed",
-                          .sweep_key = s->key,
-                          .sweep = s->id,
-                          .has_number = true,
-                          .number = row->number,
-                          .state = trial_state_format(row->state),
-                          .has_value = row->has_value,
-                          .value = row->value,
-                          .reason = row->reason};
-    return store_event_add(t, &e, err);
+    size_t n = 0, all = x->list.n;
+    struct added_trial *rows = arena_alloc(x->a, all, sizeof *rows);
+    const char **keys = arena_alloc(x->a, all, sizeof *keys);
+    const char **digests = arena_alloc(x->a, all, sizeof *digests);
+    int64_t *numbers = arena_alloc(x->a, all, sizeof *numbers);
+    if (!rows || !keys || !digests || !numbers)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < all; i++) {
+        if (x->numbers[i] >= 0)
+            continue;
+        x->numbers[i] = numbers[n] = s->counts.total + (int64_t)n;
+        rows[n] = x->list.rows[i];
+        rows[n].number = numbers[n];
+        rows[n].seed = trial_seed_of(s->seed, numbers[n]);
+        keys[n] = x->list.keys ? x->list.keys[i] : NULL;
+        digests[n] = x->list.digests[i];
+        n++;
+    }
+    x->n_added = n;
+    if (n == 0)
+        return AS_OK;
+    as_status st = check_room(s, rows, n, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = store_addition_insert(t, s, rows, n, err)) != AS_OK || !x->list.keys)
+        return st;
+    return store_addition_keys(t, x->scope, s->id, keys, digests, numbers, n, err);
 }
 
-static as_status add_trial(struct tx *t, struct arena *a, const struct target *to,
-                           const struct addition *add, struct trial_row *ret, struct as_err *err)
+/* The request was repeated after the server died before its answer: its rows have the numbers from
+ * `first` on, unless they have keys. */
+static as_status find_repeated(struct tx *t, struct adding *x, int64_t first, struct as_err *err)
+{
+    if (x->list.keys)
+        return find_added(t, x, err);
+    for (size_t i = 0; i < x->list.n; i++)
+        x->numbers[i] = first + (int64_t)i;
+    return AS_OK;
+}
+
+static as_status add_all(struct tx *t, struct adding *x, struct as_err *err)
 {
     struct idem_made made;
     struct sweep_head s;
-    as_status st = idempotency_begin(t, a, add->idem, to->id, &made, err);
+    x->n_added = 0;
+    as_status st = idempotency_begin(t, x->a, x->idem, x->to.id, &made, err);
     if (st != AS_OK)
         return st;
     if (made.sweep)
-        return store_trial_get(t, a, to->key, made.number, ret, err);
-    st = store_sweep_lock(t, a, to->key, &s, err);
-    if (st != AS_OK)
+        return find_repeated(t, x, made.number, err);
+    if ((st = store_sweep_lock(t, x->a, x->to.key, &s, err)) < 0 ||
+        (st = find_added(t, x, err)) < 0 || (st = insert_new(t, x, &s, err)) < 0)
         return st;
-    int64_t number = s.counts.total;
-    if ((st = check_state(&s, add->x.is_known, err)) < 0 ||
-        (st = insert_trial(t, a, add, &s, number, err)) < 0 ||
-        (st = idempotency_end(t, add->idem, s.id, number, err)) < 0 ||
-        (st = store_trial_get(t, a, s.key, number, ret, err)) < 0)
-        return st;
-    return tell_added(t, &s, ret, err);
+    return idempotency_end(t, x->idem, s.id, x->numbers[0], err);
 }
 
-static as_status find_target(struct store *db, struct arena *a, struct target *to,
+static as_status open_adding(struct store *db, struct adding *x, const json_t *body,
                              struct as_err *err)
 {
+    as_status st = additions_check_size(body, err);
+    if (st != AS_OK)
+        return st;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = read_target(run.tx, a, to, err);
-    return run.status;
+        run.status = read_target(run.tx, x->a, &x->to, err);
+    if (run.status != AS_OK)
+        return run.status;
+    st = additions_read(x->a, body, &x->to, &x->list, err);
+    if (st != AS_OK)
+        return st;
+    x->numbers = arena_alloc(x->a, x->list.n, sizeof *x->numbers);
+    return x->numbers ? AS_OK : as_fail_nomem(err);
 }
 
-static void addition_done(struct addition *add)
+static as_status add_one(struct tx *t, struct adding *x, struct trial_row *ret, struct as_err *err)
 {
-    free(add->params);
+    as_status st = add_all(t, x, err);
+    return st == AS_OK ? store_trial_get(t, x->a, x->to.key, x->numbers[0], ret, err) : st;
 }
 
 as_status trial_add(struct store *db, struct arena *a, const char *sweep, const json_t *body,
                     const struct idem_key *idem, struct trial_row *ret, struct as_err *err)
 {
-    struct target to = {.id = sweep};
-    AS_AUTO(addition_done) struct addition add = {.idem = idem};
-    struct trial_row row;
-    as_status st = find_target(db, a, &to, err);
-    if (st != AS_OK)
-        return st;
-    st = read_body(body, &add.x, err);
-    if (st != AS_OK)
-        return st;
-    st = check_params(a, &to, &add, err);
+    struct adding x = {.a = a, .to = {.id = sweep}, .idem = idem};
+    struct trial_row row = {0};
+    as_status st = open_adding(db, &x, body, err);
     if (st != AS_OK)
         return st;
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = add_trial(run.tx, a, &to, &add, &row, err);
+        run.status = add_one(run.tx, &x, &row, err);
     if (run.status == AS_OK)
         *ret = row;
+    return run.status;
+}
+
+as_status trials_add(struct store *db, struct arena *a, const char *sweep, const json_t *list,
+                     const struct idem_key *idem, const char *scope, struct trials_added *ret,
+                     struct as_err *err)
+{
+    struct adding x = {.a = a, .to = {.id = sweep}, .idem = idem, .scope = scope};
+    as_status st = open_adding(db, &x, list, err);
+    if (st != AS_OK)
+        return st;
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = add_all(run.tx, &x, err);
+    if (run.status == AS_OK)
+        *ret = (struct trials_added){
+            .sweep = sweep, .numbers = x.numbers, .n = x.list.n, .n_added = x.n_added};
     return run.status;
 }

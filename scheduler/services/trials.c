@@ -101,7 +101,8 @@ as_status trial_list(struct store *db, struct arena *a, const char *sweep,
 }
 
 static as_status list_best_trials(struct tx *t, struct arena *a, const char *sweep, int64_t top,
-                                  struct trial_page *ret, struct as_err *err)
+                                  const struct trial_place *after, struct trial_page *ret,
+                                  struct trial_place *ret_next, struct as_err *err)
 {
     int64_t key = 0;
     struct sweep_row s;
@@ -111,21 +112,34 @@ static as_status list_best_trials(struct tx *t, struct arena *a, const char *swe
     st = store_sweep_get(t, a, key, &s, err);
     if (st != AS_OK)
         return st;
-    return store_trial_best(t, a, key, s.maximize, top, ret, err);
+    return store_trial_best(t, a, key, s.maximize, top, after, ret, ret_next, err);
 }
 
 as_status trial_best(struct store *db, struct arena *a, const char *sweep, int64_t top,
-                     struct trial_page *ret, struct as_err *err)
+                     const char *cursor, struct trial_page *ret, struct as_err *err)
 {
-    if (top < 1 || top > 1000)
-        return as_fail(err, AS_E_INVAL, "top is %lld, expected 1 to 1000", (long long)top);
+    /* a cursor of this list is one of trials by value: a sweep has one direction */
+    const struct trial_query q = {.sort = TRIAL_BY_VALUE, .page.cursor = cursor};
+    struct trial_place after = {0}, next = {0};
     struct trial_page page = {0};
+    if (top < 1 || top > PAGE_SIZE_MAX)
+        return as_fail(err, AS_E_INVAL, "top is %lld, expected 1 to %d", (long long)top,
+                       PAGE_SIZE_MAX);
+    as_status st = place_read(a, &q, &after, err);
+    if (st != AS_OK)
+        return st;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = list_best_trials(run.tx, a, sweep, top, &page, err);
-    if (run.status == AS_OK)
-        *ret = page;
-    return run.status;
+        run.status = list_best_trials(run.tx, a, sweep, top, &after, &page, &next, err);
+    if (run.status != AS_OK)
+        return run.status;
+    if (next.set && page.n < (size_t)top) { /* the page ended early; else the list ends here */
+        page.next_cursor = place_write(a, &q, &next);
+        if (!page.next_cursor)
+            return as_fail_nomem(err);
+    }
+    *ret = page;
+    return AS_OK;
 }
 
 /* Find the sweep's key and the trial. AS_E_NOT_FOUND. */
@@ -161,25 +175,59 @@ as_status trial_get(struct store *db, struct arena *a, const char *sweep, int64_
 }
 
 static as_status get_series(struct tx *t, struct arena *a, const char *sweep, int64_t number,
-                            const char *metric, struct series_list *ret, struct as_err *err)
+                            const struct series_query *q, struct series_list *ret,
+                            struct as_err *err)
 {
     struct trial_row row;
     int64_t key = 0;
     as_status st = find_trial(t, a, sweep, number, &key, &row, err);
     if (st != AS_OK)
         return st;
-    return store_measurement_series(t, a, key, number, metric, ret, err);
+    return store_measurement_series(t, a, key, number, q, ret, err);
+}
+
+/* The point after which the page begins. */
+static as_status read_point(struct arena *a, const char *cursor, struct series_query *q,
+                            struct as_err *err)
+{
+    const char *f[2]; /* step, metric */
+    if (!cursor)
+        return AS_OK;
+    as_status st = cursor_read(a, cursor, "series", f, 2, err);
+    if (st != AS_OK)
+        return st;
+    q->after_metric = f[1];
+    st = cursor_i64(f[0], &q->after_step, err);
+    if (st == AS_OK && !param_name_valid(q->after_metric))
+        return as_fail(err, AS_E_INVAL, "the cursor is not one that this list gave");
+    return st;
+}
+
+static as_status write_point(struct arena *a, struct series_list *l, struct as_err *err)
+{
+    const struct series_row *last = &l->rows[l->n - 1];
+    char step[24];
+    snprintf(step, sizeof step, "%" PRId64, last->steps[last->n - 1]);
+    l->next_cursor = cursor_make(a, "series", (const char *const[]){step, last->metric}, 2);
+    return l->next_cursor ? AS_OK : as_fail_nomem(err);
 }
 
 as_status trial_series(struct store *db, struct arena *a, const char *sweep, int64_t number,
-                       const char *metric, struct series_list *ret, struct as_err *err)
+                       const char *metric, const char *cursor, struct series_list *ret,
+                       struct as_err *err)
 {
     struct series_list series = {0};
+    struct series_query q = {.metric = metric, .limit = SERIES_POINTS_MAX};
     if (metric && !param_name_valid(metric))
         return as_fail(err, AS_E_INVAL, "'%.80s' is not the name of a metric", metric);
+    as_status st = read_point(a, cursor, &q, err);
+    if (st != AS_OK)
+        return st;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = get_series(run.tx, a, sweep, number, metric, &series, err);
+        run.status = get_series(run.tx, a, sweep, number, &q, &series, err);
+    if (run.status == AS_OK && series.has_more)
+        run.status = write_point(a, &series, err);
     if (run.status == AS_OK)
         *ret = series;
     return run.status;

@@ -23,17 +23,19 @@ AS_MUST_CHECK as_status trial_list(struct store *db, struct arena *a, const char
                                    struct as_err *err);
 
 /* The `top` (1..1000) best completed, feasible trials by the first metric, best first. next_cursor
- * is NULL. */
+ * is NULL unless they pass PAGE_BYTES_MAX: then the page has fewer, and the cursor continues. */
 AS_MUST_CHECK as_status trial_best(struct store *db, struct arena *a, const char *sweep,
-                                   int64_t top, struct trial_page *ret, struct as_err *err);
+                                   int64_t top, const char *cursor, struct trial_page *ret,
+                                   struct as_err *err);
 
 AS_MUST_CHECK as_status trial_get(struct store *db, struct arena *a, const char *sweep,
                                   int64_t number, struct trial_detail *ret, struct as_err *err);
 
-/* `metric` NULL: all metrics. AS_E_INVAL: no metric can have that name. */
+/* At most SERIES_POINTS_MAX points, by metric and step. `metric` NULL: all metrics. `cursor` NULL:
+ * from the first point. AS_E_INVAL: no metric can have that name; the cursor. */
 AS_MUST_CHECK as_status trial_series(struct store *db, struct arena *a, const char *sweep,
-                                     int64_t number, const char *metric, struct series_list *ret,
-                                     struct as_err *err);
+                                     int64_t number, const char *metric, const char *cursor,
+                                     struct series_list *ret, struct as_err *err);
 
 /* `attempt` 0: the latest one with output. AS_E_NOT_FOUND: also if that attempt does not exist. */
 AS_MUST_CHECK as_status trial_log(struct store *db, struct arena *a, const char *sweep,
@@ -56,6 +58,22 @@ AS_MUST_CHECK as_status trial_artifacts(struct store *db, struct arena *a, const
 AS_MUST_CHECK as_status trial_add(struct store *db, struct arena *a, const char *sweep,
                                   const json_t *body, const struct idem_key *idem,
                                   struct trial_row *ret, struct as_err *err);
+
+/* What a list of added trials became. */
+struct trials_added {
+    const char *sweep; /* its id */
+    int64_t *numbers;  /* of each row */
+    size_t n, n_added; /* n_added: without those whose keys were used before */
+};
+
+/* Add many trials, all or none: a list of 1 to 5000 bodies as above, in the order of their numbers.
+ * A row may have a `key` besides, then all have one: a row whose key was used with the same row
+ * within 24 hours is not added again.
+ *   scope  of the keys: the principal and the path
+ * Errors: as above, with the pointer of the row (/17/params/lr). */
+AS_MUST_CHECK as_status trials_add(struct store *db, struct arena *a, const char *sweep,
+                                   const json_t *list, const struct idem_key *idem,
+                                   const char *scope, struct trials_added *ret, struct as_err *err);
 
 /* End a trial that is queued or running. It is allowed to cancel a cancelled trial. AS_E_CONFLICT:
  * it ended in another way. */

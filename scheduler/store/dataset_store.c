@@ -7,6 +7,7 @@
 #include "scheduler/store/dataset_store.h"
 
 #include "scheduler/store/columns_priv.h"
+#include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
@@ -163,15 +164,29 @@ as_status store_dataset_list(struct tx *t, struct arena *a, const char *after, i
                              struct dataset_row **ret, size_t *ret_n, bool *ret_more,
                              struct as_err *err)
 {
-    RESULT_AUTO r = {0};
-    as_status st =
-        tx_query(t, &stmts[DATASET_LIST], ARGS(arg_str(after), arg_i64(size + 1)), &r, err);
-    if (st != AS_OK)
-        return st;
-    int n = r.rows > size ? (int)size : r.rows;
-    *ret_n = (size_t)n;
-    *ret_more = r.rows > n;
-    return read_datasets(&r, a, n, ret, err);
+    struct page_fill f = page_fill_start(size);
+    struct dataset_row *rows = arena_alloc(a, (size_t)size, sizeof *rows);
+    size_t n = 0;
+    if (!rows)
+        return as_fail_nomem(err);
+    for (int64_t ask; (ask = page_fill_next(&f)) > 0;) {
+        RESULT_AUTO r = {0};
+        as_status st =
+            tx_query(t, &stmts[DATASET_LIST], ARGS(arg_str(after), arg_i64(ask + 1)), &r, err);
+        if (st != AS_OK)
+            return st;
+        int take = page_fill_take(&f, &r, ask);
+        for (int i = 0; i < take; i++, n++) {
+            if ((st = read_dataset_row(&r, i, a, &rows[n], err)) != AS_OK)
+                return st;
+            count_files(&rows[n]);
+            after = rows[n].name;
+        }
+    }
+    *ret = rows;
+    *ret_n = n;
+    *ret_more = f.has_more;
+    return AS_OK;
 }
 
 as_status store_dataset_expected(struct tx *t, struct arena *a, int64_t sweep_key,

@@ -5,7 +5,7 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
-enum { ENSEMBLE_GET, ENSEMBLE_TAKE, ENSEMBLE_CANDIDATES, ENSEMBLE_PUT };
+enum { ENSEMBLE_GET, ENSEMBLE_TAKE, ENSEMBLE_CANDIDATES, ENSEMBLE_PUT, ENSEMBLE_RESET };
 
 #define CANDIDATE_FIELDS(FIRST, NEXT)                                                              \
     FIRST(i64, number, "number")                                                                   \
@@ -43,6 +43,8 @@ static const struct stmt stmts[] = {
          "$3"},
     [ENSEMBLE_PUT] = {"ensemble_put", "update ensemble set state = $2, result = $3, lease_until = "
                                       "null where sweep_key = $1 and state = 'pending'"},
+    [ENSEMBLE_RESET] = {"ensemble_reset", "update ensemble set state = 'pending', result = null, "
+                                          "lease_until = null where sweep_key = $1"},
 };
 const struct stmt_set ensemble_stmts = {"ensemble", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -98,4 +100,9 @@ as_status store_ensemble_put(struct tx *t, int64_t key, const char *state, const
     if (st == AS_OK && n == 0)
         return as_fail(err, AS_E_CONFLICT, "the ensemble was computed already");
     return st;
+}
+
+as_status store_ensemble_reset(struct tx *t, int64_t key, struct as_err *err)
+{
+    return tx_exec(t, &stmts[ENSEMBLE_RESET], ARGS(arg_i64(key)), NULL, err);
 }

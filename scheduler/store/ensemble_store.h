@@ -36,4 +36,7 @@ AS_MUST_CHECK as_status store_ensemble_candidates(struct tx *t, struct arena *a,
 AS_MUST_CHECK as_status store_ensemble_put(struct tx *t, int64_t key, const char *state,
                                            const char *json, struct as_err *err);
 
+/* The sweep runs on: its ensemble is computed anew at its next end. */
+AS_MUST_CHECK as_status store_ensemble_reset(struct tx *t, int64_t key, struct as_err *err);
+
 #endif

@@ -17,6 +17,7 @@ enum { HISTORY_HEAD, HISTORY_TRIALS, HISTORY_VALUES };
     NEXT(trial_state, state, "state")                                                              \
     NEXT(bool, is_suggested, "origin = 'suggested'")                                               \
     NEXT(i64, finish_seq, "finish_seq")                                                            \
+    NEXT(text, retries, "retries")                                                                 \
     NEXT(text, params, "params")
 COLUMNS_READER(trial, struct history_trial, TRIAL_FIELDS)
 #define TRIAL_COLUMNS COLUMNS_SQL(TRIAL_FIELDS)
@@ -36,11 +37,14 @@ COLUMNS_READER(head, struct history_head, HEAD_FIELDS)
 
 static const struct stmt stmts[] = {
     [HISTORY_HEAD] = {"history_head", "select " HEAD_COLUMNS " from sweep where key = $1"},
-    [HISTORY_TRIALS] = {"history_trials", "select " TRIAL_COLUMNS ", " VALUES
-                                          " from trial where sweep_key = $1 and number >= $2 and "
-                                          "number < $4 union all select " TRIAL_COLUMNS ", " VALUES
-                                          " from trial where sweep_key = $1 "
-                                          "and finish_seq > $3 and number < $2 order by 1"},
+    [HISTORY_TRIALS] = {"history_trials",
+                        "select " TRIAL_COLUMNS ", " VALUES
+                        " from trial where sweep_key = $1 and number >= $2 and "
+                        "number < $4 union all select " TRIAL_COLUMNS ", " VALUES
+                        " from trial where sweep_key = $1 "
+                        "and finish_seq > $3 and number < $2 union all select " TRIAL_COLUMNS
+                        ", " VALUES " from trial where sweep_key = $1 and retry_seq > $3 and "
+                        "finish_seq is null and number < $2 order by 1"},
     [HISTORY_VALUES] = {"history_values",
                         "select number, (select array_agg((metrics ->> u.name)::float8 order by "
                         "u.place) from unnest($2::text[]) with ordinality as u(name, place)) from "

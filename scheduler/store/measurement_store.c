@@ -66,7 +66,8 @@ static const struct stmt stmts[] = {
     [MEASUREMENT_SERIES] = {"measurement_series",
                             "select distinct on (metric, step) metric, step, value from "
                             "measurement where sweep_key = $1 and number = $2 and ($3::text is "
-                            "null or metric = $3) order by metric, step, attempt desc"},
+                            "null or metric = $3) and ($4::text is null or (metric, step) > ($4, "
+                            "$5::bigint)) order by metric, step, attempt desc limit $6"},
 };
 const struct stmt_set measurement_stmts = {"measurement", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -169,10 +170,10 @@ as_status store_measurement_latest_step(struct tx *t, int64_t sweep_key, int64_t
 }
 
 /* The rows are sorted by metric: cut them into series. */
-static as_status read_series(const struct result *r, struct arena *a, struct series_list *ret,
-                             struct as_err *err)
+static as_status read_series(const struct result *r, size_t n, struct arena *a,
+                             struct series_list *ret, struct as_err *err)
 {
-    size_t n = (size_t)r->rows, n_series = 0;
+    size_t n_series = 0;
     struct series_row *rows = NULL;
     size_t cap = 0;
     int64_t *steps = arena_alloc(a, n + 1, sizeof *steps);
@@ -202,15 +203,20 @@ static as_status read_series(const struct result *r, struct arena *a, struct ser
         values[i] = read_f64(&rd);
         rows[n_series - 1].n++;
     }
-    *ret = (struct series_list){rows, n_series};
+    *ret = (struct series_list){.rows = rows, .n = n_series, .has_more = (size_t)r->rows > n};
     return AS_OK;
 }
 
 as_status store_measurement_series(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
-                                   const char *metric, struct series_list *ret, struct as_err *err)
+                                   const struct series_query *q, struct series_list *ret,
+                                   struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[MEASUREMENT_SERIES],
-                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(metric)), &r, err);
-    return st == AS_OK ? read_series(&r, a, ret, err) : st;
+    as_status st =
+        tx_query(t, &stmts[MEASUREMENT_SERIES],
+                 ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(q->metric),
+                      arg_str(q->after_metric), arg_i64(q->after_step), arg_i64(q->limit + 1)),
+                 &r, err);
+    size_t n = (size_t)(r.rows > q->limit ? q->limit : r.rows);
+    return st == AS_OK ? read_series(&r, n, a, ret, err) : st;
 }

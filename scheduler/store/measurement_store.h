@@ -37,9 +37,9 @@ AS_MUST_CHECK as_status store_measurement_other(struct tx *t, int64_t sweep_key,
                                                 size_t n, struct measured_other *ret,
                                                 struct as_err *err);
 
-/* metric NULL: all metrics. */
+/* The points that the query names, by metric and step. */
 AS_MUST_CHECK as_status store_measurement_series(struct tx *t, struct arena *a, int64_t sweep_key,
-                                                 int64_t number, const char *metric,
+                                                 int64_t number, const struct series_query *q,
                                                  struct series_list *ret, struct as_err *err);
 
 #endif

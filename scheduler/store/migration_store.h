@@ -32,6 +32,9 @@ AS_MUST_CHECK as_status store_migration_list(struct tx *t, struct arena *a,
                                              struct migration_applied **ret, size_t *ret_n,
                                              struct as_err *err);
 
+/* Write to the table, without a change: fails where writes fail. */
+AS_MUST_CHECK as_status store_migration_touch(struct tx *t, struct as_err *err);
+
 /* Run a migration and write its row. */
 AS_MUST_CHECK as_status store_migration_apply(struct tx *t, const struct migration *m,
                                               const char *sha256, struct as_err *err);

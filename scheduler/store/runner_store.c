@@ -6,6 +6,7 @@
 #include "scheduler/store/runner_store.h"
 
 #include "scheduler/store/columns_priv.h"
+#include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -319,18 +320,28 @@ as_status store_runner_list(struct tx *t, struct arena *a, int64_t after_rank,
                             const char *after_name, int64_t size, struct runner_row **ret,
                             size_t *ret_n, int64_t *ret_next_rank, struct as_err *err)
 {
-    RESULT_AUTO r = {0};
-    as_status st =
-        tx_query(t, &stmts[RUNNER_LIST],
-                 ARGS(arg_i64(after_rank), arg_str(after_name), arg_i64(size + 1)), &r, err);
-    if (st != AS_OK)
-        return st;
-    int n = r.rows > size ? (int)size : r.rows;
-    struct runner_row *rows = NULL;
-    if ((st = read_runner_rows(&r, n, a, &rows, err)) != AS_OK)
-        return st;
+    struct page_fill f = page_fill_start(size);
+    struct runner_row *rows = arena_alloc(a, (size_t)size, sizeof *rows);
+    size_t n = 0;
+    if (!rows)
+        return as_fail_nomem(err);
+    for (int64_t ask; (ask = page_fill_next(&f)) > 0;) {
+        RESULT_AUTO r = {0};
+        as_status st =
+            tx_query(t, &stmts[RUNNER_LIST],
+                     ARGS(arg_i64(after_rank), arg_str(after_name), arg_i64(ask + 1)), &r, err);
+        if (st != AS_OK)
+            return st;
+        int take = page_fill_take(&f, &r, ask);
+        for (int i = 0; i < take; i++, n++) {
+            if ((st = read_runner_row(&r, i, a, &rows[n], err)) != AS_OK)
+                return st;
+            after_rank = !as_streq(rows[n].state, "live");
+            after_name = rows[n].name;
+        }
+    }
     *ret = rows;
-    *ret_n = (size_t)n;
-    *ret_next_rank = r.rows > n ? !as_streq(rows[n - 1].state, "live") : -1;
+    *ret_n = n;
+    *ret_next_rank = f.has_more ? after_rank : -1;
     return AS_OK;
 }

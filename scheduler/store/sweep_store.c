@@ -11,6 +11,7 @@
 #include "scheduler/store/sweep_store.h"
 
 #include "scheduler/store/columns_priv.h"
+#include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
@@ -18,6 +19,7 @@ enum {
     SWEEP_ADD,
     SWEEP_ADD_ENSEMBLE,
     SWEEP_ADD_DATASET,
+    SWEEP_DATASETS,
     SWEEP_KEY,
     SWEEP_LOCK,
     SWEEP_GET,
@@ -26,6 +28,8 @@ enum {
     SWEEP_LIST,
     SWEEP_MOVE,
     SWEEP_LIMIT,
+    SWEEP_CHANGE_ADD,
+    SWEEP_CHANGES,
     SWEEP_EXHAUSTED,
     SWEEP_STARTED,
     SWEEP_KNOWN,
@@ -56,10 +60,15 @@ enum {
 /* Valid only where HAS_WORK holds. */
 #define ROOM "least(n_queued + planned - n_total, max_concurrent - n_running)"
 
-/* A sweep that was created paused has not begun. */
+/* Milliseconds since the sweep began or ran on. A sweep that was created paused has not begun. */
+#define RUN_MS                                                                                     \
+    "greatest(0, coalesce(extract(epoch from now() - coalesce(reopened_at, started_at, case when " \
+    "state <> 'paused' then created_at end)) * 1000, 0))"
+
+/* The time between an end and running on does not count: spent_ms has what came before. */
 #define WALL_TIME_OVER                                                                             \
-    "coalesce(now() > coalesce(started_at, case when state <> 'paused' then created_at end) + "    \
-    "wall_time_ms * interval '1 ms', false)"
+    "coalesce(spent_ms + case when state in ('running', 'paused') then " RUN_MS                    \
+    " else 0 end > wall_time_ms, false)"
 
 #define COUNT_FIELDS(NEXT)                                                                         \
     NEXT(i64, counts.by_state[TRIAL_QUEUED], "s.n_queued")                                         \
@@ -101,12 +110,14 @@ COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
 
-#define SWEEP_FIELDS(FIRST, NEXT)                                                                  \
+#define SWEEP_FIELDS_WITH(FIRST, NEXT, DOCUMENT)                                                   \
     FIRST(text, id, "s.id")                                                                        \
     NEXT(text, name, "s.name")                                                                     \
     NEXT(sweep_state, state, "s.state")                                                            \
     NEXT(text, reason, "s.reason")                                                                 \
-    NEXT(text, document, "s.document")                                                             \
+    NEXT(text, document, DOCUMENT)                                                                 \
+    NEXT(text, objectives, "s.objectives")                                                         \
+    NEXT(text, outcomes, "s.outcomes")                                                             \
     NEXT(text, metric, "s.metric")                                                                 \
     NEXT(bool, maximize, "s.goal = 'maximize'")                                                    \
     NEXT(text, method, "s.method")                                                                 \
@@ -114,6 +125,7 @@ COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
     NEXT(i64, planned, "s.planned")                                                                \
     NEXT(i64, known, "s.n_known")                                                                  \
     NEXT(bool, for_runners, "s.for_runners")                                                       \
+    NEXT(text, tags, "array_to_json(s.tags)")                                                      \
     COUNT_FIELDS(NEXT)                                                                             \
     NEXT(bool, has_best, "b.number is not null")                                                   \
     NEXT(i64, best_number, "b.number")                                                             \
@@ -122,9 +134,14 @@ COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
     NEXT(i64, created_ms, SQL_MS("s.created_at"))                                                  \
     NEXT(i64, started_ms, SQL_MS("s.started_at"))                                                  \
     NEXT(i64, finished_ms, SQL_MS("s.finished_at"))
+#define SWEEP_FIELDS(FIRST, NEXT) SWEEP_FIELDS_WITH(FIRST, NEXT, "s.document")
 COLUMNS_WHOLE_ROW(struct sweep_row, SWEEP_FIELDS)
 COLUMNS_READER(sweep, struct sweep_row, SWEEP_FIELDS)
 #define SWEEP_COLUMNS COLUMNS_SQL(SWEEP_FIELDS)
+/* In a list: $4 says whether documents are wanted. */
+#define LISTED_FIELDS(FIRST, NEXT)                                                                 \
+    SWEEP_FIELDS_WITH(FIRST, NEXT, "case when $4::boolean then s.document end")
+#define LISTED_COLUMNS COLUMNS_SQL(LISTED_FIELDS)
 
 #define MAKING_FIELDS(FIRST, NEXT)                                                                 \
     FIRST(bool, learns, "learns")                                                                  \
@@ -145,21 +162,32 @@ COLUMNS_WHOLE_ROW(struct sweep_room, ROOM_FIELDS)
 COLUMNS_READER(room, struct sweep_room, ROOM_FIELDS)
 #define ROOM_COLUMNS COLUMNS_SQL(ROOM_FIELDS)
 
+#define CHANGE_FIELDS(FIRST, NEXT)                                                                 \
+    FIRST(i64, changed_ms, SQL_MS("changed_at"))                                                   \
+    NEXT(text, by, "changed_by")                                                                   \
+    NEXT(text, changes, "changes")
+COLUMNS_WHOLE_ROW(struct sweep_change_row, CHANGE_FIELDS)
+COLUMNS_READER(change, struct sweep_change_row, CHANGE_FIELDS)
+#define CHANGE_COLUMNS COLUMNS_SQL(CHANGE_FIELDS)
+
 static const struct stmt stmts[] = {
     [SWEEP_ADD] =
         {"sweep_add",
          "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
          "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
-         "max_group, group_given) values "
+         "max_group, group_given, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
-         "$20, $21, $22, $23) on conflict (id) do nothing returning key"},
+         "$20, $21, $22, $23, array(select json_array_elements_text($3::json -> 'tags'))) on "
+         "conflict (id) do nothing returning key"},
     [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble", "insert into ensemble (sweep_key) values ($1)"},
     [SWEEP_ADD_DATASET] =
         {"sweep_add_dataset",
          "insert into sweep_dataset (sweep_key, dataset, sha256, n_rows, n_features) "
          "select $1, name, sha256, n_rows, n_features from dataset where name = $2 "
          "on conflict do nothing"},
+    [SWEEP_DATASETS] = {"sweep_datasets",
+                        "select dataset from sweep_dataset where sweep_key = $1 order by dataset"},
     [SWEEP_KEY] = {"sweep_key", "select key from sweep where id = $1"},
     [SWEEP_LOCK] = {"sweep_lock",
                     "select " HEAD_COLUMNS " from sweep s where key = $1 for no key update"},
@@ -167,22 +195,35 @@ static const struct stmt stmts[] = {
     [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep where key = $1"},
     [SWEEP_SEARCH] = {"sweep_search", "select " MAKING_COLUMNS " from sweep where key = $1"},
     [SWEEP_LIST] = {"sweep_list",
-                    "select " SWEEP_COLUMNS ", s.key" SWEEP_FROM
+                    "select " LISTED_COLUMNS ", s.key" SWEEP_FROM
                     "where ($1::text is null or s.state = $1) and ($2::bigint = 0 or s.key < $2) "
-                    "order by s.key desc limit $3"},
+                    "and ($5::text is null or s.tags @> array[$5]) order by s.key desc limit $3"},
     [SWEEP_MOVE] = {"sweep_move",
                     "update sweep set state = $3, reason = case when $3 = 'completed' then reason "
                     "else $4 end, finished_at = case when $5 then clock_timestamp() end, "
                     "started_at = case when $3 = 'running' then coalesce(started_at, now()) else "
-                    "started_at end where key = $1 and state = $2"},
+                    "started_at end, spent_ms = spent_ms + case when state in ('running', "
+                    "'paused') and $3 not in ('running', 'paused') then ceil(" RUN_MS
+                    ") else 0 end, reopened_at = case when $3 = 'running' and state not in "
+                    "('running', 'paused') then now() else reopened_at end where key = $1 and "
+                    "state = $2"},
     [SWEEP_LIMIT] = {"sweep_limit",
-                     "update sweep set document = $2, planned = $3 + n_known, max_concurrent = $4, "
-                     "max_failed = $5 where key = $1 and n_total <= $3 + n_known"},
+                     "update sweep set document = $2, planned = case when $3::int is null then "
+                     "planned else greatest($3 + n_known, n_total) end, max_concurrent = $4, "
+                     "max_failed = $5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = "
+                     "$8, grace_ms = $9 where key = $1"},
+    [SWEEP_CHANGE_ADD] = {"sweep_change_add",
+                          "insert into sweep_change (sweep_key, number, changed_by, changes) "
+                          "select $1, coalesce(max(number), 0) + 1, $2, $3 from sweep_change where "
+                          "sweep_key = $1"},
+    [SWEEP_CHANGES] = {"sweep_changes",
+                       "select " CHANGE_COLUMNS " from sweep_change where sweep_key = $1 order by "
+                       "number desc limit $2"},
     [SWEEP_EXHAUSTED] = {"sweep_exhausted",
                          "update sweep set planned = n_total where key = $1 and n_total > 0"},
     [SWEEP_STARTED] = {"sweep_started",
                        "update sweep set started_at = now() where key = $1 and started_at is null"},
-    [SWEEP_KNOWN] = {"sweep_known", "update sweep set planned = planned + 1 where key = $1"},
+    [SWEEP_KNOWN] = {"sweep_known", "update sweep set planned = planned + $2 where key = $1"},
     [SWEEP_SEARCHED] = {"sweep_searched", "update sweep set search_state = $2, search_mark = $3 "
                                           "where key = $1"},
     [SWEEP_DELETE] = {"sweep_delete", "delete from sweep where key = $1"},
@@ -216,26 +257,23 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set sweep_stmts = {"sweep", stmts, AS_ARRAY_LEN(stmts)};
 
-#define ARG_LIMITS(s)                                                                              \
-    arg_i64((s)->planned), arg_i64_or_null((s)->max_concurrent > 0, (s)->max_concurrent),          \
-        arg_i64_or_null((s)->max_failed >= 0, (s)->max_failed)
-
 as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_key,
                           struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st =
-        tx_query(t, &stmts[SWEEP_ADD],
-                 ARGS(arg_str(s->id), arg_str(s->name), arg_str(s->document), arg_str(s->metric),
-                      arg_str(s->maximize ? "maximize" : "minimize"), arg_str(s->method),
-                      arg_i64(s->seed), ARG_LIMITS(s), arg_i64(s->max_restarts),
-                      arg_i64_or_null(s->trial_timeout_ms > 0, s->trial_timeout_ms),
-                      arg_i64_or_null(s->wall_time_ms > 0, s->wall_time_ms), arg_i64(s->grace_ms),
-                      arg_i64(s->gpus), arg_i64(s->ensemble_size), arg_str(s->objectives),
-                      arg_str(s->outcomes), arg_bool(s->learns), arg_bool(s->for_runners),
-                      arg_str(sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING)),
-                      arg_i64_or_null(s->max_group > 0, s->max_group), arg_bool(s->group_given)),
-                 &r, err);
+    as_status st = tx_query(
+        t, &stmts[SWEEP_ADD],
+        ARGS(arg_str(s->id), arg_str(s->name), arg_str(s->document), arg_str(s->metric),
+             arg_str(s->maximize ? "maximize" : "minimize"), arg_str(s->method), arg_i64(s->seed),
+             arg_i64(s->planned), arg_i64_or_null(s->max_concurrent > 0, s->max_concurrent),
+             arg_i64_or_null(s->max_failed >= 0, s->max_failed), arg_i64(s->max_restarts),
+             arg_i64_or_null(s->trial_timeout_ms > 0, s->trial_timeout_ms),
+             arg_i64_or_null(s->wall_time_ms > 0, s->wall_time_ms), arg_i64(s->grace_ms),
+             arg_i64(s->gpus), arg_i64(s->ensemble_size), arg_str(s->objectives),
+             arg_str(s->outcomes), arg_bool(s->learns), arg_bool(s->for_runners),
+             arg_str(sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING)),
+             arg_i64_or_null(s->max_group > 0, s->max_group), arg_bool(s->group_given)),
+        &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;
         return st;
@@ -248,6 +286,28 @@ as_status store_sweep_add_dataset(struct tx *t, int64_t key, const char *dataset
                                   struct as_err *err)
 {
     return tx_exec(t, &stmts[SWEEP_ADD_DATASET], ARGS(arg_i64(key), arg_str(dataset)), NULL, err);
+}
+
+as_status store_sweep_datasets(struct tx *t, struct arena *a, int64_t key, const char ***ret,
+                               size_t *ret_n, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_DATASETS], ARGS(arg_i64(key)), &r, err);
+    if (st != AS_OK)
+        return st;
+    const char **names = arena_alloc(a, (size_t)r.rows + 1, sizeof *names);
+    if (!names)
+        return as_fail_nomem(err);
+    for (int i = 0; i < r.rows; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        names[i] = read_str(&rd);
+        if ((st = reader_check(&rd, err)) != AS_OK)
+            return st;
+    }
+    *ret = names;
+    *ret_n = (size_t)r.rows;
+    return AS_OK;
 }
 
 as_status store_sweep_key(struct tx *t, const char *id, int64_t *ret, struct as_err *err)
@@ -316,20 +376,34 @@ as_status store_sweep_search(struct tx *t, struct arena *a, int64_t key, struct 
     return st == AS_OK ? read_making_row(&r, 0, a, ret, err) : st;
 }
 
-as_status store_sweep_list(struct tx *t, struct arena *a, const char *state, int64_t before,
-                           int64_t size, struct sweep_row **ret, size_t *ret_n, int64_t *ret_next,
+as_status store_sweep_list(struct tx *t, struct arena *a, const struct sweep_list_query *q,
+                           struct sweep_row **ret, size_t *ret_n, int64_t *ret_next,
                            struct as_err *err)
 {
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_LIST],
-                            ARGS(arg_str(state), arg_i64(before), arg_i64(size + 1)), &r, err);
-    if (st != AS_OK)
-        return st;
-    int n = r.rows > size ? (int)size : r.rows;
-    if ((st = read_sweep_rows(&r, n, a, ret, err)) != AS_OK)
-        return st;
-    *ret_n = (size_t)n;
-    *ret_next = r.rows > n ? result_i64(&r, n - 1, COLUMNS_COUNT(SWEEP_FIELDS)) : 0;
+    struct sweep_row *rows = arena_alloc(a, (size_t)q->size, sizeof *rows);
+    struct page_fill f = page_fill_start(q->size);
+    int64_t before = q->before;
+    size_t n = 0;
+    if (!rows)
+        return as_fail_nomem(err);
+    for (int64_t ask; (ask = page_fill_next(&f)) > 0;) {
+        RESULT_AUTO r = {0};
+        as_status st = tx_query(t, &stmts[SWEEP_LIST],
+                                ARGS(arg_str(q->state), arg_i64(before), arg_i64(ask + 1),
+                                     arg_bool(q->with_documents), arg_str(q->tag)),
+                                &r, err);
+        if (st != AS_OK)
+            return st;
+        int take = page_fill_take(&f, &r, ask);
+        for (int i = 0; i < take; i++) {
+            if ((st = read_sweep_row(&r, i, a, &rows[n++], err)) != AS_OK)
+                return st;
+            before = result_i64(&r, i, COLUMNS_COUNT(SWEEP_FIELDS));
+        }
+    }
+    *ret = rows;
+    *ret_n = n;
+    *ret_next = f.has_more ? before : 0;
     return AS_OK;
 }
 
@@ -347,16 +421,36 @@ as_status store_sweep_move(struct tx *t, int64_t key, sweep_state from, sweep_st
     return st;
 }
 
-as_status store_sweep_limit(struct tx *t, int64_t key, const struct sweep_new *s,
-                            struct as_err *err)
+as_status store_sweep_limit(struct tx *t, int64_t key, const char *document,
+                            const struct sweep_limits *l, bool set_max_trials, struct as_err *err)
 {
-    int n = 0;
-    as_status st = tx_exec(t, &stmts[SWEEP_LIMIT],
-                           ARGS(arg_i64(key), arg_str(s->document), ARG_LIMITS(s)), &n, err);
-    if (st == AS_OK && n == 0)
-        return as_fail_at(err, AS_E_CONFLICT, "/limits/max_trials",
-                          "there are more than %lld trials already", (long long)s->planned);
-    return st;
+    return tx_exec(
+        t, &stmts[SWEEP_LIMIT],
+        ARGS(arg_i64(key), arg_str(document), arg_i64_or_null(set_max_trials, l->max_trials),
+             arg_i64_or_null(l->max_concurrent_trials > 0, l->max_concurrent_trials),
+             arg_i64_or_null(l->max_failed_trials >= 0, l->max_failed_trials),
+             arg_i64(l->max_restarts),
+             arg_i64_or_null(l->trial_timeout_ms > 0, l->trial_timeout_ms),
+             arg_i64_or_null(l->wall_time_ms > 0, l->wall_time_ms), arg_i64(l->grace_ms)),
+        NULL, err);
+}
+
+as_status store_sweep_change_add(struct tx *t, int64_t key, const char *by, const char *changes,
+                                 struct as_err *err)
+{
+    return tx_exec(t, &stmts[SWEEP_CHANGE_ADD], ARGS(arg_i64(key), arg_str(by), arg_str(changes)),
+                   NULL, err);
+}
+
+as_status store_sweep_changes(struct tx *t, struct arena *a, int64_t key, int64_t limit,
+                              struct sweep_change_row **ret, size_t *ret_n, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_CHANGES], ARGS(arg_i64(key), arg_i64(limit)), &r, err);
+    if (st != AS_OK)
+        return st;
+    *ret_n = (size_t)r.rows;
+    return read_change_rows(&r, r.rows, a, ret, err);
 }
 
 /* Statements with the key as their only argument. */
@@ -375,9 +469,9 @@ as_status store_sweep_started(struct tx *t, int64_t key, struct as_err *err)
     return exec_key(t, SWEEP_STARTED, key, err);
 }
 
-as_status store_sweep_known(struct tx *t, int64_t key, struct as_err *err)
+as_status store_sweep_known(struct tx *t, int64_t key, int64_t n, struct as_err *err)
 {
-    return exec_key(t, SWEEP_KNOWN, key, err);
+    return tx_exec(t, &stmts[SWEEP_KNOWN], ARGS(arg_i64(key), arg_i64(n)), NULL, err);
 }
 
 as_status store_sweep_searched(struct tx *t, int64_t key, const char *state, int64_t mark,

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "scheduler/rows/sweep_row.h"
 #include "scheduler/store/tx.h"
+#include "scheduler/sweep/sweep_doc.h"
 #include "scheduler/sweep/trial_state.h"
 
 /* Limits: 0 means none, except for max_failed, where -1 means none. */
@@ -48,6 +49,10 @@ AS_MUST_CHECK as_status store_sweep_add(struct tx *t, const struct sweep_new *s,
 AS_MUST_CHECK as_status store_sweep_add_dataset(struct tx *t, int64_t key, const char *dataset,
                                                 struct as_err *err);
 
+/* The names of the data sets that its trials may name; they may have been deleted. */
+AS_MUST_CHECK as_status store_sweep_datasets(struct tx *t, struct arena *a, int64_t key,
+                                             const char ***ret, size_t *ret_n, struct as_err *err);
+
 /* AS_E_NOT_FOUND: the message has the id. */
 AS_MUST_CHECK as_status store_sweep_key(struct tx *t, const char *id, int64_t *ret,
                                         struct as_err *err);
@@ -74,22 +79,42 @@ struct sweep_making {
 AS_MUST_CHECK as_status store_sweep_search(struct tx *t, struct arena *a, int64_t key,
                                            struct sweep_making *ret, struct as_err *err);
 
-/* Newest first, only keys below `before` (0: all); *ret_next is 0 on the last page. */
-AS_MUST_CHECK as_status store_sweep_list(struct tx *t, struct arena *a, const char *state,
-                                         int64_t before, int64_t size, struct sweep_row **ret,
+struct sweep_list_query {
+    const char *state; /* NULL: any */
+    const char *tag;   /* NULL: any */
+    int64_t before;    /* only keys below this; 0: all */
+    int64_t size;      /* at most so many; fewer when they pass PAGE_BYTES_MAX */
+    bool with_documents;
+};
+
+/* Newest first; *ret_next is 0 on the last page. */
+AS_MUST_CHECK as_status store_sweep_list(struct tx *t, struct arena *a,
+                                         const struct sweep_list_query *q, struct sweep_row **ret,
                                          size_t *ret_n, int64_t *ret_next, struct as_err *err);
 
 /* AS_E_CONFLICT: its state is not `from`. A final state sets finished_at. A sweep that completes
  * keeps the reason for which it began to finish. */
 AS_MUST_CHECK as_status store_sweep_move(struct tx *t, int64_t key, sweep_state from,
                                          sweep_state to, const char *reason, struct as_err *err);
-AS_MUST_CHECK as_status store_sweep_limit(struct tx *t, int64_t key, const struct sweep_new *s,
+/* Store other limits with the document that holds them. set_max_trials: the planned trials become
+ * l->max_trials and the known results, but no fewer than exist; else they stay. The caller holds the
+ * row. */
+AS_MUST_CHECK as_status store_sweep_limit(struct tx *t, int64_t key, const char *document,
+                                          const struct sweep_limits *l, bool set_max_trials,
                                           struct as_err *err);
+/* Record what a user changed (JSON). `by`: the id of the token; NULL: none. The caller holds the
+ * sweep's row. */
+AS_MUST_CHECK as_status store_sweep_change_add(struct tx *t, int64_t key, const char *by,
+                                               const char *changes, struct as_err *err);
+/* The latest `limit` changes, newest first. */
+AS_MUST_CHECK as_status store_sweep_changes(struct tx *t, struct arena *a, int64_t key,
+                                            int64_t limit, struct sweep_change_row **ret,
+                                            size_t *ret_n, struct as_err *err);
 /* The sweep gets no more trials. */
 AS_MUST_CHECK as_status store_sweep_exhausted(struct tx *t, int64_t key, struct as_err *err);
 AS_MUST_CHECK as_status store_sweep_started(struct tx *t, int64_t key, struct as_err *err);
-/* Make room for a known result. */
-AS_MUST_CHECK as_status store_sweep_known(struct tx *t, int64_t key, struct as_err *err);
+/* Make room for n known results. */
+AS_MUST_CHECK as_status store_sweep_known(struct tx *t, int64_t key, int64_t n, struct as_err *err);
 /* A suggestion of a method that learns became a trial: store the search state that it left (JSON,
  * NULL: none) and its mark. */
 AS_MUST_CHECK as_status store_sweep_searched(struct tx *t, int64_t key, const char *state,

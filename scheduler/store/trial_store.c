@@ -10,16 +10,17 @@
 #include "scheduler/store/trial_store.h"
 
 #include "scheduler/store/columns_priv.h"
+#include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/values_priv.h"
 
 enum {
-    TRIAL_ADD,
     TRIAL_HEAD,
     TRIAL_LOCK,
     TRIAL_MOVE,
+    TRIAL_RETRY,
     TRIAL_GET,
     TRIAL_LIST_UP,
     TRIAL_LIST_DOWN,
@@ -27,6 +28,7 @@ enum {
     TRIAL_BEST_MIN,
     TRIAL_BEST_MAX,
     TRIAL_LIVE,
+    TRIAL_ENDED,
     TRIAL_OF_CLIENT,
     TRIAL_HELD,
     TRIAL_OVERDUE,
@@ -47,7 +49,8 @@ enum {
     NEXT(f64, value, "t.value")                                                                    \
     NEXT(text, runner, "t.runner")                                                                 \
     NEXT(text, client, "t.client")                                                                 \
-    NEXT(i64, epoch, "t.epoch")
+    NEXT(i64, epoch, "t.epoch")                                                                    \
+    NEXT(bool, is_known, "t.origin = 'known'")
 COLUMNS_WHOLE_ROW(struct trial_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct trial_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
@@ -80,6 +83,7 @@ static void column_origin(struct reader *rd, trial_origin *ret)
     NEXT(bool, has_seen, "t.seen is not null")                                                     \
     NEXT(i64, seen, "t.seen")                                                                      \
     NEXT(i64, finish_seq, "t.finish_seq")                                                          \
+    NEXT(text, retries, "t.retries")                                                               \
     NEXT(bool, has_feasible, "t.feasible is not null")                                             \
     NEXT(bool, feasible, "t.feasible")                                                             \
     NEXT(text, shape, "t.shape")                                                                   \
@@ -114,9 +118,6 @@ COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
         "$1") " - (s.trial_timeout_ms + s.grace_ms + $2) * interval '1 ms'"
 
 static const struct stmt stmts[] = {
-    [TRIAL_ADD] = {"trial_add",
-                   "insert into trial (sweep_key, number, state, params, suggestion, seed, origin, "
-                   "shape, bytes_per_member) values ($1, $2, 'queued', $3, $4, $5, $6, $7, $8)"},
     [TRIAL_HEAD] = {"trial_head",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and number = $2"},
     [TRIAL_LOCK] = {"trial_lock",
@@ -128,6 +129,20 @@ static const struct stmt stmts[] = {
                     "finish_seq = case when $8 then (select s.finish_seq + 1 from sweep s where "
                     "s.key = $1) end, feasible = $9 where sweep_key = $1 and number = $2 and state "
                     "= $3 and attempt = $4"},
+    /* Its earlier end goes to `retries`, with the numbers of that end and of the retry. Without a
+     * checkpoint the trial begins anew, so what it measured last is no longer its value. */
+    [TRIAL_RETRY] =
+        {"trial_retry",
+         "update trial t set state = 'queued', restarts = 0, missing = 0, reason = $5, started_at "
+         "= null, finished_at = null, finish_seq = null, retry_seq = s.finish_seq + 1, retries = "
+         "coalesce(t.retries, '[]') || jsonb_build_object('state', t.state, 'reason', t.reason, "
+         "'attempt', t.attempt, 'finish_seq', t.finish_seq, 'retry_seq', s.finish_seq + 1, "
+         "'retried_at', to_char(now() at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), "
+         "'retried_by', $6::text), value = case when c.has then t.value end, step = case when "
+         "c.has then t.step end, metrics = case when c.has then t.metrics else '{}' end from sweep "
+         "s, lateral (select exists (select from trial_file f where f.sweep_key = $1 and f.number "
+         "= $2 and f.kind = 'checkpoint') as has) c where s.key = $1 and t.sweep_key = $1 and "
+         "t.number = $2 and t.state = $3 and t.attempt = $4"},
     [TRIAL_GET] = {"trial_get",
                    "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.number = $2"},
     [TRIAL_LIST_UP] = {"trial_list_up",
@@ -150,14 +165,21 @@ static const struct stmt stmts[] = {
                            ", 0), t.number) > (not $6::boolean, $7::float8, $8::int)) order "
                            "by " SORT_KEY " is null, " SORT_KEY ", t.number limit $9"},
     [TRIAL_BEST_MIN] = {"trial_best_min",
-                        "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.state = "
-                        "'completed' and t.feasible order by t.value, t.number limit $2"},
+                        "select " TRIAL_COLUMNS ", true, t.value" TRIAL_FROM
+                        "where t.sweep_key = $1 and t.state = 'completed' and t.feasible and "
+                        "(not $3::boolean or (t.value, t.number) > ($4::float8, $5::int)) "
+                        "order by t.value, t.number limit $2"},
     [TRIAL_BEST_MAX] = {"trial_best_max",
-                        "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.state = "
-                        "'completed' and t.feasible order by t.value desc, t.number limit $2"},
+                        "select " TRIAL_COLUMNS ", true, t.value" TRIAL_FROM
+                        "where t.sweep_key = $1 and t.state = 'completed' and t.feasible and "
+                        "(not $3::boolean or t.value < $4::float8 or (t.value = $4::float8 and "
+                        "t.number > $5::int)) order by t.value desc, t.number limit $2"},
     [TRIAL_LIVE] = {"trial_live",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and state in "
                     "('queued', 'running', 'paused') order by number"},
+    [TRIAL_ENDED] = {"trial_ended",
+                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and state = $2 and "
+                     "origin <> 'known' order by number limit $3"},
     [TRIAL_OF_CLIENT] = {"trial_of_client",
                          "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and client = "
                          "$2 and state = 'running' order by number limit $3"},
@@ -202,16 +224,6 @@ static const struct stmt stmts[] = {
                         "where t.sweep_key = $1 and t.number = $2"},
 };
 const struct stmt_set trial_stmts = {"trial", stmts, AS_ARRAY_LEN(stmts)};
-
-as_status store_trial_add(struct tx *t, const struct trial_new *n, struct as_err *err)
-{
-    return tx_exec(t, &stmts[TRIAL_ADD],
-                   ARGS(arg_i64(n->sweep_key), arg_i64(n->number), arg_str(n->params),
-                        arg_str(n->suggestion), arg_i64(n->seed),
-                        arg_str(trial_origin_words[n->origin]), arg_str(n->shape),
-                        arg_i64_or_null(n->shape != NULL, n->bytes_per_member)),
-                   NULL, err);
-}
 
 static as_status read_heads(const struct result *r, struct arena *a, struct trial_list_heads *ret,
                             struct as_err *err)
@@ -267,6 +279,21 @@ as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
     return st;
 }
 
+as_status store_trial_retry(struct tx *t, const struct trial_head *x, const char *reason,
+                            const char *by, struct as_err *err)
+{
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[TRIAL_RETRY],
+                           ARGS(arg_i64(x->sweep_key), arg_i64(x->number),
+                                arg_str(trial_state_format(x->state)), arg_i64(x->attempt),
+                                arg_str(reason), arg_str(by)),
+                           &n, err);
+    if (st == AS_OK && n == 0)
+        return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",
+                       (long long)x->number, trial_state_format(x->state), (long long)x->attempt);
+    return st;
+}
+
 as_status store_trial_get(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                           struct trial_row *ret, struct as_err *err)
 {
@@ -280,66 +307,100 @@ as_status store_trial_get(struct tx *t, struct arena *a, int64_t sweep_key, int6
     return read_trial_row(&r, 0, a, ret, err);
 }
 
-/* At most `size` trials of a result. */
-static as_status read_page(const struct result *r, struct arena *a, int64_t size,
-                           struct trial_page *ret, struct as_err *err)
+/* The place of a trial, from the two columns after the trial's. */
+static struct trial_place read_place(const struct result *r, int i, const struct trial_row *row)
 {
-    int n = r->rows > size ? (int)size : r->rows;
-    struct trial_row *rows = NULL;
-    as_status st = read_trial_rows(r, n, a, &rows, err);
-    if (st == AS_OK)
-        *ret = (struct trial_page){.rows = rows, .n = (size_t)n};
-    return st;
+    struct reader rd;
+    reader_init(&rd, r, i, NULL);
+    rd.col = COLUMNS_COUNT(TRIAL_FIELDS);
+    struct trial_place p = {.set = true, .has_key = read_bool(&rd)};
+    p.key = read_f64(&rd);
+    p.number = row->number;
+    return p;
 }
 
-/* The place of the last trial of a page, from the two columns after the trial's. */
-static struct trial_place last_place(const struct result *r, const struct trial_page *page)
+/* Add the trials of `r` that belong to the page, and move *at behind the last of them. */
+static as_status take_trials(struct page_fill *f, const struct result *r, int64_t ask,
+                             struct arena *a, struct trial_page *page, struct trial_place *at,
+                             struct as_err *err)
 {
-    struct trial_place last = {.set = (size_t)r->rows > page->n};
-    struct reader rd;
-    if (page->n == 0)
-        return last;
-    reader_init(&rd, r, (int)page->n - 1, NULL);
-    rd.col = COLUMNS_COUNT(TRIAL_FIELDS);
-    last.has_key = read_bool(&rd);
-    last.key = read_f64(&rd);
-    last.number = page->rows[page->n - 1].number;
-    return last;
+    int take = page_fill_take(f, r, ask);
+    for (int i = 0; i < take; i++) {
+        struct trial_row *row = &page->rows[page->n++];
+        as_status st = read_trial_row(r, i, a, row, err);
+        if (st != AS_OK)
+            return st;
+        *at = read_place(r, i, row);
+    }
+    return AS_OK;
+}
+
+static as_status query_list(struct tx *t, int64_t sweep_key, const struct trial_query *q,
+                            const struct trial_place *after, int64_t limit, struct result *ret,
+                            struct as_err *err)
+{
+    const char *state = q->state ? trial_state_format(*q->state) : NULL;
+    int64_t number = after->set ? after->number : q->descending ? INT32_MAX : -1;
+    if (q->sort == TRIAL_BY_NUMBER)
+        return tx_query(t, &stmts[q->descending ? TRIAL_LIST_DOWN : TRIAL_LIST_UP],
+                        ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(number), arg_i64(limit),
+                             arg_str(q->group)),
+                        ret, err);
+    return tx_query(t, &stmts[TRIAL_LIST_SORTED],
+                    ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(q->sort),
+                         arg_i64(q->descending ? -1 : 1), arg_bool(after->set),
+                         arg_bool(after->has_key), arg_f64(after->key), arg_i64(after->number),
+                         arg_i64(limit), arg_str(q->group)),
+                    ret, err);
 }
 
 as_status store_trial_list(struct tx *t, struct arena *a, int64_t sweep_key,
                            const struct trial_query *q, const struct trial_place *after,
                            struct trial_page *ret, struct trial_place *ret_next, struct as_err *err)
 {
-    const char *state = q->state ? trial_state_format(*q->state) : NULL;
-    int which = q->sort != TRIAL_BY_NUMBER ? TRIAL_LIST_SORTED
-                : q->descending            ? TRIAL_LIST_DOWN
-                                           : TRIAL_LIST_UP;
-    int64_t number = after->set ? after->number : q->descending ? INT32_MAX : -1;
-    const struct args *args =
-        which == TRIAL_LIST_SORTED
-            ? ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(q->sort),
-                   arg_i64(q->descending ? -1 : 1), arg_bool(after->set), arg_bool(after->has_key),
-                   arg_f64(after->key), arg_i64(after->number), arg_i64(q->page.size + 1),
-                   arg_str(q->group))
-            : ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(number), arg_i64(q->page.size + 1),
-                   arg_str(q->group));
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[which], args, &r, err);
-    if (st != AS_OK)
-        return st;
-    if ((st = read_page(&r, a, q->page.size, ret, err)) == AS_OK)
-        *ret_next = last_place(&r, ret);
-    return st;
+    struct page_fill f = page_fill_start(q->page.size);
+    struct trial_page page = {.rows = arena_alloc(a, (size_t)q->page.size, sizeof *page.rows)};
+    struct trial_place at = *after;
+    if (!page.rows)
+        return as_fail_nomem(err);
+    for (int64_t ask; (ask = page_fill_next(&f)) > 0;) {
+        RESULT_AUTO r = {0};
+        as_status st = query_list(t, sweep_key, q, &at, ask + 1, &r, err);
+        if (st == AS_OK)
+            st = take_trials(&f, &r, ask, a, &page, &at, err);
+        if (st != AS_OK)
+            return st;
+    }
+    at.set = f.has_more;
+    *ret = page;
+    *ret_next = at;
+    return AS_OK;
 }
 
 as_status store_trial_best(struct tx *t, struct arena *a, int64_t sweep_key, bool maximize,
-                           int64_t top, struct trial_page *ret, struct as_err *err)
+                           int64_t top, const struct trial_place *after, struct trial_page *ret,
+                           struct trial_place *ret_next, struct as_err *err)
 {
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[maximize ? TRIAL_BEST_MAX : TRIAL_BEST_MIN],
-                            ARGS(arg_i64(sweep_key), arg_i64(top)), &r, err);
-    return st == AS_OK ? read_page(&r, a, top, ret, err) : st;
+    struct page_fill f = page_fill_start(top);
+    struct trial_page page = {.rows = arena_alloc(a, (size_t)top, sizeof *page.rows)};
+    struct trial_place at = *after;
+    if (!page.rows)
+        return as_fail_nomem(err);
+    for (int64_t ask; (ask = page_fill_next(&f)) > 0;) {
+        RESULT_AUTO r = {0};
+        as_status st = tx_query(t, &stmts[maximize ? TRIAL_BEST_MAX : TRIAL_BEST_MIN],
+                                ARGS(arg_i64(sweep_key), arg_i64(ask + 1), arg_bool(at.set),
+                                     arg_f64(at.key), arg_i64(at.number)),
+                                &r, err);
+        if (st == AS_OK)
+            st = take_trials(&f, &r, ask, a, &page, &at, err);
+        if (st != AS_OK)
+            return st;
+    }
+    at.set = f.has_more;
+    *ret = page;
+    *ret_next = at;
+    return AS_OK;
 }
 
 as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
@@ -347,6 +408,16 @@ as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
 {
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[TRIAL_LIVE], ARGS(arg_i64(sweep_key)), &r, err);
+    return st == AS_OK ? read_heads(&r, a, ret, err) : st;
+}
+
+as_status store_trial_ended(struct tx *t, struct arena *a, int64_t sweep_key, trial_state state,
+                            int64_t limit, struct trial_list_heads *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(
+        t, &stmts[TRIAL_ENDED],
+        ARGS(arg_i64(sweep_key), arg_str(trial_state_format(state)), arg_i64(limit)), &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 

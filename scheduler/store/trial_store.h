@@ -18,20 +18,8 @@ struct trial_head {
     const char *runner; /* of the latest attempt; NULL: a client's */
     const char *client;
     int64_t epoch; /* 0: a client's */
+    bool is_known; /* it was added with its result */
 };
-
-/* A trial that people add. */
-struct trial_new {
-    int64_t sweep_key, number, seed;
-    const char *params, *suggestion; /* JSON */
-    trial_origin origin;             /* enqueued or known */
-    const char *shape;               /* NULL: it has none */
-    int64_t bytes_per_member;
-};
-
-/* Insert it queued. */
-AS_MUST_CHECK as_status store_trial_add(struct tx *t, const struct trial_new *n,
-                                        struct as_err *err);
 
 /* Read it without a lock. AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status store_trial_head(struct tx *t, struct arena *a, int64_t sweep_key,
@@ -56,6 +44,12 @@ struct trial_move {
 AS_MUST_CHECK as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
                                          const struct trial_move *m, struct as_err *err);
 
+/* Put a trial that has ended back into the queue. Guarded as store_trial_move() is. Its end goes to
+ * its `retries`, and the retry takes the sweep's next finish_seq. Its restarts begin anew, and so
+ * do its latest values unless it has a checkpoint. `by`: the id of a token; NULL: none. */
+AS_MUST_CHECK as_status store_trial_retry(struct tx *t, const struct trial_head *x,
+                                          const char *reason, const char *by, struct as_err *err);
+
 /* AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status store_trial_get(struct tx *t, struct arena *a, int64_t sweep_key,
                                         int64_t number, struct trial_row *ret, struct as_err *err);
@@ -68,15 +62,18 @@ struct trial_place {
     int64_t number;
 };
 
-/* *ret_next is set if there are more trials. */
+/* At most q->page.size trials, fewer when they pass PAGE_BYTES_MAX. *ret_next is set if there are
+ * more. */
 AS_MUST_CHECK as_status store_trial_list(struct tx *t, struct arena *a, int64_t sweep_key,
                                          const struct trial_query *q,
                                          const struct trial_place *after, struct trial_page *ret,
                                          struct trial_place *ret_next, struct as_err *err);
 
+/* The best `top` completed, feasible trials after a place; pages as above. */
 AS_MUST_CHECK as_status store_trial_best(struct tx *t, struct arena *a, int64_t sweep_key,
-                                         bool maximize, int64_t top, struct trial_page *ret,
-                                         struct as_err *err);
+                                         bool maximize, int64_t top,
+                                         const struct trial_place *after, struct trial_page *ret,
+                                         struct trial_place *ret_next, struct as_err *err);
 
 /* Trials as (sweep, number), ordered by sweep, for a change of many trials. */
 struct trial_list_heads {
@@ -87,6 +84,11 @@ struct trial_list_heads {
 /* The trials of a sweep that have not ended. */
 AS_MUST_CHECK as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
                                          struct trial_list_heads *ret, struct as_err *err);
+/* The trials in one of the states that are ends, by number, at most `limit`; without known
+ * results. */
+AS_MUST_CHECK as_status store_trial_ended(struct tx *t, struct arena *a, int64_t sweep_key,
+                                          trial_state state, int64_t limit,
+                                          struct trial_list_heads *ret, struct as_err *err);
 /* The trials that a client runs in a sweep, by number, at most `limit`. */
 AS_MUST_CHECK as_status store_trial_of_client(struct tx *t, struct arena *a, int64_t sweep_key,
                                               const char *client, int64_t limit,

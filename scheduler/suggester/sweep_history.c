@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "scheduler/store/history_store.h"
 #include "scheduler/sweep/stored_doc.h"
+#include "search/trial_past.h"
 
 #define METRICS_MAX (SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES)
 
@@ -20,7 +21,9 @@ struct known {
     struct config *config; /* owned */
     trial_state state;     /* final if the trial has ended */
     bool is_suggested;
-    int64_t finish_seq; /* 0: it had not ended when it was read */
+    int64_t finish_seq;    /* 0: it had not ended when it was read */
+    struct past_end *past; /* owned: the ends that retries took back */
+    size_t n_past;
     double values[SEARCH_MAX_OBJECTIVES];
     double outcomes[SEARCH_MAX_OUTCOMES];
 };
@@ -62,8 +65,10 @@ void sweep_history_free(struct sweep_history *h)
     if (!h)
         return;
     forget_supposed(h);
-    for (size_t i = 0; i < h->n_known; i++)
+    for (size_t i = 0; i < h->n_known; i++) {
         config_free(h->known[i].config);
+        free(h->known[i].past);
+    }
     free(h->supposed);
     free(h->known);
     free(h->rows);
@@ -117,8 +122,33 @@ static as_status read_document(struct sweep_history *h, const char *text, struct
     return AS_OK;
 }
 
-static void take_result(struct sweep_history *h, struct known *k, const struct history_trial *x)
+static as_status read_past(const struct history_trial *x, struct past_end **ret, size_t *ret_n,
+                           struct as_err *err)
 {
+    JSON_AUTO tree = NULL;
+    *ret = NULL;
+    *ret_n = 0;
+    if (!x->retries)
+        return AS_OK;
+    as_status st = json_parse(x->retries, strlen(x->retries), &tree, err);
+    if (st == AS_OK)
+        st = trial_past_read(tree, "/retries", ret, ret_n, err);
+    if (st == AS_OK || st == AS_E_NOMEM)
+        return st;
+    return as_err_prefix(err, AS_E_INTERNAL, "trial %lld", (long long)x->number);
+}
+
+static as_status take_result(struct sweep_history *h, struct known *k,
+                             const struct history_trial *x, struct as_err *err)
+{
+    struct past_end *past = NULL;
+    size_t n_past = 0;
+    as_status st = read_past(x, &past, &n_past, err);
+    if (st != AS_OK)
+        return st;
+    free(k->past);
+    k->past = past;
+    k->n_past = n_past;
     k->state = x->state;
     k->is_suggested = x->is_suggested;
     k->finish_seq = x->finish_seq;
@@ -126,15 +156,14 @@ static void take_result(struct sweep_history *h, struct known *k, const struct h
         k->values[i] = x->values[i];
     for (size_t i = 0; i < h->spec.n_outcomes; i++)
         k->outcomes[i] = x->values[h->spec.n_objectives + i];
+    return AS_OK;
 }
 
 static as_status take_trial(struct sweep_history *h, const struct history_trial *x,
                             struct as_err *err)
 {
-    if (x->number < (int64_t)h->n_known) {
-        take_result(h, &h->known[x->number], x);
-        return AS_OK;
-    }
+    if (x->number < (int64_t)h->n_known)
+        return take_result(h, &h->known[x->number], x, err);
     if (x->number != (int64_t)h->n_known)
         return as_fail(err, AS_E_INTERNAL, "trial %zu is missing", h->n_known);
     struct known k = {0};
@@ -146,35 +175,42 @@ static as_status take_trial(struct sweep_history *h, const struct history_trial 
         return as_err_prefix(err, AS_E_INTERNAL, "trial %lld", (long long)x->number);
     if (st != AS_OK)
         return st;
-    take_result(h, &k, x);
+    if ((st = take_result(h, &k, x, err)) != AS_OK) {
+        config_free(k.config);
+        return st;
+    }
     h->known[h->n_known++] = k;
     return AS_OK;
 }
 
-static observation_state state_of(const struct known *k, int64_t seen)
+/* How the search sees a trial when it knows the ends up to `seen`. False: not at all, because it was
+ * cancelled. */
+static bool state_of(const struct known *k, int64_t seen, observation_state *ret)
 {
-    if (k->finish_seq == 0 || k->finish_seq > seen)
-        return OBSERVED_PENDING;
-    return k->state == TRIAL_COMPLETED ? OBSERVED_COMPLETED : OBSERVED_FAILED;
+    trial_view view = trial_past_view(k->past, k->n_past, k->finish_seq, seen);
+    *ret = view == TRIAL_SEEN_PENDING                                ? OBSERVED_PENDING
+           : view == TRIAL_SEEN_ENDED && k->state == TRIAL_COMPLETED ? OBSERVED_COMPLETED
+                                                                     : OBSERVED_FAILED;
+    return view != TRIAL_SEEN_CANCELLED &&
+           !(view == TRIAL_SEEN_ENDED && k->state == TRIAL_CANCELLED);
 }
 
-/* Build the visible trials from the known ones. Cancelled trials are left out. */
+/* Build the visible trials from the known ones. */
 static as_status build_rows(struct sweep_history *h, struct as_err *err)
 {
     int64_t seen = h->place.finish_seq;
     h->n_rows = 0;
     for (size_t i = 0; i < h->n_known; i++) {
         const struct known *k = &h->known[i];
-        if (k->state == TRIAL_CANCELLED && k->finish_seq <= seen)
+        observation_state state;
+        if (!state_of(k, seen, &state))
             continue;
         as_status st = as_reserve_one(&h->rows, h->n_rows, &h->cap_rows, sizeof *h->rows, err);
         if (st != AS_OK)
             return st;
         struct observation *o = &h->rows[h->n_rows++];
-        *o = (struct observation){.number = i,
-                                  .config = k->config,
-                                  .state = state_of(k, seen),
-                                  .is_suggested = k->is_suggested};
+        *o = (struct observation){
+            .number = i, .config = k->config, .state = state, .is_suggested = k->is_suggested};
         bool has = o->state == OBSERVED_COMPLETED;
         for (size_t m = 0; m < SEARCH_MAX_OBJECTIVES; m++)
             o->values[m] = has && m < h->spec.n_objectives ? k->values[m] : NAN;

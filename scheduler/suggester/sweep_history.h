@@ -1,9 +1,10 @@
 /* The history of one sweep as its search sees it. It stays in memory, and a load reads only what is
- * new: trials never change their configuration, and results never change at all.
+ * new: trials never change their configuration. An end changes only when its trial is retried, and
+ * the end that the retry took back stays known.
  *
  * Two numbers of the sweep's row, which a load reads first, determine what is visible: the trials
- * with a number below `total`, and of them the results with a finish_seq up to `finish_seq`. A
- * trial that ended later counts as running. So the same two numbers give the same history on any
+ * with a number below `total`, and of them the ends and retries with a place up to `finish_seq`
+ * (search/trial_past.h). A trial that ended later counts as running. So the same two numbers give the same history on any
  * server, cached or not. One thread at a time. */
 #ifndef ASSAY_SCHEDULER_SUGGESTER_SWEEP_HISTORY_H
 #define ASSAY_SCHEDULER_SUGGESTER_SWEEP_HISTORY_H

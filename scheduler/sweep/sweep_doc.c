@@ -264,12 +264,26 @@ static as_status read_limits(struct json_fields *f, struct sweep_limits *l, stru
     return json_fields_end(f, err);
 }
 
+static const struct sweep_limits default_limits = {
+    .max_failed_trials = -1, .max_restarts = DEFAULT_RESTARTS, .grace_ms = DEFAULT_GRACE_MS};
+
+as_status sweep_limits_parse(const json_t *j, struct sweep_limits *ret, struct as_err *err)
+{
+    struct json_fields f;
+    struct sweep_limits l = default_limits;
+    as_status st = json_fields_init(&f, j, "/limits", err);
+    if (st == AS_OK)
+        st = read_limits(&f, &l, err);
+    if (st == AS_OK)
+        *ret = l;
+    return st;
+}
+
 static as_status parse_limits(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
 {
     struct json_fields f;
     json_t *j = NULL;
-    d->limits = (struct sweep_limits){
-        .max_failed_trials = -1, .max_restarts = DEFAULT_RESTARTS, .grace_ms = DEFAULT_GRACE_MS};
+    d->limits = default_limits;
     as_status st = json_fields_object(doc, "limits", JSON_OPTIONAL, &j, err);
     if (st < 0)
         return st;

@@ -91,6 +91,11 @@ struct sweep_doc {
     json_t *canonical; /* the document with every default written out */
 };
 
+/* Read and check the section `limits`. Absent fields and JSON null: the default, and for max_trials
+ * 0. AS_E_INVAL with the pointer of the field (/limits/…). */
+AS_MUST_CHECK as_status sweep_limits_parse(const json_t *j, struct sweep_limits *ret,
+                                           struct as_err *err);
+
 /* Parse and check a document.
  *   doc           borrowed
  *   default_seed  used if search.seed is not given; only its low 53 bits count

@@ -15,10 +15,10 @@ static const char *const trial_state_words[TRIAL_STATES] = {
     [TRIAL_CANCELLED] = "cancelled"};
 
 static const char *const trial_event_words[TRIAL_EVENTS] = {
-    [TRIAL_EV_CLAIM] = "claim",    [TRIAL_EV_COMPLETE] = "complete", [TRIAL_EV_FAIL] = "fail",
-    [TRIAL_EV_LOSE] = "lose",      [TRIAL_EV_RELEASE] = "release",   [TRIAL_EV_CANCEL] = "cancel",
-    [TRIAL_EV_PRUNE] = "prune",    [TRIAL_EV_PAUSE] = "pause",       [TRIAL_EV_RESUME] = "resume",
-    [TRIAL_EV_TIMEOUT] = "timeout"};
+    [TRIAL_EV_CLAIM] = "claim",     [TRIAL_EV_COMPLETE] = "complete", [TRIAL_EV_FAIL] = "fail",
+    [TRIAL_EV_LOSE] = "lose",       [TRIAL_EV_RELEASE] = "release",   [TRIAL_EV_CANCEL] = "cancel",
+    [TRIAL_EV_PRUNE] = "prune",     [TRIAL_EV_PAUSE] = "pause",       [TRIAL_EV_RESUME] = "resume",
+    [TRIAL_EV_TIMEOUT] = "timeout", [TRIAL_EV_RETRY] = "retry"};
 
 static const char *const sweep_state_words[SWEEP_STATES] = {
     [SWEEP_RUNNING] = "running",     [SWEEP_PAUSED] = "paused", [SWEEP_FINISHING] = "finishing",
@@ -27,7 +27,7 @@ static const char *const sweep_state_words[SWEEP_STATES] = {
 static const char *const sweep_event_words[SWEEP_EVENTS] = {
     [SWEEP_EV_PAUSE] = "pause",     [SWEEP_EV_RESUME] = "resume",   [SWEEP_EV_CANCEL] = "cancel",
     [SWEEP_EV_EXHAUST] = "exhaust", [SWEEP_EV_TIMEOUT] = "timeout", [SWEEP_EV_FINISH] = "finish",
-    [SWEEP_EV_FAIL] = "fail"};
+    [SWEEP_EV_FAIL] = "fail",       [SWEEP_EV_REOPEN] = "reopen"};
 
 static const struct {
     trial_state from;
@@ -52,6 +52,8 @@ static const struct {
     {TRIAL_PAUSED, TRIAL_EV_RESUME, TRIAL_QUEUED, false, "resumed from its checkpoint"},
     {TRIAL_PAUSED, TRIAL_EV_CANCEL, TRIAL_CANCELLED, false, "cancelled while it was paused"},
     {TRIAL_PAUSED, TRIAL_EV_PRUNE, TRIAL_PRUNED, false, "stopped early while it was paused"},
+    {TRIAL_FAILED, TRIAL_EV_RETRY, TRIAL_QUEUED, false, "it failed and is tried again"},
+    {TRIAL_CANCELLED, TRIAL_EV_RETRY, TRIAL_QUEUED, false, "it was cancelled and is tried again"},
 };
 
 static const struct {
@@ -74,6 +76,10 @@ static const struct {
     {SWEEP_FINISHING, SWEEP_EV_FINISH, SWEEP_COMPLETED, "the sweep completed"},
     {SWEEP_FINISHING, SWEEP_EV_CANCEL, SWEEP_CANCELLED, "cancelled by a user"},
     {SWEEP_FINISHING, SWEEP_EV_FAIL, SWEEP_FAILED, "no trial completed"},
+    {SWEEP_FINISHING, SWEEP_EV_REOPEN, SWEEP_RUNNING, "it runs on"},
+    {SWEEP_COMPLETED, SWEEP_EV_REOPEN, SWEEP_RUNNING, "it runs on"},
+    {SWEEP_FAILED, SWEEP_EV_REOPEN, SWEEP_RUNNING, "it runs on"},
+    {SWEEP_CANCELLED, SWEEP_EV_REOPEN, SWEEP_RUNNING, "it runs on"},
 };
 
 as_status trial_step(trial_state from, trial_event ev, int64_t restarts, int64_t max_restarts,

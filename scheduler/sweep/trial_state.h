@@ -33,9 +33,11 @@ typedef enum trial_event {
     TRIAL_EV_PRUNE,    /* early stopping */
     TRIAL_EV_PAUSE,    /* at a rung, or preempted; its checkpoint stays */
     TRIAL_EV_RESUME,   /* from pause, back into the queue */
-    TRIAL_EV_TIMEOUT   /* ran longer than limits.trial_timeout */
+    TRIAL_EV_TIMEOUT,  /* ran longer than limits.trial_timeout */
+    TRIAL_EV_RETRY     /* a user wants a trial that failed or was cancelled tried again; it gets
+                          its restarts back */
 } trial_event;
-#define TRIAL_EVENTS 10
+#define TRIAL_EVENTS 11
 
 typedef enum sweep_state {
     SWEEP_RUNNING,
@@ -54,9 +56,10 @@ typedef enum sweep_event {
     SWEEP_EV_EXHAUST, /* every trial that the limits or the grid allow has ended */
     SWEEP_EV_TIMEOUT, /* limits.wall_time is over; running trials are cancelled */
     SWEEP_EV_FINISH,  /* the ensemble is complete, or none is wanted */
-    SWEEP_EV_FAIL     /* more than max_failed_trials failed, or no trial completed */
+    SWEEP_EV_FAIL,    /* more than max_failed_trials failed, or no trial completed */
+    SWEEP_EV_REOPEN   /* limits or retried trials leave it work after its end: it runs on */
 } sweep_event;
-#define SWEEP_EVENTS 7
+#define SWEEP_EVENTS 8
 
 struct trial_step {
     trial_state to;
@@ -78,7 +81,7 @@ AS_MUST_CHECK as_status trial_step(trial_state from, trial_event ev, int64_t res
 AS_MUST_CHECK as_status sweep_step(sweep_state from, sweep_event ev, struct sweep_step *ret,
                                    struct as_err *err);
 
-/* Has it ended for good? No event leads out of such a state. */
+/* Has it ended? Only people lead out of such a state: TRIAL_EV_RETRY, SWEEP_EV_REOPEN. */
 bool trial_state_is_final(trial_state s);
 bool sweep_state_is_final(sweep_state s);
 

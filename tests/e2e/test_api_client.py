@@ -184,6 +184,21 @@ def ask_and_tell(c):
     c.addTrial({"params": {"x": 0, "k": 4}}, expect=409, **at)
     while c.getSweep(**at)["state"] == "finishing":
         time.sleep(0.05)
+    c.retryTrial(expect=409, **at, number=known["number"])
+    retried = c.retryTrial(**at, number=last["number"])
+    assert retried["state"] == "queued" and retried["retries"][0]["reason"] == "no room", retried
+    both = c.retryTrials({"state": "failed"}, **at)
+    assert both["numbers"] == [lacking["number"]] and both["sweep"]["state"] == "running", both
+    c.retryTrials({"state": "completed"}, expect=400, **at)
+    rows = [{"params": {"x": 0.1 * i, "k": 4}, "metrics": result, "key": f"row {i}"} for i in range(3)]
+    assert c.addTrial(rows, **at)["added"] == 3 and c.addTrial(rows[1:], **at)["added"] == 0
+    assert "/1/params" in json.dumps(c.addTrial([rows[0], {"params": {"x": 7, "k": 4}}], expect=400, **at))
+    changed = c.changeSweep({"limits": {"max_trials": 1, "wall_time": "1h"}}, **at)
+    assert "no more are made" in changed["notes"][0], changed
+    changes = c.listSweepChanges(**at)["items"][0]["changes"]
+    assert changes == {"max_trials": {"from": 4, "to": 1}, "wall_time": {"from": None, "to": 3600}}, changes
+    assert c.listSweeps(tag="none")["items"] == []
+    c.changeSweep({"state": "cancelled"}, **at)
     c.deleteSweep(**at)
 
 

@@ -186,6 +186,10 @@ class Fuzz:
             body["ttl"] = self.rng.choice(["1h", "30d"])
         elif op.name == "changeSweep":
             body["state"] = self.rng.choice(["running", "paused"])  # cancelled, it could be deleted under the others
+            for name, values in {"max_trials": [5000, 9000], "max_failed_trials": [None, 5000], "trial_timeout": ["1h", None],
+                                 "wall_time": [7200, "1d", None], "grace": ["5s", 1.5, None]}.items():
+                if name in body.get("limits", {}):
+                    body["limits"][name] = self.rng.choice(values)  # nor may its limits end it
         elif op.name == "addTrial":
             body = self.make_trial()
         elif op.name.endswith("Suggestion"):
@@ -293,7 +297,7 @@ class Fuzz:
             headers, body = self.encode(op, self.make_body(op)) if op.body_type else ({}, None)
             a = self.check(op, self.send(op.method, self.target(op).split("?")[0] + "?" +
                                          urllib.parse.urlencode({p["name"]: value}), body, headers))
-            if not self.contract.is_valid(value, p["schema"]) or p["name"] not in ("metric", "group"):
+            if not self.contract.is_valid(value, p["schema"]) or p["name"] not in ("metric", "group", "tag"):
                 assert a.status == 400, f"{p['name']}={value!r}: {a.status}"
 
     # ---- rules that hold for each operation ----

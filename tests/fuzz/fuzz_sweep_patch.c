@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "scheduler/services/sweeps.h"
+#include "scheduler/services/sweep_change.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (json_parse((const char *)data, size, &doc, NULL) != AS_OK)
         return 0;
     as_status st = sweep_patch_parse(doc, &p, &err);
-    if (st == AS_OK && !p.state && !p.set_max_trials && !p.set_max_concurrent && !p.set_max_failed)
+    if (st == AS_OK && !p.state && json_object_size(p.limits) == 0)
         abort();
     if (st != AS_OK && err.msg[0] == '\0')
         abort(); /* a refusal says why */

@@ -230,6 +230,21 @@ void pg_fixture_empty_database(char ret_url[PG_URL_SIZE])
     new_database(ret_url, "template0");
 }
 
+struct pg_session *pg_fixture_session(const char *url, const char *sql)
+{
+    PGconn *c = PQconnectdb(url);
+    PGresult *r = PQexec(c, sql);
+    if (PQresultStatus(r) != PGRES_COMMAND_OK)
+        die(sql, PQerrorMessage(c));
+    PQclear(r);
+    return (struct pg_session *)c;
+}
+
+void pg_fixture_session_end(struct pg_session *s)
+{
+    PQfinish((PGconn *)s);
+}
+
 void pg_fixture_text(const char *url, const char *sql, char *ret, int size)
 {
     PGconn *c = PQconnectdb(url);

@@ -30,6 +30,11 @@ int64_t pg_fixture_i64(const char *url, const char *sql);
 /* Write the text in the first row and column; at most size - 1 bytes. "" for null or no row. */
 void pg_fixture_text(const char *url, const char *sql, char *ret, int size);
 
+/* A connection that has run this SQL and stays open, for its locks; its end rolls back. */
+struct pg_session;
+struct pg_session *pg_fixture_session(const char *url, const char *sql);
+void pg_fixture_session_end(struct pg_session *s);
+
 /* End all other connections to that database, as a crash of their servers would. */
 void pg_fixture_kill_backends(const char *url);
 

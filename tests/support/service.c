@@ -227,6 +227,11 @@ void put_blob(struct service *s, const char *text, char ret_sha256[SHA256_HEX_SI
     blob_put_free(p);
 }
 
+/* Was this limit of a sweep changed? It may be below what was there before. */
+#define CHANGED(limit)                                                                             \
+    "exists (select from sweep_change c where c.sweep_key = key and c.changes -> '" limit          \
+    "' is not null)"
+
 void check_invariants(struct service *s)
 {
     static const struct {
@@ -243,7 +248,8 @@ void check_invariants(struct service *s)
          "select count(*) from sweep s where n_total > 0 and (select max(number) + 1 from trial "
          "where sweep_key = s.key) <> n_total"},
         {"no more trials than planned", "select count(*) from sweep where n_total > planned"},
-        {"no more run than may", "select count(*) from sweep where n_running > max_concurrent"},
+        {"no more run than may", "select count(*) from sweep where n_running > max_concurrent "
+                                 "and not " CHANGED("max_concurrent_trials")},
         {"a running trial has one open attempt, its latest",
          "select count(*) from trial t where state = 'running' and not exists (select from attempt "
          "a where a.sweep_key = t.sweep_key and a.number = t.number and a.attempt = t.attempt and "
@@ -268,10 +274,15 @@ void check_invariants(struct service *s)
          "trial where sweep_key = s.key) t where (t.n, t.d, t.m) <> (n_suggested, n_suggested, "
          "n_suggested)"},
         {"ends are numbered without holes",
-         "select count(*) from sweep s cross join lateral (select count(finish_seq) as n, "
-         "count(distinct finish_seq) as d, coalesce(max(finish_seq), 0) as m from trial where "
-         "sweep_key = s.key) t where (t.n, t.d, t.m) <> (s.finish_seq, s.finish_seq, "
-         "s.finish_seq)"},
+         "select count(*) from sweep s cross join lateral (select count(seq) as n, "
+         "count(distinct seq) as d, coalesce(max(seq), 0) as m from (select finish_seq as seq from "
+         "trial where sweep_key = s.key and finish_seq is not null union all select "
+         "unnest(array[(e ->> 'finish_seq')::bigint, (e ->> 'retry_seq')::bigint]) from trial, "
+         "jsonb_array_elements(retries) e where sweep_key = s.key) o) t where (t.n, t.d, t.m) <> "
+         "(s.finish_seq, s.finish_seq, s.finish_seq)"},
+        {"what runs on has a pending ensemble",
+         "select count(*) from sweep s join ensemble e on e.sweep_key = s.key where s.state in "
+         "('running', 'paused') and e.state <> 'pending'"},
         {"no suggestion knows what was not there", "select count(*) from trial t join sweep s on "
                                                    "s.key = t.sweep_key where seen > s.finish_seq"},
         {"a later suggestion knows no less",
@@ -300,8 +311,9 @@ void check_invariants(struct service *s)
          "select count(*) from attempt a join attempt b on b.sweep_key = a.sweep_key and b.number "
          "= a.number and b.attempt = a.attempt - 1 where a.group_id is not null and b.outcome is "
          "distinct from 'released'"},
-        {"restarts within the budget", "select count(*) from trial t join sweep s on s.key = "
-                                       "t.sweep_key where t.restarts > s.max_restarts"},
+        {"restarts within the budget",
+         "select count(*) from trial t join sweep s on s.key = "
+         "t.sweep_key where t.restarts > s.max_restarts and not " CHANGED("max_restarts")},
         {"no two trials of a grid are the same",
          "select count(*) from (select sweep_key, params::text from trial t join sweep s on s.key "
          "= t.sweep_key where s.method = 'grid' group by 1, 2 having count(*) > 1) d"},

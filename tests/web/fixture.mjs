@@ -141,7 +141,7 @@ class Sweep {
     const beats = (a, b) => a.every((v, i) => v <= b[i]) && a.some((v, i) => v < b[i]);
     const fit = this.trials.filter((t) => t.state === "completed" && t.feasible).map((t) => [t, cost(t)]);
     const items = fit.filter(([, c]) => !fit.some(([, d]) => beats(d, c))).map(([t]) => t);
-    return { metrics, items, reference: items.length > 0 ? metrics.map(() => 1) : null, hypervolume: items.length > 0 ? 12.3456 : null };
+    return { metrics, items, reference: items.length > 0 ? metrics.map(() => 1) : null, hypervolume: items.length > 0 ? 12.3456 : null, next_cursor: null };
   }
 
   /** Invented, too, but with the present number of trials. If `older` is set, it is returned once,
@@ -286,7 +286,7 @@ export async function startFixture(dist, port = 0) {
       emit("trial.changed", { sweep: t.sweep, number: t.number, state: t.state, attempt: t.attempt });
       return { at, body: t };
     }
-    if (below === "measurements") return { at, body: { series: t.step ? seriesOf(t, t.step, numbers(t.number)) : {} } };
+    if (below === "measurements") return { at, body: { series: t.step ? seriesOf(t, t.step, numbers(t.number)) : {}, next_cursor: null } };
     if (below === "log") return { at, body: logOf(t) };
     if (below === "artifacts") return { at, body: { items: t.state === "completed" ? [{ path: "model.safetensors", size: artifact.length, sha256 }, { path: "predictions.npy", size: 21_688, sha256 }] : [] } };
     return { at, body: { ...t, attempts: attemptsOf(t) } };

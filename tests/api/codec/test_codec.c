@@ -40,6 +40,7 @@ START_TEST(test_sweep)
     struct sweep_row r = {
         .id = "s-2",
         .name = "s",
+        .tags = "[\"a\"]",
         .state = SWEEP_FINISHING,
         .document =
             "{\"name\":\"s\",\"metric\":{\"name\":\"l\",\"goal\":"
@@ -68,8 +69,39 @@ START_TEST(test_sweep)
     JSON_AUTO page = ck_schema("SweepList", sweep_page_encode(&(struct sweep_page){
                                                 .rows = &r, .n = 1, .next_cursor = "abc"}));
     JSON_AUTO none = ck_schema("SweepList", sweep_page_encode(&(struct sweep_page){0}));
+    struct sweep_changed changed = {.sweep = r, .notes = {"it stays so"}, .n_notes = 1};
+    JSON_AUTO noted = ck_schema("Sweep", sweep_changed_encode(&changed));
+    ck_assert_uint_eq(json_array_size(json_object_get(noted, "notes")), 1);
+    JSON_AUTO retried = ck_schema(
+        "TrialsRetried",
+        retried_encode(&(struct retried){.numbers = (int64_t[]){3, 5}, .n = 2, .sweep = r}));
+    ck_assert_uint_eq(json_array_size(json_object_get(retried, "numbers")), 2);
     r.document = "not JSON";
     ck_assert_ptr_null(sweep_encode(&r));
+    changed.sweep = r;
+    ck_assert_ptr_null(sweep_changed_encode(&changed));
+}
+END_TEST
+
+START_TEST(test_changes_and_additions)
+{
+    struct sweep_change_row rows[] = {
+        {.changed_ms = 1,
+         .by = "tok1",
+         .changes =
+             "{\"max_trials\":{\"from\":2,\"to\":7},\"wall_time\":{\"from\":null,\"to\":1.5}}"},
+        {.changed_ms = 2, .changes = "{\"state\":{\"from\":\"running\",\"to\":\"paused\"}}"}};
+    JSON_AUTO list = ck_schema(
+        "SweepChangeList", sweep_changes_encode(&(struct sweep_change_list){.rows = rows, .n = 2}));
+    ck_assert_uint_eq(json_array_size(json_object_get(list, "items")), 2);
+    JSON_AUTO added = ck_schema(
+        "TrialsAdded", trials_added_encode(&(struct trials_added){
+                           .sweep = "s", .numbers = (int64_t[]){7, 8}, .n = 2, .n_added = 1}));
+    ck_assert_int_eq(json_integer_value(json_object_get(added, "added")), 1);
+    struct trial_row r = make_trial();
+    r.retries = "[{\"state\":\"failed\",\"finish_seq\":3,\"retry_seq\":5,\"reason\":null}]";
+    JSON_AUTO trial = ck_schema("Trial", trial_encode(&r));
+    ck_assert_uint_eq(json_array_size(json_object_get(trial, "retries")), 1);
 }
 END_TEST
 
@@ -240,6 +272,13 @@ static as_status try_token(const json_t *doc, struct arena *a, struct as_err *er
     return token_decode(doc, &r, err);
 }
 
+static as_status try_retry(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct retry_request req;
+    (void)a;
+    return retry_request_decode(doc, &req, err);
+}
+
 static const struct decode_case cases[] = {
     {try_register, "{\"name\":\"r\",\"slots\":1}", NULL},
     {try_register,
@@ -346,6 +385,10 @@ static const struct decode_case cases[] = {
     {try_complete, "{\"outcome\":\"completed\",\"step\":99999999999999999999}", "/step"},
     {try_token, "{\"role\":\"admin\",\"name\":\"n\",\"ttl\":\"30d\"}", NULL},
     {try_token, "{\"role\":\"root\"}", "/role"},
+    {try_retry, "{\"state\":\"failed\"}", NULL},
+    {try_retry, "{\"state\":\"cancelled\"}", NULL},
+    {try_retry, "{\"state\":\"running\"}", "/state"},
+    {try_retry, "{\"number\":1}", "/state"},
 };
 
 START_TEST(test_decode)
@@ -397,6 +440,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("api_codec");
     TCase *tc = tcase_create("codec");
     tcase_add_test(tc, test_sweep);
+    tcase_add_test(tc, test_changes_and_additions);
     tcase_add_test(tc, test_trial);
     tcase_add_test(tc, test_runner_and_claim);
     tcase_add_test(tc, test_event_and_token);

@@ -267,10 +267,13 @@ START_TEST(test_sweep_fields)
 {
     struct sweep_row r = {.id = "s",
                           .name = "s",
-                          .document = "{\"name\":\"s\",\"metrics\":[{\"name\":\"a\",\"goal\":"
-                                      "\"minimize\"},{\"name\":\"b\",\"goal\":\"maximize\"}],"
-                                      "\"constraints\":[{\"metric\":\"c\",\"max\":20}],"
-                                      "\"parameters\":{\"x\":{\"type\":\"bool\"}}}",
+                          .tags = "[]",
+                          .document =
+                              "{\"name\":\"s\",\"metric\":{\"name\":\"a\",\"goal\":\"minimize\"},"
+                              "\"parameters\":{\"x\":{\"type\":\"bool\"}}}",
+                          .objectives = "[{\"name\":\"a\",\"goal\":\"minimize\"},"
+                                        "{\"name\":\"b\",\"goal\":\"maximize\"}]",
+                          .outcomes = "[{\"metric\":\"c\",\"max\":20}]",
                           .metric = "a",
                           .method = "gp",
                           .planned = 12,
@@ -283,11 +286,13 @@ START_TEST(test_sweep_fields)
                      "a");
     ck_assert_int_eq(json_integer_value(json_object_get(two, "known_trials")), 2);
     ck_assert(json_is_false(json_object_get(two, "for_runners")));
-    r.document = "{\"name\":\"s\",\"metric\":{\"name\":\"a\",\"goal\":\"minimize\"},"
-                 "\"parameters\":{\"x\":{\"type\":\"bool\"}}}";
+    r.objectives = r.outcomes = NULL;
     JSON_AUTO one = ck_schema("Sweep", sweep_encode(&r));
     ck_assert_uint_eq(json_array_size(json_object_get(one, "metrics")), 1);
     ck_assert_uint_eq(json_array_size(json_object_get(one, "constraints")), 0);
+    r.document = NULL; /* as in a list */
+    JSON_AUTO summary = ck_schema("SweepSummary", sweep_encode(&r));
+    ck_assert_ptr_null(json_object_get(summary, "document"));
 }
 END_TEST
 

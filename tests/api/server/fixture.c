@@ -58,12 +58,11 @@ void fixture_start(void)
 {
     struct as_err err;
     struct listener_address address;
-    char url[PG_URL_SIZE];
-    struct store_opts store = {.url = url};
+    struct store_opts store = {.url = fix.database};
     struct server_options opts = {.max_blob_bytes = 8 << 20};
     (void)curl_global_init(CURL_GLOBAL_ALL);
     pg_fixture_start();
-    pg_fixture_database(url);
+    pg_fixture_database(fix.database);
     ck_ok(store_open(&store, &fix.db, &err), err);
     make_tokens();
     write_web();

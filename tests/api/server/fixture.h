@@ -8,12 +8,14 @@
 #include "base/hash.h"
 #include "scheduler/services/tokens.h"
 #include "tests/api/server/rest.h"
+#include "tests/support/pg_fixture.h"
 #include "tests/support/temp_folder.h"
 
 struct fixture {
     struct store *db;
     struct server *server;
     char url[128];
+    char database[PG_URL_SIZE];
     int port;
     char tokens[TOKEN_ROLES][TOKEN_TEXT_SIZE]; /* by token_role */
     char web_dir[TEMP_FOLDER_SIZE];            /* a small dashboard */

@@ -460,6 +460,99 @@ START_TEST(test_database_restart)
 
 END_TEST
 
+/* A database that takes no writes: not ready, and why is nobody's business without a token. */
+START_TEST(test_database_is_read_only)
+{
+    char url[128], token[128], name[64], sql[300];
+    pid_t pid = start_ready(url, token);
+    char *last = token + strlen(token) - 1;
+    *last = *last == 'a' ? 'b' : 'a'; /* a guess that has the form of a token */
+    struct rest nobody = {url, NULL}, guesser = {url, token};
+    wait_readyz(url, 200);
+    pg_fixture_text(database, "select current_database()", name, sizeof name);
+    (void)snprintf(sql, sizeof sql, "alter database %s set default_transaction_read_only = on",
+                   name);
+    pg_fixture_exec(database, sql);
+    pg_fixture_kill_backends(database);
+    wait_readyz(url, 503);
+    REPLY_AUTO hidden = rest_call(&nobody, "GET", "/readyz", NULL);
+    ck_status(hidden, 503);
+    ck_assert_str_eq(reply_str(&hidden, "detail"), "the database does not take writes");
+    assayd_await_log(pid, "read-only transaction");
+    (void)snprintf(
+        sql, sizeof sql,
+        "begin read write; alter database %s reset default_transaction_read_only; commit", name);
+    pg_fixture_exec(database, sql);
+    pg_fixture_kill_backends(database);
+    wait_readyz(url, 200);
+
+    pg_fixture_stop(); /* its address is in the error of a connection that fails */
+    wait_readyz(url, 503);
+    REPLY_AUTO away = rest_call(&nobody, "GET", "/readyz", NULL);
+    ck_assert_str_eq(reply_str(&away, "detail"), "the database cannot be reached");
+    REPLY_AUTO guessed = rest_call(&guesser, "GET", "/v1/sweeps", NULL);
+    ck_status(guessed, 503);
+    ck_assert_str_eq(reply_str(&guessed, "detail"), "the token cannot be checked now");
+    pg_fixture_continue();
+    wait_readyz(url, 200);
+    (void)kill(pid, SIGTERM);
+    ck_ends(pid, 0);
+}
+END_TEST
+
+/* The limits for one client address are options. */
+START_TEST(test_limits_of_an_address)
+{
+    enum { CONNECTIONS = 6, BAD = 5 };
+    char url[128], token[128], buf[80];
+    int fds[CONNECTIONS];
+    struct str out = {0};
+    const char *const args[] = {"--listen",
+                                "127.0.0.1:0",
+                                "--database",
+                                database,
+                                "--address-file",
+                                in_dir("url"),
+                                "--admin-token-file",
+                                in_dir("admin"),
+                                "--max-connections-per-address",
+                                "6",
+                                "--bad-tokens-per-minute",
+                                "5",
+                                "--die-with-parent",
+                                NULL};
+    (void)unlink(in_dir("url"));
+    pid_t pid = assayd_start(dir, args);
+    wait_ready(pid, in_dir("url"), url);
+    (void)snprintf(token, sizeof token, "%s", read_line(in_dir("admin")));
+    for (int i = 0; i < CONNECTIONS; i++)
+        fds[i] = raw_connect(port_of(url));
+    int over = raw_connect(port_of(url));
+    ck_assert(raw_read(over, &out, NULL, PATIENCE_MS));
+    ck_assert_uint_eq(out.len, 0);
+    (void)close(over);
+    for (int i = 0; i < CONNECTIONS; i++)
+        raw_leave(fds[i]);
+
+    struct rest admin = {url, token}, guesser = {url, "as_guess"};
+    REPLY_AUTO before = rest_call(&admin, "GET", "/v1/sweeps", NULL);
+    ck_status(before, 200);
+    for (int i = 0; i < BAD; i++) {
+        REPLY_AUTO bad = rest_call(&guesser, "GET", "/v1/sweeps", NULL);
+        ck_status(bad, 401);
+    }
+    REPLY_AUTO many = rest_call(&guesser, "GET", "/v1/sweeps", NULL);
+    ck_status(many, 429);
+    ck_assert_str_eq(reply_header(&many, "Retry-After", buf, sizeof buf), "60");
+    clock_sleep_ms(3100); /* past the cache of tokens: it must be looked up again, and may be */
+    REPLY_AUTO after = rest_call(&admin, "GET", "/v1/sweeps", NULL);
+    ck_status(after, 200);
+    (void)kill(pid, SIGTERM);
+    ck_ends(pid, 0);
+    str_done(&out);
+}
+END_TEST
+
 START_TEST(test_database_comes_late)
 {
     char url[128], token[128];
@@ -499,6 +592,8 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_client_lease);
     tcase_add_loop_test(tc, test_two_servers, 0, 2);
     tcase_add_test(tc, test_database_restart);
+    tcase_add_test(tc, test_database_is_read_only);
+    tcase_add_test(tc, test_limits_of_an_address);
     tcase_add_test(tc, test_database_comes_late);
     suite_add_tcase(s, tc);
     return s;

@@ -122,10 +122,11 @@ static void start_http_server(void)
     ck_ok(store_open(&store, &d.store, &err), err);
     ck_ok(pool_create(1, &d.pool, &err), err);
     ck_ok(pool_create(1, &d.slow_pool, &err), err);
+    ck_ok(pool_create(1, &d.urgent_pool, &err), err);
     ck_ok(waiting_create(&hooks, &d.waiting, &err), err);
     ck_ok(web_files_load(NULL, &web, &err), err);
     d.web = web;
-    d.auth = auth_create();
+    d.auth = auth_create(0);
     d.metrics = http_metrics_create(table, AS_ARRAY_LEN(table));
     ck_assert(d.auth && d.metrics);
     make_tokens();
@@ -141,6 +142,7 @@ static void stop_http(void)
 static void stop_http_server(void)
 {
     stop_http();
+    pool_free(d.urgent_pool);
     pool_free(d.slow_pool);
     pool_free(d.pool);
     waiting_free(d.waiting);

@@ -53,12 +53,38 @@ START_TEST(what_is_wrong)
 }
 END_TEST
 
+START_TEST(limits_are_named)
+{
+    struct as_err err = {0};
+    json_t *j = NULL;
+    const char *const good[] = {"max_trials=200", "limits.wall_time=6h", "grace=1.5",
+                                "max_failed_trials=none"};
+    ck_ok(param_args_read("LIMIT", good, 4, param_args_add_limit, &j, &err), err);
+    ck_assert_int_eq(json_integer_value(json_object_get(j, "max_trials")), 200);
+    ck_assert_str_eq(json_string_value(json_object_get(j, "wall_time")), "6h");
+    ck_assert(json_real_value(json_object_get(j, "grace")) == 1.5);
+    ck_assert(json_is_null(json_object_get(j, "max_failed_trials")));
+    json_decref(j);
+    j = NULL;
+    const char *const other[] = {"patience=3"}, *const bare[] = {"max_trials"};
+    const char *const twice[] = {"grace=1", "limits.grace=2"};
+    ck_fails(param_args_read("LIMIT", other, 1, param_args_add_limit, &j, &err), AS_E_INVAL, err,
+             "'patience' is no limit; expected one of max_trials");
+    ck_fails(param_args_read("LIMIT", bare, 1, param_args_add_limit, &j, &err), AS_E_INVAL, err,
+             "NAME=VALUE");
+    ck_fails(param_args_read("LIMIT", twice, 2, param_args_add_limit, &j, &err), AS_E_INVAL, err,
+             "grace is given twice");
+    ck_assert_ptr_null(j);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("param_args");
     TCase *t = tcase_create("param_args");
     tcase_add_test(t, parameters_are_typed);
     tcase_add_test(t, metrics_are_numbers);
+    tcase_add_test(t, limits_are_named);
     tcase_add_test(t, what_is_wrong);
     suite_add_tcase(s, t);
     return s;

@@ -78,11 +78,40 @@ START_TEST(csv)
 }
 END_TEST
 
+START_TEST(limits_and_tags)
+{
+    struct str b = {0};
+    json_t *six = json_integer(21600), *none = json_null(), *state = json_string("paused");
+    json_t *tags = json_pack("[s, s]", "team=vision", "quick"), *empty = json_array();
+    format_limit(&b, "max_trials", six);
+    str_putc(&b, ' ');
+    format_limit(&b, "wall_time", six);
+    str_putc(&b, ' ');
+    format_limit(&b, "wall_time", none);
+    str_putc(&b, ' ');
+    format_limit(&b, "state", state);
+    ck_assert_str_eq(b.s, "21600 21600 s none paused");
+    str_clear(&b);
+    format_tags(&b, empty);
+    format_tags(&b, NULL);
+    ck_assert_uint_eq(b.len, 0);
+    format_tags(&b, tags);
+    ck_assert_str_eq(b.s, "team=vision, quick");
+    str_done(&b);
+    json_decref(six);
+    json_decref(none);
+    json_decref(state);
+    json_decref(tags);
+    json_decref(empty);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("format");
     TCase *t = tcase_create("format");
     tcase_add_test(t, values);
+    tcase_add_test(t, limits_and_tags);
     tcase_add_test(t, times);
     tcase_add_test(t, csv);
     suite_add_tcase(s, t);

@@ -283,10 +283,10 @@ START_TEST(infeasible_trials_are_not_the_best)
     ck_assert_ptr_nonnull(strstr(row.reason, "'size' is Infinity"));
     ck_assert_int_eq(sweep_of_id(&s, "m").best_number, 1);
     struct trial_page best;
-    ck_ok(trial_best(s.db, &s.a, "m", 10, &best, &err), err);
+    ck_ok(trial_best(s.db, &s.a, "m", 10, NULL, &best, &err), err);
     ck_assert_uint_eq(best.n, 3);
     struct pareto_row front;
-    ck_ok(sweep_pareto(s.db, &s.a, "m", &front, &err), err);
+    ck_ok(sweep_pareto(s.db, &s.a, "m", NULL, &front, &err), err);
     ck_assert_uint_eq(front.n, 2);
     ck_assert_int_eq(front.rows[0].number, 1);
     ck_assert_int_eq(front.rows[1].number, 2);

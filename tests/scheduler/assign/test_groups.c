@@ -21,10 +21,10 @@ static void enqueue(const char *sweep, int width)
 static void change(const char *sweep, const char *patch)
 {
     struct sweep_patch p;
-    struct sweep_row row;
+    struct sweep_changed changed;
     json_t *doc = json_of(patch);
     ck_ok(sweep_patch_parse(doc, &p, &err), err);
-    ck_ok(sweep_change(s.db, &s.a, sweep, &p, &row, &err), err);
+    ck_ok(sweep_change(s.db, &s.a, sweep, &p, NULL, &changed, &err), err);
     json_decref(doc);
 }
 

@@ -264,14 +264,14 @@ START_TEST(series_merge_attempts)
     ref = ref_of(&c);
     struct measurement second[] = {{3, "loss", 2.5}, {4, "loss", 2}};
     ck_ok(attempt_measure(s.db, &ref, NULL, second, 2, &n, &err), err);
-    ck_ok(trial_series(s.db, &s.a, "a", 0, NULL, &list, &err), err);
+    ck_ok(trial_series(s.db, &s.a, "a", 0, NULL, NULL, &list, &err), err);
     ck_assert_uint_eq(list.n, 2);
     ck_assert_str_eq(list.rows[0].metric, "loss");
     ck_assert_uint_eq(list.rows[0].n, 4);
     ck_assert(list.rows[0].values[1] == 4 && list.rows[0].values[2] == 2.5);
     ck_assert_int_eq(list.rows[0].steps[3], 4);
     ck_assert_str_eq(list.rows[1].metric, "lr");
-    ck_ok(trial_series(s.db, &s.a, "a", 0, "lr", &list, &err), err);
+    ck_ok(trial_series(s.db, &s.a, "a", 0, "lr", NULL, &list, &err), err);
     ck_assert_uint_eq(list.n, 1);
     ck_assert(trial_of(&s, "a", 0).value == 2);
 }

@@ -129,6 +129,38 @@ START_TEST(classes_are_combined)
 }
 END_TEST
 
+/* A sweep that runs on has no ensemble until its second end, which counts the new trials. */
+START_TEST(it_is_made_again_at_the_second_end)
+{
+    struct sweep_changed changed;
+    json_t *limits = json_of("{'max_trials': 4}");
+    const struct sweep_patch patch = {.limits = limits};
+    make_sweep(&s, "a", "'max_trials': 2", "");
+    struct claim_list list = claim(&s, "r", epoch, 4);
+    for (int k = 0; k < 2; k++) {
+        leave(ref_of(&list.rows[k]), k, true, ROWS);
+        finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
+    }
+    tick();
+    ck_ok(sweep_change(s.db, &s.a, "a", &patch, NULL, &changed, &err), err);
+    json_decref(limits);
+    json_t *j = result("a");
+    ck_assert_str_eq(word(j, "state"), "pending");
+    json_decref(j);
+    list = claim(&s, "r", epoch, 4);
+    ck_assert_uint_eq(list.n, 2);
+    for (int k = 0; k < 2; k++) {
+        leave(ref_of(&list.rows[k]), k + 2, true, ROWS);
+        finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
+    }
+    tick();
+    j = result("a");
+    ck_assert_str_eq(word(j, "state"), "ready");
+    ck_assert_int_eq(json_integer_value(json_object_get(j, "candidates")), 4);
+    json_decref(j);
+}
+END_TEST
+
 START_TEST(numbers_are_combined)
 {
     make_sweep(&s, "a", "'max_trials': 3", "");
@@ -217,6 +249,7 @@ Suite *test_suite(void)
     TCase *c = service_case(su, "ensembles", &s, 0);
     tcase_add_checked_fixture(c, begin, NULL);
     tcase_add_test(c, classes_are_combined);
+    tcase_add_test(c, it_is_made_again_at_the_second_end);
     tcase_add_test(c, numbers_are_combined);
     tcase_add_test(c, too_few_make_none);
     tcase_add_test(c, rubbish_makes_none);

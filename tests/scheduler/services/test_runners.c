@@ -20,9 +20,9 @@ static struct reaper_report tick(void)
 {
     struct reaper_report r, sum = {0};
     sweep_state any = SWEEP_RUNNING;
-    struct page_req page = {0};
+    const struct sweep_query query = {.state = &any};
     struct sweep_page rows;
-    ck_ok(sweep_list(s.db, &s.a, &any, &page, &rows, &err), err);
+    ck_ok(sweep_list(s.db, &s.a, &query, &rows, &err), err);
     for (;; clock_sleep_ms(5)) {
         const struct lease_clock *clock = &s.reaper.clock;
         int64_t begin = clock_mono_ns();

@@ -103,8 +103,9 @@ START_TEST(known_results_use_no_budget)
     ck_assert_int_eq(row.known, 2);
     ck_assert(row.has_best);
     const sweep_state run = SWEEP_RUNNING;
-    const struct sweep_patch resume = {.state = &run, .max_failed = -1};
-    ck_ok(sweep_change(s.db, &s.a, "a", &resume, &row, &err), err);
+    const struct sweep_patch resume = {.state = &run};
+    struct sweep_changed resumed;
+    ck_ok(sweep_change(s.db, &s.a, "a", &resume, NULL, &resumed, &err), err);
     struct suggestion_list list = ask(&s, "a", "c", 9);
     ck_assert_uint_eq(list.n, 2);
     ck_assert_int_eq(list.rows[0].number, 2);
@@ -142,13 +143,15 @@ END_TEST
 
 START_TEST(limits_count_the_others)
 {
-    struct sweep_row row;
+    struct sweep_changed changed;
     make_sweep(&s, "a", "'max_trials': 2", "");
     add("a", "{'params': {'x': 0.5}, 'metrics': {'loss': 1}}");
     add("a", "{'params': {'x': 0.5}}");
-    const struct sweep_patch one = {.set_max_trials = true, .max_trials = 1, .max_failed = -1};
-    ck_ok(sweep_change(s.db, &s.a, "a", &one, &row, &err), err);
-    ck_assert_int_eq(row.planned, 2);
+    json_t *limits = json_of("{'max_trials': 1}");
+    const struct sweep_patch one = {.limits = limits};
+    ck_ok(sweep_change(s.db, &s.a, "a", &one, NULL, &changed, &err), err);
+    json_decref(limits);
+    ck_assert_int_eq(changed.sweep.planned, 2);
     int64_t e = make_runner(&s, "r", 9);
     ck_assert_uint_eq(claim(&s, "r", e, 9).n, 1);
 }
@@ -224,6 +227,110 @@ START_TEST(a_key_adds_once)
 }
 END_TEST
 
+static as_status add_list(const char *text, struct trials_added *ret)
+{
+    json_t *list = json_of(text);
+    as_status st = trials_add(s.db, &s.a, "a", list, NULL, "me rows", ret, &err);
+    json_decref(list);
+    return st;
+}
+
+START_TEST(a_list_is_added_as_one)
+{
+    struct trials_added added;
+    make_sweep(&s, "a", "'max_trials': 2", "");
+    add("a", "{'params': {'x': 0.5}, 'metrics': {'loss': 3}}");
+    ck_ok(
+        add_list("[{'params': {'x': 0.25}, 'metrics': {'loss': 1.5, 'other': 2}}, {'params': {'x': "
+                 "0.5}}, {'params': {'x': 0.75}, 'state': 'failed', 'reason': 'it burnt'}]",
+                 &added),
+        err);
+    ck_assert(added.n == 3 && added.n_added == 3);
+    for (int64_t i = 0; i < 3; i++)
+        ck_assert_int_eq(added.numbers[i], i + 1);
+    struct trial_row x = trial_of(&s, "a", 1);
+    ck_assert(x.state == TRIAL_COMPLETED && x.feasible && x.origin == ORIGIN_KNOWN);
+    ck_assert(x.has_value && x.value == 1.5);
+    ck_assert_int_eq(x.finish_seq, 2);
+    ck_assert_ptr_nonnull(strstr(x.metrics, "other"));
+    ck_assert_int_gt(x.finished_ms, 0);
+    x = trial_of(&s, "a", 2);
+    ck_assert(x.state == TRIAL_QUEUED && x.origin == ORIGIN_ENQUEUED && !x.has_value);
+    x = trial_of(&s, "a", 3);
+    ck_assert(x.state == TRIAL_FAILED && x.finish_seq == 3);
+    ck_assert_str_eq(x.reason, "it burnt");
+    ck_assert_int_eq(sweep_of_id(&s, "a").planned, 5);
+    ck_assert(sweep_of_id(&s, "a").best_value == 1.5);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event where number is not null"),
+                     4);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from measurement"), 3);
+}
+END_TEST
+
+START_TEST(a_list_is_all_or_nothing)
+{
+    static const struct {
+        const char *list, *pointer;
+        as_status st;
+    } wrong[] = {
+        {"[]", "", AS_E_INVAL},
+        {"[{'params': {'x': 0.5}}, {'params': {'x': 7}}]", "/1/params/x", AS_E_INVAL},
+        {"[{'params': {'x': 0.5}}, {'params': {'x': 0.1}, 'metrics': {}}]", "/1/metrics/loss",
+         AS_E_INVAL},
+        {"[{'params': {'x': 0.5}}, 7]", "/1", AS_E_INVAL},
+        {"[{'params': {'x': 0.5}, 'reason': 'x'}]", "/0/reason", AS_E_INVAL},
+        {"[{'params': {'x': 0.5}, 'key': 'a'}, {'params': {'x': 0.5}}]", "", AS_E_INVAL},
+        {"[{'params': {'x': 0.5}, 'key': 'a'}, {'params': {'x': 0.5}, 'key': 'a'}]", "/1/key",
+         AS_E_INVAL},
+        {"[{'params': {'x': 0.5}}, {'params': {'x': 0.5}}, {'params': {'x': 0.5}}]", "",
+         AS_E_CONFLICT}, /* max_trials */
+    };
+    struct trials_added added;
+    make_sweep(&s, "a", "'max_trials': 2", "");
+    for (size_t i = 0; i < AS_ARRAY_LEN(wrong); i++) {
+        ck_fails(add_list(wrong[i].list, &added), wrong[i].st, err, "");
+        ck_assert_str_eq(err.pointer, wrong[i].pointer);
+        ck_assert_int_eq(sweep_of_id(&s, "a").counts.total, 0);
+    }
+    json_t *many = json_array();
+    for (int i = 0; i <= 5000; i++)
+        json_array_append_new(many, json_of("{'params': {'x': 0.5}, 'state': 'failed'}"));
+    ck_fails(trials_add(s.db, &s.a, "a", many, NULL, "me", &added, &err), AS_E_TOO_LARGE, err,
+             "5001 trials, expected 1 to 5000");
+    json_array_remove(many, 0);
+    ck_ok(trials_add(s.db, &s.a, "a", many, NULL, "me", &added, &err), err);
+    ck_assert_int_eq(sweep_of_id(&s, "a").counts.total, 5000);
+    json_decref(many);
+}
+END_TEST
+
+/* A file that is sent again, longer and cut differently. */
+START_TEST(keys_of_rows_add_nothing_twice)
+{
+    struct trials_added added;
+    make_sweep(&s, "a", "'max_trials': 9", "");
+    ck_ok(
+        add_list("[{'params': {'x': 0.25}, 'metrics': {'loss': 1}, 'key': 'k1'}, {'params': {'x': "
+                 "0.5}, 'state': 'failed', 'key': 'k2'}]",
+                 &added),
+        err);
+    ck_assert_uint_eq(added.n_added, 2);
+    ck_ok(
+        add_list("[{'params': {'x': 0.5}, 'state': 'failed', 'key': 'k2'}, {'params': {'x': 0.75}, "
+                 "'key': 'k3'}, {'params': {'x': 0.25}, 'metrics': {'loss': 1}, 'key': 'k1'}]",
+                 &added),
+        err);
+    ck_assert_uint_eq(added.n_added, 1);
+    ck_assert(added.numbers[0] == 1 && added.numbers[1] == 2 && added.numbers[2] == 0);
+    ck_assert_int_eq(sweep_of_id(&s, "a").counts.total, 3);
+    ck_fails(add_list("[{'params': {'x': 0.75}, 'key': 'k4'}, {'params': {'x': 0.5}, 'key': 'k2'}]",
+                      &added),
+             AS_E_CONFLICT, err, "used for another trial");
+    ck_assert_str_eq(err.pointer, "/1/key");
+    ck_assert_int_eq(sweep_of_id(&s, "a").counts.total, 3);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *su = suite_create("trial_add");
@@ -233,6 +340,9 @@ Suite *test_suite(void)
     tcase_add_test(c, known_results_use_no_budget);
     tcase_add_test(c, known_results_prepare_nothing);
     tcase_add_test(c, limits_count_the_others);
+    tcase_add_test(c, a_list_is_added_as_one);
+    tcase_add_test(c, a_list_is_all_or_nothing);
+    tcase_add_test(c, keys_of_rows_add_nothing_twice);
     tcase_add_test(c, bad_additions_are_named);
     tcase_add_test(c, rules_of_the_space_hold);
     tcase_add_test(c, a_key_adds_once);

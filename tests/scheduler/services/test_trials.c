@@ -113,15 +113,15 @@ END_TEST
 START_TEST(best_first)
 {
     struct trial_page page;
-    ck_ok(trial_best(s.db, &s.a, "a", 4, &page, &err), err);
+    ck_ok(trial_best(s.db, &s.a, "a", 4, NULL, &page, &err), err);
     ck_assert_uint_eq(page.n, 4);
     for (size_t i = 0; i < 4; i++) {
         ck_assert_int_eq(page.rows[i].state, TRIAL_COMPLETED);
         ck_assert(i == 0 || page.rows[i].value >= page.rows[i - 1].value);
     }
     ck_assert_int_eq(sweep_of_id(&s, "a").best_number, page.rows[0].number);
-    ck_fails(trial_best(s.db, &s.a, "a", 0, &page, &err), AS_E_INVAL, err, "top");
-    ck_fails(trial_best(s.db, &s.a, "b", 1, &page, &err), AS_E_NOT_FOUND, err, "'b'");
+    ck_fails(trial_best(s.db, &s.a, "a", 0, NULL, &page, &err), AS_E_INVAL, err, "top");
+    ck_fails(trial_best(s.db, &s.a, "b", 1, NULL, &page, &err), AS_E_NOT_FOUND, err, "'b'");
 }
 END_TEST
 

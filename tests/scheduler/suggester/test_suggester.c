@@ -343,13 +343,13 @@ END_TEST
 START_TEST(a_deleted_sweep_is_an_answer)
 {
     struct suggestion_list list;
-    struct sweep_row row;
+    struct sweep_changed changed;
     const sweep_state gone = SWEEP_CANCELLED;
-    const struct sweep_patch cancel = {.state = &gone, .max_failed = -1};
+    const struct sweep_patch cancel = {.state = &gone};
     make_learner(&s, "a", "'max_trials': 20", "");
     start(1, -1, 0);
     list = try_ask("c", 1, 0);
-    ck_ok(sweep_change(s.db, &s.a, "a", &cancel, &row, &err), err);
+    ck_ok(sweep_change(s.db, &s.a, "a", &cancel, NULL, &changed, &err), err);
     list = wait_ask("c", 1);
     ck_assert(list.n == 0 && list.done);
     ck_ok(sweep_delete(s.db, "a", &err), err);

@@ -6,18 +6,20 @@
 #include "tests/support/check_main.h"
 
 /* One letter for each event, in the order of enum trial_event: claim, complete, fail, lose,
- * release, cancel, prune, pause, resume, timeout. Q R P C N F X: the new state; . : a conflict. */
+ * release, cancel, prune, pause, resume, timeout, retry. Q R P C N F X: the new state; . : a
+ * conflict. */
 static const char *const trial_picture[TRIAL_STATES] = {
-    [TRIAL_QUEUED] = "RC...X....",    [TRIAL_RUNNING] = ".CFQQXNP.F", [TRIAL_PAUSED] = ".....XN.Q.",
-    [TRIAL_COMPLETED] = "..........", [TRIAL_PRUNED] = "..........",  [TRIAL_FAILED] = "..........",
-    [TRIAL_CANCELLED] = "..........",
+    [TRIAL_QUEUED] = "RC...X.....",    [TRIAL_RUNNING] = ".CFQQXNP.F.",
+    [TRIAL_PAUSED] = ".....XN.Q..",    [TRIAL_COMPLETED] = "...........",
+    [TRIAL_PRUNED] = "...........",    [TRIAL_FAILED] = "..........Q",
+    [TRIAL_CANCELLED] = "..........Q",
 };
 static const char trial_letters[] = "QRPCNFX";
 
-/* pause, resume, cancel, exhaust, timeout, finish, fail. R P G C F X: the new state. */
+/* pause, resume, cancel, exhaust, timeout, finish, fail, reopen. R P G C F X: the new state. */
 static const char *const sweep_picture[SWEEP_STATES] = {
-    [SWEEP_RUNNING] = "P.XGG.F",   [SWEEP_PAUSED] = ".RXGG.F", [SWEEP_FINISHING] = "..X..CF",
-    [SWEEP_COMPLETED] = ".......", [SWEEP_FAILED] = ".......", [SWEEP_CANCELLED] = ".......",
+    [SWEEP_RUNNING] = "P.XGG.F.",   [SWEEP_PAUSED] = ".RXGG.F.", [SWEEP_FINISHING] = "..X..CFR",
+    [SWEEP_COMPLETED] = ".......R", [SWEEP_FAILED] = ".......R", [SWEEP_CANCELLED] = ".......R",
 };
 static const char sweep_letters[] = "RPGCFX";
 
@@ -65,14 +67,14 @@ START_TEST(every_sweep_state_and_event)
 }
 END_TEST
 
-START_TEST(final_states_have_no_way_out)
+START_TEST(only_people_lead_out_of_an_end)
 {
-    for (int s = 0; s < TRIAL_STATES; s++)
-        ck_assert_int_eq(trial_state_is_final((trial_state)s),
-                         strspn(trial_picture[s], ".") == TRIAL_EVENTS);
-    for (int s = 0; s < SWEEP_STATES; s++)
-        ck_assert_int_eq(sweep_state_is_final((sweep_state)s),
-                         strspn(sweep_picture[s], ".") == SWEEP_EVENTS);
+    for (int st = 0; st < TRIAL_STATES; st++)
+        ck_assert_int_eq(trial_state_is_final((trial_state)st),
+                         strspn(trial_picture[st], ".") >= TRIAL_EV_RETRY);
+    for (int st = 0; st < SWEEP_STATES; st++)
+        ck_assert_int_eq(sweep_state_is_final((sweep_state)st),
+                         strspn(sweep_picture[st], ".") >= SWEEP_EV_REOPEN);
 }
 END_TEST
 
@@ -120,7 +122,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("states");
     tcase_add_test(t, every_trial_state_and_event);
     tcase_add_test(t, every_sweep_state_and_event);
-    tcase_add_test(t, final_states_have_no_way_out);
+    tcase_add_test(t, only_people_lead_out_of_an_end);
     tcase_add_test(t, losing_burns_restarts_until_none_is_left);
     tcase_add_test(t, names_survive);
     suite_add_tcase(s, t);

@@ -322,7 +322,40 @@ export type SweepPatch = {
     max_trials?: number;
     max_concurrent_trials?: number | null;
     max_failed_trials?: number | null;
+    /** null: the default */
+    max_restarts?: number | null;
+    trial_timeout?: string | number | null;
+    wall_time?: string | number | null;
+    /** null: the default */
+    grace?: string | number | null;
   };
+};
+
+export type SweepChange = {
+  changed_at: Time;
+  /** The id of the token; null if there was none */
+  changed_by: string | null;
+  /** By the name of a limit (durations in seconds), or state: the value before and after */
+  changes: Record<string, {
+    /** null: there was no limit */
+    from: number | string | null;
+    /** null: the limit was removed */
+    to: number | string | null;
+  }>;
+};
+
+export type SweepChangeList = {
+  items: SweepChange[];
+};
+
+export type TrialsRetry = {
+  /** Which trials are tried again */
+  state: "failed" | "cancelled";
+};
+
+export type TrialsRetried = {
+  numbers: number[];
+  sweep: Sweep;
 };
 
 /** Trials by state, and their sum. queued counts trials that exist and wait. The trials that are not created yet are planned_trials - total. */
@@ -337,13 +370,14 @@ export type Counts = {
   total: number;
 };
 
-export type Sweep = {
+/** A sweep in a list. It has its document only with include=document */
+export type SweepSummary = {
   id: string;
   name: string;
   state: SweepState;
   /** Why the sweep ended */
   reason?: string | null;
-  document: SweepDocument;
+  document?: SweepDocument;
   /** The first objective. value, best and the sorting by value use it */
   metric: Objective;
   /** All objectives, one or more */
@@ -353,12 +387,16 @@ export type Sweep = {
   method: string;
   /** Decimal; 64 bits do not fit a JavaScript number */
   seed: string;
-  /** The planned number of trials: max_trials (or the cells of the grid if they are fewer), plus the known results that were added */
+  /** The planned number of trials: max_trials (or the cells of the grid if they are fewer), plus the known results that were added; the number of trials that exist, if max_trials was lowered below it */
   planned_trials: number;
   /** How many known results were added */
   known_trials: number;
   /** False when the document has no trial: only clients that ask get its trials */
   for_runners: boolean;
+  /** The tags of the document */
+  tags: string[];
+  /** Only in the answer of changeSweep: what the change did not do, or does later */
+  notes?: string[];
   counts: Counts;
   best?: null | {
     number: number;
@@ -370,8 +408,13 @@ export type Sweep = {
   finished_at?: null | Time;
 };
 
+/** A sweep with its document */
+export type Sweep = SweepSummary & {
+  document: SweepDocument;
+};
+
 export type SweepList = {
-  items: Sweep[];
+  items: SweepSummary[];
   next_cursor: string | null;
 };
 
@@ -397,8 +440,22 @@ export type Trial = {
   index?: number | null;
   /** The suggestion was computed from every result with finish_seq up to this one; null for methods that do not learn, and for trials that people added */
   seen?: number | null;
-  /** 1, 2, … in the order in which the trials of the sweep ended; null until then */
+  /** 1, 2, … in the order in which the trials of the sweep ended or were retried; null until then */
   finish_seq?: number | null;
+  /** The earlier ends of a trial that was retried, in their order; null: it was not */
+  retries?: ({
+    state: "failed" | "cancelled";
+    reason?: string | null;
+    /** The latest attempt at that end */
+    attempt?: number;
+    /** The place of that end */
+    finish_seq: number;
+    /** The place of the retry: the search saw the end until then */
+    retry_seq: number;
+    retried_at?: Time;
+    /** The id of the token */
+    retried_by?: string | null;
+  })[] | null;
   /** Whether the trial satisfies all constraints of the sweep (true if it has none); null unless the trial completed */
   feasible?: boolean | null;
   /** The signature of its tensors; null unless the built-in trainer runs it */
@@ -483,6 +540,26 @@ export type TrialCreate = {
   reason?: string | null;
 };
 
+/** A TrialCreate with a key */
+export type TrialCreateRow = {
+  params: Params;
+  metrics?: Record<string, number>;
+  state?: "completed" | "failed";
+  reason?: string | null;
+  /** Makes the row safe to send again; all rows of a list have one, or none has */
+  key?: string | null;
+};
+
+export type TrialCreateList = TrialCreateRow[];
+
+export type TrialsAdded = {
+  sweep: string;
+  /** The number of the trial of each row */
+  numbers: number[];
+  /** How many rows were new */
+  added: number;
+};
+
 /** Values by name */
 export type MetricValues = Record<string, Number>;
 
@@ -559,6 +636,8 @@ export type SuggestionLease = {
 };
 
 export type Pareto = {
+  /** Set if the trials of the front pass the budget of a page */
+  next_cursor: string | null;
   metrics: Objective[];
   items: Trial[];
   /** A value for each objective, in the order of metrics */
@@ -608,6 +687,8 @@ export type TrialDetail = Trial & {
     outcome?: string | null;
     reason?: string | null;
     exit_code?: number | null;
+    /** How long its process ran, by its runner's clock; null when the runner did not say it */
+    ran_ms?: number | null;
   })[];
 };
 
@@ -617,6 +698,7 @@ export type TrialList = {
 };
 
 export type Series = {
+  next_cursor: string | null;
   series: Record<string, {
     steps: number[];
     values: Number[];
@@ -811,8 +893,8 @@ export type RunnerRegister = {
   gpu_faults?: GpuFault[];
   host?: string;
   version?: string;
-  /** Attempts that this runner still runs (after a lost connection) */
-  resume?: AttemptRef[];
+  /** Attempts that this runner still holds (after a lost connection) */
+  resume?: RunnerAttempt[];
 };
 
 export type Registration = {
@@ -829,6 +911,17 @@ export type AttemptRef = {
   sweep: string;
   number: number;
   attempt: number;
+};
+
+/** An attempt that a runner holds. limits.trial_timeout is the runner's to keep. The server fails a trial only when its runner still runs it a grace period and a lease later. It counts from the claim, or, when the runner says it, from the begin of the process. A process that ended within trial_timeout is never a timeout, however late its result arrives */
+export type RunnerAttempt = {
+  sweep: string;
+  number: number;
+  attempt: number;
+  /** Where its process is: not begun (data and checkpoints are fetched), running, or ended, with its result on the way. An earlier phase than one that was said before changes nothing */
+  phase?: "preparing" | "running" | "ended";
+  /** With running and ended: for how long it has run, or did run, by the runner's monotonic clock */
+  ran_ms?: number;
 };
 
 export type Directive = {
@@ -931,7 +1024,7 @@ export type ClaimResult = {
 
 export type Heartbeat = {
   epoch: number;
-  attempts: AttemptRef[];
+  attempts: RunnerAttempt[];
   /** All GPUs that are set aside now; without this field the server keeps what it knows */
   gpu_faults?: GpuFault[];
 };
@@ -968,6 +1061,11 @@ export type Completion = {
   outcome: "completed" | "failed" | "retry" | "released" | "timeout";
   /** Negative: the signal that ended it */
   exit_code?: number | null;
+  /** For how long the process ran, by the runner's monotonic clock */
+  ran_ms?: number | null;
+  metrics?: MetricValues;
+  /** The step at which the metrics are recorded */
+  step?: number;
   reason?: string | null;
 };
 
@@ -1004,7 +1102,7 @@ export interface Operations {
     body: undefined;
     result: Health;
   };
-  /** Can it serve (database reached, migrations applied, not draining)? */
+  /** Can it serve (database reached and writable, migrations applied, not draining)? */
   "GET /readyz": {
     path: undefined;
     query: undefined;
@@ -1028,7 +1126,7 @@ export interface Operations {
   /** List sweeps, newest first */
   "GET /v1/sweeps": {
     path: undefined;
-    query: {state?: SweepState; cursor?: string; page_size?: number};
+    query: {state?: SweepState; tag?: string; include?: "document"; cursor?: string; page_size?: number};
     body: undefined;
     result: SweepList;
   };
@@ -1060,17 +1158,31 @@ export interface Operations {
     body: undefined;
     result: undefined;
   };
+  /** What people changed: limits and states, when, and with which token */
+  "GET /v1/sweeps/{sweep}/changes": {
+    path: {sweep: string};
+    query: undefined;
+    body: undefined;
+    result: SweepChangeList;
+  };
+  /** Try all failed, or all cancelled, trials of a sweep again */
+  "POST /v1/sweeps/{sweep}/retry": {
+    path: {sweep: string};
+    query: undefined;
+    body: TrialsRetry;
+    result: TrialsRetried;
+  };
   /** The best completed trials by the metric of the sweep */
   "GET /v1/sweeps/{sweep}/best": {
     path: {sweep: string};
-    query: {top?: number};
+    query: {top?: number; cursor?: string};
     body: undefined;
     result: TrialList;
   };
   /** The Pareto front: the trials that no other trial dominates */
   "GET /v1/sweeps/{sweep}/pareto": {
     path: {sweep: string};
-    query: undefined;
+    query: {cursor?: string};
     body: undefined;
     result: Pareto;
   };
@@ -1141,8 +1253,8 @@ export interface Operations {
   "POST /v1/sweeps/{sweep}/trials": {
     path: {sweep: string};
     query: undefined;
-    body: TrialCreate;
-    result: Trial;
+    body: TrialCreate | TrialCreateList;
+    result: Trial | TrialsAdded;
   };
   /** One trial with its attempts */
   "GET /v1/sweeps/{sweep}/trials/{number}": {
@@ -1158,10 +1270,17 @@ export interface Operations {
     body: undefined;
     result: Trial;
   };
+  /** Try a trial again that failed or was cancelled */
+  "POST /v1/sweeps/{sweep}/trials/{number}/retry": {
+    path: {sweep: string; number: number};
+    query: undefined;
+    body: undefined;
+    result: Trial;
+  };
   /** All series of a trial, in step order */
   "GET /v1/sweeps/{sweep}/trials/{number}/measurements": {
     path: {sweep: string; number: number};
-    query: {metric?: MetricName};
+    query: {metric?: MetricName; cursor?: string};
     body: undefined;
     result: Series;
   };

@@ -23,6 +23,17 @@ interface Page {
 const ENDED: ReadonlySet<Api.SweepState> = new Set(["completed", "failed", "cancelled"]);
 export const hasEnded = (state: Api.SweepState) => ENDED.has(state);
 
+/** The Pareto front with the trials of all its pages. */
+async function wholeFront(path: { sweep: string }, signal: AbortSignal): Promise<Api.Pareto> {
+  const front: Api.Pareto = await call("GET /v1/sweeps/{sweep}/pareto", { path, signal });
+  while (front.next_cursor !== null) {
+    const next: Api.Pareto = await call("GET /v1/sweeps/{sweep}/pareto", { path, query: { cursor: front.next_cursor }, signal });
+    front.items.push(...next.items);
+    front.next_cursor = next.next_cursor;
+  }
+  return front;
+}
+
 export class SweepModel extends Model {
   readonly id: string;
   readonly sweep = signal<Api.Sweep | null>(null);
@@ -50,7 +61,7 @@ export class SweepModel extends Model {
     super(sweepEvents(id));
     this.id = id;
     const path = { sweep: id };
-    this.pareto = new LazyResource((signal) => call("GET /v1/sweeps/{sweep}/pareto", { path, signal }));
+    this.pareto = new LazyResource((signal) => wholeFront(path, signal));
   }
 
   /** The importance of the parameters for one of the sweep's objectives. */

@@ -10,7 +10,7 @@ const PAGE_SIZE = 200;
 
 export class SweepsModel extends Model {
   /** Newest first; null until loaded. */
-  readonly sweeps = signal<Api.Sweep[] | null>(null);
+  readonly sweeps = signal<Api.SweepSummary[] | null>(null);
   #all = true;
   #changed = new Set<string>();
 
@@ -48,8 +48,8 @@ export class SweepsModel extends Model {
     }
   }
 
-  async #loadAll(signal: AbortSignal): Promise<Api.Sweep[]> {
-    const all: Api.Sweep[] = [];
+  async #loadAll(signal: AbortSignal): Promise<Api.SweepSummary[]> {
+    const all: Api.SweepSummary[] = [];
     let cursor: string | null = null;
     do {
       const query: { page_size: number; cursor?: string } = { page_size: PAGE_SIZE };

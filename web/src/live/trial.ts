@@ -97,10 +97,26 @@ export class TrialModel extends Model {
     }
     this.#seriesChanged = false;
     this.#seriesAt = performance.now();
-    const asked = call("GET /v1/sweeps/{sweep}/trials/{number}/measurements", { path, signal });
-    this.series.value = (await this.#orAgain(asked, () => {
+    this.series.value = await this.#orAgain(allSeries(path, signal), () => {
       this.#seriesChanged = true;
       this.#seriesAt = -Infinity;
-    })).series;
+    });
   }
+}
+
+/** All pages of the measurements; a metric may continue on the next page. */
+async function allSeries(path: { sweep: string; number: number }, signal: AbortSignal): Promise<Api.Series["series"]> {
+  const all: Api.Series["series"] = {};
+  let cursor: string | null = null;
+  do {
+    const query: { cursor?: string } = cursor === null ? {} : { cursor };
+    const page: Api.Series = await call("GET /v1/sweeps/{sweep}/trials/{number}/measurements", { path, query, signal });
+    for (const [name, { steps, values }] of Object.entries(page.series)) {
+      const known = (all[name] ??= { steps: [], values: [] });
+      known.steps = known.steps.concat(steps);
+      known.values = known.values.concat(values);
+    }
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  return all;
 }

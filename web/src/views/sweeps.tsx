@@ -11,11 +11,11 @@ import { choose, go, href, route } from "../route";
 
 const STATES: Api.SweepState[] = ["running", "paused", "finishing", "completed", "failed", "cancelled"];
 
-const ended = (s: Api.Sweep) => s.counts.completed + s.counts.pruned + s.counts.failed + s.counts.cancelled;
+const ended = (s: Api.SweepSummary) => s.counts.completed + s.counts.pruned + s.counts.failed + s.counts.cancelled;
 const time = (text: string | null | undefined) => (text ? Date.parse(text) : null);
 
-const columns: Column<Api.Sweep>[] = [
-  { id: "name", label: "Sweep", width: 28, least: 16, key: (s) => s.id, cell: (s) => <a href={href(["sweeps", s.id])} title={s.document.description ?? s.id}>{s.id}</a> },
+const columns: Column<Api.SweepSummary>[] = [
+  { id: "name", label: "Sweep", width: 28, least: 16, key: (s) => s.id, cell: (s) => <a href={href(["sweeps", s.id])} title={s.id}>{s.id}</a> },
   { id: "state", label: "State", width: 11, key: (s) => STATES.indexOf(s.state), cell: (s) => <State state={s.state} /> },
   { id: "progress", label: "Progress", width: 20, least: 10, key: (s) => ended(s) / Math.max(1, s.planned_trials), cell: (s) => <Progress counts={s.counts} planned={s.planned_trials} /> },
   { id: "trials", label: "Ended", width: 12, least: 9, numeric: true, key: ended, cell: (s) => `${count(ended(s))} / ${count(s.planned_trials)}` },

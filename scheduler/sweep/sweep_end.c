@@ -1,0 +1,23 @@
+#include "scheduler/sweep/sweep_end.h"
+
+sweep_end sweep_end_of(const struct sweep_standing *s)
+{
+    if (s->max_failed >= 0 && s->failed > s->max_failed)
+        return SWEEP_TOO_MANY_FAILED;
+    if (s->wall_time_over)
+        return SWEEP_OUT_OF_TIME;
+    return s->live == 0 && s->total >= s->planned ? SWEEP_ALL_ENDED : SWEEP_GOES_ON;
+}
+
+const char *sweep_end_advice(struct arena *a, const struct sweep_standing *s, sweep_end end)
+{
+    if (end == SWEEP_TOO_MANY_FAILED)
+        return arena_printf(a,
+                            "%lld trials failed (max_failed_trials is %lld): raise it, or retry "
+                            "the failed trials",
+                            (long long)s->failed, (long long)s->max_failed);
+    if (end == SWEEP_OUT_OF_TIME)
+        return arena_strdup(a, "wall_time is over: raise it");
+    return arena_printf(a, "all of its %lld trials have ended: raise max_trials, or retry trials",
+                        (long long)s->total);
+}

@@ -1,0 +1,336 @@
+/* Limits that change while a sweep runs and after it has ended. */
+#include "scheduler/services/sweep_change.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scheduler/lifecycle/ensembles.h"
+#include "tests/support/check_main.h"
+#include "tests/support/service.h"
+
+static struct service s;
+static struct as_err err;
+static struct sweep_changed changed;
+
+static as_status try_change(const char *id, const char *patch)
+{
+    struct sweep_patch p;
+    json_t *doc = json_of(patch);
+    as_status st = sweep_patch_parse(doc, &p, &err);
+    if (st == AS_OK)
+        st = sweep_change(s.db, &s.a, id, &p, "tok1", &changed, &err);
+    json_decref(doc);
+    return st;
+}
+
+static sweep_state change(const char *id, const char *patch)
+{
+    ck_ok(try_change(id, patch), err);
+    return changed.sweep.state;
+}
+
+static bool noted(const char *part)
+{
+    for (size_t i = 0; i < changed.n_notes; i++)
+        if (strstr(changed.notes[i], part))
+            return true;
+    return false;
+}
+
+static void tick(void)
+{
+    struct reaper_report r;
+    ck_ok(reaper_tick(&s.reaper, &r, &err), err);
+}
+
+/* Claim and complete all that can be had; how many. */
+static int64_t run_all(int64_t epoch, attempt_outcome outcome)
+{
+    int64_t n = 0;
+    for (struct claim_list list; (list = claim(&s, "r", epoch, 16)).n > 0;) {
+        for (size_t i = 0; i < list.n; i++, n++) {
+            if (outcome == OUTCOME_COMPLETED)
+                finish(&s, ref_of(&list.rows[i]), 1);
+            else
+                end(&s, ref_of(&list.rows[i]), outcome);
+        }
+    }
+    return n;
+}
+
+START_TEST(an_ended_sweep_runs_on)
+{
+    make_sweep(&s, "a", "'max_trials': 3", "");
+    int64_t e = make_runner(&s, "r", 16);
+    ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 3);
+    tick();
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
+    ck_assert_int_eq(change("a", "{'limits': {'max_trials': 5}}"), SWEEP_RUNNING);
+    ck_assert_int_eq(changed.sweep.planned, 5);
+    ck_assert_int_eq(changed.sweep.finished_ms, 0);
+    ck_assert_ptr_null(changed.sweep.reason);
+    ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 2);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_FINISHING);
+    /* and from finishing, before its ensemble is there */
+    ck_assert_int_eq(change("a", "{'limits': {'max_trials': 6}}"), SWEEP_RUNNING);
+    ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 1);
+    tick();
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
+    struct trial_row last = trial_of(&s, "a", 5);
+    ck_assert_int_eq(last.index, 5);
+    ck_assert_int_eq(last.finish_seq, 6);
+}
+END_TEST
+
+START_TEST(what_blocks_is_said)
+{
+    make_sweep(&s, "a", "'max_trials': 2, 'max_failed_trials': 0", "");
+    int64_t e = make_runner(&s, "r", 1);
+    struct claimed_row c = claim_one(&s, "r", e);
+    end(&s, ref_of(&c), OUTCOME_FAILED);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_FAILED);
+    ck_assert_int_eq(change("a", "{'limits': {'max_trials': 9}}"), SWEEP_FAILED);
+    ck_assert(noted("stays failed") && noted("max_failed_trials"));
+    ck_fails(try_change("a", "{'state': 'running'}"), AS_E_CONFLICT, err, "max_failed_trials");
+    ck_assert_int_eq(change("a", "{'limits': {'max_failed_trials': 1}}"), SWEEP_RUNNING);
+    ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 8);
+    tick();
+    ck_fails(try_change("a", "{'state': 'running'}"), AS_E_CONFLICT, err, "raise max_trials");
+    ck_assert_int_eq(change("a", "{'limits': {'grace': 9}}"), SWEEP_COMPLETED);
+    ck_assert(noted("raise max_trials"));
+}
+END_TEST
+
+START_TEST(a_cancelled_sweep_waits_for_a_word)
+{
+    make_sweep(&s, "a", "'max_trials': 2", "");
+    int64_t e = make_runner(&s, "r", 2);
+    claim_one(&s, "r", e);
+    change("a", "{'state': 'cancelled'}");
+    ck_assert_int_eq(change("a", "{'limits': {'max_trials': 4}}"), SWEEP_CANCELLED);
+    ck_assert(noted("resume it"));
+    ck_assert_int_eq(change("a", "{'state': 'running'}"), SWEEP_RUNNING);
+    ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 3);
+    ck_assert_int_eq(sweep_of_id(&s, "a").counts.by_state[TRIAL_CANCELLED], 1);
+}
+END_TEST
+
+START_TEST(lowering_makes_no_more_and_ends_nothing)
+{
+    make_sweep(&s, "a", "'max_trials': 9", "");
+    int64_t e = make_runner(&s, "r", 16);
+    struct claim_list list = claim(&s, "r", e, 4);
+    ck_assert_int_eq(change("a", "{'limits': {'max_trials': 2, 'max_concurrent_trials': 1}}"),
+                     SWEEP_RUNNING);
+    ck_assert(noted("4 trials already") && noted("4 trials run"));
+    ck_assert_int_eq(changed.sweep.planned, 4);
+    ck_assert_ptr_nonnull(strstr(changed.sweep.document, "\"max_trials\": 2"));
+    ck_assert_uint_eq(claim(&s, "r", e, 4).n, 0);
+    for (size_t i = 0; i < 3; i++)
+        finish(&s, ref_of(&list.rows[i]), 1);
+    ck_assert_uint_eq(claim(&s, "r", e, 4).n, 0);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
+    finish(&s, ref_of(&list.rows[3]), 1);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_FINISHING);
+    /* known results use none of the budget, also of one that is used up */
+    change("a", "{'limits': {'max_trials': 5}}");
+    ck_assert_int_eq(changed.sweep.planned, 5);
+    ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 1);
+}
+END_TEST
+
+START_TEST(a_grid_ends_with_its_cells)
+{
+    make_grid(&s, "g", 3, "");
+    int64_t e = make_runner(&s, "r", 4);
+    ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 3);
+    tick();
+    ck_assert_int_eq(change("g", "{'limits': {'max_trials': 9}}"), SWEEP_COMPLETED);
+    ck_assert(noted("the grid has 3 cells"));
+    ck_assert_int_eq(changed.sweep.planned, 3);
+    make_grid(&s, "h", 3, "'max_trials': 2");
+    ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 2);
+    tick();
+    ck_assert_int_eq(change("h", "{'limits': {'max_trials': 9}}"), SWEEP_RUNNING);
+    ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 1);
+}
+END_TEST
+
+/* As if the sweep had begun so long ago. */
+static void age(const char *id, const char *column, int ms)
+{
+    char sql[200];
+    snprintf(sql, sizeof sql,
+             "update sweep set %s = %s - interval '%d ms' where id = '%s' returning 1", column,
+             column, ms, id);
+    ck_assert_int_eq(pg_fixture_i64(s.url, sql), 1);
+}
+
+START_TEST(time_between_an_end_and_running_on_is_free)
+{
+    make_sweep(&s, "a", "'max_trials': 2, 'wall_time': 100", "");
+    int64_t e = make_runner(&s, "r", 1);
+    struct claimed_row c = claim_one(&s, "r", e);
+    age("a", "started_at", 60000); /* 60 of 100 s are used */
+    finish(&s, ref_of(&c), 1);
+    run_all(e, OUTCOME_COMPLETED);
+    tick();
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select spent_ms / 1000 from sweep"), 60);
+    age("a", "finished_at", 900000); /* it has rested for long */
+    age("a", "started_at", 900000);
+    ck_assert_int_eq(change("a", "{'limits': {'max_trials': 5}}"), SWEEP_RUNNING);
+    tick();
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
+    age("a", "reopened_at", 30000); /* 90 of 100 s */
+    tick();
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
+    c = claim_one(&s, "r", e);
+    age("a", "reopened_at", 11000);
+    tick();
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
+    ck_assert_str_eq(sweep_of_id(&s, "a").reason, "wall_time is over");
+    ck_assert_int_eq(trial_of(&s, "a", c.number).state, TRIAL_CANCELLED);
+    ck_assert_int_eq(change("a", "{'limits': {'max_trials': 9}}"), SWEEP_COMPLETED);
+    ck_assert(noted("wall_time is over: raise it"));
+    ck_assert_int_eq(change("a", "{'limits': {'wall_time': '5m'}}"), SWEEP_RUNNING);
+    ck_assert_int_eq(change("a", "{'limits': {'wall_time': 1}}"), SWEEP_FINISHING);
+    tick();
+    ck_assert_int_eq(change("a", "{'limits': {'wall_time': null}}"), SWEEP_RUNNING);
+    ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 6);
+}
+END_TEST
+
+START_TEST(every_limit_reaches_its_column)
+{
+    make_sweep(&s, "a", "'max_trials': 2", "");
+    change("a", "{'limits': {'max_trials': 7, 'max_concurrent_trials': 3, 'max_failed_trials': 4, "
+                "'max_restarts': 5, 'trial_timeout': '6m', 'wall_time': 7.5, 'grace': 8}}");
+    ck_assert_int_eq(
+        pg_fixture_i64(s.url,
+                       "select count(*) from sweep where planned = 7 and max_concurrent = 3 and "
+                       "max_failed = 4 and max_restarts = 5 and trial_timeout_ms = 360000 and "
+                       "wall_time_ms = 7500 and grace_ms = 8000 and document #>> '{limits,"
+                       "trial_timeout}' = '360' and document #>> '{limits,wall_time}' = '7.5'"),
+        1);
+    change("a", "{'limits': {'max_concurrent_trials': null, 'max_failed_trials': null, "
+                "'max_restarts': null, 'trial_timeout': null, 'wall_time': null, 'grace': null}}");
+    ck_assert_int_eq(
+        pg_fixture_i64(s.url,
+                       "select count(*) from sweep where planned = 7 and max_concurrent is null "
+                       "and max_failed is null and max_restarts = 3 and trial_timeout_ms is null "
+                       "and wall_time_ms is null and grace_ms = 30000"),
+        1);
+}
+END_TEST
+
+START_TEST(what_was_changed_is_kept)
+{
+    struct sweep_change_list list;
+    make_sweep(&s, "a", "'max_trials': 2", "");
+    change("a", "{'limits': {'max_trials': 7, 'wall_time': '1h'}}");
+    change("a", "{'limits': {'max_trials': 7}}"); /* it changes nothing */
+    change("a", "{'state': 'paused'}");
+    ck_ok(sweep_changes(s.db, &s.a, "a", &list, &err), err);
+    ck_assert_uint_eq(list.n, 2);
+    ck_assert_str_eq(list.rows[0].changes, "{\"state\":{\"from\":\"running\",\"to\":\"paused\"}}");
+    ck_assert_str_eq(list.rows[1].changes, "{\"max_trials\":{\"from\":2,\"to\":7},\"wall_time\":{"
+                                           "\"from\":null,\"to\":3600}}");
+    ck_assert_str_eq(list.rows[1].by, "tok1");
+    ck_assert_int_gt(list.rows[1].changed_ms, 0);
+    ck_assert_int_eq(
+        pg_fixture_i64(s.url, "select count(*) from event where type = 'sweep.changed' and reason "
+                              "= 'max_trials 2 -> 7; wall_time none -> 3600 s'"),
+        1);
+    ck_fails(sweep_changes(s.db, &s.a, "b", &list, &err), AS_E_NOT_FOUND, err, "'b'");
+}
+END_TEST
+
+/* A data set may be deleted when no sweep needs it any more. */
+START_TEST(a_data_set_that_is_gone_is_named)
+{
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    int64_t e = make_runner(&s, "r", 1);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "insert into sweep_dataset (sweep_key, dataset) select "
+                                           "key, 'gone' from sweep returning 1"),
+                     1);
+    run_all(e, OUTCOME_COMPLETED);
+    tick();
+    ck_fails(try_change("a", "{'limits': {'max_trials': 2}}"), AS_E_CONFLICT, err, "'gone'");
+    ck_assert_int_eq(sweep_of_id(&s, "a").planned, 1); /* all of the patch or nothing */
+}
+END_TEST
+
+/* A second server claims while the limits go up and down. */
+static void *claim_on(void *p)
+{
+    struct store *db = p;
+    AS_AUTO(arena_done) struct arena a = {0};
+    for (int i = 0; i < 60; i++) {
+        char id[40];
+        struct claim_list list;
+        struct as_err why;
+        snprintf(id, sizeof id, "other-%d", i);
+        struct claim_request req = {.runner = "r2", .epoch = 1, .claim_id = id, .max_trials = 2};
+        if (claim_trials(db, NULL, &a, &req, &list, &why) != AS_OK)
+            continue;
+        for (size_t k = 0; k < list.n; k++) {
+            struct attempt_ref ref = ref_of(&list.rows[k]);
+            const struct measurement m = {-1, "loss", 1};
+            const struct completion c = {
+                .outcome = OUTCOME_COMPLETED, .metrics = &m, .n_metrics = 1};
+            struct trial_row row;
+            ck_ok(attempt_complete(db, &a, &ref, NULL, &c, &row, &why), why);
+        }
+    }
+    return NULL;
+}
+
+START_TEST(two_servers_and_a_change_beside_claims)
+{
+    struct store *other = NULL;
+    const struct store_opts opts = {.url = s.url, .max_connections = 2};
+    pthread_t thread;
+    make_sweep(&s, "a", "'max_trials': 4", "");
+    int64_t e = make_runner(&s, "r", 16);
+    ck_assert_int_eq(make_runner(&s, "r2", 4), 1);
+    ck_ok(store_open(&opts, &other, &err), err);
+    ck_assert_int_eq(pthread_create(&thread, NULL, claim_on, other), 0);
+    for (int i = 0; i < 40; i++) {
+        char patch[80];
+        snprintf(patch, sizeof patch, "{'limits': {'max_trials': %d}}", i % 2 ? 4 + i : 2);
+        ck_ok(try_change("a", patch), err);
+        struct claim_list list = claim(&s, "r", e, 2);
+        for (size_t k = 0; k < list.n; k++)
+            finish(&s, ref_of(&list.rows[k]), 1);
+    }
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    struct sweep_row row = sweep_of_id(&s, "a");
+    ck_assert_int_le(row.counts.total, 43);
+    ck_assert_int_le(row.counts.total, row.planned);
+    change("a", "{'limits': {'max_trials': 50}}");
+    run_all(e, OUTCOME_COMPLETED);
+    ck_assert_int_eq(sweep_of_id(&s, "a").counts.by_state[TRIAL_COMPLETED], 50);
+    store_close(other);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *suite = suite_create("scheduler/services/sweep_change");
+    TCase *c = service_case(suite, "changes", &s, 0);
+    tcase_set_timeout(c, 120);
+    tcase_add_test(c, an_ended_sweep_runs_on);
+    tcase_add_test(c, what_blocks_is_said);
+    tcase_add_test(c, a_cancelled_sweep_waits_for_a_word);
+    tcase_add_test(c, lowering_makes_no_more_and_ends_nothing);
+    tcase_add_test(c, a_grid_ends_with_its_cells);
+    tcase_add_test(c, time_between_an_end_and_running_on_is_free);
+    tcase_add_test(c, every_limit_reaches_its_column);
+    tcase_add_test(c, what_was_changed_is_kept);
+    tcase_add_test(c, a_data_set_that_is_gone_is_named);
+    tcase_add_test(c, two_servers_and_a_change_beside_claims);
+    return suite;
+}
