@@ -37,8 +37,8 @@ static void restore(void)
 {
     put("ASSAY_CUDNN", was_library);
     put("ASSAY_CUDA_CONV", NULL);
-    put("ASSAY_EMU_CUDNN_VERSION", NULL);
-    put("ASSAY_EMU_CUDNN_NO_HANDLE", NULL);
+    put("EMU_CUDNN_VERSION", NULL);
+    put("EMU_CUDNN_NO_HANDLE", NULL);
     free(was_library);
 }
 
@@ -197,11 +197,11 @@ START_TEST(another_version)
                                               {"7605", "own, for cuDNN is 7.6, expected 9: "},
                                               {"100000", "own, for cuDNN is 10.0, expected 9: "}};
     for (size_t i = 0; i < AS_ARRAY_LEN(versions); i++) {
-        put("ASSAY_EMU_CUDNN_VERSION", versions[i][0]);
+        put("EMU_CUDNN_VERSION", versions[i][0]);
         falls_back(&usual, versions[i][1]);
     }
-    put("ASSAY_EMU_CUDNN_VERSION", NULL);
-    put("ASSAY_EMU_CUDNN_NO_HANDLE", "1");
+    put("EMU_CUDNN_VERSION", NULL);
+    put("EMU_CUDNN_NO_HANDLE", "1");
     falls_back(&usual, "own, for back end cuda: cuDNN: a handle: not initialized");
 }
 END_TEST

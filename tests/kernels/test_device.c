@@ -247,9 +247,9 @@ END_TEST
 
 static void without_fault(void)
 {
-    (void)unsetenv("ASSAY_EMU_FAIL");
-    (void)unsetenv("ASSAY_EMU_MEMORY");
-    (void)unsetenv("ASSAY_EMU_DRIVER");
+    (void)unsetenv("EMU_FAIL");
+    (void)unsetenv("EMU_MEMORY");
+    (void)unsetenv("EMU_DRIVER");
     twin_close();
 }
 
@@ -270,14 +270,14 @@ START_TEST(faults_have_classes)
         struct backend *be = twin_backend(1);
         ck_ok(buf_create(be, BUF_F32, 1, &b, &err), err);
         ck_ok(backend_sync(be, &err), err);
-        ck_assert_int_eq(setenv("ASSAY_EMU_FAIL", faults[i].fail, 1), 0);
+        ck_assert_int_eq(setenv("EMU_FAIL", faults[i].fail, 1), 0);
         as_status st = buf_fill_f32(b, 0, 1, 1, &err);
         if (st == AS_OK)
             st = backend_sync(be, &err);
         ck_assert_int_eq(st, faults[i].status);
         ck_assert_msg(strstr(err.msg, faults[i].text) != NULL, "%s", err.msg);
         ck_assert_int_eq(backend_step_end(be, &err), faults[i].status);
-        ck_assert_int_eq(unsetenv("ASSAY_EMU_FAIL"), 0);
+        ck_assert_int_eq(unsetenv("EMU_FAIL"), 0);
         buf_free(b);
     }
 }
@@ -287,13 +287,13 @@ START_TEST(an_old_driver_is_refused_with_both_versions)
 {
     struct as_err err;
     struct backend *be = NULL;
-    ck_assert_int_eq(setenv("ASSAY_EMU_DRIVER", "12040", 1), 0);
+    ck_assert_int_eq(setenv("EMU_DRIVER", "12040", 1), 0);
     as_status st = backend_open("cuda", NULL, &be, &err);
     ck_assert_int_eq(st, AS_E_UNAVAILABLE);
     ck_assert_msg(strstr(err.msg, "found 550.54.15, which is for CUDA 12.4") != NULL &&
                       strstr(err.msg, "needs NVIDIA driver 580 or newer (CUDA 13.0)") != NULL,
                   "%s", err.msg);
-    ck_assert_int_eq(setenv("ASSAY_EMU_DRIVER", "13010", 1), 0); /* newer than the plugin */
+    ck_assert_int_eq(setenv("EMU_DRIVER", "13010", 1), 0); /* newer than the plugin */
     ck_ok(backend_open("cuda", NULL, &be, &err), err);
     backend_free(be);
 }
@@ -307,7 +307,7 @@ START_TEST(memory_of_the_device)
     size_t free_bytes = 1, total = 1, after = 0;
     ck_ok(backend_memory(twin_backend(0), &free_bytes, &total, &err), err);
     ck_assert(free_bytes == 0 && total == 0); /* the host's */
-    ck_assert_int_eq(setenv("ASSAY_EMU_MEMORY", "100000000", 1), 0);
+    ck_assert_int_eq(setenv("EMU_MEMORY", "100000000", 1), 0);
     ck_ok(backend_memory(be, &free_bytes, &total, &err), err);
     ck_assert(total == 100000000 && free_bytes < total);
     ck_ok(buf_create(be, BUF_F32, 1000, &b, &err), err);
@@ -341,7 +341,7 @@ Suite *test_suite(void)
     tcase_add_test(c, bf16_products);
     tcase_add_test(c, upload_has_read_its_source);
     suite_add_tcase(s, c);
-    const char *async = getenv("ASSAY_EMU_ASYNC");
+    const char *async = getenv("EMU_ASYNC");
     if (twin_is_emulated()) {
         c = tcase_create("emulated");
         tcase_add_checked_fixture(c, twin_open, without_fault);

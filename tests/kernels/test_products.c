@@ -388,7 +388,7 @@ END_TEST
 START_TEST(relu_loses_nan)
 {
     struct products_count f, b;
-    with("ASSAY_EMU_RELU", "nan_to_0", &fusable, &f, &b);
+    with("EMU_RELU", "nan_to_0", &fusable, &f, &b);
     ck_assert_uint_eq(f.relu, 0);
     ck_assert_uint_eq(f.bias, 1);
     ck_assert_uint_eq(f.refused, 1);
@@ -399,7 +399,7 @@ END_TEST
 START_TEST(launch_turned_down)
 {
     struct products_count f, b;
-    with("ASSAY_EMU_LT", "launch_fails", &fusable, &f, &b);
+    with("EMU_LT", "launch_fails", &fusable, &f, &b);
     ck_assert_uint_eq(b.lt, 0);
     ck_assert_uint_eq(b.gemm, 3);
     ck_assert_uint_eq(b.refused, b.planned);

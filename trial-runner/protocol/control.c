@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "trial-runner/protocol/line.h"
 
 /* ---- a member ---- */
 
@@ -88,14 +89,6 @@ json_t *control_member_to_json(const struct control_member *m)
 
 static const char *const op_words[] = {"add", "stop", "cancel", "close", NULL};
 
-static as_status read_line(const char *line, size_t len, json_t **ret, struct as_err *err)
-{
-    if (len > CONTROL_MAX_LINE)
-        return as_fail(err, AS_E_TOO_LARGE, "a line of %zu bytes, expected at most %zu", len,
-                       CONTROL_MAX_LINE);
-    return json_parse(line, len, ret, err);
-}
-
 static as_status read_id(struct json_fields *f, const char **ret, struct as_err *err)
 {
     return json_fields_text(f, "id", JSON_REQUIRED, 1, CONTROL_MAX_ID, ret, err);
@@ -115,7 +108,7 @@ as_status control_request_parse(const char *line, size_t len, struct control_req
     struct control_request r = {0};
     json_t *member = NULL;
     int op = 0;
-    as_status st = read_line(line, len, &doc, err);
+    as_status st = line_parse(line, len, &doc, err);
     if (st != AS_OK)
         return st;
     st = json_fields_init(&f, doc, "", err);
@@ -145,32 +138,15 @@ as_status control_request_parse(const char *line, size_t len, struct control_req
     return AS_OK;
 }
 
-/* Append a tree as one line. Takes the tree; NULL counts as out of memory, so that callers need not
- * check the result of json_pack. */
-static as_status append_line(json_t *tree, struct str *out, struct as_err *err)
-{
-    JSON_AUTO owned = tree;
-    AS_AUTO(as_freep) char *text = owned ? json_format_ordered(owned) : NULL;
-    if (!text)
-        return as_fail_nomem(err);
-    size_t len = strlen(text);
-    if (len > CONTROL_MAX_LINE)
-        return as_fail(err, AS_E_TOO_LARGE, "a line of %zu bytes, expected at most %zu", len,
-                       CONTROL_MAX_LINE);
-    str_add(out, text, len);
-    str_putc(out, '\n');
-    return str_check(out, err);
-}
-
 as_status control_request_format(const struct control_request *r, struct str *out,
                                  struct as_err *err)
 {
     const char *op = op_words[r->op];
     if (r->op == CONTROL_ADD)
-        return append_line(
+        return line_append(
             json_pack("{s:s, s:o}", "op", op, "member", control_member_to_json(&r->member)), out,
             err);
-    return append_line(
+    return line_append(
         json_pack("{s:s, s:s*}", "op", op, "id", r->op == CONTROL_CLOSE ? NULL : r->id), out, err);
 }
 
@@ -248,7 +224,7 @@ as_status control_event_parse(const char *line, size_t len, struct control_event
     struct json_fields f;
     struct control_event e = {0};
     int kind = 0;
-    as_status st = read_line(line, len, &doc, err);
+    as_status st = line_parse(line, len, &doc, err);
     if (st != AS_OK)
         return st;
     st = json_fields_init(&f, doc, "", err);
@@ -296,7 +272,7 @@ static json_t *event_to_json(const struct control_event *e)
 
 as_status control_event_format(const struct control_event *e, struct str *out, struct as_err *err)
 {
-    return append_line(event_to_json(e), out, err);
+    return line_append(event_to_json(e), out, err);
 }
 
 /* ---- bytes into lines ---- */

@@ -27,9 +27,10 @@
 
 #include "base/status.h"
 #include "base/str.h"
+#include "trial-runner/protocol/line.h"
 
-#define CONTROL_MAX_LINE ((size_t)1 << 20) /* bytes, without the newline */
-#define CONTROL_MAX_ID 200                 /* bytes of a member's id, at least 1 */
+#define CONTROL_MAX_LINE LINE_MAX_BYTES
+#define CONTROL_MAX_ID 200 /* bytes of a member's id, at least 1 */
 #define CONTROL_MAX_SLOTS 64
 
 /* ---- a member ---- */

@@ -10,30 +10,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-
-static as_status read_line(const char *line, size_t len, json_t **ret, struct as_err *err)
-{
-    if (len > RANKS_MAX_LINE)
-        return as_fail(err, AS_E_TOO_LARGE, "a line of %zu bytes, expected at most %zu", len,
-                       RANKS_MAX_LINE);
-    return json_parse(line, len, ret, err);
-}
-
-/* Takes the tree; NULL counts as out of memory. */
-static as_status append_line(json_t *tree, struct str *out, struct as_err *err)
-{
-    JSON_AUTO owned = tree;
-    AS_AUTO(as_freep) char *text = owned ? json_format_ordered(owned) : NULL;
-    if (!text)
-        return as_fail_nomem(err);
-    size_t len = strlen(text);
-    if (len > RANKS_MAX_LINE)
-        return as_fail(err, AS_E_TOO_LARGE, "a line of %zu bytes, expected at most %zu", len,
-                       RANKS_MAX_LINE);
-    str_add(out, text, len);
-    str_putc(out, '\n');
-    return str_check(out, err);
-}
+#include "trial-runner/protocol/line.h"
 
 /* ---- runner to rank ---- */
 
@@ -127,7 +104,7 @@ as_status rank_request_parse(const char *line, size_t len, struct rank_request *
     struct rank_request r = {0};
     int op = 0;
     as_status st;
-    if ((st = read_line(line, len, &doc, err)) < 0 ||
+    if ((st = line_parse(line, len, &doc, err)) < 0 ||
         (st = json_fields_init(&f, doc, "", err)) < 0 ||
         (st = json_fields_word(&f, "op", JSON_REQUIRED, op_words, &op, err)) < 0)
         return st;
@@ -145,10 +122,10 @@ as_status rank_request_format(const struct rank_request *r, struct str *out, str
 {
     char attempt[24], secret[2 * RANKS_SECRET_BYTES + 1];
     if (r->op == RANK_STOP)
-        return append_line(json_pack("{s:s}", "op", op_words[r->op]), out, err);
+        return line_append(json_pack("{s:s}", "op", op_words[r->op]), out, err);
     (void)snprintf(attempt, sizeof attempt, "%" PRIu64, r->attempt);
     hex_format(r->secret, RANKS_SECRET_BYTES, secret);
-    return append_line(json_pack("{s:s, s:s, s:I, s:I, s:s, s:O}", "op", op_words[r->op], "attempt",
+    return line_append(json_pack("{s:s, s:s, s:I, s:I, s:s, s:O}", "op", op_words[r->op], "attempt",
                                  attempt, "epoch", (json_int_t)r->epoch, "rank",
                                  (json_int_t)r->rank, "secret", secret, "peers", r->peers),
                        out, err);
@@ -184,7 +161,7 @@ as_status rank_event_parse(const char *line, size_t len, struct rank_event *ret,
     struct rank_event e = {0};
     int kind = 0;
     as_status st;
-    if ((st = read_line(line, len, &doc, err)) < 0 ||
+    if ((st = line_parse(line, len, &doc, err)) < 0 ||
         (st = json_fields_init(&f, doc, "", err)) < 0 ||
         (st = json_fields_word(&f, "event", JSON_REQUIRED, event_words, &kind, err)) < 0)
         return st;
@@ -200,9 +177,9 @@ as_status rank_event_format(const struct rank_event *e, struct str *out, struct 
 {
     const char *word = event_words[e->kind];
     if (e->kind == RANK_LISTENING)
-        return append_line(json_pack("{s:s, s:s}", "event", word, "endpoint", e->endpoint), out,
+        return line_append(json_pack("{s:s, s:s}", "event", word, "endpoint", e->endpoint), out,
                            err);
-    return append_line(json_pack("{s:s, s:I, s:I}", "event", word, "epoch", (json_int_t)e->epoch,
+    return line_append(json_pack("{s:s, s:I, s:I}", "event", word, "epoch", (json_int_t)e->epoch,
                                  e->kind == RANK_JOINED ? "step" : "rank",
                                  (json_int_t)(e->kind == RANK_JOINED ? e->step : e->rank)),
                        out, err);

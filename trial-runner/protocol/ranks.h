@@ -21,7 +21,6 @@
 #include "base/status.h"
 #include "base/str.h"
 
-#define RANKS_MAX_LINE ((size_t)1 << 20)
 #define RANKS_MAX 4096         /* of a world */
 #define RANKS_MAX_ENDPOINT 200 /* bytes */
 #define RANKS_SECRET_BYTES 32

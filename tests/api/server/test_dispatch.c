@@ -368,7 +368,7 @@ START_TEST(test_statuses)
         {AS_E_STALE, "POST", "/v1/t/epoch", 409, "stale_epoch"},
         {AS_E_CONFLICT, "POST", "/v1/t/epoch", 409, "conflict"},
         {AS_E_NOT_FOUND, "POST", "/v1/t/refer", 404, "not_found"},
-        {AS_E_DENIED, "GET", "/v1/t/open", 403, "denied"},
+        {AS_E_DENIED, "GET", "/v1/t/open", 403, "not_holder"},
         {AS_E_TOO_LARGE, "GET", "/v1/t/open", 413, "too_large"},
         {AS_E_UNAVAILABLE, "GET", "/v1/t/open", 503, "unavailable"},
         {AS_E_NOMEM, "GET", "/v1/t/open", 503, "out_of_memory"},

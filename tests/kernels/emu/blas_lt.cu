@@ -1,6 +1,6 @@
 /* cublasLt on the host. It is strict: it refuses every size, leading dimension, stride or alignment
- * that the real library may refuse. With ASSAY_EMU_RELU=nan_to_0 the ReLU epilogue loses NaN. With
- * ASSAY_EMU_LT=launch_fails algorithms pass the check and then do not run. */
+ * that the real library may refuse. With EMU_RELU=nan_to_0 the ReLU epilogue loses NaN. With
+ * EMU_LT=launch_fails algorithms pass the check and then do not run. */
 #include <cublasLt.h>
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static bool is_set(const char *name, const char *value)
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *ret)
 {
-    *ret = new emu_lt{is_set("ASSAY_EMU_RELU", "nan_to_0"), is_set("ASSAY_EMU_LT", "launch_fails")};
+    *ret = new emu_lt{is_set("EMU_RELU", "nan_to_0"), is_set("EMU_LT", "launch_fails")};
     return CUBLAS_STATUS_SUCCESS;
 }
 

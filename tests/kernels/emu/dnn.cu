@@ -138,7 +138,7 @@ static struct dnn_descriptor *own(cudnnBackendDescriptor_t d)
 
 VISIBLE size_t cudnnGetVersion(void)
 {
-    const char *version = getenv("ASSAY_EMU_CUDNN_VERSION");
+    const char *version = getenv("EMU_CUDNN_VERSION");
     return version != NULL ? (size_t)strtoul(version, NULL, 10) : 91900;
 }
 
@@ -157,7 +157,7 @@ VISIBLE const char *cudnnGetErrorString(cudnnStatus_t s)
 
 VISIBLE cudnnStatus_t cudnnCreate(cudnnHandle_t *ret)
 {
-    if (getenv("ASSAY_EMU_CUDNN_NO_HANDLE") != NULL)
+    if (getenv("EMU_CUDNN_NO_HANDLE") != NULL)
         return CUDNN_STATUS_NOT_INITIALIZED;
     *ret = new cudnnContext();
     return CUDNN_STATUS_SUCCESS;

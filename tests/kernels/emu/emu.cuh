@@ -3,7 +3,7 @@
  *
  * A launch runs at once, block after block. The threads of a block are fibers: each runs alone
  * until it reaches a barrier, a shuffle or its end. If a barrier is missing, then in one of the two
- * orders a value is read before it is written (ASSAY_EMU_ORDER=reverse runs blocks, warps and lanes
+ * orders a value is read before it is written (EMU_ORDER=reverse runs blocks, warps and lanes
  * backwards). The device's memory is host memory. Its first MiB is filled with NaN when it is
  * allocated. Shared memory is filled with NaN at the start of each block (under ASan it is not
  * filled, but guarded).
@@ -12,12 +12,12 @@
  * not all threads of the block reach, a shuffle without all lanes of the warp. Grids and blocks
  * past the limits of a device are errors of the launch, as on a device.
  *
- * With ASSAY_EMU_ASYNC=1 a stream runs nothing until somebody waits for it, as a device that is far
+ * With EMU_ASYNC=1 a stream runs nothing until somebody waits for it, as a device that is far
  * behind its host does, and a copy reads the host's memory only then, as devices do that read
- * pageable memory themselves. ASSAY_EMU_MEMORY=BYTES limits the memory, of which
- * ASSAY_EMU_SAYS_FREE=BYTES are said to be free. ASSAY_EMU_FAIL=CODE:LAUNCHES
+ * pageable memory themselves. EMU_MEMORY=BYTES limits the memory, of which
+ * EMU_SAYS_FREE=BYTES are said to be free. EMU_FAIL=CODE:LAUNCHES
  * (or CODE:LAUNCHES:GPU, for processes with that CUDA_VISIBLE_DEVICES alone) breaks the device after
- * so many launches: every call returns that error from then on. ASSAY_EMU_DRIVER=12040 is the
+ * so many launches: every call returns that error from then on. EMU_DRIVER=12040 is the
  * driver's version of CUDA (13000).
  *
  * Not modelled: time, effects between blocks that run at once (they must not communicate), the
@@ -217,7 +217,7 @@ bool emu_counts(const char *kernel);
 /* How many launches of a kernel have run in this process; for tests, by dlsym(). */
 extern "C" __attribute__((visibility("default"))) size_t emu_launches(const char *kernel);
 
-/* Run it now (or when somebody waits: ASSAY_EMU_ASYNC), or record it if the stream is recording. */
+/* Run it now (or when somebody waits: EMU_ASYNC), or record it if the stream is recording. */
 void emu_enqueue(cudaStream_t s, std::function<void()> what);
 
 /* Check as a device would, then enqueue. */

@@ -185,7 +185,7 @@ static void run_grid(const char *name, dim3 grid, dim3 block, size_t shared,
     std::lock_guard<std::mutex> lock(one_launch);
     std::vector<char> room(shared + 1);
     if (!begun) {
-        const char *order = getenv("ASSAY_EMU_ORDER");
+        const char *order = getenv("EMU_ORDER");
         backwards = order != NULL && strcmp(order, "reverse") == 0;
         fibers_create(BLOCK_MAX, fiber_main);
         begun = true;

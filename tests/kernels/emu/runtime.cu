@@ -1,5 +1,5 @@
 /* Devices, memory, streams, events and graphs. There is one device. Every call is done when it
- * returns, unless ASSAY_EMU_ASYNC is set: then a stream keeps its work until somebody waits for it.
+ * returns, unless EMU_ASYNC is set: then a stream keeps its work until somebody waits for it.
  *
  * While a stream records, launches are stored in its graph. Calls that CUDA forbids then
  * (allocation, waiting, copies) return an error and break the recording, as on a device. */
@@ -43,7 +43,7 @@ static size_t number_of(const char *name, size_t otherwise)
 
 static bool is_async(void)
 {
-    static const bool yes = number_of("ASSAY_EMU_ASYNC", 0) != 0;
+    static const bool yes = number_of("EMU_ASYNC", 0) != 0;
     return yes;
 }
 
@@ -55,7 +55,7 @@ struct fault {
 
 static struct fault fault_of_tests(void)
 {
-    const char *text = getenv("ASSAY_EMU_FAIL"), *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *text = getenv("EMU_FAIL"), *visible = getenv("CUDA_VISIBLE_DEVICES");
     char *end = NULL;
     struct fault f = {cudaSuccess, 0};
     if (text == NULL || text[0] == '\0')
@@ -74,7 +74,7 @@ static cudaError_t broken; /* by fault_of_tests() */
 /* The device's fault, which every call returns, for as long as the test's variable is set. */
 static cudaError_t fault_now(void)
 {
-    if (getenv("ASSAY_EMU_FAIL") == NULL)
+    if (getenv("EMU_FAIL") == NULL)
         broken = cudaSuccess;
     return broken;
 }
@@ -154,7 +154,7 @@ cudaError_t cudaGetLastError(void)
 
 cudaError_t cudaDriverGetVersion(int *ret)
 {
-    *ret = (int)number_of("ASSAY_EMU_DRIVER", 13000);
+    *ret = (int)number_of("EMU_DRIVER", 13000);
     return cudaSuccess;
 }
 
@@ -181,7 +181,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device)
     (void)snprintf(ret->name, sizeof(ret->name), "emulated device %d", device);
     for (int i = 0; i < 16; i++)
         ret->uuid.bytes[i] = (char)(0xa0 + i);
-    ret->totalGlobalMem = number_of("ASSAY_EMU_MEMORY", EMU_MEMORY);
+    ret->totalGlobalMem = number_of("EMU_MEMORY", EMU_MEMORY);
     ret->major = 9;
     ret->sharedMemPerBlockOptin = EMU_SHARED_MAX;
     return cudaSuccess;
@@ -194,9 +194,9 @@ static size_t allocated;
 
 cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_total)
 {
-    *ret_total = number_of("ASSAY_EMU_MEMORY", EMU_MEMORY);
+    *ret_total = number_of("EMU_MEMORY", EMU_MEMORY);
     *ret_free = *ret_total > allocated ? *ret_total - allocated : 0;
-    *ret_free = number_of("ASSAY_EMU_SAYS_FREE", *ret_free);
+    *ret_free = number_of("EMU_SAYS_FREE", *ret_free);
     *ret_total = *ret_total > *ret_free ? *ret_total : *ret_free;
     return fault_now();
 }
@@ -207,7 +207,7 @@ cudaError_t emu_malloc(void **ret, size_t size)
         return refused(recording);
     if (fault_now() != cudaSuccess)
         return broken;
-    if (size > number_of("ASSAY_EMU_MEMORY", SIZE_MAX) - allocated)
+    if (size > number_of("EMU_MEMORY", SIZE_MAX) - allocated)
         return fails(cudaErrorMemoryAllocation);
     if (posix_memalign(ret, 256, size > 0 ? size : 1) != 0)
         return fails(cudaErrorMemoryAllocation);

@@ -223,10 +223,10 @@ END_TEST
 /* A group uses the GPUs of one trial. */
 START_TEST(gpus_count_once)
 {
-    make_train("a", "random", "8", "'max_trials': 99", ", 'resources': {'gpus': 2, 'group': 4}");
+    make_train("a", "random", "8", "'max_trials': 99", ", 'resources': {'gpus': 1, 'group': 4}");
     int64_t e = make_runner(&s, "r", 9);
     struct claim_request req = {
-        .runner = "r", .epoch = e, .max_trials = 9, .groups.members = 8, .gpus = 5};
+        .runner = "r", .epoch = e, .max_trials = 9, .groups.members = 8, .gpus = 2};
     struct claim_list list = take(&req);
     ck_assert_uint_eq(list.n, 8);
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(distinct group_id) from trial"), 2);

@@ -14,8 +14,8 @@
 
 static void setup(void)
 {
-    static const char *const variables[] = {"ASSAY_EMU_FAIL",       "ASSAY_EMU_MEMORY",
-                                            "ASSAY_EMU_SAYS_FREE",  "ASSAY_BACKEND",
+    static const char *const variables[] = {"EMU_FAIL",       "EMU_MEMORY",
+                                            "EMU_SAYS_FREE",  "ASSAY_BACKEND",
                                             "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"};
     for (size_t i = 0; i < AS_ARRAY_LEN(variables); i++)
         (void)unsetenv(variables[i]);
@@ -84,7 +84,7 @@ END_TEST
 START_TEST(a_broken_gpu_is_set_aside)
 {
     (void)setenv("ASSAY_PLUGIN_DIR", getenv("ASSAY_TEST_EMULATOR"), 1);
-    (void)setenv("ASSAY_EMU_FAIL", "214:300:GPU-aa11", 1);
+    (void)setenv("EMU_FAIL", "214:300:GPU-aa11", 1);
     struct trial *bad = offer_train(0, 2, NULL, 0);
     start_runner("--gpus", "auto");
     AWAIT(bad->completion);
@@ -111,7 +111,7 @@ END_TEST
 START_TEST(a_group_on_a_broken_gpu)
 {
     (void)setenv("ASSAY_PLUGIN_DIR", getenv("ASSAY_TEST_EMULATOR"), 1);
-    (void)setenv("ASSAY_EMU_FAIL", "214:400:GPU-aa11", 1);
+    (void)setenv("EMU_FAIL", "214:400:GPU-aa11", 1);
     struct trial *t[] = {offer_train(0, 50, "g", 2), offer_train(1, 50, "g", 2)};
     start_runner("--gpus", "auto");
     for (size_t i = 0; i < 2; i++) {
@@ -148,7 +148,7 @@ END_TEST
 START_TEST(a_group_that_is_too_large)
 {
     (void)setenv("ASSAY_PLUGIN_DIR", getenv("ASSAY_TEST_EMULATOR"), 1);
-    (void)setenv("ASSAY_EMU_MEMORY", "850000", 1); /* the data is 470 KB, a member 130 KB */
+    (void)setenv("EMU_MEMORY", "850000", 1); /* the data is 470 KB, a member 130 KB */
     struct trial *t[4];
     size_t released = 0, completed = 0;
     for (int i = 0; i < 4; i++)

@@ -27,7 +27,7 @@ static const struct trial trials[] = {
 };
 static const struct trial *const all[] = {&trials[0], &trials[1], &trials[2], &trials[3]};
 static const char *const variables[] = {
-    "ASSAY_EMU_FAIL",       "ASSAY_EMU_MEMORY",   "ASSAY_EMU_SAYS_FREE", "ASSAY_EMU_ASYNC",
+    "EMU_FAIL",       "EMU_MEMORY",   "EMU_SAYS_FREE", "EMU_ASYNC",
     "CUDA_VISIBLE_DEVICES", "ASSAY_DEVICE_FAULT", "ASSAY_MEMORY_BYTES"};
 
 static void setup(void)
@@ -118,10 +118,10 @@ START_TEST(without_a_device_nothing_is_trained)
     ck_assert_msg(strstr(events, "no libassay-cuda.so") != NULL, "%s", events);
     ck_assert(strncmp(fault(), "all: back end cuda: no libassay", 31) == 0);
     (void)setenv("ASSAY_PLUGIN_DIR", kept, 1);
-    (void)setenv("ASSAY_EMU_DRIVER", "12020", 1);
+    (void)setenv("EMU_DRIVER", "12020", 1);
     ck_assert_int_eq(train("none", 1), 75);
     ck_assert_msg(strstr(fault(), "the driver is too old") != NULL, "%s", events);
-    (void)unsetenv("ASSAY_EMU_DRIVER");
+    (void)unsetenv("EMU_DRIVER");
     ck_assert_uint_eq(count_of("started"), 0);
     (void)unsetenv("ASSAY_PLUGIN_DIR");
     (void)setenv("CUDA_VISIBLE_DEVICES", "", 1); /* it was given none: a mistake of the document */
@@ -147,8 +147,8 @@ START_TEST(a_broken_device_is_reported)
         {"700:400", "0", 1, 1, ""},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
-        (void)setenv("ASSAY_EMU_FAIL", cases[i].fail, 1);
-        (void)setenv("ASSAY_EMU_ASYNC", cases[i].async, 1);
+        (void)setenv("EMU_FAIL", cases[i].fail, 1);
+        (void)setenv("EMU_ASYNC", cases[i].async, 1);
         ck_assert_msg(train("broken", cases[i].members) == 75 ||
                           (cases[i].members == 1 && count_of("\"exit\":75") == 1),
                       "%zu: %s", i, events);
@@ -187,30 +187,30 @@ START_TEST(a_group_is_as_large_as_the_memory)
     size_t each = number_after("\"bytes_per_member\":"), shared = number_after("\"bytes_shared\":");
     size_t own = 40000; /* what the emulated back end itself takes, about */
     (void)snprintf(text, sizeof text, "%zu", (shared + own + 3 * each) / 7 * 8);
-    (void)setenv("ASSAY_EMU_MEMORY", text, 1);
+    (void)setenv("EMU_MEMORY", text, 1);
     trains_all("smaller");
     size_t fits = number_after("\"members\":");
     ck_assert_msg(fits >= 1 && fits <= 3, "%zu", fits);
     /* Memory that was free a moment ago is not: the group is halved until it fits. */
     (void)snprintf(text, sizeof text, "%zu", shared + own + 5 * each / 2);
-    (void)setenv("ASSAY_EMU_MEMORY", text, 1);
-    (void)setenv("ASSAY_EMU_SAYS_FREE", "9000000000", 1);
+    (void)setenv("EMU_MEMORY", text, 1);
+    (void)setenv("EMU_SAYS_FREE", "9000000000", 1);
     trains_all("halved");
     ck_assert_uint_eq(count_of("\"ready\""), 2);
     ck_assert_uint_eq(number_after("\"members\":"), 4); /* the first time */
-    (void)unsetenv("ASSAY_EMU_SAYS_FREE");
+    (void)unsetenv("EMU_SAYS_FREE");
     /* Not one member fits, and never will. */
     for (size_t i = 0; i < 2; i++) {
         size_t bytes = i == 0 ? shared - 1 : shared + each - 1; /* the data, a member beside it */
         (void)snprintf(text, sizeof text, "%zu", bytes);
-        (void)setenv("ASSAY_EMU_MEMORY", text, 1);
+        (void)setenv("EMU_MEMORY", text, 1);
         ck_assert_int_eq(train("large", 2), 1);
         ck_assert_msg(strstr(events, "but the device has only") != NULL, "%s", events);
     }
     /* It would fit if another process did not use the device: another attempt may succeed. */
-    (void)setenv("ASSAY_EMU_SAYS_FREE", "800000", 1);
+    (void)setenv("EMU_SAYS_FREE", "800000", 1);
     (void)snprintf(text, sizeof text, "%zu", shared + own + each / 2);
-    (void)setenv("ASSAY_EMU_MEMORY", text, 1);
+    (void)setenv("EMU_MEMORY", text, 1);
     ck_assert_int_eq(train("crowded", 2), 75);
     ck_assert_str_eq(fault(), "");
 }

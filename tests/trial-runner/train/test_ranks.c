@@ -107,9 +107,10 @@ static void show_errors(const struct gang *g)
         char folder[8];
         size_t len;
         (void)snprintf(folder, sizeof folder, "r%zu", i);
-        AS_AUTO(as_freep) char *text = rig_read(&rig, g->tag, folder, "err", &len);
-        if (text && *text)
-            (void)fprintf(stderr, "%s/%s: %s", g->tag, folder, text);
+        AS_AUTO(as_freep) char *err = rig_read(&rig, g->tag, folder, "err", &len);
+        AS_AUTO(as_freep) char *out = rig_read(&rig, g->tag, folder, "out", &len);
+        (void)fprintf(stderr, "%s/%s ended with %d:\n%s%s", g->tag, folder, g->ended[i],
+                      out ? out : "", err ? err : "");
     }
 }
 
@@ -182,7 +183,8 @@ static void run_with_deaths(const char *tag, uint64_t seed, size_t deaths, int s
         well += g.ended[i] == 0;
         if (g.ended[i] != 0 && g.ended[i] != -signal)
             show_errors(&g);
-        ck_assert(g.ended[i] == 0 || g.ended[i] == -signal);
+        ck_assert_msg(g.ended[i] == 0 || g.ended[i] == -signal, "%s/r%zu ended with %d", tag, i,
+                      g.ended[i]);
     }
     ck_assert_uint_ge(well, 1);
     same_reports("calm", &g);

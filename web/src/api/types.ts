@@ -314,6 +314,8 @@ export type TrainAugment = {
 export type TrainValidation = {
   fraction?: number | Template;
   seed?: number | Template;
+  /** How rows are held out: of each class in proportion (stratified, what a new sweep gets), or without regard to classes (random, what sweeps from before have) */
+  split?: "stratified" | "random" | Template;
 };
 
 export type SweepPatch = {
