@@ -155,7 +155,8 @@ as_status auth_verify(struct auth *a, struct store *db, const char *peer, const 
 void auth_forget(struct auth *a)
 {
     pthread_mutex_lock(&a->lock);
-    memset(a->slots, 0, sizeof a->slots);
+    for (size_t i = 0; i < CACHE_SLOTS; i++)
+        a->slots[i].until_ns = 0; /* good_ns stays: it only allows a look-up */
     a->forgotten++;
     pthread_mutex_unlock(&a->lock);
 }

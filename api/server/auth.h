@@ -39,7 +39,7 @@ bool auth_may_verify(struct auth *a, const char *peer, const char *token);
 AS_MUST_CHECK as_status auth_verify(struct auth *a, struct store *db, const char *peer,
                                     const char *token, struct principal *ret, struct as_err *err);
 
-/* Empty the cache: a token was revoked through this process. */
+/* Look every token up again: one was revoked through this process. */
 void auth_forget(struct auth *a);
 
 /* Does the principal's role have its bit in `roles`? */

@@ -85,9 +85,10 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
          "how often runners report (3s)"},
         {"max-connections", 0, OPT_I64, &c->max_connections, "N", NULL,
          "connections that may be open at one time (4096)"},
-        {"max-connections-per-address", 0, OPT_I64, &c->max_per_address, "N", NULL,
+        {"max-connections-per-address", 0, OPT_I64, &c->max_per_address, "N",
+         "ASSAY_MAX_CONNECTIONS_PER_ADDRESS",
          "the same for one client address; 0: no limit, for a server behind a proxy (1024)"},
-        {"bad-tokens-per-minute", 0, OPT_I64, &c->bad_tokens, "N", NULL,
+        {"bad-tokens-per-minute", 0, OPT_I64, &c->bad_tokens, "N", "ASSAY_BAD_TOKENS_PER_MINUTE",
          "tokens that are not valid from one client address, before it is refused; 0: no limit "
          "(60)"},
         {"max-blob", 0, OPT_I64, &c->max_blob_bytes, "BYTES", NULL,

@@ -89,7 +89,7 @@ class Sweep {
     this.space = space;
     this.grouped = grouped;
     this.base = {
-      id, name: id, state: "running", reason: null, metric, metrics, constraints, known_trials: 0, for_runners: !asked, method, seed: String(seed), planned_trials: planned, created_at: iso(started - 400), started_at: iso(started), finished_at: null,
+      id, name: id, state: "running", reason: null, metric, metrics, constraints, known_trials: 0, for_runners: !asked, tags: [], method, seed: String(seed), planned_trials: planned, created_at: iso(started - 400), started_at: iso(started), finished_at: null,
       document: {
         name: id, ...(description ? { description } : {}), ...(metrics.length > 1 ? { metrics } : { metric }), ...(constraints.length > 0 ? { constraints } : {}), parameters: space, search: { method, seed }, limits: { max_trials: planned, max_restarts: 3, trial_timeout: "5m" },
         ...(asked ? {} : { trial: { train: { dataset: "digits", model: { kind: "mlp", layers: ["${width}", "${depth_two}"], activation: "relu", dropout: "${dropout}" }, optimizer: { kind: "${optimizer}", lr: "${lr}", weight_decay: "${weight_decay}" }, epochs: 20, batch_size: 64 } } }),

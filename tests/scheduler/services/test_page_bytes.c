@@ -46,6 +46,35 @@ START_TEST(documents_come_in_small_pages_and_only_when_asked_for)
 }
 END_TEST
 
+/* The filter holds on every page. */
+START_TEST(sweeps_with_a_tag_come_in_small_pages)
+{
+    char name[16];
+    for (int i = 0; i < ROWS; i++) {
+        (void)snprintf(name, sizeof name, "n%d", i);
+        make_sweep(&s, name, "'max_trials': 1", "");
+    }
+    pg_fixture_exec(s.url, "update sweep set document = " LARGE ", tags = case when "
+                           "right(id, 1)::int % 2 = 1 then array['odd'] else array['even'] end");
+    struct sweep_query q = {.tag = "odd", .with_documents = true, .page.size = 1000};
+    struct sweep_page page;
+    static const char *const expected[] = {"n11", "n9", "n7", "n5", "n3", "n1"};
+    size_t seen = 0;
+    do {
+        ck_ok(sweep_list(s.db, &s.a, &q, &page, &err), err);
+        ck_assert_uint_ge(page.n, 1);
+        ck_assert_uint_le(page.n, IN_ONE_PAGE);
+        for (size_t i = 0; i < page.n; i++, seen++)
+            ck_assert_str_eq(page.rows[i].id, expected[seen]);
+        q.page.cursor = page.next_cursor;
+    } while (q.page.cursor);
+    ck_assert_uint_eq(seen, AS_ARRAY_LEN(expected));
+    q.tag = "od";
+    ck_ok(sweep_list(s.db, &s.a, &q, &page, &err), err);
+    ck_assert_uint_eq(page.n, 0);
+}
+END_TEST
+
 /* A sweep "a" of ROWS completed trials with two objectives and large parameters. The losses fall
  * and the sizes rise with the number, so that every trial is on the front. */
 static void make_large_trials(void)
@@ -168,6 +197,7 @@ Suite *test_suite(void)
     Suite *suite = suite_create("page_bytes");
     TCase *t = service_case(suite, "pages", &s, 0);
     tcase_add_test(t, documents_come_in_small_pages_and_only_when_asked_for);
+    tcase_add_test(t, sweeps_with_a_tag_come_in_small_pages);
     tcase_add_test(t, trials_come_in_small_pages);
     tcase_add_test(t, the_best_come_in_small_pages);
     tcase_add_test(t, a_front_comes_in_small_pages);
