@@ -169,8 +169,11 @@ def ask_and_tell(c):
     hot = c.completeSuggestion({"client": "me", "metrics": {"loss": 0, "speed": 9, "heat": 11}}, **at, number=again[1]["number"])
     assert hot["state"] == "completed" and hot["feasible"] is False, hot
     lacking = c.askSuggestions({"client": "me"}, **at)["items"][0]
-    lacking = c.completeSuggestion({"client": "me", "metrics": {"loss": 0.2, "speed": 9}}, **at, number=lacking["number"])
-    assert lacking["state"] == "failed" and "heat" in lacking["reason"], lacking
+    values = {"client": "me", "metrics": {"loss": 0.2, "speed": 9}}
+    refusal = c.completeSuggestion(values, expect=422, **at, number=lacking["number"])
+    assert refusal["errors"][0]["pointer"] == "/metrics/heat", refusal
+    lacking = c.completeSuggestion({"client": "me", "outcome": "failed"}, **at, number=lacking["number"])
+    assert lacking["state"] == "failed", lacking
     front = c.listParetoTrials(**at)
     assert [t["number"] for t in front["items"]] == [known["number"], first["number"]] and front["hypervolume"] > 0, front
     first_of, second_of = c.getImportance(**at), c.getImportance(metric="speed", **at)
