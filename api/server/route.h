@@ -23,7 +23,7 @@ typedef enum route_body {
 #define ROUTE_SLOW 2u        /* may take seconds: runs in the slow pool */
 #define ROUTE_LOCAL 4u       /* needs no database: answered in the I/O thread */
 #define ROUTE_EPOCH 8u       /* AS_E_STALE means the runner's epoch, not an attempt */
-#define ROUTE_REFERS 16u     /* AS_E_UNSUPPORTED means: the body does not match what is stored, 422 */
+#define ROUTE_REFERS 16u     /* AS_E_UNSUPPORTED: the body does not fit what is stored (422) */
 #define ROUTE_WAKES 32u      /* may create work for waiting runners */
 #define ROUTE_URGENT 64u     /* a runner or a client is lost if it waits: has workers of its own */
 

@@ -50,11 +50,11 @@ extern struct fixture {
     bool down;                           /* answer 503 */
     bool denied;                         /* answer 401 */
     bool not_holder;                     /* answer 403 not_holder to all writes of attempts */
-    int taken;                           /* answer 409 to so many registrations: the name is taken */
-    char secret[130];                    /* what the runner shows: every request has shown the same */
-    bool hold_results;                   /* answer 503 to complete alone */
-    bool hold_items;                     /* answer 503 to measurements alone */
-    int held_items;                      /* how often that happened */
+    int taken;         /* answer 409 to so many registrations: the name is taken */
+    char secret[130];  /* what the runner shows: every request has shown the same */
+    bool hold_results; /* answer 503 to complete alone */
+    bool hold_items;   /* answer 503 to measurements alone */
+    int held_items;    /* how often that happened */
     struct http_server *server;
     char dir[TEMP_FOLDER_SIZE], work[80];
     pid_t runner;

@@ -14,9 +14,9 @@
 
 static void setup(void)
 {
-    static const char *const variables[] = {"EMU_FAIL",       "EMU_MEMORY",
-                                            "EMU_SAYS_FREE",  "ASSAY_BACKEND",
-                                            "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"};
+    static const char *const variables[] = {
+        "EMU_FAIL",      "EMU_MEMORY",           "EMU_SAYS_FREE",
+        "ASSAY_BACKEND", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"};
     for (size_t i = 0; i < AS_ARRAY_LEN(variables); i++)
         (void)unsetenv(variables[i]);
     (void)setenv("ASSAY_NVML", getenv("ASSAY_TEST_NVML"), 1);

@@ -27,8 +27,8 @@ static const struct trial trials[] = {
 };
 static const struct trial *const all[] = {&trials[0], &trials[1], &trials[2], &trials[3]};
 static const char *const variables[] = {
-    "EMU_FAIL",       "EMU_MEMORY",   "EMU_SAYS_FREE", "EMU_ASYNC",
-    "CUDA_VISIBLE_DEVICES", "ASSAY_DEVICE_FAULT", "ASSAY_MEMORY_BYTES"};
+    "EMU_FAIL",           "EMU_MEMORY",        "EMU_SAYS_FREE", "EMU_ASYNC", "CUDA_VISIBLE_DEVICES",
+    "ASSAY_DEVICE_FAULT", "ASSAY_MEMORY_BYTES"};
 
 static void setup(void)
 {
