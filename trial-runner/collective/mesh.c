@@ -170,7 +170,15 @@ static as_status fail_again(const struct mesh *m, struct as_err *err)
     return as_fail(err, m->broken.code, "%s", m->broken.msg);
 }
 
-/* The mesh is broken by `peer`. The first reason stays. */
+/* Who waits for a transfer frees it when the wait has failed. */
+static void forget_transfers(struct mesh *m)
+{
+    for (int32_t r = 0; r < m->n; r++)
+        if (m->links[r])
+            m->links[r]->sends = m->links[r]->receives = (struct transfer_queue){0};
+}
+
+/* The mesh is broken by `peer`, and no byte moves on it any more. The first reason stays. */
 static as_status break_by(struct mesh *m, const struct link *l, const struct as_err *why,
                           struct as_err *err)
 {
@@ -178,6 +186,7 @@ static as_status break_by(struct mesh *m, const struct link *l, const struct as_
         m->broken = *why;
         if (why->code == AS_E_UNAVAILABLE)
             m->lost = l->peer;
+        forget_transfers(m);
     }
     return fail_again(m, err);
 }
@@ -215,8 +224,10 @@ static as_status move_link(struct mesh *m, struct link *l, bool *moved, struct a
 
 static as_status move_all(struct mesh *m, bool *moved, struct as_err *err)
 {
-    if (m->broken.code == 0 && atomic_load_explicit(&m->interrupted, memory_order_relaxed))
+    if (m->broken.code == 0 && atomic_load_explicit(&m->interrupted, memory_order_relaxed)) {
         (void)as_fail(&m->broken, AS_E_UNAVAILABLE, "the epoch is over");
+        forget_transfers(m);
+    }
     if (m->broken.code != 0)
         return fail_again(m, err);
     /* Ranks begin with different peers, so that not all send to the same one. */
@@ -275,6 +286,8 @@ static void rest_all(struct mesh *m, bool on)
 static as_status take_event(struct mesh *m, const struct epoll_event *e, struct as_err *err)
 {
     uint64_t count;
+    if (m->broken.code != 0)
+        return fail_again(m, err);
     if (e->data.u64 == EVENT_BELL) {
         ssize_t n = read(m->bell, &count, sizeof count);
         (void)n;
