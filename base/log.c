@@ -182,6 +182,11 @@ static void put_pairs(struct line *l, const char *fmt, va_list *ap)
         size_t blanks = strspn(fmt, " "), key = strcspn(fmt + blanks, "= ");
         struct value v = {0};
         put(l, " ", 1);
+        if (fmt[blanks] == '%') { /* whole pairs, formatted before */
+            fmt = read_value(fmt + blanks, &v, ap);
+            put(l, v.s, v.len);
+            continue;
+        }
         put(l, fmt + blanks, key);
         fmt += blanks + key;
         if (*fmt != '=')

@@ -136,6 +136,14 @@ START_TEST(numbers_are_formatted)
     log_write(LOG_ERROR, "m", "path=%s short=%.3s", nothing, "abcdef");
     read_line();
     ck_assert_ptr_nonnull(strstr(line, "path=\"\" short=abc"));
+    catch_stderr(); /* pairs that were formatted before, alone and before others */
+    log_write(LOG_ERROR, "m", "%s pid=%d why=%s", "trial=a/1 attempt=2", 7, "b c");
+    read_line();
+    ck_assert_ptr_nonnull(strstr(line, "msg=\"m\" trial=a/1 attempt=2 pid=7 why=\"b c\""));
+    catch_stderr();
+    log_write(LOG_ERROR, "m", "%s", "trial=a/1 attempt=2");
+    read_line();
+    ck_assert_ptr_nonnull(strstr(line, "msg=\"m\" trial=a/1 attempt=2"));
 }
 END_TEST
 

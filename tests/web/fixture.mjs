@@ -286,10 +286,34 @@ export async function startFixture(dist, port = 0) {
       emit("trial.changed", { sweep: t.sweep, number: t.number, state: t.state, attempt: t.attempt });
       return { at, body: t };
     }
+    if (method === "POST" && below === "retry") {
+      retry(t);
+      return { at, body: t };
+    }
     if (below === "measurements") return { at, body: { series: t.step ? seriesOf(t, t.step, numbers(t.number)) : {}, next_cursor: null } };
     if (below === "log") return { at, body: logOf(t) };
     if (below === "artifacts") return { at, body: { items: t.state === "completed" ? [{ path: "model.safetensors", size: artifact.length, sha256 }, { path: "predictions.npy", size: 21_688, sha256 }] : [] } };
     return { at, body: { ...t, attempts: attemptsOf(t) } };
+  }
+
+  function retry(t) {
+    Object.assign(t, { state: "queued", reason: null, finished_at: null });
+    emit("trial.changed", { sweep: t.sweep, number: t.number, state: t.state, attempt: t.attempt });
+    return t.number;
+  }
+
+  /** As the server: null removes a limit; a sweep that has ended runs on if it has work. */
+  function changeLimits(sweep, limits) {
+    const bad = Object.entries(limits).find(([, v]) => typeof v === "string" && !/^\d+(\.\d*)?(ms|s|m|h|d)?$/.test(v));
+    if (bad) return problem(400, "invalid", `/limits/${bad[0]}: found '${bad[1]}', expected a duration such as 90s, 5m or 4h`);
+    for (const [name, value] of Object.entries(limits)) {
+      if (value === null) delete sweep.base.document.limits[name];
+      else sweep.base.document.limits[name] = value;
+    }
+    sweep.base.planned_trials = sweep.base.document.limits.max_trials;
+    const notes = sweep.base.planned_trials < sweep.trials.length ? [`${sweep.trials.length} trials exist: no more are made`] : [];
+    emit("sweep.changed", { sweep: sweep.base.id, state: sweep.base.state });
+    return { at: "/v1/sweeps/{sweep}", body: { ...sweep.view, notes } };
   }
 
   function answer(method, parts, query, body) {
@@ -304,6 +328,11 @@ export async function startFixture(dist, port = 0) {
     if (below === "importance") return { at: "/v1/sweeps/{sweep}/importance", body: sweep.importance(query.get("metric") ?? undefined) };
     if (below === "pareto") return { at: "/v1/sweeps/{sweep}/pareto", body: sweep.pareto() };
     if (below === "ensemble") return { at: "/v1/sweeps/{sweep}/ensemble", body: id === "nasty" ? { state: "none", reason: NASTY } : sweep.ensemble() };
+    if (below === "retry") {
+      const numbers = sweep.trials.filter((t) => t.state === body.state).map((t) => retry(t));
+      return { at: "/v1/sweeps/{sweep}/retry", body: { numbers, sweep: sweep.view } };
+    }
+    if (method === "PATCH" && body.limits) return changeLimits(sweep, body.limits);
     if (method === "PATCH") {
       sweep.base.state = body.state;
       if (body.state === "cancelled") for (const t of sweep.trials) if (!t.finished_at) Object.assign(t, { state: "cancelled", finished_at: iso(Date.now()) });

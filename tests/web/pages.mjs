@@ -192,6 +192,46 @@ try {
     assert.equal(fixture.sweeps.get("live").base.state, "cancelled");
   });
 
+  await step("limits: what is wrong is said, a note is shown, and only what was changed is sent", async () => {
+    await openSweep("digits-mlp");
+    const button = (name) => page.getByRole("button", { name, exact: true });
+    await button("Limits…").click();
+    const dialog = page.getByRole("dialog", { name: "Limits of digits-mlp" });
+    browser.expect(/400 \(Bad Request\) .*\/v1\/sweeps\/digits-mlp$/);
+    await dialog.getByLabel("Time of the sweep").fill("1e5s");
+    await button("Change limits").click();
+    await dialog.getByRole("alert").filter({ hasText: "/limits/wall_time: found '1e5s'" }).waitFor();
+    await dialog.getByLabel("Time of the sweep").fill("6h");
+    await dialog.getByLabel("Time of a trial").fill("");
+    await dialog.getByLabel("Trials", { exact: true }).fill("1");
+    await button("Change limits").click();
+    await dialog.getByRole("status").filter({ hasText: "no more are made" }).waitFor();
+    await button("Close").click();
+    await dialog.waitFor({ state: "hidden" });
+    const sent = fixture.requests.filter((r) => r.method === "PATCH" && r.body.limits).map((r) => r.body.limits);
+    assert.deepEqual(sent.at(-1), { max_trials: 1, trial_timeout: null, wall_time: "6h" });
+    await button("Limits…").click();
+    assert.equal(await dialog.getByLabel("Time of the sweep").inputValue(), "6h");
+    await button("Keep them").click();
+    await dialog.waitFor({ state: "hidden" });
+  });
+
+  await step("a failed trial is tried again, and so are all of a sweep", async () => {
+    const sweep = fixture.sweeps.get("digits-mlp");
+    const failed = sweep.trials.filter((t) => t.state === "failed");
+    assert.ok(failed.length > 1);
+    await openTrial("digits-mlp", failed[0].number);
+    await page.getByRole("button", { name: "Retry", exact: true }).click();
+    await page.locator(".head .state-queued").waitFor();
+    await openSweep("digits-mlp");
+    await page.getByRole("button", { name: "Retry failed…", exact: true }).click();
+    await page.getByRole("button", { name: "Retry them", exact: true }).click();
+    await page.getByRole("button", { name: "Retry failed…", exact: true }).waitFor({ state: "detached" });
+    assert.ok(failed.every((t) => t.state === "queued"));
+    for (const t of failed) Object.assign(t, { state: "failed", reason: "exit code 1: loss is not a number at step 6", finished_at: new Date().toISOString() });
+    assert.ok(fixture.requests.some((r) => r.method === "POST" && r.path === "/v1/sweeps/digits-mlp/retry"));
+  });
+
   await step("5,000 trials: few rows are made, the last is reached, the order is right", async () => {
     await openSweep("big", "?sort=value");
     const table = region("Trials");

@@ -15,6 +15,7 @@ import { choose, go, href, route } from "../route";
 import { AskPanel } from "./asktell";
 import { EnsemblePanel } from "./ensemble";
 import { ImportancePanel } from "./importance";
+import { LimitsDialog } from "./limits";
 import { ParetoPanel } from "./pareto";
 import { TrialsPanel } from "./trials";
 
@@ -48,12 +49,15 @@ export function SweepView({ id }: { id: string }) {
 
 function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
   const [asking, setAsking] = useState(false);
+  const [retrying, setRetrying] = useState(false);
+  const [limits, setLimits] = useState(false);
   const [busy, setBusy] = useState(false);
   const change = async (state: "running" | "paused" | "cancelled") => {
     setBusy(true);
     await attempt(async () => model.take(await call("PATCH /v1/sweeps/{sweep}", { path: { sweep: sweep.id }, body: { state } })));
     setBusy(false);
   };
+  const retry = () => attempt(async () => model.take((await call("POST /v1/sweeps/{sweep}/retry", { path: { sweep: sweep.id }, body: { state: "failed" } })).sweep));
   const open = sweep.counts.running + sweep.counts.queued + sweep.counts.paused;
   return (
     <>
@@ -63,15 +67,22 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
         <State state={sweep.state} />
         <span class="grow" />
         {sweep.state === "running" && <button type="button" disabled={busy} onClick={() => change("paused")}>Pause</button>}
-        {sweep.state === "paused" && <button type="button" class="primary" disabled={busy} onClick={() => change("running")}>Resume</button>}
+        {(sweep.state === "paused" || sweep.state === "cancelled") && <button type="button" class="primary" disabled={busy} onClick={() => change("running")}>Resume</button>}
+        {sweep.counts.failed > 0 && <button type="button" onClick={() => setRetrying(true)}>Retry failed…</button>}
+        <button type="button" onClick={() => setLimits(true)}>Limits…</button>
         {!hasEnded(sweep.state) && <button type="button" class="danger" disabled={busy} onClick={() => setAsking(true)}>Cancel…</button>}
       </div>
       {sweep.reason && sweep.state !== "completed" && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
       {sweep.document.description && <p class="reason">{sweep.document.description}</p>}
+      {sweep.tags.length > 0 && <ul class="tags" aria-label="Tags">{sweep.tags.map((tag) => <li key={tag}>{tag}</li>)}</ul>}
       <Facts sweep={sweep} />
       <Confirm open={asking} title={`Cancel ${sweep.id}?`} action="Cancel the sweep" close={() => setAsking(false)} yes={() => change("cancelled")}>
-        {open > 0 ? `${count(open)} trials that have not ended are stopped. ` : ""}No more are started. Finished trials and their files stay. This cannot be undone.
+        {open > 0 ? `${count(open)} trials that have not ended are stopped. ` : ""}No more are started. Finished trials and their files stay. The sweep can be resumed.
       </Confirm>
+      <Confirm open={retrying} title={`Retry failed trials of ${sweep.id}?`} action="Retry them" close={() => setRetrying(false)} yes={retry}>
+        {count(sweep.counts.failed)} failed {sweep.counts.failed === 1 ? "trial is" : "trials are"} tried again, from the last checkpoint if there is one. The limits of the sweep hold.
+      </Confirm>
+      <LimitsDialog open={limits} sweep={sweep} take={(now) => model.take(now)} close={() => setLimits(false)} />
     </>
   );
 }

@@ -35,7 +35,7 @@ export function SweepsView() {
   const text = (query.get("find") ?? "").toLowerCase();
   const order = { column: query.get("sort") ?? "created", descending: (query.get("order") ?? "desc") === "desc" };
   const all = model.sweeps.value;
-  const rows = useMemo(() => (all ?? []).filter((s) => (state === "all" || s.state === state) && s.id.toLowerCase().includes(text)), [all, state, text]);
+  const rows = useMemo(() => (all ?? []).filter((s) => (state === "all" || s.state === state) && (s.id.toLowerCase().includes(text) || s.tags.some((tag) => tag.toLowerCase().includes(text)))), [all, state, text]);
   const running = (all ?? []).filter((s) => !hasEnded(s.state)).length;
   const options = [{ id: "all", label: "All", count: all?.length ?? 0 }, ...STATES.map((s) => ({ id: s as string, label: s, count: (all ?? []).filter((x) => x.state === s).length })).filter((o) => o.count > 0 || o.id === state)];
   return (
@@ -49,7 +49,7 @@ export function SweepsView() {
           <section class="panel flush">
             <div class="bar">
               <Chips label="Sweeps by state" chosen={state} options={options} choose={(s) => choose({ state: s === "all" ? null : s })} />
-              <input type="search" aria-label="Find sweeps by name" value={query.get("find") ?? ""} placeholder="Find by name" onInput={(e) => choose({ find: e.currentTarget.value || null })} />
+              <input type="search" aria-label="Find sweeps by name" value={query.get("find") ?? ""} placeholder="Find by name or tag" onInput={(e) => choose({ find: e.currentTarget.value || null })} />
             </div>
             <Table label="Sweeps" columns={columns} rows={rows} rowKey={(s) => s.id} order={order} open={(s) => go(["sweeps", s.id])}
               setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty="No sweep matches." />

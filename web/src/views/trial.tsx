@@ -61,6 +61,10 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
     await call("POST /v1/sweeps/{sweep}/trials/{number}/cancel", { path: at });
     model.refresher.ask();
   });
+  const retry = () => attempt(async () => {
+    await call("POST /v1/sweeps/{sweep}/trials/{number}/retry", { path: at });
+    model.refresher.ask();
+  });
   const facts: [string, preact.ComponentChildren][] = [
     [metric?.name ?? "Value", <b title={String(trial.value ?? "")} data-testid="value">{sig(toNumber(trial.value))}</b>],
     ["Step", trial.step === null || trial.step === undefined ? NONE : count(trial.step)],
@@ -85,13 +89,14 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
         <span class="grow" />
         {trial.number > 0 && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number - 1])} title="Trial before this one">‹ #{trial.number - 1}</a>}
         {trial.number + 1 < total && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number + 1])} title="Trial after this one">#{trial.number + 1} ›</a>}
+        {(trial.state === "failed" || trial.state === "cancelled") && trial.origin !== "known" && <button type="button" onClick={retry}>Retry</button>}
         {isOpen(trial.state) && <button type="button" class="danger" onClick={() => setAsking(true)}>Cancel…</button>}
       </div>
       {trial.reason && <p class={trial.state === "failed" ? "reason bad" : "reason"}>{trial.reason}</p>}
       {isInfeasible(trial) && <p class="reason">It does not keep the constraints, and so is not counted among the best: {model.sweep.value?.constraints.map(boundsOf).join(", ")} must hold.</p>}
       <section class="facts" aria-label="Facts"><dl>{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl></section>
       <Confirm open={asking} title={`Cancel trial #${trial.number}?`} action="Cancel the trial" close={() => setAsking(false)} yes={cancel}>
-        {trial.state === "running" ? "Its process is stopped. " : ""}It is not tried again. This cannot be undone.
+        {trial.state === "running" ? "Its process is stopped. " : ""}It is not tried again unless you retry it.
       </Confirm>
     </>
   );
