@@ -262,20 +262,20 @@ static void remove_peers(void)
 
 static double peer(const struct lab *lab, size_t which)
 {
-    char line[600];
-    double seconds = NAN;
-    size_t bytes;
+    char line[600], answer[80] = "", *end = NULL;
     if (!has_mpi[which])
         return NAN;
     (void)snprintf(line, sizeof line, "timeout 60 %s -n %d %s/peer%zu %zu %d 2>%s/log",
                    mpis[which].run, (int)lab->n, folder, which, lab->bytes, repeats_of(lab->bytes),
                    folder);
     FILE *from = popen(line, "r");
-    if (from && fscanf(from, "%zu %lf", &bytes, &seconds) != 2)
-        seconds = NAN;
-    if (from)
-        (void)pclose(from);
-    return seconds;
+    if (!from)
+        return NAN;
+    bool got = fgets(answer, sizeof answer, from) != NULL; /* "BYTES SECONDS" */
+    (void)pclose(from);
+    const char *second = got ? strchr(answer, ' ') : NULL;
+    double seconds = second ? strtod(second, &end) : NAN;
+    return second && end > second ? seconds : NAN;
 }
 
 /* --- rounds --- */

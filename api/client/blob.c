@@ -75,7 +75,7 @@ static as_status upload_if_absent(struct client *c, int fd, int64_t size_bytes, 
     as_status st = blob_path(sha256, &url_path, err);
     if (st == AS_OK)
         st = find_blob(c, str_cstr(&url_path), opts, &is_there, err);
-    if (st == AS_OK && !is_there && fd < 0) {
+    if (st == AS_OK && !is_there && fd < 0 && path) {
         opened = fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &sb) < 0)
             return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
