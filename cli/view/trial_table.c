@@ -6,6 +6,7 @@
  * they stay, so that the columns that a script sees depend on the rows as little as possible. */
 #include "cli/view/trial_table.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -217,6 +218,7 @@ as_status trial_table_create(const json_t *items, trial_table_kind kind, const j
         st = trial_table_begin(&facts, kind, sweep, terminal, &l, &t, err);
     if (st < 0)
         return st;
+    assert(l && t); /* trial_table_begin() made them */
     trial_table_add(l, t, items);
     *ret = t;
     return AS_OK;

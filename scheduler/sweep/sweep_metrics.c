@@ -7,6 +7,7 @@
  * field. */
 #include "scheduler/sweep/sweep_metrics_priv.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,6 +79,7 @@ static as_status add_objective(const json_t *j, const char *pointer, struct faul
         return st;
     if ((st = json_fields_end(&f, err)) != AS_OK)
         return st;
+    assert(name); /* json_fields_end() refuses a document without it */
     if ((st = check_objective(d, name, pointer, err)) != AS_OK)
         return st;
     o->maximize = goal == 1;
@@ -170,6 +172,7 @@ static as_status add_outcome(const json_t *j, const char *pointer, struct faults
         return st;
     if ((st = json_fields_end(&f, err)) != AS_OK)
         return st;
+    assert(name); /* as above */
     if ((st = check_outcome(d, o, name, pointer, err)) != AS_OK)
         return st;
     st = copy_metric_name(name, &o->metric, err);

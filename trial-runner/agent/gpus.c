@@ -180,14 +180,15 @@ bool gpus_order_is_unclear(const struct nvml_devices *all, const char *visible, 
 as_status gpus_parse(const char *text, struct gpu_list *ret, struct as_err *err)
 {
     for (const char *line = text; line; line = strchr(line, '\n')) {
-        char id[GPU_ID_MAX];
-        unsigned long long bytes = 0;
+        char id[GPU_ID_MAX], digits[21];
         line += *line == '\n';
         _Static_assert(GPU_ID_MAX == 96, "the width below is one less");
-        if (sscanf(line, "gpu %95s %20llu", id, &bytes) != 2 || bytes > INT64_MAX ||
-            !as_utf8_valid(id, strlen(id)) || has_id(ret, id))
+        int64_t bytes;
+        if (sscanf(line, "gpu %95s %20[0-9]", id, digits) != 2 ||
+            as_parse_i64(digits, &bytes, NULL) != AS_OK || !as_utf8_valid(id, strlen(id)) ||
+            has_id(ret, id))
             continue;
-        as_status st = add_gpu(ret, id, (int64_t)bytes, err);
+        as_status st = add_gpu(ret, id, bytes, err);
         if (st != AS_OK)
             return st;
     }
@@ -335,20 +336,22 @@ static void keep_share(struct gpu_list *l, size_t first, size_t nth)
 as_status gpus_find(const char *words, const char *trainer, struct gpu_list *ret,
                     struct as_err *err)
 {
-    unsigned part = 1, parts = 1;
+    char digits[2][5];
+    int64_t part = 1, parts = 1;
     int end = 0;
     if (words && (!*words || as_streq(words, "none")))
         return AS_OK;
     bool has_share = words && as_starts_with(words, "auto:");
-    if (has_share && (sscanf(words, "auto:%4u/%4u%n", &part, &parts, &end) != 2 || words[end] ||
-                      part < 1 || part > parts))
+    if (has_share && (sscanf(words, "auto:%4[0-9]/%4[0-9]%n", digits[0], digits[1], &end) != 2 ||
+                      words[end] || as_parse_i64(digits[0], &part, NULL) != AS_OK ||
+                      as_parse_i64(digits[1], &parts, NULL) != AS_OK || part < 1 || part > parts))
         return as_fail(err, AS_E_INVAL, "--gpus: found '%.40s', expected auto:I/N, 1 <= I <= N",
                        words);
     if (words && !has_share && !as_streq(words, "auto"))
         return find_named(words, trainer, ret, err);
     as_status st = find_visible(getenv("CUDA_VISIBLE_DEVICES"), trainer, ret, err);
     if (st == AS_OK)
-        keep_share(ret, part - 1, parts);
+        keep_share(ret, (size_t)part - 1, (size_t)parts);
     return st;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,19 +38,17 @@ static bool is_address(const char *address)
 as_status endpoint_parse(const char *text, struct endpoint *ret, struct as_err *err)
 {
     struct endpoint e = {0};
-    unsigned port = 0;
-    int end = -1;
+    char digits[6] = "", again[ENDPOINT_TEXT_MAX];
     int n = text[0] == '['
-                ? sscanf(text, "[%63[0-9a-f:.]]:%5u host=%16[0-9a-f] socket=%32[0-9a-f]%n",
-                         e.address, &port, e.host, e.socket, &end)
-                : sscanf(text, "%63[0-9.]:%5u host=%16[0-9a-f] socket=%32[0-9a-f]%n", e.address,
-                         &port, e.host, e.socket, &end);
-    char again[ENDPOINT_TEXT_MAX];
+                ? sscanf(text, "[%63[0-9a-f:.]]:%5[0-9] host=%16[0-9a-f] socket=%32[0-9a-f]",
+                         e.address, digits, e.host, e.socket)
+                : sscanf(text, "%63[0-9.]:%5[0-9] host=%16[0-9a-f] socket=%32[0-9a-f]", e.address,
+                         digits, e.host, e.socket);
+    unsigned long port = strtoul(digits, NULL, 10);
     e.port = (uint16_t)port;
-    /* sscanf allows spaces and signs; what is written again as it was has none. */
-    if (n == 4 && end >= 0 && port > 0 && port <= UINT16_MAX && is_address(e.address) &&
-        is_hex(e.host, 16) && is_hex(e.socket, 32) &&
-        strcmp(endpoint_format(&e, again), text) == 0) {
+    /* sscanf allows other blanks, and text behind; what is written again as it was has none. */
+    if (n == 4 && port > 0 && port <= UINT16_MAX && is_address(e.address) && is_hex(e.host, 16) &&
+        is_hex(e.socket, 32) && strcmp(endpoint_format(&e, again), text) == 0) {
         *ret = e;
         return AS_OK;
     }

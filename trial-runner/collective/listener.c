@@ -14,7 +14,7 @@
 
 static as_status listen_at(const struct endpoint *e, bool local, int *ret_fd, struct as_err *err)
 {
-    struct sockaddr_storage at;
+    struct sockaddr_storage at = {0};
     socklen_t len = socket_address(e, local, &at);
     if (len == 0)
         return as_fail(err, AS_E_INVAL, "'%s' is no numeric address", e->address);
@@ -32,7 +32,7 @@ static as_status listen_at(const struct endpoint *e, bool local, int *ret_fd, st
 
 static as_status bound_port(int fd, uint16_t *ret, struct as_err *err)
 {
-    struct sockaddr_storage at;
+    struct sockaddr_storage at = {0};
     socklen_t len = sizeof at;
     if (getsockname(fd, (struct sockaddr *)&at, &len) < 0)
         return as_fail(err, AS_E_IO, "getsockname: %s", strerror(errno));

@@ -9,6 +9,7 @@
  * Where `total` is no power of two, a node without a right child is its left child. */
 #include "trial-runner/collective/exchange.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define BLOCK_BYTES 8192 /* what is summed at once: a block for each level stays in the cache */
@@ -97,6 +98,7 @@ static const char *evaluate(const struct tree *t, uint32_t first, uint32_t level
     const struct node *known = find(t, first, level);
     if (known)
         return known->value + at;
+    assert(level > 0); /* the known nodes cover the tree */
     uint32_t half = level - 1;
     uint64_t middle = first + (UINT64_C(1) << half);
     const char *left = evaluate(t, first, half, at, n, into);
