@@ -10,11 +10,15 @@
 #include "search/gp/design.h"
 #include "search/pareto/pareto.h"
 #include "search/problem/draw.h"
+#include "search/sampling/feasible.h"
+#include "search/sampling/sampler.h"
 #include "search/sampling/sobol.h"
 
 #define MOVED_AT_ONCE 20.0 /* about this many parameters change in one move */
 #define WIDE_MOVE 0.1
 #define NARROW_MOVE 0.01
+#define FEW 16        /* usable global points: the space may be narrow */
+#define WALK_ROUNDS 2 /* of a walk between two points */
 
 /* ---- the best trials ---- */
 
@@ -185,21 +189,99 @@ static size_t global_points(const struct training_set *s, const struct gp_region
     return n;
 }
 
-void gp_candidates(const struct training_set *s, const struct gp_region *region, uint64_t number,
-                   double *ret_points, size_t *ret_n, size_t *ret_global)
+/* Moves of the best trials. Returns how many are usable. */
+static size_t local_points(const struct training_set *s, const struct gp_region *region,
+                           struct rng *r, double *ret)
 {
-    size_t d = s->enc->n, n, top[CANDIDATES_TOP + 1];
+    size_t d = s->enc->n, n = 0, top[CANDIDATES_TOP + 1];
+    size_t n_top = gp_candidates_top(s, CANDIDATES_TOP, top);
+    for (size_t j = 0; n_top && j < 4 * CANDIDATES_LOCAL && n < CANDIDATES_LOCAL; j++) {
+        double sd = j / n_top % 2 ? NARROW_MOVE : WIDE_MOVE;
+        local_point(s, training_set_point(s, top[j % n_top]), sd, r, ret + n * d);
+        clamp_to(s, region, ret + n * d);
+        n += is_usable(s, ret + n * d);
+    }
+    return n;
+}
+
+/* ---- narrow spaces: hardly a point of the cube is allowed ---- */
+
+/* Add the place where a walk stands, if it is usable. */
+static void add_walked(const struct training_set *s, const struct gp_region *region,
+                       const struct feasible_walk *w, double *points, size_t *n)
+{
+    double *point = points + *n * s->enc->n;
+    encoding_from_unit(s->enc, feasible_unit(w), point);
+    clamp_to(s, region, point);
+    *n += is_usable(s, point);
+}
+
+static as_status walk_everywhere(const struct training_set *s, const struct gp_region *region,
+                                 uint64_t key, double *points, size_t *n, struct as_err *err)
+{
+    AS_AUTO(feasible_freep) struct feasible_walk *w = NULL;
+    as_status st = feasible_start(s->spec->space, key, 0, &w, err);
+    if (st < 0)
+        return st == AS_E_NOT_FOUND ? AS_OK : st;
+    for (size_t k = 0; k < CANDIDATES_GLOBAL; k++) {
+        add_walked(s, region, w, points, n);
+        feasible_move(w, WALK_ROUNDS);
+    }
+    return AS_OK;
+}
+
+/* A trial's place in the unit cube; an inactive parameter is in the middle. */
+static void unit_of(const struct training_set *s, size_t trial, double *unit)
+{
+    const struct space *space = s->spec->space;
+    encoding_to_config(s->enc, training_set_point(s, trial), s->scratch);
+    for (size_t i = 0; i < space->n; i++) {
+        const struct config_entry *e = &s->scratch->entries[i];
+        unit[i] = e->active ? param_encode(&space->params[i], e->value) : 0.5;
+    }
+}
+
+/* Short moves from each of the best trials, back to the trial after every one. */
+static as_status walk_near_best(const struct training_set *s, const struct gp_region *region,
+                                uint64_t key, double *points, size_t *n, struct as_err *err)
+{
+    size_t top[CANDIDATES_TOP + 1], n_top = gp_candidates_top(s, CANDIDATES_TOP, top);
+    AS_AUTO(as_freep) double *unit = as_calloc(s->enc->n, sizeof *unit);
+    if (!unit)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");
+    for (size_t j = 0; n_top && j < CANDIDATES_LOCAL; j++) {
+        AS_AUTO(feasible_freep) struct feasible_walk *w = NULL;
+        unit_of(s, top[j % n_top], unit);
+        as_status st = feasible_stand(s->spec->space, unit, key, j + 1, &w, err);
+        if (st < 0)
+            return st;
+        feasible_nudge(w, j / n_top % 2 ? NARROW_MOVE : WIDE_MOVE);
+        add_walked(s, region, w, points, n);
+    }
+    return AS_OK;
+}
+
+as_status gp_candidates(const struct training_set *s, const struct gp_region *region,
+                        uint64_t number, double *ret_points, size_t *ret_n, size_t *ret_global,
+                        struct as_err *err)
+{
     uint64_t key = rng_mix(s->spec->seed, number << 8 | SEARCH_DRAW_GP_RAW);
+    bool is_narrow = false;
     struct rng r;
     rng_init(&r, s->spec->seed, number << 8 | SEARCH_DRAW_GP_MOVE);
-    *ret_global = n = global_points(s, region, key, &r, ret_points);
-    size_t n_top = gp_candidates_top(s, CANDIDATES_TOP, top);
-    for (size_t j = 0; n_top && j < 4 * CANDIDATES_LOCAL && n < *ret_global + CANDIDATES_LOCAL;
-         j++) {
-        double sd = j / n_top % 2 ? NARROW_MOVE : WIDE_MOVE;
-        local_point(s, training_set_point(s, top[j % n_top]), sd, &r, ret_points + n * d);
-        clamp_to(s, region, ret_points + n * d);
-        n += is_usable(s, ret_points + n * d);
-    }
+    size_t n = global_points(s, region, key, &r, ret_points);
+    as_status st = AS_OK;
+    if (n < FEW)
+        st = sampler_is_narrow(s->spec->space, &is_narrow, err);
+    if (is_narrow)
+        n = 0;
+    if (st == AS_OK && is_narrow)
+        st = walk_everywhere(s, region, key, ret_points, &n, err);
+    *ret_global = n;
+    if (st == AS_OK && is_narrow)
+        st = walk_near_best(s, region, key, ret_points, &n, err);
+    else if (st == AS_OK)
+        n += local_points(s, region, &r, ret_points + n * s->enc->n);
     *ret_n = n;
+    return st;
 }

@@ -21,9 +21,12 @@ struct gp_region {
 /* Fill ret_points (CANDIDATES_MAX x enc->n, snapped) with allowed, untried points, global ones
  * first. *ret_n is their number, *ret_global the number of global ones. There may be none. Around a
  * centre in many dimensions, global points keep the centre's value in most parameters (TuRBO's mask
- * of 20 / d). `number` is the suggestion's number and keys the draws. O(points x (d + trials)). */
-void gp_candidates(const struct training_set *s, const struct gp_region *region, uint64_t number,
-                   double *ret_points, size_t *ret_n, size_t *ret_global);
+ * of 20 / d). `number` is the suggestion's number and keys the draws. O(points x (d + trials)).
+ * In a narrow space (sampler.h) both kinds come from walks over what the constraints allow.
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status gp_candidates(const struct training_set *s, const struct gp_region *region,
+                                      uint64_t number, double *ret_points, size_t *ret_n,
+                                      size_t *ret_global, struct as_err *err);
 
 /* Trial indices, best first: feasible ones by cost (several objectives: those on the front first),
  * then completed ones by how far they are from feasible. At most `max`; returns how many. */

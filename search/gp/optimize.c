@@ -485,17 +485,20 @@ static bool choose_end(struct search *s, size_t candidates, double *ret_point, s
 }
 
 /* If every end was tried before, take the best raw candidate; no raw candidate was tried. */
-static void settle_for_raw(struct search *s, double *ret_point, struct gp_found *ret)
+static as_status settle_for_raw(struct search *s, double *ret_point, struct gp_found *ret,
+                                struct as_err *err)
 {
     size_t n, n_global;
-    gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, &n, &n_global);
-    if (!n)
-        return;
+    as_status st =
+        gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, &n, &n_global, err);
+    if (st < 0 || !n)
+        return st;
     evaluate_batch(s, s->points, n, s->values);
     ret->runner_up = NAN;
     size_t at = best_of(s->values, 0, n);
     memcpy(s->start, s->points + at * s->d, s->d * sizeof *s->start);
     fill_found(s, s->start, n, ret_point, ret);
+    return AS_OK;
 }
 
 /* For small finite spaces: evaluate all untried configurations, in batches. */
@@ -524,17 +527,18 @@ static as_status evaluate_all(struct search *s, double *ret_point, struct gp_fou
     return AS_OK;
 }
 
-static void climb_from_candidates(struct search *s, double *ret_point, struct gp_found *ret)
+static as_status climb_from_candidates(struct search *s, double *ret_point, struct gp_found *ret,
+                                       struct as_err *err)
 {
     size_t n, n_global;
-    gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, &n, &n_global);
-    if (!n)
-        return;
+    as_status st =
+        gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, &n, &n_global, err);
+    if (st < 0 || !n)
+        return st;
     evaluate_batch(s, s->points, n, s->values);
     choose_starts(s, n, n_global);
     improve_starts(s);
-    if (!choose_end(s, n, ret_point, ret))
-        settle_for_raw(s, ret_point, ret);
+    return choose_end(s, n, ret_point, ret) ? AS_OK : settle_for_raw(s, ret_point, ret, err);
 }
 
 as_status gp_optimize(const struct gp_optimizer_problem *p, struct gp_optimizer_work *w,
@@ -551,7 +555,7 @@ as_status gp_optimize(const struct gp_optimizer_problem *p, struct gp_optimizer_
     if (gp_enumeration_bound(s.e) <= ENUMERATE_ALL)
         st = evaluate_all(&s, ret_point, &found, err);
     else
-        climb_from_candidates(&s, ret_point, &found);
+        st = climb_from_candidates(&s, ret_point, &found, err);
     if (st < 0)
         return st;
     *ret = found;

@@ -15,7 +15,8 @@ enum search_purpose {
     SEARCH_DRAW_GP_START = 7,    /* which candidate an optimiser starts from */
     SEARCH_DRAW_GP_DESIGN = 8,   /* initial points that are drawn again */
     SEARCH_DRAW_IMPORTANCE = 16, /* posterior draws, point sets and resampling; trial number 0 */
-    SEARCH_DRAW_LISTED = 24      /* one of the allowed configurations of a finite space */
+    SEARCH_DRAW_LISTED = 24,     /* one of the allowed configurations of a finite space */
+    SEARCH_DRAW_FEASIBLE = 25    /* a walk over what narrow constraints allow */
 };
 
 #endif

@@ -1,14 +1,17 @@
 /* Drawing a configuration. Every parameter draws, active or not, each from its own place in the
- * stream. So a new condition or value changes no other parameter's draws. Constraints are not
- * solved: a draw that the space does not allow is repeated (docs/decisions/0041), because the rule
- * stays predictable and a draw takes microseconds. */
+ * stream. So a new condition or value changes no other parameter's draws. A draw that the space does
+ * not allow is repeated, because the rule stays predictable and a draw takes microseconds
+ * (docs/decisions/0041); where that would hardly ever find one, a walk does (0050). */
 #include "search/sampling/sampler.h"
 
 #include "base/json.h"
 #include "base/rng.h"
 #include "search/problem/draw.h"
+#include "search/sampling/feasible.h"
 #include "search/sampling/grid.h"
 #include "search/sampling/sobol.h"
+
+#define CHECK_SEED 0 /* of the draws that say whether a space is narrow: no sweep's seed counts */
 
 _Static_assert(SPACE_MAX_PARAMS <= SOBOL_MAX_DIMS, "every parameter has a Sobol dimension");
 
@@ -89,60 +92,103 @@ static as_status refuse_space(const struct space *s, size_t rule, struct as_err 
     return space_refuse_rule(s, rule, "no configuration that is allowed was found", err);
 }
 
+/* Is the space narrow? *ret_rule: the rule that was broken most often. */
+static as_status find_narrow(const struct space *s, bool *ret, size_t *ret_rule, struct as_err *err)
+{
+    AS_AUTO(config_freep) struct config *c = config_create(s);
+    uint64_t redraws = 0;
+    if (!c)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");
+    as_status st = draw_allowed(s, SAMPLER_RANDOM, CHECK_SEED, 0, SAMPLER_CHECK_DRAWS, c, &redraws,
+                                ret_rule, err);
+    *ret = redraws == SAMPLER_CHECK_DRAWS;
+    return st;
+}
+
+/* From the list of a finite space, or else by a walk. */
+static as_status draw_narrow(const struct space *s, size_t rule, uint64_t seed, uint64_t index,
+                             struct config **ret, struct as_err *err)
+{
+    AS_AUTO(grid_freep) struct grid *list = NULL;
+    AS_AUTO(feasible_freep) struct feasible_walk *w = NULL;
+    as_status st = list_allowed(s, &list, err);
+    if (st < 0)
+        return st;
+    if (list)
+        return draw_listed(list, seed, index, ret, err);
+    st = feasible_start(s, seed, index, &w, err);
+    if (st == AS_E_NOT_FOUND)
+        return refuse_space(s, rule, err);
+    if (st < 0)
+        return st;
+    struct config *c = config_copy(feasible_config(w));
+    if (!c)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");
+    *ret = c;
+    return AS_OK;
+}
+
+/* Draws that are repeated until one is allowed. */
+static as_status draw_again(const struct space *s, sampler_kind kind, uint64_t seed, uint64_t index,
+                            struct config *c, uint64_t *ret_redraws, bool *ret_found,
+                            size_t *ret_rule, struct as_err *err)
+{
+    bool is_narrow = false;
+    as_status st =
+        draw_allowed(s, kind, seed, index, SAMPLER_CHECK_DRAWS, c, ret_redraws, ret_rule, err);
+    *ret_found = st == AS_OK && *ret_redraws < SAMPLER_CHECK_DRAWS;
+    if (st < 0 || *ret_found || (st = find_narrow(s, &is_narrow, ret_rule, err)) < 0 || is_narrow)
+        return st;
+    st = draw_allowed(s, kind, seed, index, SAMPLER_MAX_DRAWS, c, ret_redraws, ret_rule, err);
+    *ret_found = st == AS_OK && *ret_redraws < SAMPLER_MAX_DRAWS;
+    return st;
+}
+
 as_status sampler_draw(const struct space *s, sampler_kind kind, uint64_t seed, uint64_t index,
                        struct config **ret_config, uint64_t *ret_redraws, struct as_err *err)
 {
     AS_AUTO(config_freep) struct config *c = config_create(s);
-    AS_AUTO(grid_freep) struct grid *list = NULL;
-    uint64_t redraws;
-    size_t rule;
+    uint64_t redraws = 0;
+    size_t rule = 0;
+    bool found = false;
     if (!c)
         return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");
-    as_status st = draw_allowed(s, kind, seed, index, SAMPLER_MAX_DRAWS, c, &redraws, &rule, err);
+    as_status st = draw_again(s, kind, seed, index, c, &redraws, &found, &rule, err);
+    if (st == AS_OK && !found) {
+        config_free(as_steal(c));
+        st = draw_narrow(s, rule, seed, index, &c, err);
+    }
     if (st < 0)
         return st;
-    if (redraws == SAMPLER_MAX_DRAWS) {
-        st = list_allowed(s, &list, err);
-        if (st < 0)
-            return st;
-        if (!list)
-            return refuse_space(s, rule, err);
-        config_free(as_steal(c));
-        st = draw_listed(list, seed, index, &c, err);
-        if (st < 0)
-            return st;
-    }
     if (ret_redraws)
         *ret_redraws = redraws;
     *ret_config = as_steal(c);
     return AS_OK;
 }
 
-as_status sampler_check(const struct space *s, uint64_t seed, struct as_err *err)
+as_status sampler_check(const struct space *s, struct as_err *err)
 {
+    AS_AUTO(config_freep) struct config *c = NULL;
+    bool is_narrow = false;
+    size_t rule = 0;
     if (!space_is_constrained(s))
         return AS_OK;
-    AS_AUTO(config_freep) struct config *c = config_create(s);
-    AS_AUTO(grid_freep) struct grid *list = NULL;
-    uint64_t redraws = 0;
+    as_status st = find_narrow(s, &is_narrow, &rule, err);
+    return st < 0 || !is_narrow ? st : draw_narrow(s, rule, CHECK_SEED, 0, &c, err);
+}
+
+as_status sampler_is_narrow(const struct space *s, bool *ret, struct as_err *err)
+{
     size_t rule = 0;
-    if (!c)
-        return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");
-    as_status st =
-        draw_allowed(s, SAMPLER_RANDOM, seed, 0, SAMPLER_CHECK_DRAWS, c, &redraws, &rule, err);
-    if (st < 0 || redraws < SAMPLER_CHECK_DRAWS)
-        return st;
-    st = list_allowed(s, &list, err);
-    if (st < 0 || list)
-        return st;
-    return refuse_space(s, rule, err);
+    *ret = false;
+    return space_is_constrained(s) ? find_narrow(s, ret, &rule, err) : AS_OK;
 }
 
 /* ---- the methods ---- */
 
 as_status sampler_method_check(const struct search_spec *spec, struct as_err *err)
 {
-    return sampler_check(spec->space, spec->seed, err);
+    return sampler_check(spec->space, err);
 }
 
 as_status sampler_method_sample(const struct search_spec *spec, struct config **ret,

@@ -7,8 +7,9 @@
  *
  * A configuration that the space does not allow is drawn again, keyed by (index, number of the
  * draw): random draws from a later place of the same stream, Sobol takes the same point of another
- * scrambling. If SAMPLER_MAX_DRAWS draws found nothing, a finite space is listed and a
- * configuration is drawn from the list. Spaces without constraints draw once.
+ * scrambling. Spaces without constraints draw once. A space is *narrow* if SAMPLER_CHECK_DRAWS
+ * random draws, the same for every sweep, find nothing that is allowed. There a configuration is
+ * drawn from the list of all if the space is finite, and else by a walk (feasible.h).
  *
  * The index counts the method's own suggestions from 0, without holes: index t of a Sobol sweep is
  * point t (sobol.h). */
@@ -37,10 +38,12 @@ AS_MUST_CHECK as_status sampler_draw(const struct space *s, sampler_kind kind, u
                                      uint64_t index, struct config **ret_config,
                                      uint64_t *ret_redraws, struct as_err *err);
 
-/* Does a search of this space find allowed configurations? It tries only SAMPLER_CHECK_DRAWS draws,
- * far fewer than sampler_draw() does, so that a space that passes here does not fail later. Returns
- * at once if there are no constraints. AS_E_UNSUPPORTED as above; AS_E_NOMEM. */
-AS_MUST_CHECK as_status sampler_check(const struct space *s, uint64_t seed, struct as_err *err);
+/* Does a search of this space find allowed configurations? The answer is the same for every seed.
+ * Returns at once if there are no constraints. AS_E_UNSUPPORTED as above; AS_E_NOMEM. */
+AS_MUST_CHECK as_status sampler_check(const struct space *s, struct as_err *err);
+
+/* Is the space narrow? AS_E_NOMEM. */
+AS_MUST_CHECK as_status sampler_is_narrow(const struct space *s, bool *ret, struct as_err *err);
 
 /* `check` and `sample` of methods without a list: sampler_check(), and Sobol point 0. */
 AS_MUST_CHECK as_status sampler_method_check(const struct search_spec *spec, struct as_err *err);

@@ -177,3 +177,63 @@ bool expr_holds(const struct expr *e, const struct space *s, const struct config
     bool holds = eval_node(&x, e->n_nodes - 1).v != 0;
     return holds && !x.bad;
 }
+
+/* ---- how far from holding ---- */
+
+#define EXCESS_UNDEFINED 2.0
+#define EXCESS_LEAST 1e-9 /* of what does not hold, although the sides differ by rounding alone */
+
+static double number_gap(struct evaluation *x, const struct node *n)
+{
+    double a = eval_node(x, n->a).v, b = eval_node(x, n->b).v;
+    return x->bad ? EXCESS_UNDEFINED : fabs(a - b) / (1 + fabs(a) + fabs(b));
+}
+
+/* The smallest gap between a number and the values of an `in` list. */
+static double list_gap(struct evaluation *x, const struct node *n)
+{
+    struct value v = eval_node(x, n->a);
+    double least = 1;
+    for (size_t i = 0; i < n->n; i++) {
+        struct value w = x->e->values[n->b + i];
+        if (v.type == NUMBER && w.type == NUMBER)
+            least = fmin(least, fabs(v.v - w.v) / (1 + fabs(v.v) + fabs(w.v)));
+    }
+    return x->bad ? EXCESS_UNDEFINED : least;
+}
+
+/* Is a gap a measure of how far this node is from being `want`? */
+static bool has_gap(const struct evaluation *x, const struct node *n, bool want)
+{
+    if (n->op == OP_LT || n->op == OP_LE || n->op == OP_GT || n->op == OP_GE)
+        return true;
+    bool equals = (n->op == OP_EQ && want) || (n->op == OP_NE && !want);
+    return equals && x->e->nodes[n->a].type == NUMBER && x->e->nodes[n->b].type == NUMBER;
+}
+
+static double node_excess(struct evaluation *x, size_t node, bool want)
+{
+    const struct node *n = &x->e->nodes[node];
+    if (n->op == OP_NOT)
+        return node_excess(x, n->a, !want);
+    if (n->op == OP_AND || n->op == OP_OR) {
+        double a = node_excess(x, n->a, want), b = node_excess(x, n->b, want);
+        return (n->op == OP_AND) == want ? a + b : fmin(a, b);
+    }
+    x->bad = false;
+    bool holds = (eval_node(x, node).v != 0) == want && !x->bad;
+    if (holds)
+        return 0;
+    x->bad = false;
+    if (n->op == OP_IN && want)
+        return fmax(EXCESS_LEAST, list_gap(x, n));
+    return has_gap(x, n, want) ? fmax(EXCESS_LEAST, number_gap(x, n)) : 1;
+}
+
+double expr_excess(const struct expr *e, const struct space *s, const struct config *c)
+{
+    if (expr_holds(e, s, c))
+        return 0;
+    struct evaluation x = {.e = e, .space = s, .c = c};
+    return fmax(EXCESS_LEAST, node_excess(&x, e->n_nodes - 1, true));
+}

@@ -53,4 +53,11 @@ bool expr_names(const struct expr *e, size_t param);
  * `and` and `or` evaluate their right side only if it matters. Allocates nothing. */
 bool expr_holds(const struct expr *e, const struct space *s, const struct config *c);
 
+/* How far a settled configuration is from satisfying the expression: 0 if it holds, above 0 if not.
+ * A search for an allowed configuration goes downhill on it.
+ *   a < b, <=, >, >=, ==   |a - b| / (1 + |a| + |b|) if it does not hold; other comparisons 1
+ *   and, or                the sum, the smaller one; `not` is moved inwards
+ * A part that is not finite counts 2. Allocates nothing. */
+double expr_excess(const struct expr *e, const struct space *s, const struct config *c);
+
 #endif

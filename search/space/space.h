@@ -109,6 +109,10 @@ bool space_allows(const struct space *s, const struct config *c);
  * k is a forbidden combination, -1 is none. */
 int space_violation(const struct space *s, const struct config *c);
 
+/* How far a settled configuration is from being allowed: 0 if space_allows, above 0 if not. The sum
+ * over the rules: expr_excess of a constraint, 1 for a forbidden combination. Allocates nothing. */
+double space_excess(const struct space *s, const struct config *c);
+
 /* Does rule k, numbered as in space_violation, name parameter i? */
 bool space_rule_names(const struct space *s, size_t k, size_t i);
 

@@ -186,6 +186,16 @@ bool space_allows(const struct space *s, const struct config *c)
     return space_violation(s, c) < 0;
 }
 
+double space_excess(const struct space *s, const struct config *c)
+{
+    double sum = 0;
+    for (size_t k = 0; k < s->n_constraints; k++)
+        sum += expr_excess(s->constraints[k], s, c);
+    for (size_t k = 0; k < s->n_forbidden; k++)
+        sum += forbidden_matches(s, &s->forbidden[k], c);
+    return sum;
+}
+
 bool space_rule_names(const struct space *s, size_t k, size_t i)
 {
     if (k < s->n_constraints)

@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (encoding_create(s, &e, NULL) < 0)
         abort();
-    for (uint64_t t = 0; t < 8 && sampler_check(s, 1, NULL) == AS_OK; t++) {
+    for (uint64_t t = 0; t < 8 && sampler_check(s, NULL) == AS_OK; t++) {
         AS_AUTO(config_freep) struct config *c = NULL;
         if (sampler_draw(s, t % 2 ? SAMPLER_SOBOL : SAMPLER_RANDOM, 1, t, &c, NULL, NULL) < 0)
             abort();

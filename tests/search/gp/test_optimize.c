@@ -329,7 +329,9 @@ START_TEST(is_never_worse_than_its_best_start)
         r.acquisition.beta = 1.8 * beta;
         for (uint64_t number = 30; number < 40; number++) {
             size_t n, n_global;
-            gp_candidates(r.set, &(struct gp_region){0}, number, raw, &n, &n_global);
+            struct as_err err = {0};
+            ck_ok(gp_candidates(r.set, &(struct gp_region){0}, number, raw, &n, &n_global, &err),
+                  err);
             ck_assert_uint_gt(n, 0);
             optimize(&r, NULL, number, point, &found);
             for (size_t i = 0; i < n; i++)

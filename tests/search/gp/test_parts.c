@@ -131,7 +131,7 @@ START_TEST(candidates_are_snapped_new_and_ranked)
     AS_AUTO(as_freep) double *again = as_calloc(CANDIDATES_MAX, 3 * sizeof *again);
     struct gp_region everywhere = {0};
     size_t n = 0, n_global = 0, m = 0;
-    gp_candidates(set, &everywhere, 20, points, &n, &n_global);
+    ck_ok(gp_candidates(set, &everywhere, 20, points, &n, &n_global, &err), err);
     ck_assert_uint_eq(n, CANDIDATES_MAX);
     ck_assert_uint_eq(n_global, CANDIDATES_GLOBAL);
     for (size_t i = 0; i < n; i++) {
@@ -141,11 +141,11 @@ START_TEST(candidates_are_snapped_new_and_ranked)
         ck_assert_mem_eq(snapped, points + 3 * i, sizeof snapped);
         ck_assert(!training_set_tried(set, points + 3 * i, 1e-9));
     }
-    gp_candidates(set, &everywhere, 20, again, &m, &n_global);
+    ck_ok(gp_candidates(set, &everywhere, 20, again, &m, &n_global, &err), err);
     ck_assert_mem_eq(points, again, n * 3 * sizeof *points);
     double lower[3] = {0.4, 0.3, 0}, upper[3] = {0.5, 0.7, 2};
     struct gp_region box = {lower, upper, training_set_point(set, set->best)};
-    gp_candidates(set, &box, 20, points, &n, &n_global);
+    ck_ok(gp_candidates(set, &box, 20, points, &n, &n_global, &err), err);
     for (size_t i = 0; i < n; i++)
         ck_assert(points[3 * i] >= 0.4 && points[3 * i] <= 0.5);
 }

@@ -158,7 +158,7 @@ START_TEST(finds_a_needle_in_a_finite_space)
         constrained("a: {type: int, min: 1, max: 1000}\nb: {type: int, min: 1, max: 1000}",
                     "a == 77 and b == 5");
     struct as_err err = {0};
-    ck_ok(sampler_check(s, 1, &err), err);
+    ck_ok(sampler_check(s, &err), err);
     AS_AUTO(config_freep) struct config *c = NULL;
     ck_ok(sampler_draw(s, SAMPLER_RANDOM, 1, 0, &c, NULL, &err), err);
     ck_assert(c->entries[0].value.integer == 77 && c->entries[1].value.integer == 5);
@@ -174,12 +174,51 @@ START_TEST(says_which_constraint_leaves_nothing)
     struct as_err err = {0};
     struct config *c = NULL;
     ck_ok(space_parse_forbidden(s, list, "/forbidden", &err), err);
-    ck_fails(sampler_check(s, 1, &err), AS_E_UNSUPPORTED, err, "no configuration that is allowed");
+    ck_fails(sampler_check(s, &err), AS_E_UNSUPPORTED, err, "no configuration that is allowed");
     ck_assert_str_eq(err.pointer, "/parameter_constraints/0");
     err = (struct as_err){0};
     ck_fails(sampler_draw(s, SAMPLER_SOBOL, 1, 0, &c, NULL, &err), AS_E_UNSUPPORTED, err,
              "/parameter_constraints/0");
     ck_assert_ptr_null(c);
+}
+END_TEST
+
+/* Sums, products, bands and branches that random draws do not hit. Each was refused, or refused for
+ * some seeds. */
+START_TEST(narrow_spaces_are_drawn_for_every_seed)
+{
+    static const struct {
+        const char *kind, *constraint;
+        size_t n;
+    } cases[] = {
+        {"{type: float, min: 0, max: 1}", "p0 + p1 + p2 + p3 + p4 + p5 + p6 <= 1", 7},
+        {"{type: float, min: 0, max: 1}", "p0 + p1 + p2 + p3 + p4 + p5 + p6 + p7 + p8 <= 0.1", 9},
+        {"{type: float, min: 0, max: 1}", "abs(p0 + p1 + p2 - 1) < 1e-6", 3},
+        {"{type: float, min: 0.001, max: 1000, scale: log}",
+         "p0 * p1 * p2 < 1e-8 and p0 > p1 and p1 > p2", 3},
+        {"{type: int, min: 0, max: 100000}", "p0 + 2 * p1 == 77777 and p1 > p2 and p2 > p3", 4},
+        {"{type: int, min: 1, max: 1000000}", "p0 == p1 and p1 == p2", 3},
+        {"{type: float, min: -5, max: 5}", "p0 ** 2 + p1 ** 2 + p2 ** 2 + p3 ** 2 + p4 ** 2 < 0.01",
+         5},
+    };
+    char yaml[2000] = "";
+    for (size_t i = 0; i < cases[_i].n; i++)
+        snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "p%zu: %s\n", i, cases[_i].kind);
+    AS_AUTO(space_freep) struct space *s = constrained(yaml, cases[_i].constraint);
+    struct as_err err = {0};
+    ck_ok(sampler_check(s, &err), err);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        AS_AUTO(config_freep) struct config *before = NULL;
+        for (uint64_t t = 0; t < 2; t++) {
+            AS_AUTO(config_freep) struct config *c = NULL;
+            sampler_kind kind = seed % 2 ? SAMPLER_RANDOM : SAMPLER_SOBOL;
+            ck_ok(sampler_draw(s, kind, seed, t, &c, NULL, &err), err);
+            ck_assert(space_allows(s, c));
+            ck_assert(!before || !config_equal(s, before, c));
+            config_free(before);
+            before = as_steal(c);
+        }
+    }
 }
 END_TEST
 
@@ -189,7 +228,7 @@ START_TEST(random_constraints_are_kept)
         AS_AUTO(space_freep) struct space *s = space_at_random(seed);
         struct as_err err = {0};
         space_constrain_at_random(s, seed);
-        if (sampler_check(s, 2, &err) < 0)
+        if (sampler_check(s, &err) < 0)
             continue;
         for (uint64_t t = 0; t < 20; t++) {
             AS_AUTO(config_freep) struct config *c = NULL;
@@ -267,6 +306,7 @@ Suite *test_suite(void)
     tcase_add_test(t, redraws_what_is_not_allowed);
     tcase_add_test(t, finds_a_needle_in_a_finite_space);
     tcase_add_test(t, says_which_constraint_leaves_nothing);
+    tcase_add_loop_test(t, narrow_spaces_are_drawn_for_every_seed, 0, 7);
     tcase_add_test(t, random_constraints_are_kept);
     tcase_add_test(t, grid_ends_after_its_last_cell);
     tcase_add_test(t, sobol_balances_discrete_values);
