@@ -312,10 +312,6 @@ static const struct edit {
     {"command", "trial/command", "[ls, true]", AS_E_INVAL, "/trial/command/1", "a boolean"},
     {"command", "trial/command", "[ls, [[a]]]", AS_E_INVAL, "/trial/command/1/0", "found a list"},
     {"command", "trial/command", "[[ls]]", AS_E_INVAL, "/trial/command/0", "the program's name"},
-    {"command", "trial/command", "[ls, '--z=${z}']", AS_E_INVAL, "/trial/command/1",
-     "'z' has a `when`"},
-    {"command", "trial/env", "{Z: '${z}'}", AS_E_INVAL, "/trial/env/Z", "'z' has a `when`"},
-    {"command", "trial/files", "{c: 'z: ${z}'}", AS_E_INVAL, "/trial/files/c", "'z' has a `when`"},
     {"command", "trial/command", "[ls, '${x?--x}']", AS_E_INVAL, "/trial/command/1", "type bool"},
     {"command", "trial/command", "[ls, 'a${args}']", AS_E_INVAL, "/trial/command/1",
      "an element of its own"},
@@ -475,6 +471,14 @@ static const struct {
      "resources: {group: 2}\n",
      {"/limits", "/trial/command/1", "/trial/command/2/0", "/trial/command/3", "/trial/env/ASSAY_A",
       "/trial/env/b c", "/trial/env/D", "/trial/directory", "/resources/group"}},
+    /* names that may be inactive: refused when sent, read when stored */
+    {"name: a\n"
+     "metric: {name: score, goal: maximize}\n"
+     "parameters: {x: {type: bool}, z: {type: int, min: 1, max: 3, when: {x: true}}}\n"
+     "limits: {max_trials: 3}\n"
+     "trial: {command: [run, '--z=${z}', ['--z', '${z}'], '${z:-1}', '${args}'], "
+     "env: {Z: '${z}', Y: '${z:-}'}, files: {c: 'z: ${z}'}, directory: 'runs/${z}'}\n",
+     {"/trial/files/c", "/trial/command/1", "/trial/env/Z", "/trial/directory"}},
     /* the kind of the trial is not known: nothing is said about what depends on it */
     {"name: a\n"
      "metric: {name: score, goal: maximize}\n"
