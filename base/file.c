@@ -385,3 +385,20 @@ char *file_join(const char *dir, const char *name)
     str_printf(&b, "%s/%s", dir, name);
     return str_take(&b);
 }
+
+bool file_path_is_inner(const char *s)
+{
+    if (!*s || strlen(s) > 255)
+        return false;
+    for (const char *part = s;;) {
+        size_t n = strcspn(part, "/");
+        if (n == 0 || (n == 1 && part[0] == '.') || (n == 2 && part[0] == '.' && part[1] == '.'))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            if ((unsigned char)part[i] < ' ' || part[i] == 0x7f)
+                return false;
+        if (!part[n])
+            return true;
+        part += n + 1;
+    }
+}

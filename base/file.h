@@ -105,4 +105,8 @@ char *file_join(const char *dir, const char *name);
 /* cleanup for descriptors: closes *fd when >= 0. */
 void file_closep(int *fd);
 
+/* Is a text from outside safe as the path of a file inside a folder? It is relative, has no empty,
+ * "." or ".." component, no control character, and at most 255 bytes. */
+bool file_path_is_inner(const char *path);
+
 #endif

@@ -1,13 +1,13 @@
 /* ${name} in documents and arguments.
  *
  * next_piece() is the only scanner: it splits a string into literal text and references. Checking,
- * collecting names and replacing all use it, so they agree on what a reference is. visit_tree()
+ * collecting names and replacing all use it, so they agree on what a reference is. template_visit()
  * calls a function for each reference of a tree; apply_tree() copies a tree with its references
  * replaced.
  *
  * The YAML reader reads a default, because documents are written in YAML: `${lr:-1e-3}` must become
- * the number that `lr: 1e-3` is. An inactive parameter without a default makes apply_tree() return
- * NULL in *ret, and the list or object around it leaves the item out. */
+ * the number that `lr: 1e-3` is. A reference without a value makes apply_tree() return NULL in *ret,
+ * and the list or object around it leaves the item out. */
 #include "base/template.h"
 
 #include <inttypes.h>
@@ -18,18 +18,63 @@
 #include "base/str.h"
 #include "base/yaml_reader.h"
 
-#define NAME_MAX_LEN 63
 #define NAME_FIRST "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
 #define NAME_REST NAME_FIRST "0123456789.-"
+#define FILE_PREFIX "file:"
+#define ARGS_PREFIX "args:"
 
 /* A piece of a string: literal text, or one reference. */
 struct piece {
     const char *text; /* literal text; NULL for a reference */
     size_t len;
-    char name[NAME_MAX_LEN + 1];
-    const char *fallback; /* view of the string; NULL when the reference has none */
-    size_t fallback_len;
+    template_form form;
+    char name[sizeof FILE_PREFIX + TEMPLATE_PATH_MAX];
+    const char *rest; /* the default, the text or the style; a view of the string */
+    size_t rest_len;
 };
+
+/* ${file:path} or ${args:style}: what stands before the colon is no parameter. */
+static bool read_special(const char *s, size_t len, struct piece *ret)
+{
+    if (len > strlen(FILE_PREFIX) && len < sizeof ret->name && as_starts_with(s, FILE_PREFIX) &&
+        s[strlen(FILE_PREFIX)] != '-') {
+        ret->form = TEMPLATE_FILE;
+        memcpy(ret->name, s, len);
+        return true;
+    }
+    if (len > strlen(ARGS_PREFIX) && as_starts_with(s, ARGS_PREFIX) &&
+        s[strlen(ARGS_PREFIX)] != '-') {
+        ret->form = TEMPLATE_ARGS;
+        memcpy(ret->name, "args", strlen("args"));
+        ret->rest = s + strlen(ARGS_PREFIX);
+        ret->rest_len = len - strlen(ARGS_PREFIX);
+        return true;
+    }
+    return false;
+}
+
+/* ${name}, ${name:-default} or ${name?text}; s is what stands between the braces. */
+static bool read_named(const char *s, size_t len, struct piece *ret)
+{
+    size_t name = strspn(s, NAME_REST), skip = 0;
+    if (name == 0 || name > TEMPLATE_NAME_MAX || !strchr(NAME_FIRST, *s))
+        return false;
+    if (name == len) {
+        ret->form = TEMPLATE_VALUE;
+    } else if (strncmp(s + name, ":-", 2) == 0) {
+        ret->form = TEMPLATE_DEFAULT;
+        skip = 2;
+    } else if (s[name] == '?') {
+        ret->form = TEMPLATE_WHEN;
+        skip = 1;
+    } else {
+        return false;
+    }
+    memcpy(ret->name, s, name);
+    ret->rest = s + name + skip;
+    ret->rest_len = len - name - skip;
+    return true;
+}
 
 static as_status read_reference(const char **at, const char *whole, struct piece *ret,
                                 struct as_err *err)
@@ -39,20 +84,13 @@ static as_status read_reference(const char **at, const char *whole, struct piece
         return as_fail(err, AS_E_INVAL,
                        "'%.80s' has a ${ without its }; write $${ for the characters themselves",
                        whole);
-    size_t len = strspn(s, NAME_REST);
-    bool named = len > 0 && len <= NAME_MAX_LEN && strchr(NAME_FIRST, *s);
-    bool has_fallback = strncmp(s + len, ":-", 2) == 0;
-    if (!named || !(has_fallback || s + len == end))
-        return as_fail(err, AS_E_INVAL,
-                       "'%.*s' is not a reference; expected ${name} or ${name:-default}, or $${ "
-                       "for the characters ${",
-                       (int)(end - *at < 80 ? end + 1 - *at : 80), *at);
+    size_t len = (size_t)(end - s);
     *ret = (struct piece){0};
-    memcpy(ret->name, s, len);
-    if (has_fallback) {
-        ret->fallback = s + len + 2;
-        ret->fallback_len = (size_t)(end - ret->fallback);
-    }
+    if (!read_special(s, len, ret) && !read_named(s, len, ret))
+        return as_fail(err, AS_E_INVAL,
+                       "'%.*s' is not a reference; expected ${name}, ${name:-default} or "
+                       "${name?text}, or $${ for the characters ${",
+                       (int)(end - *at < 80 ? end + 1 - *at : 80), *at);
     *at = end + 1;
     return AS_OK;
 }
@@ -79,10 +117,8 @@ static as_status next_piece(const char **at, const char *whole, struct piece *re
 
 /* ---- visiting ---- */
 
-typedef as_status visit_fn(void *arg, const char *name, struct as_err *err);
-
 struct visitor {
-    visit_fn *fn;
+    template_visit_fn *fn;
     void *arg;
 };
 
@@ -93,9 +129,16 @@ static as_status visit_string(const char *s, const char *pointer, const struct v
     as_status st = AS_OK;
     for (const char *at = s; *at && st == AS_OK;) {
         struct piece p;
+        const char *from = at;
         st = next_piece(&at, s, &p, &local);
         if (st == AS_OK && !p.text)
-            st = v->fn(v->arg, p.name, &local);
+            st = v->fn(v->arg,
+                       &(struct template_ref){.form = p.form,
+                                              .name = p.name,
+                                              .text = p.rest,
+                                              .text_len = p.rest_len,
+                                              .is_alone = from == s && !*at},
+                       &local);
     }
     if (st < 0 && st != AS_E_NOMEM)
         return as_fail_at(err, st, pointer, "%s: %s", pointer, local.msg);
@@ -124,16 +167,30 @@ static as_status visit_tree(const json_t *j, const char *pointer, const struct v
     return AS_OK;
 }
 
+as_status template_visit(const json_t *tree, const char *pointer, template_visit_fn *fn, void *arg,
+                         struct as_err *err)
+{
+    return visit_tree(tree, pointer, &(struct visitor){.fn = fn, .arg = arg}, err);
+}
+
 struct known {
     template_known_fn *fn;
     const void *arg;
 };
 
-static as_status check_known(void *arg, const char *name, struct as_err *err)
+static as_status check_known(void *arg, const struct template_ref *ref, struct as_err *err)
 {
     const struct known *k = arg;
+    const char *name = ref->name;
+    if (ref->form == TEMPLATE_ARGS)
+        return as_fail(err, AS_E_INVAL,
+                       "${args:%.*s} stands for the arguments of a command; expected it in "
+                       "trial.command, as an element of its own",
+                       (int)(ref->text_len < 40 ? ref->text_len : 40), ref->text);
     if (k->fn(k->arg, name))
         return AS_OK;
+    if (ref->form == TEMPLATE_FILE)
+        return as_fail(err, AS_E_INVAL, "trial.files has no '%s'", name + strlen(FILE_PREFIX));
     return as_fail(err, AS_E_INVAL,
                    "there is no parameter '%s'; write $${%s} for the characters ${%s}", name, name,
                    name);
@@ -143,7 +200,7 @@ as_status template_check(const json_t *tree, const char *pointer, template_known
                          const void *arg, struct as_err *err)
 {
     struct known k = {.fn = known, .arg = arg};
-    return visit_tree(tree, pointer, &(struct visitor){.fn = check_known, .arg = &k}, err);
+    return template_visit(tree, pointer, check_known, &k, err);
 }
 
 struct names {
@@ -151,13 +208,13 @@ struct names {
     json_t *seen; /* the same, as keys */
 };
 
-static as_status collect_name(void *arg, const char *name, struct as_err *err)
+static as_status collect_name(void *arg, const struct template_ref *ref, struct as_err *err)
 {
     struct names *n = arg;
-    if (json_object_get(n->seen, name))
+    if (ref->form > TEMPLATE_WHEN || json_object_get(n->seen, ref->name))
         return AS_OK;
-    if (json_object_set_new(n->seen, name, json_true()) < 0 ||
-        json_array_append_new(n->list, json_string(name)) < 0)
+    if (json_object_set_new(n->seen, ref->name, json_true()) < 0 ||
+        json_array_append_new(n->list, json_string(ref->name)) < 0)
         return as_fail(err, AS_E_NOMEM, "out of memory for a template's names");
     return AS_OK;
 }
@@ -169,7 +226,7 @@ as_status template_names(const json_t *tree, json_t **ret, struct as_err *err)
     if (!list || !seen)
         return as_fail(err, AS_E_NOMEM, "out of memory for a template's names");
     struct names n = {.list = list, .seen = seen};
-    as_status st = visit_tree(tree, "", &(struct visitor){.fn = collect_name, .arg = &n}, err);
+    as_status st = template_visit(tree, "", collect_name, &n, err);
     if (st < 0)
         return st;
     *ret = as_steal(list);
@@ -203,10 +260,10 @@ as_status template_apply_text(const char *text, const json_t *params, char **ret
         const json_t *v = p.text ? NULL : json_object_get(params, p.name);
         if (p.text)
             str_add(&b, p.text, p.len);
-        else if (v)
+        else if (p.form == TEMPLATE_WHEN ? json_is_true(v) : !v && p.form == TEMPLATE_DEFAULT)
+            str_add(&b, p.rest, p.rest_len);
+        else if (v && p.form != TEMPLATE_WHEN)
             add_value(&b, v);
-        else if (p.fallback)
-            str_add(&b, p.fallback, p.fallback_len);
     }
     str_add(&b, "", 0); /* so that an empty text is "" and not NULL */
     char *out = b.failed ? NULL : str_take(&b);
@@ -232,7 +289,24 @@ static as_status read_scalar(const char *text, size_t len, json_t **ret, struct 
     return AS_OK;
 }
 
-/* Sets *ret to NULL when the string is one inactive reference without a default. */
+/* The value of a string that is one reference. *ret is NULL when it has none. */
+static as_status apply_alone(const struct piece *p, const json_t *params, json_t **ret,
+                             struct as_err *err)
+{
+    const json_t *v = json_object_get(params, p->name);
+    json_t *out = NULL;
+    if (!v && p->form == TEMPLATE_DEFAULT)
+        return read_scalar(p->rest, p->rest_len, ret, err);
+    bool has_value = p->form == TEMPLATE_WHEN ? json_is_true(v) : v != NULL;
+    if (has_value)
+        out = p->form == TEMPLATE_WHEN ? json_stringn(p->rest, p->rest_len) : json_deep_copy(v);
+    if (has_value && !out)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a template");
+    *ret = out;
+    return AS_OK;
+}
+
+/* Sets *ret to NULL when the string is one reference without a value. */
 static as_status apply_string(const char *s, const json_t *params, json_t **ret, struct as_err *err)
 {
     struct piece p = {.text = ""};
@@ -240,22 +314,13 @@ static as_status apply_string(const char *s, const json_t *params, json_t **ret,
     as_status st = *s ? next_piece(&at, s, &p, err) : AS_OK;
     if (st < 0)
         return st;
-    json_t *out = NULL;
-    if (!p.text && !*at) {
-        const json_t *v = json_object_get(params, p.name);
-        if (!v && p.fallback)
-            return read_scalar(p.fallback, p.fallback_len, ret, err);
-        out = v ? json_deep_copy(v) : NULL;
-        if (v && !out)
-            return as_fail(err, AS_E_NOMEM, "out of memory for a template");
-        *ret = out;
-        return AS_OK;
-    }
+    if (!p.text && !*at)
+        return apply_alone(&p, params, ret, err);
     AS_AUTO(as_freep) char *text = NULL;
     st = template_apply_text(s, params, &text, err);
     if (st < 0)
         return st;
-    out = json_string(text);
+    json_t *out = json_string(text);
     if (!out)
         return as_fail(err, AS_E_NOMEM, "out of memory for a template");
     *ret = out;

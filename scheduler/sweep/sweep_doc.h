@@ -56,9 +56,10 @@ struct sweep_outcome {
 struct sweep_trial {
     trial_kind kind;
     json_t *train;   /* TRIAL_TRAIN: the template document */
-    json_t *command; /* TRIAL_COMMAND: a list of strings (numbers are written out), before
-                        substitution */
+    json_t *command; /* TRIAL_COMMAND: a list of strings and lists of strings (numbers are written
+                        out), before substitution */
     json_t *env;     /* {NAME: text before substitution}; an empty object when there is none */
+    json_t *files;   /* {path: text before substitution}; NULL: none */
     char *directory; /* working directory of the child; NULL: the runner's choice */
 };
 
@@ -131,7 +132,7 @@ void sweep_doc_search_spec(const struct sweep_doc *d, struct search_spec *ret);
 char *sweep_doc_format(const struct sweep_doc *d);
 
 /* The trial as configuration `c` runs it, every ${name} replaced: {"train": {…}}, or {"command":
- * […], "env": {…}, "directory": "…"}; {} for TRIAL_NONE. New reference. AS_E_NOMEM. */
+ * […], "env": {…}, "files": {…}, "directory": "…"}; {} for TRIAL_NONE. New reference. AS_E_NOMEM. */
 AS_MUST_CHECK as_status sweep_doc_trial(const struct sweep_doc *d, const struct config *c,
                                         json_t **ret, struct as_err *err);
 

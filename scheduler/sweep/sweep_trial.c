@@ -8,7 +8,6 @@
  * values together is not found here; such a trial fails with the trainer's message. */
 #include "scheduler/sweep/sweep_trial_priv.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,9 +19,6 @@
 
 #define TRIAL_AT "/trial"
 #define TRAIN_AT "/trial/train"
-#define COMMAND_AT "/trial/command"
-#define ENV_AT "/trial/env"
-#define MAX_ENV 256
 #define SAMPLE_ROUNDS 200
 
 void sweep_trial_done(struct sweep_doc *d)
@@ -30,6 +26,7 @@ void sweep_trial_done(struct sweep_doc *d)
     json_decref(d->trial.train);
     json_decref(d->trial.command);
     json_decref(d->trial.env);
+    json_decref(d->trial.files);
     free(d->trial.directory);
     for (size_t i = 0; i < d->n_datasets; i++)
         free(d->datasets[i]);
@@ -41,22 +38,15 @@ static as_status no_memory(struct as_err *err)
     return as_fail(err, AS_E_NOMEM, "out of memory for a sweep document");
 }
 
-/* What `trial` is parsed with. */
-struct reader {
-    struct sweep_doc *d;
-    const json_t *parameters; /* of the document; also those at fault, which the space lacks */
-    struct faults *faults;    /* NULL: the first fault is returned */
-};
-
 static bool is_parameter(const void *arg, const char *name)
 {
-    const struct reader *r = arg;
+    const struct trial_reader *r = arg;
     return !r->parameters || json_object_get(r->parameters, name);
 }
 
 /* Check the references in every string of a tree; each string has a fault of its own. */
-static as_status check_references(const struct reader *r, const json_t *tree, const char *pointer,
-                                  struct as_err *err)
+static as_status check_references(const struct trial_reader *r, const json_t *tree,
+                                  const char *pointer, struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
     as_status st = AS_OK;
@@ -74,153 +64,28 @@ static as_status check_references(const struct reader *r, const json_t *tree, co
     return st;
 }
 
-/* A string unchanged, or a number written out. NULL: it is neither, or memory is out. */
-static json_t *text_of(const json_t *j)
-{
-    char buf[32];
-    if (json_is_string(j))
-        return json_string(json_string_value(j));
-    if (json_is_real(j))
-        return json_string(as_format_double(json_real_value(j), buf, sizeof buf));
-    if (!json_is_integer(j))
-        return NULL;
-    (void)snprintf(buf, sizeof buf, "%" JSON_INTEGER_FORMAT, json_integer_value(j));
-    return json_string(buf);
-}
-
-static as_status add_argument(const json_t *item, size_t i, struct sweep_doc *d, struct as_err *err)
-{
-    char at[AS_ERR_POINTER_MAX];
-    json_pointer_index(COMMAND_AT, i, at);
-    if (!json_is_string(item) && !json_is_number(item))
-        return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string or a number", at,
-                          json_type_name(item));
-    if (i == 0 && json_is_string(item) && json_string_length(item) == 0)
-        return as_fail_at(err, AS_E_INVAL, at, "%s: the program's name is empty", at);
-    return json_array_append_new(d->trial.command, text_of(item)) < 0 ? no_memory(err) : AS_OK;
-}
-
-static as_status parse_command(const struct reader *r, const json_t *j, struct as_err *err)
-{
-    size_t n = json_array_size(j);
-    if (n == 0)
-        return as_fail_at(err, AS_E_INVAL, COMMAND_AT,
-                          COMMAND_AT ": the list is empty, expected a program and its arguments");
-    if (n > SWEEP_MAX_COMMAND)
-        return as_fail_at(err, AS_E_TOO_LARGE, COMMAND_AT,
-                          COMMAND_AT ": %zu elements, at most %d are allowed", n,
-                          SWEEP_MAX_COMMAND);
-    r->d->trial.command = json_array();
-    if (!r->d->trial.command)
-        return no_memory(err);
-    for (size_t i = 0; i < n; i++) {
-        as_status st = add_argument(json_array_get(j, i), i, r->d, err);
-        if ((st = faults_note(r->faults, st, err)) != AS_OK)
-            return st;
-    }
-    return check_references(r, j, COMMAND_AT, err);
-}
-
-static bool env_name_valid(const char *s)
-{
-    if (!isalpha((unsigned char)*s) && *s != '_')
-        return false;
-    while (isalnum((unsigned char)*s) || *s == '_')
-        s++;
-    return *s == 0;
-}
-
-static as_status check_env_name(const char *name, const char *at, struct as_err *err)
-{
-    if (!env_name_valid(name))
-        return as_fail_at(err, AS_E_INVAL, at,
-                          "%s: '%.60s' is no name for a variable; expected letters, digits and _",
-                          at, name);
-    if (as_starts_with(name, "ASSAY_"))
-        return as_fail_at(err, AS_E_INVAL, at,
-                          "%s: names that begin with ASSAY_ are set by the runner", at);
-    return AS_OK;
-}
-
-static as_status add_variable(const char *name, const json_t *value, struct sweep_doc *d,
-                              struct as_err *err)
-{
-    char at[AS_ERR_POINTER_MAX];
-    json_pointer_child(ENV_AT, name, at);
-    as_status st = check_env_name(name, at, err);
-    if (st < 0)
-        return st;
-    if (!json_is_string(value) && !json_is_number(value))
-        return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string or a number", at,
-                          json_type_name(value));
-    return json_object_set_new(d->trial.env, name, text_of(value)) < 0 ? no_memory(err) : AS_OK;
-}
-
-static as_status parse_env(const struct reader *r, const json_t *j, struct as_err *err)
-{
-    r->d->trial.env = json_object();
-    if (!r->d->trial.env)
-        return no_memory(err);
-    if (json_object_size(j) > MAX_ENV)
-        return as_fail_at(err, AS_E_TOO_LARGE, ENV_AT,
-                          ENV_AT ": %zu variables, at most %d are allowed", json_object_size(j),
-                          MAX_ENV);
-    for (void *it = json_object_iter((json_t *)j); it;
-         it = json_object_iter_next((json_t *)j, it)) {
-        as_status st =
-            add_variable(json_object_iter_key(it), json_object_iter_value(it), r->d, err);
-        if ((st = faults_note(r->faults, st, err)) != AS_OK)
-            return st;
-    }
-    return check_references(r, r->d->trial.env, ENV_AT, err);
-}
-
-static as_status parse_directory(const struct reader *r, const char *directory, struct as_err *err)
-{
-    if (!directory)
-        return AS_OK;
-    if (!*directory || strlen(directory) > 1024)
-        return as_fail_at(err, AS_E_INVAL, TRIAL_AT "/directory",
-                          TRIAL_AT "/directory: expected a path of 1 to 1024 bytes");
-    r->d->trial.directory = as_strdup(directory);
-    JSON_AUTO text = json_string(directory);
-    if (!r->d->trial.directory || !text)
-        return no_memory(err);
-    return check_references(r, text, TRIAL_AT "/directory", err);
-}
-
-static as_status parse_program(const struct reader *r, const json_t *command, const json_t *env,
-                               const char *directory, struct as_err *err)
-{
-    r->d->trial.kind = TRIAL_COMMAND;
-    as_status st = faults_note(r->faults, parse_command(r, command, err), err);
-    if (st != AS_OK)
-        return st;
-    if ((st = faults_note(r->faults, parse_env(r, env, err), err)) != AS_OK)
-        return st;
-    return faults_note(r->faults, parse_directory(r, directory, err), err);
-}
-
-static as_status parse_train(const struct reader *r, json_t *train, const json_t *env,
-                             const char *directory, struct as_err *err)
+static as_status parse_train(const struct trial_reader *r, json_t *train,
+                             const struct program_fields *p, struct as_err *err)
 {
     as_status st = AS_OK;
     r->d->trial.kind = TRIAL_TRAIN;
     r->d->trial.train = json_deep_copy(train);
     if (!r->d->trial.train)
         return no_memory(err);
-    if (env || directory)
-        st = as_fail_at(err, AS_E_INVAL, env ? ENV_AT : TRIAL_AT "/directory",
-                        "%s is a field of trial.command, not of trial.train",
-                        env ? ENV_AT : TRIAL_AT "/directory");
+    const char *wrong = p->env         ? TRIAL_AT "/env"
+                        : p->files     ? TRIAL_AT "/files"
+                        : p->directory ? TRIAL_AT "/directory"
+                                       : NULL;
+    if (wrong)
+        st = as_fail_at(err, AS_E_INVAL, wrong,
+                        "%s is a field of trial.command, not of trial.train", wrong);
     if ((st = faults_note(r->faults, st, err)) != AS_OK)
         return st;
     return check_references(r, train, TRAIN_AT, err);
 }
 
-static as_status parse_kind(const struct reader *r, const struct json_fields *f, json_t *train,
-                            const json_t *command, const json_t *env, const char *directory,
-                            struct as_err *err)
+static as_status parse_kind(const struct trial_reader *r, const struct json_fields *f,
+                            json_t *train, const struct program_fields *p, struct as_err *err)
 {
     bool trains = !json_fields_lack(f, "train"), runs = !json_fields_lack(f, "command");
     if (trains == runs)
@@ -228,32 +93,34 @@ static as_status parse_kind(const struct reader *r, const struct json_fields *f,
                           TRIAL_AT ": expected exactly one of train and command, found %s",
                           trains ? "both" : "neither");
     if (train)
-        return parse_train(r, train, env, directory, err);
-    return command ? parse_program(r, command, env, directory, err) : AS_OK; /* noted */
+        return parse_train(r, train, p, err);
+    return p->command ? sweep_program_parse(r, p, err) : AS_OK; /* noted */
 }
 
 as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, struct sweep_doc *d,
                             struct as_err *err)
 {
     struct json_fields f;
-    const struct reader r = {
+    const struct trial_reader r = {
         .d = d, .parameters = json_object_get(doc->obj, "parameters"), .faults = doc->faults};
-    json_t *train = NULL, *command = NULL, *env = NULL;
-    const char *directory = NULL;
+    struct program_fields p = {0};
+    json_t *train = NULL;
     as_status st = json_fields_under(&f, doc, trial, TRIAL_AT, err);
     if (st != AS_OK)
         return st;
     if ((st = json_fields_object(&f, "train", JSON_OPTIONAL, &train, err)) != AS_OK)
         return st;
-    if ((st = json_fields_array(&f, "command", JSON_OPTIONAL, &command, err)) != AS_OK)
+    if ((st = json_fields_array(&f, "command", JSON_OPTIONAL, &p.command, err)) != AS_OK)
         return st;
-    if ((st = json_fields_object(&f, "env", JSON_OPTIONAL, &env, err)) != AS_OK)
+    if ((st = json_fields_object(&f, "env", JSON_OPTIONAL, &p.env, err)) != AS_OK)
         return st;
-    if ((st = json_fields_str(&f, "directory", JSON_OPTIONAL, &directory, err)) != AS_OK)
+    if ((st = json_fields_object(&f, "files", JSON_OPTIONAL, &p.files, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_str(&f, "directory", JSON_OPTIONAL, &p.directory, err)) != AS_OK)
         return st;
     if ((st = faults_note(doc->faults, json_fields_end(&f, err), err)) != AS_OK)
         return st;
-    return parse_kind(&r, &f, train, command, env, directory, err);
+    return parse_kind(&r, &f, train, &p, err);
 }
 
 json_t *sweep_trial_to_json(const struct sweep_trial *t)
@@ -265,6 +132,8 @@ json_t *sweep_trial_to_json(const struct sweep_trial *t)
     } else {
         bad |= json_object_set(j, "command", t->command);
         bad |= json_object_set(j, "env", t->env);
+        if (t->files)
+            bad |= json_object_set(j, "files", t->files);
         if (t->directory)
             bad |= json_object_set_new(j, "directory", json_string(t->directory));
     }
@@ -560,52 +429,6 @@ as_status sweep_trial_check_train(struct sweep_doc *d, const struct json_fields 
 
 /* ---- a trial as it runs ---- */
 
-static as_status apply_texts(const json_t *texts, const json_t *params, json_t **ret,
-                             struct as_err *err)
-{
-    JSON_AUTO out = json_is_array(texts) ? json_array() : json_object();
-    for (size_t i = 0; i < json_array_size(texts); i++) {
-        AS_AUTO(as_freep) char *text = NULL;
-        const char *in = json_string_value(json_array_get(texts, i));
-        as_status st = template_apply_text(in, params, &text, err);
-        if (st < 0)
-            return st;
-        if (json_array_append_new(out, json_string(text)) < 0)
-            return no_memory(err);
-    }
-    for (void *it = json_object_iter((json_t *)texts); it;
-         it = json_object_iter_next((json_t *)texts, it)) {
-        AS_AUTO(as_freep) char *text = NULL;
-        const char *in = json_string_value(json_object_iter_value(it));
-        as_status st = template_apply_text(in, params, &text, err);
-        if (st < 0)
-            return st;
-        if (json_object_set_new(out, json_object_iter_key(it), json_string(text)) < 0)
-            return no_memory(err);
-    }
-    if (!out)
-        return no_memory(err);
-    *ret = as_steal(out);
-    return AS_OK;
-}
-
-static as_status apply_program(const struct sweep_trial *t, const json_t *params, json_t *out,
-                               struct as_err *err)
-{
-    json_t *command = NULL, *env = NULL;
-    as_status st = apply_texts(t->command, params, &command, err);
-    if (st < 0)
-        return st;
-    int bad = json_object_set_new(out, "command", command);
-    st = apply_texts(t->env, params, &env, err);
-    if (st < 0)
-        return st;
-    bad |= json_object_set_new(out, "env", env);
-    if (t->directory)
-        bad |= json_object_set_new(out, "directory", json_string(t->directory));
-    return bad ? no_memory(err) : AS_OK;
-}
-
 as_status sweep_doc_trial(const struct sweep_doc *d, const struct config *c, json_t **ret,
                           struct as_err *err)
 {
@@ -618,7 +441,7 @@ as_status sweep_doc_trial(const struct sweep_doc *d, const struct config *c, jso
     if (d->trial.kind == TRIAL_TRAIN)
         st = template_apply(d->trial.train, params, &train, err);
     else if (d->trial.kind == TRIAL_COMMAND)
-        st = apply_program(&d->trial, params, out, err);
+        st = sweep_program_apply(&d->trial, params, out, err);
     if (st < 0)
         return st;
     if (train && json_object_set_new(out, "train", train) < 0)

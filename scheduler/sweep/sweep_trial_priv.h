@@ -5,6 +5,29 @@
 #include "base/json.h"
 #include "scheduler/sweep/sweep_doc.h"
 
+/* What `trial` is parsed with. */
+struct trial_reader {
+    struct sweep_doc *d;
+    const json_t *parameters; /* of the document; also those at fault, which the space lacks */
+    struct faults *faults;    /* of a document that is sent; NULL: it is stored, and the first fault
+                                 is returned */
+};
+
+/* The fields of a program; NULL: not given. */
+struct program_fields {
+    json_t *command, *env, *files;
+    const char *directory;
+};
+
+/* Parse them into r->d->trial. Errors as sweep_doc_parse; faults are noted in r->faults. */
+AS_MUST_CHECK as_status sweep_program_parse(const struct trial_reader *r,
+                                            const struct program_fields *p, struct as_err *err);
+
+/* Add {"command", "env", "files", "directory"} as they are with these parameters to `out`. A
+ * reference to a file stays as it is: only the runner knows the path. */
+AS_MUST_CHECK as_status sweep_program_apply(const struct sweep_trial *t, const json_t *params,
+                                            json_t *out, struct as_err *err);
+
 /* Parse `trial` of `doc` into d->trial. Errors as sweep_doc_parse; faults are noted in
  * doc->faults. */
 AS_MUST_CHECK as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial,

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
 
@@ -16,23 +17,6 @@ bool claimed_name_safe(const char *s)
            strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n;
 }
 
-bool claimed_path_safe(const char *s)
-{
-    if (!*s || strlen(s) > 255)
-        return false;
-    for (const char *part = s;;) {
-        size_t n = strcspn(part, "/");
-        if (n == 0 || (n == 1 && part[0] == '.') || (n == 2 && part[0] == '.' && part[1] == '.'))
-            return false;
-        for (size_t i = 0; i < n; i++)
-            if ((unsigned char)part[i] < ' ' || part[i] == 0x7f)
-                return false;
-        if (!part[n])
-            return true;
-        part += n + 1;
-    }
-}
-
 static as_status check_files(const json_t *files, struct as_err *err)
 {
     size_t i;
@@ -41,7 +25,7 @@ static as_status check_files(const json_t *files, struct as_err *err)
     {
         const char *path = json_string_value(json_object_get(f, "path"));
         const char *sha = json_string_value(json_object_get(f, "sha256"));
-        if (!path || !claimed_path_safe(path) || !sha || !sha256_hex_valid(sha))
+        if (!path || !file_path_is_inner(path) || !sha || !sha256_hex_valid(sha))
             return as_fail(err, AS_E_INVAL,
                            "file %zu of the claim is not a relative path with a digest", i);
     }

@@ -38,8 +38,4 @@ void claimed_done(struct claimed *c);
 /* Is a text from outside safe as the name of a folder? [A-Za-z0-9][A-Za-z0-9._-]{0,79} */
 bool claimed_name_safe(const char *s);
 
-/* Is a text from outside safe as the path of a file inside a folder? It is relative, has no empty,
- * "." or ".." component, no control character, and at most 255 bytes. */
-bool claimed_path_safe(const char *s);
-
 #endif

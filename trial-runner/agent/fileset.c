@@ -47,7 +47,7 @@ static as_status add_file(const struct scan *sc, const char *path, const struct 
                           struct as_err *err)
 {
     struct fileset *s = sc->set;
-    if (!claimed_path_safe(path) || !as_utf8_valid(path, strlen(path)))
+    if (!file_path_is_inner(path) || !as_utf8_valid(path, strlen(path)))
         return skip_entry(sc, path, "its path is longer than 255 bytes or not plain UTF-8");
     if (sb->st_size > FILESET_MAX_FILE_BYTES)
         return skip_entry(sc, path, "it is larger than 4 GiB");

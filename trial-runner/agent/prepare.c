@@ -13,14 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/command_line.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/template.h"
 #include "trial-runner/agent/cache.h"
 #include "trial-runner/agent/group_process.h"
 #include "trial-runner/agent/param_env.h"
-
-#define MAX_ARGS 4096
 
 static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
 
@@ -150,7 +149,7 @@ static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *
     return child_spec_set_argv(&a->spec, args, 2, err);
 }
 
-/* Turn one argument, text with ${…} or a number, into text. *ret is owned by the caller. */
+/* Turn a value of trial.env, text with ${…} or a number, into text. *ret is owned by the caller. */
 static as_status argument_text(const json_t *j, const json_t *params, char **ret,
                                struct as_err *err)
 {
@@ -163,31 +162,76 @@ static as_status argument_text(const json_t *j, const json_t *params, char **ret
     else if (json_is_real(j))
         text = as_format_double(json_real_value(j), buf, sizeof buf);
     else
-        return as_fail(err, AS_E_INVAL, "an argument of the command is %s, expected text",
-                       json_type_name(j));
+        return as_fail(err, AS_E_INVAL, "found %s, expected text", json_type_name(j));
     *ret = as_strdup(text);
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
-static as_status prepare_command(struct attempt *a, json_t *command, struct as_err *err)
+static as_status write_file(const char *folder, const char *name, const json_t *template,
+                            const json_t *names, struct as_err *err)
 {
-    size_t i, n = json_array_size(command);
-    json_t *j;
-    if (n == 0 || n > MAX_ARGS)
-        return as_fail(err, AS_E_INVAL, "trial.command must have 1 to %d elements", MAX_ARGS);
-    as_status st = param_env_set(&a->spec.env, a->claimed.params,
-                                 json_object_get(a->claimed.json, "inactive"), err);
+    AS_AUTO(as_freep) char *path = file_join(folder, name);
+    AS_AUTO(as_freep) char *text = NULL;
+    const char *source = json_string_value(template);
+    if (!file_path_is_inner(name) || !source)
+        return as_fail(err, AS_E_INVAL, "trial.files: '%.80s' is not a path with a text", name);
+    char *last = path ? strrchr(path, '/') : NULL;
+    if (!last)
+        return as_fail_nomem(err);
+    *last = '\0';
+    as_status st = file_mkdirs(path, 0700, err);
+    *last = '/';
+    if (st < 0 || (st = template_apply_text(source, names, &text, err)) < 0)
+        return as_err_prefix(err, st, "trial.files");
+    return file_replace(path, text, strlen(text), 0644, err);
+}
+
+/* Write trial.files into the attempt's folder. *ret: the parameters, and "file:PATH" of each file;
+ * a new reference. */
+static as_status write_files(struct attempt *a, json_t *files, json_t **ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *folder = file_join(a->dir, "files");
+    JSON_AUTO all = json_copy(a->claimed.params);
+    const char *name;
+    json_t *text;
+    as_status st = all && folder ? AS_OK : as_fail_nomem(err);
+    json_object_foreach(files, name, text)
+    {
+        AS_AUTO(str_done) struct str key = {0};
+        AS_AUTO(as_freep) char *path = folder ? file_join(folder, name) : NULL;
+        str_printf(&key, "file:%s", name);
+        if (st == AS_OK &&
+            (!path || key.failed || json_object_set_new(all, key.s, json_string(path)) < 0))
+            st = as_fail_nomem(err);
+    }
+    json_object_foreach(files, name, text)
+    {
+        if (st == AS_OK)
+            st = write_file(folder, name, text, all, err);
+    }
     if (st < 0)
         return st;
+    *ret = as_steal(all);
+    return AS_OK;
+}
+
+static as_status prepare_command(struct attempt *a, json_t *command, const json_t *names,
+                                 struct as_err *err)
+{
+    JSON_AUTO args = NULL;
+    json_t *inactive = json_object_get(a->claimed.json, "inactive");
+    as_status st = param_env_set(&a->spec.env, a->claimed.params, inactive, err);
+    if (st < 0 || (st = command_line_expand(command, names, inactive, &args, err)) < 0)
+        return st;
+    size_t n = json_array_size(args);
+    if (n == 0)
+        return as_fail(err, AS_E_INVAL, "trial.command names no program");
     a->spec.argv = as_calloc(n + 1, sizeof *a->spec.argv);
     if (!a->spec.argv)
         return as_fail_nomem(err);
-    json_array_foreach(command, i, j)
-    {
-        st = argument_text(j, a->claimed.params, &a->spec.argv[i], err);
-        if (st < 0)
-            return as_err_prefix(err, st, "trial.command[%zu]", i);
-    }
+    for (size_t i = 0; i < n; i++)
+        if (!(a->spec.argv[i] = as_strdup(json_string_value(json_array_get(args, i)))))
+            return as_fail_nomem(err);
     return AS_OK;
 }
 
@@ -198,22 +242,23 @@ static as_status set_path(struct attempt *a, const char *name, const char *leaf,
 }
 
 static as_status set_variable(struct attempt *a, const char *name, json_t *value,
-                              struct as_err *err)
+                              const json_t *names, struct as_err *err)
 {
     AS_AUTO(as_freep) char *text = NULL;
-    as_status st = argument_text(value, a->claimed.params, &text, err);
+    as_status st = argument_text(value, names, &text, err);
     if (st < 0)
         return st;
     return child_env_set(&a->spec.env, name, text, err);
 }
 
-static as_status set_env_of_trial(struct attempt *a, const json_t *env, struct as_err *err)
+static as_status set_env_of_trial(struct attempt *a, const json_t *env, const json_t *names,
+                                  struct as_err *err)
 {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)env, name, value)
     {
-        as_status st = set_variable(a, name, value, err);
+        as_status st = set_variable(a, name, value, names, err);
         if (st < 0)
             return as_err_prefix(err, st, "trial.env");
     }
@@ -238,14 +283,15 @@ static as_status require_gpu(struct attempt *a, struct as_err *err)
 }
 
 /* Set the environment. The runner's variables come last, so that a document cannot change them. */
-static as_status prepare_env(struct attempt *a, struct as_err *err)
+static as_status prepare_env(struct attempt *a, const json_t *names, struct as_err *err)
 {
     struct child_env *e = &a->spec.env;
     char trial[128], attempt[24];
     as_status st = child_env_init(e, environ, err);
     snprintf(trial, sizeof trial, "%s/%lld", a->sweep, (long long)a->number);
     snprintf(attempt, sizeof attempt, "%lld", (long long)a->attempt);
-    if (st < 0 || (st = set_env_of_trial(a, json_object_get(a->claimed.trial, "env"), err)) < 0 ||
+    if (st < 0 ||
+        (st = set_env_of_trial(a, json_object_get(a->claimed.trial, "env"), names, err)) < 0 ||
         (st = child_env_set(e, "ASSAY_SWEEP", a->sweep, err)) < 0 ||
         (st = child_env_set(e, "ASSAY_TRIAL", trial, err)) < 0 ||
         (st = child_env_set(e, "ASSAY_ATTEMPT", attempt, err)) < 0 ||
@@ -266,16 +312,19 @@ as_status prepare(struct attempt *a, struct as_err *err)
     json_t *command = json_object_get(a->claimed.trial, "command");
     json_t *train = json_object_get(a->claimed.trial, "train");
     const char *dir = json_string_value(json_object_get(a->claimed.trial, "directory"));
+    JSON_AUTO names = NULL;
     as_status st = make_folders(a, err);
     if (st < 0 ||
         (st = result_journal_write_json(a->dir, "params.json", a->claimed.params, err)) < 0 ||
-        (st = restore_checkpoints(a, err)) < 0 || (st = prepare_env(a, err)) < 0)
+        (st = restore_checkpoints(a, err)) < 0 ||
+        (st = write_files(a, json_object_get(a->claimed.trial, "files"), &names, err)) < 0 ||
+        (st = prepare_env(a, names, err)) < 0)
         return st;
-    if (dir && (st = template_apply_text(dir, a->claimed.params, &a->spec.directory, err)) < 0)
+    if (dir && (st = template_apply_text(dir, names, &a->spec.directory, err)) < 0)
         return as_err_prefix(err, st, "trial.directory");
     if (json_is_object(train))
         return prepare_train(a, train, err);
     if (json_is_array(command))
-        return prepare_command(a, command, err);
+        return prepare_command(a, command, names, err);
     return as_fail(err, AS_E_INVAL, "the trial has neither a command nor train");
 }

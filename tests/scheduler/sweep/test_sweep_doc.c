@@ -114,6 +114,37 @@ START_TEST(reads_a_command_document)
 }
 END_TEST
 
+/* Lists, switches, all arguments, and files; the canonical document is read as the same one. */
+START_TEST(reads_flags_and_files)
+{
+    static const char *const yaml =
+        "name: flags\n"
+        "metric: {name: score, goal: maximize}\n"
+        "parameters:\n"
+        "  x: {type: int, min: 1, max: 3}\n"
+        "  y: {type: bool}\n"
+        "  z: {type: float, min: 0, max: 1, step: 0.5, when: {y: true}}\n"
+        "search: {method: grid, seed: 9}\n"
+        "trial: {command: [run, [--z, '${z}'], '${y?--y}', '${args:hydra}', '${file:c/d.yaml}'], "
+        "files: {c/d.yaml: \"x: ${x}\\nz: ${z:-0}\\n\"}}\n";
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *first = NULL;
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+    AS_AUTO(config_freep) struct config *c = NULL;
+    JSON_AUTO trial = NULL;
+    struct as_err err = {0};
+    struct search_spec spec;
+    ck_ok(parse_text(yaml, &first, &err), err);
+    AS_AUTO(as_freep) char *canonical = sweep_doc_format(first);
+    ck_ok(parse_text(canonical, &d, &err), err);
+    sweep_doc_search_spec(d, &spec);
+    ck_ok(search_sample(&spec, &c, &err), err);
+    ck_ok(sweep_doc_trial(d, c, &trial, &err), err);
+    AS_AUTO(as_freep) char *text = json_format(trial);
+    ck_assert_str_eq(text, "{\"command\":[\"run\",\"x=1\",\"y=false\",\"${file:c/d.yaml}\"],"
+                           "\"env\":{},\"files\":{\"c/d.yaml\":\"x: 1\\nz: 0\\n\"}}");
+}
+END_TEST
+
 /* The number of trials that may share a process, and its place in the canonical document. */
 START_TEST(groups_have_defaults)
 {
@@ -279,7 +310,18 @@ static const struct edit {
     {"command", "trial/command", "['']", AS_E_INVAL, "/trial/command/0", "name is empty"},
     {"command", "trial/command", "python3 x.py", AS_E_INVAL, "/trial/command", "a list"},
     {"command", "trial/command", "[ls, true]", AS_E_INVAL, "/trial/command/1", "a boolean"},
-    {"command", "trial/command", "[ls, [a]]", AS_E_INVAL, "/trial/command/1", "a list"},
+    {"command", "trial/command", "[ls, [[a]]]", AS_E_INVAL, "/trial/command/1/0", "found a list"},
+    {"command", "trial/command", "[[ls]]", AS_E_INVAL, "/trial/command/0", "the program's name"},
+    {"command", "trial/command", "[ls, '${x?--x}']", AS_E_INVAL, "/trial/command/1", "type bool"},
+    {"command", "trial/command", "[ls, 'a${args}']", AS_E_INVAL, "/trial/command/1",
+     "an element of its own"},
+    {"command", "trial/command", "[ls, '${file:a}']", AS_E_INVAL, "/trial/command/1",
+     "trial.files has no 'a'"},
+    {"command", "trial/files", "{../x: a}", AS_E_INVAL, "/trial/files/..~1x", "a relative path"},
+    {"command", "trial/files", "{x: 3}", AS_E_INVAL, "/trial/files/x", "the file's text"},
+    {"command", "trial/files", "{x: '${w}'}", AS_E_INVAL, "/trial/files/x", "no parameter 'w'"},
+    {"command", "trial/files", "{x: a, x/y: b}", AS_E_INVAL, "/trial/files", "the folder of"},
+    {"train", "trial/files", "{A: b}", AS_E_INVAL, "/trial/files", "is a field of trial.command"},
     {"command", "trial/command", "[ls, '${w}']", AS_E_INVAL, "/trial/command/1",
      "no parameter 'w'"},
     {"command", "trial/command", "[ls, '${x']", AS_E_INVAL, "/trial/command/1", "without its }"},
@@ -424,11 +466,19 @@ static const struct {
      "metric: {name: score, goal: maximize}\n"
      "parameters: {x: {type: bool}}\n"
      "limits: [1]\n"
-     "trial: {command: [run, '${y}', [1], '${x'], env: {ASSAY_A: 1, b c: 2, D: '${z}'}, "
+     "trial: {command: [run, '${y}', [true], '${x'], env: {ASSAY_A: 1, b c: 2, D: '${z}'}, "
      "directory: '${w}'}\n"
      "resources: {group: 2}\n",
-     {"/limits", "/trial/command/2", "/trial/command/1", "/trial/command/3", "/trial/env/ASSAY_A",
+     {"/limits", "/trial/command/1", "/trial/command/2/0", "/trial/command/3", "/trial/env/ASSAY_A",
       "/trial/env/b c", "/trial/env/D", "/trial/directory", "/resources/group"}},
+    /* names that may be inactive: refused when sent, read when stored */
+    {"name: a\n"
+     "metric: {name: score, goal: maximize}\n"
+     "parameters: {x: {type: bool}, z: {type: int, min: 1, max: 3, when: {x: true}}}\n"
+     "limits: {max_trials: 3}\n"
+     "trial: {command: [run, '--z=${z}', ['--z', '${z}'], '${z:-1}', '${args}'], "
+     "env: {Z: '${z}', Y: '${z:-}'}, files: {c: 'z: ${z}'}, directory: 'runs/${z}'}\n",
+     {"/trial/files/c", "/trial/command/1", "/trial/env/Z", "/trial/directory"}},
     /* the kind of the trial is not known: nothing is said about what depends on it */
     {"name: a\n"
      "metric: {name: score, goal: maximize}\n"
@@ -680,6 +730,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("document");
     tcase_add_test(t, reads_a_train_document);
     tcase_add_test(t, reads_a_command_document);
+    tcase_add_test(t, reads_flags_and_files);
     tcase_add_test(t, groups_have_defaults);
     tcase_add_test(t, makes_trials_of_a_train_document);
     tcase_add_loop_test(t, canonical_text_parses_to_the_same, 0, 3);

@@ -1,0 +1,355 @@
+/* `trial` of a sweep document as a program of the user's: command, env, files, directory.
+ *
+ * References are checked against the document's parameters, not against the space, because a fault
+ * in one parameter must not hide the faults of the command. What runs but is hardly meant is refused
+ * only in a document that is sent: documents that are stored must stay readable. */
+#include "scheduler/sweep/sweep_trial_priv.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/command_line.h"
+#include "base/file.h"
+#include "base/utf8.h"
+
+#define TRIAL_AT "/trial"
+#define COMMAND_AT TRIAL_AT "/command"
+#define ENV_AT TRIAL_AT "/env"
+#define FILES_AT TRIAL_AT "/files"
+#define DIRECTORY_AT TRIAL_AT "/directory"
+#define MAX_ENV 256
+#define MAX_FILES 64
+#define MAX_FILE_BYTES (1 << 20) /* of all files together */
+
+static as_status no_memory(struct as_err *err)
+{
+    return as_fail(err, AS_E_NOMEM, "out of memory for a sweep document");
+}
+
+/* ---- what is known of a name ---- */
+
+static const json_t *parameter_of(const struct trial_reader *r, const char *name)
+{
+    return json_object_get(r->parameters, name);
+}
+
+static bool is_known(const void *arg, const char *name)
+{
+    const struct trial_reader *r = arg;
+    if (as_starts_with(name, "file:"))
+        return json_object_get(r->d->trial.files, name + strlen("file:"));
+    return !r->parameters || parameter_of(r, name);
+}
+
+static bool is_conditional(const void *arg, const char *name)
+{
+    const json_t *when = json_object_get(parameter_of(arg, name), "when");
+    return when && !json_is_null(when);
+}
+
+static bool is_boolean(const void *arg, const char *name)
+{
+    const struct trial_reader *r = arg;
+    const json_t *p = parameter_of(r, name), *values = json_object_get(p, "values");
+    if (!r->parameters || as_streq(json_string_value(json_object_get(p, "type")), "bool"))
+        return true;
+    for (size_t i = 0; i < json_array_size(values); i++)
+        if (!json_is_boolean(json_array_get(values, i)))
+            return false;
+    return json_array_size(values) > 0;
+}
+
+static struct command_rules rules_of(const struct trial_reader *r)
+{
+    return (struct command_rules){
+        .known = is_known, .conditional = is_conditional, .boolean = is_boolean, .arg = r};
+}
+
+static as_status check_text(const struct trial_reader *r, const json_t *text, const char *pointer,
+                            struct as_err *err)
+{
+    const struct command_rules rules = rules_of(r);
+    return command_text_check(text, pointer, &rules, r->faults != NULL, err);
+}
+
+/* ---- parsing ---- */
+
+/* A string unchanged, or a number written out. NULL: it is neither, or memory is out. */
+static json_t *text_of(const json_t *j)
+{
+    char buf[32];
+    if (json_is_string(j))
+        return json_string(json_string_value(j));
+    if (json_is_real(j))
+        return json_string(as_format_double(json_real_value(j), buf, sizeof buf));
+    if (!json_is_integer(j))
+        return NULL;
+    (void)snprintf(buf, sizeof buf, "%" JSON_INTEGER_FORMAT, json_integer_value(j));
+    return json_string(buf);
+}
+
+static as_status add_text(json_t *list, const json_t *item, const char *at, struct as_err *err)
+{
+    if (!json_is_string(item) && !json_is_number(item))
+        return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string or a number", at,
+                          json_type_name(item));
+    return json_array_append_new(list, text_of(item)) < 0 ? no_memory(err) : AS_OK;
+}
+
+/* Elements that are left out together. */
+static as_status add_list(json_t *command, const json_t *list, const char *at, struct as_err *err)
+{
+    char inner[AS_ERR_POINTER_MAX];
+    JSON_AUTO out = json_array();
+    as_status st = out ? AS_OK : no_memory(err);
+    for (size_t i = 0; st == AS_OK && i < json_array_size(list); i++) {
+        json_pointer_index(at, i, inner);
+        st = add_text(out, json_array_get(list, i), inner, err);
+    }
+    if (st < 0)
+        return st;
+    return json_array_append(command, out) < 0 ? no_memory(err) : AS_OK;
+}
+
+static as_status add_element(const struct trial_reader *r, const json_t *item, size_t i,
+                             struct as_err *err)
+{
+    const struct command_rules rules = rules_of(r);
+    json_t *command = r->d->trial.command;
+    char at[AS_ERR_POINTER_MAX];
+    json_pointer_index(COMMAND_AT, i, at);
+    if (i == 0 && json_is_string(item) && json_string_length(item) == 0)
+        return as_fail_at(err, AS_E_INVAL, at, "%s: the program's name is empty", at);
+    if (i == 0 && json_is_array(item))
+        return as_fail_at(err, AS_E_INVAL, at, "%s: found a list, expected the program's name", at);
+    if (!json_is_string(item) && !json_is_number(item) && !json_is_array(item))
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found %s, expected a string, a number or a list of these", at,
+                          json_type_name(item));
+    as_status st =
+        json_is_array(item) ? add_list(command, item, at, err) : add_text(command, item, at, err);
+    return st < 0 ? st : command_line_check(item, at, &rules, r->faults != NULL, err);
+}
+
+static as_status parse_command(const struct trial_reader *r, const json_t *j, struct as_err *err)
+{
+    size_t n = json_array_size(j);
+    if (n == 0)
+        return as_fail_at(err, AS_E_INVAL, COMMAND_AT,
+                          COMMAND_AT ": the list is empty, expected a program and its arguments");
+    if (n > SWEEP_MAX_COMMAND)
+        return as_fail_at(err, AS_E_TOO_LARGE, COMMAND_AT,
+                          COMMAND_AT ": %zu elements, at most %d are allowed", n,
+                          SWEEP_MAX_COMMAND);
+    r->d->trial.command = json_array();
+    if (!r->d->trial.command)
+        return no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        as_status st = add_element(r, json_array_get(j, i), i, err);
+        if ((st = faults_note(r->faults, st, err)) != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+static bool env_name_valid(const char *s)
+{
+    if (!isalpha((unsigned char)*s) && *s != '_')
+        return false;
+    while (isalnum((unsigned char)*s) || *s == '_')
+        s++;
+    return *s == 0;
+}
+
+static as_status check_env_name(const char *name, const char *at, struct as_err *err)
+{
+    if (!env_name_valid(name))
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: '%.60s' is no name for a variable; expected letters, digits and _",
+                          at, name);
+    if (as_starts_with(name, "ASSAY_"))
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: names that begin with ASSAY_ are set by the runner", at);
+    return AS_OK;
+}
+
+static as_status add_variable(const struct trial_reader *r, const char *name, const json_t *value,
+                              struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    json_pointer_child(ENV_AT, name, at);
+    as_status st = check_env_name(name, at, err);
+    if (st < 0)
+        return st;
+    if (!json_is_string(value) && !json_is_number(value))
+        return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string or a number", at,
+                          json_type_name(value));
+    if (json_object_set_new(r->d->trial.env, name, text_of(value)) < 0)
+        return no_memory(err);
+    return check_text(r, value, at, err);
+}
+
+static as_status parse_env(const struct trial_reader *r, const json_t *j, struct as_err *err)
+{
+    r->d->trial.env = json_object();
+    if (!r->d->trial.env)
+        return no_memory(err);
+    if (json_object_size(j) > MAX_ENV)
+        return as_fail_at(err, AS_E_TOO_LARGE, ENV_AT,
+                          ENV_AT ": %zu variables, at most %d are allowed", json_object_size(j),
+                          MAX_ENV);
+    for (void *it = json_object_iter((json_t *)j); it;
+         it = json_object_iter_next((json_t *)j, it)) {
+        as_status st = add_variable(r, json_object_iter_key(it), json_object_iter_value(it), err);
+        if ((st = faults_note(r->faults, st, err)) != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+static as_status add_file(const struct trial_reader *r, const char *path, const json_t *text,
+                          size_t *total, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    json_pointer_child(FILES_AT, path, at);
+    if (!file_path_is_inner(path) || !as_utf8_valid(path, strlen(path)) || strchr(path, '}'))
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: expected a relative path of at most 255 bytes, without '.' and '..' "
+                          "and }",
+                          at);
+    if (!json_is_string(text))
+        return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected the file's text", at,
+                          json_type_name(text));
+    *total += json_string_length(text);
+    if (*total > MAX_FILE_BYTES)
+        return as_fail_at(err, AS_E_TOO_LARGE, at,
+                          "%s: %zu bytes with the files before it, at most %d are allowed", at,
+                          *total, MAX_FILE_BYTES);
+    return check_text(r, text, at, err);
+}
+
+/* Is `path` a folder of another file's path? Both cannot be written. */
+static const char *file_below(const json_t *files, const char *path)
+{
+    size_t n = strlen(path);
+    for (void *it = json_object_iter((json_t *)files); it;
+         it = json_object_iter_next((json_t *)files, it)) {
+        const char *other = json_object_iter_key(it);
+        if (as_starts_with(other, path) && other[n] == '/')
+            return other;
+    }
+    return NULL;
+}
+
+static as_status parse_files(const struct trial_reader *r, json_t *j, struct as_err *err)
+{
+    size_t total = 0;
+    if (json_object_size(j) > MAX_FILES)
+        return as_fail_at(err, AS_E_TOO_LARGE, FILES_AT,
+                          FILES_AT ": %zu files, at most %d are allowed", json_object_size(j),
+                          MAX_FILES);
+    for (void *it = json_object_iter(j); it; it = json_object_iter_next(j, it)) {
+        const char *path = json_object_iter_key(it), *below = file_below(j, path);
+        as_status st = add_file(r, path, json_object_iter_value(it), &total, err);
+        if (st == AS_OK && below)
+            st = as_fail_at(err, AS_E_INVAL, FILES_AT,
+                            FILES_AT ": '%.60s' is a file and the folder of '%.80s'", path, below);
+        if ((st = faults_note(r->faults, st, err)) != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+static as_status parse_directory(const struct trial_reader *r, const char *directory,
+                                 struct as_err *err)
+{
+    if (!directory)
+        return AS_OK;
+    if (!*directory || strlen(directory) > 1024)
+        return as_fail_at(err, AS_E_INVAL, DIRECTORY_AT,
+                          DIRECTORY_AT ": expected a path of 1 to 1024 bytes");
+    r->d->trial.directory = as_strdup(directory);
+    JSON_AUTO text = json_string(directory);
+    if (!r->d->trial.directory || !text)
+        return no_memory(err);
+    return check_text(r, text, DIRECTORY_AT, err);
+}
+
+as_status sweep_program_parse(const struct trial_reader *r, const struct program_fields *p,
+                              struct as_err *err)
+{
+    r->d->trial.kind = TRIAL_COMMAND;
+    r->d->trial.files = json_deep_copy(p->files); /* first: the others may name them */
+    if (p->files && !r->d->trial.files)
+        return no_memory(err);
+    as_status st = p->files ? parse_files(r, p->files, err) : AS_OK;
+    if ((st = faults_note(r->faults, st, err)) != AS_OK)
+        return st;
+    if ((st = faults_note(r->faults, parse_command(r, p->command, err), err)) != AS_OK)
+        return st;
+    if ((st = faults_note(r->faults, parse_env(r, p->env, err), err)) != AS_OK)
+        return st;
+    return faults_note(r->faults, parse_directory(r, p->directory, err), err);
+}
+
+/* ---- a program as it runs ---- */
+
+static as_status apply_texts(const json_t *texts, const json_t *params, json_t **ret,
+                             struct as_err *err)
+{
+    JSON_AUTO out = json_object();
+    if (!out)
+        return no_memory(err);
+    for (void *it = json_object_iter((json_t *)texts); it;
+         it = json_object_iter_next((json_t *)texts, it)) {
+        AS_AUTO(as_freep) char *text = NULL;
+        const char *in = json_string_value(json_object_iter_value(it));
+        as_status st = template_apply_text(in, params, &text, err);
+        if (st < 0)
+            return st;
+        if (json_object_set_new(out, json_object_iter_key(it), json_string(text)) < 0)
+            return no_memory(err);
+    }
+    *ret = as_steal(out);
+    return AS_OK;
+}
+
+/* The parameters, and each file as the reference to it. */
+static json_t *with_files(const json_t *params, const json_t *files)
+{
+    JSON_AUTO all = json_copy((json_t *)params);
+    int bad = all ? 0 : -1;
+    for (void *it = json_object_iter((json_t *)files); !bad && it;
+         it = json_object_iter_next((json_t *)files, it)) {
+        AS_AUTO(str_done) struct str name = {0};
+        str_printf(&name, "file:%s", json_object_iter_key(it));
+        bad = name.failed || json_object_set_new(
+                                 all, name.s, json_sprintf("${file:%s}", json_object_iter_key(it)));
+    }
+    return bad ? NULL : as_steal(all);
+}
+
+as_status sweep_program_apply(const struct sweep_trial *t, const json_t *params, json_t *out,
+                              struct as_err *err)
+{
+    JSON_AUTO all = with_files(params, t->files);
+    JSON_AUTO command = NULL;
+    JSON_AUTO env = NULL;
+    JSON_AUTO files = NULL;
+    if (!all)
+        return no_memory(err);
+    as_status st = command_line_expand(t->command, all, NULL, &command, err);
+    if (st < 0)
+        return st;
+    if ((st = apply_texts(t->env, all, &env, err)) < 0)
+        return st;
+    if (t->files && (st = apply_texts(t->files, all, &files, err)) < 0)
+        return st;
+    int bad = json_object_set(out, "command", command) | json_object_set(out, "env", env);
+    if (files)
+        bad |= json_object_set(out, "files", files);
+    if (t->directory)
+        bad |= json_object_set_new(out, "directory", json_string(t->directory));
+    return bad ? no_memory(err) : AS_OK;
+}

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Programs that people already have: each trial gets exactly the flags and files that its parameters mean."""
+import json
+import os
+import sys
+
+from harness import Assay, Problem
+
+# Refuses an empty value, as most programs do, and reports what it was given.
+PROGRAM = """
+import json, os, sys
+args = sys.argv[1:]
+if any(a.endswith("=") or a == "" for a in args):
+    sys.exit("an argument without a value: %r" % args)
+given = {"args": args, "config": open(args[args.index("--config") + 1]).read() if "--config" in args else None,
+         "env": os.environ.get("CONFIG"), "left": sorted(os.listdir("."))}
+json.dump(given, open(os.path.join(os.environ["ASSAY_ARTIFACTS"], "given.json"), "w"))
+open(os.environ["ASSAY_REPORT"], "w").write('{"loss": 1}\\n')
+"""
+
+PARAMETERS = {
+    "optimizer": {"type": "categorical", "values": ["sgd", "adam"]},
+    "momentum": {"type": "categorical", "values": [0, 0.9], "when": {"optimizer": "sgd"}},
+    "nesterov": {"type": "bool", "when": {"optimizer": "sgd"}},
+}
+
+
+def document(folder, command, **trial):
+    return {"name": "flags", "metric": {"name": "loss", "goal": "minimize"}, "parameters": PARAMETERS,
+            "search": {"method": "grid"},
+            "trial": {"command": [sys.executable, os.path.join(folder, "program.py"), *command], "directory": folder, **trial}}
+
+
+def given_by(assay, doc):
+    sweep = assay.call("POST", "/v1/sweeps", doc)["id"]
+    assay.wait_ended(sweep)
+    out = []
+    for trial in assay.trials(sweep):
+        assert trial["state"] == "completed", trial
+        files = assay.call("GET", f"/v1/sweeps/{sweep}/trials/{trial['number']}/artifacts")["items"]
+        digest = [f["sha256"] for f in files if f["path"] == "given.json"][0]
+        out.append((trial["params"], json.loads(assay.call("GET", f"/v1/blobs/{digest}"))))
+    assert len(out) == 5, [p for p, _ in out]
+    return out
+
+
+def flags(assay, folder):
+    doc = document(folder, ["--optimizer=${optimizer}", ["--momentum", "${momentum}"], "${nesterov?--nesterov}"])
+    for params, given in given_by(assay, doc):
+        want = ["--optimizer=" + params["optimizer"]]
+        if params["optimizer"] == "sgd":
+            want += ["--momentum", "0.9" if params["momentum"] else "0"] + (["--nesterov"] if params["nesterov"] else [])
+        assert given["args"] == want, (params, given)
+
+
+def all_parameters(assay, folder):
+    text = lambda v: {True: "true", False: "false"}.get(v, v) if isinstance(v, bool) else str(v)
+    for style, form in (("${args}", "--{}={}"), ("${args:hydra}", "{}={}"), ("${args:short}", "--{} {}")):
+        for params, given in given_by(assay, document(folder, [style])):
+            want = [form.format(k, text(params[k])) for k in PARAMETERS if k in params]
+            assert given["args"] == " ".join(want).split(), (style, params, given)
+
+
+def files(assay, folder):
+    doc = document(folder, ["--config", "${file:conf/run.yaml}"], env={"CONFIG": "${file:conf/run.yaml}"},
+                   files={"conf/run.yaml": "optimizer: ${optimizer}\nmomentum: ${momentum:-none}\ncost: $${x}\n"})
+    for params, given in given_by(assay, doc):
+        momentum = {None: "none", 0: "0", 0.9: "0.9"}[params.get("momentum")]
+        assert given["config"] == f"optimizer: {params['optimizer']}\nmomentum: {momentum}\ncost: ${{x}}\n", given
+        assert given["env"] == given["args"][1] and given["env"].endswith("conf/run.yaml"), given
+        assert given["left"] == ["program.py"], given  # nothing is written where the program runs
+
+
+def refused(assay, folder):
+    for command, part in ((["--momentum=${momentum}"], "'momentum' has a `when`"), (["${optimizer?--x}"], "is not of type bool"),
+                          (["a ${args}"], "an element of its own"), (["${file:x}"], "trial.files has no 'x'")):
+        try:
+            assay.call("POST", "/v1/sweeps", document(folder, command))
+        except Problem as e:
+            assert e.status == 400 and part in e.body["detail"], e
+            assert e.body["errors"][0]["pointer"] == "/trial/command/2", e.body
+        else:
+            raise AssertionError(command)
+
+
+def main():
+    with Assay(runners=2) as assay:
+        folder = os.path.join(assay.data, "programs")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "program.py"), "w") as f:
+            f.write(PROGRAM)
+        for case in (flags, all_parameters, files, refused):
+            case(assay, folder)
+            print(f"{case.__name__}: ok")
+
+
+if __name__ == "__main__":
+    main()
