@@ -835,7 +835,10 @@ class Study:
     def _document(self, limit: int) -> JSON:
         objectives = [{"name": name, "goal": goal} for name, goal in self.metrics]
         document: JSON = {"name": self.name, "parameters": {n: p.spec for n, p in self._space.items()}, "ensemble": False}
-        document.update({"metric": objectives[0]} if len(objectives) == 1 else {"metrics": objectives})
+        if len(objectives) == 1:
+            document["metric"] = objectives[0]
+        else:
+            document["metrics"] = objectives
         document.update({k: v for k, v in self._options.items() if v not in (None, [], {})})
         document["limits"] = dict(self._options.get("limits") or {}, max_trials=limit)
         if self._generation:
@@ -1046,14 +1049,14 @@ class Study:
         if trial._sweep is None:
             self._begin(trial)
         trial._send()
-        row = None
+        row: Optional[JSON] = None
         if trial._lost is None and state == "completed":
             row = trial._tell("complete", metrics={n: _json_number(v) for n, v in metrics.items()})
         elif trial._lost is None:
             row = trial._tell("complete", outcome="failed", reason=(reason or state)[:2000])
         if trial._lost is not None:
             state, reason = "cancelled", trial._lost
-        elif state == "completed" and row["state"] != "completed":
+        elif row is not None and state == "completed" and row["state"] != "completed":
             state, reason = row["state"], row.get("reason")
         self._let_go(trial)
         record = self._frozen(trial, state, metrics, reason)
