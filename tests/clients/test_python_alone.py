@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+"""clients/python/assay.py without a server: parameters, addresses, what a program sees inside a trial, results, the
+wheel. Runs in this Python, and in every other from 3.8 to 3.13 that is installed, with warnings as errors."""
+import ast
+import json
+import math
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import zipfile
+from unittest import mock
+
+SOURCE = os.environ["ASSAY_SOURCE_ROOT"]
+CLIENT = os.path.join(SOURCE, "clients", "python")
+sys.path.insert(0, CLIENT)
+import assay  # noqa: E402
+from assay import SpaceError  # noqa: E402
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="assay-py-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("ASSAY_")}
+        clean.update(XDG_STATE_HOME=self.folder, XDG_CONFIG_HOME=self.folder, HOME=self.folder)
+        patch = mock.patch.dict(os.environ, clean, clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def refuses(self, kind, words, call, *args, **named):
+        with self.assertRaises(kind) as caught:
+            call(*args, **named)
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+
+
+class Parameters(Case):
+    def test_entries(self):
+        for entry, spec in [
+            ((0.5, 2), {"type": "float", "min": 0.5, "max": 2.0}),
+            ((1, 8), {"type": "int", "min": 1, "max": 8}),
+            ((1, 8, "log"), {"type": "int", "min": 1, "max": 8, "scale": "log"}),
+            (["a", "b"], {"type": "categorical", "values": ["a", "b"]}),
+            ({"type": "int", "min": 1, "max": 4, "when": {"k": "a"}}, {"type": "int", "min": 1, "max": 4, "when": {"k": "a"}}),
+            ((3, 3), {"type": "constant", "value": 3}),
+        ]:
+            self.assertEqual(assay._of_space("p", entry).spec, spec)
+        self.assertEqual(assay._range("p", "int", 1, 10, 4, False).spec["max"], 9)
+        self.assertEqual(assay._range("p", "int", 1, 10, 1, True).spec, {"type": "int", "min": 1, "max": 10, "scale": "log"})
+
+    def test_refusals_name_the_parameter(self):
+        wrong = [((2, 1), "low"), ((0, 1, "log"), "low"), ((0, math.inf), "high"), ("text", "expected"), ([], "choices"),
+                 ({"type": "flot"}, "flot"), ((1, 2, 3), "expected"), (None, "expected")]
+        for entry, word in wrong:
+            self.refuses(SpaceError, ["parameter 'rate'", word], assay._of_space, "rate", entry)
+        for name in ("", "a b", "1a", "é", "a" * 64, 3):
+            self.refuses(SpaceError, ["expected a name"], assay._of_space, name, (0, 1))
+        self.refuses(SpaceError, ["'rate'", "step"], assay._range, "rate", "float", 0, 1, -1, False)
+        self.refuses(SpaceError, ["'rate'", "low", "1.5"], assay._range, "rate", "int", 1.5, 4, None, False)
+
+    def test_choices_keep_their_objects(self):
+        mixed = [None, (1, 2), [64, 32], dict, "None", 1, True, 1.5]
+        p = assay._choices("c", mixed)
+        self.assertEqual(len(set(map(repr, p.spec["values"]))), len(mixed))
+        for choice in mixed:
+            back = p.decode(json.loads(json.dumps(p.encode(choice))))
+            self.assertIs(type(back), type(choice))
+            self.assertEqual(back, choice)
+        self.refuses(SpaceError, ["'c'", "'x'"], p.encode, "x")
+        self.assertEqual(assay._choices("c", [-1, 0, 1]).spec["values"], [-1, 0, 1])
+        self.assertIs(assay._choices("c", [True, False]).decode(False), False)
+
+    def test_draws_are_in_range(self):
+        rng = random.Random(1)
+        for p in [assay._range("p", "float", 1e-5, 1e-1, None, True), assay._range("p", "int", 1, 3, None, False),
+                  assay._range("p", "int", 2, 32, None, True), assay._range("p", "float", 0, 1, 0.25, False),
+                  assay._range("p", "int", 1, 10, 3, False)]:
+            drawn = [p.draw(rng) for _ in range(300)]
+            low, high = p.spec["min"], p.spec["max"]
+            self.assertTrue(all(low <= x <= high for x in drawn), p.spec)
+            if "step" in p.spec:
+                self.assertTrue(all(abs((x - low) / p.spec["step"] % 1) < 1e-9 for x in drawn))
+                self.assertEqual({min(drawn), max(drawn)}, {low, high})
+            self.assertEqual({type(x) for x in drawn}, {int if p.kind == "int" else float})
+
+    def test_conditions_follow_from_trials(self):
+        clf, n = assay._choices("clf", ["svc", "rf", "mlp"]), assay._range("n", "int", 1, 4, None, False)
+        self.assertEqual(assay._separation(clf, ["svc"], ["rf"]), ["svc", "mlp"])
+        self.assertIsNone(assay._separation(clf, ["svc", "rf"], ["rf"]))
+        self.assertIsNone(assay._separation(clf, ["svc"], []))
+        self.assertEqual(assay._separation(n, [3, 4], [1]), {"min": 2})
+        self.assertEqual(assay._separation(n, [1], [3]), {"max": 2})
+        self.assertIsNone(assay._separation(n, [1, 4], [3]))
+
+    def test_active_parameters(self):
+        study = assay.create_study(space={"k": ["a", "b"], "x": {"type": "int", "min": 1, "max": 4, "when": {"k": "a"}},
+                                          "y": {"type": "int", "min": 0, "max": 9, "when": {"x": {"min": 3}}}})
+        fill = lambda p: p.spec["min"]  # noqa: E731
+        self.assertEqual(study._complete({"k": "b", "x": 4, "y": 1}, fill), {"k": "b"})
+        self.assertEqual(study._complete({"k": "a"}, fill), {"k": "a", "x": 1})
+        self.assertEqual(study._complete({"k": "a", "x": 3}, fill), {"k": "a", "x": 3, "y": 0})
+
+
+class Arguments(Case):
+    def test_goals(self):
+        self.assertEqual(assay.create_study(direction="maximize", metric="acc").metrics, [("acc", "maximize")])
+        self.assertEqual(assay.create_study(directions=["minimize", "MAXIMIZE"]).metrics,
+                         [("value_0", "minimize"), ("value_1", "maximize")])
+        self.assertEqual(assay.create_study(metrics={"a": "minimize", "b": "maximize"}).metrics,
+                         [("a", "minimize"), ("b", "maximize")])
+        self.refuses(ValueError, ["direction of value", "down"], assay.create_study, direction="down")
+        self.refuses(ValueError, ["metrics"], assay.create_study, metrics={"a": "minimize"}, direction="minimize")
+        self.refuses(TypeError, ["storge"], assay.create_study, storge="x")
+        self.refuses(ValueError, ["parameter_constraints"], assay.create_study, parameter_constraints=["a < b"])
+        self.refuses(SpaceError, ["space"], assay.create_study, space={})
+
+    def test_what_an_objective_returns(self):
+        one, two = assay.create_study(), assay.create_study(directions=["minimize"] * 2)
+        self.assertEqual(one._metrics_of(3), {"value": 3.0})
+        self.assertEqual(one._metrics_of({"value": 3, "mb": 5}), {"value": 3.0, "mb": 5.0})
+        self.assertEqual(two._metrics_of((1, 2)), {"value_0": 1.0, "value_1": 2.0})
+        self.refuses(TypeError, ["None"], one._metrics_of, None)
+        self.refuses(TypeError, ["2 numbers"], two._metrics_of, (1, 2, 3))
+        self.refuses(ValueError, ["value", "loss"], one._metrics_of, {"loss": 1})
+
+    def test_numbers_of_optimize(self):
+        study = assay.create_study()
+        for named in ({"n_trials": 0}, {"n_trials": 1.5}, {"batch": 65}, {"n_jobs": 0}, {"total": -1}):
+            self.refuses(ValueError, [next(iter(named)), "expected"], study.optimize, lambda t: 0, **named)
+
+
+class Address(Case):
+    def note(self, pid, start, since, url="http://127.0.0.1:1"):
+        token = self.write("token-" + str(since), "secret-" + str(since) + "\n")
+        self.write(f"assay/up/{since}.json", json.dumps(
+            {"url": url, "token_file": token, "pid": pid, "start": start, "since": since}))
+
+    def test_nothing_is_known(self):
+        self.refuses(assay.Unavailable, ["assay up", "ASSAY_SERVER"], assay._find, None, None, None, False)
+
+    def test_the_newest_that_runs(self):
+        mine = assay._start_ticks(os.getpid())
+        self.assertGreater(mine, 0)
+        self.note(os.getpid(), mine, 5, "http://127.0.0.1:5")
+        self.note(os.getpid(), mine + 1, 9)  # another process had this pid
+        self.note(os.getpid(), mine, 7, "http://127.0.0.1:7")
+        self.write("assay/up/x.json", "{")
+        found = assay._find(None, None, None, False)
+        self.assertEqual(found[:2], ("http://127.0.0.1:7", "secret-7"))
+        self.assertEqual(assay._find("http://127.0.0.1:5/", None, None, False).token, "secret-5")
+        self.assertEqual(assay._find("http://other:1", None, None, False).token, "")  # a token is for its server alone
+
+    def test_profiles(self):
+        self.write("assay/lab.token", "t1\n")
+        self.write("assay/config", "# mine\nprofiles:\n  lab: {url: \"https://lab.example/\", token_file: lab.token}\n"
+                                   "  desk:  # at home\n    url: http://desk:7117\n")
+        os.environ["ASSAY_TOKEN"] = "other"
+        self.assertEqual(assay._find(None, "lab", None, False)[:2], ("https://lab.example", "t1"))
+        os.environ["ASSAY_PROFILE"] = "desk"
+        self.assertEqual(assay._find(None, None, None, False)[:2], ("http://desk:7117", "other"))
+        os.environ["ASSAY_SERVER"] = "http://env:1"
+        self.assertEqual(assay._find(None, None, None, False).url, "http://env:1")
+        self.refuses(assay.AssayError, ["'nine'", "lab, desk"], assay._find, None, "nine", None, False)
+        self.refuses(assay.AssayError, ["server=", "profile="], assay._find, "http://a", "lab", None, False)
+        for text, words in [("profiles:\n  lab: {url}\n", ["config:2", "'url'"]), ("lab: {url: x}\n", ["config:1"]),
+                            ("profiles:\n  lab: {url: lab.example}\n", ["/profiles/lab/url", "lab.example"]),
+                            ("profiles:\n  lab: {url: http://a, tokn: b}\n", ["config:2", "tokn"])]:
+            self.write("assay/config", text)
+            self.refuses(assay.AssayError, words, assay._find, None, "lab", None, False)
+
+    def test_token_files(self):
+        os.environ["ASSAY_TOKEN_FILE"] = os.path.join(self.folder, "none")
+        self.refuses(assay.AssayError, ["token file", "none"], assay._find, "http://a", None, None, False)
+        os.environ["ASSAY_TOKEN_FILE"] = self.write("empty", "\n")
+        self.refuses(assay.AssayError, ["empty"], assay._find, "http://a", None, None, False)
+        self.refuses(assay.AssayError, ["server=", "ftp://x"], assay._find, "ftp://x", None, None, False)
+
+    def test_no_answer(self):
+        begin = time.monotonic()
+        study = assay.create_study(server="http://127.0.0.1:9", token="x", space={"x": (0, 1)})
+        self.refuses(assay.Unavailable, ["http://127.0.0.1:9", "does not answer"], study.optimize, lambda t: 0, n_trials=1)
+        self.assertLess(time.monotonic() - begin, assay.PATIENCE_S / 2)  # nobody waits for a server that never was
+
+    def test_problems_name_the_fields(self):
+        body = {"title": "t", "detail": "first", "code": "invalid", "errors": [
+            {"pointer": "/parameters/x/min", "detail": "/parameters/x/min: found 3, expected less"},
+            {"pointer": "/name", "detail": "found A"}]}
+        e = assay._problem(400, json.dumps(body).encode())
+        self.assertEqual((e.status, e.code, len(e.errors)), (400, "invalid", 2))
+        self.assertEqual(str(e), "/parameters/x/min: found 3, expected less; /name: found A")
+        self.assertIn("<html>", str(assay._problem(502, b"<html>")))
+
+
+class InsideTrial(Case):
+    def test_outside(self):
+        self.assertFalse(assay.in_trial())
+        self.refuses(assay.AssayError, ["ASSAY_PARAMS", "assay-runner"], assay.params)
+        self.refuses(assay.AssayError, ["ASSAY_CHECKPOINTS"], assay.checkpoint_dir)
+        self.assertEqual(assay.params({"lr": 1}), {"lr": 1})
+        self.assertEqual(assay.seed(7), 7)
+        self.assertFalse(assay.should_stop())
+
+    def test_inside(self):
+        report = os.path.join(self.folder, "report")
+        os.environ.update(ASSAY_PARAMS=self.write("p.json", '{"lr": 0.5}'), ASSAY_REPORT=report, ASSAY_SEED="12",
+                          ASSAY_CHECKPOINTS=self.folder, ASSAY_ARTIFACTS=self.folder)
+        self.assertEqual(assay.params({"lr": 1, "momentum": 0.9}), {"lr": 0.5, "momentum": 0.9})
+        self.assertEqual((assay.seed(), str(assay.checkpoint_dir()), str(assay.artifacts_dir())), (12, self.folder, self.folder))
+        assay.report(step=3, loss=0.25, acc=True)
+        assay.report(loss=float("nan"))
+        with open(report, encoding="utf-8") as f:
+            lines = f.read().splitlines()
+        self.assertEqual(json.loads(lines[0]), {"step": 3, "loss": 0.25, "acc": 1.0})
+        self.assertEqual(lines[1], '{"loss": NaN}')
+        self.refuses(ValueError, ["loss", "'x'"], assay.report, loss="x")
+        self.refuses(ValueError, ["step", "-1"], assay.report, -1, loss=1)
+
+    def test_stop(self):
+        code = ("import assay, os, signal; assert not assay.should_stop(); os.kill(os.getpid(), signal.SIGTERM); "
+                "assert assay.should_stop(); print('stopped')")
+        env = dict(os.environ, PYTHONPATH=CLIENT, ASSAY_REPORT="r")
+        done = subprocess.run([sys.executable, "-W", "error", "-c", code], env=env, stdout=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stdout), (0, b"stopped\n"))
+        del env["ASSAY_REPORT"]  # a program of a person: SIGTERM is not taken
+        self.assertEqual(subprocess.run([sys.executable, "-c", code], env=env).returncode, -signal.SIGTERM)
+
+
+class Results(Case):
+    def test_html_is_escaped(self):
+        study = assay.create_study(study_name="a")
+        study.name = "<b>&"
+        for i, v in enumerate((3.0, 2.0, 1.0)):
+            study._own.append(assay.FrozenTrial(i, "completed", {"k<": "<script>"}, {"value": v}, [v]))
+        text = study._repr_html_()
+        self.assertNotIn("<script>", text)
+        self.assertIn("&lt;b&gt;&amp;", text)
+        self.assertIn("<polyline", text)
+        self.assertEqual(study.best_trial.number, 2)
+
+    def test_rows_and_fronts(self):
+        study = assay.create_study(metrics={"a": "minimize", "b": "maximize"}, constraints=[{"metric": "mb", "max": 5}])
+        for i, (a, b, mb) in enumerate([(1, 1, 1), (2, 2, 1), (2, 1, 1), (0, 3, 9)]):
+            metrics = {"a": float(a), "b": float(b), "mb": float(mb)}
+            study._own.append(assay.FrozenTrial(i, "completed", {"a": 9, "x": 1}, metrics, [float(a), float(b)],
+                                                feasible=study._is_feasible(metrics)))
+        self.assertEqual([t.number for t in study.best_trials], [0, 1])
+        self.assertEqual(study.rows()[0], {"number": 0, "state": "completed", "a": 1.0, "b": 1.0, "mb": 1.0, "params_a": 9,
+                                           "x": 1, "duration": None})
+        self.refuses(ValueError, ["best_trials"], lambda: study.best_trial)
+        self.refuses(ValueError, ["no trial"], lambda: assay.create_study().best_value)
+
+    def test_times(self):
+        self.assertAlmostEqual(assay._span("2025-12-31T23:59:59.500Z", "2026-01-01T00:00:01.250Z"), 1.75)
+        self.assertIsNone(assay._span("2025-12-31T23:59:59.500Z", None))
+
+
+class TheFile(Case):
+    def test_imports_nothing_of_others(self):
+        code = ("import sys; before = set(sys.modules); import assay; assay.create_study(); "
+                "print('\\n'.join({m.split('.')[0] for m in set(sys.modules) - before}))")
+        done = subprocess.run([sys.executable, "-S", "-c", code], env=dict(os.environ, PYTHONPATH=CLIENT),
+                              stdout=subprocess.PIPE, check=True, universal_newlines=True)
+        others = {"IPython", "pandas", "optuna", "keras", "tensorflow", "lightning", "pytorch_lightning", "transformers",
+                  "xgboost", "sklearn", "numpy", "requests", "yaml"}
+        self.assertFalse(others & set(done.stdout.split()))
+        if hasattr(sys, "stdlib_module_names"):
+            self.assertFalse(set(done.stdout.split()) - set(sys.stdlib_module_names) - {"assay"})
+
+    def test_grammar_of_3_8(self):
+        with open(os.path.join(CLIENT, "assay.py"), encoding="utf-8") as f:
+            ast.parse(f.read(), feature_version=(3, 8))
+
+    def test_wheel(self):
+        made = subprocess.run([sys.executable, "-W", "error", os.path.join(CLIENT, "wheel.py"), self.folder], check=True,
+                              stdout=subprocess.PIPE, universal_newlines=True).stdout.strip()
+        self.assertEqual(os.path.dirname(made), self.folder)
+        with zipfile.ZipFile(made) as z:
+            self.assertIsNone(z.testzip())
+            names = z.namelist()
+            record = z.read([n for n in names if n.endswith("RECORD")][0]).decode()
+        self.assertEqual(sorted(line.split(",")[0] for line in record.splitlines()), sorted(names))
+        code = "import assay; print(assay.__version__, assay.__file__)"
+        done = subprocess.run([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=made), check=True,
+                              stdout=subprocess.PIPE, universal_newlines=True, cwd=self.folder)
+        self.assertEqual(done.stdout.split(), [assay.__version__, os.path.join(made, "assay.py")])
+        pip = [sys.executable, "-m", "pip"]
+        if subprocess.run(pip + ["--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+            into = os.path.join(self.folder, "site")
+            subprocess.run(pip + ["install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check",
+                                  "--root-user-action", "ignore", "--target", into, made] if sys.version_info >= (3, 9) else
+                           pip + ["install", "--quiet", "--no-index", "--no-deps", "--target", into, made],
+                           check=True, stderr=subprocess.DEVNULL)
+            self.assertTrue(os.path.exists(os.path.join(into, "assay.py")))
+
+
+def others():
+    """The other Pythons of this machine that the client is made for."""
+    for minor in range(8, 14):
+        program = shutil.which(f"python3.{minor}")
+        if program and minor != sys.version_info[1]:
+            done = subprocess.run([program, "-c", "import sys; print(sys.version_info[1])"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, universal_newlines=True)
+            if done.returncode == 0 and done.stdout.strip() == str(minor):
+                yield program
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--one"]:
+        unittest.main(argv=sys.argv[:1], warnings="error")
+    for python in [sys.executable, *others()]:
+        print(f"{python}:", flush=True)
+        if subprocess.run([python, "-W", "error", os.path.abspath(__file__), "--one"]).returncode != 0:
+            sys.exit(f"{python} failed")

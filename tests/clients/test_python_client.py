@@ -1,0 +1,447 @@
+#!/usr/bin/env python3
+"""clients/python/assay.py with a real server: searches with and without a space, spaces that grow, failures, threads,
+batches, programs that are killed and started again, a server that is killed, and programs that assay-runner starts."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import unittest
+
+SOURCE = os.environ["ASSAY_SOURCE_ROOT"]
+CLIENT = os.path.join(SOURCE, "clients", "python")
+sys.path[:0] = [CLIENT, os.path.join(SOURCE, "tests", "e2e")]
+import assay  # noqa: E402
+from harness import ASSAY, LONG_LEASE, PATIENCE_S, Assay, Problem  # noqa: E402
+
+STATE = tempfile.TemporaryDirectory(prefix="assay-py-", dir="/var/tmp")
+os.environ.update(XDG_STATE_HOME=STATE.name, XDG_CONFIG_HOME=STATE.name)
+for name in ("ASSAY_SERVER", "ASSAY_TOKEN", "ASSAY_TOKEN_FILE", "ASSAY_PROFILE"):
+    os.environ.pop(name, None)
+UP = Assay(runners=1, args=LONG_LEASE)  # no test says where the server is: the client finds it
+
+
+def setUpModule():
+    UP.__enter__()
+
+
+def tearDownModule():
+    UP.__exit__(None, None, None)
+    STATE.cleanup()
+
+
+def sphere(trial):
+    return trial.suggest_float("x", -5, 5) ** 2 + trial.suggest_float("y", -5, 5) ** 2
+
+
+class Case(unittest.TestCase):
+    def refuses(self, kind, words, call, *args, **named):
+        with self.assertRaises(kind) as caught:
+            call(*args, **named)
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+
+    def states(self, study):
+        return [t["state"] for t in UP.trials(study.sweep)]
+
+
+class Searches(Case):
+    def test_without_a_space(self):
+        seen = []
+
+        def objective(trial):
+            x, y = trial.suggest_float("x", -100, 100), trial.suggest_categorical("y", [-1, 0, 1])
+            self.assertEqual(trial.suggest_float("x", -100, 100), x)
+            seen.append((trial.number, {"x": x, "y": y}, x ** 2 + y))
+            return x ** 2 + y
+
+        study = assay.optimize(objective, n_trials=12, name="first", seed=3)
+        UP.check_exact(study.sweep, 12)
+        rows = UP.trials(study.sweep)
+        self.assertEqual([(r["number"], r["params"], r["metrics"]["value"]) for r in rows], seen)
+        self.assertEqual([r["origin"] for r in rows], ["enqueued"] + ["suggested"] * 11)
+        self.assertEqual(UP.wait_ended(study.sweep)["state"], "completed")
+        self.assertEqual([(t.number, t.params, t.value) for t in study.trials], seen)
+        self.assertEqual((study.best_value, study.best_params), min((v, p) for _, p, v in seen)[::1])
+        self.assertEqual(UP.sweep(study.sweep)["best"]["value"], study.best_value)
+        self.assertTrue(UP.cli("replay", study.sweep).stdout.startswith("11 of 11"))
+        study.optimize(objective, n_trials=3)  # three more of the same
+        self.assertEqual([r["number"] for r in UP.trials(study.sweep)], list(range(15)))
+        loaded = assay.load_study(study.sweep)
+        self.assertEqual((loaded.best_value, len(loaded.trials)), (study.best_value, 15))
+        self.assertIn("15 completed", loaded._repr_html_())
+        self.assertEqual([r["x"] for r in loaded.rows()], [p["x"] for _, p, _ in seen])
+
+    def test_with_a_space(self):
+        space = {"lr": (1e-4, 1.0, "log"), "kind": ["a", None], "n": {"type": "int", "min": 1, "max": 9, "when": {"kind": "a"}}}
+
+        def objective(trial):
+            self.assertEqual(set(trial.params), {"lr", "kind"} | ({"n"} if trial["kind"] == "a" else set()))
+            self.assertEqual(trial.suggest_float("lr", 1e-4, 1, log=True), trial["lr"])
+            return trial.params["lr"] + trial.params.get("n", 0)
+
+        study = assay.optimize(objective, space, 10, method="sobol", direction="maximize", metric="score")
+        UP.check_exact(study.sweep, 10)
+        self.assertEqual({t.params["kind"] for t in study.trials}, {"a", None})
+        self.assertEqual(study.best_value, max(t.metrics["score"] for t in study.trials))
+        self.refuses(assay.SpaceError, ["'lr'", "0.0", "0.0001"], assay.optimize, lambda t: t.suggest_float("lr", 0, 1), space, 3)
+        self.refuses(assay.SpaceError, ["'width'", "space="], assay.optimize, lambda t: t.suggest_int("width", 0, 1), space, 3)
+        with self.assertRaises(assay.AssayError) as caught:
+            assay.optimize(sphere, {"x": (0, 1)}, 3, parameter_constraints=["x +"])
+        self.assertIn("/parameter_constraints/0", str(caught.exception))
+
+    def test_a_space_that_grows(self):
+        calls = []
+
+        def objective(trial):
+            if trial.suggest_categorical("classifier", ["svc", "forest"]) == "svc":
+                value = abs(trial.suggest_float("c", 1e-3, 1e3, log=True) - 1)
+            else:
+                value = abs(trial.suggest_int("depth", 2, 32, log=True) - 7)
+            for i in range(trial.suggest_int("layers", 1, 3)):
+                value += trial.suggest_int(f"units_{i}", 4, 64) / 64
+            calls.append(dict(trial.params))
+            return value
+
+        study = assay.optimize(objective, n_trials=24, name="grows", seed=1)
+        self.assertEqual(len(calls), 24)
+        rows = UP.trials(study.sweep)  # the last sweep knows all of them, with their values
+        self.assertEqual([r["number"] for r in rows], list(range(24)))
+        self.assertNotEqual(study.sweep, "grows")
+        self.assertEqual([t.params for t in study.trials], calls)
+        for row, params in zip(rows, calls):
+            self.assertLessEqual(params.items(), {**params, **row["params"]}.items())
+            self.assertEqual({n: row["params"][n] for n in params if n in row["params"]}, {n: params[n] for n in params if n in row["params"]})
+        ran = 0
+        for name in ["grows"] + [f"grows-{i}" for i in range(2, 9)]:
+            try:
+                UP.sweep(name)
+            except Problem:
+                break
+            s = UP.wait_ended(name)
+            self.assertEqual(s["state"], "completed", s)
+            ran += s["counts"]["total"] - s["known_trials"]
+        self.assertEqual(ran, 24)  # no trial was lost, and none ran twice
+        parameters = UP.sweep(study.sweep)["document"]["parameters"]
+        self.assertEqual(parameters["c"]["when"], {"classifier": ["svc"]})
+        self.assertEqual(parameters["depth"]["when"], {"classifier": ["forest"]})
+        study.optimize(objective, n_trials=4)
+        self.assertEqual(len(calls), 28)
+        self.assertEqual(len(study.trials), 28)
+
+    def test_ranges_that_change(self):
+        self.refuses(assay.SpaceError, ["'x'", "0.0 to 2", "0.0 to 1"], assay.optimize,
+                     lambda t: t.suggest_float("x", 0, t.number + 1), n_trials=5)
+        self.refuses(assay.SpaceError, ["no parameter", "space="], assay.optimize, lambda t: 1, n_trials=5)
+        self.refuses(assay.SpaceError, ["'a'", "int"], assay.optimize,
+                     lambda t: t.suggest_float("a", 0, 1) + t.suggest_int("a", 0, 1), n_trials=5)
+        most, assay.GENERATIONS_MAX = assay.GENERATIONS_MAX, 3
+        try:
+            self.refuses(assay.SpaceError, ["grew 3 times"], assay.optimize,
+                         lambda t: t.suggest_float(f"x{t.number}", 0, 1), n_trials=9)
+        finally:
+            assay.GENERATIONS_MAX = most
+
+    def test_several_objectives_and_constraints(self):
+        def objective(trial):
+            x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+            return {"error": x, "speed": x * (2 - y), "mb": 10 * y}
+
+        study = assay.optimize(objective, n_trials=12, metrics={"error": "minimize", "speed": "maximize"},
+                               constraints=[{"metric": "mb", "max": 6}])
+        front = UP.call("GET", f"/v1/sweeps/{study.sweep}/pareto")["items"]
+        self.assertEqual(sorted(t.number for t in study.best_trials), sorted(t["number"] for t in front))
+        self.assertEqual([t.feasible for t in study.trials], [t["feasible"] for t in UP.trials(study.sweep)])
+        pair = assay.optimize(lambda t: (t.suggest_float("x", 0, 1), 1), n_trials=3, directions=["minimize", "maximize"])
+        self.assertEqual(set(UP.trials(pair.sweep)[0]["metrics"]), {"value_0", "value_1"})
+
+    def test_enqueued_and_known(self):
+        study = assay.create_study(study_name="queue", direction="maximize")
+        study.enqueue_trial({"x": 1.5, "y": -2})
+        study.enqueue_trial({"x": 0.25})
+        study.add_trial({"x": 3, "y": 3}, 18)
+        study.optimize(sphere, n_trials=5)
+        rows = UP.trials(study.sweep)
+        self.assertEqual(sum(r["origin"] == "known" for r in rows), 1)
+        self.assertEqual(len(rows), 6)
+        ran = [r["params"] for r in rows if r["origin"] == "enqueued"]
+        self.assertEqual((ran[0], ran[1]["x"]), ({"x": 1.5, "y": -2}, 0.25))
+        self.refuses(assay.SpaceError, ["'z'", "x, y"], self.enqueue_unknown)
+        self.refuses(assay.SpaceError, ["'k'", "'c'"], self.enqueue_wrong)
+
+    def enqueue_unknown(self):
+        study = assay.create_study(space={"x": (0, 1), "y": (0, 1)})
+        study.enqueue_trial({"x": 0, "y": 0, "z": 1})
+        study.optimize(sphere, n_trials=1)
+
+    def enqueue_wrong(self):
+        assay.optimize(lambda t: len(t.suggest_categorical("k", ["a", "b"])), n_trials=2, enqueue=[{"k": "c"}])
+
+    def test_ask_and_tell(self):
+        study = assay.create_study(study_name="loop", space={"x": (-1.0, 1.0)}, limits={"max_concurrent_trials": 3})
+        trials = [study.ask() for _ in range(3)]
+        self.assertEqual([t.number for t in trials], [0, 1, 2])  # each ask is a client of its own
+        for t in reversed(trials):
+            study.tell(t, t.params["x"])
+        study.tell(study.ask(), state="failed", reason="did not start")
+        self.assertEqual(self.states(study), ["completed"] * 3 + ["failed"])
+        self.refuses(ValueError, ["state", "done"], study.tell, trials[0], 1, state="done")
+        self.refuses(assay.AssayError, ["completed"], study.tell, trials[0], 99)
+
+
+class Ends(Case):
+    def test_exceptions(self):
+        def objective(trial):
+            x = trial.suggest_float("x", 0, 1)
+            if trial.number == 2:
+                raise RuntimeError("out of memory")
+            return x
+
+        study = assay.create_study(study_name="raises")
+        self.refuses(RuntimeError, ["out of memory"], study.optimize, objective, n_trials=5)
+        self.assertEqual(self.states(study), ["completed", "completed", "failed"])
+        self.assertEqual(UP.trials(study.sweep)[2]["reason"], "RuntimeError: out of memory")
+        study.optimize(objective, n_trials=2)
+        caught = assay.optimize(objective, n_trials=5, catch=RuntimeError)
+        self.assertEqual(self.states(caught), ["completed", "completed", "failed", "completed", "completed"])
+        self.refuses(ZeroDivisionError, [], assay.optimize, lambda t: 1 / 0, n_trials=5)
+
+    def test_results_that_are_no_numbers(self):
+        values = {1: float("nan"), 2: float("inf")}
+        study = assay.optimize(lambda t: values.get(t.number, t.suggest_float("x", 0, 1)), n_trials=4, space={"x": (0.0, 1.0)})
+        self.assertEqual(self.states(study), ["completed", "failed", "failed", "completed"])
+        self.assertEqual([t.state for t in study.trials], self.states(study))
+        self.refuses(TypeError, ["None"], assay.optimize, lambda t: t.suggest_float("x", 0, 1) and None, n_trials=2)
+
+    def test_pruned_by_the_objective(self):
+        class TrialPruned(Exception):
+            """As Optuna's: known by its name."""
+
+        def objective(trial):
+            trial.report(trial.suggest_float("x", 0, 1), 0)
+            self.assertFalse(trial.should_prune())
+            if trial.number % 2:
+                raise TrialPruned() if trial.number == 1 else assay.TrialPruned("slow")
+            return 1
+
+        study = assay.optimize(objective, n_trials=4)
+        self.assertEqual([t.state for t in study.trials], ["completed", "pruned", "completed", "pruned"])
+        self.assertEqual(self.states(study), ["completed", "failed", "completed", "failed"])
+
+    def test_reports_are_a_curve(self):
+        def objective(trial):
+            x = trial.suggest_float("x", 0, 1)
+            for step in range(1200):
+                trial.report(x + step, step, lr=0.5)
+            assay.report(loss=4.0)  # the trial of this thread
+            trial.report(-1, 1199)  # what is recorded stays
+            return x
+
+        study = assay.optimize(objective, n_trials=2)
+        for t in study.trials:
+            metrics = UP.call("GET", f"/v1/sweeps/{study.sweep}/trials/{t.number}/measurements")["series"]
+            self.assertEqual(metrics["value"]["values"], [t.params["x"] + i for i in range(1200)] + [t.params["x"]])
+            self.assertEqual((len(metrics["lr"]["values"]), metrics["loss"]["values"]), (1200, [4.0]))
+            self.assertEqual(t.value, t.params["x"])
+        self.refuses(ValueError, ["step", "-1"], assay.optimize, lambda t: t.report(t.suggest_float("x", 0, 1), -1), n_trials=1)
+
+    def test_cancelled_by_hand(self):
+        said = []
+
+        def objective(trial):
+            x = trial.suggest_float("x", 0, 1)
+            if trial.number == 1:
+                UP.call("POST", f"/v1/sweeps/{study.sweep}/trials/1/cancel")
+                deadline = time.monotonic() + PATIENCE_S
+                while not trial.should_prune() and time.monotonic() < deadline:
+                    trial.report(x)
+                    time.sleep(0.02)
+                said.append(trial.should_stop())
+                raise assay.TrialPruned()
+            return x
+
+        study = assay.create_study(study_name="by-hand")
+        study.optimize(objective, n_trials=4)
+        self.assertEqual(said, [True])
+        self.assertEqual([t.state for t in study.trials], ["completed", "cancelled", "completed", "completed"])
+
+    def test_ctrl_c_returns_the_trial(self):
+        def objective(trial):
+            x = trial.suggest_float("x", 0, 1)
+            if trial.number == 1:
+                raise KeyboardInterrupt
+            return x
+
+        study = assay.create_study(study_name="ctrl-c")
+        for jobs in (1, 2):
+            with self.assertRaises(KeyboardInterrupt):
+                study.optimize(objective, n_trials=4, n_jobs=jobs)
+            self.assertEqual(self.states(study)[1], "queued")
+        study.optimize(lambda t: t.suggest_float("x", 0, 1))  # what is left
+        self.assertNotIn("queued", self.states(study))
+
+    def test_timeout_ends_the_sweep(self):
+        study = assay.create_study(study_name="timeout")
+        study.optimize(lambda t: time.sleep(0.05) or t.suggest_float("x", 0, 1), timeout=1.5)
+        s = UP.wait_ended(study.sweep)
+        self.assertEqual(s["state"], "completed")
+        self.assertEqual(s["counts"]["completed"], s["counts"]["total"])
+        self.assertEqual(len(study.trials), s["counts"]["total"])
+
+    def test_stop_in_a_callback(self):
+        study = assay.create_study(study_name="stops")
+        study.optimize(sphere, n_trials=20, callbacks=[lambda s, t: s.stop() if t.number == 4 else None])
+        self.assertEqual(len(study.trials), 5)
+
+
+class Together(Case):
+    def test_threads(self):
+        lock, calls, threads = threading.Lock(), [], set()
+
+        def objective(trial):
+            x = trial.suggest_float("x", -1, 1)
+            y = trial.suggest_float("neg" if x < 0 else "pos", 0, 1)
+            with lock:
+                calls.append((x, y))
+                threads.add(threading.current_thread().name)
+            time.sleep(0.02)
+            return x * x + y
+
+        study = assay.optimize(objective, n_trials=24, n_jobs=4, name="threads")
+        self.assertEqual(len(calls), 24)
+        self.assertGreater(len(threads), 1)
+        self.assertEqual(sorted(t.value for t in study.trials), sorted(x * x + y for x, y in calls))
+        self.assertEqual(len(UP.trials(study.sweep)), 24)
+        with self.assertRaises(RuntimeError):
+            assay.optimize(self.fails_at_3, n_trials=20, n_jobs=3)
+
+    @staticmethod
+    def fails_at_3(trial):
+        if trial.number == 3:
+            raise RuntimeError
+        return trial.suggest_float("x", 0, 1)
+
+    def test_batches(self):
+        seen = []
+        study = assay.optimize(lambda t: seen.append(t.number) or sphere(t), n_trials=21, batch=5)
+        self.assertEqual(sorted(seen), list(range(21)))
+        UP.check_exact(study.sweep, 21)
+        self.assertEqual([t.state for t in study.trials], ["completed"] * 21)
+        with self.assertRaises(RuntimeError):
+            assay.optimize(self.fails_at_3, n_trials=21, batch=4)
+
+    def test_killed_and_started_again(self):
+        script = textwrap.dedent("""
+            import assay, sys, time
+            assay.LEASE_S = 2  # a killed program's trials are free again after this
+            def objective(trial):
+                x = trial.suggest_float("x", 0, 1)
+                print(trial.number, flush=True)
+                time.sleep(0.1)
+                return x
+            study = assay.optimize(objective, {"x": (0.0, 1.0)}, 15, name="again", load_if_exists=True)
+            print("trials", len(study.trials), flush=True)
+        """)
+        run = lambda: subprocess.Popen([sys.executable, "-W", "error", "-c", script], stdout=subprocess.PIPE,  # noqa: E731
+                                       universal_newlines=True, env=dict(os.environ, PYTHONPATH=CLIENT))
+        first = run()
+        for _ in range(4):
+            self.assertTrue(first.stdout.readline())
+        first.kill()
+        first.communicate()
+        both = [run(), run()]
+        for p in both:
+            out, _ = p.communicate(timeout=PATIENCE_S)
+            self.assertEqual(p.returncode, 0, out)
+            self.assertIn("trials 15", out)
+        UP.wait_ended("again")
+        UP.check_exact("again", 15)
+
+    def test_the_server_is_killed(self):
+        def objective(trial):
+            x = trial.suggest_float("x", 0, 1)
+            if trial.number == 3:
+                os.kill(UP.processes("assayd")[0], signal.SIGKILL)
+            trial.report(x, 0)
+            return x
+
+        study = assay.optimize(objective, n_trials=8, name="outage")
+        UP.check_exact(study.sweep, 8)
+
+    def test_a_long_trial_keeps_its_lease(self):
+        lease, assay.LEASE_S, beat, assay.BEAT_S = assay.LEASE_S, 2, assay.BEAT_S, 0.3
+        try:
+            study = assay.optimize(lambda t: time.sleep(5 if t.number == 1 else 0) or t.suggest_float("x", 0, 1),
+                                   {"x": (0.0, 1.0)}, 3, name="slow")
+        finally:
+            assay.LEASE_S, assay.BEAT_S = lease, beat
+        self.assertEqual([(t["state"], t["attempt"]) for t in UP.trials(study.sweep)], [("completed", 1)] * 3)
+
+
+class Programs(Case):
+    def test_inside_a_trial(self):
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            os.chmod(folder, 0o777)
+            script = os.path.join(folder, "trial.py")
+            with open(script, "w", encoding="utf-8") as f:
+                f.write(textwrap.dedent("""
+                    import assay, os, sys, time
+                    p = assay.params({"momentum": 0.9})
+                    assert assay.in_trial() and assay.seed() and assay.checkpoint_dir().is_dir()
+                    before = assay.checkpoint_dir() / "step"
+                    first = int(before.read_text()) if before.exists() else 0
+                    for step in range(first, 3):
+                        assay.report(step=step, loss=p["x"] + step, momentum=p["momentum"])
+                        if p["x"] > 0.5 and step == 1 and first == 0:
+                            before.write_text("2")
+                            sys.exit(75)  # goes on in the next attempt
+                    while p["wait"] and not assay.should_stop():
+                        time.sleep(0.02)
+                    (assay.artifacts_dir() / "done").write_text(str(assay.should_stop()))
+                """))
+            os.chmod(script, 0o644)
+            document = {"name": "program", "metric": {"name": "loss", "goal": "minimize"}, "limits": {"max_trials": 2},
+                        "parameters": {"x": {"type": "categorical", "values": [0.25, 0.75]},
+                                       "wait": {"type": "constant", "value": False}}, "search": {"method": "grid"},
+                        "trial": {"command": [sys.executable, "-W", "error", script], "env": {"PYTHONPATH": CLIENT}}}
+            sweep = UP.call("POST", "/v1/sweeps", document)["id"]
+            UP.wait_ended(sweep)
+            rows = UP.trials(sweep)
+            self.assertEqual([(r["state"], r["value"]) for r in rows], [("completed", 2.25), ("completed", 2.75)], rows)
+            self.assertEqual([r["attempt"] for r in rows], [1, 2])
+            document["parameters"]["wait"]["value"] = True
+            sweep = UP.call("POST", "/v1/sweeps", dict(document, limits={"max_trials": 1, "grace": "200s"}))["id"]
+            UP.wait(lambda: any(t["step"] == 2 for t in UP.trials(sweep)), "the last report")
+            UP.call("POST", f"/v1/sweeps/{sweep}/trials/0/cancel")  # SIGTERM: it ends by itself, long before SIGKILL
+            UP.wait(lambda: not subprocess.run(["pgrep", "-f", script], stdout=subprocess.DEVNULL).returncode == 0,
+                    "the program to end")
+
+    def test_starts_a_server(self):
+        with tempfile.TemporaryDirectory(prefix="assay-py-", dir="/var/tmp") as folder:
+            os.chmod(folder, 0o755)
+            script = ("import assay; s = assay.optimize(lambda t: t.suggest_float('x', 0, 1), n_trials=3); "
+                      "print(len(s.trials), assay._running()['pid'])")
+            env = {k: v for k, v in os.environ.items() if not k.startswith("ASSAY_")}
+            env.update(PYTHONPATH=CLIENT, XDG_STATE_HOME=folder, ASSAY_DATA=os.path.join(folder, "data"),
+                       PATH=os.path.dirname(ASSAY) + os.pathsep + os.environ["PATH"])
+            done = [subprocess.run([sys.executable, "-W", "error", "-c", script], env=env, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, universal_newlines=True, timeout=PATIENCE_S) for _ in range(2)]
+            try:
+                self.assertEqual([d.returncode for d in done], [0, 0], done)
+                self.assertEqual(done[0].stdout, done[1].stdout)  # the second program finds the one of the first
+                self.assertIn("started `assay up`", done[0].stderr)
+                self.assertNotIn("started", done[1].stderr)
+            finally:
+                pid = int(done[0].stdout.split()[1])
+                ticks = assay._start_ticks(pid)
+                os.kill(pid, signal.SIGTERM)
+                deadline = time.monotonic() + PATIENCE_S
+                while assay._start_ticks(pid) == ticks and ticks and time.monotonic() < deadline:
+                    time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    unittest.main(warnings="error")
