@@ -44,7 +44,7 @@ CPU_INLINE float power_of_two(int exponent)
     return float_of((uint32_t)(exponent + 127) << 23);
 }
 
-/* f with |f| < 65520, or not finite (then NaN stays NaN); larger ones become infinite. */
+/* f is finite, |f| < 65520. */
 CPU_INLINE uint16_t half_of(float f)
 {
     uint32_t u = bits_of(f), sign = u >> 16 & 0x8000, mag = u & 0x7fffffff;
@@ -52,9 +52,15 @@ CPU_INLINE uint16_t half_of(float f)
      * [0.5, 1): the addition rounds as wanted. */
     uint32_t tiny = bits_of(float_of(mag) + 0.5F) - bits_of(0.5F);
     uint32_t normal = (mag - ((uint32_t)112 << 23) + 0xfff + (mag >> 13 & 1)) >> 13;
-    uint32_t special = mag > 0x7f800000 ? 0x7e00 : 0x7c00;
-    uint32_t finite = mag < 0x38800000 ? tiny : normal;
-    return (uint16_t)(sign | (mag >= 0x477ff000 ? special : finite));
+    return (uint16_t)(sign | (mag < 0x38800000 ? tiny : normal));
+}
+
+static uint16_t any_half_of(float f)
+{
+    uint32_t sign = bits_of(f) >> 16 & 0x8000, mag = bits_of(f) & 0x7fffffff;
+    if (mag < 0x477ff000) /* 65520 */
+        return half_of(f);
+    return (uint16_t)(sign | (mag > 0x7f800000 ? 0x7e00 : 0x7c00));
 }
 
 /* Exact. A half that is infinite or NaN becomes some finite number. */
@@ -117,24 +123,38 @@ CPU_CLONES static void add_halves(const uint16_t *restrict halves, size_t n, flo
 /* Halves of a message stand at even addresses only if the message does; so they are copied. */
 #define PIECE 512
 
+/* A block in which a value is not finite. */
+static void encode_raw(const float *v, size_t n, uint8_t *out, float *after)
+{
+    const int16_t shown = EXPONENT_RAW;
+    memcpy(out, &shown, sizeof shown);
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half = any_half_of(v[i]);
+        memcpy(out + sizeof shown + i * sizeof half, &half, sizeof half);
+        if (after)
+            after[i] = v[i] - any_half(half);
+    }
+}
+
 static void fp16_encode(struct codec *c, const float *v, size_t n, uint8_t *out, float *after)
 {
     uint16_t halves[PIECE];
     uint32_t largest = largest_magnitude(v, n);
     int exponent = (int)(largest >> 23) - 127 - 14;
     (void)c;
+    if (largest >= 0x7f800000) {
+        encode_raw(v, n, out, after);
+        return;
+    }
     exponent = exponent < EXPONENT_MIN ? EXPONENT_MIN : exponent;
-    bool finite = largest < 0x7f800000;
-    int16_t shown = (int16_t)(finite ? exponent : EXPONENT_RAW);
-    uint16_t most = finite ? largest_half(exponent) : 0x7fff;
-    float down = finite ? power_of_two(-exponent) : 1, up = finite ? power_of_two(exponent) : 1;
+    int16_t shown = (int16_t)exponent;
     memcpy(out, &shown, sizeof shown);
     out += sizeof shown;
     for (size_t i = 0; i < n; i += PIECE) {
         size_t m = n - i < PIECE ? n - i : PIECE;
-        to_halves(v + i, m, down, most, halves);
+        to_halves(v + i, m, power_of_two(-exponent), largest_half(exponent), halves);
         if (after)
-            what_is_left(v + i, halves, m, up, after + i);
+            what_is_left(v + i, halves, m, power_of_two(exponent), after + i);
         memcpy(out + i * sizeof *halves, halves, m * sizeof *halves);
     }
 }

@@ -219,7 +219,7 @@ START_TEST(forged_messages_are_refused)
         {"fp16", 100, 200, 1, 0x7c00, "is not finite"},
         {"fp16", 100, 4, FLT_MAX, 0x7800, "is not finite"},
         {"fp16", 100, 2, 1, 0xfe01, "is not finite"},
-        {"one_bit", 100, 0, 1, 0xbf80, "from 0 on is negative"},
+        {"one_bit", 100, 0, 1, 0xbf80, "positive values is negative"},
         {"one_bit", 100, 2, 1, 0x3f80, "negative values is positive"},
         {"one_bit", 100, 4 + 12 - 1, 1, 0x1000, "behind the last value"},
         {"top_k", 100, 0, 1, 99, "not in order"},
@@ -299,7 +299,7 @@ static uint32_t checksum_of_sums(void)
 START_TEST(bits_are_equal_on_every_processor)
 {
     ck_assert_uint_eq(checksum_of_messages("fp16"), 0x439de905);
-    ck_assert_uint_eq(checksum_of_messages("one_bit"), 0xd42640ff);
+    ck_assert_uint_eq(checksum_of_messages("one_bit"), 0x267732b1);
     ck_assert_uint_eq(checksum_of_messages("top_k"), 0x8057a1d6);
     ck_assert_uint_eq(checksum_of_sums(), 0xfcdca49d);
 }
