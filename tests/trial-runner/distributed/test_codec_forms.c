@@ -157,6 +157,22 @@ START_TEST(bits_of_one_sign_and_of_zeros)
 }
 END_TEST
 
+/* Means are bfloat16, to nearest, ties to even. */
+START_TEST(means_are_rounded_to_even)
+{
+    static const float pairs[][2] = {{0x1.01p0F, 0x1p0F},
+                                     {0x1.03p0F, 0x1.04p0F},
+                                     {0x1.0101p0F, 0x1.02p0F},
+                                     {-0x1.01p-9F, -0x1p-9F},
+                                     {0x1.ffp9F, 0x1p10F}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(pairs); i++) {
+        AS_AUTO(codec_freep) struct codec *c = codec_of_vector("one_bit", 1);
+        AS_AUTO(as_freep) float *got = through(c, pairs[i], NULL, NULL);
+        ck_assert_msg(got[0] == pairs[i][1], "%a becomes %a", (double)pairs[i][0], (double)got[0]);
+    }
+}
+END_TEST
+
 /* ---- top_k ---- */
 
 static const float *sorted_values;
@@ -226,6 +242,7 @@ Suite *test_suite(void)
     tcase_add_test(t, bits_stand_for_the_means_by_sign);
     tcase_add_test(t, rows_have_means_of_their_own);
     tcase_add_test(t, bits_of_one_sign_and_of_zeros);
+    tcase_add_test(t, means_are_rounded_to_even);
     tcase_add_test(t, largest_values_are_sent);
     tcase_add_test(t, of_equal_values_the_first_are_sent);
     suite_add_tcase(s, t);

@@ -79,7 +79,7 @@ static const struct shape {
     uint32_t rank;
     double scale;
 } shapes[] = {{40, 30, 1, 1},      {784, 128, 4, 1e-6}, {33, 2500, 3, 1e6},
-              {5000, 7, 2, 1e-20}, {129, 131, 16, 1},   {1025, 1023, 2, 1e10}};
+              {5000, 7, 2, 1e-30}, {129, 131, 16, 1},   {1025, 1023, 2, 1e10}};
 
 START_TEST(matrix_of_the_rank_is_exact)
 {
@@ -102,7 +102,7 @@ END_TEST
 /* x + before = own part decoded + after, to the rounding of the product. */
 START_TEST(residual_is_what_the_factors_lost)
 {
-    static const struct codec_tensor t[] = {{50, 70}, {1, 33}, {2100, 9}, {3, 3}};
+    static const struct codec_tensor t[] = {{50, 70}, {1, 33}, {2100, 9}, {20, 1500}, {3, 3}};
     AS_AUTO(codec_freep) struct codec *c = codec_of_rank(3, t, AS_ARRAY_LEN(t));
     size_t n = codec_values(c), vector = 50 * 70, vector_end = 50 * 70 + 33;
     AS_AUTO(as_freep) float *x = normals(n, 1, 1);
@@ -199,17 +199,21 @@ START_TEST(rank_that_was_lost_comes_back)
 }
 END_TEST
 
-/* A gradient that is not finite is seen by all in this step, and does not spoil the next ones. */
+/* A gradient that is not finite is seen by all in this step, and does not spoil the next ones. With
+ * 1e38 everywhere P is finite, and the columns of Q, which are longer, are not. */
 START_TEST(step_after_one_that_is_not_finite_is_sound)
 {
-    struct codec_tensor t = {50, 60};
-    size_t n = 3000;
-    AS_AUTO(codec_freep) struct codec *c = codec_of_rank(2, &t, 1);
-    AS_AUTO(as_freep) float *m = low_rank_matrix(50, 60, 2, 0.9, 9);
-    AS_AUTO(as_freep) float *bad = low_rank_matrix(50, 60, 2, 0.9, 9);
-    bad[77] = NAN;
+    struct codec_tensor t = {100, 4};
+    size_t n = 400;
+    AS_AUTO(codec_freep) struct codec *c = codec_of_rank(1, &t, 1);
+    AS_AUTO(as_freep) float *m = low_rank_matrix(100, 4, 1, 1, 9);
+    AS_AUTO(as_freep) float *bad = low_rank_matrix(100, 4, 1, 1, 9);
+    for (size_t i = 0; _i == 2 && i < n; i++)
+        bad[i] = 1e38F;
+    if (_i < 2)
+        bad[77] = _i ? INFINITY : NAN;
     AS_AUTO(as_freep) float *a = exchange(c, 1, &bad, NULL);
-    ck_assert(isnan(norm(a, n)));
+    ck_assert(!isfinite(norm(a, n)));
     AS_AUTO(as_freep) float *b = exchange(c, 1, &m, NULL);
     ck_assert_double_le(distance(b, m, n), 1e-5 * norm(m, n));
 }
@@ -293,7 +297,7 @@ Suite *test_suite(void)
     tcase_add_test(t, sums_of_ranks_are_the_factors_of_the_sum);
     tcase_add_test(t, steps_approach_the_best_factors);
     tcase_add_test(t, rank_that_was_lost_comes_back);
-    tcase_add_test(t, step_after_one_that_is_not_finite_is_sound);
+    tcase_add_loop_test(t, step_after_one_that_is_not_finite_is_sound, 0, 3);
     tcase_add_test(t, step_can_be_repeated_after_a_loss);
     tcase_add_test(t, state_continues_with_the_same_bits);
     tcase_add_test(t, what_would_not_shrink_travels_whole);
