@@ -34,8 +34,8 @@ as_status slot_state_create(const struct slot *slot, struct slot_state *ret, str
 {
     size_t n = slot->own->n_params, statistics = slot->own->n_state;
     struct slot_state s = {0};
-    if (alloc_values(&s.params, n, true) && alloc_values(&s.moment1, n, true) &&
-        alloc_values(&s.moment2, n, slot->needs.second) &&
+    if (alloc_values(&s.params, n, true) && alloc_values(&s.moment1, n, !slot->needs.divided) &&
+        alloc_values(&s.moment2, n, slot->needs.second && !slot->needs.divided) &&
         alloc_values(&s.average, n, slot->needs.average) &&
         alloc_values(&s.statistics, statistics, statistics > 0)) {
         *ret = s;
@@ -91,16 +91,19 @@ static as_status get_numbers(const struct slot *slot, struct slot_state *s, stru
     return buf_download(slot->losses->train.loss, slot->index, &s->loss_sum, 1, err);
 }
 
+as_status slot_state_read(const struct slot *slot, struct slot_state *s, struct as_err *err)
+{
+    as_status st = get_arenas(slot, s, err);
+    return st != AS_OK ? st : get_numbers(slot, s, err);
+}
+
 as_status slot_state_get(const struct slot *slot, struct slot_state *ret, struct as_err *err)
 {
     AS_AUTO(slot_state_done) struct slot_state s = {0};
     as_status st = slot_state_create(slot, &s, err);
     if (st != AS_OK)
         return st;
-    st = get_arenas(slot, &s, err);
-    if (st != AS_OK)
-        return st;
-    st = get_numbers(slot, &s, err);
+    st = slot_state_read(slot, &s, err);
     if (st != AS_OK)
         return st;
     *ret = s;

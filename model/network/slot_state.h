@@ -21,13 +21,14 @@ struct slot {
 };
 
 struct slot_state {
-    float *params, *moment1; /* [n_params]; owned, as all arrays here */
-    float *moment2;          /* [n_params]; NULL when its optimizer has none */
-    float *average;          /* [n_params]: of weights; NULL when there is none */
-    float *statistics;       /* [n_state]: of batch normalisation; NULL when there is none */
-    int32_t steps;           /* number of the optimizer's steps */
-    int32_t active;          /* 0: frozen, because a gradient was not finite */
-    float loss_sum;          /* over the rows of the epoch so far */
+    float *params;     /* [n_params]; owned, as all arrays here */
+    float *moment1;    /* [n_params]; NULL when moments are elsewhere (needs.divided) */
+    float *moment2;    /* the same; also NULL when its optimizer has none */
+    float *average;    /* [n_params]: of weights; NULL when there is none */
+    float *statistics; /* [n_state]: of batch normalisation; NULL when there is none */
+    int32_t steps;     /* number of the optimizer's steps */
+    int32_t active;    /* 0: frozen, because a gradient was not finite */
+    float loss_sum;    /* over the rows of the epoch so far */
 };
 
 /* One array of a state; the names are those of a checkpoint's tensors. */
@@ -55,7 +56,12 @@ AS_MUST_CHECK as_status slot_state_create(const struct slot *slot, struct slot_s
 AS_MUST_CHECK as_status slot_state_get(const struct slot *slot, struct slot_state *ret,
                                        struct as_err *err);
 
-/* Copy a state into the slot of a member with the same shape and needs. */
+/* The same into arrays that are there; those that are NULL are left out. */
+AS_MUST_CHECK as_status slot_state_read(const struct slot *slot, struct slot_state *s,
+                                        struct as_err *err);
+
+/* Copy a state into the slot of a member with the same shape and needs. Arrays that are
+ * NULL are left out. */
 AS_MUST_CHECK as_status slot_state_put(const struct slot *slot, const struct slot_state *s,
                                        struct as_err *err);
 
