@@ -98,7 +98,7 @@ static double sent_per_exchange(const char *tag)
 
 START_TEST(codecs_send_less)
 {
-    static const double least[] = {1.95, 28, 12, 8};
+    static const double least[] = {1.95, 28, 9, 8};
     char train[400];
     (void)snprintf(train, sizeof train, WIDE, "\"allreduce\":\"ring\"");
     gang_train(&rig, "plain", train, 4);
