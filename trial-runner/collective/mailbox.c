@@ -48,7 +48,7 @@ struct peer {
 };
 
 struct mailbox {
-    struct coll *coll;
+    struct coll_end *end; /* of the epoch */
     struct mailbox_opts opts;
     struct listener *listener;
     struct mesh *mesh;
@@ -451,7 +451,7 @@ static void start_call(struct mailbox *b, struct mail_call *call, bool over)
 /* Sends what was begun. Returns false when the mailbox is to end. */
 static bool start_calls(struct mailbox *b)
 {
-    bool is_over = coll_is_over(b->coll);
+    bool is_over = coll_end_is_set(b->end);
     lock(b);
     struct mail_call *call = b->begun;
     bool goes_on = !b->stopping, over = b->over = b->over || is_over;
@@ -489,14 +489,15 @@ static void *thread_main(void *arg)
 /* ---- life ---- */
 
 /* Every rank gets the endpoints of all mailboxes. */
-static as_status swap_endpoints(struct mailbox *b, struct endpoint *ret, struct as_err *err)
+static as_status swap_endpoints(struct mailbox *b, struct coll *c, struct endpoint *ret,
+                                struct as_err *err)
 {
     AS_AUTO(as_freep) char *all = as_calloc((size_t)b->n, ENDPOINT_TEXT_MAX);
     if (!all)
         return as_fail_nomem(err);
     (void)endpoint_format(&b->listener->endpoint, all + (size_t)b->rank * ENDPOINT_TEXT_MAX);
     struct coll_id id = {.what = "mailboxes"};
-    as_status st = coll_allgather(b->coll, id, all, (size_t)b->n, ENDPOINT_TEXT_MAX, err);
+    as_status st = coll_allgather(c, id, all, (size_t)b->n, ENDPOINT_TEXT_MAX, err);
     for (int32_t r = 0; st == AS_OK && r < b->n; r++) {
         char *text = all + (size_t)r * ENDPOINT_TEXT_MAX;
         text[ENDPOINT_TEXT_MAX - 1] = '\0';
@@ -505,39 +506,38 @@ static as_status swap_endpoints(struct mailbox *b, struct endpoint *ret, struct 
     return st;
 }
 
-static as_status open_mesh(struct mailbox *b, const struct world *w, const char *address,
-                           struct as_err *err)
+static as_status open_mesh(struct mailbox *b, struct coll *c, struct as_err *err)
 {
     struct mesh_opts opts = {.join_ms = JOIN_MS,
                              .silence_ms = b->opts.silence_ms,
                              .tcp_only = b->opts.tcp_only,
                              .outlives_peers = true};
     AS_AUTO(as_freep) struct endpoint *peers = as_calloc((size_t)b->n, sizeof *peers);
-    struct world own = *w;
+    struct world own = *coll_world(c);
     own.peers = peers;
     if (!peers)
         return as_fail_nomem(err);
-    as_status st = listener_create(address, &b->listener, err);
+    as_status st = listener_create(coll_address(c), &b->listener, err);
     if (st == AS_OK)
-        st = swap_endpoints(b, peers, err);
+        st = swap_endpoints(b, c, peers, err);
     return st < 0 ? st : mesh_create(b->listener, &own, &opts, &b->mesh, NULL, err);
 }
 
-as_status mailbox_create(struct coll *c, const struct world *w, const char *address,
-                         const struct mailbox_opts *opts, struct mailbox **ret, struct as_err *err)
+as_status mailbox_create(struct coll *c, const struct mailbox_opts *opts, struct mailbox **ret,
+                         struct as_err *err)
 {
     AS_AUTO(mailbox_freep) struct mailbox *b = as_calloc(1, sizeof *b);
     if (!b)
         return as_fail_nomem(err);
-    b->coll = c;
+    b->end = coll_end_get(c);
     b->opts = *opts;
-    b->rank = w->rank;
-    b->n = w->n;
+    b->rank = coll_rank(c);
+    b->n = coll_size(c);
     b->peers = as_calloc((size_t)b->n, sizeof *b->peers);
     b->lost = as_calloc((size_t)b->n, sizeof *b->lost);
     if (!b->peers || !b->lost)
         return as_fail_nomem(err);
-    as_status st = open_mesh(b, w, address, err);
+    as_status st = open_mesh(b, c, err);
     if (st < 0)
         return st;
     (void)pthread_cond_init(&b->changed, NULL);
@@ -576,6 +576,7 @@ void mailbox_free(struct mailbox *b)
         (void)pthread_cond_destroy(&b->changed);
         (void)pthread_mutex_destroy(&b->lock);
     }
+    coll_end_free(b->end);
     free(b->peers);
     free(b->lost);
     free(b);

@@ -66,13 +66,11 @@ struct mail_call {
     struct mail_call *next;
 };
 
-/* All ranks of `c` call it together, with their world; then each can reach each.
- *   address   where this rank listens, as for listener_create()
- *   c         borrowed until mailbox_free(): when its epoch is over, all calls fail
- * AS_E_UNAVAILABLE: a rank is lost, or did not connect. */
-AS_MUST_CHECK as_status mailbox_create(struct coll *c, const struct world *w, const char *address,
-                                       const struct mailbox_opts *opts, struct mailbox **ret,
-                                       struct as_err *err);
+/* All ranks of `c` call it together; then each can reach each. `c` is borrowed for the call; when its
+ * epoch is over, or c is freed, all calls fail. AS_E_UNAVAILABLE: a rank is lost, or did not
+ * connect. */
+AS_MUST_CHECK as_status mailbox_create(struct coll *c, const struct mailbox_opts *opts,
+                                       struct mailbox **ret, struct as_err *err);
 /* Ends the thread; calls that are not done fail before. */
 void mailbox_free(struct mailbox *b);
 AS_DEFINE_FREEP(struct mailbox, mailbox_free)

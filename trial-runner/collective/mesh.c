@@ -450,11 +450,6 @@ void mesh_drop(struct mesh *m, int32_t peer)
     (void)st;
 }
 
-bool mesh_is_over(const struct mesh *m)
-{
-    return atomic_load(&m->interrupted);
-}
-
 void mesh_interrupt(struct mesh *m)
 {
     atomic_store(&m->interrupted, true);

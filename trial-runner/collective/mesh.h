@@ -67,9 +67,6 @@ bool mesh_has_lost(const struct mesh *m, int32_t peer);
 /* With outlives_peers: lose this peer, because it sends what it must not. */
 void mesh_drop(struct mesh *m, int32_t peer);
 
-/* From any thread: has the epoch ended? Then the next operation fails. */
-bool mesh_is_over(const struct mesh *m);
-
 /* From any thread: break the mesh, because the server has said that the epoch is over. Who waits
  * gets AS_E_UNAVAILABLE, and mesh_lost() is -1. */
 void mesh_interrupt(struct mesh *m);

@@ -4,7 +4,7 @@
 static const struct strategy_ops *const all[] = {
     [DISTRIBUTED_ALLREDUCE] = &strategy_allreduce,
     [DISTRIBUTED_LOCAL_SGD] = NULL,
-    [DISTRIBUTED_SERVER] = NULL,
+    [DISTRIBUTED_SERVER] = &strategy_server,
     [DISTRIBUTED_GOSSIP] = NULL,
 };
 

@@ -81,17 +81,16 @@ static void on_lost(void *arg, struct mailbox *b, int32_t rank)
         s->k->board->lost_seen++;
 }
 
-static struct mailbox *open_box(const struct ranks *r, struct coll *c, struct service *s)
+static struct mailbox *open_box(struct coll *c, struct service *s)
 {
     struct as_err err = {0};
-    struct world w = ranks_world(r, s->rank, 1);
     struct mailbox_opts opts = {.max_bytes = MOST,
                                 .tcp_only = s->k->tcp_only,
                                 .on_request = on_request,
                                 .on_lost = on_lost,
                                 .arg = s};
     struct mailbox *b = NULL;
-    if (mailbox_create(c, &w, "127.0.0.1", &opts, &b, &err) < 0)
+    if (mailbox_create(c, &opts, &b, &err) < 0)
         (void)fprintf(stderr, "rank %d: %s\n", (int)s->rank, err.msg);
     return b;
 }
@@ -117,7 +116,7 @@ static int chatting_rank(const struct ranks *r, int32_t rank, void *arg)
     rng_init(&g, 5, (uint64_t)rank);
     AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, &opts);
     EXPECT(c);
-    AS_AUTO(mailbox_freep) struct mailbox *b = open_box(r, c, &s);
+    AS_AUTO(mailbox_freep) struct mailbox *b = open_box(c, &s);
     EXPECT(b);
     uint64_t sent = 0;
     for (uint64_t round = 0; round < 40; round++) {
@@ -166,7 +165,7 @@ static int crossing_rank(const struct ranks *r, int32_t rank, void *arg)
     struct mail_call call = {.to = 1, .kind = ECHO, .parts = {{"abc", 3}}};
     AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, &opts);
     EXPECT(c);
-    AS_AUTO(mailbox_freep) struct mailbox *b = open_box(r, c, &s);
+    AS_AUTO(mailbox_freep) struct mailbox *b = open_box(c, &s);
     EXPECT(b);
     if (rank == 0) {
         wait_for(&s.k->board->ready, 1);
@@ -200,7 +199,7 @@ static int bounded_rank(const struct ranks *r, int32_t rank, void *arg)
     static uint8_t much[MOST + 1];
     AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, NULL);
     EXPECT(c);
-    AS_AUTO(mailbox_freep) struct mailbox *b = open_box(r, c, &s);
+    AS_AUTO(mailbox_freep) struct mailbox *b = open_box(c, &s);
     EXPECT(b);
     if (rank == 0) {
         struct mail_call large = {.to = 1, .kind = ECHO, .parts = {{much, sizeof much}}};
@@ -252,7 +251,7 @@ static int surviving_rank(const struct ranks *r, int32_t rank, void *arg)
     static uint8_t bytes[MOST];
     AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, &opts);
     EXPECT(c);
-    AS_AUTO(mailbox_freep) struct mailbox *b = open_box(r, c, &s);
+    AS_AUTO(mailbox_freep) struct mailbox *b = open_box(c, &s);
     EXPECT(b);
     for (as_status st = AS_OK; st == AS_OK && rank != VICTIM;) {
         struct mail_call call = {.to = VICTIM, .kind = ECHO, .parts = {{bytes, MOST}}};
@@ -301,7 +300,7 @@ static int interrupted_rank(const struct ranks *r, int32_t rank, void *arg)
     struct mail_call call = {.to = 1 - rank, .kind = HELD}, late = {.to = 1 - rank, .kind = ECHO};
     AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, NULL);
     EXPECT(c);
-    AS_AUTO(mailbox_freep) struct mailbox *b = open_box(r, c, &s);
+    AS_AUTO(mailbox_freep) struct mailbox *b = open_box(c, &s);
     EXPECT(b);
     mailbox_begin(b, &call);
     wait_for(&s.k->board->received[1 - rank], 1);
