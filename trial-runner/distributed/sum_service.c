@@ -227,6 +227,10 @@ void sum_service_request(void *arg, struct mailbox *b, struct mail *m)
         drop_if_over(s, e);
         return;
     }
+    if (s->lost > (int32_t)s->backup) { /* this step will never be complete */
+        mailbox_answer(b, m, AS_E_UNAVAILABLE, NULL, 0);
+        return;
+    }
     if (m->kind == SUM_PEEK) {
         mailbox_answer(b, m, AS_E_NOT_FOUND, NULL, 0);
         return;
