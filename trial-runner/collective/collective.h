@@ -36,6 +36,8 @@ int32_t coll_size(const struct coll *c);
 uint64_t coll_bytes_sent(const struct coll *c);
 int32_t coll_lost(const struct coll *c); /* as mesh_lost */
 void coll_interrupt(struct coll *c);     /* as mesh_interrupt; from any thread */
+/* Has coll_interrupt been called? For who computes long between two operations. */
+bool coll_is_over(const struct coll *c);
 
 /* The world that it was created for; its peers are NULL. A view of c. */
 const struct world *coll_world(const struct coll *c);
@@ -85,6 +87,21 @@ AS_MUST_CHECK as_status coll_send(struct coll *c, struct coll_id id, int32_t to,
                                   size_t bytes, struct as_err *err);
 AS_MUST_CHECK as_status coll_receive(struct coll *c, struct coll_id id, int32_t from, void *data,
                                      size_t bytes, struct as_err *err);
+
+/* One message of an exchange: sent (`from`) or received (`to`). */
+struct coll_message {
+    int32_t peer; /* another rank */
+    const void *from;
+    void *to;
+    size_t bytes;
+};
+
+/* Moves several messages at the same time: who sends much to many. Between two ranks, the messages
+ * that one sends are those that the other receives, in the same order. */
+AS_MUST_CHECK as_status coll_exchange(struct coll *c, struct coll_id id,
+                                      const struct coll_message *sent, size_t n_sent,
+                                      const struct coll_message *received, size_t n_received,
+                                      struct as_err *err);
 
 /* out = the sum over `total` shards in one fixed order, for any number of ranks: shards are the
  * leaves of a binary tree in which node k of level l covers shards k 2^l to (k+1) 2^l - 1, and a

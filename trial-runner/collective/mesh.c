@@ -431,6 +431,11 @@ as_status mesh_turn(struct mesh *m, struct as_err *err)
     return st < 0 || moved ? st : sleep_once(m, err);
 }
 
+bool mesh_is_interrupted(const struct mesh *m)
+{
+    return atomic_load_explicit(&m->interrupted, memory_order_relaxed);
+}
+
 void mesh_wake(struct mesh *m)
 {
     uint64_t one = 1;

@@ -70,6 +70,7 @@ void mesh_drop(struct mesh *m, int32_t peer);
 /* From any thread: break the mesh, because the server has said that the epoch is over. Who waits
  * gets AS_E_UNAVAILABLE, and mesh_lost() is -1. */
 void mesh_interrupt(struct mesh *m);
+bool mesh_is_interrupted(const struct mesh *m);
 
 /* The peer whose loss broke the mesh, or -1. */
 int32_t mesh_lost(const struct mesh *m);

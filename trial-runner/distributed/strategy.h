@@ -35,11 +35,14 @@ struct strategy_setup {
     uint64_t seed; /* of the trial, for draws (base/rng.h, data/draw.h); equal on all ranks */
 };
 
-/* An array that a strategy keeps: of fixed length, at a fixed place, the same on every rank. */
+/* An array that a strategy keeps; its name and length are the same on every rank, at any time. */
 struct strategy_part {
     const char *name; /* static; the tensor in a checkpoint is "strategy.NAME" */
     float *values;
     size_t n;
+    bool spread; /* each rank holds some of the values: whole on rank 0 after gather(), and on every
+                  * rank after a checkpoint was read; not given to ranks that join, which is then
+                  * meet()'s work. false: equal on all ranks */
 };
 #define STRATEGY_MAX_PARTS 8
 
@@ -75,13 +78,16 @@ struct strategy_ops {
 
     /* Lists what is kept, at most STRATEGY_MAX_PARTS; always the same list. NULL: nothing. */
     size_t (*parts)(void *self, struct strategy_part *ret);
-    /* The parts have been filled from a checkpoint. NULL: nothing is to be done. */
-    as_status (*restored)(void *self, struct as_err *err);
+    /* The parts have been filled: from a checkpoint (the replica has its position already), or, those
+     * that are not spread, from another rank. NULL: nothing is to be done. AS_E_INVAL. */
+    as_status (*restored)(void *self, bool from_checkpoint, struct as_err *err);
     /* All ranks together: makes the parts and the replica's state whole on rank 0, for a checkpoint.
      * Called after a step in which STRATEGY_SAVE or STRATEGY_STOP was agreed, and at the end of the
      * training. After AS_E_UNAVAILABLE it is not always called again, so it changes nothing that
      * the next step depends on. NULL: they are whole on every rank at any time. */
     as_status (*gather)(void *self, struct coll *c, struct backend *lane, struct as_err *err);
+    /* Is `gather` needed with this document? NULL: yes, if there is one. */
+    bool (*gathers)(const void *self);
 
     /* All ranks of a new world, before the first step in it. NULL: meeting_catch_up().
      * AS_E_UNAVAILABLE: another world follows. */
@@ -103,7 +109,6 @@ size_t strategy_parts(const struct strategy *s, struct strategy_part ret[STRATEG
 
 /* ---- the strategies, each in a file of its name ---- */
 
-extern const struct strategy_ops strategy_allreduce;
-extern const struct strategy_ops strategy_server;
+extern const struct strategy_ops strategy_allreduce, strategy_local_sgd, strategy_server;
 
 #endif

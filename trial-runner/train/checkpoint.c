@@ -122,7 +122,8 @@ static as_status restore_kept(const struct strategy *strategy, const struct safe
         if (st != AS_OK)
             return st;
     }
-    return n > 0 && strategy->ops->restored ? strategy->ops->restored(strategy->self, err) : AS_OK;
+    return n > 0 && strategy->ops->restored ? strategy->ops->restored(strategy->self, true, err)
+                                            : AS_OK;
 }
 
 static as_status restore_member(struct lockstep *ls, size_t slot, const struct safetensors *file,

@@ -16,7 +16,9 @@ struct shared_step {
     struct lockstep *ls;
     struct learner *learner;
     struct strategy strategy;
-    bool save; /* a checkpoint is due at this rank */
+    bool save;           /* a checkpoint is due at this rank */
+    uint64_t bytes_sent; /* in worlds that are over */
+    int64_t steps;       /* runs of the strategy */
 };
 
 /* Tags of the operations; those of a strategy are below. */
@@ -25,6 +27,13 @@ enum { TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY, TAG_FINISH };
 static struct member *member_of(const struct shared_step *s)
 {
     return s->ls->member[0];
+}
+
+static void part(struct shared_step *s)
+{
+    if (team_coll(s->team))
+        s->bytes_sent += coll_bytes_sent(team_coll(s->team));
+    team_part(s->team);
 }
 
 static int64_t position_of(const struct shared_step *s)
@@ -108,7 +117,9 @@ static as_status send_state(struct shared_step *s, struct coll *c, int32_t to, s
     struct strategy_part kept[STRATEGY_MAX_PARTS];
     size_t n = strategy_parts(&s->strategy, kept);
     for (size_t i = 0; st == AS_OK && i < n; i++)
-        st = coll_send(c, body, to, kept[i].values, kept[i].n * sizeof(float), err);
+        st = kept[i].spread
+                 ? AS_OK
+                 : coll_send(c, body, to, kept[i].values, kept[i].n * sizeof(float), err);
     return st;
 }
 
@@ -132,6 +143,8 @@ static as_status receive_kept(struct shared_step *s, struct coll *c, int32_t fro
     as_status st = AS_OK;
     ret->n = strategy_parts(&s->strategy, ret->to);
     for (size_t i = 0; st == AS_OK && i < ret->n; i++) {
+        if (ret->to[i].spread)
+            continue;
         ret->values[i] = as_calloc(ret->to[i].n, sizeof(float));
         if (!ret->values[i])
             return as_fail_nomem(err);
@@ -191,13 +204,15 @@ static as_status receive_state(struct shared_step *s, struct coll *c, int32_t fr
     if ((st = slot_state_put(&place, &state, err)) < 0)
         return st;
     for (size_t i = 0; i < kept.n; i++)
-        memcpy(kept.to[i].values, kept.values[i], kept.to[i].n * sizeof(float));
+        if (kept.values[i])
+            memcpy(kept.to[i].values, kept.values[i], kept.to[i].n * sizeof(float));
     m->epoch = h.epoch;
     m->at = (size_t)h.at;
     struct str before = m->last_report;
     m->last_report = report;
     report = before;
-    return AS_OK;
+    const struct strategy_ops *ops = s->strategy.ops;
+    return ops->restored ? ops->restored(s->strategy.self, false, err) : AS_OK;
 }
 
 /* What ranks compare when they meet. */
@@ -276,7 +291,7 @@ static as_status meet(struct shared_step *s, bool *ret_moved, struct as_err *err
             return st;
         st = compare(s, ret_moved, err);
         if (st == AS_E_UNAVAILABLE)
-            team_part(s->team);
+            part(s);
         else if (st < 0)
             return st;
         else
@@ -287,9 +302,15 @@ static as_status meet(struct shared_step *s, bool *ret_moved, struct as_err *err
 
 /* ---- steps ---- */
 
+static bool gathers(const struct shared_step *s)
+{
+    const struct strategy_ops *ops = s->strategy.ops;
+    return ops->gather && (!ops->gathers || ops->gathers(s->strategy.self));
+}
+
 bool shared_step_ask_save(struct shared_step *s)
 {
-    if (!s->strategy.ops->gather)
+    if (!gathers(s))
         return false;
     s->save = true;
     return true;
@@ -312,18 +333,29 @@ as_status shared_step_run(struct shared_step *s, struct backend *lane, struct sh
             ret->stop = (agreed & STRATEGY_STOP) != 0;
             ret->save = (agreed & STRATEGY_SAVE) != 0;
             s->save = false;
+            s->steps++;
             return AS_OK;
         }
         if (st != AS_E_UNAVAILABLE)
             return st;
-        team_part(s->team);
+        part(s);
     }
 }
 
 static as_status gather(struct shared_step *s, struct backend *lane, struct as_err *err)
 {
-    const struct strategy_ops *ops = s->strategy.ops;
-    return ops->gather ? ops->gather(s->strategy.self, team_coll(s->team), lane, err) : AS_OK;
+    const struct strategy *strategy = &s->strategy;
+    return gathers(s) ? strategy->ops->gather(strategy->self, team_coll(s->team), lane, err)
+                      : AS_OK;
+}
+
+/* For people, and for tests. */
+static void print_traffic(const struct shared_step *s)
+{
+    const struct coll *c = team_coll(s->team);
+    (void)printf("rank %d of %d: %llu bytes sent in %lld exchanges (%s)\n", (int)coll_rank(c),
+                 (int)coll_size(c), (unsigned long long)(s->bytes_sent + coll_bytes_sent(c)),
+                 (long long)s->steps, s->strategy.ops->name);
 }
 
 /* It is not repeated after a loss: some ranks may have come through, and do the next step. */
@@ -334,7 +366,7 @@ as_status shared_step_gather(struct shared_step *s, struct backend *lane, bool *
     *ret_whole = st == AS_OK;
     if (st != AS_E_UNAVAILABLE)
         return st;
-    team_part(s->team);
+    part(s);
     return AS_OK;
 }
 
@@ -353,8 +385,10 @@ as_status shared_step_finish(struct shared_step *s, struct backend *lane,
             struct coll_id id = {.step = (uint64_t)position_of(s), .tag = TAG_FINISH};
             st = coll_barrier(team_coll(s->team), id, err);
         }
+        if (st == AS_OK)
+            print_traffic(s);
         if (st != AS_E_UNAVAILABLE || !team_coll(s->team))
             return st;
-        team_part(s->team);
+        part(s);
     }
 }
