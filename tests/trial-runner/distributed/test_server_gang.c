@@ -1,0 +1,112 @@
+/* Whole trainings with a parameter server, and with gossip: the serial run's bits where they are
+ * promised, the bar of the loss where they are not, deaths. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#include "tests/support/check_main.h"
+#include "tests/trial-runner/distributed/gang_runs.h"
+
+#define SHARDS "\"batch_size\":128,\"micro_batch\":16,"
+#define NET "\"model\":{\"layers\":[24],\"dropout\":0.1},\"epochs\":6," SHARDS
+#define WHOLE "\"optimizer\":{\"lr\":0.01,\"clip_norm\":1,\"ema\":0.9}"
+#define SLICED "\"optimizer\":{\"lr\":0.01}"
+#define HOW(section) ",\"distributed\":{" section "}"
+
+static struct rig rig;
+
+static void setup(void)
+{
+    rig_open(&rig);
+}
+
+static void teardown(void)
+{
+    rig_close(&rig);
+}
+
+/* The model's file names its document; what it predicts does not. */
+static bool is_same(const char *a, const char *b)
+{
+    size_t n = 0, m = 0;
+    AS_AUTO(as_freep) char *x = rig_read(&rig, a, "artifacts", "predictions.npy", &n);
+    AS_AUTO(as_freep) char *y = rig_read(&rig, b, "artifacts", "predictions.npy", &m);
+    ck_assert_msg(x && y, "%s or %s has no predictions", a, b);
+    return n == m && memcmp(x, y, n) == 0;
+}
+
+START_TEST(synchronous_server_has_the_bits_of_the_serial_run)
+{
+    gang_train(&rig, "one", NET WHOLE, 1);
+    gang_train(&rig, "s1", NET WHOLE HOW("\"server\":{}"), 1);
+    gang_train(&rig, "s3", NET WHOLE HOW("\"server\":{\"mode\":\"sync\"}"), 3);
+    gang_train(&rig, "s4",
+               NET WHOLE HOW("\"server\":{\"mode\":\"ssp\",\"staleness\":0,"
+                             "\"shards\":7}"),
+               4);
+    ck_assert(is_same("one", "s1"));
+    ck_assert(is_same("one", "s3"));
+    ck_assert(is_same("one", "s4"));
+}
+END_TEST
+
+START_TEST(stale_server_reaches_the_bar)
+{
+    gang_train(&rig, "one", NET WHOLE, 1);
+    gang_train(&rig, "ssp", NET WHOLE HOW("\"server\":{\"mode\":\"ssp\",\"staleness\":3}"), 3);
+    ck_assert(!is_same("one", "ssp"));
+    ck_assert_double_le(gang_last(&rig, "ssp", "val_error"),
+                        gang_last(&rig, "one", "val_error") + 0.05);
+}
+END_TEST
+
+#define LASTING "\"model\":{\"layers\":[64,64]},\"epochs\":60," SHARDS WHOLE
+
+START_TEST(deaths_change_no_bit_of_the_synchronous_server)
+{
+    gang_train(&rig, "calm", LASTING, 1);
+    gang_train_dying(&rig, "dying", LASTING HOW("\"server\":{}"), 4, 4, 3);
+    ck_assert(is_same("calm", "dying"));
+}
+END_TEST
+
+/* Rank 0 may have died: some rank has reported the last epoch. */
+static bool is_good(const char *tag)
+{
+    size_t n = 0;
+    for (int i = 0; i < GANG_MAX; i++) {
+        char folder[8];
+        (void)snprintf(folder, sizeof folder, "r%d", i);
+        AS_AUTO(as_freep) char *text = rig_read(&rig, tag, folder, "report", &n);
+        const char *last = text ? strstr(text, "\"step\":60,") : NULL;
+        const char *error = last ? strstr(last, "\"val_error\":") : NULL;
+        if (error)
+            return strtod(error + strlen("\"val_error\":"), NULL) < 0.1;
+    }
+    return false;
+}
+
+START_TEST(deaths_do_not_stop_the_stale_server)
+{
+    gang_train_dying(&rig, "dying", LASTING HOW("\"server\":{\"mode\":\"ssp\",\"staleness\":2}"), 4,
+                     4, 5);
+    ck_assert(is_good("dying"));
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("server in gangs");
+    TCase *t = tcase_create("gang");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 200);
+    tcase_add_test(t, synchronous_server_has_the_bits_of_the_serial_run);
+    tcase_add_test(t, stale_server_reaches_the_bar);
+    tcase_add_test(t, deaths_change_no_bit_of_the_synchronous_server);
+    tcase_add_test(t, deaths_do_not_stop_the_stale_server);
+    suite_add_tcase(s, t);
+    return s;
+}
