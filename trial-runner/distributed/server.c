@@ -142,7 +142,7 @@ static as_status join(struct server *s, struct coll *c, struct as_err *err)
     s->n_ranks = coll_size(c);
     s->n_slices = (uint32_t)(s->slices_wanted ? s->slices_wanted : s->n_ranks);
     uint32_t backup = s->backup < (uint32_t)s->n_ranks ? s->backup : (uint32_t)s->n_ranks - 1;
-    as_status st = sum_service_create(s->n_ranks, s->n, backup, &s->service, err);
+    as_status st = sum_service_create(0, s->n_ranks, s->n, backup, &s->service, err);
     if (st < 0)
         return st;
     uint32_t shards = s->replica->max_shards;

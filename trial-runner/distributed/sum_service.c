@@ -21,7 +21,7 @@ struct entry {
 };
 
 struct sum_service {
-    int32_t n_ranks, lost;
+    int32_t first, n_ranks, lost;
     size_t n;
     uint32_t backup;
     bool *is_lost; /* by rank */
@@ -51,13 +51,13 @@ void sum_service_free(struct sum_service *s)
     free(s);
 }
 
-as_status sum_service_create(int32_t n_ranks, size_t n, uint32_t backup, struct sum_service **ret,
-                             struct as_err *err)
+as_status sum_service_create(int32_t first, int32_t n_ranks, size_t n, uint32_t backup,
+                             struct sum_service **ret, struct as_err *err)
 {
     AS_AUTO(sum_service_freep) struct sum_service *s = as_calloc(1, sizeof *s);
     if (!s)
         return as_fail_nomem(err);
-    *s = (struct sum_service){.n_ranks = n_ranks, .n = n, .backup = backup};
+    *s = (struct sum_service){.first = first, .n_ranks = n_ranks, .n = n, .backup = backup};
     s->is_lost = as_calloc((size_t)n_ranks, sizeof *s->is_lost);
     if (!s->is_lost)
         return as_fail_nomem(err);
@@ -117,11 +117,12 @@ static void drop_if_over(struct sum_service *s, struct entry *e)
     remove_entry(s, e);
 }
 
-static void give_sum(struct mailbox *b, struct entry *e, struct mail *m, bool late)
+static void give_sum(struct sum_service *s, struct mailbox *b, struct entry *e, struct mail *m,
+                     bool late)
 {
     struct sum_answer a = {.late = late};
     struct mail_part parts[2] = {{&a, sizeof a}, {e->sum, e->n * sizeof(float)}};
-    e->answered[m->from] = true;
+    e->answered[m->from - s->first] = true;
     mailbox_answer(b, m, AS_OK, parts, 2);
 }
 
@@ -183,7 +184,7 @@ static void complete(struct sum_service *s, struct mailbox *b, struct entry *e, 
         struct mail *m = e->gifts[r];
         e->gifts[r] = NULL;
         if (m && st == AS_OK)
-            give_sum(b, e, m, false);
+            give_sum(s, b, e, m, false);
         else if (m)
             mailbox_answer(b, m, st, NULL, 0);
     }
@@ -198,7 +199,7 @@ static bool is_sound(const struct sum_service *s, const struct mail *m, size_t *
 {
     struct shard_node nodes[SHARD_TREE_NODES];
     size_t first, end, n_nodes = 0;
-    if (m->n < sizeof(struct sum_head))
+    if (m->n < sizeof(struct sum_head) || m->from < s->first || m->from >= s->first + s->n_ranks)
         return false;
     struct sum_head h = head_of(m);
     if (h.n_slices == 0 || h.n_slices > WORLD_MAX_RANKS || h.slice >= h.n_slices || h.total == 0 ||
@@ -223,7 +224,7 @@ void sum_service_request(void *arg, struct mailbox *b, struct mail *m)
     struct sum_head h = head_of(m);
     struct entry *e = find(s, m->step, h.slice);
     if (e && e->sum) {
-        give_sum(b, e, m, m->kind == SUM_GIVE);
+        give_sum(s, b, e, m, m->kind == SUM_GIVE);
         drop_if_over(s, e);
         return;
     }
@@ -237,11 +238,11 @@ void sum_service_request(void *arg, struct mailbox *b, struct mail *m)
     }
     if (!e)
         e = add(s, m->step, &h, n);
-    if (!e || e->n != n || e->total != h.total || e->gifts[m->from]) {
+    if (!e || e->n != n || e->total != h.total || e->gifts[m->from - s->first]) {
         mailbox_answer(b, m, e ? AS_E_CONFLICT : AS_E_NOMEM, NULL, 0);
         return;
     }
-    e->gifts[m->from] = m;
+    e->gifts[m->from - s->first] = m;
     if (is_enough(s, e, &share))
         complete(s, b, e, share);
 }
@@ -250,7 +251,9 @@ void sum_service_request(void *arg, struct mailbox *b, struct mail *m)
 void sum_service_lost(void *arg, struct mailbox *b, int32_t rank)
 {
     struct sum_service *s = arg;
-    s->is_lost[rank] = true;
+    if (rank < s->first || rank >= s->first + s->n_ranks)
+        return;
+    s->is_lost[rank - s->first] = true;
     s->lost++;
     for (struct entry *e = s->entries, *next; e; e = next) {
         float share;

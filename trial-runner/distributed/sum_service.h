@@ -38,9 +38,11 @@ struct sum_answer {
 
 struct sum_service;
 
-/* For a world of n_ranks; vectors have n numbers. AS_E_NOMEM; owned by the caller. */
-AS_MUST_CHECK as_status sum_service_create(int32_t n_ranks, size_t n, uint32_t backup,
-                                           struct sum_service **ret, struct as_err *err);
+/* For ranks [first, first + n_ranks) of a world; vectors have n numbers. AS_E_NOMEM; owned by the
+ * caller. */
+AS_MUST_CHECK as_status sum_service_create(int32_t first, int32_t n_ranks, size_t n,
+                                           uint32_t backup, struct sum_service **ret,
+                                           struct as_err *err);
 /* Requests that wait are not answered: the mailbox is to be freed before. */
 void sum_service_free(struct sum_service *s);
 AS_DEFINE_FREEP(struct sum_service, sum_service_free)

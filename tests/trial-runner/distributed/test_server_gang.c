@@ -81,10 +81,10 @@ static bool is_good(const char *tag)
         char folder[8];
         (void)snprintf(folder, sizeof folder, "r%d", i);
         AS_AUTO(as_freep) char *text = rig_read(&rig, tag, folder, "report", &n);
-        const char *last = text ? strstr(text, "\"step\":60,") : NULL;
-        const char *error = last ? strstr(last, "\"val_error\":") : NULL;
+        const char *last = text ? strstr(text, "\"step\": 60,") : NULL;
+        const char *error = last ? strstr(last, "\"val_error\": ") : NULL;
         if (error)
-            return strtod(error + strlen("\"val_error\":"), NULL) < 0.1;
+            return strtod(error + strlen("\"val_error\": "), NULL) < 0.1;
     }
     return false;
 }
@@ -94,6 +94,52 @@ START_TEST(deaths_do_not_stop_the_stale_server)
     gang_train_dying(&rig, "dying", LASTING HOW("\"server\":{\"mode\":\"ssp\",\"staleness\":2}"), 4,
                      4, 5);
     ck_assert(is_good("dying"));
+}
+END_TEST
+
+/* --- without a common step --- */
+
+START_TEST(one_group_has_the_bits_of_the_serial_run)
+{
+    gang_train(&rig, "one", NET SLICED, 1);
+    gang_train(&rig, "g1", NET SLICED HOW("\"groups\":1"), 1);
+    gang_train(&rig, "g3", NET SLICED HOW("\"groups\":1,\"server\":{\"shards\":5}"), 3);
+    ck_assert(is_same("one", "g1"));
+    ck_assert(is_same("one", "g3"));
+}
+END_TEST
+
+START_TEST(asynchronous_servers_reach_the_bar)
+{
+    gang_train(&rig, "one", NET SLICED, 1);
+    gang_train(&rig, "async", NET SLICED HOW("\"server\":{\"mode\":\"async\"}"), 3);
+    gang_train(&rig, "groups", NET SLICED HOW("\"groups\":2"), 4);
+    double bar = gang_last(&rig, "one", "val_error") + 0.05;
+    ck_assert_double_le(gang_last(&rig, "async", "val_error"), bar);
+    ck_assert_double_le(gang_last(&rig, "groups", "val_error"), bar);
+    ck_assert(!is_same("one", "async"));
+}
+END_TEST
+
+#define LASTING_SLICED "\"model\":{\"layers\":[64,64]},\"epochs\":60," SHARDS SLICED
+
+START_TEST(deaths_do_not_stop_the_asynchronous_server)
+{
+    gang_train_dying(&rig, "dying",
+                     LASTING_SLICED HOW("\"server\":{\"mode\":\"async\",\"shards\":6}"), 4, 4, 6);
+    ck_assert(is_good("dying"));
+    gang_train_dying(&rig, "groups", LASTING_SLICED HOW("\"groups\":2"), 4, 4, 7);
+    ck_assert(is_good("groups"));
+}
+END_TEST
+
+START_TEST(stopped_training_goes_on_with_other_ranks)
+{
+    gang_train_halted(&rig, "halted", LASTING_SLICED HOW("\"server\":{\"mode\":\"async\"}"), 3, 5,
+                      2);
+    ck_assert(is_good("halted"));
+    gang_train_halted(&rig, "stale", LASTING HOW("\"server\":{\"mode\":\"ssp\"}"), 3, 5, 2);
+    ck_assert(is_good("stale"));
 }
 END_TEST
 
@@ -107,6 +153,10 @@ Suite *test_suite(void)
     tcase_add_test(t, stale_server_reaches_the_bar);
     tcase_add_test(t, deaths_change_no_bit_of_the_synchronous_server);
     tcase_add_test(t, deaths_do_not_stop_the_stale_server);
+    tcase_add_test(t, one_group_has_the_bits_of_the_serial_run);
+    tcase_add_test(t, asynchronous_servers_reach_the_bar);
+    tcase_add_test(t, deaths_do_not_stop_the_asynchronous_server);
+    tcase_add_test(t, stopped_training_goes_on_with_other_ranks);
     suite_add_tcase(s, t);
     return s;
 }

@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -149,6 +150,39 @@ static as_status toy_state_put(void *self, const struct slot_state *s, struct as
     return AS_OK;
 }
 
+struct toy_updater {
+    struct slice_updater updater; /* first */
+    struct toy_board *board;
+};
+
+static as_status toy_slice(struct slice_updater *u, int64_t step, int32_t steps_done,
+                           const struct replica_slice *s, struct as_err *err)
+{
+    (void)step, (void)steps_done, (void)err;
+    ((struct toy_updater *)u)->board->pushes++;
+    for (size_t i = 0; i < s->n; i++)
+        s->params[i] -= 0.2F * s->grads[i];
+    return AS_OK;
+}
+
+static void toy_updater_free(struct slice_updater *u)
+{
+    free(u);
+}
+
+static as_status toy_updater_new(void *self, struct backend *lane, struct slice_updater **ret,
+                                 struct as_err *err)
+{
+    struct toy_updater *u = as_calloc(1, sizeof *u);
+    (void)lane;
+    if (!u)
+        return as_fail_nomem(err);
+    u->updater = (struct slice_updater){toy_slice, toy_updater_free};
+    u->board = ((struct toy *)self)->board;
+    *ret = &u->updater;
+    return AS_OK;
+}
+
 static const struct replica_ops toy_ops = {.step = toy_step,
                                            .shards = toy_shards,
                                            .share = toy_share,
@@ -158,7 +192,8 @@ static const struct replica_ops toy_ops = {.step = toy_step,
                                            .advance = toy_advance,
                                            .state_new = toy_state_new,
                                            .state_get = toy_state_get,
-                                           .state_put = toy_state_put};
+                                           .state_put = toy_state_put,
+                                           .updater_new = toy_updater_new};
 
 void toy_init(struct toy *t, int32_t rank, int32_t n_ranks, struct toy_board *board)
 {

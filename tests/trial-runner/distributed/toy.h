@@ -18,6 +18,8 @@ struct toy_board {
     _Atomic int32_t widest;           /* by how many steps a rank was ahead of the slowest */
     _Atomic int32_t ends[RANKS_MAX];  /* 1: well; 2: a rank was lost */
     _Atomic int32_t flags;
+    _Atomic int32_t pushes;    /* updates of slices, of all ranks */
+    _Atomic int32_t after;     /* what a test counts */
     float x[RANKS_MAX][TOY_N]; /* the weights at the end */
 };
 
