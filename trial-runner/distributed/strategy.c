@@ -5,7 +5,7 @@ static const struct strategy_ops *const all[] = {
     [DISTRIBUTED_ALLREDUCE] = &strategy_allreduce,
     [DISTRIBUTED_LOCAL_SGD] = &strategy_local_sgd,
     [DISTRIBUTED_SERVER] = &strategy_server,
-    [DISTRIBUTED_GOSSIP] = NULL,
+    [DISTRIBUTED_GOSSIP] = &strategy_gossip,
 };
 
 as_status strategy_init(struct strategy *ret, const struct strategy_setup *setup,

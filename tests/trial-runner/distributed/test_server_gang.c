@@ -143,6 +143,35 @@ START_TEST(stopped_training_goes_on_with_other_ranks)
 }
 END_TEST
 
+/* --- gossip --- */
+
+#define MORE "\"model\":{\"layers\":[24],\"dropout\":0.1},\"epochs\":20," SHARDS
+
+START_TEST(gossip_reaches_the_bar)
+{
+    gang_train(&rig, "one", MORE WHOLE, 1);
+    gang_train(&rig, "gossip", MORE WHOLE HOW("\"gossip\":{\"peers\":1}"), 3);
+    gang_train(&rig, "more", MORE WHOLE HOW("\"gossip\":{\"peers\":2}"), 4);
+    double bar = gang_last(&rig, "one", "val_error") + 0.05;
+    ck_assert_double_le(gang_last(&rig, "gossip", "val_error"), bar);
+    ck_assert_double_le(gang_last(&rig, "more", "val_error"), bar);
+}
+END_TEST
+
+START_TEST(deaths_do_not_stop_gossip)
+{
+    gang_train_dying(&rig, "dying", LASTING HOW("\"gossip\":{}"), 4, 4, 8);
+    ck_assert(is_good("dying"));
+}
+END_TEST
+
+START_TEST(stopped_gossip_goes_on_with_other_ranks)
+{
+    gang_train_halted(&rig, "halted", LASTING HOW("\"gossip\":{}"), 3, 5, 2);
+    ck_assert(is_good("halted"));
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("server in gangs");
@@ -157,6 +186,9 @@ Suite *test_suite(void)
     tcase_add_test(t, asynchronous_servers_reach_the_bar);
     tcase_add_test(t, deaths_do_not_stop_the_asynchronous_server);
     tcase_add_test(t, stopped_training_goes_on_with_other_ranks);
+    tcase_add_test(t, gossip_reaches_the_bar);
+    tcase_add_test(t, deaths_do_not_stop_gossip);
+    tcase_add_test(t, stopped_gossip_goes_on_with_other_ranks);
     suite_add_tcase(s, t);
     return s;
 }

@@ -52,6 +52,12 @@ bool toy_wait(const _Atomic int32_t *counter, int32_t at_least, int64_t patience
     return *counter >= at_least;
 }
 
+void toy_meet(struct toy *t, int32_t nth)
+{
+    t->board->met++;
+    (void)toy_wait(&t->board->met, nth * t->n_ranks, 60000);
+}
+
 static int64_t toy_step(const void *self)
 {
     const struct toy *t = self;
@@ -92,7 +98,7 @@ static as_status toy_update(void *self, struct backend *lane, const float *sum, 
     struct toy *t = self;
     (void)lane, (void)err;
     for (size_t i = 0; i < TOY_N; i++)
-        t->x[i] -= 0.2F * sum[i];
+        t->x[i] -= t->rate * sum[i];
     t->loss += sum[TOY_N];
     t->at++;
     t->steps_done++;
@@ -106,7 +112,7 @@ static as_status toy_local_step(void *self, struct backend *lane, int64_t ahead,
     struct toy *t = self;
     as_status st = toy_gradient(self, lane, ahead, shard, g, err);
     for (size_t i = 0; i < TOY_N; i++)
-        t->x[i] -= 0.2F * g[i];
+        t->x[i] -= t->rate * g[i];
     return st;
 }
 
@@ -197,7 +203,7 @@ static const struct replica_ops toy_ops = {.step = toy_step,
 
 void toy_init(struct toy *t, int32_t rank, int32_t n_ranks, struct toy_board *board)
 {
-    *t = (struct toy){.rank = rank, .n_ranks = n_ranks, .board = board};
+    *t = (struct toy){.rank = rank, .n_ranks = n_ranks, .board = board, .rate = 0.2F};
     t->tensor = (struct replica_tensor){0, TOY_N, 1};
     t->replica = (struct replica){.ops = &toy_ops,
                                   .self = t,

@@ -20,7 +20,9 @@ struct toy_board {
     _Atomic int32_t flags;
     _Atomic int32_t pushes;    /* updates of slices, of all ranks */
     _Atomic int32_t after;     /* what a test counts */
+    _Atomic int32_t met;       /* see toy_meet */
     float x[RANKS_MAX][TOY_N]; /* the weights at the end */
+    double seen[RANKS_MAX];    /* what a test measures */
 };
 
 struct toy {
@@ -30,7 +32,7 @@ struct toy {
     struct toy_board *board;
     int64_t epoch, at; /* at: step of the epoch */
     int32_t steps_done;
-    float x[TOY_N], moment[TOY_N], loss;
+    float x[TOY_N], moment[TOY_N], loss, rate;
     /* Called before each gradient; NULL: not. */
     void (*before)(struct toy *t, int64_t step, uint32_t shard);
     struct replica_tensor tensor;
@@ -48,6 +50,9 @@ double toy_distance(const float *x);
 /* Trains all epochs with the strategy of t->spec; 0, or 1 with a message. A lost rank is an end: the
  * board's `ends` says so. */
 int toy_train(struct toy *t, const struct ranks *r);
+
+/* Waits until all ranks have called it for the `nth` time (from 1). */
+void toy_meet(struct toy *t, int32_t nth);
 
 /* True once the counter has come so far; false when the patience is over. */
 bool toy_wait(const _Atomic int32_t *counter, int32_t at_least, int64_t patience_ms);
