@@ -22,6 +22,7 @@
 struct coll_end {
     _Atomic int32_t owners;
     _Atomic bool set;
+    _Atomic uint64_t bytes;
 };
 
 struct coll {
@@ -238,7 +239,7 @@ int32_t coll_size(const struct coll *c)
 
 uint64_t coll_bytes_sent(const struct coll *c)
 {
-    return mesh_bytes_sent(c->mesh);
+    return mesh_bytes_sent(c->mesh) + atomic_load(&c->end->bytes);
 }
 
 int32_t coll_lost(const struct coll *c)
@@ -271,6 +272,11 @@ struct coll_end *coll_end_get(struct coll *c)
 bool coll_end_is_set(const struct coll_end *e)
 {
     return atomic_load(&e->set);
+}
+
+void coll_end_count(struct coll_end *e, uint64_t bytes)
+{
+    (void)atomic_fetch_add(&e->bytes, bytes);
 }
 
 void coll_end_free(struct coll_end *e)

@@ -32,7 +32,8 @@ AS_DEFINE_FREEP(struct coll, coll_free)
 
 int32_t coll_rank(const struct coll *c);
 int32_t coll_size(const struct coll *c);
-/* Payload bytes that this rank has sent. Exact when no operation runs. */
+/* Payload bytes that this rank has sent, by mailboxes of this epoch too. Exact when nothing is on its
+ * way. */
 uint64_t coll_bytes_sent(const struct coll *c);
 int32_t coll_lost(const struct coll *c); /* as mesh_lost */
 void coll_interrupt(struct coll *c);     /* as mesh_interrupt; from any thread */
@@ -49,6 +50,8 @@ const char *coll_address(const struct coll *c);
 struct coll_end;
 struct coll_end *coll_end_get(struct coll *c);  /* coll_end_free() */
 bool coll_end_is_set(const struct coll_end *e); /* from any thread */
+/* Counts payload bytes that were sent beside the operations. */
+void coll_end_count(struct coll_end *e, uint64_t bytes);
 void coll_end_free(struct coll_end *e);
 
 typedef enum coll_algorithm {

@@ -258,6 +258,7 @@ static bool send_letter(struct mailbox *b, int32_t to, const struct mail_head *h
     lock(b);
     b->bytes_sent += head->n;
     unlock(b);
+    coll_end_count(b->end, head->n);
     return true;
 }
 

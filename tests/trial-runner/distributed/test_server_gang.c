@@ -53,6 +53,21 @@ START_TEST(synchronous_server_has_the_bits_of_the_serial_run)
 }
 END_TEST
 
+/* Each number goes to the server and comes back: what an all-reduce sends, and the heads. */
+START_TEST(traffic_is_that_of_a_push_and_a_pull)
+{
+    uint64_t plain, server, n;
+    gang_train(&rig, "plain", NET WHOLE HOW("\"allreduce\":\"tree\""), 4);
+    gang_train(&rig, "server", NET WHOLE HOW("\"server\":{}"), 4);
+    for (size_t r = 0; r < 4; r++) {
+        gang_traffic(&rig, "plain", r, &plain, &n);
+        gang_traffic(&rig, "server", r, &server, &n);
+        ck_assert_uint_ge(server, plain);
+        ck_assert_uint_le(server, plain + plain / 20);
+    }
+}
+END_TEST
+
 START_TEST(stale_server_reaches_the_bar)
 {
     gang_train(&rig, "one", NET WHOLE, 1);
@@ -179,6 +194,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 200);
     tcase_add_test(t, synchronous_server_has_the_bits_of_the_serial_run);
+    tcase_add_test(t, traffic_is_that_of_a_push_and_a_pull);
     tcase_add_test(t, stale_server_reaches_the_bar);
     tcase_add_test(t, deaths_change_no_bit_of_the_synchronous_server);
     tcase_add_test(t, deaths_do_not_stop_the_stale_server);
