@@ -261,22 +261,31 @@ static as_status check_server(const struct json_fields *f, const struct distribu
 {
     if (d->strategy != DISTRIBUTED_SERVER)
         return AS_OK;
-    if (d->backup > 0 && d->groups > 0)
-        return refuse(f, "groups", "found beside server.backup, expected one of them", err);
-    if (d->mode == DISTRIBUTED_SYNC)
+    if (d->codec != DISTRIBUTED_PLAIN)
+        return refuse(
+            f, "compress",
+            "found a codec with the strategy server, expected none: it sends plain numbers", err);
+    if (d->backup > 0 && (d->groups > 0 || d->mode == DISTRIBUTED_ASYNC))
+        return refuse(
+            f, d->groups > 0 ? "groups" : "server",
+            "found with server.backup, which is for the modes sync and ssp without groups", err);
+    if (d->groups > 0 && d->mode == DISTRIBUTED_SSP)
+        return refuse(f, "groups", "found with server.mode ssp, expected sync or async", err);
+    if (d->groups == 0 && d->mode != DISTRIBUTED_ASYNC)
         return AS_OK;
     /* Slices are updated one by one: what needs the whole vector in one step cannot be done. */
-    if (spec->optimizer.kind == TRAIN_LAMB)
-        return refuse(f, "server",
-                      "found a mode that updates slices by themselves with the optimizer lamb, "
-                      "whose rate needs the norms of whole tensors; expected mode sync",
-                      err);
-    if (spec->optimizer.clip_norm > 0)
-        return refuse(f, "server",
-                      "found a mode that updates slices by themselves with optimizer.clip_norm, "
-                      "which needs the norm of the whole gradient; expected mode sync",
-                      err);
-    return AS_OK;
+    const char *what = spec->optimizer.kind == TRAIN_LAMB ? "the optimizer lamb"
+                       : spec->optimizer.clip_norm > 0    ? "optimizer.clip_norm"
+                       : spec->optimizer.ema > 0          ? "optimizer.ema"
+                                                          : NULL;
+    if (!what)
+        return AS_OK;
+    char why[200];
+    (void)snprintf(why, sizeof why,
+                   "found with %s: without a common step (mode async, or groups), slices of the "
+                   "weights are updated by themselves; expected mode sync or ssp without groups",
+                   what);
+    return refuse(f, d->groups > 0 ? "groups" : "server", why, err);
 }
 
 static as_status check_shard_state(const struct json_fields *f, const struct distributed_spec *d,

@@ -37,8 +37,8 @@ void slice_update_free(struct slice_update *u)
     free(u);
 }
 
-as_status slice_update_create(const struct optimizer *o, const struct train_spec *spec,
-                              struct slice_update **ret, struct as_err *err)
+as_status slice_update_create_on(struct backend *be, const struct train_spec *spec,
+                                 struct slice_update **ret, struct as_err *err)
 {
     const struct train_optimizer_spec *s = &spec->optimizer;
     const float numbers[N_NUMBERS] = {[DECAY] = (float)s->weight_decay,
@@ -54,7 +54,7 @@ as_status slice_update_create(const struct optimizer *o, const struct train_spec
     AS_AUTO(slice_update_freep) struct slice_update *u = as_calloc(1, sizeof *u);
     if (!u)
         return as_fail_nomem(err);
-    *u = (struct slice_update){.be = o->network->be, .second = optimizer_needs_of(spec).second};
+    *u = (struct slice_update){.be = be, .second = optimizer_needs_of(spec).second};
     as_status st;
     if ((st = buf_create(u->be, BUF_F32, N_NUMBERS, &u->numbers, err)) < 0 ||
         (st = buf_create(u->be, BUF_I32, N_WORDS, &u->words, err)) < 0 ||
@@ -63,6 +63,12 @@ as_status slice_update_create(const struct optimizer *o, const struct train_spec
         return st;
     *ret = as_steal(u);
     return AS_OK;
+}
+
+as_status slice_update_create(const struct optimizer *o, const struct train_spec *spec,
+                              struct slice_update **ret, struct as_err *err)
+{
+    return slice_update_create_on(o->network->be, spec, ret, err);
 }
 
 static as_status make_room(struct slice_update *u, size_t n, struct as_err *err)

@@ -13,6 +13,9 @@ struct slice_update;
 AS_MUST_CHECK as_status slice_update_create(const struct optimizer *o,
                                             const struct train_spec *spec,
                                             struct slice_update **ret, struct as_err *err);
+/* The same on any back end, which is borrowed. */
+AS_MUST_CHECK as_status slice_update_create_on(struct backend *be, const struct train_spec *spec,
+                                               struct slice_update **ret, struct as_err *err);
 void slice_update_free(struct slice_update *u);
 AS_DEFINE_FREEP(struct slice_update, slice_update_free)
 

@@ -1,10 +1,11 @@
-/* What a rank reads from a peer: the head of a frame, a hello, an endpoint. What is accepted is
+/* What a rank reads from a peer: the head of a frame or of a message, a hello, an endpoint. What is accepted is
  * written again as it was. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "trial-runner/collective/frame.h"
 #include "trial-runner/collective/handshake.h"
+#include "trial-runner/collective/mail_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -17,6 +18,19 @@ static void try_frame(const uint8_t *data)
         return;
     frame_encode(&f, again);
     if (memcmp(again, data, sizeof again) != 0)
+        abort();
+}
+
+static void try_mail(const uint8_t *data)
+{
+    struct as_err err;
+    struct mail_head h;
+    uint8_t again[MAIL_HEAD_BYTES];
+    if (mail_head_decode(data, 1000, &h, &err) < 0)
+        return;
+    mail_head_encode(&h, again);
+    if (h.n > 1000 || (h.type == MAIL_ANSWER && h.kind > 0) ||
+        memcmp(again, data, sizeof again) != 0)
         abort();
 }
 
@@ -51,6 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size >= FRAME_HEAD_BYTES)
         try_frame(data);
+    if (size >= MAIL_HEAD_BYTES)
+        try_mail(data);
     if (size >= HELLO_BYTES)
         try_hello(data);
     try_endpoint(data, size);

@@ -8,6 +8,8 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -17,8 +19,17 @@
 #define SIZES 32      /* classes of sizes, by powers of two */
 #define TUNE_ROUNDS 5 /* of each algorithm, the fastest counts */
 
+struct coll_end {
+    _Atomic int32_t owners;
+    _Atomic bool set;
+    _Atomic uint64_t bytes;
+};
+
 struct coll {
     struct mesh *mesh;
+    struct world world; /* without its peers */
+    char address[ENDPOINT_ADDRESS_MAX];
+    struct coll_end *end;
     pthread_t thread;
     bool has_thread, has_lock;
     coll_algorithm chosen[SIZES]; /* COLL_AUTO: not measured yet; guarded by the turn */
@@ -117,6 +128,13 @@ as_status coll_create(const struct listener *listener, const struct world *world
     as_status st;
     if (!c)
         return as_fail_nomem(err);
+    c->end = as_calloc(1, sizeof *c->end);
+    if (!c->end)
+        return as_fail_nomem(err);
+    atomic_store(&c->end->owners, 1);
+    c->world = *world;
+    c->world.peers = NULL;
+    (void)snprintf(c->address, sizeof c->address, "%s", listener->endpoint.address);
     if ((st = mesh_create(listener, world, opts, &c->mesh, ret_missing, err)) < 0)
         return st;
     (void)pthread_condattr_init(&monotonic);
@@ -148,6 +166,9 @@ void coll_free(struct coll *c)
         (void)pthread_mutex_destroy(&c->lock);
     }
     mesh_free(c->mesh);
+    if (c->end)
+        atomic_store(&c->end->set, true);
+    coll_end_free(c->end);
     free(c);
 }
 
@@ -218,7 +239,7 @@ int32_t coll_size(const struct coll *c)
 
 uint64_t coll_bytes_sent(const struct coll *c)
 {
-    return mesh_bytes_sent(c->mesh);
+    return mesh_bytes_sent(c->mesh) + atomic_load(&c->end->bytes);
 }
 
 int32_t coll_lost(const struct coll *c)
@@ -228,7 +249,40 @@ int32_t coll_lost(const struct coll *c)
 
 void coll_interrupt(struct coll *c)
 {
+    atomic_store(&c->end->set, true);
     mesh_interrupt(c->mesh);
+}
+
+const struct world *coll_world(const struct coll *c)
+{
+    return &c->world;
+}
+
+const char *coll_address(const struct coll *c)
+{
+    return c->address;
+}
+
+struct coll_end *coll_end_get(struct coll *c)
+{
+    (void)atomic_fetch_add(&c->end->owners, 1);
+    return c->end;
+}
+
+bool coll_end_is_set(const struct coll_end *e)
+{
+    return atomic_load(&e->set);
+}
+
+void coll_end_count(struct coll_end *e, uint64_t bytes)
+{
+    (void)atomic_fetch_add(&e->bytes, bytes);
+}
+
+void coll_end_free(struct coll_end *e)
+{
+    if (e && atomic_fetch_sub(&e->owners, 1) == 1)
+        free(e);
 }
 
 bool coll_is_over(const struct coll *c)

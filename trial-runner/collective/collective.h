@@ -32,12 +32,27 @@ AS_DEFINE_FREEP(struct coll, coll_free)
 
 int32_t coll_rank(const struct coll *c);
 int32_t coll_size(const struct coll *c);
-/* Payload bytes that this rank has sent. Exact when no operation runs. */
+/* Payload bytes that this rank has sent, by mailboxes of this epoch too. Exact when nothing is on its
+ * way. */
 uint64_t coll_bytes_sent(const struct coll *c);
 int32_t coll_lost(const struct coll *c); /* as mesh_lost */
 void coll_interrupt(struct coll *c);     /* as mesh_interrupt; from any thread */
 /* Has coll_interrupt been called? For who computes long between two operations. */
 bool coll_is_over(const struct coll *c);
+
+/* The world that it was created for; its peers are NULL. A view of c. */
+const struct world *coll_world(const struct coll *c);
+/* Where this rank listens. A view of c. */
+const char *coll_address(const struct coll *c);
+
+/* Whether an epoch is over, for who outlives the collective: it is set by coll_interrupt and by
+ * coll_free. */
+struct coll_end;
+struct coll_end *coll_end_get(struct coll *c);  /* coll_end_free() */
+bool coll_end_is_set(const struct coll_end *e); /* from any thread */
+/* Counts payload bytes that were sent beside the operations. */
+void coll_end_count(struct coll_end *e, uint64_t bytes);
+void coll_end_free(struct coll_end *e);
 
 typedef enum coll_algorithm {
     COLL_AUTO = 0, /* the faster of the two for this size, by a measurement in this world */

@@ -42,6 +42,7 @@ struct link {
     uint64_t frames_dropped; /* of other attempts and epochs */
     bool left;               /* the peer has said goodbye: it will send nothing more */
     bool ended;              /* the connection is over */
+    bool lost;               /* and the mesh goes on without it */
     bool stirred;            /* something happened on the connection: move it */
     struct transfer_queue sends, receives;
 };

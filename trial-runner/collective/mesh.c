@@ -178,10 +178,16 @@ static void forget_transfers(struct mesh *m)
             m->links[r]->sends = m->links[r]->receives = (struct transfer_queue){0};
 }
 
-/* The mesh is broken by `peer`, and no byte moves on it any more. The first reason stays. */
-static as_status break_by(struct mesh *m, const struct link *l, const struct as_err *why,
+/* The mesh is broken by `peer`, and no byte moves on it any more. The first reason stays. A mesh
+ * that outlives its peers loses this one only. */
+static as_status break_by(struct mesh *m, struct link *l, const struct as_err *why,
                           struct as_err *err)
 {
+    if (m->opts.outlives_peers) {
+        l->ended = l->lost = true;
+        l->sends = l->receives = (struct transfer_queue){0};
+        return AS_OK;
+    }
     if (m->broken.code == 0) {
         m->broken = *why;
         if (why->code == AS_E_UNAVAILABLE)
@@ -237,12 +243,14 @@ static as_status move_all(struct mesh *m, bool *moved, struct as_err *err)
             continue;
         bool now = false;
         l->stirred = false;
+        if (l->lost)
+            continue;
         as_status st = move_link(m, l, &now, err);
+        /* What the peer sent before it left may still lie in the shared memory. */
+        if (st == AS_OK && l->ended && (l->sends.head || (!now && l->receives.head)))
+            st = lose(m, l, "its connection has ended", err);
         if (st < 0)
             return st;
-        /* What the peer sent before it left may still lie in the shared memory. */
-        if (l->ended && (l->sends.head || (!now && l->receives.head)))
-            return lose(m, l, "its connection has ended", err);
         *moved = *moved || now;
     }
     return AS_OK;
@@ -266,10 +274,13 @@ static as_status show_life(struct mesh *m, int64_t now_ns, struct as_err *err)
         if (looked_late) /* it was this rank that slept: what came meanwhile is still unread */
             l->heard_ns = now_ns;
         l->stirred = true;
+        as_status st = AS_OK;
         if (l->ops->heartbeat(l, now_ns, &why) < 0)
-            return end_link(m, l, "its connection has ended", err);
-        if (!l->left && now_ns - l->heard_ns > m->opts.silence_ms * NS_PER_MS)
-            return lose(m, l, "it shows no life", err);
+            st = end_link(m, l, "its connection has ended", err);
+        else if (!l->left && now_ns - l->heard_ns > m->opts.silence_ms * NS_PER_MS)
+            st = lose(m, l, "it shows no life", err);
+        if (st < 0)
+            return st;
     }
     return AS_OK;
 }
@@ -411,15 +422,41 @@ as_status mesh_idle(struct mesh *m, struct as_err *err)
     return st < 0 ? st : show_life(m, clock_mono_ns(), err);
 }
 
+as_status mesh_turn(struct mesh *m, struct as_err *err)
+{
+    bool moved = false;
+    as_status st = move_all(m, &moved, err);
+    if (st == AS_OK)
+        st = show_life(m, clock_mono_ns(), err);
+    return st < 0 || moved ? st : sleep_once(m, err);
+}
+
 bool mesh_is_interrupted(const struct mesh *m)
 {
     return atomic_load_explicit(&m->interrupted, memory_order_relaxed);
 }
 
-void mesh_interrupt(struct mesh *m)
+void mesh_wake(struct mesh *m)
 {
     uint64_t one = 1;
-    atomic_store(&m->interrupted, true);
     ssize_t n = write(m->bell, &one, sizeof one);
     (void)n;
+}
+
+bool mesh_has_lost(const struct mesh *m, int32_t peer)
+{
+    return m->links[peer] && m->links[peer]->lost;
+}
+
+void mesh_drop(struct mesh *m, int32_t peer)
+{
+    struct as_err why = {.code = AS_E_INVAL};
+    as_status st = break_by(m, m->links[peer], &why, NULL);
+    (void)st;
+}
+
+void mesh_interrupt(struct mesh *m)
+{
+    atomic_store(&m->interrupted, true);
+    mesh_wake(m);
 }

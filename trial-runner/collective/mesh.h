@@ -14,10 +14,11 @@
 struct mesh;
 
 struct mesh_opts {
-    int64_t join_ms;    /* until all peers are connected; 0: 30,000 */
-    int64_t silence_ms; /* a peer that shows no life so long is lost; 0: 5,000 */
-    int64_t stall_ms;   /* a wait so long in which nothing arrives is reported; 0: 5,000 */
-    bool tcp_only;      /* no shared memory, for tests and measurements */
+    int64_t join_ms;     /* until all peers are connected; 0: 30,000 */
+    int64_t silence_ms;  /* a peer that shows no life so long is lost; 0: 5,000 */
+    int64_t stall_ms;    /* a wait so long in which nothing arrives is reported; 0: 5,000 */
+    bool tcp_only;       /* no shared memory, for tests and measurements */
+    bool outlives_peers; /* a lost peer ends its own link (mesh_has_lost), and the mesh goes on */
     /* A wait has taken stall_ms although the peer lives; it is called once for each wait. NULL: not
      * reported. `t` is the transfer that waits. */
     void (*on_stall)(void *arg, const struct transfer *t, int64_t waited_ms);
@@ -54,6 +55,17 @@ AS_MUST_CHECK as_status mesh_wait(struct mesh *m, const struct transfer *t, size
 /* Move what can be moved without waiting, show life, look for lost peers. To be called every
  * 100 ms or so while nothing waits. Errors as mesh_wait. */
 AS_MUST_CHECK as_status mesh_idle(struct mesh *m, struct as_err *err);
+
+/* One round, for an owner that waits for whatever comes first: move what can be moved; if nothing
+ * moved, sleep until something has happened, mesh_wake() or 100 ms. Errors as mesh_wait. */
+AS_MUST_CHECK as_status mesh_turn(struct mesh *m, struct as_err *err);
+/* From any thread: end the sleep of mesh_turn. */
+void mesh_wake(struct mesh *m);
+
+/* With outlives_peers: is this peer lost? Its transfers were forgotten; no more may be posted. */
+bool mesh_has_lost(const struct mesh *m, int32_t peer);
+/* With outlives_peers: lose this peer, because it sends what it must not. */
+void mesh_drop(struct mesh *m, int32_t peer);
 
 /* From any thread: break the mesh, because the server has said that the epoch is over. Who waits
  * gets AS_E_UNAVAILABLE, and mesh_lost() is -1. */

@@ -29,6 +29,14 @@ struct replica_slice {
     float *moment2;     /* [n], in place; NULL if the optimizer has none (replica.has_moment2) */
 };
 
+/* The document's optimizer on slices, for another thread than the replica's. */
+struct slice_updater {
+    /* As replica_ops.update_slice. */
+    as_status (*update)(struct slice_updater *u, int64_t step, int32_t steps_done,
+                        const struct replica_slice *slice, struct as_err *err);
+    void (*free)(struct slice_updater *u);
+};
+
 struct replica_ops {
     /* Optimizer steps that are done. */
     int64_t (*step)(const void *self);
@@ -76,6 +84,11 @@ struct replica_ops {
      * seen before. The replica does not change. AS_E_UNSUPPORTED: LAMB. */
     as_status (*update_slice)(void *self, struct backend *lane, int64_t step, int32_t steps_done,
                               const struct replica_slice *slice, struct as_err *err);
+
+    /* ret: owned by the caller, ret->free(). On the host, where its bits are those of `update` if
+     * the replica is there too. AS_E_UNSUPPORTED: LAMB. */
+    as_status (*updater_new)(void *self, struct backend *lane, struct slice_updater **ret,
+                             struct as_err *err);
 };
 
 struct replica {

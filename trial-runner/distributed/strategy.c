@@ -4,15 +4,18 @@
 static const struct strategy_ops *const all[] = {
     [DISTRIBUTED_ALLREDUCE] = &strategy_allreduce,
     [DISTRIBUTED_LOCAL_SGD] = &strategy_local_sgd,
-    [DISTRIBUTED_SERVER] = NULL,
-    [DISTRIBUTED_GOSSIP] = NULL,
+    [DISTRIBUTED_SERVER] = &strategy_server,
+    [DISTRIBUTED_GOSSIP] = &strategy_gossip,
 };
 
 as_status strategy_init(struct strategy *ret, const struct strategy_setup *setup,
                         struct as_err *err)
 {
     distributed_strategy which = setup->spec->distributed.strategy;
+    const struct distributed_spec *d = &setup->spec->distributed;
     const struct strategy_ops *ops = all[which];
+    if (which == DISTRIBUTED_SERVER && (d->mode == DISTRIBUTED_ASYNC || d->groups > 0))
+        ops = &strategy_server_async;
     void *self = NULL;
     if (!ops)
         return as_fail(err, AS_E_UNSUPPORTED,

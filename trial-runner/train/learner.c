@@ -254,6 +254,56 @@ static as_status replica_update_slice(void *self, struct backend *lane, int64_t 
                             s->moment2, err);
 }
 
+/* ---- slices, in another thread ---- */
+
+struct own_updater {
+    struct slice_updater updater; /* first */
+    struct backend *be;           /* of its own: a back end is for one thread */
+    struct slice_update *slices;
+    const struct train_spec *spec; /* the member's */
+    int64_t steps_per_epoch;
+};
+
+static as_status own_update(struct slice_updater *u, int64_t step, int32_t steps_done,
+                            const struct replica_slice *s, struct as_err *err)
+{
+    struct own_updater *o = (struct own_updater *)u;
+    float lr = (float)schedule_lr(o->spec, step, o->steps_per_epoch);
+    return slice_update_run(o->slices, o->be, lr, steps_done, s->n, s->params, s->grads, s->moment1,
+                            s->moment2, err);
+}
+
+static void own_updater_free(struct slice_updater *u)
+{
+    struct own_updater *o = (struct own_updater *)u;
+    if (!o)
+        return;
+    slice_update_free(o->slices);
+    backend_free(o->be);
+    free(o);
+}
+
+static as_status replica_updater_new(void *self, struct backend *lane, struct slice_updater **ret,
+                                     struct as_err *err)
+{
+    const struct member *m = member_of(self);
+    const char *name = as_streq(backend_name(lane), "reference") ? "reference" : "cpu";
+    struct own_updater *o = as_calloc(1, sizeof *o);
+    if (!o)
+        return as_fail_nomem(err);
+    o->updater = (struct slice_updater){own_update, own_updater_free};
+    o->spec = &m->spec;
+    o->steps_per_epoch = m->layout.steps_per_epoch;
+    as_status st = backend_open(name, NULL, &o->be, err);
+    if (st == AS_OK)
+        st = slice_update_create_on(o->be, o->spec, &o->slices, err);
+    if (st == AS_OK)
+        *ret = &o->updater;
+    else
+        own_updater_free(&o->updater);
+    return st;
+}
+
 /* ---- the whole state ---- */
 
 static as_status replica_state_new(void *self, struct slot_state *ret, struct as_err *err)
@@ -289,6 +339,7 @@ static const struct replica_ops replica_ops = {
     .state_get = replica_state_get,
     .state_put = replica_state_put,
     .update_slice = replica_update_slice,
+    .updater_new = replica_updater_new,
 };
 
 /* ---- life ---- */

@@ -1,0 +1,152 @@
+/* Gossip in real processes: what is conserved, how fast ranks agree, who dies. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "tests/support/check_main.h"
+#include "tests/trial-runner/distributed/toy.h"
+
+#define LOOKS 4
+#define EVERY 6 /* steps between two looks */
+
+struct plan {
+    struct distributed_spec spec;
+    struct toy_board *board;
+    void (*before)(struct toy *t, int64_t step, uint32_t shard);
+    bool scattered; /* ranks begin at different places, and learn nothing */
+};
+
+static float start_of(int32_t rank, size_t i)
+{
+    struct rng g;
+    rng_init(&g, 77, (uint64_t)rank << 32 | i);
+    return (float)rng_normal(&g);
+}
+
+static int toy_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    const struct plan *p = arg;
+    static struct toy t;
+    toy_init(&t, rank, r->n, p->board);
+    t.spec.distributed = p->spec;
+    t.before = p->before;
+    if (p->scattered) {
+        t.rate = 0;
+        for (size_t i = 0; i < TOY_N; i++)
+            t.x[i] = start_of(rank, i);
+    }
+    return toy_train(&t, r);
+}
+
+static double disagreement(const struct toy_board *b, int32_t n)
+{
+    double worst = 0;
+    for (int32_t r = 1; r < n; r++)
+        for (size_t i = 0; i < TOY_N; i++)
+            worst = fmax(worst, fabs((double)b->x[r][i] - (double)b->x[0][i]));
+    return worst;
+}
+
+/* All ranks meet before each step, and rank 0 looks by how much they disagree. */
+static void look(struct toy *t, int64_t step, uint32_t shard)
+{
+    struct toy_board *b = t->board;
+    static uint32_t first_shard = UINT32_MAX;
+    if (first_shard == UINT32_MAX)
+        first_shard = shard;
+    if (shard != first_shard || step >= TOY_STEPS)
+        return;
+    clock_sleep_ms(5); /* a step takes longer than a message, as in a training */
+    memcpy(b->x[t->rank], t->x, sizeof t->x);
+    toy_meet(t, 2 * (int32_t)step + 1);
+    if (t->rank == 0 && step % EVERY == 0)
+        b->seen[step / EVERY] = disagreement(b, t->n_ranks);
+    toy_meet(t, 2 * (int32_t)step + 2);
+}
+
+START_TEST(mass_is_kept_and_ranks_agree_geometrically)
+{
+    struct plan p = {.spec = {.strategy = DISTRIBUTED_GOSSIP, .peers = 1 + _i},
+                     .board = toy_board_create(),
+                     .before = look,
+                     .scattered = true};
+    int32_t n = 4;
+    ck_assert(ranks_run(n, toy_rank, &p));
+    for (int i = 1; i < LOOKS; i++)
+        ck_assert_msg(p.board->seen[i] < p.board->seen[i - 1] / 2 || p.board->seen[i] < 1e-5,
+                      "%g, then %g", p.board->seen[i - 1], p.board->seen[i]);
+    ck_assert(p.board->seen[0] > 1);
+    /* At the end every rank has the mean of all starts: nothing was lost, and nothing counts twice. */
+    for (size_t i = 0; i < TOY_N; i++) {
+        double mean = 0;
+        for (int32_t r = 0; r < n; r++)
+            mean += (double)start_of(r, i) / n;
+        for (int32_t r = 0; r < n; r++)
+            ck_assert_double_le(fabs((double)p.board->x[r][i] - mean), 1e-6);
+    }
+    toy_board_free(p.board);
+}
+END_TEST
+
+START_TEST(gossip_learns)
+{
+    for (int32_t n = 1; n <= 5; n += 2) {
+        struct plan p = {.spec = {.strategy = DISTRIBUTED_GOSSIP, .peers = 1},
+                         .board = toy_board_create()};
+        ck_assert(ranks_run(n, toy_rank, &p));
+        for (int32_t r = 0; r < n; r++) {
+            ck_assert(memcmp(p.board->x[r], p.board->x[0], sizeof p.board->x[0]) == 0);
+            /* the start is at 5.9; the ranks' own optima are up to 1 from the common one */
+            ck_assert(toy_distance(p.board->x[r]) < 1);
+        }
+        toy_board_free(p.board);
+    }
+}
+END_TEST
+
+static void die(struct toy *t, int64_t step, uint32_t shard)
+{
+    (void)shard;
+    if (t->rank == 2 && step == 4) {
+        t->board->flags = 1;
+        _exit(9);
+    }
+    if (step >= 8)
+        (void)toy_wait(&t->board->flags, 1, 60000);
+}
+
+/* No new world comes, and the others go on to the next common step. */
+START_TEST(death_does_not_stop_the_others)
+{
+    struct plan p = {.spec = {.strategy = DISTRIBUTED_GOSSIP, .peers = 1},
+                     .board = toy_board_create(),
+                     .before = die};
+    struct ranks r;
+    ranks_init(&r, 4);
+    ranks_start(&r, toy_rank, &p);
+    for (int32_t i = 0; i < 4; i++)
+        ck_assert_int_eq(ranks_wait(&r, i), i == 2 ? 9 : 0);
+    for (int32_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(p.board->ends[i], i == 2 ? 0 : 2);
+        ck_assert_int_eq(p.board->steps[i], i == 2 ? 4 : TOY_STEPS - 1);
+    }
+    ranks_done(&r);
+    toy_board_free(p.board);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("gossip");
+    TCase *t = tcase_create("gossip");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, mass_is_kept_and_ranks_agree_geometrically, 0, 2);
+    tcase_add_test(t, gossip_learns);
+    tcase_add_test(t, death_does_not_stop_the_others);
+    suite_add_tcase(s, t);
+    return s;
+}

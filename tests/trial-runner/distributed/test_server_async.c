@@ -1,0 +1,112 @@
+/* The parameter server without a common step, in real processes. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tests/support/check_main.h"
+#include "tests/trial-runner/distributed/toy.h"
+
+struct plan {
+    struct distributed_spec spec;
+    struct toy_board *board;
+    void (*before)(struct toy *t, int64_t step, uint32_t shard);
+    int32_t victim;
+};
+
+static int32_t victim; /* set in each process */
+
+static int toy_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    const struct plan *p = arg;
+    static struct toy t;
+    toy_init(&t, rank, r->n, p->board);
+    t.spec.distributed = p->spec;
+    t.before = p->before;
+    victim = p->victim;
+    return toy_train(&t, r);
+}
+
+static struct toy_board *train(int32_t n, struct distributed_spec spec)
+{
+    struct plan p = {.spec = spec, .board = toy_board_create()};
+    ck_assert(ranks_run(n, toy_rank, &p));
+    for (int32_t r = 0; r < n; r++) {
+        ck_assert_int_eq(p.board->ends[r], 1);
+        ck_assert(memcmp(p.board->x[r], p.board->x[0], sizeof p.board->x[0]) == 0);
+    }
+    return p.board;
+}
+
+/* Whatever the groups, each batch is one message to each slice: those in a group share it. */
+START_TEST(server_messages_are_one_for_each_group_and_step)
+{
+    static const struct {
+        int32_t ranks;
+        int64_t groups, slices;
+    } cases[] = {{4, 2, 0}, {4, 1, 3}, {4, 4, 0}, {3, 0, 1}, {5, 2, 7}, {1, 0, 0}};
+    struct distributed_spec plain = {.strategy = DISTRIBUTED_ALLREDUCE};
+    struct toy_board *serial = train(1, plain);
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        struct distributed_spec spec = {.strategy = DISTRIBUTED_SERVER,
+                                        .mode =
+                                            cases[i].groups ? DISTRIBUTED_SYNC : DISTRIBUTED_ASYNC,
+                                        .groups = cases[i].groups,
+                                        .server_shards = cases[i].slices};
+        struct toy_board *b = train(cases[i].ranks, spec);
+        int64_t slices = cases[i].slices ? cases[i].slices : cases[i].ranks;
+        ck_assert_int_eq(b->pushes, TOY_EPOCHS * TOY_STEPS * slices);
+        bool serial_bits = memcmp(b->x[0], serial->x[0], sizeof b->x[0]) == 0;
+        if (cases[i].groups == 1 || cases[i].ranks == 1)
+            ck_assert(serial_bits);
+        ck_assert(toy_distance(b->x[0]) < 0.01);
+        toy_board_free(b);
+    }
+    toy_board_free(serial);
+}
+END_TEST
+
+/* The victim dies in its first epoch; the others count the batches that they compute afterwards. */
+static void die(struct toy *t, int64_t step, uint32_t shard)
+{
+    struct toy_board *b = t->board;
+    if (t->rank == victim && step >= 4) {
+        b->flags = 1;
+        _exit(9);
+    }
+    if (shard == 0 && b->flags)
+        b->after++;
+    clock_sleep_ms(b->flags ? 0 : 1); /* so that the victim has its turn */
+}
+
+/* No new world comes, and still the others do the rest of the epoch; only its end needs all. */
+START_TEST(death_does_not_pause_the_others)
+{
+    struct plan p = {.spec = {.strategy = DISTRIBUTED_SERVER, .mode = DISTRIBUTED_ASYNC},
+                     .board = toy_board_create(),
+                     .before = die,
+                     .victim = _i == 0 ? 3 : 0};
+    struct ranks r;
+    ranks_init(&r, 4);
+    ranks_start(&r, toy_rank, &p);
+    for (int32_t i = 0; i < 4; i++)
+        ck_assert_int_eq(ranks_wait(&r, i), i == p.victim ? 9 : 0);
+    for (int32_t i = 0; i < 4; i++)
+        ck_assert_int_eq(p.board->ends[i], i == p.victim ? 0 : 2);
+    ck_assert_int_ge(p.board->after, 6);
+    ranks_done(&r);
+    toy_board_free(p.board);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("asynchronous server");
+    TCase *t = tcase_create("async");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, server_messages_are_one_for_each_group_and_step);
+    tcase_add_loop_test(t, death_does_not_pause_the_others, 0, 2);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,723 @@
+/* A parameter server whose slices live in the ranks, without a common step.
+ *
+ * A worker is a group of ranks; without `groups` each rank is one. It takes a batch, computes its
+ * gradient with the newest weights that it has, sends each slice of it to the rank that holds the
+ * slice of the weights, which updates it at once, and gets the slice back (slice_service.h; Dean et
+ * al. 2012). The ranks of a group add up their parts of a batch among themselves, in the order of
+ * the tree over the shards, and the first of them talks to the server (MXNet-MPI: Mamidala et al.
+ * 2018). One group is a synchronous server: it has the bits of a serial run.
+ *
+ * A call of run() is a phase: batches until the epoch is over, a rank wishes to stop, or PHASE_MS.
+ * Then all slices are gathered, so that every rank has the whole state at the same position: between
+ * phases a checkpoint needs nothing else.
+ *
+ * When a rank dies, the other groups go on without it: its batches are given to others, and a slice
+ * that it held stays as each worker got it last. In the next world the slices of the living are kept
+ * as they are; a slice of the dead goes back to the newest copy that a worker has, with the moments
+ * of the phase's begin. So lost are the updates of that slice that no worker has got back, and its
+ * moments since the phase began. A batch that was on its way is done again. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trial-runner/distributed/shard_tree.h"
+#include "trial-runner/distributed/slice_service.h"
+#include "trial-runner/distributed/strategy.h"
+#include "trial-runner/distributed/sum_service.h"
+
+#define PHASE_MS 10000
+
+/* Tags of the operations, and the numbers behind a vector that a group's first rank sends. */
+enum { TAG_BEGIN = 1, TAG_END, TAG_RECORDS, TAG_PULLED, TAG_VALUES, TAG_DONE };
+enum { WORK_HIGH, WORK_LOW, N_WORK };
+
+struct async {
+    struct replica *replica;
+    struct slice_updater *updater; /* created when first needed */
+    int64_t slices_wanted, groups_wanted;
+    size_t n_weights;        /* parameters and statistics */
+    struct slot_state state; /* of the phase's begin; its moments are those of `values` */
+    struct slice_values values;
+    float **partials;  /* [max_shards] */
+    float *sum, *node; /* [n_numbers + N_WORK] */
+    uint8_t *message;  /* for a group's exchange */
+
+    /* Of the phase, also after its world has ended: */
+    int64_t at, n;    /* its position and batches */
+    double *losses;   /* [n]: at its begin */
+    double *own;      /* [n]: of the batches that this rank has brought to the server */
+    int64_t *pulled;  /* [n_slices]: updates that the copy of each slice has seen here */
+    uint32_t begun;   /* epoch of the world in which it began; 0: no phase is open */
+    uint32_t resumes; /* the world in which `values` and `losses` were put together; 0: none */
+
+    /* Of the world: */
+    uint32_t epoch;
+    struct coll *coll;
+    int32_t rank, n_ranks, n_groups, group, group_first, group_n;
+    uint32_t n_slices;
+    struct mailbox *box;
+    struct slice_service *slices;
+    struct sum_service *sums; /* of the group */
+    uint64_t round;
+};
+
+/* ---- life ---- */
+
+/* Leaves the world. The slices stay, for what is put together in the next one. */
+static void leave(struct async *a)
+{
+    mailbox_free(a->box);
+    a->box = NULL;
+    sum_service_free(a->sums);
+    a->sums = NULL;
+    a->epoch = 0;
+}
+
+static void close_phase(struct async *a)
+{
+    free(a->own);
+    free(a->pulled);
+    a->own = NULL;
+    a->pulled = NULL;
+    a->begun = 0;
+}
+
+static void async_free(void *self)
+{
+    struct async *a = self;
+    if (!a)
+        return;
+    leave(a);
+    close_phase(a);
+    slice_service_free(a->slices);
+    if (a->updater)
+        a->updater->free(a->updater);
+    for (uint32_t i = 0; a->partials && i < a->replica->max_shards; i++)
+        free(a->partials[i]);
+    free(a->partials);
+    free(a->values.weights);
+    slot_state_done(&a->state);
+    free(a->losses);
+    free(a->sum);
+    free(a->node);
+    free(a->message);
+    free(a);
+}
+
+static inline void async_freep(struct async **a)
+{
+    async_free(*a);
+}
+
+static as_status async_create(const struct strategy_setup *setup, void **ret, struct as_err *err)
+{
+    const struct distributed_spec *d = &setup->spec->distributed;
+    struct replica *r = setup->replica;
+    size_t n = r->n_numbers + N_WORK;
+    AS_AUTO(async_freep) struct async *a = as_calloc(1, sizeof *a);
+    if (!a)
+        return as_fail_nomem(err);
+    *a = (struct async){.replica = r,
+                        .slices_wanted = d->server_shards,
+                        .groups_wanted = d->groups,
+                        .n_weights = r->n_params + r->n_state};
+    as_status st = r->ops->state_new(r->self, &a->state, err);
+    if (st < 0)
+        return st;
+    a->partials = as_calloc(r->max_shards, sizeof *a->partials);
+    a->values.weights = as_calloc(a->n_weights, sizeof(float));
+    a->values.moment1 = a->state.moment1;
+    a->values.moment2 = a->state.moment2;
+    a->sum = as_calloc(n, sizeof *a->sum);
+    a->node = as_calloc(n, sizeof *a->node);
+    if (!a->partials || !a->values.weights || !a->sum || !a->node)
+        return as_fail_nomem(err);
+    *ret = as_steal(a);
+    return AS_OK;
+}
+
+/* ---- the replica's state ---- */
+
+static as_status read_state(struct async *a, struct as_err *err)
+{
+    const struct replica *r = a->replica;
+    as_status st = r->ops->state_get(r->self, &a->state, err);
+    if (st < 0)
+        return st;
+    memcpy(a->values.weights, a->state.params, r->n_params * sizeof(float));
+    if (r->n_state)
+        memcpy(a->values.weights + r->n_params, a->state.statistics, r->n_state * sizeof(float));
+    return AS_OK;
+}
+
+/* The replica gets the weights and statistics; with `moments` the moments and counters too. */
+static as_status write_state(struct async *a, bool moments, struct as_err *err)
+{
+    const struct replica *r = a->replica;
+    struct slot_state s = a->state;
+    s.params = a->values.weights;
+    s.statistics = r->n_state ? a->values.weights + r->n_params : NULL;
+    s.average = NULL;
+    if (!moments)
+        s.moment1 = s.moment2 = NULL;
+    return r->ops->state_put(r->self, &s, err);
+}
+
+/* ---- a world ---- */
+
+static void on_request(void *arg, struct mailbox *b, struct mail *m)
+{
+    struct async *a = arg;
+    if (m->kind >= SLICE_PUSH)
+        slice_service_request(a->slices, b, m);
+    else
+        sum_service_request(a->sums, b, m);
+}
+
+static void on_lost(void *arg, struct mailbox *b, int32_t rank)
+{
+    struct async *a = arg;
+    slice_service_lost(a->slices, b, rank);
+    sum_service_lost(a->sums, b, rank);
+}
+
+static void choose_group(struct async *a)
+{
+    a->n_groups =
+        a->groups_wanted && a->groups_wanted < a->n_ranks ? (int32_t)a->groups_wanted : a->n_ranks;
+    for (a->group = 0; a->group < a->n_groups; a->group++) {
+        size_t first, end;
+        coll_slice((size_t)a->n_ranks, a->n_groups, a->group, &first, &end);
+        a->group_first = (int32_t)first;
+        a->group_n = (int32_t)(end - first);
+        if (a->rank < (int32_t)end)
+            return;
+    }
+}
+
+static bool leads_group(const struct async *a)
+{
+    return a->rank == a->group_first;
+}
+
+static as_status join(struct async *a, struct coll *c, struct backend *lane, struct as_err *err)
+{
+    const struct replica *r = a->replica;
+    size_t n = r->n_numbers + N_WORK;
+    leave(a);
+    slice_service_free(a->slices);
+    a->slices = NULL;
+    a->rank = coll_rank(c);
+    a->n_ranks = coll_size(c);
+    a->n_slices = (uint32_t)(a->slices_wanted ? a->slices_wanted : a->n_ranks);
+    a->round = 0;
+    choose_group(a);
+    as_status st = a->updater ? AS_OK : r->ops->updater_new(r->self, lane, &a->updater, err);
+    if (st < 0 ||
+        (st = slice_service_create(a->rank, a->n_ranks, a->n_slices, r, a->updater, &a->slices,
+                                   err)) < 0 ||
+        (st = sum_service_create(a->group_first, a->group_n, n, 0, &a->sums, err)) < 0)
+        return st;
+    size_t nodes = r->max_shards < SHARD_TREE_NODES ? r->max_shards : SHARD_TREE_NODES;
+    size_t most = nodes * (sizeof(struct sum_head) + n * sizeof(float));
+    free(a->message);
+    a->message = as_calloc(most + (size_t)a->group_n * sizeof(struct sum_head), 1);
+    if (!a->message)
+        return as_fail_nomem(err);
+    struct mailbox_opts opts = {
+        .max_bytes = most + 1024, .on_request = on_request, .on_lost = on_lost, .arg = a};
+    st = mailbox_create(c, &opts, &a->box, err);
+    a->epoch = coll_world(c)->epoch;
+    return st;
+}
+
+/* ---- inside a group ---- */
+
+static as_status finish_group(struct async *a, struct mail_call *calls, float *out,
+                              struct as_err *err)
+{
+    size_t n_all = a->replica->n_numbers + N_WORK;
+    as_status st = AS_OK;
+    for (int32_t j = 0; j < a->group_n; j++) {
+        size_t first, end;
+        as_status own = mailbox_finish(a->box, &calls[j], st < 0 ? NULL : err);
+        coll_slice(n_all, a->group_n, j, &first, &end);
+        size_t bytes = (end - first) * sizeof(float);
+        if (own == AS_OK && calls[j].answer_n != sizeof(struct sum_answer) + bytes)
+            own = as_fail(err, AS_E_CONFLICT, "rank %d answers with %zu bytes", (int)calls[j].to,
+                          calls[j].answer_n);
+        if (own == AS_OK)
+            memcpy(out + first, calls[j].answer + sizeof(struct sum_answer), bytes);
+        free(calls[j].answer);
+        st = st < 0 ? st : own;
+    }
+    return st;
+}
+
+/* out = the sum over the nodes of all ranks of the group; each rank adds a slice of it. */
+static as_status exchange(struct async *a, uint32_t total, struct shard_run run, float share,
+                          const struct shard_node *nodes, size_t n_nodes, float *out,
+                          struct as_err *err)
+{
+    size_t n_all = a->replica->n_numbers + N_WORK;
+    AS_AUTO(as_freep) struct mail_call *calls = as_calloc((size_t)a->group_n, sizeof *calls);
+    uint8_t *message = a->message;
+    if (!calls)
+        return as_fail_nomem(err);
+    a->round++;
+    for (int32_t j = 0; j < a->group_n; j++) {
+        struct sum_head head = {.slice = (uint32_t)j,
+                                .first = run.first,
+                                .count = run.count,
+                                .total = total,
+                                .share = share,
+                                .n_slices = (uint32_t)a->group_n};
+        size_t first, end, size = sizeof head;
+        coll_slice(n_all, a->group_n, j, &first, &end);
+        memcpy(message, &head, sizeof head);
+        for (size_t i = 0; i < n_nodes; i++, size += (end - first) * sizeof(float))
+            memcpy(message + size, nodes[i].value + first, (end - first) * sizeof(float));
+        calls[j] = (struct mail_call){.to = a->group_first + j,
+                                      .kind = SUM_GIVE,
+                                      .step = a->round,
+                                      .parts = {{message, size}}};
+        mailbox_begin(a->box, &calls[j]);
+        message += size;
+    }
+    return finish_group(a, calls, out, err);
+}
+
+/* The first rank of the group says which batch comes next (-1: none), with the weights. */
+static as_status share_work(struct async *a, int64_t *batch, struct as_err *err)
+{
+    const struct replica *r = a->replica;
+    struct shard_node root = {.value = a->node};
+    if (a->group_n == 1)
+        return AS_OK;
+    if (leads_group(a)) {
+        memcpy(a->node, a->values.weights, a->n_weights * sizeof(float));
+        a->node[r->n_numbers + WORK_HIGH] = (float)((*batch + 1) >> 20);
+        a->node[r->n_numbers + WORK_LOW] = (float)((*batch + 1) & 0xfffff);
+    }
+    struct shard_run run = {0, leads_group(a)};
+    as_status st = exchange(a, 1, run, (float)run.count, &root, run.count, a->sum, err);
+    if (st < 0 || leads_group(a))
+        return st;
+    *batch = ((int64_t)a->sum[r->n_numbers + WORK_HIGH] << 20 |
+              (int64_t)a->sum[r->n_numbers + WORK_LOW]) -
+             1;
+    memcpy(a->values.weights, a->sum, a->n_weights * sizeof(float));
+    return *batch >= 0 ? write_state(a, false, err) : AS_OK;
+}
+
+/* ---- the gradient of a batch ---- */
+
+static as_status compute_shard(struct async *a, struct backend *lane, int64_t batch, uint32_t shard,
+                               struct as_err *err)
+{
+    struct replica *r = a->replica;
+    if (!a->partials[shard] &&
+        !(a->partials[shard] = as_calloc(r->n_numbers + N_WORK, sizeof(float))))
+        return as_fail_nomem(err);
+    float *to = a->partials[shard];
+    as_status st = r->ops->gradient(r->self, lane, batch, shard, to, err);
+    if (st < 0)
+        return st;
+    float share = r->ops->share(r->self, batch, shard);
+    for (size_t i = 0; i < a->n_weights; i++)
+        to[i] *= share;
+    return AS_OK;
+}
+
+/* a->sum = the gradient, statistics and loss of the batch, computed by the whole group. */
+static as_status compute_batch(struct async *a, struct backend *lane, int64_t batch,
+                               struct as_err *err)
+{
+    const struct replica *r = a->replica;
+    size_t n = r->n_numbers + N_WORK;
+    uint32_t total = r->ops->shards(r->self, batch);
+    struct shard_node nodes[SHARD_TREE_NODES], root = shard_tree_root(total);
+    size_t first, end;
+    coll_slice(total, a->group_n, a->rank - a->group_first, &first, &end);
+    struct shard_run run = {(uint32_t)first, (uint32_t)(end - first)};
+    AS_AUTO(as_freep) struct shard_node *leaves = as_calloc(run.count, sizeof *leaves);
+    if (!leaves)
+        return as_fail_nomem(err);
+    float share = 0;
+    for (uint32_t i = 0; i < run.count; i++) {
+        as_status st = compute_shard(a, lane, batch, run.first + i, err);
+        if (st < 0)
+            return st;
+        leaves[i] = (struct shard_node){run.first + i, 0, a->partials[run.first + i]};
+        share += r->ops->share(r->self, batch, run.first + i);
+    }
+    if (a->group_n == 1)
+        return shard_tree_sum(total, root, leaves, run.count, a->sum, n, err);
+    size_t n_nodes = shard_tree_cover(total, run, nodes);
+    AS_AUTO(as_freep) float *values = as_calloc(n_nodes * n, sizeof *values);
+    if (!values)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n_nodes; i++) {
+        nodes[i].value = values + i * n;
+        as_status st = shard_tree_sum(total, nodes[i], leaves, run.count, values + i * n, n, err);
+        if (st < 0)
+            return st;
+    }
+    return exchange(a, total, run, share, nodes, n_nodes, a->sum, err);
+}
+
+/* ---- the server ---- */
+
+/* Takes a slice that has come back. A lost holder's slice stays as it is. */
+static as_status take_slice(struct async *a, struct mail_call *call, uint32_t k, struct as_err *err)
+{
+    size_t first, end;
+    as_status st = mailbox_finish(a->box, call, err);
+    coll_slice(a->n_weights, (int32_t)a->n_slices, (int32_t)k, &first, &end);
+    if (st == AS_E_UNAVAILABLE && !coll_is_over(a->coll))
+        return AS_OK;
+    if (st == AS_OK && call->answer_n != (end - first) * sizeof(float))
+        st = as_fail(err, AS_E_CONFLICT, "rank %d answers with %zu bytes", (int)call->to,
+                     call->answer_n);
+    if (st < 0)
+        return st;
+    memcpy(a->values.weights + first, call->answer, call->answer_n);
+    a->pulled[k]++;
+    return AS_OK;
+}
+
+static as_status push_all(struct async *a, struct as_err *err)
+{
+    AS_AUTO(as_freep) struct mail_call *calls = as_calloc(a->n_slices, sizeof *calls);
+    AS_AUTO(as_freep) struct slice_push *heads = as_calloc(a->n_slices, sizeof *heads);
+    as_status st = AS_OK;
+    if (!calls || !heads)
+        return as_fail_nomem(err);
+    for (uint32_t k = 0; k < a->n_slices; k++) {
+        size_t first, end;
+        coll_slice(a->n_weights, (int32_t)a->n_slices, (int32_t)k, &first, &end);
+        heads[k].slice = k;
+        calls[k] = (struct mail_call){.to = (int32_t)(k % (uint32_t)a->n_ranks),
+                                      .kind = SLICE_PUSH,
+                                      .step = (uint64_t)a->at,
+                                      .parts = {{&heads[k], sizeof heads[k]},
+                                                {a->sum + first, (end - first) * sizeof(float)}}};
+        mailbox_begin(a->box, &calls[k]);
+    }
+    for (uint32_t k = 0; k < a->n_slices; k++) {
+        as_status own = take_slice(a, &calls[k], k, st < 0 ? NULL : err);
+        free(calls[k].answer);
+        st = st < 0 ? st : own;
+    }
+    return st < 0 ? st : write_state(a, false, err);
+}
+
+/* Reports the batch that is done, and gets another. Without rank 0, which has the list, a group goes
+ * on with every n_groups-th batch after its last one; then it waits for the next world. */
+static as_status take_batch(struct async *a, int64_t done, unsigned wishes, struct slice_taken *ret,
+                            struct as_err *err)
+{
+    struct slice_take t = {.done = done, .wishes = wishes};
+    if (done >= 0)
+        t.loss = (float)(a->own[done] = (double)a->sum[a->replica->n_numbers - 1]);
+    struct mail_call call = {
+        .to = 0, .kind = SLICE_TAKE, .step = (uint64_t)a->at, .parts = {{&t, sizeof t}}};
+    mailbox_begin(a->box, &call);
+    as_status st = mailbox_finish(a->box, &call, err);
+    bool sound = st == AS_OK && call.answer_n >= sizeof *ret;
+    if (sound)
+        memcpy(ret, call.answer, sizeof *ret);
+    sound = sound && ret->batch < a->n && ret->batch >= -1 && ret->count >= 0 && ret->count <= a->n;
+    for (int64_t i = 0; sound && ret->batch < 0 && i < ret->count &&
+                        call.answer_n == sizeof *ret + (size_t)ret->count * sizeof(float);
+         i++) {
+        float loss;
+        memcpy(&loss, call.answer + sizeof *ret + (size_t)i * sizeof loss, sizeof loss);
+        a->losses[i] = (double)loss;
+    }
+    free(call.answer);
+    if (st == AS_OK && !sound)
+        return as_fail(err, AS_E_CONFLICT, "rank 0 answers with a batch that is not of the phase");
+    if (st != AS_E_UNAVAILABLE || coll_is_over(a->coll) || done + a->n_groups >= a->n || done < 0)
+        return st;
+    *ret = (struct slice_taken){.batch = done + a->n_groups};
+    return AS_OK;
+}
+
+/* ---- a phase ---- */
+
+static as_status begin_phase(struct async *a, struct coll *c, struct as_err *err)
+{
+    const struct replica *r = a->replica;
+    int64_t at = r->ops->step(r->self), n = 0;
+    bool resumes = a->resumes == a->epoch && a->at == at;
+    as_status st = resumes ? write_state(a, false, err) : read_state(a, err);
+    if (st < 0)
+        return st;
+    while (r->ops->shards(r->self, n) > 0)
+        n++;
+    close_phase(a);
+    a->own = as_calloc((size_t)n, sizeof *a->own);
+    a->pulled = as_calloc(a->n_slices, sizeof *a->pulled);
+    double *losses = resumes ? a->losses : as_calloc((size_t)n, sizeof *losses);
+    if (losses != a->losses)
+        free(a->losses);
+    a->losses = losses;
+    if (!a->own || !a->pulled || !a->losses)
+        return as_fail_nomem(err);
+    for (int64_t i = 0; i < n; i++) {
+        a->own[i] = (double)-INFINITY;
+        a->losses[i] = resumes ? a->losses[i] : (double)-INFINITY;
+    }
+    struct slice_phase phase = {.position = at,
+                                .steps_done = a->state.steps,
+                                .n = n,
+                                .losses = a->losses,
+                                .most_ms = PHASE_MS};
+    if ((st = slice_service_begin(a->slices, &phase, &a->values, err)) < 0)
+        return st;
+    a->at = at;
+    a->n = n;
+    a->begun = a->epoch;
+    a->resumes = 0; /* from now on the slices are newer */
+    /* Nobody asks a rank that has not begun. */
+    return coll_barrier(c, (struct coll_id){.step = (uint64_t)at, .tag = TAG_BEGIN}, err);
+}
+
+static as_status work(struct async *a, struct backend *lane, unsigned wishes,
+                      struct slice_taken *ret, struct as_err *err)
+{
+    int64_t batch = -1;
+    for (;;) {
+        struct slice_taken taken = {.batch = -1};
+        as_status st = leads_group(a) ? take_batch(a, batch, wishes, &taken, err) : AS_OK;
+        batch = taken.batch;
+        if (st < 0 || (st = share_work(a, &batch, err)) < 0)
+            return st;
+        *ret = taken;
+        if (batch < 0)
+            return AS_OK;
+        if ((st = compute_batch(a, lane, batch, err)) < 0 ||
+            (leads_group(a) && (st = push_all(a, err)) < 0))
+            return st;
+    }
+}
+
+/* Every rank gets n values of a piece from `root`. */
+static as_status spread(struct coll *c, int32_t root, float *values, size_t n, struct as_err *err)
+{
+    struct coll_id id = {.tag = TAG_VALUES, .what = "slices"};
+    return n && coll_size(c) > 1 ? coll_broadcast(c, id, root, values, n * sizeof *values, err)
+                                 : AS_OK;
+}
+
+/* The same for slice k of n_slices of all values. */
+static as_status spread_slice(struct async *a, struct coll *c, int32_t root, uint32_t k,
+                              uint32_t n_slices, bool moments, struct as_err *err)
+{
+    size_t first, end, n_params = a->replica->n_params;
+    coll_slice(a->n_weights, (int32_t)n_slices, (int32_t)k, &first, &end);
+    size_t of_params = first >= n_params ? 0 : (end > n_params ? n_params : end) - first;
+    as_status st = spread(c, root, a->values.weights + first, end - first, err);
+    if (st == AS_OK && moments)
+        st = spread(c, root, a->values.moment1 + first, of_params, err);
+    if (st == AS_OK && moments && a->values.moment2)
+        st = spread(c, root, a->values.moment2 + first, of_params, err);
+    return st;
+}
+
+/* All ranks get the whole state behind the batches that were done. */
+static as_status settle(struct async *a, struct coll *c, struct slice_taken *taken,
+                        struct as_err *err)
+{
+    const struct replica *r = a->replica;
+    struct coll_id id = {.step = (uint64_t)a->at, .tag = TAG_END, .what = "phase"};
+    as_status st = coll_broadcast(c, id, 0, taken, sizeof *taken, err);
+    if (st == AS_OK && taken->count > 0)
+        st = coll_broadcast(c, id, 0, a->losses, (size_t)taken->count * sizeof *a->losses, err);
+    for (uint32_t k = 0; st == AS_OK && k < a->n_slices; k++) {
+        int32_t holder = (int32_t)(k % (uint32_t)a->n_ranks);
+        if (holder == a->rank)
+            slice_service_read(a->slices, k, &a->values);
+        st = spread_slice(a, c, holder, k, a->n_slices, true, err);
+    }
+    if (st < 0)
+        return st;
+    for (int64_t i = 0; i < taken->count; i++)
+        a->state.loss_sum += (float)a->losses[i];
+    a->state.steps += (int32_t)taken->count;
+    close_phase(a);
+    a->resumes = 0;
+    if ((st = write_state(a, true, err)) < 0)
+        return st;
+    r->ops->advance(r->self, taken->count);
+    return AS_OK;
+}
+
+static as_status async_run(void *self, struct coll *c, struct backend *lane, unsigned wishes,
+                           unsigned *ret, struct as_err *err)
+{
+    struct async *a = self;
+    struct slice_taken taken = {0};
+    a->coll = c;
+    as_status st = a->epoch == coll_world(c)->epoch ? AS_OK : join(a, c, lane, err);
+    if (st == AS_OK && (st = begin_phase(a, c, err)) == AS_OK &&
+        (st = work(a, lane, wishes, &taken, err)) == AS_OK)
+        st = settle(a, c, &taken, err);
+    *ret = taken.agreed;
+    if (st < 0)
+        leave(a);
+    return st;
+}
+
+/* ---- the next world ---- */
+
+/* What a rank brings: the slices of a world, or all values. */
+struct record {
+    int64_t at, n; /* of the phase */
+    uint32_t epoch, n_slices;
+    int32_t rank, n_ranks, whole;
+};
+
+static struct record own_record(const struct async *a)
+{
+    int64_t at = a->replica->ops->step(a->replica->self);
+    if (a->resumes && a->at == at)
+        return (struct record){.at = at, .n = a->n, .epoch = a->resumes, .whole = 1};
+    if (!a->begun || a->at != at)
+        return (struct record){0};
+    return (struct record){at, a->n, a->begun, a->n_slices, a->rank, a->n_ranks, 0};
+}
+
+/* The first rank that brings what is asked for, or -1. */
+static int32_t find(const struct record *all, int32_t n, uint32_t epoch, bool whole, int32_t rank)
+{
+    for (int32_t r = 0; r < n; r++)
+        if (all[r].epoch == epoch && (whole ? all[r].whole : !all[r].whole && all[r].rank == rank))
+            return r;
+    return -1;
+}
+
+/* The rank whose copy of slice k has come last. */
+static int32_t newest(const struct record *all, const int64_t *pulled, int32_t n, uint32_t epoch,
+                      uint32_t n_slices, uint32_t k)
+{
+    int32_t best = -1;
+    for (int32_t r = 0; r < n; r++)
+        if (all[r].epoch == epoch &&
+            (best < 0 || pulled[(size_t)r * n_slices + k] > pulled[(size_t)best * n_slices + k]))
+            best = r;
+    return best;
+}
+
+static as_status join_slices(struct async *a, struct coll *c, const struct record *all,
+                             const struct record *of, struct as_err *err)
+{
+    int32_t n = coll_size(c), rank = coll_rank(c);
+    AS_AUTO(as_freep) int64_t *pulled = as_calloc((size_t)n * of->n_slices, sizeof *pulled);
+    if (!pulled)
+        return as_fail_nomem(err);
+    bool brings = all[rank].epoch == of->epoch;
+    if (brings)
+        memcpy(pulled + (size_t)rank * of->n_slices, a->pulled, of->n_slices * sizeof *pulled);
+    as_status st = coll_allgather(c, (struct coll_id){.tag = TAG_PULLED}, pulled, (size_t)n,
+                                  of->n_slices * sizeof *pulled, err);
+    if (st == AS_OK)
+        st = read_state(a, err); /* the copies that workers have, moments of the phase's begin */
+    for (uint32_t k = 0; st == AS_OK && k < of->n_slices; k++) {
+        int32_t holder = find(all, n, of->epoch, false, (int32_t)(k % (uint32_t)of->n_ranks));
+        int32_t root = holder < 0 ? newest(all, pulled, n, of->epoch, of->n_slices, k) : holder;
+        if (holder == rank)
+            slice_service_read(a->slices, k, &a->values);
+        st = spread_slice(a, c, root, k, of->n_slices, holder >= 0, err);
+    }
+    return st;
+}
+
+/* Which batches are done, as far as any rank knows. */
+static as_status join_losses(struct async *a, struct coll *c, const struct record *of, bool brings,
+                             struct as_err *err)
+{
+    size_t n = (size_t)of->n;
+    AS_AUTO(as_freep) double *known = as_calloc(n, sizeof *known);
+    AS_AUTO(as_freep) double *all = as_calloc(n, sizeof *all);
+    if (!known || !all)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        known[i] = (double)-INFINITY;
+    if (brings)
+        slice_service_done(a->slices, known, of->n);
+    for (size_t i = 0; brings && i < n; i++)
+        known[i] = fmax(known[i], fmax(a->own[i], a->losses[i]));
+    as_status st = coll_allreduce(c, (struct coll_id){.tag = TAG_DONE}, COLL_RING, &reduce_f64_max,
+                                  known, all, n, err);
+    if (st < 0)
+        return st;
+    free(a->losses);
+    a->losses = as_steal(all);
+    return AS_OK;
+}
+
+static as_status take_whole(struct async *a, struct coll *c, int32_t root, int64_t n,
+                            struct as_err *err)
+{
+    AS_AUTO(as_freep) double *losses = as_calloc((size_t)n, sizeof *losses);
+    if (!losses)
+        return as_fail_nomem(err);
+    if (coll_rank(c) == root)
+        memcpy(losses, a->losses, (size_t)n * sizeof *losses);
+    as_status st = coll_rank(c) == root || a->resumes ? AS_OK : read_state(a, err);
+    if (st == AS_OK)
+        st = spread_slice(a, c, root, 0, 1, true, err);
+    if (st == AS_OK)
+        st = coll_broadcast(c, (struct coll_id){.tag = TAG_DONE}, root, losses,
+                            (size_t)n * sizeof *losses, err);
+    if (st < 0)
+        return st;
+    free(a->losses);
+    a->losses = as_steal(losses);
+    return AS_OK;
+}
+
+static as_status async_meet(void *self, struct meeting *m, struct as_err *err)
+{
+    struct async *a = self;
+    struct coll *c = m->coll;
+    int32_t n = coll_size(c);
+    AS_AUTO(as_freep) struct record *all = as_calloc((size_t)n, sizeof *all);
+    if (!all)
+        return as_fail_nomem(err);
+    as_status st = meeting_catch_up(m, err);
+    if (st < 0)
+        return st;
+    all[coll_rank(c)] = own_record(a);
+    st = coll_allgather(c, (struct coll_id){.tag = TAG_RECORDS, .what = "phases"}, all, (size_t)n,
+                        sizeof *all, err);
+    const struct record *of = &all[0];
+    for (int32_t r = 1; r < n; r++)
+        of = all[r].epoch > of->epoch ? &all[r] : of;
+    if (st < 0 || of->epoch == 0) /* nobody has been inside a phase */
+        return st;
+    int32_t root = find(all, n, of->epoch, true, 0);
+    bool brings = all[coll_rank(c)].epoch == of->epoch;
+    if (root >= 0)
+        st = take_whole(a, c, root, of->n, err);
+    else if ((st = join_slices(a, c, all, of, err)) == AS_OK)
+        st = join_losses(a, c, of, brings, err);
+    if (st < 0) {
+        a->resumes = brings && root >= 0 ? a->resumes : 0;
+        return st;
+    }
+    a->at = a->replica->ops->step(a->replica->self);
+    a->n = of->n;
+    a->resumes = coll_world(c)->epoch;
+    return AS_OK;
+}
+
+const struct strategy_ops strategy_server_async = {
+    .name = "server",
+    .create = async_create,
+    .free = async_free,
+    .run = async_run,
+    .meet = async_meet,
+};
