@@ -38,6 +38,7 @@ struct mesh {
     int32_t lost;         /* peer, or -1 */
     struct as_err broken; /* why; code 0 while it works */
     _Atomic bool interrupted;
+    struct workspace workspace;
 };
 
 int32_t mesh_rank(const struct mesh *m)
@@ -66,6 +67,11 @@ uint64_t mesh_bytes_sent(const struct mesh *m)
 const char *mesh_link_name(const struct mesh *m, int32_t peer)
 {
     return m->links[peer] ? m->links[peer]->ops->name : "self";
+}
+
+struct workspace *mesh_workspace(struct mesh *m)
+{
+    return &m->workspace;
 }
 
 static as_status watch(struct mesh *m, int fd, uint32_t events, uint64_t what, struct as_err *err)
@@ -153,6 +159,7 @@ void mesh_free(struct mesh *m)
         m->links[r]->ops->free(m->links[r]);
     }
     free(m->links);
+    workspace_done(&m->workspace);
     if (m->bell >= 0)
         (void)close(m->bell);
     if (m->epoll_fd >= 0)

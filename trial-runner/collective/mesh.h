@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "trial-runner/collective/listener.h"
 #include "trial-runner/collective/transfer.h"
+#include "trial-runner/collective/workspace.h"
 #include "trial-runner/collective/world.h"
 
 struct mesh;
@@ -40,6 +41,9 @@ int32_t mesh_rank(const struct mesh *m);
 int32_t mesh_size(const struct mesh *m);
 uint64_t mesh_bytes_sent(const struct mesh *m); /* payload bytes of all messages so far */
 const char *mesh_link_name(const struct mesh *m, int32_t peer); /* "shm" or "tcp" */
+
+/* Memory for the algorithms over this mesh; a view of m. */
+struct workspace *mesh_workspace(struct mesh *m);
 
 /* Begin a transfer; it moves in mesh_wait and mesh_idle. `t` is borrowed until it is done. */
 void mesh_post(struct mesh *m, struct transfer *t);
