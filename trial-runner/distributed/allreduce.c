@@ -1,0 +1,146 @@
+/* Synchronous training: each step, the gradients of all shards are summed over the ranks, and every
+ * rank applies the same sum.
+ *
+ * Each rank computes the gradients of its run of shards. They are summed in the order of a tree over
+ * the shards, so every rank has the same bits, whatever the number of ranks
+ * (docs/decisions/0145). With the gradients travel the loss, the running statistics of batch
+ * normalisation and the wishes of the ranks.
+ *
+ * When a rank is lost, the gradients that this rank has computed stay: in the next world only the
+ * lost rank's shards are computed anew. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trial-runner/distributed/strategy.h"
+
+enum { TAG_SUM = 1 };
+
+/* The wishes follow the numbers of a gradient: each one number, above 0 if some rank wishes it. */
+enum { N_WISHES = 2 };
+
+struct allreduce {
+    struct replica *replica;
+    size_t n;               /* of a contribution: the gradient's numbers and the wishes */
+    float **partials;       /* [max_shards] of n numbers; allocated when first needed */
+    bool *has;              /* [max_shards]: computed for the step `step` */
+    const void **own;       /* [max_shards]: this rank's run, for the sum */
+    float *sum;             /* [n] */
+    int64_t step;           /* the step that `has` is about */
+    struct shard_run *runs; /* by rank */
+};
+
+static void allreduce_free(void *self)
+{
+    struct allreduce *a = self;
+    if (!a)
+        return;
+    for (uint32_t i = 0; a->partials && i < a->replica->max_shards; i++)
+        free(a->partials[i]);
+    free(a->partials);
+    free(a->has);
+    free(a->own);
+    free(a->sum);
+    free(a->runs);
+    free(a);
+}
+
+static inline void allreduce_freep(struct allreduce **a)
+{
+    allreduce_free(*a);
+}
+
+static as_status allreduce_create(const struct strategy_setup *setup, void **ret,
+                                  struct as_err *err)
+{
+    AS_AUTO(allreduce_freep) struct allreduce *a = as_calloc(1, sizeof *a);
+    if (!a)
+        return as_fail_nomem(err);
+    struct replica *r = setup->replica;
+    *a = (struct allreduce){.replica = r, .n = r->n_numbers + N_WISHES, .step = -1};
+    a->partials = as_calloc(r->max_shards, sizeof *a->partials);
+    a->has = as_calloc(r->max_shards, sizeof *a->has);
+    a->own = as_calloc(r->max_shards, sizeof *a->own);
+    a->sum = as_calloc(a->n, sizeof *a->sum);
+    a->runs = as_calloc(WORLD_MAX_RANKS, sizeof *a->runs);
+    if (!a->partials || !a->has || !a->own || !a->sum || !a->runs)
+        return as_fail_nomem(err);
+    *ret = as_steal(a);
+    return AS_OK;
+}
+
+/* The gradient, the statistics and the loss of one shard, as its share of the batch. */
+static as_status compute_shard(struct allreduce *a, struct backend *lane, uint32_t shard,
+                               struct as_err *err)
+{
+    struct replica *r = a->replica;
+    if (!a->partials[shard] && !(a->partials[shard] = as_calloc(a->n, sizeof(float))))
+        return as_fail_nomem(err);
+    float *to = a->partials[shard];
+    as_status st = r->ops->gradient(r->self, lane, 0, shard, to, err);
+    if (st < 0)
+        return st;
+    float share = r->ops->share(r->self, 0, shard);
+    for (size_t i = 0; i < r->n_params + r->n_state; i++)
+        to[i] *= share;
+    a->has[shard] = true;
+    return AS_OK;
+}
+
+static as_status compute_run(struct allreduce *a, struct backend *lane, struct shard_run run,
+                             unsigned wishes, struct as_err *err)
+{
+    size_t at = a->replica->n_numbers;
+    for (uint32_t i = 0; i < run.count; i++) {
+        uint32_t shard = run.first + i;
+        if (!a->has[shard]) {
+            as_status st = compute_shard(a, lane, shard, err);
+            if (st < 0)
+                return st;
+        }
+        /* A rank's wishes travel with its first shard; a rank without one has none, and does what
+         * another wishes. */
+        for (size_t w = 0; w < N_WISHES; w++)
+            a->partials[shard][at + w] = i == 0 && (wishes >> w & 1);
+        a->own[i] = a->partials[shard];
+    }
+    return AS_OK;
+}
+
+/* Begins the step at the position, or goes on with it: then what was computed stays. */
+static void begin_step(struct allreduce *a)
+{
+    const struct replica *r = a->replica;
+    int64_t step = r->ops->step(r->self);
+    if (a->step != step)
+        memset(a->has, 0, r->max_shards * sizeof *a->has);
+    a->step = step;
+}
+
+static as_status allreduce_run(void *self, struct coll *c, struct backend *lane, unsigned wishes,
+                               unsigned *ret, struct as_err *err)
+{
+    struct allreduce *a = self;
+    struct replica *r = a->replica;
+    struct coll_id id = {.tag = TAG_SUM, .what = "gradients"};
+    begin_step(a);
+    id.step = (uint64_t)a->step;
+    uint32_t shards = r->ops->shards(r->self, 0);
+    coll_spread(shards, coll_size(c), a->runs);
+    as_status st = compute_run(a, lane, a->runs[coll_rank(c)], wishes, err);
+    if (st == AS_OK)
+        st = coll_tree_sum(c, id, &reduce_f32_sum, a->runs, shards, a->own, a->sum, a->n, err);
+    if (st < 0)
+        return st;
+    *ret = 0;
+    for (size_t w = 0; w < N_WISHES; w++)
+        if (a->sum[r->n_numbers + w] > 0)
+            *ret |= 1U << w;
+    return r->ops->update(r->self, lane, a->sum, err);
+}
+
+const struct strategy_ops strategy_allreduce = {
+    .name = "allreduce",
+    .create = allreduce_create,
+    .free = allreduce_free,
+    .run = allreduce_run,
+};
