@@ -1,32 +1,28 @@
 /* Synchronous training: each step, the gradients of all shards are summed over the ranks, and every
  * rank applies the same sum.
  *
- * Each rank computes the gradients of its run of shards. They are summed in the order of a tree over
- * the shards, so every rank has the same bits, whatever the number of ranks
- * (docs/decisions/0145). With the gradients travel the loss, the running statistics of batch
- * normalisation and the wishes of the ranks.
+ * Each rank computes the gradients of its run of shards; shard_sum.c sums them. With the gradients
+ * travel the loss, the running statistics of batch normalisation and the wishes of the ranks.
  *
  * When a rank is lost, the gradients that this rank has computed stay: in the next world only the
  * lost rank's shards are computed anew. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial-runner/distributed/strategy.h"
-
-enum { TAG_SUM = 1 };
+#include "trial-runner/distributed/shard_sum.h"
 
 /* The wishes follow the numbers of a gradient: each one number, above 0 if some rank wishes it. */
 enum { N_WISHES = 2 };
 
 struct allreduce {
     struct replica *replica;
-    size_t n;               /* of a contribution: the gradient's numbers and the wishes */
-    float **partials;       /* [max_shards] of n numbers; allocated when first needed */
-    bool *has;              /* [max_shards]: computed for the step `step` */
-    const void **own;       /* [max_shards]: this rank's run, for the sum */
-    float *sum;             /* [n] */
-    int64_t step;           /* the step that `has` is about */
-    struct shard_run *runs; /* by rank */
+    size_t n;          /* of a contribution: the gradient's numbers and the wishes */
+    float **partials;  /* [max_shards] of n numbers; allocated when first needed */
+    bool *has;         /* [max_shards]: computed for the step `step` */
+    const float **own; /* [max_shards]: this rank's run, for the sum */
+    float *sum;        /* [n] */
+    int64_t step;      /* the step that `has` is about */
+    struct shard_sum *shards;
 };
 
 static void allreduce_free(void *self)
@@ -40,7 +36,7 @@ static void allreduce_free(void *self)
     free(a->has);
     free(a->own);
     free(a->sum);
-    free(a->runs);
+    shard_sum_free(a->shards);
     free(a);
 }
 
@@ -61,9 +57,11 @@ static as_status allreduce_create(const struct strategy_setup *setup, void **ret
     a->has = as_calloc(r->max_shards, sizeof *a->has);
     a->own = as_calloc(r->max_shards, sizeof *a->own);
     a->sum = as_calloc(a->n, sizeof *a->sum);
-    a->runs = as_calloc(WORLD_MAX_RANKS, sizeof *a->runs);
-    if (!a->partials || !a->has || !a->own || !a->sum || !a->runs)
+    if (!a->partials || !a->has || !a->own || !a->sum)
         return as_fail_nomem(err);
+    as_status st = shard_sum_create(setup, a->n, &a->shards, err);
+    if (st < 0)
+        return st;
     *ret = as_steal(a);
     return AS_OK;
 }
@@ -121,14 +119,13 @@ static as_status allreduce_run(void *self, struct coll *c, struct backend *lane,
 {
     struct allreduce *a = self;
     struct replica *r = a->replica;
-    struct coll_id id = {.tag = TAG_SUM, .what = "gradients"};
     begin_step(a);
-    id.step = (uint64_t)a->step;
-    uint32_t shards = r->ops->shards(r->self, 0);
-    coll_spread(shards, coll_size(c), a->runs);
-    as_status st = compute_run(a, lane, a->runs[coll_rank(c)], wishes, err);
+    struct shard_step at = {
+        .step = a->step, .next = a->step + 1, .shards = r->ops->shards(r->self, 0)};
+    struct shard_run run = shard_sum_own(a->shards, c, at.shards);
+    as_status st = compute_run(a, lane, run, wishes, err);
     if (st == AS_OK)
-        st = coll_tree_sum(c, id, &reduce_f32_sum, a->runs, shards, a->own, a->sum, a->n, err);
+        st = shard_sum_all(a->shards, c, at, a->own, a->sum, err);
     if (st < 0)
         return st;
     *ret = 0;
@@ -138,9 +135,42 @@ static as_status allreduce_run(void *self, struct coll *c, struct backend *lane,
     return r->ops->update(r->self, lane, a->sum, err);
 }
 
+static size_t allreduce_parts(void *self, struct strategy_part *ret)
+{
+    return shard_sum_parts(((struct allreduce *)self)->shards, ret);
+}
+
+static as_status allreduce_restored(void *self, bool from_checkpoint, struct as_err *err)
+{
+    return shard_sum_restored(((struct allreduce *)self)->shards, from_checkpoint, err);
+}
+
+static bool allreduce_gathers(const void *self)
+{
+    return shard_sum_gathers(((const struct allreduce *)self)->shards);
+}
+
+static as_status allreduce_gather(void *self, struct coll *c, struct backend *lane,
+                                  struct as_err *err)
+{
+    (void)lane;
+    return shard_sum_gather(((struct allreduce *)self)->shards, c, err);
+}
+
+static as_status allreduce_meet(void *self, struct meeting *m, struct as_err *err)
+{
+    as_status st = meeting_catch_up(m, err);
+    return st < 0 ? st : shard_sum_meet(((struct allreduce *)self)->shards, m->coll, err);
+}
+
 const struct strategy_ops strategy_allreduce = {
     .name = "allreduce",
     .create = allreduce_create,
     .free = allreduce_free,
     .run = allreduce_run,
+    .parts = allreduce_parts,
+    .restored = allreduce_restored,
+    .gather = allreduce_gather,
+    .gathers = allreduce_gathers,
+    .meet = allreduce_meet,
 };

@@ -86,6 +86,8 @@ struct strategy_ops {
      * training. After AS_E_UNAVAILABLE it is not always called again, so it changes nothing that
      * the next step depends on. NULL: they are whole on every rank at any time. */
     as_status (*gather)(void *self, struct coll *c, struct backend *lane, struct as_err *err);
+    /* Is `gather` needed with this document? NULL: yes, if there is one. */
+    bool (*gathers)(const void *self);
 
     /* All ranks of a new world, before the first step in it. NULL: meeting_catch_up().
      * AS_E_UNAVAILABLE: another world follows. */

@@ -302,9 +302,15 @@ static as_status meet(struct shared_step *s, bool *ret_moved, struct as_err *err
 
 /* ---- steps ---- */
 
+static bool gathers(const struct shared_step *s)
+{
+    const struct strategy_ops *ops = s->strategy.ops;
+    return ops->gather && (!ops->gathers || ops->gathers(s->strategy.self));
+}
+
 bool shared_step_ask_save(struct shared_step *s)
 {
-    if (!s->strategy.ops->gather)
+    if (!gathers(s))
         return false;
     s->save = true;
     return true;
@@ -338,8 +344,9 @@ as_status shared_step_run(struct shared_step *s, struct backend *lane, struct sh
 
 static as_status gather(struct shared_step *s, struct backend *lane, struct as_err *err)
 {
-    const struct strategy_ops *ops = s->strategy.ops;
-    return ops->gather ? ops->gather(s->strategy.self, team_coll(s->team), lane, err) : AS_OK;
+    const struct strategy *strategy = &s->strategy;
+    return gathers(s) ? strategy->ops->gather(strategy->self, team_coll(s->team), lane, err)
+                      : AS_OK;
 }
 
 /* For people, and for tests. */
