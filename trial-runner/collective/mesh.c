@@ -32,6 +32,7 @@ struct mesh {
     int32_t rank, n;
     struct link **links; /* by peer; NULL for this rank */
     int epoll_fd, bell;
+    bool has_processors; /* for each rank of this host */
     bool spins;
     struct mesh_opts opts;
     int64_t beaten_ns;    /* when this rank last showed life */
@@ -49,6 +50,11 @@ int32_t mesh_rank(const struct mesh *m)
 int32_t mesh_size(const struct mesh *m)
 {
     return m->n;
+}
+
+void mesh_may_spin(struct mesh *m, bool may)
+{
+    m->spins = may && m->has_processors;
 }
 
 int32_t mesh_lost(const struct mesh *m)
@@ -143,7 +149,7 @@ as_status mesh_create(const struct listener *listener, const struct world *world
     m->opts.stall_ms = m->opts.stall_ms ? m->opts.stall_ms : 5000;
     if ((st = open_all(m, listener, world, ret_missing, err)) < 0)
         return st;
-    m->spins = has_processor_for_each(m);
+    m->spins = m->has_processors = has_processor_for_each(m);
     *ret = as_steal(m);
     return AS_OK;
 }

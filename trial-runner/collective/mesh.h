@@ -63,6 +63,10 @@ AS_MUST_CHECK as_status mesh_idle(struct mesh *m, struct as_err *err);
  * gets AS_E_UNAVAILABLE, and mesh_lost() is -1. */
 void mesh_interrupt(struct mesh *m);
 
+/* Whether a wait may spin for a short time before it sleeps: not while another thread of this process
+ * computes. It may at first. It never does if this host has fewer processors than ranks. */
+void mesh_may_spin(struct mesh *m, bool may);
+
 /* The peer whose loss broke the mesh, or -1. */
 int32_t mesh_lost(const struct mesh *m);
 
