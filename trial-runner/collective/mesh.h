@@ -62,6 +62,7 @@ AS_MUST_CHECK as_status mesh_idle(struct mesh *m, struct as_err *err);
 /* From any thread: break the mesh, because the server has said that the epoch is over. Who waits
  * gets AS_E_UNAVAILABLE, and mesh_lost() is -1. */
 void mesh_interrupt(struct mesh *m);
+bool mesh_is_interrupted(const struct mesh *m);
 
 /* Whether a wait may spin for a short time before it sleeps: not while another thread of this process
  * computes. It may at first. It never does if this host has fewer processors than ranks. */
