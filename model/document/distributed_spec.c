@@ -330,14 +330,21 @@ static as_status parse_fields(struct json_fields *f, struct distributed_spec *d,
         (st = train_spec_integers(f, &groups, 1, err)) != AS_OK)
         return st;
     d->error_feedback = d->error_feedback && feedback;
+    const struct train_integer copies = {"state_copies", 1, 2, &d->state_copies};
+    if ((st = train_spec_integers(f, &copies, 1, err)) != AS_OK)
+        return st;
     return json_fields_bool(f, "shard_state", JSON_OPTIONAL, &d->shard_state, err);
 }
 
 as_status train_spec_parse_distributed(struct json_fields *doc, struct train_spec *spec,
                                        struct as_err *err)
 {
-    struct distributed_spec d = {
-        .fraction = 0.01, .rank = 2, .outer = {.lr = 1}, .staleness = 3, .peers = 1};
+    struct distributed_spec d = {.fraction = 0.01,
+                                 .rank = 2,
+                                 .outer = {.lr = 1},
+                                 .staleness = 3,
+                                 .peers = 1,
+                                 .state_copies = 2};
     struct json_fields f;
     bool there;
     int word = -1;

@@ -129,7 +129,7 @@ static as_status stop_member(struct lockstep *ls, struct backend *lane, size_t s
                              struct watch *w, struct as_err *err)
 {
     struct finishing f = {.ls = ls, .slot = slot};
-    as_status st = w->shared ? shared_step_finish(w->shared, lane, finish_save, &f, err)
+    as_status st = w->shared ? shared_step_finish(w->shared, lane, true, finish_save, &f, err)
                              : finish_save(&f, err);
     if (st != AS_OK && !(w->shared && st == AS_E_UNAVAILABLE))
         return st;
@@ -261,7 +261,7 @@ static as_status run_batches(struct lockstep *ls, struct backend *lane, struct w
         size_t before = m->at;
         struct as_err why;
         as_status st = shared_step_run(w->shared, lane, &done, &why);
-        if (st == AS_E_UNAVAILABLE)
+        if (st == AS_E_UNAVAILABLE || st == AS_E_STALE)
             return end_member(ls, 0, w, EXIT_TRY_AGAIN, &why, err);
         if (st != AS_OK)
             return as_fail(err, st, "%s", why.msg);
@@ -350,7 +350,7 @@ static as_status next_epoch(struct lockstep *ls, struct backend *lane, size_t sl
         return st;
     if (m->epoch == m->spec.epochs) {
         struct finishing f = {.ls = ls, .lane = lane, .slot = slot};
-        st = w->shared ? shared_step_finish(w->shared, lane, finish_artifacts, &f, &why)
+        st = w->shared ? shared_step_finish(w->shared, lane, false, finish_artifacts, &f, &why)
                        : finish_artifacts(&f, &why);
         if (w->shared && st == AS_E_UNAVAILABLE)
             return end_member(ls, slot, w, EXIT_TRY_AGAIN, &why, err);

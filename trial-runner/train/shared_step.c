@@ -18,6 +18,7 @@ struct shared_step {
     struct strategy strategy;
     bool save;           /* a checkpoint is due at this rank */
     uint64_t bytes_sent; /* in worlds that are over */
+    uint64_t exchanged;  /* of all bytes, those of steps */
     int64_t steps;       /* runs of the strategy */
 };
 
@@ -328,7 +329,9 @@ as_status shared_step_run(struct shared_step *s, struct backend *lane, struct sh
             return st;
         unsigned wishes = (team_stop_asked(s->team) ? STRATEGY_STOP : 0U) |
                           (s->save && shared_step_leads(s) ? STRATEGY_SAVE : 0U);
+        uint64_t before = coll_bytes_sent(team_coll(s->team));
         st = ops->run(s->strategy.self, team_coll(s->team), lane, wishes, &agreed, err);
+        s->exchanged += coll_bytes_sent(team_coll(s->team)) - before;
         if (st == AS_OK) {
             ret->stop = (agreed & STRATEGY_STOP) != 0;
             ret->save = (agreed & STRATEGY_SAVE) != 0;
@@ -353,9 +356,10 @@ static as_status gather(struct shared_step *s, struct backend *lane, struct as_e
 static void print_traffic(const struct shared_step *s)
 {
     const struct coll *c = team_coll(s->team);
-    (void)printf("rank %d of %d: %llu bytes sent in %lld exchanges (%s)\n", (int)coll_rank(c),
-                 (int)coll_size(c), (unsigned long long)(s->bytes_sent + coll_bytes_sent(c)),
-                 (long long)s->steps, s->strategy.ops->name);
+    (void)printf("rank %d of %d: %llu bytes sent in %lld exchanges (%s), %llu in all\n",
+                 (int)coll_rank(c), (int)coll_size(c), (unsigned long long)s->exchanged,
+                 (long long)s->steps, s->strategy.ops->name,
+                 (unsigned long long)(s->bytes_sent + coll_bytes_sent(c)));
 }
 
 /* It is not repeated after a loss: some ranks may have come through, and do the next step. */
@@ -370,14 +374,14 @@ as_status shared_step_gather(struct shared_step *s, struct backend *lane, bool *
     return AS_OK;
 }
 
-as_status shared_step_finish(struct shared_step *s, struct backend *lane,
+as_status shared_step_finish(struct shared_step *s, struct backend *lane, bool is_saved,
                              as_status (*finish)(void *arg, struct as_err *err), void *arg,
                              struct as_err *err)
 {
     bool moved = false;
     for (;;) {
         as_status st = meet(s, &moved, err);
-        if (st == AS_OK)
+        if (st == AS_OK && is_saved)
             st = gather(s, lane, err);
         if (st == AS_OK && shared_step_leads(s))
             st = finish(arg, err);

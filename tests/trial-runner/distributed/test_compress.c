@@ -141,9 +141,9 @@ START_TEST(deaths_cost_residuals_and_no_step)
     char train[400];
     compose(train, EIGHT, 120, codecs[_i]);
     gang_train(&rig, "calm", train, 1);
-    gang_train_dying(&rig, "dying", train, 4, 4, 5);
-    double calm = gang_last(&rig, "calm", "val_error"),
-           dying = gang_last(&rig, "dying", "val_error");
+    size_t well = gang_train_dying(&rig, "dying", train, 4, 4, 5);
+    double calm = gang_last(&rig, "calm", "val_error");
+    double dying = gang_last_of(&rig, "dying", well, "val_error");
     ck_assert_double_le(dying, calm + 0.02);
 }
 END_TEST

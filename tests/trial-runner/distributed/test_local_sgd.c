@@ -62,7 +62,7 @@ START_TEST(deaths_and_restarts_change_no_bit)
     char train[500];
     compose_rich(train, 60, moments[_i]);
     gang_train(&rig, "calm", train, 1);
-    gang_train_dying(&rig, "dying", train, 4, 4, 7);
+    (void)gang_train_dying(&rig, "dying", train, 4, 4, 7);
     gang_same(&rig, "calm", "dying");
     gang_train_halted(&rig, "halted", train, 3, 2, 2);
     gang_same(&rig, "calm", "halted");
