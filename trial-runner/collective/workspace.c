@@ -22,6 +22,5 @@ void *workspace_get(struct workspace *w, workspace_use use, size_t n, size_t siz
     w->pieces[use] = as_calloc(bytes ? bytes : 1, 1);
     if (w->pieces[use])
         w->bytes[use] = bytes;
-    w->allocations++;
     return w->pieces[use];
 }

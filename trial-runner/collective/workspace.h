@@ -24,7 +24,6 @@ typedef enum workspace_use {
 struct workspace {
     void *pieces[WORKSPACE_USES];
     size_t bytes[WORKSPACE_USES];
-    size_t allocations; /* so far; for tests */
 };
 
 /* A zeroed struct workspace is empty and ready. */

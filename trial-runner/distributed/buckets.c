@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#define BUCKETS_MAX 1024 /* then they become longer; below SHARD_SUM_TAGS */
+
 struct bucket {
     struct coll_job job; /* must be first: the collective gives it back */
     struct buckets *owner;
@@ -42,6 +44,7 @@ as_status buckets_create(struct shard_sum *sums, size_t n_params, size_t n, stru
 {
     size_t cut = n_params / BUCKET_NUMBERS; /* buckets of parameters, of about equal length */
     *ret = NULL;
+    cut = cut < BUCKETS_MAX ? cut : BUCKETS_MAX;
     if (cut < 2 || !shard_sum_splits(sums))
         return AS_OK;
     AS_AUTO(buckets_freep) struct buckets *b = as_calloc(1, sizeof *b);

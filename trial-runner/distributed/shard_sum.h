@@ -53,7 +53,7 @@ bool shard_sum_splits(const struct shard_sum *s);
 /* As shard_sum_all, of the numbers [first, first + n): all ranks sum the same parts in the same
  * order. `tag` is equal for no two parts of a step and below SHARD_SUM_TAGS. shard_sum_own() was
  * called for this step. From any thread, one at a time. */
-#define SHARD_SUM_TAGS (UINT64_C(1) << 32)
+#define SHARD_SUM_TAGS 32768
 AS_MUST_CHECK as_status shard_sum_part(struct shard_sum *s, struct coll *c, struct shard_step at,
                                        const float *const *partials, size_t first, size_t n,
                                        uint64_t tag, float *ret, struct as_err *err);
