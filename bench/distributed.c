@@ -33,6 +33,8 @@ static const size_t sizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 100 << 20};
 
 static int64_t rounds = 3;
 static int64_t only_ranks; /* 0: 2 and 4 */
+static int64_t only_kib;   /* 0: all sizes */
+static bool no_peers;
 
 static int repeats_of(size_t bytes)
 {
@@ -48,7 +50,7 @@ struct lab {
     struct listener *listeners[RANKS_MAX];
     struct endpoint peers[RANKS_MAX];
     int ring[RANKS_MAX][2]; /* sockets from each rank to the next */
-    double seconds;         /* rank 0 writes it */
+    double seconds[3];      /* of the races; rank 0 writes them */
 };
 
 typedef int rank_fn(struct lab *lab, int32_t rank);
@@ -65,13 +67,12 @@ static double median(double *v, int n)
     return v[n / 2];
 }
 
-/* Runs f in a process for each rank; NaN if one failed. */
-static double in_processes(struct lab *lab, rank_fn *f)
+/* Runs f in a process for each rank; false if one failed. */
+static bool in_processes(struct lab *lab, rank_fn *f)
 {
     pid_t pids[RANKS_MAX];
     bool well = true;
     (void)fflush(NULL);
-    lab->seconds = NAN;
     for (int32_t r = 0; r < lab->n; r++)
         if ((pids[r] = fork()) == 0)
             _exit(f(lab, r));
@@ -79,124 +80,149 @@ static double in_processes(struct lab *lab, rank_fn *f)
         int status;
         well = waitpid(pids[r], &status, 0) == pids[r] && status == 0 && well;
     }
-    return well ? lab->seconds : NAN;
+    return well;
 }
 
-/* --- ours --- */
+/* --- a rank --- */
 
-static int time_algorithm(struct lab *lab, struct coll *c, coll_algorithm algorithm,
-                          double *ret_seconds)
+/* What is timed, in turn: the disturbances of a shared machine meet all of them alike. */
+struct racer {
+    struct lab *lab;
+    int32_t rank;
+    struct coll *coll;
+    float *in, *out;   /* of lab->bytes */
+    float *a, *b, *to; /* of half of what a rank sends */
+    char *buffer;      /* of BUFFER_BYTES */
+};
+
+#define BUFFER_BYTES (1 << 18)
+
+typedef bool race_fn(struct racer *r);
+
+static bool race_ring(struct racer *r)
 {
-    size_t n = lab->bytes / sizeof(float);
-    int repeats = repeats_of(lab->bytes);
-    double own[REPEATS_MAX], all[REPEATS_MAX];
-    float *in = malloc(lab->bytes), *out = malloc(lab->bytes);
-    bool ok = in && out;
-    for (size_t i = 0; ok && i < n; i++)
-        in[i] = (float)i, out[i] = 0;
-    for (int k = -1; ok && k < repeats; k++) { /* the first one warms up */
-        ok = coll_barrier(c, (struct coll_id){0}, NULL) == AS_OK;
-        int64_t start_ns = clock_mono_ns();
-        ok = ok && coll_allreduce(c, (struct coll_id){.tag = 1}, algorithm, &reduce_f32_sum, in,
-                                  out, n, NULL) == AS_OK;
-        if (k >= 0)
-            own[k] = (double)(clock_mono_ns() - start_ns) / (double)NS_PER_S;
-    }
-    ok = ok && coll_allreduce(c, (struct coll_id){.tag = 2}, COLL_RING, &reduce_f64_max, own, all,
-                              (size_t)repeats, NULL) == AS_OK;
-    free(in);
-    free(out);
-    *ret_seconds = ok ? median(all, repeats) : NAN;
-    return ok ? 0 : 1;
+    return coll_allreduce(r->coll, (struct coll_id){.tag = 1}, COLL_RING, &reduce_f32_sum, r->in,
+                          r->out, r->lab->bytes / sizeof(float), NULL) == AS_OK;
 }
 
-static int ours_rank(struct lab *lab, int32_t rank)
+static bool race_halving(struct racer *r)
 {
-    struct world w = {.attempt = 1, .epoch = 1, .rank = rank, .n = lab->n, .peers = lab->peers};
-    struct mesh_opts opts = {.tcp_only = lab->tcp};
-    AS_AUTO(coll_freep) struct coll *c = NULL;
-    double ring, halving;
-    if (coll_create(lab->listeners[rank], &w, &opts, &c, NULL, NULL) < 0 ||
-        time_algorithm(lab, c, COLL_RING, &ring) || time_algorithm(lab, c, COLL_HALVING, &halving))
-        return 1;
-    if (rank == 0)
-        lab->seconds = fmin(ring, halving);
-    return 0;
+    return coll_allreduce(r->coll, (struct coll_id){.tag = 2}, COLL_HALVING, &reduce_f32_sum, r->in,
+                          r->out, r->lab->bytes / sizeof(float), NULL) == AS_OK;
 }
 
-static double ours(struct lab *lab, bool tcp)
-{
-    lab->tcp = tcp;
-    for (int32_t r = 0; r < lab->n; r++) {
-        if (listener_create("127.0.0.1", &lab->listeners[r], NULL) < 0)
-            return NAN;
-        lab->peers[r] = lab->listeners[r]->endpoint;
-    }
-    double seconds = in_processes(lab, ours_rank);
-    for (int32_t r = 0; r < lab->n; r++)
-        listener_free(lab->listeners[r]);
-    return seconds;
-}
-
-/* --- floors --- */
-
+/* What a rank sends in a ring, and receives. */
 static size_t bytes_of_a_rank(const struct lab *lab)
 {
     return 2 * lab->bytes / (size_t)lab->n * (size_t)(lab->n - 1);
 }
 
 /* Half of the bytes are added, half are copied. */
-static int memory_rank(struct lab *lab, int32_t rank)
+static bool race_memory(struct racer *r)
 {
-    size_t half = bytes_of_a_rank(lab) / 2, n = half / sizeof(float);
-    int repeats = repeats_of(lab->bytes);
-    double own[REPEATS_MAX];
-    float *a = calloc(n, sizeof *a), *b = calloc(n, sizeof *b), *to = calloc(n, sizeof *to);
-    if (!a || !b || !to)
-        return 1;
-    for (int k = 0; k < repeats; k++) {
-        int64_t start_ns = clock_mono_ns();
-        reduce_f32_sum.combine(to, a, b, n);
-        memcpy(b, to, half);
-        own[k] = (double)(clock_mono_ns() - start_ns) / (double)NS_PER_S;
-        __asm__ volatile("" : : "r"(to), "r"(b) : "memory");
-    }
-    if (rank == 0)
-        lab->seconds = median(own, repeats);
-    free(a);
-    free(b);
-    free(to);
-    return 0;
+    size_t half = bytes_of_a_rank(r->lab) / 2;
+    reduce_f32_sum.combine(r->to, r->a, r->b, half / sizeof(float));
+    memcpy(r->b, r->to, half);
+    __asm__ volatile("" : : "r"(r->to), "r"(r->b) : "memory");
+    return true;
 }
 
 /* A ring of plain sockets: what a rank sends goes to the next, what it receives comes from the one
  * before, both at once. */
-static int socket_rank(struct lab *lab, int32_t rank)
+static bool race_sockets(struct racer *r)
 {
-    static char buffer[1 << 18];
-    int repeats = repeats_of(lab->bytes);
-    int out = lab->ring[rank][0], in = lab->ring[(rank + lab->n - 1) % lab->n][1];
-    double own[REPEATS_MAX];
-    for (int k = 0; k < repeats; k++) {
-        size_t to_send = bytes_of_a_rank(lab), to_receive = to_send;
-        int64_t start_ns = clock_mono_ns();
-        while (to_send + to_receive > 0) {
-            struct pollfd p[2] = {{.fd = to_send ? out : -1, .events = POLLOUT},
-                                  {.fd = to_receive ? in : -1, .events = POLLIN}};
-            if (poll(p, 2, -1) < 0)
-                return 1;
-            size_t most = to_send < sizeof buffer ? to_send : sizeof buffer;
-            ssize_t n = p[0].revents ? send(out, buffer, most, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
-            to_send -= n > 0 ? (size_t)n : 0;
-            most = to_receive < sizeof buffer ? to_receive : sizeof buffer;
-            n = p[1].revents ? recv(in, buffer, most, MSG_DONTWAIT) : 0;
-            to_receive -= n > 0 ? (size_t)n : 0;
-        }
-        own[k] = (double)(clock_mono_ns() - start_ns) / (double)NS_PER_S;
+    const struct lab *lab = r->lab;
+    int out = lab->ring[r->rank][0], in = lab->ring[(r->rank + lab->n - 1) % lab->n][1];
+    size_t to_send = bytes_of_a_rank(lab), to_receive = to_send;
+    while (to_send + to_receive > 0) {
+        struct pollfd p[2] = {{.fd = to_send ? out : -1, .events = POLLOUT},
+                              {.fd = to_receive ? in : -1, .events = POLLIN}};
+        if (poll(p, 2, -1) < 0)
+            return false;
+        size_t most = to_send < BUFFER_BYTES ? to_send : BUFFER_BYTES;
+        ssize_t n = p[0].revents ? send(out, r->buffer, most, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
+        to_send -= n > 0 ? (size_t)n : 0;
+        most = to_receive < BUFFER_BYTES ? to_receive : BUFFER_BYTES;
+        n = p[1].revents ? recv(in, r->buffer, most, MSG_DONTWAIT) : 0;
+        to_receive -= n > 0 ? (size_t)n : 0;
     }
-    if (rank == 0)
-        lab->seconds = median(own, repeats);
-    return 0;
+    return true;
+}
+
+/* ring, halving, the floor */
+#define RACES 3
+
+static bool racer_init(struct racer *r, struct lab *lab, int32_t rank)
+{
+    struct world w = {.attempt = 1, .epoch = 1, .rank = rank, .n = lab->n, .peers = lab->peers};
+    struct mesh_opts opts = {.tcp_only = lab->tcp};
+    size_t half = bytes_of_a_rank(lab) / 2;
+    *r = (struct racer){.lab = lab,
+                        .rank = rank,
+                        .in = calloc(1, lab->bytes),
+                        .out = calloc(1, lab->bytes),
+                        .a = calloc(1, half),
+                        .b = calloc(1, half),
+                        .to = calloc(1, half),
+                        .buffer = calloc(1, BUFFER_BYTES)};
+    if (!r->in || !r->out || !r->a || !r->b || !r->to || !r->buffer)
+        return false;
+    for (size_t i = 0; i < lab->bytes / sizeof(float); i++)
+        r->in[i] = (float)i, r->out[i] = 0;
+    memset(r->to, 1, half);
+    return coll_create(lab->listeners[rank], &w, &opts, &r->coll, NULL, NULL) == AS_OK;
+}
+
+static void racer_done(struct racer *r)
+{
+    coll_free(r->coll);
+    free(r->in);
+    free(r->out);
+    free(r->a);
+    free(r->b);
+    free(r->to);
+    free(r->buffer);
+}
+
+static bool race(struct racer *r, race_fn *const races[RACES], double own[RACES][REPEATS_MAX])
+{
+    int repeats = repeats_of(r->lab->bytes);
+    for (int k = -1; k < repeats; k++) /* the first one warms up */
+        for (int i = 0; i < RACES; i++) {
+            if (coll_barrier(r->coll, (struct coll_id){0}, NULL) < 0)
+                return false;
+            int64_t start_ns = clock_mono_ns();
+            if (!races[i](r))
+                return false;
+            if (k >= 0)
+                own[i][k] = (double)(clock_mono_ns() - start_ns) / (double)NS_PER_S;
+        }
+    return true;
+}
+
+/* The slowest rank's times count. */
+static bool judge(struct racer *r, double own[RACES][REPEATS_MAX])
+{
+    double all[REPEATS_MAX];
+    int repeats = repeats_of(r->lab->bytes);
+    for (int i = 0; i < RACES; i++) {
+        if (coll_allreduce(r->coll, (struct coll_id){.tag = 3}, COLL_RING, &reduce_f64_max, own[i],
+                           all, (size_t)repeats, NULL) < 0)
+            return false;
+        if (r->rank == 0)
+            r->lab->seconds[i] = median(all, repeats);
+    }
+    return true;
+}
+
+static int race_rank(struct lab *lab, int32_t rank)
+{
+    race_fn *const races[RACES] = {race_ring, race_halving, lab->tcp ? race_sockets : race_memory};
+    double own[RACES][REPEATS_MAX];
+    struct racer r;
+    bool well = racer_init(&r, lab, rank) && race(&r, races, own) && judge(&r, own);
+    racer_done(&r);
+    return well ? 0 : 1;
 }
 
 /* A TCP connection over loopback: two ends in this process. */
@@ -215,16 +241,36 @@ static bool connect_ends(int ret[2])
     return ok;
 }
 
-static double socket_floor(struct lab *lab)
+static bool open_lab(struct lab *lab)
 {
     bool ok = true;
-    for (int32_t r = 0; r < lab->n; r++)
+    for (int32_t r = 0; r < lab->n; r++) {
+        ok = listener_create("127.0.0.1", &lab->listeners[r], NULL) == AS_OK && ok;
+        if (ok)
+            lab->peers[r] = lab->listeners[r]->endpoint;
         ok = connect_ends(lab->ring[r]) && ok;
-    double seconds = ok ? in_processes(lab, socket_rank) : NAN;
-    for (int32_t r = 0; r < lab->n; r++)
+    }
+    return ok;
+}
+
+static void close_lab(struct lab *lab)
+{
+    for (int32_t r = 0; r < lab->n; r++) {
+        listener_free(lab->listeners[r]);
         for (int end = 0; end < 2; end++)
             (void)close(lab->ring[r][end]);
-    return seconds;
+    }
+}
+
+/* Our faster algorithm, and the floor. */
+static void ours(struct lab *lab, bool tcp, double *value, double *floor)
+{
+    lab->tcp = tcp;
+    if (open_lab(lab) && in_processes(lab, race_rank)) {
+        *value = fmin(*value, fmin(lab->seconds[0], lab->seconds[1]));
+        *floor = fmin(*floor, lab->seconds[2]);
+    }
+    close_lab(lab);
 }
 
 /* --- peers: MPI, if it is installed --- */
@@ -260,14 +306,21 @@ static void remove_peers(void)
         (void)fprintf(stderr, "bench/distributed: %s was not removed\n", folder);
 }
 
+/* MPI's ranks spin while they wait. If they outnumber the processors and have real-time priority,
+ * they never let each other run. */
+static const char *ordinary_priority(const struct lab *lab)
+{
+    return lab->n > sysconf(_SC_NPROCESSORS_ONLN) ? "chrt --other 0 " : "";
+}
+
 static double peer(const struct lab *lab, size_t which)
 {
     char line[600], answer[80] = "", *end = NULL;
     if (!has_mpi[which])
         return NAN;
-    (void)snprintf(line, sizeof line, "timeout 60 %s -n %d %s/peer%zu %zu %d 2>%s/log",
-                   mpis[which].run, (int)lab->n, folder, which, lab->bytes, repeats_of(lab->bytes),
-                   folder);
+    (void)snprintf(line, sizeof line, "%stimeout -k 2 20 %s -n %d %s/peer%zu %zu %d 2>%s/log",
+                   ordinary_priority(lab), mpis[which].run, (int)lab->n, folder, which, lab->bytes,
+                   repeats_of(lab->bytes), folder);
     FILE *from = popen(line, "r");
     if (!from)
         return NAN;
@@ -289,12 +342,10 @@ static void measure(struct lab *lab, struct figures *f)
 {
     *f = (struct figures){NAN, NAN, NAN, NAN, {NAN, NAN}};
     for (int64_t k = 0; k < rounds; k++) {
-        f->shm = fmin(f->shm, ours(lab, false));
-        f->memory = fmin(f->memory, in_processes(lab, memory_rank));
+        ours(lab, false, &f->shm, &f->memory);
         for (size_t i = 0; i < N_MPIS; i++)
             f->mpi[i] = fmin(f->mpi[i], peer(lab, i));
-        f->tcp = fmin(f->tcp, ours(lab, true));
-        f->socket = fmin(f->socket, socket_floor(lab));
+        ours(lab, true, &f->tcp, &f->socket);
     }
 }
 
@@ -312,9 +363,9 @@ static void report(const struct lab *lab, const struct figures *f)
 static void measure_sizes(struct lab *lab, int32_t n)
 {
     lab->n = n;
-    for (size_t i = 0; i < N_SIZES; i++) {
+    for (size_t i = 0; i < (only_kib ? 1 : N_SIZES); i++) {
         struct figures f;
-        lab->bytes = sizes[i];
+        lab->bytes = only_kib ? (size_t)only_kib << 10 : sizes[i];
         measure(lab, &f);
         report(lab, &f);
     }
@@ -325,6 +376,8 @@ int main(int argc, char **argv)
     static const struct opt more[] = {
         {"rounds", 0, OPT_I64, &rounds, "N", NULL, "rounds of each case; the best counts"},
         {"ranks", 0, OPT_I64, &only_ranks, "P", NULL, "this number of ranks alone (2 to 16)"},
+        {"kib", 0, OPT_I64, &only_kib, "N", NULL, "this size alone, in KiB (1 to 1048576)"},
+        {"no-peers", 0, OPT_FLAG, &no_peers, NULL, NULL, "without MPI"},
         {0},
     };
     if (!bench_start_with("distributed", "all-reduce between processes", more, argc, argv))
@@ -334,15 +387,21 @@ int main(int argc, char **argv)
                       RANKS_MAX);
         return EXIT_FAILURE;
     }
+    if (only_kib < 0 || only_kib > 1 << 20) {
+        (void)fprintf(stderr, "--kib is %lld; expected 1 to %d\n", (long long)only_kib, 1 << 20);
+        return EXIT_FAILURE;
+    }
     struct lab *lab =
         mmap(NULL, sizeof *lab, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (lab == MAP_FAILED)
         return EXIT_FAILURE;
-    compile_peers();
+    if (!no_peers)
+        compile_peers();
     if (only_ranks)
         measure_sizes(lab, (int32_t)only_ranks);
     for (int32_t n = 2; !only_ranks && n <= 4; n += 2)
         measure_sizes(lab, n);
-    remove_peers();
+    if (!no_peers)
+        remove_peers();
     return bench_exit();
 }

@@ -92,6 +92,12 @@ struct network_pass {
     struct tensor rate;  /* dropout: [slots] F32, its rate; absent: no dropout */
     struct tensor seed;  /* dropout: [slots, 2] I32, its seed */
     struct tensor step;  /* dropout: [slots] I32, must differ between micro-batches */
+    /* The backward pass calls it when the operations that make the gradient of parameters [first,
+     * first + n) of the plan have been called: nothing later in the pass changes them. Each tensor
+     * that gets a gradient is reported once. It must move nothing while a graph is recorded. NULL:
+     * not called. */
+    as_status (*on_grads)(void *arg, size_t first, size_t n, struct as_err *err);
+    void *on_grads_arg;
 };
 
 /* Compute the outputs of slots [first, first + n) for the rows of the pass. `lane` is the network's

@@ -270,6 +270,29 @@ static as_status add_gradient(const struct network_run *r, size_t source, int ol
     return backend_add(r->lane, &a, r->err);
 }
 
+static bool has_params(net_op op)
+{
+    return op == NET_CATEGORIES || op == NET_LINEAR || op == NET_CONV || op == NET_BATCH_NORM ||
+           op == NET_EMBEDDING || op == NET_LAYER_NORM;
+}
+
+/* A tensor belongs to one node, so its gradient is complete when that node's operations are. */
+static as_status report_grads(const struct network_run *r, size_t node)
+{
+    const struct net_node *n = network_node(r->net, node);
+    const size_t tensors[] = {n->weight, n->bias};
+    as_status st = AS_OK;
+    if (!r->pass->on_grads || !has_params(n->op))
+        return AS_OK;
+    for (size_t k = 0; st == AS_OK && k < AS_ARRAY_LEN(tensors); k++) {
+        if (tensors[k] == NET_NONE)
+            continue;
+        const struct net_tensor *t = &r->net->plan->tensors[tensors[k]];
+        st = r->pass->on_grads(r->pass->on_grads_arg, t->offset, t->count, r->err);
+    }
+    return st;
+}
+
 as_status network_backward(struct network *net, struct backend *lane, size_t first, size_t n,
                            const struct network_pass *pass, struct as_err *err)
 {
@@ -301,6 +324,8 @@ as_status network_backward(struct network *net, struct backend *lane, size_t fir
             return st;
         if (node->with != NET_NONE)
             st = add_gradient(&r, node->with, node->grad.old2, node->grad.dx, node->grad.sum2);
+        if (st == AS_OK)
+            st = report_grads(&r, i);
         if (st != AS_OK)
             return st;
     }

@@ -67,7 +67,9 @@ static void give_turn_locked(struct coll *c)
 
 static void run_job(struct coll *c, struct coll_job *job)
 {
+    mesh_may_spin(c->mesh, false);
     as_status st = job->run(c, job, &job->err);
+    mesh_may_spin(c->mesh, true);
     lock(c);
     job->status = st;
     job->done = true;
@@ -184,6 +186,14 @@ void coll_begin(struct coll *c, struct coll_job *job)
     c->last = job;
     (void)pthread_cond_broadcast(&c->changed);
     unlock(c);
+}
+
+bool coll_is_done(struct coll *c, const struct coll_job *job)
+{
+    lock(c);
+    bool done = job->done;
+    unlock(c);
+    return done;
 }
 
 as_status coll_finish(struct coll *c, struct coll_job *job, struct as_err *err)
@@ -434,10 +444,11 @@ as_status coll_exchange(struct coll *c, struct coll_id id, const struct coll_mes
                         struct as_err *err)
 {
     struct exchange x;
-    AS_AUTO(as_freep) struct transfer *t = as_calloc(n_sent + n_received, sizeof *t);
-    if (!t)
-        return as_fail_nomem(err);
     begin_here(c);
+    struct transfer *t =
+        workspace_get(mesh_workspace(c->mesh), WORKSPACE_TRANSFERS, n_sent + n_received, sizeof *t);
+    if (!t)
+        return end_here(c, as_fail_nomem(err));
     exchange_init(&x, c->mesh, id, t, n_sent + n_received);
     for (size_t i = 0; i < n_received; i++)
         exchange_receive(&x, received[i].peer, received[i].to, received[i].bytes, NULL, NULL);

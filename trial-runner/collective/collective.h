@@ -136,6 +136,8 @@ struct coll_job {
 
 /* Runs after all operations that were begun before it. */
 void coll_begin(struct coll *c, struct coll_job *job);
+/* Has it ended, well or not? Waits for nothing. */
+bool coll_is_done(struct coll *c, const struct coll_job *job);
 /* Waits for the job's end and returns its status. */
 AS_MUST_CHECK as_status coll_finish(struct coll *c, struct coll_job *job, struct as_err *err);
 

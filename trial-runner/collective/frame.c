@@ -9,7 +9,7 @@
 
 /* Little endian, in this order:
  *   0 magic  4 kind  8 epoch  12 length  16 attempt  24 step  32 tag  40 offset
- *   48 payload_crc  52 CRC-32C of bytes 0 to 51 */
+ *   48 payload_sum  52 CRC-32C of bytes 0 to 51 */
 static void put32(uint8_t *p, uint32_t v)
 {
     v = htole32(v);
@@ -46,7 +46,7 @@ void frame_encode(const struct frame *f, uint8_t ret[FRAME_HEAD_BYTES])
     put64(ret + 24, f->step);
     put64(ret + 32, f->tag);
     put64(ret + 40, f->offset);
-    put32(ret + 48, f->payload_crc);
+    put32(ret + 48, f->payload_sum);
     put32(ret + 52, crc32c(0, ret, 52));
 }
 
@@ -69,6 +69,6 @@ as_status frame_decode(const uint8_t head[FRAME_HEAD_BYTES], struct frame *ret, 
                           .step = get64(head + 24),
                           .tag = get64(head + 32),
                           .offset = get64(head + 40),
-                          .payload_crc = get32(head + 48)};
+                          .payload_sum = get32(head + 48)};
     return AS_OK;
 }

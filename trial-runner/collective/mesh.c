@@ -32,12 +32,14 @@ struct mesh {
     int32_t rank, n;
     struct link **links; /* by peer; NULL for this rank */
     int epoll_fd, bell;
+    bool has_processors; /* for each rank of this host */
     bool spins;
     struct mesh_opts opts;
     int64_t beaten_ns;    /* when this rank last showed life */
     int32_t lost;         /* peer, or -1 */
     struct as_err broken; /* why; code 0 while it works */
     _Atomic bool interrupted;
+    struct workspace workspace;
 };
 
 int32_t mesh_rank(const struct mesh *m)
@@ -48,6 +50,11 @@ int32_t mesh_rank(const struct mesh *m)
 int32_t mesh_size(const struct mesh *m)
 {
     return m->n;
+}
+
+void mesh_may_spin(struct mesh *m, bool may)
+{
+    m->spins = may && m->has_processors;
 }
 
 int32_t mesh_lost(const struct mesh *m)
@@ -66,6 +73,11 @@ uint64_t mesh_bytes_sent(const struct mesh *m)
 const char *mesh_link_name(const struct mesh *m, int32_t peer)
 {
     return m->links[peer] ? m->links[peer]->ops->name : "self";
+}
+
+struct workspace *mesh_workspace(struct mesh *m)
+{
+    return &m->workspace;
 }
 
 static as_status watch(struct mesh *m, int fd, uint32_t events, uint64_t what, struct as_err *err)
@@ -137,7 +149,7 @@ as_status mesh_create(const struct listener *listener, const struct world *world
     m->opts.stall_ms = m->opts.stall_ms ? m->opts.stall_ms : 5000;
     if ((st = open_all(m, listener, world, ret_missing, err)) < 0)
         return st;
-    m->spins = has_processor_for_each(m);
+    m->spins = m->has_processors = has_processor_for_each(m);
     *ret = as_steal(m);
     return AS_OK;
 }
@@ -153,6 +165,7 @@ void mesh_free(struct mesh *m)
         m->links[r]->ops->free(m->links[r]);
     }
     free(m->links);
+    workspace_done(&m->workspace);
     if (m->bell >= 0)
         (void)close(m->bell);
     if (m->epoll_fd >= 0)

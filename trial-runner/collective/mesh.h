@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "trial-runner/collective/listener.h"
 #include "trial-runner/collective/transfer.h"
+#include "trial-runner/collective/workspace.h"
 #include "trial-runner/collective/world.h"
 
 struct mesh;
@@ -42,6 +43,9 @@ int32_t mesh_size(const struct mesh *m);
 uint64_t mesh_bytes_sent(const struct mesh *m); /* payload bytes of all messages so far */
 const char *mesh_link_name(const struct mesh *m, int32_t peer); /* "shm" or "tcp" */
 
+/* Memory for the algorithms over this mesh; a view of m. */
+struct workspace *mesh_workspace(struct mesh *m);
+
 /* Begin a transfer; it moves in mesh_wait and mesh_idle. `t` is borrowed until it is done. */
 void mesh_post(struct mesh *m, struct transfer *t);
 
@@ -71,6 +75,10 @@ void mesh_drop(struct mesh *m, int32_t peer);
  * gets AS_E_UNAVAILABLE, and mesh_lost() is -1. */
 void mesh_interrupt(struct mesh *m);
 bool mesh_is_interrupted(const struct mesh *m);
+
+/* Whether a wait may spin for a short time before it sleeps: not while another thread of this process
+ * computes. It may at first. It never does if this host has fewer processors than ranks. */
+void mesh_may_spin(struct mesh *m, bool may);
 
 /* The peer whose loss broke the mesh, or -1. */
 int32_t mesh_lost(const struct mesh *m);

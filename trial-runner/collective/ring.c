@@ -1,105 +1,153 @@
 /* Rings: rank r sends to r+1 and receives from r-1, one slice in each step.
  *
- * All steps are posted at once. A send of step s may go as far as the receive of step s-1 has come,
- * so bytes travel on while the rest of their slice is still arriving, and no step waits for the
- * slowest rank of the step before. */
+ * Slices travel in chunks, and all steps of all chunks are posted at once. A chunk's step s may send
+ * as far as its step s-1 has received, so no step waits for the slowest rank of the step before.
+ *
+ * The order of the posts decides which data are in the cache. In wave w, chunk w does its first
+ * step, chunk w-1 its second, and so on: a sum is sent on soon after it was written, and a chunk is
+ * through all its steps while later ones have not begun. If each step went over all chunks, every
+ * step would fetch its slice from memory again. */
 #include "trial-runner/collective/exchange.h"
 
 #include <string.h>
 
+#define CHUNK_BYTES ((size_t)128 << 10)
+
 struct ring {
     struct exchange x;
     int32_t rank, size, next, before;
-    size_t n, item_bytes;
+    size_t n, item_bytes, n_chunks, chunk_items;
+    struct transfer **latest; /* by chunk: its last receive, or NULL */
 };
-
-static as_status ring_init(struct ring *r, struct mesh *m, struct coll_id id, size_t n,
-                           size_t item_bytes, size_t transfers, struct as_err *err)
-{
-    int32_t rank = mesh_rank(m), size = mesh_size(m);
-    struct transfer *t = as_calloc(transfers, sizeof *t);
-    if (!t)
-        return as_fail_nomem(err);
-    *r = (struct ring){.rank = rank,
-                       .size = size,
-                       .next = (rank + 1) % size,
-                       .before = (rank + size - 1) % size,
-                       .n = n,
-                       .item_bytes = item_bytes};
-    exchange_init(&r->x, m, id, t, transfers);
-    return AS_OK;
-}
-
-static as_status ring_end(struct ring *r, struct as_err *err)
-{
-    as_status st = exchange_wait(&r->x, err);
-    free(r->x.t);
-    return st;
-}
 
 struct slice {
     size_t offset, bytes;
 };
 
-/* Slice `which`, counted round the ring. */
-static struct slice slice_of(const struct ring *r, int32_t which)
+/* Chunk `k` of slice `which`, counted round the ring. */
+static struct slice chunk_of(const struct ring *r, int32_t which, size_t k)
 {
-    size_t first, end;
+    size_t first, end, items = r->chunk_items;
     coll_slice(r->n, r->size, ((which % r->size) + r->size) % r->size, &first, &end);
-    return (struct slice){first * r->item_bytes, (end - first) * r->item_bytes};
+    size_t from = end - first < k * items ? end : first + k * items;
+    size_t to = end - from < items ? end : from + items;
+    return (struct slice){from * r->item_bytes, (to - from) * r->item_bytes};
 }
 
-static struct transfer *send_slice(struct ring *r, int32_t which, const void *from,
-                                   const size_t *ready)
+/* `steps` of each chunk: a send and a receive in each. */
+static as_status ring_init(struct ring *r, struct mesh *m, struct coll_id id, size_t n,
+                           size_t item_bytes, size_t steps, struct as_err *err)
 {
-    struct slice s = slice_of(r, which);
-    return exchange_send(&r->x, r->next, (const char *)from + s.offset, s.bytes, ready);
+    int32_t rank = mesh_rank(m), size = mesh_size(m);
+    size_t items = item_bytes < CHUNK_BYTES ? CHUNK_BYTES / item_bytes : 1;
+    size_t longest = (n + (size_t)size - 1) / (size_t)size;
+    *r = (struct ring){.rank = rank,
+                       .size = size,
+                       .next = (rank + 1) % size,
+                       .before = (rank + size - 1) % size,
+                       .n = n,
+                       .item_bytes = item_bytes,
+                       .chunk_items = items,
+                       .n_chunks = (longest + items - 1) / items};
+    struct workspace *w = mesh_workspace(m);
+    struct transfer *t = workspace_get(w, WORKSPACE_TRANSFERS, 2 * steps * r->n_chunks, sizeof *t);
+    r->latest = workspace_get(w, WORKSPACE_LATEST, r->n_chunks, sizeof *r->latest);
+    if (!t || !r->latest)
+        return as_fail_nomem(err);
+    memset(r->latest, 0, r->n_chunks * sizeof(struct transfer *));
+    exchange_init(&r->x, m, id, t, 2 * steps * r->n_chunks);
+    return AS_OK;
 }
 
-/* Slices that begin at `mine` are passed on until every rank has all. `ready`: how much of slice
- * `mine` is there. */
-static void post_gather(struct ring *r, int32_t mine, void *out, const size_t *ready)
+/* What each step does with a chunk: which slice leaves and from where, which one arrives. */
+struct step {
+    int32_t out, in; /* slices, counted round the ring */
+    const char *from;
+    char *to; /* laid out as the whole from byte to_begins on */
+    size_t to_begins;
+    const struct reduction *reduce;
+    const char *with; /* laid out as the whole */
+};
+
+static void post_step(struct ring *r, const struct step *s, size_t k)
 {
-    for (int32_t s = 0; s < r->size - 1; s++) {
-        struct slice in = slice_of(r, mine - s - 1);
-        send_slice(r, mine - s, out, ready);
-        struct transfer *t =
-            exchange_receive(&r->x, r->before, (char *)out + in.offset, in.bytes, NULL, NULL);
-        ready = &t->done;
-    }
+    struct slice out = chunk_of(r, s->out, k), in = chunk_of(r, s->in, k);
+    struct transfer *before = r->latest[k];
+    exchange_send(&r->x, r->next, s->from + out.offset, out.bytes, before ? &before->done : NULL);
+    r->latest[k] = exchange_receive(&r->x, r->before, s->to + in.offset - s->to_begins, in.bytes,
+                                    s->reduce, s->with ? s->with + in.offset : NULL);
 }
 
-/* Slice `last` of the result ends here; the sums of the others go through `via`, laid out as `in`.
- * Returns the transfer that completes the slice. */
-static struct transfer *post_reduce(struct ring *r, int32_t last, const struct reduction *reduce,
-                                    const void *in, void *via, void *ret_slice)
+typedef struct step step_fn(const struct ring *r, size_t step, const void *arg);
+
+static as_status run_waves(struct ring *r, size_t steps, step_fn *step, const void *arg,
+                           struct as_err *err)
 {
-    struct transfer *t = NULL;
-    int32_t first = last + r->size - 1;
-    for (int32_t s = 0; s < r->size - 1; s++) {
-        struct slice sum = slice_of(r, first - s - 1);
-        send_slice(r, first - s, s == 0 ? in : via, t ? &t->done : NULL);
-        void *to = s == r->size - 2 ? ret_slice : (char *)via + sum.offset;
-        t = exchange_receive(&r->x, r->before, to, sum.bytes, reduce,
-                             (const char *)in + sum.offset);
-    }
-    return t;
+    for (size_t wave = 0; r->n_chunks > 0 && wave < r->n_chunks + steps - 1; wave++)
+        for (size_t i = 0; i < steps && i <= wave; i++)
+            if (wave - i < r->n_chunks) {
+                struct step s = step(r, i, arg);
+                post_step(r, &s, wave - i);
+            }
+    return exchange_wait(&r->x, err);
+}
+
+/* --- the operations --- */
+
+struct reducing {
+    const struct reduction *reduce;
+    const char *in;
+    char *via;    /* sums on their way; laid out as `in` */
+    int32_t last; /* the slice that ends here */
+    char *result; /* laid out as `in` from byte result_begins on */
+    size_t result_begins;
+};
+
+/* P-1 steps, after which slice `last` of the sum is here. */
+static struct step reduce_step(const struct ring *r, size_t step, const void *arg)
+{
+    const struct reducing *q = arg;
+    int32_t out = q->last + r->size - 1 - (int32_t)step;
+    bool ends = step + 2 == (size_t)r->size;
+    return (struct step){.out = out,
+                         .in = out - 1,
+                         .from = step == 0 ? q->in : q->via,
+                         .to = ends ? q->result : q->via,
+                         .to_begins = ends ? q->result_begins : 0,
+                         .reduce = q->reduce,
+                         .with = q->in};
+}
+
+/* P-1 steps that pass on slices, beginning with `mine`, until every rank has all. */
+static struct step pass_step(int32_t mine, size_t step, char *out)
+{
+    int32_t leaves = mine - (int32_t)step;
+    return (struct step){.out = leaves, .in = leaves - 1, .from = out, .to = out};
+}
+
+static struct step allreduce_step(const struct ring *r, size_t step, const void *arg)
+{
+    const struct reducing *q = arg;
+    size_t steps = (size_t)r->size - 1;
+    return step < steps ? reduce_step(r, step, arg) : pass_step(q->last, step - steps, q->result);
+}
+
+static struct step allgather_step(const struct ring *r, size_t step, const void *arg)
+{
+    return pass_step(r->rank, step, *(char *const *)arg);
 }
 
 as_status ring_allreduce(struct mesh *m, struct coll_id id, const struct reduction *reduce,
                          const void *in, void *out, size_t n, struct as_err *err)
 {
     struct ring r;
-    size_t steps = (size_t)mesh_size(m) - 1;
-    as_status st = ring_init(&r, m, id, n, reduce->item_bytes, 4 * steps, err);
+    size_t steps = 2 * ((size_t)mesh_size(m) - 1);
+    as_status st = ring_init(&r, m, id, n, reduce->item_bytes, steps, err);
     if (st < 0)
         return st;
     /* The slice that ends at this rank is rank + 1, so that its first send is slice `rank`. */
-    int32_t mine = r.rank + 1;
-    struct transfer *sum =
-        post_reduce(&r, mine, reduce, in, out, (char *)out + slice_of(&r, mine).offset);
-    post_gather(&r, mine, out, &sum->done);
-    return ring_end(&r, err);
+    struct reducing q = {.reduce = reduce, .in = in, .via = out, .result = out, .last = r.rank + 1};
+    return run_waves(&r, steps, allreduce_step, &q, err);
 }
 
 as_status ring_reduce_scatter(struct mesh *m, struct coll_id id, const struct reduction *reduce,
@@ -107,14 +155,19 @@ as_status ring_reduce_scatter(struct mesh *m, struct coll_id id, const struct re
 {
     struct ring r;
     size_t steps = (size_t)mesh_size(m) - 1;
-    AS_AUTO(as_freep) void *via = as_calloc(n, reduce->item_bytes);
-    if (!via)
-        return as_fail_nomem(err);
-    as_status st = ring_init(&r, m, id, n, reduce->item_bytes, 2 * steps, err);
+    as_status st = ring_init(&r, m, id, n, reduce->item_bytes, steps, err);
     if (st < 0)
         return st;
-    post_reduce(&r, r.rank, reduce, in, via, out);
-    return ring_end(&r, err);
+    char *via = workspace_get(mesh_workspace(m), WORKSPACE_PASSING, n, reduce->item_bytes);
+    if (!via)
+        return as_fail_nomem(err);
+    struct reducing q = {.reduce = reduce,
+                         .in = in,
+                         .via = via,
+                         .result = out,
+                         .result_begins = chunk_of(&r, r.rank, 0).offset,
+                         .last = r.rank};
+    return run_waves(&r, steps, reduce_step, &q, err);
 }
 
 as_status ring_allgather(struct mesh *m, struct coll_id id, void *out, size_t n, size_t item_bytes,
@@ -122,9 +175,6 @@ as_status ring_allgather(struct mesh *m, struct coll_id id, void *out, size_t n,
 {
     struct ring r;
     size_t steps = (size_t)mesh_size(m) - 1;
-    as_status st = ring_init(&r, m, id, n, item_bytes, 2 * steps, err);
-    if (st < 0)
-        return st;
-    post_gather(&r, r.rank, out, NULL);
-    return ring_end(&r, err);
+    as_status st = ring_init(&r, m, id, n, item_bytes, steps, err);
+    return st < 0 ? st : run_waves(&r, steps, allgather_step, &out, err);
 }

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/crc32c.h"
+#include "base/checksum.h"
 #include "base/mem.h"
 
 #define FRAMES_AT_ONCE 4
@@ -31,8 +31,6 @@ struct outgoing {
 
 struct incoming {
     struct frame frame;
-    uint8_t head[FRAME_HEAD_BYTES];
-    size_t head_have;
     size_t have;   /* payload bytes */
     uint8_t *into; /* where they go */
     bool begun;    /* `into` is decided */
@@ -42,7 +40,9 @@ struct incoming {
 struct tcp_link {
     struct link link; /* first */
     struct outgoing out;
-    struct incoming in;
+    struct incoming in; /* the frame whose head is decoded, if it has begun */
+    uint8_t next_head[FRAME_HEAD_BYTES];
+    size_t next_have;
     int64_t sent_ns;
     uint8_t buffer[FRAME_PAYLOAD_MAX];
 };
@@ -63,7 +63,7 @@ static bool begin_frame(struct tcp_link *t)
     struct outgoing *o = &t->out;
     if (!link_next_frame(&t->link, FRAME_PAYLOAD_MAX, &o->frame, &o->payload))
         return false;
-    o->frame.payload_crc = crc32c(0, o->payload, o->frame.length);
+    o->frame.payload_sum = checksum32(o->payload, o->frame.length);
     frame_encode(&o->frame, o->head);
     o->sent = 0;
     o->busy = true;
@@ -110,21 +110,32 @@ static as_status send_one(struct tcp_link *t, bool *moved, struct as_err *err)
     return st == AS_E_EXHAUSTED ? AS_OK : st;
 }
 
-/* Reads until *have is `want`. AS_E_EXHAUSTED: the socket has no more now. */
-static as_status read_up_to(struct tcp_link *t, uint8_t *into, size_t *have, size_t want,
-                            bool *moved, struct as_err *err)
+/* One read: of the payload what is missing, and behind it the head of the next frame, which has
+ * mostly arrived too. `payload`, `head`: bytes that are read to; either may be 0.
+ * AS_E_EXHAUSTED: the socket has no more now. */
+static as_status read_some(struct tcp_link *t, size_t payload, size_t head, bool *moved,
+                           struct as_err *err)
 {
-    while (*have < want) {
-        ssize_t n = recv(t->link.fd, into + *have, want - *have, MSG_DONTWAIT);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN)
-            return AS_E_EXHAUSTED;
-        if (n <= 0)
-            return gone(t, n < 0 ? errno : 0, err);
-        *have += (size_t)n;
-        *moved = true;
-    }
+    struct incoming *in = &t->in;
+    struct iovec parts[2];
+    int n = 0;
+    if (payload > 0)
+        parts[n++] = (struct iovec){in->into + in->have, payload};
+    if (head > 0)
+        parts[n++] = (struct iovec){t->next_head + t->next_have, head};
+    struct msghdr m = {.msg_iov = parts, .msg_iovlen = (size_t)n};
+    ssize_t got;
+    do
+        got = recvmsg(t->link.fd, &m, MSG_DONTWAIT);
+    while (got < 0 && errno == EINTR);
+    if (got < 0 && errno == EAGAIN)
+        return AS_E_EXHAUSTED;
+    if (got <= 0)
+        return gone(t, got < 0 ? errno : 0, err);
+    *moved = true;
+    size_t of_payload = (size_t)got < payload ? (size_t)got : payload;
+    in->have += of_payload;
+    t->next_have += (size_t)got - of_payload;
     return AS_OK;
 }
 
@@ -160,28 +171,37 @@ static as_status end_frame(struct tcp_link *t, struct as_err *err)
         t->link.frames_dropped++;
         return AS_OK;
     }
-    uint32_t crc = crc32c(0, payload, f.length);
-    if (crc != f.payload_crc)
+    uint32_t sum = checksum32(payload, f.length);
+    if (sum != f.payload_sum)
         return as_fail(err, AS_E_IO,
                        "rank %d: a frame was damaged on its way (checksum %08x, %08x)",
-                       (int)t->link.peer, (unsigned)crc, (unsigned)f.payload_crc);
+                       (int)t->link.peer, (unsigned)sum, (unsigned)f.payload_sum);
     link_frame_received(&t->link, &f, payload);
+    return AS_OK;
+}
+
+static as_status begin_incoming(struct tcp_link *t, bool *moved, struct as_err *err)
+{
+    as_status st;
+    while (t->next_have < FRAME_HEAD_BYTES)
+        if ((st = read_some(t, 0, FRAME_HEAD_BYTES - t->next_have, moved, err)) < 0)
+            return st;
+    if ((st = frame_decode(t->next_head, &t->in.frame, err)) < 0 ||
+        (st = place_payload(t, err)) < 0)
+        return st;
+    t->next_have = 0;
     return AS_OK;
 }
 
 static as_status receive_one(struct tcp_link *t, bool *moved, struct as_err *err)
 {
     struct incoming *in = &t->in;
-    as_status st = AS_OK;
-    if (!in->begun) {
-        if (in->head_have < FRAME_HEAD_BYTES &&
-            (st = read_up_to(t, in->head, &in->head_have, FRAME_HEAD_BYTES, moved, err)) < 0)
-            return st;
-        if ((st = frame_decode(in->head, &in->frame, err)) < 0 || (st = place_payload(t, err)) < 0)
-            return st;
-    }
-    if ((st = read_up_to(t, in->into, &in->have, in->frame.length, moved, err)) < 0)
+    as_status st;
+    if (!in->begun && (st = begin_incoming(t, moved, err)) < 0)
         return st;
+    while (in->have < in->frame.length)
+        if ((st = read_some(t, in->frame.length - in->have, FRAME_HEAD_BYTES, moved, err)) < 0)
+            return st;
     return end_frame(t, err);
 }
 
@@ -220,7 +240,7 @@ static as_status heartbeat(struct link *l, int64_t now_ns, struct as_err *err)
     struct tcp_link *t = of(l);
     bool moved = false;
     /* A frame that waits for its receive holds up the heartbeats behind it. */
-    if (t->in.head_have == FRAME_HEAD_BYTES && !t->in.begun)
+    if (t->next_have == FRAME_HEAD_BYTES && !t->in.begun)
         l->heard_ns = now_ns;
     if (t->out.busy || now_ns - t->sent_ns < HEARTBEAT_NS)
         return AS_OK;

@@ -6,6 +6,11 @@
  * sends the result to all. Every addition of the tree happens at exactly one place, and with the
  * same two operands wherever that is.
  *
+ * The sum goes by segments of the values, each in three stages: exchange of the subtrees' slices,
+ * sum of the own slice, gathering of the results. Segments overlap: while one is exchanged, the one
+ * before is summed and gathered. So what was received is still in the cache when it is added, and
+ * memory is needed for two segments only, whatever the size of the whole.
+ *
  * Where `total` is no power of two, a node without a right child is its left child. */
 #include "trial-runner/collective/exchange.h"
 
@@ -14,10 +19,12 @@
 
 #define BLOCK_BYTES 8192 /* what is summed at once: a block for each level stays in the cache */
 #define LEVELS_MAX 33    /* of a tree over 2^32 shards */
+#define SLICE_BYTES ((size_t)128 << 10) /* of a segment, for each rank */
 
 struct node {
     uint32_t first; /* shard */
     uint32_t level;
+    int32_t rank; /* which holds it */
     const char *value;
 };
 
@@ -37,41 +44,39 @@ static uint32_t levels_of(uint32_t total)
     return level;
 }
 
-static uint32_t end_of(const struct tree *t, uint32_t first, uint32_t level)
+static uint32_t end_of(uint32_t total, uint32_t first, uint32_t level)
 {
     uint64_t end = first + (UINT64_C(1) << level);
-    return end < t->total ? (uint32_t)end : t->total;
+    return end < total ? (uint32_t)end : total;
 }
 
 /* The level of the largest node that begins at `first` and ends at `end` or before. */
-static uint32_t largest_at(const struct tree *t, uint32_t first, uint32_t end)
+static uint32_t largest_at(uint32_t total, uint32_t first, uint32_t end)
 {
-    uint32_t level = 0, top = levels_of(t->total);
-    while (level < top && first % (UINT64_C(2) << level) == 0 && end_of(t, first, level + 1) <= end)
+    uint32_t level = 0, top = levels_of(total);
+    while (level < top && first % (UINT64_C(2) << level) == 0 &&
+           end_of(total, first, level + 1) <= end)
         level++;
     return level;
 }
 
-/* Appends the nodes of a run; their values follow each other from `value` in steps of `stride`. */
-static size_t add_run(struct tree *t, struct shard_run run, const char *value, size_t stride)
+/* Appends the nodes of a rank's run, without values. */
+static void add_run(struct tree *t, struct shard_run run, int32_t rank)
 {
-    size_t before = t->n_nodes;
     uint32_t end = run.first + run.count;
     for (uint32_t first = run.first; first < end;) {
-        uint32_t level = largest_at(t, first, end);
-        t->nodes[t->n_nodes] = (struct node){first, level, value + (t->n_nodes - before) * stride};
-        t->n_nodes++;
-        first = end_of(t, first, level);
+        uint32_t level = largest_at(t->total, first, end);
+        t->nodes[t->n_nodes++] = (struct node){.first = first, .level = level, .rank = rank};
+        first = end_of(t->total, first, level);
     }
-    return t->n_nodes - before;
 }
 
-static size_t count_run(const struct tree *t, struct shard_run run)
+static size_t count_run(uint32_t total, struct shard_run run)
 {
     size_t n = 0;
     uint32_t end = run.first + run.count;
     for (uint32_t first = run.first; first < end; n++)
-        first = end_of(t, first, largest_at(t, first, end));
+        first = end_of(total, first, largest_at(total, first, end));
     return n;
 }
 
@@ -110,14 +115,15 @@ static const char *evaluate(const struct tree *t, uint32_t first, uint32_t level
     return into;
 }
 
-/* to = the value of the node, n items. */
-static void evaluate_all(const struct tree *t, uint32_t first, uint32_t level, char *to, size_t n)
+/* to = the value of the node for n items from byte `at`. */
+static void evaluate_all(const struct tree *t, uint32_t first, uint32_t level, size_t at, char *to,
+                         size_t n)
 {
     size_t item = t->reduce->item_bytes, most = BLOCK_BYTES / item;
     for (size_t done = 0; done < n;) {
         size_t now = n - done < most ? n - done : most;
         char *into = to + done * item;
-        const char *value = evaluate(t, first, level, done * item, now, into);
+        const char *value = evaluate(t, first, level, at + done * item, now, into);
         if (value != into)
             memcpy(into, value, now * item);
         done += now;
@@ -143,148 +149,196 @@ static as_status check_runs(const struct shard_run *runs, int32_t size, uint32_t
     return AS_OK;
 }
 
+/* A segment on its way. */
+struct segment {
+    size_t first, items;
+    struct exchange slices, results;
+    char *own_values;   /* of the own subtrees that are no single shard */
+    char *slice_values; /* of the other ranks' subtrees, this rank's slice */
+    struct tree all;    /* all ranks' subtrees, this rank's slice */
+};
+
 struct summing {
-    struct mesh *mesh;
-    struct coll_id id;
     const struct reduction *reduce;
     const struct shard_run *runs;
     int32_t rank, size;
-    size_t n, item;
-    struct tree own; /* this rank's shards, then its subtrees */
-    struct tree all; /* subtrees of all ranks, for this rank's slice */
-    char *own_values, *slice_values;
+    size_t n, item, segment_items, n_segments;
+    struct tree leaves; /* this rank's shards, whole */
+    struct tree own;    /* its subtrees, of the segment that was begun last */
+    struct segment segments[2];
     char *out;
 };
 
-static size_t slice_items(const struct summing *s, int32_t rank, size_t *ret_first)
+static struct segment *segment_of(struct summing *s, size_t k)
+{
+    return &s->segments[k % 2];
+}
+
+/* Slice `rank` of a segment, in items of the segment. */
+static size_t slice_items(const struct summing *s, const struct segment *g, int32_t rank,
+                          size_t *ret_first)
 {
     size_t end;
-    coll_slice(s->n, s->size, rank, ret_first, &end);
+    coll_slice(g->items, s->size, rank, ret_first, &end);
     return end - *ret_first;
 }
 
-/* Sums this rank's shards to the values of its subtrees. A subtree of one shard is the shard. */
-static as_status sum_own(struct summing *s, const void *const *partials, struct as_err *err)
+/* Sums the segment of this rank's shards to that of its subtrees. A subtree of one shard is the
+ * shard. */
+static void sum_own(struct summing *s, struct segment *g)
 {
-    struct shard_run run = s->runs[s->rank];
-    struct tree leaves = s->own;
-    AS_AUTO(as_freep) struct node *nodes = as_calloc(run.count, sizeof *nodes);
-    if (!nodes)
-        return as_fail_nomem(err);
-    for (uint32_t i = 0; i < run.count; i++)
-        nodes[i] = (struct node){run.first + i, 0, partials[i]};
-    leaves.nodes = nodes;
-    leaves.n_nodes = run.count;
+    size_t at = g->first * s->item;
     for (size_t i = 0; i < s->own.n_nodes; i++) {
         struct node *top = &s->own.nodes[i];
-        if (find(&leaves, top->first, top->level))
-            top->value = partials[top->first - run.first];
-        else
-            evaluate_all(&leaves, top->first, top->level, s->own_values + i * s->n * s->item, s->n);
+        const struct node *leaf = find(&s->leaves, top->first, top->level);
+        char *sum = g->own_values + i * s->segment_items * s->item;
+        if (!leaf)
+            evaluate_all(&s->leaves, top->first, top->level, at, sum, g->items);
+        top->value = leaf ? leaf->value + at : sum;
     }
-    return AS_OK;
 }
 
 /* Slice j of every own subtree goes to rank j; slice `rank` of every other rank's comes here. */
-static as_status exchange_slices(struct summing *s, struct as_err *err)
+static void begin_segment(struct summing *s, size_t k)
 {
-    size_t first, mine = slice_items(s, s->rank, &first), max = 0;
-    for (int32_t r = 0; r < s->size; r++)
-        max += count_run(&s->all, s->runs[r]);
-    max += s->own.n_nodes * (size_t)s->size;
-    AS_AUTO(as_freep) struct transfer *t = as_calloc(max, sizeof *t);
-    if (!t)
-        return as_fail_nomem(err);
-    struct exchange x;
-    exchange_init(&x, s->mesh, s->id, t, max);
-    size_t own_first = first, at = 0;
-    for (int32_t r = 0; r < s->size; r++) {
-        size_t before = s->all.n_nodes;
-        at = before * mine * s->item;
-        size_t count = add_run(&s->all, s->runs[r], s->slice_values + at, mine * s->item);
-        size_t theirs = slice_items(s, r, &first);
-        for (size_t i = 0; r == s->rank && i < count; i++)
-            s->all.nodes[before + i].value = s->own.nodes[i].value + own_first * s->item;
-        for (size_t i = 0; r != s->rank && i < count; i++)
-            exchange_receive(&x, r, s->slice_values + at + i * mine * s->item, mine * s->item, NULL,
-                             NULL);
-        for (size_t i = 0; r != s->rank && i < s->own.n_nodes; i++)
-            exchange_send(&x, r, s->own.nodes[i].value + first * s->item, theirs * s->item, NULL);
+    struct segment *g = segment_of(s, k);
+    g->first = k * s->segment_items;
+    g->items = s->n - g->first < s->segment_items ? s->n - g->first : s->segment_items;
+    sum_own(s, g);
+    size_t first, bytes = slice_items(s, g, s->rank, &first) * s->item;
+    char *to = g->slice_values;
+    const struct node *own = s->own.nodes;
+    for (size_t i = 0; i < g->all.n_nodes; i++) {
+        struct node *node = &g->all.nodes[i];
+        if (node->rank == s->rank) {
+            node->value = (own++)->value + first * s->item;
+            continue;
+        }
+        node->value = to;
+        exchange_receive(&g->slices, node->rank, to, bytes, NULL, NULL);
+        to += bytes;
     }
-    return exchange_wait(&x, err);
+    for (int32_t r = 0; r < s->size; r++) {
+        size_t theirs = slice_items(s, g, r, &first) * s->item;
+        for (size_t i = 0; r != s->rank && i < s->own.n_nodes; i++)
+            exchange_send(&g->slices, r, s->own.nodes[i].value + first * s->item, theirs, NULL);
+    }
 }
 
-static as_status gather_slices(struct summing *s, struct as_err *err)
+/* Sums this rank's slice, sends it to all, and takes theirs. */
+static as_status continue_segment(struct summing *s, size_t k, struct as_err *err)
 {
-    size_t first, mine, own_first;
-    AS_AUTO(as_freep) struct transfer *t = as_calloc(2 * (size_t)s->size, sizeof *t);
-    if (!t)
-        return as_fail_nomem(err);
-    struct exchange x;
-    exchange_init(&x, s->mesh, s->id, t, 2 * (size_t)s->size);
-    mine = slice_items(s, s->rank, &own_first);
+    struct segment *g = segment_of(s, k);
+    as_status st = exchange_wait(&g->slices, err);
+    if (st < 0)
+        return st;
+    char *out = s->out + g->first * s->item;
+    size_t own_first, first, mine = slice_items(s, g, s->rank, &own_first);
+    evaluate_all(&g->all, 0, levels_of(g->all.total), 0, out + own_first * s->item, mine);
     for (int32_t r = 0; r < s->size; r++) {
-        size_t theirs = slice_items(s, r, &first);
+        size_t theirs = slice_items(s, g, r, &first);
         if (r == s->rank)
             continue;
-        exchange_send(&x, r, s->out + own_first * s->item, mine * s->item, NULL);
-        exchange_receive(&x, r, s->out + first * s->item, theirs * s->item, NULL, NULL);
+        exchange_send(&g->results, r, out + own_first * s->item, mine * s->item, NULL);
+        exchange_receive(&g->results, r, out + first * s->item, theirs * s->item, NULL, NULL);
     }
-    return exchange_wait(&x, err);
-}
-
-static as_status allocate(struct summing *s, uint32_t total, struct as_err *err)
-{
-    size_t first, mine = slice_items(s, s->rank, &first), n_all = 0;
-    s->own.reduce = s->all.reduce = s->reduce;
-    s->own.total = s->all.total = total;
-    for (int32_t r = 0; r < s->size; r++)
-        n_all += count_run(&s->all, s->runs[r]);
-    size_t n_own = count_run(&s->own, s->runs[s->rank]);
-    s->own.nodes = as_calloc(n_own, sizeof *s->own.nodes);
-    s->all.nodes = as_calloc(n_all, sizeof *s->all.nodes);
-    s->own.blocks = s->all.blocks = as_calloc(LEVELS_MAX, BLOCK_BYTES);
-    s->own_values = as_calloc(n_own * s->n, s->item);
-    s->slice_values = as_calloc(n_all * mine, s->item);
-    if (!s->own.nodes || !s->all.nodes || !s->all.blocks || !s->own_values || !s->slice_values)
-        return as_fail_nomem(err);
-    add_run(&s->own, s->runs[s->rank], s->own_values, s->n * s->item);
     return AS_OK;
 }
 
-static as_status run(struct summing *s, uint32_t total, const void *const *partials,
-                     struct as_err *err)
+/* All ranks post in this order, so messages between two of them match. */
+static as_status run_segments(struct summing *s, struct as_err *err)
 {
-    as_status st;
-    size_t first;
-    if ((st = allocate(s, total, err)) < 0 || (st = sum_own(s, partials, err)) < 0 ||
-        (st = exchange_slices(s, err)) < 0)
-        return st;
-    size_t mine = slice_items(s, s->rank, &first);
-    evaluate_all(&s->all, 0, levels_of(total), s->out + first * s->item, mine);
-    return gather_slices(s, err);
+    as_status st = AS_OK;
+    for (size_t k = 0; st == AS_OK && k < s->n_segments + 2; k++) {
+        if (k < s->n_segments)
+            begin_segment(s, k);
+        if (k >= 2)
+            st = exchange_wait(&segment_of(s, k - 2)->results, err);
+        if (st == AS_OK && k >= 1 && k - 1 < s->n_segments)
+            st = continue_segment(s, k - 1, err);
+    }
+    return st;
+}
+
+/* --- memory --- */
+
+/* Nodes of all ranks' runs; they cover the tree. */
+static void add_all(struct summing *s, struct tree *t)
+{
+    for (int32_t r = 0; r < s->size; r++)
+        add_run(t, s->runs[r], r);
+}
+
+static as_status take_nodes(struct summing *s, struct workspace *w, const void *const *partials,
+                            uint32_t total, size_t n_all, struct as_err *err)
+{
+    struct shard_run run = s->runs[s->rank];
+    struct node *own = workspace_get(w, WORKSPACE_OWN, count_run(total, run), sizeof *own);
+    struct node *leaves = workspace_get(w, WORKSPACE_LEAVES, run.count, sizeof *leaves);
+    struct node *all = workspace_get(w, WORKSPACE_ALL, 2 * n_all, sizeof *all);
+    char *blocks = workspace_get(w, WORKSPACE_BLOCKS, LEVELS_MAX, BLOCK_BYTES);
+    if (!own || !leaves || !all || !blocks)
+        return as_fail_nomem(err);
+    struct tree empty = {.reduce = s->reduce, .total = total, .blocks = blocks};
+    s->leaves = s->own = s->segments[0].all = s->segments[1].all = empty;
+    s->leaves.nodes = leaves;
+    s->leaves.n_nodes = run.count;
+    for (uint32_t i = 0; i < run.count; i++)
+        leaves[i] = (struct node){.first = run.first + i, .rank = s->rank, .value = partials[i]};
+    s->own.nodes = own;
+    add_run(&s->own, run, s->rank);
+    for (size_t i = 0; i < 2; i++) {
+        s->segments[i].all.nodes = all + i * n_all;
+        add_all(s, &s->segments[i].all);
+    }
+    return AS_OK;
+}
+
+static as_status take_buffers(struct summing *s, struct mesh *m, struct coll_id id, size_t n_all,
+                              struct as_err *err)
+{
+    struct workspace *w = mesh_workspace(m);
+    size_t n_own = s->own.n_nodes, others = (size_t)s->size - 1;
+    size_t slice = (s->segment_items + others) / (size_t)s->size; /* the longest */
+    size_t n_slices = n_all - n_own + n_own * others, n_results = 2 * others;
+    struct transfer *t =
+        workspace_get(w, WORKSPACE_TRANSFERS, 2 * (n_slices + n_results), sizeof *t);
+    char *own = workspace_get(w, WORKSPACE_OWN_VALUES, 2 * n_own * s->segment_items, s->item);
+    char *slices = workspace_get(w, WORKSPACE_SLICE_VALUES, 2 * (n_all - n_own) * slice, s->item);
+    if (!t || !own || !slices)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < 2; i++) {
+        struct segment *g = &s->segments[i];
+        g->own_values = own + i * n_own * s->segment_items * s->item;
+        g->slice_values = slices + i * (n_all - n_own) * slice * s->item;
+        exchange_init(&g->slices, m, id, t, n_slices);
+        exchange_init(&g->results, m, id, t + n_slices, n_results);
+        t += n_slices + n_results;
+    }
+    return AS_OK;
 }
 
 as_status tree_sum(struct mesh *m, struct coll_id id, const struct reduction *reduce,
                    const struct shard_run *runs, uint32_t total, const void *const *partials,
                    void *out, size_t n, struct as_err *err)
 {
-    struct summing s = {.mesh = m,
-                        .id = id,
-                        .reduce = reduce,
+    struct summing s = {.reduce = reduce,
                         .runs = runs,
                         .rank = mesh_rank(m),
                         .size = mesh_size(m),
                         .n = n,
                         .item = reduce->item_bytes,
                         .out = out};
+    size_t n_all = 0, most = SLICE_BYTES / s.item * (size_t)s.size;
     as_status st = check_runs(runs, s.size, total, err);
-    if (st == AS_OK)
-        st = run(&s, total, partials, err);
-    free(s.own.nodes);
-    free(s.all.nodes);
-    free(s.all.blocks);
-    free(s.own_values);
-    free(s.slice_values);
-    return st;
+    if (st < 0)
+        return st;
+    s.segment_items = n < most ? n : most;
+    s.n_segments = n == 0 ? 0 : (n + most - 1) / most;
+    for (int32_t r = 0; r < s.size; r++)
+        n_all += count_run(total, runs[r]);
+    if ((st = take_nodes(&s, mesh_workspace(m), partials, total, n_all, err)) < 0 ||
+        (st = take_buffers(&s, m, id, n_all, err)) < 0)
+        return st;
+    return run_segments(&s, err);
 }

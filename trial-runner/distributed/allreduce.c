@@ -2,15 +2,16 @@
  * rank applies the same sum.
  *
  * Each rank computes the gradients of its run of shards; shard_sum.c sums them. With the gradients
- * travel the loss, the running statistics of batch normalisation and the wishes of the ranks.
+ * travel the loss, the running statistics of batch normalisation and the wishes of the ranks. A large
+ * gradient leaves in buckets while the rest of it is computed (buckets.c).
  *
  * When a rank is lost, the gradients that this rank has computed stay: in the next world only the
  * lost rank's shards are computed anew. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "trial-runner/distributed/buckets.h"
 #include "trial-runner/distributed/moments.h"
-#include "trial-runner/distributed/shard_sum.h"
 
 /* The wishes follow the numbers of a gradient: each one number, above 0 if some rank wishes it. */
 enum { N_WISHES = 2 };
@@ -24,6 +25,7 @@ struct allreduce {
     float *sum;        /* [n] */
     int64_t step;      /* the step that `has` is about */
     struct shard_sum *shards;
+    struct buckets *buckets; /* NULL: sums are too small for them */
     struct moments *moments; /* NULL: they are not divided */
 };
 
@@ -38,6 +40,7 @@ static void allreduce_free(void *self)
     free(a->has);
     free(a->own);
     free(a->sum);
+    buckets_free(a->buckets);
     shard_sum_free(a->shards);
     moments_free(a->moments);
     free(a);
@@ -62,51 +65,97 @@ static as_status allreduce_create(const struct strategy_setup *setup, void **ret
     a->sum = as_calloc(a->n, sizeof *a->sum);
     if (!a->partials || !a->has || !a->own || !a->sum)
         return as_fail_nomem(err);
-    as_status st = shard_sum_create(setup, a->n, &a->shards, err);
-    if (st == AS_OK && setup->spec->distributed.shard_state)
-        st = moments_create(setup, &a->moments, err);
-    if (st < 0)
+    as_status st;
+    if ((st = shard_sum_create(setup, a->n, &a->shards, err)) < 0 ||
+        (st = buckets_create(a->shards, r->n_params, a->n, &a->buckets, err)) < 0 ||
+        (setup->spec->distributed.shard_state &&
+         (st = moments_create(setup, &a->moments, err)) < 0))
         return st;
     *ret = as_steal(a);
     return AS_OK;
 }
 
-/* The gradient, the statistics and the loss of one shard, as its share of the batch. */
+static void scale(float *values, size_t n, float by)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] *= by;
+}
+
+/* A shard whose gradient leaves while it is computed. */
+struct leaving {
+    struct buckets *buckets;
+    float *values, share;
+    size_t n; /* numbers that have left */
+};
+
+static void let_leave(void *arg, size_t first, size_t n)
+{
+    struct leaving *l = arg;
+    scale(l->values + first, n, l->share);
+    l->n += n;
+    buckets_complete(l->buckets, first, n);
+}
+
+/* The gradient, the statistics and the loss of one shard, as its share of the batch. With `buckets`,
+ * they get its numbers as soon as they are known. */
 static as_status compute_shard(struct allreduce *a, struct backend *lane, uint32_t shard,
-                               struct as_err *err)
+                               struct buckets *buckets, struct as_err *err)
 {
     struct replica *r = a->replica;
-    if (!a->partials[shard] && !(a->partials[shard] = as_calloc(a->n, sizeof(float))))
-        return as_fail_nomem(err);
-    float *to = a->partials[shard];
-    as_status st = r->ops->gradient(r->self, lane, 0, shard, to, err);
+    float *to = a->partials[shard], share = r->ops->share(r->self, 0, shard);
+    struct leaving l = {.buckets = buckets, .values = to, .share = share};
+    struct replica_watch watch = {.complete = let_leave, .arg = &l};
+    as_status st = buckets && r->ops->gradient_watched
+                       ? r->ops->gradient_watched(r->self, lane, 0, shard, to, &watch, err)
+                       : r->ops->gradient(r->self, lane, 0, shard, to, err);
     if (st < 0)
         return st;
-    float share = r->ops->share(r->self, 0, shard);
-    for (size_t i = 0; i < r->n_params + r->n_state; i++)
-        to[i] *= share;
+    scale(to + l.n, r->n_params + r->n_state - l.n, share); /* l.n: none or all parameters */
     a->has[shard] = true;
     return AS_OK;
 }
 
-static as_status compute_run(struct allreduce *a, struct backend *lane, struct shard_run run,
-                             unsigned wishes, struct as_err *err)
+/* Memory for this rank's run, and what it wishes. A rank's wishes travel with its first shard; a
+ * rank without one has none, and does what another wishes. */
+static as_status prepare_run(struct allreduce *a, struct shard_run run, unsigned wishes,
+                             struct as_err *err)
 {
-    size_t at = a->replica->n_numbers;
     for (uint32_t i = 0; i < run.count; i++) {
-        uint32_t shard = run.first + i;
-        if (!a->has[shard]) {
-            as_status st = compute_shard(a, lane, shard, err);
-            if (st < 0)
-                return st;
-        }
-        /* A rank's wishes travel with its first shard; a rank without one has none, and does what
-         * another wishes. */
+        float **p = &a->partials[run.first + i];
+        if (!*p && !(*p = as_calloc(a->n, sizeof **p)))
+            return as_fail_nomem(err);
         for (size_t w = 0; w < N_WISHES; w++)
-            a->partials[shard][at + w] = i == 0 && (wishes >> w & 1);
-        a->own[i] = a->partials[shard];
+            (*p)[a->replica->n_numbers + w] = i == 0 && (wishes >> w & 1);
+        a->own[i] = *p;
     }
     return AS_OK;
+}
+
+static as_status compute_run(struct allreduce *a, struct backend *lane, struct shard_run run,
+                             struct buckets *buckets, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (uint32_t i = 0; st == AS_OK && i < run.count; i++)
+        if (!a->has[run.first + i])
+            st = compute_shard(a, lane, run.first + i, i == run.count - 1 ? buckets : NULL, err);
+    return st;
+}
+
+/* All ranks decide alike whether there are buckets, also those that have nothing to compute. */
+static as_status compute_and_sum(struct allreduce *a, struct coll *c, struct backend *lane,
+                                 struct shard_step at, struct as_err *err)
+{
+    struct shard_run run = shard_sum_own(a->shards, c, at.shards);
+    struct buckets *buckets = coll_size(c) > 1 ? a->buckets : NULL;
+    if (buckets)
+        buckets_begin(buckets, c, at, a->own, a->sum);
+    as_status st = compute_run(a, lane, run, buckets, err);
+    if (st < 0 && buckets)
+        buckets_abandon(buckets);
+    if (st < 0)
+        return st;
+    return buckets ? buckets_end(buckets, err)
+                   : shard_sum_all(a->shards, c, at, a->own, a->sum, err);
 }
 
 /* Begins the step at the position, or goes on with it: then what was computed stays. */
@@ -127,10 +176,9 @@ static as_status allreduce_run(void *self, struct coll *c, struct backend *lane,
     begin_step(a);
     struct shard_step at = {
         .step = a->step, .next = a->step + 1, .shards = r->ops->shards(r->self, 0)};
-    struct shard_run run = shard_sum_own(a->shards, c, at.shards);
-    as_status st = compute_run(a, lane, run, wishes, err);
+    as_status st = prepare_run(a, shard_sum_own(a->shards, c, at.shards), wishes, err);
     if (st == AS_OK)
-        st = shard_sum_all(a->shards, c, at, a->own, a->sum, err);
+        st = compute_and_sum(a, c, lane, at, err);
     if (st < 0)
         return st;
     *ret = 0;
@@ -139,6 +187,15 @@ static as_status allreduce_run(void *self, struct coll *c, struct backend *lane,
             *ret |= 1U << w;
     return a->moments ? moments_update(a->moments, c, lane, a->sum, err)
                       : r->ops->update(r->self, lane, a->sum, err);
+}
+
+static struct strategy_progress allreduce_progress(void *self)
+{
+    struct buckets *b = ((struct allreduce *)self)->buckets;
+    return b ? (struct strategy_progress){.buckets = buckets_count(b),
+                                          .begun_early = buckets_begun_early(b),
+                                          .summed = buckets_summed(b)}
+             : (struct strategy_progress){0};
 }
 
 static size_t allreduce_parts(void *self, struct strategy_part *ret)
@@ -183,6 +240,7 @@ const struct strategy_ops strategy_allreduce = {
     .create = allreduce_create,
     .free = allreduce_free,
     .run = allreduce_run,
+    .progress = allreduce_progress,
     .parts = allreduce_parts,
     .restored = allreduce_restored,
     .gather = allreduce_gather,

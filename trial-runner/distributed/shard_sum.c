@@ -7,7 +7,7 @@
 
 #include "trial-runner/distributed/coded_sum.h"
 
-enum { TAG_SUM = 1, TAG_EXACT };
+enum { TAG_SUM = 1, TAG_EXACT, TAG_PART };
 
 struct shard_sum {
     const struct distributed_spec *spec;
@@ -111,34 +111,60 @@ struct shard_run shard_sum_own(struct shard_sum *s, const struct coll *c, uint32
 
 /* ---- the sum ---- */
 
+/* Numbers [first, first + n) of a vector, in an operation of their own. */
+struct part {
+    size_t first, n;
+    struct coll_id id;
+};
+
 static as_status sum_in_tree(struct shard_sum *s, struct coll *c, struct shard_step at,
-                             size_t first, const float *const *partials, float *ret,
+                             const struct part *p, const float *const *partials, float *ret,
                              struct as_err *err)
 {
-    struct coll_id id = {.step = (uint64_t)at.step,
-                         .tag = first ? TAG_EXACT : TAG_SUM,
-                         .what = first ? "statistics" : "gradients"};
     uint32_t count = s->runs[coll_rank(c)].count;
     for (uint32_t i = 0; i < count; i++)
-        s->exact[i] = partials[i] + first;
-    return coll_tree_sum(c, id, &reduce_f32_sum, s->runs, at.shards, s->exact, ret + first,
-                         s->n - first, err);
+        s->exact[i] = partials[i] + p->first;
+    return coll_tree_sum(c, p->id, &reduce_f32_sum, s->runs, at.shards, s->exact, ret + p->first,
+                         p->n, err);
 }
 
-static as_status sum_by_rank(struct shard_sum *s, struct coll *c, struct shard_step at,
+static as_status sum_by_rank(struct shard_sum *s, struct coll *c, const struct part *p,
                              const float *const *partials, float *ret, struct as_err *err)
 {
     static const coll_algorithm algorithms[] = {[DISTRIBUTED_RING] = COLL_RING,
                                                 [DISTRIBUTED_HALVING_DOUBLING] = COLL_HALVING,
                                                 [DISTRIBUTED_AUTO] = COLL_AUTO};
-    struct coll_id id = {.step = (uint64_t)at.step, .tag = TAG_SUM, .what = "gradients"};
     uint32_t count = s->runs[coll_rank(c)].count;
+    float *own = s->own + p->first;
     if (count == 0)
-        memset(s->own, 0, s->n * sizeof *s->own);
+        memset(own, 0, p->n * sizeof *own);
     for (uint32_t i = 0; i < count; i++)
-        for (size_t k = 0; k < s->n; k++)
-            s->own[k] = i == 0 ? partials[i][k] : s->own[k] + partials[i][k];
-    return coll_allreduce(c, id, algorithms[s->spec->sum], &reduce_f32_sum, s->own, ret, s->n, err);
+        for (size_t k = 0; k < p->n; k++)
+            own[k] = i == 0 ? partials[i][p->first + k] : own[k] + partials[i][p->first + k];
+    return coll_allreduce(c, p->id, algorithms[s->spec->sum], &reduce_f32_sum, own, ret + p->first,
+                          p->n, err);
+}
+
+static as_status sum_plain(struct shard_sum *s, struct coll *c, struct shard_step at,
+                           const struct part *p, const float *const *partials, float *ret,
+                           struct as_err *err)
+{
+    return s->spec->sum == DISTRIBUTED_TREE ? sum_in_tree(s, c, at, p, partials, ret, err)
+                                            : sum_by_rank(s, c, p, partials, ret, err);
+}
+
+bool shard_sum_splits(const struct shard_sum *s)
+{
+    return !s->coded.codec;
+}
+
+as_status shard_sum_part(struct shard_sum *s, struct coll *c, struct shard_step at,
+                         const float *const *partials, size_t first, size_t n, uint64_t tag,
+                         float *ret, struct as_err *err)
+{
+    const struct part p = {
+        first, n, {.step = (uint64_t)at.step, .tag = TAG_PART + tag, .what = "gradients"}};
+    return sum_plain(s, c, at, &p, partials, ret, err);
 }
 
 static as_status sum_coded(struct shard_sum *s, struct coll *c, struct shard_step at,
@@ -148,7 +174,10 @@ static as_status sum_coded(struct shard_sum *s, struct coll *c, struct shard_ste
         .step = (uint64_t)at.step, .shards = at.shards, .runs = s->runs, .partials = partials};
     struct codec *codec = s->coded.codec;
     /* The numbers that are exact go first: the rank that ends the last exchange has then all. */
-    as_status st = sum_in_tree(s, c, at, s->replica->n_params, partials, ret, err);
+    const struct part exact = {s->replica->n_params,
+                               s->n - s->replica->n_params,
+                               {.step = (uint64_t)at.step, .tag = TAG_EXACT, .what = "statistics"}};
+    as_status st = sum_in_tree(s, c, at, &exact, partials, ret, err);
     if (st < 0)
         return st;
     if (s->coded.residuals)
@@ -169,8 +198,9 @@ as_status shard_sum_all(struct shard_sum *s, struct coll *c, struct shard_step a
     spread(s, c, at.shards);
     if (s->coded.codec)
         return sum_coded(s, c, at, partials, ret, err);
-    return s->spec->sum == DISTRIBUTED_TREE ? sum_in_tree(s, c, at, 0, partials, ret, err)
-                                            : sum_by_rank(s, c, at, partials, ret, err);
+    const struct part whole = {
+        0, s->n, {.step = (uint64_t)at.step, .tag = TAG_SUM, .what = "gradients"}};
+    return sum_plain(s, c, at, &whole, partials, ret, err);
 }
 
 /* ---- what is kept ---- */

@@ -47,6 +47,17 @@ struct shard_run shard_sum_own(struct shard_sum *s, const struct coll *c, uint32
 AS_MUST_CHECK as_status shard_sum_all(struct shard_sum *s, struct coll *c, struct shard_step at,
                                       const float *const *partials, float *ret, struct as_err *err);
 
+/* Can parts of the vector be summed one after another, each as soon as it is known? So for what is
+ * not compressed. */
+bool shard_sum_splits(const struct shard_sum *s);
+/* As shard_sum_all, of the numbers [first, first + n): all ranks sum the same parts in the same
+ * order. `tag` is equal for no two parts of a step and below SHARD_SUM_TAGS. shard_sum_own() was
+ * called for this step. From any thread, one at a time. */
+#define SHARD_SUM_TAGS 32768
+AS_MUST_CHECK as_status shard_sum_part(struct shard_sum *s, struct coll *c, struct shard_step at,
+                                       const float *const *partials, size_t first, size_t n,
+                                       uint64_t tag, float *ret, struct as_err *err);
+
 /* What a strategy passes on (struct strategy_ops). `parts` appends at most SHARD_SUM_PARTS;
  * meet comes after meeting_catch_up(). */
 #define SHARD_SUM_PARTS 3

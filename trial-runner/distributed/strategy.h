@@ -60,6 +60,13 @@ struct meeting {
  * ranks are equal. */
 AS_MUST_CHECK as_status meeting_catch_up(struct meeting *m, struct as_err *err);
 
+/* How far the sums of a step are; see buckets.h. */
+struct strategy_progress {
+    size_t buckets;     /* of a step; 0: its sum is one */
+    size_t begun_early; /* of the last step: begun before its gradient was complete */
+    size_t summed;      /* of this step, by now */
+};
+
 struct strategy_ops {
     const char *name;
 
@@ -75,6 +82,9 @@ struct strategy_ops {
      * same position. */
     as_status (*run)(void *self, struct coll *c, struct backend *lane, unsigned wishes,
                      unsigned *ret, struct as_err *err);
+
+    /* For tests and measurements; also during run(), from the replica's functions. NULL: unknown. */
+    struct strategy_progress (*progress)(void *self);
 
     /* Lists what is kept, at most STRATEGY_MAX_PARTS; always the same list. NULL: nothing. */
     size_t (*parts)(void *self, struct strategy_part *ret);

@@ -16,6 +16,7 @@ struct learner {
     struct slice_update *slices; /* created when first needed, as the following */
     float *params;               /* [n_params]: after a step that was made elsewhere */
     struct buf *number;          /* [1] */
+    bool on_host;                /* gradients can be read while others are computed */
 };
 
 static struct member *member_of(const struct learner *l)
@@ -70,16 +71,53 @@ static uint32_t replica_rows(const void *self, int64_t ahead, uint32_t shard)
 
 /* ---- gradients ---- */
 
-static as_status compute_gradient(struct learner *l, struct backend *lane, size_t micro, float *to,
-                                  struct as_err *err)
+/* A gradient on its way from the network to `to`, tensor by tensor. */
+struct reading {
+    struct learner *l;
+    float *to;
+    const struct replica_watch *watch;
+    size_t n; /* numbers that were read */
+};
+
+static as_status read_tensor(void *arg, size_t first, size_t n, struct as_err *err)
+{
+    struct reading *r = arg;
+    as_status st = buf_download(network_gradients(r->l->ls->network), first, r->to + first, n, err);
+    if (st < 0)
+        return st;
+    r->n += n;
+    r->watch->complete(r->watch->arg, first, n);
+    return AS_OK;
+}
+
+/* The gradient's numbers for the parameters. They are read while the backward pass runs, if somebody
+ * wants to know and the network reports each of them. */
+static as_status compute_params(struct learner *l, struct backend *lane, size_t micro, float *to,
+                                const struct replica_watch *watch, struct as_err *err)
 {
     struct lockstep *ls = l->ls;
-    const struct member *m = member_of(l);
+    const struct net_plan *own = member_of(l)->plan;
+    struct reading r = {.l = l, .to = to, .watch = watch};
+    struct grads_watch tensors = {.on_grads = read_tensor, .arg = &r};
+    bool watched = watch && l->on_host && own->n_params == ls->plan->n_params;
+    as_status st = lockstep_gradients(ls, lane, 0, micro, watched ? &tensors : NULL, err);
+    if (st < 0)
+        return st;
+    if (watched && r.n != own->n_params)
+        return as_fail(err, AS_E_INTERNAL, "%zu of %zu gradients were reported", r.n,
+                       own->n_params);
+    return watched ? AS_OK
+                   : network_read(ls->network, network_gradients(ls->network), 0, own, to, err);
+}
+
+static as_status compute_gradient(struct learner *l, struct backend *lane, size_t micro, float *to,
+                                  const struct replica_watch *watch, struct as_err *err)
+{
+    struct lockstep *ls = l->ls;
     float *statistics = to + l->replica.n_params, *loss = statistics + l->replica.n_state;
     as_status st;
     if ((st = loss_sums_clear(&ls->losses->train, 0, 1, err)) < 0 ||
-        (st = lockstep_gradients(ls, lane, 0, micro, err)) < 0 ||
-        (st = network_read(ls->network, network_gradients(ls->network), 0, m->plan, to, err)) < 0 ||
+        (st = compute_params(l, lane, micro, to, watch, err)) < 0 ||
         (st = network_read_state(ls->network, 0, statistics, err)) < 0)
         return st;
     return buf_download(ls->losses->train.loss, 0, loss, 1, err);
@@ -87,8 +125,9 @@ static as_status compute_gradient(struct learner *l, struct backend *lane, size_
 
 /* Each shard begins with the statistics of before the step, and its loss is summed by itself; so
  * both are put back. */
-static as_status replica_gradient(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
-                                  float *to, struct as_err *err)
+static as_status replica_gradient_watched(void *self, struct backend *lane, int64_t ahead,
+                                          uint32_t shard, float *to,
+                                          const struct replica_watch *watch, struct as_err *err)
 {
     struct learner *l = self;
     struct lockstep *ls = l->ls;
@@ -98,10 +137,16 @@ static as_status replica_gradient(void *self, struct backend *lane, int64_t ahea
     as_status st;
     if ((st = network_read_state(ls->network, 0, l->statistics, err)) < 0 ||
         (st = buf_download(loss, 0, &loss_before, 1, err)) < 0 ||
-        (st = compute_gradient(l, lane, micro, to, err)) < 0 ||
+        (st = compute_gradient(l, lane, micro, to, watch, err)) < 0 ||
         (st = network_write_state(ls->network, 0, l->statistics, err)) < 0)
         return st;
     return buf_upload(loss, 0, &loss_before, 1, err);
+}
+
+static as_status replica_gradient(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
+                                  float *to, struct as_err *err)
+{
+    return replica_gradient_watched(self, lane, ahead, shard, to, NULL, err);
 }
 
 /* ---- steps ---- */
@@ -224,7 +269,7 @@ static as_status replica_local_step(void *self, struct backend *lane, int64_t ah
     const struct member *m = member_of(l);
     struct buf *from = network_gradients(ls->network), *to = batch_gradient(ls);
     size_t start = batch_start(m, ahead);
-    as_status st = lockstep_gradients(ls, lane, 0, start + shard, err);
+    as_status st = lockstep_gradients(ls, lane, 0, start + shard, NULL, err);
     if (st == AS_OK && from != to)
         st = buf_copy(to, 0, from, 0, ls->plan->n_params, err);
     if (st < 0)
@@ -330,6 +375,7 @@ static const struct replica_ops replica_ops = {
     .share = replica_share,
     .rows = replica_rows,
     .gradient = replica_gradient,
+    .gradient_watched = replica_gradient_watched,
     .update = replica_update,
     .update_with = replica_update_with,
     .params_get = replica_params_get,
@@ -390,6 +436,11 @@ as_status learner_create(struct lockstep *ls, struct learner **ret, struct as_er
                                   .has_moment2 = ls->traits[0].needs.second,
                                   .tensors = l->tensors,
                                   .n_tensors = plan->n_tensors};
+    size_t free_bytes, total_bytes;
+    as_status st = backend_memory(ls->setup->be, &free_bytes, &total_bytes, err);
+    if (st < 0)
+        return st;
+    l->on_host = total_bytes == 0;
     *ret = as_steal(l);
     return AS_OK;
 }

@@ -324,6 +324,7 @@ struct step {
     size_t first, n, rows;
     struct range r;
     enum step_part part;
+    const struct grads_watch *watch; /* not in the key: such a step is not recorded */
 };
 
 static as_status issue_gradients(const struct step *s, const struct micro_step *now,
@@ -347,6 +348,10 @@ static as_status issue_gradients(const struct step *s, const struct micro_step *
                                 .train = true,
                                 .seed = tensor_at(ls->seed, 0, 2),
                                 .step = now->count};
+    if (s->watch) {
+        pass.on_grads = s->watch->on_grads;
+        pass.on_grads_arg = s->watch->arg;
+    }
     if (s->r.dropout)
         pass.rate = tensor_at(ls->rate, 0, 1);
     st = network_forward(ls->network, lane, first, n, &pass, err);
@@ -387,11 +392,14 @@ static unsigned flags_of(const struct range *r)
 }
 
 static as_status run_part(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
-                          size_t at, enum step_part part, struct as_err *err)
+                          size_t at, enum step_part part, const struct grads_watch *watch,
+                          struct as_err *err)
 {
     size_t micro = ls->plan->max_rows, left = ls->setup->data->n_train - at * micro;
-    struct step s = {ls,  lane, first, n, left < micro ? left : micro, range_of(ls, first, n, at),
-                     part};
+    struct step s = {ls,   lane, first, n, left < micro ? left : micro, range_of(ls, first, n, at),
+                     part, watch};
+    if (watch)
+        return issue_step(&s, err);
     struct graph_cache_key key = {first, n, s.rows, flags_of(&s.r) | (unsigned)part << 16};
     return graph_cache_step(&ls->graphs, lane, key, issue_step, &s, err);
 }
@@ -399,19 +407,19 @@ static as_status run_part(struct lockstep *ls, struct backend *lane, size_t firs
 as_status lockstep_step(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
                         size_t at, struct as_err *err)
 {
-    return run_part(ls, lane, first, n, at, STEP_WHOLE, err);
+    return run_part(ls, lane, first, n, at, STEP_WHOLE, NULL, err);
 }
 
 as_status lockstep_gradients(struct lockstep *ls, struct backend *lane, size_t slot, size_t at,
-                             struct as_err *err)
+                             const struct grads_watch *watch, struct as_err *err)
 {
     as_status st = step_table_seek(ls->step_table, slot, at, err);
-    return st != AS_OK ? st : run_part(ls, lane, slot, 1, at, STEP_GRADIENTS, err);
+    return st != AS_OK ? st : run_part(ls, lane, slot, 1, at, STEP_GRADIENTS, watch, err);
 }
 
 as_status lockstep_update(struct lockstep *ls, struct backend *lane, size_t slot, size_t at,
                           struct as_err *err)
 {
     as_status st = step_table_seek(ls->step_table, slot, at, err);
-    return st != AS_OK ? st : run_part(ls, lane, slot, 1, at, STEP_UPDATE, err);
+    return st != AS_OK ? st : run_part(ls, lane, slot, 1, at, STEP_UPDATE, NULL, err);
 }

@@ -105,8 +105,14 @@ AS_MUST_CHECK as_status lockstep_step(struct lockstep *ls, struct backend *lane,
  *                       to losses->train; the statistics of batch normalisation advance
  *   lockstep_update     the weights, at the end of the batch whose last micro-step is `at`, from the
  *                       gradient of the batch (optimizer_apply() says where it is) */
+struct grads_watch { /* as network_pass.on_grads */
+    as_status (*on_grads)(void *arg, size_t first, size_t n, struct as_err *err);
+    void *arg;
+};
+/* `watch` may be NULL. With it, the calls are made one by one and not as a recording. */
 AS_MUST_CHECK as_status lockstep_gradients(struct lockstep *ls, struct backend *lane, size_t slot,
-                                           size_t at, struct as_err *err);
+                                           size_t at, const struct grads_watch *watch,
+                                           struct as_err *err);
 AS_MUST_CHECK as_status lockstep_update(struct lockstep *ls, struct backend *lane, size_t slot,
                                         size_t at, struct as_err *err);
 

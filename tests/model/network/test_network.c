@@ -310,6 +310,52 @@ START_TEST(gradients)
 }
 END_TEST
 
+/* ---- gradients that are reported while others are computed ---- */
+
+struct reports {
+    const struct rig *r;
+    float *seen;      /* [n_params]: the gradients as they were reported */
+    unsigned *times;  /* [n_params] */
+    size_t last, n;   /* where the last report began; how many */
+    size_t backwards; /* reports of an earlier place than the one before */
+};
+
+static as_status take_report(void *arg, size_t first, size_t n, struct as_err *e)
+{
+    struct reports *s = arg;
+    for (size_t i = first; i < first + n; i++)
+        s->times[i]++;
+    s->backwards += s->n > 0 && first < s->last;
+    s->last = first;
+    s->n++;
+    return buf_download(network_gradients(s->r->network), first, s->seen + first, n, e);
+}
+
+START_TEST(each_gradient_is_reported_once_when_it_is_complete)
+{
+    const struct kind *kind = &kinds[_i];
+    struct rig r;
+    rig_open(&r, "cpu", plan_of(kind->rest, kind->data), kind->data, 1, 5);
+    size_t n = r.plan->n_params;
+    AS_AUTO(as_freep) float *seen = as_calloc(n, sizeof *seen);
+    AS_AUTO(as_freep) unsigned *times = as_calloc(n, sizeof *times);
+    struct reports s = {.r = &r, .seen = seen, .times = times};
+    r.pass.on_grads = take_report;
+    r.pass.on_grads_arg = &s;
+    ck_ok(network_init(r.network, 0, r.plan, 20, &err), err);
+    ck_ok(train(&r, r.be, 0, 1, &err), err);
+    AS_AUTO(as_freep) float *grads = read_member(&r, network_gradients(r.network), 0, r.plan);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(times[i] == 1, "%s: parameter %zu is reported %u times", kind->name, i,
+                      times[i]);
+    ck_assert_msg(memcmp(seen, grads, n * sizeof *seen) == 0, "%s: reported too early", kind->name);
+    ck_assert_uint_eq(s.n, r.plan->n_tensors);
+    ck_assert_msg(s.n < 3 || s.backwards * 3 >= s.n - 1, "%s: the last layers come first",
+                  kind->name);
+    rig_close(&r);
+}
+END_TEST
+
 /* ---- groups ---- */
 
 struct lanes {
@@ -629,6 +675,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("network");
     TCase *t = tcase_create("network");
     tcase_add_loop_test(t, gradients, 0, KINDS);
+    tcase_add_loop_test(t, each_gradient_is_reported_once_when_it_is_complete, 0, KINDS);
     tcase_add_loop_test(t, group_is_solo, 0, KINDS);
     tcase_add_loop_test(t, dropout_of_none, 0, (int)AS_ARRAY_LEN(pairs));
     tcase_add_loop_test(t, cpu_is_reference, 0, KINDS);

@@ -205,7 +205,8 @@ static int tree_rank(const struct ranks *r, int32_t rank, void *arg)
 START_TEST(test_tree_sum_has_equal_bits_for_any_number_of_ranks)
 {
     static const uint32_t totals[] = {1, 2, 5, 8, 11, 16};
-    struct shards s = {.total = totals[_i], .n = 10007};
+    /* The long ones have several segments, whatever the number of ranks. */
+    struct shards s = {.total = totals[_i], .n = _i % 3 == 2 ? 500009 : 10007};
     uint32_t level = 0;
     while ((1U << level) < s.total)
         level++;
@@ -218,6 +219,53 @@ START_TEST(test_tree_sum_has_equal_bits_for_any_number_of_ranks)
             ck_assert(ranks_run(n, tree_rank, &s));
         }
     free(s.expected);
+}
+END_TEST
+
+/* --- memory --- */
+
+#define LONG_N 300007
+
+static bool run_all(struct coll *c, const float *in, float *out, struct as_err *err)
+{
+    struct shard_run runs[RANKS_MAX];
+    struct coll_id id = {.step = 1};
+    const void *partials[3] = {in, in + 1, in + 2};
+    int32_t size = coll_size(c), rank = coll_rank(c), next = (rank + 1) % size,
+            before = (rank + size - 1) % size;
+    struct coll_message sent = {.peer = next, .from = in, .bytes = LONG_N},
+                        received = {.peer = before, .to = out, .bytes = LONG_N};
+    coll_spread(3 * (uint32_t)size - 1, size, runs);
+    return coll_allreduce(c, id, COLL_RING, &reduce_f32_sum, in, out, LONG_N, err) == AS_OK &&
+           coll_allreduce(c, id, COLL_HALVING, &reduce_f32_sum, in, out, LONG_N, err) == AS_OK &&
+           coll_reduce_scatter(c, id, &reduce_f32_sum, in, out, LONG_N, err) == AS_OK &&
+           coll_allgather(c, id, out, LONG_N, sizeof *out, err) == AS_OK &&
+           coll_tree_sum(c, id, &reduce_f32_sum, runs, 3 * (uint32_t)size - 1, partials, out,
+                         LONG_N, err) == AS_OK &&
+           coll_exchange(c, id, &sent, 1, &received, 1, err) == AS_OK &&
+           coll_broadcast(c, id, 0, out, LONG_N, err) == AS_OK;
+}
+
+static int memory_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    struct as_err err = {0};
+    (void)arg;
+    AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, NULL);
+    AS_AUTO(as_freep) float *in = values_of(rank, LONG_N + 2);
+    AS_AUTO(as_freep) float *out = calloc(LONG_N + 1, sizeof *out);
+    EXPECT(c && in && out);
+    EXPECT(run_all(c, in, out, &err));
+    as_mem_fail_nth(1); /* the next allocation fails */
+    bool well = run_all(c, in, out, &err);
+    as_mem_fail_nth(0);
+    EXPECT(well);
+    return 0;
+}
+
+START_TEST(test_operations_allocate_nothing_the_second_time)
+{
+    for (int32_t n = 2; n <= 4; n++)
+        ck_assert(ranks_run(n, memory_rank, NULL));
 }
 END_TEST
 
@@ -276,6 +324,7 @@ Suite *test_suite(void)
     tcase_add_test(t, test_ring_sends_exactly_its_bytes);
     tcase_add_loop_test(t, test_scatter_and_gather, 0, 2);
     tcase_add_loop_test(t, test_tree_sum_has_equal_bits_for_any_number_of_ranks, 0, 6);
+    tcase_add_test(t, test_operations_allocate_nothing_the_second_time);
     tcase_add_test(t, test_operations_beside_the_computation);
     suite_add_tcase(s, t);
     return s;

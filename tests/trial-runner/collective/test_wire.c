@@ -21,14 +21,14 @@ START_TEST(frame_is_read_back)
                       .tag = 5,
                       .offset = UINT64_C(1) << 40,
                       .length = FRAME_PAYLOAD_MAX,
-                      .payload_crc = 0xdeadbeef};
+                      .payload_sum = 0xdeadbeef};
     struct frame g;
     uint8_t head[FRAME_HEAD_BYTES];
     frame_encode(&f, head);
     ck_ok(frame_decode(head, &g, &err), err);
     ck_assert(g.kind == f.kind && g.epoch == f.epoch && g.attempt == f.attempt &&
               g.step == f.step && g.tag == f.tag && g.offset == f.offset && g.length == f.length &&
-              g.payload_crc == f.payload_crc);
+              g.payload_sum == f.payload_sum);
 }
 END_TEST
 
