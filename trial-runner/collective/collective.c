@@ -184,15 +184,16 @@ static bool has_turn(const struct coll *c)
     return pthread_equal(pthread_self(), c->thread);
 }
 
-static void begin_here(struct coll *c)
+static as_status begin_here(struct coll *c, struct as_err *err)
 {
-    if (has_turn(c))
-        return;
-    lock(c);
-    while (c->first)
-        (void)pthread_cond_wait(&c->changed, &c->lock);
-    take_turn_locked(c);
-    unlock(c);
+    if (!has_turn(c)) {
+        lock(c);
+        while (c->first)
+            (void)pthread_cond_wait(&c->changed, &c->lock);
+        take_turn_locked(c);
+        unlock(c);
+    }
+    return mesh_check(c->mesh, err);
 }
 
 static as_status end_here(struct coll *c, as_status st)
@@ -311,47 +312,48 @@ as_status coll_allreduce(struct coll *c, struct coll_id id, coll_algorithm algor
                          const struct reduction *reduce, const void *in, void *out, size_t n,
                          struct as_err *err)
 {
-    begin_here(c);
-    return end_here(c, allreduce(c, id, algorithm, reduce, in, out, n, err));
+    as_status st = begin_here(c, err);
+    return end_here(c, st < 0 ? st : allreduce(c, id, algorithm, reduce, in, out, n, err));
 }
 
 as_status coll_reduce_scatter(struct coll *c, struct coll_id id, const struct reduction *reduce,
                               const void *in, void *out, size_t n, struct as_err *err)
 {
-    if (mesh_size(c->mesh) == 1) {
+    as_status st = begin_here(c, err);
+    if (st == AS_OK && mesh_size(c->mesh) == 1)
         memmove(out, in, n * reduce->item_bytes);
-        return AS_OK;
-    }
-    begin_here(c);
-    return end_here(c, ring_reduce_scatter(c->mesh, id, reduce, in, out, n, err));
+    else if (st == AS_OK)
+        st = ring_reduce_scatter(c->mesh, id, reduce, in, out, n, err);
+    return end_here(c, st);
 }
 
 as_status coll_allgather(struct coll *c, struct coll_id id, void *out, size_t n, size_t item_bytes,
                          struct as_err *err)
 {
-    begin_here(c);
-    return end_here(c, ring_allgather(c->mesh, id, out, n, item_bytes, err));
+    as_status st = begin_here(c, err);
+    return end_here(c, st < 0 ? st : ring_allgather(c->mesh, id, out, n, item_bytes, err));
 }
 
 as_status coll_broadcast(struct coll *c, struct coll_id id, int32_t root, void *data, size_t bytes,
                          struct as_err *err)
 {
-    begin_here(c);
-    return end_here(c, binomial_broadcast(c->mesh, id, root, data, bytes, err));
+    as_status st = begin_here(c, err);
+    return end_here(c, st < 0 ? st : binomial_broadcast(c->mesh, id, root, data, bytes, err));
 }
 
 as_status coll_barrier(struct coll *c, struct coll_id id, struct as_err *err)
 {
-    begin_here(c);
-    return end_here(c, dissemination_barrier(c->mesh, id, err));
+    as_status st = begin_here(c, err);
+    return end_here(c, st < 0 ? st : dissemination_barrier(c->mesh, id, err));
 }
 
 as_status coll_tree_sum(struct coll *c, struct coll_id id, const struct reduction *reduce,
                         const struct shard_run *runs, uint32_t total, const void *const *partials,
                         void *out, size_t n, struct as_err *err)
 {
-    begin_here(c);
-    return end_here(c, tree_sum(c->mesh, id, reduce, runs, total, partials, out, n, err));
+    as_status st = begin_here(c, err);
+    return end_here(c, st < 0 ? st
+                              : tree_sum(c->mesh, id, reduce, runs, total, partials, out, n, err));
 }
 
 as_status coll_send(struct coll *c, struct coll_id id, int32_t to, const void *data, size_t bytes,
@@ -359,7 +361,9 @@ as_status coll_send(struct coll *c, struct coll_id id, int32_t to, const void *d
 {
     struct exchange x;
     struct transfer t[1];
-    begin_here(c);
+    as_status st = begin_here(c, err);
+    if (st < 0)
+        return end_here(c, st);
     exchange_init(&x, c->mesh, id, t, 1);
     exchange_send(&x, to, data, bytes, NULL);
     return end_here(c, exchange_wait(&x, err));
@@ -370,7 +374,9 @@ as_status coll_receive(struct coll *c, struct coll_id id, int32_t from, void *da
 {
     struct exchange x;
     struct transfer t[1];
-    begin_here(c);
+    as_status st = begin_here(c, err);
+    if (st < 0)
+        return end_here(c, st);
     exchange_init(&x, c->mesh, id, t, 1);
     exchange_receive(&x, from, data, bytes, NULL, NULL);
     return end_here(c, exchange_wait(&x, err));

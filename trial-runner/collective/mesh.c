@@ -276,15 +276,21 @@ static as_status move_link(struct mesh *m, struct link *l, bool *moved, struct a
     return break_by(m, l, &why, err);
 }
 
-static as_status move_all(struct mesh *m, bool *moved, struct as_err *err)
+as_status mesh_check(struct mesh *m, struct as_err *err)
 {
     if (m->broken.code == 0 && atomic_load_explicit(&m->interrupted, memory_order_relaxed)) {
         struct as_err why;
         (void)as_fail(&why, AS_E_UNAVAILABLE, "the epoch is over");
         return break_by(m, NULL, &why, err);
     }
-    if (m->broken.code != 0)
-        return fail_again(m, err);
+    return m->broken.code == 0 ? AS_OK : fail_again(m, err);
+}
+
+static as_status move_all(struct mesh *m, bool *moved, struct as_err *err)
+{
+    as_status whole = mesh_check(m, err);
+    if (whole < 0)
+        return whole;
     /* Ranks begin with different peers, so that not all send to the same one. */
     for (int32_t i = 1; i < m->n; i++) {
         struct link *l = m->links[(m->rank + i) % m->n];

@@ -59,6 +59,10 @@ void mesh_post(struct mesh *m, struct transfer *t);
 AS_MUST_CHECK as_status mesh_wait(struct mesh *m, const struct transfer *t, size_t n,
                                   struct as_err *err);
 
+/* Is the mesh whole, and its epoch not over? A rank that is alone waits for no peer, so that only
+ * this says it to it. AS_E_UNAVAILABLE and others, as mesh_wait. */
+AS_MUST_CHECK as_status mesh_check(struct mesh *m, struct as_err *err);
+
 /* Move what can be moved without waiting, show life, look for lost peers. To be called every
  * 25 ms or so while nothing waits. Errors as mesh_wait. */
 AS_MUST_CHECK as_status mesh_idle(struct mesh *m, struct as_err *err);
