@@ -84,12 +84,8 @@ static void exec_rank(const struct gang *g, const struct gang_rank *r, int fd)
     _exit(127);
 }
 
-size_t gang_add(struct gang *g)
-{
-    return gang_add_on(g, g->n % g->opts.n_hosts);
-}
-
-size_t gang_add_on(struct gang *g, size_t host)
+static size_t add(struct gang *g, size_t host, void (*play)(int fd, const void *arg),
+                  const void *arg)
 {
     int pair[2];
     size_t place = g->n++;
@@ -102,6 +98,10 @@ size_t gang_add_on(struct gang *g, size_t host)
     g->ended[place] = RUNS;
     r->pid = fork();
     ck_assert_int_ge(r->pid, 0);
+    if (r->pid == 0 && play) {
+        play(pair[1], arg);
+        _exit(0);
+    }
     if (r->pid == 0)
         exec_rank(g, r, pair[1]);
     (void)close(pair[1]);
@@ -109,6 +109,20 @@ size_t gang_add_on(struct gang *g, size_t host)
     return place;
 }
 
+size_t gang_add(struct gang *g)
+{
+    return gang_add_on(g, g->n % g->opts.n_hosts);
+}
+
+size_t gang_add_on(struct gang *g, size_t host)
+{
+    return add(g, host, NULL, NULL);
+}
+
+size_t gang_add_guest(struct gang *g, void (*play)(int fd, const void *arg), const void *arg)
+{
+    return add(g, 0, play, arg);
+}
 void gang_start(struct gang *g, struct rig *rig, const char *tag, const struct trial *t, size_t n)
 {
     gang_start_with(g, rig, tag, t, n, &(struct gang_opts){0});
@@ -163,10 +177,13 @@ bool gang_is_over(const struct gang *g)
 
 /* --- worlds --- */
 
-static void trace(const struct gang *g, const char *what, size_t place, int kind, int64_t epoch, int64_t rank, int64_t step)
+static void trace(const struct gang *g, const char *what, size_t place, int kind, int64_t epoch,
+                  int64_t rank, int64_t step)
 {
     if (getenv("GANG_TRACE"))
-        (void)fprintf(stderr, "%.4f %s %zu kind %d epoch %d rank %d step %d (gang epoch %d)\n", (double)clock_mono_ns()/1e9, what, place, kind, (int)epoch, (int)rank, (int)step, (int)g->epoch);
+        (void)fprintf(stderr, "%.4f %s %zu kind %d epoch %d rank %d step %d (gang epoch %d)\n",
+                      (double)clock_mono_ns() / 1e9, what, place, kind, (int)epoch, (int)rank,
+                      (int)step, (int)g->epoch);
 }
 
 static void send_request(const struct gang_rank *r, const struct rank_request *request)
@@ -295,7 +312,7 @@ static void end_rank(struct gang *g, size_t place)
     control_lines_done(&r->lines);
     r->pid = 0;
     g->deaths += g->ended[place] != 0;
-    trace(g, "END", place, g->ended[place],0,0,0);
+    trace(g, "END", place, g->ended[place], 0, 0, 0);
     if (r->member && g->ended[place] != 0) {
         g->accused_ns = clock_mono_ns();
         if (gang_alive(g) > 0)

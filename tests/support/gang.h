@@ -66,6 +66,9 @@ void gang_start_with(struct gang *g, struct rig *rig, const char *tag, const str
 /* Starts one more rank, which joins when it listens. Returns its place. */
 size_t gang_add(struct gang *g);
 size_t gang_add_on(struct gang *g, size_t host);
+/* Adds a rank that is not assay-train: a process of its own that runs `play` with the rank's end of
+ * the socket, and ends with 0 when that returns. */
+size_t gang_add_guest(struct gang *g, void (*play)(int fd, const void *arg), const void *arg);
 /* Waits for messages and ends for at most this long, and answers them. Returns false when no rank
  * is left. */
 bool gang_turn(struct gang *g, int timeout_ms);

@@ -294,10 +294,25 @@ static int step_acceptor(struct joining *j, struct candidate *c, as_status *st, 
     return 1;
 }
 
+/* Makes room for a newcomer: of those who have said nothing yet, the one that came first goes. A
+ * peer that goes so dials again; its hello follows its connection at once. */
+static bool drop_silent_stranger(struct joining *j)
+{
+    size_t oldest = j->n;
+    for (size_t i = 0; i < j->n; i++)
+        if (j->c[i].phase == AWAIT_HELLO &&
+            (oldest == j->n || j->c[i].due_ns < j->c[oldest].due_ns))
+            oldest = i;
+    if (oldest == j->n)
+        return false;
+    drop(j, oldest);
+    return true;
+}
+
 static void accept_some(struct joining *j, int listening, bool local, int64_t now_ns)
 {
-    for (;;) {
-        if (j->n == j->max)
+    for (int some = 0; some < STRANGERS_MAX; some++) {
+        if (j->n == j->max && !drop_silent_stranger(j))
             return; /* the others wait in the kernel's queue until strangers are closed */
         int fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0)
@@ -346,8 +361,6 @@ static int fill_polled(struct joining *j, int64_t now_ns)
     j->polled[0] = (struct pollfd){.fd = j->listener->tcp_fd, .events = POLLIN};
     j->polled[1] = (struct pollfd){.fd = j->listener->unix_fd, .events = POLLIN};
     j->polled[2] = (struct pollfd){.fd = j->opts->over_fd, .events = POLLIN};
-    if (j->n == j->max)
-        j->polled[0].fd = j->polled[1].fd = -1;
     for (size_t i = 0; i < j->n; i++) {
         struct candidate *c = &j->c[i];
         j->polled[i + POLLED_FIRST] =
