@@ -394,6 +394,9 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     st = json_fields_note(f, parse_metrics(f, spec, err), err);
     if (st != AS_OK)
         return st;
+    st = json_fields_note(f, train_spec_parse_distributed(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
     return json_fields_end(f, err);
 }
 

@@ -16,6 +16,7 @@
 #include "base/faults.h"
 #include "data/dataset.h"
 #include "base/status.h"
+#include "model/document/distributed_spec.h"
 
 #define TRAIN_MAX_LAYERS 32
 #define TRAIN_MAX_WIDTH 65536
@@ -168,6 +169,7 @@ struct train_spec {
                        * reported. Metrics that only some tasks always report are stored too, so
                        * that the check for another task refuses them */
     const char *metrics[TRAIN_MAX_EXTRA_METRICS]; /* static names */
+    struct distributed_spec distributed;          /* of trials with several ranks */
 };
 
 void train_spec_done(struct train_spec *spec); /* a zeroed one is fine */

@@ -44,6 +44,10 @@ AS_MUST_CHECK as_status train_spec_parse_blocks(const json_t *list, const char *
                                                 struct faults *faults, struct train_model_spec *m,
                                                 struct as_err *err);
 
+/* distributed_spec.c: the field `distributed` of doc. The optimizer and the batches are already set. */
+AS_MUST_CHECK as_status train_spec_parse_distributed(struct json_fields *doc,
+                                                     struct train_spec *spec, struct as_err *err);
+
 extern const char *const train_activation_words[]; /* NULL-terminated, by train_activation */
 
 /* train_spec_preset.c: the blocks of a preset; width 0: its own. NULL-terminated names. */

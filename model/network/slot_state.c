@@ -91,16 +91,19 @@ static as_status get_numbers(const struct slot *slot, struct slot_state *s, stru
     return buf_download(slot->losses->train.loss, slot->index, &s->loss_sum, 1, err);
 }
 
+as_status slot_state_read(const struct slot *slot, struct slot_state *s, struct as_err *err)
+{
+    as_status st = get_arenas(slot, s, err);
+    return st != AS_OK ? st : get_numbers(slot, s, err);
+}
+
 as_status slot_state_get(const struct slot *slot, struct slot_state *ret, struct as_err *err)
 {
     AS_AUTO(slot_state_done) struct slot_state s = {0};
     as_status st = slot_state_create(slot, &s, err);
     if (st != AS_OK)
         return st;
-    st = get_arenas(slot, &s, err);
-    if (st != AS_OK)
-        return st;
-    st = get_numbers(slot, &s, err);
+    st = slot_state_read(slot, &s, err);
     if (st != AS_OK)
         return st;
     *ret = s;

@@ -55,7 +55,12 @@ AS_MUST_CHECK as_status slot_state_create(const struct slot *slot, struct slot_s
 AS_MUST_CHECK as_status slot_state_get(const struct slot *slot, struct slot_state *ret,
                                        struct as_err *err);
 
-/* Copy a state into the slot of a member with the same shape and needs. */
+/* The same into arrays that are there; those that are NULL are left out. */
+AS_MUST_CHECK as_status slot_state_read(const struct slot *slot, struct slot_state *s,
+                                        struct as_err *err);
+
+/* Copy a state into the slot of a member with the same shape and needs. Arrays that are
+ * NULL are left out. */
 AS_MUST_CHECK as_status slot_state_put(const struct slot *slot, const struct slot_state *s,
                                        struct as_err *err);
 

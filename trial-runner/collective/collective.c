@@ -381,3 +381,20 @@ as_status coll_receive(struct coll *c, struct coll_id id, int32_t from, void *da
     exchange_receive(&x, from, data, bytes, NULL, NULL);
     return end_here(c, exchange_wait(&x, err));
 }
+
+as_status coll_exchange(struct coll *c, struct coll_id id, const struct coll_message *sent,
+                        size_t n_sent, const struct coll_message *received, size_t n_received,
+                        struct as_err *err)
+{
+    struct exchange x;
+    AS_AUTO(as_freep) struct transfer *t = as_calloc(n_sent + n_received, sizeof *t);
+    if (!t)
+        return as_fail_nomem(err);
+    begin_here(c);
+    exchange_init(&x, c->mesh, id, t, n_sent + n_received);
+    for (size_t i = 0; i < n_received; i++)
+        exchange_receive(&x, received[i].peer, received[i].to, received[i].bytes, NULL, NULL);
+    for (size_t i = 0; i < n_sent; i++)
+        exchange_send(&x, sent[i].peer, sent[i].from, sent[i].bytes, NULL);
+    return end_here(c, exchange_wait(&x, err));
+}

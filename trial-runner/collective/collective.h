@@ -74,6 +74,21 @@ AS_MUST_CHECK as_status coll_send(struct coll *c, struct coll_id id, int32_t to,
 AS_MUST_CHECK as_status coll_receive(struct coll *c, struct coll_id id, int32_t from, void *data,
                                      size_t bytes, struct as_err *err);
 
+/* One message of an exchange: sent (`from`) or received (`to`). */
+struct coll_message {
+    int32_t peer; /* another rank */
+    const void *from;
+    void *to;
+    size_t bytes;
+};
+
+/* Moves several messages at the same time: who sends much to many. Between two ranks, the messages
+ * that one sends are those that the other receives, in the same order. */
+AS_MUST_CHECK as_status coll_exchange(struct coll *c, struct coll_id id,
+                                      const struct coll_message *sent, size_t n_sent,
+                                      const struct coll_message *received, size_t n_received,
+                                      struct as_err *err);
+
 /* out = the sum over `total` shards in one fixed order, for any number of ranks: shards are the
  * leaves of a binary tree in which node k of level l covers shards k 2^l to (k+1) 2^l - 1, and a
  * node is the reduction of its left and its right child. So the bits do not depend on who holds

@@ -11,6 +11,7 @@
 #include "trial-runner/train/checkpoint.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "data/formats/safetensors.h"
 #include "base/json.h"
@@ -18,6 +19,15 @@
 #define FORMAT "assay-checkpoint-3"
 #define FORMAT_BEFORE "assay-checkpoint-2" /* the same without a checksum; still read */
 #define HEADER_SLACK ((size_t)16 << 20)    /* for the JSON header, which holds the last report */
+
+#define NAME_MAX_BYTES 64
+
+/* The tensor of what a strategy keeps. */
+static const char *part_name(const struct strategy_part *part, char ret[NAME_MAX_BYTES])
+{
+    (void)snprintf(ret, NAME_MAX_BYTES, "strategy.%s", part->name);
+    return ret;
+}
 
 static struct safetensors_tensor vector_tensor(const char *name, safetensors_type type, size_t n,
                                                const void *data)
@@ -31,7 +41,9 @@ as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
     const struct member *m = ls->member[slot];
     AS_AUTO(slot_state_done) struct slot_state s = {0};
     struct slot_part parts[SLOT_PARTS];
-    struct safetensors_tensor tensors[SLOT_PARTS + 4];
+    struct safetensors_tensor tensors[SLOT_PARTS + STRATEGY_MAX_PARTS + 4];
+    struct strategy_part kept[STRATEGY_MAX_PARTS];
+    char names[STRATEGY_MAX_PARTS][NAME_MAX_BYTES];
     size_t n = 0;
     int64_t position[2] = {m->epoch, (int64_t)(m->at / m->layout.per_batch)};
     JSON_AUTO meta = json_pack("{s:s, s:s, s:s}", "format", FORMAT, "fingerprint", m->fingerprint,
@@ -47,6 +59,10 @@ as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
         if (parts[i].values)
             tensors[n++] =
                 vector_tensor(parts[i].name, SAFETENSORS_F32, parts[i].n, parts[i].values);
+    size_t n_kept = ls->strategy ? strategy_parts(ls->strategy, kept) : 0;
+    for (size_t i = 0; i < n_kept; i++)
+        tensors[n++] = vector_tensor(part_name(&kept[i], names[i]), SAFETENSORS_F32, kept[i].n,
+                                     kept[i].values);
     tensors[n++] = vector_tensor("steps", SAFETENSORS_I32, 1, &s.steps);
     tensors[n++] = vector_tensor("active", SAFETENSORS_I32, 1, &s.active);
     tensors[n++] = vector_tensor("loss_sum", SAFETENSORS_F32, 1, &s.loss_sum);
@@ -93,6 +109,23 @@ static as_status read_position(struct member *m, const struct safetensors *s, st
     return str_check(&m->last_report, err);
 }
 
+/* What the strategy of a large trial keeps. Its arrays are used only after the whole file is read. */
+static as_status restore_kept(const struct strategy *strategy, const struct safetensors *file,
+                              struct as_err *err)
+{
+    struct strategy_part kept[STRATEGY_MAX_PARTS];
+    size_t n = strategy ? strategy_parts(strategy, kept) : 0;
+    for (size_t i = 0; i < n; i++) {
+        char name[NAME_MAX_BYTES];
+        as_status st = safetensors_copy(file, part_name(&kept[i], name), SAFETENSORS_F32, kept[i].n,
+                                        kept[i].values, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return n > 0 && strategy->ops->restored ? strategy->ops->restored(strategy->self, true, err)
+                                            : AS_OK;
+}
+
 static as_status restore_member(struct lockstep *ls, size_t slot, const struct safetensors *file,
                                 struct as_err *err)
 {
@@ -127,6 +160,9 @@ static as_status restore_member(struct lockstep *ls, size_t slot, const struct s
     st = read_position(m, file, err);
     if (st != AS_OK)
         return st;
+    st = restore_kept(ls->strategy, file, err);
+    if (st != AS_OK)
+        return st;
     return slot_state_put(&place, &s, err);
 }
 
@@ -134,7 +170,11 @@ as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found, str
 {
     const struct member *m = ls->member[slot];
     AS_AUTO(safetensors_freep) struct safetensors *s = NULL;
+    struct strategy_part kept[STRATEGY_MAX_PARTS];
     size_t most = (4 * m->plan->n_params + m->plan->n_state) * sizeof(float) + HEADER_SLACK;
+    size_t n_kept = ls->strategy ? strategy_parts(ls->strategy, kept) : 0;
+    for (size_t i = 0; i < n_kept; i++)
+        most += kept[i].n * sizeof(float);
     as_status st = safetensors_read(m->checkpoint, most, &s, err);
     if (st == AS_E_NOT_FOUND) {
         *ret_found = false;

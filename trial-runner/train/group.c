@@ -297,18 +297,6 @@ static void listen_to_runner(struct group *g, int timeout_ms)
         atomic_store(g->opts->stop, true);
 }
 
-/* ---- a rank of a large trial ---- */
-
-/* The member has its slot: from now on it steps together with the other ranks. */
-static as_status join_team(struct group *g, struct as_err *err)
-{
-    if (!g->team || g->shared || g->n_locksteps == 0)
-        return AS_OK;
-    as_status st = shared_step_create(g->team, g->lockstep[0], &g->shared, err);
-    g->watch.shared = g->shared;
-    return st;
-}
-
 /* ---- running ---- */
 
 /* Run one lockstep for a turn. If every lockstep has begun its turn when this one is over, no
@@ -368,8 +356,6 @@ static as_status run_group(struct group *g, struct as_err *err)
             st = group_seat_waiting(g, err);
         if (g->n_locksteps == 0 && g->n_waiting == 0 && (g->closed || g->channel->fd < 0))
             return st;
-        if (st == AS_OK)
-            st = join_team(g, err);
         if (st != AS_OK || g->n_locksteps == 0)
             continue;
         size_t now = n_members(g);

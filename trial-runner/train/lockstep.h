@@ -24,6 +24,7 @@
 #include "model/network/graph_cache.h"
 #include "model/network/slot_state.h"
 #include "model/network/step_table.h"
+#include "trial-runner/distributed/strategy.h"
 
 /* What all locksteps of a process share. Everything is borrowed. */
 struct lockstep_setup {
@@ -58,6 +59,7 @@ struct lockstep {
     struct buf *pad, *flip, *cutout; /* [slots]: augmentation */
     int64_t used_ns;                 /* time that it has run: the least goes first in a round */
     struct graph_cache graphs;       /* steps that the back end has recorded */
+    const struct strategy *strategy; /* of the member, if it is a rank of a large trial; borrowed */
 };
 
 /* Create a lockstep of `slots` slots for members of m's signature. With one slot it holds just what

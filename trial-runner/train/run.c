@@ -73,6 +73,14 @@ static bool save_is_due(const struct member *m, const struct watch *w, int64_t n
     return m->checkpoint && now - m->saved_ns >= wait && writes_files(w);
 }
 
+static as_status save_if_due(struct lockstep *ls, size_t slot, struct watch *w, int64_t now,
+                             struct as_err *err)
+{
+    if (!save_is_due(ls->member[slot], w, now) || (w->shared && shared_step_ask_save(w->shared)))
+        return AS_OK;
+    return run_save(ls, slot, err);
+}
+
 /* ---- ends ---- */
 
 static as_status end_member(struct lockstep *ls, size_t slot, struct watch *w, int exit,
@@ -117,11 +125,12 @@ static as_status finish_artifacts(void *arg, struct as_err *err)
     return artifacts_write(f->ls, f->lane, f->slot, err);
 }
 
-static as_status stop_member(struct lockstep *ls, size_t slot, struct watch *w, struct as_err *err)
+static as_status stop_member(struct lockstep *ls, struct backend *lane, size_t slot,
+                             struct watch *w, struct as_err *err)
 {
     struct finishing f = {.ls = ls, .slot = slot};
-    as_status st =
-        w->shared ? shared_step_finish(w->shared, finish_save, &f, err) : finish_save(&f, err);
+    as_status st = w->shared ? shared_step_finish(w->shared, lane, finish_save, &f, err)
+                             : finish_save(&f, err);
     if (st != AS_OK && !(w->shared && st == AS_E_UNAVAILABLE))
         return st;
     return end_member(ls, slot, w, EXIT_TRY_AGAIN, NULL, err);
@@ -192,8 +201,8 @@ static as_status after_step(struct lockstep *ls, struct backend *lane, size_t sl
     if (m->at == m->layout.micro_steps || !epoch_layout_between_batches(&m->layout, m->at))
         return AS_OK;
     if (is_stopped(m, w))
-        return stop_member(ls, slot, w, err);
-    return now && save_is_due(m, w, now) ? run_save(ls, slot, err) : AS_OK;
+        return stop_member(ls, lane, slot, w, err);
+    return now ? save_if_due(ls, slot, w, now, err) : AS_OK;
 }
 
 /* Do micro-steps of slots [first, first + n), which are at the same position. Ends at the end of
@@ -232,6 +241,15 @@ static as_status run_range(struct lockstep *ls, struct backend *lane, size_t fir
     return AS_OK;
 }
 
+/* All ranks have agreed that a checkpoint is due. */
+static as_status save_together(struct lockstep *ls, struct backend *lane, struct watch *w,
+                               struct as_err *err)
+{
+    bool whole = false;
+    as_status st = shared_step_gather(w->shared, lane, &whole, err);
+    return st == AS_OK && whole && shared_step_leads(w->shared) ? run_save(ls, 0, err) : st;
+}
+
 /* A rank of a large trial: batches of the epoch, each together with the other ranks. They stop
  * together too, when one of them is asked to. */
 static as_status run_batches(struct lockstep *ls, struct backend *lane, struct watch *w,
@@ -239,19 +257,21 @@ static as_status run_batches(struct lockstep *ls, struct backend *lane, struct w
 {
     struct member *m = ls->member[0];
     while (!m->ended && m->at < m->layout.micro_steps) {
-        bool stop = false, moved = false;
+        struct shared_outcome done;
         size_t before = m->at;
         struct as_err why;
-        as_status st = shared_step_run(w->shared, lane, &stop, &moved, &why);
+        as_status st = shared_step_run(w->shared, lane, &done, &why);
         if (st == AS_E_UNAVAILABLE)
             return end_member(ls, 0, w, EXIT_TRY_AGAIN, &why, err);
         if (st != AS_OK)
             return as_fail(err, st, "%s", why.msg);
-        if (moved) /* the tables of its epoch come first */
+        if (done.moved) /* the tables of its epoch come first */
             return AS_OK;
         size_t end = m->at * m->layout.micro_rows, n = m->layout.n_train;
         atomic_fetch_add(&w->rows, (end < n ? end : n) - before * m->layout.micro_rows);
-        if (stop)
+        if (done.save && (st = save_together(ls, lane, w, err)) != AS_OK)
+            return st;
+        if (done.stop)
             m->ask = ASK_STOP;
         st = after_step(ls, lane, 0, w, clock_mono_ns(), err);
         if (st != AS_OK)
@@ -330,7 +350,7 @@ static as_status next_epoch(struct lockstep *ls, struct backend *lane, size_t sl
         return st;
     if (m->epoch == m->spec.epochs) {
         struct finishing f = {.ls = ls, .lane = lane, .slot = slot};
-        st = w->shared ? shared_step_finish(w->shared, finish_artifacts, &f, &why)
+        st = w->shared ? shared_step_finish(w->shared, lane, finish_artifacts, &f, &why)
                        : finish_artifacts(&f, &why);
         if (w->shared && st == AS_E_UNAVAILABLE)
             return end_member(ls, slot, w, EXIT_TRY_AGAIN, &why, err);
@@ -338,8 +358,8 @@ static as_status next_epoch(struct lockstep *ls, struct backend *lane, size_t sl
                            : fail_member(ls, slot, w, st, &why, err);
     }
     if (is_stopped(m, w))
-        return stop_member(ls, slot, w, err);
-    return save_is_due(m, w, clock_mono_ns()) ? run_save(ls, slot, err) : AS_OK;
+        return stop_member(ls, lane, slot, w, err);
+    return save_if_due(ls, slot, w, clock_mono_ns(), err);
 }
 
 /* Is a report due? A member that diverged reports too. */
@@ -427,7 +447,7 @@ static as_status prepare_epoch(struct lockstep *ls, struct backend *lane, struct
             st = end_member(ls, k, w, EXIT_TRY_AGAIN, NULL, err);
         else if (m->at < m->layout.micro_steps && epoch_layout_between_batches(&m->layout, m->at) &&
                  is_stopped(m, w))
-            st = stop_member(ls, k, w, err);
+            st = stop_member(ls, lane, k, w, err);
         else if (m->epoch < m->spec.epochs && m->tabled != m->epoch)
             st = lockstep_begin_epoch(ls, k, err);
         else if (m->epoch == m->spec.epochs) { /* resumed when only artifacts were missing */

@@ -46,14 +46,29 @@ static as_status check_metrics(const struct group *g, const struct member *m, st
     return AS_OK;
 }
 
+/* A rank of a large trial: from now on its member steps together with the other ranks. */
+static as_status join_team(struct group *g, struct lockstep *ls, struct as_err *err)
+{
+    if (!g->team || g->shared)
+        return AS_OK;
+    as_status st = shared_step_create(g->team, ls, &g->shared, err);
+    if (st == AS_OK)
+        ls->strategy = shared_step_strategy(g->shared);
+    g->watch.shared = g->shared;
+    return st;
+}
+
 /* Put m into a slot of ls, at the beginning or at the position of its checkpoint. */
-static as_status join_lockstep(const struct group *g, struct lockstep *ls, struct member *m,
+static as_status join_lockstep(struct group *g, struct lockstep *ls, struct member *m,
                                struct as_err *err)
 {
     as_status st = check_metrics(g, m, err);
     if (st != AS_OK)
         return st;
     st = lockstep_join(ls, m, err);
+    if (st != AS_OK)
+        return st;
+    st = join_team(g, ls, err);
     if (st != AS_OK)
         return st;
     st = resume_member(ls, m, err);

@@ -1,56 +1,52 @@
+/* What all strategies need of the trainer (trial-runner/distributed/strategy.h): ranks meet, those that are
+ * behind get the others' state, a step in which a rank was lost is repeated in the next world.
+ *
+ * A state on its way is a head, the last report, the arrays of the slot, and the parts that the
+ * strategy keeps. The receiver changes nothing before all of it has arrived. */
 #include "trial-runner/train/shared_step.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What a shard contributes, and what their sum is: numbers that follow each other.
- *   gradients [n_params]   running statistics [n_state]   loss   wish to stop */
-struct layout {
-    size_t params, state, loss, stop, n;
-};
+#include "trial-runner/train/learner.h"
 
 struct shared_step {
     struct team *team;
     struct lockstep *ls;
-    struct layout at;
-    uint32_t max_shards;
-    float **partials;       /* [max_shards] of at.n numbers; allocated when first needed */
-    bool *has;              /* [max_shards]: computed for the step at `position` */
-    const void **own;       /* [max_shards]: this rank's run, for the sum */
-    float *sum;             /* [at.n] */
-    float *state;           /* [n_state]: the statistics before the step */
-    int64_t position;       /* the step that `has` is about */
-    struct shard_run *runs; /* by rank */
+    struct learner *learner;
+    struct strategy strategy;
+    bool save;           /* a checkpoint is due at this rank */
+    uint64_t bytes_sent; /* in worlds that are over */
+    int64_t steps;       /* runs of the strategy */
 };
 
-/* Tags of the operations; a step's are told apart by the step. */
-enum { TAG_SUM = 1, TAG_POSITIONS, TAG_HEAD, TAG_BODY, TAG_FINISH };
+/* Tags of the operations; those of a strategy are below. */
+enum { TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY, TAG_FINISH };
 
 static struct member *member_of(const struct shared_step *s)
 {
     return s->ls->member[0];
 }
 
-/* Optimizer steps that are done. */
-static int64_t position_of(const struct member *m)
+static void part(struct shared_step *s)
 {
-    size_t per_batch = m->layout.per_batch;
-    return m->epoch * m->layout.steps_per_epoch + (int64_t)((m->at + per_batch - 1) / per_batch);
+    if (team_coll(s->team))
+        s->bytes_sent += coll_bytes_sent(team_coll(s->team));
+    team_part(s->team);
+}
+
+static int64_t position_of(const struct shared_step *s)
+{
+    return learner_step(member_of(s));
 }
 
 void shared_step_free(struct shared_step *s)
 {
     if (!s)
         return;
-    for (uint32_t i = 0; s->partials && i < s->max_shards; i++)
-        free(s->partials[i]);
-    free(s->partials);
-    free(s->has);
-    free(s->own);
-    free(s->sum);
-    free(s->state);
-    free(s->runs);
+    strategy_done(&s->strategy);
+    learner_free(s->learner);
     free(s);
 }
 
@@ -61,22 +57,14 @@ as_status shared_step_create(struct team *team, struct lockstep *ls, struct shar
     if (!s)
         return as_fail_nomem(err);
     const struct member *m = ls->member[0];
-    const struct net_plan *plan = m->plan;
-    *s = (struct shared_step){.team = team, .ls = ls, .position = -1};
-    s->at = (struct layout){.params = 0,
-                            .state = plan->n_params,
-                            .loss = plan->n_params + plan->n_state,
-                            .stop = plan->n_params + plan->n_state + 1,
-                            .n = plan->n_params + plan->n_state + 2};
-    s->max_shards = (uint32_t)m->layout.per_batch;
-    s->partials = as_calloc(s->max_shards, sizeof *s->partials);
-    s->has = as_calloc(s->max_shards, sizeof *s->has);
-    s->own = as_calloc(s->max_shards, sizeof *s->own);
-    s->sum = as_calloc(s->at.n, sizeof *s->sum);
-    s->state = as_calloc(plan->n_state, sizeof *s->state);
-    s->runs = as_calloc(WORLD_MAX_RANKS, sizeof *s->runs);
-    if (!s->partials || !s->has || !s->own || !s->sum || !s->state || !s->runs)
-        return as_fail_nomem(err);
+    *s = (struct shared_step){.team = team, .ls = ls};
+    as_status st = learner_create(ls, &s->learner, err);
+    if (st < 0)
+        return st;
+    struct strategy_setup setup = {
+        .spec = &m->spec, .replica = learner_replica(s->learner), .seed = m->seed};
+    if ((st = strategy_init(&s->strategy, &setup, err)) < 0)
+        return st;
     *ret = as_steal(s);
     return AS_OK;
 }
@@ -85,6 +73,11 @@ bool shared_step_leads(const struct shared_step *s)
 {
     const struct coll *c = team_coll(s->team);
     return c && coll_rank(c) == 0;
+}
+
+const struct strategy *shared_step_strategy(const struct shared_step *s)
+{
+    return &s->strategy;
 }
 
 /* ---- catching up ---- */
@@ -121,7 +114,43 @@ static as_status send_state(struct shared_step *s, struct coll *c, int32_t to, s
         if (parts[i].values &&
             (st = coll_send(c, body, to, parts[i].values, parts[i].n * sizeof(float), err)) < 0)
             return st;
-    return AS_OK;
+    struct strategy_part kept[STRATEGY_MAX_PARTS];
+    size_t n = strategy_parts(&s->strategy, kept);
+    for (size_t i = 0; st == AS_OK && i < n; i++)
+        st = kept[i].spread
+                 ? AS_OK
+                 : coll_send(c, body, to, kept[i].values, kept[i].n * sizeof(float), err);
+    return st;
+}
+
+/* What a strategy keeps, on its way in. */
+struct arrived {
+    struct strategy_part to[STRATEGY_MAX_PARTS];
+    float *values[STRATEGY_MAX_PARTS];
+    size_t n;
+};
+
+static void arrived_done(struct arrived *a)
+{
+    for (size_t i = 0; i < a->n; i++)
+        free(a->values[i]);
+}
+
+static as_status receive_kept(struct shared_step *s, struct coll *c, int32_t from,
+                              struct arrived *ret, struct as_err *err)
+{
+    struct coll_id body = {.tag = TAG_BODY, .what = "state"};
+    as_status st = AS_OK;
+    ret->n = strategy_parts(&s->strategy, ret->to);
+    for (size_t i = 0; st == AS_OK && i < ret->n; i++) {
+        if (ret->to[i].spread)
+            continue;
+        ret->values[i] = as_calloc(ret->to[i].n, sizeof(float));
+        if (!ret->values[i])
+            return as_fail_nomem(err);
+        st = coll_receive(c, body, from, ret->values[i], ret->to[i].n * sizeof(float), err);
+    }
+    return st;
 }
 
 static as_status receive_parts(struct shared_step *s, struct coll *c, int32_t from,
@@ -153,6 +182,7 @@ static as_status receive_state(struct shared_step *s, struct coll *c, int32_t fr
     struct member *m = member_of(s);
     AS_AUTO(slot_state_done) struct slot_state state = {0};
     AS_AUTO(str_done) struct str report = {0};
+    AS_AUTO(arrived_done) struct arrived kept = {0};
     struct slot place = lockstep_slot(s->ls, 0);
     struct state_head h;
     as_status st;
@@ -165,19 +195,24 @@ static as_status receive_state(struct shared_step *s, struct coll *c, int32_t fr
         h.report_bytes > (int64_t)CONTROL_MAX_LINE)
         return as_fail(err, AS_E_INVAL, "rank %d sends a state that is not of this trial",
                        (int)from);
-    if ((st = receive_parts(s, c, from, &h, &state, &report, err)) < 0)
+    if ((st = receive_parts(s, c, from, &h, &state, &report, err)) < 0 ||
+        (st = receive_kept(s, c, from, &kept, err)) < 0)
         return st;
     state.steps = h.steps;
     state.active = h.active;
     state.loss_sum = h.loss_sum;
     if ((st = slot_state_put(&place, &state, err)) < 0)
         return st;
+    for (size_t i = 0; i < kept.n; i++)
+        if (kept.values[i])
+            memcpy(kept.to[i].values, kept.values[i], kept.to[i].n * sizeof(float));
     m->epoch = h.epoch;
     m->at = (size_t)h.at;
     struct str before = m->last_report;
     m->last_report = report;
     report = before;
-    return AS_OK;
+    const struct strategy_ops *ops = s->strategy.ops;
+    return ops->restored ? ops->restored(s->strategy.self, false, err) : AS_OK;
 }
 
 /* What ranks compare when they meet. */
@@ -205,31 +240,46 @@ static as_status compare_jobs(const struct standing *all, int32_t rank, int32_t 
     return AS_OK;
 }
 
-/* Brings ranks that are behind to the position of the first rank that is not. */
-static as_status catch_up(struct shared_step *s, bool *ret_moved, struct as_err *err)
+/* A meeting, and whose it is. */
+struct own_meeting {
+    struct meeting meeting;
+    struct shared_step *shared;
+};
+
+static as_status transfer(struct meeting *m, int32_t from, int32_t to, struct as_err *err)
+{
+    struct shared_step *s = ((struct own_meeting *)m)->shared;
+    int32_t rank = coll_rank(m->coll);
+    if (rank == from && from != to)
+        return send_state(s, m->coll, to, err);
+    if (rank != to || from == to)
+        return AS_OK;
+    as_status st = receive_state(s, m->coll, from, err);
+    m->moved = m->moved || st == AS_OK;
+    return st;
+}
+
+/* The ranks of a new world compare their positions, and agree on the state to go on from. */
+static as_status compare(struct shared_step *s, bool *ret_moved, struct as_err *err)
 {
     struct coll *c = team_coll(s->team);
-    int32_t rank = coll_rank(c), n = coll_size(c), ahead = 0;
+    int32_t rank = coll_rank(c), n = coll_size(c);
     AS_AUTO(as_freep) struct standing *all = as_calloc((size_t)n, sizeof *all);
-    if (!all)
+    AS_AUTO(as_freep) int64_t *steps = as_calloc((size_t)n, sizeof *steps);
+    if (!all || !steps)
         return as_fail_nomem(err);
-    all[rank] =
-        (struct standing){.position = position_of(member_of(s)), .job = job_of(member_of(s))};
+    all[rank] = (struct standing){.position = position_of(s), .job = job_of(member_of(s))};
     as_status st = coll_allgather(c, (struct coll_id){.tag = TAG_POSITIONS, .what = "positions"},
                                   all, (size_t)n, sizeof *all, err);
     if (st < 0 || (st = compare_jobs(all, rank, n, err)) < 0)
         return st;
-    for (int32_t r = 1; r < n; r++)
-        if (all[r].position > all[ahead].position)
-            ahead = r;
-    for (int32_t r = 0; st == AS_OK && r < n; r++) {
-        if (all[r].position == all[ahead].position)
-            continue;
-        if (rank == ahead)
-            st = send_state(s, c, r, err);
-        else if (rank == r && (st = receive_state(s, c, ahead, err)) == AS_OK)
-            *ret_moved = true;
-    }
+    for (int32_t r = 0; r < n; r++)
+        steps[r] = all[r].position;
+    struct own_meeting own = {.meeting = {.coll = c, .steps = steps, .transfer = transfer},
+                              .shared = s};
+    st = s->strategy.ops->meet ? s->strategy.ops->meet(s->strategy.self, &own.meeting, err)
+                               : meeting_catch_up(&own.meeting, err);
+    *ret_moved = *ret_moved || own.meeting.moved;
     return st;
 }
 
@@ -239,166 +289,106 @@ static as_status meet(struct shared_step *s, bool *ret_moved, struct as_err *err
         as_status st = team_meet(s->team, err);
         if (st < 0)
             return st;
-        st = catch_up(s, ret_moved, err);
+        st = compare(s, ret_moved, err);
         if (st == AS_E_UNAVAILABLE)
-            team_part(s->team);
+            part(s);
         else if (st < 0)
             return st;
         else
-            team_joined(s->team, position_of(member_of(s)));
+            team_joined(s->team, position_of(s));
     }
     return AS_OK;
 }
 
-as_status shared_step_meet(struct shared_step *s, struct as_err *err)
+/* ---- steps ---- */
+
+static bool gathers(const struct shared_step *s)
 {
-    bool moved = false;
-    return meet(s, &moved, err);
+    const struct strategy_ops *ops = s->strategy.ops;
+    return ops->gather && (!ops->gathers || ops->gathers(s->strategy.self));
 }
 
-/* ---- shards ---- */
-
-static uint32_t shards_now(const struct shared_step *s)
+bool shared_step_ask_save(struct shared_step *s)
 {
-    const struct member *m = member_of(s);
-    size_t left = m->layout.micro_steps - m->at;
-    return (uint32_t)(left < m->layout.per_batch ? left : m->layout.per_batch);
+    if (!gathers(s))
+        return false;
+    s->save = true;
+    return true;
 }
 
-/* Begins the step at the member's position, or goes on with it: then what was computed stays. */
-static as_status begin_step(struct shared_step *s, struct as_err *err)
+as_status shared_step_run(struct shared_step *s, struct backend *lane, struct shared_outcome *ret,
+                          struct as_err *err)
 {
-    const struct member *m = member_of(s);
-    if (s->position == position_of(m))
-        return AS_OK;
-    s->position = position_of(m);
-    memset(s->has, 0, s->max_shards * sizeof *s->has);
-    return network_read_state(s->ls->network, 0, s->state, err);
-}
-
-/* The gradient, the statistics and the loss of one shard, as its share of the batch. */
-static as_status compute_shard(struct shared_step *s, struct backend *lane, uint32_t shard,
-                               struct as_err *err)
-{
-    struct lockstep *ls = s->ls;
-    struct member *m = member_of(s);
-    const struct layout *at = &s->at;
-    size_t micro = m->at + shard;
-    as_status st;
-    if (!s->partials[shard] && !(s->partials[shard] = as_calloc(at->n, sizeof(float))))
-        return as_fail_nomem(err);
-    float *to = s->partials[shard];
-    /* Each shard begins with the statistics and the loss as they were before the step. */
-    if ((st = network_write_state(ls->network, 0, s->state, err)) < 0 ||
-        (st = loss_sums_clear(&ls->losses->train, 0, 1, err)) < 0 ||
-        (st = lockstep_gradients(ls, lane, 0, micro, err)) < 0 ||
-        (st = network_read(ls->network, network_gradients(ls->network), 0, m->plan, to + at->params,
-                           err)) < 0 ||
-        (st = network_read_state(ls->network, 0, to + at->state, err)) < 0 ||
-        (st = buf_download(ls->losses->train.loss, 0, to + at->loss, 1, err)) < 0)
-        return st;
-    float share = (float)epoch_layout_share(&m->layout, micro);
-    for (size_t i = 0; i < at->loss; i++)
-        to[i] *= share;
-    s->has[shard] = true;
-    return AS_OK;
-}
-
-static as_status compute_run(struct shared_step *s, struct backend *lane, struct shard_run run,
-                             struct as_err *err)
-{
-    for (uint32_t i = 0; i < run.count; i++) {
-        uint32_t shard = run.first + i;
-        if (!s->has[shard]) {
-            as_status st = compute_shard(s, lane, shard, err);
-            if (st < 0)
-                return st;
-        }
-        /* A rank that is to stop says so in its first shard; a rank without one cannot, and stops
-         * when another does. */
-        s->partials[shard][s->at.stop] = i == 0 && team_stop_asked(s->team);
-        s->own[i] = s->partials[shard];
-    }
-    return AS_OK;
-}
-
-/* Every rank has the sum: update the weights, and go behind the batch. */
-static as_status apply_sum(struct shared_step *s, struct backend *lane, uint32_t shards,
-                           float loss_before, struct as_err *err)
-{
-    struct lockstep *ls = s->ls;
-    struct member *m = member_of(s);
-    struct optimizer *o = ls->optimizer;
-    struct buf *gradients =
-        ls->traits[0].needs.accumulate ? o->sum : network_gradients(ls->network);
-    float loss = loss_before + s->sum[s->at.loss];
-    as_status st;
-    if ((st = network_write(ls->network, gradients, 0, m->plan, s->sum + s->at.params, err)) < 0 ||
-        (st = network_write_state(ls->network, 0, s->sum + s->at.state, err)) < 0 ||
-        (st = buf_upload(ls->losses->train.loss, 0, &loss, 1, err)) < 0 ||
-        (st = lockstep_update(ls, lane, 0, m->at + shards - 1, err)) < 0)
-        return st;
-    m->at += shards;
-    return AS_OK;
-}
-
-static as_status sum_up(struct shared_step *s, struct backend *lane, uint32_t shards,
-                        struct as_err *err)
-{
-    struct coll *c = team_coll(s->team);
-    struct coll_id id = {.step = (uint64_t)s->position, .tag = TAG_SUM, .what = "gradients"};
-    coll_spread(shards, coll_size(c), s->runs);
-    as_status st = compute_run(s, lane, s->runs[coll_rank(c)], err);
-    if (st < 0)
-        return st;
-    return coll_tree_sum(c, id, &reduce_f32_sum, s->runs, shards, s->own, s->sum, s->at.n, err);
-}
-
-as_status shared_step_run(struct shared_step *s, struct backend *lane, bool *ret_stop,
-                          bool *ret_moved, struct as_err *err)
-{
-    struct lockstep *ls = s->ls;
-    float loss_before = 0;
-    as_status st = buf_download(ls->losses->train.loss, 0, &loss_before, 1, err);
-    *ret_moved = false;
-    while (st == AS_OK) {
-        st = meet(s, ret_moved, err);
-        if (st < 0 || *ret_moved)
+    const struct strategy_ops *ops = s->strategy.ops;
+    *ret = (struct shared_outcome){0};
+    for (;;) {
+        unsigned agreed = 0;
+        as_status st = meet(s, &ret->moved, err);
+        if (st < 0 || ret->moved)
             return st;
-        uint32_t shards = shards_now(s);
-        if ((st = begin_step(s, err)) < 0)
-            return st;
-        st = sum_up(s, lane, shards, err);
+        unsigned wishes = (team_stop_asked(s->team) ? STRATEGY_STOP : 0U) |
+                          (s->save && shared_step_leads(s) ? STRATEGY_SAVE : 0U);
+        st = ops->run(s->strategy.self, team_coll(s->team), lane, wishes, &agreed, err);
         if (st == AS_OK) {
-            *ret_stop = s->sum[s->at.stop] > 0;
-            return apply_sum(s, lane, shards, loss_before, err);
+            ret->stop = (agreed & STRATEGY_STOP) != 0;
+            ret->save = (agreed & STRATEGY_SAVE) != 0;
+            s->save = false;
+            s->steps++;
+            return AS_OK;
         }
         if (st != AS_E_UNAVAILABLE)
             return st;
-        team_part(s->team);
-        /* What the network holds is of some shard: catching up and checkpoints need the state
-         * before the step. */
-        if ((st = network_write_state(ls->network, 0, s->state, err)) == AS_OK)
-            st = buf_upload(ls->losses->train.loss, 0, &loss_before, 1, err);
+        part(s);
     }
-    return st;
 }
 
-as_status shared_step_finish(struct shared_step *s,
+static as_status gather(struct shared_step *s, struct backend *lane, struct as_err *err)
+{
+    const struct strategy *strategy = &s->strategy;
+    return gathers(s) ? strategy->ops->gather(strategy->self, team_coll(s->team), lane, err)
+                      : AS_OK;
+}
+
+/* For people, and for tests. */
+static void print_traffic(const struct shared_step *s)
+{
+    const struct coll *c = team_coll(s->team);
+    (void)printf("rank %d of %d: %llu bytes sent in %lld exchanges (%s)\n", (int)coll_rank(c),
+                 (int)coll_size(c), (unsigned long long)(s->bytes_sent + coll_bytes_sent(c)),
+                 (long long)s->steps, s->strategy.ops->name);
+}
+
+/* It is not repeated after a loss: some ranks may have come through, and do the next step. */
+as_status shared_step_gather(struct shared_step *s, struct backend *lane, bool *ret_whole,
+                             struct as_err *err)
+{
+    as_status st = gather(s, lane, err);
+    *ret_whole = st == AS_OK;
+    if (st != AS_E_UNAVAILABLE)
+        return st;
+    part(s);
+    return AS_OK;
+}
+
+as_status shared_step_finish(struct shared_step *s, struct backend *lane,
                              as_status (*finish)(void *arg, struct as_err *err), void *arg,
                              struct as_err *err)
 {
     bool moved = false;
     for (;;) {
         as_status st = meet(s, &moved, err);
+        if (st == AS_OK)
+            st = gather(s, lane, err);
         if (st == AS_OK && shared_step_leads(s))
             st = finish(arg, err);
-        if (st < 0)
+        if (st == AS_OK) {
+            struct coll_id id = {.step = (uint64_t)position_of(s), .tag = TAG_FINISH};
+            st = coll_barrier(team_coll(s->team), id, err);
+        }
+        if (st == AS_OK)
+            print_traffic(s);
+        if (st != AS_E_UNAVAILABLE || !team_coll(s->team))
             return st;
-        struct coll_id id = {.step = (uint64_t)position_of(member_of(s)), .tag = TAG_FINISH};
-        st = coll_barrier(team_coll(s->team), id, err);
-        if (st != AS_E_UNAVAILABLE)
-            return st;
-        team_part(s->team);
+        part(s);
     }
 }

@@ -1,0 +1,106 @@
+/* `trial.train.distributed`: how the ranks of one large trial work together.
+ *
+ *   strategy: allreduce            allreduce, local_sgd, server, gossip; default: that of the section
+ *                                  below that is given, else allreduce
+ *   allreduce: tree                ring, halving_doubling, tree, auto: how sums over ranks are made
+ *   compress: none                 none, fp16, one_bit, top_k, powersgd, or an object:
+ *                                  {kind: top_k, fraction: 0.01}, {kind: powersgd, rank: 2}
+ *   error_feedback: true           what compressing has lost is added to the next value
+ *   local_sgd: {steps: 16, moments: reset, block_momentum: 0.9}
+ *                                  or outer: {kind: nesterov, lr: 0.7, momentum: 0.9}
+ *   server: {mode: sync, staleness: 3, shards: 0, backup: 0}
+ *   groups: 0                      all-reduce inside a group, a server between groups
+ *   gossip: {peers: 1}
+ *   shard_state: false             the optimizer's moments are divided among the ranks
+ *
+ * Sections of a strategy that is not the chosen one are checked and then unused, if `strategy` is
+ * given: a sweep may search over strategies. Without it, two such sections are refused. */
+#ifndef ASSAY_MODEL_DOCUMENT_DISTRIBUTED_SPEC_H
+#define ASSAY_MODEL_DOCUMENT_DISTRIBUTED_SPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define DISTRIBUTED_MAX_STEPS 1000000 /* of local SGD, between two exchanges */
+#define DISTRIBUTED_MAX_RANKS 4096    /* also of groups, slices of a server, peers */
+#define DISTRIBUTED_MAX_POWERSGD_RANK 64
+
+typedef enum distributed_strategy {
+    DISTRIBUTED_ALLREDUCE,
+    DISTRIBUTED_LOCAL_SGD,
+    DISTRIBUTED_SERVER,
+    DISTRIBUTED_GOSSIP
+} distributed_strategy;
+
+typedef enum distributed_sum {
+    DISTRIBUTED_TREE, /* equal bits for any number of ranks */
+    DISTRIBUTED_RING,
+    DISTRIBUTED_HALVING_DOUBLING,
+    DISTRIBUTED_AUTO /* ring or halving_doubling, whichever is faster for the size */
+} distributed_sum;
+
+typedef enum distributed_codec {
+    DISTRIBUTED_PLAIN,
+    DISTRIBUTED_FP16,
+    DISTRIBUTED_ONE_BIT,
+    DISTRIBUTED_TOP_K,
+    DISTRIBUTED_POWERSGD
+} distributed_codec;
+
+typedef enum distributed_moments {
+    DISTRIBUTED_MOMENTS_RESET,  /* 0 at the start of each block, as CNTK does */
+    DISTRIBUTED_MOMENTS_AVERAGE /* their mean over the workers, as of the weights */
+} distributed_moments;
+
+typedef enum distributed_mode {
+    DISTRIBUTED_SYNC,
+    DISTRIBUTED_ASYNC,
+    DISTRIBUTED_SSP
+} distributed_mode;
+
+/* What is done with the mean change of a block. Plain averaging: momentum 0, lr 1. */
+struct distributed_outer {
+    double lr;       /* (0, 100]; default 1; nesterov, sgd of `outer`: 0.7 */
+    double momentum; /* [0, 1); default 0; `outer`: 0.9 */
+    bool nesterov;   /* default false; `outer`: as its kind */
+    bool block;      /* v = momentum v + lr change, w += v (block momentum, CNTK); else
+                      * v = momentum v + change, w += lr v (DiLoCo) */
+};
+
+struct distributed_spec {
+    bool given; /* the document has the section */
+    distributed_strategy strategy;
+    distributed_sum sum;
+    distributed_codec codec;
+    double fraction;     /* top_k: share of the values that is sent, (0, 1]; default 0.01 */
+    int64_t rank;        /* powersgd; default 2 */
+    bool error_feedback; /* default true; false without a codec that loses something */
+    int64_t local_steps; /* local_sgd: required there, >= 1 */
+    distributed_moments moments;
+    struct distributed_outer outer;
+    distributed_mode mode; /* server: default sync */
+    int64_t staleness;     /* ssp: how many clocks a rank may lead; >= 0; default 3 */
+    int64_t server_shards; /* slices of the parameters; 0: as many as ranks; default 0 */
+    int64_t backup;        /* sync: the last so many gradients of a step do not count; default 0 */
+    int64_t groups;        /* of the strategy server; 0: no groups: each rank is one */
+    int64_t peers;         /* gossip: partners of a rank in each step; default 1 */
+    bool shard_state;      /* allreduce */
+};
+
+/* "allreduce", "local_sgd", … for messages and logs. */
+const char *distributed_strategy_name(distributed_strategy s);
+const char *distributed_codec_name(distributed_codec c);
+
+struct train_spec;
+
+/* Can a trial with `spec` run on so many ranks? Pure; the server calls it for each document that it
+ * checks (resources.ranks), `at_ranks` is that field's pointer, `pointer` that of the train
+ * document. AS_E_INVAL with the pointer of the field: more ranks than the batch has shards
+ * (batch_size / micro_batch), more groups than ranks, no rank left beside `backup`. */
+AS_MUST_CHECK as_status distributed_check_ranks(const struct train_spec *spec, int64_t ranks,
+                                                const char *at_ranks, const char *pointer,
+                                                struct as_err *err);
+
+#endif

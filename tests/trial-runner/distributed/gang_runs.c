@@ -1,0 +1,152 @@
+#include "tests/trial-runner/distributed/gang_runs.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "tests/support/check_main.h"
+#include "trial-runner/protocol/ranks.h"
+
+void gang_show(const struct rig *rig, const struct gang *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        char folder[8];
+        size_t len;
+        (void)snprintf(folder, sizeof folder, "r%zu", i);
+        AS_AUTO(as_freep) char *err = rig_read(rig, g->tag, folder, "err", &len);
+        AS_AUTO(as_freep) char *out = rig_read(rig, g->tag, folder, "out", &len);
+        (void)fprintf(stderr, "%s/%s ended with %d:\n%s%s", g->tag, folder, g->ended[i],
+                      out ? out : "", err ? err : "");
+    }
+}
+
+static void expect_ends(const struct rig *rig, const struct gang *g, int one, int other)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        if (g->ended[i] != one && g->ended[i] != other)
+            gang_show(rig, g);
+        ck_assert_msg(g->ended[i] == one || g->ended[i] == other, "%s/r%zu ended with %d", g->tag,
+                      i, g->ended[i]);
+    }
+}
+
+void gang_train(struct rig *rig, const char *tag, const char *train, size_t n)
+{
+    const struct trial t = {"a", train, "3"};
+    struct gang g;
+    gang_start(&g, rig, tag, &t, n);
+    gang_run(&g);
+    expect_ends(rig, &g, 0, 0);
+    gang_done(&g);
+}
+
+void gang_train_dying(struct rig *rig, const char *tag, const char *train, size_t n, size_t deaths,
+                      uint64_t seed)
+{
+    const struct trial t = {"a", train, "3"};
+    struct gang g;
+    struct rng r;
+    int64_t next_ns = 0;
+    size_t killed = 0;
+    rng_init(&r, seed, 0);
+    gang_start(&g, rig, tag, &t, n);
+    while (gang_turn(&g, 5)) {
+        bool training = false;
+        for (size_t i = 0; i < g.n; i++)
+            training = training || g.ranks[i].joined > 0;
+        size_t victim = rng_below(&r, g.n);
+        if (!training || killed == deaths || clock_mono_ns() < next_ns || gang_alive(&g) < 2 ||
+            !g.ranks[victim].pid)
+            continue;
+        next_ns = clock_mono_ns() + (int64_t)(20 + rng_below(&r, 80)) * NS_PER_MS;
+        gang_kill(&g, victim, SIGKILL);
+        killed++;
+        if (g.n < GANG_MAX)
+            gang_add(&g);
+    }
+    ck_assert_uint_ge(killed, 1);
+    expect_ends(rig, &g, 0, -SIGKILL);
+    gang_done(&g);
+}
+
+static size_t lines_of(const struct rig *rig, const char *tag)
+{
+    size_t len = 0, lines = 0;
+    AS_AUTO(as_freep) char *text = rig_read(rig, tag, "r0", "report", &len);
+    for (size_t i = 0; text && i < len; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
+void gang_train_halted(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
+                       size_t then)
+{
+    const struct trial t = {"a", train, "3"};
+    struct gang g;
+    bool asked = false;
+    gang_start(&g, rig, tag, &t, n);
+    while (gang_turn(&g, 2)) {
+        if (!asked && lines_of(rig, tag) >= epochs) {
+            AS_AUTO(str_done) struct str line = {0};
+            struct rank_request stop = {.op = RANK_STOP};
+            ck_assert_int_eq(rank_request_format(&stop, &line, NULL), AS_OK);
+            for (size_t i = 0; i < g.n; i++)
+                if (g.ranks[i].pid)
+                    (void)!write(g.ranks[i].fd, line.s, line.len);
+            asked = true;
+        }
+    }
+    ck_assert(asked);
+    expect_ends(rig, &g, 75, 75);
+    gang_done(&g);
+    char path[200];
+    for (size_t i = 0; i < n; i++) { /* the next gang begins with new folders of its own */
+        char to[200];
+        (void)snprintf(path, sizeof path, "%s/%s/r%zu", rig->dir, tag, i);
+        (void)snprintf(to, sizeof to, "%s/%s/before%zu", rig->dir, tag, i);
+        ck_assert_int_eq(rename(path, to), 0);
+    }
+    gang_train(rig, tag, train, then);
+}
+
+double gang_last(const struct rig *rig, const char *tag, const char *metric)
+{
+    const struct trial t = {"r0", "", "3"};
+    return rig_last(rig, tag, &t, metric);
+}
+
+void gang_traffic(const struct rig *rig, const char *tag, size_t place, uint64_t *ret_bytes,
+                  uint64_t *ret_exchanges)
+{
+    char folder[8];
+    size_t len;
+    unsigned long long bytes = 0, exchanges = 0;
+    (void)snprintf(folder, sizeof folder, "r%zu", place);
+    AS_AUTO(as_freep) char *out = rig_read(rig, tag, folder, "out", &len);
+    ck_assert_ptr_nonnull(out);
+    const char *at = strstr(out, " bytes sent in ");
+    ck_assert_msg(at != NULL, "%s/%s says nothing of its traffic:\n%s", tag, folder, out);
+    while (at > out && at[-1] != ' ')
+        at--;
+    ck_assert_int_eq(sscanf(at, "%llu bytes sent in %llu", &bytes, &exchanges), 2);
+    *ret_bytes = bytes;
+    *ret_exchanges = exchanges;
+}
+
+bool gang_is_same(const struct rig *rig, const char *a, const char *b)
+{
+    size_t n = 0, m = 0;
+    AS_AUTO(as_freep) char *x = rig_read(rig, a, "artifacts", "model.safetensors", &n);
+    AS_AUTO(as_freep) char *y = rig_read(rig, b, "artifacts", "model.safetensors", &m);
+    ck_assert_msg(x && y, "%s or %s has no model", a, b);
+    return n == m && memcmp(x, y, n) == 0;
+}
+
+void gang_same(const struct rig *rig, const char *a, const char *b)
+{
+    ck_assert_msg(gang_is_same(rig, a, b), "the model of %s differs from that of %s", b, a);
+}

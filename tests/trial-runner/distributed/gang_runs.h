@@ -1,0 +1,30 @@
+/* Whole trainings of a gang, and what they are compared by. */
+#ifndef ASSAY_TESTS_TRIAL_RUNNER_DISTRIBUTED_GANG_RUNS_H
+#define ASSAY_TESTS_TRIAL_RUNNER_DISTRIBUTED_GANG_RUNS_H
+
+#include <stdint.h>
+
+#include "tests/support/gang.h"
+
+/* Trains the digits with `n` ranks to the end; every rank must end well. */
+void gang_train(struct rig *rig, const char *tag, const char *train, size_t n);
+/* The same, but with `deaths` of random ranks, each of which is replaced; seed of the moments. */
+void gang_train_dying(struct rig *rig, const char *tag, const char *train, size_t n, size_t deaths,
+                      uint64_t seed);
+/* Trains until rank 0 has reported `epochs` epochs, stops all, and goes on with `then` ranks to the
+ * end. */
+void gang_train_halted(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
+                       size_t then);
+
+/* A metric of the last report. */
+double gang_last(const struct rig *rig, const char *tag, const char *metric);
+/* Bytes that rank `place` has sent, and the number of exchanges, as it prints them. */
+void gang_traffic(const struct rig *rig, const char *tag, size_t place, uint64_t *ret_bytes,
+                  uint64_t *ret_exchanges);
+/* Fails unless both have the same model, to the bit. */
+void gang_same(const struct rig *rig, const char *a, const char *b);
+bool gang_is_same(const struct rig *rig, const char *a, const char *b);
+/* Prints what the ranks printed. */
+void gang_show(const struct rig *rig, const struct gang *g);
+
+#endif

@@ -1,0 +1,159 @@
+/* Synchronous training with other sums and with codecs, in real processes: equal bits for any number
+ * of ranks, bytes, accuracy with and without error feedback, deaths, checkpoints. */
+#include <math.h>
+#include <stdio.h>
+
+#include "tests/support/check_main.h"
+#include "tests/trial-runner/distributed/gang_runs.h"
+
+static struct rig rig;
+
+static void setup(void)
+{
+    rig_open(&rig);
+}
+
+static void teardown(void)
+{
+    rig_close(&rig);
+}
+
+/* Eight shards, the last batch of an epoch has fewer; one shard for each of four ranks. */
+#define EIGHT "\"batch_size\":256,\"micro_batch\":32,"
+#define FOUR "\"batch_size\":128,\"micro_batch\":32,"
+#define MLP                                                                                        \
+    "\"model\":{\"layers\":[48,32]},\"optimizer\":{\"kind\":\"sgd\",\"lr\":0.1,\"momentum\":0.9},"
+
+static const char *const codecs[] = {
+    "\"compress\":\"fp16\"",
+    "\"compress\":\"one_bit\"",
+    "\"compress\":{\"kind\":\"top_k\",\"fraction\":0.05}",
+    "\"compress\":{\"kind\":\"powersgd\",\"rank\":2}",
+};
+
+static void compose(char ret[400], const char *shards, int epochs, const char *distributed)
+{
+    (void)snprintf(ret, 400, "%s%s\"epochs\":%d,\"distributed\":{%s}", MLP, shards, epochs,
+                   distributed);
+}
+
+START_TEST(codecs_give_equal_bits_for_any_number_of_ranks)
+{
+    char train[400], tag[8];
+    compose(train, EIGHT, 3, codecs[_i]);
+    gang_train(&rig, "p1", train, 1);
+    for (size_t n = 2; n <= 4; n++) {
+        (void)snprintf(tag, sizeof tag, "p%zu", n);
+        gang_train(&rig, tag, train, n);
+        gang_same(&rig, "p1", tag);
+    }
+    compose(train, EIGHT, 3, "\"compress\":\"none\"");
+    gang_train(&rig, "plain", train, 1);
+    ck_assert(!gang_is_same(&rig, "p1", "plain")); /* a codec that does nothing would pass, too */
+}
+END_TEST
+
+START_TEST(checkpoints_hold_what_messages_have_lost)
+{
+    char train[400];
+    compose(train, EIGHT, 40, codecs[_i]);
+    gang_train(&rig, "calm", train, 2);
+    gang_train_halted(&rig, "halted", train, 3, 2, 2);
+    gang_same(&rig, "calm", "halted");
+}
+END_TEST
+
+START_TEST(other_sums_reach_the_same_loss)
+{
+    static const char *const sums[] = {
+        "\"allreduce\":\"ring\"", "\"allreduce\":\"halving_doubling\"", "\"allreduce\":\"auto\""};
+    char train[400], tag[8];
+    compose(train, EIGHT, 3, "\"allreduce\":\"tree\"");
+    gang_train(&rig, "tree", train, 2);
+    double loss = gang_last(&rig, "tree", "val_loss");
+    compose(train, EIGHT, 3, sums[_i]);
+    for (size_t n = 1; n <= 4; n++) {
+        (void)snprintf(tag, sizeof tag, "p%zu", n);
+        gang_train(&rig, tag, train, n);
+        ck_assert_double_le(fabs(gang_last(&rig, tag, "val_loss") - loss), 1e-4 * loss);
+    }
+    gang_train(&rig, "again", train, 4);
+    if (_i < 2) /* `auto` measures, and may choose another one */
+        gang_same(&rig, "p4", "again");
+}
+END_TEST
+
+static double sent_per_exchange(const char *tag)
+{
+    uint64_t bytes, exchanges;
+    gang_traffic(&rig, tag, 0, &bytes, &exchanges);
+    ck_assert_uint_gt(exchanges, 0);
+    return (double)bytes / (double)exchanges;
+}
+
+/* 784... the digits have 64 features: 64 x 256 + 256 x 256 and the output, about 85,000 numbers. */
+#define WIDE                                                                                       \
+    "\"model\":{\"layers\":[256,256]},\"optimizer\":{\"kind\":\"sgd\",\"lr\":0.1,\"momentum\":0."  \
+    "9}," FOUR "\"epochs\":2,\"distributed\":{%s}"
+
+START_TEST(codecs_send_less)
+{
+    static const double least[] = {1.95, 28, 12, 8};
+    char train[400];
+    (void)snprintf(train, sizeof train, WIDE, "\"allreduce\":\"ring\"");
+    gang_train(&rig, "plain", train, 4);
+    double plain = sent_per_exchange("plain");
+    (void)snprintf(train, sizeof train, WIDE, codecs[_i]);
+    gang_train(&rig, "coded", train, 4);
+    double ratio = plain / sent_per_exchange("coded");
+    ck_assert_msg(ratio >= least[_i], "%s sends 1/%.1f of plain", codecs[_i], ratio);
+}
+END_TEST
+
+START_TEST(one_bit_needs_error_feedback)
+{
+    char train[400];
+    compose(train, FOUR, 12, "\"compress\":\"none\"");
+    gang_train(&rig, "plain", train, 4);
+    compose(train, FOUR, 12, "\"compress\":\"one_bit\"");
+    gang_train(&rig, "with", train, 4);
+    compose(train, FOUR, 12, "\"compress\":\"one_bit\",\"error_feedback\":false");
+    gang_train(&rig, "without", train, 4);
+    double plain = gang_last(&rig, "plain", "train_loss");
+    double with = gang_last(&rig, "with", "train_loss");
+    double without = gang_last(&rig, "without", "train_loss");
+    (void)printf("train_loss: plain %g, one_bit %g, without error feedback %g\n", plain, with,
+                 without);
+    (void)printf("val_loss: plain %g, one_bit %g, without error feedback %g\n",
+                 gang_last(&rig, "plain", "val_loss"), gang_last(&rig, "with", "val_loss"),
+                 gang_last(&rig, "without", "val_loss"));
+}
+END_TEST
+
+START_TEST(deaths_cost_residuals_and_no_step)
+{
+    char train[400];
+    compose(train, EIGHT, 120, codecs[_i]);
+    gang_train(&rig, "calm", train, 1);
+    gang_train_dying(&rig, "dying", train, 4, 4, 5);
+    double calm = gang_last(&rig, "calm", "val_error"),
+           dying = gang_last(&rig, "dying", "val_error");
+    ck_assert_double_le(dying, calm + 0.02);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("compress");
+    TCase *t = tcase_create("compress");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 300);
+    tcase_add_loop_test(t, codecs_give_equal_bits_for_any_number_of_ranks, 0, 4);
+    tcase_add_loop_test(t, checkpoints_hold_what_messages_have_lost, 0, 4);
+    tcase_add_loop_test(t, other_sums_reach_the_same_loss, 0, 3);
+    tcase_add_loop_test(t, codecs_send_less, 0, 4);
+    tcase_add_test(t, one_bit_needs_error_feedback);
+    tcase_add_loop_test(t, deaths_cost_residuals_and_no_step, 0, 4);
+    suite_add_tcase(s, t);
+    return s;
+}

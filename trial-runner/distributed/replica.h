@@ -1,0 +1,81 @@
+/* A rank's copy of the model, as strategies see it: a table of functions that the trainer fills
+ * (trial-runner/train/learner.h). A test may fill it with a function of its own.
+ *
+ * Vectors are on the host, float32, in the member's own shape. The position is the number of
+ * optimizer steps that are done. A batch of a step has shards (its micro-batches); all draws (rows,
+ * dropout, augmentation) depend on the position and the shard alone, so every rank computes the same
+ * numbers for the same shard. One thread at a time. */
+#ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_REPLICA_H
+#define ASSAY_TRIAL_RUNNER_DISTRIBUTED_REPLICA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "kernels/backend.h"
+#include "model/network/slot_state.h"
+
+/* One parameter tensor: a matrix [rows, cols] that begins at `first`; cols is 1 for a vector. */
+struct replica_tensor {
+    size_t first, rows, cols;
+};
+
+/* A moment of the optimizer, or any other range of the parameters. */
+struct replica_slice {
+    size_t first, n;    /* which parameters */
+    float *params;      /* [n], in place */
+    const float *grads; /* [n] */
+    float *moment1;     /* [n], in place */
+    float *moment2;     /* [n], in place; NULL if the optimizer has none (replica.has_moment2) */
+};
+
+struct replica_ops {
+    /* Optimizer steps that are done. */
+    int64_t (*step)(const void *self);
+    /* The shards of the batch `ahead` steps after the position, at least 1; 0: the epoch ends before
+     * it. The last batch of an epoch may have fewer than the others. */
+    uint32_t (*shards)(const void *self, int64_t ahead);
+    /* The part of a shard's rows in its batch, in (0, 1]. */
+    float (*share)(const void *self, int64_t ahead, uint32_t shard);
+    /* to = the gradient of the shard's mean loss [n_params], the running statistics after it
+     * [n_state], its loss summed over rows [1]: n_numbers. Nothing of the replica changes. */
+    as_status (*gradient)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
+                          float *to, struct as_err *err);
+    /* An optimizer step with the gradient, statistics and loss of the whole batch at the position:
+     * the sum over its shards of share x gradient, share x statistics, loss. The position moves
+     * behind the batch. */
+    as_status (*update)(void *self, struct backend *lane, const float *sum, struct as_err *err);
+    /* An optimizer step with the gradient of one shard alone, with the rate of its batch. The
+     * position does not move. Statistics and the epoch's loss advance. */
+    as_status (*local_step)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
+                            struct as_err *err);
+    /* Moves the position by `steps` within the epoch. */
+    void (*advance)(void *self, int64_t steps);
+
+    /* The whole state: weights, moments, average, statistics, counters. state_new allocates one (the
+     * caller's, slot_state_done()). get and put leave out arrays that are NULL; put an array of it
+     * aside to read or write the others alone. */
+    as_status (*state_new)(void *self, struct slot_state *ret, struct as_err *err);
+    as_status (*state_get)(void *self, struct slot_state *s, struct as_err *err);
+    as_status (*state_put)(void *self, const struct slot_state *s, struct as_err *err);
+
+    /* The document's optimizer, with the rate of step `step` (any step of the training), on a slice
+     * of the caller's memory: equal bits to the same elements in `update`, but without clipping and
+     * without the average of weights. `steps_done` is the number of steps that these moments have
+     * seen before. The replica does not change. AS_E_UNSUPPORTED: LAMB. */
+    as_status (*update_slice)(void *self, struct backend *lane, int64_t step, int32_t steps_done,
+                              const struct replica_slice *slice, struct as_err *err);
+};
+
+struct replica {
+    const struct replica_ops *ops;
+    void *self;
+    size_t n_params, n_state;
+    size_t n_numbers;    /* n_params + n_state + 1: of a gradient */
+    uint32_t max_shards; /* of a batch */
+    bool has_moment2;
+    const struct replica_tensor *tensors; /* borrowed from the trainer; they cover the parameters */
+    size_t n_tensors;
+};
+
+#endif

@@ -1,0 +1,261 @@
+/* Residuals move only when ranks change and when a checkpoint is written, so simple messages, one
+ * shard after another, are fast enough. */
+#include "trial-runner/distributed/residuals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Tags of this file's messages; the strategies' own are below. */
+enum { TAG_CLAIMS = 1 << 12, TAG_SHARD, TAG_SUM };
+
+as_status residuals_init(struct residuals *ret, size_t n, uint32_t shards, bool of_sum,
+                         struct as_err *err)
+{
+    struct residuals r = {.n = n, .shards = shards, .next = -1};
+    size_t all;
+    if (__builtin_mul_overflow(n, (size_t)shards, &all))
+        return as_fail(err, AS_E_TOO_LARGE, "%u residuals of %zu values", (unsigned)shards, n);
+    r.of_shards = as_calloc(all, sizeof(float));
+    r.after = as_calloc(shards, sizeof *r.after);
+    r.held = as_calloc(shards, sizeof *r.held);
+    r.written = as_calloc(shards, sizeof *r.written);
+    r.of_sum = of_sum ? as_calloc(n, sizeof(float)) : NULL;
+    r.sum_after = of_sum ? as_calloc(n, sizeof(float)) : NULL;
+    if (r.of_shards && r.after && r.held && r.written && (!of_sum || (r.of_sum && r.sum_after))) {
+        residuals_hold_all(&r, 0);
+        *ret = r;
+        return AS_OK;
+    }
+    residuals_done(&r);
+    return as_fail(err, AS_E_NOMEM, "out of memory for the residuals of %u shards",
+                   (unsigned)shards);
+}
+
+void residuals_done(struct residuals *r)
+{
+    for (uint32_t i = 0; r->after && i < r->shards; i++)
+        free(r->after[i]);
+    free(r->of_shards);
+    free(r->after);
+    free(r->held);
+    free(r->written);
+    free(r->of_sum);
+    free(r->sum_after);
+    *r = (struct residuals){0};
+}
+
+static float *shard_at(const struct residuals *r, uint32_t shard)
+{
+    return r->of_shards + (size_t)shard * r->n;
+}
+
+static void forget_written(struct residuals *r)
+{
+    memset(r->written, 0, r->shards * sizeof *r->written);
+    r->sum_written = false;
+    r->next = -1;
+}
+
+void residuals_begin(struct residuals *r, int64_t step, int64_t next)
+{
+    forget_written(r);
+    r->step = step;
+    r->next = next;
+}
+
+const float *residuals_before(const struct residuals *r, uint32_t shard)
+{
+    return shard_at(r, shard);
+}
+
+as_status residuals_after(struct residuals *r, uint32_t shard, float **ret, struct as_err *err)
+{
+    if (!r->after[shard] && !(r->after[shard] = as_calloc(r->n, sizeof(float))))
+        return as_fail_nomem(err);
+    r->written[shard] = true;
+    *ret = r->after[shard];
+    return AS_OK;
+}
+
+void residuals_commit(struct residuals *r)
+{
+    for (uint32_t i = 0; i < r->shards; i++)
+        if (r->written[i])
+            memcpy(shard_at(r, i), r->after[i], r->n * sizeof(float));
+    if (r->of_sum && r->sum_written)
+        memcpy(r->of_sum + r->slice_first, r->sum_after + r->slice_first,
+               (r->slice_end - r->slice_first) * sizeof(float));
+    /* What others have computed has changed there, and not here. */
+    for (uint32_t i = 0; i < r->shards; i++)
+        r->held[i] = r->held[i] && i - r->run.first < r->run.count;
+    r->sum_held = false;
+    r->step = r->next;
+    forget_written(r);
+}
+
+void residuals_hold_all(struct residuals *r, int64_t step)
+{
+    forget_written(r);
+    for (uint32_t i = 0; i < r->shards; i++)
+        r->held[i] = true;
+    r->sum_held = true;
+    r->step = step;
+}
+
+/* ---- meeting ---- */
+
+/* What a rank holds. */
+struct claims {
+    size_t row; /* bytes of a rank's claims: its part of the sum, then a flag for each shard */
+    char *all;  /* [ranks, row] */
+    int32_t n, own;
+};
+
+static const size_t *claimed_sum(const struct claims *l, int32_t rank)
+{
+    return (const size_t *)(const void *)(l->all + (size_t)rank * l->row);
+}
+
+static bool claims_shard(const struct claims *l, int32_t rank, uint32_t shard)
+{
+    return l->all[(size_t)rank * l->row + 2 * sizeof(size_t) + shard] != 0;
+}
+
+static as_status exchange_claims(const struct residuals *r, struct coll *c, struct claims *ret,
+                                 struct as_err *err)
+{
+    struct claims l = {.row = 2 * sizeof(size_t) + (r->shards + 7) / 8 * 8,
+                       .n = coll_size(c),
+                       .own = coll_rank(c)};
+    l.all = as_calloc((size_t)l.n, l.row);
+    if (!l.all)
+        return as_fail_nomem(err);
+    char *own = l.all + (size_t)l.own * l.row;
+    const size_t sum[2] = {r->sum_held ? 0 : r->slice_first, r->sum_held ? r->n : r->slice_end};
+    memcpy(own, sum, sizeof sum);
+    for (uint32_t i = 0; i < r->shards; i++)
+        own[sizeof sum + i] = r->held[i];
+    *ret = l;
+    return coll_allgather(c, (struct coll_id){.tag = TAG_CLAIMS, .what = "residuals"}, l.all,
+                          (size_t)l.n, l.row, err);
+}
+
+static int32_t owner_of(const struct shard_run *runs, int32_t n, uint32_t shard)
+{
+    for (int32_t k = 0; k < n; k++)
+        if (shard - runs[k].first < runs[k].count)
+            return k;
+    return 0;
+}
+
+static int32_t holder_of(const struct claims *l, uint32_t shard, int32_t owner)
+{
+    if (claims_shard(l, owner, shard))
+        return owner;
+    for (int32_t k = 0; k < l->n; k++)
+        if (claims_shard(l, k, shard))
+            return k;
+    return -1;
+}
+
+static as_status move_shard(struct residuals *r, struct coll *c, uint32_t shard, int32_t from,
+                            int32_t to, struct as_err *err)
+{
+    struct coll_id id = {.step = shard, .tag = TAG_SHARD, .what = "residual"};
+    size_t bytes = r->n * sizeof(float);
+    int32_t own = coll_rank(c);
+    if (from == to)
+        return AS_OK;
+    if (own == from)
+        return coll_send(c, id, to, shard_at(r, shard), bytes, err);
+    return own == to ? coll_receive(c, id, from, shard_at(r, shard), bytes, err) : AS_OK;
+}
+
+static as_status move_shards(struct residuals *r, struct coll *c, const struct claims *l,
+                             const struct shard_run *runs, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (uint32_t i = 0; st == AS_OK && i < r->shards; i++) {
+        int32_t to = owner_of(runs, l->n, i), from = holder_of(l, i, to);
+        if (from >= 0)
+            st = move_shard(r, c, i, from, to, err);
+        else if (to == l->own)
+            memset(shard_at(r, i), 0, r->n * sizeof(float));
+        r->lost += from < 0;
+    }
+    for (uint32_t i = 0; st == AS_OK && i < r->shards; i++)
+        r->held[i] = r->held[i] || i - runs[l->own].first < runs[l->own].count;
+    return st;
+}
+
+/* Each value of the sum's residual comes from the first rank that holds it. The sum over the ranks
+ * has one term that is not 0. */
+static as_status move_sum(struct residuals *r, struct coll *c, const struct claims *l,
+                          struct as_err *err)
+{
+    AS_AUTO(as_freep) float *own = as_calloc(r->n, sizeof *own);
+    AS_AUTO(as_freep) float *all = as_calloc(r->n, sizeof *all);
+    AS_AUTO(as_freep) bool *taken = as_calloc(r->n, sizeof *taken);
+    if (!own || !all || !taken)
+        return as_fail_nomem(err);
+    for (int32_t k = 0; k < l->own; k++)
+        for (size_t i = claimed_sum(l, k)[0]; i < claimed_sum(l, k)[1]; i++)
+            taken[i] = true;
+    for (size_t i = claimed_sum(l, l->own)[0]; i < claimed_sum(l, l->own)[1]; i++)
+        own[i] = taken[i] ? 0 : r->of_sum[i];
+    as_status st =
+        coll_allreduce(c, (struct coll_id){.tag = TAG_SUM, .what = "residual of the sum"},
+                       COLL_RING, &reduce_f32_sum, own, all, r->n, err);
+    if (st == AS_OK)
+        memcpy(r->of_sum, all, r->n * sizeof(float));
+    return st;
+}
+
+as_status residuals_meet(struct residuals *r, struct coll *c, int64_t step,
+                         const struct shard_run *runs, size_t sum_first, size_t sum_end,
+                         struct as_err *err)
+{
+    struct claims l = {0};
+    if (r->next == step)
+        residuals_commit(r); /* the others have the result of the step that this rank missed */
+    if (r->step != step) {
+        memset(r->held, 0, r->shards * sizeof *r->held);
+        r->sum_held = false;
+        r->slice_first = r->slice_end = 0;
+        r->step = step;
+    }
+    forget_written(r);
+    r->lost = 0;
+    as_status st = exchange_claims(r, c, &l, err);
+    if (st == AS_OK)
+        st = move_shards(r, c, &l, runs, err);
+    if (st == AS_OK && r->of_sum)
+        st = move_sum(r, c, &l, err);
+    free(l.all);
+    if (st < 0)
+        return st;
+    r->sum_held = true;
+    r->slice_first = sum_first;
+    r->slice_end = sum_end;
+    r->run = runs[l.own];
+    return AS_OK;
+}
+
+/* ---- checkpoints ---- */
+
+as_status residuals_gather(struct residuals *r, struct coll *c, const struct shard_run *runs,
+                           struct as_err *err)
+{
+    struct claims l = {0};
+    int32_t n = coll_size(c);
+    as_status st = AS_OK;
+    for (uint32_t i = 0; st == AS_OK && i < r->shards; i++)
+        st = move_shard(r, c, i, owner_of(runs, n, i), 0, err);
+    if (st < 0 || !r->of_sum)
+        return st;
+    st = exchange_claims(r, c, &l, err);
+    if (st == AS_OK)
+        st = move_sum(r, c, &l, err);
+    free(l.all);
+    return st;
+}

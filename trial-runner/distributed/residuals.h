@@ -1,0 +1,61 @@
+/* What encoding has lost and the next message must make up for (error feedback): one vector for each
+ * shard, held by the rank that computes the shard; and one for the encoded sum, of which each rank
+ * holds its slice.
+ *
+ * A message's loss is written aside first (`after`). It becomes the residual when the step is
+ * complete, so a step can be repeated in another world. A rank that missed the end of a step whose
+ * result others have makes it the residual when they meet. */
+#ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_RESIDUALS_H
+#define ASSAY_TRIAL_RUNNER_DISTRIBUTED_RESIDUALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trial-runner/collective/collective.h"
+
+struct residuals {
+    size_t n;             /* values of a vector */
+    uint32_t shards;      /* most shards of a step */
+    float *of_shards;     /* [shards, n]; memory is used only for those that were held once */
+    float **after;        /* [shards] of n, allocated when first needed */
+    bool *held;           /* [shards]: of_shards is right for the position `step` */
+    bool *written;        /* [shards]: `after` is about the step from `step` to `next` */
+    float *of_sum;        /* [n], NULL: the sum is not encoded */
+    float *sum_after;     /* [n] */
+    bool sum_held;        /* all of of_sum; else its slice */
+    struct shard_run run; /* this rank's shards, and its slice of the sum, in this world */
+    size_t slice_first, slice_end;
+    bool sum_written;
+    int64_t step, next; /* next -1: no step has been encoded */
+    uint32_t lost;      /* shards whose residuals were lost with their ranks */
+};
+
+/* AS_E_NOMEM, AS_E_TOO_LARGE. ret: residuals_done(). */
+AS_MUST_CHECK as_status residuals_init(struct residuals *ret, size_t n, uint32_t shards,
+                                       bool of_sum, struct as_err *err);
+void residuals_done(struct residuals *r); /* a zeroed one is fine */
+
+/* The step from `step` to `next` is about to be encoded, perhaps again. */
+void residuals_begin(struct residuals *r, int64_t step, int64_t next);
+/* The residual of a shard [n], and where what its message loses goes. AS_E_NOMEM. */
+const float *residuals_before(const struct residuals *r, uint32_t shard);
+AS_MUST_CHECK as_status residuals_after(struct residuals *r, uint32_t shard, float **ret,
+                                        struct as_err *err);
+/* The step is complete: what was written is the residual now. */
+void residuals_commit(struct residuals *r);
+
+/* All values are there, for position `step`: at the start of a training, or from a checkpoint. */
+void residuals_hold_all(struct residuals *r, int64_t step);
+
+/* All ranks of a new world, which are at position `step` now: each gets the residuals of its run
+ * (runs, by rank) and of its slice of the sum, from who held them. What nobody held is 0. */
+AS_MUST_CHECK as_status residuals_meet(struct residuals *r, struct coll *c, int64_t step,
+                                       const struct shard_run *runs, size_t sum_first,
+                                       size_t sum_end, struct as_err *err);
+
+/* All ranks: rank 0 has all values in of_shards and of_sum afterwards. */
+AS_MUST_CHECK as_status residuals_gather(struct residuals *r, struct coll *c,
+                                         const struct shard_run *runs, struct as_err *err);
+
+#endif

@@ -1,0 +1,235 @@
+/* Sums over shards: which algorithm, which codec, and what is kept for error feedback. */
+#include "trial-runner/distributed/shard_sum.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trial-runner/distributed/coded_sum.h"
+
+enum { TAG_SUM = 1, TAG_EXACT };
+
+struct shard_sum {
+    const struct distributed_spec *spec;
+    const struct replica *replica;
+    size_t n;
+    struct coded_sum coded; /* codec NULL: nothing is compressed */
+    struct residuals residuals;
+    float *state;           /* [codec_state_n()]: what the codec keeps */
+    struct shard_run *runs; /* by rank */
+    const void **exact;     /* [max_shards]: this rank's run, from the first exact number */
+    float *own;             /* [n]: ring, halving: the sum of this rank's shards */
+};
+
+void shard_sum_free(struct shard_sum *s)
+{
+    if (!s)
+        return;
+    coded_sum_done(&s->coded);
+    residuals_done(&s->residuals);
+    free(s->state);
+    free(s->runs);
+    free(s->exact);
+    free(s->own);
+    free(s);
+}
+
+static as_status create_codec(struct shard_sum *s, struct as_err *err)
+{
+    const struct distributed_spec *d = s->spec;
+    const struct replica *r = s->replica;
+    AS_AUTO(as_freep) struct codec_tensor *tensors = as_calloc(r->n_tensors, sizeof *tensors);
+    size_t next = 0;
+    if (!tensors)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < r->n_tensors; i++) {
+        const struct replica_tensor *t = &r->tensors[i];
+        if (t->first != next)
+            return as_fail(err, AS_E_INTERNAL, "tensor %zu begins at %zu, expected %zu", i,
+                           t->first, next);
+        next += t->rows * t->cols;
+        tensors[i] = t->cols == 1 ? (struct codec_tensor){1, t->rows}
+                                  : (struct codec_tensor){t->rows, t->cols};
+    }
+    struct codec_opts opts = {.name = distributed_codec_name(d->codec),
+                              .fraction = d->fraction,
+                              .rank = (uint32_t)d->rank};
+    as_status st = codec_create(&opts, tensors, r->n_tensors, &s->coded.codec, err);
+    if (st < 0)
+        return st;
+    s->state = as_calloc(codec_state_n(s->coded.codec), sizeof *s->state);
+    if (!s->state)
+        return as_fail_nomem(err);
+    codec_state_get(s->coded.codec, s->state);
+    if (!d->error_feedback)
+        return AS_OK;
+    s->coded.residuals = &s->residuals;
+    return residuals_init(&s->residuals, r->n_params, r->max_shards, !codec_sums(s->coded.codec),
+                          err);
+}
+
+as_status shard_sum_create(const struct strategy_setup *setup, size_t n, struct shard_sum **ret,
+                           struct as_err *err)
+{
+    AS_AUTO(shard_sum_freep) struct shard_sum *s = as_calloc(1, sizeof *s);
+    if (!s)
+        return as_fail_nomem(err);
+    *s = (struct shard_sum){.spec = &setup->spec->distributed, .replica = setup->replica, .n = n};
+    s->runs = as_calloc(WORLD_MAX_RANKS, sizeof *s->runs);
+    s->exact = as_calloc(s->replica->max_shards, sizeof *s->exact);
+    if (s->spec->codec == DISTRIBUTED_PLAIN && s->spec->sum != DISTRIBUTED_TREE)
+        s->own = as_calloc(n, sizeof *s->own);
+    if (!s->runs || !s->exact ||
+        (s->spec->codec == DISTRIBUTED_PLAIN && s->spec->sum != DISTRIBUTED_TREE && !s->own))
+        return as_fail_nomem(err);
+    if (s->spec->codec != DISTRIBUTED_PLAIN) {
+        as_status st = create_codec(s, err);
+        if (st < 0)
+            return st;
+    }
+    *ret = as_steal(s);
+    return AS_OK;
+}
+
+/* Residuals stay where they are when the last batch of an epoch has fewer shards. */
+static void spread(struct shard_sum *s, const struct coll *c, uint32_t shards)
+{
+    int32_t n = coll_size(c);
+    coll_spread(s->coded.residuals ? s->replica->max_shards : shards, n, s->runs);
+    for (int32_t r = 0; r < n; r++) {
+        struct shard_run *run = &s->runs[r];
+        run->first = run->first < shards ? run->first : shards;
+        run->count = run->count < shards - run->first ? run->count : shards - run->first;
+    }
+}
+
+struct shard_run shard_sum_own(struct shard_sum *s, const struct coll *c, uint32_t shards)
+{
+    spread(s, c, shards);
+    return s->runs[coll_rank(c)];
+}
+
+/* ---- the sum ---- */
+
+static as_status sum_in_tree(struct shard_sum *s, struct coll *c, struct shard_step at,
+                             size_t first, const float *const *partials, float *ret,
+                             struct as_err *err)
+{
+    struct coll_id id = {.step = (uint64_t)at.step,
+                         .tag = first ? TAG_EXACT : TAG_SUM,
+                         .what = first ? "statistics" : "gradients"};
+    uint32_t count = s->runs[coll_rank(c)].count;
+    for (uint32_t i = 0; i < count; i++)
+        s->exact[i] = partials[i] + first;
+    return coll_tree_sum(c, id, &reduce_f32_sum, s->runs, at.shards, s->exact, ret + first,
+                         s->n - first, err);
+}
+
+static as_status sum_by_rank(struct shard_sum *s, struct coll *c, struct shard_step at,
+                             const float *const *partials, float *ret, struct as_err *err)
+{
+    static const coll_algorithm algorithms[] = {[DISTRIBUTED_RING] = COLL_RING,
+                                                [DISTRIBUTED_HALVING_DOUBLING] = COLL_HALVING,
+                                                [DISTRIBUTED_AUTO] = COLL_AUTO};
+    struct coll_id id = {.step = (uint64_t)at.step, .tag = TAG_SUM, .what = "gradients"};
+    uint32_t count = s->runs[coll_rank(c)].count;
+    if (count == 0)
+        memset(s->own, 0, s->n * sizeof *s->own);
+    for (uint32_t i = 0; i < count; i++)
+        for (size_t k = 0; k < s->n; k++)
+            s->own[k] = i == 0 ? partials[i][k] : s->own[k] + partials[i][k];
+    return coll_allreduce(c, id, algorithms[s->spec->sum], &reduce_f32_sum, s->own, ret, s->n, err);
+}
+
+static as_status sum_coded(struct shard_sum *s, struct coll *c, struct shard_step at,
+                           const float *const *partials, float *ret, struct as_err *err)
+{
+    struct coded_terms t = {
+        .step = (uint64_t)at.step, .shards = at.shards, .runs = s->runs, .partials = partials};
+    struct codec *codec = s->coded.codec;
+    /* The numbers that are exact go first: the rank that ends the last exchange has then all. */
+    as_status st = sum_in_tree(s, c, at, s->replica->n_params, partials, ret, err);
+    if (st < 0)
+        return st;
+    if (s->coded.residuals)
+        residuals_begin(s->coded.residuals, at.step, at.next);
+    st = codec_sums(codec) ? coded_sum_factors(&s->coded, c, &t, ret, err)
+                           : coded_sum_messages(&s->coded, c, &t, ret, err);
+    if (st < 0)
+        return st;
+    codec_state_get(codec, s->state);
+    if (s->coded.residuals)
+        residuals_commit(s->coded.residuals);
+    return AS_OK;
+}
+
+as_status shard_sum_all(struct shard_sum *s, struct coll *c, struct shard_step at,
+                        const float *const *partials, float *ret, struct as_err *err)
+{
+    spread(s, c, at.shards);
+    if (s->coded.codec)
+        return sum_coded(s, c, at, partials, ret, err);
+    return s->spec->sum == DISTRIBUTED_TREE ? sum_in_tree(s, c, at, 0, partials, ret, err)
+                                            : sum_by_rank(s, c, at, partials, ret, err);
+}
+
+/* ---- what is kept ---- */
+
+size_t shard_sum_parts(struct shard_sum *s, struct strategy_part *ret)
+{
+    const struct residuals *r = s->coded.residuals;
+    size_t n = 0, n_state = s->coded.codec ? codec_state_n(s->coded.codec) : 0;
+    if (n_state > 0)
+        ret[n++] = (struct strategy_part){.name = "codec", .values = s->state, .n = n_state};
+    if (r)
+        ret[n++] = (struct strategy_part){
+            .name = "residuals", .values = r->of_shards, .n = r->n * r->shards, .spread = true};
+    if (r && r->of_sum)
+        ret[n++] = (struct strategy_part){
+            .name = "residual_of_sum", .values = r->of_sum, .n = r->n, .spread = true};
+    return n;
+}
+
+as_status shard_sum_restored(struct shard_sum *s, bool from_checkpoint, struct as_err *err)
+{
+    const struct replica *r = s->replica;
+    if (!s->coded.codec)
+        return AS_OK;
+    if (s->coded.residuals && from_checkpoint)
+        residuals_hold_all(s->coded.residuals, r->ops->step(r->self));
+    return codec_state_put(s->coded.codec, s->state, codec_state_n(s->coded.codec), err);
+}
+
+as_status shard_sum_meet(struct shard_sum *s, struct coll *c, struct as_err *err)
+{
+    const struct replica *r = s->replica;
+    struct residuals *kept = s->coded.residuals;
+    if (!kept)
+        return AS_OK;
+    struct codec_extent slice = {0};
+    if (kept->of_sum)
+        slice = codec_extent(s->coded.codec,
+                             (struct codec_slice){(uint32_t)coll_rank(c), (uint32_t)coll_size(c)});
+    spread(s, c, r->max_shards);
+    as_status st = residuals_meet(kept, c, r->ops->step(r->self), s->runs, slice.first_value,
+                                  slice.first_value + slice.n_values, err);
+    if (st == AS_OK && kept->lost > 0 && coll_rank(c) == 0)
+        (void)fprintf(stderr,
+                      "assay-train: what the messages of %u shards had lost is lost with their "
+                      "rank, and begins anew from 0\n",
+                      (unsigned)kept->lost);
+    return st;
+}
+
+bool shard_sum_gathers(const struct shard_sum *s)
+{
+    return s->coded.residuals != NULL;
+}
+
+as_status shard_sum_gather(struct shard_sum *s, struct coll *c, struct as_err *err)
+{
+    if (!s->coded.residuals)
+        return AS_OK;
+    spread(s, c, s->replica->max_shards);
+    return residuals_gather(s->coded.residuals, c, s->runs, err);
+}

@@ -1,0 +1,50 @@
+#include "trial-runner/distributed/strategy.h"
+
+/* By distributed_strategy. NULL: not in this version. */
+static const struct strategy_ops *const all[] = {
+    [DISTRIBUTED_ALLREDUCE] = &strategy_allreduce,
+    [DISTRIBUTED_LOCAL_SGD] = NULL,
+    [DISTRIBUTED_SERVER] = NULL,
+    [DISTRIBUTED_GOSSIP] = NULL,
+};
+
+as_status strategy_init(struct strategy *ret, const struct strategy_setup *setup,
+                        struct as_err *err)
+{
+    distributed_strategy which = setup->spec->distributed.strategy;
+    const struct strategy_ops *ops = all[which];
+    void *self = NULL;
+    if (!ops)
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "/train/distributed/strategy: %s is not in this version",
+                       distributed_strategy_name(which));
+    as_status st = ops->create(setup, &self, err);
+    if (st == AS_OK)
+        *ret = (struct strategy){.ops = ops, .self = self};
+    return st;
+}
+
+void strategy_done(struct strategy *s)
+{
+    if (s->ops)
+        s->ops->free(s->self);
+    *s = (struct strategy){0};
+}
+
+size_t strategy_parts(const struct strategy *s, struct strategy_part ret[STRATEGY_MAX_PARTS])
+{
+    return s->ops && s->ops->parts ? s->ops->parts(s->self, ret) : 0;
+}
+
+as_status meeting_catch_up(struct meeting *m, struct as_err *err)
+{
+    int32_t n = coll_size(m->coll), ahead = 0;
+    as_status st = AS_OK;
+    for (int32_t r = 1; r < n; r++)
+        if (m->steps[r] > m->steps[ahead])
+            ahead = r;
+    for (int32_t r = 0; st == AS_OK && r < n; r++)
+        if (m->steps[r] != m->steps[ahead])
+            st = m->transfer(m, ahead, r, err);
+    return st;
+}

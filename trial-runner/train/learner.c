@@ -1,0 +1,252 @@
+/* A member as a replica. Each function of the table leaves the member's slot consistent: between two
+ * calls it is a state that a checkpoint may have, because a strategy may stop at any call when a
+ * rank is lost. */
+#include "trial-runner/train/learner.h"
+
+#include <stdlib.h>
+
+#include "model/network/schedule.h"
+#include "model/network/slice_update.h"
+
+struct learner {
+    struct replica replica;
+    struct lockstep *ls;
+    struct replica_tensor *tensors;
+    float *statistics;           /* [n_state]: those of before a gradient */
+    struct slice_update *slices; /* created when first needed */
+};
+
+static struct member *member_of(const struct learner *l)
+{
+    return l->ls->member[0];
+}
+
+int64_t learner_step(const struct member *m)
+{
+    size_t per_batch = m->layout.per_batch;
+    return m->epoch * m->layout.steps_per_epoch + (int64_t)((m->at + per_batch - 1) / per_batch);
+}
+
+/* The micro-step where the batch begins. */
+static size_t batch_start(const struct member *m, int64_t ahead)
+{
+    return m->at + (size_t)ahead * m->layout.per_batch;
+}
+
+static uint32_t shards_of(const struct member *m, int64_t ahead)
+{
+    size_t at = batch_start(m, ahead), most = m->layout.per_batch;
+    if (m->epoch >= m->spec.epochs || at >= m->layout.micro_steps)
+        return 0;
+    size_t left = m->layout.micro_steps - at;
+    return (uint32_t)(left < most ? left : most);
+}
+
+static int64_t replica_step(const void *self)
+{
+    return learner_step(member_of(self));
+}
+
+static uint32_t replica_shards(const void *self, int64_t ahead)
+{
+    return shards_of(member_of(self), ahead);
+}
+
+static float replica_share(const void *self, int64_t ahead, uint32_t shard)
+{
+    const struct member *m = member_of(self);
+    return (float)epoch_layout_share(&m->layout, batch_start(m, ahead) + shard);
+}
+
+/* ---- gradients ---- */
+
+static as_status compute_gradient(struct learner *l, struct backend *lane, size_t micro, float *to,
+                                  struct as_err *err)
+{
+    struct lockstep *ls = l->ls;
+    const struct member *m = member_of(l);
+    float *statistics = to + l->replica.n_params, *loss = statistics + l->replica.n_state;
+    as_status st;
+    if ((st = loss_sums_clear(&ls->losses->train, 0, 1, err)) < 0 ||
+        (st = lockstep_gradients(ls, lane, 0, micro, err)) < 0 ||
+        (st = network_read(ls->network, network_gradients(ls->network), 0, m->plan, to, err)) < 0 ||
+        (st = network_read_state(ls->network, 0, statistics, err)) < 0)
+        return st;
+    return buf_download(ls->losses->train.loss, 0, loss, 1, err);
+}
+
+/* Each shard begins with the statistics of before the step, and its loss is summed by itself; so
+ * both are put back. */
+static as_status replica_gradient(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
+                                  float *to, struct as_err *err)
+{
+    struct learner *l = self;
+    struct lockstep *ls = l->ls;
+    struct buf *loss = ls->losses->train.loss;
+    float loss_before = 0;
+    size_t micro = batch_start(member_of(l), ahead) + shard;
+    as_status st;
+    if ((st = network_read_state(ls->network, 0, l->statistics, err)) < 0 ||
+        (st = buf_download(loss, 0, &loss_before, 1, err)) < 0 ||
+        (st = compute_gradient(l, lane, micro, to, err)) < 0 ||
+        (st = network_write_state(ls->network, 0, l->statistics, err)) < 0)
+        return st;
+    return buf_upload(loss, 0, &loss_before, 1, err);
+}
+
+/* ---- steps ---- */
+
+/* Where the optimizer expects the gradient of a batch. */
+static struct buf *batch_gradient(const struct lockstep *ls)
+{
+    return ls->traits[0].needs.accumulate ? ls->optimizer->sum : network_gradients(ls->network);
+}
+
+static as_status replica_update(void *self, struct backend *lane, const float *sum,
+                                struct as_err *err)
+{
+    struct learner *l = self;
+    struct lockstep *ls = l->ls;
+    struct member *m = member_of(l);
+    const struct replica *r = &l->replica;
+    uint32_t shards = shards_of(m, 0);
+    float loss = 0;
+    as_status st = buf_download(ls->losses->train.loss, 0, &loss, 1, err);
+    if (st < 0)
+        return st;
+    loss += sum[r->n_params + r->n_state];
+    if ((st = network_write(ls->network, batch_gradient(ls), 0, m->plan, sum, err)) < 0 ||
+        (st = network_write_state(ls->network, 0, sum + r->n_params, err)) < 0 ||
+        (st = buf_upload(ls->losses->train.loss, 0, &loss, 1, err)) < 0 ||
+        (st = lockstep_update(ls, lane, 0, m->at + shards - 1, err)) < 0)
+        return st;
+    m->at += shards;
+    return AS_OK;
+}
+
+static as_status replica_local_step(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
+                                    struct as_err *err)
+{
+    struct learner *l = self;
+    struct lockstep *ls = l->ls;
+    const struct member *m = member_of(l);
+    struct buf *from = network_gradients(ls->network), *to = batch_gradient(ls);
+    size_t start = batch_start(m, ahead);
+    as_status st = lockstep_gradients(ls, lane, 0, start + shard, err);
+    if (st == AS_OK && from != to)
+        st = buf_copy(to, 0, from, 0, ls->plan->n_params, err);
+    if (st < 0)
+        return st;
+    return lockstep_update(ls, lane, 0, start + shards_of(m, ahead) - 1, err);
+}
+
+static void replica_advance(void *self, int64_t steps)
+{
+    struct member *m = member_of(self);
+    size_t at = batch_start(m, steps);
+    m->at = at < m->layout.micro_steps ? at : m->layout.micro_steps;
+}
+
+static as_status replica_update_slice(void *self, struct backend *lane, int64_t step,
+                                      int32_t steps_done, const struct replica_slice *s,
+                                      struct as_err *err)
+{
+    struct learner *l = self;
+    const struct member *m = member_of(l);
+    float lr = (float)schedule_lr(&m->spec, step, m->layout.steps_per_epoch);
+    as_status st =
+        l->slices ? AS_OK : slice_update_create(l->ls->optimizer, &m->spec, &l->slices, err);
+    if (st < 0)
+        return st;
+    return slice_update_run(l->slices, lane, lr, steps_done, s->n, s->params, s->grads, s->moment1,
+                            s->moment2, err);
+}
+
+/* ---- the whole state ---- */
+
+static as_status replica_state_new(void *self, struct slot_state *ret, struct as_err *err)
+{
+    struct slot place = lockstep_slot(((struct learner *)self)->ls, 0);
+    return slot_state_create(&place, ret, err);
+}
+
+static as_status replica_state_get(void *self, struct slot_state *s, struct as_err *err)
+{
+    struct slot place = lockstep_slot(((struct learner *)self)->ls, 0);
+    return slot_state_read(&place, s, err);
+}
+
+static as_status replica_state_put(void *self, const struct slot_state *s, struct as_err *err)
+{
+    struct slot place = lockstep_slot(((struct learner *)self)->ls, 0);
+    return slot_state_put(&place, s, err);
+}
+
+static const struct replica_ops replica_ops = {
+    .step = replica_step,
+    .shards = replica_shards,
+    .share = replica_share,
+    .gradient = replica_gradient,
+    .update = replica_update,
+    .local_step = replica_local_step,
+    .advance = replica_advance,
+    .state_new = replica_state_new,
+    .state_get = replica_state_get,
+    .state_put = replica_state_put,
+    .update_slice = replica_update_slice,
+};
+
+/* ---- life ---- */
+
+void learner_free(struct learner *l)
+{
+    if (!l)
+        return;
+    free(l->tensors);
+    free(l->statistics);
+    slice_update_free(l->slices);
+    free(l);
+}
+
+/* A tensor with several dimensions is a matrix: its first dimension by the others. */
+static struct replica_tensor tensor_of(const struct net_tensor *t)
+{
+    struct replica_tensor r = {.first = t->offset, .rows = t->count, .cols = 1};
+    if (t->n_dims >= 2 && t->dims[0] > 0) {
+        r.rows = t->dims[0];
+        r.cols = t->count / t->dims[0];
+    }
+    return r;
+}
+
+as_status learner_create(struct lockstep *ls, struct learner **ret, struct as_err *err)
+{
+    const struct member *m = ls->member[0];
+    const struct net_plan *plan = m->plan;
+    AS_AUTO(learner_freep) struct learner *l = as_calloc(1, sizeof *l);
+    if (!l)
+        return as_fail_nomem(err);
+    l->ls = ls;
+    l->tensors = as_calloc(plan->n_tensors, sizeof *l->tensors);
+    l->statistics = as_calloc(plan->n_state, sizeof *l->statistics);
+    if (!l->tensors || !l->statistics)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < plan->n_tensors; i++)
+        l->tensors[i] = tensor_of(&plan->tensors[i]);
+    l->replica = (struct replica){.ops = &replica_ops,
+                                  .self = l,
+                                  .n_params = plan->n_params,
+                                  .n_state = plan->n_state,
+                                  .n_numbers = plan->n_params + plan->n_state + 1,
+                                  .max_shards = (uint32_t)m->layout.per_batch,
+                                  .has_moment2 = ls->traits[0].needs.second,
+                                  .tensors = l->tensors,
+                                  .n_tensors = plan->n_tensors};
+    *ret = as_steal(l);
+    return AS_OK;
+}
+
+struct replica *learner_replica(struct learner *l)
+{
+    return &l->replica;
+}
