@@ -287,7 +287,8 @@ static void hear(struct gang *g, struct gang_rank *r, const struct rank_event *e
     trace(g, "rank", (size_t)(r - g->ranks), e->kind, e->epoch, e->rank, e->step);
     if (e->kind == RANK_LISTENING) {
         (void)snprintf(r->endpoint, sizeof r->endpoint, "%s", e->endpoint);
-        if (g->epoch > 0 || all_listen(g))
+        r->out = g->opts.hold && g->epoch > 0;
+        if ((g->epoch > 0 && !r->out) || all_listen(g))
             change_world(g);
     } else if (e->kind == RANK_JOINED) {
         hear_joined(g, r, e);

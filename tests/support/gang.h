@@ -15,8 +15,8 @@
 
 /* All fields may be zero. */
 struct gang_opts {
-    bool no_checkpoints;        /* a state that no rank holds any more is gone */
-    bool hold;                  /* who is out of the world stays out until gang_admit() */
+    bool no_checkpoints; /* a state that no rank holds any more is gone */
+    bool hold; /* who is out of the world, or comes after the first one, waits for gang_admit() */
     const char *silence, *join; /* options of assay-train, such as "2s"; NULL: its defaults */
     struct gang_host {          /* place i runs on host i % n_hosts, but for gang_add_on() */
         const char *netns;      /* NULL: this process's */

@@ -390,7 +390,9 @@ as_status coll_exchange(struct coll *c, struct coll_id id, const struct coll_mes
     AS_AUTO(as_freep) struct transfer *t = as_calloc(n_sent + n_received, sizeof *t);
     if (!t)
         return as_fail_nomem(err);
-    begin_here(c);
+    as_status st = begin_here(c, err);
+    if (st < 0)
+        return end_here(c, st);
     exchange_init(&x, c->mesh, id, t, n_sent + n_received);
     for (size_t i = 0; i < n_received; i++)
         exchange_receive(&x, received[i].peer, received[i].to, received[i].bytes, NULL, NULL);

@@ -7,6 +7,7 @@
  * summing, meeting, and the transfer of a state. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -246,6 +247,81 @@ START_TEST(death_of_all)
 }
 END_TEST
 
+/* What a rank's process has reported so far; owned by the caller, "" if nothing. */
+static char *report_of(const struct gang *g, size_t place)
+{
+    char folder[24];
+    size_t len;
+    (void)snprintf(folder, sizeof folder, "r%zu", place);
+    char *text = rig_read(&rig, g->tag, folder, "report", &len);
+    return text ? text : strdup("");
+}
+
+/* The report of the last epoch outlives the rank that led then: who joined later has it too. */
+START_TEST(last_report_outlives_its_rank)
+{
+    static struct gang g;
+    gang_run_calm(&rig, "calm", &heavy, 1);
+    gang_start_with(&g, &rig, "report", &heavy, 1, &no_files);
+    for (bool reported = false; !reported;) {
+        ck_assert(gang_turn(&g, 1));
+        AS_AUTO(as_freep) char *now = report_of(&g, 0);
+        reported = now[0] != '\0' && now[strlen(now) - 1] == '\n';
+    }
+    gang_add(&g);
+    ck_assert_msg(gang_gather(&g, 2), "the training ended before the second rank joined");
+    gang_kill(&g, 0, SIGKILL);
+    ck_assert(gang_gather(&g, 1));
+    AS_AUTO(as_freep) char *old = report_of(&g, 0);
+    AS_AUTO(as_freep) char *new = report_of(&g, 1);
+    old[strcspn(old, "\n")] = '\0';
+    ck_assert_msg(strstr(new, old) != NULL, "the second rank has '%s', not '%s'", new, old);
+    end_and_compare(&g, "calm");
+}
+END_TEST
+
+/* One rank is asked to stop, so all do, with a checkpoint; meanwhile a new one joins, or one dies. */
+START_TEST(change_while_all_stop)
+{
+    static struct gang g;
+    static const struct gang_opts hold = {.hold = true};
+    struct rng r;
+    rng_init(&r, 3, 0);
+    gang_run_calm(&rig, "calm", &heavy, 1);
+    int times = faults_long() ? 40 : 12;
+    for (int k = 0; k < times; k++) {
+        gang_start_with(&g, &rig, "stop", &heavy, 3, &hold);
+        if (!gang_gather(&g, 3)) /* it is at its end already */
+            break;
+        size_t added = gang_add(&g);
+        while (!g.ranks[added].out && gang_turn(&g, PATIENCE_MS))
+            ;
+        gang_kill(&g, gang_place(&g, k % 3), SIGTERM);
+        gang_pass(&g, 10000 + (int64_t)rng_below(&r, 60000));
+        if (k % 4 != 3)
+            gang_admit(&g, added);
+        else
+            gang_kill(&g, gang_place(&g, (k + 1) % 3), SIGKILL);
+        while (gang_turn(&g, 10))
+            for (size_t i = 0; i < g.n; i++) /* the runner of the newcomer hears of it too */
+                if (g.ranks[i].pid && g.deaths > 0)
+                    gang_kill(&g, i, SIGTERM);
+        for (size_t i = 0; i < g.n; i++)
+            ck_assert_msg(g.ended[i] == 0 || g.ended[i] == 75 || g.ended[i] == -SIGKILL,
+                          "%d: r%zu ended with %d", k, i, g.ended[i]);
+        bool over = gang_is_over(&g);
+        gang_done(&g);
+        if (over)
+            break;
+    }
+    gang_start_with(&g, &rig, "stop", &heavy, 2, &(struct gang_opts){0});
+    gang_run(&g);
+    gang_ended_well(&g, 0);
+    gang_same_results(&rig, "calm", "stop");
+    gang_done(&g);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("kills");
@@ -256,6 +332,7 @@ Suite *test_suite(void)
         {"many", two_hundred_deaths_change_no_bit}, {"down", one_of_four_is_enough},
         {"recovery", death_during_a_recovery},      {"transfer", death_during_a_transfer},
         {"first", death_during_the_first_meeting},  {"all", death_of_all},
+        {"report", last_report_outlives_its_rank},  {"stop", change_while_all_stop},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) { /* CK_RUN_CASE runs one of them */
         TCase *t = tcase_create(cases[i].name);
