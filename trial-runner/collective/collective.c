@@ -238,6 +238,11 @@ void coll_interrupt(struct coll *c)
     mesh_interrupt(c->mesh);
 }
 
+bool coll_is_over(const struct coll *c)
+{
+    return mesh_is_interrupted(c->mesh);
+}
+
 /* --- which all-reduce --- */
 
 static as_status reduce_by(struct coll *c, struct coll_id id, coll_algorithm algorithm,

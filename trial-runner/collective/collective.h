@@ -36,6 +36,8 @@ uint64_t coll_bytes_sent(const struct coll *c);
 int32_t coll_lost(const struct coll *c);                 /* as mesh_lost */
 bool coll_is_silent(const struct coll *c, int32_t peer); /* as mesh_is_silent */
 void coll_interrupt(struct coll *c);                     /* as mesh_interrupt; from any thread */
+/* Has coll_interrupt been called? For who computes long between two operations. */
+bool coll_is_over(const struct coll *c);
 
 typedef enum coll_algorithm {
     COLL_AUTO = 0, /* the faster of the two for this size, by a measurement in this world */

@@ -472,6 +472,11 @@ as_status mesh_idle(struct mesh *m, struct as_err *err)
     return st < 0 ? st : show_life(m, clock_mono_ns(), err);
 }
 
+bool mesh_is_interrupted(const struct mesh *m)
+{
+    return atomic_load_explicit(&m->interrupted, memory_order_relaxed);
+}
+
 void mesh_interrupt(struct mesh *m)
 {
     uint64_t one = 1;

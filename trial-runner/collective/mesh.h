@@ -70,6 +70,7 @@ AS_MUST_CHECK as_status mesh_idle(struct mesh *m, struct as_err *err);
 /* From any thread: break the mesh, because the server has said that the epoch is over. Who waits
  * gets AS_E_UNAVAILABLE, and mesh_lost() is -1. */
 void mesh_interrupt(struct mesh *m);
+bool mesh_is_interrupted(const struct mesh *m);
 
 /* The peer whose loss broke the mesh, or -1: none, or one that has left the epoch by itself and
  * knows better who is lost. */

@@ -3,7 +3,7 @@
 /* By distributed_strategy. NULL: not in this version. */
 static const struct strategy_ops *const all[] = {
     [DISTRIBUTED_ALLREDUCE] = &strategy_allreduce,
-    [DISTRIBUTED_LOCAL_SGD] = NULL,
+    [DISTRIBUTED_LOCAL_SGD] = &strategy_local_sgd,
     [DISTRIBUTED_SERVER] = NULL,
     [DISTRIBUTED_GOSSIP] = NULL,
 };

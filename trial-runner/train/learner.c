@@ -58,6 +58,14 @@ static float replica_share(const void *self, int64_t ahead, uint32_t shard)
     return (float)epoch_layout_share(&m->layout, batch_start(m, ahead) + shard);
 }
 
+static uint32_t replica_rows(const void *self, int64_t ahead, uint32_t shard)
+{
+    const struct epoch_layout *l = &member_of(self)->layout;
+    size_t first = (batch_start(member_of(self), ahead) + shard) * l->micro_rows;
+    size_t left = first < l->n_train ? l->n_train - first : 0;
+    return (uint32_t)(left < l->micro_rows ? left : l->micro_rows);
+}
+
 /* ---- gradients ---- */
 
 static as_status compute_gradient(struct learner *l, struct backend *lane, size_t micro, float *to,
@@ -186,6 +194,7 @@ static const struct replica_ops replica_ops = {
     .step = replica_step,
     .shards = replica_shards,
     .share = replica_share,
+    .rows = replica_rows,
     .gradient = replica_gradient,
     .update = replica_update,
     .local_step = replica_local_step,
