@@ -37,8 +37,11 @@ static void write_job(const struct gang *g, size_t host)
     AS_AUTO(str_done) struct str b = {0};
     char path[200];
     job_path(g, host, path);
-    str_printf(&b, "{\"listen\":\"%s\",\"dataset\":%s,\"train\":{\"dataset\":\"%s\",%s}}",
-               g->opts.hosts[host].address, g->rig->dataset, g->rig->name, g->trial->train);
+    str_puts(&b, "{");
+    if (!g->opts.alone)
+        str_printf(&b, "\"listen\":\"%s\",", g->opts.hosts[host].address);
+    str_printf(&b, "\"dataset\":%s,\"train\":{\"dataset\":\"%s\",%s}}", g->rig->dataset,
+               g->rig->name, g->trial->train);
     ck_ok(file_replace(path, b.s, b.len, 0644, &g->rig->err), g->rig->err);
 }
 
@@ -262,6 +265,8 @@ static void put_out(struct gang *g, size_t place, const struct gang_rank *by)
 
 static void hear_lost(struct gang *g, struct gang_rank *r, const struct rank_event *e)
 {
+    if (g->missed_ns == 0 && e->rank >= 0)
+        g->missed_ns = clock_mono_ns();
     if (e->epoch != g->epoch || !r->member) {
         g->stale++;
         if (r->out && !g->opts.hold) {
@@ -314,7 +319,7 @@ static void end_rank(struct gang *g, size_t place)
     r->pid = 0;
     g->deaths += g->ended[place] != 0;
     trace(g, "END", place, g->ended[place], 0, 0, 0);
-    if (r->member && g->ended[place] != 0) {
+    if (r->member && g->ended[place] != 0 && !g->opts.unwatched) {
         g->accused_ns = clock_mono_ns();
         if (gang_alive(g) > 0)
             change_world(g);

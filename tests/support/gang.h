@@ -16,7 +16,9 @@
 /* All fields may be zero. */
 struct gang_opts {
     bool no_checkpoints; /* a state that no rank holds any more is gone */
-    bool hold; /* who is out of the world, or comes after the first one, waits for gang_admit() */
+    bool hold;  /* who is out of the world, or comes after the first one, waits for gang_admit() */
+    bool alone; /* each is a plain trainer, no rank of anything */
+    bool unwatched;             /* the end of a process is not seen: its peers must miss it */
     const char *silence, *join; /* options of assay-train, such as "2s"; NULL: its defaults */
     struct gang_host {          /* place i runs on host i % n_hosts, but for gang_add_on() */
         const char *netns;      /* NULL: this process's */
@@ -54,6 +56,7 @@ struct gang {
     size_t steps_back;  /* times that a world joined at a step below top_step */
     size_t stale;       /* accusations that were refused: of another epoch, or by no member */
     int64_t accused_ns; /* CLOCK_MONOTONIC when a rank last accused another, or a process ended */
+    int64_t missed_ns;  /* when a rank first said so since this was 0, also in vain */
     int64_t changed_ns; /* when the last world was announced */
 };
 

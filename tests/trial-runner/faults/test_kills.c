@@ -214,6 +214,9 @@ START_TEST(death_during_the_first_meeting)
             ck_assert(gang_turn(&g, PATIENCE_MS));
         gang_pass(&g, delay_us); /* with 0, it does not even listen yet */
         gang_kill(&g, (size_t)(delay_us / 1500 % RANKS), SIGKILL);
+        int64_t killed_ns = clock_mono_ns();
+        ck_assert(gang_gather(&g, RANKS - 1));
+        ck_assert_int_lt(clock_mono_ns() - killed_ns, 5 * NS_PER_S);
         end_and_compare(&g, "calm");
     }
 }
