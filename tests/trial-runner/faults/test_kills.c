@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -222,6 +223,27 @@ START_TEST(death_during_the_first_meeting)
 }
 END_TEST
 
+/* Nine ranks of one host have more descriptors each than this process may. */
+START_TEST(many_connections_are_allowed)
+{
+    static struct gang g;
+    struct rlimit lim;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &lim), 0);
+    rlim_t before = lim.rlim_cur;
+    gang_pictures(&rig);
+    gang_run_calm(&rig, "calm", &brief, 1);
+    lim.rlim_cur = 24;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
+    gang_start_with(&g, &rig, "nine", &brief, 9, &no_files);
+    gang_run(&g);
+    lim.rlim_cur = before;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
+    gang_ended_well(&g, 0);
+    gang_same_results(&rig, "calm", "nine");
+    gang_done(&g);
+}
+END_TEST
+
 /* Every rank dies. The trial goes on from its last checkpoint with another number of ranks. */
 START_TEST(death_of_all)
 {
@@ -332,10 +354,15 @@ Suite *test_suite(void)
         const char *name;
         const TTest *test;
     } cases[] = {
-        {"many", two_hundred_deaths_change_no_bit}, {"down", one_of_four_is_enough},
-        {"recovery", death_during_a_recovery},      {"transfer", death_during_a_transfer},
-        {"first", death_during_the_first_meeting},  {"all", death_of_all},
-        {"report", last_report_outlives_its_rank},  {"stop", change_while_all_stop},
+        {"many", two_hundred_deaths_change_no_bit},
+        {"down", one_of_four_is_enough},
+        {"recovery", death_during_a_recovery},
+        {"transfer", death_during_a_transfer},
+        {"first", death_during_the_first_meeting},
+        {"all", death_of_all},
+        {"many connections", many_connections_are_allowed},
+        {"report", last_report_outlives_its_rank},
+        {"stop", change_while_all_stop},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) { /* CK_RUN_CASE runs one of them */
         TCase *t = tcase_create(cases[i].name);

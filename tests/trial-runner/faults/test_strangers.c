@@ -134,23 +134,28 @@ typedef enum attack {
     N_ATTACKS
 } attack;
 
+/* If the frame were believed: with damaged bytes it is a standing of another job; of another world it
+ * is longer than what is expected. Both end the training. */
 static void send_frame(int fd, const struct world *w, attack a, uint64_t tag)
 {
-    uint8_t bytes[FRAME_HEAD_BYTES + 16];
-    int64_t standing[2] = {INT64_MAX / 2, 12345};
+    static uint8_t bytes[FRAME_HEAD_BYTES + 4096];
+    uint8_t *payload = bytes + FRAME_HEAD_BYTES;
+    int64_t standing[3] = {INT64_MAX / 2, 12345, 0};
+    size_t n = a >= OTHER_EPOCH ? 4096 : sizeof standing;
+    memcpy(payload, standing, sizeof standing);
     struct frame f = {.kind = FRAME_DATA,
                       .epoch = w->epoch - (a == OTHER_EPOCH ? 1 : 0),
                       .attempt = w->attempt + (a == OTHER_ATTEMPT ? 1 : 0),
                       .tag = tag,
-                      .length = a == TOO_LONG ? FRAME_PAYLOAD_MAX + 1 : sizeof standing,
-                      .payload_crc = crc32c(0, standing, sizeof standing)};
+                      .length = a == TOO_LONG ? FRAME_PAYLOAD_MAX + 1 : (uint32_t)n,
+                      .payload_crc = crc32c(0, payload, n)};
     f.payload_crc ^= a == DAMAGED_BYTES ? 1 : 0;
     frame_encode(&f, bytes);
-    memcpy(bytes + FRAME_HEAD_BYTES, standing, sizeof standing);
     bytes[20] ^= a == DAMAGED_HEAD ? 1 : 0;
     if (a == GARBAGE)
-        random_bytes(bytes, sizeof bytes);
-    say(fd, bytes, a == HALF_A_FRAME ? sizeof bytes / 2 : sizeof bytes);
+        random_bytes(bytes, FRAME_HEAD_BYTES);
+    n += FRAME_HEAD_BYTES;
+    say(fd, bytes, a == HALF_A_FRAME ? n / 2 : n);
 }
 
 /* Proves itself to a lower rank as a member does. */
