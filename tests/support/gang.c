@@ -180,13 +180,14 @@ bool gang_is_over(const struct gang *g)
 
 /* --- worlds --- */
 
-static void trace(const struct gang *g, const char *what, size_t place, int kind, int64_t epoch,
-                  int64_t rank, int64_t step)
+/* With GANG_TRACE in the environment: who says what, and when. */
+static void trace(const struct gang *g, size_t place, const char *what, int64_t epoch,
+                  int64_t number)
 {
     if (getenv("GANG_TRACE"))
-        (void)fprintf(stderr, "%.4f %s %zu kind %d epoch %d rank %d step %d (gang epoch %d)\n",
-                      (double)clock_mono_ns() / 1e9, what, place, kind, (int)epoch, (int)rank,
-                      (int)step, (int)g->epoch);
+        (void)fprintf(stderr, "%.4f %s/r%zu %s %lld, epoch %lld (now %lld)\n",
+                      (double)clock_mono_ns() / (double)NS_PER_S, g->tag, place, what,
+                      (long long)number, (long long)epoch, (long long)g->epoch);
 }
 
 static void send_request(const struct gang_rank *r, const struct rank_request *request)
@@ -289,7 +290,9 @@ static void hear_lost(struct gang *g, struct gang_rank *r, const struct rank_eve
 
 static void hear(struct gang *g, struct gang_rank *r, const struct rank_event *e)
 {
-    trace(g, "rank", (size_t)(r - g->ranks), e->kind, e->epoch, e->rank, e->step);
+    static const char *const words[] = {"listens", "joined at step", "misses rank"};
+    trace(g, (size_t)(r - g->ranks), words[e->kind], e->epoch,
+          e->kind == RANK_LOST ? e->rank : e->step);
     if (e->kind == RANK_LISTENING) {
         (void)snprintf(r->endpoint, sizeof r->endpoint, "%s", e->endpoint);
         r->out = g->opts.hold && g->epoch > 0;
@@ -318,7 +321,7 @@ static void end_rank(struct gang *g, size_t place)
     control_lines_done(&r->lines);
     r->pid = 0;
     g->deaths += g->ended[place] != 0;
-    trace(g, "END", place, g->ended[place], 0, 0, 0);
+    trace(g, place, "ended with", g->epoch, g->ended[place]);
     if (r->member && g->ended[place] != 0 && !g->opts.unwatched) {
         g->accused_ns = clock_mono_ns();
         if (gang_alive(g) > 0)
@@ -376,6 +379,7 @@ void gang_pass(struct gang *g, int64_t us)
 
 bool gang_gather(struct gang *g, size_t n)
 {
+    int64_t until_ns = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
     for (;;) {
         size_t members = 0, joined = 0;
         for (size_t i = 0; i < g->n; i++) {
@@ -384,8 +388,10 @@ bool gang_gather(struct gang *g, size_t n)
         }
         if (members == n && joined == n && g->epoch > 0)
             return true;
-        if (!gang_turn(g, PATIENCE_MS) || gang_is_over(g))
+        if (!gang_turn(g, 1000) || gang_is_over(g))
             return false;
+        ck_assert_msg(clock_mono_ns() < until_ns, "%s: %zu of %zu members have joined epoch %d",
+                      g->tag, joined, members, (int)g->epoch);
     }
 }
 

@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "tests/support/check_main.h"
 #include "tests/trial-runner/faults/trials.h"
 
 #define RANKS 4
-#define SILENCE_MS 2000
 
 static const struct trial lasting = {"a", FAULT_CNN(32, 550), "3"};
 
@@ -86,12 +84,11 @@ START_TEST(one_half_goes_on)
     ck_assert(gang_gather(&g, RANKS));
     gang_pass(&g, 100000);
     ck_assert(!gang_is_over(&g));
-    int64_t cut_ns = clock_mono_ns(), epoch = g.epoch;
+    int64_t epoch = g.epoch;
     ck_assert(ip("-n $A link set link0 down"));
     ck_assert(gang_gather(&g, RANKS / 2));
     /* Both ranks of the other half were missed at once, not one after the other. */
     ck_assert_int_eq(g.epoch, epoch + 1);
-    ck_assert_int_lt(g.changed_ns - cut_ns, (SILENCE_MS + 1500) * NS_PER_MS);
     size_t host = half_that_goes_on(&g);
     while (g.stale == 0) /* the other half accuses the first in vain */
         ck_assert(gang_turn(&g, PATIENCE_MS) && !gang_is_over(&g));

@@ -25,7 +25,7 @@
 #define TAG_POSITIONS (1 << 16)
 
 static const struct trial lasting = {"a", FAULT_CNN(32, 400), "3"};
-static const struct gang_opts opts = {.no_checkpoints = true, .silence = "2s", .join = "4s"};
+static const struct gang_opts opts = {.no_checkpoints = true, .silence = "2s", .join = "1h"};
 
 static struct rig rig;
 
@@ -72,7 +72,7 @@ static void end_and_compare(struct gang *g)
 /* Calls a rank in all the wrong ways. The connections stay open, to be in the way. */
 static size_t call(const struct gang *g, size_t place, int *fds)
 {
-    enum { SILENT = 70 }; /* more than a rank keeps beside its peers */
+    enum { SILENT = 300 }; /* a rank keeps 64 beside its peers, and each for 5 s */
     struct endpoint e;
     uint8_t hello[HELLO_BYTES];
     size_t n = 0;
@@ -102,7 +102,7 @@ START_TEST(strangers_do_not_hold_up_a_meeting)
     static int fds[1000];
     gang_run_calm(&rig, "calm", &lasting, 1);
     gang_start_with(&g, &rig, "calls", &lasting, RANKS, &opts);
-    for (int round = 0; round < 4; round++) {
+    for (int round = 0; round < 3; round++) {
         size_t n = 0;
         ck_assert(gang_gather(&g, RANKS));
         for (int64_t r = 0; r < RANKS; r++)
@@ -110,7 +110,7 @@ START_TEST(strangers_do_not_hold_up_a_meeting)
         int64_t start_ns = clock_mono_ns();
         gang_kill(&g, gang_place(&g, round % RANKS), SIGKILL);
         ck_assert(gang_gather(&g, RANKS - 1));
-        ck_assert_msg(clock_mono_ns() - start_ns < 3 * NS_PER_S, "they met after %.1f s",
+        ck_assert_msg(clock_mono_ns() - start_ns < 15 * NS_PER_S, "they met after %.1f s",
                       (double)(clock_mono_ns() - start_ns) / (double)NS_PER_S);
         gang_add(&g);
         ck_assert(gang_gather(&g, RANKS));
