@@ -10,14 +10,31 @@
 #include "tests/support/rig.h"
 #include "trial-runner/protocol/control.h"
 
-#define GANG_MAX 16
+#define GANG_MAX 512
+#define GANG_HOSTS 2
+
+/* All fields may be zero. */
+struct gang_opts {
+    bool no_checkpoints; /* a state that no rank holds any more is gone */
+    bool hold;  /* who is out of the world, or comes after the first one, waits for gang_admit() */
+    bool alone; /* each is a plain trainer, no rank of anything */
+    bool unwatched;             /* the end of a process is not seen: its peers must miss it */
+    const char *silence, *join; /* options of assay-train, such as "2s"; NULL: its defaults */
+    struct gang_host {          /* place i runs on host i % n_hosts, but for gang_add_on() */
+        const char *netns;      /* NULL: this process's */
+        const char *address;    /* where its ranks listen */
+    } hosts[GANG_HOSTS];
+    size_t n_hosts; /* 0: one, 127.0.0.1 */
+};
 
 struct gang_rank {
     pid_t pid; /* 0: this place is free */
     int fd;
+    size_t host;
     char dir[160];      /* DIR/TAG/rN: out, err, report, artifacts/ */
     char endpoint[256]; /* "": it does not listen yet */
     bool member;        /* of the current world */
+    bool out;           /* accused in an epoch that it was a member of */
     int64_t joined;     /* the last epoch that it has joined, and at which step */
     int64_t step;
     struct control_lines lines;
@@ -27,26 +44,53 @@ struct gang {
     struct rig *rig;
     const char *tag;
     const struct trial *trial;
+    struct gang_opts opts;
     struct gang_rank ranks[GANG_MAX];
     size_t n; /* places that were ever used */
     int64_t epoch;
     uint8_t secret[32];
     int ended[GANG_MAX]; /* the exit status, or minus the signal; -1000: it runs, or never did */
     size_t deaths;
+    int64_t first_step; /* at which the first world joined; -1: none yet */
+    int64_t top_step;   /* the highest at which a world has joined */
+    size_t steps_back;  /* times that a world joined at a step below top_step */
+    size_t stale;       /* accusations that were refused: of another epoch, or by no member */
+    int64_t accused_ns; /* CLOCK_MONOTONIC when a rank last accused another, or a process ended */
+    int64_t missed_ns;  /* when a rank first said so since this was 0, also in vain */
+    int64_t changed_ns; /* when the last world was announced */
 };
 
 /* Starts `n` ranks of the trial. Files of rank i go to DIR/TAG/rI/, but checkpoints and artifacts to
- * folders that all share, DIR/TAG/checkpoints and DIR/TAG/artifacts. */
+ * folders that all share, DIR/TAG/checkpoints and DIR/TAG/artifacts. If they exist, the ranks go on
+ * from what is there. opts are copied; their texts are borrowed. */
 void gang_start(struct gang *g, struct rig *rig, const char *tag, const struct trial *t, size_t n);
+void gang_start_with(struct gang *g, struct rig *rig, const char *tag, const struct trial *t,
+                     size_t n, const struct gang_opts *opts);
 /* Starts one more rank, which joins when it listens. Returns its place. */
 size_t gang_add(struct gang *g);
+size_t gang_add_on(struct gang *g, size_t host);
+/* Adds a rank that is not assay-train: a process of its own that runs `play` with the rank's end of
+ * the socket, and ends with 0 when that returns. */
+size_t gang_add_guest(struct gang *g, void (*play)(int fd, const void *arg), const void *arg);
 /* Waits for messages and ends for at most this long, and answers them. Returns false when no rank
  * is left. */
 bool gang_turn(struct gang *g, int timeout_ms);
+/* Turns for this long, or until no rank is left. */
+void gang_pass(struct gang *g, int64_t us);
 /* Runs until no rank is left. */
 void gang_run(struct gang *g);
+/* Turns until exactly `n` ranks are members and all have joined the current epoch; false if the
+ * trial is over before. */
+bool gang_gather(struct gang *g, size_t n);
 void gang_kill(struct gang *g, size_t place, int signal);
+/* The next world has this rank again. */
+void gang_admit(struct gang *g, size_t place);
 size_t gang_alive(const struct gang *g);
+/* Living ranks that have joined any epoch: they hold the trial's state. */
+size_t gang_holders(const struct gang *g);
+/* The place of the current world's rank, or GANG_MAX. */
+size_t gang_place(const struct gang *g, int64_t rank);
+bool gang_is_over(const struct gang *g); /* a rank has ended well */
 void gang_done(struct gang *g);
 
 #endif

@@ -3,7 +3,8 @@
  * Whoever runs an operation holds the turn. A caller takes it itself if nothing waits, which saves
  * the two thread switches of handing the operation over; else the operation joins the queue. The
  * thread runs the queue, and every IDLE_MS without an operation it moves what peers sent meanwhile,
- * shows them that this rank lives, and notices losses. */
+ * shows them that this rank lives (every 100 ms), and notices losses: the runner is to know of a
+ * death within 50 ms, also while this rank computes. */
 #include "trial-runner/collective/collective.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@
 #include "base/clock.h"
 #include "trial-runner/collective/exchange.h"
 
-#define IDLE_MS 100
+#define IDLE_MS 25
 #define SIZES 32      /* classes of sizes, by powers of two */
 #define TUNE_ROUNDS 5 /* of each algorithm, the fastest counts */
 
@@ -214,15 +215,16 @@ static bool has_turn(const struct coll *c)
     return pthread_equal(pthread_self(), c->thread);
 }
 
-static void begin_here(struct coll *c)
+static as_status begin_here(struct coll *c, struct as_err *err)
 {
-    if (has_turn(c))
-        return;
-    lock(c);
-    while (c->first)
-        (void)pthread_cond_wait(&c->changed, &c->lock);
-    take_turn_locked(c);
-    unlock(c);
+    if (!has_turn(c)) {
+        lock(c);
+        while (c->first)
+            (void)pthread_cond_wait(&c->changed, &c->lock);
+        take_turn_locked(c);
+        unlock(c);
+    }
+    return mesh_check(c->mesh, err);
 }
 
 static as_status end_here(struct coll *c, as_status st)
@@ -255,6 +257,11 @@ uint64_t coll_bytes_sent(const struct coll *c)
 int32_t coll_lost(const struct coll *c)
 {
     return mesh_lost(c->mesh);
+}
+
+bool coll_is_silent(const struct coll *c, int32_t peer)
+{
+    return mesh_is_silent(c->mesh, peer);
 }
 
 void coll_interrupt(struct coll *c)
@@ -374,47 +381,48 @@ as_status coll_allreduce(struct coll *c, struct coll_id id, coll_algorithm algor
                          const struct reduction *reduce, const void *in, void *out, size_t n,
                          struct as_err *err)
 {
-    begin_here(c);
-    return end_here(c, allreduce(c, id, algorithm, reduce, in, out, n, err));
+    as_status st = begin_here(c, err);
+    return end_here(c, st < 0 ? st : allreduce(c, id, algorithm, reduce, in, out, n, err));
 }
 
 as_status coll_reduce_scatter(struct coll *c, struct coll_id id, const struct reduction *reduce,
                               const void *in, void *out, size_t n, struct as_err *err)
 {
-    if (mesh_size(c->mesh) == 1) {
+    as_status st = begin_here(c, err);
+    if (st == AS_OK && mesh_size(c->mesh) == 1)
         memmove(out, in, n * reduce->item_bytes);
-        return AS_OK;
-    }
-    begin_here(c);
-    return end_here(c, ring_reduce_scatter(c->mesh, id, reduce, in, out, n, err));
+    else if (st == AS_OK)
+        st = ring_reduce_scatter(c->mesh, id, reduce, in, out, n, err);
+    return end_here(c, st);
 }
 
 as_status coll_allgather(struct coll *c, struct coll_id id, void *out, size_t n, size_t item_bytes,
                          struct as_err *err)
 {
-    begin_here(c);
-    return end_here(c, ring_allgather(c->mesh, id, out, n, item_bytes, err));
+    as_status st = begin_here(c, err);
+    return end_here(c, st < 0 ? st : ring_allgather(c->mesh, id, out, n, item_bytes, err));
 }
 
 as_status coll_broadcast(struct coll *c, struct coll_id id, int32_t root, void *data, size_t bytes,
                          struct as_err *err)
 {
-    begin_here(c);
-    return end_here(c, binomial_broadcast(c->mesh, id, root, data, bytes, err));
+    as_status st = begin_here(c, err);
+    return end_here(c, st < 0 ? st : binomial_broadcast(c->mesh, id, root, data, bytes, err));
 }
 
 as_status coll_barrier(struct coll *c, struct coll_id id, struct as_err *err)
 {
-    begin_here(c);
-    return end_here(c, dissemination_barrier(c->mesh, id, err));
+    as_status st = begin_here(c, err);
+    return end_here(c, st < 0 ? st : dissemination_barrier(c->mesh, id, err));
 }
 
 as_status coll_tree_sum(struct coll *c, struct coll_id id, const struct reduction *reduce,
                         const struct shard_run *runs, uint32_t total, const void *const *partials,
                         void *out, size_t n, struct as_err *err)
 {
-    begin_here(c);
-    return end_here(c, tree_sum(c->mesh, id, reduce, runs, total, partials, out, n, err));
+    as_status st = begin_here(c, err);
+    return end_here(c, st < 0 ? st
+                              : tree_sum(c->mesh, id, reduce, runs, total, partials, out, n, err));
 }
 
 as_status coll_send(struct coll *c, struct coll_id id, int32_t to, const void *data, size_t bytes,
@@ -422,7 +430,9 @@ as_status coll_send(struct coll *c, struct coll_id id, int32_t to, const void *d
 {
     struct exchange x;
     struct transfer t[1];
-    begin_here(c);
+    as_status st = begin_here(c, err);
+    if (st < 0)
+        return end_here(c, st);
     exchange_init(&x, c->mesh, id, t, 1);
     exchange_send(&x, to, data, bytes, NULL);
     return end_here(c, exchange_wait(&x, err));
@@ -433,7 +443,9 @@ as_status coll_receive(struct coll *c, struct coll_id id, int32_t from, void *da
 {
     struct exchange x;
     struct transfer t[1];
-    begin_here(c);
+    as_status st = begin_here(c, err);
+    if (st < 0)
+        return end_here(c, st);
     exchange_init(&x, c->mesh, id, t, 1);
     exchange_receive(&x, from, data, bytes, NULL, NULL);
     return end_here(c, exchange_wait(&x, err));
@@ -444,7 +456,9 @@ as_status coll_exchange(struct coll *c, struct coll_id id, const struct coll_mes
                         struct as_err *err)
 {
     struct exchange x;
-    begin_here(c);
+    as_status st = begin_here(c, err);
+    if (st < 0)
+        return end_here(c, st);
     struct transfer *t =
         workspace_get(mesh_workspace(c->mesh), WORKSPACE_TRANSFERS, n_sent + n_received, sizeof *t);
     if (!t)

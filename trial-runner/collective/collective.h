@@ -11,7 +11,6 @@
  * Errors of all operations:
  *   AS_E_UNAVAILABLE   a peer is lost or the epoch is over; every later operation fails likewise
  *   AS_E_CONFLICT      a peer is at another tensor or step; the message names both
- *   AS_E_IO            bytes were damaged on their way
  *   AS_E_NOMEM */
 #ifndef ASSAY_TRIAL_RUNNER_COLLECTIVE_COLLECTIVE_H
 #define ASSAY_TRIAL_RUNNER_COLLECTIVE_COLLECTIVE_H
@@ -35,8 +34,9 @@ int32_t coll_size(const struct coll *c);
 /* Payload bytes that this rank has sent, by mailboxes of this epoch too. Exact when nothing is on its
  * way. */
 uint64_t coll_bytes_sent(const struct coll *c);
-int32_t coll_lost(const struct coll *c); /* as mesh_lost */
-void coll_interrupt(struct coll *c);     /* as mesh_interrupt; from any thread */
+int32_t coll_lost(const struct coll *c);                 /* as mesh_lost */
+bool coll_is_silent(const struct coll *c, int32_t peer); /* as mesh_is_silent */
+void coll_interrupt(struct coll *c);                     /* as mesh_interrupt; from any thread */
 /* Has coll_interrupt been called? For who computes long between two operations. */
 bool coll_is_over(const struct coll *c);
 

@@ -47,8 +47,7 @@ struct candidate {
 struct joining {
     const struct listener *listener;
     const struct world *world;
-    bool tcp_only;
-    int bell;
+    const struct connect_opts *opts;
     struct link **links;
     struct candidate *c;
     size_t n, max;
@@ -224,7 +223,7 @@ static bool send_proof(struct joining *j, struct candidate *c)
     c->phase = AWAIT_ANSWER;
     if (!c->local)
         return send_with(c->fd, proof, sizeof proof, NULL, 0);
-    int pass[2] = {-1, j->bell};
+    int pass[2] = {-1, j->opts->bell};
     if (shm_segment_create(&pass[0], NULL) < 0)
         return false;
     bool ok = shm_segment_map(pass[0], &c->segment, NULL) == AS_OK;
@@ -278,7 +277,7 @@ static bool accept_proof(struct joining *j, struct candidate *c)
         c->n_passed = 1;
         atomic_store(&c->segment->sides[1].pid, (int32_t)getpid());
     }
-    return send_with(c->fd, "A", 1, &j->bell, c->local ? 1 : 0);
+    return send_with(c->fd, "A", 1, &j->opts->bell, c->local ? 1 : 0);
 }
 
 /* 1: the link is there; 0: not yet; -1: no peer of ours. */
@@ -295,10 +294,25 @@ static int step_acceptor(struct joining *j, struct candidate *c, as_status *st, 
     return 1;
 }
 
+/* Makes room for a newcomer: of those who have said nothing yet, the one that came first goes. A
+ * peer that goes so dials again; its hello follows its connection at once. */
+static bool drop_silent_stranger(struct joining *j)
+{
+    size_t oldest = j->n;
+    for (size_t i = 0; i < j->n; i++)
+        if (j->c[i].phase == AWAIT_HELLO &&
+            (oldest == j->n || j->c[i].due_ns < j->c[oldest].due_ns))
+            oldest = i;
+    if (oldest == j->n)
+        return false;
+    drop(j, oldest);
+    return true;
+}
+
 static void accept_some(struct joining *j, int listening, bool local, int64_t now_ns)
 {
-    for (;;) {
-        if (j->n == j->max)
+    for (int some = 0; some < STRANGERS_MAX; some++) {
+        if (j->n == j->max && !drop_silent_stranger(j))
             return; /* the others wait in the kernel's queue until strangers are closed */
         int fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0)
@@ -338,16 +352,18 @@ static as_status step(struct joining *j, size_t i, bool ready, int64_t now_ns, s
     return st;
 }
 
-static int fill_polled(struct joining *j, int64_t now_ns, int64_t until_ns)
+/* The listener's two sockets and what ends the epoch come first in `polled`. */
+#define POLLED_FIRST 3
+
+static int fill_polled(struct joining *j, int64_t now_ns)
 {
-    int64_t next_ns = until_ns;
+    int64_t next_ns = j->opts->until_ns;
     j->polled[0] = (struct pollfd){.fd = j->listener->tcp_fd, .events = POLLIN};
     j->polled[1] = (struct pollfd){.fd = j->listener->unix_fd, .events = POLLIN};
-    if (j->n == j->max)
-        j->polled[0].fd = j->polled[1].fd = -1;
+    j->polled[2] = (struct pollfd){.fd = j->opts->over_fd, .events = POLLIN};
     for (size_t i = 0; i < j->n; i++) {
         struct candidate *c = &j->c[i];
-        j->polled[i + 2] =
+        j->polled[i + POLLED_FIRST] =
             (struct pollfd){.fd = c->fd, .events = c->phase == CONNECTING ? POLLOUT : POLLIN};
         if (c->due_ns < next_ns)
             next_ns = c->due_ns;
@@ -364,26 +380,29 @@ static int32_t first_missing(const struct joining *j)
     return -1;
 }
 
-static as_status run(struct joining *j, int64_t until_ns, int32_t *ret_missing, struct as_err *err)
+static as_status run(struct joining *j, struct as_err *err)
 {
     for (;;) {
         int32_t missing = first_missing(j);
         int64_t now_ns = clock_mono_ns();
         if (missing < 0)
             return AS_OK;
-        if (now_ns >= until_ns) {
-            if (ret_missing)
-                *ret_missing = missing;
+        if (now_ns >= j->opts->until_ns)
             return as_fail(err, AS_E_UNAVAILABLE, "rank %d did not connect to rank %d in time",
                            (int)missing, (int)j->world->rank);
-        }
-        int timeout_ms = fill_polled(j, now_ns, until_ns);
-        if (poll(j->polled, j->n + 2, timeout_ms) < 0 && errno != EINTR)
+        int timeout_ms = fill_polled(j, now_ns);
+        if (poll(j->polled, j->n + POLLED_FIRST, timeout_ms) < 0) {
+            if (errno == EINTR) /* what `polled` says is of the call before */
+                continue;
             return as_fail(err, AS_E_IO, "poll: %s", strerror(errno));
+        }
+        if (j->polled[2].revents) /* a peer that is lost by now would be waited for in vain */
+            return as_fail(err, AS_E_UNAVAILABLE, "epoch %u ended while its ranks connected",
+                           (unsigned)j->world->epoch);
         now_ns = clock_mono_ns();
         /* Backwards, because drop() moves the last candidate into the hole. */
         for (size_t i = j->n; i-- > 0;) {
-            as_status st = step(j, i, j->polled[i + 2].revents != 0, now_ns, err);
+            as_status st = step(j, i, j->polled[i + POLLED_FIRST].revents != 0, now_ns, err);
             if (st < 0)
                 return st;
         }
@@ -399,29 +418,27 @@ static void dial_lower_ranks(struct joining *j)
         struct candidate *c = add(j);
         c->peer = r;
         c->phase = TO_DIAL;
-        c->local = !j->tcp_only && endpoint_same_host(&w->peers[r], &w->peers[w->rank]);
+        c->local = !j->opts->tcp_only && endpoint_same_host(&w->peers[r], &w->peers[w->rank]);
     }
 }
 
-as_status connect_all(const struct listener *listener, const struct world *world, bool tcp_only,
-                      int bell, int64_t until_ns, struct link **links, int32_t *ret_missing,
-                      struct as_err *err)
+as_status connect_all(const struct listener *listener, const struct world *world,
+                      const struct connect_opts *opts, struct link **links, struct as_err *err)
 {
     struct joining j = {.listener = listener,
                         .world = world,
-                        .tcp_only = tcp_only,
-                        .bell = bell,
+                        .opts = opts,
                         .links = links,
                         .max = (size_t)world->n + STRANGERS_MAX};
     j.c = as_calloc(j.max, sizeof *j.c);
-    j.polled = as_calloc(j.max + 2, sizeof *j.polled);
+    j.polled = as_calloc(j.max + POLLED_FIRST, sizeof *j.polled);
     as_status st = AS_OK;
     if (!j.c || !j.polled)
         st = as_fail_nomem(err);
     else
         dial_lower_ranks(&j);
     if (st == AS_OK)
-        st = run(&j, until_ns, ret_missing, err);
+        st = run(&j, err);
     for (size_t i = 0; i < j.n; i++)
         clear(&j.c[i]);
     free(j.c);

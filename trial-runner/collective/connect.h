@@ -6,11 +6,18 @@
 #include "trial-runner/collective/listener.h"
 #include "trial-runner/collective/world.h"
 
-/* Fills links[peer] for all peers but this rank; they are the caller's, also on failure.
- *   bell   this rank's eventfd, which local peers are given
- * AS_E_UNAVAILABLE   until_ns (CLOCK_MONOTONIC) has come; *ret_missing is the first missing peer */
+struct connect_opts {
+    bool tcp_only;
+    int bell;         /* this rank's eventfd, which local peers are given */
+    int over_fd;      /* readable: the epoch is over; negative: none */
+    int64_t until_ns; /* CLOCK_MONOTONIC */
+};
+
+/* Fills links[peer] for all peers but this rank; they are the caller's, also on failure. The links
+ * that are NULL then are those of the missing peers.
+ * AS_E_UNAVAILABLE   until_ns has come, or the epoch is over */
 AS_MUST_CHECK as_status connect_all(const struct listener *listener, const struct world *world,
-                                    bool tcp_only, int bell, int64_t until_ns, struct link **links,
-                                    int32_t *ret_missing, struct as_err *err);
+                                    const struct connect_opts *opts, struct link **links,
+                                    struct as_err *err);
 
 #endif

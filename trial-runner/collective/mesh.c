@@ -9,6 +9,7 @@
 #include "trial-runner/collective/mesh.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ struct mesh {
     struct mesh_opts opts;
     int64_t beaten_ns;    /* when this rank last showed life */
     int32_t lost;         /* peer, or -1 */
+    bool *silent;         /* [n], when the mesh broke */
     struct as_err broken; /* why; code 0 while it works */
     _Atomic bool interrupted;
     struct workspace workspace;
@@ -60,6 +62,11 @@ void mesh_may_spin(struct mesh *m, bool may)
 int32_t mesh_lost(const struct mesh *m)
 {
     return m->lost;
+}
+
+bool mesh_is_silent(const struct mesh *m, int32_t peer)
+{
+    return m->silent[peer];
 }
 
 uint64_t mesh_bytes_sent(const struct mesh *m)
@@ -111,21 +118,47 @@ static bool has_processor_for_each(const struct mesh *m)
     return sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) >= here;
 }
 
+static bool is_readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
+static void report_missing(const struct mesh *m, int32_t *ret_missing)
+{
+    int32_t first = -1;
+    bool over = is_readable(m->opts.over_fd);
+    for (int32_t r = m->n - 1; r >= 0 && !over; r--)
+        if (r != m->rank && !m->links[r]) {
+            first = r;
+            if (m->opts.on_missing)
+                m->opts.on_missing(m->opts.arg, r);
+        }
+    if (ret_missing)
+        *ret_missing = first;
+}
+
 static as_status open_all(struct mesh *m, const struct listener *listener,
                           const struct world *world, int32_t *ret_missing, struct as_err *err)
 {
     as_status st;
-    int64_t until_ns = clock_mono_ns() + m->opts.join_ms * NS_PER_MS;
+    struct connect_opts opts = {.tcp_only = m->opts.tcp_only,
+                                .over_fd = m->opts.over_fd,
+                                .until_ns = clock_mono_ns() + m->opts.join_ms * NS_PER_MS};
     m->links = as_calloc((size_t)world->n, sizeof *m->links);
-    if (!m->links)
+    m->silent = as_calloc((size_t)world->n, sizeof *m->silent);
+    if (!m->links || !m->silent)
         return as_fail_nomem(err);
     m->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     m->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (m->bell < 0 || m->epoll_fd < 0)
         return as_fail(err, AS_E_IO, "eventfd or epoll: %s", strerror(errno));
-    if (world->n > 1 && (st = connect_all(listener, world, m->opts.tcp_only, m->bell, until_ns,
-                                          m->links, ret_missing, err)) < 0)
+    opts.bell = m->bell;
+    if (world->n > 1 && (st = connect_all(listener, world, &opts, m->links, err)) < 0) {
+        if (st == AS_E_UNAVAILABLE)
+            report_missing(m, ret_missing);
         return st;
+    }
     return watch_links(m, err);
 }
 
@@ -147,6 +180,7 @@ as_status mesh_create(const struct listener *listener, const struct world *world
     m->opts.join_ms = m->opts.join_ms ? m->opts.join_ms : 30000;
     m->opts.silence_ms = m->opts.silence_ms ? m->opts.silence_ms : 5000;
     m->opts.stall_ms = m->opts.stall_ms ? m->opts.stall_ms : 5000;
+    m->opts.over_fd = m->opts.over_fd ? m->opts.over_fd : -1;
     if ((st = open_all(m, listener, world, ret_missing, err)) < 0)
         return st;
     m->spins = m->has_processors = has_processor_for_each(m);
@@ -166,6 +200,7 @@ void mesh_free(struct mesh *m)
     }
     free(m->links);
     workspace_done(&m->workspace);
+    free(m->silent);
     if (m->bell >= 0)
         (void)close(m->bell);
     if (m->epoll_fd >= 0)
@@ -191,21 +226,35 @@ static void forget_transfers(struct mesh *m)
             m->links[r]->sends = m->links[r]->receives = (struct transfer_queue){0};
 }
 
-/* The mesh is broken by `peer`, and no byte moves on it any more. The first reason stays. A mesh
- * that outlives its peers loses this one only. */
+static void note_silent_peers(struct mesh *m)
+{
+    int64_t now_ns = clock_mono_ns();
+    for (int32_t r = 0; r < m->n; r++) {
+        const struct link *l = m->links[r];
+        m->silent[r] = l && !l->left && now_ns - l->heard_ns > m->opts.silence_ms * NS_PER_MS / 2;
+    }
+}
+
+/* The mesh is broken, by the peer of `l` (NULL: by none), and no byte moves on it any more. The
+ * first reason stays. A peer that has said goodbye is not lost: it lives, and left because it
+ * misses another one, or knows that the epoch is over. A mesh that outlives its peers loses this one
+ * only. */
 static as_status break_by(struct mesh *m, struct link *l, const struct as_err *why,
                           struct as_err *err)
 {
-    if (m->opts.outlives_peers) {
+    if (m->opts.outlives_peers && l) {
         l->ended = l->lost = true;
         l->sends = l->receives = (struct transfer_queue){0};
         return AS_OK;
     }
     if (m->broken.code == 0) {
         m->broken = *why;
-        if (why->code == AS_E_UNAVAILABLE)
+        if (l && why->code == AS_E_UNAVAILABLE && !l->left)
             m->lost = l->peer;
         forget_transfers(m);
+        note_silent_peers(m);
+        if (m->opts.on_break)
+            m->opts.on_break(m->opts.arg, m);
     }
     return fail_again(m, err);
 }
@@ -213,7 +262,10 @@ static as_status break_by(struct mesh *m, struct link *l, const struct as_err *w
 static as_status lose(struct mesh *m, struct link *l, const char *how, struct as_err *err)
 {
     struct as_err why;
-    (void)as_fail(&why, AS_E_UNAVAILABLE, "rank %d is lost: %s", (int)l->peer, how);
+    if (l->left)
+        (void)as_fail(&why, AS_E_UNAVAILABLE, "rank %d has left the epoch", (int)l->peer);
+    else
+        (void)as_fail(&why, AS_E_UNAVAILABLE, "rank %d is lost: %s", (int)l->peer, how);
     return break_by(m, l, &why, err);
 }
 
@@ -238,17 +290,26 @@ static as_status move_link(struct mesh *m, struct link *l, bool *moved, struct a
         return AS_OK;
     if (st == AS_E_UNAVAILABLE)
         return end_link(m, l, "its connection has ended", err);
+    if (st == AS_E_IO || st == AS_E_INVAL) /* damaged bytes: the ranks can meet again and repeat */
+        return lose(m, l, why.msg, err);
     return break_by(m, l, &why, err);
+}
+
+as_status mesh_check(struct mesh *m, struct as_err *err)
+{
+    if (m->broken.code == 0 && atomic_load_explicit(&m->interrupted, memory_order_relaxed)) {
+        struct as_err why;
+        (void)as_fail(&why, AS_E_UNAVAILABLE, "the epoch is over");
+        return break_by(m, NULL, &why, err);
+    }
+    return m->broken.code == 0 ? AS_OK : fail_again(m, err);
 }
 
 static as_status move_all(struct mesh *m, bool *moved, struct as_err *err)
 {
-    if (m->broken.code == 0 && atomic_load_explicit(&m->interrupted, memory_order_relaxed)) {
-        (void)as_fail(&m->broken, AS_E_UNAVAILABLE, "the epoch is over");
-        forget_transfers(m);
-    }
-    if (m->broken.code != 0)
-        return fail_again(m, err);
+    as_status whole = mesh_check(m, err);
+    if (whole < 0)
+        return whole;
     /* Ranks begin with different peers, so that not all send to the same one. */
     for (int32_t i = 1; i < m->n; i++) {
         struct link *l = m->links[(m->rank + i) % m->n];

@@ -20,9 +20,16 @@ struct mesh_opts {
     int64_t stall_ms;    /* a wait so long in which nothing arrives is reported; 0: 5,000 */
     bool tcp_only;       /* no shared memory, for tests and measurements */
     bool outlives_peers; /* a lost peer ends its own link (mesh_has_lost), and the mesh goes on */
+    int over_fd;         /* while mesh_create connects: readable when the epoch is over, so that it
+                          * need not wait for ranks that are gone; borrowed; 0: none */
     /* A wait has taken stall_ms although the peer lives; it is called once for each wait. NULL: not
      * reported. `t` is the transfer that waits. */
     void (*on_stall)(void *arg, const struct transfer *t, int64_t waited_ms);
+    /* The mesh has just been broken; it is called once, by the thread that notices it. Then
+     * mesh_lost() and mesh_is_silent() say by whom. NULL: not reported. */
+    void (*on_break)(void *arg, struct mesh *m);
+    /* mesh_create calls it for each rank that has not connected in time. NULL: not reported. */
+    void (*on_missing)(void *arg, int32_t rank);
     void *arg;
 };
 
@@ -30,7 +37,8 @@ struct mesh_opts {
  * not prove that they belong to this world are refused.
  *   listener, world   borrowed; the world's peers are copied as far as they are needed
  *   ret               owned by the caller, free with mesh_free()
- * AS_E_UNAVAILABLE   not all peers connected in time; *ret_missing (may be NULL) is the first */
+ * AS_E_UNAVAILABLE   not all peers connected in time; *ret_missing (may be NULL) is the first. Or
+ *                    the epoch was over before; *ret_missing is -1 */
 AS_MUST_CHECK as_status mesh_create(const struct listener *listener, const struct world *world,
                                     const struct mesh_opts *opts, struct mesh **ret,
                                     int32_t *ret_missing, struct as_err *err);
@@ -50,14 +58,18 @@ struct workspace *mesh_workspace(struct mesh *m);
 void mesh_post(struct mesh *m, struct transfer *t);
 
 /* Move bytes until all n transfers are done.
- * AS_E_UNAVAILABLE   a peer is lost; mesh_lost() says which. The mesh is broken from now on
- * AS_E_CONFLICT      a peer is at another tensor or step; the message names both
- * AS_E_IO            bytes were damaged on their way */
+ * AS_E_UNAVAILABLE   a peer is lost; mesh_lost() says which. The mesh is broken from now on. A peer
+ *                    is lost too if bytes are damaged on their way from it, or are no frames
+ * AS_E_CONFLICT      a peer is at another tensor or step; the message names both */
 AS_MUST_CHECK as_status mesh_wait(struct mesh *m, const struct transfer *t, size_t n,
                                   struct as_err *err);
 
+/* Is the mesh whole, and its epoch not over? A rank that is alone waits for no peer, so that only
+ * this says it to it. AS_E_UNAVAILABLE and others, as mesh_wait. */
+AS_MUST_CHECK as_status mesh_check(struct mesh *m, struct as_err *err);
+
 /* Move what can be moved without waiting, show life, look for lost peers. To be called every
- * 100 ms or so while nothing waits. Errors as mesh_wait. */
+ * 25 ms or so while nothing waits. Errors as mesh_wait. */
 AS_MUST_CHECK as_status mesh_idle(struct mesh *m, struct as_err *err);
 
 /* One round, for an owner that waits for whatever comes first: move what can be moved; if nothing
@@ -80,7 +92,12 @@ bool mesh_is_interrupted(const struct mesh *m);
  * computes. It may at first. It never does if this host has fewer processors than ranks. */
 void mesh_may_spin(struct mesh *m, bool may);
 
-/* The peer whose loss broke the mesh, or -1. */
+/* The peer whose loss broke the mesh, or -1: none, or one that has left the epoch by itself and
+ * knows better who is lost. */
 int32_t mesh_lost(const struct mesh *m);
+
+/* When the mesh broke, had this peer shown no life for half of silence_ms? Where a whole host is
+ * lost, its other ranks need not be missed one after another. */
+bool mesh_is_silent(const struct mesh *m, int32_t peer);
 
 #endif

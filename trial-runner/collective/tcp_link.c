@@ -18,7 +18,7 @@
 #include "base/mem.h"
 
 #define FRAMES_AT_ONCE 4
-#define HEARTBEAT_NS (NS_PER_S / 2) /* silence after which a heartbeat is sent */
+#define HEARTBEAT_NS (NS_PER_S / 5) /* silence after which a heartbeat is sent */
 #define UNACKED_MS 5000             /* bytes that the peer's host does not acknowledge so long */
 
 struct outgoing {
@@ -205,21 +205,31 @@ static as_status receive_one(struct tcp_link *t, bool *moved, struct as_err *err
     return end_frame(t, err);
 }
 
+static as_status send_some(struct tcp_link *t, bool *moved, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (int i = 0; i < FRAMES_AT_ONCE && st == AS_OK; i++) {
+        st = send_one(t, moved, err);
+        if (t->out.busy)
+            break;
+    }
+    return st;
+}
+
+/* A peer that takes no bytes any more may have said goodbye before: what it sent is read to its
+ * end, because who has left is not lost. */
 static as_status progress(struct link *l, bool *moved, struct as_err *err)
 {
     struct tcp_link *t = of(l);
-    as_status st;
-    for (int i = 0; i < FRAMES_AT_ONCE; i++)
-        if ((st = send_one(t, moved, err)) < 0)
-            return st;
-        else if (t->out.busy)
+    as_status sent = send_some(t, moved, err);
+    for (int i = 0; i < FRAMES_AT_ONCE || sent < 0; i++) {
+        as_status st = receive_one(t, moved, sent < 0 ? NULL : err);
+        if (st == AS_E_EXHAUSTED || (st < 0 && sent < 0))
             break;
-    for (int i = 0; i < FRAMES_AT_ONCE; i++)
-        if ((st = receive_one(t, moved, err)) == AS_E_EXHAUSTED)
-            break;
-        else if (st < 0)
+        if (st < 0)
             return st;
-    return AS_OK;
+    }
+    return sent;
 }
 
 /* epoll watches the socket from its creation, edge-triggered. */
@@ -245,7 +255,8 @@ static as_status heartbeat(struct link *l, int64_t now_ns, struct as_err *err)
     if (t->out.busy || now_ns - t->sent_ns < HEARTBEAT_NS)
         return AS_OK;
     begin_control(t, FRAME_HEARTBEAT);
-    return send_one(t, &moved, err);
+    as_status st = send_one(t, &moved, err);
+    return st < 0 ? progress(l, &moved, err) : st;
 }
 
 static void goodbye(struct link *l)

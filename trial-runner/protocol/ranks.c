@@ -141,6 +141,27 @@ void rank_event_done(struct rank_event *e)
     *e = (struct rank_event){0};
 }
 
+static as_status read_others(struct json_fields *f, struct rank_event *e, struct as_err *err)
+{
+    json_t *others = NULL;
+    as_status st = json_fields_array(f, "others", JSON_OPTIONAL, &others, err);
+    if (st < 0 || !others)
+        return st;
+    size_t n = json_array_size(others);
+    if (e->rank < 0 || n >= RANKS_MAX)
+        return as_fail_at(err, AS_E_INVAL, "/others", "/others: %s",
+                          e->rank < 0 ? "expected none beside rank -1" : "too many");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *v = json_array_get(others, i);
+        if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) >= RANKS_MAX)
+            return as_fail_at(err, AS_E_INVAL, "/others",
+                              "/others/%zu: expected a whole number from 0 to %d", i,
+                              RANKS_MAX - 1);
+    }
+    e->others = others;
+    return AS_OK;
+}
+
 static as_status read_event(struct json_fields *f, struct rank_event *e, struct as_err *err)
 {
     as_status st;
@@ -151,7 +172,9 @@ static as_status read_event(struct json_fields *f, struct rank_event *e, struct 
         return st;
     if (e->kind == RANK_JOINED)
         return json_fields_i64(f, "step", JSON_REQUIRED, 0, INT64_MAX, &e->step, err);
-    return json_fields_i64(f, "rank", JSON_REQUIRED, -1, RANKS_MAX - 1, &e->rank, err);
+    if ((st = json_fields_i64(f, "rank", JSON_REQUIRED, -1, RANKS_MAX - 1, &e->rank, err)) < 0)
+        return st;
+    return read_others(f, e, err);
 }
 
 as_status rank_event_parse(const char *line, size_t len, struct rank_event *ret, struct as_err *err)
@@ -179,8 +202,12 @@ as_status rank_event_format(const struct rank_event *e, struct str *out, struct 
     if (e->kind == RANK_LISTENING)
         return line_append(json_pack("{s:s, s:s}", "event", word, "endpoint", e->endpoint), out,
                            err);
-    return line_append(json_pack("{s:s, s:I, s:I}", "event", word, "epoch", (json_int_t)e->epoch,
-                                 e->kind == RANK_JOINED ? "step" : "rank",
-                                 (json_int_t)(e->kind == RANK_JOINED ? e->step : e->rank)),
+    if (e->kind == RANK_JOINED)
+        return line_append(json_pack("{s:s, s:I, s:I}", "event", word, "epoch",
+                                     (json_int_t)e->epoch, "step", (json_int_t)e->step),
+                           out, err);
+    return line_append(json_pack("{s:s, s:I, s:I, s:O*}", "event", word, "epoch",
+                                 (json_int_t)e->epoch, "rank", (json_int_t)e->rank, "others",
+                                 e->others),
                        out, err);
 }

@@ -7,8 +7,13 @@
  *                    {"op": "stop"}                  leave with the others at the end of a step
  *   rank to runner   {"event": "listening", "endpoint": "ENDPOINT"}   once, at the beginning
  *                    {"event": "joined", "epoch": 3, "step": 120}     connected to all, at a step
- *                    {"event": "lost", "epoch": 3, "rank": 2}         this rank of the epoch is gone;
- *                                                                     -1: it cannot be said which
+ *                    {"event": "lost", "epoch": 3, "rank": 2}         this rank of the epoch is gone
+ *                    {"event": "lost", "epoch": 3, "rank": 2, "others": [3, 5]}
+ *
+ * A loss may be noticed by several ranks, and one may report it twice. "rank": -1 says only that
+ * this rank waits for the next world: a peer that lives has left the epoch, and reports itself whom
+ * it misses. "others" are ranks that are silent too, or have not connected either: a host that is
+ * lost takes all of its ranks along.
  *
  * An endpoint is text that the runner passes on without reading it. */
 #ifndef ASSAY_TRIAL_RUNNER_PROTOCOL_RANKS_H
@@ -57,6 +62,7 @@ struct rank_event {
     int64_t epoch;        /* joined, lost */
     int64_t step;         /* joined: steps of the optimizer that are done */
     int64_t rank;         /* lost: -1 to n - 1 */
+    const json_t *others; /* lost: NULL, or an array of further ranks */
     json_t *doc;          /* as in rank_request */
 };
 

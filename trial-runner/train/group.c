@@ -413,7 +413,8 @@ int group_run(const struct job *job, struct channel *channel, const struct group
     g.watch.arg = &g;
     for (size_t i = 0; i < job->n_members; i++)
         receive_member(&g, &job->members[i]);
-    as_status st = job->listen ? team_create(0, job->listen, opts->stop, &g.team, &err) : AS_OK;
+    as_status st =
+        job->listen ? team_create(0, job->listen, &opts->ranks, opts->stop, &g.team, &err) : AS_OK;
     if (st == AS_OK)
         st = run_group(&g, &err);
     send_throughput(&g, true);

@@ -69,13 +69,15 @@ static size_t n_cpus(void)
     return n < 1 ? 1 : (size_t)n;
 }
 
-static int run_job(const char *path, int64_t checkpoint_ms)
+static int run_job(const char *path, int64_t checkpoint_ms, const struct team_opts *ranks)
 {
     struct as_err err;
     AS_AUTO(job_done) struct job job = {0};
     AS_AUTO(channel_done) struct channel channel;
-    struct group_opts opts = {
-        .stop = &stop_asked, .checkpoint_ns = checkpoint_ms * NS_PER_MS, .threads = n_cpus()};
+    struct group_opts opts = {.stop = &stop_asked,
+                              .checkpoint_ns = checkpoint_ms * NS_PER_MS,
+                              .threads = n_cpus(),
+                              .ranks = *ranks};
     channel_init(&channel, -1);
     as_status st = read_number("ASSAY_THREADS", 1, MAX_THREADS, &opts.threads, &err);
     if (st != AS_OK)
@@ -123,9 +125,14 @@ int main(int argc, char **argv)
     (void)mallopt(M_ARENA_MAX, 1); /* arenas of other threads grow by many system calls */
     bool help = false, list = false;
     int64_t checkpoint_ms = 2000;
+    struct team_opts ranks = {0};
     struct opt table[] = {
         {"checkpoint-every", 0, OPT_DURATION, &checkpoint_ms, "TIME", NULL,
          "least time between checkpoints at the end of epochs (2s)"},
+        {"silence", 0, OPT_DURATION, &ranks.silence_ms, "TIME", NULL,
+         "a rank of a large trial that shows no life so long is lost (5s)"},
+        {"join", 0, OPT_DURATION, &ranks.join_ms, "TIME", NULL,
+         "a rank that has not connected so long after a change of the ranks is lost (10s)"},
         {"list-devices", 0, OPT_FLAG, &list, NULL, NULL,
          "print the GPUs that can be used, a line \"gpu ID BYTES\" for each, and end"},
         {"help", 'h', OPT_FLAG, &help, NULL, NULL, "show this"},
@@ -151,5 +158,5 @@ int main(int argc, char **argv)
     }
     catch_signals();
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
-    return run_job(argv[1], checkpoint_ms);
+    return run_job(argv[1], checkpoint_ms, &ranks);
 }

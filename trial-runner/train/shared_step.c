@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "trial-runner/train/learner.h"
+#include "trial-runner/train/report_file.h"
 
 struct shared_step {
     struct team *team;
@@ -17,6 +18,8 @@ struct shared_step {
     struct learner *learner;
     struct strategy strategy;
     bool save;           /* a checkpoint is due at this rank */
+    bool finishing;      /* this rank is in shared_step_finish() */
+    bool stopping;       /* a rank of the world has finished for a stop: all do */
     uint64_t bytes_sent; /* in worlds that are over */
     uint64_t exchanged;  /* of all bytes, those of steps */
     int64_t steps;       /* runs of the strategy */
@@ -176,6 +179,17 @@ static as_status receive_parts(struct shared_step *s, struct coll *c, int32_t fr
     return str_check(report, err);
 }
 
+/* This rank may lead one day, and the one that reported may be gone before its runner has sent the
+ * report: so it stands in the file of every rank. `report` is the one before, afterwards. */
+static as_status take_report(struct member *m, struct str *report, struct as_err *err)
+{
+    struct str before = m->last_report;
+    bool is_new = report->len > 0 && !as_streq(str_cstr(report), str_cstr(&before));
+    m->last_report = *report;
+    *report = before;
+    return is_new ? report_file_append(&m->report, &m->last_report, err) : AS_OK;
+}
+
 /* Takes the state of rank `from`. Nothing of this rank changes before all of it has arrived. */
 static as_status receive_state(struct shared_step *s, struct coll *c, int32_t from,
                                struct as_err *err)
@@ -209,9 +223,8 @@ static as_status receive_state(struct shared_step *s, struct coll *c, int32_t fr
             memcpy(kept.to[i].values, kept.values[i], kept.to[i].n * sizeof(float));
     m->epoch = h.epoch;
     m->at = (size_t)h.at;
-    struct str before = m->last_report;
-    m->last_report = report;
-    report = before;
+    if ((st = take_report(m, &report, err)) < 0)
+        return st;
     const struct strategy_ops *ops = s->strategy.ops;
     return ops->restored ? ops->restored(s->strategy.self, false, err) : AS_OK;
 }
@@ -219,7 +232,8 @@ static as_status receive_state(struct shared_step *s, struct coll *c, int32_t fr
 /* What ranks compare when they meet. */
 struct standing {
     int64_t position;
-    uint64_t job; /* of the member's fingerprint */
+    uint64_t job;      /* of the member's fingerprint */
+    uint64_t stopping; /* 1: it has done its last step before a stop */
 };
 
 static uint64_t job_of(const struct member *m)
@@ -269,13 +283,18 @@ static as_status compare(struct shared_step *s, bool *ret_moved, struct as_err *
     AS_AUTO(as_freep) int64_t *steps = as_calloc((size_t)n, sizeof *steps);
     if (!all || !steps)
         return as_fail_nomem(err);
-    all[rank] = (struct standing){.position = position_of(s), .job = job_of(member_of(s))};
+    const struct member *m = member_of(s);
+    all[rank] = (struct standing){.position = position_of(s),
+                                  .job = job_of(m),
+                                  .stopping = s->finishing && m->epoch < m->spec.epochs};
     as_status st = coll_allgather(c, (struct coll_id){.tag = TAG_POSITIONS, .what = "positions"},
                                   all, (size_t)n, sizeof *all, err);
     if (st < 0 || (st = compare_jobs(all, rank, n, err)) < 0)
         return st;
-    for (int32_t r = 0; r < n; r++)
+    for (int32_t r = 0; r < n; r++) {
         steps[r] = all[r].position;
+        s->stopping = s->stopping || all[r].stopping;
+    }
     struct own_meeting own = {.meeting = {.coll = c, .steps = steps, .transfer = transfer},
                               .shared = s};
     st = s->strategy.ops->meet ? s->strategy.ops->meet(s->strategy.self, &own.meeting, err)
@@ -327,6 +346,10 @@ as_status shared_step_run(struct shared_step *s, struct backend *lane, struct sh
         as_status st = meet(s, &ret->moved, err);
         if (st < 0 || ret->moved)
             return st;
+        if (s->stopping) { /* the others wait in shared_step_finish() */
+            ret->stop = true;
+            return AS_OK;
+        }
         unsigned wishes = (team_stop_asked(s->team) ? STRATEGY_STOP : 0U) |
                           (s->save && shared_step_leads(s) ? STRATEGY_SAVE : 0U);
         uint64_t before = coll_bytes_sent(team_coll(s->team));
@@ -394,6 +417,7 @@ as_status shared_step_finish(struct shared_step *s, struct backend *lane, bool i
                              struct as_err *err)
 {
     bool moved = false;
+    s->finishing = true;
     for (;;) {
         as_status st = meet(s, &moved, err);
         if (st == AS_OK && is_saved)

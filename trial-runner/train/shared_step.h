@@ -22,7 +22,8 @@ AS_DEFINE_FREEP(struct shared_step, shared_step_free)
 
 /* What all ranks have agreed on in a step. */
 struct shared_outcome {
-    bool stop;  /* some rank has been asked to stop: all stop after this step */
+    bool stop;  /* some rank has been asked to stop: all stop after this step. Or without a step:
+                 * this rank has joined ranks that wait with the end of theirs */
     bool save;  /* a checkpoint is due: shared_step_gather() comes next */
     bool moved; /* instead of doing the step, this rank got another rank's state, perhaps of another
                  * epoch */

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,16 +20,23 @@ struct team {
     int fd, wake_fd; /* wake_fd ends the reader */
     atomic_bool *stop;
     struct listener *listener;
+    int over_fd;        /* readable: a newer world than the one that is tried has been announced */
+    int64_t silence_ms; /* of the mesh */
+    int64_t join_ms;
     pthread_t reader;
-    bool has_reader, has_lock;
+    bool has_reader, has_locks;
     uint32_t epoch; /* of the last world that was tried */
     int32_t n;
     struct coll *coll; /* freed by the trainer's thread alone, under the lock */
+    int32_t *missing;  /* [RANKS_MAX]: those who did not connect */
+    size_t n_missing;
 
     pthread_mutex_t lock; /* guards what follows, and `coll` against the reader */
     pthread_cond_t changed;
     struct rank_request next; /* the newest world that was announced; n 0: none yet */
     bool gone;                /* the runner's socket has ended */
+
+    pthread_mutex_t sending; /* one line at a time; taken last */
 };
 
 static void lock(struct team *t)
@@ -46,20 +54,25 @@ static void send_event(struct team *t, const struct rank_event *e)
     AS_AUTO(str_done) struct str line = {0};
     if (rank_event_format(e, &line, NULL) < 0)
         return;
+    (void)pthread_mutex_lock(&t->sending);
     for (size_t done = 0; done < line.len;) {
         ssize_t n = send(t->fd, line.s + done, line.len - done, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return; /* the reader sees that the runner is gone */
+            break; /* the reader sees that the runner is gone */
         done += (size_t)n;
     }
+    (void)pthread_mutex_unlock(&t->sending);
 }
 
 /* ---- the reader ---- */
 
 static void end_epoch_locked(struct team *t)
 {
+    uint64_t one = 1;
+    ssize_t n = write(t->over_fd, &one, sizeof one);
+    (void)n;
     if (t->coll)
         coll_interrupt(t->coll);
     (void)pthread_cond_broadcast(&t->changed);
@@ -130,9 +143,11 @@ static as_status start_reader(struct team *t, struct as_err *err)
     (void)pthread_cond_init(&t->changed, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     (void)pthread_mutex_init(&t->lock, NULL);
-    t->has_lock = true;
+    (void)pthread_mutex_init(&t->sending, NULL);
+    t->has_locks = true;
     t->wake_fd = eventfd(0, EFD_CLOEXEC);
-    if (t->wake_fd < 0)
+    t->over_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (t->wake_fd < 0 || t->over_fd < 0)
         return as_fail(err, AS_E_IO, "eventfd: %s", strerror(errno));
     if (pthread_create(&t->reader, NULL, reader_main, t) != 0)
         return as_fail(err, AS_E_NOMEM, "no thread for the runner's lines");
@@ -140,8 +155,18 @@ static as_status start_reader(struct team *t, struct as_err *err)
     return AS_OK;
 }
 
-as_status team_create(int fd, const char *address, atomic_bool *stop, struct team **ret,
-                      struct as_err *err)
+/* A rank has a connection to every other one; to those of its host two more descriptors for each. */
+static void raise_file_limit(void)
+{
+    struct rlimit lim;
+    if (getrlimit(RLIMIT_NOFILE, &lim) != 0)
+        return;
+    lim.rlim_cur = lim.rlim_max < 65536 ? lim.rlim_max : 65536;
+    (void)setrlimit(RLIMIT_NOFILE, &lim);
+}
+
+as_status team_create(int fd, const char *address, const struct team_opts *opts, atomic_bool *stop,
+                      struct team **ret, struct as_err *err)
 {
     AS_AUTO(team_freep) struct team *t = as_calloc(1, sizeof *t);
     char endpoint[ENDPOINT_TEXT_MAX];
@@ -149,8 +174,14 @@ as_status team_create(int fd, const char *address, atomic_bool *stop, struct tea
     if (!t)
         return as_fail_nomem(err);
     t->fd = fd;
-    t->wake_fd = -1;
+    t->wake_fd = t->over_fd = -1;
     t->stop = stop;
+    t->silence_ms = opts->silence_ms;
+    t->join_ms = opts->join_ms ? opts->join_ms : JOIN_MS;
+    t->missing = as_calloc(RANKS_MAX, sizeof *t->missing);
+    if (!t->missing)
+        return as_fail_nomem(err);
+    raise_file_limit();
     if ((st = listener_create(address, &t->listener, err)) < 0 || (st = start_reader(t, err)) < 0)
         return st;
     struct rank_event e = {.kind = RANK_LISTENING,
@@ -173,12 +204,16 @@ void team_free(struct team *t)
     coll_free(t->coll);
     listener_free(t->listener);
     rank_request_done(&t->next);
-    if (t->has_lock) {
+    if (t->has_locks) {
         (void)pthread_cond_destroy(&t->changed);
         (void)pthread_mutex_destroy(&t->lock);
+        (void)pthread_mutex_destroy(&t->sending);
     }
     if (t->wake_fd >= 0)
         (void)close(t->wake_fd);
+    if (t->over_fd >= 0)
+        (void)close(t->over_fd);
+    free(t->missing);
     free(t);
 }
 
@@ -233,13 +268,51 @@ static as_status read_world_locked(struct team *t, struct world *ret, struct end
     memcpy(ret->secret, r->secret, sizeof ret->secret);
     t->epoch = ret->epoch;
     t->n = ret->n;
+    t->n_missing = 0;
+    uint64_t count; /* what it says is of worlds up to this one */
+    ssize_t n = read(t->over_fd, &count, sizeof count);
+    (void)n;
     *ret_peers = as_steal(peers);
     return AS_OK;
 }
 
-static void report_lost(struct team *t, int32_t rank)
+/* The first is the one that was noticed; n 0: it cannot be said who is lost. */
+static void report_lost(struct team *t, const int32_t *ranks, size_t n)
 {
-    send_event(t, &(struct rank_event){.kind = RANK_LOST, .epoch = t->epoch, .rank = rank});
+    json_t *others = n > 1 ? json_array() : NULL;
+    for (size_t i = 1; others && i < n; i++)
+        if (json_array_append_new(others, json_integer(ranks[i])) < 0)
+            break;
+    send_event(t, &(struct rank_event){.kind = RANK_LOST,
+                                       .epoch = t->epoch,
+                                       .rank = n > 0 ? ranks[0] : -1,
+                                       .others = others});
+    json_decref(others);
+}
+
+/* The reader or the collective's thread may be the one that notices; the trainer's thread may
+ * compute for long before it does. */
+static void report_break(void *arg, struct mesh *m)
+{
+    struct team *t = arg;
+    int32_t lost = mesh_lost(m);
+    if (lost < 0) /* the epoch is over, or a peer has left it and says why */
+        return;
+    AS_AUTO(as_freep) int32_t *ranks = as_calloc((size_t)mesh_size(m), sizeof *ranks);
+    size_t n = 1;
+    if (!ranks)
+        return; /* other ranks report it too */
+    ranks[0] = lost;
+    for (int32_t r = 0; r < mesh_size(m); r++)
+        if (r != lost && mesh_is_silent(m, r))
+            ranks[n++] = r;
+    report_lost(t, ranks, n);
+}
+
+static void note_missing(void *arg, int32_t rank)
+{
+    struct team *t = arg;
+    t->missing[t->n_missing++] = rank;
 }
 
 static void print_stall(void *arg, const struct transfer *waits, int64_t waited_ms)
@@ -255,10 +328,15 @@ as_status team_meet(struct team *t, struct as_err *err)
 {
     for (;;) {
         AS_AUTO(as_freep) struct endpoint *peers = NULL;
-        struct mesh_opts opts = {.join_ms = JOIN_MS, .on_stall = print_stall};
+        struct mesh_opts opts = {.join_ms = t->join_ms,
+                                 .silence_ms = t->silence_ms,
+                                 .over_fd = t->over_fd,
+                                 .on_stall = print_stall,
+                                 .on_break = report_break,
+                                 .on_missing = note_missing,
+                                 .arg = t};
         struct world w;
         struct coll *c = NULL;
-        int32_t missing = -1;
         lock(t);
         as_status st = wait_for_world_locked(t, err);
         if (st == AS_OK)
@@ -266,7 +344,7 @@ as_status team_meet(struct team *t, struct as_err *err)
         unlock(t);
         if (st < 0)
             return st;
-        st = coll_create(t->listener, &w, &opts, &c, &missing, err);
+        st = coll_create(t->listener, &w, &opts, &c, NULL, err);
         if (st == AS_OK) {
             lock(t);
             t->coll = c;
@@ -277,7 +355,8 @@ as_status team_meet(struct team *t, struct as_err *err)
         }
         if (st != AS_E_UNAVAILABLE)
             return st;
-        report_lost(t, missing);
+        if (t->n_missing > 0)
+            report_lost(t, t->missing, t->n_missing);
     }
 }
 
@@ -291,12 +370,11 @@ void team_part(struct team *t)
     struct coll *c = t->coll;
     if (!c)
         return;
-    int32_t lost = coll_lost(c);
     lock(t);
     t->coll = NULL;
     bool known = t->next.epoch > (int64_t)t->epoch; /* the runner knows already */
     unlock(t);
+    if (!known && coll_lost(c) < 0)
+        report_lost(t, NULL, 0); /* before the peers see that this rank has gone */
     coll_free(c);
-    if (!known)
-        report_lost(t, lost);
 }

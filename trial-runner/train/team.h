@@ -16,14 +16,19 @@
 
 struct team;
 
+struct team_opts {
+    int64_t silence_ms; /* a rank that shows no life so long is lost; 0: 5,000 */
+    int64_t join_ms;    /* a rank of a new world that has not connected by then is; 0: 10,000 */
+};
+
 /* Listens on `address` and reports the endpoint to the runner.
  *   fd     the socket to the runner; borrowed
  *   stop   set when the runner asks this rank to stop or is gone; also read here: who else sets it
  *          (a signal handler) stops the rank. Borrowed
  *   ret    owned by the caller, team_free()
  * AS_E_INVAL: no numeric address. AS_E_IO, AS_E_NOMEM. */
-AS_MUST_CHECK as_status team_create(int fd, const char *address, atomic_bool *stop,
-                                    struct team **ret, struct as_err *err);
+AS_MUST_CHECK as_status team_create(int fd, const char *address, const struct team_opts *opts,
+                                    atomic_bool *stop, struct team **ret, struct as_err *err);
 void team_free(struct team *t);
 AS_DEFINE_FREEP(struct team, team_free)
 
@@ -35,7 +40,8 @@ struct coll *team_coll(const struct team *t);
 AS_MUST_CHECK as_status team_meet(struct team *t, struct as_err *err);
 /* Reports to the runner that this rank has joined its world, at a step of the optimizer. */
 void team_joined(struct team *t, int64_t step);
-/* An operation failed with AS_E_UNAVAILABLE: closes the connections and reports who is lost. */
+/* An operation failed with AS_E_UNAVAILABLE: closes the connections. Who is lost has been reported
+ * when it was noticed. */
 void team_part(struct team *t);
 
 bool team_stop_asked(const struct team *t);

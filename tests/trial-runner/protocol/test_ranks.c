@@ -56,6 +56,33 @@ START_TEST(wrong_worlds_name_the_field)
 }
 END_TEST
 
+START_TEST(other_lost_ranks_and_back)
+{
+    static const char *const good[] = {
+        "{\"event\":\"lost\",\"epoch\":3,\"rank\":2,\"others\":[3,4095]}",
+        "{\"event\":\"lost\",\"epoch\":3,\"rank\":2,\"others\":[]}"};
+    static const char *const bad[] = {
+        "{\"event\":\"lost\",\"epoch\":3,\"rank\":2,\"others\":[3,4096]}",
+        "{\"event\":\"lost\",\"epoch\":3,\"rank\":2,\"others\":[-1]}",
+        "{\"event\":\"lost\",\"epoch\":3,\"rank\":2,\"others\":[\"3\"]}",
+        "{\"event\":\"lost\",\"epoch\":3,\"rank\":-1,\"others\":[3]}"};
+    struct rank_event e;
+    for (size_t i = 0; i < AS_ARRAY_LEN(good); i++) {
+        AS_AUTO(str_done) struct str line = {0};
+        ck_ok(rank_event_parse(good[i], strlen(good[i]), &e, &err), err);
+        ck_assert_uint_eq(json_array_size(e.others), i == 0 ? 2 : 0);
+        ck_ok(rank_event_format(&e, &line, &err), err);
+        ck_assert_uint_eq(line.len, strlen(good[i]) + 1);
+        ck_assert(memcmp(line.s, good[i], strlen(good[i])) == 0);
+        rank_event_done(&e);
+    }
+    for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++) {
+        ck_assert_int_eq(rank_event_parse(bad[i], strlen(bad[i]), &e, &err), AS_E_INVAL);
+        ck_assert_str_eq(err.pointer, "/others");
+    }
+}
+END_TEST
+
 START_TEST(events_and_back)
 {
     static const struct rank_event events[] = {
@@ -85,6 +112,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_world_and_back);
     tcase_add_test(t, wrong_worlds_name_the_field);
     tcase_add_test(t, events_and_back);
+    tcase_add_test(t, other_lost_ranks_and_back);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,0 +1,311 @@
+/* What deaths cost a large trial, and what being one costs when nobody dies.
+ *
+ * Ranks are real processes of assay-train; tests/support/gang plays their runners and the server, so
+ * the figures have no network to a server in them. A step is seen when its line stands in a report:
+ * an epoch of these trials is one step, with an evaluation. Each figure is a median over rounds; what
+ * is compared runs in turn, because the machine is shared. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/opt.h"
+#include "base/rng.h"
+#include "bench/bench.h"
+#include "tests/support/gang_check.h"
+
+#define ROUNDS_MAX 100
+#define SECOND 1e9
+
+static int64_t rounds = 5, seconds = 20, every = 5;
+static const char *only;
+static bool also_silent;
+
+static struct rig rig;
+static struct gang g;
+static int gangs; /* each has a folder of its own */
+
+/* An epoch is one step of eight shards. */
+#define ONE_STEP "\"epochs\":100000,\"batch_size\":1432,\"micro_batch\":179,"
+#define STEPS_OF_LINE 4 /* where evaluations are to cost little */
+static const struct trial quick = {
+    "a", "\"model\":{\"layers\":[64,64]}," ONE_STEP "\"optimizer\":{\"lr\":0.003}", "5"};
+static const struct trial computing = {
+    "b",
+    "\"model\":{\"layers\":[512,512]},\"report_every\":4," ONE_STEP "\"optimizer\":{\"lr\":0.001}",
+    "5"};
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, size_t n)
+{
+    qsort(v, n, sizeof *v, by_value);
+    return n ? v[n / 2] : NAN;
+}
+
+static void start(const struct trial *t, size_t n, const struct gang_opts *opts)
+{
+    static char tags[1000][16];
+    char *tag = tags[gangs % 1000];
+    (void)snprintf(tag, sizeof tags[0], "g%d", gangs++);
+    gang_start_with(&g, &rig, tag, t, n, opts);
+}
+
+/* Bytes that the living ranks have reported, and lines of the one that has most. */
+static size_t lines_of(size_t place)
+{
+    char folder[24];
+    size_t len, n = 0;
+    (void)snprintf(folder, sizeof folder, "r%zu", place);
+    char *text = rig_read(&rig, g.tag, folder, "report", &len);
+    for (const char *p = text; p && *p; p++)
+        n += *p == '\n';
+    free(text);
+    return n;
+}
+
+static off_t bytes_of(size_t place)
+{
+    char path[256];
+    struct stat is;
+    (void)snprintf(path, sizeof path, "%s/%s/r%zu/report", rig.dir, g.tag, place);
+    return stat(path, &is) == 0 ? is.st_size : 0;
+}
+
+static void wait_for_report(size_t place)
+{
+    off_t before = bytes_of(place);
+    while (bytes_of(place) == before && gang_turn(&g, 1))
+        ;
+}
+
+static size_t member_at(int64_t rank)
+{
+    size_t place = gang_place(&g, rank);
+    if (place == GANG_MAX) {
+        (void)fprintf(stderr, "bench/recovery: no rank %d\n", (int)rank);
+        exit(EXIT_FAILURE);
+    }
+    return place;
+}
+
+static bool wants(const char *name)
+{
+    return !only || strstr(name, only);
+}
+
+static double ms_since(int64_t then_ns)
+{
+    return (double)(clock_mono_ns() - then_ns) / 1e6;
+}
+
+/* --- how soon a loss is noticed --- */
+
+static double notice(const struct trial *t, int signal)
+{
+    static const struct gang_opts opts = {.no_checkpoints = true, .unwatched = true, .hold = true};
+    start(t, 4, &opts);
+    if (!gang_gather(&g, 4))
+        return NAN;
+    wait_for_report(member_at(0));
+    gang_pass(&g, 20000);
+    g.missed_ns = 0;
+    int64_t start_ns = clock_mono_ns();
+    gang_kill(&g, member_at(gangs % 4), signal);
+    while (g.missed_ns == 0 && gang_turn(&g, 1))
+        ;
+    double ms = (double)(g.missed_ns - start_ns) / 1e6;
+    gang_done(&g);
+    return ms;
+}
+
+static void time_notice(void)
+{
+    double quick_ms[ROUNDS_MAX], computing_ms[ROUNDS_MAX];
+    for (int64_t k = 0; k < rounds; k++) {
+        quick_ms[k] = notice(&quick, SIGKILL);
+        computing_ms[k] = notice(&computing, SIGKILL);
+    }
+    bench_report("a killed rank is noticed, short steps", median(quick_ms, (size_t)rounds), "ms",
+                 NAN, 50, "bar", NULL);
+    bench_report("a killed rank is noticed, long steps", median(computing_ms, (size_t)rounds), "ms",
+                 NAN, 50, "bar", NULL);
+    if (also_silent)
+        bench_report("a stopped rank is noticed", notice(&quick, SIGSTOP), "ms", 5000, 6000, "bar",
+                     "the silence that is allowed is 5 s");
+}
+
+/* --- from a death to the next step --- */
+
+static void time_next_step(void)
+{
+    static const struct gang_opts opts = {.no_checkpoints = true};
+    double step[ROUNDS_MAX], next[ROUNDS_MAX];
+    start(&quick, 4, &opts);
+    for (int64_t k = 0; k < rounds; k++) {
+        if (!gang_gather(&g, 4))
+            return;
+        size_t first = member_at(0), second = member_at(1);
+        wait_for_report(first);
+        int64_t start_ns = clock_mono_ns();
+        wait_for_report(first);
+        step[k] = ms_since(start_ns);
+        gang_pass(&g, 3000); /* anywhere in a step */
+        size_t watched = k % 2 ? first : second;
+        start_ns = clock_mono_ns();
+        gang_kill(&g, k % 2 ? second : first, SIGKILL);
+        wait_for_report(watched);
+        if (g.epoch == g.ranks[watched].joined) /* the line of a step before the death: once more */
+            wait_for_report(watched);
+        next[k] = ms_since(start_ns);
+        gang_add(&g);
+    }
+    gang_done(&g);
+    double clean = median(step, (size_t)rounds);
+    bench_report("kill to next completed step", median(next, (size_t)rounds), "ms", clean, 500,
+                 "bar", "floor: a step with its evaluation, nobody dies");
+    bench_report("kill to next completed step, the worst", next[rounds - 1], "ms", clean, 500,
+                 "bar", NULL);
+}
+
+/* --- deaths again and again --- */
+
+/* Steps in a second of four ranks, of which one dies every `kill_every` seconds (0: never). */
+static double rate(int64_t kill_every)
+{
+    static const struct gang_opts opts = {.no_checkpoints = true};
+    struct rng r;
+    rng_init(&r, (uint64_t)gangs, 0);
+    start(&computing, 4, &opts);
+    if (!gang_gather(&g, 4))
+        return NAN;
+    wait_for_report(member_at(0));
+    int64_t begin_ns = clock_mono_ns(), next_ns = begin_ns + kill_every * NS_PER_S / 2;
+    size_t begin = lines_of(member_at(0)), steps = 0;
+    size_t watched = member_at(0);
+    while (clock_mono_ns() - begin_ns < seconds * NS_PER_S) {
+        (void)gang_turn(&g, 10);
+        if (kill_every == 0 || clock_mono_ns() < next_ns)
+            continue;
+        next_ns += kill_every * NS_PER_S;
+        size_t victim = member_at((int64_t)rng_below(&r, 3));
+        if (victim == watched) { /* what the next one reports from now on counts */
+            steps += lines_of(watched) - begin;
+            watched = member_at(3);
+            begin = lines_of(watched);
+        }
+        gang_kill(&g, victim, SIGKILL);
+        gang_add(&g);
+    }
+    steps += lines_of(watched) - begin;
+    double took = (double)(clock_mono_ns() - begin_ns) / SECOND;
+    gang_done(&g);
+    return (double)steps * STEPS_OF_LINE / took;
+}
+
+static void time_deaths(void)
+{
+    double clean[ROUNDS_MAX], dying[ROUNDS_MAX], ratio[ROUNDS_MAX];
+    char name[100];
+    for (int64_t k = 0; k < rounds; k++) {
+        clean[k] = rate(0);
+        dying[k] = rate(every);
+        ratio[k] = clean[k] / dying[k];
+    }
+    (void)snprintf(name, sizeof name, "one death every %d s, %d x %d s: time of a step", (int)every,
+                   (int)rounds, (int)seconds);
+    double own = 1000 / median(dying, (size_t)rounds);
+    bench_report(name, own, "ms", 1000 / median(clean, (size_t)rounds), NAN, NULL,
+                 "floor: nobody dies");
+    bench_report("the same, as a ratio", median(ratio, (size_t)rounds), "x", 1, 1.5, "bar",
+                 "median of the rounds' ratios");
+}
+
+/* --- when nobody dies --- */
+
+/* Steps in a second of n processes, from the first line to the last one in `seconds` / 5; of plain
+ * trainers, the sum. */
+static double speed(const struct trial *t, size_t n, bool alone)
+{
+    struct gang_opts opts = {.no_checkpoints = true, .alone = alone};
+    int64_t first_ns[2] = {0}, last_ns[2] = {0};
+    off_t seen[2] = {0};
+    size_t lines[2] = {0};
+    start(t, n, &opts);
+    if (!alone && !gang_gather(&g, n))
+        return NAN;
+    int64_t until_ns = clock_mono_ns() + seconds * NS_PER_S / 5;
+    while (clock_mono_ns() < until_ns || lines[0] == 0 || lines[n - 1] == 0) {
+        (void)gang_turn(&g, 5);
+        for (size_t i = 0; i < n; i++) {
+            if (bytes_of(i) == seen[i])
+                continue;
+            lines[i] += seen[i] > 0;
+            seen[i] = bytes_of(i);
+            last_ns[i] = clock_mono_ns();
+            first_ns[i] = first_ns[i] ? first_ns[i] : last_ns[i];
+        }
+    }
+    double sum = 0;
+    for (size_t i = 0; i < (alone ? n : 1); i++)
+        sum += (double)lines[i] * STEPS_OF_LINE * SECOND / (double)(last_ns[i] - first_ns[i]);
+    gang_done(&g);
+    return sum;
+}
+
+static void time_calm(void)
+{
+    double one[ROUNDS_MAX], plain[ROUNDS_MAX], two[ROUNDS_MAX], twice[ROUNDS_MAX];
+    double of_plain[ROUNDS_MAX], of_twice[ROUNDS_MAX];
+    for (int64_t k = 0; k < rounds; k++) {
+        plain[k] = speed(&computing, 1, true);
+        one[k] = speed(&computing, 1, false);
+        two[k] = speed(&computing, 2, false);
+        twice[k] = speed(&computing, 2, true);
+        of_plain[k] = 100 * one[k] / plain[k];
+        of_twice[k] = 100 * two[k] / twice[k];
+    }
+    size_t n = (size_t)rounds;
+    bench_report("one rank", median(one, n), "steps/s", median(plain, n), NAN, NULL,
+                 "floor: the trainer alone");
+    bench_report("one rank of the trainer alone", median(of_plain, n), "%", 100, 97, "bar", NULL);
+    bench_report("two ranks on two cores", median(two, n), "steps/s", median(twice, n), NAN, NULL,
+                 "floor: two trainers beside each other, their steps added");
+    bench_report("two ranks, efficiency", median(of_twice, n), "%", 100, 90, "bar", NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct opt more[] = {
+        {"rounds", 0, OPT_I64, &rounds, "N", NULL, "rounds of each case (5, at most 100)"},
+        {"seconds", 0, OPT_I64, &seconds, "N", NULL, "of a round with deaths (20)"},
+        {"every", 0, OPT_I64, &every, "N", NULL, "seconds between two deaths (5)"},
+        {"silent", 0, OPT_FLAG, &also_silent, NULL, NULL, "a stopped rank too, which takes 5 s"},
+        {"case", 0, OPT_STRING, &only, "TEXT", NULL, "of notice, step, deaths and calm, one"},
+        {0},
+    };
+    if (!bench_start_with("recovery", "what deaths cost a large trial", more, argc, argv))
+        return bench_exit();
+    if (rounds < 1 || rounds > ROUNDS_MAX || seconds < 1 || every < 1) {
+        (void)fprintf(stderr, "--rounds: 1 to %d; --seconds and --every: from 1\n", ROUNDS_MAX);
+        return EXIT_FAILURE;
+    }
+    rig_open(&rig);
+    if (wants("notice"))
+        time_notice();
+    if (wants("step"))
+        time_next_step();
+    if (wants("deaths"))
+        time_deaths();
+    if (wants("calm"))
+        time_calm();
+    rig_close(&rig);
+    return bench_exit();
+}
