@@ -531,7 +531,7 @@ void dispatch_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret)
     if (n_worlds)
         probe_worlds(d, worlds, n_worlds, of_worlds);
     for (size_t i = 0; i < n; i++)
-        ret[i] = keys[i] == WAITING_CLAIMS      ? probe_claims(d)
+        ret[i] = keys[i] == WAITING_CLAIMS   ? probe_claims(d)
                  : gang_is_wait_key(keys[i]) ? of_worlds[w++]
                                              : of_sweeps[s++];
 }

@@ -118,10 +118,11 @@ static as_status check_leads(struct tx *t, const struct attempt_ref *ref, int64_
     const struct gang_key key = {sweep_key, ref->number, ref->attempt};
     int64_t epoch = 0, leader = -1;
     if (!by || !by->has_seat)
-        return as_fail(err, AS_E_UNSUPPORTED,
-                       "attempt %lld of %.80s/%lld has a gang: its writer says its seat and epoch in "
-                       "the headers Assay-Seat and Assay-World-Epoch",
-                       (long long)ref->attempt, ref->sweep, (long long)ref->number);
+        return as_fail(
+            err, AS_E_UNSUPPORTED,
+            "attempt %lld of %.80s/%lld has a gang: its writer says its seat and epoch in "
+            "the headers Assay-Seat and Assay-World-Epoch",
+            (long long)ref->attempt, ref->sweep, (long long)ref->number);
     as_status st = store_gang_fence(t, &key, &epoch, &leader, err);
     if (st != AS_OK || (epoch == by->epoch && leader == by->seat))
         return st;
@@ -477,8 +478,8 @@ static as_status is_held(struct tx *t, struct arena *a, const struct attempt_wri
 }
 
 static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_ref *ref,
-                            const struct attempt_writer *by, const struct completion *c, const struct sweep_head *s,
-                            struct trial_head *x, struct as_err *err)
+                            const struct attempt_writer *by, const struct completion *c,
+                            const struct sweep_head *s, struct trial_head *x, struct as_err *err)
 {
     struct trial_change ch;
     as_status st = AS_OK;

@@ -183,8 +183,7 @@ static as_status complete_all(struct gang_world *w, struct as_err *err)
 static as_status lose_all(struct gang_world *w, const char *outcome, const char *what,
                           struct as_err *err)
 {
-    const char *reason =
-        w->why ? arena_printf(w->a, "%s; the last one: %s", what, w->why) : what;
+    const char *reason = w->why ? arena_printf(w->a, "%s; the last one: %s", what, w->why) : what;
     const struct trial_change c = {
         .event = TRIAL_EV_LOSE, .outcome = outcome, .reason = w->gang.elastic ? reason : w->why};
     as_status st = write_seats(w, err);

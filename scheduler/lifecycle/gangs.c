@@ -169,7 +169,8 @@ static as_status join_seat(struct tx *t, struct arena *a, const struct seat_ref 
     if (gang.state == GANG_OVER || !seat_state_is_live(row.state))
         return fail_gone(&row, err);
     if (joined->epoch != gang.epoch || !row.is_member)
-        return as_fail(err, AS_E_STALE, "epoch %lld is not current for seat %lld: the gang is at %lld",
+        return as_fail(err, AS_E_STALE,
+                       "epoch %lld is not current for seat %lld: the gang is at %lld",
                        (long long)joined->epoch, (long long)ref->seat, (long long)gang.epoch);
     if ((st = seat_step(row.state, SEAT_EV_JOIN, &to, err)) == AS_OK)
         st = store_gang_join(t, &key, ref->seat, joined->epoch, joined->step, err);
@@ -344,8 +345,8 @@ static as_status check_asker(const struct gang_world *w, const struct world_chan
         return as_fail(err, AS_E_STALE, "epoch %lld is not current: the gang is at %lld",
                        (long long)c->epoch, (long long)w->gang.epoch);
     if (!asker || !asker->is_member || !seat_state_is_live(asker->state))
-        return as_fail(err, AS_E_DENIED, "seat %lld is no member of epoch %lld",
-                       (long long)c->seat, (long long)c->epoch);
+        return as_fail(err, AS_E_DENIED, "seat %lld is no member of epoch %lld", (long long)c->seat,
+                       (long long)c->epoch);
     return AS_OK;
 }
 
@@ -388,10 +389,9 @@ static as_status drop_seats(struct gang_world *w, const struct world_change *c,
             w, asker, SEAT_EV_LOSE,
             gang_world_blame(w, asker, "it could not connect to ranks that others reach"), err);
     for (size_t i = 0; i < c->n_lost && st == AS_OK; i++)
-        st = c->lost[i] == c->seat
-                 ? as_fail_at(err, AS_E_INVAL, "/lost", "/lost: seat %lld asks itself",
-                              (long long)c->seat)
-                 : drop_seat(w, c, c->lost[i], "lost", SEAT_EV_LOSE, err);
+        st = c->lost[i] == c->seat ? as_fail_at(err, AS_E_INVAL, "/lost",
+                                                "/lost: seat %lld asks itself", (long long)c->seat)
+                                   : drop_seat(w, c, c->lost[i], "lost", SEAT_EV_LOSE, err);
     for (size_t i = 0; i < c->n_left && st == AS_OK; i++)
         st = drop_seat(w, c, c->left[i], "left", SEAT_EV_LEAVE, err);
     return st;
@@ -437,8 +437,8 @@ as_status gang_change(struct store *db, struct arena *a, const struct attempt_re
 /* ---- read ---- */
 
 static as_status read_gang(struct tx *t, struct arena *a, const struct attempt_ref *ref,
-                           const struct gang_caller *by, bool with_history,
-                           struct gang_detail *ret, struct as_err *err)
+                           const struct gang_caller *by, bool with_history, struct gang_detail *ret,
+                           struct as_err *err)
 {
     struct gang_key key;
     as_status st = find_gang(t, a, ref, &key, err);

@@ -73,9 +73,8 @@ AS_MUST_CHECK as_status gang_change(struct store *db, struct arena *a,
 /* The gang and the seats that live or are members. ret->shows_secret: the caller holds a seat of it, or
  * is an administrator. */
 AS_MUST_CHECK as_status gang_world_get(struct store *db, struct arena *a,
-                                       const struct attempt_ref *ref,
-                                       const struct gang_caller *by, struct gang_detail *ret,
-                                       struct as_err *err);
+                                       const struct attempt_ref *ref, const struct gang_caller *by,
+                                       struct gang_detail *ret, struct as_err *err);
 /* The same with all seats, also those that have gone. */
 AS_MUST_CHECK as_status gang_get(struct store *db, struct arena *a, const struct attempt_ref *ref,
                                  const struct gang_caller *by, struct gang_detail *ret,

@@ -81,7 +81,8 @@ as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_hea
     if (x->attempt > 0 && (x->state == TRIAL_RUNNING || c->reported))
         st = store_attempt_end(t, x->sweep_key, x->number, x->attempt, &end, err);
     if (st == AS_OK && x->gang && x->state == TRIAL_RUNNING)
-        st = store_gang_over(t, &(struct gang_key){x->sweep_key, x->number, x->attempt}, reason, err);
+        st = store_gang_over(t, &(struct gang_key){x->sweep_key, x->number, x->attempt}, reason,
+                             err);
     if (st != AS_OK)
         return st;
     st = trial_event_write(t, s, x, step.to, move.reason, err);

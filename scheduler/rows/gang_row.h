@@ -67,7 +67,7 @@ struct gang_row {
     const char *launch;
     const char *secret; /* what ranks show to each other */
     gang_state state;
-    int64_t epoch; /* 0: not all ranks listen yet */
+    int64_t epoch;   /* 0: not all ranks listen yet */
     bool has_joined; /* some rank was connected to the others */
     bool is_ending;  /* a rank has completed: no seat is offered any more */
     bool has_step;

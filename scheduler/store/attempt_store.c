@@ -125,10 +125,10 @@ static const struct stmt stmts[] = {
     [ATTEMPT_HOLDER] = {"attempt_holder",
                         "select " HOLDER_COLUMNS " from sweep s left join attempt x on x.sweep_key "
                         "= s.key and x.number = $2 and x.attempt = $3 where s.id = $1"},
-    [ATTEMPT_LIST] = {"attempt_list", "select " ATTEMPT_COLUMNS
-                                      " from attempt x left join gang g on " SAME("g", "x")
-                                      " where x.sweep_key = $1 and x.number = $2 order by "
-                                      "x.attempt"},
+    [ATTEMPT_LIST] = {"attempt_list",
+                      "select " ATTEMPT_COLUMNS " from attempt x left join gang g on " SAME(
+                          "g", "x") " where x.sweep_key = $1 and x.number = $2 order by "
+                                    "x.attempt"},
     [ATTEMPT_LOG_GET] = {"attempt_log_get",
                          "select " LOG_COLUMNS " from trial_log where sweep_key = $1 and "
                          "number = $2 and ($3::int = 0 or attempt = $3) order by attempt desc "

@@ -31,7 +31,8 @@ COLUMNS_READER(event, struct event_row, EVENT_FIELDS)
 static const struct stmt stmts[] = {
     [EVENT_ADD] = {"event_add",
                    "insert into event (id, type, sweep_key, sweep, number, state, attempt, value, "
-                   "reason, runner, epoch, seat) values ((pg_current_xact_id()::text::bigint << 20) + $1, $2, "
+                   "reason, runner, epoch, seat) values ((pg_current_xact_id()::text::bigint << "
+                   "20) + $1, $2, "
                    "$3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"},
     [EVENT_AFTER] = {"event_after", "select " EVENT_COLUMNS " from event where id > $1 and id < $2 "
                                     "order by id limit $3"},

@@ -34,7 +34,6 @@ enum {
     GANG_MARKS
 };
 
-
 static void column_seat_state(struct reader *rd, seat_state *ret)
 {
     const char *word = read_view(rd);
@@ -132,7 +131,7 @@ static const struct stmt stmts[] = {
     [GANG_FENCE] = {"gang_fence",
                     "select g.epoch, (select min(q.seat) from gang_seat q where q.is_member and "
                     "" SAME("q", "g") ") from gang g where g.sweep_key = $1 and g.number = $2 and "
-                    "g.attempt = $3 for share of g"},
+                                      "g.attempt = $3 for share of g"},
     [GANG_LISTEN] = {"gang_listen",
                      "update gang_seat set state = 'listening', since = clock_timestamp(), "
                      "endpoint = $5, address = $6, port = $7 where " THIS
@@ -142,8 +141,8 @@ static const struct stmt stmts[] = {
                    "then since else clock_timestamp() end, joined_epoch = $5, step = "
                    "greatest(coalesce(step, 0), $6) where " THIS
                    " and seat = $4 and state in ('listening', 'running')"},
-    [GANG_JOINED] = {"gang_joined", "update gang set has_joined = true where " THIS
-                                    " and not has_joined"},
+    [GANG_JOINED] = {"gang_joined",
+                     "update gang set has_joined = true where " THIS " and not has_joined"},
     [GANG_SAID] = {"gang_said",
                    "update gang_seat set outcome = $5, exit_code = $6, phase = 'ended', ran_ms = "
                    "coalesce($7, ran_ms), step = greatest(step, $8::bigint) where " THIS
@@ -166,13 +165,14 @@ static const struct stmt stmts[] = {
                    "where " THIS " and coalesce(step, -1) < $4 and state <> 'over'"},
     [GANG_DEATHS] = {"gang_deaths", "update gang set deaths = deaths + $4, idle_deaths = "
                                     "idle_deaths + $4 where " THIS},
-    [GANG_ENDING] = {"gang_ending", "update gang set is_ending = $4 where " THIS
-                                    " and is_ending <> $4"},
+    [GANG_ENDING] = {"gang_ending",
+                     "update gang set is_ending = $4 where " THIS " and is_ending <> $4"},
     [GANG_END] = {"gang_over", "update gang set state = 'over', changed_at = clock_timestamp() "
-                                "where " THIS " and state <> 'over'"},
-    [GANG_SEATS_OVER] = {"gang_seats_over",
-                         "update gang_seat set state = 'ended', since = clock_timestamp(), ended_at "
-                         "= clock_timestamp(), reason = $4 where " THIS " and state " LIVE},
+                               "where " THIS " and state <> 'over'"},
+    [GANG_SEATS_OVER] =
+        {"gang_seats_over",
+         "update gang_seat set state = 'ended', since = clock_timestamp(), ended_at "
+         "= clock_timestamp(), reason = $4 where " THIS " and state " LIVE},
     /* Ranks of one runner stand side by side, as programs expect of ranks of one machine. */
     [GANG_ADD] =
         {"gang_add",
@@ -180,19 +180,26 @@ static const struct stmt stmts[] = {
          "launch, secret, next_seat) select t.sweep_key, t.number, t.attempt, s.ranks, "
          "s.min_ranks, s.elastic, s.launch, $2, s.ranks from trial t join sweep s on s.key = "
          "t.sweep_key where t.sweep_key = $1 and t.state = 'running' and t.gang and not exists "
-         "(select from gang o where " SAME("o", "t") ") returning sweep_key, number, attempt), "
-         "placed as (select p.place, p.runner, p.epoch, min(p.place) over (partition by p.runner) as first from "
-         "gathering_seat p), seats as (insert into gang_seat (sweep_key, number, attempt, seat, "
-         "runner, epoch, host, secret) select g.sweep_key, g.number, g.attempt, row_number() over "
-         "(order by p.first, p.place) - 1, p.runner, p.epoch, r.host, r.secret from g, placed p "
-         "join runner r on r.name = p.runner), turn as (update sweep set gang_at = "
-         "clock_timestamp() where key = $1) select " KEY_COLUMNS " from g"},
-    [GANG_LATE] = {"gang_late",
-                   "select " KEY_COLUMNS " from gang g where g.state = 'gathering' and g.elastic and "
-                   "(select count(*) from gang_seat q where " SAME("q", "g")
-                   " and q.state = 'listening') >= g.min_ranks and (select max(q.since) from "
-                   "gang_seat q where " SAME("q", "g") ") < clock_timestamp() - $1 * interval '1 "
-                   "ms' order by 1, 2, 3 limit 100"},
+         "(select from gang o where " SAME(
+             "o", "t") ") returning sweep_key, number, attempt), "
+                       "placed as (select p.place, p.runner, p.epoch, min(p.place) over (partition "
+                       "by p.runner) as first from "
+                       "gathering_seat p), seats as (insert into gang_seat (sweep_key, number, "
+                       "attempt, seat, "
+                       "runner, epoch, host, secret) select g.sweep_key, g.number, g.attempt, "
+                       "row_number() over "
+                       "(order by p.first, p.place) - 1, p.runner, p.epoch, r.host, r.secret from "
+                       "g, placed p "
+                       "join runner r on r.name = p.runner), turn as (update sweep set gang_at = "
+                       "clock_timestamp() where key = $1) select " KEY_COLUMNS " from g"},
+    [GANG_LATE] =
+        {"gang_late",
+         "select " KEY_COLUMNS " from gang g where g.state = 'gathering' and g.elastic and "
+         "(select count(*) from gang_seat q where " SAME(
+             "q", "g") " and q.state = 'listening') >= g.min_ranks and (select max(q.since) from "
+                       "gang_seat q where " SAME("q",
+                                                 "g") ") < clock_timestamp() - $1 * interval '1 "
+                                                      "ms' order by 1, 2, 3 limit 100"},
     [GANG_STUCK] = {"gang_stuck",
                     "select " KEY_COLUMNS " from gang g where g.state = 'waiting' and g.changed_at "
                     "< clock_timestamp() - $1 * interval '1 ms' and exists (select from gang o "
@@ -292,9 +299,9 @@ as_status store_gang_listen(struct tx *t, const struct gang_key *key, int64_t se
 as_status store_gang_join(struct tx *t, const struct gang_key *key, int64_t seat, int64_t epoch,
                           int64_t step, struct as_err *err)
 {
-    as_status st = tx_exec(t, &stmts[GANG_JOIN],
-                           ARGS(ARG_KEY(key), arg_i64(seat), arg_i64(epoch), arg_i64(step)), NULL,
-                           err);
+    as_status st =
+        tx_exec(t, &stmts[GANG_JOIN],
+                ARGS(ARG_KEY(key), arg_i64(seat), arg_i64(epoch), arg_i64(step)), NULL, err);
     return st == AS_OK ? tx_exec(t, &stmts[GANG_JOINED], ARGS(ARG_KEY(key)), NULL, err) : st;
 }
 
@@ -323,19 +330,19 @@ as_status store_gang_set(struct tx *t, const struct gang_key *key,
     as_status st = lists_close(&x, err);
     if (st != AS_OK)
         return st;
-    return tx_exec(t, &stmts[GANG_SET],
-                   ARGS(ARG_KEY(key), arg_list(&x, 0), arg_list(&x, 1), arg_list(&x, 2),
-                        arg_str(reason)),
-                   NULL, err);
+    return tx_exec(
+        t, &stmts[GANG_SET],
+        ARGS(ARG_KEY(key), arg_list(&x, 0), arg_list(&x, 1), arg_list(&x, 2), arg_str(reason)),
+        NULL, err);
 }
 
 as_status store_gang_epoch(struct tx *t, const struct gang_key *key, int64_t epoch,
                            gang_state state, struct as_err *err)
 {
     int n = 0;
-    as_status st = tx_exec(t, &stmts[GANG_EPOCH],
-                           ARGS(ARG_KEY(key), arg_i64(epoch), arg_str(gang_state_format(state))),
-                           &n, err);
+    as_status st =
+        tx_exec(t, &stmts[GANG_EPOCH],
+                ARGS(ARG_KEY(key), arg_i64(epoch), arg_str(gang_state_format(state))), &n, err);
     if (st == AS_OK && n == 0)
         return as_fail(err, AS_E_STALE, "epoch %lld is not current any more: read the world again",
                        (long long)epoch);

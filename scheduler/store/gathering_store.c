@@ -74,15 +74,19 @@ static const struct stmt stmts[] = {
     [GATHERING_PENDING] =
         {"gathering_pending",
          "select case when exists (select from gang_seat q where q.state = 'seated' and q.claim_id "
-         "is null and q.seated_at > clock_timestamp() - interval '2 s') or (g.sweep_key is not null "
+         "is null and q.seated_at > clock_timestamp() - interval '2 s') or (g.sweep_key is not "
+         "null "
          "and g.changed_at > clock_timestamp() - interval '1 s') then 9223372036854775807 else "
          "(select count(*) from gang_seat q where q.state = 'seated' and q.claim_id is null) + "
          "least(8, (select coalesce(sum(o.ranks - (select count(*) from gang_seat q where "
          "" SAME("q", "o") " and q.state " LIVE ")), 0) from gang o where o.state <> 'over' and "
-         "o.elastic and not o.is_ending)) + case when g.sweep_key is not null then ((select "
-         "count(*) from gathering_seat) < c.ranks or not c.learns)::int else (exists (select from "
-         "sweep s where " HAS_WORK " and seats_of_runners(s.gpus) >= s.ranks))::int end end from "
-         "gathering g left join sweep c on c.key = g.sweep_key"},
+                           "o.elastic and not o.is_ending)) + case when g.sweep_key is not null "
+                           "then ((select "
+                           "count(*) from gathering_seat) < c.ranks or not c.learns)::int else "
+                           "(exists (select from "
+                           "sweep s where " HAS_WORK
+                           " and seats_of_runners(s.gpus) >= s.ranks))::int end end from "
+                           "gathering g left join sweep c on c.key = g.sweep_key"},
 };
 const struct stmt_set gathering_stmts = {"gathering", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -116,10 +120,9 @@ as_status store_gathering_set(struct tx *t, int64_t sweep_key, struct as_err *er
 as_status store_gathering_reserve(struct tx *t, const struct runner_id *id, int64_t n,
                                   int64_t until_ms, struct as_err *err)
 {
-    as_status st =
-        tx_exec(t, &stmts[GATHERING_RESERVE],
-                ARGS(arg_str(id->name), arg_i64(id->epoch), arg_i64(n), arg_i64(until_ms)), NULL,
-                err);
+    as_status st = tx_exec(
+        t, &stmts[GATHERING_RESERVE],
+        ARGS(arg_str(id->name), arg_i64(id->epoch), arg_i64(n), arg_i64(until_ms)), NULL, err);
     return st == AS_OK ? tx_exec(t, &stmts[GATHERING_PROGRESS], NULL, NULL, err) : st;
 }
 

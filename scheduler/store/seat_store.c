@@ -59,32 +59,35 @@ static const struct stmt stmts[] = {
          "$4::int[], $5::int[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[]) as l(id, "
          "number, attempt, seat, phase, ran_ms, step, sent) join sweep s on s.id = l.id where "
          "" IS_LISTED("q") " and q.runner = $1 and q.state " LIVE " and (q.missing > 0 or l.step > "
-         "coalesce(q.step, -1) or l.sent > q.sent_bytes or (l.phase <> '' and l.phase is distinct "
-         "from q.phase))"},
+                           "coalesce(q.step, -1) or l.sent > q.sent_bytes or (l.phase <> '' and "
+                           "l.phase is distinct "
+                           "from q.phase))"},
     [SEAT_BEAT_STEP] = {"seat_beat_step",
                         "update gang g set step = m.step, idle_deaths = 0, progressed_at = "
                         "clock_timestamp() from (select q.sweep_key, q.number, q.attempt, "
                         "max(q.step) as step from gang_seat q where q.runner = $1 and q.state " LIVE
-                        " group by 1, 2, 3) m where " SAME("m", "g")
-                        " and m.step > coalesce(g.step, -1) and g.state <> 'over'"},
-    [SEAT_MISSING] = {"seat_missing",
-                      "update gang_seat q set missing = q.missing + 1 where q.runner = $1 and "
-                      "q.state " LIVE " and not exists (select from " SEATS_LISTED
-                      " join sweep s on s.id = l.id where " IS_LISTED("q")
-                      ") returning q.sweep_key, q.number, q.attempt, q.seat, false, q.missing >= 2 "
-                      "and q.seated_at < clock_timestamp() - $6 * interval '1 ms', q.runner"},
-    [SEAT_NOT_CURRENT] = {"seat_not_current",
-                          "select l.place - 1, q.state, q.runner = $1, coalesce(q.reason, t.reason), "
-                          "t.state from unnest($2::text[], $3::int[], $4::int[], $5::int[]) with "
-                          "ordinality as l(id, number, attempt, seat, place) left join sweep s on "
-                          "s.id = l.id left join gang_seat q on " IS_LISTED("q")
-                          " left join trial t on t.sweep_key = s.key and t.number = l.number where "
-                          "not coalesce(q.state " LIVE " and q.runner = $1, false) order by "
-                          "l.place"},
+                        " group by 1, 2, 3) m where " SAME(
+                            "m", "g") " and m.step > coalesce(g.step, -1) and g.state <> 'over'"},
+    [SEAT_MISSING] =
+        {"seat_missing",
+         "update gang_seat q set missing = q.missing + 1 where q.runner = $1 and "
+         "q.state " LIVE " and not exists (select from " SEATS_LISTED
+         " join sweep s on s.id = l.id where " IS_LISTED(
+             "q") ") returning q.sweep_key, q.number, q.attempt, q.seat, false, q.missing >= 2 "
+                  "and q.seated_at < clock_timestamp() - $6 * interval '1 ms', q.runner"},
+    [SEAT_NOT_CURRENT] =
+        {"seat_not_current",
+         "select l.place - 1, q.state, q.runner = $1, coalesce(q.reason, t.reason), "
+         "t.state from unnest($2::text[], $3::int[], $4::int[], $5::int[]) with "
+         "ordinality as l(id, number, attempt, seat, place) left join sweep s on "
+         "s.id = l.id left join gang_seat q on " IS_LISTED(
+             "q") " left join trial t on t.sweep_key = s.key and t.number = l.number where "
+                  "not coalesce(q.state " LIVE " and q.runner = $1, false) order by "
+                  "l.place"},
     [SEAT_RESUME] = {"seat_resume",
                      "update gang_seat q set epoch = $6, missing = 0 from " SEATS_LISTED
-                     " join sweep s on s.id = l.id where " IS_LISTED("q")
-                     " and q.runner = $1 and q.state " LIVE},
+                     " join sweep s on s.id = l.id where " IS_LISTED(
+                         "q") " and q.runner = $1 and q.state " LIVE},
     [SEAT_ORPHANS] = {"seat_orphans",
                       "select " HELD_COLUMNS " from gang_seat q left join runner r on r.name = "
                       "q.runner where q.state " LIVE " and ($1::text is null or q.runner = $1) and "
@@ -94,12 +97,13 @@ static const struct stmt stmts[] = {
                     "select count(distinct (q.sweep_key, q.number, q.attempt, q.seat)) from "
                     "gang_seat q, " SEATS_LISTED " join sweep s on s.id = l.id where "
                     "" IS_LISTED("q") " and q.runner = $1 and q.state " LIVE},
-    [SEAT_DELIVER] = {"seat_deliver",
-                      "update gang_seat q set claim_id = $3, missing = 0, seated_at = "
-                      "clock_timestamp() from (select sweep_key, number, attempt, seat from "
-                      "gang_seat where runner = $1 and epoch = $2 and state = 'seated' and claim_id "
-                      "is null order by sweep_key, number, seat limit $4 for no key update) l where "
-                      "" SAME("q", "l") " and q.seat = l.seat"},
+    [SEAT_DELIVER] =
+        {"seat_deliver",
+         "update gang_seat q set claim_id = $3, missing = 0, seated_at = "
+         "clock_timestamp() from (select sweep_key, number, attempt, seat from "
+         "gang_seat where runner = $1 and epoch = $2 and state = 'seated' and claim_id "
+         "is null order by sweep_key, number, seat limit $4 for no key update) l where "
+         "" SAME("q", "l") " and q.seat = l.seat"},
     [SEAT_HAS_NEWS] = {"seat_has_news",
                        "select exists (select from gang_seat where runner = $1 and epoch = $2 and "
                        "state = 'seated' and claim_id is null)"},
@@ -108,13 +112,18 @@ static const struct stmt stmts[] = {
     [SEAT_OFFERS] =
         {"seat_offers",
          "select " OFFER_COLUMNS " from gang g join sweep s on s.key = g.sweep_key cross join "
-         "lateral (select count(*) as n from gang_seat q where " SAME("q", "g") " and q.state " LIVE
-         ") live cross join lateral (select count(*) as n, max(q.ended_at) as last from gang_seat q "
-         "where " SAME("q", "g") " and q.runner = $1 and q.state = 'lost' and q.ended_at >= "
-         "g.progressed_at) lost where g.state <> 'over' and g.elastic and not g.is_ending and "
-         "live.n < g.ranks and s.gpus <= $2 and (lost.n = 0 or lost.last < clock_timestamp() - "
-         "least(60, 2 ^ lost.n) * interval '1 s') order by g.state <> 'waiting', g.begun_at, g.id "
-         "limit 16"},
+         "lateral (select count(*) as n from gang_seat q where " SAME(
+             "q", "g") " and q.state " LIVE ") live cross join lateral (select count(*) as n, "
+                                            "max(q.ended_at) as last from gang_seat q "
+                       "where " SAME(
+                           "q", "g") " and q.runner = $1 and q.state = 'lost' and q.ended_at >= "
+                                     "g.progressed_at) lost where g.state <> 'over' and g.elastic "
+                                     "and not g.is_ending and "
+                                     "live.n < g.ranks and s.gpus <= $2 and (lost.n = 0 or "
+                                     "lost.last < clock_timestamp() - "
+                                     "least(60, 2 ^ lost.n) * interval '1 s') order by g.state <> "
+                                     "'waiting', g.begun_at, g.id "
+                                     "limit 16"},
     [SEAT_ADD] =
         {"seat_add",
          "with g as (update gang set next_seat = next_seat + $7::int where " THIS
@@ -321,16 +330,16 @@ as_status store_seat_offers(struct tx *t, struct arena *a, const char *runner, i
 }
 
 as_status store_seat_add(struct tx *t, const struct gang_key *key, const struct runner_id *id,
-                              const char *claim_id, int64_t n, struct as_err *err)
+                         const char *claim_id, int64_t n, struct as_err *err)
 {
     int done = 0;
-    as_status st = tx_exec(t, &stmts[SEAT_ADD],
-                           ARGS(ARG_KEY(key), arg_str(id->name), arg_i64(id->epoch),
-                                arg_str(claim_id), arg_i64(n)),
-                           &done, err);
+    as_status st = tx_exec(
+        t, &stmts[SEAT_ADD],
+        ARGS(ARG_KEY(key), arg_str(id->name), arg_i64(id->epoch), arg_str(claim_id), arg_i64(n)),
+        &done, err);
     if (st == AS_OK && done != n)
-        return as_fail(err, AS_E_STALE, "epoch %lld of runner '%.63s' is not current: register again",
+        return as_fail(err, AS_E_STALE,
+                       "epoch %lld of runner '%.63s' is not current: register again",
                        (long long)id->epoch, id->name);
     return st;
 }
-

@@ -70,7 +70,7 @@ AS_MUST_CHECK as_status store_seat_offers(struct tx *t, struct arena *a, const c
                                           struct as_err *err);
 /* Give n further seats of a gang to a runner. The caller holds the gang's row. */
 AS_MUST_CHECK as_status store_seat_add(struct tx *t, const struct gang_key *key,
-                                            const struct runner_id *id, const char *claim_id,
-                                            int64_t n, struct as_err *err);
+                                       const struct runner_id *id, const char *claim_id, int64_t n,
+                                       struct as_err *err);
 
 #endif
