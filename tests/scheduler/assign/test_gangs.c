@@ -104,7 +104,9 @@ START_TEST(only_the_leader_of_the_epoch_writes)
     start_gang("g", "a", 3);
     ck_ok(writes(seat(0), 1, 1), err);
     ck_fails(writes(seat(1), 1, 1), AS_E_STALE, err, "does not lead");
+    ck_assert_str_eq(err.pointer, STALE_WORLD);
     ck_fails(writes(seat(0), 2, 1), AS_E_STALE, err, "epoch 2 is not current");
+    ck_assert_str_eq(err.pointer, STALE_WORLD);
     ck_ok(calls_lost(seat(1), 1, 0), err);
     ck_fails(writes(seat(0), 1, 2), AS_E_STALE, err, "epoch 1 is not current");
     ck_fails(writes(seat(0), 2, 2), AS_E_STALE, err, "does not lead");
@@ -126,6 +128,7 @@ START_TEST(only_the_leader_of_the_epoch_writes)
     ck_assert_int_eq(state_of(2), SEAT_ENDED);
     ck_ok(completes(seat(1), 2, OUTCOME_COMPLETED, &state), err); /* a repeat */
     ck_fails(writes(seat(1), 2, 3), AS_E_STALE, err, "is over");
+    ck_assert_str_eq(err.pointer, ""); /* not the world only: the attempt */
     ck_fails(calls_lost(seat(1), 2, 2), AS_E_STALE, err, "over");
 }
 END_TEST
@@ -309,6 +312,30 @@ START_TEST(a_gang_that_was_ending_goes_on)
 }
 END_TEST
 
+/* A connection broke, and nobody is known to be dead: the same members meet in the next epoch. */
+START_TEST(members_meet_again)
+{
+    struct gang_detail world;
+    make_elastic("g", "'max_trials': 1", 1);
+    start_gang("g", "a", 3);
+    const struct attempt_ref ref = seat(0).attempt;
+    struct world_change change = {.epoch = 1, .seat = 2, .has_step = true, .step = 9};
+    ck_ok(gang_change(s.db, &s.a, &ref, &anybody, &change, &world, &err), err);
+    ck_assert_int_eq(world.gang.epoch, 2);
+    ck_assert_int_eq(world.gang.step, 9);
+    ck_assert_uint_eq(world.n_seats, 3);
+    check_world(GANG_RUNNING, 2, 0);
+    ck_fails(gang_change(s.db, &s.a, &ref, &anybody, &change, &world, &err), AS_E_STALE, err,
+             "not current");
+    /* a member leaves by itself */
+    const int64_t own = 2;
+    change = (struct world_change){.epoch = 2, .seat = 2, .left = &own, .n_left = 1};
+    ck_ok(gang_change(s.db, &s.a, &ref, &anybody, &change, &world, &err), err);
+    check_world(GANG_RUNNING, 3, 0);
+    ck_assert_int_eq(state_of(2), SEAT_LEFT);
+}
+END_TEST
+
 START_TEST(who_never_joined_accuses_itself)
 {
     make_elastic("g", "'max_trials': 1", 1);
@@ -392,6 +419,32 @@ START_TEST(a_command_completes_when_all_have)
     ck_ok(completes(seat(0), 1, OUTCOME_COMPLETED, &state), err);
     ck_assert_int_eq(state, TRIAL_COMPLETED);
     ck_ok(ends(seat(2), OUTCOME_COMPLETED, 0), err);
+}
+END_TEST
+
+/* A launcher of the program's own runs on the first rank; the others are only seats. */
+START_TEST(launch_first_completes_with_the_first)
+{
+    trial_state state;
+    static const char *const text =
+        "{'name': 'g', 'metric': {'name': 'loss', 'goal': 'minimize'}, 'parameters': {'x': "
+        "{'type': 'float', 'min': 0, 'max': 1}}, 'search': {'method': 'random'}, 'limits': "
+        "{'max_trials': 1}, 'trial': {'command': ['true'], 'launch': 'first'}, 'resources': "
+        "{'ranks': 3}}";
+    JSON_AUTO doc = json_of(text);
+    struct sweep_row row;
+    ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
+    int64_t a = make_runner(&s, "a", 3);
+    struct claim_list list = claim_ranks("a", a, 3);
+    ck_assert_uint_eq(list.n, 3);
+    ck_assert_str_eq(list.rows[2].launch, "first");
+    ck_assert(!list.rows[2].elastic && list.rows[2].min_ranks == 3);
+    for (int64_t i = 0; i < 3; i++)
+        ck_ok(listens(seat(i), NULL), err);
+    ck_ok(writes(seat(0), 1, 1), err);
+    ck_ok(completes(seat(0), 1, OUTCOME_COMPLETED, &state), err);
+    ck_assert_int_eq(state, TRIAL_COMPLETED);
+    ck_assert_int_eq(state_of(2), SEAT_ENDED);
 }
 END_TEST
 
@@ -804,9 +857,11 @@ Suite *test_suite(void)
     tcase_add_test(t, an_exit_code_fails_the_trial);
     tcase_add_test(t, ranks_leave);
     tcase_add_test(t, a_gang_that_was_ending_goes_on);
+    tcase_add_test(t, members_meet_again);
     tcase_add_test(t, who_never_joined_accuses_itself);
     tcase_add_test(t, deaths_without_a_step_are_bounded);
     tcase_add_test(t, a_command_completes_when_all_have);
+    tcase_add_test(t, launch_first_completes_with_the_first);
     tcase_add_test(t, the_leader_may_be_the_last_to_complete);
     tcase_add_test(t, a_command_that_fails_is_tried_again);
     tcase_add_test(t, a_command_that_is_released_uses_no_restart);
