@@ -48,6 +48,7 @@ struct call {
     struct idem_key *idem;        /* of a request with an Idempotency-Key, else NULL */
     struct blob_put *upload;      /* owned; ROUTE_BODY_BYTES */
     bool is_draining;             /* the server is stopping: do not wait */
+    bool wants_wake;              /* other requests that wait may find something now */
     bool wants_wait;              /* the handler found nothing yet: retry it later */
     int64_t settled_ns;           /* when the answer was set */
     /* claim_request.arrived_ns of a claim that waited for ends of attempts. 0: it did not wait for
@@ -79,6 +80,10 @@ AS_MUST_CHECK as_status call_query_bool(const struct call *c, const char *name, 
  * AS_E_INVAL: it does not look like a secret. */
 AS_MUST_CHECK as_status call_runner_secret(const struct call *c, const char **ret,
                                            struct as_err *err);
+/* The headers Assay-Seat and Assay-World-Epoch. *ret_has: they were sent. AS_E_INVAL: one alone, or
+ * not a number. */
+AS_MUST_CHECK as_status call_seat(const struct call *c, bool *ret_has, int64_t *ret_seat,
+                                  int64_t *ret_epoch, struct as_err *err);
 /* Read cursor and page_size. */
 AS_MUST_CHECK as_status call_page(const struct call *c, struct page_req *ret, struct as_err *err);
 
@@ -112,6 +117,8 @@ bool call_has_version(struct call *c, const char *etag);
  * arrived, or the server is draining; answer with the current state. Stores wait_ms for
  * call_wait(). */
 bool call_may_wait(struct call *c, int64_t wait_ms);
+/* Requests that wait may find something now. */
+void call_wake(struct call *c);
 /* Wait: there is nothing to answer yet. The handler returns AS_OK after this call, and runs again
  * when there may be something. `key` names what it waits for (waiting.h). If its time ended after
  * call_may_wait() returned true, it runs again at once. */

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "scheduler/assign/grouping.h"
 #include "scheduler/rows/claimed_row.h"
+#include "scheduler/rows/gang_row.h"
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/store/store.h"
 #include "scheduler/suggester/suggester.h"
@@ -24,6 +25,8 @@ struct claim_request {
     const char *secret;   /* SHA-256 of the secret that it showed; NULL: none */
     const char *claim_id; /* 1..64 characters, new for each claim, the same in a repeat */
     int64_t max_trials;   /* 1..64: free slots; a group takes one, with any number of members */
+    int64_t seats;        /* 0..max_trials: how many of the slots may hold ranks of gangs */
+    int64_t wait_ms;      /* for how long its runner waits for the answer: its seats last longer */
     int64_t gpus;         /* free GPUs: the limit for the sum of resources.gpus of the answer, in
                              which a group counts as one trial */
     struct group_limits groups; /* at most CLAIM_MEASURED_MAX measured shapes */
@@ -33,6 +36,8 @@ struct claim_request {
      * RUNNER_HELD_MAX. */
     const struct attempt_ref *ending;
     size_t n_ending;
+    const struct seat_ref *ending_seats; /* the same for ranks of gangs */
+    size_t n_ending_seats;
     bool is_last; /* it will not be tried again: take the ready suggestions, although a group is
                      not full */
     int64_t arrived_ns; /* monotonic: when the request arrived, the same each time it is tried
@@ -47,6 +52,7 @@ struct claim_list {
                           ready */
     bool awaits_ends;  /* a sweep that learns gave nothing, because results of `ending` are
                           missing */
+    bool has_begun;    /* a gang began in this claim: wake the others, which have ranks of it */
     int64_t sweep_key; /* of a fit that may get more later: the argument of asks_pending(); 0:
                           none */
 };
@@ -55,6 +61,9 @@ struct claim_list {
  * be 0. A repeat of a claim_id returns the trials that it got and that are still current, in their
  * groups; only if there are none, it takes new ones. The runner's slots limit what it holds in all:
  * a group counts as one, and attempts in `ending` do not count.
+ *
+ * Ranks (gathering.h). With `seats` above 0 the answer may have ranks of gangs, and slots of this runner
+ * may be kept free for the gang that gathers; the answer may be empty then.
  *
  * Groups (grouping.h). With groups.fit the answer has only trials for that group. It has none if
  * the group is full, is not this runner's, or would overtake queued trials of other shapes too far.
@@ -72,6 +81,7 @@ AS_MUST_CHECK as_status claim_trials(struct store *db, struct suggester *sg, str
                                      struct as_err *err);
 
 /* How many trials could be handed to runners now, over all sweeps (a count without locks: a hint).
+ * INT64_MAX: all waiting claims should look, because ranks of a gang wait for some of them.
  * A sweep whose suggestions are being computed in `sg` counts only ready suggestions and queued
  * trials. One cheap query; a server asks once for all waiting runners. `sg` may be NULL.
  * AS_E_UNAVAILABLE. */

@@ -6,6 +6,7 @@
 #include "scheduler/store/attempt_store.h"
 
 #include "scheduler/store/columns_priv.h"
+#include "scheduler/store/gang_lists_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -23,25 +24,36 @@ enum {
     ATTEMPT_CLAIM_COUNT
 };
 
-/* The trials that a claim got and still holds. */
+/* The trials, and ranks of trials, that a claim got and still holds. */
 #define CLAIM_FROM                                                                                 \
-    "from attempt x join trial t on t.sweep_key = x.sweep_key and t.number = x.number and "        \
-    "t.attempt = x.attempt join sweep s on s.key = t.sweep_key where x.runner = $1 and "           \
-    "x.claim_id = $3 and t.state = 'running' and t.epoch = $2"
+    "from (select sweep_key, number, attempt, null::int as seat from attempt where runner = $1 "   \
+    "and claim_id = $3 union all select sweep_key, number, attempt, seat from gang_seat where "    \
+    "runner = $1 and claim_id = $3 and epoch = $2 and state " LIVE ") x join trial t on "          \
+    "" SAME("t", "x") " join sweep s on s.key = t.sweep_key left join gang g on x.seat is not "    \
+                      "null and " SAME(                                                            \
+                          "g",                                                                     \
+                          "x") " where t.state = 'running' and (x.seat is not null or t.epoch = "  \
+                               "$2)"
 
 #define ATTEMPT_FIELDS(FIRST, NEXT)                                                                \
-    FIRST(i64, attempt, "attempt")                                                                 \
-    NEXT(text, runner, "runner")                                                                   \
-    NEXT(text, client, "client")                                                                   \
-    NEXT(text, group, "group_id")                                                                  \
-    NEXT(i64, started_ms, SQL_MS("started_at"))                                                    \
-    NEXT(i64, ended_ms, SQL_MS("ended_at"))                                                        \
-    NEXT(text, outcome, "outcome")                                                                 \
-    NEXT(text, reason, "reason")                                                                   \
-    NEXT(bool, has_exit_code, "exit_code is not null")                                             \
-    NEXT(i64, exit_code, "exit_code")                                                              \
-    NEXT(bool, has_ran, "phase = 'ended'")                                                         \
-    NEXT(i64, ran_ms, "ran_ms")
+    FIRST(i64, attempt, "x.attempt")                                                               \
+    NEXT(text, runner, "x.runner")                                                                 \
+    NEXT(text, client, "x.client")                                                                 \
+    NEXT(text, group, "x.group_id")                                                                \
+    NEXT(i64, started_ms, SQL_MS("x.started_at"))                                                  \
+    NEXT(i64, ended_ms, SQL_MS("x.ended_at"))                                                      \
+    NEXT(text, outcome, "x.outcome")                                                               \
+    NEXT(text, reason, "x.reason")                                                                 \
+    NEXT(bool, has_exit_code, "x.exit_code is not null")                                           \
+    NEXT(i64, exit_code, "x.exit_code")                                                            \
+    NEXT(bool, has_ran, "x.phase = 'ended'")                                                       \
+    NEXT(i64, ran_ms, "x.ran_ms")                                                                  \
+    NEXT(i64, gang.ranks, "g.ranks")                                                               \
+    NEXT(text, gang.state, "g.state")                                                              \
+    NEXT(i64, gang.epoch, "g.epoch")                                                               \
+    NEXT(i64, gang.deaths, "g.deaths")                                                             \
+    NEXT(i64, gang.live,                                                                           \
+         "(select count(*) from gang_seat q where " SAME("q", "g") " and q.state " LIVE ")")
 COLUMNS_WHOLE_ROW(struct attempt_row, ATTEMPT_FIELDS)
 COLUMNS_READER(attempt, struct attempt_row, ATTEMPT_FIELDS)
 #define ATTEMPT_COLUMNS COLUMNS_SQL(ATTEMPT_FIELDS)
@@ -50,7 +62,8 @@ COLUMNS_READER(attempt, struct attempt_row, ATTEMPT_FIELDS)
     FIRST(i64, sweep_key, "s.key")                                                                 \
     NEXT(bool, is_there, "x.attempt is not null")                                                  \
     NEXT(text, client, "x.client")                                                                 \
-    NEXT(text, secret, "x.secret")
+    NEXT(text, secret, "x.secret")                                                                 \
+    NEXT(bool, gang, "x.gang")
 COLUMNS_WHOLE_ROW(struct attempt_holder, HOLDER_FIELDS)
 COLUMNS_READER(holder, struct attempt_holder, HOLDER_FIELDS)
 #define HOLDER_COLUMNS COLUMNS_SQL(HOLDER_FIELDS)
@@ -65,8 +78,14 @@ COLUMNS_READER(log, struct log_row, LOG_FIELDS)
 
 /* The sweep's document only in the first row of a sweep: it may be large. */
 #define DOCUMENT_ONCE                                                                              \
-    "case when lag(s.key) over (order by s.key, t.number) is distinct from s.key then s.document " \
+    "case when lag(s.key) over (order by s.key, t.number, x.seat) is distinct from s.key then "    \
+    "s.document "                                                                                  \
     "end"
+
+/* A rank that takes the place of a lost one gets what is left of the trial's time. */
+#define TIMEOUT_LEFT                                                                               \
+    "case when g.started_at is null then s.trial_timeout_ms else greatest(1, s.trial_timeout_ms "  \
+    "- " SQL_MS("(clock_timestamp() - g.started_at)") ") end"
 
 #define CLAIMED_FIELDS(FIRST, NEXT)                                                                \
     FIRST(i64, sweep_key, "s.key")                                                                 \
@@ -81,11 +100,17 @@ COLUMNS_READER(log, struct log_row, LOG_FIELDS)
     NEXT(text, row.metric, "s.metric")                                                             \
     NEXT(bool, row.maximize, "s.goal = 'maximize'")                                                \
     NEXT(i64, row.gpus, "s.gpus")                                                                  \
-    NEXT(i64, row.timeout_ms, "s.trial_timeout_ms")                                                \
+    NEXT(i64, row.timeout_ms, TIMEOUT_LEFT)                                                        \
     NEXT(i64, row.grace_ms, "s.grace_ms")                                                          \
     NEXT(text, row.group, "t.group_id")                                                            \
     NEXT(text, row.shape, "t.shape")                                                               \
-    NEXT(i64, row.bytes_per_member, "t.bytes_per_member")
+    NEXT(i64, row.bytes_per_member, "t.bytes_per_member")                                          \
+    NEXT(bool, row.is_rank, "x.seat is not null")                                                  \
+    NEXT(i64, row.seat, "x.seat")                                                                  \
+    NEXT(i64, row.ranks, "g.ranks")                                                                \
+    NEXT(i64, row.min_ranks, "g.min_ranks")                                                        \
+    NEXT(bool, row.elastic, "g.elastic")                                                           \
+    NEXT(text, row.launch, "g.launch")
 COLUMNS_READER(claimed, struct attempt_claimed, CLAIMED_FIELDS)
 #define CLAIMED_COLUMNS COLUMNS_SQL(CLAIMED_FIELDS)
 
@@ -117,8 +142,10 @@ static const struct stmt stmts[] = {
     [ATTEMPT_HOLDER] = {"attempt_holder",
                         "select " HOLDER_COLUMNS " from sweep s left join attempt x on x.sweep_key "
                         "= s.key and x.number = $2 and x.attempt = $3 where s.id = $1"},
-    [ATTEMPT_LIST] = {"attempt_list", "select " ATTEMPT_COLUMNS " from attempt where "
-                                      "sweep_key = $1 and number = $2 order by attempt"},
+    [ATTEMPT_LIST] = {"attempt_list",
+                      "select " ATTEMPT_COLUMNS " from attempt x left join gang g on " SAME(
+                          "g", "x") " where x.sweep_key = $1 and x.number = $2 order by "
+                                    "x.attempt"},
     [ATTEMPT_LOG_GET] = {"attempt_log_get",
                          "select " LOG_COLUMNS " from trial_log where sweep_key = $1 and "
                          "number = $2 and ($3::int = 0 or attempt = $3) order by attempt desc "
@@ -128,8 +155,8 @@ static const struct stmt stmts[] = {
                          "values ($1, $2, $3, $4, $5) on conflict (sweep_key, number, attempt) do "
                          "update set text = excluded.text, truncated = excluded.truncated, "
                          "updated_at = now()"},
-    [ATTEMPT_CLAIMED] = {"attempt_claimed",
-                         "select " CLAIMED_COLUMNS " " CLAIM_FROM " order by s.key, t.number"},
+    [ATTEMPT_CLAIMED] = {"attempt_claimed", "select " CLAIMED_COLUMNS " " CLAIM_FROM
+                                            " order by s.key, t.number, x.seat"},
     [ATTEMPT_CLAIM_COUNT] = {"attempt_claim_count", "select count(*), " SQL_SLOTS " " CLAIM_FROM},
 };
 const struct stmt_set attempt_stmts = {"attempt", stmts, AS_ARRAY_LEN(stmts)};

@@ -105,7 +105,8 @@ enum {
     NEXT(i64, finish_seq, "s.finish_seq")                                                          \
     NEXT(i64, search_mark, "s.search_mark")                                                        \
     NEXT(i64, max_group, "s.max_group")                                                            \
-    NEXT(bool, group_given, "s.group_given")
+    NEXT(bool, group_given, "s.group_given")                                                       \
+    NEXT(i64, ranks, "s.ranks")
 COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
@@ -162,6 +163,13 @@ COLUMNS_WHOLE_ROW(struct sweep_room, ROOM_FIELDS)
 COLUMNS_READER(room, struct sweep_room, ROOM_FIELDS)
 #define ROOM_COLUMNS COLUMNS_SQL(ROOM_FIELDS)
 
+#define CLAIMABLE_FIELDS(FIRST, NEXT)                                                              \
+    FIRST(i64, key, "key")                                                                         \
+    NEXT(bool, is_gang, "ranks > 1")
+COLUMNS_WHOLE_ROW(struct claimable_sweep, CLAIMABLE_FIELDS)
+COLUMNS_READER(claimable, struct claimable_sweep, CLAIMABLE_FIELDS)
+#define CLAIMABLE_COLUMNS COLUMNS_SQL(CLAIMABLE_FIELDS)
+
 #define CHANGE_FIELDS(FIRST, NEXT)                                                                 \
     FIRST(i64, changed_ms, SQL_MS("changed_at"))                                                   \
     NEXT(text, by, "changed_by")                                                                   \
@@ -176,9 +184,10 @@ static const struct stmt stmts[] = {
          "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
          "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
-         "max_group, group_given, tags) values "
+         "max_group, group_given, ranks, min_ranks, elastic, launch, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
-         "$20, $21, $22, $23, array(select json_array_elements_text($3::json -> 'tags'))) on "
+         "$20, $21, $22, $23, $24, $25, $26, $27, array(select json_array_elements_text($3::json "
+         "-> 'tags'))) on "
          "conflict (id) do nothing returning key"},
     [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble", "insert into ensemble (sweep_key) values ($1)"},
     [SWEEP_ADD_DATASET] =
@@ -231,21 +240,33 @@ static const struct stmt stmts[] = {
                                "select set_config('statement_timeout', '300s', true)"},
     [SWEEP_DELETE_POINTS] = {"sweep_delete_points", "delete from measurement where sweep_key = $1"},
     [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
-    [SWEEP_CLAIMABLE] = {"sweep_claimable", "select key from sweep where for_runners and " HAS_WORK
-                                            " and gpus <= $1 order by n_running - (select "
-                                            "count(*) from unnest($2::bigint[]) as l(key) where "
-                                            "l.key = sweep.key), key limit 64"},
-    /* The same order as SWEEP_CLAIMABLE: fewest running trials first, then the older sweep. */
+    [SWEEP_CLAIMABLE] =
+        {"sweep_claimable",
+         "select " CLAIMABLE_COLUMNS " from sweep where for_runners and " HAS_WORK
+         " and gpus <= $1 and (ranks = 1 or ($3::boolean and seats_of_runners(gpus) >= ranks)) "
+         "order by n_running - (select count(*) from unnest($2::bigint[]) as l(key) where l.key = "
+         "sweep.key), gang_at nulls first, key limit 64"},
+    /* The same order as SWEEP_CLAIMABLE: fewest running trials first, then the older sweep. A gang
+     * that gathers, or that waits for ranks, comes first. */
     [SWEEP_AHEAD] = {"sweep_ahead",
                      "select exists (select from sweep where for_runners and key <> $1 and "
-                     "(n_running, key) < ($2, $1) and gpus <= $3 and " HAS_WORK ")"},
+                     "gpus <= $3 and " HAS_WORK
+                     " and (ranks = 1 and (n_running, key) < ($2, $1) or "
+                     "ranks > 1 and seats_of_runners(gpus) >= ranks and exists (select from "
+                     "gathering g where g.sweep_key = sweep.key or g.sweep_key is null and "
+                     "(n_running, key) < ($2, $1)))) or exists (select from gang where state = "
+                     "'waiting')"},
     /* Sweeps that do not learn are one sum, because any server can draw their trials at once.
-     * For the others the caller asks the suggester what is ready, so each has its own row. */
+     * For the others the caller asks the suggester what is ready, so each has its own row. Sweeps
+     * whose trials have ranks are in store_gathering_pending(), except one that learns and whose
+     * gang has its seats: it waits for a suggestion. */
     [SWEEP_PENDING] = {"sweep_pending",
                        "select 0::bigint, 0::bigint, coalesce(sum(" ROOM "), 0), false, false from "
-                       "sweep where for_runners and not learns and " HAS_WORK
+                       "sweep where for_runners and not learns and ranks = 1 and " HAS_WORK
                        " union all select key, n_queued, " ROOM ", true, false from sweep where "
-                       "for_runners and learns and " HAS_WORK},
+                       "for_runners and learns and " HAS_WORK " and (ranks = 1 or exists (select "
+                       "from gathering g where g.sweep_key = sweep.key and (select count(*) from "
+                       "gathering_seat) >= ranks))"},
     [SWEEP_ASKABLE] = {"sweep_askable",
                        "select " ROOM_COLUMNS " from "
                        "unnest($1::bigint[]) with ordinality as u(key, place) left join sweep s on "
@@ -272,7 +293,8 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_i64(s->gpus), arg_i64(s->ensemble_size), arg_str(s->objectives),
              arg_str(s->outcomes), arg_bool(s->learns), arg_bool(s->for_runners),
              arg_str(sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING)),
-             arg_i64_or_null(s->max_group > 0, s->max_group), arg_bool(s->group_given)),
+             arg_i64_or_null(s->max_group > 0, s->max_group), arg_bool(s->group_given),
+             arg_i64(s->ranks), arg_i64(s->min_ranks), arg_bool(s->elastic), arg_str(s->launch)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;
@@ -508,12 +530,16 @@ static as_status read_keys(const struct result *r, struct arena *a, int64_t **re
 }
 
 as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus, const char *ending,
-                                int64_t **ret, size_t *ret_n, struct as_err *err)
+                                bool takes_seats, struct claimable_sweep **ret, size_t *ret_n,
+                                struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st =
-        tx_query(t, &stmts[SWEEP_CLAIMABLE], ARGS(arg_i64(gpus), arg_str(ending)), &r, err);
-    return st == AS_OK ? read_keys(&r, a, ret, ret_n, err) : st;
+    as_status st = tx_query(t, &stmts[SWEEP_CLAIMABLE],
+                            ARGS(arg_i64(gpus), arg_str(ending), arg_bool(takes_seats)), &r, err);
+    if (st != AS_OK)
+        return st;
+    *ret_n = (size_t)r.rows;
+    return read_claimable_rows(&r, r.rows, a, ret, err);
 }
 
 as_status store_sweep_ahead(struct tx *t, int64_t key, int64_t running, int64_t gpus, bool *ret,

@@ -276,10 +276,15 @@ static as_status parse_directory(const struct trial_reader *r, const char *direc
     return check_text(r, text, DIRECTORY_AT, err);
 }
 
-as_status sweep_program_parse(const struct trial_reader *r, const struct program_fields *p,
+const char *const sweep_launch_words[] = {"all", "first", NULL};
+
+as_status sweep_program_parse(const struct trial_reader *r, const struct trial_parts *p,
                               struct as_err *err)
 {
     r->d->trial.kind = TRIAL_COMMAND;
+    r->d->trial.launch = p->launch < 0    ? LAUNCH_DEFAULT
+                         : p->launch == 0 ? LAUNCH_ALL
+                                          : LAUNCH_FIRST;
     r->d->trial.files = json_deep_copy(p->files); /* first: the others may name them */
     if (p->files && !r->d->trial.files)
         return no_memory(err);

@@ -64,36 +64,37 @@ static as_status check_references(const struct trial_reader *r, const json_t *tr
     return st;
 }
 
-static as_status parse_train(const struct trial_reader *r, json_t *train,
-                             const struct program_fields *p, struct as_err *err)
+static as_status parse_train(const struct trial_reader *r, const struct trial_parts *p,
+                             struct as_err *err)
 {
     as_status st = AS_OK;
+    const char *stray = p->env           ? TRIAL_AT "/env"
+                        : p->files       ? TRIAL_AT "/files"
+                        : p->directory   ? TRIAL_AT "/directory"
+                        : p->launch >= 0 ? TRIAL_AT "/launch"
+                                         : NULL;
     r->d->trial.kind = TRIAL_TRAIN;
-    r->d->trial.train = json_deep_copy(train);
+    r->d->trial.train = json_deep_copy(p->train);
     if (!r->d->trial.train)
         return no_memory(err);
-    const char *wrong = p->env         ? TRIAL_AT "/env"
-                        : p->files     ? TRIAL_AT "/files"
-                        : p->directory ? TRIAL_AT "/directory"
-                                       : NULL;
-    if (wrong)
-        st = as_fail_at(err, AS_E_INVAL, wrong,
-                        "%s is a field of trial.command, not of trial.train", wrong);
+    if (stray)
+        st = as_fail_at(err, AS_E_INVAL, stray,
+                        "%s is a field of trial.command, not of trial.train", stray);
     if ((st = faults_note(r->faults, st, err)) != AS_OK)
         return st;
-    return check_references(r, train, TRAIN_AT, err);
+    return check_references(r, p->train, TRAIN_AT, err);
 }
 
 static as_status parse_kind(const struct trial_reader *r, const struct json_fields *f,
-                            json_t *train, const struct program_fields *p, struct as_err *err)
+                            const struct trial_parts *p, struct as_err *err)
 {
     bool trains = !json_fields_lack(f, "train"), runs = !json_fields_lack(f, "command");
     if (trains == runs)
         return as_fail_at(err, AS_E_INVAL, TRIAL_AT,
                           TRIAL_AT ": expected exactly one of train and command, found %s",
                           trains ? "both" : "neither");
-    if (train)
-        return parse_train(r, train, p, err);
+    if (p->train)
+        return parse_train(r, p, err);
     return p->command ? sweep_program_parse(r, p, err) : AS_OK; /* noted */
 }
 
@@ -103,12 +104,11 @@ as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, 
     struct json_fields f;
     const struct trial_reader r = {
         .d = d, .parameters = json_object_get(doc->obj, "parameters"), .faults = doc->faults};
-    struct program_fields p = {0};
-    json_t *train = NULL;
+    struct trial_parts p = {.launch = -1};
     as_status st = json_fields_under(&f, doc, trial, TRIAL_AT, err);
     if (st != AS_OK)
         return st;
-    if ((st = json_fields_object(&f, "train", JSON_OPTIONAL, &train, err)) != AS_OK)
+    if ((st = json_fields_object(&f, "train", JSON_OPTIONAL, &p.train, err)) != AS_OK)
         return st;
     if ((st = json_fields_array(&f, "command", JSON_OPTIONAL, &p.command, err)) != AS_OK)
         return st;
@@ -118,9 +118,11 @@ as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, 
         return st;
     if ((st = json_fields_str(&f, "directory", JSON_OPTIONAL, &p.directory, err)) != AS_OK)
         return st;
+    if ((st = json_fields_word(&f, "launch", JSON_OPTIONAL, sweep_launch_words, &p.launch, err)) != AS_OK)
+        return st;
     if ((st = faults_note(doc->faults, json_fields_end(&f, err), err)) != AS_OK)
         return st;
-    return parse_kind(&r, &f, train, &p, err);
+    return parse_kind(&r, &f, &p, err);
 }
 
 json_t *sweep_trial_to_json(const struct sweep_trial *t)
@@ -136,6 +138,9 @@ json_t *sweep_trial_to_json(const struct sweep_trial *t)
             bad |= json_object_set(j, "files", t->files);
         if (t->directory)
             bad |= json_object_set_new(j, "directory", json_string(t->directory));
+        if (t->launch != LAUNCH_DEFAULT)
+            bad |= json_object_set_new(j, "launch",
+                                       json_string(sweep_launch_words[t->launch == LAUNCH_FIRST]));
     }
     return bad ? NULL : as_steal(j);
 }

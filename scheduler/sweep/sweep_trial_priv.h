@@ -13,15 +13,18 @@ struct trial_reader {
                                  is returned */
 };
 
-/* The fields of a program; NULL: not given. */
-struct program_fields {
-    json_t *command, *env, *files;
+/* The fields of `trial`; NULL: not given. */
+struct trial_parts {
+    json_t *train, *command, *env, *files;
     const char *directory;
+    int launch; /* an index of sweep_launch_words; -1: not given */
 };
 
-/* Parse them into r->d->trial. Errors as sweep_doc_parse; faults are noted in r->faults. */
+extern const char *const sweep_launch_words[]; /* all, first; NULL-terminated */
+
+/* Parse those of a program into r->d->trial. Errors as sweep_doc_parse; faults are noted in r->faults. */
 AS_MUST_CHECK as_status sweep_program_parse(const struct trial_reader *r,
-                                            const struct program_fields *p, struct as_err *err);
+                                            const struct trial_parts *p, struct as_err *err);
 
 /* Add {"command", "env", "files", "directory"} as they are with these parameters to `out`. A
  * reference to a file stays as it is: only the runner knows the path. */
