@@ -48,10 +48,9 @@ START_TEST(many_seats)
     json_t *seats = json_object_get(g, "seats");
     for (int i = 0; i < 130; i++)
         ck_assert_int_eq(
-            json_array_append_new(
-                seats, json_pack("{s:i, s:s, s:s, s:o}", "seat", i, "runner", "r", "state",
-                                 i < 30 ? "lost" : "running", "rank",
-                                 i < 30 ? json_null() : json_integer(i - 30))),
+            json_array_append_new(seats, json_pack("{s:i, s:s, s:s, s:o}", "seat", i, "runner", "r",
+                                                   "state", i < 30 ? "lost" : "running", "rank",
+                                                   i < 30 ? json_null() : json_integer(i - 30))),
             0);
     gang_view_rows(&p, g);
     size_t rows = 0;
