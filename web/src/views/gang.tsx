@@ -23,7 +23,7 @@ export function GangPanel({ gang }: { gang: Api.Gang | null }) {
       <p class="hint">Epoch {count(gang.epoch)}, {gang.step === null ? "no step yet" : `step ${count(gang.step)}`}, {count(gang.deaths)} lost, {bytes(gang.sent_bytes)} sent between the ranks.</p>
       <div class="scroll">
         <table>
-          <thead><tr><th scope="col" class="num">Rank</th><th scope="col">State</th><th scope="col">Runner</th><th scope="col" class="num" title="The epoch in which it joined">Epoch</th><th scope="col" class="num">Step</th><th scope="col" class="num">Sent</th></tr></thead>
+          <thead><tr><th scope="col" class="num">Rank</th><th scope="col">State</th><th scope="col">Runner</th><th scope="col">Host</th><th scope="col" class="num" title="The epoch in which it joined">Epoch</th><th scope="col" class="num">Step</th><th scope="col" class="num">Sent</th><th scope="col">Why it ended</th></tr></thead>
           <tbody>
             {here.map((s) => <Row key={s.seat} seat={s} />)}
             {gone.slice(0, GONE_SHOWN).map((s) => <Row key={s.seat} seat={s} />)}
@@ -39,11 +39,13 @@ function Row({ seat }: { seat: Api.GangSeat }) {
   return (
     <tr class={isHere(seat) ? "" : "faint"} title={seat.reason ?? `seat ${seat.seat}, since ${clock(seat.since)}`}>
       <td class="num">{seat.rank ?? NONE}</td>
-      <td><State state={seat.state} />{seat.reason && <span class="faint"> {seat.reason}</span>}{seat.ended_at && <span class="faint"> <Since time={seat.ended_at} /></span>}</td>
-      <td title={seat.host ?? ""}>{seat.runner}</td>
+      <td><State state={seat.state} />{seat.ended_at && <span class="faint"> <Since time={seat.ended_at} /></span>}</td>
+      <td>{seat.runner}</td>
+      <td>{seat.host ?? NONE}</td>
       <td class="num">{seat.joined_epoch ?? NONE}</td>
       <td class="num">{seat.step === null ? NONE : count(seat.step)}</td>
       <td class="num">{bytes(seat.sent_bytes)}</td>
+      <td>{seat.reason}</td>
     </tr>
   );
 }

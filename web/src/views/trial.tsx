@@ -28,12 +28,12 @@ export function TrialView({ sweep, number }: { sweep: string; number: number }) 
               </div>
               <div class="stack beside">
                 <CurvesPanel model={model} trial={trial} />
+                <GangPanel gang={model.gang.value} />
                 <LogPanel model={model} trial={trial} />
               </div>
               <div class="stack">
                 <WhyPanel trial={trial} sweep={model.sweep.value} />
                 <AttemptsPanel trial={trial} />
-                <GangPanel gang={model.gang.value} />
                 <FilesPanel files={model.files.value} />
               </div>
             </div>
