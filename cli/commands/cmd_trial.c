@@ -1,5 +1,6 @@
 /* assay trial SWEEP/NUMBER: prints everything about one trial, as rows of name and value. The rows
- * about files come from a second request; --json adds them to the trial as "artifacts". */
+ * about files and ranks come from further requests; --json adds them to the trial as "artifacts"
+ * and "gang". */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -8,6 +9,7 @@
 #include "cli/commands/cmd.h"
 #include "cli/session/exit_code.h"
 #include "cli/view/format.h"
+#include "cli/view/gang_view.h"
 #include "cli/view/objectives.h"
 #include "cli/view/pairs.h"
 #include "cli/view/reason.h"
@@ -82,7 +84,12 @@ static void add_attempts(struct pairs *p, const json_t *attempts)
         const char *runner = json_string_value(json_object_get(a, "runner"));
         if (!runner)
             runner = json_string_value(json_object_get(a, "client"));
-        str_printf(&b, "%s on %s", outcome ? outcome : "running", runner ? runner : "?");
+        const json_t *ranks = json_object_get(json_object_get(a, "gang"), "ranks");
+        str_puts(&b, outcome ? outcome : "running");
+        if (json_is_integer(ranks))
+            str_printf(&b, " on %" JSON_INTEGER_FORMAT " ranks", json_integer_value(ranks));
+        else
+            str_printf(&b, " on %s", runner ? runner : "?");
         const char *group = json_string_value(json_object_get(a, "group"));
         if (group)
             str_printf(&b, ", group %s", group);
@@ -133,12 +140,36 @@ static void add_files(struct pairs *p, const json_t *files)
     }
 }
 
+/* The gang of the latest attempt, if it has one; else *ret stays NULL. */
+static as_status get_gang(const struct session *s, const struct trial_ref *ref, const json_t *trial,
+                          json_t **ret, struct as_err *err)
+{
+    const json_t *attempts = json_object_get(trial, "attempts");
+    const json_t *last = json_array_get(attempts, json_array_size(attempts) - 1);
+    char rest[64];
+    if (!json_is_object(json_object_get(last, "gang")))
+        return AS_OK;
+    (void)snprintf(rest, sizeof rest, "attempts/%" JSON_INTEGER_FORMAT "/gang",
+                   json_integer_value(json_object_get(last, "attempt")));
+    return request_get(s->client, ref, rest, NULL, ret, err);
+}
+
+static as_status print_as_json(json_t *trial, const json_t *files, const json_t *gang,
+                               struct as_err *err)
+{
+    if (json_object_set(trial, "artifacts", (json_t *)files) != 0 ||
+        (gang && json_object_set(trial, "gang", (json_t *)gang) != 0))
+        return as_fail_nomem(err);
+    return session_print_json(trial, err);
+}
+
 static as_status show_trial(const struct session *s, const char *name, struct as_err *err)
 {
     struct trial_ref ref;
     JSON_AUTO trial = NULL;
     JSON_AUTO files = NULL;
     JSON_AUTO sweep = NULL;
+    JSON_AUTO gang = NULL;
     as_status st = request_parse_ref(name, false, &ref, err);
     if (st < 0)
         return st;
@@ -148,12 +179,11 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     st = request_get(s->client, &ref, "artifacts", NULL, &files, err);
     if (st < 0)
         return st;
+    if ((st = get_gang(s, &ref, trial, &gang, err)) < 0)
+        return st;
     const json_t *items = json_object_get(files, "items");
-    if (s->json) {
-        if (json_object_set(trial, "artifacts", (json_t *)items) != 0)
-            return as_fail_nomem(err);
-        return session_print_json(trial, err);
-    }
+    if (s->json)
+        return print_as_json(trial, items, gang, err);
     struct trial_ref whole = ref;
     whole.number = -1;
     st = request_get(s->client, &whole, NULL, NULL, &sweep, err);
@@ -167,6 +197,7 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     add_group(&p, "suggestion", json_object_get(trial, "suggestion"));
     add_retries(&p, json_object_get(trial, "retries"));
     add_attempts(&p, json_object_get(trial, "attempts"));
+    gang_view_rows(&p, gang);
     add_files(&p, items);
     pairs_addf(&p, "dashboard", "%s/#/sweeps/%s/trials/%" PRId64, s->url, ref.sweep, ref.number);
     return pairs_print(&p, err);

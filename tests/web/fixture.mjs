@@ -264,9 +264,19 @@ export async function startFixture(dist, port = 0) {
     return { items: items.slice(from, from + size), next_cursor: from + size < items.length ? String(from + size) : null };
   }
 
+  /* One trial has four ranks; two were lost, and one of them has not been replaced yet. */
+  const hasGang = (t) => t.sweep === "digits-mlp" && t.number === 38;
+
+  function gangOf(t) {
+    const seat = (n, rank, state, more) => ({ seat: n, rank, runner: `gpu-${n % 4}`, host: `node${n % 4}.cluster`, state, joined_epoch: 1 + n, step: 1200, sent_bytes: 350_000_000, since: t.started_at, ended_at: null, reason: null, ...more });
+    const seats = [seat(0, 0, "running"), seat(1, null, "lost", { step: 640, ended_at: t.started_at, reason: `signal 9 ${NASTY}` }), seat(2, 1, "running"), seat(3, null, "lost", { ended_at: t.started_at, reason: "the lease of runner gpu-3 ended" }), seat(4, 2, "running"), seat(5, null, "listening", { joined_epoch: null, step: null, sent_bytes: 0 })];
+    return { ranks: 4, min_ranks: 1, elastic: true, state: "running", epoch: 7, step: 1200, deaths: 2, sent_bytes: 1_750_000_000, started_at: t.started_at, seats };
+  }
+
   function attemptsOf(t) {
     const last = { attempt: t.attempt, runner: t.runner, group: t.group, started_at: t.started_at, ended_at: t.finished_at, outcome: t.state === "running" ? null : t.state, reason: t.reason, exit_code: t.state === "failed" ? 1 : t.state === "completed" ? 0 : null };
     if (t.attempt === 0) return [];
+    if (hasGang(t)) return [{ ...last, runner: null, group: null, gang: { ranks: 4, state: "running", epoch: 7, deaths: 2, live: 3 } }];
     return t.attempt === 1 ? [last] : [{ ...last, attempt: 1, group: `${t.sweep}.g16.1`, outcome: "lost", reason: "the lease ended", exit_code: null }, last];
   }
 
@@ -290,6 +300,7 @@ export async function startFixture(dist, port = 0) {
       retry(t);
       return { at, body: t };
     }
+    if (below === `attempts/${t.attempt}/gang` && hasGang(t)) return { at: "/v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/gang", body: gangOf(t) };
     if (below === "measurements") return { at, body: { series: t.step ? seriesOf(t, t.step, numbers(t.number)) : {}, next_cursor: null } };
     if (below === "log") return { at, body: logOf(t) };
     if (below === "artifacts") return { at, body: { items: t.state === "completed" ? [{ path: "model.safetensors", size: artifact.length, sha256 }, { path: "predictions.npy", size: 21_688, sha256 }] : [] } };
@@ -317,13 +328,13 @@ export async function startFixture(dist, port = 0) {
   }
 
   function answer(method, parts, query, body) {
-    const [kind, id, below, number, deeper] = parts;
+    const [kind, id, below, number, ...rest] = parts;
     if (kind === "runners") return { at: "/v1/runners", body: { items: [1, 2].map((n) => ({ name: `box-${n}`, state: n === 1 ? "live" : "lost", host: "node7", version: "0.1.0", slots: 4, gpus: n === 1 ? ["NVIDIA H200"] : [], running: n === 1 ? 9 : 0, used_slots: n === 1 ? 2 : 0, epoch: n, registered_at: iso(START), seen_at: iso(Date.now() - (n === 1 ? 800 : 95_000)) })), next_cursor: null } };
     if (kind !== "sweeps") return problem(404, "not_found", "there is no such path");
     if (!id) return { at: "/v1/sweeps", body: page([...sweeps.values()].map((s) => s.view), query, 100) };
     const sweep = sweeps.get(id);
     if (!sweep) return problem(404, "not_found", `there is no sweep ${id}`);
-    if (below === "trials" && number !== undefined) return trialAnswer(sweep, number, deeper, method);
+    if (below === "trials" && number !== undefined) return trialAnswer(sweep, number, rest.join("/"), method);
     if (below === "trials") return { at: "/v1/sweeps/{sweep}/trials", body: page(sweep.trials, query, 100) };
     if (below === "importance") return { at: "/v1/sweeps/{sweep}/importance", body: sweep.importance(query.get("metric") ?? undefined) };
     if (below === "pareto") return { at: "/v1/sweeps/{sweep}/pareto", body: sweep.pareto() };

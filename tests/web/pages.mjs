@@ -433,6 +433,17 @@ try {
     await curves.getByText(/^val_error NaN$/).waitFor(); // it ended in NaN, although earlier values can be drawn
   });
 
+  await step("a large trial: its ranks, who is coming and who was lost", async () => {
+    await openTrial("digits-mlp", 17);
+    assert.equal(await region("Ranks").count(), 0);
+    await openTrial("digits-mlp", 38);
+    const ranks = region("Ranks");
+    await matches(page, "what the ranks do", text(ranks), /3 of 4, at least 1[^]*Epoch 7, step 1,?200, 2 lost, 1\.8 GB sent/);
+    await shows(page, "members, who comes, and who is gone", () => ranks.locator("tbody tr").count(), 6);
+    await matches(page, "the last row is the first rank that was lost", text(ranks.locator("tbody tr").last()), /lost[^]*signal 9 <img/);
+    await matches(page, "the attempt of ranks", text(region("Attempts")), /4 ranks/);
+  });
+
   await step("hostile names, reasons and output are text, and nothing else", async () => {
     browser.expect(/status of 404/);
     const views = [

@@ -20,6 +20,8 @@ export class TrialModel extends Model {
   readonly series = signal<Api.Series["series"] | null>(null);
   readonly log = signal<Api.TrialLog | null>(null);
   readonly files = signal<Api.File[] | null>(null);
+  /** The ranks of the latest attempt; null: it has none. */
+  readonly gang = signal<Api.Gang | null>(null);
   /** The attempt whose output is shown; null: the latest attempt that has output. */
   readonly logAttempt = signal<number | null>(null);
 
@@ -27,6 +29,7 @@ export class TrialModel extends Model {
   #filesChanged = true;
   #seriesChanged = true;
   #seriesAt = -Infinity;
+  #gangOf = 0; // the attempt whose gang was read
   readonly #logTimer: ReturnType<typeof setInterval>;
 
   constructor(sweep: string, number: number) {
@@ -71,11 +74,27 @@ export class TrialModel extends Model {
       this.trial.value = await this.#orAgain(call("GET /v1/sweeps/{sweep}/trials/{number}", { path, signal }), () => { this.#trialChanged = true; });
     }
     if (this.#seriesChanged) await this.#loadSeries(path, signal);
+    await this.#loadGang(signal);
     const attempt = this.logAttempt.value;
     this.log.value = await call("GET /v1/sweeps/{sweep}/trials/{number}/log", { path, query: attempt === null ? {} : { attempt }, signal });
     if (!this.#filesChanged) return;
     this.#filesChanged = false;
     this.files.value = (await this.#orAgain(call("GET /v1/sweeps/{sweep}/trials/{number}/artifacts", { path, signal }), () => { this.#filesChanged = true; })).items;
+  }
+
+  /** Ranks join, are lost and make progress without an event, so they are read as often as the
+   * trial. */
+  async #loadGang(signal: AbortSignal): Promise<void> {
+    const last = this.trial.value?.attempts.at(-1);
+    if (!last?.gang) {
+      this.gang.value = null;
+      return;
+    }
+    const path = { sweep: this.sweepId, number: this.number, attempt: last.attempt };
+    if (this.gang.value === null || this.#gangOf !== last.attempt || isOpen(this.trial.value!.state) || this.gang.value.state !== "over") {
+      this.gang.value = await call("GET /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/gang", { path, signal });
+      this.#gangOf = last.attempt;
+    }
   }
 
   /** The result of `work`; when it fails, call `note`, which marks the object as out of date

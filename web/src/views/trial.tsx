@@ -9,6 +9,7 @@ import { Curves } from "../parts/curves";
 import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, limitsOf, metricOf } from "../parts/objectives";
 import { attempt, Confirm, Loading, NoSweep, shortGroup, Since, State, Toggle, took } from "../parts/small";
 import { choose, href, route } from "../route";
+import { GangPanel } from "./gang";
 import { WhyPanel } from "./why";
 
 export function TrialView({ sweep, number }: { sweep: string; number: number }) {
@@ -27,6 +28,7 @@ export function TrialView({ sweep, number }: { sweep: string; number: number }) 
               </div>
               <div class="stack beside">
                 <CurvesPanel model={model} trial={trial} />
+                <GangPanel gang={model.gang.value} />
                 <LogPanel model={model} trial={trial} />
               </div>
               <div class="stack">
@@ -144,7 +146,7 @@ function AttemptsPanel({ trial }: { trial: Api.TrialDetail }) {
                 <tr key={a.attempt} title={a.reason ?? ""}>
                   <td class="num">{a.attempt}</td>
                   <td><State state={a.outcome ?? "running"} />{a.exit_code !== null && a.exit_code !== undefined && a.exit_code !== 0 && <span class="faint"> {a.exit_code < 0 ? `signal ${-a.exit_code}` : `exit ${a.exit_code}`}</span>}</td>
-                  <td title={`${a.runner ? "runner" : "client"}, ${clock(a.started_at)}`}>{a.runner ?? a.client}{a.group && <span class="faint"> {shortGroup(a.group, trial.sweep)}</span>}</td>
+                  <td title={`${a.gang ? "ranks" : a.runner ? "runner" : "client"}, ${clock(a.started_at)}`}>{a.gang ? `${count(a.gang.ranks)} ranks` : (a.runner ?? a.client)}{a.group && <span class="faint"> {shortGroup(a.group, trial.sweep)}</span>}</td>
                   <td class="num">{duration(took(a.started_at, a.ended_at))}</td>
                 </tr>
               ))}
