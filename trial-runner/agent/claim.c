@@ -93,10 +93,9 @@ static void refuse_trial(struct agent *a, const struct claimed *c, const char *v
     struct client_opts opts = {.retry_ms = 30000};
     if (c->attempt < 1 || !body)
         return;
-    str_puts(&path, "/v1/sweeps");
-    client_path_add(&path, c->sweep);
-    str_printf(&path, "/trials/%lld/attempts/%lld/complete", (long long)c->number,
-               (long long)c->attempt);
+    struct attempt_id id = claimed_id(c);
+    attempt_id_url(&id, &path);
+    str_puts(&path, "/complete");
     if (path.failed ||
         client_call(a->claim_client, "POST", path.s, NULL, body, &opts, NULL, NULL, &err) < 0)
         log_write(LOG_WARN, "a trial cannot be returned to the server",

@@ -223,7 +223,7 @@ static void *delivery_main(void *arg)
         prepare_or_end(a);
     accompany_run(&o);
     if (deliver_result(&o))
-        result_journal_remove(a->options->work, a->sweep, a->number, a->attempt);
+        result_journal_remove(a->options->work, &a->id);
     outbox_done(&o);
     attempt_phase_set(a, ATTEMPT_DELIVERED);
     return NULL;

@@ -71,8 +71,8 @@ static as_status post_to_server(struct outbox *o, const char *method, const char
     static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
     struct attempt *a = o->attempt;
     AS_AUTO(str_done) struct str path = {0};
-    str_printf(&path, "/v1/sweeps/%s/trials/%lld/attempts/%lld/%s", a->sweep, (long long)a->number,
-               (long long)a->attempt, verb);
+    attempt_id_url(&a->id, &path);
+    str_printf(&path, "/%s", verb);
     as_status st = str_check(&path, err);
     if (st < 0)
         return st;

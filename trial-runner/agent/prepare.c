@@ -243,8 +243,8 @@ static as_status prepare_env(struct attempt *a, struct as_err *err)
     struct child_env *e = &a->spec.env;
     char trial[128], attempt[24];
     as_status st = child_env_init(e, environ, err);
-    snprintf(trial, sizeof trial, "%s/%lld", a->sweep, (long long)a->number);
-    snprintf(attempt, sizeof attempt, "%lld", (long long)a->attempt);
+    snprintf(trial, sizeof trial, "%s/%lld", a->sweep, (long long)a->id.number);
+    snprintf(attempt, sizeof attempt, "%lld", (long long)a->id.attempt);
     if (st < 0 || (st = set_env_of_trial(a, json_object_get(a->claimed.trial, "env"), err)) < 0 ||
         (st = child_env_set(e, "ASSAY_SWEEP", a->sweep, err)) < 0 ||
         (st = child_env_set(e, "ASSAY_TRIAL", trial, err)) < 0 ||
