@@ -160,7 +160,7 @@ static void hear(struct gang *g, struct gang_rank *r, const struct rank_event *e
     } else if (e->kind == RANK_JOINED) {
         r->joined = e->epoch;
         r->step = e->step;
-    } else if (e->epoch == g->epoch && r->member) {
+    } else if (e->kind == RANK_LOST && e->epoch == g->epoch && r->member) {
         size_t place = e->rank < 0 ? GANG_MAX : place_of(g, e->rank);
         if (place < GANG_MAX && g->ranks[place].pid && is_stopped_process(g->ranks[place].pid))
             g->ranks[place].endpoint[0] = '\0'; /* out, until it ends */

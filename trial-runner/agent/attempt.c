@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "trial-runner/agent/identity.h"
+#include "trial-runner/agent/rank.h"
 
 static as_status fill_attempt(struct attempt *a, const struct attempt_id *id, const char *gpus,
                               struct as_err *err)
@@ -58,6 +59,11 @@ as_status attempt_create(const struct options *o, const struct attempt_id *id,
         attempt_free(a);
         return st;
     }
+    if (claimed && claimed->gang.ranks &&
+        (st = rank_create(a, &claimed->gang, &a->rank, err)) < 0) {
+        attempt_free(a);
+        return st;
+    }
     if (claimed) {
         a->claimed = *claimed;
         *claimed = (struct claimed){0};
@@ -79,6 +85,7 @@ void attempt_free(struct attempt *a)
 {
     if (!a)
         return;
+    rank_free(a->rank);
     if (a->out_fd >= 0)
         close(a->out_fd);
     client_free(a->fetch);
@@ -158,8 +165,10 @@ json_t *attempt_ref_new(struct attempt *a, bool phase, int64_t now_ns)
     told_phase tell = told_of(a->phase);
     int64_t ran_ms = tell == TOLD_PREPARING ? 0 : ran_ms_locked(a, now_ns);
     bool heard = tell != TOLD_ENDED && a->told == (int)tell;
+    if (ok && phase && a->rank)
+        ok = rank_add_progress_locked(a->rank, j);
     pthread_mutex_unlock(&a->lock);
-    if (!phase || heard || ran_ms < 0)
+    if (ok && (!phase || heard || ran_ms < 0))
         return j;
     ok = ok && json_object_set_new(j, "phase", json_string(told_words[tell])) == 0;
     if (tell != TOLD_PREPARING)
@@ -199,12 +208,29 @@ stop_why attempt_asked(struct attempt *a)
 void attempt_ask_stop(struct attempt *a, stop_why why)
 {
     pthread_mutex_lock(&a->lock);
+    attempt_ask_stop_locked(a, why);
+    pthread_mutex_unlock(&a->lock);
+}
+
+void attempt_ask_stop_locked(struct attempt *a, stop_why why)
+{
     if (why > a->asked)
         a->asked = why;
-    pthread_cond_broadcast(&a->changed);
-    pthread_mutex_unlock(&a->lock);
     client_interrupt(a->fetch);
+    attempt_wake_locked(a);
+}
+
+void attempt_wake_locked(struct attempt *a)
+{
+    pthread_cond_broadcast(&a->changed);
     wake_main(a);
+}
+
+void attempt_give_up(struct attempt *a)
+{
+    client_interrupt(a->send);
+    if (a->rank)
+        rank_interrupt(a->rank);
 }
 
 void attempt_note(struct attempt *a, const char *fmt, ...)
@@ -256,6 +282,8 @@ void attempt_end(struct attempt *a, outcome o, const int *exit_code, const char 
     r.log = str_take(&log);
     a->end = r;
     a->phase = ATTEMPT_ENDED;
+    if (a->rank)
+        rank_ended_locked(a->rank);
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->lock);
     wake_main(a);

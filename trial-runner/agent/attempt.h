@@ -35,6 +35,7 @@ typedef enum attempt_phase {
 } attempt_phase;
 
 struct group_process;
+struct rank;
 
 struct attempt {
     /* Never change after creation. */
@@ -47,6 +48,7 @@ struct attempt {
     char *gpus;                    /* for CUDA_VISIBLE_DEVICES */
     bool recovered;
     struct group_process *group; /* borrowed; NULL: it has a process of its own */
+    struct rank *rank;           /* owned; its part in a gang (rank.h); NULL: none */
     struct client *fetch;        /* the delivery thread's, for preparing; a stop interrupts it */
     struct client *send;         /* the delivery thread's, for results */
     int wake_fd;                 /* of the main loop; borrowed */
@@ -99,6 +101,11 @@ void attempt_phase_set(struct attempt *a, attempt_phase phase); /* wakes both th
 stop_why attempt_asked(struct attempt *a);
 /* Ask for a stop: interrupts preparing and wakes the main loop. */
 void attempt_ask_stop(struct attempt *a, stop_why why);
+void attempt_ask_stop_locked(struct attempt *a, stop_why why);
+/* Wake all who wait for the attempt: its threads, and the main loop. */
+void attempt_wake_locked(struct attempt *a);
+/* End the requests of its delivery: the runner gives up. A later start sends what is on disk. */
+void attempt_give_up(struct attempt *a);
 /* Add a line of the runner's to the trial's log. */
 void attempt_note(struct attempt *a, const char *fmt, ...) AS_PRINTF(2, 3);
 

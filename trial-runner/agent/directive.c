@@ -15,6 +15,8 @@ void directives_take_one(struct attempt *a, const json_t *directives)
     json_array_foreach(directives, i, d)
     {
         struct attempt_id id = attempt_id_of(d);
+        if (id.seat == ATTEMPT_NO_SEAT) /* of all ranks */
+            id.seat = a->id.seat;
         if (!attempt_is(a, &id) || !as_streq(text_of(d, "action"), "stop") ||
             attempt_asked(a) == STOP_DROPPED)
             continue;

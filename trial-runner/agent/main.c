@@ -142,7 +142,7 @@ static as_status run_runner(struct options *o, struct as_err *err)
         return st;
     st = run_agent(&a, o, signal_fd, err);
     for (size_t i = 0; i < a.n; i++) /* after a failure: undelivered results stay on disk */
-        client_interrupt(a.attempts[i]->send);
+        attempt_give_up(a.attempts[i]);
     agent_done(&a);
     return st;
 }

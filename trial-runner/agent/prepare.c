@@ -19,6 +19,7 @@
 #include "trial-runner/agent/cache.h"
 #include "trial-runner/agent/group_process.h"
 #include "trial-runner/agent/param_env.h"
+#include "trial-runner/agent/rank.h"
 
 #define MAX_ARGS 4096
 
@@ -125,6 +126,17 @@ static as_status member_job(struct attempt *a, json_t *train, json_t *dataset, s
     return a->job ? AS_OK : as_fail_nomem(err);
 }
 
+/* An elastic rank listens on this address. */
+static as_status add_listen(const struct rank *r, json_t *job, struct as_err *err)
+{
+    char address[RANK_ADDRESS_MAX];
+    as_status st = rank_own_address(r, address, err);
+    if (st < 0)
+        return st;
+    return json_object_set_new(job, "listen", json_string(address)) < 0 ? as_fail_nomem(err)
+                                                                        : AS_OK;
+}
+
 static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *err)
 {
     JSON_AUTO substituted = NULL;
@@ -144,6 +156,8 @@ static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *
                               a->claimed.metric);
     if (!job)
         return as_fail_nomem(err);
+    if (a->rank && (st = add_listen(a->rank, job, err)) < 0)
+        return st;
     if ((st = result_journal_write_json(a->dir, "job.json", job, err)) < 0)
         return st;
     const char *args[] = {a->options->trainer, job_path};

@@ -371,7 +371,9 @@ as_status shared_step_run(struct shared_step *s, struct backend *lane, bool *ret
         st = sum_up(s, lane, shards, err);
         if (st == AS_OK) {
             *ret_stop = s->sum[s->at.stop] > 0;
-            return apply_sum(s, lane, shards, loss_before, err);
+            if ((st = apply_sum(s, lane, shards, loss_before, err)) == AS_OK)
+                team_progress(s->team, position_of(member_of(s)));
+            return st;
         }
         if (st != AS_E_UNAVAILABLE)
             return st;
