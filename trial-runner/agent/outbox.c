@@ -31,7 +31,6 @@
 #define INTERNAL_PAUSE_MS 1000
 #define INTERNAL_TRIES 4
 #define METRIC_POINTER "/metrics/"
-#define GANG_PAUSE_MS 100 /* until the other ranks of the gang have ended too */
 
 void outbox_init(struct outbox *o, struct attempt *a)
 {
@@ -84,20 +83,12 @@ static as_status call_once(struct outbox *o, const char *method, const char *pat
     return client_call(a->send, method, path, NULL, body, &patient, ret, NULL, err);
 }
 
-/* Has the request to be repeated for the sake of the gang: with a newer world that this rank leads,
- * or because the other ranks have not ended yet? */
-static bool repeat_for_gang(struct outbox *o, int64_t world)
+/* Has the request to be repeated, because there is a newer world and this rank leads it too? */
+static bool repeat_in_newer_world(struct outbox *o, int64_t world)
 {
-    struct attempt *a = o->attempt;
-    const char *code = client_problem_code(a->send);
     int64_t now = 0;
-    if (!a->rank)
-        return false;
-    if (as_streq(code, "gang_running"))
-        return client_wait(a->send, GANG_PAUSE_MS);
-    if (!as_streq(code, "stale_world") || !rank_leads(a->rank, &now))
-        return false;
-    return rank_await_world(a->rank, world) || rank_leads(a->rank, &now);
+    struct rank *r = o->attempt->rank;
+    return r && rank_leads(r, &now) && rank_await_world(r, world);
 }
 
 /* Send one request of the attempt. A refused token is tried again, because the result is worth more
@@ -115,10 +106,8 @@ static as_status post_to_server(struct outbox *o, const char *method, const char
         return st;
     for (int failures = 0;;) {
         st = call_once(o, method, path.s, body, ret, &world, err);
-        if ((st == AS_E_STALE || st == AS_E_CONFLICT) && repeat_for_gang(o, world))
+        if (st == AS_E_STALE && repeat_in_newer_world(o, world))
             continue;
-        if (st == AS_E_CONFLICT && as_streq(client_problem_code(a->send), "stale_world"))
-            st = err->code = AS_E_STALE;
         if (st == AS_E_DENIED && as_streq(client_problem_code(a->send), "not_holder"))
             st = err->code = AS_E_STALE; /* the work folder has lost the secret of this attempt */
         if (st != AS_E_DENIED && (st != AS_E_INTERNAL || ++failures > INTERNAL_TRIES))

@@ -289,16 +289,27 @@ void rank_process_talk(struct attempt *t, struct attempt *const *all, size_t n)
         write_lines(t);
 }
 
-void rank_process_stop(struct attempt *t, stop_why why)
+/* Its runner leaves. Returns whether the rank is needed for a while. */
+static bool begin_leaving(struct rank *r)
 {
-    if (why == STOP_DRAIN)
-        rank_notice(t->rank, RANK_DRAINS);
-    (void)pthread_mutex_lock(&t->lock);
-    bool leaves = t->rank->state == RANK_LEAVING || t->rank->state == RANK_STOPPING;
-    (void)pthread_mutex_unlock(&t->lock);
-    if (why == STOP_DRAIN && leaves)
+    rank_notice(r, RANK_DRAINS);
+    (void)pthread_mutex_lock(&r->attempt->lock);
+    bool leaves = r->state == RANK_LEAVING || r->state == RANK_STOPPING;
+    (void)pthread_mutex_unlock(&r->attempt->lock);
+    return leaves;
+}
+
+void rank_process_stop_if_due(struct attempt *t)
+{
+    struct stopping *s = &t->stopping;
+    stopping_ask(s, attempt_asked(t));
+    stop_signal due = stopping_step(s, clock_mono_ns());
+    if (s->why == STOP_DROPPED && due == STOP_SEND_NONE && !s->killed)
+        due = STOP_SEND_KILL; /* it has left: the grace period was for that */
+    if (due == STOP_SEND_NONE ||
+        (due == STOP_SEND_TERM && s->why == STOP_DRAIN && begin_leaving(t->rank)))
         return;
-    t->stopping.killed = true;
+    s->killed = true;
     child_signal_group(t->pid, SIGKILL);
 }
 

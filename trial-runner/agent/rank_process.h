@@ -17,10 +17,10 @@ AS_MUST_CHECK as_status rank_process_start(struct attempt *t, struct attempt *co
  * is killed. */
 void rank_process_talk(struct attempt *t, struct attempt *const *all, size_t n);
 
-/* A stop of an elastic rank is due. A rank that leaves is still needed until the others have a world
- * without it; else it is killed, because a signal to end would stop the others too (the wish to stop
- * is part of a step). */
-void rank_process_stop(struct attempt *t, stop_why why);
+/* Stop the process of an elastic rank if that is due. A rank that leaves is still needed until the
+ * others have a world without it; else it is killed at once, because a signal to end would stop the
+ * others too (the wish to stop is part of a step). */
+void rank_process_stop_if_due(struct attempt *t);
 
 /* The process has ended and was reaped. */
 void rank_process_ended(struct attempt *t);

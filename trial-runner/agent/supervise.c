@@ -169,14 +169,16 @@ static bool has_ended(const struct attempt *t)
  * are tried again. */
 static void stop_if_due(struct attempt *t)
 {
+    if (t->rank && t->rank->gang.elastic) {
+        rank_process_stop_if_due(t);
+        return;
+    }
     stopping_ask(&t->stopping, attempt_asked(t));
     if (stopping_next_ns(&t->stopping) <= clock_mono_ns() && has_ended(t))
         return;
     switch (stopping_step(&t->stopping, clock_mono_ns())) {
     case STOP_SEND_TERM:
-        if (t->rank && t->rank->gang.elastic)
-            rank_process_stop(t, t->stopping.why);
-        else if (t->joined)
+        if (t->joined)
             group_process_stop_member(t->group, t, t->stopping.why != STOP_DROPPED);
         else
             child_signal_group(t->pid, SIGTERM);
