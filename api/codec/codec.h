@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "scheduler/assign/asks.h"
 #include "scheduler/lifecycle/attempts.h"
+#include "scheduler/lifecycle/gangs.h"
 #include "scheduler/assign/claims.h"
 #include "scheduler/rows/dataset_row.h"
 #include "scheduler/rows/event_row.h"
@@ -62,6 +63,12 @@ json_t *claims_encode(const struct claim_list *l);
 json_t *heartbeat_encode(int64_t lease_ms, const struct directive_list *l);
 json_t *report_encode(int64_t recorded);
 
+/* The world as its ranks see it, and the gang as people see it. */
+json_t *world_encode(const struct gang_detail *d);
+json_t *gang_encode(const struct gang_detail *d);
+/* null for an attempt without a gang. */
+json_t *gang_summary_encode(const struct gang_summary *g);
+
 json_t *event_encode(const struct event_row *r);
 json_t *token_encode(const struct token_row *r);
 json_t *token_page_encode(const struct token_page *p);
@@ -94,6 +101,15 @@ AS_MUST_CHECK as_status files_decode(const json_t *doc, struct arena *a, struct 
                                      struct as_err *err);
 AS_MUST_CHECK as_status completion_decode(const json_t *doc, struct arena *a,
                                           struct completion *ret, struct as_err *err);
+
+AS_MUST_CHECK as_status seat_listening_decode(const json_t *doc, struct seat_address *ret,
+                                              struct as_err *err);
+AS_MUST_CHECK as_status seat_joined_decode(const json_t *doc, struct seat_joined *ret,
+                                           struct as_err *err);
+AS_MUST_CHECK as_status seat_end_decode(const json_t *doc, struct seat_end *ret,
+                                        struct as_err *err);
+AS_MUST_CHECK as_status world_change_decode(const json_t *doc, struct arena *a,
+                                            struct world_change *ret, struct as_err *err);
 
 #define CLIENT_NAME_MAX 64
 

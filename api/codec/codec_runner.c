@@ -44,6 +44,8 @@ static json_t *directive_encode(const struct directive_row *r)
     out_str(&o, "sweep", r->ref.sweep);
     out_i64(&o, "number", r->ref.number);
     out_i64(&o, "attempt", r->ref.attempt);
+    if (r->is_rank)
+        out_i64(&o, "seat", r->seat);
     out_str(&o, "action", "stop");
     out_str(&o, "reason", r->reason);
     return out_end(&o);
@@ -98,6 +100,17 @@ static json_t *group_encode(const struct claimed_row *r)
     return out_end(&o);
 }
 
+static json_t *rank_encode(const struct claimed_row *r)
+{
+    struct out o = out_begin();
+    out_i64(&o, "seat", r->seat);
+    out_i64(&o, "ranks", r->ranks);
+    out_i64(&o, "min_ranks", r->min_ranks);
+    out_bool(&o, "elastic", r->elastic);
+    out_str(&o, "launch", r->launch);
+    return out_end(&o);
+}
+
 static json_t *claimed_encode(const struct claimed_row *r)
 {
     struct out o = out_begin(), metric = out_begin();
@@ -123,6 +136,7 @@ static json_t *claimed_encode(const struct claimed_row *r)
         out_null(&o, "timeout_ms");
     out_i64(&o, "grace_ms", r->grace_ms);
     out_child(&o, "group", r->group ? group_encode(r) : json_null());
+    out_child(&o, "gang", r->is_rank ? rank_encode(r) : json_null());
     json_decref(files);
     return out_end(&o);
 }
@@ -140,27 +154,51 @@ json_t *claims_encode(const struct claim_list *l)
 
 /* ---- requests ---- */
 
-/* The attempts of a list, and what the runner says about some of them. */
+/* The attempts of a list, and what the runner says about some of them. Ranks of gangs are a list of
+ * their own. */
 struct held {
     struct attempt_ref *refs;
     struct attempt_said *said; /* NULL: the list has no phases */
-    size_t n, n_said;
+    struct seat_said *seats;
+    size_t n, n_said, n_seats;
 };
 
-/* Read `phase` and `ran_ms`, if they are there. A duration means nothing without a phase. */
-static as_status said_decode(struct json_fields *f, const struct attempt_ref *ref, struct held *h,
-                             struct as_err *err)
+/* Read `phase` and `ran_ms`, and the progress of a rank, if they are there. A duration means nothing
+ * without a phase. */
+static as_status said_decode(struct json_fields *f, struct seat_said *ret, struct as_err *err)
 {
-    struct attempt_said said = {.ref = *ref};
     int phase = -1;
+    ret->step = ret->sent_bytes = -1;
     as_status st = json_fields_word(f, "phase", JSON_OPTIONAL, run_phase_words, &phase, err);
-    if (st < 0)
+    if (st < 0 ||
+        (st = json_fields_i64(f, "ran_ms", JSON_OPTIONAL, 0, RUN_MAX_MS, &ret->ran_ms, err)) < 0 ||
+        (st = json_fields_i64(f, "step", JSON_OPTIONAL, 0, INT64_MAX, &ret->step, err)) < 0 ||
+        (st = json_fields_i64(f, "sent_bytes", JSON_OPTIONAL, 0, INT64_MAX, &ret->sent_bytes,
+                              err)) < 0)
         return st;
-    st = json_fields_i64(f, "ran_ms", JSON_OPTIONAL, 0, RUN_MAX_MS, &said.ran_ms, err);
-    if (st < 0 || phase < 0)
-        return st;
-    said.phase = (run_phase)phase;
-    h->said[h->n_said++] = said;
+    ret->has_phase = phase >= 0;
+    ret->phase = phase >= 0 ? (run_phase)phase : RUN_PREPARING;
+    ret->has_step = ret->step >= 0;
+    ret->has_sent = ret->sent_bytes >= 0;
+    return AS_OK;
+}
+
+/* Put an item into its list. */
+static as_status take_item(struct held *h, const struct seat_said *item, const char *pointer,
+                           struct as_err *err)
+{
+    if (item->ref.seat >= 0) {
+        h->seats[h->n_seats++] = *item;
+        return AS_OK;
+    }
+    if (item->has_step || item->has_sent)
+        return as_fail_at(err, AS_E_INVAL, pointer,
+                          "%s: step and sent_bytes are for ranks of gangs, which have a seat",
+                          pointer);
+    h->refs[h->n++] = item->ref.attempt;
+    if (item->has_phase)
+        h->said[h->n_said++] = (struct attempt_said){
+            .ref = item->ref.attempt, .phase = item->phase, .ran_ms = item->ran_ms};
     return AS_OK;
 }
 
@@ -168,15 +206,16 @@ static as_status ref_decode(const json_t *j, const char *pointer, struct held *h
                             struct as_err *err)
 {
     struct json_fields f;
-    struct attempt_ref r = {0};
+    struct seat_said item = {.ref.seat = -1};
+    struct attempt_ref *r = &item.ref.attempt;
     as_status st = json_fields_init(&f, j, pointer, err);
-    if (st < 0 || (st = json_fields_str(&f, "sweep", JSON_REQUIRED, &r.sweep, err)) < 0 ||
-        (st = json_fields_i64(&f, "number", JSON_REQUIRED, 0, INT32_MAX, &r.number, err)) < 0 ||
-        (st = json_fields_i64(&f, "attempt", JSON_REQUIRED, 1, INT32_MAX, &r.attempt, err)) < 0 ||
-        (h->said && (st = said_decode(&f, &r, h, err)) < 0) || (st = json_fields_end(&f, err)) < 0)
+    if (st < 0 || (st = json_fields_str(&f, "sweep", JSON_REQUIRED, &r->sweep, err)) < 0 ||
+        (st = json_fields_i64(&f, "number", JSON_REQUIRED, 0, INT32_MAX, &r->number, err)) < 0 ||
+        (st = json_fields_i64(&f, "attempt", JSON_REQUIRED, 1, INT32_MAX, &r->attempt, err)) < 0 ||
+        (st = json_fields_i64(&f, "seat", JSON_OPTIONAL, 0, INT32_MAX, &item.ref.seat, err)) < 0 ||
+        (h->said && (st = said_decode(&f, &item, err)) < 0) || (st = json_fields_end(&f, err)) < 0)
         return st;
-    h->refs[h->n++] = r;
-    return AS_OK;
+    return take_item(h, &item, pointer, err);
 }
 
 static as_status refs_decode(struct json_fields *f, const char *name, json_need need,
@@ -196,7 +235,8 @@ static as_status refs_decode(struct json_fields *f, const char *name, json_need 
                           RUNNER_HELD_MAX);
     h.refs = arena_alloc(a, n ? n : 1, sizeof *h.refs);
     h.said = with_phases ? arena_alloc(a, n ? n : 1, sizeof *h.said) : NULL;
-    if (!h.refs || (with_phases && !h.said))
+    h.seats = arena_alloc(a, n ? n : 1, sizeof *h.seats);
+    if (!h.refs || !h.seats || (with_phases && !h.said))
         return as_fail(err, AS_E_NOMEM, "out of memory for the attempts");
     for (size_t i = 0; i < n; i++) {
         json_pointer_index(pointer, i, item);
@@ -296,6 +336,8 @@ as_status runner_register_decode(const json_t *doc, struct arena *a, struct runn
     r.n_resume = resume.n;
     r.said = resume.said;
     r.n_said = resume.n_said;
+    r.seats = resume.seats;
+    r.n_seats = resume.n_seats;
     *ret = r;
     return AS_OK;
 }
@@ -353,6 +395,15 @@ static as_status measures_decode(struct json_fields *f, struct arena *a, struct 
     return AS_OK;
 }
 
+/* The seats of a list, without what is said about them. NULL: out of memory. */
+static struct seat_ref *seat_refs(struct arena *a, const struct held *h)
+{
+    struct seat_ref *refs = arena_alloc(a, h->n_seats + 1, sizeof *refs);
+    for (size_t i = 0; refs && i < h->n_seats; i++)
+        refs[i] = h->seats[i].ref;
+    return refs;
+}
+
 as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request *ret,
                        int64_t *ret_wait_ms, struct as_err *err)
 {
@@ -365,6 +416,7 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
         (st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &r.epoch, err)) < 0 ||
         (st = json_fields_text(&f, "claim_id", JSON_REQUIRED, 1, 64, &r.claim_id, err)) < 0 ||
         (st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, 64, &r.max_trials, err)) < 0 ||
+        (st = json_fields_i64(&f, "seats", JSON_OPTIONAL, 0, 64, &r.seats, err)) < 0 ||
         (st = json_fields_i64(&f, "gpus", JSON_OPTIONAL, 0, 1024, &r.gpus, err)) < 0 ||
         (st = json_fields_i64(&f, "members", JSON_OPTIONAL, 1, 64, &r.groups.members, err)) < 0 ||
         (st = json_fields_i64(&f, "memory_bytes", JSON_OPTIONAL, 1, INT64_MAX,
@@ -377,8 +429,17 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
         (st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, 60000, &wait_ms, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
+    if (r.seats > r.max_trials)
+        return as_fail_at(err, AS_E_INVAL, "/seats",
+                          "/seats: found %lld, expected at most max_trials, which is %lld",
+                          (long long)r.seats, (long long)r.max_trials);
     r.ending = ending.refs;
     r.n_ending = ending.n;
+    r.ending_seats = seat_refs(a, &ending);
+    r.n_ending_seats = ending.n_seats;
+    if (!r.ending_seats)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the attempts");
+    r.wait_ms = wait_ms;
     *ret = r;
     *ret_wait_ms = wait_ms;
     return AS_OK;
@@ -400,6 +461,8 @@ as_status heartbeat_decode(const json_t *doc, struct arena *a, struct heartbeat 
     r.n = held.n;
     r.said = held.said;
     r.n_said = held.n_said;
+    r.seats = held.seats;
+    r.n_seats = held.n_seats;
     *ret = r;
     return AS_OK;
 }

@@ -27,6 +27,10 @@ json_t *event_encode(const struct event_row *r)
         out_str(&o, "reason", r->reason);
     if (r->runner)
         out_str(&o, "runner", r->runner);
+    if (r->has_epoch)
+        out_i64(&o, "epoch", r->epoch);
+    if (r->has_seat)
+        out_i64(&o, "seat", r->seat);
     return out_end(&o);
 }
 

@@ -72,6 +72,7 @@ static json_t *attempt_encode(const struct attempt_row *r)
     out_str(&o, "runner", r->runner);
     out_str(&o, "client", r->client);
     out_str(&o, "group", r->group);
+    out_child(&o, "gang", gang_summary_encode(&r->gang));
     out_time(&o, "started_at", r->started_ms);
     out_time(&o, "ended_at", r->ended_ms);
     out_str(&o, "outcome", r->outcome);

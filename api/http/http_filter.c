@@ -65,6 +65,8 @@ static const char **kept_slot(struct http_head *h, const char *name)
         {"Idempotency-Key", &h->idempotency_key},
         {"Last-Event-ID", &h->last_event_id},
         {"Assay-Runner-Secret", &h->runner_secret},
+        {"Assay-Seat", &h->seat},
+        {"Assay-World-Epoch", &h->world_epoch},
         {"If-None-Match", &h->if_none_match},
         {"If-Range", &h->if_range},
         {"Range", &h->range},

@@ -129,6 +129,26 @@ as_status call_runner_secret(const struct call *c, const char **ret, struct as_e
     return sha256_of(secret, len, digest, err);
 }
 
+as_status call_seat(const struct call *c, bool *ret_has, int64_t *ret_seat, int64_t *ret_epoch,
+                    struct as_err *err)
+{
+    const char *seat = c->x->head.seat, *epoch = c->x->head.world_epoch;
+    *ret_has = seat && epoch;
+    if (!seat && !epoch)
+        return AS_OK;
+    if (!seat || !epoch)
+        return as_fail(err, AS_E_INVAL,
+                       "the header %s is missing: the writer of a gang says its seat and its epoch",
+                       seat ? "Assay-World-Epoch" : "Assay-Seat");
+    if (!call_read_i64(seat, 0, INT32_MAX, ret_seat))
+        return as_fail(err, AS_E_INVAL, "the header Assay-Seat is '%.40s', expected a number",
+                       seat);
+    if (!call_read_i64(epoch, 1, INT32_MAX, ret_epoch))
+        return as_fail(err, AS_E_INVAL,
+                       "the header Assay-World-Epoch is '%.40s', expected a number from 1", epoch);
+    return AS_OK;
+}
+
 static bool is_read(const struct call *c)
 {
     return as_streq(c->x->head.method, "GET") || as_streq(c->x->head.method, "HEAD");

@@ -79,6 +79,10 @@ AS_MUST_CHECK as_status call_query_bool(const struct call *c, const char *name, 
  * AS_E_INVAL: it does not look like a secret. */
 AS_MUST_CHECK as_status call_runner_secret(const struct call *c, const char **ret,
                                            struct as_err *err);
+/* The headers Assay-Seat and Assay-World-Epoch. *ret_has: they were sent. AS_E_INVAL: one alone, or
+ * not a number. */
+AS_MUST_CHECK as_status call_seat(const struct call *c, bool *ret_has, int64_t *ret_seat,
+                                  int64_t *ret_epoch, struct as_err *err);
 /* Read cursor and page_size. */
 AS_MUST_CHECK as_status call_page(const struct call *c, struct page_req *ret, struct as_err *err);
 

@@ -31,6 +31,7 @@
 #include "base/str.h"
 #include "scheduler/assign/asks.h"
 #include "scheduler/assign/claims.h"
+#include "scheduler/lifecycle/gangs.h"
 
 #define BIG_ANSWER ((size_t)256 << 10) /* bytes; see server_tidy() */
 #define IGNORED_BODY_MAX 1024 /* bytes of a body that are ignored where the route has no body */
@@ -504,18 +505,35 @@ static void probe_asks(const struct dispatch *d, const int64_t *sweeps, size_t n
         ret[i] = !is_known || worth[i] ? SIZE_MAX : 0;
 }
 
+/* The same for requests that wait for the next world of a gang. */
+static void probe_worlds(const struct dispatch *d, const int64_t *keys, size_t n, size_t *ret)
+{
+    bool changed[WAITING_KEYS_MAX] = {false};
+    bool is_known = gang_changed(d->store, keys, n, changed, NULL) == AS_OK;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = !is_known || changed[i] ? SIZE_MAX : 0;
+}
+
 void dispatch_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret)
 {
     const struct dispatch *d = ctx;
-    int64_t sweeps[WAITING_KEYS_MAX];
-    size_t counts[WAITING_KEYS_MAX], n_sweeps = 0, k = 0;
-    for (size_t i = 0; i < n; i++)
-        if (keys[i] != WAITING_CLAIMS)
+    int64_t sweeps[WAITING_KEYS_MAX], worlds[WAITING_KEYS_MAX];
+    size_t of_sweeps[WAITING_KEYS_MAX], of_worlds[WAITING_KEYS_MAX];
+    size_t n_sweeps = 0, n_worlds = 0, s = 0, w = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (gang_is_wait_key(keys[i]))
+            worlds[n_worlds++] = keys[i];
+        else if (keys[i] != WAITING_CLAIMS)
             sweeps[n_sweeps++] = keys[i];
+    }
     if (n_sweeps)
-        probe_asks(d, sweeps, n_sweeps, counts);
+        probe_asks(d, sweeps, n_sweeps, of_sweeps);
+    if (n_worlds)
+        probe_worlds(d, worlds, n_worlds, of_worlds);
     for (size_t i = 0; i < n; i++)
-        ret[i] = keys[i] == WAITING_CLAIMS ? probe_claims(d) : counts[k++];
+        ret[i] = keys[i] == WAITING_CLAIMS   ? probe_claims(d)
+                 : gang_is_wait_key(keys[i]) ? of_worlds[w++]
+                                             : of_sweeps[s++];
 }
 
 void dispatch_gone(void *ctx)

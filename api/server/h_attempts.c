@@ -17,7 +17,8 @@ static as_status read_ref(const struct call *c, struct attempt_ref *ret,
     if (st < 0)
         return st;
     *ret = ref;
-    return call_runner_secret(c, &ret_by->secret, err);
+    st = call_seat(c, &ret_by->has_seat, &ret_by->seat, &ret_by->epoch, err);
+    return st < 0 ? st : call_runner_secret(c, &ret_by->secret, err);
 }
 
 as_status h_attempt_measure(struct call *c, struct as_err *err)

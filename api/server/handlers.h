@@ -17,6 +17,7 @@ route_fn h_dataset_list, h_dataset_create, h_dataset_get, h_dataset_delete;
 route_fn h_runner_list, h_runner_register, h_runner_claim, h_runner_heartbeat, h_runner_leave,
     h_runner_remove;
 route_fn h_attempt_measure, h_attempt_log, h_attempt_files, h_attempt_complete;
+route_fn h_seat_put, h_seat_join, h_seat_end, h_world_get, h_world_change, h_gang_get;
 route_fn h_token_list, h_token_create, h_token_revoke;
 
 #endif

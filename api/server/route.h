@@ -17,7 +17,7 @@ typedef enum route_body {
     ROUTE_BODY_BYTES,
 } route_body;
 
-#define ROUTE_PARAMS_MAX 3 /* in one path */
+#define ROUTE_PARAMS_MAX 4 /* in one path */
 
 #define ROUTE_IDEMPOTENCY 1u /* takes an Idempotency-Key */
 #define ROUTE_SLOW 2u        /* may take seconds: runs in the slow pool */

@@ -11,6 +11,7 @@
 #define SWEEP "/v1/sweeps/{sweep}"
 #define TRIAL SWEEP "/trials/{number}"
 #define ATTEMPT TRIAL "/attempts/{attempt}"
+#define SEAT ATTEMPT "/seats/{seat}"
 #define SUGGESTION SWEEP "/suggestions/{number}"
 #define RUNNER "/v1/runners/{runner}"
 
@@ -70,10 +71,17 @@ const struct route routes[] = {
     {"leaveRunner", "POST", RUNNER "/leave", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_WAKES | ROUTE_URGENT, "", h_runner_leave},
     {"removeRunner", "DELETE", RUNNER, ROUTE_ADMIN, NONE, ROUTE_WAKES, "", h_runner_remove},
 
-    {"addMeasurements", "POST", ATTEMPT "/measurements", RUNNERS, JSON, 0, "", h_attempt_measure},
-    {"putLog", "PUT", ATTEMPT "/log", RUNNERS, JSON, 0, "", h_attempt_log},
+    {"addMeasurements", "POST", ATTEMPT "/measurements", RUNNERS, JSON, ROUTE_REFERS, "", h_attempt_measure},
+    {"putLog", "PUT", ATTEMPT "/log", RUNNERS, JSON, ROUTE_REFERS, "", h_attempt_log},
     {"putFiles", "PUT", ATTEMPT "/files", RUNNERS, JSON, ROUTE_REFERS, "", h_attempt_files},
     {"completeAttempt", "POST", ATTEMPT "/complete", RUNNERS, JSON, ROUTE_WAKES | ROUTE_REFERS, "", h_attempt_complete},
+
+    {"putSeat", "PUT", SEAT, RUNNERS, JSON, ROUTE_WAKES | ROUTE_URGENT, "", h_seat_put},
+    {"joinWorld", "POST", SEAT "/joined", RUNNERS, JSON, ROUTE_URGENT, "", h_seat_join},
+    {"endSeat", "POST", SEAT "/end", RUNNERS, JSON, ROUTE_WAKES | ROUTE_REFERS | ROUTE_URGENT, "", h_seat_end},
+    {"getWorld", "GET", ATTEMPT "/world", ALL_ROLES, NONE, ROUTE_URGENT, "after wait_ms", h_world_get},
+    {"changeWorld", "POST", ATTEMPT "/world", RUNNERS, JSON, ROUTE_WAKES | ROUTE_URGENT, "", h_world_change},
+    {"getGang", "GET", ATTEMPT "/gang", READERS, NONE, 0, "", h_gang_get},
 
     {"listTokens", "GET", "/v1/tokens", ROUTE_ADMIN, NONE, 0, "cursor page_size", h_token_list},
     {"createToken", "POST", "/v1/tokens", ROUTE_ADMIN, JSON, 0, "", h_token_create},

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "scheduler/assign/grouping.h"
 #include "scheduler/rows/claimed_row.h"
+#include "scheduler/rows/gang_row.h"
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/store/store.h"
 #include "scheduler/suggester/suggester.h"
@@ -24,6 +25,8 @@ struct claim_request {
     const char *secret;   /* SHA-256 of the secret that it showed; NULL: none */
     const char *claim_id; /* 1..64 characters, new for each claim, the same in a repeat */
     int64_t max_trials;   /* 1..64: free slots; a group takes one, with any number of members */
+    int64_t seats;        /* 0..max_trials: how many of the slots may hold ranks of gangs */
+    int64_t wait_ms;      /* for how long its runner waits for the answer: its seats last longer */
     int64_t gpus;         /* free GPUs: the limit for the sum of resources.gpus of the answer, in
                              which a group counts as one trial */
     struct group_limits groups; /* at most CLAIM_MEASURED_MAX measured shapes */
@@ -33,6 +36,8 @@ struct claim_request {
      * RUNNER_HELD_MAX. */
     const struct attempt_ref *ending;
     size_t n_ending;
+    const struct seat_ref *ending_seats; /* the same for ranks of gangs */
+    size_t n_ending_seats;
     bool is_last; /* it will not be tried again: take the ready suggestions, although a group is
                      not full */
     int64_t arrived_ns; /* monotonic: when the request arrived, the same each time it is tried

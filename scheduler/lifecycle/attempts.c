@@ -16,9 +16,11 @@
 #include "base/utf8.h"
 #include "search/space/param.h"
 #include "scheduler/lifecycle/feasibility.h"
+#include "scheduler/lifecycle/gang_world.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/file_store.h"
+#include "scheduler/store/gang_store.h"
 #include "scheduler/store/measurement_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
@@ -67,6 +69,25 @@ static as_status deny_writer(const struct attempt_ref *ref, const struct attempt
                    shows_secret ? "does not hold it" : "is missing");
 }
 
+/* Does the writer hold the seat of the gang that it says? */
+static as_status check_seat(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                            const struct attempt_writer *by, struct attempt_holder *holder,
+                            struct as_err *err)
+{
+    const struct gang_key key = {holder->sweep_key, ref->number, ref->attempt};
+    struct gang_seat_row seat;
+    if (by->client)
+        return as_fail(err, AS_E_DENIED, "attempt %lld of %.80s/%lld is of a gang of runners",
+                       (long long)ref->attempt, ref->sweep, (long long)ref->number);
+    if (!by->has_seat)
+        return AS_OK; /* the fence refuses it */
+    as_status st = store_gang_seat(t, a, &key, by->seat, &seat, err);
+    if (st != AS_OK || !seat.secret || as_streq(seat.secret, by->secret))
+        return st;
+    holder->secret = seat.secret;
+    return deny_writer(ref, holder, by->secret, err);
+}
+
 /* Find the sweep of the attempt, and check that the writer holds the attempt, or held it. An attempt
  * that does not exist is left to the fence. */
 static as_status find_attempt(struct tx *t, struct arena *a, const struct attempt_ref *ref,
@@ -84,7 +105,33 @@ static as_status find_attempt(struct tx *t, struct arena *a, const struct attemp
     /* A client: asks.c found its attempt. If it names an older one, the fence refuses that. */
     bool is_holder = by->client != NULL ||
                      (!holder.client && (!holder.secret || as_streq(holder.secret, by->secret)));
+    if (is_holder && holder.gang)
+        return check_seat(t, a, ref, by, &holder, err);
     return is_holder ? AS_OK : deny_writer(ref, &holder, by->secret, err);
+}
+
+/* Of a gang, only the rank that leads the current epoch may write. The row of the gang is held, so that
+ * no other epoch begins before the write is done. */
+static as_status check_leads(struct tx *t, const struct attempt_ref *ref, int64_t sweep_key,
+                             const struct attempt_writer *by, struct as_err *err)
+{
+    const struct gang_key key = {sweep_key, ref->number, ref->attempt};
+    int64_t epoch = 0, leader = -1;
+    if (!by || !by->has_seat)
+        return as_fail(
+            err, AS_E_UNSUPPORTED,
+            "attempt %lld of %.80s/%lld has a gang: its writer says its seat and epoch in "
+            "the headers Assay-Seat and Assay-World-Epoch",
+            (long long)ref->attempt, ref->sweep, (long long)ref->number);
+    as_status st = store_gang_fence(t, &key, &epoch, &leader, err);
+    if (st != AS_OK || (epoch == by->epoch && leader == by->seat))
+        return st;
+    atomic_fetch_add(&store_counters(tx_store(t))->stale_rejected, 1);
+    if (epoch != by->epoch)
+        return as_fail(err, AS_E_STALE, "epoch %lld is not current: the gang is at %lld",
+                       (long long)by->epoch, (long long)epoch);
+    return as_fail(err, AS_E_STALE, "seat %lld does not lead epoch %lld: seat %lld does",
+                   (long long)by->seat, (long long)epoch, (long long)leader);
 }
 
 /* Lock the trial and check the fence. */
@@ -99,11 +146,12 @@ static as_status lock_fenced(struct tx *t, struct arena *a, const struct attempt
     st = store_trial_lock(t, a, key, ref->number, ret, err);
     if (st != AS_OK)
         return st;
-    if (ret->attempt == ref->attempt && ret->state == TRIAL_QUEUED)
+    /* Late writes are for one runner that could not be heard: a gang has other ranks. */
+    if (ret->attempt == ref->attempt && ret->state == TRIAL_QUEUED && !ret->gang)
         return check_late(t, a, ref, ret, err);
     if (ret->attempt != ref->attempt || ret->state != TRIAL_RUNNING)
         return fail_stale(t, ref, ret, err);
-    return AS_OK;
+    return ret->gang ? check_leads(t, ref, key, by, err) : AS_OK;
 }
 
 /* Measurements. */
@@ -278,26 +326,6 @@ struct acceptance {
     bool late;     /* after the attempt was declared lost */
 };
 
-/* A trial that completes needs a value of each metric. Without one the request is refused, because
- * whoever forgot a value still has it. A value that is not finite is a result: the trial failed. */
-static as_status fail_missing(const struct feasibility *v, struct as_err *err)
-{
-    char pointer[AS_ERR_POINTER_MAX];
-    json_pointer_child("/metrics", v->missing, pointer);
-    return as_fail_at(err, AS_E_UNSUPPORTED, pointer,
-                      "%s: the metric '%s' was never reported; a trial that completes needs a "
-                      "value of it",
-                      pointer, v->missing);
-}
-
-static const char *not_finite_reason(struct arena *a, const struct trial_head *x,
-                                     const struct feasibility *v)
-{
-    char value[32];
-    return arena_printf(a, "%s, but the metric '%s' is %s", x->client ? "completed" : "exit 0",
-                        v->missing, as_format_double(v->value, value, sizeof value));
-}
-
 /* A runner that says that the process ended in time cannot call it a timeout. */
 static as_status check_timeout(const struct completion *c, const struct sweep_head *s,
                                struct as_err *err)
@@ -323,7 +351,6 @@ static as_status change_of(struct tx *t, struct arena *a, const struct completio
                    [OUTCOME_RETRY] = {TRIAL_EV_LOSE, "retry"},
                    [OUTCOME_RELEASED] = {TRIAL_EV_RELEASE, "released"},
                    [OUTCOME_TIMEOUT] = {TRIAL_EV_TIMEOUT, "timeout"}};
-    struct feasibility v = {0};
     *ret = (struct trial_change){.event = meaning[c->outcome].event,
                                  .outcome = meaning[c->outcome].outcome,
                                  .reported = attempt_outcome_words[c->outcome],
@@ -335,18 +362,7 @@ static as_status change_of(struct tx *t, struct arena *a, const struct completio
         ret->reason = arena_strndup(a, c->reason, strnlen(c->reason, 2000));
     if (c->outcome != OUTCOME_COMPLETED)
         return AS_OK;
-    as_status st = trial_feasibility(t, a, s, x, &v, err);
-    if (st != AS_OK)
-        return st;
-    ret->feasible = v.feasible;
-    if (!v.missing)
-        return AS_OK;
-    if (!v.was_measured)
-        return fail_missing(&v, err);
-    ret->event = TRIAL_EV_FAIL;
-    ret->outcome = "failed";
-    ret->reason = not_finite_reason(a, x, &v);
-    return AS_OK;
+    return trial_judge(t, a, s, x, ret, err);
 }
 
 /* Do the final values differ from what is recorded? A value that would be dropped without a word
@@ -424,18 +440,57 @@ static as_status said_before(struct tx *t, struct arena *a, const struct attempt
 static bool end_counts(const struct trial_head *x, const struct attempt_ref *ref, bool is_success)
 {
     return x->attempt == ref->attempt &&
-           (x->state == TRIAL_RUNNING || (x->state == TRIAL_QUEUED && is_success));
+           (x->state == TRIAL_RUNNING || (x->state == TRIAL_QUEUED && is_success && !x->gang));
+}
+
+/* The rank that leads a gang ends the attempt for all. In a gang that is not elastic its success waits
+ * for the others, and its failure is tried again (gangs.c). *ret_held: the seat keeps the end. */
+static as_status end_gang(struct tx *t, struct arena *a, const struct attempt_writer *by,
+                          const struct completion *c, const struct trial_head *x,
+                          struct trial_change *ch, bool *ret_held, struct as_err *err)
+{
+    const struct gang_key key = {x->sweep_key, x->number, x->attempt};
+    struct gang_world w;
+    as_status st = gang_world_open(t, a, &key, &w, err);
+    *ret_held = false;
+    if (st != AS_OK || w.gang.elastic)
+        return st;
+    if (c->outcome == OUTCOME_FAILED) {
+        ch->event = TRIAL_EV_LOSE;
+        ch->outcome = "retry";
+    }
+    if (ch->event != TRIAL_EV_COMPLETE)
+        return AS_OK;
+    *ret_held = true;
+    return gang_world_complete(&w, by->seat, ch, err);
+}
+
+/* Has the rank that leads said its success, and the others have not yet? */
+static as_status is_held(struct tx *t, struct arena *a, const struct attempt_writer *by,
+                         const struct completion *c, const struct trial_head *x, bool *ret,
+                         struct as_err *err)
+{
+    const struct gang_key key = {x->sweep_key, x->number, x->attempt};
+    struct gang_seat_row seat;
+    as_status st = store_gang_seat(t, a, &key, by->seat, &seat, err);
+    *ret = st == AS_OK && seat.state == SEAT_ENDED && c->outcome == OUTCOME_COMPLETED;
+    return st;
 }
 
 static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_ref *ref,
-                            const struct completion *c, const struct sweep_head *s,
-                            struct trial_head *x, struct as_err *err)
+                            const struct attempt_writer *by, const struct completion *c,
+                            const struct sweep_head *s, struct trial_head *x, struct as_err *err)
 {
     struct trial_change ch;
     as_status st = AS_OK;
     if (!end_counts(x, ref, c->outcome == OUTCOME_COMPLETED))
         return fail_stale(t, ref, x, err);
-    if ((st = check_timeout(c, s, err)) != AS_OK)
+    bool held = false;
+    if (x->gang && (st = check_leads(t, ref, s->key, by, err)) == AS_OK)
+        st = is_held(t, a, by, c, x, &held, err);
+    if (st != AS_OK || held)
+        return st;
+    if (!x->gang && (st = check_timeout(c, s, err)) != AS_OK)
         return st;
     if (c->n_metrics > 0)
         st = add_final(t, a, c, x, err);
@@ -446,7 +501,10 @@ static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_
         return st;
     if (!end_counts(x, ref, ch.event == TRIAL_EV_COMPLETE))
         return fail_stale(t, ref, x, err);
-    st = trial_transition(t, a, s, x, &ch, NULL, err);
+    if (x->gang)
+        st = end_gang(t, a, by, c, x, &ch, &held, err);
+    if (st == AS_OK && !held)
+        st = trial_transition(t, a, s, x, &ch, NULL, err);
     if (st != AS_OK)
         return st;
     return sweep_settle(t, a, s->key, NULL, err);
@@ -467,7 +525,7 @@ static as_status complete_trial(struct tx *t, struct arena *a, const struct atte
         (st = said_before(t, a, ref, c, &x, &repeat, err)) < 0)
         return st;
     if (!repeat)
-        st = accept_end(t, a, ref, c, &s, &x, err);
+        st = accept_end(t, a, ref, by, c, &s, &x, err);
     if (st != AS_OK)
         return st;
     *ret = (struct acceptance){.accepted = !repeat, .late = x.state == TRIAL_QUEUED};

@@ -22,10 +22,14 @@
 #define MEASUREMENTS_MAX 100000 /* points of one batch: 1000 items of 100 metrics */
 #define LOG_TAIL_MAX 65536      /* bytes of the kept tail */
 
-/* Who writes. A runner shows the secret that it registered with. A client was checked by asks.h. */
+/* Who writes. A runner shows the secret that it registered with. A client was checked by asks.h. Of a
+ * gang only the rank that leads the current epoch writes: others get AS_E_STALE, and
+ * AS_E_UNSUPPORTED is for a writer that does not say its seat. */
 struct attempt_writer {
     const char *client; /* NULL: a runner */
     const char *secret; /* SHA-256 of the secret that the runner showed; NULL: none */
+    bool has_seat;      /* it says which rank of a gang it is, and which epoch it knows */
+    int64_t seat, epoch;
 };
 
 /* Record points. A point that exists for (trial, attempt, step, metric) stays unchanged.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/str.h"
 #include "search/suggest.h"
 
 #define METRICS_MAX (SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES)
@@ -78,5 +79,42 @@ as_status trial_feasibility(struct tx *t, struct arena *a, const struct sweep_he
         v.feasible &=
             values[i] >= w.min[i - w.n_objectives] && values[i] <= w.max[i - w.n_objectives];
     *ret = v;
+    return AS_OK;
+}
+
+/* A trial that completes needs a value of each metric. Without one the request is refused, because
+ * whoever forgot a value still has it. A value that is not finite is a result: the trial failed. */
+static as_status fail_missing(const struct feasibility *v, struct as_err *err)
+{
+    char pointer[AS_ERR_POINTER_MAX];
+    json_pointer_child("/metrics", v->missing, pointer);
+    return as_fail_at(err, AS_E_UNSUPPORTED, pointer,
+                      "%s: the metric '%s' was never reported; a trial that completes needs a "
+                      "value of it",
+                      pointer, v->missing);
+}
+
+static const char *not_finite_reason(struct arena *a, const struct trial_head *x,
+                                     const struct feasibility *v)
+{
+    char value[32];
+    return arena_printf(a, "%s, but the metric '%s' is %s", x->client ? "completed" : "exit 0",
+                        v->missing, as_format_double(v->value, value, sizeof value));
+}
+
+as_status trial_judge(struct tx *t, struct arena *a, const struct sweep_head *s,
+                      const struct trial_head *x, struct trial_change *ret, struct as_err *err)
+{
+    struct feasibility v = {0};
+    as_status st = trial_feasibility(t, a, s, x, &v, err);
+    if (st != AS_OK)
+        return st;
+    if (v.missing && !v.was_measured)
+        return fail_missing(&v, err);
+    ret->event = v.missing ? TRIAL_EV_FAIL : TRIAL_EV_COMPLETE;
+    ret->outcome = v.missing ? "failed" : "completed";
+    ret->feasible = v.feasible;
+    if (v.missing)
+        ret->reason = not_finite_reason(a, x, &v);
     return AS_OK;
 }

@@ -7,6 +7,7 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
+#include "scheduler/lifecycle/transition.h"
 
 struct feasibility {
     const char *missing; /* a metric that is missing or not finite; NULL: there is none */
@@ -20,5 +21,12 @@ struct feasibility {
 AS_MUST_CHECK as_status trial_feasibility(struct tx *t, struct arena *a, const struct sweep_head *s,
                                           const struct trial_head *x, struct feasibility *ret,
                                           struct as_err *err);
+
+/* What a reported success does to the trial: it completes, or fails for a value that is not finite.
+ * Sets event, outcome, reason and feasible of `ret`. AS_E_UNSUPPORTED with pointer (/metrics/NAME): a
+ * metric was never reported. */
+AS_MUST_CHECK as_status trial_judge(struct tx *t, struct arena *a, const struct sweep_head *s,
+                                    const struct trial_head *x, struct trial_change *ret,
+                                    struct as_err *err);
 
 #endif

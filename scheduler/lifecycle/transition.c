@@ -14,6 +14,7 @@
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/ensemble_store.h"
 #include "scheduler/store/event_store.h"
+#include "scheduler/store/gang_store.h"
 
 static as_status trial_event_write(struct tx *t, const struct sweep_head *s,
                                    const struct trial_head *x, trial_state to, const char *reason,
@@ -79,6 +80,9 @@ as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_hea
                               .ran_ms = c->ran_ms};
     if (x->attempt > 0 && (x->state == TRIAL_RUNNING || c->reported))
         st = store_attempt_end(t, x->sweep_key, x->number, x->attempt, &end, err);
+    if (st == AS_OK && x->gang && x->state == TRIAL_RUNNING)
+        st = store_gang_over(t, &(struct gang_key){x->sweep_key, x->number, x->attempt}, reason,
+                             err);
     if (st != AS_OK)
         return st;
     st = trial_event_write(t, s, x, step.to, move.reason, err);

@@ -26,6 +26,10 @@ struct claimed_row {
     const char *group; /* NULL: it runs alone; the three below describe its group */
     const char *shape;
     int64_t bytes_per_member, max_members;
+    bool is_rank; /* one rank of a gang; the four below describe it */
+    int64_t seat, ranks, min_ranks;
+    bool elastic;
+    const char *launch; /* all, first */
 };
 
 #endif

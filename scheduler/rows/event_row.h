@@ -9,7 +9,7 @@
 struct event_row {
     int64_t id;
     const char *type; /* sweep.created, sweep.changed, trial.changed, trial.measured,
-                         ensemble.ready, runner.changed */
+                         ensemble.ready, runner.changed, gang.changed */
     int64_t time_ms;
     const char *sweep; /* id, or NULL */
     bool has_number;
@@ -20,6 +20,8 @@ struct event_row {
     double value;
     const char *reason;
     const char *runner;
+    bool has_epoch, has_seat; /* of gang.changed */
+    int64_t epoch, seat;
 };
 
 struct event_list {

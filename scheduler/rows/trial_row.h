@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "scheduler/rows/gang_row.h"
 #include "scheduler/rows/page.h"
 #include "scheduler/sweep/trial_state.h"
 
@@ -47,8 +48,8 @@ struct trial_row {
     const char *shape;  /* the signature of its tensors; NULL: it does not use the built-in
                            trainer */
     const char *group;  /* of the latest attempt; NULL: no group */
-    const char *runner; /* of the latest attempt; NULL: a client's */
-    const char *client; /* of the latest attempt; NULL: a runner's */
+    const char *runner; /* of the latest attempt; NULL: a client's or a gang's */
+    const char *client; /* of the latest attempt; NULL: a runner's or a gang's */
     const char *reason;
     int64_t created_ms, started_ms, finished_ms;
 };
@@ -61,7 +62,7 @@ struct trial_page {
 
 struct attempt_row {
     int64_t attempt;
-    const char *runner; /* exactly one of runner and client is set */
+    const char *runner; /* one of runner, client and gang is set */
     const char *client;
     const char *group; /* the group that it was a member of; NULL: none */
     int64_t started_ms, ended_ms;
@@ -72,6 +73,7 @@ struct attempt_row {
     int64_t exit_code; /* negative: the signal */
     bool has_ran;
     int64_t ran_ms; /* how long its process ran, as its runner said */
+    struct gang_summary gang;
 };
 
 struct trial_detail {

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "scheduler/rows/gang_row.h"
 #include "scheduler/rows/page.h"
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/store/runner_store.h"
@@ -31,6 +32,8 @@ struct runner_register {
     size_t n_resume;
     const struct attempt_said *said; /* what it says about some of them */
     size_t n_said;
+    const struct seat_said *seats; /* ranks of gangs that it still runs */
+    size_t n_seats;
     const char *secret; /* SHA-256 in hexadecimal; NULL: none */
 };
 
@@ -40,6 +43,8 @@ struct heartbeat {
     size_t n;
     const struct attempt_said *said; /* what it says about some of them */
     size_t n_said;
+    const struct seat_said *seats; /* ranks of gangs that it holds */
+    size_t n_seats;
     const char *gpu_faults; /* as above; NULL: as before. runner_gpu_faults() stores it */
 };
 

@@ -132,7 +132,7 @@ static as_status write_outcomes(const struct sweep_doc *d, char **ret, struct as
  * runner measured as best. */
 static int64_t max_group_of(const struct sweep_doc *d)
 {
-    if (d->trial.kind != TRIAL_TRAIN)
+    if (d->trial.kind != TRIAL_TRAIN || d->ranks > 1)
         return 0;
     if (d->group > 0)
         return d->group;
@@ -156,6 +156,10 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .wall_time_ms = d->limits.wall_time_ms,
                               .grace_ms = d->limits.grace_ms,
                               .gpus = d->gpus,
+                              .ranks = d->ranks,
+                              .min_ranks = d->min_ranks,
+                              .elastic = d->trial.kind == TRIAL_TRAIN,
+                              .launch = d->trial.launch == LAUNCH_FIRST ? "first" : "all",
                               .ensemble_size = (int64_t)d->ensemble_size,
                               .learns = d->method->is_model_based,
                               .for_runners = d->trial.kind != TRIAL_NONE,

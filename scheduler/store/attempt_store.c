@@ -6,6 +6,7 @@
 #include "scheduler/store/attempt_store.h"
 
 #include "scheduler/store/columns_priv.h"
+#include "scheduler/store/gang_lists_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -30,18 +31,24 @@ enum {
     "x.claim_id = $3 and t.state = 'running' and t.epoch = $2"
 
 #define ATTEMPT_FIELDS(FIRST, NEXT)                                                                \
-    FIRST(i64, attempt, "attempt")                                                                 \
-    NEXT(text, runner, "runner")                                                                   \
-    NEXT(text, client, "client")                                                                   \
-    NEXT(text, group, "group_id")                                                                  \
-    NEXT(i64, started_ms, SQL_MS("started_at"))                                                    \
-    NEXT(i64, ended_ms, SQL_MS("ended_at"))                                                        \
-    NEXT(text, outcome, "outcome")                                                                 \
-    NEXT(text, reason, "reason")                                                                   \
-    NEXT(bool, has_exit_code, "exit_code is not null")                                             \
-    NEXT(i64, exit_code, "exit_code")                                                              \
-    NEXT(bool, has_ran, "phase = 'ended'")                                                         \
-    NEXT(i64, ran_ms, "ran_ms")
+    FIRST(i64, attempt, "x.attempt")                                                               \
+    NEXT(text, runner, "x.runner")                                                                 \
+    NEXT(text, client, "x.client")                                                                 \
+    NEXT(text, group, "x.group_id")                                                                \
+    NEXT(i64, started_ms, SQL_MS("x.started_at"))                                                  \
+    NEXT(i64, ended_ms, SQL_MS("x.ended_at"))                                                      \
+    NEXT(text, outcome, "x.outcome")                                                               \
+    NEXT(text, reason, "x.reason")                                                                 \
+    NEXT(bool, has_exit_code, "x.exit_code is not null")                                           \
+    NEXT(i64, exit_code, "x.exit_code")                                                            \
+    NEXT(bool, has_ran, "x.phase = 'ended'")                                                       \
+    NEXT(i64, ran_ms, "x.ran_ms")                                                                  \
+    NEXT(i64, gang.ranks, "g.ranks")                                                               \
+    NEXT(text, gang.state, "g.state")                                                              \
+    NEXT(i64, gang.epoch, "g.epoch")                                                               \
+    NEXT(i64, gang.deaths, "g.deaths")                                                             \
+    NEXT(i64, gang.live,                                                                           \
+         "(select count(*) from gang_seat q where " SAME("q", "g") " and q.state " LIVE ")")
 COLUMNS_WHOLE_ROW(struct attempt_row, ATTEMPT_FIELDS)
 COLUMNS_READER(attempt, struct attempt_row, ATTEMPT_FIELDS)
 #define ATTEMPT_COLUMNS COLUMNS_SQL(ATTEMPT_FIELDS)
@@ -50,7 +57,8 @@ COLUMNS_READER(attempt, struct attempt_row, ATTEMPT_FIELDS)
     FIRST(i64, sweep_key, "s.key")                                                                 \
     NEXT(bool, is_there, "x.attempt is not null")                                                  \
     NEXT(text, client, "x.client")                                                                 \
-    NEXT(text, secret, "x.secret")
+    NEXT(text, secret, "x.secret")                                                                 \
+    NEXT(bool, gang, "x.gang")
 COLUMNS_WHOLE_ROW(struct attempt_holder, HOLDER_FIELDS)
 COLUMNS_READER(holder, struct attempt_holder, HOLDER_FIELDS)
 #define HOLDER_COLUMNS COLUMNS_SQL(HOLDER_FIELDS)
@@ -117,8 +125,10 @@ static const struct stmt stmts[] = {
     [ATTEMPT_HOLDER] = {"attempt_holder",
                         "select " HOLDER_COLUMNS " from sweep s left join attempt x on x.sweep_key "
                         "= s.key and x.number = $2 and x.attempt = $3 where s.id = $1"},
-    [ATTEMPT_LIST] = {"attempt_list", "select " ATTEMPT_COLUMNS " from attempt where "
-                                      "sweep_key = $1 and number = $2 order by attempt"},
+    [ATTEMPT_LIST] = {"attempt_list",
+                      "select " ATTEMPT_COLUMNS " from attempt x left join gang g on " SAME(
+                          "g", "x") " where x.sweep_key = $1 and x.number = $2 order by "
+                                    "x.attempt"},
     [ATTEMPT_LOG_GET] = {"attempt_log_get",
                          "select " LOG_COLUMNS " from trial_log where sweep_key = $1 and "
                          "number = $2 and ($3::int = 0 or attempt = $3) order by attempt desc "

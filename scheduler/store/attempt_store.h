@@ -48,8 +48,9 @@ AS_MUST_CHECK as_status store_attempt_of_client(struct tx *t, int64_t sweep_key,
 struct attempt_holder {
     int64_t sweep_key;
     bool is_there;      /* false: there is no such attempt, and the rest is not set */
-    const char *client; /* NULL: a runner */
+    const char *client; /* NULL: a runner, or a gang */
     const char *secret; /* SHA-256 of the runner's; NULL: none is asked for */
+    bool gang;
 };
 
 /* `ret` lives in `a`. AS_E_NOT_FOUND: no such sweep. */

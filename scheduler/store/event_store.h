@@ -19,6 +19,8 @@ struct event_new {
     double value;
     const char *reason;
     const char *runner;
+    bool has_epoch, has_seat;
+    int64_t epoch, seat;
 };
 
 AS_MUST_CHECK as_status store_event_add(struct tx *t, const struct event_new *e,

@@ -46,6 +46,7 @@ struct store_counters {
     atomic_long stale_rejected; /* writes of attempts that were not current any more */
     atomic_long late_accepted;  /* completions after the lease, while the attempt was still
                                    current */
+    atomic_long ranks_lost;     /* ranks of gangs that this process declared lost */
     atomic_long attempts_lost;  /* attempts that this process declared lost */
     atomic_long trials_claimed;
     atomic_long trials_completed; /* outcomes accepted, of any kind */

@@ -105,7 +105,8 @@ enum {
     NEXT(i64, finish_seq, "s.finish_seq")                                                          \
     NEXT(i64, search_mark, "s.search_mark")                                                        \
     NEXT(i64, max_group, "s.max_group")                                                            \
-    NEXT(bool, group_given, "s.group_given")
+    NEXT(bool, group_given, "s.group_given")                                                       \
+    NEXT(i64, ranks, "s.ranks")
 COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
@@ -176,9 +177,10 @@ static const struct stmt stmts[] = {
          "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
          "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
-         "max_group, group_given, tags) values "
+         "max_group, group_given, ranks, min_ranks, elastic, launch, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
-         "$20, $21, $22, $23, array(select json_array_elements_text($3::json -> 'tags'))) on "
+         "$20, $21, $22, $23, $24, $25, $26, $27, array(select json_array_elements_text($3::json "
+         "-> 'tags'))) on "
          "conflict (id) do nothing returning key"},
     [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble", "insert into ensemble (sweep_key) values ($1)"},
     [SWEEP_ADD_DATASET] =
@@ -272,7 +274,8 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_i64(s->gpus), arg_i64(s->ensemble_size), arg_str(s->objectives),
              arg_str(s->outcomes), arg_bool(s->learns), arg_bool(s->for_runners),
              arg_str(sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING)),
-             arg_i64_or_null(s->max_group > 0, s->max_group), arg_bool(s->group_given)),
+             arg_i64_or_null(s->max_group > 0, s->max_group), arg_bool(s->group_given),
+             arg_i64(s->ranks), arg_i64(s->min_ranks), arg_bool(s->elastic), arg_str(s->launch)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;

@@ -21,6 +21,9 @@ struct sweep_new {
     bool group_given;  /* max_group is the document's: exactly so many, whatever a runner
                           measured */
     bool is_paused;    /* it starts paused */
+    int64_t ranks, min_ranks; /* of each trial; see sweep_doc.h */
+    bool elastic;             /* the ranks of a trial may change while it runs */
+    const char *launch;       /* all, first */
 };
 
 /* The columns of a sweep that decisions need. */
@@ -41,6 +44,7 @@ struct sweep_head {
     int64_t search_mark;                    /* of the last suggestion; 0: none */
     int64_t max_group;                      /* as in sweep_new */
     bool group_given;
+    int64_t ranks; /* of each trial */
 };
 
 /* Insert a sweep, with its row for the ensemble. *ret_key is 0 if the id is taken. */

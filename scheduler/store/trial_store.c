@@ -50,6 +50,7 @@ enum {
     NEXT(text, runner, "t.runner")                                                                 \
     NEXT(text, client, "t.client")                                                                 \
     NEXT(i64, epoch, "t.epoch")                                                                    \
+    NEXT(bool, gang, "t.gang")                                                                     \
     NEXT(bool, is_known, "t.origin = 'known'")
 COLUMNS_WHOLE_ROW(struct trial_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct trial_head, HEAD_FIELDS)

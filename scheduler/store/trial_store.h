@@ -15,9 +15,10 @@ struct trial_head {
     int64_t attempt, restarts;
     bool has_value;
     double value;
-    const char *runner; /* of the latest attempt; NULL: a client's */
+    const char *runner; /* of the latest attempt; NULL: a client's, or a gang's */
     const char *client;
-    int64_t epoch; /* 0: a client's */
+    int64_t epoch; /* 0: no runner's */
+    bool gang;     /* the latest attempt is a gang's */
     bool is_known; /* it was added with its result */
 };
 

@@ -308,19 +308,43 @@ static bool trial_is_unclear(const struct json_fields *doc, const struct sweep_d
     return d->trial.kind == TRIAL_NONE && !json_fields_lack(doc, "trial");
 }
 
-static as_status check_ranks(int64_t ranks, struct as_err *err)
+/* The ranks of a command are fixed, because nobody can tell it that their number has changed. */
+static as_status check_ranks(const struct json_fields *doc, const struct sweep_doc *d,
+                             struct as_err *err)
 {
-    if (ranks == 1)
+    if (d->ranks > 0 && d->min_ranks > d->ranks)
+        return as_fail_at(err, AS_E_INVAL, "/resources/min_ranks",
+                          "/resources/min_ranks: found %" PRId64
+                          ", expected at most resources.ranks, which is %" PRId64,
+                          d->min_ranks, d->ranks);
+    if (d->ranks == 0 || d->min_ranks == 0 || d->min_ranks == d->ranks ||
+        d->trial.kind != TRIAL_COMMAND || trial_is_unclear(doc, d))
         return AS_OK;
-    return as_fail_at(err, AS_E_UNSUPPORTED, "/resources/ranks",
-                      "/resources/ranks: %" PRId64
-                      ": trials of several ranks are not in this version yet; use 1",
-                      ranks);
+    return as_fail_at(err, AS_E_INVAL, "/resources/min_ranks",
+                      "/resources/min_ranks: found %" PRId64 ", expected %" PRId64
+                      ", as resources.ranks: the ranks of trial.command cannot change",
+                      d->min_ranks, d->ranks);
+}
+
+/* What follows from the number of ranks, once it is known to be right. */
+static void settle_ranks(struct sweep_doc *d)
+{
+    d->ranks = d->ranks > 0 ? d->ranks : 1;
+    if (d->min_ranks == 0)
+        d->min_ranks = d->trial.kind == TRIAL_COMMAND ? d->ranks : 1;
+    if (d->ranks > 1 && d->trial.kind == TRIAL_COMMAND && d->trial.launch == LAUNCH_DEFAULT)
+        d->trial.launch = LAUNCH_ALL;
 }
 
 static as_status check_group(const struct json_fields *doc, const struct sweep_doc *d,
                              struct as_err *err)
 {
+    if (d->group > 1 && d->ranks > 1)
+        return as_fail_at(err, AS_E_INVAL, "/resources/group",
+                          "/resources/group: %" PRId64 ": a trial of %" PRId64
+                          " ranks shares no process with others; leave it "
+                          "out or use 1",
+                          d->group, d->ranks);
     if (d->group <= 1 || d->trial.kind == TRIAL_TRAIN || trial_is_unclear(doc, d))
         return AS_OK;
     return as_fail_at(err, AS_E_INVAL, "/resources/group",
@@ -333,22 +357,30 @@ static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, s
 {
     struct json_fields f;
     json_t *j = NULL;
-    int64_t ranks = 1;
     as_status st = json_fields_object(doc, "resources", JSON_OPTIONAL, &j, err);
-    if (st < 0 || !j)
+    if (st < 0 || !j) {
+        settle_ranks(d);
         return st;
+    }
     st = json_fields_under(&f, doc, j, "/resources", err);
     if (st != AS_OK)
         return st;
     if ((st = json_fields_i64(&f, "gpus", JSON_OPTIONAL, 0, MAX_GPUS, &d->gpus, err)) != AS_OK)
         return st;
-    if ((st = json_fields_i64(&f, "ranks", JSON_OPTIONAL, 1, 65536, &ranks, err)) != AS_OK)
+    if ((st = json_fields_i64(&f, "ranks", JSON_OPTIONAL, 1, SWEEP_MAX_RANKS, &d->ranks, err)) !=
+        AS_OK)
+        return st;
+    if ((st = json_fields_i64(&f, "min_ranks", JSON_OPTIONAL, 1, SWEEP_MAX_RANKS, &d->min_ranks,
+                              err)) != AS_OK)
         return st;
     if ((st = json_fields_i64(&f, "group", JSON_OPTIONAL, 1, SWEEP_MAX_GROUP, &d->group, err)) !=
         AS_OK)
         return st;
-    if ((st = json_fields_note(&f, check_ranks(ranks, err), err)) != AS_OK)
+    if (json_fields_lack(&f, "ranks"))
+        d->ranks = 1; /* else 0 is a fault of the field itself, which is noted */
+    if ((st = json_fields_note(&f, check_ranks(doc, d, err), err)) != AS_OK)
         return st;
+    settle_ranks(d);
     if ((st = json_fields_note(&f, check_group(doc, d, err), err)) != AS_OK)
         return st;
     return json_fields_end(&f, err);
@@ -439,10 +471,13 @@ static json_t *search_to_json(const struct sweep_doc *d)
 
 static json_t *resources_to_json(const struct sweep_doc *d)
 {
-    JSON_AUTO j = json_pack("{s:I, s:i}", "gpus", (json_int_t)d->gpus, "ranks", 1);
+    JSON_AUTO j =
+        json_pack("{s:I, s:I}", "gpus", (json_int_t)d->gpus, "ranks", (json_int_t)d->ranks);
     int bad = 0;
+    if (d->ranks > 1)
+        bad |= json_object_set_new(j, "min_ranks", json_integer(d->min_ranks));
     if (d->group > 0)
-        bad = json_object_set_new(j, "group", json_integer(d->group));
+        bad |= json_object_set_new(j, "group", json_integer(d->group));
     return bad ? NULL : as_steal(j);
 }
 

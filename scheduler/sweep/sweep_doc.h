@@ -23,6 +23,7 @@
 #define SWEEP_MAX_SEED ((INT64_C(1) << 53) - 1) /* every JSON client reads it exactly */
 #define SWEEP_MAX_COMMAND 1000                  /* elements of trial.command */
 #define SWEEP_MAX_GROUP 64                      /* resources.group */
+#define SWEEP_MAX_RANKS 4096                    /* resources.ranks */
 
 struct sweep_limits {
     int64_t max_trials;            /* 1..SWEEP_MAX_TRIALS; for a grid at most its cells */
@@ -39,6 +40,9 @@ typedef enum trial_kind {
     TRIAL_COMMAND,
     TRIAL_NONE /* no `trial`: for ask and tell only, runners never get its trials */
 } trial_kind;
+
+/* On which ranks of a gang a command starts. */
+typedef enum trial_launch { LAUNCH_DEFAULT, LAUNCH_ALL, LAUNCH_FIRST } trial_launch;
 
 /* A metric that the search optimises. */
 struct sweep_objective {
@@ -60,6 +64,7 @@ struct sweep_trial {
                         substitution */
     json_t *env;     /* {NAME: text before substitution}; an empty object when there is none */
     char *directory; /* working directory of the child; NULL: the runner's choice */
+    trial_launch launch; /* TRIAL_COMMAND */
 };
 
 struct sweep_doc {
@@ -83,6 +88,8 @@ struct sweep_doc {
     struct sweep_limits limits;
     struct sweep_trial trial;
     int64_t gpus;         /* for each trial */
+    int64_t ranks;        /* processes that run one trial together; 1: one */
+    int64_t min_ranks;    /* fewer wait for others; 1..ranks */
     int64_t group;        /* trials of one shape that share a process; 0: not given */
     size_t ensemble_size; /* 0: none */
     char **datasets;      /* the distinct data sets that trial.train can name; empty for a
@@ -101,8 +108,8 @@ AS_MUST_CHECK as_status sweep_limits_parse(const json_t *j, struct sweep_limits 
  *   default_seed  used if search.seed is not given; only its low 53 bits count
  *   ret           owned by the caller
  * AS_E_INVAL, AS_E_TOO_LARGE: the field that err->pointer names is wrong; the message explains it.
- * AS_E_UNSUPPORTED: a field that is known but not offered by this version: early_stopping,
- * resources.ranks above 1. AS_E_NOMEM. */
+ * AS_E_UNSUPPORTED: a field that is known but not offered by this version: early_stopping.
+ * AS_E_NOMEM. */
 AS_MUST_CHECK as_status sweep_doc_parse(const json_t *doc, uint64_t default_seed,
                                         struct sweep_doc **ret, struct as_err *err);
 /* The same, but every fault of the document is noted in `faults` (zeroed by the caller, who calls

@@ -189,10 +189,24 @@ static as_status parse_directory(const struct reader *r, const char *directory, 
     return check_references(r, text, TRIAL_AT "/directory", err);
 }
 
-static as_status parse_program(const struct reader *r, const json_t *command, const json_t *env,
-                               const char *directory, struct as_err *err)
+/* The fields of `trial`. */
+struct trial_parts {
+    json_t *train, *command, *env;
+    const char *directory;
+    int launch; /* an index of launch_words; -1: not given */
+};
+
+static const char *const launch_words[] = {"all", "first", NULL};
+
+static as_status parse_program(const struct reader *r, const struct trial_parts *p,
+                               struct as_err *err)
 {
+    const json_t *command = p->command, *env = p->env;
+    const char *directory = p->directory;
     r->d->trial.kind = TRIAL_COMMAND;
+    r->d->trial.launch = p->launch < 0    ? LAUNCH_DEFAULT
+                         : p->launch == 0 ? LAUNCH_ALL
+                                          : LAUNCH_FIRST;
     as_status st = faults_note(r->faults, parse_command(r, command, err), err);
     if (st != AS_OK)
         return st;
@@ -201,35 +215,37 @@ static as_status parse_program(const struct reader *r, const json_t *command, co
     return faults_note(r->faults, parse_directory(r, directory, err), err);
 }
 
-static as_status parse_train(const struct reader *r, json_t *train, const json_t *env,
-                             const char *directory, struct as_err *err)
+static as_status parse_train(const struct reader *r, const struct trial_parts *p,
+                             struct as_err *err)
 {
     as_status st = AS_OK;
+    const char *stray = p->env           ? ENV_AT
+                        : p->directory   ? TRIAL_AT "/directory"
+                        : p->launch >= 0 ? TRIAL_AT "/launch"
+                                         : NULL;
     r->d->trial.kind = TRIAL_TRAIN;
-    r->d->trial.train = json_deep_copy(train);
+    r->d->trial.train = json_deep_copy(p->train);
     if (!r->d->trial.train)
         return no_memory(err);
-    if (env || directory)
-        st = as_fail_at(err, AS_E_INVAL, env ? ENV_AT : TRIAL_AT "/directory",
-                        "%s is a field of trial.command, not of trial.train",
-                        env ? ENV_AT : TRIAL_AT "/directory");
+    if (stray)
+        st = as_fail_at(err, AS_E_INVAL, stray,
+                        "%s is a field of trial.command, not of trial.train", stray);
     if ((st = faults_note(r->faults, st, err)) != AS_OK)
         return st;
-    return check_references(r, train, TRAIN_AT, err);
+    return check_references(r, p->train, TRAIN_AT, err);
 }
 
-static as_status parse_kind(const struct reader *r, const struct json_fields *f, json_t *train,
-                            const json_t *command, const json_t *env, const char *directory,
-                            struct as_err *err)
+static as_status parse_kind(const struct reader *r, const struct json_fields *f,
+                            const struct trial_parts *p, struct as_err *err)
 {
     bool trains = !json_fields_lack(f, "train"), runs = !json_fields_lack(f, "command");
     if (trains == runs)
         return as_fail_at(err, AS_E_INVAL, TRIAL_AT,
                           TRIAL_AT ": expected exactly one of train and command, found %s",
                           trains ? "both" : "neither");
-    if (train)
-        return parse_train(r, train, env, directory, err);
-    return command ? parse_program(r, command, env, directory, err) : AS_OK; /* noted */
+    if (p->train)
+        return parse_train(r, p, err);
+    return p->command ? parse_program(r, p, err) : AS_OK; /* noted */
 }
 
 as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, struct sweep_doc *d,
@@ -238,22 +254,23 @@ as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, 
     struct json_fields f;
     const struct reader r = {
         .d = d, .parameters = json_object_get(doc->obj, "parameters"), .faults = doc->faults};
-    json_t *train = NULL, *command = NULL, *env = NULL;
-    const char *directory = NULL;
+    struct trial_parts p = {.launch = -1};
     as_status st = json_fields_under(&f, doc, trial, TRIAL_AT, err);
     if (st != AS_OK)
         return st;
-    if ((st = json_fields_object(&f, "train", JSON_OPTIONAL, &train, err)) != AS_OK)
+    if ((st = json_fields_object(&f, "train", JSON_OPTIONAL, &p.train, err)) != AS_OK)
         return st;
-    if ((st = json_fields_array(&f, "command", JSON_OPTIONAL, &command, err)) != AS_OK)
+    if ((st = json_fields_array(&f, "command", JSON_OPTIONAL, &p.command, err)) != AS_OK)
         return st;
-    if ((st = json_fields_object(&f, "env", JSON_OPTIONAL, &env, err)) != AS_OK)
+    if ((st = json_fields_object(&f, "env", JSON_OPTIONAL, &p.env, err)) != AS_OK)
         return st;
-    if ((st = json_fields_str(&f, "directory", JSON_OPTIONAL, &directory, err)) != AS_OK)
+    if ((st = json_fields_str(&f, "directory", JSON_OPTIONAL, &p.directory, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_word(&f, "launch", JSON_OPTIONAL, launch_words, &p.launch, err)) != AS_OK)
         return st;
     if ((st = faults_note(doc->faults, json_fields_end(&f, err), err)) != AS_OK)
         return st;
-    return parse_kind(&r, &f, train, command, env, directory, err);
+    return parse_kind(&r, &f, &p, err);
 }
 
 json_t *sweep_trial_to_json(const struct sweep_trial *t)
@@ -267,6 +284,9 @@ json_t *sweep_trial_to_json(const struct sweep_trial *t)
         bad |= json_object_set(j, "env", t->env);
         if (t->directory)
             bad |= json_object_set_new(j, "directory", json_string(t->directory));
+        if (t->launch != LAUNCH_DEFAULT)
+            bad |= json_object_set_new(j, "launch",
+                                       json_string(launch_words[t->launch == LAUNCH_FIRST]));
     }
     return bad ? NULL : as_steal(j);
 }

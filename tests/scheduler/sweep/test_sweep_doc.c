@@ -49,6 +49,11 @@ static const char *const command_yaml =
     "resources: {gpus: 2, ranks: 1}\n"
     "ensemble: false\n";
 
+static const char *const program_yaml = "name: program\n"
+                                        "metric: {name: score, goal: maximize}\n"
+                                        "parameters: {x: {type: int, min: 1, max: 3}}\n"
+                                        "limits: {max_trials: 5}\n";
+
 static const char *const objectives_yaml =
     "name: pair\n"
     "metrics: [{name: error, goal: minimize}, {name: speed, goal: maximize}]\n"
@@ -136,6 +141,46 @@ START_TEST(groups_have_defaults)
         const json_t *kept = json_object_get(json_object_get(d->canonical, "resources"), "group");
         ck_assert_int_eq(json_integer_value(kept), d->group);
         ck_assert_int_eq(kept != NULL, d->group > 0);
+    }
+}
+END_TEST
+
+/* Ranks, with what follows from them: an elastic gang may shrink to one, a command's may not. */
+START_TEST(ranks_have_defaults)
+{
+    static const struct {
+        const char *yaml, *extra;
+        int64_t ranks, min_ranks;
+        const char *resources, *launch; /* in the canonical document */
+    } cases[] = {
+        {train_yaml, "", 1, 1, "{\"gpus\":0,\"ranks\":1}", NULL},
+        {train_yaml, "resources: {ranks: 4}\n", 4, 1, "{\"gpus\":0,\"min_ranks\":1,\"ranks\":4}",
+         NULL},
+        {train_yaml, "resources: {ranks: 4096, min_ranks: 3, gpus: 1}\n", 4096, 3,
+         "{\"gpus\":1,\"min_ranks\":3,\"ranks\":4096}", NULL},
+        {program_yaml, "trial: {command: [a]}\nresources: {ranks: 3}\n", 3, 3,
+         "{\"gpus\":0,\"min_ranks\":3,\"ranks\":3}", "all"},
+        {program_yaml,
+         "trial: {command: [a], launch: first}\nresources: {ranks: 2, min_ranks: 2}\n", 2, 2,
+         "{\"gpus\":0,\"min_ranks\":2,\"ranks\":2}", "first"},
+        {program_yaml, "trial: {command: [a], launch: first}\n", 1, 1, "{\"gpus\":0,\"ranks\":1}",
+         "first"},
+        {program_yaml, "trial: {command: [a]}\n", 1, 1, "{\"gpus\":0,\"ranks\":1}", NULL},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        char text[2000];
+        AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL, *again = NULL;
+        struct as_err err = {0};
+        snprintf(text, sizeof text, "%s%s", cases[i].yaml, cases[i].extra);
+        ck_ok(parse_text(text, &d, &err), err);
+        ck_assert_int_eq(d->ranks, cases[i].ranks);
+        ck_assert_int_eq(d->min_ranks, cases[i].min_ranks);
+        AS_AUTO(as_freep) char *kept = json_format(json_object_get(d->canonical, "resources"));
+        ck_assert_str_eq(kept, cases[i].resources);
+        const json_t *trial = json_object_get(d->canonical, "trial");
+        ck_assert_pstr_eq(json_string_value(json_object_get(trial, "launch")), cases[i].launch);
+        ck_ok(sweep_doc_parse(d->canonical, 0, &again, &err), err);
+        ck_assert(json_equal(again->canonical, d->canonical));
     }
 }
 END_TEST
@@ -248,8 +293,19 @@ static const struct edit {
     {"train", "limits/max_restarts", "-1", AS_E_INVAL, "/limits/max_restarts", "from 0"},
     {"train", "limits/trial_timeout", "soon", AS_E_INVAL, "/limits/trial_timeout", "a duration"},
     {"train", "limits/max_trails", "3", AS_E_INVAL, "/limits/max_trails", "did you mean"},
-    {"train", "resources", "{ranks: 2}", AS_E_UNSUPPORTED, "/resources/ranks", "several ranks"},
     {"train", "resources", "{ranks: 0}", AS_E_INVAL, "/resources/ranks", "from 1"},
+    {"train", "resources", "{ranks: 4097}", AS_E_INVAL, "/resources/ranks", "to 4096"},
+    {"train", "resources", "{ranks: 2, min_ranks: 3}", AS_E_INVAL, "/resources/min_ranks",
+     "at most resources.ranks"},
+    {"train", "resources", "{min_ranks: 2}", AS_E_INVAL, "/resources/min_ranks",
+     "at most resources.ranks"},
+    {"command", "resources", "{ranks: 4, min_ranks: 2}", AS_E_INVAL, "/resources/min_ranks",
+     "cannot change"},
+    {"train", "resources", "{ranks: 2, group: 2}", AS_E_INVAL, "/resources/group",
+     "shares no process"},
+    {"train", "trial", "{train: {dataset: d, model: {kind: linear}, epochs: 1}, launch: all}",
+     AS_E_INVAL, "/trial/launch", "of trial.command"},
+    {"command", "trial", "{command: [a], launch: some}", AS_E_INVAL, "/trial/launch", "all, first"},
     {"train", "resources", "{group: 0}", AS_E_INVAL, "/resources/group", "from 1"},
     {"train", "resources", "{group: 65}", AS_E_INVAL, "/resources/group", "to 64"},
     {"command", "resources", "{group: 2}", AS_E_INVAL, "/resources/group", "only trials of"},
@@ -358,7 +414,7 @@ static const struct {
      "forbidden: [{}, {lr: 3}, {drop: 4}]\n"
      "search: {method: gird, seed: -1}\n"
      "limits: {max_trial: 3, wall_time: soon}\n"
-     "resources: {gpus: -1, ranks: 2}\n"
+     "resources: {gpus: -1, ranks: 0, min_ranks: 2}\n"
      "ensemble: {size: 0, sort: up}\n"
      "nonsense: 1\n",
      {"/name",
@@ -681,6 +737,7 @@ Suite *test_suite(void)
     tcase_add_test(t, reads_a_train_document);
     tcase_add_test(t, reads_a_command_document);
     tcase_add_test(t, groups_have_defaults);
+    tcase_add_test(t, ranks_have_defaults);
     tcase_add_test(t, makes_trials_of_a_train_document);
     tcase_add_loop_test(t, canonical_text_parses_to_the_same, 0, 3);
     tcase_add_loop_test(t, refuses, 0, AS_ARRAY_LEN(edits));

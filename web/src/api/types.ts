@@ -167,7 +167,10 @@ export type SweepLimits = {
 
 export type TrialResources = {
   gpus?: number;
-  ranks?: 1;
+  /** How many processes train one trial together, over all runners; each uses a slot and `gpus` GPUs */
+  ranks?: number;
+  /** Fewer ranks than this wait until others have joined; at most `ranks`. 1 when absent; for trial.command always `ranks` */
+  min_ranks?: number;
   /** How many trials of one shape train in one process; 1: each trial runs alone. When absent: as many as the runner measured to be best, at most 4 for methods that learn */
   group?: number;
 };
@@ -186,6 +189,8 @@ export type CommandTrial = {
   env?: Record<string, string | number>;
   /** Working directory of the command */
   directory?: string;
+  /** With resources.ranks above 1: the command starts on every rank, or on the first alone */
+  launch?: "all" | "first";
 };
 
 export type TrainTrial = {
@@ -464,7 +469,7 @@ export type Trial = {
   shape?: string | null;
   /** The group that the latest attempt ran in; null when it ran alone */
   group?: string | null;
-  /** The runner of the latest attempt; null if a client ran it */
+  /** The runner of the latest attempt; null if a client or a gang ran it */
   runner?: string | null;
   /** The client that asked for the latest attempt; null if a runner ran it */
   client?: string | null;
@@ -677,12 +682,14 @@ export type Importance = {
 export type TrialDetail = Trial & {
   attempts: ({
     attempt: number;
-    /** Null for an attempt of a client */
+    /** Null for an attempt of a client or of a gang */
     runner?: string | null;
     /** The client that asked for it; null for an attempt of a runner */
     client?: string | null;
     /** The group that it was a member of; null when it ran alone */
     group?: string | null;
+    /** Its ranks; null unless resources.ranks is above 1 and runners run it */
+    gang?: null | GangSummary;
     started_at: Time;
     ended_at?: null | Time;
     /** completed, failed, retry, released, lost, cancelled, timeout */
@@ -692,6 +699,110 @@ export type TrialDetail = Trial & {
     /** How long its process ran, by its runner's clock; null when the runner did not say it */
     ran_ms?: number | null;
   })[];
+};
+
+/** gathering: the ranks start, epoch 0. waiting: fewer than min_ranks live, so they do not train. over: the attempt has ended */
+export type GangState = "gathering" | "running" | "waiting" | "over";
+
+export type GangSummary = {
+  ranks: number;
+  state: GangState;
+  /** 0 until all ranks listen */
+  epoch: number;
+  /** Ranks that were lost */
+  deaths: number;
+  /** Ranks that hold a seat now */
+  live: number;
+};
+
+export type Gang = {
+  ranks: number;
+  min_ranks: number;
+  /** The ranks may change while the trial goes on (trial.train) */
+  elastic: boolean;
+  state: GangState;
+  epoch: number;
+  /** The highest step that a rank has reported */
+  step: number | null;
+  deaths: number;
+  /** The sum over all seats */
+  sent_bytes: number;
+  started_at: Time;
+  seats: GangSeat[];
+};
+
+export type GangSeat = {
+  seat: number;
+  /** Its place in the current epoch; null: it is no member */
+  rank: number | null;
+  runner: string;
+  host: string | null;
+  state: "seated" | "listening" | "running" | "left" | "lost" | "ended";
+  /** The latest epoch in which it was connected to all */
+  joined_epoch: number | null;
+  step: number | null;
+  sent_bytes: number;
+  since: Time;
+  ended_at: null | Time;
+  reason: string | null;
+};
+
+export type World = {
+  /** 0 until all ranks listen */
+  epoch: number;
+  state: GangState;
+  /** What ranks show to each other; only for runners that hold a seat, and for administrators */
+  secret?: string;
+  /** How many restarts the trial has used */
+  restart: number;
+  /** In the order of their ranks: the first one leads. Empty in epoch 0 */
+  members: WorldMember[];
+};
+
+export type WorldMember = {
+  seat: number;
+  runner: string;
+  host: string | null;
+  endpoint: string;
+  address: string;
+  port: number;
+  /** Its process has completed; only in gangs that are not elastic */
+  ended: boolean;
+};
+
+export type SeatListening = {
+  /** Where ranks connect, as the trainer writes it */
+  endpoint: string;
+  /** Numeric, IPv4 or IPv6 */
+  address: string;
+  port: number;
+};
+
+export type SeatJoined = {
+  epoch: number;
+  step: number;
+};
+
+export type SeatEnd = {
+  outcome: "completed" | "failed" | "retry" | "released" | "timeout";
+  /** Negative: the signal that ended it */
+  exit_code?: number | null;
+  /** The signal that ended it */
+  signal?: number | null;
+  reason?: string | null;
+  ran_ms?: number | null;
+  step?: number | null;
+};
+
+export type WorldChange = {
+  /** The current epoch: the next one begins */
+  epoch: number;
+  /** Who asks */
+  seat: number;
+  lost?: number[];
+  left?: number[];
+  /** The last step that the asker has completed */
+  step?: number | null;
 };
 
 export type TrialList = {
@@ -787,7 +898,7 @@ export type Ensemble = {
 
 export type Event = {
   id: string;
-  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "ensemble.ready" | "runner.changed";
+  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "ensemble.ready" | "runner.changed" | "gang.changed";
   time: Time;
   sweep?: string;
   number?: number;
@@ -796,6 +907,10 @@ export type Event = {
   value?: Number;
   reason?: string;
   runner?: string;
+  /** gang.changed: the epoch of the world; state is that of the gang */
+  epoch?: number;
+  /** gang.changed: the rank that joined, left or was lost */
+  seat?: number;
 };
 
 export type DatasetCreate = {
@@ -913,6 +1028,8 @@ export type AttemptRef = {
   sweep: string;
   number: number;
   attempt: number;
+  /** Of a rank of a gang */
+  seat?: number | null;
 };
 
 /** An attempt that a runner holds. limits.trial_timeout is the runner's to keep. The server fails a trial only when its runner still runs it a grace period and a lease later. It counts from the claim, or, when the runner says it, from the begin of the process. A process that ended within trial_timeout is never a timeout, however late its result arrives */
@@ -924,12 +1041,20 @@ export type RunnerAttempt = {
   phase?: "preparing" | "running" | "ended";
   /** With running and ended: for how long it has run, or did run, by the runner's monotonic clock */
   ran_ms?: number;
+  /** Of a rank of a gang */
+  seat?: number | null;
+  /** Of a rank: the last step that it has completed */
+  step?: number | null;
+  /** Of a rank: what it has sent to other ranks */
+  sent_bytes?: number | null;
 };
 
 export type Directive = {
   sweep: string;
   number: number;
   attempt: number;
+  /** Of a rank of a gang; absent for other attempts */
+  seat?: number;
   /** Send SIGTERM, wait for the grace period, send SIGKILL. Then write nothing more for this attempt: it is not current */
   action: "stop";
   reason?: string;
@@ -964,6 +1089,8 @@ export type Claim = {
   claim_id: string;
   /** Free slots. A group uses one slot, whatever its number of members */
   max_trials?: number;
+  /** How many of the slots may hold ranks of gangs; at most max_trials. While a gang gathers, the server keeps slots free for it, and this claim goes on waiting; when the gang begins, its ranks are in the answer */
+  seats?: number;
   /** Free GPUs. A group uses the GPUs of one trial */
   gpus?: number;
   /** How many trials of one shape may share a slot; no effect with `fit` */
@@ -1016,6 +1143,16 @@ export type ClaimedTrial = {
   grace_ms?: number;
   /** Null: the trial runs in its own process */
   group?: null | TrialGroup;
+  /** Null: the runner gets the whole trial. Else one rank of it; another item may be another rank */
+  gang?: null | ClaimedRank;
+};
+
+export type ClaimedRank = {
+  seat: number;
+  ranks: number;
+  min_ranks: number;
+  elastic: boolean;
+  launch: "all" | "first";
 };
 
 export type ClaimResult = {
@@ -1418,6 +1555,48 @@ export interface Operations {
     query: undefined;
     body: Completion;
     result: Trial;
+  };
+  /** A rank of a gang listens */
+  "PUT /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/seats/{seat}": {
+    path: {sweep: string; number: number; attempt: number; seat: number};
+    query: undefined;
+    body: SeatListening;
+    result: World;
+  };
+  /** A rank is connected to all members of an epoch */
+  "POST /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/seats/{seat}/joined": {
+    path: {sweep: string; number: number; attempt: number; seat: number};
+    query: undefined;
+    body: SeatJoined;
+    result: World;
+  };
+  /** The process of a rank has ended */
+  "POST /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/seats/{seat}/end": {
+    path: {sweep: string; number: number; attempt: number; seat: number};
+    query: undefined;
+    body: SeatEnd;
+    result: World;
+  };
+  /** The members and the epoch of a gang (long-poll) */
+  "GET /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/world": {
+    path: {sweep: string; number: number; attempt: number};
+    query: {after?: number; wait_ms?: number};
+    body: undefined;
+    result: World;
+  };
+  /** Begin the next epoch without ranks that are lost or leave */
+  "POST /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/world": {
+    path: {sweep: string; number: number; attempt: number};
+    query: undefined;
+    body: WorldChange;
+    result: World;
+  };
+  /** The ranks of an attempt, with all that were lost */
+  "GET /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/gang": {
+    path: {sweep: string; number: number; attempt: number};
+    query: undefined;
+    body: undefined;
+    result: Gang;
   };
   /** List tokens without their secrets */
   "GET /v1/tokens": {
