@@ -283,6 +283,11 @@ bool call_may_wait(struct call *c, int64_t wait_ms)
     return !c->is_draining && clock_mono_ns() < c->waiting.until_ns;
 }
 
+void call_wake(struct call *c)
+{
+    c->wants_wake = true;
+}
+
 void call_wait(struct call *c, int64_t key)
 {
     c->waiting.key = key;

@@ -48,6 +48,7 @@ struct call {
     struct idem_key *idem;        /* of a request with an Idempotency-Key, else NULL */
     struct blob_put *upload;      /* owned; ROUTE_BODY_BYTES */
     bool is_draining;             /* the server is stopping: do not wait */
+    bool wants_wake;              /* other requests that wait may find something now */
     bool wants_wait;              /* the handler found nothing yet: retry it later */
     int64_t settled_ns;           /* when the answer was set */
     /* claim_request.arrived_ns of a claim that waited for ends of attempts. 0: it did not wait for
@@ -116,6 +117,8 @@ bool call_has_version(struct call *c, const char *etag);
  * arrived, or the server is draining; answer with the current state. Stores wait_ms for
  * call_wait(). */
 bool call_may_wait(struct call *c, int64_t wait_ms);
+/* Requests that wait may find something now. */
+void call_wake(struct call *c);
 /* Wait: there is nothing to answer yet. The handler returns AS_OK after this call, and runs again
  * when there may be something. `key` names what it waits for (waiting.h). If its time ended after
  * call_may_wait() returned true, it runs again at once. */

@@ -460,14 +460,18 @@ static void run_call(struct pool_job *job)
         return;
     }
     run_handler_once(c);
+    bool wakes_now = c->wants_wake;
+    c->wants_wake = false;
     if (c->wants_wait) {
         c->waiting.is_gone = &c->x->is_gone;
         http_watch(c->x);
         waiting_add(d->waiting, &c->waiting); /* from here on the list owns c */
+        if (wakes_now)
+            waiting_wake(d->waiting);
         return;
     }
     http_release(c->x);
-    if (wakes)
+    if (wakes || wakes_now)
         waiting_wake(d->waiting);
 }
 

@@ -70,6 +70,8 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
         c->since_ns = -1;
     else if (c->since_ns < 0)
         c->since_ns = req.arrived_ns;
+    if (list.has_begun)
+        call_wake(c);
     if (list.n == 0 && may_wait) {
         call_wait(c, list.sweep_key ? list.sweep_key : WAITING_CLAIMS);
         return AS_OK;

@@ -37,7 +37,7 @@ static void reap_once(struct reaper_loop *loop, bool whole, bool *was_away, bool
                   "sweeps_ended=%lld ensembles=%lld",
                   (long long)r.runners_lost, (long long)r.clients_lost, (long long)r.attempts_lost,
                   (long long)r.trials_timed_out, (long long)r.sweeps_ended, (long long)r.ensembles);
-    server_reaped(loop->server, r.runners_lost, r.clients_lost);
+    server_reaped(loop->server, r.runners_lost, r.clients_lost, r.gangs_changed);
 }
 
 /* Wait for a change until `until_ns` (monotonic), with the lock held. Returns false if the time has

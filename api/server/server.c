@@ -155,9 +155,9 @@ as_status server_start(const struct server_options *opts, struct server **ret, s
     return AS_OK;
 }
 
-void server_reaped(struct server *s, int64_t runners, int64_t clients)
+void server_reaped(struct server *s, int64_t runners, int64_t clients, int64_t gangs)
 {
-    if (runners + clients == 0)
+    if (runners + clients + gangs == 0)
         return;
     atomic_fetch_add(&s->lease_expirations, runners);
     atomic_fetch_add(&s->client_expirations, clients);

@@ -12,19 +12,17 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
-#include "base/template.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "scheduler/assign/assignment_priv.h"
+#include "scheduler/assign/claimed_priv.h"
+#include "scheduler/assign/gathering.h"
 #include "scheduler/store/attempt_store.h"
-#include "scheduler/store/dataset_store.h"
-#include "scheduler/store/file_store.h"
 #include "scheduler/store/assignment_store.h"
 #include "scheduler/store/runner_store.h"
+#include "scheduler/store/seat_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
-#include "scheduler/sweep/stored_doc.h"
 
 #define TRIALS_MAX 1024 /* of one claim */
 
@@ -36,9 +34,11 @@ struct claiming {
     const struct claim_request *req;
     int64_t arrived_ns;
     struct owner owner;
-    int64_t want, gpus; /* slots (for a fit: members) and GPUs that are still wanted */
-    int64_t *sweeps;    /* sweeps with work, in the order of asking */
+    int64_t want, gpus;             /* slots (for a fit: members) and GPUs that are still wanted */
+    struct claimable_sweep *sweeps; /* sweeps with work, in the order of asking */
     size_t n_sweeps;
+    struct gathering_news news;
+    struct seats_taken seats;
     struct claim_list list;
 
     /* the sweep that is being asked */
@@ -49,130 +49,33 @@ struct claiming {
     struct assignment assignment;
 };
 
+static int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct runner_id id_of(const struct claim_request *req)
+{
+    return (struct runner_id){req->runner, req->epoch, req->secret};
+}
+
 static as_status stale_epoch(const struct claim_request *req, struct as_err *err)
 {
     return as_fail(err, AS_E_STALE, "epoch %lld of runner '%.63s' is not current: register again",
                    (long long)req->epoch, req->runner);
 }
 
-/* Read back: a claimed trial with all that its runner needs. Data that the trials of a sweep have
- * in common is read once. */
-
-struct claim_reader {
-    struct tx *t;
-    struct arena *a;
-    const struct claim_request *req;
-    int64_t sweep_key;           /* the sweep of the current rows */
-    json_t *doc;                 /* owned: its document */
-    const char *trial;           /* the section `trial` of the document */
-    struct dataset_row *dataset; /* the last one that was read */
-};
-
-static void claim_reader_done(struct claim_reader *x)
-{
-    json_decref(x->doc);
-}
-
-/* Read the data set of that name, unless it was the last one that was read. */
-static as_status read_dataset(struct claim_reader *x, const char *name, struct as_err *err)
-{
-    if (x->dataset && as_streq(x->dataset->name, name))
-        return AS_OK;
-    struct dataset_row *row = arena_alloc(x->a, 1, sizeof *row);
-    if (!row)
-        return as_fail_nomem(err);
-    as_status st = store_dataset_get(x->t, x->a, name, false, row, err);
-    if (st != AS_OK)
-        return st;
-    st = store_dataset_expected(x->t, x->a, x->sweep_key, row, err);
-    if (st != AS_OK)
-        return st;
-    x->dataset = row;
-    return AS_OK;
-}
-
-/* The data set that this trial's parameters name. A command has none. If the data set does not
- * exist, there is none either: the runner reports that in the trial's log, where people look. */
-static as_status fill_dataset(struct claim_reader *x, const json_t *params, struct claimed_row *ret,
-                              struct as_err *err)
-{
-    json_t *train = json_object_get(json_object_get(x->doc, "trial"), "train");
-    const char *text = json_string_value(json_object_get(train, "dataset"));
-    if (!text)
-        return AS_OK;
-    AS_AUTO(as_freep) char *name = NULL;
-    as_status st = template_apply_text(text, params, &name, err);
-    if (st != AS_OK)
-        return st;
-    st = read_dataset(x, name, err);
-    if (st == AS_OK)
-        ret->dataset = x->dataset;
-    return st == AS_E_NOT_FOUND ? AS_OK : st;
-}
-
-static as_status next_sweep(struct claim_reader *x, const struct attempt_claimed *c,
-                            struct as_err *err)
-{
-    const char *document = c->document;
-    json_decref(x->doc);
-    x->doc = NULL;
-    x->dataset = NULL;
-    x->sweep_key = c->sweep_key;
-    as_status st = stored_doc_read(document, &x->doc, NULL, err);
-    if (st != AS_OK)
-        return st;
-    AS_AUTO(as_freep) char *trial = json_format(json_object_get(x->doc, "trial"));
-    x->trial = arena_strdup(x->a, trial);
-    return x->trial ? AS_OK : as_fail_nomem(err);
-}
-
-static as_status fill_claimed(struct claim_reader *x, const struct attempt_claimed *c,
-                              struct claimed_row *ret, struct as_err *err)
-{
-    JSON_AUTO params = NULL;
-    if (c->document) {
-        as_status st = next_sweep(x, c, err);
-        if (st != AS_OK)
-            return st;
-    }
-    as_status st = json_parse(c->row.params, strlen(c->row.params), &params, err);
-    if (st != AS_OK)
-        return st;
-    *ret = c->row;
-    ret->trial = x->trial;
-    const struct group_rule rule = {c->max_group, c->group_given, c->row.gpus > 0};
-    if (ret->group)
-        ret->max_members = group_places(&x->req->groups, rule, ret->shape, ret->bytes_per_member);
-    st = inactive_names(x->a, x->doc, params, &ret->inactive, &ret->n_inactive, err);
-    if (st != AS_OK)
-        return st;
-    st = fill_dataset(x, params, ret, err);
-    if (st != AS_OK || ret->attempt <= 1) /* the first attempt has no files yet */
-        return st;
-    return store_file_list(x->t, x->a, c->sweep_key, ret->number, "checkpoint", &ret->files, err);
-}
-
 /* The trials that this claim got and still holds. */
 static as_status read_claimed(struct tx *t, struct claiming *c, struct as_err *err)
 {
     const struct claim_request *req = c->req;
-    AS_AUTO(claim_reader_done) struct claim_reader x = {.t = t, .a = c->a, .req = req};
-    struct attempt_claimed *claimed = NULL;
+    const struct runner_id id = id_of(req);
+    struct claimed_row *rows = NULL;
     size_t n = 0;
-    as_status st =
-        store_attempt_claimed(t, c->a, req->runner, req->epoch, req->claim_id, &claimed, &n, err);
-    if (st != AS_OK)
-        return st;
-    struct claimed_row *rows = arena_alloc(c->a, n + 1, sizeof *rows);
-    if (!rows)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < n; i++) {
-        st = fill_claimed(&x, &claimed[i], &rows[i], err);
-        if (st != AS_OK)
-            return st;
-    }
-    c->list = (struct claim_list){.rows = rows, .n = n};
-    return AS_OK;
+    as_status st = claimed_read(t, c->a, &id, req->claim_id, &req->groups, &rows, &n, err);
+    if (st == AS_OK)
+        c->list = (struct claim_list){.rows = rows, .n = n};
+    return st;
 }
 
 /* Only the sweep of a group can fill it. */
@@ -186,15 +89,10 @@ static as_status look_at_group(struct tx *t, struct claiming *c, struct as_err *
     c->sweeps = arena_alloc(c->a, 1, sizeof *c->sweeps);
     if (!c->sweeps)
         return as_fail_nomem(err);
-    c->sweeps[0] = group.sweep_key;
+    c->sweeps[0] = (struct claimable_sweep){.key = group.sweep_key};
     c->n_sweeps = 1;
     c->want = fit->members;
     return AS_OK;
-}
-
-static struct runner_id id_of(const struct claim_request *req)
-{
-    return (struct runner_id){req->runner, req->epoch, req->secret};
 }
 
 /* Look: may this runner claim, did this claim get trials before, which sweeps have work? */
@@ -203,6 +101,7 @@ static as_status look_for_sweeps(struct tx *t, struct claiming *c, struct as_err
     const struct claim_request *req = c->req;
     struct runner_head runner;
     struct runner_ending ending;
+    int64_t ended = 0;
     c->n_sweeps = 0;
     c->want = 0;
     as_status st = store_runner_claims(t, c->a, req->runner, req->ending, req->n_ending, 0, &runner,
@@ -221,18 +120,18 @@ static as_status look_for_sweeps(struct tx *t, struct claiming *c, struct as_err
         return st;
     if (req->groups.fit.group)
         return look_at_group(t, c, err);
-    int64_t room = runner.slots - runner.used;
-    c->want = room < req->max_trials ? room : req->max_trials;
+    st = store_seat_holds(t, req->runner, req->ending_seats, req->n_ending_seats, &ended, err);
+    if (st == AS_OK)
+        st = store_gathering_news(t, &id, &c->news, err);
+    if (st != AS_OK)
+        return st;
+    c->want = min_i64(runner.slots - runner.used + ended, req->max_trials);
     c->gpus = req->gpus;
-    return store_sweep_claimable(t, c->a, c->gpus, ending.sweeps, &c->sweeps, &c->n_sweeps, err);
+    return store_sweep_claimable(t, c->a, c->gpus, ending.sweeps, req->seats > 0, &c->sweeps,
+                                 &c->n_sweeps, err);
 }
 
 /* Take. */
-
-static int64_t min_i64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* What this sweep may give to this runner now. The rows of both are locked. */
 struct allowance {
@@ -255,7 +154,11 @@ static as_status compute_allowance(struct tx *t, const struct claiming *c,
     st = store_attempt_claim_count(t, req->runner, req->epoch, req->claim_id, &trials, &slots, err);
     if (st != AS_OK)
         return st;
-    int64_t n = min_i64(c->share, ret_runner->slots - ret_runner->used);
+    int64_t ended = 0;
+    st = store_seat_holds(t, req->runner, req->ending_seats, req->n_ending_seats, &ended, err);
+    if (st != AS_OK)
+        return st;
+    int64_t n = min_i64(c->share, ret_runner->slots - ret_runner->used + ended);
     n = min_i64(n, req->max_trials - slots); /* the same claim may be running twice */
     if (s->gpus > 0)
         n = min_i64(n, c->gpus / s->gpus);
@@ -422,6 +325,9 @@ static as_status check_request(const struct claim_request *req, struct as_err *e
     if (req->groups.members < 0 || req->groups.members > SWEEP_MAX_GROUP)
         return as_fail_at(err, AS_E_INVAL, "/members", "found %lld, expected 1 to %d",
                           (long long)req->groups.members, SWEEP_MAX_GROUP);
+    if (req->seats < 0 || req->seats > req->max_trials)
+        return as_fail_at(err, AS_E_INVAL, "/seats", "found %lld, expected 0 to max_trials, %lld",
+                          (long long)req->seats, (long long)req->max_trials);
     if (req->n_ending > RUNNER_HELD_MAX)
         return as_fail_at(err, AS_E_TOO_LARGE, "/ending", "%zu attempts, at most %d", req->n_ending,
                           RUNNER_HELD_MAX);
@@ -432,6 +338,70 @@ static as_status check_request(const struct claim_request *req, struct as_err *e
     return AS_OK;
 }
 
+/* Ranks of gangs. */
+
+static struct seat_request seats_of(const struct claiming *c)
+{
+    const struct claim_request *req = c->req;
+    return (struct seat_request){.runner = id_of(req),
+                                 .claim_id = req->claim_id,
+                                 .max_trials = req->max_trials,
+                                 .seats = req->seats,
+                                 .gpus = req->gpus,
+                                 .wait_ms = req->wait_ms,
+                                 .ending = req->ending,
+                                 .n_ending = req->n_ending,
+                                 .ending_seats = req->ending_seats,
+                                 .n_ending_seats = req->n_ending_seats,
+                                 .arrived_ns = c->arrived_ns};
+}
+
+/* Slots and GPUs that gangs took are not for other trials. */
+static void count_seats(struct claiming *c, const struct seats_taken *before)
+{
+    c->want -= c->seats.got + c->seats.kept - before->got - before->kept;
+    c->gpus = min_i64(c->gpus, c->req->gpus - c->seats.kept_gpus);
+    c->list.has_begun = c->seats.has_begun;
+    c->list.is_preparing |= c->seats.is_preparing;
+}
+
+/* It is the turn of a sweep whose trials have ranks. */
+static as_status take_turn(struct claiming *c, int64_t key, struct as_err *why, struct as_err *err)
+{
+    const struct seat_request req = seats_of(c);
+    const struct seats_taken before = c->seats;
+    if (c->news.gathers || c->seats.has_begun)
+        return AS_OK; /* one at a time */
+    as_status st = seats_gather(c->db, c->sg, c->a, &req, key, &c->seats, err);
+    c->news.gathers = true;
+    if (st == AS_OK && why->code == AS_OK)
+        *why = c->seats.why;
+    if (st == AS_OK)
+        count_seats(c, &before);
+    return st;
+}
+
+/* What gangs have for this claim comes before other trials; and a gang that waited too long for its
+ * turn. */
+static as_status take_seats(struct claiming *c, struct as_err *why, struct as_err *err)
+{
+    const struct seat_request req = seats_of(c);
+    const struct seats_taken before = c->seats;
+    if (c->req->seats == 0 || c->req->groups.fit.group)
+        return AS_OK;
+    as_status st = seats_take(c->db, c->sg, c->a, &req, &c->news, &c->seats, err);
+    if (st != AS_OK)
+        return st;
+    *why = c->seats.why;
+    count_seats(c, &before);
+    if (c->news.gathers || c->news.idle_ms < GATHERING_TURN_MS)
+        return AS_OK;
+    int64_t key = 0; /* the one whose turn was longest ago is the first of its sort */
+    for (size_t i = 0; i < c->n_sweeps && !key; i++)
+        key = c->sweeps[i].is_gang ? c->sweeps[i].key : 0;
+    return key ? take_turn(c, key, why, err) : AS_OK;
+}
+
 /* One round: each sweep gives its share. A failed search does not keep other sweeps from giving;
  * *why is the first such error. */
 static as_status take_round(struct claiming *c, int64_t *taken, struct as_err *why,
@@ -440,7 +410,13 @@ static as_status take_round(struct claiming *c, int64_t *taken, struct as_err *w
     for (size_t i = 0; i < c->n_sweeps && c->want > 0; i++) {
         int64_t left = (int64_t)(c->n_sweeps - i), got = 0;
         struct as_err e = {0};
-        c->key = c->sweeps[i];
+        if (c->sweeps[i].is_gang) {
+            as_status took = take_turn(c, c->sweeps[i].key, why, err);
+            if (took != AS_OK)
+                return took;
+            continue;
+        }
+        c->key = c->sweeps[i].key;
         c->share = (c->want + left - 1) / left;
         as_status st = take_from(c, &got, &e);
         *taken += got;
@@ -475,6 +451,16 @@ static as_status look_first(struct claiming *c, struct as_err *err)
     return run.status;
 }
 
+/* Whether the runner takes ranks decides which gangs may gather at all. */
+static as_status say_takes_seats(struct claiming *c, struct as_err *err)
+{
+    const struct runner_id id = id_of(c->req);
+    struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = store_gathering_takes(run.tx, &id, c->req->seats > 0, err);
+    return run.status;
+}
+
 static as_status read_back(struct claiming *c, struct as_err *err)
 {
     struct tx_run run = tx_run_start(c->db, TX_READ, err);
@@ -488,11 +474,14 @@ static as_status take_new(struct claiming *c, struct as_err *err)
 {
     struct as_err why = {0};
     int64_t taken = 0;
-    as_status st = take_rounds(c, &taken, &why, err);
+    as_status st = take_seats(c, &why, err);
+    if (st == AS_OK && c->seats.got == 0) /* ranks of gangs wait for each other: answer at once */
+        st = take_rounds(c, &taken, &why, err);
     if (st != AS_OK)
         return st;
     bool is_preparing = c->list.is_preparing, awaits_ends = c->list.awaits_ends;
-    if (taken > 0) {
+    bool has_begun = c->list.has_begun;
+    if (taken + c->seats.got > 0) {
         st = read_back(c, err);
         if (st != AS_OK)
             return st;
@@ -501,6 +490,7 @@ static as_status take_new(struct claiming *c, struct as_err *err)
     }
     c->list.is_preparing = is_preparing && c->list.n == 0;
     c->list.awaits_ends = awaits_ends;
+    c->list.has_begun = has_begun;
     return AS_OK;
 }
 
@@ -520,6 +510,13 @@ as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
     st = look_first(&c, err);
     if (st != AS_OK)
         return st;
+    if (c.list.n == 0 && (req->seats > 0) != c.news.takes_seats && !req->groups.fit.group) {
+        st = say_takes_seats(&c, err);
+        if (st == AS_OK)
+            st = look_first(&c, err);
+        if (st != AS_OK)
+            return st;
+    }
     if (c.list.n == 0) {
         st = take_new(&c, err);
         if (st != AS_OK)
@@ -530,17 +527,26 @@ as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
     return AS_OK;
 }
 
+static as_status read_pending(struct tx *t, struct arena *a, struct sweep_room **ret, size_t *ret_n,
+                              int64_t *ret_seats, struct as_err *err)
+{
+    as_status st = store_sweep_pending(t, a, ret, ret_n, err);
+    return st == AS_OK ? store_gathering_pending(t, ret_seats, err) : st;
+}
+
 as_status claims_pending(struct store *db, struct suggester *sg, int64_t *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct sweep_room *rooms = NULL;
     size_t n = 0;
+    int64_t sum = 0;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = store_sweep_pending(run.tx, &a, &rooms, &n, err);
-    if (run.status != AS_OK)
+        run.status = read_pending(run.tx, &a, &rooms, &n, &sum, err);
+    if (run.status != AS_OK || sum == INT64_MAX) {
+        *ret = sum;
         return run.status;
-    int64_t sum = 0;
+    }
     for (size_t i = 0; i < n; i++) {
         const struct sweep_room *r = &rooms[i];
         sum += sg && r->learns ? suggester_room(sg, r->key, r->queued, r->room) : r->room;

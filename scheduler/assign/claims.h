@@ -52,6 +52,7 @@ struct claim_list {
                           ready */
     bool awaits_ends;  /* a sweep that learns gave nothing, because results of `ending` are
                           missing */
+    bool has_begun;    /* a gang began in this claim: wake the others, which have ranks of it */
     int64_t sweep_key; /* of a fit that may get more later: the argument of asks_pending(); 0:
                           none */
 };
@@ -60,6 +61,9 @@ struct claim_list {
  * be 0. A repeat of a claim_id returns the trials that it got and that are still current, in their
  * groups; only if there are none, it takes new ones. The runner's slots limit what it holds in all:
  * a group counts as one, and attempts in `ending` do not count.
+ *
+ * Ranks (gathering.h). With `seats` above 0 the answer may have ranks of gangs, and slots of this runner
+ * may be kept free for the gang that gathers; the answer may be empty then.
  *
  * Groups (grouping.h). With groups.fit the answer has only trials for that group. It has none if
  * the group is full, is not this runner's, or would overtake queued trials of other shapes too far.
@@ -77,6 +81,7 @@ AS_MUST_CHECK as_status claim_trials(struct store *db, struct suggester *sg, str
                                      struct as_err *err);
 
 /* How many trials could be handed to runners now, over all sweeps (a count without locks: a hint).
+ * INT64_MAX: all waiting claims should look, because ranks of a gang wait for some of them.
  * A sweep whose suggestions are being computed in `sg` counts only ready suggestions and queued
  * trials. One cheap query; a server asks once for all waiting runners. `sg` may be NULL.
  * AS_E_UNAVAILABLE. */

@@ -1,6 +1,6 @@
 /* One round of the reaper.
  *
- * The parts of a round are independent: leases of runners, leases of clients, timeouts, sweeps that
+ * The parts of a round are independent: leases of runners, ranks of gangs, leases of clients, timeouts, sweeps that
  * are over, old rows. Each part reads a list without locks and then handles each entry in its own
  * guarded transaction, because another server may do the same, and because an owner may come back
  * between the two. A round ends at the first error; the next round does the rest. The report counts
@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "scheduler/lifecycle/ensembles.h"
+#include "scheduler/lifecycle/gang_care.h"
 #include "scheduler/store/blob_store.h"
 #include "scheduler/store/client_store.h"
 #include "scheduler/store/event_store.h"
@@ -136,6 +137,8 @@ static as_status lose_owners(struct round *r, struct as_err *err)
     if (!r->hears)
         return AS_OK;
     as_status st = lose_runners(r, names, n, err);
+    if (st == AS_OK)
+        st = gangs_tend(db, &r->report->gangs_changed, err);
     return st == AS_OK ? lose_clients(r, err) : st;
 }
 

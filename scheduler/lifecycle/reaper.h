@@ -17,10 +17,11 @@ struct reaper {
 /* The counts of one round, for the log. */
 struct reaper_report {
     int64_t runners_lost, clients_lost, attempts_lost, trials_timed_out;
-    int64_t sweeps_ended; /* failed by wall time or failures, or moved to finishing */
-    int64_t ensembles;    /* sweeps finished */
-    int64_t removed;      /* old keys, events and blobs */
-    bool more_to_finish;  /* reaper_finish() has more sweeps to finish */
+    int64_t gangs_changed; /* ranks that went, gangs that began late or started again */
+    int64_t sweeps_ended;  /* failed by wall time or failures, or moved to finishing */
+    int64_t ensembles;     /* sweeps finished */
+    int64_t removed;       /* old keys, events and blobs */
+    bool more_to_finish;   /* reaper_finish() has more sweeps to finish */
 };
 
 /* Run one round: runners and clients whose lease ran out, trial_timeout (as a backstop, one grace

@@ -5,12 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Who runs an attempt: a runner, with the claim that gave it the attempt, or a client. */
+/* Who runs an attempt: a runner, with the claim that gave it the attempt, a client, or a gang (neither
+ * is set). */
 struct owner {
-    const char *runner; /* NULL: a client */
+    const char *runner; /* NULL: a client or a gang */
     int64_t epoch;
     const char *claim_id;
-    const char *client; /* NULL: a runner */
+    const char *client; /* NULL: a runner or a gang */
     const char *secret; /* SHA-256 of the runner's; NULL: it has none */
     const char *token;  /* id of the client's; NULL: none is asked for */
 };

@@ -2,6 +2,7 @@
  */
 #include "scheduler/services/metrics.h"
 
+#include "scheduler/sweep/seat_state.h"
 #include "scheduler/sweep/trial_state.h"
 #include "scheduler/store/metrics_store.h"
 
@@ -33,6 +34,8 @@ static void write_process(struct store *db, struct str *b)
                   atomic_load(&c->trials_completed));
     write_counter(b, "assay_attempts_lost_total", "Attempts declared lost.",
                   atomic_load(&c->attempts_lost));
+    write_counter(b, "assay_ranks_lost_total", "Ranks of gangs declared lost.",
+                  atomic_load(&c->ranks_lost));
     write_counter(b, "assay_stale_writes_rejected_total",
                   "Writes of attempts that were not current.", atomic_load(&c->stale_rejected));
     write_counter(b, "assay_late_completions_accepted_total",
@@ -92,6 +95,11 @@ static void write_counts(const struct figures *f, struct str *b)
     write_head(b, "assay_runners", "gauge", "Runners by state.");
     for (size_t i = 0; i < AS_ARRAY_LEN(runner_states); i++)
         write_state(f, "runner", "assay_runners", runner_states[i], b);
+    write_head(b, "assay_gangs", "gauge", "Trials of several ranks that run, by state.");
+    for (int i = 0; i < GANG_OVER; i++)
+        write_state(f, "gang", "assay_gangs", gang_state_format((gang_state)i), b);
+    write_gauge(b, "assay_gathering_seats", "Slots that are kept free for the gang that gathers.",
+                (long)count_of(f, "gathering", "seat"));
 }
 
 as_status metrics_write(struct store *db, struct str *ret, struct as_err *err)

@@ -10,12 +10,16 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "scheduler/services/cursor_priv.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/event_store.h"
+#include "scheduler/store/gathering_store.h"
 #include "scheduler/store/runner_store.h"
+#include "scheduler/store/seat_store.h"
 #include "scheduler/store/trial_store.h"
+#include "scheduler/lifecycle/gang_care.h"
 #include "scheduler/lifecycle/transition.h"
 
 #define RUNNER_SLOTS_MAX 1024
@@ -27,6 +31,17 @@ static as_status runner_event(struct tx *t, const char *name, const char *state,
     return store_event_add(t, &e, err);
 }
 
+/* The ranks of a runner that just left, or registered without them, go now. If the database fails, the
+ * reaper does it. */
+static void drop_ranks(struct store *db, const char *runner)
+{
+    struct as_err why = {0};
+    int64_t n = 0;
+    as_status st = gangs_drop_orphans(db, runner, &n, &why);
+    if (st != AS_OK)
+        log_write(LOG_WARN, "ranks of a runner", "runner=%s detail=\"%s\"", runner, why.msg);
+}
+
 /* Register. */
 
 void runner_secret_make(char ret[RUNNER_SECRET_SIZE])
@@ -34,6 +49,24 @@ void runner_secret_make(char ret[RUNNER_SECRET_SIZE])
     uint8_t bytes[(RUNNER_SECRET_SIZE - 1) / 2];
     random_bytes(bytes, sizeof bytes);
     hex_format(bytes, sizeof bytes, ret);
+}
+
+/* The same for ranks of gangs. Those that it does not list are orphans of its older epoch, and slots
+ * that were kept free for a gang are no longer. */
+static as_status resume_seats(struct tx *t, struct arena *a, const struct runner_register *req,
+                              bool is_same, struct registration *ret, struct as_err *err)
+{
+    int64_t given_up = 0;
+    as_status st =
+        store_seat_resume(t, req->name, ret->epoch, req->seats, is_same ? req->n_seats : 0, err);
+    if (st == AS_OK && is_same)
+        st = store_seat_beat(t, req->name, req->seats, req->n_seats, err);
+    if (st == AS_OK)
+        st = store_seat_not_current(t, a, req->name, req->seats, req->n_seats, &ret->directives,
+                                    err);
+    if (st == AS_OK)
+        st = store_gathering_give_up(t, req->name, RUNNER_SLOTS_MAX, &given_up, err);
+    return st;
 }
 
 static as_status register_runner(struct tx *t, struct arena *a, const struct runner_register *req,
@@ -77,7 +110,8 @@ static as_status register_runner(struct tx *t, struct arena *a, const struct run
         store_trial_not_current(t, a, req->name, req->resume, req->n_resume, &ret->directives, err);
     if (st != AS_OK)
         return st;
-    return runner_event(t, req->name, "live", err);
+    st = resume_seats(t, a, req, is_same, ret, err);
+    return st == AS_OK ? runner_event(t, req->name, "live", err) : st;
 }
 
 static as_status register_check(const struct runner_register *req, struct as_err *err)
@@ -114,9 +148,11 @@ as_status runner_register(struct store *db, struct arena *a, const struct runner
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
         run.status = register_runner(run.tx, a, req, text, &made, err);
-    if (run.status == AS_OK)
-        *ret = made;
-    return run.status;
+    if (run.status != AS_OK)
+        return run.status;
+    *ret = made;
+    drop_ranks(db, req->name);
+    return AS_OK;
 }
 
 /* Heartbeat. */
@@ -142,14 +178,30 @@ static as_status revive_runner(struct tx *t, struct arena *a, const struct runne
     return runner_event(t, id->name, "live", err);
 }
 
-/* *ret_missing: attempts that it holds and does not list. */
-static as_status extend_lease(struct tx *t, struct arena *a, const struct runner_id *id,
-                              const struct heartbeat *b, struct directive_list *ret,
-                              struct trial_list_heads *ret_missing, struct as_err *err)
+/* The same for the ranks that it holds or lists. */
+static as_status beat_seats(struct tx *t, struct arena *a, const struct runner_id *id,
+                            const struct heartbeat *b, struct directive_list *ret,
+                            struct held_seat_list *ret_missing, struct as_err *err)
 {
     int64_t lease_ms = store_config(tx_store(t))->lease_ms;
-    bool live = false;
-    as_status st = store_runner_extend(t, id, lease_ms, &live, err);
+    as_status st = store_seat_beat(t, id->name, b->seats, b->n_seats, err);
+    if (st == AS_OK)
+        st = store_seat_missing(t, a, id->name, b->seats, b->n_seats, lease_ms, ret_missing, err);
+    if (st == AS_OK)
+        st = store_seat_not_current(t, a, id->name, b->seats, b->n_seats, ret, err);
+    return st;
+}
+
+/* *ret_missing, *ret_seats: attempts and ranks that it holds and does not list. */
+static as_status extend_lease(struct tx *t, struct arena *a, const struct runner_id *id,
+                              const struct heartbeat *b, struct directive_list *ret,
+                              struct trial_list_heads *ret_missing,
+                              struct held_seat_list *ret_seats, struct as_err *err)
+{
+    int64_t lease_ms = store_config(tx_store(t))->lease_ms;
+    bool live = false, has_seats = true;
+    ret_seats->n = 0;
+    as_status st = store_runner_beat(t, id, lease_ms, &live, &has_seats, err);
     if (st != AS_OK)
         return st;
     if (!live)
@@ -162,7 +214,10 @@ static as_status extend_lease(struct tx *t, struct arena *a, const struct runner
     st = store_trial_missing(t, a, id->name, b->attempts, b->n, lease_ms, ret_missing, err);
     if (st != AS_OK)
         return st;
-    return store_trial_not_current(t, a, id->name, b->attempts, b->n, ret, err);
+    st = store_trial_not_current(t, a, id->name, b->attempts, b->n, ret, err);
+    if (st != AS_OK || (!has_seats && b->n_seats == 0))
+        return st;
+    return beat_seats(t, a, id, b, ret, ret_seats, err);
 }
 
 static as_status lose_missing(struct store *db, struct arena *a,
@@ -184,12 +239,15 @@ as_status runner_heartbeat(struct store *db, struct arena *a, const struct runne
 {
     struct directive_list directives = {0};
     struct trial_list_heads missing = {0};
+    struct held_seat_list seats = {0};
     struct tx_run run = tx_run_start(db, TX_SOFT, err);
     while (tx_run_again(&run))
-        run.status = extend_lease(run.tx, a, id, beat, &directives, &missing, err);
+        run.status = extend_lease(run.tx, a, id, beat, &directives, &missing, &seats, err);
     if (run.status != AS_OK)
         return run.status;
     as_status st = lose_missing(db, a, &missing, err);
+    if (st == AS_OK)
+        st = gangs_drop_missing(db, &seats, err);
     if (st != AS_OK)
         return st;
     *ret = directives;
@@ -269,6 +327,8 @@ as_status runner_leave(struct store *db, const struct runner_id *id, struct as_e
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
         run.status = leave_runner(run.tx, &a, id, err);
+    if (run.status == AS_OK)
+        drop_ranks(db, id->name);
     return run.status;
 }
 
@@ -292,6 +352,8 @@ as_status runner_remove(struct store *db, const char *name, struct as_err *err)
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
         run.status = remove_runner(run.tx, &a, name, err);
+    if (run.status == AS_OK)
+        drop_ranks(db, name);
     return run.status;
 }
 

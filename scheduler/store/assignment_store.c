@@ -15,14 +15,19 @@
 
 enum { ASSIGNMENT_QUEUE, ASSIGNMENT_BEGIN, ASSIGNMENT_ADD, ASSIGNMENT_GROUP };
 
+/* The owner is no runner and no client. */
+#define IS_GANG "($3::text is null and $5::text is null)"
+
 /* The statement's end, after the rows of `begun` (number, state, attempt, group_id): insert
  * attempts for the running ones, and an event for each row. $1 the sweep's key, $2 its id, $3 to $6
  * the owner, $7 the first place among the transaction's events, $8 and $9 what the owner must
  * show. */
 #define ATTEMPTS_AND_EVENTS                                                                        \
     ", attempts as (insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, "    \
-    "client, group_id, secret, token) select $1, number, attempt, $3, $4, $6, $5, group_id, $8, "  \
-    "$9 from begun where state = 'running'), events as (insert into event (id, type, sweep_key, "  \
+    "client, group_id, secret, token, gang) select $1, number, attempt, $3, $4, $6, $5, "          \
+    "group_id, $8, "                                                                               \
+    "$9, " IS_GANG                                                                                 \
+    " from begun where state = 'running'), events as (insert into event (id, type, sweep_key, "    \
     "sweep, number, "                                                                              \
     "state, "                                                                                      \
     "attempt, runner) select (pg_current_xact_id()::text::bigint << 20) + $7 + row_number() over " \
@@ -62,7 +67,8 @@ static const struct stmt stmts[] = {
          "with l as (select * from unnest($10::int[], $11::text[]) as l(number, group_id)), begun "
          "as "
          "(update trial t set state = 'running', attempt = t.attempt + 1, runner = $3, epoch = $4, "
-         "client = $5, group_id = nullif(l.group_id, ''), claimed_at = now(), started_at = "
+         "client = $5, gang = " IS_GANG
+         ", group_id = nullif(l.group_id, ''), claimed_at = now(), started_at = "
          "coalesce(t.started_at, now()), missing = 0, reason = null from l where t.sweep_key = $1 "
          "and t.number = l.number and t.state = 'queued' returning t.number, t.state, t.attempt, "
          "t.group_id)" ATTEMPTS_AND_EVENTS},
@@ -73,10 +79,12 @@ static const struct stmt stmts[] = {
          "l(number, params, suggestion, seed, place, seen, shape, bytes, group_id, runs)), begun "
          "as (insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, "
          "origin, suggestion_index, seen, shape, bytes_per_member, group_id, runner, epoch, "
-         "client, claimed_at, started_at) select $1, number, case when runs then 'running' else "
+         "client, gang, claimed_at, started_at) select $1, number, case when runs then 'running' "
+         "else "
          "'queued' end, runs::int, params::json, suggestion::json, seed, 'suggested', place, "
          "nullif(seen, -1), nullif(shape, ''), nullif(bytes, 0), nullif(group_id, ''), case when "
-         "runs then $3 end, case when runs then $4::bigint end, case when runs then $5 end, case "
+         "runs then $3 end, case when runs then $4::bigint end, case when runs then $5 end, runs "
+         "and " IS_GANG ", case "
          "when runs then now() end, case when runs then now() end from l order by number "
          "returning number, state, attempt, group_id)" ATTEMPTS_AND_EVENTS},
     [ASSIGNMENT_GROUP] = {"assignment_group",

@@ -24,11 +24,16 @@ enum {
     ATTEMPT_CLAIM_COUNT
 };
 
-/* The trials that a claim got and still holds. */
+/* The trials, and ranks of trials, that a claim got and still holds. */
 #define CLAIM_FROM                                                                                 \
-    "from attempt x join trial t on t.sweep_key = x.sweep_key and t.number = x.number and "        \
-    "t.attempt = x.attempt join sweep s on s.key = t.sweep_key where x.runner = $1 and "           \
-    "x.claim_id = $3 and t.state = 'running' and t.epoch = $2"
+    "from (select sweep_key, number, attempt, null::int as seat from attempt where runner = $1 "   \
+    "and claim_id = $3 union all select sweep_key, number, attempt, seat from gang_seat where "    \
+    "runner = $1 and claim_id = $3 and epoch = $2 and state " LIVE ") x join trial t on "          \
+    "" SAME("t", "x") " join sweep s on s.key = t.sweep_key left join gang g on x.seat is not "    \
+                      "null and " SAME(                                                            \
+                          "g",                                                                     \
+                          "x") " where t.state = 'running' and (x.seat is not null or t.epoch = "  \
+                               "$2)"
 
 #define ATTEMPT_FIELDS(FIRST, NEXT)                                                                \
     FIRST(i64, attempt, "x.attempt")                                                               \
@@ -73,8 +78,14 @@ COLUMNS_READER(log, struct log_row, LOG_FIELDS)
 
 /* The sweep's document only in the first row of a sweep: it may be large. */
 #define DOCUMENT_ONCE                                                                              \
-    "case when lag(s.key) over (order by s.key, t.number) is distinct from s.key then s.document " \
+    "case when lag(s.key) over (order by s.key, t.number, x.seat) is distinct from s.key then "    \
+    "s.document "                                                                                  \
     "end"
+
+/* A rank that takes the place of a lost one gets what is left of the trial's time. */
+#define TIMEOUT_LEFT                                                                               \
+    "case when g.started_at is null then s.trial_timeout_ms else greatest(1, s.trial_timeout_ms "  \
+    "- " SQL_MS("(clock_timestamp() - g.started_at)") ") end"
 
 #define CLAIMED_FIELDS(FIRST, NEXT)                                                                \
     FIRST(i64, sweep_key, "s.key")                                                                 \
@@ -89,11 +100,17 @@ COLUMNS_READER(log, struct log_row, LOG_FIELDS)
     NEXT(text, row.metric, "s.metric")                                                             \
     NEXT(bool, row.maximize, "s.goal = 'maximize'")                                                \
     NEXT(i64, row.gpus, "s.gpus")                                                                  \
-    NEXT(i64, row.timeout_ms, "s.trial_timeout_ms")                                                \
+    NEXT(i64, row.timeout_ms, TIMEOUT_LEFT)                                                        \
     NEXT(i64, row.grace_ms, "s.grace_ms")                                                          \
     NEXT(text, row.group, "t.group_id")                                                            \
     NEXT(text, row.shape, "t.shape")                                                               \
-    NEXT(i64, row.bytes_per_member, "t.bytes_per_member")
+    NEXT(i64, row.bytes_per_member, "t.bytes_per_member")                                          \
+    NEXT(bool, row.is_rank, "x.seat is not null")                                                  \
+    NEXT(i64, row.seat, "x.seat")                                                                  \
+    NEXT(i64, row.ranks, "g.ranks")                                                                \
+    NEXT(i64, row.min_ranks, "g.min_ranks")                                                        \
+    NEXT(bool, row.elastic, "g.elastic")                                                           \
+    NEXT(text, row.launch, "g.launch")
 COLUMNS_READER(claimed, struct attempt_claimed, CLAIMED_FIELDS)
 #define CLAIMED_COLUMNS COLUMNS_SQL(CLAIMED_FIELDS)
 
@@ -138,8 +155,8 @@ static const struct stmt stmts[] = {
                          "values ($1, $2, $3, $4, $5) on conflict (sweep_key, number, attempt) do "
                          "update set text = excluded.text, truncated = excluded.truncated, "
                          "updated_at = now()"},
-    [ATTEMPT_CLAIMED] = {"attempt_claimed",
-                         "select " CLAIMED_COLUMNS " " CLAIM_FROM " order by s.key, t.number"},
+    [ATTEMPT_CLAIMED] = {"attempt_claimed", "select " CLAIMED_COLUMNS " " CLAIM_FROM
+                                            " order by s.key, t.number, x.seat"},
     [ATTEMPT_CLAIM_COUNT] = {"attempt_claim_count", "select count(*), " SQL_SLOTS " " CLAIM_FROM},
 };
 const struct stmt_set attempt_stmts = {"attempt", stmts, AS_ARRAY_LEN(stmts)};

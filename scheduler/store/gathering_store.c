@@ -16,6 +16,7 @@ enum {
     GATHERING_EXTEND,
     GATHERING_GIVE_UP,
     GATHERING_TAKES,
+    GATHERING_NEWS,
     GATHERING_PENDING
 };
 
@@ -36,6 +37,19 @@ enum {
 COLUMNS_WHOLE_ROW(struct gathering, GATHERING_FIELDS)
 COLUMNS_READER(gathering, struct gathering, GATHERING_FIELDS)
 #define GATHERING_COLUMNS COLUMNS_SQL(GATHERING_FIELDS)
+
+#define NEWS_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(bool, takes_seats, "r.takes_seats")                                                      \
+    NEXT(bool, has_seats,                                                                          \
+         "exists (select from gang_seat q where q.runner = r.name and q.epoch = r.epoch and "      \
+         "q.state = 'seated' and q.claim_id is null)")                                             \
+    NEXT(bool, has_gangs,                                                                          \
+         "exists (select from gang o where o.state <> 'over' and o.elastic and not o.is_ending)")  \
+    NEXT(bool, gathers, "g.sweep_key is not null")                                                 \
+    NEXT(i64, idle_ms, SQL_MS("clock_timestamp() - g.idle_at"))
+COLUMNS_WHOLE_ROW(struct gathering_news, NEWS_FIELDS)
+COLUMNS_READER(news, struct gathering_news, NEWS_FIELDS)
+#define NEWS_COLUMNS COLUMNS_SQL(NEWS_FIELDS)
 
 static const struct stmt stmts[] = {
     [GATHERING_HOLD] = {"gathering_hold", "select 1 from gathering for no key update"},
@@ -68,6 +82,9 @@ static const struct stmt stmts[] = {
     [GATHERING_TAKES] = {"gathering_takes",
                          "update runner set takes_seats = $3 where name = $1 and epoch = $2 and "
                          "takes_seats <> $3"},
+    [GATHERING_NEWS] = {"gathering_news",
+                        "select " NEWS_COLUMNS " from gathering g, runner r where "
+                        "r.name = $1 and r.epoch = $2"},
     /* Fresh seats that their runners do not know of, a gathering that has just begun or lost a seat:
      * all waiting claims look, because nobody knows which of them can take part. Later, and for the
      * rest, a few at a time. */
@@ -127,10 +144,24 @@ as_status store_gathering_reserve(struct tx *t, const struct runner_id *id, int6
 }
 
 as_status store_gathering_extend(struct tx *t, const struct runner_id *id, int64_t until_ms,
-                                 struct as_err *err)
+                                 int64_t *ret_n, struct as_err *err)
 {
-    return tx_exec(t, &stmts[GATHERING_EXTEND],
-                   ARGS(arg_str(id->name), arg_i64(id->epoch), arg_i64(until_ms)), NULL, err);
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[GATHERING_EXTEND],
+                           ARGS(arg_str(id->name), arg_i64(id->epoch), arg_i64(until_ms)), &n, err);
+    if (st == AS_OK)
+        *ret_n = n;
+    return st;
+}
+
+as_status store_gathering_news(struct tx *t, const struct runner_id *id, struct gathering_news *ret,
+                               struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st =
+        tx_query(t, &stmts[GATHERING_NEWS], ARGS(arg_str(id->name), arg_i64(id->epoch)), &r, err);
+    *ret = (struct gathering_news){0};
+    return st == AS_OK && r.rows > 0 ? read_news_row(&r, 0, NULL, ret, err) : st;
 }
 
 as_status store_gathering_give_up(struct tx *t, const char *runner, int64_t n, int64_t *ret_n,

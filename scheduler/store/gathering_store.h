@@ -28,9 +28,10 @@ AS_MUST_CHECK as_status store_gathering_set(struct tx *t, int64_t sweep_key, str
 /* Keep n slots of a runner. The caller holds the row. */
 AS_MUST_CHECK as_status store_gathering_reserve(struct tx *t, const struct runner_id *id, int64_t n,
                                                 int64_t until_ms, struct as_err *err);
-/* The runner's slots that are kept, for `until_ms` from now on. */
+/* The runner's slots that are kept last for `until_ms` from now on; *ret_n: how many they are. */
 AS_MUST_CHECK as_status store_gathering_extend(struct tx *t, const struct runner_id *id,
-                                               int64_t until_ms, struct as_err *err);
+                                               int64_t until_ms, int64_t *ret_n,
+                                               struct as_err *err);
 /* Give up at most n slots of a runner, the latest first. *ret_n: how many it gave up. */
 AS_MUST_CHECK as_status store_gathering_give_up(struct tx *t, const char *runner, int64_t n,
                                                 int64_t *ret_n, struct as_err *err);
@@ -38,7 +39,18 @@ AS_MUST_CHECK as_status store_gathering_give_up(struct tx *t, const char *runner
 AS_MUST_CHECK as_status store_gathering_takes(struct tx *t, const struct runner_id *id, bool takes,
                                               struct as_err *err);
 
-/* What waiting claims may get of gangs: how many of them to try again. SIZE_MAX as INT64_MAX: all. */
+/* What a claim looks at. */
+struct gathering_news {
+    bool takes_seats; /* the runner's latest claim offered seats */
+    bool has_seats;   /* the runner has ranks that it does not know of */
+    bool has_gangs;   /* there are running gangs that may have lost ranks */
+    bool gathers;     /* a gang gathers */
+    int64_t idle_ms;  /* none gathers for so long */
+};
+AS_MUST_CHECK as_status store_gathering_news(struct tx *t, const struct runner_id *id,
+                                             struct gathering_news *ret, struct as_err *err);
+
+/* What waiting claims may get of gangs: how many of them to try again; INT64_MAX: all. */
 AS_MUST_CHECK as_status store_gathering_pending(struct tx *t, int64_t *ret, struct as_err *err);
 
 #endif

@@ -27,7 +27,9 @@ static const struct stmt stmts[] = {
     [METRICS_COUNTS] =
         {"metrics_counts",
          "select " COUNT_COLUMNS " from sweep group by state union all select 'runner', "
-         "state, count(*) from runner group by state union all select 'trial', v.state, "
+         "state, count(*) from runner group by state union all select 'gang', state, count(*) from "
+         "gang where state <> 'over' group by state union all select 'gathering', 'seat', count(*) "
+         "from gathering_seat union all select 'trial', v.state, "
          "coalesce(sum(v.n), 0) from sweep s cross join lateral (values ('queued', s.n_queued), "
          "('running', s.n_running), ('paused', s.n_paused), ('completed', s.n_completed), "
          "('pruned', s.n_pruned), ('failed', s.n_failed), ('cancelled', s.n_cancelled)) as "
@@ -36,7 +38,8 @@ static const struct stmt stmts[] = {
     [METRICS_DEAD] =
         {"metrics_dead",
          "select " DEAD_COLUMNS " from pg_stat_user_tables where relname in "
-         "('sweep', 'trial', 'attempt', 'runner', 'trial_log', 'measurement', 'event') "
+         "('sweep', 'trial', 'attempt', 'runner', 'trial_log', 'measurement', 'event', 'gang', "
+         "'gang_seat') "
          "order by 1"},
 };
 const struct stmt_set metrics_stmts = {"metrics", stmts, AS_ARRAY_LEN(stmts)};

@@ -15,6 +15,7 @@ enum {
     RUNNER_HOLDER,
     RUNNER_REGISTER,
     RUNNER_EXTEND,
+    RUNNER_BEAT,
     RUNNER_FAULTS,
     RUNNER_REVIVE,
     RUNNER_GET,
@@ -61,6 +62,11 @@ COLUMNS_WHOLE_ROW(struct runner_row, RUNNER_FIELDS)
 COLUMNS_READER(runner, struct runner_row, RUNNER_FIELDS)
 #define RUNNER_COLUMNS COLUMNS_SQL(RUNNER_FIELDS)
 
+/* What a runner r holds: attempts, ranks, and slots that are kept free (those are not running). */
+#define HELD_COUNTS                                                                                \
+    "(select count(t.number) as running, " SQL_SLOTS " as used from held t where t.runner = "      \
+    "r.name)"
+
 static const struct stmt stmts[] = {
     [RUNNER_HOLDER] = {"runner_holder", "select secret is null or coalesce(secret = $2, false) "
                                         "from runner where name = $1 for update"},
@@ -81,6 +87,12 @@ static const struct stmt stmts[] = {
                        "update runner set seen_at = clock_timestamp(), expires_at = "
                        "clock_timestamp() + $4 * interval '1 ms' where name = $1 and epoch = $2 "
                        "and (secret is null or secret = $3) and state = 'live'"},
+    [RUNNER_BEAT] = {"runner_beat",
+                     "update runner r set seen_at = clock_timestamp(), expires_at = "
+                     "clock_timestamp() + $4 * interval '1 ms' where name = $1 and epoch = $2 "
+                     "and (secret is null or secret = $3) and state = 'live' returning exists "
+                     "(select from gang_seat q where q.runner = r.name and q.state in ('seated', "
+                     "'listening', 'running'))"},
     [RUNNER_FAULTS] = {"runner_faults",
                        "update runner set gpu_faults = $4 where name = $1 and epoch = $2 and "
                        "(secret is null or secret = $3)"},
@@ -89,27 +101,22 @@ static const struct stmt stmts[] = {
                        "= clock_timestamp() + $4 * interval '1 ms' where name = $1 and epoch = $2 "
                        "and (secret is null or secret = $3) and state = 'lost'"},
     [RUNNER_GET] = {"runner_get",
-                    "select " HEAD_COLUMNS " from runner r cross join lateral "
-                    "(select count(*) as running, " SQL_SLOTS " as used from trial t where "
-                    "t.runner = r.name and t.state = 'running') u where name = $1"},
-    /* `used`: a trial alone takes a slot, and a group takes one for all its members. A trial
-     * that the runner calls ending frees its slot; a group frees its slot when all its members
-     * are ending. */
-    [RUNNER_CLAIMS] = {"runner_claims",
-                       "select " HEAD_COLUMNS ", " ENDING_COLUMNS " from runner r cross "
-                       "join lateral (select count(*) as running, count(*) filter (where "
-                       "t.group_id is null and "
-                       "l.id is null) + count(distinct t.group_id) filter (where l.id is "
-                       "null) as used, "
-                       "coalesce(array_agg(t.sweep_key) filter (where l.id is not null), "
-                       "'{}') as ending, "
-                       "count(*) filter (where l.id is not null and t.sweep_key = $5) as "
-                       "here from trial t join "
-                       "sweep s on s.key = t.sweep_key left join (select distinct l.id, "
-                       "l.number, l.attempt "
-                       "from " LISTED ") l on l.id = s.id and l.number = t.number and "
-                       "l.attempt = t.attempt where "
-                       "t.runner = r.name and t.state = 'running') u where r.name = $1"},
+                    "select " HEAD_COLUMNS " from runner r cross join lateral " HELD_COUNTS
+                    " u where name = $1"},
+    /* `used`: a trial alone takes a slot, and so does a rank, and a group takes one for all its
+     * members. A trial that the runner calls ending frees its slot; a group frees its slot when all
+     * its members are ending. */
+    [RUNNER_CLAIMS] =
+        {"runner_claims",
+         "select " HEAD_COLUMNS ", " ENDING_COLUMNS " from runner r cross join lateral (select "
+         "count(t.number) as running, count(*) filter (where t.group_id is null and l.id is null) "
+         "+ "
+         "count(distinct t.group_id) filter (where l.id is null) as used, "
+         "coalesce(array_agg(t.sweep_key) filter (where l.id is not null), '{}') as ending, "
+         "count(*) filter (where l.id is not null and t.sweep_key = $5) as here from held t left "
+         "join sweep s on s.key = t.sweep_key left join (select distinct l.id, l.number, l.attempt "
+         "from " LISTED ") l on l.id = s.id and l.number = t.number and l.attempt = t.attempt and "
+         "t.seat is null where t.runner = r.name) u where r.name = $1"},
     [RUNNER_LEAVE] = {"runner_leave",
                       "update runner set state = 'left', seen_at = now() where name "
                       "= $1 and epoch = $2 and (secret is null or secret = $3) and state <> "
@@ -126,13 +133,9 @@ static const struct stmt stmts[] = {
                                     "'live' and expires_at < clock_timestamp()"},
     [RUNNER_REMOVE] = {"runner_remove", "delete from runner where name = $1"},
     [RUNNER_LIST] = {"runner_list", "select " RUNNER_COLUMNS
-                                    " from runner r cross join lateral (select count(*) as "
-                                    "running, " SQL_SLOTS
-                                    " as used from trial t where t.runner = r.name and t.state "
-                                    "= 'running') u where "
+                                    " from runner r cross join lateral " HELD_COUNTS " u where "
                                     "((r.state <> 'live')::int, r.name) > ($1::int, $2::text) "
-                                    "order by "
-                                    "(r.state <> 'live')::int, r.name limit $3"},
+                                    "order by (r.state <> 'live')::int, r.name limit $3"},
 };
 const struct stmt_set runner_stmts = {"runner", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -191,6 +194,25 @@ as_status store_runner_extend(struct tx *t, const struct runner_id *id, int64_t 
                               bool *ret_done, struct as_err *err)
 {
     return exec_lease(t, RUNNER_EXTEND, id, lease_ms, ret_done, err);
+}
+
+as_status store_runner_beat(struct tx *t, const struct runner_id *id, int64_t lease_ms,
+                            bool *ret_done, bool *ret_has_seats, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    struct reader rd;
+    as_status st = tx_query(
+        t, &stmts[RUNNER_BEAT],
+        ARGS(arg_str(id->name), arg_i64(id->epoch), arg_str(id->secret), arg_i64(lease_ms)), &r,
+        err);
+    if (st != AS_OK)
+        return st;
+    *ret_done = r.rows > 0;
+    if (r.rows == 0)
+        return AS_OK;
+    reader_init(&rd, &r, 0, NULL);
+    *ret_has_seats = read_bool(&rd);
+    return AS_OK;
 }
 
 as_status store_runner_faults(struct tx *t, const struct runner_id *id, const char *gpu_faults,

@@ -17,7 +17,6 @@ enum {
     SEAT_ORPHANS,
     SEAT_HOLDS,
     SEAT_DELIVER,
-    SEAT_HAS_NEWS,
     SEAT_OFFERS,
     SEAT_ADD
 };
@@ -62,12 +61,17 @@ static const struct stmt stmts[] = {
                            "coalesce(q.step, -1) or l.sent > q.sent_bytes or (l.phase <> '' and "
                            "l.phase is distinct "
                            "from q.phase))"},
-    [SEAT_BEAT_STEP] = {"seat_beat_step",
-                        "update gang g set step = m.step, idle_deaths = 0, progressed_at = "
-                        "clock_timestamp() from (select q.sweep_key, q.number, q.attempt, "
-                        "max(q.step) as step from gang_seat q where q.runner = $1 and q.state " LIVE
-                        " group by 1, 2, 3) m where " SAME(
-                            "m", "g") " and m.step > coalesce(g.step, -1) and g.state <> 'over'"},
+    /* First the gang, then its seats, as everybody who changes a world. */
+    [SEAT_BEAT_STEP] =
+        {"seat_beat_step",
+         "update gang g set step = m.step, idle_deaths = 0, progressed_at = "
+         "clock_timestamp() from (select q.sweep_key, q.number, q.attempt, "
+         "max(l.step) as step from unnest($2::text[], $3::int[], $4::int[], "
+         "$5::int[], $6::bigint[]) as l(id, number, attempt, seat, step) join sweep "
+         "s on s.id = l.id join gang_seat q on " IS_LISTED(
+             "q") " where q.runner = "
+                  "$1 and q.state " LIVE " group by 1, 2, 3) m where " SAME(
+                      "m", "g") " and m.step > coalesce(g.step, -1) and g.state <> 'over'"},
     [SEAT_MISSING] =
         {"seat_missing",
          "update gang_seat q set missing = q.missing + 1 where q.runner = $1 and "
@@ -82,7 +86,8 @@ static const struct stmt stmts[] = {
          "ordinality as l(id, number, attempt, seat, place) left join sweep s on "
          "s.id = l.id left join gang_seat q on " IS_LISTED(
              "q") " left join trial t on t.sweep_key = s.key and t.number = l.number where "
-                  "not coalesce(q.state " LIVE " and q.runner = $1, false) order by "
+                  "not coalesce(q.state " LIVE " and q.runner = $1 and q.epoch = (select epoch "
+                                               "from runner where name = $1), false) order by "
                   "l.place"},
     [SEAT_RESUME] = {"seat_resume",
                      "update gang_seat q set epoch = $6, missing = 0 from " SEATS_LISTED
@@ -104,9 +109,6 @@ static const struct stmt stmts[] = {
          "gang_seat where runner = $1 and epoch = $2 and state = 'seated' and claim_id "
          "is null order by sweep_key, number, seat limit $4 for no key update) l where "
          "" SAME("q", "l") " and q.seat = l.seat"},
-    [SEAT_HAS_NEWS] = {"seat_has_news",
-                       "select exists (select from gang_seat where runner = $1 and epoch = $2 and "
-                       "state = 'seated' and claim_id is null)"},
     /* A runner that lost ranks of a gang, without a step since, gets none for a while
      * (gang_pause_ms). */
     [SEAT_OFFERS] =
@@ -114,7 +116,7 @@ static const struct stmt stmts[] = {
          "select " OFFER_COLUMNS " from gang g join sweep s on s.key = g.sweep_key cross join "
          "lateral (select count(*) as n from gang_seat q where " SAME(
              "q", "g") " and q.state " LIVE ") live cross join lateral (select count(*) as n, "
-                                            "max(q.ended_at) as last from gang_seat q "
+                       "max(q.ended_at) as last from gang_seat q "
                        "where " SAME(
                            "q", "g") " and q.runner = $1 and q.state = 'lost' and q.ended_at >= "
                                      "g.progressed_at) lost where g.state <> 'over' and g.elastic "
@@ -169,13 +171,14 @@ as_status store_seat_beat(struct tx *t, const char *runner, const struct seat_sa
     as_status st = list_said(&x, said, n, err);
     if (st != AS_OK)
         return st;
-    st = tx_exec(t, &stmts[SEAT_BEAT],
-                 ARGS(arg_str(runner), ARG_SEATS(&x), arg_list(&x, 4), arg_list(&x, 5),
-                      arg_list(&x, 6), arg_list(&x, 7)),
+    st = tx_exec(t, &stmts[SEAT_BEAT_STEP], ARGS(arg_str(runner), ARG_SEATS(&x), arg_list(&x, 6)),
                  NULL, err);
     if (st != AS_OK)
         return st;
-    return tx_exec(t, &stmts[SEAT_BEAT_STEP], ARGS(arg_str(runner)), NULL, err);
+    return tx_exec(t, &stmts[SEAT_BEAT],
+                   ARGS(arg_str(runner), ARG_SEATS(&x), arg_list(&x, 4), arg_list(&x, 5),
+                        arg_list(&x, 6), arg_list(&x, 7)),
+                   NULL, err);
 }
 
 static as_status read_held_list(const struct result *r, struct arena *a, struct held_seat_list *ret,
@@ -302,20 +305,6 @@ as_status store_seat_deliver(struct tx *t, const struct runner_id *id, const cha
     if (st == AS_OK)
         *ret_n = n;
     return st;
-}
-
-as_status store_seat_has_news(struct tx *t, const struct runner_id *id, bool *ret,
-                              struct as_err *err)
-{
-    RESULT_AUTO r = {0};
-    struct reader rd;
-    as_status st =
-        tx_query(t, &stmts[SEAT_HAS_NEWS], ARGS(arg_str(id->name), arg_i64(id->epoch)), &r, err);
-    if (st != AS_OK)
-        return st;
-    reader_init(&rd, &r, 0, NULL);
-    *ret = read_bool(&rd);
-    return AS_OK;
 }
 
 as_status store_seat_offers(struct tx *t, struct arena *a, const char *runner, int64_t gpus,

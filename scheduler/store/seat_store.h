@@ -54,10 +54,6 @@ AS_MUST_CHECK as_status store_seat_holds(struct tx *t, const char *runner,
 AS_MUST_CHECK as_status store_seat_deliver(struct tx *t, const struct runner_id *id,
                                            const char *claim_id, int64_t most, int64_t *ret_n,
                                            struct as_err *err);
-/* Does the runner hold such seats? */
-AS_MUST_CHECK as_status store_seat_has_news(struct tx *t, const struct runner_id *id, bool *ret,
-                                            struct as_err *err);
-
 /* A running gang with free seats that a runner may take. */
 struct gang_offer {
     struct gang_key key;

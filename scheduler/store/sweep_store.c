@@ -163,6 +163,13 @@ COLUMNS_WHOLE_ROW(struct sweep_room, ROOM_FIELDS)
 COLUMNS_READER(room, struct sweep_room, ROOM_FIELDS)
 #define ROOM_COLUMNS COLUMNS_SQL(ROOM_FIELDS)
 
+#define CLAIMABLE_FIELDS(FIRST, NEXT)                                                              \
+    FIRST(i64, key, "key")                                                                         \
+    NEXT(bool, is_gang, "ranks > 1")
+COLUMNS_WHOLE_ROW(struct claimable_sweep, CLAIMABLE_FIELDS)
+COLUMNS_READER(claimable, struct claimable_sweep, CLAIMABLE_FIELDS)
+#define CLAIMABLE_COLUMNS COLUMNS_SQL(CLAIMABLE_FIELDS)
+
 #define CHANGE_FIELDS(FIRST, NEXT)                                                                 \
     FIRST(i64, changed_ms, SQL_MS("changed_at"))                                                   \
     NEXT(text, by, "changed_by")                                                                   \
@@ -233,21 +240,33 @@ static const struct stmt stmts[] = {
                                "select set_config('statement_timeout', '300s', true)"},
     [SWEEP_DELETE_POINTS] = {"sweep_delete_points", "delete from measurement where sweep_key = $1"},
     [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
-    [SWEEP_CLAIMABLE] = {"sweep_claimable", "select key from sweep where for_runners and " HAS_WORK
-                                            " and gpus <= $1 order by n_running - (select "
-                                            "count(*) from unnest($2::bigint[]) as l(key) where "
-                                            "l.key = sweep.key), key limit 64"},
-    /* The same order as SWEEP_CLAIMABLE: fewest running trials first, then the older sweep. */
+    [SWEEP_CLAIMABLE] =
+        {"sweep_claimable",
+         "select " CLAIMABLE_COLUMNS " from sweep where for_runners and " HAS_WORK
+         " and gpus <= $1 and (ranks = 1 or ($3::boolean and seats_of_runners(gpus) >= ranks)) "
+         "order by n_running - (select count(*) from unnest($2::bigint[]) as l(key) where l.key = "
+         "sweep.key), gang_at nulls first, key limit 64"},
+    /* The same order as SWEEP_CLAIMABLE: fewest running trials first, then the older sweep. A gang
+     * that gathers, or that waits for ranks, comes first. */
     [SWEEP_AHEAD] = {"sweep_ahead",
                      "select exists (select from sweep where for_runners and key <> $1 and "
-                     "(n_running, key) < ($2, $1) and gpus <= $3 and " HAS_WORK ")"},
+                     "gpus <= $3 and " HAS_WORK
+                     " and (ranks = 1 and (n_running, key) < ($2, $1) or "
+                     "ranks > 1 and seats_of_runners(gpus) >= ranks and exists (select from "
+                     "gathering g where g.sweep_key = sweep.key or g.sweep_key is null and "
+                     "(n_running, key) < ($2, $1)))) or exists (select from gang where state = "
+                     "'waiting')"},
     /* Sweeps that do not learn are one sum, because any server can draw their trials at once.
-     * For the others the caller asks the suggester what is ready, so each has its own row. */
+     * For the others the caller asks the suggester what is ready, so each has its own row. Sweeps
+     * whose trials have ranks are in store_gathering_pending(), except one that learns and whose
+     * gang has its seats: it waits for a suggestion. */
     [SWEEP_PENDING] = {"sweep_pending",
                        "select 0::bigint, 0::bigint, coalesce(sum(" ROOM "), 0), false, false from "
-                       "sweep where for_runners and not learns and " HAS_WORK
+                       "sweep where for_runners and not learns and ranks = 1 and " HAS_WORK
                        " union all select key, n_queued, " ROOM ", true, false from sweep where "
-                       "for_runners and learns and " HAS_WORK},
+                       "for_runners and learns and " HAS_WORK " and (ranks = 1 or exists (select "
+                       "from gathering g where g.sweep_key = sweep.key and (select count(*) from "
+                       "gathering_seat) >= ranks))"},
     [SWEEP_ASKABLE] = {"sweep_askable",
                        "select " ROOM_COLUMNS " from "
                        "unnest($1::bigint[]) with ordinality as u(key, place) left join sweep s on "
@@ -511,12 +530,16 @@ static as_status read_keys(const struct result *r, struct arena *a, int64_t **re
 }
 
 as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus, const char *ending,
-                                int64_t **ret, size_t *ret_n, struct as_err *err)
+                                bool takes_seats, struct claimable_sweep **ret, size_t *ret_n,
+                                struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st =
-        tx_query(t, &stmts[SWEEP_CLAIMABLE], ARGS(arg_i64(gpus), arg_str(ending)), &r, err);
-    return st == AS_OK ? read_keys(&r, a, ret, ret_n, err) : st;
+    as_status st = tx_query(t, &stmts[SWEEP_CLAIMABLE],
+                            ARGS(arg_i64(gpus), arg_str(ending), arg_bool(takes_seats)), &r, err);
+    if (st != AS_OK)
+        return st;
+    *ret_n = (size_t)r.rows;
+    return read_claimable_rows(&r, r.rows, a, ret, err);
 }
 
 as_status store_sweep_ahead(struct tx *t, int64_t key, int64_t running, int64_t gpus, bool *ret,

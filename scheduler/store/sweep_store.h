@@ -126,11 +126,20 @@ AS_MUST_CHECK as_status store_sweep_searched(struct tx *t, int64_t key, const ch
 /* Delete it with everything that belongs to it. */
 AS_MUST_CHECK as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err);
 
+/* A sweep that has something to hand out. */
+struct claimable_sweep {
+    int64_t key;
+    bool is_gang; /* its trials have ranks */
+};
+
 /* Sweeps that have something to hand out to a runner with that many free GPUs: the one with the
- * fewest running trials first, then the oldest. At most 64.
- *   ending   runner_ending.sweeps: running trials that do not count, because they are over */
+ * fewest running trials first, then, of gangs, the one whose latest gang began first, then the
+ * oldest. At most 64.
+ *   ending       runner_ending.sweeps: running trials that do not count, because they are over
+ *   takes_seats  also sweeps whose trials have ranks, if the live runners could hold them */
 AS_MUST_CHECK as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus,
-                                              const char *ending, int64_t **ret, size_t *ret_n,
+                                              const char *ending, bool takes_seats,
+                                              struct claimable_sweep **ret, size_t *ret_n,
                                               struct as_err *err);
 
 /* Would another sweep with work for a runner with that many free GPUs come before this one, if only

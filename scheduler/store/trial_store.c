@@ -10,6 +10,7 @@
 #include "scheduler/store/trial_store.h"
 
 #include "scheduler/store/columns_priv.h"
+#include "scheduler/store/gang_lists_priv.h"
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
@@ -112,11 +113,26 @@ COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
  * from the claim. What the runner prepares, or says ended in time, is never overdue. */
 #define OVERDUE_FROM                                                                               \
     "from trial t join sweep s on s.key = t.sweep_key join attempt x on x.sweep_key = "            \
-    "t.sweep_key and x.number = t.number and x.attempt = t.attempt where t.state = 'running' "     \
-    "and s.state in ('running', 'paused') and s.trial_timeout_ms is not null and coalesce(case "   \
-    "x.phase when 'preparing' then false when 'ended' then x.ran_ms > s.trial_timeout_ms end, "    \
-    "true) and greatest(t.claimed_at, x.said_at - x.ran_ms * interval '1 ms') < " SQL_TIME(        \
-        "$1") " - (s.trial_timeout_ms + s.grace_ms + $2) * interval '1 ms'"
+    "t.sweep_key and x.number = t.number and x.attempt = t.attempt left join gang g on t.gang "    \
+    "and " SAME(                                                                                   \
+        "g", "t") " where t.state = 'running' "                                                    \
+                  "and s.state in ('running', 'paused') and s.trial_timeout_ms is not null and "   \
+                  "coalesce(case "                                                                 \
+                  "x.phase when 'preparing' then false when 'ended' then x.ran_ms > "              \
+                  "s.trial_timeout_ms end, "                                                       \
+                  "true) and (not t.gang or g.started_at is not null and not exists (select from " \
+                  "gang_seat q "                                                                   \
+                  "where " SAME(                                                                   \
+                      "q",                                                                         \
+                      "g") " and q.is_member and q.phase = 'ended' and q.ran_ms <= "               \
+                           "s.trial_timeout_ms and q.seat = (select min(m.seat) from gang_seat m " \
+                           "where "                                                                \
+                           "" SAME("m",                                                            \
+                                   "g") " and m.is_member))) and greatest(t.claimed_at, "          \
+                                        "g.started_at, x.said_at - "                               \
+                                        "x.ran_ms * interval '1 ms') < " SQL_TIME(                 \
+                                            "$1") " - (s.trial_timeout_ms + s.grace_ms + $2) * "   \
+                                                  "interval '1 ms'"
 
 static const struct stmt stmts[] = {
     [TRIAL_HEAD] = {"trial_head",
