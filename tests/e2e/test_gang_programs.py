@@ -136,7 +136,7 @@ def hostfile(assay):
 
 def main():
     with Assay(runners=2, slots=2) as assay:
-        # hostfile(assay)
+        hostfile(assay)
         example(assay, "ranks", check_sockets)
         for rank in (0, 2):
             fail(assay, rank)

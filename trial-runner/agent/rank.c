@@ -107,6 +107,8 @@ static void step_locked(struct rank *r, rank_happens happens)
     r->to_do |= actions & (RANK_MEET | RANK_FINISH);
     if (actions & (RANK_DROP | RANK_QUIT))
         attempt_ask_stop_locked(r->attempt, actions & RANK_DROP ? STOP_DROPPED : STOP_DRAIN);
+    if (before == RANK_LEAVING && happens == RANK_NOT_IN)
+        r->left_ns = clock_mono_ns();
     if (r->state != before)
         log_write(LOG_DEBUG, "a rank", "%s state=%s epoch=%lld", r->attempt->label,
                   rank_state_word(r->state), (long long)r->world.epoch);

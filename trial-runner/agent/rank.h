@@ -47,6 +47,7 @@ struct rank {
     rank_way way;
     bool end_told; /* nothing more has to be told */
     bool quitting;
+    int64_t left_ns; /* when a world began without it, by its own wish; 0: it has not */
 
     /* The main thread's own. */
     bool held; /* it has no process (launch: first), and keeps its slot until the gang is over */

@@ -20,7 +20,8 @@
 #include "trial-runner/protocol/ranks.h"
 
 #define READ_BYTES 4096
-#define ACCUSE_MS 150      /* for the runner of a rank that has died to say it first */
+#define ACCUSE_MS 150  /* for the runner of a rank that has died to say it first */
+#define LINGER_MS 1000 /* after it has left: the others may still connect to it in a world before */
 #define MEET_AGAIN_MS 3000 /* without a new world, although a rank says that it waits for one */
 
 static bool same_gang(const struct attempt *a, const struct attempt *b)
@@ -299,13 +300,27 @@ static bool begin_leaving(struct rank *r)
     return leaves;
 }
 
+/* Has it left so lately that its process stays? When several ranks leave one after the other, the
+ * others still meet some of them in a world before the newest, and wait for who does not come. */
+static bool lingers(struct rank *r)
+{
+    (void)pthread_mutex_lock(&r->attempt->lock);
+    int64_t left_ns = r->left_ns;
+    (void)pthread_mutex_unlock(&r->attempt->lock);
+    return left_ns && clock_mono_ns() - left_ns < LINGER_MS * NS_PER_MS;
+}
+
 void rank_process_stop_if_due(struct attempt *t)
 {
     struct stopping *s = &t->stopping;
     stopping_ask(s, attempt_asked(t));
     stop_signal due = stopping_step(s, clock_mono_ns());
     if (s->why == STOP_DROPPED && due == STOP_SEND_NONE && !s->killed)
-        due = STOP_SEND_KILL; /* it has left: the grace period was for that */
+        due = STOP_SEND_KILL; /* the grace period was for leaving */
+    if (due != STOP_SEND_NONE && lingers(t->rank)) {
+        s->killed = false;
+        return;
+    }
     if (due == STOP_SEND_NONE ||
         (due == STOP_SEND_TERM && s->why == STOP_DRAIN && begin_leaving(t->rank)))
         return;

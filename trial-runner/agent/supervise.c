@@ -28,6 +28,7 @@
 #define PATIENCE_MS 30000      /* for an unreachable server when the runner leaves */
 #define PATIENCE_CHILD_MS 5000 /* under --die-with-parent, where the server ends with us */
 #define LAST_LINE_MAX 1500
+#define RANK_LAST_LINES 5    /* in its reason: only the log of the leader is kept */
 #define GROUP_LEAVE_MS 10000 /* for a process whose members have all ended */
 
 struct loop {
@@ -345,7 +346,7 @@ static void take_end(struct loop *l, struct attempt *t)
         agent_note_fault(l->agent, t->gpu_taken, t->dir);
     stopping_ask(&t->stopping, attempt_asked(t));
     pthread_mutex_lock(&t->lock);
-    tail_last_line(&t->tail, LAST_LINE_MAX, &line);
+    tail_last_lines(&t->tail, t->rank ? RANK_LAST_LINES : 1, LAST_LINE_MAX, &line);
     pthread_mutex_unlock(&t->lock);
     verdict_of(&t->stopping, status, str_cstr(&line), &v);
     attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));

@@ -103,7 +103,7 @@ START_TEST(a_hostfile_has_a_line_for_each_host)
     ck_assert_str_eq(str_cstr(&text), "h1 slots=3\nh2 slots=1\n");
     gang_world_done(&w);
     read_world("{\"epoch\":1,\"state\":\"running\",\"members\":["
-               "{\"seat\":1,\"host\":\"\",\"address\":\"10.0.0.9\",\"port\":1}]}",
+               "{\"seat\":1,\"host\":null,\"address\":\"10.0.0.9\",\"port\":1}]}",
                &w);
     str_clear(&text);
     rank_env_hostfile(&w, &text);
