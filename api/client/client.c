@@ -242,6 +242,7 @@ as_status client_call(struct client *c, const char *method, const char *path, co
         .body_size = -1,
         .content_type = opts->content_type ? opts->content_type : "application/json",
         .idempotency_key = opts->idempotency_key,
+        .headers = opts->headers,
         .timeout_ms = opts->timeout_ms ? opts->timeout_ms : CLIENT_DEFAULT_TIMEOUT_MS,
     };
     as_status st = http_retry(c, &q, opts->retry_ms, &r, err);

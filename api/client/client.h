@@ -62,6 +62,8 @@ bool client_wait(struct client *c, int64_t ms);
 struct client_opts {
     const char *idempotency_key; /* borrowed; NULL: none */
     const char *content_type;    /* of the body; NULL: application/json */
+    const char *const *headers;  /* more of them, "Name: value" each, and a NULL; NULL: none.
+                                  * client_call() alone sends them */
     int64_t timeout_ms;          /* of one try; 0: 30 s. Add the wait of a long-poll */
     int64_t retry_ms;            /* time in which to retry; 0: one try */
     /* Of blobs: called after each piece with the bytes of this try. NULL: none. */

@@ -30,7 +30,8 @@ struct http_request {
     const char *method, *path, *query, *accept;
     const char *content_type; /* of the body */
     const char *idempotency_key, *last_event_id;
-    const char *body; /* body_len bytes, or NULL */
+    const char *const *headers; /* with a NULL at their end; NULL: none */
+    const char *body;           /* body_len bytes, or NULL */
     size_t body_len;
     int body_fd; /* used when body_size >= 0 */
     int64_t body_size;

@@ -146,6 +146,8 @@ static bool build_headers(const struct client *c, const struct http_request *q,
         ok = add_header(list, "Content-Type: ", q->content_type);
     if (ok && q->idempotency_key)
         ok = add_header(list, "Idempotency-Key: ", q->idempotency_key);
+    for (size_t i = 0; ok && q->headers && q->headers[i]; i++)
+        ok = add_header(list, q->headers[i], "");
     if (ok && q->last_event_id)
         ok = add_header(list, "Last-Event-ID: ", q->last_event_id);
     return ok;

@@ -291,6 +291,8 @@ static void hear_lost(struct gang *g, struct gang_rank *r, const struct rank_eve
 static void hear(struct gang *g, struct gang_rank *r, const struct rank_event *e)
 {
     static const char *const words[] = {"listens", "joined at step", "misses rank"};
+    if (e->kind == RANK_PROGRESS)
+        return;
     trace(g, (size_t)(r - g->ranks), words[e->kind], e->epoch,
           e->kind == RANK_LOST ? e->rank : e->step);
     if (e->kind == RANK_LISTENING) {
@@ -300,7 +302,7 @@ static void hear(struct gang *g, struct gang_rank *r, const struct rank_event *e
             change_world(g);
     } else if (e->kind == RANK_JOINED) {
         hear_joined(g, r, e);
-    } else {
+    } else if (e->kind == RANK_LOST) {
         hear_lost(g, r, e);
     }
 }

@@ -84,11 +84,10 @@ bool agent_wait_locked(struct agent *a, int64_t ms)
     return pthread_cond_timedwait(&a->changed, &a->lock, &until) != ETIMEDOUT;
 }
 
-static bool is_held_locked(const struct agent *a, const char *sweep, int64_t number,
-                           int64_t attempt)
+static bool is_held_locked(const struct agent *a, const struct attempt_id *id)
 {
     for (size_t i = 0; i < a->n; i++)
-        if (attempt_is(a->attempts[i], sweep, number, attempt))
+        if (attempt_is(a->attempts[i], id))
             return true;
     return false;
 }
@@ -292,10 +291,11 @@ static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, st
     struct group_process *group = NULL;
     AS_AUTO(str_done) struct str gpus = {0};
     AS_AUTO(attempt_freep) struct attempt *attempt = NULL;
+    struct attempt_id id = claimed_id(c);
     bool taken[GPUS_MAX] = {false};
     if (a->draining)
         return as_fail(err, AS_E_CONFLICT, "the runner is leaving");
-    if (is_held_locked(a, c->sweep, c->number, c->attempt))
+    if (is_held_locked(a, &id))
         return as_fail(err, AS_E_CONFLICT, "held already");
     as_status st = join_locked(a, c, refill, &group, err);
     if (st < 0)
@@ -304,8 +304,8 @@ static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, st
         st = choose_gpus_locked(a, c->gpus, taken, &gpus, err);
     if (st < 0)
         return st;
-    st = attempt_create(a->options, c->sweep, c->number, c->attempt, c, NULL,
-                        group ? group->gpus : str_cstr(&gpus), a->wake_fd, &attempt, err);
+    st = attempt_create(a->options, &id, c, NULL, group ? group->gpus : str_cstr(&gpus), a->wake_fd,
+                        &attempt, err);
     if (st < 0 || !attempt)
         return st;
     attempt->group = group;
@@ -323,12 +323,11 @@ as_status agent_hold(struct agent *a, struct claimed *claimed, bool refill, stru
     return st;
 }
 
-as_status agent_hold_result(struct agent *a, const char *sweep, int64_t number, int64_t attempt_no,
-                            struct trial_end *found, struct as_err *err)
+as_status agent_hold_result(struct agent *a, const struct attempt_id *id, struct trial_end *found,
+                            struct as_err *err)
 {
     AS_AUTO(attempt_freep) struct attempt *attempt = NULL;
-    as_status st = attempt_create(a->options, sweep, number, attempt_no, NULL, found, "",
-                                  a->wake_fd, &attempt, err);
+    as_status st = attempt_create(a->options, id, NULL, found, "", a->wake_fd, &attempt, err);
     if (st < 0)
         return st;
     pthread_mutex_lock(&a->lock);
@@ -409,11 +408,9 @@ void agent_refs_heard(struct agent *a, const json_t *refs)
     pthread_mutex_lock(&a->lock);
     json_array_foreach(refs, k, ref)
     {
-        const char *sweep = json_string_value(json_object_get(ref, "sweep"));
-        int64_t number = json_integer_value(json_object_get(ref, "number"));
-        int64_t attempt = json_integer_value(json_object_get(ref, "attempt"));
+        struct attempt_id id = attempt_id_of(ref);
         for (size_t i = 0; i < a->n; i++)
-            if (attempt_is(a->attempts[i], sweep, number, attempt))
+            if (attempt_is(a->attempts[i], &id))
                 attempt_ref_heard(a->attempts[i], ref);
     }
     pthread_mutex_unlock(&a->lock);

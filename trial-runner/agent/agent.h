@@ -79,9 +79,8 @@ AS_MUST_CHECK as_status agent_hold(struct agent *a, struct claimed *claimed, boo
                                    struct as_err *err);
 
 /* Hold an attempt whose result was found on disk. Empties `found`. */
-AS_MUST_CHECK as_status agent_hold_result(struct agent *a, const char *sweep, int64_t number,
-                                          int64_t attempt, struct trial_end *found,
-                                          struct as_err *err);
+AS_MUST_CHECK as_status agent_hold_result(struct agent *a, const struct attempt_id *id,
+                                          struct trial_end *found, struct as_err *err);
 
 /* Main only: join an attempt's delivery thread, take it out of the list, free its GPUs and
  * itself. */
@@ -98,7 +97,7 @@ void agent_refs_heard(struct agent *a, const json_t *refs);
 /* Say the phase of each attempt again. */
 void agent_say_again(struct agent *a);
 
-/* Returns [{sweep, number, attempt}…] for attempts that have ended and whose results are on their way: a claim's `ending`. */
+/* Returns the ids (attempt_id_json) of attempts that have ended and whose results are on their way: a claim's `ending`. */
 json_t *agent_ending_refs(struct agent *a);
 
 /* Pass the directives of an answer to the attempts that they name. */

@@ -17,24 +17,30 @@
 
 #include "base/clock.h"
 #include "trial-runner/agent/identity.h"
+#include "trial-runner/agent/rank.h"
 
-static as_status fill_attempt(struct attempt *a, const char *sweep, const char *gpus,
+static as_status fill_attempt(struct attempt *a, const struct attempt_id *id, const char *gpus,
                               struct as_err *err)
 {
-    a->sweep = as_strdup(sweep);
+    AS_AUTO(str_done) struct str label = {0};
+    a->sweep = as_strdup(id->sweep);
     a->gpus = as_strdup(gpus);
-    a->dir = result_journal_dir(a->options->work, sweep, a->number, a->attempt);
-    if (!a->sweep || !a->gpus || !a->dir)
+    a->dir = result_journal_dir(a->options->work, id);
+    attempt_id_label(id, &label);
+    if (!a->sweep || !a->gpus || !a->dir || label.failed)
         return as_fail_nomem(err);
+    a->id = *id;
+    a->id.sweep = a->sweep;
+    (void)snprintf(a->label, sizeof a->label, "%s", str_cstr(&label));
     as_status st = identity_client(a->options, &a->fetch, err);
     if (st < 0)
         return st;
     return identity_client(a->options, &a->send, err);
 }
 
-as_status attempt_create(const struct options *o, const char *sweep, int64_t number,
-                         int64_t attempt, struct claimed *claimed, struct trial_end *found,
-                         const char *gpus, int wake_fd, struct attempt **ret, struct as_err *err)
+as_status attempt_create(const struct options *o, const struct attempt_id *id,
+                         struct claimed *claimed, struct trial_end *found, const char *gpus,
+                         int wake_fd, struct attempt **ret, struct as_err *err)
 {
     struct attempt *a = as_calloc(1, sizeof *a);
     if (!a)
@@ -46,14 +52,15 @@ as_status attempt_create(const struct options *o, const char *sweep, int64_t num
     pthread_cond_init(&a->changed, &attr);
     pthread_condattr_destroy(&attr);
     a->options = o;
-    a->number = number;
-    a->attempt = attempt;
     a->wake_fd = wake_fd;
     a->out_fd = -1;
-    snprintf(a->label, sizeof a->label, "trial=%.80s/%lld attempt=%lld", sweep, (long long)number,
-             (long long)attempt);
-    as_status st = fill_attempt(a, sweep, gpus, err);
+    as_status st = fill_attempt(a, id, gpus, err);
     if (st < 0) {
+        attempt_free(a);
+        return st;
+    }
+    if (claimed && claimed->gang.ranks &&
+        (st = rank_create(a, &claimed->gang, &a->rank, err)) < 0) {
         attempt_free(a);
         return st;
     }
@@ -78,6 +85,7 @@ void attempt_free(struct attempt *a)
 {
     if (!a)
         return;
+    rank_free(a->rank);
     if (a->out_fd >= 0)
         close(a->out_fd);
     client_free(a->fetch);
@@ -94,9 +102,9 @@ void attempt_free(struct attempt *a)
     free(a);
 }
 
-bool attempt_is(const struct attempt *a, const char *sweep, int64_t number, int64_t attempt)
+bool attempt_is(const struct attempt *a, const struct attempt_id *id)
 {
-    return a->number == number && a->attempt == attempt && strcmp(a->sweep, sweep) == 0;
+    return attempt_id_same(&a->id, id);
 }
 
 static void wake_main(struct attempt *a)
@@ -151,15 +159,16 @@ static int64_t ran_ms_locked(const struct attempt *a, int64_t now_ns)
 
 json_t *attempt_ref_new(struct attempt *a, bool phase, int64_t now_ns)
 {
-    json_t *j = json_pack("{s:s,s:I,s:I}", "sweep", a->sweep, "number", (json_int_t)a->number,
-                          "attempt", (json_int_t)a->attempt);
+    json_t *j = attempt_id_json(&a->id);
     bool ok = j != NULL;
     pthread_mutex_lock(&a->lock);
     told_phase tell = told_of(a->phase);
     int64_t ran_ms = tell == TOLD_PREPARING ? 0 : ran_ms_locked(a, now_ns);
     bool heard = tell != TOLD_ENDED && a->told == (int)tell;
+    if (ok && phase && a->rank)
+        ok = rank_add_progress_locked(a->rank, j);
     pthread_mutex_unlock(&a->lock);
-    if (!phase || heard || ran_ms < 0)
+    if (ok && (!phase || heard || ran_ms < 0))
         return j;
     ok = ok && json_object_set_new(j, "phase", json_string(told_words[tell])) == 0;
     if (tell != TOLD_PREPARING)
@@ -199,12 +208,29 @@ stop_why attempt_asked(struct attempt *a)
 void attempt_ask_stop(struct attempt *a, stop_why why)
 {
     pthread_mutex_lock(&a->lock);
+    attempt_ask_stop_locked(a, why);
+    pthread_mutex_unlock(&a->lock);
+}
+
+void attempt_ask_stop_locked(struct attempt *a, stop_why why)
+{
     if (why > a->asked)
         a->asked = why;
-    pthread_cond_broadcast(&a->changed);
-    pthread_mutex_unlock(&a->lock);
     client_interrupt(a->fetch);
+    attempt_wake_locked(a);
+}
+
+void attempt_wake_locked(struct attempt *a)
+{
+    pthread_cond_broadcast(&a->changed);
     wake_main(a);
+}
+
+void attempt_give_up(struct attempt *a)
+{
+    client_interrupt(a->send);
+    if (a->rank)
+        rank_interrupt(a->rank);
 }
 
 void attempt_note(struct attempt *a, const char *fmt, ...)
@@ -256,6 +282,8 @@ void attempt_end(struct attempt *a, outcome o, const int *exit_code, const char 
     r.log = str_take(&log);
     a->end = r;
     a->phase = ATTEMPT_ENDED;
+    if (a->rank)
+        rank_ended_locked(a->rank);
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->lock);
     wake_main(a);

@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "api/client/client.h"
+#include "trial-runner/agent/attempt_id.h"
 #include "trial-runner/agent/child.h"
 #include "trial-runner/agent/claimed.h"
 #include "trial-runner/agent/options.h"
@@ -34,18 +35,20 @@ typedef enum attempt_phase {
 } attempt_phase;
 
 struct group_process;
+struct rank;
 
 struct attempt {
     /* Never change after creation. */
+    struct attempt_id id; /* its text is `sweep` */
     char *sweep;
-    int64_t number, attempt;
-    char label[128]; /* "trial=SWEEP/NUMBER attempt=N", for logs */
+    char label[160]; /* attempt_id_label, for logs */
     char *dir;
     const struct options *options; /* borrowed */
     struct claimed claimed;        /* empty when the attempt was recovered from disk */
     char *gpus;                    /* for CUDA_VISIBLE_DEVICES */
     bool recovered;
     struct group_process *group; /* borrowed; NULL: it has a process of its own */
+    struct rank *rank;           /* owned; its part in a gang (rank.h); NULL: none */
     struct client *fetch;        /* the delivery thread's, for preparing; a stop interrupts it */
     struct client *send;         /* the delivery thread's, for results */
     int wake_fd;                 /* of the main loop; borrowed */
@@ -76,18 +79,19 @@ struct attempt {
 
 /* Create an attempt. With `claimed` it is in phase preparing; with `found`, the result of an
  * attempt of the previous runner, it is in phase ended.
+ *   id        borrowed; its text is copied
  *   claimed   NULL, or moved into the attempt and emptied
  *   found     NULL, or moved into the attempt and emptied
  *   gpus      text for CUDA_VISIBLE_DEVICES; borrowed
  * Owned by the caller. AS_E_NOMEM, AS_E_INVAL (the server's URL). */
-AS_MUST_CHECK as_status attempt_create(const struct options *o, const char *sweep, int64_t number,
-                                       int64_t attempt, struct claimed *claimed,
-                                       struct trial_end *found, const char *gpus, int wake_fd,
-                                       struct attempt **ret, struct as_err *err);
+AS_MUST_CHECK as_status attempt_create(const struct options *o, const struct attempt_id *id,
+                                       struct claimed *claimed, struct trial_end *found,
+                                       const char *gpus, int wake_fd, struct attempt **ret,
+                                       struct as_err *err);
 void attempt_free(struct attempt *a);
 AS_DEFINE_FREEP(struct attempt, attempt_free)
 
-bool attempt_is(const struct attempt *a, const char *sweep, int64_t number, int64_t attempt);
+bool attempt_is(const struct attempt *a, const struct attempt_id *id);
 
 /* Thread-safe. */
 attempt_phase attempt_phase_get(struct attempt *a);
@@ -97,10 +101,15 @@ void attempt_phase_set(struct attempt *a, attempt_phase phase); /* wakes both th
 stop_why attempt_asked(struct attempt *a);
 /* Ask for a stop: interrupts preparing and wakes the main loop. */
 void attempt_ask_stop(struct attempt *a, stop_why why);
+void attempt_ask_stop_locked(struct attempt *a, stop_why why);
+/* Wake all who wait for the attempt: its threads, and the main loop. */
+void attempt_wake_locked(struct attempt *a);
+/* End the requests of its delivery: the runner gives up. A later start sends what is on disk. */
+void attempt_give_up(struct attempt *a);
 /* Add a line of the runner's to the trial's log. */
 void attempt_note(struct attempt *a, const char *fmt, ...) AS_PRINTF(2, 3);
 
-/* Returns a new reference to {"sweep", "number", "attempt"}, or NULL if memory is out. With
+/* Returns a new reference to its id (attempt_id_json), or NULL if memory is out. With
  * `phase`, the object says where the process is ("phase", "ran_ms"), unless the server has heard
  * it. An end is said until the attempt is delivered: the result may take long, and the server must
  * not take that for a trial that still runs. */

@@ -93,10 +93,12 @@ static void refuse_trial(struct agent *a, const struct claimed *c, const char *v
     struct client_opts opts = {.retry_ms = 30000};
     if (c->attempt < 1 || !body)
         return;
-    str_puts(&path, "/v1/sweeps");
-    client_path_add(&path, c->sweep);
-    str_printf(&path, "/trials/%lld/attempts/%lld/complete", (long long)c->number,
-               (long long)c->attempt);
+    struct attempt_id id = claimed_id(c);
+    attempt_id_url(&id, &path);
+    if (id.seat == ATTEMPT_NO_SEAT)
+        str_puts(&path, "/complete");
+    else
+        str_printf(&path, "/seats/%lld/end", (long long)id.seat);
     if (path.failed ||
         client_call(a->claim_client, "POST", path.s, NULL, body, &opts, NULL, NULL, &err) < 0)
         log_write(LOG_WARN, "a trial cannot be returned to the server",
@@ -132,9 +134,10 @@ static json_t *claim_body(struct agent *a, const struct claim_request *q)
 {
     bool fills = q->group[0] != '\0';
     json_t *body =
-        json_pack("{s:I,s:s,s:I,s:I,s:i,s:I}", "epoch", (json_int_t)q->epoch, "claim_id", q->id,
+        json_pack("{s:I,s:s,s:I,s:I,s:i,s:I,s:I}", "epoch", (json_int_t)q->epoch, "claim_id", q->id,
                   "max_trials", (json_int_t)q->max_trials, "gpus", (json_int_t)q->gpus, "wait_ms",
-                  q->wait_ms, "members", fills ? (json_int_t)1 : (json_int_t)q->members);
+                  q->wait_ms, "members", fills ? (json_int_t)1 : (json_int_t)q->members, "seats",
+                  fills ? (json_int_t)0 : (json_int_t)q->max_trials);
     JSON_AUTO ending = agent_ending_refs(a);
     bool ok = body && ending;
     if (ok && json_array_size(ending) > 0)

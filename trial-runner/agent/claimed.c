@@ -9,6 +9,7 @@
 #define NUMBER_MAX INT64_C(2147483647)
 #define DEFAULT_GRACE_MS 30000
 #define MAX_MEMBERS 64
+#define MAX_RANKS 4096
 
 bool claimed_name_safe(const char *s)
 {
@@ -61,6 +62,28 @@ static as_status read_group(struct claimed *c, struct json_fields *parent, struc
     return AS_OK;
 }
 
+static as_status read_gang(struct claimed *c, struct json_fields *parent, struct as_err *err)
+{
+    static const char *const launches[] = {"all", "first", NULL};
+    struct claimed_gang g = {0};
+    struct json_fields f;
+    json_t *obj = NULL;
+    int launch = 0;
+    as_status st = json_fields_object(parent, "gang", JSON_OPTIONAL, &obj, err);
+    if (st != AS_OK || !obj)
+        return st;
+    if ((st = json_fields_init(&f, obj, "/gang", err)) < 0 ||
+        (st = json_fields_i64(&f, "seat", JSON_REQUIRED, 0, NUMBER_MAX, &g.seat, err)) < 0 ||
+        (st = json_fields_i64(&f, "ranks", JSON_REQUIRED, 1, MAX_RANKS, &g.ranks, err)) < 0 ||
+        (st = json_fields_i64(&f, "min_ranks", JSON_REQUIRED, 1, g.ranks, &g.min_ranks, err)) < 0 ||
+        (st = json_fields_bool(&f, "elastic", JSON_REQUIRED, &g.elastic, err)) < 0 ||
+        (st = json_fields_word(&f, "launch", JSON_OPTIONAL, launches, &launch, err)) < 0)
+        return st;
+    g.first = launch == 1;
+    c->gang = g;
+    return AS_OK;
+}
+
 static as_status read_fields(struct claimed *c, struct json_fields *f, struct as_err *err)
 {
     as_status st = json_fields_str(f, "sweep", JSON_REQUIRED, &c->sweep, err);
@@ -103,6 +126,9 @@ static as_status read_fields(struct claimed *c, struct json_fields *f, struct as
     st = json_fields_i64(f, "grace_ms", JSON_OPTIONAL, 0, INT64_MAX, &c->grace_ms, err);
     if (st < 0)
         return st;
+    st = read_gang(c, f, err);
+    if (st < 0)
+        return st;
     st = read_group(c, f, err);
     if (st < 0)
         return st;
@@ -121,6 +147,14 @@ as_status claimed_parse(json_t *j, struct claimed *c, struct as_err *err)
         return st;
     c->json = json_incref(j);
     return AS_OK;
+}
+
+struct attempt_id claimed_id(const struct claimed *c)
+{
+    return (struct attempt_id){.sweep = c->sweep,
+                               .number = c->number,
+                               .attempt = c->attempt,
+                               .seat = c->gang.ranks ? c->gang.seat : ATTEMPT_NO_SEAT};
 }
 
 void claimed_done(struct claimed *c)

@@ -8,12 +8,21 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "trial-runner/agent/attempt_id.h"
 
 /* The group that the server put a trial into. */
 struct claimed_group {
     const char *id, *shape;
     int64_t bytes_per_member;
     int64_t max_members; /* 0: no group */
+};
+
+/* The gang that a claimed rank belongs to. */
+struct claimed_gang {
+    int64_t ranks; /* 0: no gang */
+    int64_t seat, min_ranks;
+    bool elastic; /* its world may change */
+    bool first;   /* only the process of rank 0 is started */
 };
 
 struct claimed {
@@ -26,6 +35,7 @@ struct claimed {
     int64_t timeout_ms; /* 0: none */
     int64_t grace_ms;
     struct claimed_group group;
+    struct claimed_gang gang;
 };
 
 /* Check j and fill c, which keeps a reference to j. Unknown fields are ignored, because the server
@@ -34,6 +44,9 @@ struct claimed {
  * could be read; then they are views of j. */
 AS_MUST_CHECK as_status claimed_parse(json_t *j, struct claimed *c, struct as_err *err);
 void claimed_done(struct claimed *c);
+
+/* Which attempt it is; a view of c. */
+struct attempt_id claimed_id(const struct claimed *c);
 
 /* Is a text from outside safe as the name of a folder? [A-Za-z0-9][A-Za-z0-9._-]{0,79} */
 bool claimed_name_safe(const char *s);

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "trial-runner/agent/outbox.h"
 #include "trial-runner/agent/prepare.h"
+#include "trial-runner/agent/rank.h"
 
 #define ROUND_MS 100       /* between looks at the report file */
 #define LOG_MS 1000        /* between puts of the log */
@@ -53,10 +54,20 @@ static outcome outcome_of_failure(as_status st)
     }
 }
 
-static void prepare_or_end(struct attempt *a)
+/* For a rank: the gang too. */
+static as_status prepare_all(struct attempt *a, struct outbox *o, struct as_err *err)
+{
+    as_status st = a->rank ? rank_start(a->rank, err) : AS_OK;
+    if (st < 0 || (st = prepare(a, err)) < 0 || !a->rank)
+        return st;
+    st = outbox_skip_checkpoints(o, err);
+    return st < 0 || a->rank->gang.elastic ? st : rank_gather(a->rank, err);
+}
+
+static void prepare_or_end(struct attempt *a, struct outbox *o)
 {
     struct as_err err = {0};
-    as_status st = prepare(a, &err);
+    as_status st = prepare_all(a, o, &err);
     stop_why asked = attempt_asked(a);
     if (asked == STOP_DROPPED) {
         attempt_end(a, OUTCOME_NONE, NULL, NULL);
@@ -83,6 +94,13 @@ static void log_round(struct attempt *a, const char *what, as_status st, const s
     }
 }
 
+/* Is what the attempt writes its to send? Of a gang only the leader's is. */
+static bool is_ours(struct attempt *a)
+{
+    int64_t epoch;
+    return !a->rank || rank_leads(a->rank, &epoch);
+}
+
 /* While the process runs: send measurements as they come, log and checkpoints at intervals. */
 static void accompany_run(struct outbox *o)
 {
@@ -93,7 +111,7 @@ static void accompany_run(struct outbox *o)
     while (p < ATTEMPT_ENDED && attempt_asked(a) != STOP_DROPPED) {
         struct as_err err = {0};
         p = wait_phase(a, p, ROUND_MS);
-        if (p != ATTEMPT_RUNNING || attempt_asked(a) == STOP_DROPPED)
+        if (p != ATTEMPT_RUNNING || attempt_asked(a) == STOP_DROPPED || !is_ours(a))
             continue;
         log_round(a, "measurements", outbox_measurements(o, false, &err), &err);
         if (!o->gone && clock_mono_ns() >= files_due) {
@@ -176,6 +194,18 @@ static bool is_given_up(struct attempt *a)
     return attempt_asked(a) == STOP_DROPPED && a->end.outcome != OUTCOME_COMPLETED;
 }
 
+/* The rank's threads tell the server its end. Returns true: without an answer the seat is lost for
+ * the server in any case, when the lease of this runner ends. */
+static bool deliver_rank_end(struct rank *r)
+{
+    const struct attempt *a = r->attempt;
+    bool told = rank_await_end(r);
+    log_write(LOG_INFO, "rank ended", "%s outcome=%s told=%s reason=\"%.200s\"", a->label,
+              outcome_name(a->end.outcome), told ? "yes" : "no",
+              a->end.reason ? a->end.reason : "");
+    return true;
+}
+
 /* Write the result to disk, then send everything until the server has it. Returns true if nothing
  * is left to do for this attempt, also for a later runner. */
 static bool deliver_result(struct outbox *o)
@@ -184,6 +214,10 @@ static bool deliver_result(struct outbox *o)
     struct as_err err = {0};
     if (a->end.outcome == OUTCOME_NONE || is_given_up(a))
         return true;
+    if (a->rank && a->rank->way != RANK_WAY_COMPLETE)
+        return deliver_rank_end(a->rank);
+    if (a->rank)
+        (void)rank_leads(a->rank, &a->end.world);
     if (!a->recovered && keep_result(o, &err) < 0)
         log_write(LOG_WARN, "a result cannot be written to the journal", "%s error=\"%s\"",
                   a->label, err.msg);
@@ -220,10 +254,10 @@ static void *delivery_main(void *arg)
     struct outbox o;
     outbox_init(&o, a);
     if (!a->recovered)
-        prepare_or_end(a);
+        prepare_or_end(a, &o);
     accompany_run(&o);
     if (deliver_result(&o))
-        result_journal_remove(a->options->work, a->sweep, a->number, a->attempt);
+        result_journal_remove(a->options->work, &a->id);
     outbox_done(&o);
     attempt_phase_set(a, ATTEMPT_DELIVERED);
     return NULL;

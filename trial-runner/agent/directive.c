@@ -14,9 +14,11 @@ void directives_take_one(struct attempt *a, const json_t *directives)
     json_t *d;
     json_array_foreach(directives, i, d)
     {
-        if (!attempt_is(a, text_of(d, "sweep"), json_integer_value(json_object_get(d, "number")),
-                        json_integer_value(json_object_get(d, "attempt"))) ||
-            !as_streq(text_of(d, "action"), "stop") || attempt_asked(a) == STOP_DROPPED)
+        struct attempt_id id = attempt_id_of(d);
+        if (id.seat == ATTEMPT_NO_SEAT) /* of all ranks */
+            id.seat = a->id.seat;
+        if (!attempt_is(a, &id) || !as_streq(text_of(d, "action"), "stop") ||
+            attempt_asked(a) == STOP_DROPPED)
             continue;
         log_write(LOG_INFO, "the server stops a trial", "%s reason=\"%s\"", a->label,
                   text_of(d, "reason"));

@@ -68,8 +68,8 @@ void group_process_free(struct group_process *g)
 
 void group_process_member_id(const struct attempt *t, char ret[GROUP_MEMBER_ID_SIZE])
 {
-    snprintf(ret, GROUP_MEMBER_ID_SIZE, "%.80s/%lld.%lld", t->sweep, (long long)t->number,
-             (long long)t->attempt);
+    snprintf(ret, GROUP_MEMBER_ID_SIZE, "%.80s/%lld.%lld", t->sweep, (long long)t->id.number,
+             (long long)t->id.attempt);
 }
 
 /* Write the group's job.json: the data set and the metric of its first member. Its list of members

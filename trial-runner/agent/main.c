@@ -53,12 +53,13 @@ static as_status lock_work(const char *work, int *ret_fd, struct as_err *err)
     }
 }
 
-static as_status on_found(void *arg, const char *sweep, int64_t number, int64_t attempt,
-                          struct trial_end *r, struct as_err *err)
+static as_status on_found(void *arg, const struct attempt_id *id, struct trial_end *r,
+                          struct as_err *err)
 {
-    log_write(LOG_INFO, "delivering a result of the previous runner", "trial=%s/%lld attempt=%lld",
-              sweep, (long long)number, (long long)attempt);
-    return agent_hold_result(arg, sweep, number, attempt, r, err);
+    AS_AUTO(str_done) struct str label = {0};
+    attempt_id_label(id, &label);
+    log_write(LOG_INFO, "delivering a result of the previous runner", "%s", str_cstr(&label));
+    return agent_hold_result(arg, id, r, err);
 }
 
 /* Clean up after a runner that was killed on this folder: kill its processes, remove its folders,
@@ -141,7 +142,7 @@ static as_status run_runner(struct options *o, struct as_err *err)
         return st;
     st = run_agent(&a, o, signal_fd, err);
     for (size_t i = 0; i < a.n; i++) /* after a failure: undelivered results stay on disk */
-        client_interrupt(a.attempts[i]->send);
+        attempt_give_up(a.attempts[i]);
     agent_done(&a);
     return st;
 }

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/opt.h"
 #include "base/str.h"
+#include "trial-runner/agent/rank_address.h"
 
 #define TOKEN_FILE_MAX 4096
 #define MEMINFO_MAX (64 << 10)
@@ -25,7 +26,8 @@
 
 /* The values of the command line before they are checked. */
 struct words {
-    const char *server, *token, *token_file, *name, *gpus, *work, *cache, *trainer, *level;
+    const char *server, *token, *token_file, *name, *gpus, *work, *cache, *trainer, *level,
+        *rank_address;
     int64_t slots, group, group_mib, cache_mib, idle_exit_ms;
     bool die_with_parent, help, version;
 };
@@ -103,6 +105,13 @@ struct words {
              "PATH",                                                                               \
              "ASSAY_TRAINER",                                                                      \
              "assay-train (beside this program, then PATH)"},                                      \
+            {"rank-address",                                                                       \
+             0,                                                                                    \
+             OPT_STRING,                                                                           \
+             &(w)->rank_address,                                                                   \
+             "ADDRESS",                                                                            \
+             "ASSAY_RUNNER_RANK_ADDRESS",                                                          \
+             "numeric address of this machine for ranks of one trial (that used for the server)"}, \
             {"idle-exit",                                                                          \
              0,                                                                                    \
              OPT_DURATION,                                                                         \
@@ -130,6 +139,7 @@ struct words {
 
 void options_done(struct options *o)
 {
+    free(o->rank_address);
     free(o->server);
     free(o->token);
     free(o->secret);
@@ -290,6 +300,12 @@ static as_status check_words(struct options *o, const struct words *w, struct as
     if (!as_slug_valid(str_cstr(&name)))
         return as_fail(err, AS_E_INVAL, "--name is '%.80s', expected [a-z0-9][a-z0-9._-]{0,62}",
                        str_cstr(&name));
+    if (w->rank_address && !rank_address_valid(w->rank_address))
+        return as_fail(err, AS_E_INVAL,
+                       "--rank-address is '%.80s', expected a numeric address of this machine",
+                       w->rank_address);
+    if (w->rank_address && !(o->rank_address = as_strdup(w->rank_address)))
+        return as_fail_nomem(err);
     o->slots = w->slots;
     o->group = w->group;
     o->group_memory = w->group_mib ? w->group_mib << 20 : share_of_memory(w->slots);

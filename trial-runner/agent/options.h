@@ -14,6 +14,7 @@
 #define OPTIONS_MAX_GROUP 64
 
 struct options {
+    char *rank_address; /* owned; numeric; NULL: the address of the way to the server */
     char *server, *token, *name, *work, *cache, *trainer; /* owned; work and cache are absolute */
     char *secret; /* owned; of the work folder (identity.h); NULL until it was read */
     int64_t slots;

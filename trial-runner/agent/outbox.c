@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "trial-runner/agent/directive.h"
+#include "trial-runner/agent/rank.h"
 
 #define READ_BYTES (64 << 10)
 #define MAX_NOTES 20
@@ -63,21 +64,50 @@ static void note_warning(struct outbox *o, const char *what, const char *why)
     o->notes++;
 }
 
+/* Send a request once, of a rank with the headers that say in which world it leads. */
+static as_status call_once(struct outbox *o, const char *method, const char *path,
+                           const json_t *body, json_t **ret, int64_t *ret_world, struct as_err *err)
+{
+    struct attempt *a = o->attempt;
+    char seat[48], world[48];
+    const char *const headers[] = {seat, world, NULL};
+    struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
+    *ret_world = a->end.world;
+    if (a->rank && !rank_leads(a->rank, ret_world))
+        return as_fail(err, AS_E_STALE, "this rank does not lead its gang");
+    if (a->id.seat != ATTEMPT_NO_SEAT) {
+        (void)snprintf(seat, sizeof seat, "Assay-Seat: %lld", (long long)a->id.seat);
+        (void)snprintf(world, sizeof world, "Assay-World-Epoch: %lld", (long long)*ret_world);
+        patient.headers = headers;
+    }
+    return client_call(a->send, method, path, NULL, body, &patient, ret, NULL, err);
+}
+
+/* Has the request to be repeated, because there is a newer world and this rank leads it too? */
+static bool repeat_in_newer_world(struct outbox *o, int64_t world)
+{
+    int64_t now = 0;
+    struct rank *r = o->attempt->rank;
+    return r && rank_leads(r, &now) && rank_await_world(r, world);
+}
+
 /* Send one request of the attempt. A refused token is tried again, because the result is worth more
  * than the wait and an operator may restore the token. */
 static as_status post_to_server(struct outbox *o, const char *method, const char *verb,
                                 const json_t *body, json_t **ret, struct as_err *err)
 {
-    static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
     struct attempt *a = o->attempt;
     AS_AUTO(str_done) struct str path = {0};
-    str_printf(&path, "/v1/sweeps/%s/trials/%lld/attempts/%lld/%s", a->sweep, (long long)a->number,
-               (long long)a->attempt, verb);
+    int64_t world = 0;
+    attempt_id_url(&a->id, &path);
+    str_printf(&path, "/%s", verb);
     as_status st = str_check(&path, err);
     if (st < 0)
         return st;
     for (int failures = 0;;) {
-        st = client_call(a->send, method, path.s, NULL, body, &patient, ret, NULL, err);
+        st = call_once(o, method, path.s, body, ret, &world, err);
+        if (st == AS_E_STALE && repeat_in_newer_world(o, world))
+            continue;
         if (st == AS_E_DENIED && as_streq(client_problem_code(a->send), "not_holder"))
             st = err->code = AS_E_STALE; /* the work folder has lost the secret of this attempt */
         if (st != AS_E_DENIED && (st != AS_E_INTERNAL || ++failures > INTERNAL_TRIES))
@@ -365,6 +395,13 @@ as_status outbox_checkpoints(struct outbox *o, struct as_err *err)
     o->uploaded = now;
     now = (struct fileset){0};
     return AS_OK;
+}
+
+as_status outbox_skip_checkpoints(struct outbox *o, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "checkpoints");
+    return dir ? scan_folder(o, dir, &o->uploaded, "the checkpoints are not kept", err)
+               : as_fail_nomem(err);
 }
 
 as_status outbox_artifacts(struct outbox *o, struct as_err *err)

@@ -45,6 +45,10 @@ void outbox_rewind(struct outbox *o);
 /* Send the tail of output if it has changed. */
 AS_MUST_CHECK as_status outbox_log(struct outbox *o, struct as_err *err);
 
+/* The server has the checkpoints that are in the folder now: send only what changes. For a rank that
+ * does not lead yet: those of the leader are newer. */
+AS_MUST_CHECK as_status outbox_skip_checkpoints(struct outbox *o, struct as_err *err);
+
 /* Upload the checkpoint folder if it has changed since the last time. */
 AS_MUST_CHECK as_status outbox_checkpoints(struct outbox *o, struct as_err *err);
 AS_MUST_CHECK as_status outbox_artifacts(struct outbox *o, struct as_err *err);

@@ -20,6 +20,7 @@
 #include "trial-runner/agent/cache.h"
 #include "trial-runner/agent/group_process.h"
 #include "trial-runner/agent/param_env.h"
+#include "trial-runner/agent/rank.h"
 
 static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
 
@@ -124,6 +125,17 @@ static as_status member_job(struct attempt *a, json_t *train, json_t *dataset, s
     return a->job ? AS_OK : as_fail_nomem(err);
 }
 
+/* An elastic rank listens on this address. */
+static as_status add_listen(const struct rank *r, json_t *job, struct as_err *err)
+{
+    char address[RANK_ADDRESS_MAX];
+    as_status st = rank_own_address(r, address, err);
+    if (st < 0)
+        return st;
+    return json_object_set_new(job, "listen", json_string(address)) < 0 ? as_fail_nomem(err)
+                                                                        : AS_OK;
+}
+
 static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *err)
 {
     JSON_AUTO substituted = NULL;
@@ -143,6 +155,8 @@ static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *
                               a->claimed.metric);
     if (!job)
         return as_fail_nomem(err);
+    if (a->rank && (st = add_listen(a->rank, job, err)) < 0)
+        return st;
     if ((st = result_journal_write_json(a->dir, "job.json", job, err)) < 0)
         return st;
     const char *args[] = {a->options->trainer, job_path};
@@ -288,8 +302,8 @@ static as_status prepare_env(struct attempt *a, const json_t *names, struct as_e
     struct child_env *e = &a->spec.env;
     char trial[128], attempt[24];
     as_status st = child_env_init(e, environ, err);
-    snprintf(trial, sizeof trial, "%s/%lld", a->sweep, (long long)a->number);
-    snprintf(attempt, sizeof attempt, "%lld", (long long)a->attempt);
+    snprintf(trial, sizeof trial, "%s/%lld", a->sweep, (long long)a->id.number);
+    snprintf(attempt, sizeof attempt, "%lld", (long long)a->id.attempt);
     if (st < 0 ||
         (st = set_env_of_trial(a, json_object_get(a->claimed.trial, "env"), names, err)) < 0 ||
         (st = child_env_set(e, "ASSAY_SWEEP", a->sweep, err)) < 0 ||

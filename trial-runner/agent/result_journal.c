@@ -38,6 +38,8 @@ as_status result_journal_write(const char *dir, const struct trial_end *r, struc
         ok = json_object_set_new(j, "exit_code", json_integer(r->exit_code)) == 0;
     if (ok && r->has_ran)
         ok = json_object_set_new(j, "ran_ms", json_integer(r->ran_ms)) == 0;
+    if (ok && r->world)
+        ok = json_object_set_new(j, "world", json_integer(r->world)) == 0;
     if (!ok || !path || !(text = json_format(j)))
         return as_fail_nomem(err);
     return file_replace(path, text, strlen(text), 0600, err);
@@ -75,6 +77,7 @@ as_status result_journal_read(const char *dir, struct trial_end *r, struct as_er
     r->has_ran = json_object_get(j, "ran_ms") != NULL;
     if ((st = json_fields_i64(&f, "exit_code", JSON_OPTIONAL, -255, 255, &r->exit_code, err)) < 0 ||
         (st = json_fields_i64(&f, "ran_ms", JSON_OPTIONAL, 0, INT64_MAX, &r->ran_ms, err)) < 0 ||
+        (st = json_fields_i64(&f, "world", JSON_OPTIONAL, 0, INT32_MAX, &r->world, err)) < 0 ||
         (st = json_fields_bool(&f, "truncated", JSON_OPTIONAL, &r->truncated, err)) < 0 ||
         (st = copy_text(&f, "reason", &r->reason, err)) < 0 ||
         (st = copy_text(&f, "log", &r->log, err)) < 0)
@@ -118,10 +121,11 @@ bool result_journal_has_room(const char *work)
     return statvfs(work, &fs) != 0 || result_journal_is_room(&fs);
 }
 
-char *result_journal_dir(const char *work, const char *sweep, int64_t number, int64_t attempt)
+char *result_journal_dir(const char *work, const struct attempt_id *id)
 {
     struct str s = {0};
-    str_printf(&s, "%s/trials/%s/%lld/%lld", work, sweep, (long long)number, (long long)attempt);
+    str_printf(&s, "%s/trials/", work);
+    attempt_id_folder(id, &s);
     return str_take(&s);
 }
 
@@ -138,9 +142,9 @@ as_status result_journal_write_json(const char *dir, const char *name, const jso
     return file_write_all(fd, text, strlen(text), err);
 }
 
-void result_journal_remove(const char *work, const char *sweep, int64_t number, int64_t attempt)
+void result_journal_remove(const char *work, const struct attempt_id *id)
 {
-    AS_AUTO(as_freep) char *dir = result_journal_dir(work, sweep, number, attempt);
+    AS_AUTO(as_freep) char *dir = result_journal_dir(work, id);
     if (!dir || file_remove_tree(dir, NULL) < 0)
         return;
     for (int i = 0; i < 2; i++) { /* NUMBER, then SWEEP; rmdir refuses what is not empty */
@@ -182,11 +186,11 @@ static as_status recover_attempt(struct recovery *r, const char *name, const cha
                                  struct as_err *err)
 {
     AS_AUTO(trial_end_done) struct trial_end result = {0};
-    int64_t attempt = 0;
-    if (as_parse_i64(name, &attempt, NULL) < 0 || attempt < 1 || r->number < 0 ||
+    struct attempt_id id = {.sweep = r->sweep, .number = r->number};
+    if (!attempt_id_read_folder(name, &id) || r->number < 0 ||
         result_journal_read(path, &result, NULL) < 0)
         return file_remove_tree(path, err);
-    return r->found(r->arg, r->sweep, r->number, attempt, &result, err);
+    return r->found(r->arg, &id, &result, err);
 }
 
 static as_status recover_number(struct recovery *r, const char *name, const char *path,

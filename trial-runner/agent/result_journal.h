@@ -2,7 +2,7 @@
  *
  *   WORK/lock                                held while a runner uses WORK
  *   WORK/secret                              what makes it the same runner for the server (identity.h)
- *   WORK/trials/SWEEP/NUMBER/ATTEMPT/        the attempt's folder:
+ *   WORK/trials/SWEEP/NUMBER/ATTEMPT/        the attempt's folder (a rank's: ATTEMPT.SEAT):
  *     params.json job.json report.jsonl checkpoints/ artifacts/ data/
  *     result.json                          written and fsynced when the child has ended; from then
  *                                          on, any runner that starts on WORK delivers it
@@ -14,6 +14,7 @@
 #include <jansson.h>
 #include <sys/statvfs.h>
 
+#include "trial-runner/agent/attempt_id.h"
 #include "trial-runner/agent/verdict.h"
 
 #define RESULT_JOURNAL_ROOM_BYTES (UINT64_C(64) << 20)
@@ -28,6 +29,8 @@ struct trial_end {
     bool truncated; /* of the log */
     bool has_ran;   /* false only in results that an older runner wrote */
     int64_t ran_ms; /* how long the process ran, by this machine's monotonic clock */
+    int64_t world;  /* of a rank: the epoch in which it led its gang, so that the result is its to
+                     * send; 0: no rank */
 };
 
 void trial_end_done(struct trial_end *r);
@@ -51,7 +54,7 @@ bool result_journal_has_room(const char *work);
 bool result_journal_is_room(const struct statvfs *fs);
 
 /* Returns the path of the attempt's folder, owned by the caller, or NULL if memory is out. */
-char *result_journal_dir(const char *work, const char *sweep, int64_t number, int64_t attempt);
+char *result_journal_dir(const char *work, const struct attempt_id *id);
 
 /* Write dir/name, replacing its content. It is not durable, because a crash of the machine ends the
  * attempt anyway. AS_E_IO, AS_E_NOMEM. */
@@ -60,12 +63,11 @@ AS_MUST_CHECK as_status result_journal_write_json(const char *dir, const char *n
 
 /* Remove an attempt's folder, and its parents if they are empty. A failure leaves files and is not
  * reported. */
-void result_journal_remove(const char *work, const char *sweep, int64_t number, int64_t attempt);
+void result_journal_remove(const char *work, const struct attempt_id *id);
 
 /* Called for an attempt that was found on disk with its result. It may move r away and empty it. */
-typedef as_status (*result_journal_found_fn)(void *arg, const char *sweep, int64_t number,
-                                             int64_t attempt, struct trial_end *r,
-                                             struct as_err *err);
+typedef as_status (*result_journal_found_fn)(void *arg, const struct attempt_id *id,
+                                             struct trial_end *r, struct as_err *err);
 
 /* After result_journal_lock: call found() for each attempt with a result, and remove all others. */
 AS_MUST_CHECK as_status result_journal_recover(const char *work, result_journal_found_fn found,

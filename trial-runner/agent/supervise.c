@@ -20,12 +20,15 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "trial-runner/agent/agent.h"
+#include "trial-runner/agent/rank.h"
+#include "trial-runner/agent/rank_process.h"
 
 #define READ_BYTES (64 << 10)
 #define READ_ROUNDS 16         /* most reads of one pipe in a round, to be fair to other trials */
 #define PATIENCE_MS 30000      /* for an unreachable server when the runner leaves */
 #define PATIENCE_CHILD_MS 5000 /* under --die-with-parent, where the server ends with us */
 #define LAST_LINE_MAX 1500
+#define RANK_LAST_LINES 5    /* in its reason: only the log of the leader is kept */
 #define GROUP_LEAVE_MS 10000 /* for a process whose members have all ended */
 
 struct loop {
@@ -118,7 +121,7 @@ static void read_group_output(struct loop *l, struct group_process *g)
         group_output_add(&g->output, l->buf, n, on_group_line, &to);
 }
 
-static void launch_attempt(struct attempt *t)
+static void launch_attempt(struct loop *l, struct attempt *t)
 {
     struct as_err err = {0};
     stop_why asked = attempt_asked(t);
@@ -127,8 +130,9 @@ static void launch_attempt(struct attempt *t)
                     verdict_release_reason(asked));
         return;
     }
-    as_status st = t->group ? group_process_add_member(t->group, t, &err)
-                            : child_spawn(&t->spec, &t->pid, &t->out_fd, &err);
+    as_status st = t->group  ? group_process_add_member(t->group, t, &err)
+                   : t->rank ? rank_process_start(t, l->attempts, l->n, &err)
+                             : child_spawn(&t->spec, &t->pid, &t->out_fd, &err);
     if (st == AS_E_CONFLICT) { /* its group has ended meanwhile, and the attempt was not started */
         attempt_end(t, OUTCOME_RELEASED, NULL, err.msg);
         return;
@@ -166,6 +170,10 @@ static bool has_ended(const struct attempt *t)
  * are tried again. */
 static void stop_if_due(struct attempt *t)
 {
+    if (t->rank && t->rank->gang.elastic) {
+        rank_process_stop_if_due(t);
+        return;
+    }
     stopping_ask(&t->stopping, attempt_asked(t));
     if (stopping_next_ns(&t->stopping) <= clock_mono_ns() && has_ended(t))
         return;
@@ -329,12 +337,16 @@ static void take_end(struct loop *l, struct attempt *t)
     if (t->out_fd >= 0)
         close(t->out_fd);
     t->out_fd = -1;
+    if (t->rank) {
+        rank_process_talk(t, l->attempts, l->n); /* what it said last */
+        rank_process_ended(t);
+    }
     t->pid = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_TRY_AGAIN)
         agent_note_fault(l->agent, t->gpu_taken, t->dir);
     stopping_ask(&t->stopping, attempt_asked(t));
     pthread_mutex_lock(&t->lock);
-    tail_last_line(&t->tail, LAST_LINE_MAX, &line);
+    tail_last_lines(&t->tail, t->rank ? RANK_LAST_LINES : 1, LAST_LINE_MAX, &line);
     pthread_mutex_unlock(&t->lock);
     verdict_of(&t->stopping, status, str_cstr(&line), &v);
     attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
@@ -427,7 +439,7 @@ static void give_up_if_due(struct loop *l, size_t children)
     if (children || now - since < patience * NS_PER_MS)
         return;
     for (size_t i = 0; i < l->n; i++)
-        client_interrupt(l->attempts[i]->send);
+        attempt_give_up(l->attempts[i]);
 }
 
 /* Kill the process of a group without members if it does not end by itself. */
@@ -449,6 +461,16 @@ static bool members_prepare(const struct loop *l, const struct group_process *g)
     return false;
 }
 
+/* A rank without a process (launch: first) ends when it is asked to. */
+static void look_at_rank(struct loop *l, struct attempt *t)
+{
+    stop_why asked = attempt_asked(t);
+    rank_process_talk(t, l->attempts, l->n);
+    if (t->rank->held && asked != STOP_NONE)
+        attempt_end(t, asked == STOP_DROPPED ? OUTCOME_NONE : OUTCOME_RELEASED, NULL,
+                    verdict_release_reason(asked));
+}
+
 /* Do what is due for every attempt. Returns how many processes run. */
 static size_t look_at_all(struct loop *l)
 {
@@ -457,7 +479,9 @@ static size_t look_at_all(struct loop *l)
         struct attempt *t = l->attempts[i];
         attempt_phase p = attempt_phase_get(t);
         if (p == ATTEMPT_READY)
-            launch_attempt(t);
+            launch_attempt(l, t);
+        if (t->rank && p == ATTEMPT_RUNNING)
+            look_at_rank(l, t);
         if (t->pid) {
             read_output(l, t);
             children++;
@@ -517,7 +541,7 @@ static void wait_for_events(struct loop *l)
 {
     size_t n = 2;
     uint64_t count;
-    size_t most = l->n + 2 * l->n_groups + 2;
+    size_t most = 2 * l->n + 2 * l->n_groups + 2;
     if (most > l->fds_cap) {
         if (as_grow(&l->fds, most, sizeof *l->fds, NULL) < 0) {
             clock_sleep_ms(10);
@@ -527,9 +551,14 @@ static void wait_for_events(struct loop *l)
     }
     l->fds[0] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
     l->fds[1] = (struct pollfd){.fd = l->agent->wake_fd, .events = POLLIN};
-    for (size_t i = 0; i < l->n; i++)
+    for (size_t i = 0; i < l->n; i++) {
+        const struct rank *r = l->attempts[i]->rank;
         if (l->attempts[i]->out_fd >= 0)
             l->fds[n++] = (struct pollfd){.fd = l->attempts[i]->out_fd, .events = POLLIN};
+        if (r && r->fd >= 0)
+            l->fds[n++] =
+                (struct pollfd){.fd = r->fd, .events = r->out.len ? POLLIN | POLLOUT : POLLIN};
+    }
     for (size_t i = 0; i < l->n_groups; i++) {
         const struct group_process *g = l->groups[i];
         short wants = g->out.len ? POLLIN | POLLOUT : POLLIN;
@@ -580,7 +609,7 @@ void supervise(struct agent *a, int signal_fd)
             wait_for_events(&l);
     }
     for (size_t i = 0; i < l.n; i++) /* after `fatal` only deliveries of old results run */
-        client_interrupt(l.attempts[i]->send);
+        attempt_give_up(l.attempts[i]);
     free(l.attempts);
     free(l.groups);
     free(l.fds);

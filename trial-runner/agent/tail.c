@@ -69,19 +69,9 @@ bool tail_text(const struct tail *t, struct str *b)
     return dropped;
 }
 
-void tail_last_line(const struct tail *t, size_t max, struct str *b)
+/* A line of at most max bytes, not cut inside a character, with spaces for control characters. */
+static void add_line(const char *line, size_t n, size_t max, struct str *b)
 {
-    AS_AUTO(str_done) struct str text = {0};
-    tail_text(t, &text);
-    if (text.failed || text.len == 0)
-        return;
-    char *end = text.s + text.len;
-    while (end > text.s && (unsigned char)end[-1] <= ' ')
-        end--;
-    *end = '\0';
-    char *line = memrchr(text.s, '\n', (size_t)(end - text.s));
-    line = line ? line + 1 : text.s;
-    size_t n = (size_t)(end - line);
     if (n > max) {
         n = max;
         while (n > 0 && ((unsigned char)line[n] & 0xC0) == 0x80)
@@ -89,4 +79,39 @@ void tail_last_line(const struct tail *t, size_t max, struct str *b)
     }
     for (size_t i = 0; i < n; i++)
         str_putc(b, (unsigned char)line[i] < ' ' || line[i] == 0x7f ? ' ' : line[i]);
+}
+
+void tail_last_lines(const struct tail *t, size_t lines, size_t max, struct str *b)
+{
+    struct {
+        const char *at;
+        size_t len;
+    } found[TAIL_LINES_MAX];
+    AS_AUTO(str_done) struct str text = {0};
+    size_t n = 0, total = 0;
+    tail_text(t, &text);
+    char *end = text.s + text.len;
+    while (!text.failed && text.len && n < lines && n < TAIL_LINES_MAX) {
+        while (end > text.s && (unsigned char)end[-1] <= ' ')
+            end--;
+        if (end == text.s)
+            break;
+        char *before = memrchr(text.s, '\n', (size_t)(end - text.s));
+        const char *line = before ? before + 1 : text.s;
+        total += (size_t)(end - line) + (n ? strlen(TAIL_BETWEEN) : 0);
+        if (n > 0 && total > max)
+            break;
+        found[n].at = line;
+        found[n++].len = (size_t)(end - line);
+        end = before ? before : text.s;
+    }
+    while (n-- > 0) {
+        add_line(found[n].at, found[n].len, max, b);
+        str_puts(b, n ? TAIL_BETWEEN : "");
+    }
+}
+
+void tail_last_line(const struct tail *t, size_t max, struct str *b)
+{
+    tail_last_lines(t, 1, max, b);
 }

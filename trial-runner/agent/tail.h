@@ -29,4 +29,10 @@ bool tail_text(const struct tail *t, struct str *b);
  * Appends nothing if there is none. */
 void tail_last_line(const struct tail *t, size_t max, struct str *b);
 
+#define TAIL_LINES_MAX 8
+#define TAIL_BETWEEN " | "
+/* Append the last lines that are not blank, in their order, TAIL_BETWEEN between them: at most
+ * `lines` (TAIL_LINES_MAX) and max bytes; a last line that is longer is cut. */
+void tail_last_lines(const struct tail *t, size_t lines, size_t max, struct str *b);
+
 #endif

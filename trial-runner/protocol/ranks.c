@@ -133,7 +133,7 @@ as_status rank_request_format(const struct rank_request *r, struct str *out, str
 
 /* ---- rank to runner ---- */
 
-static const char *const event_words[] = {"listening", "joined", "lost", NULL};
+static const char *const event_words[] = {"listening", "joined", "lost", "progress", NULL};
 
 void rank_event_done(struct rank_event *e)
 {
@@ -168,6 +168,12 @@ static as_status read_event(struct json_fields *f, struct rank_event *e, struct 
     if (e->kind == RANK_LISTENING)
         return json_fields_text(f, "endpoint", JSON_REQUIRED, 1, RANKS_MAX_ENDPOINT, &e->endpoint,
                                 err);
+    if (e->kind == RANK_PROGRESS) {
+        st = json_fields_i64(f, "step", JSON_REQUIRED, 0, INT64_MAX, &e->step, err);
+        return st < 0 ? st
+                      : json_fields_i64(f, "sent_bytes", JSON_REQUIRED, 0, INT64_MAX,
+                                        &e->sent_bytes, err);
+    }
     if ((st = json_fields_i64(f, "epoch", JSON_REQUIRED, 1, INT32_MAX, &e->epoch, err)) < 0)
         return st;
     if (e->kind == RANK_JOINED)
@@ -205,6 +211,10 @@ as_status rank_event_format(const struct rank_event *e, struct str *out, struct 
     if (e->kind == RANK_JOINED)
         return line_append(json_pack("{s:s, s:I, s:I}", "event", word, "epoch",
                                      (json_int_t)e->epoch, "step", (json_int_t)e->step),
+                           out, err);
+    if (e->kind == RANK_PROGRESS)
+        return line_append(json_pack("{s:s, s:I, s:I}", "event", word, "step", (json_int_t)e->step,
+                                     "sent_bytes", (json_int_t)e->sent_bytes),
                            out, err);
     return line_append(json_pack("{s:s, s:I, s:I, s:O*}", "event", word, "epoch",
                                  (json_int_t)e->epoch, "rank", (json_int_t)e->rank, "others",

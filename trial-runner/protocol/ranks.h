@@ -9,6 +9,8 @@
  *                    {"event": "joined", "epoch": 3, "step": 120}     connected to all, at a step
  *                    {"event": "lost", "epoch": 3, "rank": 2}         this rank of the epoch is gone
  *                    {"event": "lost", "epoch": 3, "rank": 2, "others": [3, 5]}
+ *                    {"event": "progress", "step": 140, "sent_bytes": 99}   at most once a second:
+ *                                                                     steps done, bytes sent to peers
  *
  * A loss may be noticed by several ranks, and one may report it twice. "rank": -1 says only that
  * this rank waits for the next world: a peer that lives has left the epoch, and reports itself whom
@@ -54,13 +56,19 @@ const char *rank_request_peer(const struct rank_request *r, size_t rank); /* a v
 AS_MUST_CHECK as_status rank_request_format(const struct rank_request *r, struct str *out,
                                             struct as_err *err);
 
-typedef enum rank_event_kind { RANK_LISTENING, RANK_JOINED, RANK_LOST } rank_event_kind;
+typedef enum rank_event_kind {
+    RANK_LISTENING,
+    RANK_JOINED,
+    RANK_LOST,
+    RANK_PROGRESS
+} rank_event_kind;
 
 struct rank_event {
     rank_event_kind kind;
     const char *endpoint; /* listening */
     int64_t epoch;        /* joined, lost */
-    int64_t step;         /* joined: steps of the optimizer that are done */
+    int64_t step;         /* joined, progress: steps of the optimizer that are done */
+    int64_t sent_bytes;   /* progress: payload that this process has sent to its peers so far */
     int64_t rank;         /* lost: -1 to n - 1 */
     const json_t *others; /* lost: NULL, or an array of further ranks */
     json_t *doc;          /* as in rank_request */

@@ -360,6 +360,7 @@ as_status shared_step_run(struct shared_step *s, struct backend *lane, struct sh
             ret->save = (agreed & STRATEGY_SAVE) != 0;
             s->save = false;
             s->steps++;
+            team_progress(s->team, position_of(s));
             return AS_OK;
         }
         if (st != AS_E_UNAVAILABLE)

@@ -14,7 +14,8 @@
 #include "trial-runner/protocol/ranks.h"
 
 #define JOIN_MS 10000 /* a rank that has not connected by then is reported as lost */
-#define LOOK_MS 100   /* how often to look for a signal while waiting for a world */
+#define PROGRESS_MS 1000
+#define LOOK_MS 100 /* how often to look for a signal while waiting for a world */
 
 struct team {
     int fd, wake_fd; /* wake_fd ends the reader */
@@ -27,6 +28,8 @@ struct team {
     bool has_reader, has_locks;
     uint32_t epoch; /* of the last world that was tried */
     int32_t n;
+    uint64_t sent_before;    /* bytes sent in earlier worlds */
+    int64_t progress_due_ns; /* the trainer's thread alone uses these two */
     struct coll *coll; /* freed by the trainer's thread alone, under the lock */
     int32_t *missing;  /* [RANKS_MAX]: those who did not connect */
     size_t n_missing;
@@ -365,11 +368,23 @@ void team_joined(struct team *t, int64_t step)
     send_event(t, &(struct rank_event){.kind = RANK_JOINED, .epoch = t->epoch, .step = step});
 }
 
+void team_progress(struct team *t, int64_t step)
+{
+    int64_t now_ns = clock_mono_ns();
+    if (now_ns < t->progress_due_ns)
+        return;
+    t->progress_due_ns = now_ns + PROGRESS_MS * NS_PER_MS;
+    uint64_t sent = t->sent_before + (t->coll ? coll_bytes_sent(t->coll) : 0);
+    send_event(
+        t, &(struct rank_event){.kind = RANK_PROGRESS, .step = step, .sent_bytes = (int64_t)sent});
+}
+
 void team_part(struct team *t)
 {
     struct coll *c = t->coll;
     if (!c)
         return;
+    t->sent_before += coll_bytes_sent(c);
     lock(t);
     t->coll = NULL;
     bool known = t->next.epoch > (int64_t)t->epoch; /* the runner knows already */

@@ -94,6 +94,7 @@ static void answer_claim(const json_t *body, struct server_answer *a)
     bool none = json_array_size(trials) == 0;
     fx.refill_claims += fit != NULL;
     if (!fit) {
+        fx.claim_seats = json_integer_value(json_object_get(body, "seats"));
         fx.claim_gpus = json_integer_value(json_object_get(body, "gpus"));
         fx.claim_gpu_bytes = json_integer_value(json_object_get(body, "gpu_memory_bytes"));
     }
@@ -118,7 +119,8 @@ static void keep_sayings(const json_t *attempts)
 {
     size_t i;
     json_t *said;
-    json_array_foreach(attempts, i, said) if (json_object_get(said, "phase"))
+    json_array_foreach(attempts, i,
+                       said) if (json_object_get(said, "phase") || json_object_get(said, "step"))
         keep(&fx.trials[json_integer_value(json_object_get(said, "number"))].said, said);
 }
 
@@ -187,6 +189,7 @@ static void handle_locked(const struct server_request *q, struct server_answer *
     int number = 0, attempt = 0;
     char verb[32] = "";
     if (fx.down) {
+        fx.answers_down++;
         answer_problem(a, 503, "unavailable", "down");
         return;
     }
@@ -202,6 +205,8 @@ static void handle_locked(const struct server_request *q, struct server_answer *
         answer_blob(q, a);
         return;
     }
+    if (fx.more && strncmp(q->path, "/v1/sweeps/", 11) == 0 && fx.more(q, a))
+        return;
     json_t *body = json_loadb(q->body, q->body_len, 0, NULL);
     ck_assert_ptr_nonnull(body);
     ck_assert_str_eq(q->authorization, "Bearer runner-token");
@@ -252,7 +257,8 @@ void start_runner(const char *more_name, const char *more_value)
         setenv("SLURM_JOB_ID", "77", 1);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         execl(program, program, "--server", http_server_url(fx.server), "--name", "r", "--slots",
-              "4", "--work", fx.work, "--cache", cache, "--log-level", "warn", "--gpus", "5,7",
+              "4", "--work", fx.work, "--cache", cache, "--log-level",
+              getenv("ASSAY_TEST_LOG") ? getenv("ASSAY_TEST_LOG") : "warn", "--gpus", "5,7",
               more_name, more_value, NULL);
         _exit(99);
     }

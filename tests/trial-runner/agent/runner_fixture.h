@@ -16,6 +16,9 @@
 #define MAX_TRIALS 24
 #define MAX_BLOBS 32
 
+struct server_request;
+struct server_answer;
+
 struct trial {
     json_t *claim; /* NULL: no such trial */
     bool handed_out, stop;
@@ -48,6 +51,7 @@ extern struct fixture {
     int64_t claim_gpus, claim_gpu_bytes; /* of the last claim for free slots */
     bool pending;                        /* the answer to claims that get nothing has `pending` */
     bool down;                           /* answer 503 */
+    int answers_down;                    /* how often that happened */
     bool denied;                         /* answer 401 */
     bool not_holder;                     /* answer 403 not_holder to all writes of attempts */
     int taken;         /* answer 409 to so many registrations: the name is taken */
@@ -55,6 +59,9 @@ extern struct fixture {
     bool hold_results; /* answer 503 to complete alone */
     bool hold_items;   /* answer 503 to measurements alone */
     int held_items;    /* how often that happened */
+    /* Asked first about requests of attempts; returns whether it has answered. NULL: none. */
+    bool (*more)(const struct server_request *q, struct server_answer *a);
+    int64_t claim_seats; /* of the last claim for free slots */
     struct http_server *server;
     char dir[TEMP_FOLDER_SIZE], work[80];
     pid_t runner;

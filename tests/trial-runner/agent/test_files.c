@@ -124,28 +124,30 @@ START_TEST(results_survive)
                           .log = (char *)"a\nb",
                           .truncated = true,
                           .has_ran = true,
-                          .ran_ms = 1234567890123};
+                          .ran_ms = 1234567890123,
+                          .world = 7};
     ck_ok(result_journal_write(dir, &r, &err), err);
     ck_ok(result_journal_read(dir, &back, &err), err);
     ck_assert_int_eq(back.outcome, OUTCOME_FAILED);
     ck_assert(back.has_exit_code && back.exit_code == -11 && back.truncated);
-    ck_assert(back.has_ran && back.ran_ms == r.ran_ms);
+    ck_assert(back.has_ran && back.ran_ms == r.ran_ms && back.world == 7);
     ck_assert_str_eq(back.reason, r.reason);
     ck_assert_str_eq(back.log, r.log);
     AS_AUTO(trial_end_done) struct trial_end bare = {0}, bare_back = {0};
     bare.outcome = OUTCOME_RELEASED;
     ck_ok(result_journal_write(dir, &bare, &err), err);
     ck_ok(result_journal_read(dir, &bare_back, &err), err);
-    ck_assert(!bare_back.has_exit_code && !bare_back.reason && !bare_back.has_ran);
+    ck_assert(!bare_back.has_exit_code && !bare_back.reason && !bare_back.has_ran &&
+              bare_back.world == 0);
 }
 END_TEST
 
-static as_status on_found(void *arg, const char *sweep, int64_t number, int64_t attempt,
-                          struct trial_end *r, struct as_err *err)
+static as_status on_found(void *arg, const struct attempt_id *id, struct trial_end *r,
+                          struct as_err *err)
 {
     (void)err;
-    str_printf(arg, "%s/%lld/%lld=%s ", sweep, (long long)number, (long long)attempt,
-               outcome_name(r->outcome));
+    attempt_id_folder(id, arg);
+    str_printf(arg, "=%s ", outcome_name(r->outcome));
     return AS_OK;
 }
 
@@ -153,8 +155,10 @@ START_TEST(recovery_keeps_results_and_removes_the_rest)
 {
     AS_AUTO(str_done) struct str found = {0};
     AS_AUTO(file_closep) int fd = -1;
-    AS_AUTO(as_freep) char *kept = result_journal_dir(dir, "s-1", 3, 2);
-    AS_AUTO(as_freep) char *lost = result_journal_dir(dir, "s-1", 4, 1);
+    static const struct attempt_id alone = {.sweep = "s-1", .number = 3, .attempt = 2, .seat = -1},
+                                   other = {.sweep = "s-1", .number = 4, .attempt = 1, .seat = -1};
+    AS_AUTO(as_freep) char *kept = result_journal_dir(dir, &alone);
+    AS_AUTO(as_freep) char *lost = result_journal_dir(dir, &other);
     struct as_err err = {0};
     struct trial_end r = {.outcome = OUTCOME_COMPLETED};
     ck_ok(result_journal_lock(dir, &fd, &err), err);
@@ -167,9 +171,35 @@ START_TEST(recovery_keeps_results_and_removes_the_rest)
     ck_assert_str_eq(str_cstr(&found), "s-1/3/2=completed ");
     ck_assert_int_eq(access(kept, F_OK), 0);
     ck_assert_int_ne(access(lost, F_OK), 0);
-    result_journal_remove(dir, "s-1", 3, 2);
+    result_journal_remove(dir, &alone);
     AS_AUTO(as_freep) char *trials = file_join(dir, "trials");
     ck_assert_int_eq(rmdir(trials), 0); /* nothing is left in it */
+}
+END_TEST
+
+/* Several ranks of one attempt on one runner: each has its folder and its result. */
+START_TEST(recovery_knows_ranks)
+{
+    AS_AUTO(str_done) struct str found = {0};
+    AS_AUTO(file_closep) int fd = -1;
+    static const struct attempt_id first = {.sweep = "s-1", .number = 3, .attempt = 2, .seat = 0},
+                                   late = {.sweep = "s-1", .number = 3, .attempt = 2, .seat = 12};
+    AS_AUTO(as_freep) char *gone = result_journal_dir(dir, &first);
+    AS_AUTO(as_freep) char *kept = result_journal_dir(dir, &late);
+    struct as_err err = {0};
+    struct trial_end r = {.outcome = OUTCOME_COMPLETED, .world = 4};
+    ck_ok(result_journal_lock(dir, &fd, &err), err);
+    put("trials/s-1/3/2.0/report.jsonl", "{}");
+    put("trials/s-1/3/2.12/report.jsonl", "{}");
+    put("trials/s-1/3/2.x/result.json", "{\"outcome\": \"completed\"}");
+    put("trials/s-1/3/2.-1/result.json", "{\"outcome\": \"completed\"}");
+    ck_ok(result_journal_write(kept, &r, &err), err);
+    ck_ok(result_journal_recover(dir, on_found, &found, &err), err);
+    ck_assert_str_eq(str_cstr(&found), "s-1/3/2.12=completed ");
+    ck_assert_int_ne(access(gone, F_OK), 0);
+    result_journal_remove(dir, &late);
+    AS_AUTO(as_freep) char *trials = file_join(dir, "trials");
+    ck_assert_int_eq(rmdir(trials), 0);
 }
 END_TEST
 
@@ -264,6 +294,7 @@ Suite *test_suite(void)
     tcase_add_test(t, too_many_files);
     tcase_add_test(t, results_survive);
     tcase_add_test(t, recovery_keeps_results_and_removes_the_rest);
+    tcase_add_test(t, recovery_knows_ranks);
     tcase_add_test(t, one_runner_for_a_work_folder);
     tcase_add_test(t, room_on_the_disk);
     tcase_add_test(t, names_and_paths);

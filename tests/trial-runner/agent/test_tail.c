@@ -94,6 +94,30 @@ START_TEST(last_line)
 }
 END_TEST
 
+START_TEST(last_lines)
+{
+    static const char text[] = "one\n\ntwo\n  \nth\tree\n\n";
+    static const struct {
+        size_t lines, max;
+        const char *want;
+    } cases[] = {
+        {5, 100, "one | two | th ree"},
+        {2, 100, "two | th ree"},
+        {1, 100, "th ree"},
+        {5, 12, "two | th ree"},
+        {5, 11, "th ree"},
+        {5, 2, "th"},
+        {0, 100, ""},
+    };
+    tail_add(&t, text, sizeof text - 1);
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        AS_AUTO(str_done) struct str b = {0};
+        tail_last_lines(&t, cases[i].lines, cases[i].max, &b);
+        ck_assert_str_eq(str_cstr(&b), cases[i].want);
+    }
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("tail");
@@ -105,6 +129,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, text_is_utf8_whatever_comes);
     tcase_add_test(tc, binary_output_stays_bounded);
     tcase_add_test(tc, last_line);
+    tcase_add_test(tc, last_lines);
     suite_add_tcase(s, tc);
     return s;
 }

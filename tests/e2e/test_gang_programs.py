@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Programs of users as ranks of one trial: the examples (plain sockets, mpirun, PyTorch), and what happens when a rank
+fails or is killed. Ranks are on two runners."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from harness import SOURCE, Assay
+
+PROGRAM = """import json, os, signal, sys, time
+rank, folder = int(os.environ["RANK"]), os.environ["ASSAY_CHECKPOINTS"]
+before = os.path.exists(os.path.join(folder, "seen"))
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+if rank == 0:
+    open(os.path.join(folder, "seen"), "w").write("x")
+if not before:
+    if rank == int(sys.argv[1]):
+        time.sleep(3)  # the checkpoint is copied every two seconds
+        print("the disk of rank", rank, "is gone")
+        sys.exit(1)
+    time.sleep(1000)
+if rank == 0:
+    open(os.environ["ASSAY_REPORT"], "a").write(json.dumps({"loss": int(os.environ["TORCHELASTIC_RESTART_COUNT"])}))
+"""
+
+
+def document(name, ranks, command, **trial):
+    return {"name": name, "metric": {"name": "loss", "goal": "minimize"}, "ensemble": False,
+            "parameters": {"lr": {"type": "categorical", "values": [0.5]}}, "search": {"method": "random", "seed": 1},
+            "limits": {"max_trials": 1, "max_restarts": 3, "grace": "5s"}, "resources": {"ranks": ranks},
+            "trial": {"command": command, "directory": SOURCE, **trial}}
+
+
+def create(assay, *args, **trial):
+    return assay.call("POST", "/v1/sweeps", document(*args, **trial))["id"]
+
+
+def only_trial(assay, sweep):
+    assay.wait_ended(sweep)
+    return assay.call("GET", f"/v1/sweeps/{sweep}/trials/0")
+
+
+def example(assay, name, check):
+    done = assay.cli("run", f"examples/{name}.yaml", "--watch")
+    sweep = done.stdout.split()[0]
+    assay.wait_ended(sweep)
+    s = assay.sweep(sweep)
+    assert s["counts"]["completed"] == s["counts"]["total"] > 0, (s["counts"], done.stdout)
+    for t in assay.trials(sweep):
+        check(assay, sweep, t)
+    print(f"{name}: {s['counts']['completed']} trials", flush=True)
+
+
+def check_sockets(assay, sweep, t):
+    assert t["restarts"] == 0 and t["step"] == 40, t
+    log = assay.call("GET", f"/v1/sweeps/{sweep}/trials/{t['number']}/log")["text"]
+    assert "rank 0 of 3: y = " in log and "rank 1" not in log, log
+    series = assay.call("GET", f"/v1/sweeps/{sweep}/trials/{t['number']}/measurements")["series"]["loss"]
+    assert series["steps"] == list(range(1, 41)), series
+    seats = assay.call("GET", f"/v1/sweeps/{sweep}/trials/{t['number']}/attempts/1/gang")["seats"]
+    assert len(seats) == 3 and len({s["runner"] for s in seats}) == 2, seats
+
+
+def check_mpi(assay, sweep, t):
+    assert t["value"] == 2, t
+    log = assay.call("GET", f"/v1/sweeps/{sweep}/trials/{t['number']}/log")["text"]
+    assert "process 0 of 2" in log and "process 1 of 2" in log, log
+
+
+def check_torch(assay, sweep, t):
+    assert t["metrics"]["ranks"] == 2 and t["step"] == 5, t
+
+
+def python_with_torch():
+    """In PATH, or Debian's own."""
+    for python in ("python3", "/usr/bin/python3"):
+        found = shutil.which(python)
+        if found and subprocess.run([found, "-c", "import torch.distributed as d; assert d.is_available()"],
+                                    stderr=subprocess.DEVNULL).returncode == 0:
+            return found
+    return None
+
+
+def fail(assay, rank):
+    """A rank exits with 1: the attempt ends for all, names the rank, and is tried again from its checkpoint."""
+    sweep = create(assay, f"fail-{rank}", 3, [sys.executable, "-c", PROGRAM, str(rank)])
+    trial = only_trial(assay, sweep)
+    assert trial["state"] == "completed" and trial["restarts"] == 1 and trial["value"] == 1, trial
+    first = next(a for a in trial["attempts"] if a["attempt"] == 1)
+    assert first["outcome"] == "retry" and f"the disk of rank {rank} is gone" in first["reason"], first
+    assert f"rank {rank}" in first["reason"] or rank == 0, first
+    print(f"a rank that fails: {first['reason']}", flush=True)
+
+
+def pids_of(mark):
+    """Processes whose command line has it."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                if mark in open(f"/proc/{name}/cmdline").read().split("\0"):
+                    found.append(int(name))
+            except OSError:
+                pass
+    return found
+
+
+def killed(assay):
+    mark = f"mark-{os.getpid()}"
+    program = PROGRAM.replace("time.sleep(3)", "time.sleep(1000)")
+    sweep = create(assay, "killed", 3, [sys.executable, "-c", program, "7", mark])
+    pids = assay.wait(lambda: len(p := pids_of(mark)) == 3 and p, "three processes")
+    time.sleep(3)  # the checkpoint is copied every two seconds
+    begin = time.monotonic()
+    os.kill(pids[-1], signal.SIGKILL)
+    assay.wait(lambda: not set(pids) & set(pids_of(mark)), "the end of the others")
+    print(f"a rank was killed: the others ended {time.monotonic() - begin:.3f} s later", flush=True)
+    trial = only_trial(assay, sweep)
+    assert trial["state"] == "completed" and trial["restarts"] == 1 and trial["value"] == 1, trial
+
+
+def hostfile(assay):
+    sweep = create(assay, "hostfile", 3, ["sh", "-c", "cat $ASSAY_HOSTFILE; env | sort; echo '{\"loss\": 1}' > "
+                                          "$ASSAY_REPORT"], launch="first")
+    trial = only_trial(assay, sweep)
+    assert trial["state"] == "completed", trial
+    log = assay.call("GET", f"/v1/sweeps/{sweep}/trials/0/log")["text"]
+    assert f"{os.uname().nodename} slots=3\n" in log, log
+    for line in ("RANK=0", "WORLD_SIZE=3", "GROUP_WORLD_SIZE=2", f"TORCHELASTIC_RUN_ID={sweep}/0.1", "MASTER_ADDR=127.0.0.1"):
+        assert f"\n{line}\n" in log, (line, log)
+
+
+def main():
+    with Assay(runners=2, slots=2) as assay:
+        hostfile(assay)
+        example(assay, "ranks", check_sockets)
+        for rank in (0, 2):
+            fail(assay, rank)
+        killed(assay)
+        if shutil.which("mpirun"):
+            example(assay, "mpi", check_mpi)
+        else:
+            print("mpirun is not installed")
+        python = python_with_torch()
+        if python:
+            text = open(os.path.join(SOURCE, "examples", "torch_ddp.yaml")).read()
+            doc = assay.data + "/torch_ddp.yaml"
+            with open(doc, "w") as f:
+                f.write(text.replace("python3,", f"{python},"))
+            done = assay.cli("run", doc)
+            sweep = done.stdout.split()[0]
+            assay.wait_ended(sweep)
+            trials = assay.trials(sweep)
+            assert len(trials) == 2 and all(t["state"] == "completed" for t in trials), trials
+            for t in trials:
+                check_torch(assay, sweep, t)
+            print(f"torch: {json.dumps([t['value'] for t in trials])}", flush=True)
+        else:
+            print("torch cannot be imported")
+
+
+main()
