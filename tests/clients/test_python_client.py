@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """clients/python/assay.py with a real server: searches with and without a space, spaces that grow, failures, threads,
 batches, programs that are killed and started again, a server that is killed, and programs that assay-runner starts."""
+import contextlib
+import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -386,6 +389,29 @@ class Together(Case):
         finally:
             assay.LEASE_S, assay.BEAT_S = lease, beat
         self.assertEqual([(t["state"], t["attempt"]) for t in UP.trials(study.sweep)], [("completed", 1)] * 3)
+
+
+class Documents(Case):
+    def test_the_blocks_of_the_page(self):
+        """docs/python.md, from its first block to its last."""
+        with open(os.path.join(SOURCE, "docs", "python.md"), encoding="utf-8") as f:
+            blocks = re.findall(r"^```python\n(.*?)^```", f.read(), re.M | re.S)
+        scope, ran = {}, 0
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            for block in blocks:
+                if "import optuna" not in block:  # test_python_optuna.py
+                    exec(compile(block, "docs/python.md", "exec"), scope)
+                    ran += 1
+        self.assertGreaterEqual(ran, 5)
+        self.assertIn("completed", out.getvalue())
+        self.assertEqual(UP.sweep("train")["counts"]["completed"], 12)
+
+    def test_the_example(self):
+        done = subprocess.run([sys.executable, "-W", "error", os.path.join(SOURCE, "examples", "python", "optimize.py"), "12"],
+                              env=dict(os.environ, PYTHONPATH=CLIENT), stdout=subprocess.PIPE, universal_newlines=True)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("error 0.", done.stdout)
+        self.assertEqual(len([t for t in assay.load_study("rings-2").trials if t.state == "completed"]), 12)
 
 
 class Programs(Case):
