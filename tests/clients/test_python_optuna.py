@@ -183,9 +183,6 @@ class Unchanged(unittest.TestCase):
     def test_xgboost(self):
         self.check("xgboost/xgboost_simple.py", named={"direction": "maximize"})
 
-    def test_plots(self):
-        self.check("visualization/plot_study.py", 6)
-
 
 @needs("optuna")
 class Sampler(unittest.TestCase):
