@@ -282,7 +282,7 @@ class _Tls(http.client.HTTPSConnection):
 
 class _Http:
     """Requests to one server, from any thread. A request that fails in a way that may pass is repeated: at once on a
-    connection that the server had closed, and for up to PATIENCE_S when the server had answered before."""
+    connection that the server had closed, and for up to `patience` seconds when the server had answered before."""
 
     def __init__(self, address: _Address) -> None:
         self.address = address
@@ -290,6 +290,7 @@ class _Http:
         self._tls = ssl.create_default_context() if self._parts.scheme == "https" else None
         self._own = threading.local()
         self._reached = False
+        self.patience = PATIENCE_S
         self._headers = {"Content-Type": "application/json", "User-Agent": f"assay-python/{__version__}"}
         if address.token:
             self._headers["Authorization"] = f"Bearer {address.token}"
@@ -354,11 +355,11 @@ class _Http:
                     raise problem
                 wait = float(retry_after) if retry_after.isdigit() else 0.0
             passed = time.monotonic() - begin
-            if passed > PATIENCE_S or not self._reached:
+            if passed > self.patience or not self._reached:
                 raise problem
             if passed > 5 and not said:
                 said = True
-                _say(f"{problem}; trying again for {PATIENCE_S / 60:.0f} minutes")
+                _say(f"{problem}; trying again for {self.patience / 60:.0f} minutes")
             pause = min(pause * 1.7, 5.0)
             time.sleep(max(pause * (0.5 + random.random()), min(wait, 30.0)))
 
@@ -1898,12 +1899,17 @@ class _OptunaLink:
             study._finish(trial, ended, {}, "pruned by Optuna" if ended == "pruned" else "the objective failed")
 
     def close(self) -> None:
-        """The sweep has all the trials it will have."""
-        if self._study is not None:
-            for trial in self._running.values():
-                self._study._release(trial)
-            self._study._end_here()
-            self._study._http.close()
+        """The sweep has all the trials it will have; the next trial of Optuna's begins another one."""
+        atexit.unregister(self.close)
+        with self._lock:
+            study, self._study = self._study, None
+            running, self._running, self._distributions = self._running, {}, {}
+        if study is not None:
+            study._http.patience = 5.0  # the program is about to end: it does not wait for a server that is away
+            for trial in running.values():
+                study._release(trial)
+            study._end_here()
+            study._http.close()
 
 
 def AssaySampler(*, study_name: Optional[str] = None, method: str = "gp", seed: Optional[int] = None,

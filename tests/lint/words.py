@@ -11,7 +11,7 @@ BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atof|gets|al
 MARK = re.compile(r"\b(TODO|FIXME|XXX|HACK|stub|not implemented|placeholder)\b", re.I)
 HOSTS = re.compile(r"registry\.(npmjs|yarnpkg)|deb\.debian\.org|pypi\.org|files\.pythonhosted|proxy\.golang")
 SQL = re.compile(r'"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s', re.S)
-TOP = ["base", "data", "model", "kernels", "search", "scheduler", "trial-runner", "api", "cli", "web", "migrations", "tests"]
+TOP = ["base", "data", "model", "kernels", "search", "scheduler", "trial-runner", "api", "cli", "web", "clients", "migrations", "tests"]
 
 
 def main():

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/crc32c.h"
+#include "base/checksum.h"
 #include "base/hash.h"
 #include "tests/support/check_main.h"
 #include "tests/trial-runner/faults/trials.h"
@@ -148,8 +148,8 @@ static void send_frame(int fd, const struct world *w, attack a, uint64_t tag)
                       .attempt = w->attempt + (a == OTHER_ATTEMPT ? 1 : 0),
                       .tag = tag,
                       .length = a == TOO_LONG ? FRAME_PAYLOAD_MAX + 1 : (uint32_t)n,
-                      .payload_crc = crc32c(0, payload, n)};
-    f.payload_crc ^= a == DAMAGED_BYTES ? 1 : 0;
+                      .payload_sum = checksum32(payload, n)};
+    f.payload_sum ^= a == DAMAGED_BYTES ? 1 : 0;
     frame_encode(&f, bytes);
     bytes[20] ^= a == DAMAGED_HEAD ? 1 : 0;
     if (a == GARBAGE)

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""Objectives that were written for Optuna: shapes of optuna-examples through assay.optimize(), unchanged files of
+optuna-examples (ASSAY_OPTUNA_EXAMPLES names a checkout), the sampler inside Optuna, and callbacks of libraries. What
+needs a package that is not installed is skipped; the shapes need none."""
+import contextlib
+import importlib
+import importlib.util
+import math
+import os
+import random
+import sys
+import tempfile
+import unittest
+import warnings
+
+SOURCE = os.environ["ASSAY_SOURCE_ROOT"]
+sys.path[:0] = [os.path.join(SOURCE, "clients", "python"), os.path.join(SOURCE, "tests", "e2e")]
+warnings.simplefilter("default")  # the libraries' own warnings are not ours
+import assay  # noqa: E402
+from harness import Assay  # noqa: E402
+
+STATE = tempfile.TemporaryDirectory(prefix="assay-py-", dir="/var/tmp")
+os.environ.update(XDG_STATE_HOME=STATE.name, XDG_CONFIG_HOME=STATE.name)
+UP = Assay(runners=0, args=())
+
+
+def setUpModule():
+    UP.__enter__()
+
+
+def tearDownModule():
+    UP.__exit__(None, None, None)
+    STATE.cleanup()
+
+
+def needs(*packages):
+    missing = [p for p in packages if importlib.util.find_spec(p) is None]
+    return unittest.skipIf(missing, f"not installed: {' '.join(missing)}")
+
+
+class Shapes(unittest.TestCase):
+    """The objectives of optuna-examples, with arithmetic in the place of training."""
+
+    def run_exact(self, objective, n=14, **named):
+        study = assay.optimize(objective, n_trials=n, seed=4, **named)
+        rows = UP.trials(study.sweep)
+        self.assertEqual([r["number"] for r in rows], list(range(n)))
+        self.assertEqual({r["state"] for r in rows}, {"completed"})
+        self.assertEqual(len(study.trials), n)
+        return study
+
+    def test_quadratic(self):  # basic/quadratic.py: continued, and for a time
+        def objective(trial):
+            return trial.suggest_float("x", -100, 100) ** 2 + trial.suggest_categorical("y", [-1, 0, 1])
+
+        study = assay.create_study()
+        study.optimize(objective, n_trials=5)
+        study.optimize(objective, n_trials=5)
+        self.assertEqual(len(study.trials), 10)
+        study.optimize(objective, timeout=0.5)
+        self.assertEqual(study.best_value, min(t.value for t in study.trials))
+        self.assertEqual(set(study.best_params), {"x", "y"})
+
+    def test_multi_objective(self):  # basic/quadratic_multi_objective.py
+        def objective(trial):
+            x, y = trial.suggest_float("x", -100, 100), trial.suggest_categorical("y", [-1, 0, 1])
+            return x ** 2 + y, -((x - 2) ** 2 + y)
+
+        study = self.run_exact(objective, directions=["minimize", "maximize"])
+        self.assertTrue(all(len(t.values) == 2 for t in study.best_trials))
+
+    def test_pruning(self):  # basic/pruning.py: a report and a question in each step
+        def objective(trial):
+            alpha, score = trial.suggest_float("alpha", 1e-5, 1e-1, log=True), 0.0
+            for step in range(100):
+                score = 1 - abs(math.log10(alpha) + 3) / (step + 1)
+                trial.report(score, step)
+                if trial.should_prune():
+                    raise assay.TrialPruned()
+            return score
+
+        study = self.run_exact(objective, direction="maximize")
+        self.assertEqual(UP.trials(study.sweep)[3]["step"], 100)
+
+    def test_two_models(self):  # sklearn/sklearn_simple.py, sklearn/sklearn_additional_args.py: a class with data
+        class Objective:
+            def __init__(self, data):
+                self.data = data
+
+            def __call__(self, trial):
+                if trial.suggest_categorical("classifier", ["SVC", "RandomForest"]) == "SVC":
+                    return -abs(math.log10(trial.suggest_float("svc_c", 1e-10, 1e10, log=True)) - self.data)
+                return -trial.suggest_int("rf_max_depth", 2, 32, log=True) / 4
+
+        study = self.run_exact(Objective(1.0), direction="maximize")
+        for t in study.trials:
+            self.assertEqual(set(t.params), {"classifier", "svc_c" if t.params["classifier"] == "SVC" else "rf_max_depth"})
+
+    def test_layers(self):  # pytorch/pytorch_simple.py, tensorflow/…: names that depend on a number
+        def objective(trial):
+            loss = 0.0
+            for i in range(trial.suggest_int("n_layers", 1, 3)):
+                loss += abs(trial.suggest_int(f"n_units_l{i}", 4, 128) - 64) + trial.suggest_float(f"dropout_l{i}", 0.2, 0.5)
+            return loss + abs(math.log10(trial.suggest_float("lr", 1e-5, 1e-1, log=True)) + 3) + \
+                len(trial.suggest_categorical("optimizer", ["Adam", "RMSprop", "SGD"]))
+
+        study = self.run_exact(objective, 18)
+        for t in study.trials:
+            self.assertEqual(sum(n.startswith("n_units") for n in t.params), t.params["n_layers"])
+
+    def test_boosting(self):  # xgboost/xgboost_simple.py, lightgbm/…: many parameters, some for one booster
+        def objective(trial):
+            p = {"booster": trial.suggest_categorical("booster", ["gbtree", "gblinear", "dart"]),
+                 "lambda": trial.suggest_float("lambda", 1e-8, 1.0, log=True),
+                 "subsample": trial.suggest_float("subsample", 0.2, 1.0)}
+            if p["booster"] in ("gbtree", "dart"):
+                p["max_depth"] = trial.suggest_int("max_depth", 3, 9, step=2)
+                p["grow_policy"] = trial.suggest_categorical("grow_policy", ["depthwise", "lossguide"])
+            if p["booster"] == "dart":
+                p["rate_drop"] = trial.suggest_float("rate_drop", 1e-8, 1.0, log=True)
+            return p["subsample"] + p.get("max_depth", 5) / 9
+
+        study = self.run_exact(objective, 20, direction="maximize")
+        self.assertTrue(all(t.params.get("max_depth", 3) in (3, 5, 7, 9) for t in study.trials))
+
+    def test_enqueued(self):  # faq/enqueue_trial.py
+        study = assay.create_study(direction="maximize")
+        study.enqueue_trial({"svc_c": 1})
+        study.enqueue_trial({"svc_c": 10})
+        study.optimize(lambda t: -abs(math.log10(t.suggest_float("svc_c", 1e-10, 1e10, log=True)) - 1), n_trials=6)
+        self.assertEqual([t.params["svc_c"] for t in study.trials[:2]], [1, 10])
+        self.assertEqual(study.best_params["svc_c"], 10)
+
+
+EXAMPLES = os.environ.get("ASSAY_OPTUNA_EXAMPLES", "")
+
+
+@unittest.skipUnless(EXAMPLES, "ASSAY_OPTUNA_EXAMPLES names no checkout of optuna-examples")
+@needs("optuna")
+class Unchanged(unittest.TestCase):
+    """The objectives of others, from their files, through assay.optimize()."""
+
+    def objective(self, path):
+        spec = importlib.util.spec_from_file_location("example", os.path.join(EXAMPLES, path))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["example"] = module
+        try:
+            spec.loader.exec_module(module)
+        except ImportError as e:
+            self.skipTest(str(e))
+        return module
+
+    def check(self, path, n=8, named=None, make=lambda module: module.objective):
+        study = assay.optimize(make(self.objective(path)), n_trials=n, **(named or {}))
+        self.assertEqual([t.state for t in study.trials], ["completed"] * n)
+        return study
+
+    def test_quadratic(self):
+        self.check("basic/quadratic.py")
+
+    def test_multi_objective(self):
+        self.check("basic/quadratic_multi_objective.py", named={"directions": ["minimize", "maximize"]})
+
+    def test_pruning(self):
+        self.check("basic/pruning.py", named={"direction": "maximize"})
+
+    def test_sklearn(self):
+        self.check("sklearn/sklearn_simple.py", named={"direction": "maximize"})
+
+    def test_sklearn_class(self):
+        self.check("sklearn/sklearn_additional_args.py", named={"direction": "maximize"},
+                   make=lambda m: m.Objective(m.sklearn.datasets.load_iris()))
+
+    def test_enqueue(self):
+        self.check("faq/enqueue_trial.py", named={"direction": "maximize", "enqueue": [{"svc_c": 1}]})
+
+    def test_max_trials(self):
+        self.check("faq/max_trials_callback.py", 3)
+
+    def test_simulated_annealing(self):
+        self.check("samplers/simulated_annealing_sampler.py")
+
+    def test_xgboost(self):
+        self.check("xgboost/xgboost_simple.py", named={"direction": "maximize"})
+
+
+@needs("optuna")
+class Sampler(unittest.TestCase):
+    def setUp(self):
+        self.optuna = importlib.import_module("optuna")
+        self.optuna.logging.set_verbosity(self.optuna.logging.ERROR)
+
+    def study(self, sweep, **named):
+        sampler = assay.AssaySampler(study_name=sweep, seed=1)
+        self.addCleanup(sampler.close)
+        return self.optuna.create_study(sampler=sampler, **named), sampler
+
+    def same(self, study, sweep, states):
+        """The sweep has the trials of the study, with their parameters, values and states."""
+        rows = UP.trials(sweep)
+        self.assertEqual([r["state"] for r in rows], states)
+        for row, t in zip(rows, study.trials):
+            common = {n: v for n, v in row["params"].items() if n in t.params}
+            self.assertEqual(common, {n: t.params[n] for n in common})
+            if t.values is not None:
+                self.assertEqual(list(row["metrics"].values()), t.values)
+        return rows
+
+    def test_one_line(self):
+        study, sampler = self.study("sampler-one")
+        study.optimize(lambda t: t.suggest_float("x", -5, 5) ** 2 + t.suggest_int("k", 0, 3) +
+                       (t.suggest_categorical("c", ["a", None]) is None), n_trials=16)
+        rows = UP.trials("sampler-one")
+        self.assertEqual(len(rows), 16)
+        self.assertEqual([r["origin"] for r in rows], ["known"] + ["suggested"] * 15)  # the first is Optuna's own
+        self.assertEqual([r["metrics"]["value"] for r in rows], [t.value for t in study.trials])
+        self.assertLess(study.best_value, 1.0)
+        sampler.close()
+        self.assertEqual(UP.wait_ended("sampler-one")["state"], "completed")
+
+    def test_branches_failures_and_fixed_values(self):
+        def objective(t):
+            if t.number == 4:
+                raise ValueError("no")
+            if t.number == 6:
+                raise self.optuna.TrialPruned()
+            if t.suggest_categorical("model", ["svc", "forest"]) == "svc":
+                return t.suggest_float("c", 1e-3, 1e3, log=True)
+            return t.suggest_int("depth", 2, 32, log=True) / 7
+
+        study, sampler = self.study("sampler-two")
+        study.enqueue_trial({"model": "svc", "c": 0.5})
+        study.optimize(objective, n_trials=4)
+        study.enqueue_trial({"model": "forest", "depth": 9})
+        study.optimize(objective, n_trials=12, catch=(ValueError,))
+        sampler.close()
+        last = next(s for s in (f"sampler-two-{i}" for i in range(9, 1, -1)) if exists(s))
+        values = sorted(r["metrics"]["value"] for r in UP.trials(last) if r["state"] == "completed")
+        self.assertEqual(values, sorted(t.value for t in study.trials if t.value is not None))
+
+    def test_several_objectives_threads_and_old_results(self):
+        study, sampler = self.study("sampler-three", directions=["minimize", "maximize"])
+        study.add_trial(self.optuna.trial.create_trial(
+            params={"x": 0.5}, distributions={"x": self.optuna.distributions.FloatDistribution(0, 1)}, values=[0.5, 1.5]))
+        study.optimize(lambda t: (t.suggest_float("x", 0, 1), 2 - t.params["x"]), n_trials=11, n_jobs=3)
+        sampler.close()
+        rows = UP.trials("sampler-three")
+        self.assertEqual(len(rows), 12)
+        self.assertEqual(sorted(r["metrics"]["value_0"] for r in rows), sorted(t.values[0] for t in study.trials))
+        self.assertEqual(sum(r["origin"] == "suggested" for r in rows), 11)
+
+
+def exists(sweep):
+    with contextlib.suppress(Exception):
+        return bool(UP.sweep(sweep))
+    return False
+
+
+class Callbacks(unittest.TestCase):
+    def series(self, study, number=0):
+        return UP.call("GET", f"/v1/sweeps/{study.sweep}/trials/{number}/measurements")["series"]
+
+    @needs("sklearn")
+    def test_sklearn(self):
+        from sklearn import datasets, model_selection, svm
+        X, y = datasets.load_iris(return_X_y=True)
+
+        def objective(trial):
+            model = svm.SVC(C=trial.suggest_float("c", 1e-3, 1e3, log=True))
+            scores = assay.cross_val_score(model, X, y, cv=4)
+            self.assertEqual(scores, list(model_selection.cross_val_score(model, X, y, cv=4)))
+            return sum(scores) / 4
+
+        study = assay.optimize(objective, n_trials=3, direction="maximize", metric="accuracy")
+        series = self.series(study)
+        self.assertEqual(len(series["score"]["values"]), 4)
+        self.assertAlmostEqual(series["accuracy"]["values"][3], study.trials[0].value)
+
+    @needs("xgboost")
+    def test_xgboost(self):
+        import xgboost
+        rng = random.Random(1)
+        rows = [[rng.random(), rng.random()] for _ in range(80)]
+        numpy = importlib.import_module("numpy")
+        data = xgboost.DMatrix(numpy.array(rows), label=numpy.array([float(a > b) for a, b in rows]))
+
+        def objective(trial):
+            seen = {}
+            xgboost.train({"objective": "binary:logistic", "eval_metric": "logloss", "verbosity": 0,
+                           "eta": trial.suggest_float("eta", 0.01, 1.0)}, data, 6, evals=[(data, "train")],
+                          evals_result=seen, verbose_eval=False, callbacks=[assay.xgboost_callback("train-logloss")])
+            logs.append(seen["train"]["logloss"])
+            return logs[-1][-1]
+
+        logs = []
+        study = assay.optimize(objective, n_trials=2)
+        for number, log in enumerate(logs):
+            self.assertEqual(self.series(study, number)["value"]["values"][:6], log)
+
+    @needs("pandas")
+    def test_frame(self):
+        study = assay.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=3)
+        frame = study.frame()
+        self.assertEqual(list(frame["value"]), [t.value for t in study.trials])
+        self.assertEqual(list(frame.columns), ["number", "state", "value", "x", "duration"])
+
+
+if __name__ == "__main__":
+    unittest.main(warnings="default")
