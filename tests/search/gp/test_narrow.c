@@ -18,7 +18,7 @@ static struct space *simplex(size_t d)
                  "p%zu: {type: float, min: 0, max: 1}\n", i);
         snprintf(sum + strlen(sum), sizeof sum - strlen(sum), "%sp%zu", i ? " + " : "", i);
     }
-    strcat(sum, " <= 1");
+    snprintf(sum + strlen(sum), sizeof sum - strlen(sum), " <= 1");
     struct space *s = space_of_yaml(yaml);
     JSON_AUTO list = json_pack("[s]", sum);
     ck_ok(space_parse_constraints(s, list, "/parameter_constraints", &err), err);
