@@ -55,9 +55,9 @@ size_t gang_train_dying(struct rig *rig, const char *tag, const char *train, siz
     rng_init(&r, seed, 0);
     gang_start(&g, rig, tag, &t, n);
     while (gang_turn(&g, 5)) {
-        bool training = false;
+        bool training = g.epoch > 0; /* all have met again: one death at a time */
         for (size_t i = 0; i < g.n; i++)
-            training = training || g.ranks[i].joined > 0;
+            training = training && (!g.ranks[i].pid || g.ranks[i].joined == g.epoch);
         size_t victim = rng_below(&r, g.n);
         if (!training || killed == deaths || clock_mono_ns() < next_ns || gang_alive(&g) < 2 ||
             !g.ranks[victim].pid)

@@ -8,7 +8,8 @@
 
 /* Trains the digits with `n` ranks to the end; every rank must end well. */
 void gang_train(struct rig *rig, const char *tag, const char *train, size_t n);
-/* The same, but with `deaths` of random ranks, each of which is replaced; seed of the moments.
+/* The same, but with `deaths` of random ranks, each of which is replaced; the next one dies when all
+ * have met again. `seed`: of who dies, and when.
  * Returns the place of a rank that ended well. */
 size_t gang_train_dying(struct rig *rig, const char *tag, const char *train, size_t n,
                         size_t deaths, uint64_t seed);
