@@ -142,6 +142,23 @@ void gang_train_halted(struct rig *rig, const char *tag, const char *train, size
     gang_train(rig, tag, train, then);
 }
 
+void gang_train_killed(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
+                       size_t then)
+{
+    const struct trial t = {"a", train, "3"};
+    struct gang g;
+    gang_start(&g, rig, tag, &t, n);
+    while (gang_turn(&g, 2))
+        if (lines_of(rig, tag) >= epochs)
+            for (size_t i = 0; i < g.n; i++)
+                if (g.ranks[i].pid)
+                    gang_kill(&g, i, SIGKILL);
+    expect_ends(rig, &g, -SIGKILL, -SIGKILL);
+    gang_done(&g);
+    gang_move_aside(rig, tag, n);
+    gang_train(rig, tag, train, then);
+}
+
 double gang_last(const struct rig *rig, const char *tag, const char *metric)
 {
     return gang_last_of(rig, tag, 0, metric);
