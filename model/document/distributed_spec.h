@@ -26,6 +26,7 @@
 #include "base/status.h"
 
 #define DISTRIBUTED_MAX_STEPS 1000000 /* of local SGD, between two exchanges */
+#define DISTRIBUTED_MAX_STALENESS 63  /* each step ahead needs room for a gradient */
 #define DISTRIBUTED_MAX_RANKS 4096    /* also of groups, slices of a server, peers */
 #define DISTRIBUTED_MAX_POWERSGD_RANK 64
 
@@ -83,13 +84,13 @@ struct distributed_spec {
     distributed_moments moments;
     struct distributed_outer outer;
     distributed_mode mode; /* server: default sync */
-    int64_t staleness;     /* ssp: how many clocks a rank may lead; >= 0; default 3 */
+    int64_t staleness;     /* ssp: how many clocks a rank may lead; 0 to 63; default 3 */
     int64_t server_shards; /* slices of the parameters; 0: as many as ranks; default 0 */
-    int64_t backup;        /* sync: the last so many gradients of a step do not count; default 0 */
-    int64_t groups;        /* of the strategy server; 0: no groups: each rank is one */
-    int64_t peers;         /* gossip: partners of a rank in each step; default 1 */
-    bool shard_state;      /* allreduce: the moments are divided */
-    int64_t state_copies;  /* 1 or 2: on how many ranks each moment is; default 2 */
+    int64_t backup;   /* sync, ssp: the last so many gradients of a step do not count; default 0 */
+    int64_t groups;   /* of the strategy server; 0: no groups: each rank is one */
+    int64_t peers;    /* gossip: partners of a rank in each step; default 1 */
+    bool shard_state; /* allreduce: the moments are divided */
+    int64_t state_copies; /* 1 or 2: on how many ranks each moment is; default 2 */
 };
 
 /* "allreduce", "local_sgd", … for messages and logs. */

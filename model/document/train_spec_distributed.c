@@ -164,7 +164,7 @@ static as_status parse_server(struct json_fields *parent, struct distributed_spe
     if (st < 0 || !there)
         return st;
     const struct train_integer numbers[] = {
-        {"staleness", 0, DISTRIBUTED_MAX_STEPS, &d->staleness},
+        {"staleness", 0, DISTRIBUTED_MAX_STALENESS, &d->staleness},
         {"shards", 0, DISTRIBUTED_MAX_RANKS, &d->server_shards},
         {"backup", 0, DISTRIBUTED_MAX_RANKS, &d->backup},
     };

@@ -1,8 +1,9 @@
 /* Push-sum: averages by gossip (Kempe, Dobra, Gehrke 2003; of models: Assran et al. 2019). Pure.
  *
  * Every rank has a model x and a weight w, 1 at first. It gives half of its weight, with its model,
- * to a random peer; who gets (x', w') has then (w x + w' x') / (w + w') and w + w'. The sum of w x
- * over all ranks, and what is on its way, stays; all x approach sum(w x) / sum(w) geometrically. */
+ * to a random peer. A rank that receives (x', w') replaces its model by
+ * (w x + w' x') / (w + w') and its weight by w + w'. The sum of w x over all ranks, and what is on
+ * its way, stays; all x approach sum(w x) / sum(w) geometrically. */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_PUSH_SUM_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_PUSH_SUM_H
 

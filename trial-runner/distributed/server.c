@@ -24,8 +24,6 @@
 #include "trial-runner/distributed/strategy.h"
 #include "trial-runner/distributed/sum_service.h"
 
-#define LEAD_MAX 63 /* each step ahead needs room for a gradient */
-
 enum { N_WISHES = 2 }; /* they follow the numbers of a gradient */
 
 /* The requests of one step: one for each slice. */
@@ -121,7 +119,7 @@ static as_status server_create(const struct strategy_setup *setup, void **ret, s
                          .backup = (uint32_t)d->backup,
                          .step = -1};
     if (d->mode == DISTRIBUTED_SSP)
-        s->bound = d->staleness < LEAD_MAX ? d->staleness : LEAD_MAX;
+        s->bound = d->staleness;
     s->partials = as_calloc(r->max_shards, sizeof *s->partials);
     s->has = as_calloc(r->max_shards, sizeof *s->has);
     s->sum = as_calloc(s->n, sizeof *s->sum);

@@ -172,7 +172,13 @@ static const struct {
     {"", "{\"shard_state\":true,\"server\":{}}", "/shard_state"},
     {",\"optimizer\":{\"kind\":\"lamb\"}", "{\"shard_state\":true}", "/shard_state"},
     {",\"optimizer\":{\"kind\":\"lamb\"}", "{\"server\":{\"mode\":\"async\"}}", "/server"},
-    {",\"optimizer\":{\"clip_norm\":1}", "{\"server\":{\"mode\":\"ssp\"}}", "/server"},
+    {",\"optimizer\":{\"clip_norm\":1}", "{\"server\":{\"mode\":\"async\"}}", "/server"},
+    {",\"optimizer\":{\"clip_norm\":1}", "{\"groups\":2}", "/groups"},
+    {",\"optimizer\":{\"ema\":0.9}", "{\"groups\":1}", "/groups"},
+    {"", "{\"groups\":2,\"server\":{\"mode\":\"ssp\"}}", "/groups"},
+    {"", "{\"server\":{\"mode\":\"async\",\"backup\":1}}", "/server"},
+    {"", "{\"server\":{\"staleness\":64}}", "/server/staleness"},
+    {"", "{\"server\":{},\"compress\":\"fp16\"}", "/compress"},
     {"", "{\"groups\":2,\"server\":{\"backup\":1}}", "/groups"},
 };
 
