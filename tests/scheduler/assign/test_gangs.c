@@ -151,6 +151,7 @@ START_TEST(a_lost_rank_is_replaced)
     ck_assert_uint_eq(list.n, 1); /* before new trials */
     ck_assert(list.rows[0].is_rank);
     ck_assert_int_eq(list.rows[0].seat, 3);
+    ck_assert_int_eq(list.rows[0].timeout_ms, 0); /* the sweep has no trial_timeout */
     check_world(GANG_RUNNING, 2, 1);
     ck_ok(listens(seat(3), &world), err);
     ck_assert_int_eq(world.gang.epoch, 3);
