@@ -43,7 +43,7 @@ static std::vector<struct message> group; /* between group_start and group_end *
 VISIBLE nccl_result ncclGetVersion(int *version)
 {
     const char *other = getenv("EMU_NCCL_VERSION");
-    *version = other ? atoi(other) : 22809;
+    *version = other ? (int)strtol(other, NULL, 10) : 22809;
     return NCCL_SUCCESS;
 }
 
