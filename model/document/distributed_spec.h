@@ -15,7 +15,7 @@
  *   state_copies: 2                so many ranks hold each of them; 1: a death restarts the trial from
  *                                  its checkpoint
  *
- * Sections of a strategy that is not the chosen one are checked and then unused, if `strategy` is
+ * The parser is train_spec_distributed.c. Sections of a strategy that is not the chosen one are checked and then unused, if `strategy` is
  * given: a sweep may search over strategies. Without it, two such sections are refused. */
 #ifndef ASSAY_MODEL_DOCUMENT_DISTRIBUTED_SPEC_H
 #define ASSAY_MODEL_DOCUMENT_DISTRIBUTED_SPEC_H

@@ -24,6 +24,7 @@ struct moments {
     struct held held[MAX_HELD];
     size_t n_held;
     bool all;        /* `whole` has the values; nothing is held apart */
+    bool gathered;   /* `whole` was filled for a checkpoint */
     float *whole[2]; /* [n_params]: memory is used only while they have values */
     int64_t step;    /* the position that the values are about */
     int64_t pending; /* this rank has sent its parameters of this step; -1: of none */
@@ -94,7 +95,7 @@ static void drop_whole(struct moments *m)
         free(m->whole[i]);
         m->whole[i] = fresh;
     }
-    m->all = false;
+    m->all = m->gathered = false;
 }
 
 /* ---- a step ---- */
@@ -181,8 +182,14 @@ as_status moments_update(struct moments *m, struct coll *c, struct backend *lane
                          struct as_err *err)
 {
     struct divided_step d = {.m = m, .c = c};
+    const struct replica *r = m->replica;
     m->lane = lane;
-    return m->replica->ops->update_with(m->replica->self, lane, sum, step_divided, &d, err);
+    if (m->gathered)
+        drop_whole(m);
+    as_status st = r->ops->update_with(r->self, lane, sum, step_divided, &d, err);
+    if (st == AS_OK)
+        m->step = r->ops->step(r->self); /* also of a frozen model, whose moments do not change */
+    return st;
 }
 
 /* ---- meeting ---- */
@@ -368,8 +375,7 @@ as_status moments_gather(struct moments *m, struct coll *c, struct as_err *err)
 {
     int32_t own = coll_rank(c);
     as_status st = AS_OK;
-    if (own == 0)
-        drop_whole(m); /* `all` stays false: rank 0 goes on with its slices */
+    m->gathered = own == 0; /* `all` stays false: rank 0 goes on with its slices */
     for (int32_t r = 0; st == AS_OK && r < coll_size(c); r++) {
         size_t first, end;
         coll_slice(m->replica->n_params, coll_size(c), r, &first, &end);

@@ -23,7 +23,7 @@ struct shared_step {
 };
 
 /* Tags of the operations; those of a strategy are below. */
-enum { TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY, TAG_FINISH };
+enum { TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY, TAG_FINISH, TAG_LEAVE };
 
 static struct member *member_of(const struct shared_step *s)
 {
@@ -374,6 +374,21 @@ as_status shared_step_gather(struct shared_step *s, struct backend *lane, bool *
     return AS_OK;
 }
 
+/* Who is through the first barrier knows that the files are complete, and waits for the others at the
+ * second one. So nobody ends while another is at the first one, where it would be taken for lost;
+ * and a loss at the second one changes nothing. */
+static as_status leave_together(struct shared_step *s, struct as_err *err)
+{
+    struct coll *c = team_coll(s->team);
+    struct coll_id id = {.step = (uint64_t)position_of(s), .tag = TAG_FINISH, .what = "the end"};
+    as_status st = coll_barrier(c, id, err);
+    if (st < 0)
+        return st;
+    id.tag = TAG_LEAVE;
+    st = coll_barrier(c, id, err);
+    return st == AS_E_UNAVAILABLE ? AS_OK : st;
+}
+
 as_status shared_step_finish(struct shared_step *s, struct backend *lane, bool is_saved,
                              as_status (*finish)(void *arg, struct as_err *err), void *arg,
                              struct as_err *err)
@@ -385,10 +400,8 @@ as_status shared_step_finish(struct shared_step *s, struct backend *lane, bool i
             st = gather(s, lane, err);
         if (st == AS_OK && shared_step_leads(s))
             st = finish(arg, err);
-        if (st == AS_OK) {
-            struct coll_id id = {.step = (uint64_t)position_of(s), .tag = TAG_FINISH};
-            st = coll_barrier(team_coll(s->team), id, err);
-        }
+        if (st == AS_OK)
+            st = leave_together(s, err);
         if (st == AS_OK)
             print_traffic(s);
         if (st != AS_E_UNAVAILABLE || !team_coll(s->team))

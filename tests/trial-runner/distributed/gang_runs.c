@@ -78,6 +78,26 @@ size_t gang_train_dying(struct rig *rig, const char *tag, const char *train, siz
     return well;
 }
 
+void gang_train_growing(struct rig *rig, const char *tag, const char *train, size_t n, size_t most)
+{
+    const struct trial t = {"a", train, "3"};
+    struct gang g;
+    int64_t next_ns = INT64_MAX;
+    gang_start(&g, rig, tag, &t, n);
+    while (gang_turn(&g, 5)) {
+        if (next_ns == INT64_MAX && g.ranks[0].joined > 0)
+            next_ns = clock_mono_ns();
+        if (g.n == most || clock_mono_ns() < next_ns || gang_alive(&g) < g.n)
+            continue;
+        gang_add(&g);
+        next_ns = clock_mono_ns() + 30 * NS_PER_MS;
+    }
+    ck_assert_uint_eq(g.n, most);
+    ck_assert_int_gt(g.ranks[most - 1].joined, 0);
+    expect_ends(rig, &g, 0, 0);
+    gang_done(&g);
+}
+
 static size_t lines_of(const struct rig *rig, const char *tag)
 {
     size_t len = 0, lines = 0;

@@ -12,6 +12,8 @@ void gang_train(struct rig *rig, const char *tag, const char *train, size_t n);
  * Returns the place of a rank that ended well. */
 size_t gang_train_dying(struct rig *rig, const char *tag, const char *train, size_t n,
                         size_t deaths, uint64_t seed);
+/* Begins with n ranks; every 30 ms or so another one joins, until there are `most`. Nobody dies. */
+void gang_train_growing(struct rig *rig, const char *tag, const char *train, size_t n, size_t most);
 /* Trains until rank 0 has reported `epochs` epochs, stops all, and goes on with `then` ranks to the
  * end. */
 void gang_train_halted(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,

@@ -98,7 +98,7 @@ static double sent_per_exchange(const char *tag)
 
 START_TEST(codecs_send_less)
 {
-    static const double least[] = {1.95, 28, 12, 8};
+    static const double least[] = {1.95, 28, 9, 8};
     char train[400];
     (void)snprintf(train, sizeof train, WIDE, "\"allreduce\":\"ring\"");
     gang_train(&rig, "plain", train, 4);
@@ -136,6 +136,17 @@ START_TEST(codecs_need_error_feedback)
 }
 END_TEST
 
+/* Residuals move to the ranks that get their shards. */
+START_TEST(joins_change_no_bit)
+{
+    char train[400];
+    compose(train, EIGHT, 120, codecs[_i]);
+    gang_train(&rig, "calm", train, 1);
+    gang_train_growing(&rig, "growing", train, 1, 4);
+    gang_same(&rig, "calm", "growing");
+}
+END_TEST
+
 START_TEST(deaths_cost_residuals_and_no_step)
 {
     char train[400];
@@ -159,6 +170,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, other_sums_reach_the_same_loss, 0, 3);
     tcase_add_loop_test(t, codecs_send_less, 0, 4);
     tcase_add_loop_test(t, codecs_need_error_feedback, 0, 3);
+    tcase_add_loop_test(t, joins_change_no_bit, 0, 4);
     tcase_add_loop_test(t, deaths_cost_residuals_and_no_step, 0, 4);
     suite_add_tcase(s, t);
     return s;
