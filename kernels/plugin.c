@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "kernels/peers_priv.h"
 
 #define PLUGIN_FILE "libassay-cuda.so"
 
@@ -74,7 +75,8 @@ static as_status check_device_visible(struct as_err *err)
     return as_fail(err, AS_E_UNAVAILABLE, "back end cuda: no driver: there is no %s", drivers[0]);
 }
 
-static as_status plugin_load(const struct backend_plugin **ret, struct as_err *err)
+static as_status plugin_load(const struct backend_plugin **ret, void **ret_handle,
+                             struct as_err *err)
 {
     char path[PATH_MAX];
     as_status st = plugin_find(path, err);
@@ -96,19 +98,39 @@ static as_status plugin_load(const struct backend_plugin **ret, struct as_err *e
         return st;
     }
     *ret = plugin;
+    *ret_handle = handle;
     return AS_OK;
 }
 
 as_status plugin_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)
 {
     const struct backend_plugin *plugin = NULL;
-    as_status st = plugin_load(&plugin, err);
+    void *handle = NULL;
+    as_status st = plugin_load(&plugin, &handle, err);
     return st < 0 ? st : plugin->open(opts, ret, err);
 }
 
 as_status plugin_gpus(struct backend_gpu *ret, size_t most, size_t *ret_n, struct as_err *err)
 {
     const struct backend_plugin *plugin = NULL;
-    as_status st = plugin_load(&plugin, err);
+    void *handle = NULL;
+    as_status st = plugin_load(&plugin, &handle, err);
     return st < 0 ? st : plugin->gpus(ret, most, ret_n, err);
+}
+
+as_status plugin_peers(const struct peers_ops **ret, struct as_err *err)
+{
+    const struct backend_plugin *plugin = NULL;
+    void *handle = NULL;
+    as_status st = plugin_load(&plugin, &handle, err);
+    if (st < 0)
+        return st;
+    const struct peers_ops *ops = dlsym(handle, PEERS_OPS_SYMBOL);
+    if (ops == NULL || ops->abi != PEERS_ABI)
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "back end cuda: the plugin has no messages between devices (interface %u, "
+                       "wanted %u)",
+                       ops == NULL ? 0 : ops->abi, PEERS_ABI);
+    *ret = ops;
+    return AS_OK;
 }

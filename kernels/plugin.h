@@ -13,4 +13,9 @@ AS_MUST_CHECK as_status plugin_open(const struct backend_opts *opts, struct back
 AS_MUST_CHECK as_status plugin_gpus(struct backend_gpu *ret, size_t most, size_t *ret_n,
                                     struct as_err *err);
 
+struct peers_ops; /* peers_priv.h */
+
+/* What the plugin offers for peers.h. AS_E_UNSUPPORTED: it offers nothing, or another version. */
+AS_MUST_CHECK as_status plugin_peers(const struct peers_ops **ret, struct as_err *err);
+
 #endif

@@ -15,3 +15,26 @@ void coll_spread(uint32_t total, int32_t size, struct shard_run *ret)
         ret[r] = (struct shard_run){(uint32_t)first, (uint32_t)(end - first)};
     }
 }
+
+uint32_t shard_tree_levels(uint32_t total)
+{
+    uint32_t level = 0;
+    while ((UINT64_C(1) << level) < total)
+        level++;
+    return level;
+}
+
+uint32_t shard_tree_end(uint32_t total, uint32_t first, uint32_t level)
+{
+    uint64_t end = first + (UINT64_C(1) << level);
+    return end < total ? (uint32_t)end : total;
+}
+
+uint32_t shard_tree_largest(uint32_t total, uint32_t first, uint32_t end)
+{
+    uint32_t level = 0, top = shard_tree_levels(total);
+    while (level < top && first % (UINT64_C(2) << level) == 0 &&
+           shard_tree_end(total, first, level + 1) <= end)
+        level++;
+    return level;
+}

@@ -36,38 +36,14 @@ struct tree {
     char *blocks; /* one for each level */
 };
 
-static uint32_t levels_of(uint32_t total)
-{
-    uint32_t level = 0;
-    while ((UINT64_C(1) << level) < total)
-        level++;
-    return level;
-}
-
-static uint32_t end_of(uint32_t total, uint32_t first, uint32_t level)
-{
-    uint64_t end = first + (UINT64_C(1) << level);
-    return end < total ? (uint32_t)end : total;
-}
-
-/* The level of the largest node that begins at `first` and ends at `end` or before. */
-static uint32_t largest_at(uint32_t total, uint32_t first, uint32_t end)
-{
-    uint32_t level = 0, top = levels_of(total);
-    while (level < top && first % (UINT64_C(2) << level) == 0 &&
-           end_of(total, first, level + 1) <= end)
-        level++;
-    return level;
-}
-
 /* Appends the nodes of a rank's run, without values. */
 static void add_run(struct tree *t, struct shard_run run, int32_t rank)
 {
     uint32_t end = run.first + run.count;
     for (uint32_t first = run.first; first < end;) {
-        uint32_t level = largest_at(t->total, first, end);
+        uint32_t level = shard_tree_largest(t->total, first, end);
         t->nodes[t->n_nodes++] = (struct node){.first = first, .level = level, .rank = rank};
-        first = end_of(t->total, first, level);
+        first = shard_tree_end(t->total, first, level);
     }
 }
 
@@ -76,7 +52,7 @@ static size_t count_run(uint32_t total, struct shard_run run)
     size_t n = 0;
     uint32_t end = run.first + run.count;
     for (uint32_t first = run.first; first < end; n++)
-        first = end_of(total, first, largest_at(total, first, end));
+        first = shard_tree_end(total, first, shard_tree_largest(total, first, end));
     return n;
 }
 
@@ -234,7 +210,7 @@ static as_status continue_segment(struct summing *s, size_t k, struct as_err *er
         return st;
     char *out = s->out + g->first * s->item;
     size_t own_first, first, mine = slice_items(s, g, s->rank, &own_first);
-    evaluate_all(&g->all, 0, levels_of(g->all.total), 0, out + own_first * s->item, mine);
+    evaluate_all(&g->all, 0, shard_tree_levels(g->all.total), 0, out + own_first * s->item, mine);
     for (int32_t r = 0; r < s->size; r++) {
         size_t theirs = slice_items(s, g, r, &first);
         if (r == s->rank)

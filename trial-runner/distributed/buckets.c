@@ -16,7 +16,7 @@ struct buckets {
     size_t n_buckets; /* the last one is what follows the parameters */
     struct bucket *bucket;
     /* The step: */
-    struct coll *coll;
+    struct coll *coll; /* NULL between steps: its world may be over */
     struct shard_step at;
     const float *const *partials;
     float *sum;
@@ -105,6 +105,7 @@ static as_status wait_for_all(struct buckets *b, struct as_err *err)
         if (first == AS_OK)
             first = st;
     }
+    b->coll = NULL;
     return first;
 }
 
@@ -136,6 +137,8 @@ size_t buckets_begun_early(const struct buckets *b)
 size_t buckets_summed(struct buckets *b)
 {
     size_t n = 0;
+    if (!b->coll)
+        return b->begun;
     while (n < b->begun && coll_is_done(b->coll, &b->bucket[n].job))
         n++;
     return n;

@@ -39,7 +39,7 @@ void buckets_abandon(struct buckets *b);
 
 size_t buckets_count(const struct buckets *b); /* of a step */
 /* Buckets of this step, or of the last one, whose sum was begun before buckets_end, and those whose
- * sum is known by now. */
+ * sum has ended by now. */
 size_t buckets_begun_early(const struct buckets *b);
 size_t buckets_summed(struct buckets *b);
 

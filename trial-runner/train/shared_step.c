@@ -386,6 +386,12 @@ static void print_traffic(const struct shared_step *s)
                  (int)coll_rank(c), (int)coll_size(c), (unsigned long long)s->exchanged,
                  (long long)s->steps, s->strategy.ops->name,
                  (unsigned long long)(s->bytes_sent + coll_bytes_sent(c)));
+    struct strategy_progress p = {0};
+    if (s->strategy.ops->progress)
+        p = s->strategy.ops->progress(s->strategy.self);
+    if (p.buckets > 0)
+        (void)printf("rank %d of %d: %zu of %zu buckets left before the gradient was complete\n",
+                     (int)coll_rank(c), (int)coll_size(c), p.begun_early, p.buckets);
 }
 
 /* It is not repeated after a loss: some ranks may have come through, and do the next step. */

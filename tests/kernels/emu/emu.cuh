@@ -111,6 +111,7 @@ enum cudaError_t {
     cudaSuccess = 0,
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
+    cudaErrorNotReady = 600,
     cudaErrorInvalidConfiguration = 9,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorIllegalAddress = 700,
@@ -175,6 +176,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags);
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s);
 cudaError_t cudaEventSynchronize(cudaEvent_t e);
+cudaError_t cudaEventQuery(cudaEvent_t e); /* the device catches up when it is asked */
 cudaError_t cudaEventDestroy(cudaEvent_t e);
 cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_total);
 cudaError_t emu_malloc(void **ret, size_t size);

@@ -303,6 +303,11 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
     return fault_now();
 }
 
+cudaError_t cudaEventQuery(cudaEvent_t e)
+{
+    return cudaEventSynchronize(e);
+}
+
 cudaError_t cudaEventDestroy(cudaEvent_t e)
 {
     delete e;

@@ -2,13 +2,16 @@
 #include <check.h>
 #include <string.h>
 
+#include "base/checksum.h"
 #include "base/hash.h"
 #include "tests/support/check_main.h"
 #include "trial-runner/collective/frame.h"
 #include "trial-runner/collective/handshake.h"
+#include "trial-runner/collective/link.h"
 #include "trial-runner/collective/shm_segment.h"
 
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 START_TEST(frame_is_read_back)
@@ -57,6 +60,89 @@ START_TEST(frame_past_its_limits_is_refused)
     ck_fails(frame_decode(head, &g, &err), AS_E_INVAL, err, "at most 0");
     frame_encode(&(struct frame){.kind = 9}, head);
     ck_fails(frame_decode(head, &g, &err), AS_E_INVAL, err, "unknown kind 9");
+}
+END_TEST
+
+/* ---- frames on a connection ---- */
+
+#define PAYLOAD 1000
+
+/* A frame of attempt 5, epoch 3, of `length` bytes from `offset`; returns its bytes on the wire. */
+static size_t wire_frame(uint8_t *to, const uint8_t *message, uint64_t offset, uint32_t length)
+{
+    struct frame f = {.kind = FRAME_DATA,
+                      .epoch = 3,
+                      .attempt = 5,
+                      .step = 7,
+                      .tag = 9,
+                      .offset = offset,
+                      .length = length,
+                      .payload_sum = checksum32(message + offset, length)};
+    frame_encode(&f, to);
+    memcpy(to + FRAME_HEAD_BYTES, message + offset, length);
+    return FRAME_HEAD_BYTES + length;
+}
+
+/* A link whose peer is `*ret_peer`, with a receive posted. */
+static struct link *link_with_receive(int *ret_peer, struct transfer *t, uint8_t *to)
+{
+    struct as_err err;
+    struct link *l = NULL;
+    int ends[2];
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    ck_ok(tcp_link_create(ends[0], &l, &err), err);
+    l->attempt = 5;
+    l->epoch = 3;
+    *t = (struct transfer){.step = 7, .tag = 9, .to = to, .length = PAYLOAD, .what = "w"};
+    link_post(l, t);
+    *ret_peer = ends[1];
+    return l;
+}
+
+/* Three frames follow each other, and arrive cut at any place, also in the middle of heads. */
+START_TEST(frames_arrive_in_pieces_of_any_size)
+{
+    uint8_t message[PAYLOAD], wire[PAYLOAD + 3 * FRAME_HEAD_BYTES], to[PAYLOAD];
+    size_t piece = (size_t)_i, n = 0;
+    struct transfer t;
+    struct as_err err;
+    int peer;
+    for (size_t i = 0; i < PAYLOAD; i++)
+        message[i] = (uint8_t)(i * 37 + i / 256);
+    memset(to, 0, sizeof to);
+    n += wire_frame(wire, message, 0, 400);
+    n += wire_frame(wire + n, message, 400, 1);
+    n += wire_frame(wire + n, message, 401, PAYLOAD - 401);
+    struct link *l = link_with_receive(&peer, &t, to);
+    for (size_t at = 0; at < n; at += piece) {
+        bool moved = false;
+        size_t now = n - at < piece ? n - at : piece;
+        ck_assert_int_eq(write(peer, wire + at, now), (ssize_t)now);
+        ck_ok(l->ops->progress(l, &moved, &err), err);
+        ck_assert(moved);
+    }
+    ck_assert(transfer_is_done(&t));
+    ck_assert_mem_eq(to, message, PAYLOAD);
+    (void)close(peer);
+    l->ops->free(l);
+}
+END_TEST
+
+START_TEST(a_damaged_payload_is_noticed_before_it_counts)
+{
+    uint8_t message[PAYLOAD] = {1, 2, 3}, wire[PAYLOAD + FRAME_HEAD_BYTES], to[PAYLOAD];
+    struct transfer t;
+    struct as_err err;
+    bool moved = false;
+    int peer;
+    size_t n = wire_frame(wire, message, 0, PAYLOAD);
+    wire[FRAME_HEAD_BYTES + (size_t)_i * 111] ^= 0x10;
+    struct link *l = link_with_receive(&peer, &t, to);
+    ck_assert_int_eq(write(peer, wire, n), (ssize_t)n);
+    ck_fails(l->ops->progress(l, &moved, &err), AS_E_IO, err, "was damaged on its way");
+    ck_assert_uint_eq(t.done, 0);
+    (void)close(peer);
+    l->ops->free(l);
 }
 END_TEST
 
@@ -194,6 +280,8 @@ Suite *test_suite(void)
     tcase_add_test(t, frame_is_read_back);
     tcase_add_test(t, any_changed_bit_of_a_frame_is_noticed);
     tcase_add_test(t, frame_past_its_limits_is_refused);
+    tcase_add_loop_test(t, frames_arrive_in_pieces_of_any_size, 1, 120);
+    tcase_add_loop_test(t, a_damaged_payload_is_noticed_before_it_counts, 0, 9);
     tcase_add_test(t, endpoint_is_read_back);
     tcase_add_test(t, what_is_no_endpoint_is_refused);
     tcase_add_test(t, this_host_is_the_same_host_each_time);

@@ -1,0 +1,70 @@
+/* Whole trainings whose gradients leave in buckets (more than two of BUCKET_NUMBERS): equal bits for
+ * any number of ranks, also when ranks die in the middle of a step. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/check_main.h"
+#include "tests/trial-runner/distributed/gang_runs.h"
+
+static struct rig rig;
+
+static void setup(void)
+{
+    rig_open(&rig);
+}
+
+static void teardown(void)
+{
+    rig_close(&rig);
+}
+
+/* 64 x 768 + 768 x 768 + 768 x 10 and biases: 648,202 parameters. Four shards. */
+#define WIDE                                                                                       \
+    "\"model\":{\"layers\":[768,768],\"dropout\":0.1},\"optimizer\":{\"kind\":\"adam\",\"lr\":"    \
+    "0.001},\"batch_size\":128,\"micro_batch\":32,\"epochs\":"
+
+/* The trainer itself says so of its last step: both buckets of parameters have left early; the third
+ * is what is only known at the end. */
+static void left_early(const char *tag, size_t place)
+{
+    char folder[8];
+    size_t len;
+    (void)snprintf(folder, sizeof folder, "r%zu", place);
+    AS_AUTO(as_freep) char *out = rig_read(&rig, tag, folder, "out", &len);
+    ck_assert_ptr_nonnull(out);
+    ck_assert_msg(strstr(out, ": 2 of 3 buckets left before the gradient") != NULL, "%s: %s", tag,
+                  out);
+}
+
+START_TEST(buckets_give_equal_bits_for_any_number_of_ranks)
+{
+    char tag[8];
+    gang_train(&rig, "p1", WIDE "2", 1);
+    for (size_t n = 2; n <= 5; n++) { /* with five, one has no shard */
+        (void)snprintf(tag, sizeof tag, "p%zu", n);
+        gang_train(&rig, tag, WIDE "2", n);
+        gang_same(&rig, "p1", tag);
+        left_early(tag, 0);
+    }
+}
+END_TEST
+
+START_TEST(deaths_between_buckets_change_no_bit)
+{
+    gang_train(&rig, "calm", WIDE "8", 1);
+    (void)gang_train_dying(&rig, "dying", WIDE "8", 3, 3, 9);
+    gang_same(&rig, "calm", "dying");
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("buckets");
+    TCase *t = tcase_create("buckets");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 300);
+    tcase_add_test(t, buckets_give_equal_bits_for_any_number_of_ranks);
+    tcase_add_test(t, deaths_between_buckets_change_no_bit);
+    suite_add_tcase(s, t);
+    return s;
+}
