@@ -12,8 +12,10 @@
  *   groups: 0                      all-reduce inside a group, a server between groups
  *   gossip: {peers: 1}
  *   shard_state: false             the optimizer's moments are divided among the ranks
+ *   state_copies: 2                so many ranks hold each of them; 1: a death restarts the trial from
+ *                                  its checkpoint
  *
- * Sections of a strategy that is not the chosen one are checked and then unused, if `strategy` is
+ * The parser is train_spec_distributed.c. Sections of a strategy that is not the chosen one are checked and then unused, if `strategy` is
  * given: a sweep may search over strategies. Without it, two such sections are refused. */
 #ifndef ASSAY_MODEL_DOCUMENT_DISTRIBUTED_SPEC_H
 #define ASSAY_MODEL_DOCUMENT_DISTRIBUTED_SPEC_H
@@ -86,7 +88,8 @@ struct distributed_spec {
     int64_t backup;        /* sync: the last so many gradients of a step do not count; default 0 */
     int64_t groups;        /* of the strategy server; 0: no groups: each rank is one */
     int64_t peers;         /* gossip: partners of a rank in each step; default 1 */
-    bool shard_state;      /* allreduce */
+    bool shard_state;      /* allreduce: the moments are divided */
+    int64_t state_copies;  /* 1 or 2: on how many ranks each moment is; default 2 */
 };
 
 /* "allreduce", "local_sgd", … for messages and logs. */

@@ -31,9 +31,9 @@ struct optimizer_needs optimizer_needs_of(const struct train_spec *spec)
 
 struct optimizer_needs optimizer_needs_both(struct optimizer_needs a, struct optimizer_needs b)
 {
-    return (struct optimizer_needs){a.second || b.second, a.norms || b.norms,
-                                    a.accumulate || b.accumulate, a.average || b.average,
-                                    a.clip || b.clip};
+    return (struct optimizer_needs){
+        a.second || b.second,   a.norms || b.norms, a.accumulate || b.accumulate,
+        a.average || b.average, a.clip || b.clip,   a.divided || b.divided};
 }
 
 void optimizer_free(struct optimizer *o)
@@ -60,10 +60,10 @@ static as_status create_arenas(struct optimizer *o, struct optimizer_needs needs
 {
     struct backend *be = o->network->be;
     size_t n = o->slots * o->n_params; /* no overflow: the network's arena has this size */
-    as_status st = buf_create(be, BUF_F32, n, &o->m1, err);
+    as_status st = needs.divided ? AS_OK : buf_create(be, BUF_F32, n, &o->m1, err);
     if (st != AS_OK)
         return st;
-    if (needs.second)
+    if (needs.second && !needs.divided)
         st = buf_create(be, BUF_F32, n, &o->m2, err);
     if (st != AS_OK)
         return st;
@@ -128,7 +128,8 @@ as_status optimizer_create(struct network *network, struct optimizer_needs needs
 
 size_t optimizer_bytes(const struct net_plan *plan, struct optimizer_needs needs)
 {
-    size_t arenas = 1 + (size_t)needs.second + (size_t)needs.accumulate + (size_t)needs.average;
+    size_t moments = needs.divided ? 0 : 1 + (size_t)needs.second;
+    size_t arenas = moments + (size_t)needs.accumulate + (size_t)needs.average;
     size_t norms = needs.norms ? 2 * (plan->n_tensors + 1) : 0;
     return (arenas * plan->n_params + norms + N_HYPER + 5) * 4;
 }
@@ -204,8 +205,7 @@ static as_status accumulate_gradients(struct optimizer *o, struct backend *lane,
 }
 
 static as_status clip_gradients(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                                struct tensor grads, const struct micro_step *step,
-                                struct as_err *err)
+                                struct tensor grads, struct tensor max_norm, struct as_err *err)
 {
     struct grad_stats_args stats = {.members = n,
                                     .n = o->n_params,
@@ -217,7 +217,7 @@ static as_status clip_gradients(struct optimizer *o, struct backend *lane, size_
                                .n = o->n_params,
                                .grads = grads,
                                .sq_norm = stats.sq_norm,
-                               .max_norm = tensor_from(step->max_norm, first)};
+                               .max_norm = max_norm};
     as_status st = backend_grad_stats(lane, &stats, err);
     if (st != AS_OK)
         return st;
@@ -260,6 +260,18 @@ static struct tensor batch_gradients(const struct optimizer *o, struct optimizer
     return tensor_of_slots(needs.accumulate ? o->sum : o->network->grads, o->n_params, first);
 }
 
+static as_status average_weights(struct optimizer *o, struct backend *lane, size_t first, size_t n,
+                                 struct tensor decay, struct as_err *err)
+{
+    struct ema_args a = {.members = n,
+                         .n = o->n_params,
+                         .params = tensor_of_slots(o->network->params, o->n_params, first),
+                         .average = tensor_of_slots(o->average, o->n_params, first),
+                         .decay = decay,
+                         .active = tensor_of_slots(o->active, 1, first)};
+    return backend_ema(lane, &a, err);
+}
+
 as_status optimizer_apply(struct optimizer *o, struct backend *lane, size_t first, size_t n,
                           const struct micro_step *step, struct optimizer_needs needs,
                           struct as_err *err)
@@ -267,19 +279,25 @@ as_status optimizer_apply(struct optimizer *o, struct backend *lane, size_t firs
     struct tensor grads = batch_gradients(o, needs, first);
     as_status st = AS_OK;
     if (needs.clip)
-        st = clip_gradients(o, lane, first, n, grads, step, err);
+        st = clip_gradients(o, lane, first, n, grads, tensor_from(step->max_norm, first), err);
     if (st != AS_OK)
         return st;
     st = update_params(o, lane, first, n, grads, step, needs.norms, err);
     if (st != AS_OK || !needs.average)
         return st;
-    struct ema_args a = {.members = n,
-                         .n = o->n_params,
-                         .params = tensor_of_slots(o->network->params, o->n_params, first),
-                         .average = tensor_of_slots(o->average, o->n_params, first),
-                         .decay = tensor_from(step->decay, first),
-                         .active = tensor_of_slots(o->active, 1, first)};
-    return backend_ema(lane, &a, err);
+    return average_weights(o, lane, first, n, tensor_from(step->decay, first), err);
+}
+
+as_status optimizer_clip(struct optimizer *o, struct backend *lane, size_t slot,
+                         struct optimizer_needs needs, struct tensor max_norm, struct as_err *err)
+{
+    return clip_gradients(o, lane, slot, 1, batch_gradients(o, needs, slot), max_norm, err);
+}
+
+as_status optimizer_average(struct optimizer *o, struct backend *lane, size_t slot,
+                            struct tensor decay, struct as_err *err)
+{
+    return o->average ? average_weights(o, lane, slot, 1, decay, err) : AS_OK;
 }
 
 as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first, size_t n,

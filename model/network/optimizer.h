@@ -19,6 +19,9 @@ struct optimizer_needs {
     bool accumulate; /* a batch has several micro-batches */
     bool average;    /* of weights */
     bool clip;
+    bool
+        divided; /* the moments are elsewhere (ranks of a large trial): there is no m1 and no m2, and
+                   * optimizer_apply() must not be called */
 };
 
 struct optimizer_needs optimizer_needs_of(const struct train_spec *spec);
@@ -59,6 +62,15 @@ AS_MUST_CHECK as_status optimizer_join(struct optimizer *o, size_t slot,
 AS_MUST_CHECK as_status optimizer_apply(struct optimizer *o, struct backend *lane, size_t first,
                                         size_t n, const struct micro_step *step,
                                         struct optimizer_needs needs, struct as_err *err);
+
+/* Two parts of it, for who updates the weights elsewhere: clip the gradient of a batch, which is
+ * where `needs` says, to max_norm [1] (a member whose gradient is not finite becomes inactive); and
+ * add the weights to their average, if there is one, with decay [1]. For one slot. */
+AS_MUST_CHECK as_status optimizer_clip(struct optimizer *o, struct backend *lane, size_t slot,
+                                       struct optimizer_needs needs, struct tensor max_norm,
+                                       struct as_err *err);
+AS_MUST_CHECK as_status optimizer_average(struct optimizer *o, struct backend *lane, size_t slot,
+                                          struct tensor decay, struct as_err *err);
 
 /* Use the gradients of a micro-batch, which are in network_gradients(), for slots [first, first +
  * n). `needs` is what these slots need together; `due`: the batch of at least one is complete. */

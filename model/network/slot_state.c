@@ -34,8 +34,8 @@ as_status slot_state_create(const struct slot *slot, struct slot_state *ret, str
 {
     size_t n = slot->own->n_params, statistics = slot->own->n_state;
     struct slot_state s = {0};
-    if (alloc_values(&s.params, n, true) && alloc_values(&s.moment1, n, true) &&
-        alloc_values(&s.moment2, n, slot->needs.second) &&
+    if (alloc_values(&s.params, n, true) && alloc_values(&s.moment1, n, !slot->needs.divided) &&
+        alloc_values(&s.moment2, n, slot->needs.second && !slot->needs.divided) &&
         alloc_values(&s.average, n, slot->needs.average) &&
         alloc_values(&s.statistics, statistics, statistics > 0)) {
         *ret = s;

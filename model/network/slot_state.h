@@ -21,13 +21,14 @@ struct slot {
 };
 
 struct slot_state {
-    float *params, *moment1; /* [n_params]; owned, as all arrays here */
-    float *moment2;          /* [n_params]; NULL when its optimizer has none */
-    float *average;          /* [n_params]: of weights; NULL when there is none */
-    float *statistics;       /* [n_state]: of batch normalisation; NULL when there is none */
-    int32_t steps;           /* number of the optimizer's steps */
-    int32_t active;          /* 0: frozen, because a gradient was not finite */
-    float loss_sum;          /* over the rows of the epoch so far */
+    float *params;     /* [n_params]; owned, as all arrays here */
+    float *moment1;    /* [n_params]; NULL when moments are elsewhere (needs.divided) */
+    float *moment2;    /* the same; also NULL when its optimizer has none */
+    float *average;    /* [n_params]: of weights; NULL when there is none */
+    float *statistics; /* [n_state]: of batch normalisation; NULL when there is none */
+    int32_t steps;     /* number of the optimizer's steps */
+    int32_t active;    /* 0: frozen, because a gradient was not finite */
+    float loss_sum;    /* over the rows of the epoch so far */
 };
 
 /* One array of a state; the names are those of a checkpoint's tensors. */

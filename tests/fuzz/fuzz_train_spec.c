@@ -81,8 +81,23 @@ static void plans(const struct train_spec *spec)
     plan(spec, &tokens);
 }
 
+static void check_distributed(const struct train_spec *s)
+{
+    const struct distributed_spec *d = &s->distributed;
+    struct as_err err;
+    if ((d->strategy == DISTRIBUTED_LOCAL_SGD && d->local_steps < 1) || !(d->fraction > 0) ||
+        d->rank < 1 || d->staleness < 0 || d->peers < 1 || d->state_copies < 1 ||
+        !(d->outer.lr > 0) || !(d->outer.momentum >= 0 && d->outer.momentum < 1) ||
+        (d->error_feedback && d->codec == DISTRIBUTED_PLAIN) ||
+        (d->shard_state && d->strategy != DISTRIBUTED_ALLREDUCE))
+        abort();
+    if (distributed_check_ranks(s, s->batch_size / s->micro_batch + 1, "/ranks", "", &err) == AS_OK)
+        abort();
+}
+
 static void check_spec(const struct train_spec *s)
 {
+    check_distributed(s);
     if (s->epochs < 1 || s->batch_size < 1 || s->report_every < 1 || !s->dataset[0])
         abort();
     if (s->model.n_layers > TRAIN_MAX_LAYERS || !(s->optimizer.lr > 0) ||

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trial-runner/distributed/moments.h"
 #include "trial-runner/distributed/shard_sum.h"
 
 /* The wishes follow the numbers of a gradient: each one number, above 0 if some rank wishes it. */
@@ -23,6 +24,7 @@ struct allreduce {
     float *sum;        /* [n] */
     int64_t step;      /* the step that `has` is about */
     struct shard_sum *shards;
+    struct moments *moments; /* NULL: they are not divided */
 };
 
 static void allreduce_free(void *self)
@@ -37,6 +39,7 @@ static void allreduce_free(void *self)
     free(a->own);
     free(a->sum);
     shard_sum_free(a->shards);
+    moments_free(a->moments);
     free(a);
 }
 
@@ -60,6 +63,8 @@ static as_status allreduce_create(const struct strategy_setup *setup, void **ret
     if (!a->partials || !a->has || !a->own || !a->sum)
         return as_fail_nomem(err);
     as_status st = shard_sum_create(setup, a->n, &a->shards, err);
+    if (st == AS_OK && setup->spec->distributed.shard_state)
+        st = moments_create(setup, &a->moments, err);
     if (st < 0)
         return st;
     *ret = as_steal(a);
@@ -132,35 +137,45 @@ static as_status allreduce_run(void *self, struct coll *c, struct backend *lane,
     for (size_t w = 0; w < N_WISHES; w++)
         if (a->sum[r->n_numbers + w] > 0)
             *ret |= 1U << w;
-    return r->ops->update(r->self, lane, a->sum, err);
+    return a->moments ? moments_update(a->moments, c, lane, a->sum, err)
+                      : r->ops->update(r->self, lane, a->sum, err);
 }
 
 static size_t allreduce_parts(void *self, struct strategy_part *ret)
 {
-    return shard_sum_parts(((struct allreduce *)self)->shards, ret);
+    struct allreduce *a = self;
+    size_t n = shard_sum_parts(a->shards, ret);
+    return a->moments ? n + moments_parts(a->moments, ret + n) : n;
 }
 
 static as_status allreduce_restored(void *self, bool from_checkpoint, struct as_err *err)
 {
-    return shard_sum_restored(((struct allreduce *)self)->shards, from_checkpoint, err);
+    struct allreduce *a = self;
+    if (a->moments)
+        moments_restored(a->moments, from_checkpoint);
+    return shard_sum_restored(a->shards, from_checkpoint, err);
 }
 
 static bool allreduce_gathers(const void *self)
 {
-    return shard_sum_gathers(((const struct allreduce *)self)->shards);
+    const struct allreduce *a = self;
+    return a->moments || shard_sum_gathers(a->shards);
 }
 
 static as_status allreduce_gather(void *self, struct coll *c, struct backend *lane,
                                   struct as_err *err)
 {
+    struct allreduce *a = self;
     (void)lane;
-    return shard_sum_gather(((struct allreduce *)self)->shards, c, err);
+    as_status st = a->moments ? moments_gather(a->moments, c, err) : AS_OK;
+    return st < 0 ? st : shard_sum_gather(a->shards, c, err);
 }
 
 static as_status allreduce_meet(void *self, struct meeting *m, struct as_err *err)
 {
-    as_status st = meeting_catch_up(m, err);
-    return st < 0 ? st : shard_sum_meet(((struct allreduce *)self)->shards, m->coll, err);
+    struct allreduce *a = self;
+    as_status st = a->moments ? moments_meet(a->moments, m, err) : meeting_catch_up(m, err);
+    return st < 0 ? st : shard_sum_meet(a->shards, m->coll, err);
 }
 
 const struct strategy_ops strategy_allreduce = {

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/cpu_clones.h"
 #include "base/crc32c.h"
 
 static const struct block_ops *const all_ops[] = {&block_fp16, &block_one_bit, &block_top_k};
@@ -118,7 +119,8 @@ struct codec_extent codec_extent(const struct codec *c, struct codec_slice slice
 }
 
 /* v = x + before, or x itself. */
-static const float *with_residual(struct codec *c, const float *x, const float *before, size_t n)
+CPU_CLONES static const float *with_residual(struct codec *c, const float *x, const float *before,
+                                             size_t n)
 {
     float *v = c->v;
     if (!before)

@@ -38,7 +38,7 @@
 
 #define CODEC_RANK_MAX 64
 
-/* A matrix, row-major; a vector has one row. */
+/* A matrix, row-major; a vector has one row or one column. */
 struct codec_tensor {
     size_t rows, cols;
 };

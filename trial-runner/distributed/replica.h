@@ -47,6 +47,15 @@ struct replica_ops {
      * the sum over its shards of share x gradient, share x statistics, loss. The position moves
      * behind the batch. */
     as_status (*update)(void *self, struct backend *lane, const float *sum, struct as_err *err);
+    /* The same where the moments are not in the replica: `step` is called with the clipped gradient
+     * and the parameters [n_params], and changes these. It is not called for a model that is frozen,
+     * because a gradient was not finite. If it fails, the replica is as before; `sum` is clipped. */
+    as_status (*update_with)(void *self, struct backend *lane, float *sum,
+                             as_status (*step)(void *arg, const float *grads, float *params,
+                                               struct as_err *err),
+                             void *arg, struct as_err *err);
+    /* ret = n parameters from `first` on. */
+    as_status (*params_get)(void *self, size_t first, size_t n, float *ret, struct as_err *err);
     /* An optimizer step with the gradient of one shard alone, with the rate of its batch. The
      * position does not move. Statistics and the epoch's loss advance. */
     as_status (*local_step)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,

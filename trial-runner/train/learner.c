@@ -13,7 +13,9 @@ struct learner {
     struct lockstep *ls;
     struct replica_tensor *tensors;
     float *statistics;           /* [n_state]: those of before a gradient */
-    struct slice_update *slices; /* created when first needed */
+    struct slice_update *slices; /* created when first needed, as the following */
+    float *params;               /* [n_params]: after a step that was made elsewhere */
+    struct buf *number;          /* [1] */
 };
 
 static struct member *member_of(const struct learner *l)
@@ -132,6 +134,88 @@ static as_status replica_update(void *self, struct backend *lane, const float *s
     return AS_OK;
 }
 
+static as_status replica_params_get(void *self, size_t first, size_t n, float *ret,
+                                    struct as_err *err)
+{
+    struct learner *l = self;
+    return buf_download(network_params(l->ls->network), first, ret, n, err);
+}
+
+/* Clips `sum`, as the optimizer would. *ret_active: the model is not frozen. */
+static as_status clip_sum(struct learner *l, struct backend *lane, float *sum, bool *ret_active,
+                          struct as_err *err)
+{
+    struct lockstep *ls = l->ls;
+    const struct member *m = member_of(l);
+    struct optimizer_needs needs = ls->traits[0].needs;
+    struct buf *gradient = batch_gradient(ls);
+    float max_norm = (float)m->spec.optimizer.clip_norm;
+    int32_t active = 1;
+    as_status st;
+    if (needs.clip && ((st = network_write(ls->network, gradient, 0, m->plan, sum, err)) < 0 ||
+                       (st = buf_upload(l->number, 0, &max_norm, 1, err)) < 0 ||
+                       (st = optimizer_clip(ls->optimizer, lane, 0, needs,
+                                            tensor_at(l->number, 0, 1), err)) < 0 ||
+                       (st = backend_sync(lane, err)) < 0 ||
+                       (st = network_read(ls->network, gradient, 0, m->plan, sum, err)) < 0))
+        return st;
+    st = buf_download(ls->optimizer->active, 0, &active, 1, err);
+    *ret_active = active != 0;
+    return st;
+}
+
+/* Weights, statistics, loss and counters after a step. */
+static as_status put_step(struct learner *l, struct backend *lane, const float *params,
+                          const float *sum, bool active, struct as_err *err)
+{
+    struct lockstep *ls = l->ls;
+    const struct replica *r = &l->replica;
+    const struct member *m = member_of(l);
+    float loss = 0, decay = (float)m->spec.optimizer.ema;
+    int32_t steps = 0;
+    as_status st;
+    if ((st = buf_download(ls->losses->train.loss, 0, &loss, 1, err)) < 0 ||
+        (st = buf_download(ls->optimizer->step, 0, &steps, 1, err)) < 0)
+        return st;
+    loss += sum[r->n_params + r->n_state];
+    steps += active;
+    if ((st = network_write(ls->network, network_params(ls->network), 0, m->plan, params, err)) <
+            0 ||
+        (st = network_write_state(ls->network, 0, sum + r->n_params, err)) < 0 ||
+        (st = buf_upload(ls->losses->train.loss, 0, &loss, 1, err)) < 0 ||
+        (st = buf_upload(ls->optimizer->step, 0, &steps, 1, err)) < 0 ||
+        (st = buf_upload(l->number, 0, &decay, 1, err)) < 0 ||
+        (st = optimizer_average(ls->optimizer, lane, 0, tensor_at(l->number, 0, 1), err)) < 0)
+        return st;
+    return backend_sync(lane, err); /* the number is used again */
+}
+
+static as_status replica_update_with(void *self, struct backend *lane, float *sum,
+                                     as_status (*step)(void *arg, const float *grads, float *params,
+                                                       struct as_err *err),
+                                     void *arg, struct as_err *err)
+{
+    struct learner *l = self;
+    struct member *m = member_of(l);
+    size_t n = l->replica.n_params;
+    uint32_t shards = shards_of(m, 0);
+    bool active = true;
+    as_status st;
+    if (!l->params && !(l->params = as_calloc(n, sizeof *l->params)))
+        return as_fail_nomem(err);
+    if (!l->number && (st = buf_create(l->ls->setup->be, BUF_F32, 1, &l->number, err)) < 0)
+        return st;
+    if ((st = clip_sum(l, lane, sum, &active, err)) < 0 ||
+        (st = replica_params_get(l, 0, n, l->params, err)) < 0)
+        return st;
+    if (active && (st = step(arg, sum, l->params, err)) < 0)
+        return st;
+    if ((st = put_step(l, lane, l->params, sum, active, err)) < 0)
+        return st;
+    m->at += shards;
+    return AS_OK;
+}
+
 static as_status replica_local_step(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
                                     struct as_err *err)
 {
@@ -197,6 +281,8 @@ static const struct replica_ops replica_ops = {
     .rows = replica_rows,
     .gradient = replica_gradient,
     .update = replica_update,
+    .update_with = replica_update_with,
+    .params_get = replica_params_get,
     .local_step = replica_local_step,
     .advance = replica_advance,
     .state_new = replica_state_new,
@@ -214,6 +300,8 @@ void learner_free(struct learner *l)
     free(l->tensors);
     free(l->statistics);
     slice_update_free(l->slices);
+    free(l->params);
+    buf_free(l->number);
     free(l);
 }
 

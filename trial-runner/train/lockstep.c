@@ -41,13 +41,20 @@ static bool member_augments(const struct member *m)
     return net_augments(&m->spec, m->plan->input);
 }
 
+static struct optimizer_needs member_needs(const struct member *m)
+{
+    struct optimizer_needs needs = optimizer_needs_of(&m->spec);
+    needs.divided = m->divides_moments;
+    return needs;
+}
+
 static struct optimizer_needs optimizer_needs_for(const struct member *m, size_t slots)
 {
-    struct optimizer_needs own = optimizer_needs_of(&m->spec);
+    struct optimizer_needs own = member_needs(m);
     if (slots == 1)
         return own;
     /* Members that come later may need any of these. An average is part of the signature. */
-    return (struct optimizer_needs){true, true, true, own.average, true};
+    return (struct optimizer_needs){true, true, true, own.average, true, false};
 }
 
 static size_t steps_of(const struct lockstep_setup *s, const struct net_plan *plan)
@@ -150,7 +157,7 @@ static as_status place_member(struct lockstep *ls, size_t slot, struct member *m
     const struct train_augment_spec *a = &m->spec.augment;
     int32_t words[2] = {(int32_t)(uint32_t)m->seed, (int32_t)(uint32_t)(m->seed >> 32)};
     ls->member[slot] = m;
-    ls->traits[slot] = (struct lockstep_traits){.needs = optimizer_needs_of(&m->spec),
+    ls->traits[slot] = (struct lockstep_traits){.needs = member_needs(m),
                                                 .use = loss_use_of(&m->spec),
                                                 .dropout = m->spec.model.dropout > 0};
     as_status st = buf_upload(ls->seed, 2 * slot, words, 2, err);

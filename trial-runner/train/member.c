@@ -110,6 +110,8 @@ as_status member_create(const struct job *job, const struct control_member *from
     as_status st = read_spec(m, job, from->train, err);
     if (st != AS_OK)
         return st;
+    const struct distributed_spec *d = &m->spec.distributed;
+    m->divides_moments = job->listen && d->strategy == DISTRIBUTED_ALLREDUCE && d->shard_state;
     st = set_fingerprint(m, job, from->train, err);
     if (st != AS_OK)
         return st;

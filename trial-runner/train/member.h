@@ -53,6 +53,7 @@ struct member {
     int64_t tabled;         /* the epoch whose tables are in the slot; -1: none */
     struct str last_report; /* the line reported last, so that a resumed run repeats it */
 
+    bool divides_moments; /* the ranks of the trial divide the optimizer's moments */
     member_ask ask;
     bool started; /* the first step in this process is done */
     bool ended;   /* then `exit` is one of the above, and `error` is set for EXIT_FAILED */

@@ -125,13 +125,19 @@ static as_status finish_artifacts(void *arg, struct as_err *err)
     return artifacts_write(f->ls, f->lane, f->slot, err);
 }
 
+/* Is this the end of a rank, after which another attempt goes on (shared_step.h)? */
+static bool ends_rank(const struct watch *w, as_status st)
+{
+    return w->shared && (st == AS_E_UNAVAILABLE || st == AS_E_STALE);
+}
+
 static as_status stop_member(struct lockstep *ls, struct backend *lane, size_t slot,
                              struct watch *w, struct as_err *err)
 {
     struct finishing f = {.ls = ls, .slot = slot};
-    as_status st = w->shared ? shared_step_finish(w->shared, lane, finish_save, &f, err)
+    as_status st = w->shared ? shared_step_finish(w->shared, lane, true, finish_save, &f, err)
                              : finish_save(&f, err);
-    if (st != AS_OK && !(w->shared && st == AS_E_UNAVAILABLE))
+    if (st != AS_OK && !ends_rank(w, st))
         return st;
     return end_member(ls, slot, w, EXIT_TRY_AGAIN, NULL, err);
 }
@@ -261,7 +267,7 @@ static as_status run_batches(struct lockstep *ls, struct backend *lane, struct w
         size_t before = m->at;
         struct as_err why;
         as_status st = shared_step_run(w->shared, lane, &done, &why);
-        if (st == AS_E_UNAVAILABLE)
+        if (ends_rank(w, st))
             return end_member(ls, 0, w, EXIT_TRY_AGAIN, &why, err);
         if (st != AS_OK)
             return as_fail(err, st, "%s", why.msg);
@@ -350,9 +356,9 @@ static as_status next_epoch(struct lockstep *ls, struct backend *lane, size_t sl
         return st;
     if (m->epoch == m->spec.epochs) {
         struct finishing f = {.ls = ls, .lane = lane, .slot = slot};
-        st = w->shared ? shared_step_finish(w->shared, lane, finish_artifacts, &f, &why)
+        st = w->shared ? shared_step_finish(w->shared, lane, false, finish_artifacts, &f, &why)
                        : finish_artifacts(&f, &why);
-        if (w->shared && st == AS_E_UNAVAILABLE)
+        if (ends_rank(w, st))
             return end_member(ls, slot, w, EXIT_TRY_AGAIN, &why, err);
         return st == AS_OK ? end_member(ls, slot, w, EXIT_DONE, NULL, err)
                            : fail_member(ls, slot, w, st, &why, err);

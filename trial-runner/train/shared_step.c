@@ -21,11 +21,12 @@ struct shared_step {
     bool finishing;      /* this rank is in shared_step_finish() */
     bool stopping;       /* a rank of the world has finished for a stop: all do */
     uint64_t bytes_sent; /* in worlds that are over */
+    uint64_t exchanged;  /* of all bytes, those of steps */
     int64_t steps;       /* runs of the strategy */
 };
 
 /* Tags of the operations; those of a strategy are below. */
-enum { TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY, TAG_FINISH };
+enum { TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY, TAG_FINISH, TAG_LEAVE };
 
 static struct member *member_of(const struct shared_step *s)
 {
@@ -351,7 +352,9 @@ as_status shared_step_run(struct shared_step *s, struct backend *lane, struct sh
         }
         unsigned wishes = (team_stop_asked(s->team) ? STRATEGY_STOP : 0U) |
                           (s->save && shared_step_leads(s) ? STRATEGY_SAVE : 0U);
+        uint64_t before = coll_bytes_sent(team_coll(s->team));
         st = ops->run(s->strategy.self, team_coll(s->team), lane, wishes, &agreed, err);
+        s->exchanged += coll_bytes_sent(team_coll(s->team)) - before;
         if (st == AS_OK) {
             ret->stop = (agreed & STRATEGY_STOP) != 0;
             ret->save = (agreed & STRATEGY_SAVE) != 0;
@@ -376,9 +379,10 @@ static as_status gather(struct shared_step *s, struct backend *lane, struct as_e
 static void print_traffic(const struct shared_step *s)
 {
     const struct coll *c = team_coll(s->team);
-    (void)printf("rank %d of %d: %llu bytes sent in %lld exchanges (%s)\n", (int)coll_rank(c),
-                 (int)coll_size(c), (unsigned long long)(s->bytes_sent + coll_bytes_sent(c)),
-                 (long long)s->steps, s->strategy.ops->name);
+    (void)printf("rank %d of %d: %llu bytes sent in %lld exchanges (%s), %llu in all\n",
+                 (int)coll_rank(c), (int)coll_size(c), (unsigned long long)s->exchanged,
+                 (long long)s->steps, s->strategy.ops->name,
+                 (unsigned long long)(s->bytes_sent + coll_bytes_sent(c)));
 }
 
 /* It is not repeated after a loss: some ranks may have come through, and do the next step. */
@@ -393,7 +397,22 @@ as_status shared_step_gather(struct shared_step *s, struct backend *lane, bool *
     return AS_OK;
 }
 
-as_status shared_step_finish(struct shared_step *s, struct backend *lane,
+/* Who is through the first barrier knows that the files are complete, and waits for the others at the
+ * second one. So nobody ends while another is at the first one, where it would be taken for lost;
+ * and a loss at the second one changes nothing. */
+static as_status leave_together(struct shared_step *s, struct as_err *err)
+{
+    struct coll *c = team_coll(s->team);
+    struct coll_id id = {.step = (uint64_t)position_of(s), .tag = TAG_FINISH, .what = "the end"};
+    as_status st = coll_barrier(c, id, err);
+    if (st < 0)
+        return st;
+    id.tag = TAG_LEAVE;
+    st = coll_barrier(c, id, err);
+    return st == AS_E_UNAVAILABLE ? AS_OK : st;
+}
+
+as_status shared_step_finish(struct shared_step *s, struct backend *lane, bool is_saved,
                              as_status (*finish)(void *arg, struct as_err *err), void *arg,
                              struct as_err *err)
 {
@@ -401,14 +420,12 @@ as_status shared_step_finish(struct shared_step *s, struct backend *lane,
     s->finishing = true;
     for (;;) {
         as_status st = meet(s, &moved, err);
-        if (st == AS_OK)
+        if (st == AS_OK && is_saved)
             st = gather(s, lane, err);
         if (st == AS_OK && shared_step_leads(s))
             st = finish(arg, err);
-        if (st == AS_OK) {
-            struct coll_id id = {.step = (uint64_t)position_of(s), .tag = TAG_FINISH};
-            st = coll_barrier(team_coll(s->team), id, err);
-        }
+        if (st == AS_OK)
+            st = leave_together(s, err);
         if (st == AS_OK)
             print_traffic(s);
         if (st != AS_E_UNAVAILABLE || !team_coll(s->team))

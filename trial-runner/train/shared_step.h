@@ -30,7 +30,8 @@ struct shared_outcome {
 };
 
 /* Do the step (or the block of steps) at the member's position, and move the position behind it.
- * AS_E_UNAVAILABLE: this rank is to stop without the others. */
+ * AS_E_UNAVAILABLE: this rank is to stop without the others. AS_E_STALE: what lost ranks held is
+ * needed; the trial must go on from its checkpoint. */
 AS_MUST_CHECK as_status shared_step_run(struct shared_step *s, struct backend *lane,
                                         struct shared_outcome *ret, struct as_err *err);
 
@@ -45,8 +46,9 @@ AS_MUST_CHECK as_status shared_step_gather(struct shared_step *s, struct backend
 
 /* Returns when every rank has called it at the same position; if a rank is lost meanwhile, calls
  * `finish` anew on the next first rank: what the first rank must finish (its files) is finished by
- * it. The state is whole there. */
+ * it. With is_saved the state is whole there, for a checkpoint. */
 AS_MUST_CHECK as_status shared_step_finish(struct shared_step *s, struct backend *lane,
+                                           bool is_saved,
                                            as_status (*finish)(void *arg, struct as_err *err),
                                            void *arg, struct as_err *err);
 

@@ -44,8 +44,8 @@ void gang_train(struct rig *rig, const char *tag, const char *train, size_t n)
     gang_done(&g);
 }
 
-void gang_train_dying(struct rig *rig, const char *tag, const char *train, size_t n, size_t deaths,
-                      uint64_t seed)
+size_t gang_train_dying(struct rig *rig, const char *tag, const char *train, size_t n,
+                        size_t deaths, uint64_t seed)
 {
     const struct trial t = {"a", train, "3"};
     struct gang g;
@@ -70,6 +70,31 @@ void gang_train_dying(struct rig *rig, const char *tag, const char *train, size_
     }
     ck_assert_uint_ge(killed, 1);
     expect_ends(rig, &g, 0, -SIGKILL);
+    size_t well = 0;
+    while (well + 1 < g.n && g.ended[well] != 0)
+        well++;
+    ck_assert_int_eq(g.ended[well], 0);
+    gang_done(&g);
+    return well;
+}
+
+void gang_train_growing(struct rig *rig, const char *tag, const char *train, size_t n, size_t most)
+{
+    const struct trial t = {"a", train, "3"};
+    struct gang g;
+    int64_t next_ns = INT64_MAX;
+    gang_start(&g, rig, tag, &t, n);
+    while (gang_turn(&g, 5)) {
+        if (next_ns == INT64_MAX && g.ranks[0].joined > 0)
+            next_ns = clock_mono_ns();
+        if (g.n == most || clock_mono_ns() < next_ns || gang_alive(&g) < g.n)
+            continue;
+        gang_add(&g);
+        next_ns = clock_mono_ns() + 30 * NS_PER_MS;
+    }
+    ck_assert_uint_eq(g.n, most);
+    ck_assert_int_gt(g.ranks[most - 1].joined, 0);
+    expect_ends(rig, &g, 0, 0);
     gang_done(&g);
 }
 
@@ -80,6 +105,16 @@ static size_t lines_of(const struct rig *rig, const char *tag)
     for (size_t i = 0; text && i < len; i++)
         lines += text[i] == '\n';
     return lines;
+}
+
+void gang_move_aside(const struct rig *rig, const char *tag, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char from[200], to[200];
+        (void)snprintf(from, sizeof from, "%s/%s/r%zu", rig->dir, tag, i);
+        (void)snprintf(to, sizeof to, "%s/%s/before%zu", rig->dir, tag, i);
+        ck_assert_int_eq(rename(from, to), 0);
+    }
 }
 
 void gang_train_halted(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
@@ -103,19 +138,20 @@ void gang_train_halted(struct rig *rig, const char *tag, const char *train, size
     ck_assert(asked);
     expect_ends(rig, &g, 75, 75);
     gang_done(&g);
-    char path[200];
-    for (size_t i = 0; i < n; i++) { /* the next gang begins with new folders of its own */
-        char to[200];
-        (void)snprintf(path, sizeof path, "%s/%s/r%zu", rig->dir, tag, i);
-        (void)snprintf(to, sizeof to, "%s/%s/before%zu", rig->dir, tag, i);
-        ck_assert_int_eq(rename(path, to), 0);
-    }
+    gang_move_aside(rig, tag, n);
     gang_train(rig, tag, train, then);
 }
 
 double gang_last(const struct rig *rig, const char *tag, const char *metric)
 {
-    const struct trial t = {"r0", "", "3"};
+    return gang_last_of(rig, tag, 0, metric);
+}
+
+double gang_last_of(const struct rig *rig, const char *tag, size_t place, const char *metric)
+{
+    char folder[8];
+    (void)snprintf(folder, sizeof folder, "r%zu", place);
+    const struct trial t = {folder, "", "3"};
     return rig_last(rig, tag, &t, metric);
 }
 
@@ -139,11 +175,8 @@ void gang_traffic(const struct rig *rig, const char *tag, size_t place, uint64_t
 
 bool gang_is_same(const struct rig *rig, const char *a, const char *b)
 {
-    size_t n = 0, m = 0;
-    AS_AUTO(as_freep) char *x = rig_read(rig, a, "artifacts", "model.safetensors", &n);
-    AS_AUTO(as_freep) char *y = rig_read(rig, b, "artifacts", "model.safetensors", &m);
-    ck_assert_msg(x && y, "%s or %s has no model", a, b);
-    return n == m && memcmp(x, y, n) == 0;
+    const struct trial t = {".", "", "3"};
+    return rig_distance(rig, a, b, &t) == 0;
 }
 
 void gang_same(const struct rig *rig, const char *a, const char *b)

@@ -8,20 +8,27 @@
 
 /* Trains the digits with `n` ranks to the end; every rank must end well. */
 void gang_train(struct rig *rig, const char *tag, const char *train, size_t n);
-/* The same, but with `deaths` of random ranks, each of which is replaced; seed of the moments. */
-void gang_train_dying(struct rig *rig, const char *tag, const char *train, size_t n, size_t deaths,
-                      uint64_t seed);
+/* The same, but with `deaths` of random ranks, each of which is replaced; seed of the moments.
+ * Returns the place of a rank that ended well. */
+size_t gang_train_dying(struct rig *rig, const char *tag, const char *train, size_t n,
+                        size_t deaths, uint64_t seed);
+/* Begins with n ranks; every 30 ms or so another one joins, until there are `most`. Nobody dies. */
+void gang_train_growing(struct rig *rig, const char *tag, const char *train, size_t n, size_t most);
 /* Trains until rank 0 has reported `epochs` epochs, stops all, and goes on with `then` ranks to the
  * end. */
 void gang_train_halted(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
                        size_t then);
 
-/* A metric of the last report. */
+/* Makes place for another run of the same gang with its checkpoint: renames its ranks' folders. */
+void gang_move_aside(const struct rig *rig, const char *tag, size_t n);
+
+/* A metric of the last report of rank 0, or of another place. */
 double gang_last(const struct rig *rig, const char *tag, const char *metric);
+double gang_last_of(const struct rig *rig, const char *tag, size_t place, const char *metric);
 /* Bytes that rank `place` has sent, and the number of exchanges, as it prints them. */
 void gang_traffic(const struct rig *rig, const char *tag, size_t place, uint64_t *ret_bytes,
                   uint64_t *ret_exchanges);
-/* Fails unless both have the same model, to the bit. */
+/* Fails unless both have the same numbers in their models, to the bit. The documents may differ. */
 void gang_same(const struct rig *rig, const char *a, const char *b);
 bool gang_is_same(const struct rig *rig, const char *a, const char *b);
 /* Prints what the ranks printed. */

@@ -31,7 +31,7 @@ static void compose(char ret[500], const char *rest, int epochs, const char *dis
 /* Everything that a block must put back and together: dropout, batch normalisation, moments, the
  * average of weights, clipping. */
 #define RICH                                                                                       \
-    "\"model\":{\"layers\":[24,12],\"dropout\":0.1,\"batch_norm\":true},\"batch_size\":64,"        \
+    "\"model\":{\"layers\":[24,12],\"dropout\":0.1,\"norm\":\"batch\"},\"batch_size\":64,"         \
     "\"micro_batch\":8,\"optimizer\":{\"lr\":0.003,\"clip_norm\":1,\"ema\":0.9},"                  \
     "\"distributed\":{\"local_sgd\":{\"steps\":4,\"block_momentum\":0.5%s}},"
 
@@ -62,7 +62,7 @@ START_TEST(deaths_and_restarts_change_no_bit)
     char train[500];
     compose_rich(train, 60, moments[_i]);
     gang_train(&rig, "calm", train, 1);
-    gang_train_dying(&rig, "dying", train, 4, 4, 7);
+    (void)gang_train_dying(&rig, "dying", train, 4, 4, 7);
     gang_same(&rig, "calm", "dying");
     gang_train_halted(&rig, "halted", train, 3, 2, 2);
     gang_same(&rig, "calm", "halted");

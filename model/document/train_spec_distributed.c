@@ -36,11 +36,12 @@ static bool is_given(const struct json_fields *f, const char *name)
     return j && !json_is_null(j);
 }
 
+/* `name` may be a path below the section: its words need no escapes. */
 static as_status refuse(const struct json_fields *f, const char *name, const char *why,
                         struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
-    json_pointer_child(f->pointer, name, at);
+    (void)snprintf(at, sizeof at, "%s/%s", f->pointer, name);
     return as_fail_at(err, AS_E_INVAL, at, "%s: %s", at, why);
 }
 
@@ -133,7 +134,7 @@ static as_status parse_local_sgd(struct json_fields *parent, struct distributed_
     as_status st = train_spec_section(parent, "local_sgd", &f, &there, err);
     if (st < 0 || !there)
         return st;
-    if ((st = json_fields_i64(&f, "steps", JSON_REQUIRED, 1, DISTRIBUTED_MAX_STEPS, &d->local_steps,
+    if ((st = json_fields_i64(&f, "steps", JSON_OPTIONAL, 1, DISTRIBUTED_MAX_STEPS, &d->local_steps,
                               err)) != AS_OK ||
         (st = json_fields_word(&f, "moments", JSON_OPTIONAL, moments_words, &moments, err)) !=
             AS_OK ||
@@ -222,14 +223,15 @@ static as_status choose_strategy(const struct json_fields *f, int word, struct d
     return AS_OK;
 }
 
-/* The chosen strategy needs its section. */
+/* The chosen strategy needs its section. In one that is not chosen `steps` may be missing, because
+ * its parameter is not active in the trial. */
 static as_status check_section(const struct json_fields *f, const struct distributed_spec *d,
                                struct as_err *err)
 {
-    if (d->strategy == DISTRIBUTED_LOCAL_SGD && d->local_steps == 0)
-        return refuse(f, "local_sgd", "missing, expected {steps: …}: the strategy is local_sgd",
-                      err);
-    return AS_OK;
+    if (d->strategy != DISTRIBUTED_LOCAL_SGD || d->local_steps > 0)
+        return AS_OK;
+    return refuse(f, "local_sgd/steps",
+                  "missing, expected the number of local steps: the strategy is local_sgd", err);
 }
 
 static as_status check_compress(const struct json_fields *f, const struct distributed_spec *d,
@@ -330,14 +332,21 @@ static as_status parse_fields(struct json_fields *f, struct distributed_spec *d,
         (st = train_spec_integers(f, &groups, 1, err)) != AS_OK)
         return st;
     d->error_feedback = d->error_feedback && feedback;
+    const struct train_integer copies = {"state_copies", 1, 2, &d->state_copies};
+    if ((st = train_spec_integers(f, &copies, 1, err)) != AS_OK)
+        return st;
     return json_fields_bool(f, "shard_state", JSON_OPTIONAL, &d->shard_state, err);
 }
 
 as_status train_spec_parse_distributed(struct json_fields *doc, struct train_spec *spec,
                                        struct as_err *err)
 {
-    struct distributed_spec d = {
-        .fraction = 0.01, .rank = 2, .outer = {.lr = 1}, .staleness = 3, .peers = 1};
+    struct distributed_spec d = {.fraction = 0.01,
+                                 .rank = 2,
+                                 .outer = {.lr = 1},
+                                 .staleness = 3,
+                                 .peers = 1,
+                                 .state_copies = 2};
     struct json_fields f;
     bool there;
     int word = -1;
