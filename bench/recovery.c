@@ -59,17 +59,21 @@ static void start(const struct trial *t, size_t n, const struct gang_opts *opts)
     gang_start_with(&g, &rig, tag, t, n, opts);
 }
 
-/* Bytes that the living ranks have reported, and lines of the one that has most. */
-static size_t lines_of(size_t place)
+/* The step that the rank has reported last; 0: none. */
+static int64_t last_step(size_t place)
 {
     char folder[24];
-    size_t len, n = 0;
+    size_t len;
+    int64_t step = 0;
     (void)snprintf(folder, sizeof folder, "r%zu", place);
     char *text = rig_read(&rig, g.tag, folder, "report", &len);
-    for (const char *p = text; p && *p; p++)
-        n += *p == '\n';
+    for (const char *line = text; line && strchr(line, '\n'); line = strchr(line, '\n') + 1) {
+        const char *number = strstr(line, "\"step\": ");
+        if (number)
+            step = strtoll(number + strlen("\"step\": "), NULL, 10);
+    }
     free(text);
-    return n;
+    return step;
 }
 
 static off_t bytes_of(size_t place)
@@ -188,27 +192,21 @@ static double rate(int64_t kill_every)
     if (!gang_gather(&g, 4))
         return NAN;
     wait_for_report(member_at(0));
+    int64_t begin = last_step(member_at(0)), end = begin;
     int64_t begin_ns = clock_mono_ns(), next_ns = begin_ns + kill_every * NS_PER_S / 2;
-    size_t begin = lines_of(member_at(0)), steps = 0;
-    size_t watched = member_at(0);
     while (clock_mono_ns() - begin_ns < seconds * NS_PER_S) {
         (void)gang_turn(&g, 10);
         if (kill_every == 0 || clock_mono_ns() < next_ns)
             continue;
         next_ns += kill_every * NS_PER_S;
-        size_t victim = member_at((int64_t)rng_below(&r, 3));
-        if (victim == watched) { /* what the next one reports from now on counts */
-            steps += lines_of(watched) - begin;
-            watched = member_at(3);
-            begin = lines_of(watched);
-        }
-        gang_kill(&g, victim, SIGKILL);
+        gang_kill(&g, member_at((int64_t)rng_below(&r, 3)), SIGKILL);
         gang_add(&g);
     }
-    steps += lines_of(watched) - begin;
     double took = (double)(clock_mono_ns() - begin_ns) / SECOND;
+    for (size_t i = 0; i < g.n; i++)
+        end = last_step(i) > end ? last_step(i) : end;
     gang_done(&g);
-    return (double)steps * STEPS_OF_LINE / took;
+    return (double)(end - begin) / took;
 }
 
 static void time_deaths(void)
