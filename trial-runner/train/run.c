@@ -247,13 +247,16 @@ static as_status run_range(struct lockstep *ls, struct backend *lane, size_t fir
     return AS_OK;
 }
 
-/* All ranks have agreed that a checkpoint is due. */
+/* All ranks have agreed that a checkpoint is due. After the last batch of an epoch it is written by
+ * next_epoch(): until then the position is that of no batch. */
 static as_status save_together(struct lockstep *ls, struct backend *lane, struct watch *w,
                                struct as_err *err)
 {
     bool whole = false;
     as_status st = shared_step_gather(w->shared, lane, &whole, err);
-    return st == AS_OK && whole && shared_step_leads(w->shared) ? run_save(ls, 0, err) : st;
+    bool between = ls->member[0]->at < ls->member[0]->layout.micro_steps;
+    return st == AS_OK && whole && between && shared_step_leads(w->shared) ? run_save(ls, 0, err)
+                                                                           : st;
 }
 
 /* A rank of a large trial: batches of the epoch, each together with the other ranks. They stop

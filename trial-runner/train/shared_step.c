@@ -20,6 +20,7 @@ struct shared_step {
     bool save;           /* a checkpoint is due at this rank */
     bool finishing;      /* this rank is in shared_step_finish() */
     bool stopping;       /* a rank of the world has finished for a stop: all do */
+    bool whole;          /* the state was gathered after the last step */
     uint64_t bytes_sent; /* in worlds that are over */
     uint64_t exchanged;  /* of all bytes, those of steps */
     int64_t steps;       /* runs of the strategy */
@@ -330,7 +331,7 @@ static bool gathers(const struct shared_step *s)
 
 bool shared_step_ask_save(struct shared_step *s)
 {
-    if (!gathers(s))
+    if (!gathers(s) || s->whole)
         return false;
     s->save = true;
     return true;
@@ -341,6 +342,7 @@ as_status shared_step_run(struct shared_step *s, struct backend *lane, struct sh
 {
     const struct strategy_ops *ops = s->strategy.ops;
     *ret = (struct shared_outcome){0};
+    s->whole = false;
     for (;;) {
         unsigned agreed = 0;
         as_status st = meet(s, &ret->moved, err);
@@ -390,7 +392,7 @@ as_status shared_step_gather(struct shared_step *s, struct backend *lane, bool *
                              struct as_err *err)
 {
     as_status st = gather(s, lane, err);
-    *ret_whole = st == AS_OK;
+    *ret_whole = s->whole = st == AS_OK;
     if (st != AS_E_UNAVAILABLE)
         return st;
     part(s);

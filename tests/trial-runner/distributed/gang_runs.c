@@ -55,9 +55,9 @@ size_t gang_train_dying(struct rig *rig, const char *tag, const char *train, siz
     rng_init(&r, seed, 0);
     gang_start(&g, rig, tag, &t, n);
     while (gang_turn(&g, 5)) {
-        bool training = false;
+        bool training = g.epoch > 0; /* all have met again: one death at a time */
         for (size_t i = 0; i < g.n; i++)
-            training = training || g.ranks[i].joined > 0;
+            training = training && (!g.ranks[i].pid || g.ranks[i].joined == g.epoch);
         size_t victim = rng_below(&r, g.n);
         if (!training || killed == deaths || clock_mono_ns() < next_ns || gang_alive(&g) < 2 ||
             !g.ranks[victim].pid)
@@ -137,6 +137,23 @@ void gang_train_halted(struct rig *rig, const char *tag, const char *train, size
     }
     ck_assert(asked);
     expect_ends(rig, &g, 75, 75);
+    gang_done(&g);
+    gang_move_aside(rig, tag, n);
+    gang_train(rig, tag, train, then);
+}
+
+void gang_train_killed(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
+                       size_t then)
+{
+    const struct trial t = {"a", train, "3"};
+    struct gang g;
+    gang_start(&g, rig, tag, &t, n);
+    while (gang_turn(&g, 2))
+        if (lines_of(rig, tag) >= epochs)
+            for (size_t i = 0; i < g.n; i++)
+                if (g.ranks[i].pid)
+                    gang_kill(&g, i, SIGKILL);
+    expect_ends(rig, &g, -SIGKILL, -SIGKILL);
     gang_done(&g);
     gang_move_aside(rig, tag, n);
     gang_train(rig, tag, train, then);

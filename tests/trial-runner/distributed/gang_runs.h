@@ -8,7 +8,8 @@
 
 /* Trains the digits with `n` ranks to the end; every rank must end well. */
 void gang_train(struct rig *rig, const char *tag, const char *train, size_t n);
-/* The same, but with `deaths` of random ranks, each of which is replaced; seed of the moments.
+/* The same, but with `deaths` of random ranks, each of which is replaced; the next one dies when all
+ * have met again. `seed`: of who dies, and when.
  * Returns the place of a rank that ended well. */
 size_t gang_train_dying(struct rig *rig, const char *tag, const char *train, size_t n,
                         size_t deaths, uint64_t seed);
@@ -19,6 +20,9 @@ void gang_train_growing(struct rig *rig, const char *tag, const char *train, siz
 void gang_train_halted(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
                        size_t then);
 
+/* The same, but all ranks are killed: what goes on is a checkpoint that was written on the way. */
+void gang_train_killed(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
+                       size_t then);
 /* Makes place for another run of the same gang with its checkpoint: renames its ranks' folders. */
 void gang_move_aside(const struct rig *rig, const char *tag, size_t n);
 

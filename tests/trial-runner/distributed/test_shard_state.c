@@ -67,6 +67,26 @@ START_TEST(deaths_and_restarts_change_no_bit)
 }
 END_TEST
 
+/* One batch in an epoch: a checkpoint on the way is always one of an epoch's end, which all ranks must
+ * gather. */
+START_TEST(checkpoints_on_the_way_are_whole)
+{
+    char train[500];
+    static const char *const kept[] = {
+        "\"optimizer\":{\"lr\":0.01},\"distributed\":{\"shard_state\":true}",
+        "\"optimizer\":{\"kind\":\"sgd\",\"lr\":0.05},\"distributed\":{\"compress\":\"one_bit\"}",
+        "\"optimizer\":{\"lr\":0.01},\"distributed\":{\"local_sgd\":{\"steps\":2,"
+        "\"block_momentum\":0.5},\"compress\":\"fp16\"}"};
+    (void)snprintf(train, sizeof train,
+                   "\"model\":{\"layers\":[24,12]},\"batch_size\":2048,\"micro_batch\":256,"
+                   "\"epochs\":150,%s",
+                   kept[_i]);
+    gang_train(&rig, "calm", train, 1);
+    gang_train_killed(&rig, "killed", train, 3, 20, 2);
+    gang_same(&rig, "calm", "killed");
+}
+END_TEST
+
 /* What rank 0 prints about its moments. */
 static double held(const char *tag)
 {
@@ -132,6 +152,11 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, deaths_and_restarts_change_no_bit, 0, 2);
     tcase_add_test(t, each_rank_holds_its_part_of_the_moments);
     tcase_add_test(t, one_copy_restarts_from_the_checkpoint);
+    suite_add_tcase(s, t);
+    t = tcase_create("killed");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 300);
+    tcase_add_loop_test(t, checkpoints_on_the_way_are_whole, 0, 3);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,0 +1,121 @@
+/* What ranks hold of residuals after they have met: a rank that missed the end of a step, one that is
+ * new, one whose shards go to another, and what only a lost rank had. */
+#include <stdlib.h>
+
+#include "tests/support/check_main.h"
+#include "tests/trial-runner/collective/ranks.h"
+#include "trial-runner/distributed/residuals.h"
+
+enum { N = 5, SHARDS = 4, STEP = 7 };
+
+/* The residual of a shard after a step. */
+static float value_of(uint32_t shard, int64_t step, size_t i)
+{
+    return (float)(100 * (int64_t)shard + 10 * step) + (float)i;
+}
+
+static float sum_value(int64_t step, size_t i)
+{
+    return -(float)(10 * step) - (float)i;
+}
+
+/* Writes what the step from STEP on has lost, for this rank's shards and slice. */
+static as_status write_step(struct residuals *r, struct shard_run run, struct as_err *err)
+{
+    residuals_begin(r, STEP, STEP + 1);
+    for (uint32_t s = run.first; s < run.first + run.count; s++) {
+        float *after;
+        as_status st = residuals_after(r, s, &after, err);
+        if (st < 0)
+            return st;
+        for (size_t i = 0; i < N; i++)
+            after[i] = value_of(s, STEP + 1, i);
+    }
+    for (size_t i = r->slice_first; i < r->slice_end; i++)
+        r->sum_after[i] = sum_value(STEP + 1, i);
+    r->sum_written = true;
+    return AS_OK;
+}
+
+static const struct shard_run halves[3] = {{0, 2}, {2, 2}, {4, 0}};
+static const struct shard_run moved[3] = {{0, 1}, {1, 1}, {2, 2}};
+
+/* Ranks 0 and 1 have trained; rank 2 is new. In the last step rank 1 lost the connection before it had
+ * the result, which rank 0 has: both are right for STEP + 1 when they meet. */
+static int behind_rank(const struct ranks *all, int32_t rank, void *arg)
+{
+    struct as_err err = {0};
+    AS_AUTO(coll_freep) struct coll *c = ranks_open(all, rank, &(struct mesh_opts){0});
+    AS_AUTO(residuals_done) struct residuals r = {0};
+    (void)arg;
+    EXPECT(c);
+    EXPECT(residuals_init(&r, N, SHARDS, true, &err) == AS_OK);
+    residuals_hold_all(&r, STEP);
+    r.run = halves[rank];
+    r.slice_first = rank == 0 ? 0 : 2;
+    r.slice_end = rank == 0 ? 2 : N;
+    if (rank < 2)
+        EXPECT(write_step(&r, halves[rank], &err) == AS_OK);
+    if (rank == 0)
+        residuals_commit(&r);
+    size_t first, end;
+    coll_slice(N, 3, rank, &first, &end);
+    EXPECT(residuals_meet(&r, c, STEP + 1, moved, first, end, &err) == AS_OK);
+    EXPECT(r.lost == 0);
+    for (uint32_t s = moved[rank].first; s < moved[rank].first + moved[rank].count; s++)
+        for (size_t i = 0; i < N; i++)
+            EXPECT(residuals_before(&r, s)[i] == value_of(s, STEP + 1, i));
+    for (size_t i = 0; i < N; i++)
+        EXPECT(r.of_sum[i] == sum_value(STEP + 1, i));
+    EXPECT(residuals_gather(&r, c, moved, &err) == AS_OK);
+    for (uint32_t s = 0; rank == 0 && s < SHARDS; s++)
+        for (size_t i = 0; i < N; i++)
+            EXPECT(residuals_before(&r, s)[i] == value_of(s, STEP + 1, i));
+    return 0;
+}
+
+START_TEST(a_rank_that_missed_the_end_of_a_step_has_its_residuals)
+{
+    ck_assert(ranks_run(3, behind_rank, NULL));
+}
+END_TEST
+
+/* Rank 1 is another process than the one that held shards 2 and 3: these are 0, the others stay. */
+static int lost_rank(const struct ranks *all, int32_t rank, void *arg)
+{
+    struct as_err err = {0};
+    AS_AUTO(coll_freep) struct coll *c = ranks_open(all, rank, &(struct mesh_opts){0});
+    AS_AUTO(residuals_done) struct residuals r = {0};
+    (void)arg;
+    EXPECT(c);
+    EXPECT(residuals_init(&r, N, SHARDS, false, &err) == AS_OK);
+    residuals_hold_all(&r, rank == 0 ? STEP : 0);
+    r.run = halves[rank];
+    if (rank == 0) {
+        EXPECT(write_step(&r, halves[0], &err) == AS_OK);
+        residuals_commit(&r);
+    }
+    EXPECT(residuals_meet(&r, c, STEP + 1, halves, 0, 0, &err) == AS_OK);
+    EXPECT(r.lost == 2);
+    for (uint32_t s = halves[rank].first; s < halves[rank].first + halves[rank].count; s++)
+        for (size_t i = 0; i < N; i++)
+            EXPECT(residuals_before(&r, s)[i] == (rank == 0 ? value_of(s, STEP + 1, i) : 0));
+    return 0;
+}
+
+START_TEST(what_only_a_lost_rank_held_begins_from_0)
+{
+    ck_assert(ranks_run(2, lost_rank, NULL));
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("residuals");
+    TCase *t = tcase_create("residuals");
+    tcase_add_test(t, a_rank_that_missed_the_end_of_a_step_has_its_residuals);
+    tcase_add_test(t, what_only_a_lost_rank_held_begins_from_0);
+    tcase_set_timeout(t, 60);
+    suite_add_tcase(s, t);
+    return s;
+}
