@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/opt.h"
@@ -58,17 +59,21 @@ static void start(const struct trial *t, size_t n, const struct gang_opts *opts)
     gang_start_with(&g, &rig, tag, t, n, opts);
 }
 
-/* Bytes that the living ranks have reported, and lines of the one that has most. */
-static size_t lines_of(size_t place)
+/* The step that the rank has reported last; 0: none. */
+static int64_t last_step(size_t place)
 {
     char folder[24];
-    size_t len, n = 0;
+    size_t len;
+    int64_t step = 0;
     (void)snprintf(folder, sizeof folder, "r%zu", place);
     char *text = rig_read(&rig, g.tag, folder, "report", &len);
-    for (const char *p = text; p && *p; p++)
-        n += *p == '\n';
+    for (const char *line = text; line && strchr(line, '\n'); line = strchr(line, '\n') + 1) {
+        const char *number = strstr(line, "\"step\": ");
+        if (number)
+            step = strtoll(number + strlen("\"step\": "), NULL, 10);
+    }
     free(text);
-    return n;
+    return step;
 }
 
 static off_t bytes_of(size_t place)
@@ -187,27 +192,21 @@ static double rate(int64_t kill_every)
     if (!gang_gather(&g, 4))
         return NAN;
     wait_for_report(member_at(0));
+    int64_t begin = last_step(member_at(0)), end = begin;
     int64_t begin_ns = clock_mono_ns(), next_ns = begin_ns + kill_every * NS_PER_S / 2;
-    size_t begin = lines_of(member_at(0)), steps = 0;
-    size_t watched = member_at(0);
     while (clock_mono_ns() - begin_ns < seconds * NS_PER_S) {
         (void)gang_turn(&g, 10);
         if (kill_every == 0 || clock_mono_ns() < next_ns)
             continue;
         next_ns += kill_every * NS_PER_S;
-        size_t victim = member_at((int64_t)rng_below(&r, 3));
-        if (victim == watched) { /* what the next one reports from now on counts */
-            steps += lines_of(watched) - begin;
-            watched = member_at(3);
-            begin = lines_of(watched);
-        }
-        gang_kill(&g, victim, SIGKILL);
+        gang_kill(&g, member_at((int64_t)rng_below(&r, 3)), SIGKILL);
         gang_add(&g);
     }
-    steps += lines_of(watched) - begin;
     double took = (double)(clock_mono_ns() - begin_ns) / SECOND;
+    for (size_t i = 0; i < g.n; i++)
+        end = last_step(i) > end ? last_step(i) : end;
     gang_done(&g);
-    return (double)steps * STEPS_OF_LINE / took;
+    return (double)(end - begin) / took;
 }
 
 static void time_deaths(void)
@@ -230,10 +229,27 @@ static void time_deaths(void)
 
 /* --- when nobody dies --- */
 
-/* Steps in a second of n processes, from the first line to the last one in `seconds` / 5; of plain
- * trainers, the sum. */
-static double speed(const struct trial *t, size_t n, bool alone)
+/* Processor time of a rank's process so far, of all its threads. */
+static double processor_seconds(size_t place)
 {
+    char path[40], line[400] = "";
+    unsigned long user = 0, system = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)g.ranks[place].pid);
+    FILE *f = fopen(path, "r");
+    const char *after = f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
+    if (f)
+        (void)fclose(f);
+    if (!after ||
+        sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
+        return NAN;
+    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* Steps in a second of n processes, from the first line to the last one in `seconds` / 5; of plain
+ * trainers, the sum. ret_work: processor time of a step, of all ranks; of plain trainers, of one. */
+static double speed(const struct trial *t, size_t n, bool alone, double *ret_work)
+{
+    double first_work[2] = {0}, last_work[2] = {0};
     struct gang_opts opts = {.no_checkpoints = true, .alone = alone};
     int64_t first_ns[2] = {0}, last_ns[2] = {0};
     off_t seen[2] = {0};
@@ -250,10 +266,18 @@ static double speed(const struct trial *t, size_t n, bool alone)
             lines[i] += seen[i] > 0;
             seen[i] = bytes_of(i);
             last_ns[i] = clock_mono_ns();
-            first_ns[i] = first_ns[i] ? first_ns[i] : last_ns[i];
+            last_work[i] = processor_seconds(i);
+            if (first_ns[i])
+                continue;
+            first_ns[i] = last_ns[i];
+            first_work[i] = last_work[i];
         }
     }
     double sum = 0;
+    *ret_work = 0;
+    for (size_t i = 0; i < n; i++)
+        *ret_work += (last_work[i] - first_work[i]) / (double)lines[i] / STEPS_OF_LINE;
+    *ret_work /= alone ? (double)n : 1;
     for (size_t i = 0; i < (alone ? n : 1); i++)
         sum += (double)lines[i] * STEPS_OF_LINE * SECOND / (double)(last_ns[i] - first_ns[i]);
     gang_done(&g);
@@ -263,22 +287,29 @@ static double speed(const struct trial *t, size_t n, bool alone)
 static void time_calm(void)
 {
     double one[ROUNDS_MAX], plain[ROUNDS_MAX], two[ROUNDS_MAX], twice[ROUNDS_MAX];
-    double of_plain[ROUNDS_MAX], of_twice[ROUNDS_MAX];
+    double of_plain[ROUNDS_MAX], of_twice[ROUNDS_MAX], work_one[ROUNDS_MAX], work_two[ROUNDS_MAX];
     for (int64_t k = 0; k < rounds; k++) {
-        plain[k] = speed(&computing, 1, true);
-        one[k] = speed(&computing, 1, false);
-        two[k] = speed(&computing, 2, false);
-        twice[k] = speed(&computing, 2, true);
+        double w_plain, w_one, w_two, w_twice;
+        plain[k] = speed(&computing, 1, true, &w_plain);
+        one[k] = speed(&computing, 1, false, &w_one);
+        two[k] = speed(&computing, 2, false, &w_two);
+        twice[k] = speed(&computing, 2, true, &w_twice);
         of_plain[k] = 100 * one[k] / plain[k];
         of_twice[k] = 100 * two[k] / twice[k];
+        work_one[k] = 100 * w_plain / w_one;
+        work_two[k] = 100 * w_twice / w_two;
     }
     size_t n = (size_t)rounds;
     bench_report("one rank", median(one, n), "steps/s", median(plain, n), NAN, NULL,
                  "floor: the trainer alone");
     bench_report("one rank of the trainer alone", median(of_plain, n), "%", 100, 97, "bar", NULL);
+    bench_report("the same by processor time of a step", median(work_one, n), "%", 100, 97, "bar",
+                 "does not depend on who else computes");
     bench_report("two ranks on two cores", median(two, n), "steps/s", median(twice, n), NAN, NULL,
                  "floor: two trainers beside each other, their steps added");
     bench_report("two ranks, efficiency", median(of_twice, n), "%", 100, 90, "bar", NULL);
+    bench_report("the same by processor time of a step", median(work_two, n), "%", 100, 90, "bar",
+                 "without the waiting for each other");
 }
 
 int main(int argc, char **argv)

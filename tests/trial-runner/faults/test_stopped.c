@@ -12,7 +12,7 @@
 #define RANKS 4
 
 static const struct trial lasting = {"a", FAULT_CNN(32, 550), "3"};
-static const struct trial very_long = {"a", FAULT_CNN(32, 6000), "3"};
+static const struct trial very_long = {"a", FAULT_CNN(32, 9000), "3"};
 
 static struct rig rig;
 
@@ -117,6 +117,10 @@ Suite *test_suite(void)
     tcase_set_timeout(t, 600);
     tcase_add_test(t, stopped_rank_is_refused_and_may_come_back);
     tcase_add_test(t, late_calls_of_an_old_epoch_are_refused);
+    suite_add_tcase(s, t);
+    t = tcase_create("defaults");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 1800);
     add_test_if(t, twenty_seconds_with_the_defaults, faults_long(), "ASSAY_LONG_FAULTS is not set");
     suite_add_tcase(s, t);
     return s;
