@@ -303,8 +303,12 @@ class Ends(Case):
 
     def test_stop_in_a_callback(self):
         study = assay.create_study(study_name="stops")
-        study.optimize(sphere, n_trials=20, callbacks=[lambda s, t: s.stop() if t.number == 4 else None])
+        with contextlib.redirect_stderr(io.StringIO()) as shown:
+            study.optimize(sphere, n_trials=20, callbacks=[lambda s, t: s.stop() if t.number == 4 else None],
+                           show_progress_bar=True)
         self.assertEqual(len(study.trials), 5)
+        last = shown.getvalue().split("\r")[-1]
+        self.assertIn(f"5 of 20 trials, best {study.best_value:.6g} in trial {study.best_trial.number}, ", last)
 
 
 class Together(Case):
