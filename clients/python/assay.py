@@ -883,8 +883,12 @@ class Study:
             if paused:
                 self._resume()
             if trial is not None:
-                item, = self._request(trial._client, 1, 30000)["items"]
-                trial._adopt(item)
+                answer = self._request(trial._client, 1, 30000)
+                while not answer["items"]:  # somebody paused the sweep
+                    if answer["done"]:
+                        raise AssayError(f"the sweep {self.sweep} has ended: {answer['state']}")
+                    answer = self._request(trial._client, 1, 30000)
+                trial._adopt(answer["items"][0])
             self._first = None
 
     def _add(self, params: JSON, result: Optional[JSON] = None) -> int:
@@ -1292,11 +1296,10 @@ class Study:
             raise
         finally:
             _this_thread.trial = outer
-        work = lambda: self._conclude(trial, run, state, metrics, reason)  # noqa: E731
         if teller is None:
-            work()
+            self._conclude(trial, run, state, metrics, reason)
         else:
-            teller.add(work)
+            teller.add(lambda: self._conclude(trial, run, state, metrics, reason))
         if failure is not None:
             raise failure
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 import zipfile
 from unittest import mock
@@ -236,6 +237,66 @@ class InsideTrial(Case):
         self.assertEqual((done.returncode, done.stdout), (0, b"stopped\n"))
         del env["ASSAY_REPORT"]  # a program of a person: SIGTERM is not taken
         self.assertEqual(subprocess.run([sys.executable, "-c", code], env=env).returncode, -signal.SIGTERM)
+
+
+class Callbacks(Case):
+    """Of libraries that cannot be installed here: base classes with their names stand in, and their calls are made as
+    the libraries document them. test_python_optuna.py has the libraries that can."""
+
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(self.folder, "report")
+        os.environ["ASSAY_REPORT"] = self.path
+
+    def lines(self):
+        with open(self.path, encoding="utf-8") as f:
+            return [json.loads(line) for line in f]
+
+    def library(self, name, **parts):
+        return mock.patch.dict(sys.modules, {name: types.SimpleNamespace(**parts)})
+
+    def stopping(self):
+        return mock.patch.object(assay, "should_stop", lambda: True)
+
+    def test_keras(self):
+        base = type("Callback", (), {})
+        with self.library("keras", callbacks=types.SimpleNamespace(Callback=base)):
+            callback = assay.keras_callback("val_loss")
+        self.assertIsInstance(callback, base)
+        callback.model = types.SimpleNamespace(stop_training=False)
+        callback.on_epoch_end(0, {"loss": 1, "val_loss": 0.5, "name": "x"})
+        self.assertFalse(callback.model.stop_training)
+        with self.stopping():
+            callback.on_epoch_end(1, {"val_loss": 0.25})
+        self.assertTrue(callback.model.stop_training)
+        self.assertEqual(self.lines(), [{"step": 0, "loss": 1.0, "val_loss": 0.5}, {"step": 1, "val_loss": 0.25}])
+        with self.assertWarns(UserWarning):
+            callback.on_epoch_end(2, {"loss": 1})
+
+    def test_lightning(self):
+        with self.library("lightning"), self.library("lightning.pytorch", Callback=object):
+            sys.modules["lightning"].pytorch = sys.modules["lightning.pytorch"]
+            callback = assay.lightning_callback("val_loss")
+        trainer = types.SimpleNamespace(sanity_checking=True, is_global_zero=True, current_epoch=0, should_stop=False,
+                                        callback_metrics={"val_loss": 0.5})
+        callback.on_validation_end(trainer, None)
+        self.assertFalse(os.path.exists(self.path))
+        trainer.sanity_checking, trainer.current_epoch = False, 4
+        with self.stopping():
+            callback.on_validation_end(trainer, None)
+        self.assertEqual((self.lines(), trainer.should_stop), ([{"step": 4, "val_loss": 0.5}], True))
+
+    def test_huggingface(self):
+        with self.library("transformers", TrainerCallback=object):
+            callback = assay.huggingface_callback("eval_loss")
+        state = types.SimpleNamespace(is_world_process_zero=True, global_step=10)
+        control = types.SimpleNamespace(should_training_stop=False)
+        callback.on_log(None, state, control, logs={"loss": 0.5, "epoch": 1})
+        with self.stopping():
+            callback.on_evaluate(None, state, control, metrics={"eval_loss": 0.25})
+        callback.on_log(None, state, control, logs={"eval_loss": 0.25})
+        self.assertEqual(self.lines(), [{"step": 10, "loss": 0.5, "epoch": 1.0}, {"step": 10, "eval_loss": 0.25}])
+        self.assertTrue(control.should_training_stop)
 
 
 class Results(Case):

@@ -303,8 +303,12 @@ class Ends(Case):
 
     def test_stop_in_a_callback(self):
         study = assay.create_study(study_name="stops")
-        study.optimize(sphere, n_trials=20, callbacks=[lambda s, t: s.stop() if t.number == 4 else None])
+        with contextlib.redirect_stderr(io.StringIO()) as shown:
+            study.optimize(sphere, n_trials=20, callbacks=[lambda s, t: s.stop() if t.number == 4 else None],
+                           show_progress_bar=True)
         self.assertEqual(len(study.trials), 5)
+        last = shown.getvalue().split("\r")[-1]
+        self.assertIn(f"5 of 20 trials, best {study.best_value:.6g} in trial {study.best_trial.number}, ", last)
 
 
 class Together(Case):
@@ -381,14 +385,26 @@ class Together(Case):
         study = assay.optimize(objective, n_trials=8, name="outage")
         UP.check_exact(study.sweep, 8)
 
-    def test_a_long_trial_keeps_its_lease(self):
-        lease, assay.LEASE_S, beat, assay.BEAT_S = assay.LEASE_S, 2, assay.BEAT_S, 0.3
+    def test_heartbeats_of_a_silent_trial(self):
+        """They keep its lease, and bring the news that it was cancelled."""
+        def objective(trial):
+            x = trial.suggest_float("x", 0, 1)
+            if trial.number == 1:
+                UP.call("POST", f"/v1/sweeps/{trial._sweep}/trials/1/cancel")
+                deadline = time.monotonic() + PATIENCE_S / 8
+                while not trial.should_prune() and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                said.append(trial.should_prune())
+            return x
+
+        said = []
+        beat, assay.BEAT_S = assay.BEAT_S, 0.3
         try:
-            study = assay.optimize(lambda t: time.sleep(5 if t.number == 1 else 0) or t.suggest_float("x", 0, 1),
-                                   {"x": (0.0, 1.0)}, 3, name="slow")
+            study = assay.optimize(objective, {"x": (0.0, 1.0)}, 3, name="silent")
         finally:
-            assay.LEASE_S, assay.BEAT_S = lease, beat
-        self.assertEqual([(t["state"], t["attempt"]) for t in UP.trials(study.sweep)], [("completed", 1)] * 3)
+            assay.BEAT_S = beat
+        self.assertEqual(said, [True])
+        self.assertEqual(self.states(study), ["completed", "cancelled", "completed"])
 
 
 class Documents(Case):
