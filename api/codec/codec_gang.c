@@ -36,6 +36,7 @@ json_t *world_encode(const struct gang_detail *d)
     if (d->shows_secret)
         out_str(&o, "secret", d->gang.secret);
     out_i64(&o, "restart", d->gang.restarts);
+    out_i64(&o, "max_restarts", d->gang.max_restarts);
     out_child(&o, "members", members_encode(d));
     return out_end(&o);
 }
@@ -212,9 +213,6 @@ as_status world_change_decode(const json_t *doc, struct arena *a, struct world_c
         (st = json_fields_i64(&f, "step", JSON_OPTIONAL, 0, INT64_MAX, &r.step, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
-    if (r.n_lost + r.n_left == 0)
-        return as_fail_at(err, AS_E_INVAL, "/lost",
-                          "/lost: no seat is named here or in /left, so no world follows");
     r.has_step = r.step >= 0;
     *ret = r;
     return AS_OK;

@@ -83,8 +83,9 @@ static void write_waiting(struct server *s, struct str *out)
                "something of one sweep.\n"
                "# TYPE assay_waiting_requests gauge\n"
                "assay_waiting_requests{for=\"any_trial\"} %zu\n"
-               "assay_waiting_requests{for=\"one_sweep\"} %zu\n",
-               n.any_trial, n.one_sweep);
+               "assay_waiting_requests{for=\"one_sweep\"} %zu\n"
+               "assay_waiting_requests{for=\"one_world\"} %zu\n",
+               n.any_trial, n.one_sweep, n.one_world);
 }
 
 /* The metrics of this process. */

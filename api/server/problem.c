@@ -30,6 +30,8 @@ static struct row row_of_status(as_status st, bool has_pointer)
     case AS_E_EXHAUSTED:
         return (struct row){409, "conflict", "The state does not allow it"};
     case AS_E_STALE:
+        if (has_pointer) /* STALE_WORLD */
+            return (struct row){409, "stale_world", "The epoch is no longer current"};
         return (struct row){409, "stale_attempt", "The attempt is no longer current"};
     case AS_E_DENIED:
         return (struct row){403, "denied", "Not allowed"};
@@ -119,6 +121,8 @@ static char *format_problem(const struct row *row, const char *path, const char 
                             const struct as_err *given, const struct faults *faults)
 {
     struct as_err copy = *given, *err = &copy;
+    if (err->code == AS_E_STALE) /* it only told the code, and names no field of the body */
+        err->pointer[0] = '\0';
     replace_invalid_utf8(copy.msg);
     replace_invalid_utf8(copy.pointer);
     const char *text = row->http == 500

@@ -198,7 +198,9 @@ struct waiting_counts waiting_count(struct waiting_list *w)
     struct waiting_counts n = {0};
     pthread_mutex_lock(&w->lock);
     for (const struct waiting_item *item = w->head; item; item = item->next)
-        (*(item->key == WAITING_CLAIMS ? &n.any_trial : &n.one_sweep))++;
+        (*(item->key == WAITING_CLAIMS  ? &n.any_trial
+           : item->key < WAITING_CLAIMS ? &n.one_world
+                                        : &n.one_sweep))++;
     pthread_mutex_unlock(&w->lock);
     return n;
 }

@@ -3,7 +3,8 @@
  *
  * The key of an item names what it waits for. WAITING_CLAIMS means any trial for a runner. Other
  * keys are keys of sweeps (asks_pending(), scheduler/assign/asks.h): for clients that ask, and for
- * runners that fill a group.
+ * runners that fill a group. Keys below WAITING_CLAIMS are those of gangs (gang_wait_key(),
+ * scheduler/lifecycle/gangs.h): for ranks that wait for the next world.
  *
  * The list probes each WAITING_TICK_MS, and at once after waiting_wake(), which reports a change in
  * this process. A probe is one cheap query that returns, for each key, how many items may get
@@ -59,6 +60,7 @@ void waiting_wake_gone(struct waiting_list *w);
 struct waiting_counts {
     size_t any_trial; /* under WAITING_CLAIMS */
     size_t one_sweep; /* under a sweep's key */
+    size_t one_world; /* under a key below WAITING_CLAIMS: the world of a gang */
 };
 struct waiting_counts waiting_count(struct waiting_list *w);
 

@@ -55,6 +55,17 @@ static as_status hold_runner(struct tx *t, const struct seating *s, struct as_er
                    (long long)req->runner.epoch, req->runner.name);
 }
 
+/* The slots that the runner uses, or keeps free. */
+static as_status compute_used(struct tx *t, const struct seating *s, int64_t *ret,
+                              struct as_err *err)
+{
+    struct runner_head head;
+    as_status st = store_runner_get(t, s->a, s->req->runner.name, &head, err);
+    if (st == AS_OK)
+        *ret = head.used;
+    return st;
+}
+
 /* How many more slots this claim may take. The runner's row is held. */
 static as_status compute_room(struct tx *t, const struct seating *s, int64_t *ret,
                               struct as_err *err)
@@ -215,14 +226,21 @@ static as_status keep_slots(struct tx *t, struct seating *s, int64_t turn, struc
 {
     const struct seat_request *req = s->req;
     struct gathering g;
-    int64_t room = 0, mine = 0;
+    int64_t room = 0, mine = 0, before = 0, after = 0;
     int64_t until_ms = req->wait_ms + store_config(s->db)->lease_ms;
     s->n = s->gpus = s->full_key = 0;
     as_status st = hold_runner(t, s, err);
     if (st == AS_OK)
+        st = compute_used(t, s, &before, err);
+    if (st == AS_OK)
         st = open_gathering(t, s, turn, &g, err);
-    if (st != AS_OK || !g.sweep_key)
+    if (st == AS_OK)
+        st = compute_used(t, s, &after, err);
+    if (st != AS_OK)
         return st;
+    s->n = after - before; /* slots that lapsed are free for other trials of this claim */
+    if (!g.sweep_key)
+        return AS_OK;
     st = store_gathering_extend(t, &req->runner, until_ms, &mine, err);
     if (st == AS_OK)
         st = compute_room(t, s, &room, err);
@@ -235,7 +253,7 @@ static as_status keep_slots(struct tx *t, struct seating *s, int64_t turn, struc
         st = store_gathering_reserve(t, &req->runner, n, until_ms, err);
     else
         n = 0;
-    s->n = n;
+    s->n += n;
     s->gpus = (mine + n) * g.gpus;
     s->full_key = g.seats + n >= g.ranks ? g.sweep_key : 0;
     return st;

@@ -33,7 +33,7 @@ struct seat_request {
 
 struct seats_taken {
     int64_t got;       /* ranks that are this claim's now */
-    int64_t kept;      /* slots that are kept free since this claim */
+    int64_t kept;      /* slots that are kept free since this claim; negative: no longer */
     int64_t kept_gpus; /* GPUs of all slots that are kept free on its runner */
     bool has_begun;    /* a gang began: other claims have ranks to get */
     bool is_preparing; /* the gang's seats are taken, and its suggestion is being computed */

@@ -128,10 +128,12 @@ static as_status check_leads(struct tx *t, const struct attempt_ref *ref, int64_
         return st;
     atomic_fetch_add(&store_counters(tx_store(t))->stale_rejected, 1);
     if (epoch != by->epoch)
-        return as_fail(err, AS_E_STALE, "epoch %lld is not current: the gang is at %lld",
-                       (long long)by->epoch, (long long)epoch);
-    return as_fail(err, AS_E_STALE, "seat %lld does not lead epoch %lld: seat %lld does",
-                   (long long)by->seat, (long long)epoch, (long long)leader);
+        return as_fail_at(err, AS_E_STALE, STALE_WORLD,
+                          "epoch %lld is not current: the gang is at %lld", (long long)by->epoch,
+                          (long long)epoch);
+    return as_fail_at(err, AS_E_STALE, STALE_WORLD,
+                      "seat %lld does not lead epoch %lld: seat %lld does", (long long)by->seat,
+                      (long long)epoch, (long long)leader);
 }
 
 /* Lock the trial and check the fence. */
@@ -444,7 +446,7 @@ static bool end_counts(const struct trial_head *x, const struct attempt_ref *ref
 }
 
 /* The rank that leads a gang ends the attempt for all. In a gang that is not elastic its success waits
- * for the others, and its failure is tried again (gangs.c). *ret_held: the seat keeps the end. */
+ * for the others, if they run the command too, and its failure is tried again (gangs.c). *ret_held: the seat keeps the end. */
 static as_status end_gang(struct tx *t, struct arena *a, const struct attempt_writer *by,
                           const struct completion *c, const struct trial_head *x,
                           struct trial_change *ch, bool *ret_held, struct as_err *err)
@@ -453,6 +455,8 @@ static as_status end_gang(struct tx *t, struct arena *a, const struct attempt_wr
     struct gang_world w;
     as_status st = gang_world_open(t, a, &key, &w, err);
     *ret_held = false;
+    if (st == AS_OK && c->outcome == OUTCOME_TIMEOUT)
+        st = gang_world_check_timeout(&w, err);
     if (st != AS_OK || w.gang.elastic)
         return st;
     if (c->outcome == OUTCOME_FAILED) {
@@ -461,6 +465,8 @@ static as_status end_gang(struct tx *t, struct arena *a, const struct attempt_wr
     }
     if (ch->event != TRIAL_EV_COMPLETE)
         return AS_OK;
+    if (as_streq(w.gang.launch, "first"))
+        return AS_OK; /* the others have no process */
     *ret_held = true;
     return gang_world_complete(&w, by->seat, ch, err);
 }

@@ -107,7 +107,7 @@ static as_status begin_late(struct tx *t, struct arena *a, const struct gang_key
         listening += w.seats[i].state == SEAT_LISTENING;
     if (w.gang.state != GANG_GATHERING || listening < w.gang.min_ranks)
         return AS_OK;
-    w.is_late = true;
+    w.must_change = true;
     return gang_world_settle(&w, err);
 }
 

@@ -204,7 +204,7 @@ as_status gang_world_settle(struct gang_world *w, struct as_err *err)
     }
     if (st != AS_OK)
         return st;
-    if (w->is_late && verdict == GANG_GOES_ON && w->gang.epoch == 0)
+    if (w->must_change && verdict == GANG_GOES_ON)
         verdict = GANG_NEW_EPOCH;
     switch (verdict) {
     case GANG_NEW_EPOCH:
@@ -236,6 +236,16 @@ as_status gang_world_complete(struct gang_world *w, int64_t seat, const struct t
     if (st == AS_OK)
         st = gang_world_apply(w, x, SEAT_EV_END, NULL, err);
     return st == AS_OK ? gang_world_settle(w, err) : st;
+}
+
+as_status gang_world_check_timeout(const struct gang_world *w, struct as_err *err)
+{
+    if (w->sweep.trial_timeout_ms > 0 && w->gang.age_ms >= w->sweep.trial_timeout_ms)
+        return AS_OK;
+    return as_fail_at(err, AS_E_UNSUPPORTED, "/outcome",
+                      "/outcome: found timeout, but the gang is %lld ms old and the trial_timeout "
+                      "%lld ms",
+                      (long long)w->gang.age_ms, (long long)w->sweep.trial_timeout_ms);
 }
 
 as_status gang_world_end(struct gang_world *w, const struct trial_change *c, struct as_err *err)

@@ -20,7 +20,7 @@ struct gang_world {
     /* what was applied */
     int64_t died, went; /* seats that were lost; that were lost or left */
     const char *why;    /* the reason of the last one that went */
-    bool is_late;       /* begin epoch 1 with the ranks that listen */
+    bool must_change;   /* the next epoch begins also if no seat has changed */
 };
 
 /* Lock the sweep, the trial and the gang. AS_E_NOT_FOUND: there is no such gang. */
@@ -48,6 +48,10 @@ AS_MUST_CHECK as_status gang_world_settle(struct gang_world *w, struct as_err *e
  * completes when all ranks have. */
 AS_MUST_CHECK as_status gang_world_complete(struct gang_world *w, int64_t seat,
                                             const struct trial_change *c, struct as_err *err);
+
+/* A rank says that trial_timeout is over. That must be true by the database's clock: no rank began
+ * before its gang. AS_E_UNSUPPORTED with pointer /outcome. */
+AS_MUST_CHECK as_status gang_world_check_timeout(const struct gang_world *w, struct as_err *err);
 
 /* End the attempt for all. */
 AS_MUST_CHECK as_status gang_world_end(struct gang_world *w, const struct trial_change *c,

@@ -209,20 +209,6 @@ static const char *end_reason(struct arena *a, const struct seat_end *e)
     return attempt_outcome_words[e->outcome];
 }
 
-/* What it says must be true by the database's clock: no rank began before its gang. */
-static as_status check_timeout(const struct gang_world *w, const struct seat_end *e,
-                               struct as_err *err)
-{
-    if (e->outcome != OUTCOME_TIMEOUT)
-        return AS_OK;
-    if (w->sweep.trial_timeout_ms > 0 && w->gang.age_ms >= w->sweep.trial_timeout_ms)
-        return AS_OK;
-    return as_fail_at(err, AS_E_UNSUPPORTED, "/outcome",
-                      "/outcome: found timeout, but the gang is %lld ms old and the trial_timeout "
-                      "%lld ms",
-                      (long long)w->gang.age_ms, (long long)w->sweep.trial_timeout_ms);
-}
-
 /* The end of one rank is the end of the attempt. */
 static as_status end_all(struct gang_world *w, const struct gang_seat_row *seat,
                          const struct seat_end *e, const char *reason, struct as_err *err)
@@ -310,7 +296,9 @@ static as_status end_seat(struct tx *t, struct arena *a, const struct seat_ref *
         bool is_repeat = as_streq(row.outcome, attempt_outcome_words[e->outcome]);
         return is_repeat ? read_world(t, a, &key, by, ret, err) : fail_gone(&row, err);
     }
-    if ((st = check_timeout(&w, e, err)) == AS_OK)
+    if (e->outcome == OUTCOME_TIMEOUT)
+        st = gang_world_check_timeout(&w, err);
+    if (st == AS_OK)
         st = note_end(&w, seat, e, err);
     if (st != AS_OK)
         return st;
@@ -342,8 +330,9 @@ static as_status check_asker(const struct gang_world *w, const struct world_chan
     if (w->gang.state == GANG_OVER)
         return as_fail(err, AS_E_STALE, "the attempt is over");
     if (c->epoch != w->gang.epoch)
-        return as_fail(err, AS_E_STALE, "epoch %lld is not current: the gang is at %lld",
-                       (long long)c->epoch, (long long)w->gang.epoch);
+        return as_fail_at(err, AS_E_STALE, STALE_WORLD,
+                          "epoch %lld is not current: the gang is at %lld", (long long)c->epoch,
+                          (long long)w->gang.epoch);
     if (!asker || !asker->is_member || !seat_state_is_live(asker->state))
         return as_fail(err, AS_E_DENIED, "seat %lld is no member of epoch %lld", (long long)c->seat,
                        (long long)c->epoch);
@@ -416,6 +405,7 @@ static as_status change_world(struct tx *t, struct arena *a, const struct attemp
         return st;
     if (c->has_step && (st = gang_world_step(&w, c->step, err)) != AS_OK)
         return st;
+    w.must_change = true; /* without names, the members only meet again */
     if ((st = drop_seats(&w, c, asker, err)) == AS_OK)
         st = gang_world_settle(&w, err);
     return st == AS_OK ? read_world(t, a, &key, by, ret, err) : st;

@@ -5,7 +5,8 @@
  * goes on. Every operation may be repeated. Every function:
  *   AS_E_NOT_FOUND    no such sweep, trial, attempt, gang or seat
  *   AS_E_DENIED       the seat is another runner's
- *   AS_E_STALE        the attempt is over, the seat does not live any more, or the epoch is past
+ *   AS_E_STALE        the attempt is over, or the seat does not live any more; with the pointer
+ *                     STALE_WORLD only the epoch is past: read the world again
  *   AS_E_UNAVAILABLE  the database is away; repeat, it is safe */
 #ifndef ASSAY_SCHEDULER_LIFECYCLE_GANGS_H
 #define ASSAY_SCHEDULER_LIFECYCLE_GANGS_H
@@ -63,7 +64,8 @@ struct world_change {
     int64_t step;
 };
 
-/* Begin the next epoch without some ranks. AS_E_DENIED: the asker is no member. AS_E_INVAL: a seat
+/* Begin the next epoch without some ranks; with the same ones if none is named: a connection broke, and
+ * they meet again. AS_E_DENIED: the asker is no member. AS_E_INVAL: a seat
  * does not exist, or the asker calls itself lost. */
 AS_MUST_CHECK as_status gang_change(struct store *db, struct arena *a,
                                     const struct attempt_ref *ref, const struct gang_caller *by,

@@ -13,6 +13,10 @@
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/sweep/seat_state.h"
 
+/* The pointer of AS_E_STALE when the epoch, or the rank that leads, is not current, and the attempt is:
+ * the API's code stale_world. */
+#define STALE_WORLD "/epoch"
+
 #define GANG_RANKS_MAX 4096
 #define GANG_ENDPOINT_MAX 200 /* bytes */
 #define GANG_ADDRESS_MAX 45   /* characters of a numeric address */
@@ -73,7 +77,7 @@ struct gang_row {
     bool has_step;
     int64_t step; /* the highest that a rank has reached */
     int64_t deaths, idle_deaths;
-    int64_t restarts; /* that the trial has used */
+    int64_t restarts, max_restarts; /* those that the trial has used, and may use */
     int64_t begun_ms;
     int64_t age_ms; /* since it began, by the database's clock */
 };

@@ -32,9 +32,9 @@ struct attempt_said {
 /* An instruction to a runner to stop an attempt (the only kind of directive). */
 struct directive_row {
     struct attempt_ref ref;
-    bool is_rank; /* of a gang: then only the rank in `seat` is to stop */
-    int64_t seat;
     const char *reason; /* never NULL: "the sweep was cancelled", "attempt 2 replaced it", … */
+    bool is_rank;       /* of a gang: then only the rank in `seat` is to stop */
+    int64_t seat;
 };
 
 struct directive_list {

@@ -67,13 +67,15 @@ static void column_gang_state(struct reader *rd, gang_state *ret)
     NEXT(i64, deaths, "g.deaths")                                                                  \
     NEXT(i64, idle_deaths, "g.idle_deaths")                                                        \
     NEXT(i64, restarts, "t.restarts")                                                              \
+    NEXT(i64, max_restarts, "s.max_restarts")                                                      \
     NEXT(i64, begun_ms, SQL_MS("g.begun_at"))                                                      \
     NEXT(i64, age_ms, SQL_MS("clock_timestamp() - g.begun_at"))
 COLUMNS_WHOLE_ROW(struct gang_row, GANG_FIELDS)
 COLUMNS_READER(gang, struct gang_row, GANG_FIELDS)
 #define GANG_COLUMNS COLUMNS_SQL(GANG_FIELDS)
 #define GANG_FROM                                                                                  \
-    " from gang g join trial t on t.sweep_key = g.sweep_key and t.number = g.number where "        \
+    " from gang g join trial t on t.sweep_key = g.sweep_key and t.number = g.number join sweep s " \
+    "on s.key = g.sweep_key where "                                                                \
     "g.sweep_key = $1 and g.number = $2 and g.attempt = $3"
 
 #define SEAT_FIELDS(FIRST, NEXT)                                                                   \
@@ -344,8 +346,9 @@ as_status store_gang_epoch(struct tx *t, const struct gang_key *key, int64_t epo
         tx_exec(t, &stmts[GANG_EPOCH],
                 ARGS(ARG_KEY(key), arg_i64(epoch), arg_str(gang_state_format(state))), &n, err);
     if (st == AS_OK && n == 0)
-        return as_fail(err, AS_E_STALE, "epoch %lld is not current any more: read the world again",
-                       (long long)epoch);
+        return as_fail_at(err, AS_E_STALE, STALE_WORLD,
+                          "epoch %lld is not current any more: read the world again",
+                          (long long)epoch);
     return st;
 }
 

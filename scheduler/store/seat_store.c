@@ -87,7 +87,7 @@ static const struct stmt stmts[] = {
          "s.id = l.id left join gang_seat q on " IS_LISTED(
              "q") " left join trial t on t.sweep_key = s.key and t.number = l.number where "
                   "not coalesce(q.state " LIVE " and q.runner = $1 and q.epoch = (select epoch "
-                                               "from runner where name = $1), false) order by "
+                  "from runner where name = $1), false) order by "
                   "l.place"},
     [SEAT_RESUME] = {"seat_resume",
                      "update gang_seat q set epoch = $6, missing = 0 from " SEATS_LISTED

@@ -1,4 +1,4 @@
-/* What clients ask and tell, and what runners say. */
+/* What clients ask and tell, and what runners and the ranks of gangs say. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +77,39 @@ static void try_runner(const json_t *doc, struct arena *a)
     hold(!c.has_ran || (c.ran_ms >= 0 && c.ran_ms <= RUN_MAX_MS));
 }
 
+/* The requests of ranks, and the seats that runners list. */
+static void try_ranks(const json_t *doc, struct arena *a)
+{
+    struct seat_address at = {0};
+    struct seat_joined joined = {0};
+    struct seat_end end = {0};
+    struct world_change change = {0};
+    struct heartbeat beat = {0};
+    struct claim_request claim = {0};
+    struct as_err err = {0};
+    int64_t wait_ms = 0;
+    if (seat_listening_decode(doc, &at, &err) == AS_OK)
+        hold(strlen(at.address) <= GANG_ADDRESS_MAX && at.port >= 1 && at.port <= 65535 &&
+             at.endpoint[0]);
+    else
+        hold(err.msg[0]);
+    if (seat_joined_decode(doc, &joined, &err) == AS_OK)
+        hold(joined.epoch >= 1 && joined.step >= 0);
+    if (seat_end_decode(doc, &end, &err) == AS_OK)
+        hold((!end.has_ran || end.ran_ms >= 0) && (!end.has_step || end.step >= 0));
+    if (world_change_decode(doc, a, &change, &err) == AS_OK)
+        hold(change.epoch >= 1 && change.n_lost <= GANG_RANKS_MAX &&
+             change.n_left <= GANG_RANKS_MAX);
+    for (size_t i = 0; i < change.n_lost; i++)
+        hold(change.lost[i] >= 0);
+    if (heartbeat_decode(doc, a, &beat, &err) == AS_OK)
+        hold(beat.n + beat.n_seats <= RUNNER_HELD_MAX);
+    for (size_t i = 0; i < beat.n_seats; i++)
+        hold(beat.seats[i].ref.seat >= 0 && beat.seats[i].ref.attempt.sweep);
+    if (claim_decode(doc, a, &claim, &wait_ms, &err) == AS_OK)
+        hold(claim.seats >= 0 && claim.seats <= claim.max_trials);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     JSON_AUTO doc = NULL;
@@ -86,6 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_ask(doc);
     try_tells(doc, &a);
     try_runner(doc, &a);
+    try_ranks(doc, &a);
     arena_done(&a);
     return 0;
 }

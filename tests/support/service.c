@@ -311,6 +311,28 @@ void check_invariants(struct service *s)
          "select count(*) from attempt a join attempt b on b.sweep_key = a.sweep_key and b.number "
          "= a.number and b.attempt = a.attempt - 1 where a.group_id is not null and b.outcome is "
          "distinct from 'released'"},
+        {"a running trial of a gang has a gang that is not over",
+         "select count(*) from trial t where t.state = 'running' and t.gang and not exists (select "
+         "from gang g where g.sweep_key = t.sweep_key and g.number = t.number and g.attempt = "
+         "t.attempt and g.state <> 'over')"},
+        {"a gang that is not over is of a running trial",
+         "select count(*) from gang g join trial t using (sweep_key, number) where g.state <> "
+         "'over' and (t.state <> 'running' or t.attempt <> g.attempt or not t.gang)"},
+        {"nobody holds a seat of a gang that is over",
+         "select count(*) from gang_seat q join gang g using (sweep_key, number, attempt) where "
+         "g.state = 'over' and q.state in ('seated', 'listening', 'running')"},
+        {"a gang has no more ranks than its sweep says",
+         "select count(*) from gang g where ranks < (select count(*) from gang_seat q where "
+         "q.sweep_key = g.sweep_key and q.number = g.number and q.attempt = g.attempt and q.state "
+         "in ('seated', 'listening', 'running'))"},
+        {"a gang that runs has at least min_ranks members that live, else it waits",
+         "select count(*) from gang g where g.state in ('running', 'waiting') and not g.is_ending "
+         "and (g.state = 'running') <> ((select count(*) from gang_seat q where q.sweep_key = "
+         "g.sweep_key and q.number = g.number and q.attempt = g.attempt and q.is_member and "
+         "(q.state in ('listening', 'running') or q.state = 'ended')) >= g.min_ranks)"},
+        {"slots are kept only while a gang gathers",
+         "select count(*) from gathering_seat where (select sweep_key from gathering) is null"},
+        {"there is one gathering", "select abs(count(*) - 1) from gathering"},
         {"restarts within the budget",
          "select count(*) from trial t join sweep s on s.key = "
          "t.sweep_key where t.restarts > s.max_restarts and not " CHANGED("max_restarts")},

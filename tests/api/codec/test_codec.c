@@ -279,7 +279,60 @@ static as_status try_retry(const json_t *doc, struct arena *a, struct as_err *er
     return retry_request_decode(doc, &req, err);
 }
 
+static as_status try_listening(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct seat_address r;
+    (void)a;
+    return seat_listening_decode(doc, &r, err);
+}
+
+static as_status try_joined(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct seat_joined r;
+    (void)a;
+    return seat_joined_decode(doc, &r, err);
+}
+
+static as_status try_seat_end(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct seat_end r;
+    (void)a;
+    return seat_end_decode(doc, &r, err);
+}
+
+static as_status try_change(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct world_change r;
+    return world_change_decode(doc, a, &r, err);
+}
+
 static const struct decode_case cases[] = {
+    {try_listening, "{\"endpoint\":\"e\",\"address\":\"10.0.0.1\",\"port\":1}", NULL},
+    {try_listening, "{\"endpoint\":\"e\",\"address\":\"fd00::1\",\"port\":65535}", NULL},
+    {try_listening, "{\"endpoint\":\"e\",\"address\":\"localhost\",\"port\":1}", "/address"},
+    {try_listening, "{\"endpoint\":\"\",\"address\":\"10.0.0.1\",\"port\":1}", "/endpoint"},
+    {try_listening, "{\"endpoint\":\"e\",\"address\":\"10.0.0.1\",\"port\":0}", "/port"},
+    {try_listening, "{\"endpoint\":\"e\",\"address\":\"10.0.0.1\"}", "/port"},
+    {try_joined, "{\"epoch\":1,\"step\":0}", NULL},
+    {try_joined, "{\"epoch\":0,\"step\":0}", "/epoch"},
+    {try_joined, "{\"epoch\":1,\"step\":-1}", "/step"},
+    {try_seat_end, "{\"outcome\":\"retry\",\"signal\":9,\"ran_ms\":null,\"step\":null}", NULL},
+    {try_seat_end, "{\"outcome\":\"lost\"}", "/outcome"},
+    {try_seat_end, "{\"outcome\":\"retry\",\"signal\":0}", "/signal"},
+    {try_seat_end, "{\"outcome\":\"retry\",\"metrics\":{}}", "/metrics"},
+    {try_change, "{\"epoch\":1,\"seat\":0,\"lost\":[1,2],\"left\":[],\"step\":3}", NULL},
+    {try_change, "{\"epoch\":1,\"seat\":0}", NULL},
+    {try_change, "{\"epoch\":1,\"seat\":0,\"lost\":[-1]}", "/lost/0"},
+    {try_change, "{\"epoch\":1,\"seat\":0,\"left\":[1,\"2\"]}", "/left/1"},
+    {try_change, "{\"epoch\":1,\"lost\":[1]}", "/seat"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"max_trials\":2,\"seats\":2}", NULL},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"max_trials\":2,\"seats\":3}", "/seats"},
+    {try_heartbeat,
+     "{\"epoch\":1,\"attempts\":[{\"sweep\":\"s\",\"number\":0,\"attempt\":1,\"step\":3}]}",
+     "/attempts/0"},
+    {try_heartbeat,
+     "{\"epoch\":1,\"attempts\":[{\"sweep\":\"s\",\"number\":0,\"attempt\":1,\"seat\":-2}]}",
+     "/attempts/0/seat"},
     {try_register, "{\"name\":\"r\",\"slots\":1}", NULL},
     {try_register,
      "{\"name\":\"r\",\"slots\":1,\"gpus\":[\"a\"],\"host\":\"h\",\"version\":\"1\","
@@ -431,6 +484,19 @@ START_TEST(test_decode_values)
     ck_assert(beat.said[0].phase == RUN_ENDED && beat.said[0].ran_ms == 7);
     ck_assert(beat.said[0].ref.number == 1 && beat.said[0].ref.attempt == 2);
     ck_assert_int_eq(beat.said[1].phase, RUN_PREPARING);
+    JSON_AUTO ranks =
+        decode_parse("{\"epoch\":1,\"attempts\":[{\"sweep\":\"a\",\"number\":0,\"attempt\":1},"
+                     "{\"sweep\":\"a\",\"number\":1,\"attempt\":2,\"seat\":0,\"phase\":\"running\","
+                     "\"ran_ms\":7,\"step\":5,\"sent_bytes\":900}]}");
+    ck_ok(heartbeat_decode(ranks, &a, &beat, &err), err);
+    ck_assert(beat.n == 1 && beat.n_said == 0 && beat.n_seats == 1);
+    ck_assert(beat.seats[0].ref.seat == 0 && beat.seats[0].ref.attempt.number == 1);
+    ck_assert(beat.seats[0].has_phase && beat.seats[0].phase == RUN_RUNNING);
+    ck_assert(beat.seats[0].step == 5 && beat.seats[0].sent_bytes == 900);
+    struct seat_end gone;
+    JSON_AUTO killed = decode_parse("{\"outcome\":\"retry\",\"signal\":9}");
+    ck_ok(seat_end_decode(killed, &gone, &err), err);
+    ck_assert(gone.has_exit_code && gone.exit_code == -9 && !gone.has_step && !gone.has_ran);
     arena_done(&a);
 }
 END_TEST

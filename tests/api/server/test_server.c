@@ -36,6 +36,10 @@ START_TEST(test_service)
         "assay_lease_expirations_total",
         "assay_waiting_requests{for=\"any_trial\"} 0\n",
         "assay_waiting_requests{for=\"one_sweep\"} 0\n",
+        "assay_waiting_requests{for=\"one_world\"} 0\n",
+        "assay_gangs{state=\"waiting\"} 0\n",
+        "assay_gathering_seats 0\n",
+        "assay_ranks_lost_total 0\n",
         "assay_stale_writes_rejected_total"};
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
         ck_assert_msg(strstr(str_cstr(&metrics.body), names[i]) != NULL, "%s is missing", names[i]);

@@ -1,0 +1,412 @@
+/* Gathering: seats are kept, lapse, and become gangs, all or none. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "tests/scheduler/assign/ranks.h"
+#include "tests/support/check_main.h"
+
+static const char *make_gang(const char *name, const char *limits, const char *resources)
+{
+    char more[200];
+    snprintf(more, sizeof more, ", 'resources': {%s}", resources);
+    return make_train(name, "random", "8, 16", limits, more);
+}
+
+static int64_t kept(const char *runner)
+{
+    char sql[200];
+    snprintf(sql, sizeof sql, "select count(*) from gathering_seat where runner = '%s'", runner);
+    return pg_fixture_i64(s.url, sql);
+}
+
+static int64_t gathers(void)
+{
+    return pg_fixture_i64(s.url, "select count(sweep_key) from gathering");
+}
+
+START_TEST(all_or_none)
+{
+    make_gang("g", "'max_trials': 1", "'ranks': 4");
+    int64_t a = make_runner(&s, "a", 2), b = make_runner(&s, "b", 2);
+    (void)claim_ranks("b", b, 1); /* both can be counted on */
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0);
+    ck_assert_int_eq(kept("a"), 2);
+    ck_assert_int_eq(count("true"), 0); /* a seat that is kept makes no trial */
+    struct claim_list list = claim_ranks("b", b, 2);
+    ck_assert_uint_eq(list.n, 2);
+    ck_assert(list.has_begun);
+    ck_assert_int_eq(count("state = 'running' and gang and runner is null and client is null"), 1);
+    ck_assert_int_eq(gathers(), 0);
+    const struct claim_request repeated = {.runner = "a",
+                                           .epoch = a,
+                                           .claim_id = "the same",
+                                           .max_trials = 2,
+                                           .seats = 2,
+                                           .is_last = true};
+    for (int i = 0; i < 2; i++) {
+        ck_ok(claim_trials(s.db, NULL, &s.a, &repeated, &list, &err), err);
+        ck_assert_uint_eq(list.n, 2);
+        for (int64_t k = 0; k < 2; k++) {
+            const struct claimed_row *row = &list.rows[k];
+            ck_assert(row->is_rank && row->elastic);
+            ck_assert_int_eq(row->seat, 2 * i - 2 * i + k);
+            ck_assert_int_eq(row->ranks, 4);
+            ck_assert_int_eq(row->min_ranks, 1);
+            ck_assert_str_eq(row->launch, "all");
+            ck_assert_str_eq(row->sweep, "g");
+            ck_assert_int_eq(row->attempt, 1);
+            ck_assert_ptr_nonnull(row->dataset);
+        }
+    }
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0); /* its slots are used */
+    struct runner_page page;
+    ck_ok(runner_list(s.db, &s.a, &(struct page_req){0}, &page, &err), err);
+    ck_assert_int_eq(page.rows[0].used, 2);
+    ck_assert_int_eq(page.rows[0].running, 2);
+}
+END_TEST
+
+START_TEST(older_runners_get_no_ranks)
+{
+    make_gang("g", "'max_trials': 1", "'ranks': 2");
+    int64_t a = make_runner(&s, "a", 4);
+    ck_assert_uint_eq(claim(&s, "a", a, 4).n, 0);
+    ck_assert_int_eq(gathers(), 0);
+    ck_assert_uint_eq(claim_ranks("a", a, 4).n, 2);
+    ck_assert_int_eq(count("gang"), 1);
+}
+END_TEST
+
+/* One of the slots may not hold ranks. */
+START_TEST(a_claim_says_how_many_seats)
+{
+    make_gang("g", "'max_trials': 1", "'ranks': 2");
+    int64_t a = make_runner(&s, "a", 2);
+    const struct claim_request one = {.runner = "a", .epoch = a, .max_trials = 2, .seats = 1};
+    ck_assert_uint_eq(take(&one).n, 0);
+    ck_assert_int_eq(kept("a"), 1);
+    const struct claim_request many = {.runner = "a", .epoch = a, .max_trials = 2, .seats = 3};
+    ck_assert_uint_eq(claim_as(&s, &many, &err).n, SIZE_MAX);
+    ck_assert_int_eq(err.code, AS_E_INVAL);
+    ck_assert_str_eq(err.pointer, "/seats");
+}
+END_TEST
+
+/* Slots that the gang does not need go to others while it gathers, also on the same runner. */
+START_TEST(others_fill_what_it_does_not_need)
+{
+    make_gang("g", "'max_trials': 1", "'ranks': 4");
+    int64_t a = make_runner(&s, "a", 2), b = make_runner(&s, "b", 3);
+    (void)claim_ranks("b", b, 1);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0);
+    make_sweep(&s, "small", "'max_trials': 9", "");
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0); /* both slots stay with the gang */
+    const struct claim_request one = {.runner = "b", .epoch = b, .max_trials = 2, .seats = 1};
+    struct claim_list list =
+        take(&one); /* it needs one more, which is kept; the other slot is free */
+    ck_assert_uint_eq(list.n, 1);
+    ck_assert_str_eq(list.rows[0].sweep, "small");
+    ck_assert_int_eq(kept("b"), 1);
+    ck_assert_uint_eq(claim_ranks("b", b, 2).n, 2); /* with its last seat */
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+}
+END_TEST
+
+/* More ranks than all runners could hold: others get the slots at once. */
+START_TEST(a_gang_that_never_fits_keeps_nothing)
+{
+    make_gang("g", "'max_trials': 1", "'ranks': 5");
+    make_sweep(&s, "small", "'max_trials': 9", "");
+    int64_t a = make_runner(&s, "a", 4);
+    struct claim_list list = claim_ranks("a", a, 4);
+    ck_assert_uint_eq(list.n, 4);
+    ck_assert_str_eq(list.rows[0].sweep, "small");
+    ck_assert_int_eq(gathers(), 0);
+    /* another runner comes */
+    int64_t b = make_runner(&s, "b", 1);
+    ck_assert_uint_eq(claim_ranks("b", b, 1).n, 0);
+    ck_assert_int_eq(kept("b"), 1);
+    /* and is lost: after a lease without a seat, nothing is kept */
+    pg_fixture_exec(s.url, "update runner set slots = 2 where name = 'a'; update gathering set "
+                           "progress_at = now() - interval '1 h'");
+    ck_assert_uint_eq(claim_ranks("b", b, 1).n, 1);
+    ck_assert_int_eq(gathers(), 0);
+}
+END_TEST
+
+START_TEST(gpus_are_per_rank)
+{
+    make_gang("g", "'max_trials': 1", "'ranks': 2, 'gpus': 1");
+    struct registration reg;
+    static const char *const gpus[] = {"x", "y"};
+    struct runner_register req = {.name = "a", .slots = 4, .gpus = gpus, .n_gpus = 2};
+    ck_ok(runner_register(s.db, &s.a, &req, &reg, &err), err);
+    struct claim_request like = {
+        .runner = "a", .epoch = reg.epoch, .max_trials = 4, .seats = 4, .gpus = 1};
+    ck_assert_uint_eq(take(&like).n, 0);
+    ck_assert_int_eq(kept("a"), 1);
+    like.gpus = 2;
+    struct claim_list list = take(&like);
+    ck_assert_uint_eq(list.n, 2);
+    ck_assert_int_eq(list.rows[0].gpus, 1);
+}
+END_TEST
+
+/* What ends or pauses the sweep, and a runner that leaves, give the slots back. */
+START_TEST(seats_lapse)
+{
+    make_gang("g", "'max_trials': 1", "'ranks': 3");
+    int64_t a = make_runner(&s, "a", 1), b = make_runner(&s, "b", 1), c = make_runner(&s, "c", 1);
+    (void)claim_ranks("b", b, 1);
+    (void)claim_ranks("c", c, 1);
+    ck_assert_uint_eq(claim_ranks("a", a, 1).n, 0);
+    const struct runner_id leaver = {"a", a, NULL};
+    ck_ok(runner_leave(s.db, &leaver, &err), err);
+    ck_assert_uint_eq(claim_ranks("b", b, 1).n, 0);
+    ck_assert_int_eq(kept("a"), 0);
+    a = make_runner(&s, "a", 1);
+    ck_assert_uint_eq(claim_ranks("a", a, 1).n, 0);
+    /* a runner that stops claiming: it drains */
+    pg_fixture_exec(s.url, "update gathering_seat set until_at = now() where runner = 'a'");
+    ck_assert_uint_eq(claim_ranks("c", c, 1).n, 0);
+    ck_assert_int_eq(kept("a"), 0);
+    make_sweep(&s, "small", "'max_trials': 9", "");
+    pause_sweep("g");
+    struct claim_list list = claim_ranks("a", a, 1);
+    ck_assert_uint_eq(list.n, 1);
+    ck_assert_str_eq(list.rows[0].sweep, "small");
+    ck_assert_int_eq(gathers(), 0);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from gathering_seat"), 0);
+}
+END_TEST
+
+/* A gang counts as one trial. */
+START_TEST(limits_count_a_gang_as_one)
+{
+    make_gang("g", "'max_trials': 2, 'max_concurrent_trials': 1", "'ranks': 2");
+    int64_t a = make_runner(&s, "a", 6);
+    ck_assert_uint_eq(claim_ranks("a", a, 6).n, 2);
+    ck_assert_uint_eq(claim_ranks("a", a, 4).n, 0);
+    ck_assert_int_eq(gathers(), 0);
+    struct sweep_row row = sweep_of_id(&s, "g");
+    ck_assert_int_eq(row.counts.by_state[TRIAL_RUNNING], 1);
+    ck_assert_int_eq(row.counts.total, 1);
+    trial_state state;
+    for (int64_t i = 0; i < 2; i++)
+        ck_ok(listens(seat_of("g", 0, 1, i), NULL), err);
+    ck_ok(writes(seat_of("g", 0, 1, 0), 1, 1), err);
+    ck_ok(completes(seat_of("g", 0, 1, 0), 1, OUTCOME_COMPLETED, &state), err);
+    ck_assert_int_eq(state, TRIAL_COMPLETED);
+    ck_assert_uint_eq(claim_ranks("a", a, 6).n, 2);
+    ck_assert_int_eq(sweep_of_id(&s, "g").counts.total, 2);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select max_concurrent from sweep"), 1);
+}
+END_TEST
+
+/* Clients run such a trial whole, in their own way. */
+START_TEST(clients_get_whole_trials)
+{
+    make_gang("g", "'max_trials': 2", "'ranks': 2");
+    struct suggestion_row row = ask_one(&s, "g", "me");
+    ck_assert_int_eq(row.number, 0);
+    ck_assert_int_eq(count("state = 'running' and client = 'me' and not gang"), 1);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from gang"), 0);
+    int64_t a = make_runner(&s, "a", 2);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+    ck_assert_int_eq(count("gang"), 1);
+}
+END_TEST
+
+START_TEST(its_trials_have_no_shape)
+{
+    make_gang("g", "'max_trials': 2", "'ranks': 2");
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from sweep where max_group is null"),
+                     1);
+    int64_t a = make_runner(&s, "a", 2);
+    const struct claim_request like = {
+        .runner = "a", .epoch = a, .max_trials = 2, .seats = 2, .groups.members = 8};
+    struct claim_list list = take(&like);
+    ck_assert_uint_eq(list.n, 2);
+    ck_assert_ptr_null(list.rows[0].group);
+}
+END_TEST
+
+START_TEST(a_method_that_learns)
+{
+    make_train("g", "gp", "8, 16", "'max_trials': 2", ", 'resources': {'ranks': 2}");
+    int64_t a = make_runner(&s, "a", 2);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+    ck_assert_int_eq(count("gang and state = 'running' and suggestion_index = 0"), 1);
+}
+END_TEST
+
+/* ---- at work: three gangs and a stream of small trials on four slots, two servers ---- */
+
+#define WORKERS 4
+#define SMALL 40
+#define GANGS 3
+#define GANG_TRIALS 4
+
+/* A runner with one slot. */
+struct worker {
+    int number;
+    struct service *sv;
+    atomic_int *left;
+    struct as_err err;
+    bool failed;
+    int ranks, small;
+};
+
+static bool fails(struct worker *w, as_status st)
+{
+    if (st == AS_OK || st == AS_E_STALE) /* stale: the gang ended meanwhile */
+        return false;
+    w->failed = true;
+    return true;
+}
+
+/* One rank: it listens, waits for epoch 1, and the one that leads completes. */
+static void run_rank(struct worker *w, struct arena *a, const struct claimed_row *row)
+{
+    const struct gang_caller by = {.is_runner = true};
+    const struct seat_ref ref = {.attempt = ref_of(row), .seat = row->seat};
+    const struct seat_address at = {"e", "10.0.0.1", 1000 + row->seat};
+    struct gang_detail world = {0};
+    if (fails(w, gang_listen(w->sv->db, a, &ref, &by, &at, &world, &w->err)))
+        return;
+    while (world.gang.state == GANG_GATHERING) {
+        struct timespec pause = {.tv_nsec = 2000000};
+        nanosleep(&pause, NULL);
+        if (fails(w, gang_world_get(w->sv->db, a, &ref.attempt, &by, &world, &w->err)))
+            return;
+    }
+    w->ranks++;
+    if (world.gang.state == GANG_OVER || world.n_seats == 0 || world.seats[0].seat != row->seat)
+        return;
+    const struct attempt_writer writer = {.has_seat = true, .seat = row->seat, .epoch = 1};
+    const struct measurement m = {.step = 1, .metric = "val_loss", .value = 0.5};
+    const struct completion c = {.outcome = OUTCOME_COMPLETED, .metrics = &m, .n_metrics = 1};
+    struct trial_row trial;
+    (void)fails(w, attempt_complete(w->sv->db, a, &ref.attempt, &writer, &c, &trial, &w->err));
+}
+
+static void run_small(struct worker *w, struct arena *a, const struct claimed_row *row)
+{
+    const struct attempt_ref ref = ref_of(row);
+    const struct measurement m = {.step = 1, .metric = "loss", .value = 0.5};
+    const struct completion c = {.outcome = OUTCOME_COMPLETED, .metrics = &m, .n_metrics = 1};
+    struct trial_row trial;
+    w->small++;
+    (void)fails(w, attempt_complete(w->sv->db, a, &ref, NULL, &c, &trial, &w->err));
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct registration reg;
+    char name[16], id[40];
+    snprintf(name, sizeof name, "w%d", w->number);
+    struct runner_register req = {.name = name, .slots = 1};
+    if (fails(w, runner_register(w->sv->db, &a, &req, &reg, &w->err)))
+        return NULL;
+    int64_t until = clock_mono_ns() + 120 * NS_PER_S;
+    for (int i = 0; !w->failed && atomic_load(w->left) > 0 && clock_mono_ns() < until; i++) {
+        struct claim_list list = {0};
+        snprintf(id, sizeof id, "w%d-%d", w->number, i);
+        const struct claim_request claim = {.runner = name,
+                                            .epoch = reg.epoch,
+                                            .claim_id = id,
+                                            .max_trials = 1,
+                                            .seats = 1,
+                                            .is_last = true};
+        if (fails(w, claim_trials(w->sv->db, NULL, &a, &claim, &list, &w->err)))
+            break;
+        if (list.n == 0) {
+            struct timespec pause = {.tv_nsec = 5000000};
+            nanosleep(&pause, NULL);
+        } else if (list.rows[0].is_rank) {
+            run_rank(w, &a, &list.rows[0]);
+        } else {
+            run_small(w, &a, &list.rows[0]);
+        }
+        if (w->number == 0)
+            atomic_store(w->left,
+                         (int)pg_fixture_i64(s.url, "select count(*) from sweep where state in "
+                                                    "('running', 'paused')"));
+    }
+    return NULL;
+}
+
+START_TEST(gangs_and_small_trials_share_slots)
+{
+    char limits[60];
+    struct service other = {0};
+    atomic_int left = GANGS + 1;
+    struct worker workers[WORKERS];
+    pthread_t threads[WORKERS];
+    memcpy(other.url, s.url, sizeof other.url);
+    const struct store_opts opts = {.url = s.url, .max_connections = 8};
+    ck_ok(store_open(&opts, &other.db, &err), err);
+    snprintf(limits, sizeof limits, "'max_trials': %d", SMALL);
+    make_sweep(&s, "small", limits, "");
+    snprintf(limits, sizeof limits, "'max_trials': %d", GANG_TRIALS);
+    make_gang("g2", limits, "'ranks': 2");
+    make_gang("g3", limits, "'ranks': 3, 'min_ranks': 2");
+    make_gang("g4", limits, "'ranks': 4, 'min_ranks': 4");
+    for (int i = 0; i < WORKERS; i++) {
+        workers[i] = (struct worker){.number = i, .sv = i % 2 ? &other : &s, .left = &left};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    int ranks = 0, small = 0;
+    for (int i = 0; i < WORKERS; i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_msg(!workers[i].failed, "worker %d: %s", i, workers[i].err.msg);
+        ranks += workers[i].ranks;
+        small += workers[i].small;
+    }
+    store_close(other.db);
+    ck_assert_int_eq(count("state = 'completed'"), SMALL + GANGS * GANG_TRIALS);
+    ck_assert_int_eq(small, SMALL);
+    ck_assert_int_eq(ranks, GANG_TRIALS * (2 + 3 + 4));
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from gang where state = 'over' and "
+                                           "deaths = 0"),
+                     GANGS * GANG_TRIALS);
+    /* nobody waits for the end of the others: the first gang of each began before the small ones
+     * were all done, and small ones ran between gangs */
+    ck_assert_int_eq(
+        pg_fixture_i64(s.url,
+                       "select count(*) from (select min(started_at) as first from trial where "
+                       "gang group by sweep_key) f where first < (select max(finished_at) from "
+                       "trial where not gang)"),
+        GANGS);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *suite = suite_create("scheduler/assign/gathering");
+    TCase *t = tcase_create("gathering");
+    pg_fixture_start();
+    tcase_add_checked_fixture(t, open_grouped, close_grouped);
+    tcase_set_timeout(t, 150);
+    tcase_add_test(t, all_or_none);
+    tcase_add_test(t, older_runners_get_no_ranks);
+    tcase_add_test(t, a_claim_says_how_many_seats);
+    tcase_add_test(t, others_fill_what_it_does_not_need);
+    tcase_add_test(t, a_gang_that_never_fits_keeps_nothing);
+    tcase_add_test(t, gpus_are_per_rank);
+    tcase_add_test(t, seats_lapse);
+    tcase_add_test(t, limits_count_a_gang_as_one);
+    tcase_add_test(t, clients_get_whole_trials);
+    tcase_add_test(t, its_trials_have_no_shape);
+    tcase_add_test(t, a_method_that_learns);
+    tcase_add_test(t, gangs_and_small_trials_share_slots);
+    suite_add_tcase(suite, t);
+    return suite;
+}
