@@ -169,9 +169,9 @@ static as_status join_seat(struct tx *t, struct arena *a, const struct seat_ref 
     if (gang.state == GANG_OVER || !seat_state_is_live(row.state))
         return fail_gone(&row, err);
     if (joined->epoch != gang.epoch || !row.is_member)
-        return as_fail(err, AS_E_STALE,
-                       "epoch %lld is not current for seat %lld: the gang is at %lld",
-                       (long long)joined->epoch, (long long)ref->seat, (long long)gang.epoch);
+        return as_fail_at(err, AS_E_STALE, STALE_WORLD,
+                          "epoch %lld is not current for seat %lld: the gang is at %lld",
+                          (long long)joined->epoch, (long long)ref->seat, (long long)gang.epoch);
     if ((st = seat_step(row.state, SEAT_EV_JOIN, &to, err)) == AS_OK)
         st = store_gang_join(t, &key, ref->seat, joined->epoch, joined->step, err);
     if (st == AS_OK)

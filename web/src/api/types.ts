@@ -4,7 +4,7 @@ export type Problem = {
   type: string;
   title: string;
   status: number;
-  /** invalid, denied, not_found, conflict, stale_attempt, stale_epoch, too_large, unsupported, unavailable, … */
+  /** invalid, denied, not_found, conflict, stale_attempt, stale_world, stale_epoch, too_large, unsupported, unavailable, … */
   code: string;
   detail: string;
   instance?: string;
@@ -755,6 +755,8 @@ export type World = {
   secret?: string;
   /** How many restarts the trial has used */
   restart: number;
+  /** How many it may use */
+  max_restarts: number;
   /** In the order of their ranks: the first one leads. Empty in epoch 0 */
   members: WorldMember[];
 };
