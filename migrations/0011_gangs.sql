@@ -124,7 +124,8 @@ create view held as
     select runner, epoch, sweep_key, number, attempt, seat, null from gang_seat
     where state in ('seated', 'listening', 'running')
     union all
-    select runner, epoch, null, null, null, null, null from gathering_seat;
+    select runner, epoch, null, null, null, null, null from gathering_seat
+    where until_at > now() and exists (select from gathering where sweep_key is not null);
 
 -- How many ranks with so many GPUs each the live runners could hold, if nothing else ran.
 create function seats_of_runners(gpus_each integer) returns bigint language sql stable as $$

@@ -43,6 +43,7 @@ static as_status drop_seat(struct tx *t, struct arena *a, const struct held_seat
     const char *why = is_missing ? "its runner no longer runs it"
                       : has_left ? "its runner left"
                                  : "its runner cannot be heard";
+    w.is_released = has_left;
     st = gang_world_apply(&w, seat, has_left ? SEAT_EV_LEAVE : SEAT_EV_LOSE,
                           gang_world_blame(&w, seat, why), err);
     if (st == AS_OK)

@@ -19,6 +19,7 @@ struct gang_world {
 
     /* what was applied */
     int64_t died, went; /* seats that were lost; that were lost or left */
+    bool is_released;   /* those that left were handed back: if none is left, no restart is used */
     const char *why;    /* the reason of the last one that went */
     bool must_change;   /* the next epoch begins also if no seat has changed */
 };

@@ -245,6 +245,7 @@ static as_status end_elastic(struct gang_world *w, struct gang_seat_row *seat,
     bool is_done = e->outcome == OUTCOME_COMPLETED && seat != gang_world_leader(w);
     if (!is_done)
         seat->outcome = NULL; /* a rank that led, and did not complete the attempt, has just left */
+    w->is_released = e->outcome == OUTCOME_RELEASED;
     as_status st = gang_world_apply(w, seat, ev, why, err);
     if (st == AS_OK && is_done)
         st = store_gang_ending(w->t, &w->key, true, err);
@@ -381,6 +382,7 @@ static as_status drop_seats(struct gang_world *w, const struct world_change *c,
         st = c->lost[i] == c->seat ? as_fail_at(err, AS_E_INVAL, "/lost",
                                                 "/lost: seat %lld asks itself", (long long)c->seat)
                                    : drop_seat(w, c, c->lost[i], "lost", SEAT_EV_LOSE, err);
+    w->is_released = c->n_left > 0;
     for (size_t i = 0; i < c->n_left && st == AS_OK; i++)
         st = drop_seat(w, c, c->left[i], "left", SEAT_EV_LEAVE, err);
     return st;

@@ -85,8 +85,7 @@ COLUMNS_READER(log, struct log_row, LOG_FIELDS)
 /* A rank that takes the place of a lost one gets what is left of the trial's time. */
 #define TIMEOUT_LEFT                                                                               \
     "case when g.started_at is null or s.trial_timeout_ms is null then s.trial_timeout_ms else "   \
-    "greatest(1, s.trial_timeout_ms "                                                              \
-    "- " SQL_MS("(clock_timestamp() - g.started_at)") ") end"
+    "greatest(1, s.trial_timeout_ms - " SQL_MS("(clock_timestamp() - g.started_at)") ") end"
 
 #define CLAIMED_FIELDS(FIRST, NEXT)                                                                \
     FIRST(i64, sweep_key, "s.key")                                                                 \

@@ -129,9 +129,7 @@ as_status store_gathering_lock(struct tx *t, struct gathering *ret, struct as_er
 as_status store_gathering_set(struct tx *t, int64_t sweep_key, struct as_err *err)
 {
     as_status st = tx_exec(t, &stmts[GATHERING_SET], ARGS(arg_i64(sweep_key)), NULL, err);
-    if (st == AS_OK && sweep_key == 0)
-        st = tx_exec(t, &stmts[GATHERING_CLEAR], NULL, NULL, err);
-    return st;
+    return st == AS_OK ? tx_exec(t, &stmts[GATHERING_CLEAR], NULL, NULL, err) : st;
 }
 
 as_status store_gathering_reserve(struct tx *t, const struct runner_id *id, int64_t n,

@@ -23,7 +23,7 @@ AS_MUST_CHECK as_status store_gathering_lock(struct tx *t, struct gathering *ret
 /* The same without a lock; lapsed seats count. */
 AS_MUST_CHECK as_status store_gathering_get(struct tx *t, struct gathering *ret,
                                             struct as_err *err);
-/* Let a sweep gather; 0: none does, and no slot is kept. The caller holds the row. */
+/* Let a sweep gather; 0: none does. No slot is kept then. The caller holds the row. */
 AS_MUST_CHECK as_status store_gathering_set(struct tx *t, int64_t sweep_key, struct as_err *err);
 /* Keep n slots of a runner. The caller holds the row. */
 AS_MUST_CHECK as_status store_gathering_reserve(struct tx *t, const struct runner_id *id, int64_t n,

@@ -59,11 +59,11 @@ struct sweep_outcome {
 
 struct sweep_trial {
     trial_kind kind;
-    json_t *train;   /* TRIAL_TRAIN: the template document */
-    json_t *command; /* TRIAL_COMMAND: a list of strings (numbers are written out), before
+    json_t *train;       /* TRIAL_TRAIN: the template document */
+    json_t *command;     /* TRIAL_COMMAND: a list of strings (numbers are written out), before
                         substitution */
-    json_t *env;     /* {NAME: text before substitution}; an empty object when there is none */
-    char *directory; /* working directory of the child; NULL: the runner's choice */
+    json_t *env;         /* {NAME: text before substitution}; an empty object when there is none */
+    char *directory;     /* working directory of the child; NULL: the runner's choice */
     trial_launch launch; /* TRIAL_COMMAND */
 };
 

@@ -115,3 +115,50 @@ void cancel_sweep(const char *id)
 {
     set_state(id, SWEEP_CANCELLED);
 }
+
+void make_elastic(const char *name, const char *limits, int min_ranks)
+{
+    char more[100];
+    snprintf(more, sizeof more, ", 'resources': {'ranks': 3, 'min_ranks': %d}", min_ranks);
+    make_train(name, "random", "8, 16", limits, more);
+}
+
+void make_fixed(const char *name, const char *limits)
+{
+    make_sweep(&s, name, limits, ", 'resources': {'ranks': 3}");
+}
+
+struct seat_ref seat(int64_t n)
+{
+    return seat_of("g", 0, 1, n);
+}
+
+seat_state state_of(int64_t n)
+{
+    struct gang_detail d = world_of("g", 0, 1);
+    ck_assert_int_lt(n, (int64_t)d.n_seats);
+    return d.seats[n].state;
+}
+
+void check_world(gang_state state, int64_t epoch, int64_t deaths)
+{
+    struct gang_detail d = world_of("g", 0, 1);
+    ck_assert_str_eq(gang_state_format(d.gang.state), gang_state_format(state));
+    ck_assert_int_eq(d.gang.epoch, epoch);
+    ck_assert_int_eq(d.gang.deaths, deaths);
+}
+
+void beat(const char *runner, int64_t epoch, const int64_t *seats, size_t n, int64_t step,
+          struct directive_list *ret)
+{
+    struct seat_said said[8] = {0};
+    for (size_t i = 0; i < n; i++)
+        said[i] = (struct seat_said){.ref = seat(seats[i]),
+                                     .has_step = true,
+                                     .step = step,
+                                     .has_sent = true,
+                                     .sent_bytes = 7};
+    const struct heartbeat b = {.epoch = epoch, .seats = said, .n_seats = n};
+    const struct runner_id id = {runner, epoch, NULL};
+    ck_ok(runner_heartbeat(s.db, &s.a, &id, &b, ret, &err), err);
+}

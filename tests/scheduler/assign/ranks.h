@@ -31,4 +31,17 @@ as_status completes(struct seat_ref ref, int64_t epoch, attempt_outcome outcome,
 void pause_sweep(const char *id);
 void cancel_sweep(const char *id);
 
+/* The helpers below are for a sweep "g", its trial 0 and attempt 1. */
+
+/* An elastic gang of 3 that needs `min_ranks`. */
+void make_elastic(const char *name, const char *limits, int min_ranks);
+/* A command on 3 ranks. */
+void make_fixed(const char *name, const char *limits);
+struct seat_ref seat(int64_t n);
+seat_state state_of(int64_t n);
+void check_world(gang_state state, int64_t epoch, int64_t deaths);
+/* What a runner lists, as a heartbeat. */
+void beat(const char *runner, int64_t epoch, const int64_t *seats, size_t n, int64_t step,
+          struct directive_list *ret);
+
 #endif

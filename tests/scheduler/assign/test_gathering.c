@@ -185,6 +185,30 @@ START_TEST(seats_lapse)
 }
 END_TEST
 
+/* A runner that dies while a gang gathers, and a sweep that is deleted then. */
+START_TEST(nothing_is_kept_for_who_is_gone)
+{
+    make_gang("g", "'max_trials': 1", "'ranks': 3");
+    int64_t a = make_runner(&s, "a", 2), b = make_runner(&s, "b", 2);
+    (void)claim_ranks("b", b, 1);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0);
+    pg_fixture_exec(s.url,
+                    "update runner set expires_at = now() - interval '1 s' where name = 'a'");
+    ck_assert_uint_eq(claim_ranks("b", b, 2).n, 0); /* two of three */
+    ck_assert_int_eq(kept("a"), 0);
+    ck_assert_int_eq(kept("b"), 2);
+    ck_assert_int_eq(count("true"), 0);
+    cancel_sweep("g");
+    ck_ok(sweep_delete(s.db, "g", &err), err);
+    make_sweep(&s, "small", "'max_trials': 9", "");
+    ck_assert_uint_eq(claim(&s, "b", b, 2).n, 2);
+    a = make_runner(&s, "a", 3);
+    make_gang("h", "'max_trials': 1", "'ranks': 3");
+    ck_assert_uint_eq(claim_ranks("a", a, 3).n, 3); /* and the next gang counts none of them */
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from gang_seat where runner = 'a'"), 3);
+}
+END_TEST
+
 /* A gang counts as one trial. */
 START_TEST(limits_count_a_gang_as_one)
 {
@@ -402,6 +426,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_gang_that_never_fits_keeps_nothing);
     tcase_add_test(t, gpus_are_per_rank);
     tcase_add_test(t, seats_lapse);
+    tcase_add_test(t, nothing_is_kept_for_who_is_gone);
     tcase_add_test(t, limits_count_a_gang_as_one);
     tcase_add_test(t, clients_get_whole_trials);
     tcase_add_test(t, its_trials_have_no_shape);
