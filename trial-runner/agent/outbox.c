@@ -83,12 +83,15 @@ static as_status call_once(struct outbox *o, const char *method, const char *pat
     return client_call(a->send, method, path, NULL, body, &patient, ret, NULL, err);
 }
 
-/* Has the request to be repeated, because there is a newer world and this rank leads it too? */
+/* Has the request to be repeated, because there is a newer world and this rank leads it too? Where the
+ * server says that there is one, it may come late. */
 static bool repeat_in_newer_world(struct outbox *o, int64_t world)
 {
     int64_t now = 0;
     struct rank *r = o->attempt->rank;
-    return r && rank_leads(r, &now) && rank_await_world(r, world);
+    bool exists = as_streq(client_problem_code(o->attempt->send), "stale_world");
+    return r && rank_leads(r, &now) &&
+           (rank_await_world(r, world) || (exists && rank_leads(r, &now)));
 }
 
 /* Send one request of the attempt. A refused token is tried again, because the result is worth more

@@ -332,8 +332,11 @@ static bool send_message(struct rank *r, const struct message *m)
     if (st == AS_OK &&
         (m->what == MATTER_TELL || m->what == MATTER_LEAVE || m->what == MATTER_ACCUSE))
         take_world(r, answer);
-    else if (st < 0 && m->what == MATTER_TELL) /* the seat is not ours any more */
+    if (st < 0 && m->what == MATTER_TELL) { /* the seat is not ours any more */
+        log_write(LOG_WARN, "the server refuses a rank", "%s error=\"%s\"", r->attempt->label,
+                  err.msg);
         rank_notice(r, RANK_IS_OVER);
+    }
     settle(r, m);
     return false;
 }
@@ -451,17 +454,21 @@ static as_status announce(struct rank *r, struct as_err *err)
     return AS_OK;
 }
 
-static as_status write_hostfile(const struct rank *r, const char *path, struct as_err *err)
+/* What the process sees of the world. */
+static as_status describe_world_locked(struct rank *r, const char *path, struct str *hostfile,
+                                       struct as_err *err)
 {
-    AS_AUTO(str_done) struct str text = {0};
-    rank_env_hostfile(&r->world, &text);
-    as_status st = str_check(&text, err);
-    return st < 0 ? st : file_replace(path, text.s, text.len, 0600, err);
+    struct attempt *t = r->attempt;
+    r->held = r->gang.first && gang_world_rank(&r->world, t->id.seat) != 0;
+    rank_env_hostfile(&r->world, hostfile);
+    as_status st = str_check(hostfile, err);
+    return st < 0 ? st : rank_env_set(&t->spec.env, &r->world, &t->id, path, err);
 }
 
 as_status rank_gather(struct rank *r, struct as_err *err)
 {
     struct attempt *t = r->attempt;
+    AS_AUTO(str_done) struct str hostfile = {0};
     AS_AUTO(as_freep) char *path = file_join(t->dir, HOSTFILE_NAME);
     if (!path)
         return as_fail_nomem(err);
@@ -471,15 +478,11 @@ as_status rank_gather(struct rank *r, struct as_err *err)
     lock(r);
     while (t->asked == STOP_NONE && r->state == RANK_ANNOUNCED)
         wait_until_locked(r, clock_mono_ns() + WORLD_WAIT_MS * NS_PER_MS);
-    bool stopped = t->asked != STOP_NONE || !(r->state == RANK_MEMBER || r->state == RANK_ALONE);
+    bool begins = t->asked == STOP_NONE && (r->state == RANK_MEMBER || r->state == RANK_ALONE);
+    st = begins ? describe_world_locked(r, path, &hostfile, err)
+                : as_fail(err, AS_E_UNAVAILABLE, "the gang did not begin");
     unlock(r);
-    if (stopped)
-        return as_fail(err, AS_E_UNAVAILABLE, "the gang did not begin");
-    /* The world of a fixed gang does not change any more. */
-    r->held = r->gang.first && gang_world_rank(&r->world, t->id.seat) != 0;
-    if ((st = write_hostfile(r, path, err)) < 0)
-        return st;
-    return rank_env_set(&t->spec.env, &r->world, &t->id, path, err);
+    return st < 0 ? st : file_replace(path, hostfile.s, hostfile.len, 0600, err);
 }
 
 static bool leads_locked(const struct rank *r)

@@ -290,6 +290,15 @@ void rank_process_talk(struct attempt *t, struct attempt *const *all, size_t n)
         write_lines(t);
 }
 
+void rank_process_look(struct attempt *t, struct attempt *const *all, size_t n)
+{
+    stop_why asked = attempt_asked(t);
+    rank_process_talk(t, all, n);
+    if (t->rank->held && asked != STOP_NONE)
+        attempt_end(t, asked == STOP_DROPPED ? OUTCOME_NONE : OUTCOME_RELEASED, NULL,
+                    verdict_release_reason(asked));
+}
+
 /* Its runner leaves. Returns whether the rank is needed for a while. */
 static bool begin_leaving(struct rank *r)
 {

@@ -144,13 +144,7 @@ static void launch_attempt(struct loop *l, struct attempt *t)
         attempt_end(t, ours ? OUTCOME_RETRY : OUTCOME_FAILED, NULL, err.msg);
         return;
     }
-    t->stopping = (struct stopping){.started_ns = clock_mono_ns(),
-                                    .timeout_ns = t->claimed.timeout_ms > INT64_MAX / 2 / NS_PER_MS
-                                                      ? 0
-                                                      : t->claimed.timeout_ms * NS_PER_MS,
-                                    .grace_ns = t->claimed.grace_ms > INT32_MAX
-                                                    ? INT32_MAX * NS_PER_MS
-                                                    : t->claimed.grace_ms * NS_PER_MS};
+    stopping_begin(&t->stopping, clock_mono_ns(), t->claimed.timeout_ms, t->claimed.grace_ms);
     t->joined = t->group != NULL;
     log_write(LOG_DEBUG, "trial started", "%s pid=%d", t->label,
               (int)(t->group ? t->group->pid : t->pid));
@@ -461,16 +455,6 @@ static bool members_prepare(const struct loop *l, const struct group_process *g)
     return false;
 }
 
-/* A rank without a process (launch: first) ends when it is asked to. */
-static void look_at_rank(struct loop *l, struct attempt *t)
-{
-    stop_why asked = attempt_asked(t);
-    rank_process_talk(t, l->attempts, l->n);
-    if (t->rank->held && asked != STOP_NONE)
-        attempt_end(t, asked == STOP_DROPPED ? OUTCOME_NONE : OUTCOME_RELEASED, NULL,
-                    verdict_release_reason(asked));
-}
-
 /* Do what is due for every attempt. Returns how many processes run. */
 static size_t look_at_all(struct loop *l)
 {
@@ -481,7 +465,7 @@ static size_t look_at_all(struct loop *l)
         if (p == ATTEMPT_READY)
             launch_attempt(l, t);
         if (t->rank && p == ATTEMPT_RUNNING)
-            look_at_rank(l, t);
+            rank_process_look(t, l->attempts, l->n);
         if (t->pid) {
             read_output(l, t);
             children++;

@@ -5,6 +5,14 @@
 
 #include "base/clock.h"
 
+void stopping_begin(struct stopping *s, int64_t now_ns, int64_t timeout_ms, int64_t grace_ms)
+{
+    *s = (struct stopping){.started_ns = now_ns,
+                           .timeout_ns =
+                               timeout_ms > INT64_MAX / 2 / NS_PER_MS ? 0 : timeout_ms * NS_PER_MS,
+                           .grace_ns = (grace_ms > INT32_MAX ? INT32_MAX : grace_ms) * NS_PER_MS};
+}
+
 void stopping_ask(struct stopping *s, stop_why why)
 {
     if (why > s->why)

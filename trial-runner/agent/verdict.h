@@ -46,6 +46,10 @@ struct stopping {
 
 typedef enum stop_signal { STOP_SEND_NONE, STOP_SEND_TERM, STOP_SEND_KILL } stop_signal;
 
+/* A child has started. timeout_ms 0: none; what does not fit into nanoseconds is none, or as long as
+ * can be. */
+void stopping_begin(struct stopping *s, int64_t now_ns, int64_t timeout_ms, int64_t grace_ms);
+
 /* Ask for a stop. A later reason replaces an earlier one if it is stronger: dropped, then drain,
  * then crowded, then timeout. The grace period does not start again. */
 void stopping_ask(struct stopping *s, stop_why why);

@@ -123,7 +123,7 @@ static bool handle_gang(const char *verb, const char *seat_verb, int seat, json_
     struct gang_seat *s = &gang.seats[seat >= 0 && seat < GANG_SEATS ? seat : 0];
     if (strcmp(verb, "world") == 0 && strcmp(q->method, "GET") == 0) {
         const char *after = strstr(q->query, "after=");
-        int64_t than = after ? atoll(after + strlen("after=")) : 0;
+        int64_t than = after ? strtoll(after + strlen("after="), NULL, 10) : 0;
         int64_t until = clock_mono_ns() + 300 * NS_PER_MS; /* the long poll, made short */
         while (gang.epoch <= than && !gang.over && clock_mono_ns() < until) {
             fx_unlock();
@@ -149,13 +149,13 @@ static bool handle_gang(const char *verb, const char *seat_verb, int seat, json_
 /* A write of the attempt: only the leader's counts. Returns whether it was refused. */
 static bool refuse_write(const char *verb, const struct server_request *q, struct server_answer *a)
 {
-    if (gang.over || atoi(q->seat) != leader() || !*q->seat ||
-        atoll(q->world_epoch) != gang.epoch) {
+    if (gang.over || (int)strtol(q->seat, NULL, 10) != leader() || !*q->seat ||
+        strtoll(q->world_epoch, NULL, 10) != gang.epoch) {
         gang.refused++;
         answer_problem(a, 409, "stale_attempt", "not the leader");
         return true;
     }
-    gang.writes[atoi(q->seat)]++;
+    gang.writes[(int)strtol(q->seat, NULL, 10)]++;
     if (strcmp(verb, "complete") != 0)
         return false;
     gang.over = true;

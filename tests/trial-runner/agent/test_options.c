@@ -1,4 +1,5 @@
-/* The default folders of assay-runner: their paths can be guessed, so that their owner counts. */
+/* The default folders of assay-runner: their paths can be guessed, so that their owner counts. The
+ * address for ranks. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,10 +63,23 @@ START_TEST(default_folders_are_the_users_own)
 }
 END_TEST
 
+START_TEST(the_address_for_ranks_is_numeric)
+{
+    static const char *const argv[] = {"assay-runner", "--name",         "r",         "--gpus",
+                                       "none",         "--rank-address", "localhost", NULL};
+    struct options o = {0};
+    struct as_err err = {0};
+    ck_fails(options_parse(&o, 7, (char **)argv, &err), AS_E_INVAL, err,
+             "--rank-address is 'localhost'");
+    options_done(&o);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("options");
     TCase *t = tcase_create("options");
+    tcase_add_test(t, the_address_for_ranks_is_numeric);
     add_test_if(t, default_folders_are_the_users_own, geteuid() == 0,
                 "needs root, to be two users");
     suite_add_tcase(s, t);

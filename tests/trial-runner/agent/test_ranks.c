@@ -37,7 +37,7 @@ static pid_t pid_of(int seat)
 {
     fx_lock();
     const char *at = strstr(gang.seats[seat].endpoint, "pid=");
-    pid_t pid = at ? atoi(at + 4) : 0;
+    pid_t pid = at ? (int)strtol(at + 4, NULL, 10) : 0;
     fx_unlock();
     ck_assert_int_gt(pid, 1);
     return pid;
