@@ -291,8 +291,9 @@ static void hear_lost(struct gang *g, struct gang_rank *r, const struct rank_eve
 static void hear(struct gang *g, struct gang_rank *r, const struct rank_event *e)
 {
     static const char *const words[] = {"listens", "joined at step", "misses rank"};
-    trace(g, (size_t)(r - g->ranks), words[e->kind], e->epoch,
-          e->kind == RANK_LOST ? e->rank : e->step);
+    if ((size_t)e->kind < AS_ARRAY_LEN(words))
+        trace(g, (size_t)(r - g->ranks), words[e->kind], e->epoch,
+              e->kind == RANK_LOST ? e->rank : e->step);
     if (e->kind == RANK_LISTENING) {
         (void)snprintf(r->endpoint, sizeof r->endpoint, "%s", e->endpoint);
         r->out = g->opts.hold && g->epoch > 0;
@@ -300,7 +301,7 @@ static void hear(struct gang *g, struct gang_rank *r, const struct rank_event *e
             change_world(g);
     } else if (e->kind == RANK_JOINED) {
         hear_joined(g, r, e);
-    } else {
+    } else if (e->kind == RANK_LOST) {
         hear_lost(g, r, e);
     }
 }
