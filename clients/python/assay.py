@@ -772,6 +772,7 @@ class _Run:
         self.catch, self.callbacks, self.batch, self.progress = catch, list(callbacks), batch, progress
         self.stop = threading.Event()
         self.errors: List[BaseException] = []
+        self.returned: List[Trial] = []  # asked for and not begun
 
     def left(self) -> float:
         return math.inf if self.deadline is None else self.deadline - time.monotonic()
@@ -1190,7 +1191,7 @@ class Study:
         if run.errors:
             raise run.errors[0]
         if total is None and run.left() <= 0:
-            self._end_here()
+            self._end_here(run.returned)
 
     def stop(self) -> None:
         """Begin no more trials in the call of optimize() that runs; for callbacks."""
@@ -1216,12 +1217,16 @@ class Study:
         """How many trials ran in sweeps that this study has moved on from."""
         return sum(1 for r in self._own if r.sweep != self.sweep)
 
-    def _end_here(self) -> None:
-        """After a timeout: what was made is all there is, so that the sweep ends and waits for nobody."""
+    def _end_here(self, returned: Sequence[Trial] = ()) -> None:
+        """After a timeout: what was made is all there is, so that the sweep ends and waits for nobody. The rest of a
+        batch, which was returned, is cancelled."""
         with self._lock:
             if self.sweep is not None:
                 with contextlib.suppress(AssayError):
                     self._http.call("PATCH", f"/v1/sweeps/{self.sweep}", {"limits": {"max_trials": 1}})
+            for trial in returned:
+                with contextlib.suppress(AssayError):
+                    self._http.call("POST", f"/v1/sweeps/{trial._sweep}/trials/{trial.number}/cancel")
 
     def _run_threads(self, objective: Callable[[Trial], Any], run: _Run, n_jobs: int) -> None:
         if n_jobs == 1:
@@ -1262,15 +1267,15 @@ class Study:
                         teller.wait()
                     ready = self._next(run, client)
                     client = _client_name()
-                    if not ready:
+                    if not ready or run.stop.is_set():
                         break
-                    continue
                 self._evaluate(objective, ready.pop(0), run, teller)
         finally:
             if teller:
                 teller.end()
             for trial in ready:
                 self._release(trial)
+            run.returned += ready
 
     def _evaluate(self, objective: Callable[[Trial], Any], trial: Trial, run: _Run, teller: "Optional[_Teller]") -> None:
         outer, _this_thread.trial = getattr(_this_thread, "trial", None), trial

@@ -300,6 +300,9 @@ class Ends(Case):
         self.assertEqual(s["state"], "completed")
         self.assertEqual(s["counts"]["completed"], s["counts"]["total"])
         self.assertEqual(len(study.trials), s["counts"]["total"])
+        batch = assay.create_study(study_name="timeout-batch")  # the rest of a batch does not keep the sweep
+        batch.optimize(lambda t: time.sleep(0.2) or t.suggest_float("x", 0, 1), timeout=1, batch=20)
+        self.assertGreater(UP.wait_ended(batch.sweep)["counts"]["cancelled"], 0)
 
     def test_stop_in_a_callback(self):
         study = assay.create_study(study_name="stops")
