@@ -140,7 +140,7 @@ END_TEST
 START_TEST(joins_change_no_bit)
 {
     char train[400];
-    compose(train, EIGHT, 120, codecs[_i]);
+    compose(train, EIGHT, 60, codecs[_i]);
     gang_train(&rig, "calm", train, 1);
     gang_train_growing(&rig, "growing", train, 1, 4);
     gang_same(&rig, "calm", "growing");
