@@ -19,6 +19,7 @@
 
 #define TRIAL_AT "/trial"
 #define TRAIN_AT "/trial/train"
+#define RANKS_AT "/resources/ranks"
 #define SAMPLE_ROUNDS 200
 
 void sweep_trial_done(struct sweep_doc *d)
@@ -118,7 +119,8 @@ as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, 
         return st;
     if ((st = json_fields_str(&f, "directory", JSON_OPTIONAL, &p.directory, err)) != AS_OK)
         return st;
-    if ((st = json_fields_word(&f, "launch", JSON_OPTIONAL, sweep_launch_words, &p.launch, err)) != AS_OK)
+    if ((st = json_fields_word(&f, "launch", JSON_OPTIONAL, sweep_launch_words, &p.launch, err)) !=
+        AS_OK)
         return st;
     if ((st = faults_note(doc->faults, json_fields_end(&f, err), err)) != AS_OK)
         return st;
@@ -207,7 +209,10 @@ static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct 
     as_status st = train_spec_parse_noting(train, TRAIN_AT, found, &spec, err);
     if (st != AS_OK)
         return st;
-    if ((st = add_dataset(d, spec.dataset, err)) != AS_OK)
+    if (d->ranks > 1 && found->n == 0)
+        st = faults_note(found, distributed_check_ranks(&spec, d->ranks, RANKS_AT, TRAIN_AT, err),
+                         err);
+    if (st != AS_OK || (st = add_dataset(d, spec.dataset, err)) != AS_OK)
         return st;
     return faults_note(faults, sweep_doc_check_metrics(d, &spec, DATASET_TASK_AUTO, err), err);
 }

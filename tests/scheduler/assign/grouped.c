@@ -32,20 +32,18 @@ void close_grouped(void)
 const char *make_train(const char *name, const char *method, const char *widths, const char *limits,
                        const char *more)
 {
-    char text[2000];
-    struct sweep_row row;
-    snprintf(text, sizeof text,
-             "{'name': '%s', 'metric': {'name': 'val_loss', 'goal': 'minimize'}, 'parameters': "
+    @ @, 'goal' : 'minimize'
+}, 'parameters': "
              "{'lr': {'type': 'float', 'min': 0.1, 'max': 1, 'points': 30}, 'width': {'type': "
              "'categorical', "
              "'values': [%s]}}, 'search': {'method': '%s', 'seed': 7}, 'limits': {%s}, 'trial': "
-             "{'train': {'dataset': 'toy', 'epochs': 2, 'batch_size': 2, 'model': {'layers': "
+             "{'train': {'dataset': 'toy', 'epochs': 2, %s, 'model': {'layers': "
              "['${width}']}, 'optimizer': {'kind': 'sgd', 'lr': '${lr}'}}}, 'ensemble': false%s}",
-             name, widths, method, limits, more);
-    json_t *doc = json_of(text);
-    ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
-    json_decref(doc);
-    return row.id;
+             name, widths, method, limits, batch, more);
+json_t *doc = json_of(text);
+ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
+json_decref(doc);
+return row.id;
 }
 
 struct claim_list claim_as(struct service *sv, const struct claim_request *like, struct as_err *e)

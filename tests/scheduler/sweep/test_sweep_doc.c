@@ -34,6 +34,15 @@ static const char *const train_yaml =
     "    optimizer: {kind: '${opt}', lr: '${lr}', momentum: '${momentum}'}\n"
     "    epochs: 20\n";
 
+/* A batch has 4,096 shards. */
+static const char *const shards_yaml =
+    "name: any\n"
+    "metric: {name: val_error, goal: minimize}\n"
+    "parameters: {lr: {type: float, min: 0.001, max: 0.1}}\n"
+    "limits: {max_trials: 3}\n"
+    "trial: {train: {dataset: digits, epochs: 2, batch_size: 8192, micro_batch: 2, "
+    "optimizer: {kind: sgd, lr: '${lr}'}}}\n";
+
 static const char *const command_yaml =
     "name: any\n"
     "description: a program\n"
@@ -185,9 +194,9 @@ START_TEST(ranks_have_defaults)
         const char *resources, *launch; /* in the canonical document */
     } cases[] = {
         {train_yaml, "", 1, 1, "{\"gpus\":0,\"ranks\":1}", NULL},
-        {train_yaml, "resources: {ranks: 4}\n", 4, 1, "{\"gpus\":0,\"min_ranks\":1,\"ranks\":4}",
+        {shards_yaml, "resources: {ranks: 4}\n", 4, 1, "{\"gpus\":0,\"min_ranks\":1,\"ranks\":4}",
          NULL},
-        {train_yaml, "resources: {ranks: 4096, min_ranks: 3, gpus: 1}\n", 4096, 3,
+        {shards_yaml, "resources: {ranks: 4096, min_ranks: 3, gpus: 1}\n", 4096, 3,
          "{\"gpus\":1,\"min_ranks\":3,\"ranks\":4096}", NULL},
         {program_yaml, "trial: {command: [a]}\nresources: {ranks: 3}\n", 3, 3,
          "{\"gpus\":0,\"min_ranks\":3,\"ranks\":3}", "all"},
@@ -326,6 +335,7 @@ static const struct edit {
     {"train", "limits/max_trails", "3", AS_E_INVAL, "/limits/max_trails", "did you mean"},
     {"train", "resources", "{ranks: 0}", AS_E_INVAL, "/resources/ranks", "from 1"},
     {"train", "resources", "{ranks: 4097}", AS_E_INVAL, "/resources/ranks", "to 4096"},
+    {"train", "resources", "{ranks: 2}", AS_E_INVAL, "/resources/ranks", "shards of a batch"},
     {"train", "resources", "{ranks: 2, min_ranks: 3}", AS_E_INVAL, "/resources/min_ranks",
      "at most resources.ranks"},
     {"train", "resources", "{min_ranks: 2}", AS_E_INVAL, "/resources/min_ranks",
