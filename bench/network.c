@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/opt.h"
 #include "base/rng.h"
@@ -30,10 +31,11 @@
 #define NOISE 1.0 /* of the teacher's scores, whose deviation is about 2 */
 #define HELD_OUT 0.2
 #define ROUNDS_MAX 9
-#define RATE_BYTES (16U << 20)
+#define RATE_BYTES (8U << 20)
 
 static int64_t ranks = 2, mbit = 1000, rounds = 1, width = 1500, loss_epochs = 10;
 static const char *only;
+static bool quiet;
 
 static const struct strategy {
     const char *name, *section;
@@ -150,20 +152,23 @@ static as_status train(const struct task *t, const char *section, int n, struct 
     return ranks_train(&trial, ret, err);
 }
 
-static double number(const struct task *t, const char *section, int n, bool is_loss,
-                     struct figures *f, int64_t round)
+static void number(const struct task *t, const char *section, int n, bool is_loss,
+                   struct figures *f, int64_t round)
 {
     struct ranks_figures got = {NAN, NAN, NAN};
-    struct as_err err;
+    struct as_err err = {0};
+    int64_t start_ns = clock_mono_ns();
     if (train(t, section, n, &got, &err) < 0)
         (void)fprintf(stderr, "bench/network: %s: %s\n", section ? section : "alone", err.msg);
+    else if (!quiet)
+        (void)fprintf(stderr, "bench/network: %s: %.1f s\n", section ? section : "alone",
+                      (double)(clock_mono_ns() - start_ns) / (double)NS_PER_S);
     if (is_loss)
         f->loss = got.loss;
     else
         f->bytes = got.bytes;
     if (!is_loss)
         f->seconds[round] = got.seconds;
-    return got.seconds;
 }
 
 static int by_value(const void *a, const void *b)
@@ -210,15 +215,15 @@ static void measure(const struct task *fast, const struct task *long_one)
     double rates[ROUNDS_MAX];
     for (int64_t k = 0; k < rounds; k++) {
         rates[k] = hosts_rate((int)ranks, RATE_BYTES);
-        (void)number(fast, NULL, 1, false, &alone, k);
+        number(fast, NULL, 1, false, &alone, k);
         for (size_t i = 0; i < N_STRATEGIES; i++)
             if (wants(i))
-                (void)number(fast, strategies[i].section, (int)ranks, false, &all[i], k);
+                number(fast, strategies[i].section, (int)ranks, false, &all[i], k);
     }
     rate = median(rates);
     for (size_t i = 0; i < N_STRATEGIES && loss_epochs > 0; i++)
         if (wants(i))
-            (void)number(long_one, strategies[i].section, (int)ranks, true, &all[i], 0);
+            number(long_one, strategies[i].section, (int)ranks, true, &all[i], 0);
     bench_report("plain sockets", rate * 8 / 1e6, "Mbit/s", (double)mbit, NAN, NULL,
                  mbit ? "floor: the limit of the cables" : "cables without a limit");
     bench_report("a rank alone: step", median(alone.seconds) * 1e3, "ms", NAN, NAN, NULL,
@@ -247,6 +252,7 @@ int main(int argc, char **argv)
         {"loss-epochs", 0, OPT_I64, &loss_epochs, "N", NULL, "of the smaller model; 0: no losses"},
         {"case", 0, OPT_STRING, &only, "TEXT", NULL,
          "plain, and strategies whose name has the text"},
+        {"quiet", 'q', OPT_FLAG, &quiet, NULL, NULL, "no line on stderr for each training"},
         {0},
     };
     if (!bench_start_with("network", "strategies of large trials on a slow network", more, argc,
@@ -261,7 +267,7 @@ int main(int argc, char **argv)
         return bench_exit();
     }
     struct task tasks[] = {
-        {"/tmp/assay-bench-XXXXXX", 64, 50, 3, {width, width, width}, 0.01},
+        {"/tmp/assay-bench-XXXXXX", 64, 50, 2, {width, width, width}, 0.01},
         {"/tmp/assay-bench-XXXXXX", 64, 200, loss_epochs, {256, 256}, 0.02},
     };
     struct as_err err = {0};
@@ -274,7 +280,7 @@ int main(int argc, char **argv)
     else
         (void)fprintf(stderr, "bench/network: %s\n", err.msg);
     for (size_t i = 0; i < AS_ARRAY_LEN(tasks); i++)
-        if (access(tasks[i].dir, F_OK) == 0)
-            (void)file_remove_tree(tasks[i].dir, NULL);
+        if (access(tasks[i].dir, F_OK) == 0 && file_remove_tree(tasks[i].dir, NULL) < 0)
+            (void)fprintf(stderr, "bench/network: %s is left behind\n", tasks[i].dir);
     return st == AS_OK ? bench_exit() : EXIT_FAILURE;
 }

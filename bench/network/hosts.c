@@ -47,11 +47,21 @@ void hosts_remove(void)
     made = 0;
 }
 
-/* The ranks end with this process (PR_SET_PDEATHSIG). */
-static void end(int signal)
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+
+static void at_signals(void (*what)(int))
 {
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        (void)signal(signals[i], what);
+}
+
+/* The ranks end with this process (PR_SET_PDEATHSIG). A terminal and timeout(1) send the signal to all
+ * processes of the group: those that remove the hosts must not end from it. */
+static void end(int number)
+{
+    at_signals(SIG_IGN);
     hosts_remove();
-    _exit(128 + signal);
+    _exit(128 + number);
 }
 
 static bool make_host(int i, int64_t mbit)
@@ -75,12 +85,10 @@ static bool make_host(int i, int64_t mbit)
 
 bool hosts_make(int n, int64_t mbit)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     maker = getpid();
     made = n;
     (void)atexit(hosts_remove);
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        (void)signal(signals[i], end);
+    at_signals(end);
     bool ok = sh(0, "{ ip netns add $S && ip -n $S link add hub type bridge && "
                     "ip -n $S link set hub up; } 2>/dev/null");
     for (int i = 0; i < n && ok; i++)
@@ -143,7 +151,8 @@ static bool pump(int out, int in, uint64_t bytes)
         size_t most = to_send < sizeof buffer ? to_send : sizeof buffer;
         ssize_t n = p[0].revents ? send(out, buffer, most, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
         to_send -= n > 0 ? (uint64_t)n : 0;
-        n = p[1].revents ? recv(in, buffer, sizeof buffer, MSG_DONTWAIT) : 0;
+        most = to_receive < sizeof buffer ? to_receive : sizeof buffer;
+        n = p[1].revents ? recv(in, buffer, most, MSG_DONTWAIT) : 0;
         if (p[1].revents && n == 0)
             return false;
         to_receive -= n > 0 ? (uint64_t)n : 0;
