@@ -3,9 +3,10 @@
  * Ranks are processes of assay-train on hosts of their own (network/hosts.h), one shard each. For each
  * strategy two trainings: a large model of few rows, whose gradient takes far longer to send than to
  * compute, for the time and the traffic of a step; and a smaller one for the loss that the same samples
- * lead to. The rows are points of a random two-layer teacher with noisy answers, so the loss does not
- * go to 0 and a ratio of losses means something. Traffic is counted by the network's counters: it has
- * the headers of all layers, and acknowledgements.
+ * lead to. It is trained on many rows and for few epochs, because a loss that rises again (too many
+ * epochs) says nothing of the strategy. The rows are points of a random two-layer teacher with noisy
+ * answers, so the loss does not go to 0 and a ratio of losses means something. Traffic is counted by
+ * the network's counters: it has the headers of all layers, and acknowledgements.
  *
  * The floor of a step is its traffic at the rate that plain sockets have between the same hosts in the
  * same run. Strategies take turns in each round; figures are medians over the rounds. */
@@ -33,7 +34,7 @@
 #define ROUNDS_MAX 9
 #define RATE_BYTES (8U << 20)
 
-static int64_t ranks = 2, mbit = 1000, rounds = 1, width = 1500, loss_epochs = 10;
+static int64_t ranks = 2, mbit = 1000, rounds = 1, width = 1500, loss_epochs = 2;
 static const char *only;
 static bool quiet;
 
@@ -268,7 +269,7 @@ int main(int argc, char **argv)
     }
     struct task tasks[] = {
         {"/tmp/assay-bench-XXXXXX", 64, 50, 2, {width, width, width}, 0.01},
-        {"/tmp/assay-bench-XXXXXX", 64, 200, loss_epochs, {256, 256}, 0.02},
+        {"/tmp/assay-bench-XXXXXX", 64, 1000, loss_epochs, {256, 256}, 0.02},
     };
     struct as_err err = {0};
     as_status st = AS_OK;
