@@ -113,20 +113,26 @@ bool hosts_enter(int i)
     return fd >= 0 && setns(fd, CLONE_NEWNET) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
 }
 
-uint64_t hosts_bytes_sent(pid_t pid)
+FILE *hosts_counters(pid_t pid)
 {
-    char path[40], line[400];
-    unsigned long long sent = 0;
+    char path[40];
     (void)snprintf(path, sizeof path, "/proc/%d/net/dev", (int)pid);
-    FILE *f = fopen(path, "r");
-    while (f && fgets(line, sizeof line, f)) {
+    return fopen(path, "re");
+}
+
+uint64_t hosts_bytes_sent(FILE *counters)
+{
+    char line[400];
+    unsigned long long sent = 0;
+    if (!counters)
+        return 0;
+    rewind(counters);
+    while (fgets(line, sizeof line, counters)) {
         const char *at =
             strstr(line, "cable:"); /* eight figures of receiving, then the bytes sent */
         if (at && sscanf(at, "cable: %*s %*s %*s %*s %*s %*s %*s %*s %llu", &sent) != 1)
             sent = 0;
     }
-    if (f)
-        (void)fclose(f);
     return sent;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #define HOSTS_MAX 8
@@ -19,8 +20,11 @@ void hosts_remove(void);
 const char *hosts_address(int i);
 /* Moves this process, which has one thread, to host i. */
 bool hosts_enter(int i);
-/* Bytes that the host of this process has sent over its cable, headers of all layers included. */
-uint64_t hosts_bytes_sent(pid_t pid);
+/* The counters of the host that this process runs on: owned by the caller, readable also after the end
+ * of the process. NULL: there is no such process. */
+FILE *hosts_counters(pid_t pid);
+/* Bytes that the host has sent over its cable, headers of all layers included. NULL: 0. */
+uint64_t hosts_bytes_sent(FILE *counters);
 
 /* Bytes per second that plain sockets carry from each of n hosts to the next, all at once; `bytes` from
  * each. NaN: it failed. */

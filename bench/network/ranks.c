@@ -41,6 +41,7 @@ struct gang {
     const struct ranks_trial *trial;
     struct rank ranks[HOSTS_MAX];
     int fifo;
+    FILE *counters;              /* of rank 0's host */
     size_t epochs, first_epochs; /* reported; at first_ns */
     int64_t first_ns, last_ns;
     uint64_t first_bytes, last_bytes;
@@ -229,7 +230,9 @@ static as_status read_report(struct gang *g, struct as_err *err)
 {
     char text[8192];
     int64_t now_ns = clock_mono_ns();
-    uint64_t sent = hosts_bytes_sent(g->ranks[0].pid);
+    if (!g->counters) /* rank 0 is on its host now */
+        g->counters = hosts_counters(g->ranks[0].pid);
+    uint64_t sent = hosts_bytes_sent(g->counters);
     ssize_t n = read(g->fifo, text, sizeof text - 1);
     bool first = g->epochs == 0;
     as_status st = AS_OK;
@@ -296,6 +299,8 @@ as_status ranks_train(const struct ranks_trial *t, struct ranks_figures *ret, st
         return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
     as_status st = run(&g, err);
     (void)close(g.fifo);
+    if (g.counters)
+        (void)fclose(g.counters);
     if (st < 0)
         return st;
     double steps = (double)((g.epochs - g.first_epochs) * t->steps);
