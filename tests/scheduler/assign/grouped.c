@@ -1,5 +1,7 @@
 #include "tests/scheduler/assign/grouped.h"
 
+#include <string.h>
+
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -32,18 +34,23 @@ void close_grouped(void)
 const char *make_train(const char *name, const char *method, const char *widths, const char *limits,
                        const char *more)
 {
-    @ @, 'goal' : 'minimize'
-}, 'parameters': "
+    char text[2000];
+    struct sweep_row row;
+    /* several ranks need several shards */
+    const char *batch =
+        strstr(more, "'ranks'") ? "'batch_size': 8, 'micro_batch': 1" : "'batch_size': 2";
+    snprintf(text, sizeof text,
+             "{'name': '%s', 'metric': {'name': 'val_loss', 'goal': 'minimize'}, 'parameters': "
              "{'lr': {'type': 'float', 'min': 0.1, 'max': 1, 'points': 30}, 'width': {'type': "
              "'categorical', "
              "'values': [%s]}}, 'search': {'method': '%s', 'seed': 7}, 'limits': {%s}, 'trial': "
              "{'train': {'dataset': 'toy', 'epochs': 2, %s, 'model': {'layers': "
              "['${width}']}, 'optimizer': {'kind': 'sgd', 'lr': '${lr}'}}}, 'ensemble': false%s}",
              name, widths, method, limits, batch, more);
-json_t *doc = json_of(text);
-ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
-json_decref(doc);
-return row.id;
+    json_t *doc = json_of(text);
+    ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
+    json_decref(doc);
+    return row.id;
 }
 
 struct claim_list claim_as(struct service *sv, const struct claim_request *like, struct as_err *e)
