@@ -1,9 +1,8 @@
 #include "tests/scheduler/assign/grouped.h"
 
-#include <string.h>
-
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "scheduler/services/datasets.h"
 #include "tests/support/check_main.h"
