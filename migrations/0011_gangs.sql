@@ -7,13 +7,15 @@
 -- sweeps with ranks above 1 to single runners: stop it before the first such sweep is created.
 
 alter table sweep
+    add column gang      boolean not null default false,        -- each trial is a gang's; a gang may have one rank
     add column ranks     integer not null default 1 check (ranks between 1 and 4096),
     add column min_ranks integer not null default 1,
     add column elastic   boolean not null default false,        -- the world may change while the trial goes on
     add column launch    text not null default 'all' check (launch in ('all', 'first')),
     add column gang_at   timestamptz,                           -- when its latest gang began: gangs take turns
     add constraint sweep_min_ranks check (min_ranks between 1 and ranks),
-    add constraint sweep_ranks check (ranks = 1 or max_group is null);
+    add constraint sweep_ranks check (gang or ranks = 1),
+    add constraint sweep_gang check (not gang or max_group is null);
 
 alter table runner add column takes_seats boolean not null default false;   -- its latest claim offered to hold ranks
 

@@ -132,7 +132,7 @@ static as_status write_outcomes(const struct sweep_doc *d, char **ret, struct as
  * runner measured as best. */
 static int64_t max_group_of(const struct sweep_doc *d)
 {
-    if (d->trial.kind != TRIAL_TRAIN || d->ranks > 1)
+    if (d->trial.kind != TRIAL_TRAIN || d->is_gang)
         return 0;
     if (d->group > 0)
         return d->group;
@@ -156,6 +156,7 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .wall_time_ms = d->limits.wall_time_ms,
                               .grace_ms = d->limits.grace_ms,
                               .gpus = d->gpus,
+                              .gang = d->is_gang,
                               .ranks = d->ranks,
                               .min_ranks = d->min_ranks,
                               .elastic = d->trial.kind == TRIAL_TRAIN,

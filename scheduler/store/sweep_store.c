@@ -165,7 +165,7 @@ COLUMNS_READER(room, struct sweep_room, ROOM_FIELDS)
 
 #define CLAIMABLE_FIELDS(FIRST, NEXT)                                                              \
     FIRST(i64, key, "key")                                                                         \
-    NEXT(bool, is_gang, "ranks > 1")
+    NEXT(bool, is_gang, "gang")
 COLUMNS_WHOLE_ROW(struct claimable_sweep, CLAIMABLE_FIELDS)
 COLUMNS_READER(claimable, struct claimable_sweep, CLAIMABLE_FIELDS)
 #define CLAIMABLE_COLUMNS COLUMNS_SQL(CLAIMABLE_FIELDS)
@@ -184,9 +184,10 @@ static const struct stmt stmts[] = {
          "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
          "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
-         "max_group, group_given, ranks, min_ranks, elastic, launch, tags) values "
+         "max_group, group_given, ranks, min_ranks, elastic, launch, gang, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
-         "$20, $21, $22, $23, $24, $25, $26, $27, array(select json_array_elements_text($3::json "
+         "$20, $21, $22, $23, $24, $25, $26, $27, $28, array(select "
+         "json_array_elements_text($3::json "
          "-> 'tags'))) on "
          "conflict (id) do nothing returning key"},
     [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble", "insert into ensemble (sweep_key) values ($1)"},
@@ -243,16 +244,15 @@ static const struct stmt stmts[] = {
     [SWEEP_CLAIMABLE] =
         {"sweep_claimable",
          "select " CLAIMABLE_COLUMNS " from sweep where for_runners and " HAS_WORK
-         " and gpus <= $1 and (ranks = 1 or ($3::boolean and seats_of_runners(gpus) >= ranks)) "
+         " and gpus <= $1 and (not gang or ($3::boolean and seats_of_runners(gpus) >= ranks)) "
          "order by n_running - (select count(*) from unnest($2::bigint[]) as l(key) where l.key = "
          "sweep.key), gang_at nulls first, key limit 64"},
     /* The same order as SWEEP_CLAIMABLE: fewest running trials first, then the older sweep. A gang
      * that gathers, or that waits for ranks, comes first. */
     [SWEEP_AHEAD] = {"sweep_ahead",
                      "select exists (select from sweep where for_runners and key <> $1 and "
-                     "gpus <= $3 and " HAS_WORK
-                     " and (ranks = 1 and (n_running, key) < ($2, $1) or "
-                     "ranks > 1 and seats_of_runners(gpus) >= ranks and exists (select from "
+                     "gpus <= $3 and " HAS_WORK " and (not gang and (n_running, key) < ($2, $1) or "
+                     "gang and seats_of_runners(gpus) >= ranks and exists (select from "
                      "gathering g where g.sweep_key = sweep.key or g.sweep_key is null and "
                      "(n_running, key) < ($2, $1)))) or exists (select from gang where state = "
                      "'waiting')"},
@@ -262,9 +262,9 @@ static const struct stmt stmts[] = {
      * gang has its seats: it waits for a suggestion. */
     [SWEEP_PENDING] = {"sweep_pending",
                        "select 0::bigint, 0::bigint, coalesce(sum(" ROOM "), 0), false, false from "
-                       "sweep where for_runners and not learns and ranks = 1 and " HAS_WORK
+                       "sweep where for_runners and not learns and not gang and " HAS_WORK
                        " union all select key, n_queued, " ROOM ", true, false from sweep where "
-                       "for_runners and learns and " HAS_WORK " and (ranks = 1 or exists (select "
+                       "for_runners and learns and " HAS_WORK " and (not gang or exists (select "
                        "from gathering g where g.sweep_key = sweep.key and (select count(*) from "
                        "gathering_seat) >= ranks))"},
     [SWEEP_ASKABLE] = {"sweep_askable",
@@ -294,7 +294,8 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_str(s->outcomes), arg_bool(s->learns), arg_bool(s->for_runners),
              arg_str(sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING)),
              arg_i64_or_null(s->max_group > 0, s->max_group), arg_bool(s->group_given),
-             arg_i64(s->ranks), arg_i64(s->min_ranks), arg_bool(s->elastic), arg_str(s->launch)),
+             arg_i64(s->ranks), arg_i64(s->min_ranks), arg_bool(s->elastic), arg_str(s->launch),
+             arg_bool(s->gang)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;

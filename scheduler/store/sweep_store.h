@@ -21,7 +21,8 @@ struct sweep_new {
     bool group_given;  /* max_group is the document's: exactly so many, whatever a runner
                           measured */
     bool is_paused;    /* it starts paused */
-    int64_t ranks, min_ranks; /* of each trial; see sweep_doc.h */
+    bool gang;         /* each trial is a gang's; see sweep_doc.h */
+    int64_t ranks, min_ranks; /* of each trial */
     bool elastic;             /* the ranks of a trial may change while it runs */
     const char *launch;       /* all, first */
 };

@@ -326,10 +326,23 @@ static as_status check_ranks(const struct json_fields *doc, const struct sweep_d
                       d->min_ranks, d->ranks);
 }
 
+/* One rank that was asked for adds up micro-batches in the order in which several ranks do, so that
+ * 1, 2 and 3 ranks give the same bits. The plain trainer adds them one after another. Canonical
+ * documents say `ranks: 1` for both; min_ranks tells them apart. */
+static bool is_lone_rank(const struct json_fields *doc, const struct sweep_doc *d)
+{
+    const json_t *j = json_object_get(doc->obj, "resources");
+    bool is_sent = doc->faults != NULL;
+    return d->ranks == 1 && d->trial.kind == TRIAL_TRAIN && d->group <= 1 &&
+           (d->min_ranks == 1 || (is_sent && json_object_get(j, "ranks") &&
+                                  json_object_get(d->trial.train, "micro_batch")));
+}
+
 /* What follows from the number of ranks, once it is known to be right. */
-static void settle_ranks(struct sweep_doc *d)
+static void settle_ranks(const struct json_fields *doc, struct sweep_doc *d)
 {
     d->ranks = d->ranks > 0 ? d->ranks : 1;
+    d->is_gang = d->ranks > 1 || is_lone_rank(doc, d);
     if (d->min_ranks == 0)
         d->min_ranks = d->trial.kind == TRIAL_COMMAND ? d->ranks : 1;
     if (d->ranks > 1 && d->trial.kind == TRIAL_COMMAND && d->trial.launch == LAUNCH_DEFAULT)
@@ -359,7 +372,7 @@ static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, s
     json_t *j = NULL;
     as_status st = json_fields_object(doc, "resources", JSON_OPTIONAL, &j, err);
     if (st < 0 || !j) {
-        settle_ranks(d);
+        settle_ranks(doc, d);
         return st;
     }
     st = json_fields_under(&f, doc, j, "/resources", err);
@@ -380,7 +393,7 @@ static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, s
         d->ranks = 1; /* else 0 is a fault of the field itself, which is noted */
     if ((st = json_fields_note(&f, check_ranks(doc, d, err), err)) != AS_OK)
         return st;
-    settle_ranks(d);
+    settle_ranks(doc, d);
     if ((st = json_fields_note(&f, check_group(doc, d, err), err)) != AS_OK)
         return st;
     return json_fields_end(&f, err);
@@ -474,7 +487,7 @@ static json_t *resources_to_json(const struct sweep_doc *d)
     JSON_AUTO j =
         json_pack("{s:I, s:I}", "gpus", (json_int_t)d->gpus, "ranks", (json_int_t)d->ranks);
     int bad = 0;
-    if (d->ranks > 1)
+    if (d->is_gang)
         bad |= json_object_set_new(j, "min_ranks", json_integer(d->min_ranks));
     if (d->group > 0)
         bad |= json_object_set_new(j, "group", json_integer(d->group));

@@ -89,7 +89,9 @@ struct sweep_doc {
     struct sweep_limits limits;
     struct sweep_trial trial;
     int64_t gpus;         /* for each trial */
-    int64_t ranks;        /* processes that run one trial together; 1: one */
+    bool is_gang;         /* its trials are gangs: several ranks, or one that has the same bits as
+                             several (resources.ranks: 1 with micro-batches) */
+    int64_t ranks;        /* processes that run one trial together */
     int64_t min_ranks;    /* fewer wait for others; 1..ranks */
     int64_t group;        /* trials of one shape that share a process; 0: not given */
     size_t ensemble_size; /* 0: none */

@@ -133,6 +133,37 @@ def runner_protocol(c, sweep):
     c.removeRunner(runner="other", expect=404)
 
 
+def gang_protocol(c):
+    """Two ranks of one trial, both on a runner that this plays; the first one leads."""
+    doc = {**DOC, "name": "gang", "limits": {"max_trials": 1}, "resources": {"gpus": 1, "ranks": 2}}
+    sweep = c.createSweep(doc)
+    assert sweep["document"]["resources"]["min_ranks"] == 2 and sweep["document"]["trial"]["launch"] == "all", sweep
+    r = c.registerRunner({"name": "ganger", "slots": 2, "gpus": ["0", "1"]})
+    secret = {"Assay-Runner-Secret": r["secret"]}
+    claim = {"epoch": r["epoch"], "claim_id": "ranks", "max_trials": 2, "seats": 2, "gpus": 2, "wait_ms": 60000}
+    got = c.claimTrials(claim, runner="ganger", **secret)["trials"]
+    assert [t["gang"]["seat"] for t in got] == [0, 1] and {t["number"] for t in got} == {0}, got
+    attempt = {"sweep": sweep["id"], "number": 0, "attempt": 1}
+    for seat in (0, 1):
+        listens = {"endpoint": f"rank {seat}", "address": "127.0.0.1", "port": 29500 + seat}
+        world = c.putSeat(listens, **attempt, seat=seat, **secret)
+    assert world["epoch"] == 1 and [m["port"] for m in world["members"]] == [29500, 29501], world
+    assert c.getWorld(**attempt, after=0, **secret)["secret"] == world["secret"] and len(world["secret"]) == 64
+    assert c.joinWorld({"epoch": 1, "step": 0}, **attempt, seat=1, **secret)["epoch"] == 1
+    c.joinWorld({"epoch": 7, "step": 0}, expect=409, **attempt, seat=1, **secret)
+    c.changeWorld({"epoch": 7, "seat": 0, "lost": [1]}, expect=409, **attempt, **secret)
+    c.addMeasurements({"items": [{"step": 0, "metrics": {"loss": 2}}]}, expect=422, **attempt, **secret)
+    leads = {**attempt, **secret, "Assay-Seat": 0, "Assay-World-Epoch": 1}
+    assert c.addMeasurements({"items": [{"step": 0, "metrics": {"loss": 2}}]}, **leads)["recorded"] == 1
+    c.addMeasurements({"items": [{"step": 1, "metrics": {"loss": 1}}]}, expect=409, **{**leads, "Assay-Seat": 1})
+    c.endSeat({"outcome": "completed", "exit_code": 0}, **attempt, seat=1, **secret)
+    done = c.completeAttempt({"outcome": "completed", "exit_code": 0}, **leads)
+    assert done["state"] == "completed" and done["value"] == 2, done
+    gang = c.getGang(**attempt)
+    assert gang["state"] == "over" and gang["epoch"] == 1 and len(gang["seats"]) == 2 and not gang["elastic"], gang
+    c.leaveRunner({"epoch": r["epoch"]}, runner="ganger", **secret)
+
+
 def ask_and_tell(c):
     """Every operation of a client that runs its own loop, and what people add to a sweep."""
     doc = {"name": "asked", "metrics": [{"name": "loss", "goal": "minimize"}, {"name": "speed", "goal": "maximize"}],
@@ -257,6 +288,7 @@ def main():
         assay.wait_ended(sweep)
         c.deleteSweep(sweep=sweep)
         c.getSweep(sweep=sweep, expect=404)
+        gang_protocol(c)
         missing = set(c.operations) - c.called
         assert not missing, f"never called: {missing}"
         print(f"{len(c.called)} operations called and checked")

@@ -80,7 +80,8 @@ class Fuzz:
         self.tokens = {r: self.must("POST", "/v1/tokens", {"role": r}) for r in ROLES}
         self.epoch, self.digest = epoch, digest
         asked = self.must("POST", f"/v1/sweeps/{sweep}/suggestions", {"client": "me", "count": 2})["items"]
-        self.known = {"sweep": [sweep], "number": [str(t["number"]) for t in got + asked], "attempt": ["1"], "sha256": [digest],
+        self.known = {"sweep": [sweep], "number": [str(t["number"]) for t in got + asked], "attempt": ["1"], "seat": ["0"],
+                      "sha256": [digest],
                       "dataset": ["kept"], "runner": ["by-hand"], "token": []}
 
     # ---- one request ----

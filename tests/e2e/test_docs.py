@@ -62,6 +62,9 @@ INSTEAD = [
     ("docs/operations.md", "/scratch/assay", "scratch", "not into the machine's folders"),
     ("docs/operations.md", "assay token revoke ID",
      "assay token revoke \"$(assay token list | awk '/laptop/ { print $1 }')\"", "the reader's ID"),
+    ("docs/python.md", "python3 -m pip install clients/python", ":", "not into the machine's Python"),
+    ("docs/python.md", "python3 clients/python/wheel.py /tmp && python3 -m pip install --no-index /tmp/assay-*.whl", ":",
+     "tests/clients builds the wheel and runs this page's Python"),
     ("docs/search.md", "./dev bench", ": ./dev bench", "minutes to hours"),
     ("docs/search.md", "bench/search/publish.py", ": bench/search/publish.py", "reads what the hours made"),
 ]

@@ -159,6 +159,46 @@ START_TEST(reads_flags_and_files)
 }
 END_TEST
 
+/* ranks: 1 in a document that is sent, with micro-batches, is a gang of one: its bits are those of
+ * more ranks. Documents without it, and canonical ones of before, train as always. */
+START_TEST(one_rank_that_was_asked_for)
+{
+    static const struct {
+        const char *fields, *resources;
+        bool is_gang;
+    } cases[] = {
+        {"batch_size: 64, micro_batch: 8", "resources: {ranks: 1}\n", true},
+        {"batch_size: 64, micro_batch: 8", "resources: {ranks: 1, min_ranks: 1}\n", true},
+        {"batch_size: 64, micro_batch: 8", "resources: {gpus: 0}\n", false},
+        {"batch_size: 64, micro_batch: 8", "", false},
+        {"batch_size: 64, micro_batch: 8", "resources: {ranks: 1, group: 4}\n", false},
+        {"batch_size: 64", "resources: {ranks: 1}\n", false},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        char text[600];
+        struct as_err err = {0};
+        AS_AUTO(faults_done) struct faults faults = {0};
+        AS_AUTO(sweep_doc_freep) struct sweep_doc *sent = NULL;
+        AS_AUTO(sweep_doc_freep) struct sweep_doc *stored = NULL;
+        JSON_AUTO doc = NULL;
+        snprintf(text, sizeof text,
+                 "name: any\nmetric: {name: val_error, goal: minimize}\n"
+                 "parameters: {lr: {type: float, min: 0.001, max: 0.1}}\nlimits: {max_trials: 3}\n"
+                 "trial: {train: {dataset: digits, epochs: 2, %s, optimizer: {kind: sgd, lr: "
+                 "'${lr}'}}}\n%s",
+                 cases[i].fields, cases[i].resources);
+        ck_ok(yaml_parse(text, strlen(text), &doc, &err), err);
+        ck_ok(sweep_doc_parse_noting(doc, 0, &faults, &sent, &err), err);
+        ck_assert_msg(sent->is_gang == cases[i].is_gang, "%s", text);
+        AS_AUTO(as_freep) char *canonical = sweep_doc_format(sent);
+        ck_ok(parse_text(canonical, &stored, &err), err);
+        ck_assert_msg(stored->is_gang == cases[i].is_gang, "%s", canonical);
+        AS_AUTO(as_freep) char *again = sweep_doc_format(stored);
+        ck_assert_str_eq(again, canonical);
+    }
+}
+END_TEST
+
 /* The number of trials that may share a process, and its place in the canonical document. */
 START_TEST(groups_have_defaults)
 {
@@ -265,7 +305,7 @@ END_TEST
 
 /* A document with one edit: the path of a field and its new value (NULL: the field is removed). */
 static const struct edit {
-    const char *base; /* "train" or "command" */
+    const char *base; /* "train", "shards" or "command" */
     const char *path; /* fields by "/"; "-" alone replaces the whole document */
     const char *value;
     as_status want;
@@ -336,13 +376,13 @@ static const struct edit {
     {"train", "resources", "{ranks: 0}", AS_E_INVAL, "/resources/ranks", "from 1"},
     {"train", "resources", "{ranks: 4097}", AS_E_INVAL, "/resources/ranks", "to 4096"},
     {"train", "resources", "{ranks: 2}", AS_E_INVAL, "/resources/ranks", "shards of a batch"},
-    {"train", "resources", "{ranks: 2, min_ranks: 3}", AS_E_INVAL, "/resources/min_ranks",
+    {"shards", "resources", "{ranks: 2, min_ranks: 3}", AS_E_INVAL, "/resources/min_ranks",
      "at most resources.ranks"},
     {"train", "resources", "{min_ranks: 2}", AS_E_INVAL, "/resources/min_ranks",
      "at most resources.ranks"},
     {"command", "resources", "{ranks: 4, min_ranks: 2}", AS_E_INVAL, "/resources/min_ranks",
      "cannot change"},
-    {"train", "resources", "{ranks: 2, group: 2}", AS_E_INVAL, "/resources/group",
+    {"shards", "resources", "{ranks: 2, group: 2}", AS_E_INVAL, "/resources/group",
      "shares no process"},
     {"train", "trial", "{train: {dataset: d, model: {kind: linear}, epochs: 1}, launch: all}",
      AS_E_INVAL, "/trial/launch", "of trial.command"},
@@ -404,7 +444,9 @@ static const struct edit {
 
 static json_t *edited(const struct edit *e)
 {
-    const char *base = strcmp(e->base, "train") == 0 ? train_yaml : command_yaml;
+    const char *base = as_streq(e->base, "train")    ? train_yaml
+                       : as_streq(e->base, "shards") ? shards_yaml
+                                                     : command_yaml;
     struct as_err err = {0};
     json_t *doc = NULL, *value = NULL;
     if (e->value)
@@ -797,6 +839,7 @@ Suite *test_suite(void)
     tcase_add_test(t, reads_a_train_document);
     tcase_add_test(t, reads_a_command_document);
     tcase_add_test(t, reads_flags_and_files);
+    tcase_add_test(t, one_rank_that_was_asked_for);
     tcase_add_test(t, groups_have_defaults);
     tcase_add_test(t, ranks_have_defaults);
     tcase_add_test(t, makes_trials_of_a_train_document);
