@@ -65,6 +65,8 @@ INSTEAD = [
     ("docs/python.md", "python3 -m pip install clients/python", ":", "not into the machine's Python"),
     ("docs/python.md", "python3 clients/python/wheel.py /tmp && python3 -m pip install --no-index /tmp/assay-*.whl", ":",
      "tests/clients builds the wheel and runs this page's Python"),
+    ("docs/scale.md", "./dev bench scale --json > bench/scale/machine.jsonl", ":", "minutes, on a quiet machine"),
+    ("docs/scale.md", "bench/scale/scale.py", ": bench/scale/scale.py", "it would write this page; lint_scale checks it"),
     ("docs/search.md", "./dev bench", ": ./dev bench", "minutes to hours"),
     ("docs/search.md", "bench/search/publish.py", ": bench/search/publish.py", "reads what the hours made"),
 ]
