@@ -147,15 +147,23 @@ START_TEST(joins_change_no_bit)
 }
 END_TEST
 
+/* What a death costs is exact in test_shard_loss.c; here is what that does to a training. Only a gentle
+ * one shows it: with the rate and momentum of MLP, one_bit ends at an error of 0.4 or more for 2 of 20
+ * seeds in a single process that loses nothing, and about as often in one that loses residuals. */
 START_TEST(deaths_cost_residuals_and_no_step)
 {
     char train[400];
-    compose(train, EIGHT, 120, codecs[_i]);
+    (void)snprintf(
+        train, sizeof train,
+        "\"model\":{\"layers\":[48,32]},\"optimizer\":{\"kind\":\"sgd\",\"lr\":0.02}," EIGHT
+        "\"epochs\":120,\"distributed\":{%s}",
+        codecs[_i]);
     gang_train(&rig, "calm", train, 1);
     size_t well = gang_train_dying(&rig, "dying", train, 4, 4, 5);
-    double calm = gang_last(&rig, "calm", "val_error");
-    double dying = gang_last_of(&rig, "dying", well, "val_error");
-    ck_assert_double_le(dying, calm + 0.02);
+    ck_assert_double_eq(gang_last_of(&rig, "dying", well, "step"), gang_last(&rig, "calm", "step"));
+    /* 1.011 was the most in 72 trainings. */
+    ck_assert_double_le(gang_last_of(&rig, "dying", well, "val_loss"),
+                        1.05 * gang_last(&rig, "calm", "val_loss"));
 }
 END_TEST
 
