@@ -16,6 +16,14 @@
 /* How long a test waits for an event that must come. It bounds no speed; it only ends a hang. */
 #define PATIENCE_MS 120000
 
+/* Is this a build with a sanitizer? Whole trainings take up to ten times as long there; a test may
+ * then repeat less of the same code, and never checks less of what it does run. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED true
+#else
+#define IS_SANITIZED false
+#endif
+
 Suite *test_suite(void);
 
 /* Count `n` tests as skipped. Called by test_suite(), instead of adding them to a case, when this

@@ -122,12 +122,16 @@ void rank_notice(struct rank *r, rank_happens happens)
     unlock(r);
 }
 
-/* An answer with a world. An old one, or one that says nothing new, changes nothing. */
+/* An answer with a world. An old one, or one that says nothing new, changes nothing.
+ * Takes the answer. Its only reference goes with the world, under the lock: another thread may drop
+ * the world as soon as it is there. */
 static void take_world(struct rank *r, json_t *answer)
 {
     struct gang_world w = {0}, before;
     struct as_err err = {0};
-    if (gang_world_parse(answer, &w, &err) < 0) {
+    as_status st = gang_world_parse(answer, &w, &err);
+    json_decref(answer);
+    if (st < 0) {
         log_write(LOG_ERROR, "a world is not valid", "%s error=\"%s\"", r->attempt->label, err.msg);
         return;
     }
@@ -331,7 +335,7 @@ static bool send_message(struct rank *r, const struct message *m)
               r->attempt->label, names[m->what], (long long)m->epoch, st < 0 ? err.msg : "");
     if (st == AS_OK &&
         (m->what == MATTER_TELL || m->what == MATTER_LEAVE || m->what == MATTER_ACCUSE))
-        take_world(r, answer);
+        take_world(r, as_steal(answer));
     if (st < 0 && m->what == MATTER_TELL) { /* the seat is not ours any more */
         log_write(LOG_WARN, "the server refuses a rank", "%s error=\"%s\"", r->attempt->label,
                   err.msg);
@@ -402,7 +406,7 @@ static void *watcher_main(void *arg)
                                     : client_call(r->watch, "GET", path.s, query.s, NULL, &once,
                                                   &answer, NULL, &err);
         if (st == AS_OK) {
-            take_world(r, answer);
+            take_world(r, as_steal(answer));
             pause_ms = PAUSE_FIRST_MS;
             continue;
         }

@@ -21,9 +21,10 @@ void coded_sum_done(struct coded_sum *s)
     *s = (struct coded_sum){0};
 }
 
+/* Room for no bytes is no NULL: a rank whose slice is empty adds and copies nothing, from somewhere. */
 static as_status make_room(struct coded_room *r, size_t size, struct as_err *err)
 {
-    if (size <= r->size)
+    if (r->bytes && size <= r->size)
         return AS_OK;
     free(r->bytes);
     r->size = 0;

@@ -193,19 +193,24 @@ void offer_seat(int seat, const char *trial)
 
 void offer_gang(int ranks, int min_ranks, bool elastic, const char *launch, const char *trial)
 {
+    fx_lock();
     gang = (struct gang_server){.ranks = ranks, .min_ranks = min_ranks, .elastic = elastic};
     gang.first = strcmp(launch, "first") == 0;
     fx.more = handle;
+    fx_unlock();
     for (int i = 0; i < ranks; i++)
         offer_seat(i, trial);
 }
 
+/* Runs before fx_teardown(): requests may still come. */
 void gang_teardown(void)
 {
+    fx_lock();
     for (int i = 0; i < GANG_SEATS; i++)
         json_decref(gang.seats[i].end);
     json_decref(gang.change);
     gang = (struct gang_server){0};
+    fx_unlock();
 }
 
 void add_stranger(int seat)

@@ -305,10 +305,14 @@ static int interrupted_rank(const struct ranks *r, int32_t rank, void *arg)
     mailbox_begin(b, &call);
     wait_for(&s.k->board->received[1 - rank], 1);
     EXPECT(!mailbox_is_done(b, &call));
+    s.k->board->ready++; /* nobody interrupts before both have looked */
+    wait_for(&s.k->board->ready, 2);
     coll_interrupt(c);
     EXPECT(mailbox_finish(b, &call, &err) == AS_E_UNAVAILABLE);
     mailbox_begin(b, &late);
     EXPECT(mailbox_finish(b, &late, &err) == AS_E_UNAVAILABLE);
+    s.k->board->done++; /* nobody leaves before both have seen this: a lost rank looks the same */
+    wait_for(&s.k->board->done, 2);
     return 0;
 }
 

@@ -42,7 +42,7 @@ START_TEST(codecs_give_equal_bits_for_any_number_of_ranks)
     char train[400], tag[8];
     compose(train, EIGHT, 3, codecs[_i]);
     gang_train(&rig, "p1", train, 1);
-    for (size_t n = 2; n <= 4; n++) {
+    for (size_t n = 2; n <= 4; n += IS_SANITIZED ? 2 : 1) {
         (void)snprintf(tag, sizeof tag, "p%zu", n);
         gang_train(&rig, tag, train, n);
         gang_same(&rig, "p1", tag);
@@ -72,7 +72,7 @@ START_TEST(other_sums_reach_the_same_loss)
     gang_train(&rig, "tree", train, 2);
     double loss = gang_last(&rig, "tree", "val_loss");
     compose(train, EIGHT, 3, sums[_i]);
-    for (size_t n = 1; n <= 4; n++) {
+    for (size_t n = 1; n <= 4; n += IS_SANITIZED ? 3 : 1) {
         (void)snprintf(tag, sizeof tag, "p%zu", n);
         gang_train(&rig, tag, train, n);
         ck_assert_double_le(fabs(gang_last(&rig, tag, "val_loss") - loss), 1e-4 * loss);
@@ -177,7 +177,8 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, checkpoints_hold_what_messages_have_lost, 0, 4);
     tcase_add_loop_test(t, other_sums_reach_the_same_loss, 0, 3);
     tcase_add_loop_test(t, codecs_send_less, 0, 4);
-    tcase_add_loop_test(t, codecs_need_error_feedback, 0, 3);
+    if (!IS_SANITIZED) /* convergence: 9 long trainings that run no line more */
+        tcase_add_loop_test(t, codecs_need_error_feedback, 0, 3);
     tcase_add_loop_test(t, joins_change_no_bit, 0, 4);
     tcase_add_loop_test(t, deaths_cost_residuals_and_no_step, 0, 4);
     suite_add_tcase(s, t);
