@@ -335,6 +335,91 @@ class Together(Case):
         with self.assertRaises(RuntimeError):
             assay.optimize(self.fails_at_3, n_trials=20, n_jobs=3)
 
+    @contextlib.contextmanager
+    def told(self, study, trial, value):
+        """Inside, the server has the result of a trial and the thread that tells it has no answer yet. Yields what lets
+        the answer through and waits for the thread."""
+        http, recorded, answer, errors = study._http, threading.Event(), threading.Event(), []
+        path, call = f"/v1/sweeps/{trial._sweep}/suggestions/{trial.number}/complete", http.call
+
+        def held(method, to, *args, **named):
+            result = call(method, to, *args, **named)
+            if to == path:
+                recorded.set()
+                answer.wait(PATIENCE_S)
+            return result
+
+        def tell():
+            try:
+                study.tell(trial, value)
+            except BaseException as e:
+                errors.append(e)
+            finally:
+                recorded.set()
+                http.close()
+
+        def let_through():
+            answer.set()
+            thread.join(PATIENCE_S)
+            self.assertEqual((errors, thread.is_alive()), ([], False))
+
+        thread = threading.Thread(target=tell)
+        http.call = held
+        thread.start()
+        try:
+            self.assertTrue(recorded.wait(PATIENCE_S))
+            yield let_through
+        finally:
+            let_through()
+            http.call = call
+
+    def grown_while_told(self, names):
+        """A study of three trials with the values 0, 1 and 2 whose space grew by what the last one suggested, while the
+        second, which suggested `names`, was told."""
+        study = assay.create_study()
+        first = study.ask()
+        first.suggest_float("x", 0, 1)
+        study.tell(first, 0)
+        second, third = study.ask(), study.ask()
+        for name in names:
+            second.suggest_float(name, 0, 1)
+        for name in ("x", "late"):
+            third.suggest_float(name, 0, 1)
+        study.tell(third, 2)
+        before = study.sweep
+        with self.told(study, second, 1) as let_through:
+            fourth = study.ask()
+            self.assertNotEqual(study.sweep, before)
+            let_through()
+        return study, fourth
+
+    def test_a_result_that_is_told_while_the_space_grows(self):
+        study, fourth = self.grown_while_told(["x"])
+        fourth.suggest_float("x", 0, 1)
+        study.tell(fourth, 3)
+        self.assertEqual(sorted(t.value for t in study.trials), [0, 1, 2, 3])
+        self.assertEqual(sorted(r["metrics"]["value"] for r in UP.trials(study.sweep)), [0, 1, 2, 3])
+        # The second suggested a name that even the larger space lacks: it is known to the sweep after that.
+        study, fourth = self.grown_while_told(["x", "later"])
+        fourth.suggest_float("x", 0, 1)
+        study.tell(fourth, 3)
+        fifth = study.ask()
+        fifth.suggest_float("x", 0, 1)
+        study.tell(fifth, 4)
+        self.assertEqual(sorted(t.value for t in study.trials), [0, 1, 2, 3, 4])
+        self.assertEqual(sorted(r["metrics"]["value"] for r in UP.trials(study.sweep)), [0, 1, 2, 3, 4])
+
+    def test_results_that_are_read_while_one_is_told(self):
+        study = assay.create_study(space={"x": (0.0, 1.0)})
+        trial, pages = study.ask(), study._pages
+        with self.told(study, trial, 1) as let_through:
+            def then_answered(path):
+                yield from pages(path)
+                let_through()
+
+            study._pages = then_answered
+            self.assertEqual([t.value for t in study.trials], [1])
+
     @staticmethod
     def fails_at_3(trial):
         if trial.number == 3:
