@@ -884,11 +884,11 @@ class Study:
             if paused:
                 self._resume()
             if trial is not None:
-                answer = self._request(trial._client, 1, 30000)
+                answer = self._request(self.sweep or "", trial._client, 1, 30000)
                 while not answer["items"]:  # somebody paused the sweep
                     if answer["done"]:
                         raise AssayError(f"the sweep {self.sweep} has ended: {answer['state']}")
-                    answer = self._request(trial._client, 1, 30000)
+                    answer = self._request(self.sweep or "", trial._client, 1, 30000)
                 trial._adopt(answer["items"][0])
             self._first = None
 
@@ -984,8 +984,8 @@ class Study:
 
     # Asking and telling.
 
-    def _request(self, client: str, count: int, wait_ms: int) -> JSON:
-        answer = self._http.call("POST", f"/v1/sweeps/{self.sweep}/suggestions",
+    def _request(self, sweep: str, client: str, count: int, wait_ms: int) -> JSON:
+        answer = self._http.call("POST", f"/v1/sweeps/{sweep}/suggestions",
                                  {"client": client, "count": count, "wait_ms": wait_ms, "lease_ms": int(LEASE_S * 1000)})
         return dict(answer)
 
@@ -1031,8 +1031,9 @@ class Study:
                 time.sleep(0.02)
                 continue
             wait = 10.0 if run is None else min(10.0, max(0.0, run.left()))
-            answer = self._request(client, run.batch if run else 1, int(wait * 1000))
-            trials = [Trial(self, sweep, item, client, self._fixed.get((sweep, item["number"]))) for item in answer["items"]]
+            answer = self._request(sweep, client, run.batch if run else 1, int(wait * 1000))
+            with self._lock:  # _enqueue learns the number of a trial, and then says what is fixed in it
+                trials = [Trial(self, sweep, t, client, self._fixed.get((sweep, t["number"]))) for t in answer["items"]]
             if trials:
                 return [self._hold(t) for t in trials]
             with self._lock:
@@ -1911,7 +1912,7 @@ class _OptunaLink:
             return
         ended = {"COMPLETE": "completed", "PRUNED": "pruned"}.get(state, "failed")
         if trial is None:
-            with self._lock:
+            with self._lock, study._lock:  # in one step: a space that grows between the two would carry it as well
                 study._carry(self._remember(theirs, ended, values))
             return
         trial._asked = self._asked(theirs)

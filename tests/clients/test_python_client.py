@@ -409,6 +409,42 @@ class Together(Case):
         self.assertEqual(sorted(t.value for t in study.trials), [0, 1, 2, 3, 4])
         self.assertEqual(sorted(r["metrics"]["value"] for r in UP.trials(study.sweep)), [0, 1, 2, 3, 4])
 
+    def test_a_configuration_that_is_asked_for_while_it_is_enqueued(self):
+        """It keeps the values of names that the sweep does not have, though a thread got it before its number was known."""
+        study, got = assay.create_study(), []
+        first = study.ask()
+        first.suggest_float("x", 0, 1)
+        study.tell(first, 0)
+        asker, call, lock = threading.Thread(target=lambda: got.append(study.ask())), study._http.call, study._lock
+        asking, added, after = threading.Event(), threading.Event(), threading.Event()
+
+        class Watched:
+            """The lock of the study; says when the thread that asks wants it with its answer at hand."""
+            def __enter__(self):
+                if threading.current_thread() is asker and added.is_set():
+                    after.set()
+                return lock.__enter__()
+
+            def __exit__(self, *args):
+                return lock.__exit__(*args)
+
+        def ordered(method, to, *args, **named):
+            if threading.current_thread() is asker:
+                asking.set()
+                added.wait(PATIENCE_S)
+            result = call(method, to, *args, **named)
+            if to.endswith("/trials"):
+                added.set()
+                after.wait(PATIENCE_S)
+            return result
+
+        study._http.call, study._lock = ordered, Watched()
+        asker.start()
+        self.assertTrue(asking.wait(PATIENCE_S))
+        study.enqueue_trial({"x": 0.25, "late": 0.625})
+        asker.join(PATIENCE_S)
+        self.assertEqual([t.suggest_float(n, 0, 1) for t in got for n in ("x", "late")], [0.25, 0.625])
+
     def test_results_that_are_read_while_one_is_told(self):
         study = assay.create_study(space={"x": (0.0, 1.0)})
         trial, pages = study.ask(), study._pages
