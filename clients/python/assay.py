@@ -1344,7 +1344,7 @@ class Study:
 
     def _results(self, sweep: str, rows: Sequence[JSON]) -> Tuple[List[FrozenTrial], List[FrozenTrial]]:
         """The trials of the sweep, which the server listed as `rows`, and those of this process that are not among
-        them. The caller holds the lock, and took the rows before or since: no trial is in both."""
+        them. The caller holds the lock: a trial that ends meanwhile is not in both."""
         found = []
         for row in rows:
             record = self._records.get((sweep, row["number"]))
