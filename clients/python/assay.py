@@ -884,11 +884,11 @@ class Study:
             if paused:
                 self._resume()
             if trial is not None:
-                answer = self._request(trial._client, 1, 30000)
+                answer = self._request(self.sweep or "", trial._client, 1, 30000)
                 while not answer["items"]:  # somebody paused the sweep
                     if answer["done"]:
                         raise AssayError(f"the sweep {self.sweep} has ended: {answer['state']}")
-                    answer = self._request(trial._client, 1, 30000)
+                    answer = self._request(self.sweep or "", trial._client, 1, 30000)
                 trial._adopt(answer["items"][0])
             self._first = None
 
@@ -949,7 +949,10 @@ class Study:
         left = self._limit - _made(self._http.call("PATCH", path, {"limits": {"max_trials": 1}}))
         if left <= 0:
             return
-        records = self.trials
+        # A trial that is being told may have ended for the server already: _finish carries it over, once it has it.
+        rows, others = self._results(self.sweep or "", list(self._pages(self._trials_path(self.sweep or ""))))
+        telling = {t.number for t in self._held if t._sweep == self.sweep and t._lost is None}
+        records = [r for r in rows if r.number not in telling] + others
         self._space.update(self._missing)
         self._missing = {}
         self._infer_conditions(records)
@@ -981,8 +984,8 @@ class Study:
 
     # Asking and telling.
 
-    def _request(self, client: str, count: int, wait_ms: int) -> JSON:
-        answer = self._http.call("POST", f"/v1/sweeps/{self.sweep}/suggestions",
+    def _request(self, sweep: str, client: str, count: int, wait_ms: int) -> JSON:
+        answer = self._http.call("POST", f"/v1/sweeps/{sweep}/suggestions",
                                  {"client": client, "count": count, "wait_ms": wait_ms, "lease_ms": int(LEASE_S * 1000)})
         return dict(answer)
 
@@ -1028,8 +1031,9 @@ class Study:
                 time.sleep(0.02)
                 continue
             wait = 10.0 if run is None else min(10.0, max(0.0, run.left()))
-            answer = self._request(client, run.batch if run else 1, int(wait * 1000))
-            trials = [Trial(self, sweep, item, client, self._fixed.get((sweep, item["number"]))) for item in answer["items"]]
+            answer = self._request(sweep, client, run.batch if run else 1, int(wait * 1000))
+            with self._lock:  # _enqueue learns the number of a trial, and then says what is fixed in it
+                trials = [Trial(self, sweep, t, client, self._fixed.get((sweep, t["number"]))) for t in answer["items"]]
             if trials:
                 return [self._hold(t) for t in trials]
             with self._lock:
@@ -1064,9 +1068,9 @@ class Study:
             state, reason = "cancelled", trial._lost
         elif row is not None and state == "completed" and row["state"] != "completed":
             state, reason = row["state"], row.get("reason")
-        self._let_go(trial)
         record = self._frozen(trial, state, metrics, reason)
-        with self._lock:
+        with self._lock:  # in one step, so that _grow finds the trial held or its record, never neither
+            self._let_go(trial)
             self._own.append(record)
             self._records[record.sweep, record.number] = record
             for name, (p, _) in trial._asked.items():
@@ -1323,17 +1327,33 @@ class Study:
     @property
     def trials(self) -> List[FrozenTrial]:
         """All trials of the study, also those of other programs, in the order of their numbers."""
-        if self.sweep is None:
-            return list(self._own)
-        found, seen = [], set()
-        for row in self._pages(f"/v1/sweeps/{self.sweep}/trials?page_size=500"):
-            record = self._records.get((self.sweep, row["number"]))
+        while True:
+            with self._lock:
+                sweep = self.sweep
+                if sweep is None:
+                    return list(self._own)
+            answer = list(self._pages(self._trials_path(sweep)))
+            with self._lock:
+                if sweep == self.sweep:  # otherwise the space grew meanwhile
+                    rows, others = self._results(sweep, answer)
+                    return rows + others
+
+    @staticmethod
+    def _trials_path(sweep: str) -> str:
+        return f"/v1/sweeps/{sweep}/trials?page_size=500"
+
+    def _results(self, sweep: str, rows: Sequence[JSON]) -> Tuple[List[FrozenTrial], List[FrozenTrial]]:
+        """The trials of the sweep, which the server listed as `rows`, and those of this process that are not among
+        them. The caller holds the lock: a trial that ends meanwhile is not in both."""
+        found = []
+        for row in rows:
+            record = self._records.get((sweep, row["number"]))
             if record is None:
                 record = self._from_row(row)
             record.number = row["number"]
             found.append(record)
-            seen.add(id(record))
-        return found + [r for r in self._own if id(r) not in seen]
+        seen = {id(r) for r in found}
+        return found, [r for r in self._own if id(r) not in seen]
 
     def get_trials(self, deepcopy: bool = False, states: Optional[Sequence[str]] = None) -> List[FrozenTrial]:
         return [t for t in self.trials if states is None or t.state in states]
@@ -1892,7 +1912,7 @@ class _OptunaLink:
             return
         ended = {"COMPLETE": "completed", "PRUNED": "pruned"}.get(state, "failed")
         if trial is None:
-            with self._lock:
+            with self._lock, study._lock:  # in one step: a space that grows between the two would carry it as well
                 study._carry(self._remember(theirs, ended, values))
             return
         trial._asked = self._asked(theirs)

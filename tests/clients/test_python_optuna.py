@@ -10,6 +10,8 @@ import os
 import random
 import sys
 import tempfile
+import threading
+import types
 import unittest
 import warnings
 
@@ -248,6 +250,53 @@ class Sampler(unittest.TestCase):
         self.assertEqual(len(rows), 12)
         self.assertEqual(sorted(r["metrics"]["value_0"] for r in rows), sorted(t.values[0] for t in study.trials))
         self.assertEqual(sum(r["origin"] == "suggested" for r in rows), 11)
+
+
+class Link(unittest.TestCase):
+    """What the sampler does without Optuna's classes; trials are records of the fields that it reads."""
+
+    @staticmethod
+    def trial(number, **params):
+        floats = types.SimpleNamespace(low=0, high=1, single=lambda: False)
+        return types.SimpleNamespace(number=number, _trial_id=number, params=params, system_attrs={}, intermediate_values={},
+                                     distributions={name: floats for name in params})
+
+    def test_a_result_of_its_own_while_the_space_grows(self):
+        study = assay.create_study(study_name="link")
+        link = assay._OptunaLink(lambda _: study)
+        link.space(types.SimpleNamespace(get_trials=lambda deepcopy: []))
+        self.addCleanup(link.close)
+        link.after(self.trial(0, x=0.25), "COMPLETE", [0])
+        self.assertEqual(set(link.sample(self.trial(1))), {"x"})
+        lock, carry, got, settled = study._lock, study._carry, [], threading.Event()
+
+        class Watched:
+            """The lock of the study; says when the thread that grows the space has to wait for it."""
+            def __enter__(self):
+                if not lock.acquire(blocking=False):
+                    settled.set()
+                    lock.acquire()
+
+            def __exit__(self, *args):
+                lock.release()
+
+        def grow():
+            got.extend(study._next(None, "grows"))
+            study._http.close()
+            settled.set()
+
+        def carry_later(record):
+            thread.start()
+            settled.wait()
+            carry(record)
+
+        thread = threading.Thread(target=grow)
+        study._lock, study._carry = Watched(), carry_later
+        link.after(self.trial(2, x=0.5, late=0.5), "COMPLETE", [2])  # values that the sampler did not suggest
+        thread.join()
+        self.assertEqual(set(got[0]._given), {"x", "late"})
+        self.assertEqual(sorted(r["metrics"]["value"] for r in UP.trials(study.sweep) if r["state"] == "completed"), [0, 2])
+        study._release(got[0])
 
 
 def exists(sweep):
