@@ -22,7 +22,7 @@ enum {
 
 /* As HAS_WORK of sweep_store.c, for the sweep s. */
 #define HAS_WORK                                                                                   \
-    "s.for_runners and s.gang and s.state = 'running' and (s.n_queued > 0 or s.n_total < "    \
+    "s.for_runners and s.gang and s.state = 'running' and (s.n_queued > 0 or s.n_total < "         \
     "s.planned) and (s.max_concurrent is null or s.n_running < s.max_concurrent)"
 
 #define GATHERING_FIELDS(FIRST, NEXT)                                                              \

@@ -30,8 +30,8 @@ struct team {
     int32_t n;
     uint64_t sent_before;    /* bytes sent in earlier worlds */
     int64_t progress_due_ns; /* the trainer's thread alone uses these two */
-    struct coll *coll; /* freed by the trainer's thread alone, under the lock */
-    int32_t *missing;  /* [RANKS_MAX]: those who did not connect */
+    struct coll *coll;       /* freed by the trainer's thread alone, under the lock */
+    int32_t *missing;        /* [RANKS_MAX]: those who did not connect */
     size_t n_missing;
 
     pthread_mutex_t lock; /* guards what follows, and `coll` against the reader */
