@@ -178,11 +178,14 @@ class Fuzz:
             body.pop("options", None)  # of other formats
         elif op.name == "claimTrials":
             body.update(epoch=self.epoch, wait_ms=self.rng.choice([0, 1, 150]))
+            body["seats"] = min(body.get("seats") or 0, body.get("max_trials", 1))
         elif op.name == "askSuggestions":
             body.update(client=self.rng.choice(["me", "you"]), count=self.rng.randint(1, 3), wait_ms=self.rng.choice([0, 1, 150]))
             body.pop("lease_ms", None)
         elif op.name == "registerRunner":
             body["name"] = "fuzzed"
+        elif op.name == "putSeat":
+            body["address"] = self.rng.choice(["127.0.0.1", "10.0.0.7", "fd00::1"])
         elif op.name == "createToken" and "ttl" in body:
             body["ttl"] = self.rng.choice(["1h", "30d"])
         elif op.name == "changeSweep":
@@ -198,6 +201,10 @@ class Fuzz:
             body.pop("lease_ms", None)  # else they end under the others
         elif op.name == "putFiles":
             body["files"] = [{"path": f"f/{i}", "size": 1, "sha256": self.digest} for i in range(self.rng.randrange(2))]
+        for held in body.get("resume", []) + body.get("attempts", []) if isinstance(body, dict) else []:
+            if held.get("seat") is None:  # only ranks have these
+                held.pop("step", None)
+                held.pop("sent_bytes", None)
         return body
 
     def make_trial(self):

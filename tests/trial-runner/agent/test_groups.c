@@ -71,7 +71,7 @@ START_TEST(groups_take_a_slot_and_their_gpus_once)
     start();
     for (int i = 0; i < 6; i++)
         AWAIT(t[i]->items && t[i]->log);
-    ck_assert(log_has(t[0], "slots 4 gpus 5\n") && log_has(t[3], "slots 4 gpus 7\n"));
+    AWAIT(strstr(t[0]->log, "slots 4 gpus 5\n") && strstr(t[3]->log, "slots 4 gpus 7\n"));
     ck_assert(pid_of(t[0]) == pid_of(t[2]) && pid_of(t[0]) != pid_of(t[3]));
     leave_cleanly();
     for (int i = 0; i < 6; i++) {

@@ -167,7 +167,7 @@ export type SweepLimits = {
 
 export type TrialResources = {
   gpus?: number;
-  /** How many processes train one trial together, over all runners; each uses a slot and `gpus` GPUs */
+  /** How many processes train one trial together, over all runners; each uses a slot and `gpus` GPUs. 1 that is sent beside a micro_batch trains as one rank, with the bits of several */
   ranks?: number;
   /** Fewer ranks than this wait until others have joined; at most `ranks`. 1 when absent; for trial.command always `ranks` */
   min_ranks?: number;
@@ -184,9 +184,11 @@ export type EnsembleOptions = {
 export type TrialProgram = CommandTrial | TrainTrial;
 
 export type CommandTrial = {
-  /** The program and its arguments, with ${name} of parameters */
-  command: (string | number)[];
+  /** The program and its arguments, with ${name} of parameters. A list is left out as a whole when a name in it is inactive; ${args} stands for --name=value of all active parameters: docs/trials.md */
+  command: (string | number | (string | number)[])[];
   env?: Record<string, string | number>;
+  /** Files that are written for each trial: a relative path, and the text with ${name} of parameters. ${file:PATH} in the command and in env is where the file stands */
+  files?: Record<string, string>;
   /** Working directory of the command */
   directory?: string;
   /** With resources.ranks above 1: the command starts on every rank, or on the first alone */
@@ -219,8 +221,73 @@ export type TrainDocument = {
   schedule?: TrainSchedule;
   augment?: TrainAugment;
   validation?: TrainValidation;
+  distributed?: TrainDistributed;
   /** Reported in addition to those that are always reported */
   metrics?: (TrainMetric | Template)[];
+};
+
+/** How the ranks of a trial with resources.ranks above 1 work together, docs/distributed.md */
+export type TrainDistributed = {
+  /** Default: that of the section that is given, else allreduce */
+  strategy?: "allreduce" | "local_sgd" | "server" | "gossip" | Template;
+  /** How sums over ranks are made. tree (default): equal bits for any number of ranks */
+  allreduce?: "tree" | "ring" | "halving_doubling" | "auto" | Template;
+  compress?: "none" | "fp16" | "one_bit" | "top_k" | "powersgd" | Template | TrainCodec;
+  /** What compressing has lost is added to the next message; default true */
+  error_feedback?: boolean | Template;
+  local_sgd?: TrainLocalSgd;
+  server?: TrainServer;
+  /** All-reduce inside a group, a server between groups; 0 (default): no groups */
+  groups?: number | Template;
+  gossip?: TrainGossip;
+  /** The optimizer's moments are divided among the ranks; default false */
+  shard_state?: boolean | Template;
+  /** On how many ranks each moment is, with shard_state; default 2 */
+  state_copies?: number | Template;
+};
+
+export type TrainCodec = {
+  kind: "none" | "fp16" | "one_bit" | "top_k" | "powersgd" | Template;
+  /** top_k: the share of the values that is sent; default 0.01 */
+  fraction?: number | Template;
+  /** powersgd; default 2 */
+  rank?: number | Template;
+};
+
+export type TrainLocalSgd = {
+  /** Local steps between two exchanges; required if the strategy is local_sgd */
+  steps?: number | Template;
+  /** What the optimizer's moments are at the start of a block; default reset */
+  moments?: "reset" | "average" | Template;
+  block_momentum?: number | Template | TrainBlockMomentum;
+  outer?: TrainOuter;
+};
+
+export type TrainBlockMomentum = {
+  momentum?: number | Template;
+  lr?: number | Template;
+  nesterov?: boolean | Template;
+};
+
+export type TrainOuter = {
+  kind?: "sgd" | "nesterov" | Template;
+  lr?: number | Template;
+  momentum?: number | Template;
+};
+
+export type TrainServer = {
+  mode?: "sync" | "async" | "ssp" | Template;
+  /** ssp: by how many steps a rank may lead the slowest; default 3 */
+  staleness?: number | Template;
+  /** Slices of the parameters; 0 (default): as many as ranks */
+  shards?: number | Template;
+  /** sync, ssp: the last so many gradients of a step do not count; default 0 */
+  backup?: number | Template;
+};
+
+export type TrainGossip = {
+  /** Partners of a rank in each step; default 1 */
+  peers?: number | Template;
 };
 
 export type TrainMetric = "train_loss" | "val_loss" | "val_error" | "val_accuracy" | "val_rmse" | "val_mae" | "val_r2" | "lr" | "val_top5" | "val_auc" | "val_f1" | "val_log_loss";
