@@ -86,6 +86,14 @@ struct trial *offer(int number, const char *trial, int grace_ms, int timeout_ms,
 struct trial *offer_member(int number, const char *train, const char *group);
 struct trial *offer_sh(int number, const char *script);
 
+/* A check of what the server's threads write. */
+#define LOCKED(check)                                                                              \
+    do {                                                                                           \
+        fx_lock();                                                                                 \
+        check;                                                                                     \
+        fx_unlock();                                                                               \
+    } while (0)
+
 /* Wait for a condition that the server or the file system will meet. */
 #define AWAIT(condition)                                                                           \
     do {                                                                                           \

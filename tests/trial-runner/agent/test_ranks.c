@@ -84,10 +84,10 @@ START_TEST(a_program_sees_its_gang)
                   "echo $RANK > $ASSAY_ARTIFACTS/rank"));
     start_runner(NULL, NULL);
     AWAIT(t->completion && gang.seats[1].end && gang.seats[2].end);
-    ck_assert_str_eq(outcome_of(t), "completed");
-    ck_assert_str_eq(end_of(1), "completed");
-    ck_assert_str_eq(end_of(2), "completed");
-    ck_assert_ptr_null(gang.seats[0].end); /* its end is the attempt's */
+    LOCKED(ck_assert_str_eq(outcome_of(t), "completed"));
+    LOCKED(ck_assert_str_eq(end_of(1), "completed"));
+    LOCKED(ck_assert_str_eq(end_of(2), "completed"));
+    LOCKED(ck_assert_ptr_null(gang.seats[0].end)); /* its end is the attempt's */
     ck_assert(log_has(t, "ASSAY_RANK=0\n") && log_has(t, "ASSAY_RANKS=3\n"));
     ck_assert(log_has(t, "LOCAL_RANK=0\n") && log_has(t, "LOCAL_WORLD_SIZE=3\n"));
     ck_assert(log_has(t, "MASTER_ADDR=127.0.0.1\n") && log_has(t, "MASTER_PORT="));
@@ -96,9 +96,9 @@ START_TEST(a_program_sees_its_gang)
     ck_assert(log_has(t, "TORCHELASTIC_RESTART_COUNT=1\n"));
     ck_assert(log_has(t, "CUDA_VISIBLE_DEVICES=5,7\n") || log_has(t, "CUDA_VISIBLE_DEVICES=7,5\n"));
     ck_assert(!log_has(t, "ASSAY_RANK=1"));
-    ck_assert_uint_eq(json_array_size(t->items), 1); /* of rank 0 alone */
-    ck_assert_uint_eq(json_array_size(t->artifacts), 1);
-    ck_assert_int_eq(gang.refused, 0);
+    LOCKED(ck_assert_uint_eq(json_array_size(t->items), 1)); /* of rank 0 alone */
+    LOCKED(ck_assert_uint_eq(json_array_size(t->artifacts), 1));
+    LOCKED(ck_assert_int_eq(gang.refused, 0));
     AWAIT(fx.claim_seats > 0);
     leave_cleanly();
 }
@@ -118,7 +118,7 @@ START_TEST(one_rank_fails_and_all_end)
     fx_unlock();
     AS_AUTO(as_freep) char *sweep = file_join(fx.work, "trials/s");
     AWAIT(access(sweep, F_OK) != 0); /* all have ended, and nothing is left of them */
-    ck_assert_ptr_null(fx.trials[0].completion);
+    LOCKED(ck_assert_ptr_null(fx.trials[0].completion));
     leave_cleanly();
 }
 END_TEST
@@ -130,8 +130,8 @@ START_TEST(the_leader_fails_and_its_reason_counts)
                SH("if [ $RANK = 0 ]; then echo no more; exit 4; fi; exec sleep 1000"));
     start_runner(NULL, NULL);
     AWAIT(t->completion);
-    ck_assert_str_eq(outcome_of(t), "failed");
-    ck_assert_str_eq(reason_of(t), "exit 4: no more");
+    LOCKED(ck_assert_str_eq(outcome_of(t), "failed"));
+    LOCKED(ck_assert_str_eq(reason_of(t), "exit 4: no more"));
     AS_AUTO(as_freep) char *sweep = file_join(fx.work, "trials/s");
     AWAIT(access(sweep, F_OK) != 0);
     leave_cleanly();
@@ -144,7 +144,7 @@ START_TEST(only_the_first_rank_is_launched)
     offer_gang(3, 3, false, "first", SH("echo started $RANK of $WORLD_SIZE; cat $ASSAY_HOSTFILE"));
     start_runner(NULL, NULL);
     AWAIT(t->completion);
-    ck_assert_str_eq(outcome_of(t), "completed");
+    LOCKED(ck_assert_str_eq(outcome_of(t), "completed"));
     ck_assert(log_has(t, "started 0 of 3\nh slots=3\n"));
     AS_AUTO(as_freep) char *sweep = file_join(fx.work, "trials/s");
     AWAIT(access(sweep, F_OK) != 0); /* the others were held until then */
@@ -162,7 +162,7 @@ START_TEST(a_held_rank_of_a_runner_that_leaves_is_released)
     start_runner(NULL, NULL);
     AWAIT(gang.epoch == 1 && fx.trials[0].said);
     leave_cleanly();
-    ck_assert(gang.over);
+    LOCKED(ck_assert(gang.over));
 }
 END_TEST
 
@@ -181,7 +181,7 @@ START_TEST(ranks_meet_and_the_leader_writes)
     ck_assert(gang.writes[0] > 0 && gang.writes[1] == 0 && gang.refused == 0);
     fx_unlock();
     AWAIT(json_integer_value(json_object_get(t->said, "sent_bytes")) == 100);
-    ck_assert_int_eq(json_integer_value(json_object_get(t->said, "step")), 11);
+    LOCKED(ck_assert_int_eq(json_integer_value(json_object_get(t->said, "step")), 11));
 }
 END_TEST
 
@@ -215,7 +215,7 @@ START_TEST(a_rank_comes_later)
     AWAIT(all_joined(1));
     offer_seat(2, DO("train"));
     AWAIT(all_joined(2));
-    ck_assert(gang.seats[2].member && runs(pid_of(0)) && runs(pid_of(2)));
+    LOCKED(ck_assert(gang.seats[2].member && runs(pid_of(0)) && runs(pid_of(2))));
 }
 END_TEST
 
@@ -257,11 +257,11 @@ START_TEST(ranks_of_a_runner_that_leaves)
     start_trainer();
     AWAIT(all_joined(1));
     leave_cleanly();
-    ck_assert_str_eq(outcome_of(t), "released");
-    ck_assert_uint_eq(json_array_size(t->checkpoints), 1);
-    ck_assert_int_eq(gang.epoch, 3);
+    LOCKED(ck_assert_str_eq(outcome_of(t), "released"));
+    LOCKED(ck_assert_uint_eq(json_array_size(t->checkpoints), 1));
+    LOCKED(ck_assert_int_eq(gang.epoch, 3));
     for (int i = 0; i < 3; i++)
-        ck_assert_ptr_null(gang.seats[i].end);
+        LOCKED(ck_assert_ptr_null(gang.seats[i].end));
 }
 END_TEST
 
@@ -274,9 +274,10 @@ START_TEST(others_go_on_when_a_runner_leaves)
     add_stranger(2);
     AWAIT(gang.seats[0].joined_epoch == 2 && gang.seats[1].joined_epoch == 2);
     leave_cleanly();
-    ck_assert(gang.epoch == 4 && !gang.over && gang.seats[2].member && !gang.seats[0].member);
-    ck_assert(list_size("left") == 1 && list_size("lost") == 0);
-    ck_assert_ptr_null(fx.trials[0].completion);
+    LOCKED(
+        ck_assert(gang.epoch == 4 && !gang.over && gang.seats[2].member && !gang.seats[0].member));
+    LOCKED(ck_assert(list_size("left") == 1 && list_size("lost") == 0));
+    LOCKED(ck_assert_ptr_null(fx.trials[0].completion));
 }
 END_TEST
 
@@ -332,8 +333,8 @@ START_TEST(a_completed_gang_completes_once)
     offer_gang(3, 1, true, "all", DO("complete"));
     start_trainer();
     AWAIT(t->completion);
-    ck_assert_str_eq(outcome_of(t), "completed");
-    ck_assert_ptr_null(gang.seats[0].end);
+    LOCKED(ck_assert_str_eq(outcome_of(t), "completed"));
+    LOCKED(ck_assert_ptr_null(gang.seats[0].end));
     leave_cleanly();
 }
 END_TEST
