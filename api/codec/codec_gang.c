@@ -84,9 +84,9 @@ json_t *gang_encode(const struct gang_detail *d)
 
 json_t *gang_summary_encode(const struct gang_summary *g)
 {
-    struct out o = out_begin();
     if (g->ranks == 0)
         return json_null();
+    struct out o = out_begin();
     out_i64(&o, "ranks", g->ranks);
     out_str(&o, "state", g->state);
     out_i64(&o, "epoch", g->epoch);
