@@ -69,7 +69,7 @@ static as_status check_ref(void *arg, const struct template_ref *ref, struct as_
         (ref->form == TEMPLATE_VALUE && !is_known && as_streq(ref->name, "args")))
         return check_args(c, ref, err);
     if (!is_known && ref->form == TEMPLATE_FILE)
-        return as_fail(err, AS_E_INVAL, "trial.files has no '%s'", strchr(ref->name, ':') + 1);
+        return as_fail(err, AS_E_INVAL, "trial.files has no '%s'", template_file_path(ref->name));
     if (!is_known)
         return as_fail(err, AS_E_INVAL,
                        "there is no parameter '%s'; write $${%s} for the characters ${%s}",
@@ -146,7 +146,7 @@ static as_status add_parameters(struct expansion *x, args_style style, struct as
     as_status st = AS_OK;
     json_object_foreach((json_t *)x->params, name, value)
     {
-        if (st == AS_OK && !strchr(name, ':')) /* not "file:path" */
+        if (st == AS_OK && !template_file_path(name))
             st = add_parameter(x, style, name, value, err);
     }
     return st;

@@ -33,6 +33,21 @@ struct piece {
     size_t rest_len;
 };
 
+const char *template_file_path(const char *name)
+{
+    return as_starts_with(name, FILE_PREFIX) ? name + strlen(FILE_PREFIX) : NULL;
+}
+
+as_status template_name_file(json_t *names, const char *path, const char *text, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str name = {0};
+    str_printf(&name, FILE_PREFIX "%s", path);
+    as_status st = str_check(&name, err);
+    if (st < 0)
+        return st;
+    return json_object_set_new(names, name.s, json_string(text)) < 0 ? as_fail_nomem(err) : AS_OK;
+}
+
 /* ${file:path} or ${args:style}: what stands before the colon is no parameter. */
 static bool read_special(const char *s, size_t len, struct piece *ret)
 {
@@ -190,7 +205,7 @@ static as_status check_known(void *arg, const struct template_ref *ref, struct a
     if (k->fn(k->arg, name))
         return AS_OK;
     if (ref->form == TEMPLATE_FILE)
-        return as_fail(err, AS_E_INVAL, "trial.files has no '%s'", name + strlen(FILE_PREFIX));
+        return as_fail(err, AS_E_INVAL, "trial.files has no '%s'", template_file_path(name));
     return as_fail(err, AS_E_INVAL,
                    "there is no parameter '%s'; write $${%s} for the characters ${%s}", name, name,
                    name);

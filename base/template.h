@@ -53,6 +53,14 @@ AS_MUST_CHECK as_status template_visit(const json_t *tree, const char *pointer,
 /* Is `name` a parameter, active or not, or "file:path" of a file that the trial writes? */
 typedef bool template_known_fn(const void *arg, const char *name);
 
+/* The path in a name "file:path"; NULL if it is a parameter's name. A view of `name`. */
+const char *template_file_path(const char *name);
+
+/* Say what ${file:path} stands for: add {"file:path": text} to the names that texts are applied
+ * with. AS_E_NOMEM. */
+AS_MUST_CHECK as_status template_name_file(json_t *names, const char *path, const char *text,
+                                           struct as_err *err);
+
 /* Check every string of a tree (a string, list or object) that is at `pointer` in its document.
  * AS_E_INVAL, with the pointer of the string: a reference that is not closed, a name that is not
  * [A-Za-z_][A-Za-z0-9_.-]{0,62}, ${args:…}, or a name for which known() returns false. */

@@ -134,6 +134,12 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+double bench_median(double *v, size_t n)
+{
+    qsort(v, n, sizeof *v, by_size);
+    return n ? v[n / 2] : NAN;
+}
+
 double bench_seconds(void (*run)(void *arg), void (*finish)(void *arg), void *arg)
 {
     double want = (double)ROUND_NS / (double)NS_PER_S;
@@ -143,6 +149,5 @@ double bench_seconds(void (*run)(void *arg), void (*finish)(void *arg), void *ar
     double each[ROUNDS];
     for (int i = 0; i < ROUNDS; i++)
         each[i] = seconds_of(run, finish, arg, calls) / (double)calls;
-    qsort(each, ROUNDS, sizeof(each[0]), by_size);
-    return each[ROUNDS / 2];
+    return bench_median(each, ROUNDS);
 }

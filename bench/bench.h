@@ -16,6 +16,7 @@
 #define ASSAY_BENCH_BENCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Name the benchmark and read its arguments. `name` and `about` are borrowed for ever. Returns
  * false if there is nothing to run (--help, or an unknown argument): then return bench_exit(). */
@@ -42,6 +43,9 @@ void bench_report(const char *name, double value, const char *unit, double floor
 /* Report a case that cannot be measured here: a line without figures, and no failure. `why` is its
  * note. */
 void bench_skip(const char *name, const char *unit, const char *why);
+
+/* The middle one of n values, of an even number the upper of the two; NaN if n is 0. Sorts v. */
+double bench_median(double *v, size_t n);
 
 /* The program's exit status. */
 int bench_exit(void);

@@ -99,12 +99,6 @@ static double bare_commit_ms(const char *url)
     return ms;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Report groups of `members`: the median claim, and the mean time of each trial, claim to end. */
 static void measure_group(struct store *db, int64_t epoch, int members, double floor_ms)
 {
@@ -129,9 +123,8 @@ static void measure_group(struct store *db, int64_t epoch, int members, double f
         end_all(db, &a, &list);
         total += (double)(clock_mono_ns() - start) / NS_PER_MS;
     }
-    qsort(claims, ROUNDS, sizeof *claims, by_value);
     (void)snprintf(name, sizeof name, "claim of %d", members);
-    bench_report(name, claims[ROUNDS / 2], "ms", floor_ms, NAN, NULL,
+    bench_report(name, bench_median(claims, ROUNDS), "ms", floor_ms, NAN, NULL,
                  "median; floor: a bare commit");
     (void)snprintf(name, sizeof name, "trial in a group of %d", members);
     bench_report(name, total / ROUNDS / members, "ms", NAN, NAN, NULL,

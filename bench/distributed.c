@@ -55,18 +55,6 @@ struct lab {
 
 typedef int rank_fn(struct lab *lab, int32_t rank);
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, int n)
-{
-    qsort(v, (size_t)n, sizeof *v, by_size);
-    return v[n / 2];
-}
-
 /* Runs f in a process for each rank; false if one failed. */
 static bool in_processes(struct lab *lab, rank_fn *f)
 {
@@ -210,7 +198,7 @@ static bool judge(struct racer *r, double own[RACES][REPEATS_MAX])
                            all, (size_t)repeats, NULL) < 0)
             return false;
         if (r->rank == 0)
-            r->lab->seconds[i] = median(all, repeats);
+            r->lab->seconds[i] = bench_median(all, (size_t)repeats);
     }
     return true;
 }

@@ -172,27 +172,15 @@ static void number(const struct task *t, const char *section, int n, bool is_los
         f->seconds[round] = got.seconds;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v)
-{
-    qsort(v, (size_t)rounds, sizeof *v, by_value);
-    return v[rounds / 2];
-}
-
 /* ---- reports ---- */
 
 static void report(const struct strategy *s, struct figures *f, struct figures *plain)
 {
     char name[80], note[80];
-    double seconds = median(f->seconds);
+    double seconds = bench_median(f->seconds, (size_t)rounds);
     (void)snprintf(name, sizeof name, "%s: step", s->name);
     (void)snprintf(note, sizeof note, "plain takes %.2f times as long",
-                   median(plain->seconds) / seconds);
+                   bench_median(plain->seconds, (size_t)rounds) / seconds);
     bench_report(name, seconds * 1e3, "ms", f->bytes / rate * 1e3, NAN, NULL, note);
     (void)snprintf(name, sizeof name, "%s: sent", s->name);
     (void)snprintf(note, sizeof note, "of each rank in a step; plain sends %.1f times as much",
@@ -221,14 +209,14 @@ static void measure(const struct task *fast, const struct task *long_one)
             if (wants(i))
                 number(fast, strategies[i].section, (int)ranks, false, &all[i], k);
     }
-    rate = median(rates);
+    rate = bench_median(rates, (size_t)rounds);
     for (size_t i = 0; i < N_STRATEGIES && loss_epochs > 0; i++)
         if (wants(i))
             number(long_one, strategies[i].section, (int)ranks, true, &all[i], 0);
     bench_report("plain sockets", rate * 8 / 1e6, "Mbit/s", (double)mbit, NAN, NULL,
                  mbit ? "floor: the limit of the cables" : "cables without a limit");
-    bench_report("a rank alone: step", median(alone.seconds) * 1e3, "ms", NAN, NAN, NULL,
-                 "computes one shard, sends nothing");
+    bench_report("a rank alone: step", bench_median(alone.seconds, (size_t)rounds) * 1e3, "ms", NAN,
+                 NAN, NULL, "computes one shard, sends nothing");
     for (size_t i = 0; i < N_STRATEGIES; i++)
         if (wants(i))
             report(&strategies[i], &all[i], &all[0]);

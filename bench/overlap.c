@@ -104,12 +104,6 @@ static const struct replica_ops silent = {.step = model_step,
                                           .gradient = gradient,
                                           .update = update};
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static bool take_steps(struct lab *lab, struct coll *c, struct strategy *s, struct model *m)
 {
     double exposed[2][STEPS];
@@ -123,10 +117,8 @@ static bool take_steps(struct lab *lab, struct coll *c, struct strategy *s, stru
         if (k >= 0)
             exposed[k % 2][k / 2] = (double)(took_ns - LAYERS * lab->layer_ns) / NS_PER_S;
     }
-    for (int i = 0; i < 2 && coll_rank(c) == 0; i++) {
-        qsort(exposed[i], STEPS, sizeof(double), by_size);
-        lab->exposed[i] = exposed[i][STEPS / 2];
-    }
+    for (int i = 0; i < 2 && coll_rank(c) == 0; i++)
+        lab->exposed[i] = bench_median(exposed[i], STEPS);
     return true;
 }
 

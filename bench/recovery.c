@@ -39,18 +39,6 @@ static const struct trial computing = {
     "\"model\":{\"layers\":[512,512]},\"report_every\":4," ONE_STEP "\"optimizer\":{\"lr\":0.001}",
     "5"};
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, size_t n)
-{
-    qsort(v, n, sizeof *v, by_value);
-    return n ? v[n / 2] : NAN;
-}
-
 static void start(const struct trial *t, size_t n, const struct gang_opts *opts)
 {
     static char tags[1000][16];
@@ -138,10 +126,10 @@ static void time_notice(void)
         quick_ms[k] = notice(&quick, SIGKILL);
         computing_ms[k] = notice(&computing, SIGKILL);
     }
-    bench_report("a killed rank is noticed, short steps", median(quick_ms, (size_t)rounds), "ms",
-                 NAN, 50, "bar", NULL);
-    bench_report("a killed rank is noticed, long steps", median(computing_ms, (size_t)rounds), "ms",
-                 NAN, 50, "bar", NULL);
+    bench_report("a killed rank is noticed, short steps", bench_median(quick_ms, (size_t)rounds),
+                 "ms", NAN, 50, "bar", NULL);
+    bench_report("a killed rank is noticed, long steps", bench_median(computing_ms, (size_t)rounds),
+                 "ms", NAN, 50, "bar", NULL);
     if (also_silent)
         bench_report("a stopped rank is noticed", notice(&quick, SIGSTOP), "ms", 5000, 6000, "bar",
                      "the silence that is allowed is 5 s");
@@ -173,9 +161,9 @@ static void time_next_step(void)
         gang_add(&g);
     }
     gang_done(&g);
-    double clean = median(step, (size_t)rounds);
-    bench_report("kill to next completed step", median(next, (size_t)rounds), "ms", clean, 500,
-                 "bar", "floor: a step with its evaluation, nobody dies");
+    double clean = bench_median(step, (size_t)rounds);
+    bench_report("kill to next completed step", bench_median(next, (size_t)rounds), "ms", clean,
+                 500, "bar", "floor: a step with its evaluation, nobody dies");
     bench_report("kill to next completed step, the worst", next[rounds - 1], "ms", clean, 500,
                  "bar", NULL);
 }
@@ -220,10 +208,10 @@ static void time_deaths(void)
     }
     (void)snprintf(name, sizeof name, "one death every %d s, %d x %d s: time of a step", (int)every,
                    (int)rounds, (int)seconds);
-    double own = 1000 / median(dying, (size_t)rounds);
-    bench_report(name, own, "ms", 1000 / median(clean, (size_t)rounds), NAN, NULL,
+    double own = 1000 / bench_median(dying, (size_t)rounds);
+    bench_report(name, own, "ms", 1000 / bench_median(clean, (size_t)rounds), NAN, NULL,
                  "floor: nobody dies");
-    bench_report("the same, as a ratio", median(ratio, (size_t)rounds), "x", 1, 1.5, "bar",
+    bench_report("the same, as a ratio", bench_median(ratio, (size_t)rounds), "x", 1, 1.5, "bar",
                  "median of the rounds' ratios");
 }
 
@@ -300,16 +288,17 @@ static void time_calm(void)
         work_two[k] = 100 * w_twice / w_two;
     }
     size_t n = (size_t)rounds;
-    bench_report("one rank", median(one, n), "steps/s", median(plain, n), NAN, NULL,
+    bench_report("one rank", bench_median(one, n), "steps/s", bench_median(plain, n), NAN, NULL,
                  "floor: the trainer alone");
-    bench_report("one rank of the trainer alone", median(of_plain, n), "%", 100, 97, "bar", NULL);
-    bench_report("the same by processor time of a step", median(work_one, n), "%", 100, 97, "bar",
-                 "does not depend on who else computes");
-    bench_report("two ranks on two cores", median(two, n), "steps/s", median(twice, n), NAN, NULL,
-                 "floor: two trainers beside each other, their steps added");
-    bench_report("two ranks, efficiency", median(of_twice, n), "%", 100, 90, "bar", NULL);
-    bench_report("the same by processor time of a step", median(work_two, n), "%", 100, 90, "bar",
-                 "without the waiting for each other");
+    bench_report("one rank of the trainer alone", bench_median(of_plain, n), "%", 100, 97, "bar",
+                 NULL);
+    bench_report("the same by processor time of a step", bench_median(work_one, n), "%", 100, 97,
+                 "bar", "does not depend on who else computes");
+    bench_report("two ranks on two cores", bench_median(two, n), "steps/s", bench_median(twice, n),
+                 NAN, NULL, "floor: two trainers beside each other, their steps added");
+    bench_report("two ranks, efficiency", bench_median(of_twice, n), "%", 100, 90, "bar", NULL);
+    bench_report("the same by processor time of a step", bench_median(work_two, n), "%", 100, 90,
+                 "bar", "without the waiting for each other");
 }
 
 int main(int argc, char **argv)

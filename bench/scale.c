@@ -42,18 +42,6 @@ static const struct operation {
     operation_fn *run;
 } * measured; /* inherited by the processes */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, int n)
-{
-    qsort(v, (size_t)n, sizeof *v, by_value);
-    return v[n / 2];
-}
-
 /* --- operations --- */
 
 static struct coll_id id = {.step = 1, .tag = 1};
@@ -128,7 +116,7 @@ static int time_operation(struct lab *lab, struct coll *c)
     if (st == AS_OK) /* the slowest rank's time counts */
         st = coll_allreduce(c, id, COLL_RING, &reduce_f64_max, own, all, (size_t)repeats, NULL);
     if (st == AS_OK && coll_rank(c) == 0)
-        lab->seconds = median(all, repeats);
+        lab->seconds = bench_median(all, (size_t)repeats);
     return st == AS_OK ? 0 : 1;
 }
 

@@ -88,18 +88,6 @@ static int n_cpus(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v)
-{
-    qsort(v, (size_t)rounds, sizeof(*v), by_size);
-    return v[rounds / 2];
-}
-
 /* The figures of the rounds of a case. */
 struct figures {
     double value, floor, peer;
@@ -158,11 +146,11 @@ static void measure(const struct lab *l, struct floor *f, struct figures *ret)
         floor[r] = floor_of(l, f);
         peer[r] = torch_of(l->c, ret->note, sizeof ret->note);
     }
-    ret->value = median(value);
-    ret->floor = median(floor);
-    ret->peer = median(peer);
-    ret->alone = members > 1 ? median(alone) : NAN;
-    ret->loop = members > 1 ? median(loop) : NAN;
+    ret->value = bench_median(value, (size_t)rounds);
+    ret->floor = bench_median(floor, (size_t)rounds);
+    ret->peer = bench_median(peer, (size_t)rounds);
+    ret->alone = members > 1 ? bench_median(alone, (size_t)rounds) : NAN;
+    ret->loop = members > 1 ? bench_median(loop, (size_t)rounds) : NAN;
 }
 
 static void run_case(const struct bench_case *c)
@@ -199,7 +187,7 @@ static void run_startup(void)
     must(lab_create(&c, &l, &err));
     for (int64_t r = 0; r < rounds; r++)
         must(lab_alone(&l, 1, 1, &seconds[r], &err));
-    bench_report("startup", 1e3 * median(seconds), "ms", NAN, NAN, NULL,
+    bench_report("startup", 1e3 * bench_median(seconds, (size_t)rounds), "ms", NAN, NAN, NULL,
                  "process, data, one epoch of 42 steps, end");
     lab_done(&l);
 }

@@ -47,7 +47,7 @@ void sweep_doc_free(struct sweep_doc *d)
     free(d);
 }
 
-static as_status no_memory(struct as_err *err)
+as_status sweep_doc_no_memory(struct as_err *err)
 {
     return as_fail(err, AS_E_NOMEM, "out of memory for a sweep document");
 }
@@ -55,7 +55,7 @@ static as_status no_memory(struct as_err *err)
 static as_status copy_text(char **ret, const char *s, struct as_err *err)
 {
     *ret = as_strdup(s);
-    return *ret ? AS_OK : no_memory(err);
+    return *ret ? AS_OK : sweep_doc_no_memory(err);
 }
 
 /* ---- the parts ---- */
@@ -81,7 +81,7 @@ static as_status add_tag(const json_t *tag, size_t i, struct sweep_doc *d, struc
         return as_fail_at(err, AS_E_INVAL, at, "%s: expected a string of 1 to %d bytes", at,
                           MAX_TAG);
     if (json_array_append_new(d->tags, json_string(json_string_value(tag))) < 0)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     return AS_OK;
 }
 
@@ -91,7 +91,7 @@ static as_status parse_tags(const json_t *list, struct faults *faults, struct sw
     size_t n = json_array_size(list);
     d->tags = json_array();
     if (!d->tags)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     if (n > MAX_TAGS)
         return as_fail_at(err, AS_E_TOO_LARGE, "/tags", "/tags: %zu tags, at most %d are allowed",
                           n, MAX_TAGS);
@@ -569,7 +569,7 @@ as_status sweep_doc_parse_noting(const json_t *doc, uint64_t default_seed, struc
     struct as_err own;
     AS_AUTO(sweep_doc_freep) struct sweep_doc *d = as_calloc(1, sizeof *d);
     if (!d)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     err = err ? err : &own; /* a fault travels through it to the list */
     as_status st = json_fields_init(&f, doc, "", err);
     f.faults = faults;
@@ -582,7 +582,7 @@ as_status sweep_doc_parse_noting(const json_t *doc, uint64_t default_seed, struc
         return st;
     d->canonical = doc_to_json(d);
     if (!d->canonical)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     *ret = as_steal(d);
     return AS_OK;
 }

@@ -22,11 +22,6 @@
 #define MAX_FILES 64
 #define MAX_FILE_BYTES (1 << 20) /* of all files together */
 
-static as_status no_memory(struct as_err *err)
-{
-    return as_fail(err, AS_E_NOMEM, "out of memory for a sweep document");
-}
-
 /* ---- what is known of a name ---- */
 
 static const json_t *parameter_of(const struct trial_reader *r, const char *name)
@@ -37,8 +32,9 @@ static const json_t *parameter_of(const struct trial_reader *r, const char *name
 static bool is_known(const void *arg, const char *name)
 {
     const struct trial_reader *r = arg;
-    if (as_starts_with(name, "file:"))
-        return json_object_get(r->d->trial.files, name + strlen("file:"));
+    const char *file = template_file_path(name);
+    if (file)
+        return json_object_get(r->d->trial.files, file);
     return !r->parameters || parameter_of(r, name);
 }
 
@@ -94,7 +90,7 @@ static as_status add_text(json_t *list, const json_t *item, const char *at, stru
     if (!json_is_string(item) && !json_is_number(item))
         return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string or a number", at,
                           json_type_name(item));
-    return json_array_append_new(list, text_of(item)) < 0 ? no_memory(err) : AS_OK;
+    return json_array_append_new(list, text_of(item)) < 0 ? sweep_doc_no_memory(err) : AS_OK;
 }
 
 /* Elements that are left out together. */
@@ -102,14 +98,14 @@ static as_status add_list(json_t *command, const json_t *list, const char *at, s
 {
     char inner[AS_ERR_POINTER_MAX];
     JSON_AUTO out = json_array();
-    as_status st = out ? AS_OK : no_memory(err);
+    as_status st = out ? AS_OK : sweep_doc_no_memory(err);
     for (size_t i = 0; st == AS_OK && i < json_array_size(list); i++) {
         json_pointer_index(at, i, inner);
         st = add_text(out, json_array_get(list, i), inner, err);
     }
     if (st < 0)
         return st;
-    return json_array_append(command, out) < 0 ? no_memory(err) : AS_OK;
+    return json_array_append(command, out) < 0 ? sweep_doc_no_memory(err) : AS_OK;
 }
 
 static as_status add_element(const struct trial_reader *r, const json_t *item, size_t i,
@@ -144,7 +140,7 @@ static as_status parse_command(const struct trial_reader *r, const json_t *j, st
                           SWEEP_MAX_COMMAND);
     r->d->trial.command = json_array();
     if (!r->d->trial.command)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     for (size_t i = 0; i < n; i++) {
         as_status st = add_element(r, json_array_get(j, i), i, err);
         if ((st = faults_note(r->faults, st, err)) != AS_OK)
@@ -186,7 +182,7 @@ static as_status add_variable(const struct trial_reader *r, const char *name, co
         return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string or a number", at,
                           json_type_name(value));
     if (json_object_set_new(r->d->trial.env, name, text_of(value)) < 0)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     return check_text(r, value, at, err);
 }
 
@@ -194,7 +190,7 @@ static as_status parse_env(const struct trial_reader *r, const json_t *j, struct
 {
     r->d->trial.env = json_object();
     if (!r->d->trial.env)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     if (json_object_size(j) > MAX_ENV)
         return as_fail_at(err, AS_E_TOO_LARGE, ENV_AT,
                           ENV_AT ": %zu variables, at most %d are allowed", json_object_size(j),
@@ -272,7 +268,7 @@ static as_status parse_directory(const struct trial_reader *r, const char *direc
     r->d->trial.directory = as_strdup(directory);
     JSON_AUTO text = json_string(directory);
     if (!r->d->trial.directory || !text)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     return check_text(r, text, DIRECTORY_AT, err);
 }
 
@@ -287,7 +283,7 @@ as_status sweep_program_parse(const struct trial_reader *r, const struct trial_p
                                           : LAUNCH_FIRST;
     r->d->trial.files = json_deep_copy(p->files); /* first: the others may name them */
     if (p->files && !r->d->trial.files)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     as_status st = p->files ? parse_files(r, p->files, err) : AS_OK;
     if ((st = faults_note(r->faults, st, err)) != AS_OK)
         return st;
@@ -305,7 +301,7 @@ static as_status apply_texts(const json_t *texts, const json_t *params, json_t *
 {
     JSON_AUTO out = json_object();
     if (!out)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     for (void *it = json_object_iter((json_t *)texts); it;
          it = json_object_iter_next((json_t *)texts, it)) {
         AS_AUTO(as_freep) char *text = NULL;
@@ -314,25 +310,25 @@ static as_status apply_texts(const json_t *texts, const json_t *params, json_t *
         if (st < 0)
             return st;
         if (json_object_set_new(out, json_object_iter_key(it), json_string(text)) < 0)
-            return no_memory(err);
+            return sweep_doc_no_memory(err);
     }
     *ret = as_steal(out);
     return AS_OK;
 }
 
-/* The parameters, and each file as the reference to it. */
+/* The parameters, and each file as the reference to it; NULL when memory is out. */
 static json_t *with_files(const json_t *params, const json_t *files)
 {
     JSON_AUTO all = json_copy((json_t *)params);
-    int bad = all ? 0 : -1;
-    for (void *it = json_object_iter((json_t *)files); !bad && it;
+    for (void *it = json_object_iter((json_t *)files); all && it;
          it = json_object_iter_next((json_t *)files, it)) {
-        AS_AUTO(str_done) struct str name = {0};
-        str_printf(&name, "file:%s", json_object_iter_key(it));
-        bad = name.failed || json_object_set_new(
-                                 all, name.s, json_sprintf("${file:%s}", json_object_iter_key(it)));
+        AS_AUTO(str_done) struct str reference = {0};
+        const char *path = json_object_iter_key(it);
+        str_printf(&reference, "${file:%s}", path);
+        if (str_check(&reference, NULL) < 0 || template_name_file(all, path, reference.s, NULL) < 0)
+            return NULL;
     }
-    return bad ? NULL : as_steal(all);
+    return as_steal(all);
 }
 
 as_status sweep_program_apply(const struct sweep_trial *t, const json_t *params, json_t *out,
@@ -343,7 +339,7 @@ as_status sweep_program_apply(const struct sweep_trial *t, const json_t *params,
     JSON_AUTO env = NULL;
     JSON_AUTO files = NULL;
     if (!all)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     as_status st = command_line_expand(t->command, all, NULL, &command, err);
     if (st < 0)
         return st;
@@ -356,5 +352,5 @@ as_status sweep_program_apply(const struct sweep_trial *t, const json_t *params,
         bad |= json_object_set(out, "files", files);
     if (t->directory)
         bad |= json_object_set_new(out, "directory", json_string(t->directory));
-    return bad ? no_memory(err) : AS_OK;
+    return bad ? sweep_doc_no_memory(err) : AS_OK;
 }

@@ -34,11 +34,6 @@ void sweep_trial_done(struct sweep_doc *d)
     free(d->datasets);
 }
 
-static as_status no_memory(struct as_err *err)
-{
-    return as_fail(err, AS_E_NOMEM, "out of memory for a sweep document");
-}
-
 static bool is_parameter(const void *arg, const char *name)
 {
     const struct trial_reader *r = arg;
@@ -77,7 +72,7 @@ static as_status parse_train(const struct trial_reader *r, const struct trial_pa
     r->d->trial.kind = TRIAL_TRAIN;
     r->d->trial.train = json_deep_copy(p->train);
     if (!r->d->trial.train)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     if (stray)
         st = as_fail_at(err, AS_E_INVAL, stray,
                         "%s is a field of trial.command, not of trial.train", stray);
@@ -159,7 +154,7 @@ static as_status add_dataset(struct sweep_doc *d, const char *name, struct as_er
         return st;
     char *copy = as_strdup(name);
     if (!copy)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     d->datasets[d->n_datasets++] = copy;
     return AS_OK;
 }
@@ -240,7 +235,7 @@ static as_status check_sample(struct sweep_doc *d, const struct config *c, int v
     JSON_AUTO train = NULL;
     AS_AUTO(faults_done) struct faults found = {0};
     if (!params)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     as_status st = template_apply(d->trial.train, params, &train, err);
     if (st < 0)
         return st;
@@ -283,7 +278,7 @@ static as_status check_parameter(struct sweep_doc *d, size_t i, struct faults *f
     uint64_t n = param_is_choice(p) ? p->n_values : 2;
     AS_AUTO(config_freep) struct config *c = config_create(d->space);
     if (!c)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     for (uint64_t k = 0; k < n; k++) {
         uint64_t round = 0;
         do
@@ -329,7 +324,7 @@ static as_status remove_lacking(const struct sweep_doc *d, json_t *tree, int dep
     JSON_AUTO keys = json_array();
     for (void *it = json_object_iter(tree); it; it = json_object_iter_next(tree, it))
         if (json_array_append_new(keys, json_string(json_object_iter_key(it))) < 0)
-            return no_memory(err);
+            return sweep_doc_no_memory(err);
     for (size_t i = 0; i < json_array_size(keys); i++) {
         const char *key = json_string_value(json_array_get(keys, i));
         json_t *value = json_object_get(tree, key);
@@ -388,7 +383,7 @@ static as_status check_partly(struct sweep_doc *d, struct faults *faults, struct
     AS_AUTO(faults_done) struct faults found = {0};
     bool removed = false;
     if (!left || !params)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     as_status st = remove_lacking(d, left, 0, &removed, err);
     if (st != AS_OK)
         return st;
@@ -445,7 +440,7 @@ as_status sweep_doc_trial(const struct sweep_doc *d, const struct config *c, jso
     JSON_AUTO params = config_to_json(d->space, c);
     JSON_AUTO out = json_object();
     if (!params || !out)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     json_t *train = NULL;
     as_status st = AS_OK;
     if (d->trial.kind == TRIAL_TRAIN)
@@ -455,7 +450,7 @@ as_status sweep_doc_trial(const struct sweep_doc *d, const struct config *c, jso
     if (st < 0)
         return st;
     if (train && json_object_set_new(out, "train", train) < 0)
-        return no_memory(err);
+        return sweep_doc_no_memory(err);
     *ret = as_steal(out);
     return AS_OK;
 }

@@ -5,6 +5,9 @@
 #include "base/json.h"
 #include "scheduler/sweep/sweep_doc.h"
 
+/* AS_E_NOMEM: out of memory for a sweep document. */
+as_status sweep_doc_no_memory(struct as_err *err);
+
 /* What `trial` is parsed with. */
 struct trial_reader {
     struct sweep_doc *d;

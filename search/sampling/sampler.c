@@ -44,17 +44,17 @@ static void draw_config(const struct space *s, sampler_kind kind, uint64_t seed,
     config_settle(s, c);
 }
 
-/* Draw until the configuration is allowed, at most `most` times. If none was, *ret_redraws is
- * `most` and *ret_rule is the rule that was broken most often. */
+/* Draw until the configuration is allowed, from draw `from` on, at most up to `most`. If none was,
+ * *ret_redraws is `most` and *ret_rule is the rule that was broken most often. */
 static as_status draw_allowed(const struct space *s, sampler_kind kind, uint64_t seed,
-                              uint64_t trial, uint64_t most, struct config *c,
+                              uint64_t trial, uint64_t from, uint64_t most, struct config *c,
                               uint64_t *ret_redraws, size_t *ret_rule, struct as_err *err)
 {
     size_t rules = s->n_constraints + s->n_forbidden, worst = 0;
     AS_AUTO(as_freep) uint64_t *broken = as_calloc(rules, sizeof *broken);
     if (!broken)
         return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");
-    uint64_t redraws = 0;
+    uint64_t redraws = from;
     for (; redraws < most; redraws++) {
         draw_config(s, kind, seed, trial, redraws, c);
         int rule = space_violation(s, c);
@@ -99,8 +99,8 @@ static as_status find_narrow(const struct space *s, bool *ret, size_t *ret_rule,
     uint64_t redraws = 0;
     if (!c)
         return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");
-    as_status st = draw_allowed(s, SAMPLER_RANDOM, CHECK_SEED, 0, SAMPLER_CHECK_DRAWS, c, &redraws,
-                                ret_rule, err);
+    as_status st = draw_allowed(s, SAMPLER_RANDOM, CHECK_SEED, 0, 0, SAMPLER_CHECK_DRAWS, c,
+                                &redraws, ret_rule, err);
     *ret = redraws == SAMPLER_CHECK_DRAWS;
     return st;
 }
@@ -135,11 +135,12 @@ static as_status draw_again(const struct space *s, sampler_kind kind, uint64_t s
 {
     bool is_narrow = false;
     as_status st =
-        draw_allowed(s, kind, seed, index, SAMPLER_CHECK_DRAWS, c, ret_redraws, ret_rule, err);
+        draw_allowed(s, kind, seed, index, 0, SAMPLER_CHECK_DRAWS, c, ret_redraws, ret_rule, err);
     *ret_found = st == AS_OK && *ret_redraws < SAMPLER_CHECK_DRAWS;
     if (st < 0 || *ret_found || (st = find_narrow(s, &is_narrow, ret_rule, err)) < 0 || is_narrow)
         return st;
-    st = draw_allowed(s, kind, seed, index, SAMPLER_MAX_DRAWS, c, ret_redraws, ret_rule, err);
+    st = draw_allowed(s, kind, seed, index, SAMPLER_CHECK_DRAWS, SAMPLER_MAX_DRAWS, c, ret_redraws,
+                      ret_rule, err);
     *ret_found = st == AS_OK && *ret_redraws < SAMPLER_MAX_DRAWS;
     return st;
 }

@@ -72,7 +72,7 @@ static as_status call_once(struct outbox *o, const char *method, const char *pat
     char seat[48], world[48];
     const char *const headers[] = {seat, world, NULL};
     struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
-    *ret_world = a->end.world;
+    *ret_world = a->recovered ? a->end.world : 0; /* the world of a result found on disk */
     if (a->rank && !rank_leads(a->rank, ret_world))
         return as_fail(err, AS_E_STALE, "this rank does not lead its gang");
     if (a->id.seat != ATTEMPT_NO_SEAT) {

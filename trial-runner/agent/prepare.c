@@ -211,12 +211,9 @@ static as_status write_files(struct attempt *a, json_t *files, json_t **ret, str
     as_status st = all && folder ? AS_OK : as_fail_nomem(err);
     json_object_foreach(files, name, text)
     {
-        AS_AUTO(str_done) struct str key = {0};
         AS_AUTO(as_freep) char *path = folder ? file_join(folder, name) : NULL;
-        str_printf(&key, "file:%s", name);
-        if (st == AS_OK &&
-            (!path || key.failed || json_object_set_new(all, key.s, json_string(path)) < 0))
-            st = as_fail_nomem(err);
+        if (st == AS_OK)
+            st = path ? template_name_file(all, name, path, err) : as_fail_nomem(err);
     }
     json_object_foreach(files, name, text)
     {

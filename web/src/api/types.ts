@@ -1097,7 +1097,7 @@ export type AttemptRef = {
   sweep: string;
   number: number;
   attempt: number;
-  /** Of a rank of a gang */
+  /** Only ranks of gangs have one */
   seat?: number | null;
 };
 
@@ -1110,11 +1110,11 @@ export type RunnerAttempt = {
   phase?: "preparing" | "running" | "ended";
   /** With running and ended: for how long it has run, or did run, by the runner's monotonic clock */
   ran_ms?: number;
-  /** Of a rank of a gang */
+  /** Only ranks of gangs have one */
   seat?: number | null;
-  /** Of a rank: the last step that it has completed */
+  /** The last step that this rank has completed */
   step?: number | null;
-  /** Of a rank: what it has sent to other ranks */
+  /** What this rank has sent to other ranks */
   sent_bytes?: number | null;
 };
 
@@ -1122,7 +1122,7 @@ export type Directive = {
   sweep: string;
   number: number;
   attempt: number;
-  /** Of a rank of a gang; absent for other attempts */
+  /** The rank of a gang; absent for other attempts */
   seat?: number;
   /** Send SIGTERM, wait for the grace period, send SIGKILL. Then write nothing more for this attempt: it is not current */
   action: "stop";
