@@ -130,6 +130,7 @@ static void launch_attempt(struct loop *l, struct attempt *t)
                     verdict_release_reason(asked));
         return;
     }
+    int64_t now_ns = clock_mono_ns(); /* before it: a busy machine may return here late */
     as_status st = t->group  ? group_process_add_member(t->group, t, &err)
                    : t->rank ? rank_process_start(t, l->attempts, l->n, &err)
                              : child_spawn(&t->spec, &t->pid, &t->out_fd, &err);
@@ -144,11 +145,11 @@ static void launch_attempt(struct loop *l, struct attempt *t)
         attempt_end(t, ours ? OUTCOME_RETRY : OUTCOME_FAILED, NULL, err.msg);
         return;
     }
-    stopping_begin(&t->stopping, clock_mono_ns(), t->claimed.timeout_ms, t->claimed.grace_ms);
+    stopping_begin(&t->stopping, now_ns, t->claimed.timeout_ms, t->claimed.grace_ms);
     t->joined = t->group != NULL;
     log_write(LOG_DEBUG, "trial started", "%s pid=%d", t->label,
               (int)(t->group ? t->group->pid : t->pid));
-    attempt_began(t, t->stopping.started_ns);
+    attempt_began(t, now_ns);
 }
 
 /* Has its process ended, although it is not reaped yet? Then it ended in time: nothing stops it. */
