@@ -29,6 +29,8 @@ struct gang_opts {
 
 struct gang_rank {
     pid_t pid; /* 0: this place is free */
+    bool
+        dying; /* it was sent SIGKILL: it holds nothing any more, although its end is not seen yet */
     int fd;
     size_t host;
     char dir[160];      /* DIR/TAG/rN: out, err, report, artifacts/ */

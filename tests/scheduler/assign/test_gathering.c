@@ -97,6 +97,19 @@ START_TEST(a_claim_says_how_many_seats)
 }
 END_TEST
 
+/* A claim that has waited was made when fewer slots were free: those that are free now are kept too,
+ * and the next claims get them. */
+START_TEST(slots_that_came_free_are_kept)
+{
+    make_gang("g", "'max_trials': 1", "'ranks': 4");
+    int64_t a = make_runner(&s, "a", 4);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+    ck_assert_int_eq(count("gang"), 1);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+    ck_assert_uint_eq(claim_ranks("a", a, 1).n, 0);
+}
+END_TEST
+
 /* Slots that the gang does not need go to others while it gathers, also on the same runner. */
 START_TEST(others_fill_what_it_does_not_need)
 {
@@ -422,6 +435,7 @@ Suite *test_suite(void)
     tcase_add_test(t, all_or_none);
     tcase_add_test(t, older_runners_get_no_ranks);
     tcase_add_test(t, a_claim_says_how_many_seats);
+    tcase_add_test(t, slots_that_came_free_are_kept);
     tcase_add_test(t, others_fill_what_it_does_not_need);
     tcase_add_test(t, a_gang_that_never_fits_keeps_nothing);
     tcase_add_test(t, gpus_are_per_rank);
