@@ -53,6 +53,7 @@ struct claim_list {
     bool awaits_ends;  /* a sweep that learns gave nothing, because results of `ending` are
                           missing */
     bool has_begun;    /* a gang began in this claim: wake the others, which have ranks of it */
+    bool has_kept;     /* slots were kept for a gang: wake the others, which may have the rest */
     int64_t sweep_key; /* of a fit that may get more later: the argument of asks_pending(); 0:
                           none */
 };

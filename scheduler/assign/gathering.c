@@ -36,6 +36,7 @@ struct seating {
 
     /* results of the latest transaction */
     int64_t n, gpus;
+    bool has_kept;
     int64_t full_key; /* the sweep whose gang has all its seats; 0: none */
 };
 
@@ -249,6 +250,7 @@ static as_status keep_slots(struct tx *t, struct seating *s, int64_t turn, struc
     int64_t n_free = 0, mine = 0, before = 0, after = 0;
     int64_t until_ms = req->wait_ms + store_config(s->db)->lease_ms;
     s->n = s->gpus = s->full_key = 0;
+    s->has_kept = false;
     as_status st = hold_runner(t, s, err);
     if (st == AS_OK)
         st = compute_used(t, s, &before, err);
@@ -274,6 +276,7 @@ static as_status keep_slots(struct tx *t, struct seating *s, int64_t turn, struc
     else
         n = 0;
     s->n += n;
+    s->has_kept = n > 0;
     s->gpus = (mine + n) * g.gpus;
     s->full_key = g.seats + n >= g.ranks ? g.sweep_key : 0;
     return st;
@@ -386,6 +389,7 @@ static as_status gather(struct seating *s, int64_t turn, struct as_err *err)
         return st;
     s->taken->kept += s->n;
     s->taken->kept_gpus = s->gpus;
+    s->taken->has_kept |= s->has_kept && !s->full_key;
     if (!s->full_key)
         return AS_OK;
     if ((st = run_begin(s, s->full_key, err)) != AS_OK || !s->taken->has_begun)
