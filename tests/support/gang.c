@@ -163,11 +163,17 @@ size_t gang_alive(const struct gang *g)
     return alive;
 }
 
+bool gang_holds(const struct gang *g, size_t place)
+{
+    const struct gang_rank *r = &g->ranks[place];
+    return r->pid != 0 && !r->dying && r->joined > 0 && r->step >= g->top_step;
+}
+
 size_t gang_holders(const struct gang *g)
 {
     size_t n = 0;
     for (size_t i = 0; i < g->n; i++)
-        n += g->ranks[i].pid != 0 && !g->ranks[i].dying && g->ranks[i].joined > 0;
+        n += gang_holds(g, i);
     return n;
 }
 
