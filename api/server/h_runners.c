@@ -70,7 +70,7 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
         c->since_ns = -1;
     else if (c->since_ns < 0)
         c->since_ns = req.arrived_ns;
-    if (list.has_begun)
+    if (list.has_begun || list.has_kept)
         call_wake(c);
     if (list.n == 0 && may_wait) {
         call_wait(c, list.sweep_key ? list.sweep_key : WAITING_CLAIMS);

@@ -362,6 +362,7 @@ static void count_seats(struct claiming *c, const struct seats_taken *before)
     c->want -= c->seats.got + c->seats.kept - before->got - before->kept;
     c->gpus = min_i64(c->gpus, c->req->gpus - c->seats.kept_gpus);
     c->list.has_begun = c->seats.has_begun;
+    c->list.has_kept = c->seats.has_kept;
     c->list.is_preparing |= c->seats.is_preparing;
 }
 
@@ -480,7 +481,7 @@ static as_status take_new(struct claiming *c, struct as_err *err)
     if (st != AS_OK)
         return st;
     bool is_preparing = c->list.is_preparing, awaits_ends = c->list.awaits_ends;
-    bool has_begun = c->list.has_begun;
+    bool has_begun = c->list.has_begun, has_kept = c->list.has_kept;
     if (taken + c->seats.got > 0) {
         st = read_back(c, err);
         if (st != AS_OK)
@@ -491,6 +492,7 @@ static as_status take_new(struct claiming *c, struct as_err *err)
     c->list.is_preparing = is_preparing && c->list.n == 0;
     c->list.awaits_ends = awaits_ends;
     c->list.has_begun = has_begun;
+    c->list.has_kept = has_kept;
     return AS_OK;
 }
 

@@ -53,6 +53,7 @@ struct claim_list {
     bool awaits_ends;  /* a sweep that learns gave nothing, because results of `ending` are
                           missing */
     bool has_begun;    /* a gang began in this claim: wake the others, which have ranks of it */
+    bool has_kept;     /* slots were kept for a gang: wake the others, which may have the rest */
     int64_t sweep_key; /* of a fit that may get more later: the argument of asks_pending(); 0:
                           none */
 };
@@ -63,7 +64,8 @@ struct claim_list {
  * a group counts as one, and attempts in `ending` do not count.
  *
  * Ranks (gathering.h). With `seats` above 0 the answer may have ranks of gangs, and slots of this runner
- * may be kept free for the gang that gathers; the answer may be empty then.
+ * may be kept free for the gang that gathers; the answer may be empty then. If `seats` is max_trials,
+ * these are all free slots of the runner, also those that came free after the claim was made.
  *
  * Groups (grouping.h). With groups.fit the answer has only trials for that group. It has none if
  * the group is full, is not this runner's, or would overtake queued trials of other shapes too far.

@@ -36,6 +36,7 @@ struct seating {
 
     /* results of the latest transaction */
     int64_t n, gpus;
+    bool has_kept;
     int64_t full_key; /* the sweep whose gang has all its seats; 0: none */
 };
 
@@ -66,24 +67,36 @@ static as_status compute_used(struct tx *t, const struct seating *s, int64_t *re
     return st;
 }
 
-/* How many more slots this claim may take. The runner's row is held. */
-static as_status compute_room(struct tx *t, const struct seating *s, int64_t *ret,
+/* How many slots of the runner are free. The runner's row is held. */
+static as_status compute_free(struct tx *t, const struct seating *s, int64_t *ret,
                               struct as_err *err)
 {
     const struct seat_request *req = s->req;
     struct runner_head head;
     struct runner_ending ending;
-    int64_t ended = 0, trials = 0, slots = 0;
+    int64_t ended = 0;
     as_status st = store_runner_claims(t, s->a, req->runner.name, req->ending, req->n_ending, 0,
                                        &head, &ending, err);
     if (st == AS_OK)
         st = store_seat_holds(t, req->runner.name, req->ending_seats, req->n_ending_seats, &ended,
                               err);
     if (st == AS_OK)
+        *ret = head.slots - head.used + ended;
+    return st;
+}
+
+/* How many more slots this claim may take. The runner's row is held. */
+static as_status compute_room(struct tx *t, const struct seating *s, int64_t *ret,
+                              struct as_err *err)
+{
+    const struct seat_request *req = s->req;
+    int64_t trials = 0, slots = 0;
+    as_status st = compute_free(t, s, ret, err);
+    if (st == AS_OK)
         st = store_attempt_claim_count(t, req->runner.name, req->runner.epoch, req->claim_id,
                                        &trials, &slots, err);
     if (st == AS_OK)
-        *ret = min_i64(head.slots - head.used + ended, req->max_trials - slots);
+        *ret = min_i64(*ret, req->max_trials - slots);
     return st;
 }
 
@@ -222,13 +235,22 @@ static as_status open_gathering(struct tx *t, struct seating *s, int64_t turn,
     return store_gathering_set(t, 0, err);
 }
 
+/* How many of the runner's free slots may be kept. A claim that has waited was made when fewer slots
+ * were free, and only the next one asks for the others: they are kept all the same, unless it said
+ * that not all of its slots may hold ranks. `mine`: kept already. */
+static int64_t may_keep(const struct seat_request *req, int64_t n_free, int64_t mine)
+{
+    return req->seats < req->max_trials ? min_i64(n_free, req->seats - mine) : n_free;
+}
+
 static as_status keep_slots(struct tx *t, struct seating *s, int64_t turn, struct as_err *err)
 {
     const struct seat_request *req = s->req;
     struct gathering g;
-    int64_t room = 0, mine = 0, before = 0, after = 0;
+    int64_t n_free = 0, mine = 0, before = 0, after = 0;
     int64_t until_ms = req->wait_ms + store_config(s->db)->lease_ms;
     s->n = s->gpus = s->full_key = 0;
+    s->has_kept = false;
     as_status st = hold_runner(t, s, err);
     if (st == AS_OK)
         st = compute_used(t, s, &before, err);
@@ -243,10 +265,10 @@ static as_status keep_slots(struct tx *t, struct seating *s, int64_t turn, struc
         return AS_OK;
     st = store_gathering_extend(t, &req->runner, until_ms, &mine, err);
     if (st == AS_OK)
-        st = compute_room(t, s, &room, err);
+        st = compute_free(t, s, &n_free, err);
     if (st != AS_OK)
         return st;
-    int64_t n = min_i64(min_i64(room, req->seats - s->taken->got), g.ranks - g.seats);
+    int64_t n = min_i64(may_keep(req, n_free, mine), g.ranks - g.seats);
     if (g.gpus > 0)
         n = min_i64(n, req->gpus / g.gpus - mine);
     if (n > 0)
@@ -254,6 +276,7 @@ static as_status keep_slots(struct tx *t, struct seating *s, int64_t turn, struc
     else
         n = 0;
     s->n += n;
+    s->has_kept = n > 0;
     s->gpus = (mine + n) * g.gpus;
     s->full_key = g.seats + n >= g.ranks ? g.sweep_key : 0;
     return st;
@@ -366,6 +389,7 @@ static as_status gather(struct seating *s, int64_t turn, struct as_err *err)
         return st;
     s->taken->kept += s->n;
     s->taken->kept_gpus = s->gpus;
+    s->taken->has_kept |= s->has_kept && !s->full_key;
     if (!s->full_key)
         return AS_OK;
     if ((st = run_begin(s, s->full_key, err)) != AS_OK || !s->taken->has_begun)

@@ -36,6 +36,7 @@ struct seats_taken {
     int64_t kept;      /* slots that are kept free since this claim; negative: no longer */
     int64_t kept_gpus; /* GPUs of all slots that are kept free on its runner */
     bool has_begun;    /* a gang began: other claims have ranks to get */
+    bool has_kept; /* more slots are kept than before, and not all yet: others may have the rest */
     bool is_preparing; /* the gang's seats are taken, and its suggestion is being computed */
     struct as_err why; /* why its suggestion cannot be computed; AS_OK: it can */
 };

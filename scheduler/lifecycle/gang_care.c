@@ -3,6 +3,7 @@
 #include "scheduler/lifecycle/gang_care.h"
 
 #include "base/log.h"
+#include "base/str.h"
 #include "scheduler/lifecycle/gang_world.h"
 
 static bool is_same_key(const struct gang_key *x, const struct gang_key *y)
@@ -10,66 +11,100 @@ static bool is_same_key(const struct gang_key *x, const struct gang_key *y)
     return x->sweep_key == y->sweep_key && x->number == y->number && x->attempt == y->attempt;
 }
 
-/* Is it still an orphan, now that its world is locked? *ret_left: its runner left. */
-static as_status check_orphan(struct tx *t, struct arena *a, const struct held_seat *h, bool *ret,
-                              bool *ret_left, struct as_err *err)
+/* Seats of one gang that are to be dropped: a host that is lost takes several along, and is one change
+ * of the world. */
+struct drop {
+    const struct held_seat *rows;
+    size_t n;
+    bool are_missing; /* else they are orphans */
+    int64_t done;     /* result of the latest transaction */
+};
+
+static bool has_work(const struct drop *d)
 {
-    struct held_seat_list now = {0};
-    as_status st = store_seat_orphans(t, a, h->runner, &now, err);
-    *ret = false;
-    for (size_t i = 0; i < now.n && st == AS_OK; i++) {
-        if (!is_same_key(&now.rows[i].key, &h->key) || now.rows[i].seat != h->seat)
-            continue;
-        *ret = true;
-        *ret_left = now.rows[i].has_left;
-    }
-    return st;
+    for (size_t i = 0; i < d->n; i++)
+        if (d->rows[i].is_due)
+            return true;
+    return false;
 }
 
-static as_status drop_seat(struct tx *t, struct arena *a, const struct held_seat *h,
-                           bool is_missing, bool *ret_done, struct as_err *err)
+/* The one runner that has all of them; NULL: several have. */
+static const char *runner_of(const struct drop *d)
 {
-    struct gang_world w;
-    bool goes = is_missing, has_left = false;
-    *ret_done = false;
-    as_status st = gang_world_open(t, a, &h->key, &w, err);
-    if (st == AS_OK && !is_missing)
-        st = check_orphan(t, a, h, &goes, &has_left, err);
-    if (st != AS_OK)
-        return st == AS_E_NOT_FOUND ? AS_OK : st; /* deleted with its sweep */
-    struct gang_seat_row *seat = gang_world_seat(&w, h->seat);
-    if (!goes || !seat || !seat_state_is_live(seat->state) || w.gang.state == GANG_OVER)
+    for (size_t i = 1; i < d->n; i++)
+        if (!as_streq(d->rows[i].runner, d->rows[0].runner))
+            return NULL;
+    return d->rows[0].runner;
+}
+
+/* Is it still an orphan, now that its world is locked? Then *ret_left: its runner left. */
+static bool is_orphan(const struct held_seat_list *now, const struct held_seat *h, bool *ret_left)
+{
+    for (size_t i = 0; i < now->n; i++) {
+        if (!is_same_key(&now->rows[i].key, &h->key) || now->rows[i].seat != h->seat)
+            continue;
+        *ret_left = now->rows[i].has_left;
+        return true;
+    }
+    return false;
+}
+
+static as_status drop_seat(struct gang_world *w, const struct held_seat *h, bool is_missing,
+                           bool has_left, struct as_err *err)
+{
+    struct gang_seat_row *seat = gang_world_seat(w, h->seat);
+    if (!seat || !seat_state_is_live(seat->state))
         return AS_OK;
     const char *why = is_missing ? "its runner no longer runs it"
                       : has_left ? "its runner left"
                                  : "its runner cannot be heard";
-    w.is_released = has_left;
-    st = gang_world_apply(&w, seat, has_left ? SEAT_EV_LEAVE : SEAT_EV_LOSE,
-                          gang_world_blame(&w, seat, why), err);
-    if (st == AS_OK)
-        st = gang_world_settle(&w, err);
-    *ret_done = st == AS_OK;
-    return st;
+    w->is_released |= has_left;
+    return gang_world_apply(w, seat, has_left ? SEAT_EV_LEAVE : SEAT_EV_LOSE,
+                            gang_world_blame(w, seat, why), err);
 }
 
-static as_status drop_seats(struct store *db, const struct held_seat_list *list, bool is_missing,
+static as_status drop_of_gang(struct tx *t, struct arena *a, struct drop *d, struct as_err *err)
+{
+    struct gang_world w;
+    struct held_seat_list now = {0};
+    d->done = 0;
+    as_status st = gang_world_open(t, a, &d->rows[0].key, &w, err);
+    if (st == AS_OK && !d->are_missing)
+        st = store_seat_orphans(t, a, runner_of(d), &now, err);
+    if (st != AS_OK)
+        return st == AS_E_NOT_FOUND ? AS_OK : st; /* deleted with its sweep */
+    if (w.gang.state == GANG_OVER)
+        return AS_OK;
+    for (size_t i = 0; i < d->n && st == AS_OK; i++) {
+        bool has_left = false;
+        if (d->rows[i].is_due && (d->are_missing || is_orphan(&now, &d->rows[i], &has_left)))
+            st = drop_seat(&w, &d->rows[i], d->are_missing, has_left, err);
+    }
+    d->done = w.went;
+    return st == AS_OK && w.went > 0 ? gang_world_settle(&w, err) : st;
+}
+
+static as_status drop_seats(struct store *db, const struct held_seat_list *list, bool are_missing,
                             int64_t *ret_n, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    for (size_t i = 0; i < list->n; i++) {
-        bool done = false;
-        if (!list->rows[i].is_due)
+    struct drop d = {.rows = list->rows, .are_missing = are_missing};
+    for (; d.rows < list->rows + list->n; d.rows += d.n) {
+        const struct gang_key *key = &d.rows->key;
+        for (d.n = 1; d.rows + d.n < list->rows + list->n && is_same_key(&d.rows[d.n].key, key);)
+            d.n++;
+        if (!has_work(&d))
             continue;
         struct tx_run run = tx_run_start(db, TX_WRITE, err);
         while (tx_run_again(&run))
-            run.status = drop_seat(run.tx, &a, &list->rows[i], is_missing, &done, err);
+            run.status = drop_of_gang(run.tx, &a, &d, err);
         if (run.status != AS_OK)
             return run.status;
-        *ret_n += done;
-        if (done)
-            log_write(LOG_WARN, "rank lost", "runner=%s trial=%lld attempt=%lld seat=%lld",
-                      list->rows[i].runner, (long long)list->rows[i].key.number,
-                      (long long)list->rows[i].key.attempt, (long long)list->rows[i].seat);
+        *ret_n += d.done;
+        if (d.done > 0)
+            log_write(LOG_WARN, "ranks lost", "runner=%s trial=%lld attempt=%lld ranks=%lld",
+                      d.rows->runner, (long long)key->number, (long long)key->attempt,
+                      (long long)d.done);
     }
     return AS_OK;
 }

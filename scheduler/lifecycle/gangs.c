@@ -245,11 +245,17 @@ static as_status end_elastic(struct gang_world *w, struct gang_seat_row *seat,
     bool is_done = e->outcome == OUTCOME_COMPLETED && seat != gang_world_leader(w);
     if (!is_done)
         seat->outcome = NULL; /* a rank that led, and did not complete the attempt, has just left */
+    int64_t joined = e->epoch > seat->joined_epoch ? e->epoch : seat->joined_epoch;
+    if (is_done && seat->is_member && joined < w->gang.epoch)
+        w->must_change =
+            true; /* the others would wait for it: it was done before it met them again */
     w->is_released = e->outcome == OUTCOME_RELEASED;
     as_status st = gang_world_apply(w, seat, ev, why, err);
-    if (st == AS_OK && is_done)
+    if (st == AS_OK)
+        st = gang_world_settle(w, err);
+    if (st == AS_OK && is_done) /* last: a new epoch is not the end of the ending here */
         st = store_gang_ending(w->t, &w->key, true, err);
-    return st == AS_OK ? gang_world_settle(w, err) : st;
+    return st;
 }
 
 static as_status end_fixed(struct gang_world *w, struct gang_seat_row *seat,

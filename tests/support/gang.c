@@ -1,7 +1,8 @@
 /* The rules are those of the server (GET and POST …/attempts/{a}/world): a member of the current
  * epoch may accuse others of it; they are out, and the next epoch begins without them. What is said
  * of another epoch, or by no member, changes nothing; but a rank that is out and says it shows that
- * it lives, and may take part again. */
+ * it lives, and may take part again. A member that completes before it has joined the current epoch
+ * never will, so the next one begins. */
 #include "tests/support/gang.h"
 
 #include <errno.h>
@@ -162,11 +163,17 @@ size_t gang_alive(const struct gang *g)
     return alive;
 }
 
+bool gang_holds(const struct gang *g, size_t place)
+{
+    const struct gang_rank *r = &g->ranks[place];
+    return r->pid != 0 && !r->dying && r->joined > 0 && r->step >= g->top_step;
+}
+
 size_t gang_holders(const struct gang *g)
 {
     size_t n = 0;
     for (size_t i = 0; i < g->n; i++)
-        n += g->ranks[i].pid != 0 && g->ranks[i].joined > 0;
+        n += gang_holds(g, i);
     return n;
 }
 
@@ -324,8 +331,11 @@ static void end_rank(struct gang *g, size_t place)
     r->pid = 0;
     g->deaths += g->ended[place] != 0;
     trace(g, place, "ended with", g->epoch, g->ended[place]);
-    if (r->member && g->ended[place] != 0 && !g->opts.unwatched) {
-        g->accused_ns = clock_mono_ns();
+    bool is_missed = g->ended[place] != 0 && !g->opts.unwatched;
+    bool is_awaited = g->ended[place] == 0 && r->joined < g->epoch;
+    if (r->member && (is_missed || is_awaited)) {
+        if (is_missed)
+            g->accused_ns = clock_mono_ns();
         if (gang_alive(g) > 0)
             change_world(g);
     } else if (g->epoch == 0 && all_listen(g)) {
@@ -405,8 +415,10 @@ void gang_run(struct gang *g)
 
 void gang_kill(struct gang *g, size_t place, int signal)
 {
-    if (g->ranks[place].pid)
-        ck_assert_int_eq(kill(g->ranks[place].pid, signal), 0);
+    if (!g->ranks[place].pid)
+        return;
+    ck_assert_int_eq(kill(g->ranks[place].pid, signal), 0);
+    g->ranks[place].dying |= signal == SIGKILL;
 }
 
 void gang_done(struct gang *g)

@@ -29,6 +29,8 @@ struct gang_opts {
 
 struct gang_rank {
     pid_t pid; /* 0: this place is free */
+    bool
+        dying; /* it was sent SIGKILL: it holds nothing any more, although its end is not seen yet */
     int fd;
     size_t host;
     char dir[160];      /* DIR/TAG/rN: out, err, report, artifacts/ */
@@ -86,7 +88,9 @@ void gang_kill(struct gang *g, size_t place, int signal);
 /* The next world has this rank again. */
 void gang_admit(struct gang *g, size_t place);
 size_t gang_alive(const struct gang *g);
-/* Living ranks that have joined any epoch: they hold the trial's state. */
+/* Does it live, and hold the newest state at which a world has joined? One that joined earlier may be
+ * behind: it was interrupted in a step that others completed, and has not caught up yet. */
+bool gang_holds(const struct gang *g, size_t place);
 size_t gang_holders(const struct gang *g);
 /* The place of the current world's rank, or GANG_MAX. */
 size_t gang_place(const struct gang *g, int64_t rank);

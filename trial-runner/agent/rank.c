@@ -229,6 +229,8 @@ static json_t *end_body_locked(const struct rank *r)
         ok = json_object_set_new(j, "ran_ms", json_integer(end->ran_ms)) == 0;
     if (ok && r->step > 0)
         ok = json_object_set_new(j, "step", json_integer((json_int_t)r->step)) == 0;
+    if (ok && r->last_joined > 0)
+        ok = json_object_set_new(j, "epoch", json_integer((json_int_t)r->last_joined)) == 0;
     if (ok)
         return j;
     json_decref(j);

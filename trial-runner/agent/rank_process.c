@@ -177,7 +177,7 @@ static void take_event(struct attempt *t, const struct rank_event *e, struct att
     if (e->kind == RANK_PROGRESS)
         r->sent_bytes = e->sent_bytes;
     if (e->kind == RANK_JOINED) {
-        r->joined_epoch = e->epoch;
+        r->joined_epoch = r->last_joined = e->epoch;
         r->joined_step = e->step;
         attempt_wake_locked(t);
     }

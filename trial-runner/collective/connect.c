@@ -1,7 +1,11 @@
 /* Every rank dials the ranks below it and accepts those above it, all at the same time, in one
  * poll loop. A connection that is not yet proven is a candidate. A candidate that fails is closed
  * without harm to the others: it may be a stranger, or a rank of another epoch. A dialler tries
- * again until the time is over, because its peer may still be in the epoch before.
+ * again until the time is over, because its peer may still be in the epoch before. Once it has sent
+ * its proof it waits: the acceptor may have made its link, and a slow one answers or closes.
+ *
+ * Peers that are connected already may have begun an operation with this rank. They are shown that it
+ * lives while it waits for the others; else they would take it for lost when one peer is late.
  *
  *   dialler                                  acceptor
  *   hello                            ->
@@ -26,7 +30,8 @@
 
 #define RETRY_NS (20 * NS_PER_MS)
 #define PROVE_NS (5 * NS_PER_S) /* a stranger that says nothing is closed after this */
-#define STRANGERS_MAX 64        /* candidates beyond the peers that are missing */
+#define LIFE_NS (100 * NS_PER_MS)
+#define STRANGERS_MAX 64 /* candidates beyond the peers that are missing */
 #define PASSED_MAX 2
 
 enum phase { TO_DIAL, CONNECTING, AWAIT_CHALLENGE, AWAIT_ANSWER, AWAIT_HELLO, AWAIT_PROOF };
@@ -52,6 +57,7 @@ struct joining {
     struct candidate *c;
     size_t n, max;
     struct pollfd *polled;
+    int64_t beaten_ns; /* when this rank last showed life */
 };
 
 static void clear(struct candidate *c)
@@ -221,6 +227,7 @@ static bool send_proof(struct joining *j, struct candidate *c)
     if (challenge_answer(j->world, c->hello, c->in, proof, NULL) < 0)
         return false;
     c->phase = AWAIT_ANSWER;
+    c->due_ns = j->opts->until_ns;
     if (!c->local)
         return send_with(c->fd, proof, sizeof proof, NULL, 0);
     int pass[2] = {-1, j->opts->bell};
@@ -368,8 +375,22 @@ static int fill_polled(struct joining *j, int64_t now_ns)
         if (c->due_ns < next_ns)
             next_ns = c->due_ns;
     }
+    if (next_ns > now_ns + LIFE_NS)
+        next_ns = now_ns + LIFE_NS;
     int64_t ms = (next_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
-    return ms < 0 ? 0 : (int)(ms > 1000 ? 1000 : ms);
+    return ms < 0 ? 0 : (int)ms;
+}
+
+/* A link that has failed meanwhile is found by whoever uses it first. */
+static void show_life(struct joining *j, int64_t now_ns)
+{
+    if (now_ns - j->beaten_ns < LIFE_NS)
+        return;
+    j->beaten_ns = now_ns;
+    for (int32_t r = 0; r < j->world->n; r++) {
+        as_status st = j->links[r] ? j->links[r]->ops->heartbeat(j->links[r], now_ns, NULL) : AS_OK;
+        (void)st;
+    }
 }
 
 static int32_t first_missing(const struct joining *j)
@@ -400,6 +421,7 @@ static as_status run(struct joining *j, struct as_err *err)
             return as_fail(err, AS_E_UNAVAILABLE, "epoch %u ended while its ranks connected",
                            (unsigned)j->world->epoch);
         now_ns = clock_mono_ns();
+        show_life(j, now_ns);
         /* Backwards, because drop() moves the last candidate into the hole. */
         for (size_t i = j->n; i-- > 0;) {
             as_status st = step(j, i, j->polled[i + POLLED_FIRST].revents != 0, now_ns, err);

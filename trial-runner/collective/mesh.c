@@ -138,6 +138,18 @@ static void report_missing(const struct mesh *m, int32_t *ret_missing)
         *ret_missing = first;
 }
 
+/* The first of them may have connected long before the last one: nothing was read of it meanwhile. */
+static void hear_all(struct mesh *m)
+{
+    int64_t now_ns = clock_mono_ns();
+    for (int32_t r = 0; r < m->n; r++) {
+        if (!m->links[r])
+            continue;
+        m->links[r]->heard_ns = now_ns;
+        m->links[r]->stirred = true;
+    }
+}
+
 static as_status open_all(struct mesh *m, const struct listener *listener,
                           const struct world *world, int32_t *ret_missing, struct as_err *err)
 {
@@ -159,6 +171,7 @@ static as_status open_all(struct mesh *m, const struct listener *listener,
             report_missing(m, ret_missing);
         return st;
     }
+    hear_all(m);
     return watch_links(m, err);
 }
 

@@ -5,7 +5,7 @@
  *   runner to rank   {"op": "world", "attempt": "77", "epoch": 3, "rank": 1, "secret": "64 digits",
  *                     "peers": ["ENDPOINT", …]}      the ranks of an epoch; another epoch is over
  *                    {"op": "stop"}                  leave with the others at the end of a step
- *   rank to runner   {"event": "listening", "endpoint": "ENDPOINT"}   once, at the beginning
+ *   rank to runner   {"event": "listening", "endpoint": "ENDPOINT"}   once, when its data are loaded
  *                    {"event": "joined", "epoch": 3, "step": 120}     connected to all, at a step
  *                    {"event": "lost", "epoch": 3, "rank": 2}         this rank of the epoch is gone
  *                    {"event": "lost", "epoch": 3, "rank": 2, "others": [3, 5]}

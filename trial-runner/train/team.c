@@ -26,6 +26,7 @@ struct team {
     int64_t join_ms;
     pthread_t reader;
     bool has_reader, has_locks;
+    bool announced; /* the runner knows where it listens */
     uint32_t epoch; /* of the last world that was tried */
     int32_t n;
     uint64_t sent_before;    /* bytes sent in earlier worlds */
@@ -172,7 +173,6 @@ as_status team_create(int fd, const char *address, const struct team_opts *opts,
                       struct team **ret, struct as_err *err)
 {
     AS_AUTO(team_freep) struct team *t = as_calloc(1, sizeof *t);
-    char endpoint[ENDPOINT_TEXT_MAX];
     as_status st;
     if (!t)
         return as_fail_nomem(err);
@@ -187,9 +187,6 @@ as_status team_create(int fd, const char *address, const struct team_opts *opts,
     raise_file_limit();
     if ((st = listener_create(address, &t->listener, err)) < 0 || (st = start_reader(t, err)) < 0)
         return st;
-    struct rank_event e = {.kind = RANK_LISTENING,
-                           .endpoint = endpoint_format(&t->listener->endpoint, endpoint)};
-    send_event(t, &e);
     *ret = as_steal(t);
     return AS_OK;
 }
@@ -231,6 +228,17 @@ bool team_stop_asked(const struct team *t)
 }
 
 /* ---- worlds ---- */
+
+static void announce(struct team *t)
+{
+    char endpoint[ENDPOINT_TEXT_MAX];
+    if (t->announced)
+        return;
+    t->announced = true;
+    struct rank_event e = {.kind = RANK_LISTENING,
+                           .endpoint = endpoint_format(&t->listener->endpoint, endpoint)};
+    send_event(t, &e);
+}
 
 static as_status wait_for_world_locked(struct team *t, struct as_err *err)
 {
@@ -329,6 +337,7 @@ static void print_stall(void *arg, const struct transfer *waits, int64_t waited_
 
 as_status team_meet(struct team *t, struct as_err *err)
 {
+    announce(t);
     for (;;) {
         AS_AUTO(as_freep) struct endpoint *peers = NULL;
         struct mesh_opts opts = {.join_ms = t->join_ms,

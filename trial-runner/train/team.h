@@ -21,7 +21,7 @@ struct team_opts {
     int64_t join_ms;    /* a rank of a new world that has not connected by then is; 0: 10,000 */
 };
 
-/* Listens on `address` and reports the endpoint to the runner.
+/* Listens on `address`. The runner is told the endpoint by the first team_meet().
  *   fd     the socket to the runner; borrowed
  *   stop   set when the runner asks this rank to stop or is gone; also read here: who else sets it
  *          (a signal handler) stops the rank. Borrowed
@@ -35,7 +35,9 @@ AS_DEFINE_FREEP(struct team, team_free)
 /* The collective operations of the current world, or NULL: then team_meet(). */
 struct coll *team_coll(const struct team *t);
 
-/* Waits for the next world and connects to its ranks; tries further worlds if that fails.
+/* Waits for the next world and connects to its ranks; tries further worlds if that fails. The first
+ * call reports the endpoint to the runner, after which worlds hold this rank and their ranks wait for
+ * it: so it comes when this rank has loaded its data and can begin.
  * AS_E_UNAVAILABLE: the rank is to stop, or the runner is gone. */
 AS_MUST_CHECK as_status team_meet(struct team *t, struct as_err *err);
 /* Reports to the runner that this rank has joined its world, at a step of the optimizer. */

@@ -47,6 +47,13 @@ as_status ends(struct seat_ref ref, attempt_outcome outcome, int64_t exit_code)
     return gang_end(s.db, &s.a, &ref, &anybody, &end, &world, &err);
 }
 
+as_status ends_after(struct seat_ref ref, attempt_outcome outcome, int64_t epoch)
+{
+    struct gang_detail world;
+    const struct seat_end end = {.outcome = outcome, .has_exit_code = true, .epoch = epoch};
+    return gang_end(s.db, &s.a, &ref, &anybody, &end, &world, &err);
+}
+
 as_status calls_lost(struct seat_ref asker, int64_t epoch, int64_t lost)
 {
     struct gang_detail world;

@@ -15,6 +15,8 @@ struct seat_ref seat_of(const char *sweep, int64_t number, int64_t attempt, int6
 as_status listens(struct seat_ref ref, struct gang_detail *ret);
 as_status joins(struct seat_ref ref, int64_t epoch, int64_t step);
 as_status ends(struct seat_ref ref, attempt_outcome outcome, int64_t exit_code);
+/* It says which epoch it joined last. */
+as_status ends_after(struct seat_ref ref, attempt_outcome outcome, int64_t epoch);
 /* `asker` calls one seat lost. */
 as_status calls_lost(struct seat_ref asker, int64_t epoch, int64_t lost);
 struct gang_detail world_of(const char *sweep, int64_t number, int64_t attempt);

@@ -66,6 +66,23 @@ START_TEST(a_lost_runner_loses_its_ranks)
 }
 END_TEST
 
+/* It is one change of the world, not one for each of its ranks. */
+START_TEST(a_lost_host_is_one_change)
+{
+    int64_t a, b, mine[3], n = 0;
+    make_elastic("g", "'max_trials': 1", 1);
+    start_on_two(&a, &b);
+    ck_assert_int_eq(seats_on("a", mine), 2);
+    pg_fixture_exec(s.url, "update runner set state = 'lost' where name = 'a'");
+    ck_ok(gangs_drop_orphans(s.db, NULL, &n, &err), err);
+    ck_assert_int_eq(n, 2);
+    check_world(GANG_RUNNING, 2, 2);
+    ck_assert_int_eq(seats_on("a", mine), 0);
+    ck_ok(gangs_drop_orphans(s.db, NULL, &n, &err), err);
+    ck_assert_int_eq(n, 0);
+}
+END_TEST
+
 START_TEST(the_reaper_finds_them)
 {
     int64_t a, b;
@@ -344,6 +361,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, open_grouped, close_grouped);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, a_lost_runner_loses_its_ranks);
+    tcase_add_test(t, a_lost_host_is_one_change);
     tcase_add_test(t, the_reaper_finds_them);
     tcase_add_test(t, a_runner_that_leaves_is_no_death);
     tcase_add_test(t, a_runner_that_registers_again_resumes_its_ranks);

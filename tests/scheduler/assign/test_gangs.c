@@ -239,6 +239,7 @@ START_TEST(ranks_leave)
     ck_assert_int_eq(state_of(1), SEAT_LEFT);
     ck_ok(ends(seat(1), OUTCOME_RELEASED, 0), err); /* a repeat */
     ck_fails(ends(seat(1), OUTCOME_FAILED, 1), AS_E_STALE, err, "left");
+    ck_ok(joins(seat(2), 2, 0), err);
     ck_ok(ends(seat(2), OUTCOME_COMPLETED, 0), err);
     check_world(GANG_RUNNING, 2, 0);
     int64_t b = make_runner(&s, "b", 2);
@@ -260,6 +261,40 @@ START_TEST(a_gang_that_was_ending_goes_on)
     ck_ok(writes(seat(1), 2, 1), err);
     int64_t b = make_runner(&s, "b", 3);
     ck_assert_uint_eq(claim_ranks("b", b, 3).n, 2);
+}
+END_TEST
+
+/* A rank completes while a new world begins that it never joins: nobody waits for it there. */
+START_TEST(who_is_done_is_not_waited_for)
+{
+    make_elastic("g", "'max_trials': 1", 1);
+    (void)start_gang("g", "r", 3);
+    ck_ok(calls_lost(seat(1), 1, 2), err);
+    check_world(GANG_RUNNING, 2, 1);
+    ck_ok(ends_after(seat(1), OUTCOME_COMPLETED, 1), err);
+    check_world(GANG_RUNNING, 3, 1);
+    ck_ok(ends_after(seat(1), OUTCOME_COMPLETED, 1), err); /* a repeat */
+    check_world(GANG_RUNNING, 3, 1);
+    struct gang_detail d = world_of("g", 0, 1);
+    ck_assert(d.seats[0].is_member && !d.seats[1].is_member);
+    int64_t b = make_runner(&s, "b", 2);
+    ck_assert_uint_eq(claim_ranks("b", b, 2).n, 0); /* it is ending: no seat is offered */
+}
+END_TEST
+
+/* It has joined, but its end is heard first; or the server heard it, and its end does not say so. */
+START_TEST(who_is_done_in_this_world_changes_nothing)
+{
+    make_elastic("g", "'max_trials': 1", 1);
+    (void)start_gang("g", "r", 3);
+    ck_ok(ends(seat(2), OUTCOME_RETRY, 1), err);
+    check_world(GANG_RUNNING, 2, 1);
+    ck_ok(ends_after(seat(1), OUTCOME_COMPLETED, 2), err);
+    check_world(GANG_RUNNING, 2, 1);
+    make_elastic("h", "'max_trials': 1", 1);
+    (void)start_gang("h", "q", 3);
+    ck_ok(ends(seat_of("h", 0, 1, 1), OUTCOME_COMPLETED, 0), err);
+    ck_assert_int_eq(world_of("h", 0, 1).gang.epoch, 1);
 }
 END_TEST
 
@@ -480,6 +515,8 @@ Suite *test_suite(void)
     tcase_add_test(t, an_exit_code_fails_the_trial);
     tcase_add_test(t, ranks_leave);
     tcase_add_test(t, a_gang_that_was_ending_goes_on);
+    tcase_add_test(t, who_is_done_is_not_waited_for);
+    tcase_add_test(t, who_is_done_in_this_world_changes_nothing);
     tcase_add_test(t, members_meet_again);
     tcase_add_test(t, who_never_joined_accuses_itself);
     tcase_add_test(t, deaths_without_a_step_are_bounded);

@@ -33,8 +33,9 @@ START_TEST(all_or_none)
     make_gang("g", "'max_trials': 1", "'ranks': 4");
     int64_t a = make_runner(&s, "a", 2), b = make_runner(&s, "b", 2);
     (void)claim_ranks("b", b, 1); /* both can be counted on */
-    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0);
-    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 0);
+    struct claim_list first = claim_ranks("a", a, 2), again = claim_ranks("a", a, 2);
+    ck_assert(first.n == 0 && first.has_kept && !first.has_begun); /* others are to look at once */
+    ck_assert(again.n == 0 && !again.has_kept);
     ck_assert_int_eq(kept("a"), 2);
     ck_assert_int_eq(count("true"), 0); /* a seat that is kept makes no trial */
     struct claim_list list = claim_ranks("b", b, 2);
@@ -94,6 +95,19 @@ START_TEST(a_claim_says_how_many_seats)
     ck_assert_uint_eq(claim_as(&s, &many, &err).n, SIZE_MAX);
     ck_assert_int_eq(err.code, AS_E_INVAL);
     ck_assert_str_eq(err.pointer, "/seats");
+}
+END_TEST
+
+/* A claim that has waited was made when fewer slots were free: those that are free now are kept too,
+ * and the next claims get them. */
+START_TEST(slots_that_came_free_are_kept)
+{
+    make_gang("g", "'max_trials': 1", "'ranks': 4");
+    int64_t a = make_runner(&s, "a", 4);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+    ck_assert_int_eq(count("gang"), 1);
+    ck_assert_uint_eq(claim_ranks("a", a, 2).n, 2);
+    ck_assert_uint_eq(claim_ranks("a", a, 1).n, 0);
 }
 END_TEST
 
@@ -422,6 +436,7 @@ Suite *test_suite(void)
     tcase_add_test(t, all_or_none);
     tcase_add_test(t, older_runners_get_no_ranks);
     tcase_add_test(t, a_claim_says_how_many_seats);
+    tcase_add_test(t, slots_that_came_free_are_kept);
     tcase_add_test(t, others_fill_what_it_does_not_need);
     tcase_add_test(t, a_gang_that_never_fits_keeps_nothing);
     tcase_add_test(t, gpus_are_per_rank);

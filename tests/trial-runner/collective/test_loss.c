@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <check.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -347,6 +348,103 @@ START_TEST(missing_rank_is_named)
 }
 END_TEST
 
+/* --- ranks that wait for others while they connect --- */
+
+static int patient_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    struct as_err err = {0};
+    struct mesh_opts opts = {.silence_ms = 400, .tcp_only = ((struct case_of *)arg)->tcp_only};
+    if (rank == 1) /* the others have connected long before */
+        clock_sleep_ms(1200);
+    AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, &opts);
+    EXPECT(c);
+    EXPECT(coll_barrier(c, (struct coll_id){.step = 1}, &err) == AS_OK);
+    EXPECT(coll_barrier(c, (struct coll_id){.step = 2}, &err) == AS_OK);
+    return 0;
+}
+
+START_TEST(who_waited_for_a_late_rank_is_not_lost)
+{
+    struct case_of k = {.tcp_only = _i == 1};
+    ck_assert(ranks_run(3, patient_rank, &k));
+}
+END_TEST
+
+/* Ranks 1 and 2 cannot reach each other. Rank 0 reaches both, and is through long before they give up:
+ * neither is lost to it. */
+static int torn_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    struct as_err err = {0};
+    struct mesh_opts opts = {
+        .silence_ms = 400, .join_ms = 2000, .tcp_only = ((struct case_of *)arg)->tcp_only};
+    struct ranks seen = *r;
+    struct listener *nobody = NULL;
+    struct coll *c = NULL;
+    int32_t missing = -1;
+    EXPECT(listener_create("127.0.0.1", &nobody, &err) == AS_OK);
+    if (rank == 2)
+        seen.peers[1] = nobody->endpoint;
+    listener_free(nobody);
+    struct world w = ranks_world(&seen, rank, 1);
+    as_status st = coll_create(r->listeners[rank], &w, &opts, &c, &missing, &err);
+    if (rank > 0) {
+        EXPECT(st == AS_E_UNAVAILABLE && missing == 3 - rank);
+        return 0;
+    }
+    EXPECT(st == AS_OK);
+    EXPECT(coll_barrier(c, (struct coll_id){.step = 1}, &err) == AS_E_UNAVAILABLE);
+    EXPECT(coll_lost(c) < 0 && strstr(err.msg, "has left the epoch"));
+    coll_free(c);
+    return 0;
+}
+
+START_TEST(who_cannot_reach_another_is_not_lost_to_the_rest)
+{
+    struct case_of k = {.tcp_only = _i == 1};
+    ck_assert(ranks_run(3, torn_rank, &k));
+}
+END_TEST
+
+/* Reads exactly n bytes of a blocking socket. */
+static bool read_all(int fd, void *to, size_t n)
+{
+    return recv(fd, to, n, MSG_WAITALL) == (ssize_t)n;
+}
+
+/* Rank 0 is played: it reads the proof, and answers after a time in which a dialler that has sent
+ * nothing yet would have dialled again. One that has must not: rank 0 may have made its link. */
+static int slow_acceptor(const struct ranks *r, int32_t rank, void *arg)
+{
+    struct as_err err = {0};
+    uint8_t hello[HELLO_BYTES], challenge[CHALLENGE_BYTES], proof[PROOF_BYTES];
+    struct mesh_opts opts = {.tcp_only = true};
+    struct pollfd again = {.fd = r->listeners[rank]->tcp_fd, .events = POLLIN};
+    (void)arg;
+    if (rank == 1) {
+        AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, &opts);
+        EXPECT(c);
+        return 0;
+    }
+    struct world w = ranks_world(r, rank, 1);
+    EXPECT(poll(&again, 1, PATIENCE_MS) == 1);
+    int fd = accept4(again.fd, NULL, NULL, SOCK_CLOEXEC);
+    EXPECT(read_all(fd, hello, sizeof hello));
+    EXPECT(challenge_encode(&w, hello, challenge, &err) == AS_OK);
+    EXPECT(send(fd, challenge, sizeof challenge, 0) == (ssize_t)sizeof challenge);
+    EXPECT(read_all(fd, proof, sizeof proof));
+    EXPECT(poll(&again, 1, 6000) == 0);
+    EXPECT(send(fd, "A", 1, 0) == 1);
+    EXPECT(recv(fd, proof, 1, MSG_PEEK) >= 0); /* until rank 1 has its link, and goes */
+    (void)close(fd);
+    return 0;
+}
+
+START_TEST(slow_answer_is_waited_for)
+{
+    ck_assert(ranks_run(2, slow_acceptor, NULL));
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("collective loss");
@@ -358,6 +456,9 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, what_a_rank_sent_before_it_left_arrives, 0, 2);
     tcase_add_test(t, strangers_are_refused);
     tcase_add_test(t, missing_rank_is_named);
+    tcase_add_loop_test(t, who_waited_for_a_late_rank_is_not_lost, 0, 2);
+    tcase_add_test(t, slow_answer_is_waited_for);
+    tcase_add_loop_test(t, who_cannot_reach_another_is_not_lost_to_the_rest, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }

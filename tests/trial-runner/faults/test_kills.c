@@ -34,6 +34,14 @@ static const struct trial heavy = {
 /* A rank that waits for a dead one waits for ever. */
 static const struct gang_opts no_files = {.no_checkpoints = true, .join = "1h"};
 
+/* Still trains when a newcomer has started, eight times. */
+static const struct trial heavier = {
+    "c",
+    "\"model\":{\"layers\":[1024,1024],\"dropout\":0.1},\"epochs\":10,"
+    "\"batch_size\":64,\"micro_batch\":16,"
+    "\"optimizer\":{\"lr\":0.001,\"clip_norm\":1}",
+    "5"};
+
 static struct rig rig;
 
 static void setup(void)
@@ -52,7 +60,7 @@ static size_t victim_of(const struct gang *g, struct rng *r)
     for (int tries = 0; tries < 100; tries++) {
         size_t place = rng_below(r, g->n);
         const struct gang_rank *v = &g->ranks[place];
-        if (v->pid && gang_holders(g) > (v->joined > 0 ? 1U : 0U))
+        if (v->pid && !v->dying && gang_holders(g) > (gang_holds(g, place) ? 1U : 0U))
             return place;
     }
     return GANG_MAX;
@@ -178,15 +186,17 @@ START_TEST(death_during_a_transfer)
 {
     static struct gang g;
     char tag[24];
-    gang_run_calm(&rig, "calm", &heavy, 1);
+    gang_run_calm(&rig, "calm", &heavier, 1);
     for (int sender = 0; sender < 2; sender++) {
         (void)snprintf(tag, sizeof tag, "transfer%d", sender);
-        gang_start_with(&g, &rig, tag, &heavy, 3, &no_files);
+        gang_start_with(&g, &rig, tag, &heavier, 3, &no_files);
         ck_assert(gang_gather(&g, 3));
         for (int64_t delay_us = 0; delay_us < 24000; delay_us += faults_long() ? 500 : 3000) {
             size_t added = gang_add(&g);
-            while (!g.ranks[added].member)
+            while (!g.ranks[added].member && !gang_is_over(&g))
                 ck_assert(gang_turn(&g, PATIENCE_MS));
+            if (gang_is_over(&g))
+                break;
             gang_pass(&g, delay_us); /* it has been told its first world */
             size_t first = gang_place(&g, 0);
             ck_assert_uint_ne(first, added);
@@ -269,6 +279,48 @@ START_TEST(death_of_all)
 }
 END_TEST
 
+static size_t files_in(const struct gang *g, const char *folder)
+{
+    char path[200];
+    size_t n = 0;
+    (void)snprintf(path, sizeof path, "%s/%s/%s", rig.dir, g->tag, folder);
+    DIR *dir = opendir(path);
+    ck_assert_ptr_nonnull(dir);
+    while (readdir(dir))
+        n++;
+    (void)closedir(dir);
+    return n;
+}
+
+/* One rank knows that all is done, and ends, while another still waits to hear it; then a new world
+ * begins, with both. The other one must not wait there for the one that has ended. Which of its
+ * threads is first decides whether it hears of the end or of the world: so, several times. */
+START_TEST(one_ends_before_the_other_knows)
+{
+    static struct gang g;
+    char tag[24];
+    gang_pictures(&rig);
+    gang_run_calm(&rig, "calm", &brief, 1);
+    for (int k = 0; k < 8; k++) {
+        (void)snprintf(tag, sizeof tag, "done%d", k);
+        gang_start_with(&g, &rig, tag, &brief, 2, &no_files);
+        size_t nothing = files_in(&g, "artifacts");
+        while (files_in(&g, "artifacts") == nothing && gang_turn(&g, 0))
+            ;
+        size_t other = gang_place(&g, 1);
+        gang_kill(&g, other, SIGSTOP); /* it has done its part, and waits for the files */
+        gang_pass(&g, 100000);         /* the leader has written them, and waits for the other */
+        gang_admit(&g, other);
+        gang_pass(&g, 50000);
+        gang_kill(&g, other, SIGCONT);
+        int64_t until_ns = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+        while (gang_turn(&g, 1000))
+            ck_assert_msg(clock_mono_ns() < until_ns, "%s: a rank waits for one that is done", tag);
+        end_and_compare(&g, "calm");
+    }
+}
+END_TEST
+
 /* What a rank's process has reported so far; owned by the caller, "" if nothing. */
 static char *report_of(const struct gang *g, size_t place)
 {
@@ -302,25 +354,12 @@ START_TEST(last_report_outlives_its_rank)
 }
 END_TEST
 
-static size_t checkpoint_files(const struct gang *g)
-{
-    char path[200];
-    size_t n = 0;
-    (void)snprintf(path, sizeof path, "%s/%s/checkpoints", rig.dir, g->tag);
-    DIR *dir = opendir(path);
-    ck_assert_ptr_nonnull(dir);
-    while (readdir(dir))
-        n++;
-    (void)closedir(dir);
-    return n;
-}
-
 /* The leader is stopped for a moment while it writes a checkpoint, beside the one before: it is the
  * last one, or, seldom, one that was due anyway. The others wait for it, and another one joins. */
 static void admit_while_one_writes(struct gang *g, size_t added)
 {
-    size_t leader = gang_place(g, 0), before = checkpoint_files(g);
-    while (checkpoint_files(g) <= before && g->deaths == 0)
+    size_t leader = gang_place(g, 0), before = files_in(g, "checkpoints");
+    while (files_in(g, "checkpoints") <= before && g->deaths == 0)
         gang_pass(g, 200);
     gang_kill(g, leader, SIGSTOP);
     gang_pass(g, 30000);
@@ -386,6 +425,7 @@ Suite *test_suite(void)
         {"first", death_during_the_first_meeting},
         {"all", death_of_all},
         {"many connections", many_connections_are_allowed},
+        {"done", one_ends_before_the_other_knows},
         {"report", last_report_outlives_its_rank},
         {"stop", change_while_all_stop},
     };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/rng.h"
 #include "tests/support/check_main.h"
 #include "tests/support/gang_check.h"
@@ -100,6 +101,21 @@ START_TEST(deaths_change_no_bit)
 }
 END_TEST
 
+/* A rank that listens is in a world, and its ranks wait for it: so it listens when it has its data. */
+START_TEST(who_has_no_data_does_not_listen)
+{
+    struct gang g;
+    AS_AUTO(as_freep) char *path = file_join(rig.dir, "x.npy");
+    gang_pictures(&rig);
+    ck_ok(file_replace(path, "nothing", 7, 0644, &rig.err), rig.err);
+    gang_start(&g, &rig, "blind", &cnn, 1);
+    gang_run(&g);
+    ck_assert_int_eq(g.ended[0], 1);
+    ck_assert_str_eq(g.ranks[0].endpoint, "");
+    gang_done(&g);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("ranks");
@@ -108,6 +124,7 @@ Suite *test_suite(void)
     tcase_set_timeout(t, 600);
     tcase_add_loop_test(t, any_number_of_ranks_gives_the_same_bits, 0, 2);
     tcase_add_test(t, deaths_change_no_bit);
+    tcase_add_test(t, who_has_no_data_does_not_listen);
     suite_add_tcase(s, t);
     return s;
 }

@@ -861,6 +861,8 @@ export type SeatEnd = {
   reason?: string | null;
   ran_ms?: number | null;
   step?: number | null;
+  /** The last epoch that the rank has joined. When it completed before it joined the current one, the others would wait for it: the next epoch begins without it. Without this field, what the server has heard counts. */
+  epoch?: number | null;
 };
 
 export type WorldChange = {
@@ -1158,7 +1160,7 @@ export type Claim = {
   claim_id: string;
   /** Free slots. A group uses one slot, whatever its number of members */
   max_trials?: number;
-  /** How many of the slots may hold ranks of gangs; at most max_trials. While a gang gathers, the server keeps slots free for it, and this claim goes on waiting; when the gang begins, its ranks are in the answer */
+  /** How many of the slots may hold ranks of gangs; at most max_trials. While a gang gathers, the server keeps slots free for it, and this claim goes on waiting; when the gang begins, its ranks are in the answer. When all slots of the claim may hold ranks, slots that came free after it was made are kept too, and the next claim gets their ranks */
   seats?: number;
   /** Free GPUs. A group uses the GPUs of one trial */
   gpus?: number;
