@@ -38,6 +38,8 @@ static const struct {
     {"^\xc3\xa9.(?P<x>.)$", "\xc3\xa9\xc3\xbcz", "x=z "},
     {"l=(?P<l>\\d)", "\xff\xfe l=3 \xff", "l=3 "},
     {"l=(?P<l>\\d)", "nothing", "no"},
+    /* half a million steps: PCRE2 would take them without our limit */
+    {"(?P<x>(?:1|1)*)[cd]", "111111111111111111b", "too_large"},
     {"(?P<x>a+)+$", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "too_large"},
     {"(?P<x>(?:a|a)*)*[cd]", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "too_large"},
 };

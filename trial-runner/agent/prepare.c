@@ -332,13 +332,19 @@ static void wake_main(void *arg)
     pthread_mutex_unlock(&a->lock);
 }
 
+/* Does what this process reports count? Of several ranks only the first one's does. */
+static bool is_first(const struct attempt *a)
+{
+    return !a->rank || a->claimed.gang.seat == 0;
+}
+
 /* The document's sources with the parameters in their paths, and the thread that reads them. Last:
  * from now on what appears is the program's. */
 static as_status start_collector(struct attempt *a, const json_t *names, struct as_err *err)
 {
     static const char *const fields[] = {"csv", "json", "tensorboard"};
     JSON_AUTO report = json_deep_copy(json_object_get(a->claimed.trial, "report"));
-    if (json_array_size(report) == 0)
+    if (json_array_size(report) == 0 || !is_first(a))
         return AS_OK;
     for (size_t i = 0; i < json_array_size(report); i++) {
         json_t *source = json_array_get(report, i);
