@@ -150,7 +150,6 @@ static double number_of(uint64_t dtype, uint64_t bits)
 /* A repeated field of numbers, packed or not. */
 static void read_numbers(const struct message *m, uint64_t dtype, struct tensor *t)
 {
-    struct message packed = inner(m);
     size_t size = dtype == DT_FLOAT ? 4 : dtype == DT_DOUBLE ? 8 : 0;
     uint64_t v;
     if (m->type != WIRE_BYTES) {
@@ -158,6 +157,7 @@ static void read_numbers(const struct message *m, uint64_t dtype, struct tensor 
         t->n++;
         return;
     }
+    struct message packed = inner(m);
     while (packed.at < packed.end) {
         if (size && (size_t)(packed.end - packed.at) >= size) {
             v = little_endian(packed.at, size);
