@@ -86,8 +86,13 @@ struct measurement_list {
     struct measurement *rows;
     size_t n;
 };
+struct measurement_batch {
+    struct measurement_list points;
+    struct trial_note *notes; /* views of the document */
+    size_t n_notes;
+};
 AS_MUST_CHECK as_status measurements_decode(const json_t *doc, struct arena *a,
-                                            struct measurement_list *ret, struct as_err *err);
+                                            struct measurement_batch *ret, struct as_err *err);
 struct log_request {
     const char *text;
     bool truncated;

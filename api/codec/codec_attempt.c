@@ -92,16 +92,43 @@ as_status measurement_items_read(struct json_fields *f, struct arena *a,
     return AS_OK;
 }
 
-as_status measurements_decode(const json_t *doc, struct arena *a, struct measurement_list *ret,
+static as_status notes_read(struct json_fields *f, struct arena *a, struct measurement_batch *ret,
+                            struct as_err *err)
+{
+    json_t *notes = NULL;
+    as_status st = json_fields_object(f, "notes", JSON_OPTIONAL, &notes, err);
+    size_t n = json_object_size(notes);
+    if (st < 0 || n == 0)
+        return st;
+    if (n > TRIAL_NOTES_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/notes", "%zu notes, at most %d", n,
+                          TRIAL_NOTES_MAX);
+    ret->notes = arena_alloc(a, n, sizeof *ret->notes);
+    if (!ret->notes)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the notes");
+    for (void *it = json_object_iter(notes); it; it = json_object_iter_next(notes, it)) {
+        const json_t *text = json_object_iter_value(it);
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_child("/notes", json_object_iter_key(it), at);
+        if (!json_is_string(text))
+            return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string", at,
+                              json_type_name(text));
+        ret->notes[ret->n_notes++] =
+            (struct trial_note){.name = json_object_iter_key(it), .text = json_string_value(text)};
+    }
+    return AS_OK;
+}
+
+as_status measurements_decode(const json_t *doc, struct arena *a, struct measurement_batch *ret,
                               struct as_err *err)
 {
     struct json_fields f;
-    struct measurement_list list = {0};
+    struct measurement_batch batch = {0};
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st < 0 || (st = measurement_items_read(&f, a, &list, err)) < 0 ||
-        (st = json_fields_end(&f, err)) < 0)
+    if (st < 0 || (st = measurement_items_read(&f, a, &batch.points, err)) < 0 ||
+        (st = notes_read(&f, a, &batch, err)) < 0 || (st = json_fields_end(&f, err)) < 0)
         return st;
-    *ret = list;
+    *ret = batch;
     return AS_OK;
 }
 

@@ -85,10 +85,14 @@ static json_t *attempt_encode(const struct attempt_row *r)
 json_t *trial_detail_encode(const struct trial_detail *d)
 {
     struct out o = out_begin();
+    struct out notes = out_begin();
     json_t *attempts = json_array();
     add_trial_fields(&o, &d->trial);
     for (size_t i = 0; i < d->n_attempts; i++)
         attempts = list_add(attempts, attempt_encode(&d->attempts[i]));
+    for (size_t i = 0; i < d->n_notes; i++)
+        out_str(&notes, d->notes[i].name, d->notes[i].text);
+    out_child(&o, "notes", out_end(&notes));
     out_child(&o, "attempts", attempts);
     return out_end(&o);
 }

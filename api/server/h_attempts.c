@@ -25,15 +25,15 @@ as_status h_attempt_measure(struct call *c, struct as_err *err)
 {
     struct attempt_ref ref;
     struct attempt_writer by;
-    struct measurement_list list;
+    struct measurement_batch batch;
     int64_t recorded = 0;
     as_status st = read_ref(c, &ref, &by, err);
     if (st < 0)
         return st;
-    st = measurements_decode(c->body, c->arena, &list, err);
-    if (st < 0)
+    st = measurements_decode(c->body, c->arena, &batch, err);
+    if (st < 0 || (st = attempt_keep_notes(c->db, &ref, &by, batch.notes, batch.n_notes, err)) < 0)
         return st;
-    st = attempt_measure(c->db, &ref, &by, list.rows, list.n, &recorded, err);
+    st = attempt_measure(c->db, &ref, &by, batch.points.rows, batch.points.n, &recorded, err);
     return st < 0 ? st : call_ok(c, report_encode(recorded), err);
 }
 

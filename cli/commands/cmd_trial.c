@@ -194,6 +194,7 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     add_why(&p, trial, sweep);
     add_group(&p, "param", json_object_get(trial, "params"));
     add_group(&p, "metric", json_object_get(trial, "metrics"));
+    add_group(&p, "note", json_object_get(trial, "notes"));
     add_group(&p, "suggestion", json_object_get(trial, "suggestion"));
     add_retries(&p, json_object_get(trial, "retries"));
     add_attempts(&p, json_object_get(trial, "attempts"));

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "search/space/param.h"
+#include "scheduler/lifecycle/attempts_priv.h"
 #include "scheduler/lifecycle/feasibility.h"
 #include "scheduler/lifecycle/gang_world.h"
 #include "scheduler/store/attempt_store.h"
@@ -136,10 +137,9 @@ static as_status check_leads(struct tx *t, const struct attempt_ref *ref, int64_
                       (long long)epoch, (long long)leader);
 }
 
-/* Lock the trial and check the fence. */
-static as_status lock_fenced(struct tx *t, struct arena *a, const struct attempt_ref *ref,
-                             const struct attempt_writer *by, struct trial_head *ret,
-                             struct as_err *err)
+as_status attempt_lock_fenced(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                              const struct attempt_writer *by, struct trial_head *ret,
+                              struct as_err *err)
 {
     int64_t key = 0;
     as_status st = find_attempt(t, a, ref, by, &key, err);
@@ -164,7 +164,7 @@ static as_status add_points(struct tx *t, const struct attempt_ref *ref,
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
-    as_status st = lock_fenced(t, &a, ref, by, &x, err);
+    as_status st = attempt_lock_fenced(t, &a, ref, by, &x, err);
     if (st != AS_OK)
         return st;
     st = store_measurement_add(t, x.sweep_key, x.number, x.attempt, points, n, ret, err);
@@ -226,7 +226,7 @@ static as_status put_log(struct tx *t, const struct attempt_ref *ref,
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
-    as_status st = lock_fenced(t, &a, ref, by, &x, err);
+    as_status st = attempt_lock_fenced(t, &a, ref, by, &x, err);
     if (st != AS_OK)
         return st;
     return store_attempt_log_put(t, x.sweep_key, x.number, x.attempt, text, truncated, err);
@@ -257,7 +257,7 @@ static as_status replace_files(struct tx *t, const struct attempt_ref *ref,
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
     int64_t missing = -1;
-    as_status st = lock_fenced(t, &a, ref, by, &x, err);
+    as_status st = attempt_lock_fenced(t, &a, ref, by, &x, err);
     if (st == AS_OK)
         st = store_file_replace(t, x.sweep_key, x.number, kinds[kind], files, n, &missing, err);
     if (st == AS_E_NOT_FOUND && missing < 0)

@@ -40,6 +40,14 @@ AS_MUST_CHECK as_status attempt_measure(struct store *db, const struct attempt_r
                                         const struct measurement *points, size_t n,
                                         int64_t *ret_recorded, struct as_err *err);
 
+/* Keep texts that the trial wrote beside its numbers: the last one of each name, at most
+ * TRIAL_NOTES_MAX names. AS_E_INVAL with pointer (/notes/NAME): a name, or a text of more than
+ * TRIAL_NOTE_TEXT_MAX characters. */
+AS_MUST_CHECK as_status attempt_keep_notes(struct store *db, const struct attempt_ref *ref,
+                                           const struct attempt_writer *by,
+                                           const struct trial_note *notes, size_t n,
+                                           struct as_err *err);
+
 /* Replace the stored tail of the output. `text` is UTF-8, borrowed. AS_E_TOO_LARGE, AS_E_INVAL. */
 AS_MUST_CHECK as_status attempt_log(struct store *db, const struct attempt_ref *ref,
                                     const struct attempt_writer *by, const char *text,

@@ -76,8 +76,19 @@ struct attempt_row {
     struct gang_summary gang;
 };
 
+#define TRIAL_NOTES_MAX 64       /* names of one trial */
+#define TRIAL_NOTE_TEXT_MAX 1024 /* characters */
+
+/* A text that a trial wrote beside its numbers. */
+struct trial_note {
+    const char *name; /* as a metric's */
+    const char *text;
+};
+
 struct trial_detail {
     struct trial_row trial;
+    struct trial_note *notes; /* by name */
+    size_t n_notes;
     struct attempt_row *attempts; /* ascending */
     size_t n_attempts;
 };

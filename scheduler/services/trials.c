@@ -13,6 +13,7 @@
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/file_store.h"
 #include "scheduler/store/measurement_store.h"
+#include "scheduler/store/note_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/lifecycle/transition.h"
@@ -157,7 +158,8 @@ static as_status get_detail(struct tx *t, struct arena *a, const char *sweep, in
 {
     int64_t key = 0;
     as_status st = find_trial(t, a, sweep, number, &key, &ret->trial, err);
-    if (st != AS_OK)
+    if (st != AS_OK ||
+        (st = store_note_list(t, a, key, number, &ret->notes, &ret->n_notes, err)) != AS_OK)
         return st;
     return store_attempt_list(t, a, key, number, &ret->attempts, &ret->n_attempts, err);
 }

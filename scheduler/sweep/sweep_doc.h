@@ -65,6 +65,8 @@ struct sweep_trial {
     json_t *env;     /* {NAME: text before substitution}; an empty object when there is none */
     json_t *files;   /* {path: text before substitution}; NULL: none */
     char *directory; /* working directory of the child; NULL: the runner's choice */
+    json_t *report;  /* a list of the sources of measurements (sweep_report_parse of
+                        sweep_trial_priv.h); NULL: $ASSAY_REPORT alone */
     trial_launch launch; /* TRIAL_COMMAND */
 };
 
@@ -141,7 +143,7 @@ void sweep_doc_search_spec(const struct sweep_doc *d, struct search_spec *ret);
 char *sweep_doc_format(const struct sweep_doc *d);
 
 /* The trial as configuration `c` runs it, every ${name} replaced: {"train": {…}}, or {"command":
- * […], "env": {…}, "files": {…}, "directory": "…"}; {} for TRIAL_NONE. New reference. AS_E_NOMEM. */
+ * […], "env": {…}, "files": {…}, "directory": "…", "report": […]}; {} for TRIAL_NONE. New reference. AS_E_NOMEM. */
 AS_MUST_CHECK as_status sweep_doc_trial(const struct sweep_doc *d, const struct config *c,
                                         json_t **ret, struct as_err *err);
 

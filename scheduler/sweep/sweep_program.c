@@ -1,4 +1,5 @@
-/* `trial` of a sweep document as a program of the user's: command, env, files, directory.
+/* `trial` of a sweep document as a program of the user's: command, env, files, directory, report
+ * (sweep_report.c).
  *
  * References are checked against the document's parameters, not against the space, because a fault
  * in one parameter must not hide the faults of the command. What runs but is hardly meant is refused
@@ -56,7 +57,7 @@ static bool is_boolean(const void *arg, const char *name)
     return json_array_size(values) > 0;
 }
 
-static struct command_rules rules_of(const struct trial_reader *r)
+struct command_rules sweep_program_rules(const struct trial_reader *r)
 {
     return (struct command_rules){
         .known = is_known, .conditional = is_conditional, .boolean = is_boolean, .arg = r};
@@ -65,7 +66,7 @@ static struct command_rules rules_of(const struct trial_reader *r)
 static as_status check_text(const struct trial_reader *r, const json_t *text, const char *pointer,
                             struct as_err *err)
 {
-    const struct command_rules rules = rules_of(r);
+    const struct command_rules rules = sweep_program_rules(r);
     return command_text_check(text, pointer, &rules, r->faults != NULL, err);
 }
 
@@ -111,7 +112,7 @@ static as_status add_list(json_t *command, const json_t *list, const char *at, s
 static as_status add_element(const struct trial_reader *r, const json_t *item, size_t i,
                              struct as_err *err)
 {
-    const struct command_rules rules = rules_of(r);
+    const struct command_rules rules = sweep_program_rules(r);
     json_t *command = r->d->trial.command;
     char at[AS_ERR_POINTER_MAX];
     json_pointer_index(COMMAND_AT, i, at);
@@ -291,7 +292,11 @@ as_status sweep_program_parse(const struct trial_reader *r, const struct trial_p
         return st;
     if ((st = faults_note(r->faults, parse_env(r, p->env, err), err)) != AS_OK)
         return st;
-    return faults_note(r->faults, parse_directory(r, p->directory, err), err);
+    if ((st = faults_note(r->faults, parse_directory(r, p->directory, err), err)) != AS_OK)
+        return st;
+    if (p->report)
+        st = sweep_report_parse(r, p->fields, p->report, &r->d->trial.report, err);
+    return faults_note(r->faults, st, err);
 }
 
 /* ---- a program as it runs ---- */
@@ -338,6 +343,7 @@ as_status sweep_program_apply(const struct sweep_trial *t, const json_t *params,
     JSON_AUTO command = NULL;
     JSON_AUTO env = NULL;
     JSON_AUTO files = NULL;
+    JSON_AUTO report = NULL;
     if (!all)
         return sweep_doc_no_memory(err);
     as_status st = command_line_expand(t->command, all, NULL, &command, err);
@@ -347,10 +353,14 @@ as_status sweep_program_apply(const struct sweep_trial *t, const json_t *params,
         return st;
     if (t->files && (st = apply_texts(t->files, all, &files, err)) < 0)
         return st;
+    if (t->report && (st = sweep_report_apply(t->report, all, &report, err)) < 0)
+        return st;
     int bad = json_object_set(out, "command", command) | json_object_set(out, "env", env);
     if (files)
         bad |= json_object_set(out, "files", files);
     if (t->directory)
         bad |= json_object_set_new(out, "directory", json_string(t->directory));
+    if (report)
+        bad |= json_object_set(out, "report", report);
     return bad ? sweep_doc_no_memory(err) : AS_OK;
 }

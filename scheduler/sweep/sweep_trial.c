@@ -28,6 +28,7 @@ void sweep_trial_done(struct sweep_doc *d)
     json_decref(d->trial.command);
     json_decref(d->trial.env);
     json_decref(d->trial.files);
+    json_decref(d->trial.report);
     free(d->trial.directory);
     for (size_t i = 0; i < d->n_datasets; i++)
         free(d->datasets[i]);
@@ -67,6 +68,7 @@ static as_status parse_train(const struct trial_reader *r, const struct trial_pa
     const char *stray = p->env           ? TRIAL_AT "/env"
                         : p->files       ? TRIAL_AT "/files"
                         : p->directory   ? TRIAL_AT "/directory"
+                        : p->report      ? TRIAL_AT "/report"
                         : p->launch >= 0 ? TRIAL_AT "/launch"
                                          : NULL;
     r->d->trial.kind = TRIAL_TRAIN;
@@ -100,7 +102,7 @@ as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, 
     struct json_fields f;
     const struct trial_reader r = {
         .d = d, .parameters = json_object_get(doc->obj, "parameters"), .faults = doc->faults};
-    struct trial_parts p = {.launch = -1};
+    struct trial_parts p = {.fields = &f, .launch = -1};
     as_status st = json_fields_under(&f, doc, trial, TRIAL_AT, err);
     if (st != AS_OK)
         return st;
@@ -113,6 +115,8 @@ as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, 
     if ((st = json_fields_object(&f, "files", JSON_OPTIONAL, &p.files, err)) != AS_OK)
         return st;
     if ((st = json_fields_str(&f, "directory", JSON_OPTIONAL, &p.directory, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_any(&f, "report", JSON_OPTIONAL, &p.report, err)) != AS_OK)
         return st;
     if ((st = json_fields_word(&f, "launch", JSON_OPTIONAL, sweep_launch_words, &p.launch, err)) !=
         AS_OK)
@@ -135,6 +139,8 @@ json_t *sweep_trial_to_json(const struct sweep_trial *t)
             bad |= json_object_set(j, "files", t->files);
         if (t->directory)
             bad |= json_object_set_new(j, "directory", json_string(t->directory));
+        if (t->report)
+            bad |= json_object_set(j, "report", t->report);
         if (t->launch != LAUNCH_DEFAULT)
             bad |= json_object_set_new(j, "launch",
                                        json_string(sweep_launch_words[t->launch == LAUNCH_FIRST]));

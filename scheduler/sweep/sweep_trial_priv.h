@@ -2,6 +2,7 @@
 #ifndef ASSAY_SCHEDULER_SWEEP_SWEEP_TRIAL_PRIV_H
 #define ASSAY_SCHEDULER_SWEEP_SWEEP_TRIAL_PRIV_H
 
+#include "base/command_line.h"
 #include "base/json.h"
 #include "scheduler/sweep/sweep_doc.h"
 
@@ -18,7 +19,8 @@ struct trial_reader {
 
 /* The fields of `trial`; NULL: not given. */
 struct trial_parts {
-    json_t *train, *command, *env, *files;
+    json_t *train, *command, *env, *files, *report;
+    const struct json_fields *fields; /* what they are fields of; borrowed */
     const char *directory;
     int launch; /* an index of sweep_launch_words; -1: not given */
 };
@@ -29,7 +31,22 @@ extern const char *const sweep_launch_words[]; /* all, first; NULL-terminated */
 AS_MUST_CHECK as_status sweep_program_parse(const struct trial_reader *r,
                                             const struct trial_parts *p, struct as_err *err);
 
-/* Add {"command", "env", "files", "directory"} as they are with these parameters to `out`. A
+/* What is known of the names in a program's texts; a view of r. */
+struct command_rules sweep_program_rules(const struct trial_reader *r);
+
+/* Read `trial.report`. *ret: the sources, a new reference to a list of {"stdout": [pattern, …]},
+ * {"csv": path, "step": column}, {"json": path, "step": field} and {"tensorboard": folder, "tags":
+ * {tag: metric}}; step and tags may be absent. `trial` is what report is a field of. Errors as
+ * sweep_doc_parse; faults are noted in r->faults. */
+AS_MUST_CHECK as_status sweep_report_parse(const struct trial_reader *r,
+                                           const struct json_fields *trial, const json_t *j,
+                                           json_t **ret, struct as_err *err);
+
+/* That list with each ${name} in its paths replaced: a new reference. AS_E_INVAL, AS_E_NOMEM. */
+AS_MUST_CHECK as_status sweep_report_apply(const json_t *report, const json_t *params, json_t **ret,
+                                           struct as_err *err);
+
+/* Add {"command", "env", "files", "directory", "report"} as they are with these parameters to `out`. A
  * reference to a file stays as it is: only the runner knows the path. */
 AS_MUST_CHECK as_status sweep_program_apply(const struct sweep_trial *t, const json_t *params,
                                             json_t *out, struct as_err *err);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "trial-runner/agent/report_reader.h"
+#include "trial-runner/reports/report_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -44,7 +44,7 @@ static struct seen read_all(const uint8_t *data, size_t size, size_t piece)
 {
     struct report_reader r = {0};
     struct seen s = {0};
-    struct report_reader_fns fns = {on_item, on_bad, &s};
+    struct report_fns fns = {.on_item = on_item, .on_bad = on_bad, .arg = &s};
     as_status st = AS_OK;
     for (size_t at = 0; st == AS_OK && at < size; at += piece) {
         size_t left = size - at;

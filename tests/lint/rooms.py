@@ -11,7 +11,8 @@ sys.path.insert(0, os.path.dirname(__file__))
 from layers import layer_table  # noqa: E402
 
 ROOT, BUILD, CC = sys.argv[1:4]
-SYSTEM = ["-ljansson", "-lyaml", "-lcrypto", "-lz", "-lm", "-ldl", "-lpthread", "-lcurl", "-lmicrohttpd", "-lpq", "-lopenblas"]
+SYSTEM = ["-ljansson", "-lyaml", "-lcrypto", "-lz", "-lpcre2-8", "-lm", "-ldl", "-lpthread", "-lcurl", "-lmicrohttpd",
+          "-lpq", "-lopenblas"]
 
 
 def archives(room):

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "trial-runner/agent/collector.h"
 #include "trial-runner/agent/identity.h"
 #include "trial-runner/agent/rank.h"
 
@@ -85,6 +86,7 @@ void attempt_free(struct attempt *a)
 {
     if (!a)
         return;
+    collector_free(a->collector);
     rank_free(a->rank);
     if (a->out_fd >= 0)
         close(a->out_fd);

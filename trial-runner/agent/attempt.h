@@ -34,6 +34,7 @@ typedef enum attempt_phase {
     ATTEMPT_DELIVERED,
 } attempt_phase;
 
+struct collector;
 struct group_process;
 struct rank;
 
@@ -61,9 +62,10 @@ struct attempt {
                          yet */
     int told;         /* what the server has heard of its phase; 0: nothing */
     struct tail tail;
-    struct trial_end end;   /* the delivery thread's, from phase `ended` on */
-    struct child_spec spec; /* the delivery thread's until phase `ready`, then main's */
-    json_t *job;            /* likewise; for a member: {"dataset", "metric", "member"}; owned */
+    struct trial_end end;        /* the delivery thread's, from phase `ended` on */
+    struct child_spec spec;      /* the delivery thread's until phase `ready`, then main's */
+    struct collector *collector; /* likewise; owned; NULL: trial.report asks for nothing */
+    json_t *job; /* likewise; for a member: {"dataset", "metric", "member"}; owned */
 
     bool slot_free; /* under agent.lock: it has ended and keeps neither slot nor GPUs */
 

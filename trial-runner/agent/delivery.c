@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "trial-runner/agent/collector.h"
 #include "trial-runner/agent/outbox.h"
 #include "trial-runner/agent/prepare.h"
 #include "trial-runner/agent/rank.h"
@@ -212,6 +213,8 @@ static bool deliver_result(struct outbox *o)
 {
     struct attempt *a = o->attempt;
     struct as_err err = {0};
+    if (a->collector)
+        collector_finish(a->collector);
     if (a->end.outcome == OUTCOME_NONE || is_given_up(a))
         return true;
     if (a->rank && a->rank->way != RANK_WAY_COMPLETE)

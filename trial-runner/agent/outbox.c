@@ -20,13 +20,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "trial-runner/agent/collector.h"
 #include "trial-runner/agent/directive.h"
+#include "trial-runner/agent/never_reported.h"
 #include "trial-runner/agent/rank.h"
 
 #define READ_BYTES (64 << 10)
-#define MAX_NOTES 20
+#define MAX_WARNINGS 20
+#define TEXTS_MS 1000 /* between posts of notes */
 #define DENIED_PAUSE_MS 5000
 #define INTERNAL_PAUSE_MS 1000
 #define INTERNAL_TRIES 4
@@ -34,34 +38,42 @@
 
 void outbox_init(struct outbox *o, struct attempt *a)
 {
-    *o = (struct outbox){.attempt = a, .report_fd = -1};
+    *o = (struct outbox){.attempt = a,
+                         .files = {{.name = "report.jsonl", .label = "ASSAY_REPORT", .fd = -1},
+                                   {.name = COLLECTED_NAME, .label = "trial.report", .fd = -1}}};
 }
 
 void outbox_done(struct outbox *o)
 {
-    if (o->report_fd >= 0)
-        close(o->report_fd);
-    report_reader_done(&o->report);
+    for (size_t i = 0; i < OUTBOX_FILES; i++) {
+        file_closep(&o->files[i].fd);
+        report_reader_done(&o->files[i].reader);
+    }
     json_decref(o->items);
+    json_decref(o->texts);
+    json_decref(o->named);
+    json_decref(o->seen);
     fileset_done(&o->uploaded);
 }
 
 void outbox_rewind(struct outbox *o)
 {
-    report_reader_done(&o->report);
-    o->report = (struct report_reader){0};
-    o->offset = 0;
+    for (size_t i = 0; i < OUTBOX_FILES; i++) {
+        report_reader_done(&o->files[i].reader);
+        o->files[i].reader = (struct report_reader){0};
+        o->files[i].offset = 0;
+    }
     json_array_clear(o->items);
     o->items_bytes = 0;
 }
 
-/* Add a warning to the trial's log. Only the first MAX_NOTES warnings are written. */
+/* Add a warning to the trial's log. Only the first MAX_WARNINGS warnings are written. */
 static void note_warning(struct outbox *o, const char *what, const char *why)
 {
-    if (o->notes < MAX_NOTES)
+    if (o->warnings < MAX_WARNINGS)
         attempt_note(o->attempt, "warning: %s: %s%s", what, why,
-                     o->notes + 1 == MAX_NOTES ? " (further warnings are not shown)" : "");
-    o->notes++;
+                     o->warnings + 1 == MAX_WARNINGS ? " (further warnings are not shown)" : "");
+    o->warnings++;
 }
 
 /* Send a request once, of a rank with the headers that say in which world it leads. */
@@ -176,10 +188,24 @@ static as_status flush_items(struct outbox *o, struct as_err *err)
     return st;
 }
 
+/* ---- what is read ---- */
+
 static as_status on_item(void *arg, int64_t step, json_t *metrics, struct as_err *err)
 {
     struct outbox *o = arg;
     size_t n = json_object_size(metrics);
+    const char *name;
+    json_t *value;
+    if (!o->seen)
+        o->seen = json_object();
+    json_object_foreach(metrics, name, value)
+    {
+        if (json_object_size(o->seen) < REPORT_MAX_METRICS && !json_object_get(o->seen, name) &&
+            json_object_set_new(o->seen, name, json_true()) < 0) {
+            json_decref(metrics);
+            return as_fail_nomem(err);
+        }
+    }
     json_t *item = json_pack("{s:I,s:o}", "step", (json_int_t)step, "metrics", metrics);
     if (!o->items)
         o->items = json_array();
@@ -195,77 +221,126 @@ static void on_bad(void *arg, size_t line, const char *why)
 {
     struct outbox *o = arg;
     char what[48];
-    snprintf(what, sizeof what, "line %zu of ASSAY_REPORT", line);
+    snprintf(what, sizeof what, "line %zu of %s", line, o->reading->label);
     note_warning(o, what, why);
 }
 
-/* Open the report file. If it was replaced, open the new one; if it was truncated, start again from
- * its beginning. */
-static void follow_report(struct outbox *o)
+/* Keep the text until it is sent. The server keeps as many names. */
+static as_status on_note(void *arg, const char *name, const char *text, struct as_err *err)
 {
-    AS_AUTO(as_freep) char *path = file_join(o->attempt->dir, "report.jsonl");
+    struct outbox *o = arg;
+    if (!o->texts)
+        o->texts = json_object();
+    if (!o->named)
+        o->named = json_object();
+    if (!json_object_get(o->named, name)) {
+        if (json_object_size(o->named) == OUTBOX_MAX_NOTES)
+            return AS_OK;
+        if (json_object_set_new(o->named, name, json_true()) < 0)
+            return as_fail_nomem(err);
+        if (json_object_size(o->named) == OUTBOX_MAX_NOTES)
+            note_warning(o, name,
+                         "this is the last text that is kept as a note; more names follow");
+    }
+    return json_object_set_new(o->texts, name, json_string(text)) < 0 ? as_fail_nomem(err) : AS_OK;
+}
+
+/* Send the notes, at most once in TEXTS_MS while the trial runs: a trial may write a text with each
+ * measurement. */
+static as_status flush_texts(struct outbox *o, bool last, struct as_err *err)
+{
+    int64_t now = clock_mono_ns();
+    if (json_object_size(o->texts) == 0 || (!last && now < o->texts_due_ns))
+        return AS_OK;
+    JSON_AUTO body = json_pack("{s:[],s:O}", "items", "notes", o->texts);
+    if (!body)
+        return as_fail_nomem(err);
+    as_status st = post_to_server(o, "POST", "measurements", body, NULL, err);
+    if (is_refused(st)) {
+        note_warning(o, "the notes were refused", err->msg);
+        st = AS_OK;
+    }
+    if (st < 0)
+        return st;
+    json_object_clear(o->texts);
+    o->texts_due_ns = now + TEXTS_MS * NS_PER_MS;
+    return AS_OK;
+}
+
+/* ---- the files ---- */
+
+/* Open the file. If it was replaced, open the new one; if it was truncated, start again from its
+ * beginning. */
+static void follow_file(struct outbox *o, struct outbox_file *f)
+{
+    AS_AUTO(as_freep) char *path = file_join(o->attempt->dir, f->name);
     struct stat now, held;
     if (!path || stat(path, &now) < 0)
         return;
-    if (o->report_fd >= 0 && fstat(o->report_fd, &held) == 0) {
+    if (f->fd >= 0 && fstat(f->fd, &held) == 0) {
         if (held.st_ino == now.st_ino && held.st_dev == now.st_dev) {
-            if (now.st_size < o->offset) {
-                report_reader_restart(&o->report);
-                o->offset = 0;
+            if (now.st_size < f->offset) {
+                report_reader_restart(&f->reader);
+                f->offset = 0;
             }
             return;
         }
-        close(o->report_fd);
-        report_reader_restart(&o->report);
+        close(f->fd);
+        report_reader_restart(&f->reader);
     }
-    o->offset = 0;
-    o->report_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (o->report_fd >= 0 && fstat(o->report_fd, &held) == 0 && !S_ISREG(held.st_mode)) {
-        close(o->report_fd);
-        o->report_fd = -1;
-        if (!o->report_refused)
+    f->offset = 0;
+    f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (f->fd >= 0 && fstat(f->fd, &held) == 0 && !S_ISREG(held.st_mode)) {
+        close(f->fd);
+        f->fd = -1;
+        if (!f->refused)
             note_warning(o, "ASSAY_REPORT is not read", "it is not a regular file");
-        o->report_refused = true;
+        f->refused = true;
     }
 }
 
-static as_status read_report(struct outbox *o, const struct report_reader_fns *fns,
-                             struct as_err *err)
+static as_status read_file(struct outbox_file *f, const struct report_fns *fns, struct as_err *err)
 {
     AS_AUTO(as_freep) char *buf = malloc(READ_BYTES);
     if (!buf)
         return as_fail_nomem(err);
     for (;;) {
-        ssize_t n = pread(o->report_fd, buf, READ_BYTES, (off_t)o->offset);
+        ssize_t n = pread(f->fd, buf, READ_BYTES, (off_t)f->offset);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             return n == 0 ? AS_OK : as_fail(err, AS_E_IO, "report: %s", strerror(errno));
-        o->offset += n;
-        as_status st = report_reader_feed(&o->report, buf, (size_t)n, fns, err);
+        f->offset += n;
+        as_status st = report_reader_feed(&f->reader, buf, (size_t)n, fns, err);
         if (st < 0)
             return st;
     }
 }
 
+static as_status send_file(struct outbox *o, struct outbox_file *f, bool last, struct as_err *err)
+{
+    const struct report_fns fns = {
+        .on_item = on_item, .on_bad = on_bad, .on_note = on_note, .arg = o};
+    as_status st = AS_OK;
+    o->reading = f;
+    if (f->fd >= 0) /* the rest of this file, which may have been replaced by another */
+        st = read_file(f, &fns, err);
+    if (st < 0)
+        return st;
+    follow_file(o, f);
+    if (f->fd >= 0)
+        st = read_file(f, &fns, err);
+    return st == AS_OK && last ? report_reader_end(&f->reader, &fns, err) : st;
+}
+
 as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err)
 {
-    const struct report_reader_fns fns = {.on_item = on_item, .on_bad = on_bad, .arg = o};
     as_status st = AS_OK;
-    if (o->report_fd >= 0) /* the rest of this file, which may have been replaced by another */
-        st = read_report(o, &fns, err);
-    if (st < 0)
+    for (size_t i = 0; st == AS_OK && i < OUTBOX_FILES; i++)
+        st = send_file(o, &o->files[i], last, err);
+    if (st < 0 || (st = flush_items(o, err)) < 0)
         return st;
-    follow_report(o);
-    if (o->report_fd >= 0)
-        st = read_report(o, &fns, err);
-    if (st < 0)
-        return st;
-    if (last)
-        st = report_reader_end(&o->report, &fns, err);
-    if (st < 0)
-        return st;
-    return flush_items(o, err);
+    return flush_texts(o, last, err);
 }
 
 static as_status put_log(struct outbox *o, const char *text, bool truncated, struct as_err *err)
@@ -448,10 +523,10 @@ static as_status post_end(struct outbox *o, outcome oc, const char *reason, stru
  * those are. So the trial has failed. */
 static as_status post_failure(struct outbox *o, struct as_err *err)
 {
-    char reason[AS_ERR_POINTER_MAX + 80];
-    snprintf(reason, sizeof reason, "exit 0, but the metric '%s' was never reported",
-             err->pointer + strlen(METRIC_POINTER));
-    return post_end(o, OUTCOME_FAILED, reason, err);
+    AS_AUTO(str_done) struct str reason = {0};
+    never_reported(o->attempt, err->pointer + strlen(METRIC_POINTER), o->seen, &reason);
+    as_status st = str_check(&reason, err);
+    return st < 0 ? st : post_end(o, OUTCOME_FAILED, reason.s, err);
 }
 
 as_status outbox_result(struct outbox *o, struct as_err *err)

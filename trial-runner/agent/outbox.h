@@ -1,28 +1,43 @@
-/* Sends what one attempt produces to the server: measurements from the report file, the tail of its
+/* Sends what one attempt produces to the server: measurements and notes, the tail of its
  * output, files, the result. The delivery thread alone uses it.
  *
- * The report file is the queue of measurements: it is read only as fast as the server takes
+ * These files are the queue of measurements: they are read only as fast as the server takes
  * them. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_OUTBOX_H
 #define ASSAY_TRIAL_RUNNER_AGENT_OUTBOX_H
 
 #include "trial-runner/agent/attempt.h"
 #include "trial-runner/agent/fileset.h"
-#include "trial-runner/agent/report_reader.h"
+#include "trial-runner/reports/report_reader.h"
 
 #define OUTBOX_BATCH_ITEMS 1000
 #define OUTBOX_BATCH_BYTES (256 << 10)
 
+/* A file of lines of JSON that is sent. */
+struct outbox_file {
+    const char *name;  /* in the attempt's folder */
+    const char *label; /* in warnings */
+    struct report_reader reader;
+    int fd;       /* -1: the file does not exist yet */
+    bool refused; /* it is not a regular file, which is noted already */
+    int64_t offset;
+};
+
+#define OUTBOX_FILES 2 /* what the trial writes, and what the collector found */
+#define OUTBOX_MAX_NOTES 64
+
 struct outbox {
     struct attempt *attempt; /* borrowed */
-    struct report_reader report;
-    int report_fd;       /* -1: the file does not exist yet */
-    bool report_refused; /* it is not a regular file, which is noted already */
-    int64_t offset;
+    struct outbox_file files[OUTBOX_FILES];
+    struct outbox_file *reading; /* one of them */
+    json_t *texts;               /* {name: text}: notes that the server has not heard */
+    json_t *named;               /* {name: true}: all notes so far, at most OUTBOX_MAX_NOTES */
+    int64_t texts_due_ns;
+    json_t *seen;  /* {name: true}: metrics so far, for messages */
     json_t *items; /* the batch being collected */
     size_t items_bytes;
     unsigned log_version;    /* version of the tail that was sent last */
-    unsigned notes;          /* warnings put into the trial's log */
+    unsigned warnings;       /* put into the trial's log */
     struct fileset uploaded; /* checkpoints that the server has */
     bool gone;               /* the server said that the attempt is not current: write nothing */
 };
@@ -35,7 +50,7 @@ void outbox_done(struct outbox *o);
  * client was interrupted. Content that the server refuses for another reason is noted in the
  * trial's log and skipped. AS_E_NOMEM; AS_E_IO. */
 
-/* Send the new lines of the report file. `last`: the child has ended, so a last line without a
+/* Send the new lines of $ASSAY_REPORT and of what was collected. `last`: the child has ended, so a last line without a
  * newline counts. */
 AS_MUST_CHECK as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err);
 

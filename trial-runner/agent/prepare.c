@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/template.h"
 #include "trial-runner/agent/cache.h"
+#include "trial-runner/agent/collector.h"
 #include "trial-runner/agent/group_process.h"
 #include "trial-runner/agent/param_env.h"
 #include "trial-runner/agent/rank.h"
@@ -318,6 +319,50 @@ static as_status prepare_env(struct attempt *a, const json_t *names, struct as_e
     return child_env_set_threads(e, a->options->slots, err);
 }
 
+static void note_to_log(void *arg, const char *text)
+{
+    attempt_note(arg, "%s", text);
+}
+
+static void wake_main(void *arg)
+{
+    struct attempt *a = arg;
+    pthread_mutex_lock(&a->lock);
+    attempt_wake_locked(a);
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* Does what this process reports count? Of several ranks only the first one's does. */
+static bool is_first(const struct attempt *a)
+{
+    return !a->rank || a->claimed.gang.seat == 0;
+}
+
+/* The document's sources with the parameters in their paths, and the thread that reads them. Last:
+ * from now on what appears is the program's. */
+static as_status start_collector(struct attempt *a, const json_t *names, struct as_err *err)
+{
+    static const char *const fields[] = {"csv", "json", "tensorboard"};
+    JSON_AUTO report = json_deep_copy(json_object_get(a->claimed.trial, "report"));
+    if (json_array_size(report) == 0 || !is_first(a))
+        return AS_OK;
+    for (size_t i = 0; i < json_array_size(report); i++) {
+        json_t *source = json_array_get(report, i);
+        for (size_t k = 0; k < AS_ARRAY_LEN(fields); k++) {
+            const char *path = json_string_value(json_object_get(source, fields[k]));
+            AS_AUTO(as_freep) char *text = NULL;
+            as_status st = path ? template_apply_text(path, names, &text, err) : AS_OK;
+            if (st < 0)
+                return as_err_prefix(err, st, "trial.report");
+            if (text && json_object_set_new(source, fields[k], json_string(text)) < 0)
+                return as_fail(err, AS_E_INVAL, "trial.report: the path of %s is no text",
+                               fields[k]);
+        }
+    }
+    const struct collector_owner owner = {.note = note_to_log, .wake = wake_main, .arg = a};
+    return collector_start(a->dir, report, a->spec.directory, &owner, &a->collector, err);
+}
+
 as_status prepare(struct attempt *a, struct as_err *err)
 {
     json_t *command = json_object_get(a->claimed.trial, "command");
@@ -335,7 +380,9 @@ as_status prepare(struct attempt *a, struct as_err *err)
         return as_err_prefix(err, st, "trial.directory");
     if (json_is_object(train))
         return prepare_train(a, train, err);
-    if (json_is_array(command))
-        return prepare_command(a, command, names, err);
+    if (json_is_array(command)) {
+        st = prepare_command(a, command, names, err);
+        return st < 0 ? st : start_collector(a, names, err);
+    }
     return as_fail(err, AS_E_INVAL, "the trial has neither a command nor train");
 }

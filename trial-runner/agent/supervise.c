@@ -20,11 +20,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "trial-runner/agent/agent.h"
+#include "trial-runner/agent/collector.h"
+#include "trial-runner/agent/output.h"
 #include "trial-runner/agent/rank.h"
 #include "trial-runner/agent/rank_process.h"
 
-#define READ_BYTES (64 << 10)
-#define READ_ROUNDS 16         /* most reads of one pipe in a round, to be fair to other trials */
 #define PATIENCE_MS 30000      /* for an unreachable server when the runner leaves */
 #define PATIENCE_CHILD_MS 5000 /* under --die-with-parent, where the server ends with us */
 #define LAST_LINE_MAX 1500
@@ -43,7 +43,7 @@ struct loop {
     bool draining, forced;
     int64_t idle_since_ns;
     int64_t childless_since_ns; /* while draining; 0: some child runs */
-    char buf[READ_BYTES];
+    char buf[OUTPUT_BYTES];
 };
 
 /* Copy the lists of attempts and groups. If memory is out, keep the old copies. */
@@ -67,38 +67,6 @@ static void copy_lists(struct loop *l)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* Read from a pipe into l->buf. Returns the number of bytes; 0 if there are none now, or at the end
- * of the pipe, which is then closed (*fd is -1). */
-static size_t read_pipe(struct loop *l, int *fd)
-{
-    for (;;) {
-        ssize_t n = *fd < 0 ? -1 : read(*fd, l->buf, READ_BYTES);
-        if (n > 0)
-            return (size_t)n;
-        if (n < 0 && errno == EINTR && *fd >= 0)
-            continue;
-        if (*fd >= 0 && (n == 0 || errno != EAGAIN)) {
-            close(*fd);
-            *fd = -1;
-        }
-        return 0;
-    }
-}
-
-static void add_to_tail(struct attempt *t, const char *bytes, size_t n)
-{
-    pthread_mutex_lock(&t->lock);
-    tail_add(&t->tail, bytes, n);
-    pthread_mutex_unlock(&t->lock);
-}
-
-static void read_output(struct loop *l, struct attempt *t)
-{
-    size_t n;
-    for (int i = 0; i < READ_ROUNDS && (n = read_pipe(l, &t->out_fd)) > 0; i++)
-        add_to_tail(t, l->buf, n);
-}
-
 /* A line of a group goes to the log of each member that runs at that moment. */
 struct group_lines {
     const struct loop *loop;
@@ -110,14 +78,15 @@ static void on_group_line(void *arg, const char *text, size_t len)
     const struct group_lines *to = arg;
     for (size_t k = 0; k < to->loop->n; k++)
         if (to->loop->attempts[k]->group == to->group && to->loop->attempts[k]->joined)
-            add_to_tail(to->loop->attempts[k], text, len);
+            output_to_tail(to->loop->attempts[k], text, len);
 }
 
 static void read_group_output(struct loop *l, struct group_process *g)
 {
     struct group_lines to = {.loop = l, .group = g};
     size_t n;
-    for (int i = 0; i < READ_ROUNDS && (n = read_pipe(l, &g->out_fd)) > 0; i++)
+    for (int i = 0;
+         i < OUTPUT_ROUNDS && (n = output_read_pipe(&g->out_fd, l->buf, OUTPUT_BYTES)) > 0; i++)
         group_output_add(&g->output, l->buf, n, on_group_line, &to);
 }
 
@@ -147,6 +116,8 @@ static void launch_attempt(struct loop *l, struct attempt *t)
     }
     stopping_begin(&t->stopping, now_ns, t->claimed.timeout_ms, t->claimed.grace_ms);
     t->joined = t->group != NULL;
+    if (t->collector)
+        collector_began(t->collector);
     log_write(LOG_DEBUG, "trial started", "%s pid=%d", t->label,
               (int)(t->group ? t->group->pid : t->pid));
     attempt_began(t, now_ns);
@@ -264,8 +235,8 @@ static void on_group_event(void *arg, struct group_process *g, const struct cont
     if (e->kind == CONTROL_STARTED)
         log_write(LOG_DEBUG, "member trains", "trial=%s step=%lld", e->id, (long long)e->step);
     if (e->kind == CONTROL_LOG && t) {
-        add_to_tail(t, e->text, strlen(e->text));
-        add_to_tail(t, "\n", 1);
+        output_to_tail(t, e->text, strlen(e->text));
+        output_to_tail(t, "\n", 1);
     }
     if (e->kind == CONTROL_ENDED && t) {
         read_group_output(l, g);
@@ -328,7 +299,7 @@ static void take_end(struct loop *l, struct attempt *t)
     if (strays)
         log_write(LOG_INFO, "processes that a trial left were killed", "%s count=%zu", t->label,
                   strays);
-    read_output(l, t);
+    output_read(t, l->buf, true);
     if (t->out_fd >= 0)
         close(t->out_fd);
     t->out_fd = -1;
@@ -468,7 +439,7 @@ static size_t look_at_all(struct loop *l)
         if (t->rank && p == ATTEMPT_RUNNING)
             rank_process_look(t, l->attempts, l->n);
         if (t->pid) {
-            read_output(l, t);
+            output_read(t, l->buf, false);
             children++;
         }
         if (t->pid || t->joined)
@@ -538,7 +509,7 @@ static void wait_for_events(struct loop *l)
     l->fds[1] = (struct pollfd){.fd = l->agent->wake_fd, .events = POLLIN};
     for (size_t i = 0; i < l->n; i++) {
         const struct rank *r = l->attempts[i]->rank;
-        if (l->attempts[i]->out_fd >= 0)
+        if (l->attempts[i]->out_fd >= 0 && output_has_room(l->attempts[i]))
             l->fds[n++] = (struct pollfd){.fd = l->attempts[i]->out_fd, .events = POLLIN};
         if (r && r->fd >= 0)
             l->fds[n++] =

@@ -242,7 +242,7 @@ static as_status try_leave(const json_t *doc, struct arena *a, struct as_err *er
 
 static as_status try_measure(const json_t *doc, struct arena *a, struct as_err *err)
 {
-    struct measurement_list r;
+    struct measurement_batch r;
     return measurements_decode(doc, a, &r, err);
 }
 
@@ -416,6 +416,9 @@ static const struct decode_case cases[] = {
     {try_measure, "{\"items\":[{\"step\":-1,\"metrics\":{}}]}", "/items/0/step"},
     {try_measure, "{\"items\":[{\"step\":1,\"metrics\":{},\"time\":1}]}", "/items/0/time"},
     {try_measure, "{\"items\":[7]}", "/items/0"},
+    {try_measure, "{\"items\":[],\"notes\":{\"phase\":\"warm\"}}", NULL},
+    {try_measure, "{\"items\":[],\"notes\":{\"phase\":3}}", "/notes/phase"},
+    {try_measure, "{\"items\":[],\"notes\":[]}", "/notes"},
     {try_log, "{\"text\":\"\"}", NULL},
     {try_log, "{\"text\":\"\",\"truncated\":1}", "/truncated"},
     {try_files,
@@ -454,11 +457,12 @@ START_TEST(test_decode_values)
 {
     struct arena a = {0};
     struct as_err err;
-    struct measurement_list m;
+    struct measurement_batch batch;
     struct completion c;
     JSON_AUTO items = decode_parse("{\"items\":[{\"step\":3,\"metrics\":{\"a\":1,\"b\":\"NaN\"}},"
                                    "{\"step\":4,\"metrics\":{\"a\":\"-Infinity\"}}]}");
-    ck_ok(measurements_decode(items, &a, &m, &err), err);
+    ck_ok(measurements_decode(items, &a, &batch, &err), err);
+    const struct measurement_list m = batch.points;
     ck_assert_uint_eq(m.n, 3);
     ck_assert_int_eq(m.rows[0].step, 3);
     ck_assert_double_eq(m.rows[0].value, 1.0);

@@ -1,5 +1,6 @@
 /* A trial's life: its fences, and what is recorded. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/support/check_main.h"
@@ -315,6 +316,49 @@ START_TEST(logs_keep_the_last_tail)
 }
 END_TEST
 
+/* The last text of each name, of the first TRIAL_NOTES_MAX names, and only of a current attempt. */
+START_TEST(notes_keep_the_last_text)
+{
+    struct trial_detail d;
+    char names[TRIAL_NOTES_MAX + 5][8], big[TRIAL_NOTE_TEXT_MAX + 2];
+    struct trial_note many[TRIAL_NOTES_MAX + 5];
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    struct attempt_ref ref = ref_of(&c);
+    const struct trial_note first[] = {{"phase", "warm"}, {"b", "{\"x\",2}"}};
+    const struct trial_note second[] = {{"phase", "hot \xc3\xa9"}, {"a.b-c", ""}};
+    ck_ok(attempt_keep_notes(s.db, &ref, NULL, first, 2, &err), err);
+    ck_ok(attempt_keep_notes(s.db, &ref, NULL, second, 2, &err), err);
+    ck_ok(attempt_keep_notes(s.db, &ref, NULL, second, 2, &err), err);
+    ck_ok(attempt_keep_notes(s.db, &ref, NULL, NULL, 0, &err), err);
+    ck_ok(trial_get(s.db, &s.a, "a", 0, &d, &err), err);
+    ck_assert_uint_eq(d.n_notes, 3);
+    ck_assert_str_eq(d.notes[0].name, "a.b-c");
+    ck_assert_str_eq(d.notes[0].text, "");
+    ck_assert_str_eq(d.notes[1].text, "{\"x\",2}");
+    ck_assert_str_eq(d.notes[2].text, "hot \xc3\xa9");
+    for (size_t i = 0; i < AS_ARRAY_LEN(many); i++) {
+        snprintf(names[i], sizeof names[i], "n%zu", i);
+        many[i] = (struct trial_note){names[i], "x"};
+    }
+    many[AS_ARRAY_LEN(many) - 1] =
+        (struct trial_note){"phase", "last"}; /* known: it has its place */
+    ck_ok(attempt_keep_notes(s.db, &ref, NULL, many, AS_ARRAY_LEN(many), &err), err);
+    ck_ok(trial_get(s.db, &s.a, "a", 0, &d, &err), err);
+    ck_assert_uint_eq(d.n_notes, TRIAL_NOTES_MAX);
+    ck_assert_str_eq(d.notes[TRIAL_NOTES_MAX - 1].text, "last");
+    memset(big, 'x', sizeof big);
+    big[sizeof big - 1] = '\0';
+    const struct trial_note bad[] = {{"b c", "x"}, {"b", big}};
+    for (size_t i = 0; i < 2; i++)
+        ck_fails(attempt_keep_notes(s.db, &ref, NULL, &bad[i], 1, &err), AS_E_INVAL, err,
+                 "/notes/b");
+    end(&s, ref, OUTCOME_RETRY);
+    claim_one(&s, "r", epoch);
+    ck_fails(attempt_keep_notes(s.db, &ref, NULL, first, 1, &err), AS_E_STALE, err, "attempt 2 is");
+}
+END_TEST
+
 START_TEST(files_are_replaced_as_sets)
 {
     char one[SHA256_HEX_SIZE], two[SHA256_HEX_SIZE];
@@ -459,6 +503,7 @@ Suite *test_suite(void)
     tcase_add_test(c, series_merge_attempts);
     tcase_add_test(c, bad_measurements_are_refused);
     tcase_add_test(c, logs_keep_the_last_tail);
+    tcase_add_test(c, notes_keep_the_last_text);
     tcase_add_test(c, files_are_replaced_as_sets);
     tcase_add_test(c, cancel_a_trial);
     tcase_add_test(c, constraints_hold);

@@ -265,6 +265,37 @@ START_TEST(ranks_have_defaults)
 }
 END_TEST
 
+/* One source in each object of the canonical list, whose document is read as the same one. */
+START_TEST(reads_sources_of_measurements)
+{
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *again = NULL;
+    AS_AUTO(config_freep) struct config *c = NULL;
+    AS_AUTO(str_done) struct str text = {0};
+    struct search_spec spec;
+    struct as_err err = {0};
+    JSON_AUTO trial = NULL;
+    str_printf(&text,
+               "%strial: {command: [a], report: [{stdout: 'l=(?P<l>\\d)', csv: './/o/m${x}.csv', "
+               "step: epoch, tensorboard: runs/, tags: {a/b: l}}, {tensorboard: ./}]}\n",
+               program_yaml);
+    ck_ok(parse_text(text.s, &d, &err), err);
+    AS_AUTO(as_freep)
+    char *kept = json_format(json_object_get(json_object_get(d->canonical, "trial"), "report"));
+    ck_assert_str_eq(kept, "[{\"stdout\":[\"l=(?P<l>\\\\d)\"]},{\"csv\":\"o/m${x}.csv\",\"step\":"
+                           "\"epoch\"},{\"tags\":{\"a/b\":\"l\"},\"tensorboard\":\"runs\"},{"
+                           "\"tensorboard\":\".\"}]");
+    ck_ok(sweep_doc_parse(d->canonical, 0, &again, &err), err);
+    ck_assert(json_equal(again->canonical, d->canonical));
+    sweep_doc_search_spec(d, &spec);
+    ck_ok(search_sample(&spec, &c, &err), err);
+    ck_ok(sweep_doc_trial(d, c, &trial, &err), err);
+    const json_t *csv = json_array_get(json_object_get(trial, "report"), 1);
+    const char *path = json_string_value(json_object_get(csv, "csv"));
+    ck_assert(as_starts_with(path, "o/m") && as_ends_with(path, ".csv") && !strchr(path, '$'));
+}
+END_TEST
+
 START_TEST(makes_trials_of_a_train_document)
 {
     AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
@@ -439,6 +470,35 @@ static const struct edit {
     {"command", "trial/directory", "''", AS_E_INVAL, "/trial/directory", "expected a path"},
     {"command", "trial/directory", "'runs/${w}'", AS_E_INVAL, "/trial/directory",
      "no parameter 'w'"},
+    {"command", "trial/report", "x", AS_E_INVAL, "/trial/report", "found a string"},
+    {"command", "trial/report", "[]", AS_E_INVAL, "/trial/report", "the list is empty"},
+    {"command", "trial/report", "{}", AS_E_INVAL, "/trial/report", "found none of them"},
+    {"command", "trial/report", "{cvs: a}", AS_E_INVAL, "/trial/report/cvs", "did you mean 'csv'"},
+    {"command", "trial/report", "{stdout: 'l (?P<l>['}", AS_E_INVAL, "/trial/report/stdout",
+     "at offset 9"},
+    {"command", "trial/report", "{stdout: ['(?P<l>.)', 'x']}", AS_E_INVAL, "/trial/report/stdout/1",
+     "no named group"},
+    {"command", "trial/report", "{stdout: ['(?P<step>.)']}", AS_E_INVAL, "/trial/report/stdout",
+     "only named group is step"},
+    {"command", "trial/report", "{stdout: [3]}", AS_E_INVAL, "/trial/report/stdout/0",
+     "a whole number"},
+    {"command", "trial/report", "{stdout: []}", AS_E_INVAL, "/trial/report/stdout", "0 patterns"},
+    {"command", "trial/report", "{csv: ../a}", AS_E_INVAL, "/trial/report/csv", "below the folder"},
+    {"command", "trial/report", "{json: '/${x}'}", AS_E_INVAL, "/trial/report/json",
+     "below the folder"},
+    {"command", "trial/report", "{json: '${x}/../b'}", AS_E_INVAL, "/trial/report/json",
+     "below the folder"},
+    {"command", "trial/report", "{json: .}", AS_E_INVAL, "/trial/report/json", "below the folder"},
+    {"command", "trial/report", "{csv: 'a${w}'}", AS_E_INVAL, "/trial/report/csv",
+     "no parameter 'w'"},
+    {"command", "trial/report", "{csv: a, step: ''}", AS_E_INVAL, "/trial/report/step", "a name"},
+    {"command", "trial/report", "{tensorboard: a, step: b}", AS_E_INVAL, "/trial/report/step",
+     "a field of csv and json"},
+    {"command", "trial/report", "{csv: a, tags: {}}", AS_E_INVAL, "/trial/report/tags",
+     "a field of tensorboard"},
+    {"command", "trial/report", "[{csv: a}, {tensorboard: b, tags: {a/b: c d}}]", AS_E_INVAL,
+     "/trial/report/1/tags/a~1b", "the name of a metric"},
+    {"train", "trial/report", "{csv: a}", AS_E_INVAL, "/trial/report", "a field of trial.command"},
     {"command", "trial/shell", "true", AS_E_INVAL, "/trial/shell", "not a known field"},
 };
 
@@ -842,6 +902,7 @@ Suite *test_suite(void)
     tcase_add_test(t, one_rank_that_was_asked_for);
     tcase_add_test(t, groups_have_defaults);
     tcase_add_test(t, ranks_have_defaults);
+    tcase_add_test(t, reads_sources_of_measurements);
     tcase_add_test(t, makes_trials_of_a_train_document);
     tcase_add_loop_test(t, canonical_text_parses_to_the_same, 0, 3);
     tcase_add_loop_test(t, refuses, 0, AS_ARRAY_LEN(edits));

@@ -313,7 +313,8 @@ START_TEST(a_trial_without_its_metric_fails)
     start_runner(NULL, NULL);
     AWAIT(t->completion);
     ck_assert_str_eq(outcome_of(t), "failed");
-    ck_assert_str_eq(reason_of(t), "exit 0, but the metric 'm.x' was never reported");
+    ck_assert_str_eq(reason_of(t),
+                     "exit 0, but the metric 'm.x' was never reported (docs/trials.md#reporting)");
     ck_assert_int_eq(json_integer_value(json_object_get(t->completion, "exit_code")), 0);
     ck_assert_int_eq(t->refusals, 1);
     ck_assert_str_eq(t->log, "quiet\n");

@@ -6,30 +6,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "trial-runner/agent/report_reader.h"
-
-struct seen {
-    struct str text;
-    size_t bad;
-};
-
-static as_status on_item(void *arg, int64_t step, json_t *metrics, struct as_err *err)
-{
-    struct seen *s = arg;
-    (void)err;
-    str_printf(&s->text, "%lld", (long long)step);
-    json_format_to(&s->text, metrics);
-    str_putc(&s->text, ' ');
-    json_decref(metrics);
-    return AS_OK;
-}
-
-static void on_bad(void *arg, size_t line, const char *why)
-{
-    struct seen *s = arg;
-    s->bad++;
-    str_printf(&s->text, "bad%zu(%.30s) ", line, why);
-}
+#include "tests/trial-runner/reports/seen.h"
+#include "trial-runner/reports/report_reader.h"
 
 static const struct {
     const char *bytes, *want;
@@ -39,19 +17,22 @@ static const struct {
     {"{\"a\": NaN, \"b\": -Infinity, \"c\": \"Infinity\"}\n",
      "0{\"a\":\"NaN\",\"b\":\"-Infinity\",\"c\":\"Infinity\"} "},
     {"{\"NaN\": 1, \"b\": 2}\n", "0{\"NaN\":1.0,\"b\":2.0} "},
-    {"{\"x\\\"NaN\": 2}\n", "bad1(the metric 'x\"NaN' must be nam) "},
-    {"{\"val/loss\": 2}\n", "bad1(the metric 'val/loss' must be ) "},
+    {"{\"x\\\"NaN\": 2}\n", "bad1('x\"NaN' is skipped, it must be) bad1(the line has no metric) "},
+    {"{\"val/loss\": 2, \"a\": 1}\n", "bad1('val/loss' is skipped, it must) 0{\"a\":1.0} "},
     {"{\"step\": 2.0, \"a\": 1}\n", "2{\"a\":1.0} "},
+    {"{\"a\": 1, \"step\": 2}\n", "2{\"a\":1.0} "},
     {"{\"step\": -1, \"a\": 1}\n", "bad1(step must be a whole number >=) "},
     {"{\"step\": 1.5, \"a\": 1}\n", "bad1(step must be a whole number >=) "},
     {"{\"step\": \"1\", \"a\": 1}\n", "bad1(step must be a whole number >=) "},
     {"{\"step\": 1}\n", "bad1(the line has no metric) "},
     {"[1]\n", "bad1(expected an object, found a li) "},
-    {"{\"a\": [1]}\n", "bad1(a must be a number, found a li) "},
-    {"{\"a\": true}\n{\"a\": 1}\n", "bad1(a must be a number, found a bo) 0{\"a\":1.0} "},
-    {"{\"a\": null}\n", "bad1(a must be a number, found null) "},
-    {"{\"a\": \"soon\"}\n", "bad1(a must be a number, found a st) "},
-    {"{\"\": 1}\n", "bad1(the metric '' must be named [A) "},
+    {"{\"a\": [1], \"b\": 2}\n", "a=[1] 0{\"b\":2.0} "},
+    {"{\"a\": true}\n{\"a\": 1}\n", "a=true 0{\"a\":1.0} "},
+    {"{\"a\": null, \"step\": null, \"b\": 2}\n", "0{\"b\":2.0} "},
+    {"{\"a\": null}\n", "bad1(the line has no metric) "},
+    {"{\"a\": \"soon\", \"b\": {\"c\": \"d\"}, \"e\": 1}\n",
+     "a=soon b={\"c\":\"d\"} 0{\"e\":1.0} "},
+    {"{\"\": 1, \"b\": 2}\n", "bad1('' is skipped, it must be name) 0{\"b\":2.0} "},
     {"{\"a\": 1} {\"a\": 2}\n", NULL},
     {"{\"a\": 1e999}\n", NULL},
     {"{\"a\": 1, \"a\": 2}\n", NULL},
@@ -61,7 +42,7 @@ static const struct {
 
 static void feed(struct report_reader *r, struct seen *s, const char *bytes, size_t len)
 {
-    struct report_reader_fns fns = {on_item, on_bad, s};
+    struct report_fns fns = seen_fns(s);
     struct as_err err = {0};
     ck_ok(report_reader_feed(r, bytes, len, &fns, &err), err);
 }
@@ -72,7 +53,7 @@ START_TEST(lines)
     for (size_t step = 1; step <= len; step += 3) { /* whatever the pieces */
         struct report_reader r = {0};
         struct seen s = {0};
-        struct report_reader_fns fns = {on_item, on_bad, &s};
+        struct report_fns fns = seen_fns(&s);
         struct as_err err = {0};
         for (size_t at = 0; at < len; at += step)
             feed(&r, &s, cases[_i].bytes + at, len - at < step ? len - at : step);
@@ -140,7 +121,43 @@ START_TEST(too_many_metrics)
         str_printf(&line, "%s\"m%d\":1", i ? "," : "{", i);
     str_puts(&line, "}\n");
     feed(&r, &s, line.s, line.len);
-    ck_assert_str_eq(str_cstr(&s.text), "bad1(more than 100 metrics) ");
+    ck_assert_uint_eq(s.items, 1); /* the first hundred count */
+    str_clear(&s.text);
+    feed(&r, &s, "{\"m100\": 1}\n", 12);
+    ck_assert_str_eq(str_cstr(&s.text), "1{\"m100\":1.0} ");
+    ck_assert_uint_eq(s.bad, 1);
+    report_reader_done(&r);
+    str_done(&s.text);
+}
+END_TEST
+
+START_TEST(files_of_others)
+{
+    struct report_reader r = {.of_others = true, .step_name = "epoch"};
+    struct seen s = {0};
+    const char *line = "{\"epoch\": 4, \"val/loss\": 2, \"step\": 7}\n";
+    feed(&r, &s, line, strlen(line));
+    ck_assert_str_eq(str_cstr(&s.text), "4{\"step\":7.0,\"val_loss\":2.0} ");
+    report_reader_done(&r);
+    str_done(&s.text);
+}
+END_TEST
+
+START_TEST(notes_are_cut_between_characters)
+{
+    struct report_reader r = {0};
+    struct seen s = {0};
+    struct report_fns fns = seen_fns(&s);
+    char text[REPORT_MAX_NOTE + 1], whole[2 * REPORT_MAX_NOTE + 1];
+    for (size_t i = 0; i < REPORT_MAX_NOTE; i++) /* two bytes each, from an odd byte on */
+        memcpy(whole + (i ? 2 * i - 1 : 0), i ? "\xc3\xa9" : "x", i ? 2 : 1);
+    report_note_text(whole, 2 * REPORT_MAX_NOTE - 1, text);
+    ck_assert_uint_eq(strlen(text), REPORT_MAX_NOTE - 1);
+    ck_assert(as_utf8_valid(text, strlen(text)));
+    fns.on_note = NULL; /* nobody wants notes: the numbers count */
+    struct as_err err = {0};
+    ck_ok(report_reader_feed(&r, "{\"a\":\"x\",\"b\":1}\n", 18, &fns, &err), err);
+    ck_assert_str_eq(str_cstr(&s.text), "0{\"b\":1.0} ");
     report_reader_done(&r);
     str_done(&s.text);
 }
@@ -151,7 +168,7 @@ START_TEST(out_of_memory_is_told)
     for (size_t nth = 1; nth < 50; nth++) {
         struct report_reader r = {0};
         struct seen s = {0};
-        struct report_reader_fns fns = {on_item, on_bad, &s};
+        struct report_fns fns = seen_fns(&s);
         struct as_err err = {0};
         as_mem_fail_nth(nth);
         as_status st = report_reader_feed(&r, "{\"a\": 1}\n", 9, &fns, &err);
@@ -173,6 +190,8 @@ Suite *test_suite(void)
     tcase_add_test(t, a_nul_byte_is_refused);
     tcase_add_test(t, a_restart_forgets_the_half_line);
     tcase_add_test(t, too_many_metrics);
+    tcase_add_test(t, files_of_others);
+    tcase_add_test(t, notes_are_cut_between_characters);
     tcase_add_test(t, out_of_memory_is_told);
     suite_add_tcase(s, t);
     return s;

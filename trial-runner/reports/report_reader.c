@@ -5,9 +5,10 @@
  *
  * Python's json writes NaN and Infinity without quotes, which is not JSON. These words are put
  * between quotes before the line is parsed; the value then has the same form as the text "NaN". */
-#include "trial-runner/agent/report_reader.h"
+#include "trial-runner/reports/report_reader.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -63,93 +64,119 @@ static as_status take_step(const json_t *j, int64_t *ret, struct as_err *err)
     return AS_OK;
 }
 
-/* The server accepts the same names. */
-static bool name_ok(const char *name)
+/* What a line holds. */
+struct line {
+    const struct report_reader *reader;
+    const struct report_fns *fns;
+    int64_t step;
+    json_t *metrics; /* owned */
+    bool has_note;
+};
+
+/* A text, a list, an object or a truth beside the numbers. */
+static as_status take_note(struct line *l, const char *name, const json_t *j, struct as_err *err)
 {
-    static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.-";
-    size_t n = strlen(name);
-    return n > 0 && n <= REPORT_MAX_NAME && strspn(name, more) == n &&
-           !strchr("0123456789.-", name[0]);
+    char text[REPORT_MAX_NOTE + 1];
+    AS_AUTO(as_freep) char *written = json_is_string(j) ? NULL : json_format_ordered(j);
+    const char *whole = json_is_string(j) ? json_string_value(j) : written;
+    l->has_note = true;
+    if (!whole)
+        return as_fail_nomem(err);
+    if (!l->fns->on_note)
+        return AS_OK;
+    report_note_text(whole, strlen(whole), text);
+    return l->fns->on_note(l->fns->arg, name, text, err);
 }
 
-static as_status take_metric(json_t *metrics, const char *name, const json_t *j, struct as_err *err)
+static as_status take_field(struct line *l, const char *name, const json_t *j, struct as_err *err)
 {
+    char plain[REPORT_MAX_NAME + 1], why[AS_ERR_MSG_MAX];
     double v;
-    if (!name_ok(name))
-        return as_fail(err, AS_E_INVAL,
-                       "the metric '%.80s' must be named [A-Za-z_][A-Za-z0-9_.-]{0,62}", name);
+    if (json_is_null(j))
+        return AS_OK;
+    if (!report_name_ok(name) && !l->reader->of_others) {
+        (void)snprintf(why, sizeof why,
+                       "'%.80s' is skipped, it must be named [A-Za-z_][A-Za-z0-9_.-]{0,62}", name);
+        l->fns->on_bad(l->fns->arg, l->reader->line, why);
+        return AS_OK;
+    }
+    report_name_from(name, plain);
     if (!json_number_get(j, &v))
-        return as_fail(err, AS_E_INVAL, "%.80s must be a number, found %s", name,
-                       json_type_name(j));
-    if (json_object_size(metrics) == REPORT_MAX_METRICS)
-        return as_fail(err, AS_E_INVAL, "more than %d metrics", REPORT_MAX_METRICS);
-    if (json_object_set_new(metrics, name, json_number_new(v)) < 0)
-        return as_fail_nomem(err);
+        return take_note(l, plain, j, err);
+    if (json_object_size(l->metrics) < REPORT_MAX_METRICS)
+        return report_put(l->metrics, plain, v, err);
+    (void)snprintf(why, sizeof why, "%s is skipped: more than %d metrics", plain,
+                   REPORT_MAX_METRICS);
+    l->fns->on_bad(l->fns->arg, l->reader->line, why);
     return AS_OK;
 }
 
-static as_status parse_line(const char *line, int64_t *step, json_t **ret, struct as_err *err)
+static as_status parse_line(const char *text, struct line *l, struct as_err *err)
 {
     AS_AUTO(str_done) struct str quoted = {0};
     JSON_AUTO j = NULL;
-    JSON_AUTO metrics = json_object();
-    const char *name;
+    const char *step = l->reader->step_name ? l->reader->step_name : "step", *name;
     json_t *value;
-    quote_bare(line, &quoted);
-    as_status st = metrics ? str_check(&quoted, err) : as_fail_nomem(err);
+    quote_bare(text, &quoted);
+    as_status st = str_check(&quoted, err);
     if (st < 0 || (st = json_parse(str_cstr(&quoted), quoted.len, &j, err)) < 0)
         return st;
     if (!json_is_object(j))
         return as_fail(err, AS_E_INVAL, "expected an object, found %s", json_type_name(j));
+    value = json_object_get(j, step);
+    if (value && !json_is_null(value) && (st = take_step(value, &l->step, err)) < 0)
+        return st;
     json_object_foreach(j, name, value)
     {
-        if (strcmp(name, "step") == 0)
-            st = take_step(value, step, err);
-        else
-            st = take_metric(metrics, name, value, err);
+        st = strcmp(name, step) == 0 ? AS_OK : take_field(l, name, value, err);
         if (st < 0)
             return st;
     }
-    if (json_object_size(metrics) == 0)
+    if (json_object_size(l->metrics) == 0 && !l->has_note)
         return as_fail(err, AS_E_INVAL, "the line has no metric");
-    *ret = as_steal(metrics);
     return AS_OK;
 }
 
+/* Read the line in r->partial. */
+static as_status read_line(struct report_reader *r, struct line *l, struct as_err *err)
+{
+    const char *text = str_cstr(&r->partial);
+    if (r->skipping)
+        return as_fail(err, AS_E_TOO_LARGE, "longer than %d bytes", REPORT_MAX_LINE);
+    if (strlen(text) < r->partial.len)
+        return as_fail(err, AS_E_INVAL, "the line has a NUL byte");
+    if (!text[strspn(text, " \t\r")])
+        return AS_OK;
+    return parse_line(text, l, err);
+}
+
 /* Handle the line in r->partial, which has ended. */
-static as_status take_line(struct report_reader *r, const struct report_reader_fns *fns,
+static as_status take_line(struct report_reader *r, const struct report_fns *fns,
                            struct as_err *err)
 {
     struct as_err why = {0};
-    json_t *metrics = NULL;
-    int64_t step = r->next_step;
-    as_status st;
+    JSON_AUTO metrics = json_object();
+    struct line l = {.reader = r, .fns = fns, .step = r->next_step, .metrics = metrics};
+    if (!metrics)
+        return as_fail_nomem(err);
     r->line++;
-    if (r->skipping) {
-        r->skipping = false;
-        st = as_fail(&why, AS_E_TOO_LARGE, "longer than %d bytes", REPORT_MAX_LINE);
-    } else {
-        const char *line = str_cstr(&r->partial);
-        if (strlen(line) < r->partial.len)
-            st = as_fail(&why, AS_E_INVAL, "the line has a NUL byte");
-        else if (!line[strspn(line, " \t\r")])
-            return AS_OK;
-        else
-            st = parse_line(line, &step, &metrics, &why);
-    }
+    as_status st = read_line(r, &l, &why);
+    r->skipping = false;
     str_clear(&r->partial);
-    if (st == AS_E_NOMEM)
+    if (st < 0 && st != AS_E_INVAL && st != AS_E_TOO_LARGE)
         return as_fail(err, st, "%s", why.msg);
     if (st < 0) {
         fns->on_bad(fns->arg, r->line, why.msg);
         return AS_OK;
     }
-    r->next_step = step < REPORT_MAX_STEP ? step + 1 : step;
-    return fns->on_item(fns->arg, step, metrics, err);
+    if (json_object_size(metrics) == 0)
+        return AS_OK;
+    r->next_step = l.step < REPORT_MAX_STEP ? l.step + 1 : l.step;
+    return fns->on_item(fns->arg, l.step, as_steal(metrics), err);
 }
 
 as_status report_reader_feed(struct report_reader *r, const char *bytes, size_t len,
-                             const struct report_reader_fns *fns, struct as_err *err)
+                             const struct report_fns *fns, struct as_err *err)
 {
     while (len) {
         const char *nl = memchr(bytes, '\n', len);
@@ -176,7 +203,7 @@ as_status report_reader_feed(struct report_reader *r, const char *bytes, size_t 
     return AS_OK;
 }
 
-as_status report_reader_end(struct report_reader *r, const struct report_reader_fns *fns,
+as_status report_reader_end(struct report_reader *r, const struct report_fns *fns,
                             struct as_err *err)
 {
     if (r->partial.len == 0 && !r->skipping)
