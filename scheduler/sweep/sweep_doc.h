@@ -65,7 +65,9 @@ struct sweep_trial {
     json_t *env;     /* {NAME: text before substitution}; an empty object when there is none */
     json_t *files;   /* {path: text before substitution}; NULL: none */
     char *directory; /* working directory of the child; NULL: the runner's choice */
-    trial_launch launch; /* TRIAL_COMMAND */
+    json_t *surroundings; /* its fields environment, venv, env_file, modules, container; NULL: none
+                           */
+    trial_launch launch;  /* TRIAL_COMMAND */
 };
 
 struct sweep_doc {
