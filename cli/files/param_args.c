@@ -77,6 +77,8 @@ as_status param_args_add_param(json_t *params, const char *text, struct as_err *
     as_status st = split_assignment(text, "lr=0.1", &name, &value, err);
     if (st < 0)
         return st;
+    if (!*value)
+        return as_fail(err, AS_E_INVAL, "%.60s: expected a value, such as null or ''", name);
     st = yaml_parse(value, strlen(value), &v, err);
     if (st < 0)
         return st;
