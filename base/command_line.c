@@ -114,13 +114,9 @@ static as_status add_argument(struct expansion *x, json_t *text, struct as_err *
     return AS_OK;
 }
 
-/* The value as ${name} is in a text; lists and null as JSON. */
+/* The value as ${name} is in a text. */
 static as_status value_text(const json_t *v, char **ret, struct as_err *err)
 {
-    if (json_is_array(v) || json_is_object(v) || json_is_null(v)) {
-        *ret = json_format(v);
-        return *ret ? AS_OK : as_fail_nomem(err);
-    }
     JSON_AUTO one = json_pack("{s:O}", "v", v);
     return one ? template_apply_text("${v}", one, ret, err) : as_fail_nomem(err);
 }
@@ -146,7 +142,9 @@ static as_status add_parameters(struct expansion *x, args_style style, struct as
     as_status st = AS_OK;
     json_object_foreach((json_t *)x->params, name, value)
     {
-        if (st == AS_OK && !template_file_path(name))
+        /* no flag says null but its absence; Hydra has a word for it */
+        bool is_said = !json_is_null(value) || style == ARGS_HYDRA;
+        if (st == AS_OK && !template_file_path(name) && is_said)
             st = add_parameter(x, style, name, value, err);
     }
     return st;
@@ -166,7 +164,7 @@ static bool is_parameter(const struct expansion *x, const char *name)
 struct sight {
     const struct expansion *x;
     args_style style; /* it is ${args} */
-    bool lacks;       /* a name without a default is inactive */
+    bool lacks;       /* a name without a default is inactive or null */
     bool is_left_out; /* it is ${name?text}, and the parameter is not true */
 };
 
@@ -180,7 +178,7 @@ static as_status look(void *arg, const struct template_ref *ref, struct as_err *
     else if (ref->is_alone && ref->form == TEMPLATE_VALUE && as_streq(ref->name, "args") &&
              !is_parameter(s->x, "args"))
         s->style = ARGS_LONG;
-    else if (!value && ref->form != TEMPLATE_DEFAULT)
+    else if ((!value || json_is_null(value)) && ref->form != TEMPLATE_DEFAULT)
         s->lacks = true;
     if (ref->is_alone && ref->form == TEMPLATE_WHEN)
         s->is_left_out = !json_is_true(value);

@@ -3,10 +3,11 @@
  * Each element is a text, a number, or a list of these:
  *
  *   "--lr=${lr}"                   one argument; references as in template.h
- *   ["--momentum", "${momentum}"]  its elements, or none of them if a name in it is inactive
+ *   ["--momentum", "${momentum}"]  its elements, or none of them if a name in it is inactive or null
  *   "${nesterov?--nesterov}"       --nesterov if the parameter is true, else no argument at all
- *   "${args}"                      --name=value for each active parameter, in the document's order
- *   "${args:hydra}"                name=value
+ *   "${args}"                      --name=value for each active parameter, in the document's order; none for
+ *                                  null
+ *   "${args:hydra}"                name=value, name=null
  *   "${args:short}"                --name value, two arguments
  *
  * A parameter that is named `args` hides "${args}", but not "${args:long}", which means the same. */

@@ -261,6 +261,14 @@ static void add_value(struct str *b, const json_t *v)
         str_printf(b, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
     else if (json_is_boolean(v))
         str_puts(b, json_is_true(v) ? "true" : "false");
+    else
+        json_format_to(b, v);
+}
+
+/* A default takes the place of null, too. */
+static bool lacks_value(const json_t *v)
+{
+    return !v || json_is_null(v);
 }
 
 as_status template_apply_text(const char *text, const json_t *params, char **ret,
@@ -275,7 +283,8 @@ as_status template_apply_text(const char *text, const json_t *params, char **ret
         const json_t *v = p.text ? NULL : json_object_get(params, p.name);
         if (p.text)
             str_add(&b, p.text, p.len);
-        else if (p.form == TEMPLATE_WHEN ? json_is_true(v) : !v && p.form == TEMPLATE_DEFAULT)
+        else if (p.form == TEMPLATE_WHEN ? json_is_true(v)
+                                         : lacks_value(v) && p.form == TEMPLATE_DEFAULT)
             str_add(&b, p.rest, p.rest_len);
         else if (v && p.form != TEMPLATE_WHEN)
             add_value(&b, v);
@@ -310,7 +319,7 @@ static as_status apply_alone(const struct piece *p, const json_t *params, json_t
 {
     const json_t *v = json_object_get(params, p->name);
     json_t *out = NULL;
-    if (!v && p->form == TEMPLATE_DEFAULT)
+    if (lacks_value(v) && p->form == TEMPLATE_DEFAULT)
         return read_scalar(p->rest, p->rest_len, ret, err);
     bool has_value = p->form == TEMPLATE_WHEN ? json_is_true(v) : v != NULL;
     if (has_value)

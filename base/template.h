@@ -1,7 +1,7 @@
 /* ${name} in a trial's command or train document.
  *
  *   ${name}            the parameter's value
- *   ${name:-default}   the same, or the default while the parameter is inactive
+ *   ${name:-default}   the same, or the default while the parameter is inactive or null
  *   ${name?text}       the text if the parameter is true; nothing if it is false or inactive
  *   ${file:path}       the path of a file that the trial writes (trial.files)
  *   ${args:style}      all active parameters, as arguments of a command (command_line.h)
@@ -9,7 +9,7 @@
  * In a JSON tree, a string that is exactly one reference becomes the typed value: a number stays a
  * number, and a default is read as a scalar of YAML's core schema. Inside a longer string, and
  * everywhere in text (command arguments, environment), the value is written as text: numbers in the
- * shortest form that reads back the same, true, false. Object keys are not changed. A default or
+ * shortest form that reads back the same, true, false, null, lists as compact JSON. Object keys are not changed. A default or
  * a text ends at the first }.
  *
  * A reference without a value (an inactive parameter without a default, or ${name?text} of one that

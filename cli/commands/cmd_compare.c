@@ -36,8 +36,8 @@ static void add_row(const struct session *s, struct table *t, const char *group,
     {
         struct str b = {0};
         const json_t *from = *group ? json_object_get(trial, group) : trial;
-        format_value(&b, json_object_get(from, name),
-                     s->terminal.tty ? FORMAT_SHORT : FORMAT_EXACT);
+        (as_streq(group, "params") ? format_param : format_value)(
+            &b, json_object_get(from, name), s->terminal.tty ? FORMAT_SHORT : FORMAT_EXACT);
         table_cell_styled(t, different ? STYLE_BOLD : STYLE_PLAIN, b.len ? b.s : NULL);
         str_done(&b);
     }

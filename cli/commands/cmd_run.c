@@ -10,6 +10,7 @@
 #include "cli/files/document.h"
 #include "cli/session/exit_code.h"
 #include "cli/session/session.h"
+#include "cli/files/shell_environment.h"
 #include "cli/files/trial_folder.h"
 #include "cli/commands/watch.h"
 #include "cli/view/say.h"
@@ -20,6 +21,7 @@ struct run {
     struct session session;
     bool watch;
     bool paused;
+    bool no_env;
     const char *name;
     struct opt_list sets;
     struct watch_opts watch_opts;
@@ -42,7 +44,10 @@ static as_status prepare_document(const struct run *r, struct document *d, struc
     }
     if (r->name && json_object_set_new(d->tree, "name", json_string(r->name)) != 0)
         return as_fail_nomem(err);
-    return r->session.local ? set_folder(d, err) : AS_OK;
+    as_status st = r->session.local ? set_folder(d, err) : AS_OK;
+    if (st < 0 || r->no_env || (!r->session.local && !shell_environment_is_local(r->session.url)))
+        return st;
+    return shell_environment_set(d->tree, environ, err);
 }
 
 static void set_fault(const json_t *fault, as_status st, struct as_err *err)
@@ -86,6 +91,18 @@ static as_status create_sweep(struct run *r, const struct document *d, json_t **
     return AS_OK;
 }
 
+/* Which Python the trials on this machine get is worth a line if the shell has one of its own. */
+static void say_environment(const json_t *sweep)
+{
+    const json_t *trial = json_object_get(json_object_get(sweep, "document"), "trial");
+    const json_t *variables = json_object_get(json_object_get(trial, "environment"), "variables");
+    const char *venv = json_string_value(json_object_get(variables, "VIRTUAL_ENV"));
+    if (!venv)
+        venv = json_string_value(json_object_get(variables, "CONDA_PREFIX"));
+    if (venv && !json_object_get(trial, "venv"))
+        say("Trials on this machine run with the environment of this shell, %s", venv);
+}
+
 /* Print the id of the sweep alone on stdout, for scripts. With --watch, the summary goes to stdout
  * instead. */
 static as_status announce_sweep(const struct run *r, const json_t *sweep, struct as_err *err)
@@ -97,6 +114,7 @@ static as_status announce_sweep(const struct run *r, const json_t *sweep, struct
         say("Sweep %s", id);
     else if (printf("%s\n", id) < 0 || fflush(stdout) != 0)
         return as_fail(err, AS_E_IO, "cannot write the output");
+    say_environment(sweep);
     say("Dashboard: %s/#/sweeps/%s", r->session.url, id);
     if (r->paused)
         say("It is paused; start it with: assay resume %s", id);
@@ -152,6 +170,8 @@ int cmd_run(const struct verb *v, int argc, char **argv)
         {"watch", 'w', OPT_FLAG, &r.watch, NULL, NULL, "show the progress until it ends"},
         {"paused", 0, OPT_FLAG, &r.paused, NULL, NULL,
          "create it paused, to add known results first; `assay resume` starts it"},
+        {"no-env", 0, OPT_FLAG, &r.no_env, NULL, NULL,
+         "the trials do not get PATH, VIRTUAL_ENV and CONDA_PREFIX of this shell"},
         {"name", 0, OPT_STRING, &r.name, "NAME", NULL, "instead of the name in the document"},
         {"set", 0, OPT_LIST, &r.sets, "FIELD=VALUE", NULL,
          "change a field: limits.max_trials=10; may stand several times"},

@@ -112,6 +112,18 @@ static void add_space(struct pairs *p, const json_t *parameters)
     }
 }
 
+/* Add a row for each field that says where a program finds its own programs and variables. */
+static void add_surroundings(struct pairs *p, const json_t *trial)
+{
+    static const char *const fields[] = {"venv", "env_file", "modules", "container"};
+    const json_t *variables = json_object_get(json_object_get(trial, "environment"), "variables");
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)variables, name, value) pairs_add_json(p, name, value);
+    for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
+        pairs_add_json(p, fields[i], json_object_get(trial, fields[i]));
+}
+
 /* Add a row for each change, oldest first: "2026-11-22 …  by tok1: max_trials 40 -> 200". */
 static void add_changes(struct pairs *p, const json_t *changes)
 {
@@ -163,6 +175,7 @@ static as_status show_sweep(const struct session *s, const char *id, struct as_e
     add_counts(&p, json_object_get(sweep, "counts"), json_object_get(sweep, "planned_trials"));
     add_best(&p, sweep);
     add_times(&p, sweep);
+    add_surroundings(&p, json_object_get(json_object_get(sweep, "document"), "trial"));
     add_changes(&p, changes);
     pairs_addf(&p, "dashboard", "%s/#/sweeps/%s", s->url, ref.sweep);
     if (p.terminal.tty)

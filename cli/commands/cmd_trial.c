@@ -66,7 +66,10 @@ static void add_group(struct pairs *p, const char *group, const json_t *object)
     {
         char label[200];
         (void)snprintf(label, sizeof label, "%s.%s", group, name);
-        pairs_add_json(p, label, v);
+        if (json_is_null(v) && as_streq(group, "param"))
+            pairs_add(p, label, STYLE_PLAIN, "null");
+        else
+            pairs_add_json(p, label, v);
     }
 }
 

@@ -310,7 +310,7 @@ static json_t *choice_of(const struct space_param *p, const struct csv_cell *cel
     for (size_t i = 0; i < p->n_values; i++) {
         json_t *v = json_array_get(p->values, i);
         struct str text = {0};
-        format_value(&text, v, FORMAT_EXACT);
+        format_param(&text, v, FORMAT_EXACT);
         bool same =
             as_streq(str_cstr(&text), cell->s) || as_streq(str_cstr(&text), bare) ||
             (is_number && json_is_number(v) && json_number_get(v, &value) && value == number);

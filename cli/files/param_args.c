@@ -77,11 +77,14 @@ as_status param_args_add_param(json_t *params, const char *text, struct as_err *
     as_status st = split_assignment(text, "lr=0.1", &name, &value, err);
     if (st < 0)
         return st;
+    if (!*value)
+        return as_fail(err, AS_E_INVAL, "%.60s: expected a value, such as null or ''", name);
     st = yaml_parse(value, strlen(value), &v, err);
     if (st < 0)
         return st;
-    if (!json_is_number(v) && !json_is_string(v) && !json_is_boolean(v))
-        return as_fail(err, AS_E_INVAL, "%.60s: expected a number, a text, true or false, found %s",
+    if (json_is_object(v))
+        return as_fail(err, AS_E_INVAL,
+                       "%.60s: expected a number, a text, true, false, null or a list, found %s",
                        name, json_type_name(v));
     return add_member(params, name, as_steal(v), err);
 }

@@ -40,7 +40,13 @@ static void add_values(struct str *b, const json_t *values, const json_t *names)
     size_t i;
     json_t *name;
     json_array_foreach((json_t *)names, i, name)
-        add_value(b, false, json_object_get(values, json_string_value(name)));
+    {
+        const json_t *v = json_object_get(values, json_string_value(name));
+        if (json_is_null(v))
+            csv_cell(b, false, CSV_TEXT, "null"); /* a value; an inactive parameter is empty */
+        else
+            add_value(b, false, v);
+    }
 }
 
 static void add_row(struct str *b, const json_t *trial, const json_t *params, const json_t *metrics)

@@ -30,6 +30,14 @@ void format_value(struct str *b, const json_t *v, format_kind kind)
     }
 }
 
+void format_param(struct str *b, const json_t *v, format_kind kind)
+{
+    if (json_is_null(v))
+        str_puts(b, "null"); /* a value, unlike that of an inactive parameter */
+    else
+        format_value(b, v, kind);
+}
+
 void format_params(struct str *b, const json_t *params, format_kind kind)
 {
     const char *name;
@@ -43,7 +51,7 @@ void format_params(struct str *b, const json_t *params, format_kind kind)
         if (kind == FORMAT_SHORT && json_is_real(v))
             str_printf(b, "%.4g", json_real_value(v));
         else
-            format_value(b, v, kind);
+            format_param(b, v, kind);
         first = false;
     }
 }

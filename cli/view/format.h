@@ -17,6 +17,10 @@ typedef enum format_kind {
  * nothing for null or NULL, and compact JSON for arrays and objects. */
 void format_value(struct str *b, const json_t *v, format_kind kind);
 
+/* The same for the value of a parameter, which may be null: appends "null" then, and nothing for NULL, an
+ * inactive one. */
+void format_param(struct str *b, const json_t *v, format_kind kind);
+
 /* Append "lr=0.01 width=64" from an object of parameters, in the order of the object. */
 void format_params(struct str *b, const json_t *params, format_kind kind);
 

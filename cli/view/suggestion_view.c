@@ -59,7 +59,7 @@ static as_status put_params(struct str *b, const json_t *params, json_t *taken, 
         if (st < 0)
             break;
         str_clear(&value);
-        format_value(&value, v, FORMAT_EXACT);
+        format_param(&value, v, FORMAT_EXACT);
         st = str_check(&value, err);
         if (st < 0)
             break;
@@ -124,7 +124,7 @@ void suggestion_view_pairs(const char *sweep, const json_t *suggestion, struct p
         (void)snprintf(label, sizeof label, "param.%s", name);
         /* All digits, also on a terminal: people copy them into other programs. */
         struct str b = {0};
-        format_value(&b, v, FORMAT_EXACT);
+        format_param(&b, v, FORMAT_EXACT);
         pairs_add(p, label, STYLE_BOLD, str_cstr(&b));
         str_done(&b);
     }

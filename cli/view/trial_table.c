@@ -82,6 +82,14 @@ static void add_value(struct table *t, style s, const json_t *v, format_kind kin
     str_done(&b);
 }
 
+static void add_param(struct table *t, const json_t *v, format_kind kind)
+{
+    if (json_is_null(v))
+        table_cell(t, "null"); /* a value; an inactive parameter has an empty cell */
+    else
+        add_value(t, STYLE_PLAIN, v, kind);
+}
+
 static void add_time(struct table *t, const json_t *trial, const struct terminal *terminal)
 {
     char buf[32];
@@ -138,7 +146,7 @@ static void add_row(struct table *t, size_t rank, const json_t *trial, const str
     size_t i;
     json_t *name;
     json_array_foreach((json_t *)l->params, i, name)
-        add_value(t, STYLE_PLAIN, json_object_get(values, json_string_value(name)), exact);
+        add_param(t, json_object_get(values, json_string_value(name)), exact);
     if (l->has_groups)
         table_cell(t, json_string_value(json_object_get(trial, "group")));
     if (l->has_reasons)

@@ -384,10 +384,12 @@ def _problem(status: int, text: bytes) -> AssayError:
 Choice = Any
 
 
-def _label(choice: Choice) -> Union[str, int, float, bool]:
-    """A choice as a value of the sweep document: itself, or a text that names it."""
-    if isinstance(choice, (bool, str)):
+def _label(choice: Choice) -> Any:
+    """A choice as a value of the sweep document: itself, or a text that names it. A tuple is a list there."""
+    if choice is None or isinstance(choice, (bool, str)):
         return choice
+    if isinstance(choice, (list, tuple)) and _is_plain(choice, 4):
+        return json.loads(json.dumps(choice))
     if isinstance(choice, int) and abs(choice) < 2**53:
         return choice
     if isinstance(choice, float) and math.isfinite(choice):
@@ -395,10 +397,24 @@ def _label(choice: Choice) -> Union[str, int, float, bool]:
     return str(getattr(choice, "__qualname__", None) or repr(choice))
 
 
+def _is_plain(items: Iterable[Any], depth: int) -> bool:
+    """Is it a list of what a sweep document may have in a list?"""
+    return depth > 0 and all(_is_plain(x, depth - 1) if isinstance(x, (list, tuple)) else
+                             x is None or isinstance(x, (bool, str)) or (isinstance(x, int) and abs(x) < 2**53) or
+                             (isinstance(x, float) and math.isfinite(x)) for x in items)
+
+
+def _key(label: Any) -> str:
+    """Equal for labels that the server takes for one value: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(label, list):
+        return "[" + ",".join(map(_key, label)) + "]"
+    return repr(float(label)) if isinstance(label, (int, float)) and not isinstance(label, bool) else json.dumps(label)
+
+
 class _Parameter:
     """A parameter: its name and its entry in the sweep document (`spec`). A categorical parameter has its choices as
-    Python objects (`choices`) beside the values of the document, in the same order: None, tuples and classes are
-    texts there."""
+    Python objects (`choices`) beside the values of the document, in the same order: tuples are lists there, classes
+    are texts."""
 
     def __init__(self, name: str, spec: JSON, choices: Optional[Sequence[Choice]] = None) -> None:
         if not isinstance(name, str) or not re.match(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}\Z", name):
@@ -444,7 +460,7 @@ class _Parameter:
         """As the objective wants it."""
         if self.kind == "categorical" and self.choices is not None:
             for choice, label in zip(self.choices, self.spec["values"]):
-                if label == value and isinstance(label, bool) == isinstance(value, bool):
+                if _key(label) == _key(value):
                     return choice
         if self.kind == "float" or (self.kind == "constant" and isinstance(self.spec["value"], float)):
             return float(value)
@@ -514,8 +530,8 @@ def _choices(name: str, choices: Iterable[Choice]) -> _Parameter:
     if not items:
         raise SpaceError(f"parameter '{name}': choices: found none, expected one or more")
     labels = [_label(c) for c in items]
-    if len({str(x) if isinstance(x, (bool, str)) else float(x) for x in labels}) < len(labels):
-        labels = [f"{i}: {c!r}"[:200] for i, c in enumerate(items)]  # True and 1, None and "None"
+    if len(set(map(_key, labels))) < len(labels):
+        labels = [f"{i}: {c!r}"[:200] for i, c in enumerate(items)]  # (1,) and [1]
     return _Parameter(name, {"type": "categorical", "values": labels}, items)
 
 

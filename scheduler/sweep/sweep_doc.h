@@ -67,7 +67,9 @@ struct sweep_trial {
     char *directory; /* working directory of the child; NULL: the runner's choice */
     json_t *report;  /* a list of the sources of measurements (sweep_report_parse of
                         sweep_trial_priv.h); NULL: $ASSAY_REPORT alone */
-    trial_launch launch; /* TRIAL_COMMAND */
+    json_t *surroundings; /* its fields environment, venv, env_file, modules, container; NULL: none
+                           */
+    trial_launch launch;  /* TRIAL_COMMAND */
 };
 
 struct sweep_doc {

@@ -6,13 +6,14 @@
  * only in a document that is sent: documents that are stored must stay readable. */
 #include "scheduler/sweep/sweep_trial_priv.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/command_line.h"
+#include "base/env_file.h"
 #include "base/file.h"
 #include "base/utf8.h"
+#include "scheduler/sweep/sweep_surroundings_priv.h"
 
 #define TRIAL_AT "/trial"
 #define COMMAND_AT TRIAL_AT "/command"
@@ -63,8 +64,8 @@ struct command_rules sweep_program_rules(const struct trial_reader *r)
         .known = is_known, .conditional = is_conditional, .boolean = is_boolean, .arg = r};
 }
 
-static as_status check_text(const struct trial_reader *r, const json_t *text, const char *pointer,
-                            struct as_err *err)
+as_status sweep_program_check_text(const struct trial_reader *r, const json_t *text,
+                                   const char *pointer, struct as_err *err)
 {
     const struct command_rules rules = sweep_program_rules(r);
     return command_text_check(text, pointer, &rules, r->faults != NULL, err);
@@ -150,15 +151,6 @@ static as_status parse_command(const struct trial_reader *r, const json_t *j, st
     return AS_OK;
 }
 
-static bool env_name_valid(const char *s)
-{
-    if (!isalpha((unsigned char)*s) && *s != '_')
-        return false;
-    while (isalnum((unsigned char)*s) || *s == '_')
-        s++;
-    return *s == 0;
-}
-
 static as_status check_env_name(const char *name, const char *at, struct as_err *err)
 {
     if (!env_name_valid(name))
@@ -184,7 +176,7 @@ static as_status add_variable(const struct trial_reader *r, const char *name, co
                           json_type_name(value));
     if (json_object_set_new(r->d->trial.env, name, text_of(value)) < 0)
         return sweep_doc_no_memory(err);
-    return check_text(r, value, at, err);
+    return sweep_program_check_text(r, value, at, err);
 }
 
 static as_status parse_env(const struct trial_reader *r, const json_t *j, struct as_err *err)
@@ -223,7 +215,7 @@ static as_status add_file(const struct trial_reader *r, const char *path, const 
         return as_fail_at(err, AS_E_TOO_LARGE, at,
                           "%s: %zu bytes with the files before it, at most %d are allowed", at,
                           *total, MAX_FILE_BYTES);
-    return check_text(r, text, at, err);
+    return sweep_program_check_text(r, text, at, err);
 }
 
 /* Is `path` a folder of another file's path? Both cannot be written. */
@@ -270,7 +262,7 @@ static as_status parse_directory(const struct trial_reader *r, const char *direc
     JSON_AUTO text = json_string(directory);
     if (!r->d->trial.directory || !text)
         return sweep_doc_no_memory(err);
-    return check_text(r, text, DIRECTORY_AT, err);
+    return sweep_program_check_text(r, text, DIRECTORY_AT, err);
 }
 
 const char *const sweep_launch_words[] = {"all", "first", NULL};
@@ -296,7 +288,9 @@ as_status sweep_program_parse(const struct trial_reader *r, const struct trial_p
         return st;
     if (p->report)
         st = sweep_report_parse(r, p->fields, p->report, &r->d->trial.report, err);
-    return faults_note(r->faults, st, err);
+    if ((st = faults_note(r->faults, st, err)) < 0 || !p->surroundings)
+        return st;
+    return sweep_surroundings_parse(r, p->surroundings, &r->d->trial.surroundings, err);
 }
 
 /* ---- a program as it runs ---- */
@@ -354,6 +348,8 @@ as_status sweep_program_apply(const struct sweep_trial *t, const json_t *params,
     if (t->files && (st = apply_texts(t->files, all, &files, err)) < 0)
         return st;
     if (t->report && (st = sweep_report_apply(t->report, all, &report, err)) < 0)
+        return st;
+    if ((st = sweep_surroundings_apply(t->surroundings, all, out, err)) < 0)
         return st;
     int bad = json_object_set(out, "command", command) | json_object_set(out, "env", env);
     if (files)

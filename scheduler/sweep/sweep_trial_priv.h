@@ -20,12 +20,17 @@ struct trial_reader {
 /* The fields of `trial`; NULL: not given. */
 struct trial_parts {
     json_t *train, *command, *env, *files, *report;
+    json_t *surroundings; /* as sweep_surroundings_read() has them; borrowed */
     const struct json_fields *fields; /* what they are fields of; borrowed */
     const char *directory;
     int launch; /* an index of sweep_launch_words; -1: not given */
 };
 
 extern const char *const sweep_launch_words[]; /* all, first; NULL-terminated */
+
+/* Check the names in a text of a program. AS_E_INVAL with `pointer`. */
+AS_MUST_CHECK as_status sweep_program_check_text(const struct trial_reader *r, const json_t *text,
+                                                 const char *pointer, struct as_err *err);
 
 /* Parse those of a program into r->d->trial. Errors as sweep_doc_parse; faults are noted in r->faults. */
 AS_MUST_CHECK as_status sweep_program_parse(const struct trial_reader *r,
@@ -46,7 +51,7 @@ AS_MUST_CHECK as_status sweep_report_parse(const struct trial_reader *r,
 AS_MUST_CHECK as_status sweep_report_apply(const json_t *report, const json_t *params, json_t **ret,
                                            struct as_err *err);
 
-/* Add {"command", "env", "files", "directory", "report"} as they are with these parameters to `out`. A
+/* Add {"command", "env", "files", "directory", "report", …} as they are with these parameters to `out`. A
  * reference to a file stays as it is: only the runner knows the path. */
 AS_MUST_CHECK as_status sweep_program_apply(const struct sweep_trial *t, const json_t *params,
                                             json_t *out, struct as_err *err);

@@ -82,9 +82,25 @@ static bool add_name(struct parser *p, size_t param)
     return true;
 }
 
+/* Expressions compute with numbers, texts and booleans. */
+static bool check_scalars(struct parser *p, const struct space_param *sp)
+{
+    for (size_t i = 0; i < sp->n_values; i++) {
+        const json_t *v = json_array_get(sp->values, i);
+        if (json_is_null(v) || json_is_array(v))
+            return expr_refuse(p, AS_E_INVAL, p->start,
+                               "values of '%s' are lists or null, which `when` and `forbidden` "
+                               "compare, and expressions do not",
+                               sp->name);
+    }
+    return true;
+}
+
 static bool param_node(struct parser *p, size_t *ret)
 {
     size_t i = 0;
+    if (!check_scalars(p, &p->space->params[p->param]))
+        return false;
     while (i < p->e->n_names && p->e->names[i].param != p->param)
         i++;
     if (i == p->e->n_names && !add_name(p, p->param))

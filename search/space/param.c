@@ -260,7 +260,12 @@ static bool same_value(const json_t *a, const json_t *b)
             return i == k;
         return json_number_value(a) == json_number_value(b);
     }
-    return json_equal(a, b);
+    if (!json_is_array(a) || !json_is_array(b) || json_array_size(a) != json_array_size(b))
+        return json_equal(a, b);
+    for (size_t k = 0; k < json_array_size(a); k++)
+        if (!same_value(json_array_get(a, k), json_array_get(b, k)))
+            return false;
+    return true;
 }
 
 static as_status wrong_value(const json_t *found, const char *pointer, const char *expected,
@@ -490,15 +495,51 @@ static as_status parse_int(struct json_fields *f, struct space_param *p, struct 
     return check_int(f, p, step, err);
 }
 
-/* Append one value, which must be a scalar that is not in the list yet. */
+/* Is it a list of strings, numbers, booleans, null and such lists? *items counts all of them. */
+static bool is_plain_list(const json_t *j, int depth, size_t *items)
+{
+    if (depth > PARAM_LIST_DEPTH || (*items += json_array_size(j)) > PARAM_LIST_ITEMS)
+        return false;
+    for (size_t i = 0; i < json_array_size(j); i++) {
+        const json_t *item = json_array_get(j, i);
+        if (json_is_object(item) || (json_is_array(item) && !is_plain_list(item, depth + 1, items)))
+            return false;
+    }
+    return true;
+}
+
+static as_status check_choice(const struct space_param *p, const json_t *j, const char *pointer,
+                              struct as_err *err)
+{
+    size_t items = 0;
+    bool is_text = json_is_string(j) || json_is_number(j);
+    switch (p->kind) {
+    case PARAM_ORDINAL:
+        return is_text ? AS_OK : wrong_value(j, pointer, "a string or a number", err);
+    case PARAM_CATEGORICAL:
+        if (json_is_object(j))
+            return wrong_value(j, pointer, "a string, a number, a boolean, null or a list of these",
+                               err);
+        if (json_is_array(j) && !is_plain_list(j, 1, &items))
+            return as_fail_at(err, AS_E_INVAL, pointer,
+                              "%s: expected a list of at most %d strings, numbers, booleans, null "
+                              "and lists, %d lists deep",
+                              pointer, PARAM_LIST_ITEMS, PARAM_LIST_DEPTH);
+        return AS_OK;
+    default:
+        return is_text || json_is_boolean(j)
+                   ? AS_OK
+                   : wrong_value(j, pointer, "a string, a number or a boolean", err);
+    }
+}
+
+/* Append one value, which must not be in the list yet. */
 static as_status add_choice(struct space_param *p, json_t *j, const char *pointer,
                             struct as_err *err)
 {
-    bool is_ordinal = p->kind == PARAM_ORDINAL;
-    if (!json_is_string(j) && !json_is_number(j) && (is_ordinal || !json_is_boolean(j)))
-        return wrong_value(j, pointer,
-                           is_ordinal ? "a string or a number" : "a string, a number or a boolean",
-                           err);
+    as_status st = check_choice(p, j, pointer, err);
+    if (st < 0)
+        return st;
     for (size_t i = 0; i < p->n_values; i++) {
         if (same_value(json_array_get(p->values, i), j)) {
             AS_AUTO(as_freep) char *text = json_format(j);

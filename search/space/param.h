@@ -18,6 +18,8 @@
 
 #define PARAM_MAX_VALUES 1000  /* of one categorical */
 #define PARAM_MAX_POINTS 10000 /* of one parameter */
+#define PARAM_LIST_ITEMS 1000  /* of a list that is a value, with those of its lists */
+#define PARAM_LIST_DEPTH 4
 
 /* Values of a discrete parameter survive param_encode/param_decode exactly up to this many of them.
  */
@@ -55,7 +57,8 @@ struct space_param {
         uint64_t step; /* at least 1 */
     } integer;
     int64_t points; /* 0: not given */
-    json_t *values; /* owned; an array, for what param_is_choice; NULL otherwise */
+    json_t *values; /* owned; an array, for what param_is_choice; NULL otherwise. Those of a
+                       categorical may be null and lists */
     size_t n_values;
     struct cond *conds; /* owned; empty: always active */
     size_t n_conds;
@@ -115,7 +118,7 @@ double param_encode(const struct space_param *p, union param_value v);
 /* New reference; NULL when memory is out. */
 json_t *param_value_to_json(const struct space_param *p, union param_value v);
 /* A float takes whole numbers too, an int takes 3.0; categorical values compare by type and value,
- * 1 and 1.0 are equal. AS_E_INVAL with `pointer` and what was expected. */
+ * lists item by item; 1 and 1.0 are equal. AS_E_INVAL with `pointer` and what was expected. */
 AS_MUST_CHECK as_status param_value_from_json(const struct space_param *p, const json_t *j,
                                               const char *pointer, union param_value *ret,
                                               struct as_err *err);

@@ -29,13 +29,15 @@ static const struct {
     {"['run', '${momentum}', '']", "['run','','']"}, /* as in documents of before */
     {"['run', '${args}']",
      "['run','--lr=0.001','--width=64','--opt=sgd x','--on=true','--off=false',"
-     "'--layers=[64,128]','--none=null']"},
+     "'--layers=[64,128]']"},
     {"['run', '${args:hydra}']",
      "['run','lr=0.001','width=64','opt=sgd x','on=true','off=false','layers=[64,128]',"
      "'none=null']"},
     {"['run', ['--', '${args:short}']]",
      "['run','--','--lr','0.001','--width','64','--opt','sgd x','--on','true','--off','false',"
-     "'--layers','[64,128]','--none','null']"},
+     "'--layers','[64,128]']"},
+    {"['run', ['--layers', '${layers}'], ['--none', '${none}'], '--n=${none:-no}', '--m=${none}']",
+     "['run','--layers','[64,128]','--n=no','--m=null']"},
     {"['run', '--config=${file:a/b.yaml}']", "['run','--config=/w/a/b.yaml']"},
     {"['run', '$${args}', '$${on?x}']", "['run','${args}','${on?x}']"},
 };

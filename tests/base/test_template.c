@@ -10,7 +10,7 @@
 /* Active: lr, width, opt, on, whole. Inactive: momentum. */
 static const char *const params_text =
     "{\"lr\": 0.001, \"width\": 64, \"opt\": \"sgd\", \"on\": true, \"whole\": 2.0, "
-    "\"odd\": \"${lr}\"}";
+    "\"odd\": \"${lr}\", \"layers\": [128, [0.5, \"a\"]], \"none\": null}";
 
 static bool known(const void *arg, const char *name)
 {
@@ -22,6 +22,8 @@ static const struct {
 } trees[] = {
     {"\"${lr}\"", "0.001"},
     {"\"${width}\"", "64"},
+    {"{\"a\": \"${layers}\", \"b\": \"${none}\", \"c\": [\"${none:-7}\"]}",
+     "{\"a\":[128,[0.5,\"a\"]],\"b\":null,\"c\":[7]}"},
     {"\"${on}\"", "true"},
     {"\"${opt}\"", "\"sgd\""},
     {"\"w=${width}, ${lr}\"", "\"w=64, 0.001\""},
@@ -75,6 +77,8 @@ static const struct {
     {"${whole}", "2"},
     {"$${x}", "${x}"},
     {"${opt}${width}", "sgd64"},
+    {"l: ${layers}, n: ${none}", "l: [128,[0.5,\"a\"]], n: null"},
+    {"${none:-no}${layers:-x}", "no[128,[0.5,\"a\"]]"},
 };
 
 START_TEST(applies_to_text)

@@ -25,8 +25,8 @@ COMMAND = {
         "f": {"type": "float", "min": 0.5, "max": 2.5, "step": 0.5},
         "g": {"type": "float", "min": 1e-4, "max": 1, "scale": "log", "points": 5},
         "i": {"type": "int", "min": 1, "max": 64, "scale": "log", "when": {"c": "a"}},
-        "j": {"type": "int", "min": -4, "max": 4, "step": 2, "when": {"c": ["a", 2], "f": {"min": 1}}},
-        "c": {"type": "categorical", "values": ["a", 2, True, 0.5]},
+        "j": {"type": "int", "min": -4, "max": 4, "step": 2, "when": {"c": ["a", 2, [1, ["x", None]], None], "f": {"min": 1}}},
+        "c": {"type": "categorical", "values": ["a", 2, True, 0.5, [1, ["x", None]], None]},
         "o": {"type": "ordinal", "values": ["s", "m", "l"]},
         "b": {"type": "bool", "when": {"o": {"min": "m", "max": "l"}}},
         "k": {"type": "constant", "value": 3},
@@ -36,7 +36,9 @@ COMMAND = {
     "search": {"method": "random", "seed": 5},
     "limits": {"max_trials": 3, "max_concurrent_trials": 2, "max_failed_trials": 0, "max_restarts": 1,
                "trial_timeout": "5m", "wall_time": 3600, "grace": "1.5s"},
-    "trial": {"command": ["run", "--f=${f}", 3, 0.5], "env": {"A": "${c}", "B": 1}, "directory": "/tmp"},
+    "trial": {"command": ["run", "--f=${f}", 3, 0.5], "env": {"A": "${c}", "B": 1}, "directory": "/tmp",
+              "venv": "/srv/venv", "env_file": ".env", "modules": ["gcc/12.2"],
+              "environment": {"host": "00112233445566778899aabbccddeeff", "variables": {"PATH": "/bin"}}},
     "resources": {"gpus": 1, "ranks": 1, "group": 1},
     "ensemble": False,
 }
@@ -75,8 +77,9 @@ WRONG = [
     (COMMAND, "constraints/0", {"metric": "memory"}), (COMMAND, "constraints/0", "f < 1"),
     (COMMAND, "parameters", {}), (COMMAND, "parameters/f/type", "double"), (COMMAND, "parameters/f/values", [1]),
     (COMMAND, "parameters/f/min", "0"), (COMMAND, "parameters/f/step", 0), (COMMAND, "parameters/f/scale", "log10"),
-    (COMMAND, "parameters/i/min", 0.5), (COMMAND, "parameters/g/points", 1), (COMMAND, "parameters/c/values", []),
-    (COMMAND, "parameters/c/values", [[1]]), (COMMAND, "parameters/o/values", [True]), (COMMAND, "parameters/k", {"type": "constant"}),
+    (COMMAND, "parameters/i/min", 0.5), (COMMAND, "parameters/g/points", 1), (COMMAND, "trial/modules", []), (COMMAND, "trial/venv", 3), (COMMAND, "trial/environment/variables/AWS", "x"),
+    (COMMAND, "parameters/c/values", []),
+    (COMMAND, "parameters/c/values", [{"a": 1}]), (COMMAND, "parameters/o/values", [True]), (COMMAND, "parameters/k", {"type": "constant"}),
     (COMMAND, "parameters/1x", {"type": "bool"}), (COMMAND, "parameters/b/when", {}), (COMMAND, "parameters/b/when", {"o": {}}),
     (COMMAND, "parameters/b/when", {"o": {"from": 1}}), (COMMAND, "forbidden", [{}]), (COMMAND, "parameter_constraints", [1]),
     (COMMAND, "search/method", "anneal"), (COMMAND, "search/seed", -1), (COMMAND, "search/sed", 1),
@@ -113,7 +116,8 @@ def yaml_tree(text):
 def documents():
     """(where, document) of every sweep document of examples/ and the documentation."""
     found = [(os.path.relpath(p, SOURCE), yaml_tree(open(p).read()))
-             for p in sorted(glob.glob(SOURCE + "/examples/**/*.yaml", recursive=True))]
+             for p in sorted(glob.glob(SOURCE + "/examples/**/*.yaml", recursive=True))
+             if "/coming-from/" not in p or p.endswith("/after.yaml")]  # the others are those of other tools
     for page in sorted([SOURCE + "/README.md"] + glob.glob(SOURCE + "/docs/*.md")):
         for i, text in enumerate(re.findall(r"^```yaml\n(.*?)^```", open(page).read(), re.M | re.S)):
             tree = yaml_tree(text)

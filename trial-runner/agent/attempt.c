@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/clock.h"
 #include "trial-runner/agent/collector.h"
 #include "trial-runner/agent/identity.h"
@@ -55,6 +56,7 @@ as_status attempt_create(const struct options *o, const struct attempt_id *id,
     a->options = o;
     a->wake_fd = wake_fd;
     a->out_fd = -1;
+    a->guard_fd = -1;
     as_status st = fill_attempt(a, id, gpus, err);
     if (st < 0) {
         attempt_free(a);
@@ -94,6 +96,7 @@ void attempt_free(struct attempt *a)
     client_free(a->send);
     claimed_done(&a->claimed);
     child_spec_done(&a->spec);
+    file_closep(&a->guard_fd);
     json_decref(a->job);
     trial_end_done(&a->end);
     pthread_cond_destroy(&a->changed);

@@ -64,6 +64,8 @@ struct attempt {
     struct tail tail;
     struct trial_end end;        /* the delivery thread's, from phase `ended` on */
     struct child_spec spec;      /* the delivery thread's until phase `ready`, then main's */
+    bool contained;              /* likewise: spec runs it in a container … */
+    bool in_podman;              /* … of podman */
     struct collector *collector; /* likewise; owned; NULL: trial.report asks for nothing */
     json_t *job; /* likewise; for a member: {"dataset", "metric", "member"}; owned */
 
@@ -75,6 +77,7 @@ struct attempt {
     pid_t pid;   /* its own process; 0: none */
     bool joined; /* it runs as a member of its group */
     int out_fd;
+    int guard_fd; /* of its container (container.h); -1: none */
     struct stopping stopping;
     bool gpu_taken[GPUS_MAX];
 };

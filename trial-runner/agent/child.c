@@ -44,6 +44,20 @@ as_status child_spec_set_argv(struct child_spec *s, const char *const *args, siz
     return ok ? AS_OK : as_fail_nomem(err);
 }
 
+as_status child_spec_replace_argv(struct child_spec *s, const char *const *args, size_t n,
+                                  struct as_err *err)
+{
+    struct child_spec fresh = {0}, old = {.argv = s->argv};
+    as_status st = child_spec_set_argv(&fresh, args, n, err);
+    if (st < 0) {
+        child_spec_done(&fresh);
+        return st;
+    }
+    s->argv = fresh.argv;
+    child_spec_done(&old);
+    return AS_OK;
+}
+
 /* What the child writes to the error pipe if it cannot become the program. */
 struct exec_error {
     int number;
@@ -86,7 +100,8 @@ static _Noreturn void become_program(const struct child_spec *s, pid_t parent, i
     close_range(4, ~0U, 0);
     if (s->directory && chdir(s->directory) < 0)
         fail_in_child(3, true);
-    execvpe(s->argv[0], s->argv, s->env.v);
+    environ = s->env.v; /* execvpe() would look into the runner's PATH, not into the trial's */
+    execvp(s->argv[0], s->argv);
     fail_in_child(3, false);
 }
 

@@ -24,7 +24,11 @@ void child_spec_done(struct child_spec *s);
 AS_MUST_CHECK as_status child_spec_set_argv(struct child_spec *s, const char *const *args, size_t n,
                                             struct as_err *err);
 
-/* Start argv[0], which is looked up in the runner's PATH, never through a shell. It gets stdin from
+/* The same in place of what argv is; the texts may be views of that. AS_E_NOMEM. */
+AS_MUST_CHECK as_status child_spec_replace_argv(struct child_spec *s, const char *const *args,
+                                                size_t n, struct as_err *err);
+
+/* Start argv[0], which is looked up in the PATH of s->env, never through a shell. It gets stdin from
  * s->stdin_fd or /dev/null, stdout and stderr into one pipe, no other descriptor, default signals,
  * a new session and process group, and SIGKILL when this thread ends. Returns when the program
  * runs.

@@ -15,13 +15,16 @@
 
 #include "base/command_line.h"
 #include "base/file.h"
+#include "base/host_id.h"
 #include "base/json.h"
 #include "base/template.h"
 #include "trial-runner/agent/cache.h"
 #include "trial-runner/agent/collector.h"
+#include "trial-runner/agent/container.h"
 #include "trial-runner/agent/group_process.h"
 #include "trial-runner/agent/param_env.h"
 #include "trial-runner/agent/rank.h"
+#include "trial-runner/agent/surroundings.h"
 
 static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
 
@@ -294,12 +297,37 @@ static as_status require_gpu(struct attempt *a, struct as_err *err)
                : AS_OK;
 }
 
+static struct surroundings surroundings_of(const struct attempt *a, const json_t *names,
+                                           const char *host)
+{
+    return (struct surroundings){
+        .trial = a->claimed.trial, .names = names, .folder = a->spec.directory, .host = host};
+}
+
+/* The environment that a program begins with; of one in a container it is empty. */
+static as_status set_surroundings(struct attempt *a, const json_t *names, struct as_err *err)
+{
+    static char *const nothing[] = {NULL};
+    char host[HOST_ID_SIZE] = "";
+    bool contained = json_object_get(a->claimed.trial, "container"), foreign = false;
+    as_status st = child_env_init(&a->spec.env, contained ? nothing : environ, err);
+    if (st < 0)
+        return st;
+    (void)!host_id_read(host, NULL); /* unknown: as if it were another machine */
+    const struct surroundings s = surroundings_of(a, names, host);
+    st = surroundings_set(&s, &a->spec.env, &foreign, err);
+    if (st == AS_OK && foreign)
+        attempt_note(a, "trial.environment comes from another machine and is not applied here; "
+                        "trial.venv, trial.modules and trial.container are for several machines");
+    return st;
+}
+
 /* Set the environment. The runner's variables come last, so that a document cannot change them. */
 static as_status prepare_env(struct attempt *a, const json_t *names, struct as_err *err)
 {
     struct child_env *e = &a->spec.env;
     char trial[128], attempt[24];
-    as_status st = child_env_init(e, environ, err);
+    as_status st = set_surroundings(a, names, err);
     snprintf(trial, sizeof trial, "%s/%lld", a->sweep, (long long)a->id.number);
     snprintf(attempt, sizeof attempt, "%lld", (long long)a->id.attempt);
     if (st < 0 ||
@@ -363,25 +391,68 @@ static as_status start_collector(struct attempt *a, const json_t *names, struct 
     return collector_start(a->dir, report, a->spec.directory, &owner, &a->collector, err);
 }
 
+static as_status find_directory(struct attempt *a, const json_t *names, struct as_err *err)
+{
+    const char *dir = json_string_value(json_object_get(a->claimed.trial, "directory"));
+    as_status st = dir ? template_apply_text(dir, names, &a->spec.directory, err) : AS_OK;
+    return st < 0 ? as_err_prefix(err, st, "trial.directory") : AS_OK;
+}
+
+/* Let the engine of trial.container run the program. */
+static as_status enter_container(struct attempt *a, const json_t *names, struct as_err *err)
+{
+    const json_t *template = json_object_get(a->claimed.trial, "container");
+    JSON_AUTO container = NULL;
+    AS_AUTO(child_env_done) struct child_env e = {0};
+    const char *dir = a->spec.directory;
+    AS_AUTO(as_freep)
+    char *folder = dir && *dir == '/' ? as_strdup(dir) : realpath(dir ? dir : ".", NULL);
+    char name[CONTAINER_NAME_SIZE];
+    struct container_run r = {.name = name, .attempt = a->dir, .gpus = a->gpus};
+    if (!template)
+        return AS_OK;
+    if (!folder)
+        return as_fail(err, AS_E_NOT_FOUND, "trial.directory: '%.200s' is not on this machine",
+                       dir ? dir : ".");
+    as_status st = child_env_init(&e, environ, err);
+    if (st < 0 || (st = container_engine(template, &e, &r.engine, err)) < 0 ||
+        (st = template_apply(template, names, &container, err)) < 0)
+        return st;
+    container_name(a->dir, name);
+    r.container = container;
+    r.folder = folder;
+    r.cache = access(a->options->cache, R_OK) == 0 ? a->options->cache : NULL;
+    a->contained = true;
+    a->in_podman = as_streq(r.engine, "podman");
+    return container_wrap(&r, &a->spec, environ, err);
+}
+
+static as_status prepare_program(struct attempt *a, json_t *command, const json_t *names,
+                                 struct as_err *err)
+{
+    const struct surroundings s = surroundings_of(a, names, "");
+    as_status st = prepare_command(a, command, names, err);
+    if (st < 0 || (st = surroundings_load_modules(&s, &a->spec, err)) < 0)
+        return st;
+    return enter_container(a, names, err);
+}
+
 as_status prepare(struct attempt *a, struct as_err *err)
 {
     json_t *command = json_object_get(a->claimed.trial, "command");
     json_t *train = json_object_get(a->claimed.trial, "train");
-    const char *dir = json_string_value(json_object_get(a->claimed.trial, "directory"));
     JSON_AUTO names = NULL;
     as_status st = make_folders(a, err);
     if (st < 0 ||
         (st = result_journal_write_json(a->dir, "params.json", a->claimed.params, err)) < 0 ||
         (st = restore_checkpoints(a, err)) < 0 ||
         (st = write_files(a, json_object_get(a->claimed.trial, "files"), &names, err)) < 0 ||
-        (st = prepare_env(a, names, err)) < 0)
+        (st = find_directory(a, names, err)) < 0 || (st = prepare_env(a, names, err)) < 0)
         return st;
-    if (dir && (st = template_apply_text(dir, names, &a->spec.directory, err)) < 0)
-        return as_err_prefix(err, st, "trial.directory");
     if (json_is_object(train))
         return prepare_train(a, train, err);
     if (json_is_array(command)) {
-        st = prepare_command(a, command, names, err);
+        st = prepare_program(a, command, names, err);
         return st < 0 ? st : start_collector(a, names, err);
     }
     return as_fail(err, AS_E_INVAL, "the trial has neither a command nor train");

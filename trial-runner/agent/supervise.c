@@ -18,9 +18,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "trial-runner/agent/agent.h"
 #include "trial-runner/agent/collector.h"
+#include "trial-runner/agent/container.h"
 #include "trial-runner/agent/output.h"
 #include "trial-runner/agent/rank.h"
 #include "trial-runner/agent/rank_process.h"
@@ -114,6 +116,8 @@ static void launch_attempt(struct loop *l, struct attempt *t)
         attempt_end(t, ours ? OUTCOME_RETRY : OUTCOME_FAILED, NULL, err.msg);
         return;
     }
+    if (t->in_podman && container_guard(t->dir, environ, &t->guard_fd, &err) < 0)
+        log_write(LOG_WARN, "a container is not guarded", "%s error=\"%s\"", t->label, err.msg);
     stopping_begin(&t->stopping, now_ns, t->claimed.timeout_ms, t->claimed.grace_ms);
     t->joined = t->group != NULL;
     if (t->collector)
@@ -296,6 +300,8 @@ static void take_end(struct loop *l, struct attempt *t)
     AS_AUTO(str_done) struct str line = {0};
     int status = 0;
     size_t strays = child_take_end(t->pid, t->dir, &status);
+    file_closep(&t->guard_fd);
+    status = t->contained ? container_wait_status(status) : status;
     if (strays)
         log_write(LOG_INFO, "processes that a trial left were killed", "%s count=%zu", t->label,
                   strays);

@@ -9,12 +9,14 @@ START_TEST(parameters_are_typed)
 {
     struct as_err err = {0};
     JSON_AUTO params = NULL;
-    const char *const texts[] = {"lr=1e-3",    "width=64",    "nesterov=true", "optimizer=adamw",
-                                 "tag=\"64\"", "note=a=b c?", "x=-0.5"};
-    ck_ok(param_args_read("--param", texts, 7, param_args_add_param, &params, &err), err);
+    const char *const texts[] = {"lr=1e-3",         "width=64",     "nesterov=true",
+                                 "optimizer=adamw", "tag=\"64\"",   "note=a=b c?",
+                                 "x=-0.5",          "l=[128, [a]]", "n=null"};
+    ck_ok(param_args_read("--param", texts, 9, param_args_add_param, &params, &err), err);
     AS_AUTO(as_freep) char *text = json_format_ordered(params);
-    ck_assert_str_eq(text, "{\"lr\":0.001,\"width\":64,\"nesterov\":true,\"optimizer\":\"adamw\","
-                           "\"tag\":\"64\",\"note\":\"a=b c?\",\"x\":-0.5}");
+    ck_assert_str_eq(
+        text, "{\"lr\":0.001,\"width\":64,\"nesterov\":true,\"optimizer\":\"adamw\","
+              "\"tag\":\"64\",\"note\":\"a=b c?\",\"x\":-0.5,\"l\":[128,[\"a\"]],\"n\":null}");
 }
 END_TEST
 
@@ -34,15 +36,17 @@ START_TEST(what_is_wrong)
 {
     struct as_err err = {0};
     json_t *j = NULL;
-    const char *const bare[] = {"lr"}, *const nameless[] = {"=3"}, *const list[] = {"a=[1,2]"};
+    const char *const bare[] = {"lr"}, *const nameless[] = {"=3"}, *const object[] = {"a={b: 1}"};
     const char *const twice[] = {"a=1", "a=2"}, *const word[] = {"loss=low"};
-    const char *const empty[] = {"loss="};
+    const char *const empty[] = {"loss="}, *const nothing[] = {"a="};
     ck_fails(param_args_read("--param", bare, 1, param_args_add_param, &j, &err), AS_E_INVAL, err,
              "expected NAME=VALUE");
     ck_fails(param_args_read("--param", nameless, 1, param_args_add_param, &j, &err), AS_E_INVAL,
              err, "'=3'");
-    ck_fails(param_args_read("--param", list, 1, param_args_add_param, &j, &err), AS_E_INVAL, err,
-             "a list");
+    ck_fails(param_args_read("--param", object, 1, param_args_add_param, &j, &err), AS_E_INVAL, err,
+             "found an object");
+    ck_fails(param_args_read("--param", nothing, 1, param_args_add_param, &j, &err), AS_E_INVAL,
+             err, "a: expected a value");
     ck_fails(param_args_read("--param", twice, 2, param_args_add_param, &j, &err), AS_E_INVAL, err,
              "a is given twice");
     ck_fails(param_args_read("metrics", word, 1, param_args_add_metric, &j, &err), AS_E_INVAL, err,

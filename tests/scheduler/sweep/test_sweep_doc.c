@@ -561,7 +561,7 @@ static const struct {
      "parameters:\n"
      "  lr: {type: float, min: 1, max: 0.1, scal: log}\n"
      "  width: {type: int, min: a, max: b, step: 0}\n"
-     "  opt: {type: categorical, values: [a, a, [1]]}\n"
+     "  opt: {type: categorical, values: [a, a, {c: 1}]}\n"
      "  depth: {type: integer, min: 1, max: 2}\n"
      "  drop: {type: float, min: 0, max: 1, when: {opt: sgd, nobody: 1}}\n"
      "parameter_constraints: ['lr < widht', 'drop <', 'drop < nothing']\n"

@@ -20,6 +20,8 @@ static const char *const space_yaml =
     "size: {type: ordinal, values: [16, 32, 64]}\n"
     "nesterov: {type: bool, when: {opt: sgd}}\n"
     "fix: {type: constant, value: 3}\n"
+    "layers: {type: categorical, values: [[64], a], when: {opt: sgd}}\n"
+    "none: {type: categorical, values: [1, null], when: {opt: sgd}}\n"
     "a: {type: int, min: 0, max: 9}\n"
     "b: {type: int, min: 0, max: 9}\n"
     "a-b: {type: int, min: 0, max: 9}\n"
@@ -174,6 +176,8 @@ static const struct {
     {"opt in 'sgd'", "column 8: expected ["},
     {"a in [b]", "column 7: expected a number, a text"},
     {"a not b", "column 7: expected in"},
+    {"layers == 'a'", "column 1: values of 'layers' are lists or null, which `when`"},
+    {"a > 1 and none == 1", "column 11: values of 'none' are lists or null"},
     {"a == b == 3", "column 8: only < <= > >= can follow one another"},
     {"a < b == 3", "column 7: only < <= > >= can follow one another"},
     {"a in [1] in [2]", "column 10: only"},

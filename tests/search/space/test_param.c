@@ -96,6 +96,7 @@ static const char *const kinds[] = {
     "{\"type\":\"int\",\"min\":-3,\"max\":9,\"step\":4,\"scale\":\"linear\"}",
     "{\"type\":\"int\",\"min\":1,\"max\":9,\"scale\":\"log\",\"points\":2}",
     "{\"type\":\"categorical\",\"values\":[\"a\",1,2.5,true]}",
+    "{\"type\":\"categorical\",\"values\":[[64],[128,64],[],[[1,\"a\"],[null,true]],\"64\",64]}",
     "{\"type\":\"ordinal\",\"values\":[\"s\",\"m\",3]}",
     "{\"type\":\"bool\"}",
     "{\"type\":\"constant\",\"value\":\"adam\"}",
@@ -149,6 +150,13 @@ static const struct refused_value refused_values[] = {
     {"{type: int, min: 2, max: 9}", "true", "found true, expected"},
     {"{type: categorical, values: [a, 1]}", "'1'", "expected one of [\"a\",1]"},
     {"{type: ordinal, values: [s, m]}", "[s]", "found a list, expected one of"},
+    {"{type: categorical, values: [[64], [128, 64], null]}", "[64, 128]",
+     "expected one of [[64],[128,64],null]"},
+    {"{type: categorical, values: [[64]]}", "64", "found 64, expected one of [[64]]"},
+    {"{type: categorical, values: [[64]]}", "[[64]]", "expected one of [[64]]"},
+    {"{type: categorical, values: [[1]]}", "[true]", "expected one of [[1]]"},
+    {"{type: categorical, values: [[1, 2]]}", "[1]", "expected one of [[1,2]]"},
+    {"{type: categorical, values: ['null']}", "null", "found null, expected one of"},
     {"{type: bool}", "1", "expected one of [false,true]"},
     {"{type: constant, value: 3}", "4", "expected one of [3]"},
 };
@@ -179,7 +187,9 @@ START_TEST(takes_values_that_mean_the_same)
     union param_value v;
     must_parse("{type: float, min: 0, max: 1, step: 0.1}", &f);
     must_parse("{type: int, min: 0, max: 10}", &i);
-    must_parse("{type: categorical, values: [1, 2.0]}", &c);
+    must_parse("{type: categorical, values: [1, 2.0, [3, [4.0, a]], null]}", &c);
+    JSON_AUTO nested = json_pack("[f, [i, s]]", 3.0, 4, "a");
+    JSON_AUTO nothing = json_null();
     JSON_AUTO sum = json_real(0.1 + 0.2);
     JSON_AUTO one = json_integer(1);
     JSON_AUTO three = json_real(3.0);
@@ -195,6 +205,10 @@ START_TEST(takes_values_that_mean_the_same)
     ck_assert_int_eq(v.integer, 3);
     ck_ok(param_value_from_json(&c, two, "/v", &v, &err), err);
     ck_assert_uint_eq(v.choice, 1);
+    ck_ok(param_value_from_json(&c, nested, "/v", &v, &err), err);
+    ck_assert_uint_eq(v.choice, 2);
+    ck_ok(param_value_from_json(&c, nothing, "/v", &v, &err), err);
+    ck_assert_uint_eq(v.choice, 3);
 }
 END_TEST
 

@@ -311,6 +311,29 @@ START_TEST(environment_is_scrubbed)
 }
 END_TEST
 
+/* A program is looked up in the PATH that the trial has, not in the runner's. */
+START_TEST(path_of_the_trial)
+{
+    char dir[TEMP_FOLDER_SIZE];
+    struct as_err err = {0};
+    struct str out = {0};
+    int fd = -1, status = 0;
+    pid_t pid = 0;
+    const char *argv[] = {"own-program", NULL}, *env[] = {"PATH", dir, NULL};
+    temp_folder_make(dir);
+    AS_AUTO(as_freep) char *program = file_join(dir, "own-program");
+    ck_ok(file_replace(program, "#!/bin/sh\necho found\n", 21, 0755, &err), err);
+    ck_ok(spawn(argv, NULL, env, &pid, &fd, &err), err);
+    read_all(fd, &out);
+    close(fd);
+    child_take_end(pid, "/nowhere", &status);
+    ck_assert_str_eq(str_cstr(&out), "found\n");
+    ck_assert_int_eq(spawn(argv, NULL, NULL, &pid, &fd, &err), AS_E_NOT_FOUND);
+    str_done(&out);
+    temp_folder_remove(dir);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("child");
@@ -323,6 +346,7 @@ Suite *test_suite(void)
     tcase_add_test(t, strays_of_a_dead_runner_are_found);
     tcase_add_test(t, dies_with_the_thread_that_started_it);
     tcase_add_test(t, environment_is_scrubbed);
+    tcase_add_test(t, path_of_the_trial);
     suite_add_tcase(s, t);
     return s;
 }
