@@ -108,8 +108,9 @@ static const struct verb table[] = {
     {"pause", "pause SWEEP", "start no more trials; running ones go on", NULL, cmd_pause},
     {"resume", "resume SWEEP", "go on with a paused or cancelled sweep", NULL, cmd_resume},
     {"set", "set SWEEP LIMIT=VALUE…", "change limits of a sweep, also after it has ended",
-     "LIMIT is max_trials, max_concurrent_trials, max_failed_trials, max_restarts, trial_timeout,\n"
-     "wall_time or grace; `none` removes it: assay set digits max_trials=200 wall_time=6h. A sweep "
+     "LIMIT is max_trials, max_concurrent_trials, max_failed_trials, max_restarts, target,\n"
+     "trial_timeout, on_timeout, wall_time or grace; `none` removes it: assay set digits "
+     "max_trials=200 wall_time=6h. A sweep "
      "that\n"
      "has ended runs on if its new limits leave it work. With a max_trials below the number of "
      "trials\n"
