@@ -12,7 +12,6 @@
 #include "scheduler/lifecycle/ensembles.h"
 #include "scheduler/lifecycle/feasibility.h"
 #include "scheduler/lifecycle/gang_care.h"
-#include "scheduler/store/blob_store.h"
 #include "scheduler/store/client_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/idempotency_store.h"
@@ -259,15 +258,13 @@ as_status reaper_finish(struct reaper *reaper, struct reaper_report *ret, struct
 static as_status prune_some(struct tx *t, int64_t *ret_removed, struct as_err *err)
 {
     const struct sched_config *config = store_config(tx_store(t));
-    int64_t keys = 0, events = 0, blobs = 0;
+    int64_t keys = 0, events = 0;
     as_status st = store_idempotency_prune(t, &keys, err);
     if (st != AS_OK)
         return st;
     if ((st = store_event_prune(t, config->event_keep_ms, &events, err)) != AS_OK)
         return st;
-    if ((st = store_blob_prune(t, config->blob_keep_ms, &blobs, err)) != AS_OK)
-        return st;
-    *ret_removed = keys + events + blobs;
+    *ret_removed = keys + events;
     return AS_OK;
 }
 
