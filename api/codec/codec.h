@@ -100,7 +100,7 @@ struct files_request {
 AS_MUST_CHECK as_status files_decode(const json_t *doc, struct arena *a, struct files_request *ret,
                                      struct as_err *err);
 /* Content in parts: its size and the digests of the parts. At most PARTS_MAX. */
-#define PARTS_MAX 65536
+#define PARTS_MAX 15000
 struct parts_request {
     int64_t size;
     const char **sha256; /* views of the document; not checked */
