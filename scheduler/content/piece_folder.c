@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -19,6 +20,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #define MARKER "assay-blob-store"

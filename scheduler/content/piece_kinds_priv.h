@@ -2,7 +2,7 @@
 #ifndef ASSAY_SCHEDULER_CONTENT_PIECE_KINDS_PRIV_H
 #define ASSAY_SCHEDULER_CONTENT_PIECE_KINDS_PRIV_H
 
-#include "scheduler/content/piece_store.h"
+#include "scheduler/content/piece_ops.h"
 
 extern const struct piece_ops folder_ops, s3_ops;
 

@@ -12,10 +12,12 @@
 #include <curl/curl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #define TRIES 5

@@ -14,29 +14,9 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "scheduler/content/piece_ops.h"
 
 struct piece_store;
-
-/* How one kind does it. `self` is what its open function made; sha256 is valid. */
-struct piece_ops {
-    /* Durable when it returns AS_OK. AS_E_IO: full, or not writable. AS_E_UNAVAILABLE. AS_E_DENIED. */
-    as_status (*put)(void *self, const char *sha256, const void *bytes, size_t len,
-                     struct as_err *err);
-    /* Read a piece whole, at most `size` bytes. AS_E_NOT_FOUND, AS_E_TOO_LARGE, AS_E_IO,
-     * AS_E_UNAVAILABLE, AS_E_DENIED. */
-    as_status (*get)(void *self, const char *sha256, void *buf, size_t size, size_t *ret_len,
-                     struct as_err *err);
-    /* AS_OK if there is none. */
-    as_status (*remove)(void *self, const char *sha256, struct as_err *err);
-    /* Remove drafts that no upload can still write: older than keep_ms. May be NULL. */
-    as_status (*tidy)(void *self, int64_t keep_ms, struct as_err *err);
-    void (*close)(void *self); /* frees self */
-};
-
-struct piece_place {
-    const char *where;    /* a folder, or s3://bucket/prefix */
-    const char *endpoint; /* S3: http(s)://host[:port]; NULL: AWS, by AWS_REGION */
-};
 
 /* Open the store and check that it can be used: a folder is made, or is empty, or has our marker; of a
  * bucket only the address and the credentials in the environment are checked. AS_E_INVAL: `where`,
