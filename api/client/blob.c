@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 
 /* The longest time in which no byte of a transfer moves. */
 static int64_t idle_limit_ms(const struct client_opts *opts)
@@ -46,6 +47,129 @@ static as_status upload_content(struct client *c, int fd, int64_t size_bytes, co
         q.sent_arg = opts->progress_arg;
     }
     return http_retry(c, &q, opts ? opts->retry_ms : 0, &r, err);
+}
+
+/* ---- parts ---- */
+
+#define PART_BYTES ((int64_t)4 << 20)
+
+/* An upload in parts: those that the server has are not sent. */
+struct parts {
+    struct client *c;
+    int fd;
+    int64_t size;
+    const struct client_opts *opts; /* may be NULL */
+    char *buf;                      /* PART_BYTES; owned */
+    int64_t sent;
+};
+
+/* Read part i. *ret_len: its length. */
+static as_status read_part(struct parts *p, int64_t i, size_t *ret_len, struct as_err *err)
+{
+    int64_t at = i * PART_BYTES;
+    size_t want = (size_t)(p->size - at < PART_BYTES ? p->size - at : PART_BYTES), have = 0;
+    while (have < want) {
+        ssize_t n = pread(p->fd, p->buf + have, want - have, (off_t)at + (off_t)have);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return as_fail(err, AS_E_IO, "reading the upload: %s",
+                           n < 0 ? strerror(errno) : "the file became shorter");
+        have += (size_t)n;
+    }
+    *ret_len = want;
+    return AS_OK;
+}
+
+/* The body of putBlobParts. New reference. */
+static as_status list_parts(struct parts *p, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO list = json_array();
+    char hex[SHA256_HEX_SIZE];
+    for (int64_t i = 0; i * PART_BYTES < p->size; i++) {
+        size_t len = 0;
+        as_status st = read_part(p, i, &len, err);
+        if (st == AS_OK)
+            st = sha256_of(p->buf, len, hex, err);
+        if (st < 0)
+            return st;
+        if (json_array_append_new(list, json_string(hex)) != 0)
+            return as_fail_nomem(err);
+    }
+    *ret = json_pack("{s:I, s:O}", "size", (json_int_t)p->size, "parts", list);
+    return *ret ? AS_OK : as_fail_nomem(err);
+}
+
+static as_status send_part(struct parts *p, int64_t i, const char *sha256, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    AS_AUTO(http_response_done) struct http_response r = {0};
+    size_t len = 0;
+    as_status st = blob_path(sha256, &path, err);
+    if (st == AS_OK)
+        st = read_part(p, i, &len, err);
+    if (st < 0)
+        return st;
+    struct http_request q = {.method = "PUT",
+                             .path = str_cstr(&path),
+                             .content_type = "application/octet-stream",
+                             .body = p->buf,
+                             .body_len = len,
+                             .body_size = -1,
+                             .idle_ms = idle_limit_ms(p->opts)};
+    st = http_retry(p->c, &q, p->opts ? p->opts->retry_ms : 0, &r, err);
+    p->sent += (int64_t)len;
+    if (st == AS_OK && p->opts && p->opts->on_progress)
+        p->opts->on_progress(p->opts->progress_arg, p->sent);
+    return st;
+}
+
+/* Send the parts that the server lacks. *ret_whole: it has the content now. */
+static as_status send_missing(struct parts *p, const json_t *body, const char *path,
+                              bool *ret_whole, struct as_err *err)
+{
+    JSON_AUTO answer = NULL;
+    struct client_opts opts = {.retry_ms = p->opts ? p->opts->retry_ms : 0,
+                               .timeout_ms = CLIENT_DEFAULT_TIMEOUT_MS * 10};
+    const json_t *list = json_object_get(body, "parts");
+    size_t k;
+    json_t *place;
+    as_status st = client_call(p->c, "PUT", path, NULL, body, &opts, &answer, NULL, err);
+    const json_t *missing = json_object_get(answer, "missing");
+    *ret_whole = st == AS_OK && json_array_size(missing) == 0;
+    json_array_foreach((json_t *)missing, k, place)
+    {
+        const char *sha256 =
+            json_string_value(json_array_get(list, (size_t)json_integer_value(place)));
+        if (st == AS_OK && !sha256)
+            return as_fail(err, AS_E_INTERNAL, "the server lacks a part that there is not");
+        if (st == AS_OK)
+            st = send_part(p, json_integer_value(place), sha256, err);
+    }
+    return st;
+}
+
+/* Upload in parts. AS_E_UNSUPPORTED: the server does not know parts. */
+static as_status upload_parts(struct client *c, int fd, int64_t size, const char *url_path,
+                              const struct client_opts *opts, struct as_err *err)
+{
+    JSON_AUTO body = NULL;
+    AS_AUTO(str_done) struct str path = {0};
+    AS_AUTO(as_freep) char *buf = as_calloc((size_t)PART_BYTES, 1);
+    struct parts p = {.c = c, .fd = fd, .size = size, .opts = opts, .buf = buf};
+    bool whole = false;
+    str_printf(&path, "%s/parts", url_path);
+    as_status st = buf ? str_check(&path, err) : as_fail_nomem(err);
+    if (st == AS_OK)
+        st = list_parts(&p, &body, err);
+    /* twice: what is missing, and done; once more if a part was removed meanwhile */
+    for (int i = 0; i < 3 && st == AS_OK && !whole; i++)
+        st = send_missing(&p, body, str_cstr(&path), &whole, err);
+    if (st == AS_E_NOT_FOUND && p.sent == 0)
+        return AS_E_UNSUPPORTED;
+    if (st == AS_OK && !whole)
+        return as_fail(err, AS_E_UNAVAILABLE, "the server loses parts of the upload");
+    return st;
 }
 
 /* Does the server have this content? */
@@ -81,7 +205,10 @@ static as_status upload_if_absent(struct client *c, int fd, int64_t size_bytes, 
             return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
         size_bytes = sb.st_size;
     }
-    if (st == AS_OK && !is_there)
+    bool in_parts = st == AS_OK && !is_there && size_bytes > PART_BYTES;
+    if (in_parts)
+        st = upload_parts(c, fd, size_bytes, str_cstr(&url_path), opts, err);
+    if (st == AS_E_UNSUPPORTED || (st == AS_OK && !is_there && !in_parts))
         st = upload_content(c, fd, size_bytes, str_cstr(&url_path), opts, err);
     if (st < 0)
         return st;

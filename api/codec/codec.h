@@ -104,6 +104,16 @@ struct files_request {
 };
 AS_MUST_CHECK as_status files_decode(const json_t *doc, struct arena *a, struct files_request *ret,
                                      struct as_err *err);
+/* Content in parts: its size and the digests of the parts. At most PARTS_MAX. */
+#define PARTS_MAX 15000
+struct parts_request {
+    int64_t size;
+    const char **sha256; /* views of the document; not checked */
+    size_t n;
+};
+AS_MUST_CHECK as_status parts_decode(const json_t *doc, struct arena *a, struct parts_request *ret,
+                                     struct as_err *err);
+json_t *parts_missing_encode(const int64_t *missing, size_t n); /* {"missing": [2, 5]} */
 AS_MUST_CHECK as_status completion_decode(const json_t *doc, struct arena *a,
                                           struct completion *ret, struct as_err *err);
 

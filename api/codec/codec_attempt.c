@@ -199,6 +199,47 @@ as_status files_decode(const json_t *doc, struct arena *a, struct files_request 
     return AS_OK;
 }
 
+as_status parts_decode(const json_t *doc, struct arena *a, struct parts_request *ret,
+                       struct as_err *err)
+{
+    struct json_fields f;
+    json_t *list = NULL, *part;
+    size_t i;
+    int64_t size = 0;
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st < 0 || (st = json_fields_i64(&f, "size", JSON_REQUIRED, 1, INT64_MAX, &size, err)) < 0 ||
+        (st = json_fields_array(&f, "parts", JSON_REQUIRED, &list, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    size_t n = json_array_size(list);
+    if (n > PARTS_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/parts", "/parts: found %zu, expected at most %d",
+                          n, PARTS_MAX);
+    const char **sha256 = arena_alloc(a, n ? n : 1, sizeof *sha256);
+    if (!sha256)
+        return as_fail_nomem(err);
+    json_array_foreach(list, i, part)
+    {
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_index("/parts", i, at);
+        if (!(sha256[i] = json_string_value(part)))
+            return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string", at,
+                              json_type_name(part));
+    }
+    *ret = (struct parts_request){.size = size, .sha256 = sha256, .n = n};
+    return AS_OK;
+}
+
+json_t *parts_missing_encode(const int64_t *missing, size_t n)
+{
+    struct out o = out_begin();
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        list = list_add(list, json_integer(missing[i]));
+    out_child(&o, "missing", list);
+    return out_end(&o);
+}
+
 as_status final_metrics_read(struct json_fields *f, struct arena *a, struct completion *c,
                              struct as_err *err)
 {

@@ -28,6 +28,8 @@ static void add_trial_fields(struct out *o, const struct trial_row *r)
         out_bool(o, "feasible", r->feasible);
     else
         out_null(o, "feasible");
+    out_bool(o, "timed_out", r->timed_out);
+    out_bool(o, "partial", r->has_value && (r->timed_out || r->state == TRIAL_CANCELLED));
     out_str(o, "shape", r->shape);
     out_str(o, "group", r->group);
     out_str(o, "runner", r->runner);

@@ -116,11 +116,15 @@ as_status h_trial_log(struct call *c, struct as_err *err)
 as_status h_trial_artifacts(struct call *c, struct as_err *err)
 {
     int64_t number = 0;
+    static const char *const kinds[] = {"artifact", "checkpoint", NULL};
     struct file_list list;
+    int kind = 0;
     as_status st = call_param_i64(c, "number", 0, &number, err);
+    if (st == AS_OK)
+        st = call_query_word(c, "kind", kinds, &kind, err);
     if (st < 0)
         return st;
-    st = trial_artifacts(c->db, c->arena, call_param(c, "sweep"), number, &list, err);
+    st = trial_files(c->db, c->arena, call_param(c, "sweep"), number, kinds[kind], &list, err);
     return st < 0 ? st : call_ok(c, file_list_encode(&list), err);
 }
 

@@ -12,7 +12,7 @@ route_fn h_events_sweep, h_events_all;
 route_fn h_trial_list, h_trial_get, h_trial_cancel, h_trial_retry, h_trial_series, h_trial_log,
     h_trial_artifacts, h_trial_add;
 route_fn h_suggestion_ask, h_suggestion_measure, h_suggestion_complete, h_suggestion_heartbeat;
-route_fn h_blob_put, h_blob_get, h_blob_has;
+route_fn h_blob_parts, h_blob_put, h_blob_get, h_blob_has;
 route_fn h_dataset_list, h_dataset_create, h_dataset_get, h_dataset_delete;
 route_fn h_runner_list, h_runner_register, h_runner_claim, h_runner_heartbeat, h_runner_leave,
     h_runner_remove;

@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "api/server/care_loop.h"
 #include "api/server/listen.h"
 #include "api/server/notify.h"
 #include "api/server/reaper_loop.h"
@@ -28,17 +29,20 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/str.h"
+#include "scheduler/content/piece_store.h"
 #include "scheduler/services/migrate.h"
 
 /* A stop ends within 10 s: twice STOP_WAIT_MS for the server, then REAPER_WAIT_MS. */
 #define STOP_WAIT_MS 3000
 #define REAPER_WAIT_MS 2000
+#define CARE_WAIT_MS 500
 #define EXIT_USAGE 64
 #define HOST_NAMES_MAX 16
 
 struct config {
     const char *listen, *database, *web, *log_level, *public_host, *address_file;
     const char *admin_token_file, *runner_token_file;
+    const char *blob_store, *s3_endpoint;
     int64_t max_connections, max_per_address, bad_tokens;
     int64_t workers, search_threads, lease_ms, heartbeat_ms, database_wait_ms, max_blob_bytes;
     bool insecure_http, migrate, no_migrate, die_with_parent, version, help;
@@ -46,6 +50,7 @@ struct config {
 
 struct daemon {
     struct config config;
+    struct piece_store *pieces; /* NULL: content is in the database */
     struct store *store;
     struct server *server;
     int listen_fd;
@@ -93,6 +98,11 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
          "(60)"},
         {"max-blob", 0, OPT_I64, &c->max_blob_bytes, "BYTES", NULL,
          "the largest upload (2147483648)"},
+        {"blob-store", 0, OPT_STRING, &c->blob_store, "DIR|s3://BUCKET/PREFIX", "ASSAY_BLOB_STORE",
+         "keep content outside of the database: in a folder, or in S3 with AWS_ACCESS_KEY_ID, "
+         "AWS_SECRET_ACCESS_KEY, AWS_REGION (default: in the database)"},
+        {"s3-endpoint", 0, OPT_STRING, &c->s3_endpoint, "URL", "ASSAY_S3_ENDPOINT",
+         "the service that has the bucket, if it is not AWS: https://HOST:PORT"},
         {"web", 0, OPT_STRING, &c->web, "DIR", "ASSAY_WEB",
          "the built dashboard (default: beside the program, or where it was installed)"},
         {"public-host", 0, OPT_STRING, &c->public_host, "NAMES", NULL,
@@ -188,6 +198,9 @@ static as_status check_config(const struct config *c, struct as_err *err)
     if (c->bad_tokens < 0 || c->bad_tokens > 1000000)
         return as_fail(err, AS_E_INVAL, "--bad-tokens-per-minute is %lld, expected 0 to 1000000",
                        (long long)c->bad_tokens);
+    if (c->s3_endpoint && !c->blob_store)
+        return as_fail(err, AS_E_INVAL,
+                       "--s3-endpoint is given without --blob-store s3://BUCKET/PREFIX");
     if (c->max_blob_bytes < 1)
         return as_fail(err, AS_E_INVAL, "--max-blob is %lld, expected at least 1",
                        (long long)c->max_blob_bytes);
@@ -217,14 +230,24 @@ static as_status read_host_names(struct daemon *d, struct as_err *err)
     return AS_OK;
 }
 
+static as_status open_pieces(struct daemon *d, struct as_err *err)
+{
+    const struct piece_place place = {.where = d->config.blob_store,
+                                      .endpoint = d->config.s3_endpoint};
+    as_status st = piece_store_open(&place, &d->pieces, err);
+    if (st == AS_OK)
+        log_write(LOG_INFO, "blob store", "where=\"%s\"", place.where);
+    return st;
+}
+
 static as_status open_store(struct daemon *d, struct as_err *err)
 {
     const struct config *c = &d->config;
     const struct store_opts opts = {
         .url = c->database,
         .application_name = "assayd",
-        /* the 7: two urgent and two slow workers, event streams, waiting requests, reaper */
-        .max_connections = (int)(c->workers + c->search_threads) + 7,
+        /* the 8: two urgent and two slow workers, event streams, waiting requests, reaper, care */
+        .max_connections = (int)(c->workers + c->search_threads) + 8,
         .config = {.lease_ms = c->lease_ms, .heartbeat_ms = c->heartbeat_ms},
     };
     return store_open(&opts, &d->store, err);
@@ -360,18 +383,25 @@ static as_status prepare_daemon(struct daemon *d, struct as_err *err)
     st = open_store(d, err);
     if (st < 0)
         return st;
+    if (d->config.blob_store && (st = open_pieces(d, err)) < 0)
+        return st;
+    store_set_pieces(d->store, d->pieces);
     st = with_database(d, step_schema, err);
     if (st < 0)
         return st;
     return with_database(d, step_tokens, err);
 }
 
-static as_status start_daemon(struct daemon *d, struct reaper_loop **ret_reaper, struct as_err *err)
+static as_status start_daemon(struct daemon *d, struct reaper_loop **ret_reaper,
+                              struct care_loop **ret_care, struct as_err *err)
 {
     as_status st = prepare_daemon(d, err);
     if (st < 0)
         return st;
     st = start_serving(d, err);
+    if (st < 0)
+        return st;
+    st = care_loop_start(d->store, ret_care, err);
     if (st < 0)
         return st;
     return reaper_loop_start(d->store, d->server, ret_reaper, err);
@@ -380,8 +410,11 @@ static as_status start_daemon(struct daemon *d, struct reaper_loop **ret_reaper,
 static as_status run_daemon(struct daemon *d, struct as_err *err)
 {
     struct reaper_loop *reaper = NULL;
-    as_status st = start_daemon(d, &reaper, err);
+    struct care_loop *care = NULL;
+    as_status st = start_daemon(d, &reaper, &care, err);
     if (st < 0) {
+        if (!care_loop_end(care, REAPER_WAIT_MS))
+            leave_behind("the care of content");
         if (!server_drain(d->server, 0))
             leave_behind("a call");
         server_free(d->server);
@@ -398,6 +431,8 @@ static as_status run_daemon(struct daemon *d, struct as_err *err)
         leave_behind("a call");
     if (!reaper_loop_end(reaper, REAPER_WAIT_MS))
         leave_behind("the reaper");
+    if (!care_loop_end(care, CARE_WAIT_MS))
+        leave_behind("the care of content");
     server_free(d->server);
     return AS_OK;
 }
@@ -450,6 +485,7 @@ int main(int argc, char **argv)
                   err.msg);
     file_closep(&d.listen_fd);
     store_close(d.store);
+    piece_store_close(d.pieces);
     free(d.hosts);
     return exit_code(st);
 }

@@ -48,7 +48,7 @@ const struct route routes[] = {
     {"retryTrial", "POST", TRIAL "/retry", WRITERS, NONE, ROUTE_WAKES, "", h_trial_retry},
     {"listMeasurements", "GET", TRIAL "/measurements", READERS, NONE, 0, "metric cursor", h_trial_series},
     {"getTrialLog", "GET", TRIAL "/log", READERS, NONE, 0, "attempt", h_trial_log},
-    {"listArtifacts", "GET", TRIAL "/artifacts", READERS, NONE, 0, "", h_trial_artifacts},
+    {"listArtifacts", "GET", TRIAL "/artifacts", READERS, NONE, 0, "kind", h_trial_artifacts},
 
     {"askSuggestions", "POST", SWEEP "/suggestions", WRITERS, JSON, ROUTE_URGENT, "", h_suggestion_ask},
     {"measureSuggestion", "POST", SUGGESTION "/measurements", WRITERS, JSON, 0, "", h_suggestion_measure},
@@ -56,6 +56,7 @@ const struct route routes[] = {
     {"heartbeatSuggestion", "POST", SUGGESTION "/heartbeat", WRITERS, JSON, ROUTE_URGENT, "", h_suggestion_heartbeat},
 
     {"putBlob", "PUT", "/v1/blobs/{sha256}", WRITERS | RUNNERS, BYTES, ROUTE_SLOW, "", h_blob_put},
+    {"putBlobParts", "PUT", "/v1/blobs/{sha256}/parts", WRITERS | RUNNERS, JSON, ROUTE_SLOW, "", h_blob_parts},
     {"getBlob", "GET", "/v1/blobs/{sha256}", ALL_ROLES, NONE, 0, "", h_blob_get},
     {"hasBlob", "HEAD", "/v1/blobs/{sha256}", ALL_ROLES, NONE, 0, "", h_blob_has},
 

@@ -5,6 +5,7 @@
 
 #include "cli/session/verb.h"
 
+int cmd_files(const struct verb *v, int argc, char **argv);
 int cmd_artifacts(const struct verb *v, int argc, char **argv);
 int cmd_ask(const struct verb *v, int argc, char **argv);
 int cmd_best(const struct verb *v, int argc, char **argv);

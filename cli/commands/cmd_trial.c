@@ -27,8 +27,8 @@ static void add_head(struct pairs *p, const json_t *trial)
                json_integer_value(json_object_get(trial, "number")));
     pairs_add(p, "state", terminal_state_style(state), state);
     static const char *const fields[] = {
-        "reason", "value", "step",     "runner",     "client",     "group",      "shape",
-        "origin", "seed",  "restarts", "created_at", "started_at", "finished_at"};
+        "reason", "value",  "partial", "step",     "runner",     "client",     "group",
+        "shape",  "origin", "seed",    "restarts", "created_at", "started_at", "finished_at"};
     for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
         pairs_add_json(p, fields[i], json_object_get(trial, fields[i]));
     if (ms >= 0)

@@ -105,11 +105,21 @@ static const struct verb table[] = {
      "file\n"
      "gets its name when its digest is right; before, what was there stays as it was.",
      cmd_artifacts},
+    {"files", "files SWEEP/NUMBER [--output DIR]",
+     "list or fetch all that a trial left: artifacts, checkpoint, output",
+     "With --output they go to DIR/artifacts, DIR/checkpoints and DIR/log.txt. Files that are "
+     "there "
+     "with\n"
+     "the right digest are not fetched again. Nothing is written outside of DIR, and links and "
+     "other\n"
+     "things that are no regular files are not replaced.",
+     cmd_files},
     {"pause", "pause SWEEP", "start no more trials; running ones go on", NULL, cmd_pause},
     {"resume", "resume SWEEP", "go on with a paused or cancelled sweep", NULL, cmd_resume},
     {"set", "set SWEEP LIMIT=VALUE…", "change limits of a sweep, also after it has ended",
-     "LIMIT is max_trials, max_concurrent_trials, max_failed_trials, max_restarts, trial_timeout,\n"
-     "wall_time or grace; `none` removes it: assay set digits max_trials=200 wall_time=6h. A sweep "
+     "LIMIT is max_trials, max_concurrent_trials, max_failed_trials, max_restarts, target,\n"
+     "trial_timeout, on_timeout, wall_time or grace; `none` removes it: assay set digits "
+     "max_trials=200 wall_time=6h. A sweep "
      "that\n"
      "has ended runs on if its new limits leave it work. With a max_trials below the number of "
      "trials\n"
@@ -212,13 +222,11 @@ const char *verbs_suggest(const char *name)
     static const struct {
         const char *said, *meant;
     } words[] = {
-        {"ls", "sweeps"},       {"list", "sweeps"},        {"status", "show"},
-        {"start", "run"},       {"create", "run"},         {"stop", "cancel"},
-        {"kill", "cancel"},     {"rm", "delete"},          {"remove", "delete"},
-        {"log", "logs"},        {"diff", "compare"},       {"dataset", "data"},
-        {"suggest", "ask"},     {"complete", "tell"},      {"add", "trials"},
-        {"front", "best"},      {"download", "artifacts"}, {"files", "artifacts"},
-        {"tail", "logs"},       {"datasets", "data"},      {"serve", "up"},
+        {"ls", "sweeps"},       {"list", "sweeps"},   {"status", "show"},   {"start", "run"},
+        {"create", "run"},      {"stop", "cancel"},   {"kill", "cancel"},   {"rm", "delete"},
+        {"remove", "delete"},   {"log", "logs"},      {"diff", "compare"},  {"dataset", "data"},
+        {"suggest", "ask"},     {"complete", "tell"}, {"add", "trials"},    {"front", "best"},
+        {"download", "files"},  {"tail", "logs"},     {"datasets", "data"}, {"serve", "up"},
         {"continue", "resume"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(words); i++)

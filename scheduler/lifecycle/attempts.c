@@ -362,6 +362,8 @@ static as_status change_of(struct tx *t, struct arena *a, const struct completio
                                  .ran_ms = c->ran_ms};
     if (c->reason)
         ret->reason = arena_strndup(a, c->reason, strnlen(c->reason, 2000));
+    if (c->outcome == OUTCOME_TIMEOUT)
+        return trial_judge_timeout(t, a, s, x, ret, err);
     if (c->outcome != OUTCOME_COMPLETED)
         return AS_OK;
     return trial_judge(t, a, s, x, ret, err);

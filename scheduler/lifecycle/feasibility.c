@@ -118,3 +118,29 @@ as_status trial_judge(struct tx *t, struct arena *a, const struct sweep_head *s,
         ret->reason = not_finite_reason(a, x, &v);
     return AS_OK;
 }
+
+as_status trial_judge_timeout(struct tx *t, struct arena *a, const struct sweep_head *s,
+                              const struct trial_head *x, struct trial_change *ret,
+                              struct as_err *err)
+{
+    struct feasibility v = {0};
+    char value[32];
+    ret->event = TRIAL_EV_TIMEOUT;
+    if (!s->keeps_timed_out)
+        return AS_OK;
+    as_status st = trial_feasibility(t, a, s, x, &v, err);
+    if (st != AS_OK)
+        return st;
+    if (!v.missing) {
+        ret->event = TRIAL_EV_KEEP;
+        ret->feasible = v.feasible;
+        ret->reason = NULL; /* the table's: it says that the values count */
+        return AS_OK;
+    }
+    const char *why = ret->reason ? ret->reason : "it ran longer than trial_timeout";
+    ret->reason = v.was_measured
+                      ? arena_printf(a, "%s, and the metric '%s' is %s", why, v.missing,
+                                     as_format_double(v.value, value, sizeof value))
+                      : arena_printf(a, "%s, and had reported no value of '%s'", why, v.missing);
+    return ret->reason ? AS_OK : as_fail_nomem(err);
+}

@@ -29,4 +29,11 @@ AS_MUST_CHECK as_status trial_judge(struct tx *t, struct arena *a, const struct 
                                     const struct trial_head *x, struct trial_change *ret,
                                     struct as_err *err);
 
+/* What trial_timeout does to the trial: by limits.on_timeout it fails, or completes with the values
+ * that it reported, if every required value is there and finite. Sets event, feasible and, where the
+ * caller gave none, reason of `ret`; the outcome of the attempt is the caller's. */
+AS_MUST_CHECK as_status trial_judge_timeout(struct tx *t, struct arena *a,
+                                            const struct sweep_head *s, const struct trial_head *x,
+                                            struct trial_change *ret, struct as_err *err);
+
 #endif

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "scheduler/lifecycle/ensembles.h"
+#include "scheduler/lifecycle/feasibility.h"
 #include "scheduler/lifecycle/gang_care.h"
-#include "scheduler/store/blob_store.h"
 #include "scheduler/store/client_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/idempotency_store.h"
@@ -151,7 +151,7 @@ static as_status lose_owners(struct round *r, struct as_err *err)
 static as_status time_out(struct tx *t, struct round *r, const struct trial_head *trial,
                           bool *ret_done, struct as_err *err)
 {
-    static const struct trial_change change = {.event = TRIAL_EV_TIMEOUT, .outcome = "timeout"};
+    struct trial_change change = {.outcome = "timeout"};
     struct arena *a = r->a;
     struct sweep_head s;
     struct trial_head now;
@@ -167,6 +167,8 @@ static as_status time_out(struct tx *t, struct round *r, const struct trial_head
     st = store_trial_is_overdue(t, s.key, now.number, r->as_of_ms,
                                 store_config(r->reaper->db)->lease_ms, &overdue, err);
     if (st != AS_OK || !overdue) /* its runner said meanwhile that it has ended */
+        return st;
+    if ((st = trial_judge_timeout(t, a, &s, &now, &change, err)) != AS_OK)
         return st;
     if ((st = trial_transition(t, a, &s, &now, &change, NULL, err)) != AS_OK)
         return st;
@@ -256,15 +258,13 @@ as_status reaper_finish(struct reaper *reaper, struct reaper_report *ret, struct
 static as_status prune_some(struct tx *t, int64_t *ret_removed, struct as_err *err)
 {
     const struct sched_config *config = store_config(tx_store(t));
-    int64_t keys = 0, events = 0, blobs = 0;
+    int64_t keys = 0, events = 0;
     as_status st = store_idempotency_prune(t, &keys, err);
     if (st != AS_OK)
         return st;
     if ((st = store_event_prune(t, config->event_keep_ms, &events, err)) != AS_OK)
         return st;
-    if ((st = store_blob_prune(t, config->blob_keep_ms, &blobs, err)) != AS_OK)
-        return st;
-    *ret_removed = keys + events + blobs;
+    *ret_removed = keys + events;
     return AS_OK;
 }
 

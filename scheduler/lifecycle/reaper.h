@@ -20,7 +20,7 @@ struct reaper_report {
     int64_t gangs_changed; /* ranks that went, gangs that began late or started again */
     int64_t sweeps_ended;  /* failed by wall time or failures, or moved to finishing */
     int64_t ensembles;     /* sweeps finished */
-    int64_t removed;       /* old keys, events and blobs */
+    int64_t removed;       /* old keys and events */
     bool more_to_finish;   /* reaper_finish() has more sweeps to finish */
 };
 

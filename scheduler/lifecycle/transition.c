@@ -66,7 +66,8 @@ as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_hea
                               .attempt = x->attempt,
                               .burns_restart = step.burns_restart,
                               .feasible = c->feasible,
-                              .reason = step.to == TRIAL_COMPLETED ? NULL : reason};
+                              .timed_out = c->event == TRIAL_EV_KEEP,
+                              .reason = c->event == TRIAL_EV_COMPLETE ? NULL : reason};
     st = c->event == TRIAL_EV_RETRY ? store_trial_retry(t, x, reason, c->by, err)
                                     : store_trial_move(t, x->sweep_key, x->number, &move, err);
     if (st != AS_OK)
@@ -226,7 +227,24 @@ struct sweep_standing sweep_standing_of(const struct sweep_head *s)
                                    .live = n[TRIAL_QUEUED] + n[TRIAL_RUNNING] + n[TRIAL_PAUSED],
                                    .failed = n[TRIAL_FAILED] - s->known_failed,
                                    .max_failed = s->max_failed,
-                                   .wall_time_over = s->wall_time_over};
+                                   .wall_time_over = s->wall_time_over,
+                                   .target_reached = s->target_reached};
+}
+
+/* Which trial reached the target, for people. */
+static as_status target_reason(struct tx *t, struct arena *a, const struct sweep_head *s,
+                               const char **ret, struct as_err *err)
+{
+    struct sweep_target best;
+    char value[32], target[32];
+    as_status st = store_sweep_target(t, s->key, &best, err);
+    if (st != AS_OK)
+        return st;
+    *ret = arena_printf(a, "trial %lld reached the target: %s is %s, target is %s",
+                        (long long)best.number, s->metric,
+                        as_format_double(best.value, value, sizeof value),
+                        as_format_double(best.target, target, sizeof target));
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_ended,
@@ -239,7 +257,8 @@ as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_end
         *ret_ended = false;
     if (st != AS_OK || (s.state != SWEEP_RUNNING && s.state != SWEEP_PAUSED))
         return st;
-    static const sweep_event events[] = {[SWEEP_TOO_MANY_FAILED] = SWEEP_EV_FAIL,
+    static const sweep_event events[] = {[SWEEP_TARGET_REACHED] = SWEEP_EV_TARGET,
+                                         [SWEEP_TOO_MANY_FAILED] = SWEEP_EV_FAIL,
                                          [SWEEP_OUT_OF_TIME] = SWEEP_EV_TIMEOUT,
                                          [SWEEP_ALL_ENDED] = SWEEP_EV_EXHAUST};
     const struct sweep_standing now = sweep_standing_of(&s);
@@ -250,6 +269,8 @@ as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_end
     if (end == SWEEP_TOO_MANY_FAILED)
         reason = arena_printf(a, "%lld trials failed (max_failed_trials is %lld)",
                               (long long)now.failed, (long long)now.max_failed);
+    if (end == SWEEP_TARGET_REACHED && (st = target_reason(t, a, &s, &reason, err)) != AS_OK)
+        return st;
     st = sweep_transition(t, a, &s, events[end], reason, err);
     if (st == AS_OK && ret_ended)
         *ret_ended = true;

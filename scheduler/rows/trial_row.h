@@ -45,6 +45,7 @@ struct trial_row {
                             NULL: it was not retried */
     bool has_feasible;   /* completed trials only */
     bool feasible;
+    bool timed_out;     /* it completed with what it had reported at trial_timeout */
     const char *shape;  /* the signature of its tensors; NULL: it does not use the built-in
                            trainer */
     const char *group;  /* of the latest attempt; NULL: no group */

@@ -4,6 +4,7 @@
 
 #include "scheduler/sweep/seat_state.h"
 #include "scheduler/sweep/trial_state.h"
+#include "scheduler/store/blob_store.h"
 #include "scheduler/store/metrics_store.h"
 
 static void write_head(struct str *b, const char *name, const char *type, const char *help)
@@ -57,11 +58,15 @@ struct figures {
     size_t n_counts;
     struct metric_dead *dead;
     size_t n_dead;
+    struct blob_sums content;
 };
 
 static as_status read_figures(struct tx *t, struct arena *a, struct figures *f, struct as_err *err)
 {
     as_status st = store_metrics_counts(t, a, &f->counts, &f->n_counts, err);
+    if (st != AS_OK)
+        return st;
+    st = store_blob_sums(t, &f->content, err);
     if (st != AS_OK)
         return st;
     return store_metrics_dead(t, a, &f->dead, &f->n_dead, err);
@@ -102,6 +107,20 @@ static void write_counts(const struct figures *f, struct str *b)
                 (long)count_of(f, "gathering", "seat"));
 }
 
+static void write_content(const struct blob_sums *s, struct str *b)
+{
+    write_gauge(b, "assay_content_pieces", "Distinct pieces of content that are stored.",
+                (long)s->blobs);
+    write_head(b, "assay_content_bytes", "gauge", "Content that is stored, by place.");
+    str_printf(b, "assay_content_bytes{place=\"database\"} %lld\n", (long long)s->rows_bytes);
+    str_printf(b, "assay_content_bytes{place=\"store\"} %lld\n", (long long)s->store_bytes);
+    write_gauge(b, "assay_content_unused_bytes",
+                "Content that nothing refers to, which will be removed.", (long)s->unused_bytes);
+    write_gauge(b, "assay_content_table_bytes",
+                "What the tables of content take on PostgreSQL's disk, with space to be reused.",
+                (long)s->table_bytes);
+}
+
 as_status metrics_write(struct store *db, struct str *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
@@ -117,6 +136,7 @@ as_status metrics_write(struct store *db, struct str *ret, struct as_err *err)
     if (run.status != AS_OK)
         return str_check(ret, err);
     write_counts(&f, ret);
+    write_content(&f.content, ret);
     write_head(ret, "assay_pg_dead_tuples", "gauge", "Dead rows of the hot tables, estimated.");
     for (size_t i = 0; i < f.n_dead; i++)
         str_printf(ret, "assay_pg_dead_tuples{table=\"%s\"} %lld\n", f.dead[i].table,

@@ -22,10 +22,15 @@
 static const struct {
     const char *name;
     bool is_duration;
-} limit_names[] = {
-    {"max_trials", false},   {"max_concurrent_trials", false}, {"max_failed_trials", false},
-    {"max_restarts", false}, {"trial_timeout", true},          {"wall_time", true},
-    {"grace", true}};
+} limit_names[] = {{"max_trials", false},
+                   {"max_concurrent_trials", false},
+                   {"max_failed_trials", false},
+                   {"max_restarts", false},
+                   {"target", false},
+                   {"trial_timeout", true},
+                   {"on_timeout", false},
+                   {"wall_time", true},
+                   {"grace", true}};
 
 /* The patch. */
 
@@ -92,10 +97,15 @@ static as_status record(struct change *x, const char *name, json_t *from, json_t
 
 static void add_limit_words(struct str *b, const json_t *v, bool is_duration)
 {
+    char number[32];
     if (!v)
         str_puts(b, "none");
     else if (is_duration)
         str_printf(b, "%.15g s", json_number_value(v));
+    else if (json_is_real(v))
+        str_puts(b, as_format_double(json_number_value(v), number, sizeof number));
+    else if (json_is_string(v))
+        str_puts(b, json_string_value(v));
     else
         str_printf(b, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
 }

@@ -155,6 +155,8 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .trial_timeout_ms = d->limits.trial_timeout_ms,
                               .wall_time_ms = d->limits.wall_time_ms,
                               .grace_ms = d->limits.grace_ms,
+                              .target = d->limits.target,
+                              .keeps_timed_out = d->limits.keeps_timed_out,
                               .gpus = d->gpus,
                               .gang = d->is_gang,
                               .ranks = d->ranks,

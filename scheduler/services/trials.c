@@ -261,24 +261,24 @@ as_status trial_log(struct store *db, struct arena *a, const char *sweep, int64_
     return run.status;
 }
 
-static as_status get_artifacts(struct tx *t, struct arena *a, const char *sweep, int64_t number,
-                               struct file_list *ret, struct as_err *err)
+static as_status get_files(struct tx *t, struct arena *a, const char *sweep, int64_t number,
+                           const char *kind, struct file_list *ret, struct as_err *err)
 {
     struct trial_row row;
     int64_t key = 0;
     as_status st = find_trial(t, a, sweep, number, &key, &row, err);
     if (st != AS_OK)
         return st;
-    return store_file_list(t, a, key, number, "artifact", ret, err);
+    return store_file_list(t, a, key, number, kind, ret, err);
 }
 
-as_status trial_artifacts(struct store *db, struct arena *a, const char *sweep, int64_t number,
-                          struct file_list *ret, struct as_err *err)
+as_status trial_files(struct store *db, struct arena *a, const char *sweep, int64_t number,
+                      const char *kind, struct file_list *ret, struct as_err *err)
 {
     struct file_list files = {0};
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = get_artifacts(run.tx, a, sweep, number, &files, err);
+        run.status = get_files(run.tx, a, sweep, number, kind, &files, err);
     if (run.status == AS_OK)
         *ret = files;
     return run.status;

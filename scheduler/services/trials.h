@@ -42,8 +42,10 @@ AS_MUST_CHECK as_status trial_log(struct store *db, struct arena *a, const char 
                                   int64_t number, int64_t attempt, struct log_row *ret,
                                   struct as_err *err);
 
-AS_MUST_CHECK as_status trial_artifacts(struct store *db, struct arena *a, const char *sweep,
-                                        int64_t number, struct file_list *ret, struct as_err *err);
+/* The files of one kind ("artifact", "checkpoint") that a trial stored. */
+AS_MUST_CHECK as_status trial_files(struct store *db, struct arena *a, const char *sweep,
+                                    int64_t number, const char *kind, struct file_list *ret,
+                                    struct as_err *err);
 
 /* Add a trial. body: {"params": {…}, "metrics": {name: number}?, "state": "completed" | "failed"?,
  * "reason": text?}. Without a result it is enqueued: it runs before the next suggestion and counts

@@ -34,6 +34,7 @@ struct store {
     struct sched_config config;
     struct store_counters counters;
     int max;
+    struct piece_store *pieces; /* borrowed; set before any operation */
 
     pthread_mutex_t mu;
     pthread_cond_t freed;
@@ -58,6 +59,8 @@ static void config_defaults(struct sched_config *c)
                                             .reaper_ms = 1000,
                                             .event_keep_ms = INT64_C(7) * 86400 * 1000,
                                             .blob_keep_ms = INT64_C(86400) * 1000,
+                                            .release_ms = 30000,
+                                            .loose_ms = 3600000,
                                             .prune_ms = 60000};
     c->lease_ms = c->lease_ms ? c->lease_ms : def.lease_ms;
     c->heartbeat_ms = c->heartbeat_ms ? c->heartbeat_ms : def.heartbeat_ms;
@@ -67,6 +70,8 @@ static void config_defaults(struct sched_config *c)
         c->reaper_ms = quarter < def.reaper_ms ? quarter : def.reaper_ms;
     c->event_keep_ms = c->event_keep_ms ? c->event_keep_ms : def.event_keep_ms;
     c->blob_keep_ms = c->blob_keep_ms ? c->blob_keep_ms : def.blob_keep_ms;
+    c->release_ms = c->release_ms ? c->release_ms : def.release_ms;
+    c->loose_ms = c->loose_ms ? c->loose_ms : def.loose_ms;
     c->prune_ms = c->prune_ms ? c->prune_ms : def.prune_ms;
 }
 
@@ -135,6 +140,16 @@ void store_close(struct store *db)
     free(db->url);
     free(db->app);
     free(db);
+}
+
+void store_set_pieces(struct store *db, struct piece_store *pieces)
+{
+    db->pieces = pieces;
+}
+
+struct piece_store *store_pieces(const struct store *db)
+{
+    return db->pieces;
 }
 
 const struct sched_config *store_config(const struct store *db)

@@ -30,7 +30,10 @@ struct sched_config {
     int64_t reaper_ms;     /* how often the server calls reaper_tick; default 1000, at most
                               a quarter of lease_ms */
     int64_t event_keep_ms; /* default 7 days */
-    int64_t blob_keep_ms;  /* of content without references; default 1 day */
+    int64_t blob_keep_ms;  /* of content that nothing ever referred to; default 1 day */
+    int64_t release_ms;    /* of content that lost its last reference; default 30 s */
+    int64_t loose_ms;      /* of what an upload left in the blob store when it did not end; default
+                              1 hour */
     int64_t prune_ms;      /* how often the reaper removes old rows; default 60000 */
 };
 
@@ -64,6 +67,12 @@ AS_MUST_CHECK as_status store_open(const struct store_opts *opts, struct store *
 /* No operation may be running. */
 void store_close(struct store *db);
 AS_DEFINE_FREEP(struct store, store_close)
+
+/* Where content lies that is not in rows (scheduler/content/piece_store.h); borrowed, and set before
+ * any operation runs. NULL, the default: all content is in rows. */
+struct piece_store;
+void store_set_pieces(struct store *db, struct piece_store *pieces);
+struct piece_store *store_pieces(const struct store *db);
 
 const struct sched_config *store_config(const struct store *db);
 struct store_counters *store_counters(struct store *db);

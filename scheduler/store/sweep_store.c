@@ -10,6 +10,8 @@
  * rows that refer to the sweep meanwhile. */
 #include "scheduler/store/sweep_store.h"
 
+#include <math.h>
+
 #include "scheduler/store/columns_priv.h"
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
@@ -42,6 +44,7 @@ enum {
     SWEEP_AHEAD,
     SWEEP_PENDING,
     SWEEP_ASKABLE,
+    SWEEP_TARGET,
     SWEEP_DUE
 };
 
@@ -70,6 +73,15 @@ enum {
     "coalesce(spent_ms + case when state in ('running', 'paused') then " RUN_MS                    \
     " else 0 end > wall_time_ms, false)"
 
+/* A completed, feasible trial of sweep `s` is at least as good as the target. Reads one entry of the
+ * index trial_best, and nothing if there is no target. */
+#define REACHED(COMPARE)                                                                           \
+    "exists (select from trial t where t.sweep_key = s.key and t.state = 'completed' and "         \
+    "t.feasible and t.value " COMPARE " s.target)"
+#define TARGET_REACHED                                                                             \
+    "case when s.target is null then false when s.goal = 'maximize' then " REACHED(                \
+        ">=") " else " REACHED("<=") " end"
+
 #define COUNT_FIELDS(NEXT)                                                                         \
     NEXT(i64, counts.by_state[TRIAL_QUEUED], "s.n_queued")                                         \
     NEXT(i64, counts.by_state[TRIAL_RUNNING], "s.n_running")                                       \
@@ -96,6 +108,8 @@ enum {
     NEXT(i64, ensemble_size, "s.ensemble_size")                                                    \
     COUNT_FIELDS(NEXT)                                                                             \
     NEXT(bool, wall_time_over, WALL_TIME_OVER)                                                     \
+    NEXT(bool, target_reached, TARGET_REACHED)                                                     \
+    NEXT(bool, keeps_timed_out, "s.keeps_timed_out")                                               \
     NEXT(text, objectives, "s.objectives")                                                         \
     NEXT(text, outcomes, "s.outcomes")                                                             \
     NEXT(bool, learns, "s.learns")                                                                 \
@@ -178,15 +192,24 @@ COLUMNS_WHOLE_ROW(struct sweep_change_row, CHANGE_FIELDS)
 COLUMNS_READER(change, struct sweep_change_row, CHANGE_FIELDS)
 #define CHANGE_COLUMNS COLUMNS_SQL(CHANGE_FIELDS)
 
+#define TARGET_FIELDS(FIRST, NEXT)                                                                 \
+    FIRST(i64, number, "number")                                                                   \
+    NEXT(f64, value, "value")                                                                      \
+    NEXT(f64, target, "s.target")
+COLUMNS_WHOLE_ROW(struct sweep_target, TARGET_FIELDS)
+COLUMNS_READER(target, struct sweep_target, TARGET_FIELDS)
+#define TARGET_COLUMNS COLUMNS_SQL(TARGET_FIELDS)
+
 static const struct stmt stmts[] = {
     [SWEEP_ADD] =
         {"sweep_add",
          "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
          "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
-         "max_group, group_given, ranks, min_ranks, elastic, launch, gang, tags) values "
+         "max_group, group_given, ranks, min_ranks, elastic, launch, gang, target, "
+         "keeps_timed_out, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
-         "$20, $21, $22, $23, $24, $25, $26, $27, $28, array(select "
+         "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, array(select "
          "json_array_elements_text($3::json "
          "-> 'tags'))) on "
          "conflict (id) do nothing returning key"},
@@ -221,7 +244,7 @@ static const struct stmt stmts[] = {
                      "update sweep set document = $2, planned = case when $3::int is null then "
                      "planned else greatest($3 + n_known, n_total) end, max_concurrent = $4, "
                      "max_failed = $5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = "
-                     "$8, grace_ms = $9 where key = $1"},
+                     "$8, grace_ms = $9, target = $10, keeps_timed_out = $11 where key = $1"},
     [SWEEP_CHANGE_ADD] = {"sweep_change_add",
                           "insert into sweep_change (sweep_key, number, changed_by, changes) "
                           "select $1, coalesce(max(number), 0) + 1, $2, $3 from sweep_change where "
@@ -271,10 +294,16 @@ static const struct stmt stmts[] = {
                        "select " ROOM_COLUMNS " from "
                        "unnest($1::bigint[]) with ordinality as u(key, place) left join sweep s on "
                        "s.key = u.key order by u.place"},
+    [SWEEP_TARGET] = {"sweep_target",
+                      "select " TARGET_COLUMNS " from trial t join sweep s on s.key = "
+                      "t.sweep_key where t.sweep_key = $1 and t.state = 'completed' and t.feasible "
+                      "and case when s.goal = 'maximize' then value >= s.target else value <= "
+                      "s.target end order by t.finish_seq limit 1"},
     [SWEEP_DUE] = {"sweep_due",
-                   "select key from sweep where state in ('running', 'paused') and ((n_total = "
+                   "select key from sweep s where state in ('running', 'paused') and ((n_total = "
                    "planned and n_queued = 0 and n_running = 0 and n_paused = 0) or n_failed - "
-                   "n_known_failed > max_failed or " WALL_TIME_OVER ") order by key limit 100"},
+                   "n_known_failed > max_failed or " WALL_TIME_OVER " or " TARGET_REACHED
+                   ") order by key limit 100"},
 };
 const struct stmt_set sweep_stmts = {"sweep", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -295,7 +324,8 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_str(sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING)),
              arg_i64_or_null(s->max_group > 0, s->max_group), arg_bool(s->group_given),
              arg_i64(s->ranks), arg_i64(s->min_ranks), arg_bool(s->elastic), arg_str(s->launch),
-             arg_bool(s->gang)),
+             arg_bool(s->gang), arg_f64_or_null(!isnan(s->target), s->target),
+             arg_bool(s->keeps_timed_out)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;
@@ -454,7 +484,8 @@ as_status store_sweep_limit(struct tx *t, int64_t key, const char *document,
              arg_i64_or_null(l->max_failed_trials >= 0, l->max_failed_trials),
              arg_i64(l->max_restarts),
              arg_i64_or_null(l->trial_timeout_ms > 0, l->trial_timeout_ms),
-             arg_i64_or_null(l->wall_time_ms > 0, l->wall_time_ms), arg_i64(l->grace_ms)),
+             arg_i64_or_null(l->wall_time_ms > 0, l->wall_time_ms), arg_i64(l->grace_ms),
+             arg_f64_or_null(!isnan(l->target), l->target), arg_bool(l->keeps_timed_out)),
         NULL, err);
 }
 
@@ -586,6 +617,14 @@ as_status store_sweep_askable(struct tx *t, struct arena *a, const int64_t *keys
     if ((size_t)r.rows != n)
         return as_fail(err, AS_E_INTERNAL, "%d answers for %zu sweeps", r.rows, n);
     return read_room_rows(&r, r.rows, a, ret, err);
+}
+
+as_status store_sweep_target(struct tx *t, int64_t key, struct sweep_target *ret,
+                             struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = query_sweep(t, SWEEP_TARGET, key, &r, err);
+    return st == AS_OK ? read_target_row(&r, 0, NULL, ret, err) : st;
 }
 
 as_status store_sweep_due(struct tx *t, struct arena *a, int64_t **ret, size_t *ret_n,

@@ -20,8 +20,10 @@ struct sweep_new {
     int64_t max_group; /* the most trials that may share a process; 0: its trials have no shape */
     bool group_given;  /* max_group is the document's: exactly so many, whatever a runner
                           measured */
-    bool is_paused;    /* it starts paused */
-    bool gang;         /* each trial is a gang's; see sweep_doc.h */
+    double target;     /* NAN: none */
+    bool keeps_timed_out;
+    bool is_paused;           /* it starts paused */
+    bool gang;                /* each trial is a gang's; see sweep_doc.h */
     int64_t ranks, min_ranks; /* of each trial */
     bool elastic;             /* the ranks of a trial may change while it runs */
     const char *launch;       /* all, first */
@@ -38,6 +40,8 @@ struct sweep_head {
     int64_t trial_timeout_ms; /* 0: none */
     struct trial_counts counts;
     bool wall_time_over;
+    bool target_reached;               /* by a completed, feasible trial */
+    bool keeps_timed_out;              /* on_timeout: keep */
     const char *objectives, *outcomes; /* as in sweep_new */
     bool learns;
     int64_t suggested, known, known_failed; /* counts of trials, included in counts.total */
@@ -61,6 +65,15 @@ AS_MUST_CHECK as_status store_sweep_datasets(struct tx *t, struct arena *a, int6
 /* AS_E_NOT_FOUND: the message has the id. */
 AS_MUST_CHECK as_status store_sweep_key(struct tx *t, const char *id, int64_t *ret,
                                         struct as_err *err);
+
+/* The trial that reached the target first. */
+struct sweep_target {
+    int64_t number;
+    double value, target;
+};
+/* AS_E_NOT_FOUND: none has. */
+AS_MUST_CHECK as_status store_sweep_target(struct tx *t, int64_t key, struct sweep_target *ret,
+                                           struct as_err *err);
 
 /* Lock the sweep's row until the transaction ends. A transaction that changes the state of a trial
  * must hold it. AS_E_NOT_FOUND. */

@@ -88,6 +88,7 @@ static void column_origin(struct reader *rd, trial_origin *ret)
     NEXT(text, retries, "t.retries")                                                               \
     NEXT(bool, has_feasible, "t.feasible is not null")                                             \
     NEXT(bool, feasible, "t.feasible")                                                             \
+    NEXT(bool, timed_out, "t.timed_out")                                                           \
     NEXT(text, shape, "t.shape")                                                                   \
     NEXT(text, group, "t.group_id")                                                                \
     NEXT(text, runner, "t.runner")                                                                 \
@@ -144,13 +145,15 @@ static const struct stmt stmts[] = {
                     "update trial set state = $5, restarts = restarts + $6::boolean::int, reason = "
                     "$7, missing = 0, finished_at = case when $8 then clock_timestamp() end, "
                     "finish_seq = case when $8 then (select s.finish_seq + 1 from sweep s where "
-                    "s.key = $1) end, feasible = $9 where sweep_key = $1 and number = $2 and state "
+                    "s.key = $1) end, feasible = $9, timed_out = $10 where sweep_key = $1 and "
+                    "number = $2 and state "
                     "= $3 and attempt = $4"},
     /* Its earlier end goes to `retries`, with the numbers of that end and of the retry. Without a
      * checkpoint the trial begins anew, so what it measured last is no longer its value. */
     [TRIAL_RETRY] =
         {"trial_retry",
-         "update trial t set state = 'queued', restarts = 0, missing = 0, reason = $5, started_at "
+         "update trial t set state = 'queued', timed_out = false, restarts = 0, missing = 0, "
+         "reason = $5, started_at "
          "= null, finished_at = null, finish_seq = null, retry_seq = s.finish_seq + 1, retries = "
          "coalesce(t.retries, '[]') || jsonb_build_object('state', t.state, 'reason', t.reason, "
          "'attempt', t.attempt, 'finish_seq', t.finish_seq, 'retry_seq', s.finish_seq + 1, "
@@ -286,7 +289,8 @@ as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
                                 arg_str(m->reason), arg_bool(trial_state_is_final(m->to)),
                                 arg_str(m->to != TRIAL_COMPLETED ? NULL
                                         : m->feasible            ? "t"
-                                                                 : "f")),
+                                                                 : "f"),
+                                arg_bool(m->timed_out)),
                            &n, err);
     if (st == AS_OK && n == 0)
         return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",

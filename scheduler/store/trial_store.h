@@ -36,7 +36,8 @@ struct trial_move {
     trial_state from, to;
     int64_t attempt;
     bool burns_restart;
-    bool feasible; /* only for a trial that completes */
+    bool feasible;  /* only for a trial that completes */
+    bool timed_out; /* it completes with what it had reported at trial_timeout */
     const char *reason;
 };
 

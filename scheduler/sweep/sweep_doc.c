@@ -16,13 +16,12 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "scheduler/sweep/sweep_limits_priv.h"
 #include "scheduler/sweep/sweep_metrics_priv.h"
 #include "scheduler/sweep/sweep_trial_priv.h"
 #include "search/ensemble.h"
 #include "search/suggest.h"
 
-#define DEFAULT_RESTARTS 3
-#define DEFAULT_GRACE_MS 30000
 #define DEFAULT_ENSEMBLE 16
 #define MAX_DESCRIPTION 10000
 #define MAX_TAGS 64
@@ -239,51 +238,11 @@ static as_status settle_max_trials(struct sweep_doc *d, struct as_err *err)
     return AS_OK;
 }
 
-static as_status read_limits(struct json_fields *f, struct sweep_limits *l, struct as_err *err)
-{
-    const int64_t most = SWEEP_MAX_TRIALS;
-    as_status st = json_fields_i64(f, "max_trials", JSON_OPTIONAL, 1, most, &l->max_trials, err);
-    if (st != AS_OK)
-        return st;
-    if ((st = json_fields_i64(f, "max_concurrent_trials", JSON_OPTIONAL, 1, most,
-                              &l->max_concurrent_trials, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_i64(f, "max_failed_trials", JSON_OPTIONAL, 0, most, &l->max_failed_trials,
-                              err)) != AS_OK)
-        return st;
-    if ((st = json_fields_i64(f, "max_restarts", JSON_OPTIONAL, 0, 1000, &l->max_restarts, err)) !=
-        AS_OK)
-        return st;
-    if ((st = json_fields_duration(f, "trial_timeout", JSON_OPTIONAL, &l->trial_timeout_ms, err)) !=
-        AS_OK)
-        return st;
-    if ((st = json_fields_duration(f, "wall_time", JSON_OPTIONAL, &l->wall_time_ms, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_duration(f, "grace", JSON_OPTIONAL, &l->grace_ms, err)) != AS_OK)
-        return st;
-    return json_fields_end(f, err);
-}
-
-static const struct sweep_limits default_limits = {
-    .max_failed_trials = -1, .max_restarts = DEFAULT_RESTARTS, .grace_ms = DEFAULT_GRACE_MS};
-
-as_status sweep_limits_parse(const json_t *j, struct sweep_limits *ret, struct as_err *err)
-{
-    struct json_fields f;
-    struct sweep_limits l = default_limits;
-    as_status st = json_fields_init(&f, j, "/limits", err);
-    if (st == AS_OK)
-        st = read_limits(&f, &l, err);
-    if (st == AS_OK)
-        *ret = l;
-    return st;
-}
-
 static as_status parse_limits(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
 {
     struct json_fields f;
     json_t *j = NULL;
-    d->limits = default_limits;
+    d->limits = sweep_limits_default;
     as_status st = json_fields_object(doc, "limits", JSON_OPTIONAL, &j, err);
     if (st < 0)
         return st;
@@ -292,10 +251,12 @@ static as_status parse_limits(struct json_fields *doc, struct sweep_doc *d, stru
     if (j) {
         st = json_fields_under(&f, doc, j, "/limits", err);
         if (st == AS_OK)
-            st = faults_note(doc->faults, read_limits(&f, &d->limits, err), err);
+            st = faults_note(doc->faults, sweep_limits_read(&f, &d->limits, err), err);
         if (st != AS_OK)
             return st;
     }
+    if ((st = faults_note(doc->faults, sweep_limits_check(d, err), err)) != AS_OK)
+        return st;
     if (doc->faults && faults_find(doc->faults, "/search/method") < doc->faults->n)
         return AS_OK;                 /* it may have been meant to be grid */
     return settle_max_trials(d, err); /* adds nothing to a fault of the field itself */
@@ -446,30 +407,6 @@ static as_status parse_trial(struct json_fields *doc, struct sweep_doc *d, struc
 
 /* ---- the canonical document ---- */
 
-/* Milliseconds as a duration of the document: seconds if they are a whole number. */
-static json_t *duration_to_json(int64_t ms)
-{
-    return ms % 1000 ? json_real((double)ms / 1000.0) : json_integer(ms / 1000);
-}
-
-static json_t *limits_to_json(const struct sweep_limits *l)
-{
-    JSON_AUTO j = json_object();
-    int bad = json_object_set_new(j, "max_trials", json_integer(l->max_trials));
-    if (l->max_concurrent_trials)
-        bad |=
-            json_object_set_new(j, "max_concurrent_trials", json_integer(l->max_concurrent_trials));
-    if (l->max_failed_trials >= 0)
-        bad |= json_object_set_new(j, "max_failed_trials", json_integer(l->max_failed_trials));
-    bad |= json_object_set_new(j, "max_restarts", json_integer(l->max_restarts));
-    if (l->trial_timeout_ms)
-        bad |= json_object_set_new(j, "trial_timeout", duration_to_json(l->trial_timeout_ms));
-    if (l->wall_time_ms)
-        bad |= json_object_set_new(j, "wall_time", duration_to_json(l->wall_time_ms));
-    bad |= json_object_set_new(j, "grace", duration_to_json(l->grace_ms));
-    return bad ? NULL : as_steal(j);
-}
-
 static json_t *ensemble_to_json(size_t size)
 {
     if (size == 0)
@@ -511,7 +448,7 @@ static json_t *doc_to_json(const struct sweep_doc *d)
     if (d->space->n_forbidden)
         bad |= json_object_set_new(j, "forbidden", space_forbidden_to_json(d->space));
     bad |= json_object_set_new(j, "search", search_to_json(d));
-    bad |= json_object_set_new(j, "limits", limits_to_json(&d->limits));
+    bad |= json_object_set_new(j, "limits", sweep_limits_to_json(&d->limits));
     if (d->trial.kind != TRIAL_NONE)
         bad |= json_object_set_new(j, "trial", sweep_trial_to_json(&d->trial));
     bad |= json_object_set_new(j, "resources", resources_to_json(d));

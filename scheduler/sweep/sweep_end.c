@@ -2,6 +2,8 @@
 
 sweep_end sweep_end_of(const struct sweep_standing *s)
 {
+    if (s->target_reached)
+        return SWEEP_TARGET_REACHED;
     if (s->max_failed >= 0 && s->failed > s->max_failed)
         return SWEEP_TOO_MANY_FAILED;
     if (s->wall_time_over)
@@ -11,6 +13,9 @@ sweep_end sweep_end_of(const struct sweep_standing *s)
 
 const char *sweep_end_advice(struct arena *a, const struct sweep_standing *s, sweep_end end)
 {
+    if (end == SWEEP_TARGET_REACHED)
+        return arena_strdup(a, "a trial has reached the target: set another one, or remove it "
+                               "(target=none)");
     if (end == SWEEP_TOO_MANY_FAILED)
         return arena_printf(a,
                             "%lld trials failed (max_failed_trials is %lld): raise it, or retry "

@@ -15,16 +15,18 @@ struct sweep_standing {
     int64_t failed;         /* without known results */
     int64_t max_failed;     /* -1: no limit */
     bool wall_time_over;
+    bool target_reached; /* a completed, feasible trial is at least as good as limits.target */
 };
 
 typedef enum sweep_end {
     SWEEP_GOES_ON,
+    SWEEP_TARGET_REACHED,
     SWEEP_TOO_MANY_FAILED,
     SWEEP_OUT_OF_TIME,
     SWEEP_ALL_ENDED /* no trial is live, and no other will begin */
 } sweep_end;
 
-/* The first of them, in this order of importance: failures, time, trials. */
+/* The first of them, in this order of importance: target, failures, time, trials. */
 sweep_end sweep_end_of(const struct sweep_standing *s);
 
 /* Why a sweep stays as it is and what would make it run on, for people: "wall_time is over: raise

@@ -18,7 +18,7 @@ static const char *const trial_event_words[TRIAL_EVENTS] = {
     [TRIAL_EV_CLAIM] = "claim",     [TRIAL_EV_COMPLETE] = "complete", [TRIAL_EV_FAIL] = "fail",
     [TRIAL_EV_LOSE] = "lose",       [TRIAL_EV_RELEASE] = "release",   [TRIAL_EV_CANCEL] = "cancel",
     [TRIAL_EV_PRUNE] = "prune",     [TRIAL_EV_PAUSE] = "pause",       [TRIAL_EV_RESUME] = "resume",
-    [TRIAL_EV_TIMEOUT] = "timeout", [TRIAL_EV_RETRY] = "retry"};
+    [TRIAL_EV_TIMEOUT] = "timeout", [TRIAL_EV_KEEP] = "keep",         [TRIAL_EV_RETRY] = "retry"};
 
 static const char *const sweep_state_words[SWEEP_STATES] = {
     [SWEEP_RUNNING] = "running",     [SWEEP_PAUSED] = "paused", [SWEEP_FINISHING] = "finishing",
@@ -27,7 +27,7 @@ static const char *const sweep_state_words[SWEEP_STATES] = {
 static const char *const sweep_event_words[SWEEP_EVENTS] = {
     [SWEEP_EV_PAUSE] = "pause",     [SWEEP_EV_RESUME] = "resume",   [SWEEP_EV_CANCEL] = "cancel",
     [SWEEP_EV_EXHAUST] = "exhaust", [SWEEP_EV_TIMEOUT] = "timeout", [SWEEP_EV_FINISH] = "finish",
-    [SWEEP_EV_FAIL] = "fail",       [SWEEP_EV_REOPEN] = "reopen"};
+    [SWEEP_EV_FAIL] = "fail",       [SWEEP_EV_REOPEN] = "reopen",   [SWEEP_EV_TARGET] = "target"};
 
 static const struct {
     trial_state from;
@@ -49,6 +49,8 @@ static const struct {
     {TRIAL_RUNNING, TRIAL_EV_PRUNE, TRIAL_PRUNED, false, "stopped early"},
     {TRIAL_RUNNING, TRIAL_EV_PAUSE, TRIAL_PAUSED, false, "paused at its checkpoint"},
     {TRIAL_RUNNING, TRIAL_EV_TIMEOUT, TRIAL_FAILED, false, "it ran longer than trial_timeout"},
+    {TRIAL_RUNNING, TRIAL_EV_KEEP, TRIAL_COMPLETED, false,
+     "it ran longer than trial_timeout; the values that it had reported count"},
     {TRIAL_PAUSED, TRIAL_EV_RESUME, TRIAL_QUEUED, false, "resumed from its checkpoint"},
     {TRIAL_PAUSED, TRIAL_EV_CANCEL, TRIAL_CANCELLED, false, "cancelled while it was paused"},
     {TRIAL_PAUSED, TRIAL_EV_PRUNE, TRIAL_PRUNED, false, "stopped early while it was paused"},
@@ -66,12 +68,14 @@ static const struct {
     {SWEEP_RUNNING, SWEEP_EV_CANCEL, SWEEP_CANCELLED, "cancelled by a user"},
     {SWEEP_RUNNING, SWEEP_EV_EXHAUST, SWEEP_FINISHING, "every trial has ended"},
     {SWEEP_RUNNING, SWEEP_EV_TIMEOUT, SWEEP_FINISHING, "wall_time is over"},
+    {SWEEP_RUNNING, SWEEP_EV_TARGET, SWEEP_FINISHING, "the target was reached"},
     {SWEEP_RUNNING, SWEEP_EV_FAIL, SWEEP_FAILED, "too many trials failed"},
     {SWEEP_PAUSED, SWEEP_EV_RESUME, SWEEP_RUNNING, "resumed by a user"},
     {SWEEP_PAUSED, SWEEP_EV_CANCEL, SWEEP_CANCELLED, "cancelled by a user"},
     /* the trials that run while a sweep is paused may be its last ones */
     {SWEEP_PAUSED, SWEEP_EV_EXHAUST, SWEEP_FINISHING, "every trial has ended"},
     {SWEEP_PAUSED, SWEEP_EV_TIMEOUT, SWEEP_FINISHING, "wall_time is over"},
+    {SWEEP_PAUSED, SWEEP_EV_TARGET, SWEEP_FINISHING, "the target was reached"},
     {SWEEP_PAUSED, SWEEP_EV_FAIL, SWEEP_FAILED, "too many trials failed"},
     {SWEEP_FINISHING, SWEEP_EV_FINISH, SWEEP_COMPLETED, "the sweep completed"},
     {SWEEP_FINISHING, SWEEP_EV_CANCEL, SWEEP_CANCELLED, "cancelled by a user"},

@@ -34,10 +34,11 @@ typedef enum trial_event {
     TRIAL_EV_PAUSE,    /* at a rung, or preempted; its checkpoint stays */
     TRIAL_EV_RESUME,   /* from pause, back into the queue */
     TRIAL_EV_TIMEOUT,  /* ran longer than limits.trial_timeout */
+    TRIAL_EV_KEEP,     /* ran longer than limits.trial_timeout, and its values count */
     TRIAL_EV_RETRY     /* a user wants a trial that failed or was cancelled tried again; it gets
                           its restarts back */
 } trial_event;
-#define TRIAL_EVENTS 11
+#define TRIAL_EVENTS 12
 
 typedef enum sweep_state {
     SWEEP_RUNNING,
@@ -55,11 +56,12 @@ typedef enum sweep_event {
     SWEEP_EV_CANCEL,  /* by a user; its trials are cancelled with it */
     SWEEP_EV_EXHAUST, /* every trial that the limits or the grid allow has ended */
     SWEEP_EV_TIMEOUT, /* limits.wall_time is over; running trials are cancelled */
+    SWEEP_EV_TARGET,  /* a trial has reached limits.target; running trials are cancelled */
     SWEEP_EV_FINISH,  /* the ensemble is complete, or none is wanted */
     SWEEP_EV_FAIL,    /* more than max_failed_trials failed, or no trial completed */
     SWEEP_EV_REOPEN   /* limits or retried trials leave it work after its end: it runs on */
 } sweep_event;
-#define SWEEP_EVENTS 8
+#define SWEEP_EVENTS 9
 
 struct trial_step {
     trial_state to;

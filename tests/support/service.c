@@ -266,8 +266,7 @@ void check_invariants(struct service *s)
          "select count(*) from trial t where t.state = 'completed' and (t.origin <> 'known')::int "
          "<> "
          "(select count(*) from attempt a where a.sweep_key = t.sweep_key and a.number = t.number "
-         "and outcome = "
-         "'completed')"},
+         "and outcome = case when t.timed_out then 'timeout' else 'completed' end)"},
         {"the method's suggestions are numbered without holes",
          "select count(*) from sweep s cross join lateral (select count(suggestion_index) as n, "
          "count(distinct suggestion_index) as d, coalesce(max(suggestion_index) + 1, 0) as m from "

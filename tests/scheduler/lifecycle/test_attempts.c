@@ -371,7 +371,7 @@ START_TEST(files_are_replaced_as_sets)
     struct file_row files[] = {{"m/state.bin", 3, one}, {"b \"x\",{}", 4, two}};
     ck_ok(attempt_files(s.db, &ref, NULL, FILE_CHECKPOINT, files, 2, &err), err);
     ck_ok(attempt_files(s.db, &ref, NULL, FILE_ARTIFACT, files, 1, &err), err);
-    ck_ok(trial_artifacts(s.db, &s.a, "a", 0, &list, &err), err);
+    ck_ok(trial_files(s.db, &s.a, "a", 0, "artifact", &list, &err), err);
     ck_assert_uint_eq(list.n, 1);
     ck_assert_str_eq(list.rows[0].path, "m/state.bin");
     /* the next attempt finds the checkpoint */

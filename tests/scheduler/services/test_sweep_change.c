@@ -207,21 +207,25 @@ START_TEST(every_limit_reaches_its_column)
 {
     make_sweep(&s, "a", "'max_trials': 2", "");
     change("a", "{'limits': {'max_trials': 7, 'max_concurrent_trials': 3, 'max_failed_trials': 4, "
-                "'max_restarts': 5, 'trial_timeout': '6m', 'wall_time': 7.5, 'grace': 8}}");
+                "'max_restarts': 5, 'target': 0.125, 'trial_timeout': '6m', 'on_timeout': 'keep', "
+                "'wall_time': 7.5, 'grace': 8}}");
     ck_assert_int_eq(
-        pg_fixture_i64(s.url,
-                       "select count(*) from sweep where planned = 7 and max_concurrent = 3 and "
-                       "max_failed = 4 and max_restarts = 5 and trial_timeout_ms = 360000 and "
-                       "wall_time_ms = 7500 and grace_ms = 8000 and document #>> '{limits,"
-                       "trial_timeout}' = '360' and document #>> '{limits,wall_time}' = '7.5'"),
+        pg_fixture_i64(
+            s.url, "select count(*) from sweep where planned = 7 and max_concurrent = 3 and "
+                   "max_failed = 4 and max_restarts = 5 and trial_timeout_ms = 360000 and "
+                   "wall_time_ms = 7500 and grace_ms = 8000 and target = 0.125 and keeps_timed_out "
+                   "and document #>> '{limits,"
+                   "trial_timeout}' = '360' and document #>> '{limits,wall_time}' = '7.5'"),
         1);
     change("a", "{'limits': {'max_concurrent_trials': null, 'max_failed_trials': null, "
-                "'max_restarts': null, 'trial_timeout': null, 'wall_time': null, 'grace': null}}");
+                "'max_restarts': null, 'target': null, 'trial_timeout': null, 'on_timeout': null, "
+                "'wall_time': null, 'grace': null}}");
     ck_assert_int_eq(
         pg_fixture_i64(s.url,
                        "select count(*) from sweep where planned = 7 and max_concurrent is null "
                        "and max_failed is null and max_restarts = 3 and trial_timeout_ms is null "
-                       "and wall_time_ms is null and grace_ms = 30000"),
+                       "and wall_time_ms is null and grace_ms = 30000 and target is null and not "
+                       "keeps_timed_out"),
         1);
 }
 END_TEST

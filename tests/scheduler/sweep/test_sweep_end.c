@@ -42,10 +42,14 @@ START_TEST(failures_end_it_above_their_limit)
 }
 END_TEST
 
-START_TEST(the_order_is_failures_time_trials)
+START_TEST(the_order_is_target_failures_time_trials)
 {
-    struct sweep_standing s = {.planned = 1, .total = 1, .failed = 1, .wall_time_over = true};
+    struct sweep_standing s = {
+        .planned = 1, .total = 1, .failed = 1, .wall_time_over = true, .target_reached = true};
     AS_AUTO(arena_done) struct arena a = {0};
+    ck_assert_int_eq(sweep_end_of(&s), SWEEP_TARGET_REACHED);
+    ck_assert_ptr_nonnull(strstr(sweep_end_advice(&a, &s, SWEEP_TARGET_REACHED), "target"));
+    s.target_reached = false;
     ck_assert_int_eq(sweep_end_of(&s), SWEEP_TOO_MANY_FAILED);
     ck_assert_ptr_nonnull(strstr(sweep_end_advice(&a, &s, SWEEP_TOO_MANY_FAILED), "1 trials"));
     s.max_failed = 1;
@@ -63,7 +67,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("ends");
     tcase_add_test(t, what_has_work_goes_on);
     tcase_add_test(t, failures_end_it_above_their_limit);
-    tcase_add_test(t, the_order_is_failures_time_trials);
+    tcase_add_test(t, the_order_is_target_failures_time_trials);
     suite_add_tcase(s, t);
     return s;
 }

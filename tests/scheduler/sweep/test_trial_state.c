@@ -6,20 +6,20 @@
 #include "tests/support/check_main.h"
 
 /* One letter for each event, in the order of enum trial_event: claim, complete, fail, lose,
- * release, cancel, prune, pause, resume, timeout, retry. Q R P C N F X: the new state; . : a
- * conflict. */
+ * release, cancel, prune, pause, resume, timeout, keep, retry. Q R P C N F X: the new state; . :
+ * a conflict. */
 static const char *const trial_picture[TRIAL_STATES] = {
-    [TRIAL_QUEUED] = "RC...X.....",    [TRIAL_RUNNING] = ".CFQQXNP.F.",
-    [TRIAL_PAUSED] = ".....XN.Q..",    [TRIAL_COMPLETED] = "...........",
-    [TRIAL_PRUNED] = "...........",    [TRIAL_FAILED] = "..........Q",
-    [TRIAL_CANCELLED] = "..........Q",
+    [TRIAL_QUEUED] = "RC...X......",    [TRIAL_RUNNING] = ".CFQQXNP.FC.",
+    [TRIAL_PAUSED] = ".....XN.Q...",    [TRIAL_COMPLETED] = "............",
+    [TRIAL_PRUNED] = "............",    [TRIAL_FAILED] = "...........Q",
+    [TRIAL_CANCELLED] = "...........Q",
 };
 static const char trial_letters[] = "QRPCNFX";
 
-/* pause, resume, cancel, exhaust, timeout, finish, fail, reopen. R P G C F X: the new state. */
+/* pause, resume, cancel, exhaust, timeout, target, finish, fail, reopen. R P G C F X: the new state. */
 static const char *const sweep_picture[SWEEP_STATES] = {
-    [SWEEP_RUNNING] = "P.XGG.F.",   [SWEEP_PAUSED] = ".RXGG.F.", [SWEEP_FINISHING] = "..X..CFR",
-    [SWEEP_COMPLETED] = ".......R", [SWEEP_FAILED] = ".......R", [SWEEP_CANCELLED] = ".......R",
+    [SWEEP_RUNNING] = "P.XGGG.F.",   [SWEEP_PAUSED] = ".RXGGG.F.", [SWEEP_FINISHING] = "..X...CFR",
+    [SWEEP_COMPLETED] = "........R", [SWEEP_FAILED] = "........R", [SWEEP_CANCELLED] = "........R",
 };
 static const char sweep_letters[] = "RPGCFX";
 

@@ -1,0 +1,107 @@
+#include "scheduler/sweep/sweep_limits_priv.h"
+
+#include <float.h>
+#include <math.h>
+
+#define DEFAULT_RESTARTS 3
+#define DEFAULT_GRACE_MS 30000
+
+const struct sweep_limits sweep_limits_default = {.max_failed_trials = -1,
+                                                  .max_restarts = DEFAULT_RESTARTS,
+                                                  .grace_ms = DEFAULT_GRACE_MS,
+                                                  .target = NAN};
+
+static const char *const on_timeout_words[] = {"fail", "keep", NULL};
+
+static as_status read_times(struct json_fields *f, struct sweep_limits *l, struct as_err *err)
+{
+    int on_timeout = 0;
+    as_status st =
+        json_fields_duration(f, "trial_timeout", JSON_OPTIONAL, &l->trial_timeout_ms, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_word(f, "on_timeout", JSON_OPTIONAL, on_timeout_words, &on_timeout, err);
+    if (st != AS_OK)
+        return st;
+    l->keeps_timed_out = on_timeout == 1;
+    if ((st = json_fields_duration(f, "wall_time", JSON_OPTIONAL, &l->wall_time_ms, err)) != AS_OK)
+        return st;
+    return json_fields_duration(f, "grace", JSON_OPTIONAL, &l->grace_ms, err);
+}
+
+as_status sweep_limits_read(struct json_fields *f, struct sweep_limits *l, struct as_err *err)
+{
+    const int64_t most = SWEEP_MAX_TRIALS;
+    as_status st = json_fields_i64(f, "max_trials", JSON_OPTIONAL, 1, most, &l->max_trials, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = json_fields_i64(f, "max_concurrent_trials", JSON_OPTIONAL, 1, most,
+                              &l->max_concurrent_trials, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_i64(f, "max_failed_trials", JSON_OPTIONAL, 0, most, &l->max_failed_trials,
+                              err)) != AS_OK)
+        return st;
+    if ((st = json_fields_i64(f, "max_restarts", JSON_OPTIONAL, 0, 1000, &l->max_restarts, err)) !=
+        AS_OK)
+        return st;
+    if ((st = json_fields_double(f, "target", JSON_OPTIONAL, -DBL_MAX, DBL_MAX, &l->target, err)) !=
+        AS_OK)
+        return st;
+    if ((st = read_times(f, l, err)) != AS_OK)
+        return st;
+    return json_fields_end(f, err);
+}
+
+as_status sweep_limits_parse(const json_t *j, struct sweep_limits *ret, struct as_err *err)
+{
+    struct json_fields f;
+    struct sweep_limits l = sweep_limits_default;
+    as_status st = json_fields_init(&f, j, "/limits", err);
+    if (st == AS_OK)
+        st = sweep_limits_read(&f, &l, err);
+    if (st == AS_OK)
+        *ret = l;
+    return st;
+}
+
+as_status sweep_limits_check(const struct sweep_doc *d, struct as_err *err)
+{
+    if (!isnan(d->limits.target) && d->n_objectives > 1)
+        return as_fail_at(err, AS_E_INVAL, "/limits/target",
+                          "/limits/target: found a target beside %zu metrics, expected one metric "
+                          "to compare it with",
+                          d->n_objectives);
+    if (d->limits.keeps_timed_out && d->limits.trial_timeout_ms == 0)
+        return as_fail_at(err, AS_E_INVAL, "/limits/on_timeout",
+                          "/limits/on_timeout: found keep without trial_timeout, expected "
+                          "trial_timeout beside it");
+    return AS_OK;
+}
+
+/* Milliseconds as a duration of the document: seconds if they are a whole number. */
+static json_t *duration_to_json(int64_t ms)
+{
+    return ms % 1000 ? json_real((double)ms / 1000.0) : json_integer(ms / 1000);
+}
+
+json_t *sweep_limits_to_json(const struct sweep_limits *l)
+{
+    JSON_AUTO j = json_object();
+    int bad = json_object_set_new(j, "max_trials", json_integer(l->max_trials));
+    if (l->max_concurrent_trials)
+        bad |=
+            json_object_set_new(j, "max_concurrent_trials", json_integer(l->max_concurrent_trials));
+    if (l->max_failed_trials >= 0)
+        bad |= json_object_set_new(j, "max_failed_trials", json_integer(l->max_failed_trials));
+    bad |= json_object_set_new(j, "max_restarts", json_integer(l->max_restarts));
+    if (!isnan(l->target))
+        bad |= json_object_set_new(j, "target", json_real(l->target));
+    if (l->trial_timeout_ms)
+        bad |= json_object_set_new(j, "trial_timeout", duration_to_json(l->trial_timeout_ms));
+    if (l->keeps_timed_out)
+        bad |= json_object_set_new(j, "on_timeout", json_string(on_timeout_words[1]));
+    if (l->wall_time_ms)
+        bad |= json_object_set_new(j, "wall_time", duration_to_json(l->wall_time_ms));
+    bad |= json_object_set_new(j, "grace", duration_to_json(l->grace_ms));
+    return bad ? NULL : as_steal(j);
+}
