@@ -23,6 +23,7 @@
 #include "scheduler/store/seat_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
+#include "scheduler/store/turn_store.h"
 
 #define GANG_SECRET_BYTES 32
 
@@ -48,7 +49,9 @@ static as_status hold_runner(struct tx *t, const struct seating *s, struct as_er
 {
     const struct seat_request *req = s->req;
     bool live = false;
-    as_status st = store_runner_extend(t, &req->runner, store_config(s->db)->lease_ms, &live, err);
+    as_status st = store_turn_lock_machine(t, req->runner.name, err); /* others share its cores */
+    if (st == AS_OK)
+        st = store_runner_extend(t, &req->runner, store_config(s->db)->lease_ms, &live, err);
     if (st != AS_OK || live)
         return st;
     return as_fail(err, AS_E_STALE, "epoch %lld of runner '%.63s' is not current: register again",
@@ -66,9 +69,9 @@ static as_status compute_used(struct tx *t, const struct seating *s, int64_t *re
     return st;
 }
 
-/* How many more slots this claim may take. The runner's row is held. */
-static as_status compute_room(struct tx *t, const struct seating *s, int64_t *ret,
-                              struct as_err *err)
+/* How many more slots this claim may take for ranks that need so much each. The runner's row is held. */
+static as_status compute_room(struct tx *t, const struct seating *s, int64_t cpus,
+                              int64_t memory_bytes, int64_t *ret, struct as_err *err)
 {
     const struct seat_request *req = s->req;
     struct runner_head head;
@@ -82,9 +85,16 @@ static as_status compute_room(struct tx *t, const struct seating *s, int64_t *re
     if (st == AS_OK)
         st = store_attempt_claim_count(t, req->runner.name, req->runner.epoch, req->claim_id,
                                        &trials, &slots, err);
-    if (st == AS_OK)
-        *ret = min_i64(head.slots - head.used + ended, req->max_trials - slots);
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = min_i64(head.slots - head.used + ended, req->max_trials - slots);
+    if (cpus > 0)
+        *ret = min_i64(*ret, (head.cpus - head.cpus_used) / cpus);
+    if (memory_bytes > 0)
+        *ret = min_i64(*ret, (head.memory_bytes - head.memory_used) / memory_bytes);
+    if (head.is_shut)
+        *ret = 0;
+    return AS_OK;
 }
 
 /* ---- ranks that the runner has already ---- */
@@ -148,15 +158,16 @@ static as_status fill_gang(struct tx *t, struct seating *s, const struct gang_of
     if (st == AS_OK)
         st = count_vacant(t, s, &offer->key, &vacant, err);
     if (st == AS_OK)
-        st = compute_room(t, s, &room, err);
+        st = compute_room(t, s, sweep.cpus, sweep.memory_bytes, &room, err);
     if (st != AS_OK)
         return st == AS_E_NOT_FOUND ? AS_OK : st; /* the sweep was deleted meanwhile */
     int64_t n = min_i64(vacant, req->seats - s->taken->got);
     if (sweep.gpus > 0)
         n = min_i64(n, s->gpus / sweep.gpus);
     if (n > room && g.sweep_key) {
-        st = store_gathering_give_up(t, req->runner.name, n - room, &given, err);
-        room = room > 0 ? room + given : given;
+        st = store_gathering_give_up(t, req->runner.name, n - (room > 0 ? room : 0), &given, err);
+        if (st == AS_OK)
+            st = compute_room(t, s, sweep.cpus, sweep.memory_bytes, &room, err);
     }
     n = min_i64(n, room);
     if (st != AS_OK || n <= 0)
@@ -243,7 +254,7 @@ static as_status keep_slots(struct tx *t, struct seating *s, int64_t turn, struc
         return AS_OK;
     st = store_gathering_extend(t, &req->runner, until_ms, &mine, err);
     if (st == AS_OK)
-        st = compute_room(t, s, &room, err);
+        st = compute_room(t, s, g.cpus, g.memory_bytes, &room, err);
     if (st != AS_OK)
         return st;
     int64_t n = min_i64(min_i64(room, req->seats - s->taken->got), g.ranks - g.seats);
@@ -283,6 +294,8 @@ static as_status make_gang(struct tx *t, const struct sweep_head *s, struct as_e
     random_bytes(bytes, sizeof bytes);
     hex_format(bytes, sizeof bytes, secret);
     as_status st = store_gang_add(t, s->key, secret, &key, err);
+    if (st == AS_OK)
+        st = store_turn_over(t, s->key, err);
     if (st == AS_OK)
         st = begun_event(t, s, &key, err);
     return st == AS_OK ? store_gathering_set(t, 0, err) : st;
