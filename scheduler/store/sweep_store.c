@@ -120,6 +120,7 @@ enum {
     NEXT(i64, ensemble_size, "s.ensemble_size")                                                    \
     COUNT_FIELDS(NEXT)                                                                             \
     NEXT(bool, wall_time_over, WALL_TIME_OVER)                                                     \
+    NEXT(bool, has_started, "s.started_at is not null")                                            \
     NEXT(text, objectives, "s.objectives")                                                         \
     NEXT(text, outcomes, "s.outcomes")                                                             \
     NEXT(bool, learns, "s.learns")                                                                 \

@@ -75,6 +75,7 @@ struct attempt {
     int out_fd;
     struct stopping stopping;
     bool gpu_taken[GPUS_MAX];
+    struct core_hold cores; /* under agent.lock until it is created; its process runs on these */
 };
 
 /* Create an attempt. With `claimed` it is in phase preparing; with `found`, the result of an
