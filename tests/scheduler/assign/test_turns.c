@@ -1,6 +1,5 @@
 /* Whose turn it is: shares, priorities, and what a trial needs of its runner and its machine. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -119,11 +118,11 @@ START_TEST(nobody_is_passed_often)
         }
         size_t from = h.n, got = fill(&h, 3);
         for (size_t k = from; k < from + got; k++) {
-            int taker = atoi(h.held[k].sweep + 1);
+            int taker = h.held[k].sweep[1] - '0';
             for (int i = 0; i < n; i++) {
                 bool waits = i != taker;
                 for (size_t j = 0; j < k; j++)
-                    waits = waits && atoi(h.held[j].sweep + 1) != i;
+                    waits = waits && h.held[j].sweep[1] - '0' != i;
                 passed[i][taker] = waits ? passed[i][taker] + 1 : 0;
                 ck_assert_msg(passed[i][taker] <= 3, "%s passed %s too often", names[taker],
                               names[i]);
