@@ -162,7 +162,7 @@ static const struct stmt stmts[] = {
                                              "not (o.name = r.name and h.seat is null and exists "
                                              "(select "
                                              "from " LISTED " where l.id = x.id and l.number = "
-                                                            "h.number and l.attempt = "
+                                             "h.number and l.attempt = "
                                              "h.attempt))") " as is_shut "
                                                             "from (select n.*, e.ends, n.group_id "
                                                             "is null or "

@@ -71,28 +71,30 @@ enum {
 #define LARGEST(what) "(select max(" what ") from runner r where " LIVE_RUNNER ")"
 #define LIVE_RUNNER "r.state = 'live' and r.expires_at > clock_timestamp()"
 #define USABLE_GPUS "json_array_length(r.gpus) - json_array_length(r.gpu_faults)"
-#define SWEEP_NOTE                                                                                                                                                                              \
-    "case when s.state = 'running' and s.for_runners and greatest(s.gpus, s.cpus, "                                                                                                             \
-    "s.memory_bytes) > 0 and exists (select from runner r where " LIVE_RUNNER                                                                                                                   \
-    ") and not exists (select from runner r where " LIVE_RUNNER                                                                                                                                 \
-    " and r.cpus >= s.cpus and r.memory_bytes >= s.memory_bytes and " USABLE_GPUS                                                                                                               \
-    " >= s.gpus) then case when s.cpus > " LARGEST(                                                                                                                                             \
-        "r.cpus") " then format('no runner has %s "                                                                                                                                             \
-                  "cpus (largest: %s)', "                                                                                                                                                       \
-                  "s.cpus, " LARGEST("r.cpus") ") when "                                                                                                                                        \
-                                               "s.memory_bytes "                                                                                                                                \
-                                               "> " LARGEST(                                                                                                                                    \
-                                                   "r."                                                                                                                                         \
-                                                   "memory_"                                                                                                                                    \
-                                                   "bytes") " then format('no runner has %s "                                                                                                   \
-                                                            "bytes of memory (largest: %s)', "                                                                                                  \
-                                                            "s.memory_bytes, " LARGEST("r.memory_"                                                                                              \
-                                                                                       "bytes") ") when s.gpus > " LARGEST(                                                                     \
-                                                                USABLE_GPUS) " then format('no "                                                                                                \
-                                                                             "runner has %s GPUs "                                                                                              \
-                                                                             "(largest: %s)', "                                                                                                 \
-                                                                             "s.gpus, " LARGEST(USABLE_GPUS) ") else format('no runner has %s cpus, %s bytes of memory and %s GPUs together', " \
-                                                                                                             "s.cpus, s.memory_bytes, s.gpus) end end"
+#define SWEEP_NOTE                                                                                                                                                                                    \
+    "case when s.state = 'running' and s.for_runners and greatest(s.gpus, s.cpus, "                                                                                                                   \
+    "s.memory_bytes) > 0 and exists (select from runner r where " LIVE_RUNNER                                                                                                                         \
+    ") and not exists (select from runner r where " LIVE_RUNNER                                                                                                                                       \
+    " and r.cpus >= s.cpus and r.memory_bytes >= s.memory_bytes and " USABLE_GPUS                                                                                                                     \
+    " >= s.gpus) then case when s.cpus > " LARGEST(                                                                                                                                                   \
+        "r.cpus") " then format('no runner has %s "                                                                                                                                                   \
+                  "cpus (largest: %s)', "                                                                                                                                                             \
+                  "s.cpus, " LARGEST(                                                                                                                                                                 \
+                      "r.cpus") ") when "                                                                                                                                                             \
+                                "s.memory_bytes "                                                                                                                                                     \
+                                "> " LARGEST(                                                                                                                                                         \
+                                    "r."                                                                                                                                                              \
+                                    "memory_"                                                                                                                                                         \
+                                    "bytes") " then format('no runner has %s "                                                                                                                        \
+                                             "bytes of memory (largest: %s)', "                                                                                                                       \
+                                             "s.memory_bytes, " LARGEST(                                                                                                                              \
+                                                 "r.memory_"                                                                                                                                          \
+                                                 "bytes") ") when s.gpus > " LARGEST(USABLE_GPUS) " then format('no "                                                                                 \
+                                                                                                  "runner has %s GPUs "                                                                               \
+                                                                                                  "(largest: %s)', "                                                                                  \
+                                                                                                  "s.gpus, " LARGEST(                                                                                 \
+                                                                                                      USABLE_GPUS) ") else format('no runner has %s cpus, %s bytes of memory and %s GPUs together', " \
+                                                                                                                   "s.cpus, s.memory_bytes, s.gpus) end end"
 
 #define COUNT_FIELDS(NEXT)                                                                         \
     NEXT(i64, counts.by_state[TRIAL_QUEUED], "s.n_queued")                                         \

@@ -41,7 +41,7 @@ struct sweep_head {
     int64_t trial_timeout_ms; /* 0: none */
     struct trial_counts counts;
     bool wall_time_over;
-    bool has_started; /* a trial of it has begun */
+    bool has_started;                  /* a trial of it has begun */
     const char *objectives, *outcomes; /* as in sweep_new */
     bool learns;
     int64_t suggested, known, known_failed; /* counts of trials, included in counts.total */
