@@ -202,6 +202,31 @@ as_status as_parse_duration_ms(const char *s, int64_t *ret_ms, struct as_err *er
     return as_fail(err, AS_E_INVAL, "'%.40s' is not a duration such as 30s, 5m, 4h or 1d", s);
 }
 
+as_status as_parse_size(const char *s, int64_t *ret_bytes, struct as_err *err)
+{
+    static const char letters[] = "kMGT";
+    size_t whole = strspn(s, "0123456789"), n = whole;
+    double unit = 1;
+    if (whole > 0 && s[n] == '.' && isdigit((unsigned char)s[n + 1]))
+        n += 1 + strspn(s + n + 1, "0123456789");
+    const char *word = s[n] == ' ' && s[n + 1] ? s + n + 1 : s + n;
+    const char *letter = *word ? strchr(letters, *word == 'K' ? 'k' : *word) : NULL;
+    if (letter) {
+        bool is_binary = word[1] == 'i';
+        for (const char *at = letters; at <= letter; at++)
+            unit *= is_binary ? 1024 : 1000;
+        word += is_binary ? 2 : 1;
+    }
+    word += *word == 'B';
+    double bytes = whole > 0 ? strtod(s, NULL) * unit : 0;
+    if (whole == 0 || *word)
+        return as_fail(err, AS_E_INVAL, "'%.40s' is not a size such as 4GiB, 500M or 1048576", s);
+    if (bytes > 9e15)
+        return as_fail(err, AS_E_INVAL, "'%.40s' is too large for a size", s);
+    *ret_bytes = (int64_t)llround(bytes);
+    return AS_OK;
+}
+
 const char *as_format_double(double v, char *buf, size_t size)
 {
     if (isnan(v))

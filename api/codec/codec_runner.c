@@ -21,6 +21,17 @@ static json_t *runner_encode(const struct runner_row *r)
     out_i64(&o, "slots", r->slots);
     out_json(&o, "gpus", r->gpus ? r->gpus : "[]");
     out_json(&o, "gpu_faults", r->gpu_faults ? r->gpu_faults : "[]");
+    if (r->cpus)
+        out_i64(&o, "cpus", r->cpus);
+    else
+        out_null(&o, "cpus");
+    if (r->memory_bytes)
+        out_i64(&o, "memory_bytes", r->memory_bytes);
+    else
+        out_null(&o, "memory_bytes");
+    out_i64(&o, "used_cpus", r->cpus_used);
+    out_i64(&o, "used_memory_bytes", r->memory_used);
+    out_str(&o, "machine", r->machine);
     out_i64(&o, "running", r->running);
     out_i64(&o, "used_slots", r->used);
     out_i64(&o, "epoch", r->epoch);
@@ -128,6 +139,10 @@ static json_t *claimed_encode(const struct claimed_row *r)
     out_json(&o, "trial", r->trial);
     out_child(&o, "metric", out_end(&metric));
     out_i64(&o, "gpus", r->gpus);
+    if (r->cpus)
+        out_i64(&o, "cpus", r->cpus);
+    else
+        out_null(&o, "cpus");
     out_child(&o, "dataset", r->dataset ? dataset_encode(r->dataset) : json_null());
     out_child(&o, "files", json_incref(json_object_get(files, "items")));
     if (r->timeout_ms)
@@ -323,6 +338,11 @@ as_status runner_register_decode(const json_t *doc, struct arena *a, struct runn
         (st = json_fields_i64(&f, "slots", JSON_REQUIRED, 1, 1024, &r.slots, err)) < 0 ||
         (st = gpus_decode(&f, a, &r, err)) < 0 ||
         (st = faults_decode(&f, a, &r.gpu_faults, err)) < 0 ||
+        (st = json_fields_i64(&f, "cpus", JSON_OPTIONAL, 1, RUNNER_CPUS_MAX, &r.cpus, err)) < 0 ||
+        (st = json_fields_i64(&f, "memory_bytes", JSON_OPTIONAL, 1, RUNNER_MEMORY_MAX,
+                              &r.memory_bytes, err)) < 0 ||
+        (st = json_fields_text(&f, "machine", JSON_OPTIONAL, 1, 128, &r.machine, err)) < 0 ||
+        (st = json_fields_bool(&f, "shares_machine", JSON_OPTIONAL, &r.shares, err)) < 0 ||
         (st = json_fields_text(&f, "host", JSON_OPTIONAL, 0, 255, &r.host, err)) < 0 ||
         (st = json_fields_text(&f, "version", JSON_OPTIONAL, 0, 40, &r.version, err)) < 0 ||
         (st = refs_decode(&f, "resume", JSON_OPTIONAL, true, a, &resume, err)) < 0 ||

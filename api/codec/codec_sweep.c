@@ -59,6 +59,8 @@ json_t *sweep_encode(const struct sweep_row *r)
     out_i64(&o, "known_trials", r->known);
     out_bool(&o, "for_runners", r->for_runners);
     out_json(&o, "tags", r->tags);
+    out_i64(&o, "priority", r->priority);
+    out_str(&o, "note", r->note);
     out_child(&o, "counts", counts_encode(&r->counts));
     out_child(&o, "best", best_encode(r));
     out_time(&o, "created_at", r->created_ms);

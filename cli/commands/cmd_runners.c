@@ -21,6 +21,30 @@ static void add_gpus(struct table *t, const json_t *runner)
         table_cellf(t, "%zu", all);
 }
 
+/* "3/8": what is free, and what there is; "" if it did not say. */
+static void add_cores(struct table *t, const json_t *runner)
+{
+    json_int_t all = json_integer_value(json_object_get(runner, "cpus"));
+    json_int_t used = json_integer_value(json_object_get(runner, "used_cpus"));
+    if (all > 0)
+        table_cellf(t, "%" JSON_INTEGER_FORMAT "/%" JSON_INTEGER_FORMAT,
+                    all > used ? all - used : 0, all);
+    else
+        table_cell(t, "");
+}
+
+static void add_memory(struct table *t, const json_t *runner)
+{
+    char left[32], whole[32];
+    json_int_t all = json_integer_value(json_object_get(runner, "memory_bytes"));
+    json_int_t used = json_integer_value(json_object_get(runner, "used_memory_bytes"));
+    if (all > 0)
+        table_cellf(t, "%s/%s", format_size(all > used ? all - used : 0, left),
+                    format_size(all, whole));
+    else
+        table_cell(t, "");
+}
+
 /* The first GPU that is set aside, with its reason. */
 static void add_fault(struct table *t, const json_t *runner)
 {
@@ -45,6 +69,8 @@ static void add_row(const struct session *s, struct table *t, const json_t *runn
                 json_integer_value(json_object_get(runner, "used_slots")));
     table_cellf(t, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(runner, "slots")));
     add_gpus(t, runner);
+    add_cores(t, runner);
+    add_memory(t, runner);
     table_cell(t, json_string_value(json_object_get(runner, "host")));
     table_cell(t, json_string_value(json_object_get(runner, "version")));
     table_cell(t, s->terminal.tty ? format_ago(seen, now_ms, buf) : json_string_value(seen));
@@ -54,10 +80,19 @@ static void add_row(const struct session *s, struct table *t, const json_t *runn
 static as_status list_runners(const struct session *s, struct as_err *err)
 {
     static const struct list_column columns[] = {
-        {"runner", TABLE_LEFT, 12},    {"state", TABLE_LEFT, 0},   {"running", TABLE_RIGHT, 0},
-        {"used", TABLE_RIGHT, 0},      {"slots", TABLE_RIGHT, 0},  {"gpus", TABLE_RIGHT, 0},
-        {"host", TABLE_LEFT, 8},       {"version", TABLE_LEFT, 0}, {"seen", TABLE_LEFT, 8},
-        {"gpu fault", TABLE_LEFT, 12}, {.header = NULL},
+        {"runner", TABLE_LEFT, 12},
+        {"state", TABLE_LEFT, 0},
+        {"running", TABLE_RIGHT, 0},
+        {"used", TABLE_RIGHT, 0},
+        {"slots", TABLE_RIGHT, 0},
+        {"gpus", TABLE_RIGHT, 0},
+        {"free cpus", TABLE_RIGHT, 0},
+        {"free memory", TABLE_RIGHT, 0},
+        {"host", TABLE_LEFT, 8},
+        {"version", TABLE_LEFT, 0},
+        {"seen", TABLE_LEFT, 8},
+        {"gpu fault", TABLE_LEFT, 12},
+        {.header = NULL},
     };
     const struct list l = {.path = "/v1/runners", .columns = columns, .add_row = add_row};
     return list_print(s, &l, err);

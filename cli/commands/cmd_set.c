@@ -1,4 +1,5 @@
-/* assay set SWEEP LIMIT=VALUE…: changes limits of a sweep, also after it has ended. */
+/* assay set SWEEP LIMIT=VALUE…: changes limits of a sweep, also after it has ended.
+ * assay priority SWEEP N: changes its place among other sweeps. */
 #include <stdio.h>
 
 #include "base/json.h"
@@ -23,14 +24,25 @@ static as_status print_change(const struct session *s, const char *name, const j
     return AS_OK;
 }
 
+/* Send a patch. *ret is the changed sweep, a new reference. */
+static as_status patch(const struct session *s, const struct trial_ref *ref, const json_t *body,
+                       json_t **ret, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    const struct client_opts opts = {.content_type = "application/merge-patch+json"};
+    request_path(&path, ref, NULL);
+    as_status st = body ? str_check(&path, err) : as_fail_nomem(err);
+    if (st < 0)
+        return st;
+    return client_call(s->client, "PATCH", path.s, NULL, body, &opts, ret, NULL, err);
+}
+
 static as_status set_limits(const struct session *s, const char *name, const char *const *texts,
                             size_t n, struct as_err *err)
 {
     struct trial_ref ref;
     JSON_AUTO limits = NULL;
     JSON_AUTO answer = NULL;
-    AS_AUTO(str_done) struct str path = {0};
-    const struct client_opts opts = {.content_type = "application/merge-patch+json"};
     as_status st = request_parse_sweep(name, &ref, err);
     if (st < 0)
         return st;
@@ -38,12 +50,30 @@ static as_status set_limits(const struct session *s, const char *name, const cha
     if (st < 0)
         return st;
     JSON_AUTO body = json_pack("{s:O}", "limits", limits);
-    request_path(&path, &ref, NULL);
-    st = body ? str_check(&path, err) : as_fail_nomem(err);
+    st = patch(s, &ref, body, &answer, err);
+    return st < 0 ? st : print_change(s, ref.sweep, answer, err);
+}
+
+static as_status set_priority(const struct session *s, const char *name, const char *text,
+                              struct as_err *err)
+{
+    struct trial_ref ref;
+    int64_t n = 0;
+    JSON_AUTO answer = NULL;
+    as_status st = request_parse_sweep(name, &ref, err);
     if (st < 0)
         return st;
-    st = client_call(s->client, "PATCH", path.s, NULL, body, &opts, &answer, NULL, err);
-    return st < 0 ? st : print_change(s, ref.sweep, answer, err);
+    if (as_parse_i64(text, &n, NULL) < 0)
+        return as_fail(err, AS_E_INVAL,
+                       "N: found '%.40s', expected a whole number from -100 to 100", text);
+    JSON_AUTO body = json_pack("{s:I}", "priority", (json_int_t)n);
+    if ((st = patch(s, &ref, body, &answer, err)) < 0)
+        return st;
+    if (s->json)
+        return session_print_json(answer, err);
+    say("%s has priority %" JSON_INTEGER_FORMAT, ref.sweep,
+        json_integer_value(json_object_get(answer, "priority")));
+    return AS_OK;
 }
 
 int cmd_set(const struct verb *v, int argc, char **argv)
@@ -55,6 +85,18 @@ int cmd_set(const struct verb *v, int argc, char **argv)
     if (session_begin(&s, v, table, argc, argv, 2, 20, &n, &code))
         code = session_end(
             &s, set_limits(&s, argv[1], (const char *const *)argv + 2, (size_t)n - 1, &err), &err);
+    session_done(&s);
+    return code;
+}
+
+int cmd_priority(const struct verb *v, int argc, char **argv)
+{
+    struct session s = {0};
+    struct as_err err = {0};
+    int n, code;
+    const struct opt table[] = {SESSION_OPTS(&s)};
+    if (session_begin(&s, v, table, argc, argv, 2, 2, &n, &code))
+        code = session_end(&s, set_priority(&s, argv[1], argv[2], &err), &err);
     session_done(&s);
     return code;
 }

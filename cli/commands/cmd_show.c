@@ -38,6 +38,9 @@ static void add_head(struct pairs *p, const json_t *sweep)
     pairs_add_json(p, "sweep", json_object_get(sweep, "id"));
     pairs_add(p, "state", terminal_state_style(state), state);
     pairs_add_json(p, "reason", json_object_get(sweep, "reason"));
+    pairs_add_json(p, "note", json_object_get(sweep, "note"));
+    if (json_integer_value(json_object_get(sweep, "priority")) != 0)
+        pairs_add_json(p, "priority", json_object_get(sweep, "priority"));
     pairs_add_json(p, "description",
                    json_object_get(json_object_get(sweep, "document"), "description"));
     AS_AUTO(str_done) struct str tags = {0};

@@ -125,6 +125,15 @@ static const struct verb table[] = {
      "trials\n"
      "no more are made, and those that run go on.",
      cmd_set},
+    {"priority", "priority SWEEP N", "let a sweep have free slots before others, or after them",
+     "N is -100 to 100, and 0 unless the document says otherwise. While a sweep of a higher "
+     "priority "
+     "has\n"
+     "work, those of a lower one begin no trial; trials that run go on. A negative N is written "
+     "after "
+     "--:\n"
+     "assay priority digits -- -5.",
+     cmd_priority},
     {"retry", "retry SWEEP/NUMBER… | retry SWEEP --failed | --cancelled",
      "try trials again that failed or were cancelled",
      "A trial goes on from its checkpoint if it has one. If the sweep has ended, it runs on; its "

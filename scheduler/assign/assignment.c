@@ -376,7 +376,7 @@ as_status assignment_take(struct tx *t, struct assignment *asg, const struct swe
         if (st != AS_OK)
             return st;
     }
-    return asg->got > 0 ? store_sweep_started(t, s->key, err) : AS_OK;
+    return asg->got > 0 && !s->has_started ? store_sweep_started(t, s->key, err) : AS_OK;
 }
 
 bool assignment_done(struct assignment *asg)

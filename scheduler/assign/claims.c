@@ -5,8 +5,12 @@
  * claim_id. So a repeated claim and a new one get their answer the same way, and a claim whose
  * answer was lost is safe to repeat.
  *
- * Sweeps share the slots of a claim in rounds: each sweep gets an equal share of what is left, and
- * sweeps with more work are asked again. */
+ * Sweeps share the slots of a claim as if the slots were handed out one after another, each to the sweep
+ * whose turn it is (turn_store.h): a round computes how many that are for each sweep, so that a sweep's
+ * row is held once. Sweeps with more work are asked again for what others did not use.
+ *
+ * A sweep whose trial does not fit in what is free on the runner is noted when its turn comes. After a
+ * while the sweeps that come after it get nothing there, until there is room for it. */
 #include "scheduler/assign/claims.h"
 
 #include <string.h>
@@ -17,12 +21,14 @@
 #include "scheduler/assign/assignment_priv.h"
 #include "scheduler/assign/claimed_priv.h"
 #include "scheduler/assign/gathering.h"
+#include "scheduler/assign/sharing.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/assignment_store.h"
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/seat_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
+#include "scheduler/store/turn_store.h"
 
 #define TRIALS_MAX 1024 /* of one claim */
 
@@ -42,7 +48,9 @@ struct claiming {
     struct claim_list list;
 
     /* the sweep that is being asked */
+    struct claimable_sweep *turn;
     int64_t key, share;
+    bool lacks_room; /* something else runs on the machine that it needs to itself */
     int64_t gpus_each;
     int64_t fit_key; /* claim_list.sweep_key */
     bool awaits_ends;
@@ -89,7 +97,7 @@ static as_status look_at_group(struct tx *t, struct claiming *c, struct as_err *
     c->sweeps = arena_alloc(c->a, 1, sizeof *c->sweeps);
     if (!c->sweeps)
         return as_fail_nomem(err);
-    c->sweeps[0] = (struct claimable_sweep){.key = group.sweep_key};
+    c->sweeps[0] = (struct claimable_sweep){.key = group.sweep_key, .fits = true};
     c->n_sweeps = 1;
     c->want = fit->members;
     return AS_OK;
@@ -125,10 +133,21 @@ static as_status look_for_sweeps(struct tx *t, struct claiming *c, struct as_err
         st = store_gathering_news(t, &id, &c->news, err);
     if (st != AS_OK)
         return st;
+    if (runner.is_shut)
+        return AS_OK;
     c->want = min_i64(runner.slots - runner.used + ended, req->max_trials);
     c->gpus = req->gpus;
-    return store_sweep_claimable(t, c->a, c->gpus, ending.sweeps, req->seats > 0, &c->sweeps,
-                                 &c->n_sweeps, err);
+    const struct claimable_query q = {.runner = req->runner,
+                                      .gpus = c->gpus,
+                                      .cpus = runner.cpus - runner.cpus_used,
+                                      .memory_bytes = runner.memory_bytes - runner.memory_used,
+                                      .ending = ending.sweeps,
+                                      .takes_seats = req->seats > 0};
+    st = store_turn_list(t, c->a, &q, &c->sweeps, &c->n_sweeps, err);
+    for (size_t i = 0; st == AS_OK && i < c->n_sweeps; i++)
+        if (c->sweeps[i].closes)
+            c->n_sweeps = i + 1; /* the others come after it */
+    return st;
 }
 
 /* Take. */
@@ -140,9 +159,37 @@ struct allowance {
     bool awaits_ends;
 };
 
-static as_status compute_allowance(struct tx *t, const struct claiming *c,
-                                   const struct sweep_head *s, struct allowance *ret,
-                                   struct runner_head *ret_runner, struct as_err *err)
+/* How many trials of the sweep fit in what is free on the runner, at most n. */
+static int64_t bound_by_needs(const struct sweep_head *s, const struct runner_head *r, int64_t gpus,
+                              int64_t n)
+{
+    if (s->gpus > 0)
+        n = min_i64(n, gpus / s->gpus);
+    if (s->cpus > 0)
+        n = min_i64(n, (r->cpus - r->cpus_used) / s->cpus);
+    if (s->memory_bytes > 0)
+        n = min_i64(n, (r->memory_bytes - r->memory_used) / s->memory_bytes);
+    return r->is_shut ? 0 : n;
+}
+
+/* A trial that needs its machine to itself begins where nothing else runs. The rows of all runners of
+ * the machine are locked. */
+static as_status bound_by_machine(struct tx *t, struct claiming *c, const struct sweep_head *s,
+                                  int64_t *n, struct as_err *err)
+{
+    bool is_idle = false;
+    if (!s->exclusive || c->req->groups.fit.group)
+        return AS_OK;
+    as_status st =
+        store_turn_is_idle(t, c->req->runner, c->req->ending, c->req->n_ending, &is_idle, err);
+    c->lacks_room = !is_idle;
+    *n = is_idle ? min_i64(*n, 1) : 0;
+    return st;
+}
+
+static as_status compute_allowance(struct tx *t, struct claiming *c, const struct sweep_head *s,
+                                   struct allowance *ret, struct runner_head *ret_runner,
+                                   struct as_err *err)
 {
     const struct claim_request *req = c->req;
     int64_t trials = 0, slots = 0;
@@ -160,8 +207,9 @@ static as_status compute_allowance(struct tx *t, const struct claiming *c,
         return st;
     int64_t n = min_i64(c->share, ret_runner->slots - ret_runner->used + ended);
     n = min_i64(n, req->max_trials - slots); /* the same claim may be running twice */
-    if (s->gpus > 0)
-        n = min_i64(n, c->gpus / s->gpus);
+    n = bound_by_needs(s, ret_runner, c->gpus, n);
+    if ((st = bound_by_machine(t, c, s, &n, err)) != AS_OK)
+        return st;
     int64_t room = min_i64(TRIALS_MAX - trials, RUNNER_HELD_MAX - ret_runner->running);
     if (req->groups.fit.group)
         room = min_i64(room, req->groups.fit.members - trials);
@@ -193,7 +241,7 @@ static as_status open_group_of(struct tx *t, const struct claiming *c, const str
      * GPUs free. */
     if (is_full) {
         int64_t others = s->counts.by_state[TRIAL_RUNNING] - group.running;
-        st = store_sweep_ahead(t, s->key, others, req->gpus + s->gpus, &waits, err);
+        st = store_turn_ahead(t, s, others, req->gpus + s->gpus, req->runner, &waits, err);
         if (st != AS_OK)
             return st;
     }
@@ -220,7 +268,11 @@ static as_status lock_and_allow(struct tx *t, struct claiming *c, struct sweep_h
     struct runner_head runner;
     bool live = false;
     const struct runner_id id = id_of(req);
-    as_status st = store_runner_extend(t, &id, lease_ms, &live, err);
+    as_status st = AS_OK;
+    if (c->turn->has_needs) /* runners of its machine may share what they have */
+        st = store_turn_lock_machine(t, req->runner, err);
+    if (st == AS_OK)
+        st = store_runner_extend(t, &id, lease_ms, &live, err);
     if (st != AS_OK)
         return st;
     if (!live)
@@ -242,7 +294,7 @@ static as_status take_from_locked(struct tx *t, struct claiming *c, struct as_er
     struct assignment *asg = &c->assignment;
     asg->got = asg->slots = asg->n_taken = 0;
     asg->lacking = 0;
-    c->awaits_ends = false;
+    c->awaits_ends = c->lacks_room = false;
     as_status st = lock_and_allow(t, c, &s, &allowed, err);
     if (st == AS_E_NOT_FOUND)
         return AS_OK;
@@ -252,7 +304,10 @@ static as_status take_from_locked(struct tx *t, struct claiming *c, struct as_er
     bool may_come = s.state == SWEEP_RUNNING || s.state == SWEEP_PAUSED;
     c->awaits_ends = allowed.awaits_ends;
     c->fit_key = c->req->groups.fit.group && may_come ? s.key : 0;
-    return assignment_take(t, asg, &s, allowed.slots, allowed.room, err);
+    st = assignment_take(t, asg, &s, allowed.slots, allowed.room, err);
+    if (st != AS_OK || asg->got == 0 || !(c->turn->waits || c->turn->closes))
+        return st;
+    return store_turn_taken(t, c->req->runner, c->key, err);
 }
 
 static assign_policy policy_of(const struct claiming *c)
@@ -283,6 +338,9 @@ static void count_taken(struct claiming *c)
     c->share -= asg->slots;
     c->want -= c->req->groups.fit.group ? asg->got : asg->slots;
     c->gpus -= asg->slots * c->gpus_each;
+    c->turn->running += asg->got;
+    if (c->turn->is_exclusive && asg->slots > 0)
+        c->want = 0; /* nothing else begins on its machine */
     c->list.is_preparing |= asg->lacking > 0;
     c->list.awaits_ends |= c->awaits_ends;
     atomic_fetch_add(&store_counters(c->db)->trials_claimed, asg->got);
@@ -397,45 +455,92 @@ static as_status take_seats(struct claiming *c, struct as_err *why, struct as_er
     count_seats(c, &before);
     if (c->news.gathers || c->news.idle_ms < GATHERING_TURN_MS)
         return AS_OK;
-    int64_t key = 0; /* the one whose turn was longest ago is the first of its sort */
+    int64_t key =
+        0; /* the first of its sort, unless it has a lower priority than others with work */
     for (size_t i = 0; i < c->n_sweeps && !key; i++)
-        key = c->sweeps[i].is_gang ? c->sweeps[i].key : 0;
+        if (c->sweeps[i].priority == c->sweeps[0].priority)
+            key = c->sweeps[i].is_gang ? c->sweeps[i].key : 0;
     return key ? take_turn(c, key, why, err) : AS_OK;
 }
 
-/* One round: each sweep gives its share. A failed search does not keep other sweeps from giving;
- * *why is the first such error. */
+static as_status run_wait(struct claiming *c, int64_t key, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = store_turn_wait(run.tx, c->req->runner, key, err);
+    return run.status;
+}
+
+/* It is the turn of a sweep whose trial does not fit on the runner now. */
+static as_status note_wait(struct claiming *c, struct claimable_sweep *s, struct as_err *err)
+{
+    if (s->waits)
+        return AS_OK;
+    s->waits = true;
+    return run_wait(c, s->key, err);
+}
+
+/* Ask the sweep sweeps[i] for its share. *ret_more: it gave all of it, and may have more. *why: why its
+ * search failed, unless it is set. */
+static as_status take_share(struct claiming *c, size_t i, bool *ret_more, int64_t *taken,
+                            struct as_err *why, struct as_err *err)
+{
+    struct as_err e = {0};
+    int64_t got = 0;
+    c->turn = &c->sweeps[i];
+    c->key = c->turn->key;
+    c->share = c->req->groups.fit.group ? c->want
+                                        : share_of_first(&c->sweeps[i], c->n_sweeps - i, c->want);
+    *ret_more = c->share == 0; /* others may leave their slots to it */
+    if (c->share == 0)
+        return AS_OK;
+    if (!c->turn->fits)
+        return note_wait(c, c->turn, err);
+    as_status st = take_from(c, &got, &e);
+    *ret_more = c->share == 0;
+    *taken += got;
+    if (st != AS_OK && !c->assignment.search_failed)
+        return as_fail_at(err, st, e.pointer, "%s", e.msg);
+    if (st != AS_OK && why->code == AS_OK)
+        *why = e;
+    return st == AS_OK && c->lacks_room ? note_wait(c, c->turn, err) : AS_OK;
+}
+
+static as_status take_gang_turn(struct claiming *c, size_t i, struct as_err *why,
+                                struct as_err *err)
+{
+    struct claimable_sweep *s = &c->sweeps[i];
+    as_status st = take_turn(c, s->key, why, err);
+    return st == AS_OK && !s->fits ? note_wait(c, s, err) : st;
+}
+
+/* One round: each sweep gives its share, and those that have no more leave the list. A failed search
+ * does not keep other sweeps from giving; *why is the first such error. */
 static as_status take_round(struct claiming *c, int64_t *taken, struct as_err *why,
                             struct as_err *err)
 {
-    for (size_t i = 0; i < c->n_sweeps && c->want > 0; i++) {
-        int64_t left = (int64_t)(c->n_sweeps - i), got = 0;
-        struct as_err e = {0};
-        if (c->sweeps[i].is_gang) {
-            as_status took = take_turn(c, c->sweeps[i].key, why, err);
-            if (took != AS_OK)
-                return took;
-            continue;
-        }
-        c->key = c->sweeps[i].key;
-        c->share = (c->want + left - 1) / left;
-        as_status st = take_from(c, &got, &e);
-        *taken += got;
-        if (st != AS_OK && !c->assignment.search_failed)
-            return as_fail_at(err, st, e.pointer, "%s", e.msg);
-        if (st != AS_OK && why->code == AS_OK)
-            *why = e;
+    for (size_t i = 0; i < c->n_sweeps && c->want > 0;) {
+        bool more = false;
+        as_status st = c->sweeps[i].is_gang ? take_gang_turn(c, i, why, err)
+                                            : take_share(c, i, &more, taken, why, err);
+        if (st != AS_OK)
+            return st;
+        i += more;
+        if (!more)
+            memmove(&c->sweeps[i], &c->sweeps[i + 1], (--c->n_sweeps - i) * sizeof *c->sweeps);
     }
     return AS_OK;
 }
 
-/* Rounds until nothing more is taken: sweeps with more work are asked again. */
+/* Rounds until nothing changes: sweeps with more work are asked for what others left. */
 static as_status take_rounds(struct claiming *c, int64_t *ret_taken, struct as_err *why,
                              struct as_err *err)
 {
     int64_t taken = 0, before = -1;
-    while (c->want > 0 && c->n_sweeps > 0 && taken > before) {
+    size_t had = SIZE_MAX;
+    while (c->want > 0 && c->n_sweeps > 0 && (taken > before || c->n_sweeps < had)) {
         before = taken;
+        had = c->n_sweeps;
         as_status st = take_round(c, &taken, why, err);
         if (st != AS_OK)
             return st;

@@ -3,8 +3,8 @@
  * A trial is made when it is claimed: first trials that are queued again, then the next suggestion
  * of the sweep, which goes straight into its first attempt. One short transaction for each sweep
  * holds the sweep's row, so that there are never more than max_trials trials and never more than
- * max_concurrent_trials running, with any number of runners and servers. Sweeps share fairly: the
- * sweep with the fewest running trials goes first, the older one among equals. */
+ * max_concurrent_trials running, with any number of runners and servers. Sweeps share fairly:
+ * turn_store.h has the order of turns. */
 #ifndef ASSAY_SCHEDULER_ASSIGN_CLAIMS_H
 #define ASSAY_SCHEDULER_ASSIGN_CLAIMS_H
 

@@ -23,6 +23,7 @@
 #include "scheduler/store/seat_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
+#include "scheduler/store/turn_store.h"
 
 #define GANG_SECRET_BYTES 32
 
@@ -49,7 +50,9 @@ static as_status hold_runner(struct tx *t, const struct seating *s, struct as_er
 {
     const struct seat_request *req = s->req;
     bool live = false;
-    as_status st = store_runner_extend(t, &req->runner, store_config(s->db)->lease_ms, &live, err);
+    as_status st = store_turn_lock_machine(t, req->runner.name, err); /* others share its cores */
+    if (st == AS_OK)
+        st = store_runner_extend(t, &req->runner, store_config(s->db)->lease_ms, &live, err);
     if (st != AS_OK || live)
         return st;
     return as_fail(err, AS_E_STALE, "epoch %lld of runner '%.63s' is not current: register again",
@@ -67,9 +70,10 @@ static as_status compute_used(struct tx *t, const struct seating *s, int64_t *re
     return st;
 }
 
-/* How many slots of the runner are free. The runner's row is held. */
-static as_status compute_free(struct tx *t, const struct seating *s, int64_t *ret,
-                              struct as_err *err)
+/* How many slots of the runner are free for ranks that need so much each. The runner's row is held.
+ */
+static as_status compute_free(struct tx *t, const struct seating *s, int64_t cpus,
+                              int64_t memory_bytes, int64_t *ret, struct as_err *err)
 {
     const struct seat_request *req = s->req;
     struct runner_head head;
@@ -80,18 +84,25 @@ static as_status compute_free(struct tx *t, const struct seating *s, int64_t *re
     if (st == AS_OK)
         st = store_seat_holds(t, req->runner.name, req->ending_seats, req->n_ending_seats, &ended,
                               err);
-    if (st == AS_OK)
-        *ret = head.slots - head.used + ended;
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = head.slots - head.used + ended;
+    if (cpus > 0)
+        *ret = min_i64(*ret, (head.cpus - head.cpus_used) / cpus);
+    if (memory_bytes > 0)
+        *ret = min_i64(*ret, (head.memory_bytes - head.memory_used) / memory_bytes);
+    if (head.is_shut)
+        *ret = 0;
+    return AS_OK;
 }
 
-/* How many more slots this claim may take. The runner's row is held. */
-static as_status compute_room(struct tx *t, const struct seating *s, int64_t *ret,
-                              struct as_err *err)
+/* The same, and how many more this claim may take. */
+static as_status compute_room(struct tx *t, const struct seating *s, int64_t cpus,
+                              int64_t memory_bytes, int64_t *ret, struct as_err *err)
 {
     const struct seat_request *req = s->req;
     int64_t trials = 0, slots = 0;
-    as_status st = compute_free(t, s, ret, err);
+    as_status st = compute_free(t, s, cpus, memory_bytes, ret, err);
     if (st == AS_OK)
         st = store_attempt_claim_count(t, req->runner.name, req->runner.epoch, req->claim_id,
                                        &trials, &slots, err);
@@ -161,15 +172,16 @@ static as_status fill_gang(struct tx *t, struct seating *s, const struct gang_of
     if (st == AS_OK)
         st = count_vacant(t, s, &offer->key, &vacant, err);
     if (st == AS_OK)
-        st = compute_room(t, s, &room, err);
+        st = compute_room(t, s, sweep.cpus, sweep.memory_bytes, &room, err);
     if (st != AS_OK)
         return st == AS_E_NOT_FOUND ? AS_OK : st; /* the sweep was deleted meanwhile */
     int64_t n = min_i64(vacant, req->seats - s->taken->got);
     if (sweep.gpus > 0)
         n = min_i64(n, s->gpus / sweep.gpus);
     if (n > room && g.sweep_key) {
-        st = store_gathering_give_up(t, req->runner.name, n - room, &given, err);
-        room = room > 0 ? room + given : given;
+        st = store_gathering_give_up(t, req->runner.name, n - (room > 0 ? room : 0), &given, err);
+        if (st == AS_OK)
+            st = compute_room(t, s, sweep.cpus, sweep.memory_bytes, &room, err);
     }
     n = min_i64(n, room);
     if (st != AS_OK || n <= 0)
@@ -265,7 +277,7 @@ static as_status keep_slots(struct tx *t, struct seating *s, int64_t turn, struc
         return AS_OK;
     st = store_gathering_extend(t, &req->runner, until_ms, &mine, err);
     if (st == AS_OK)
-        st = compute_free(t, s, &n_free, err);
+        st = compute_free(t, s, g.cpus, g.memory_bytes, &n_free, err);
     if (st != AS_OK)
         return st;
     int64_t n = min_i64(may_keep(req, n_free, mine), g.ranks - g.seats);
@@ -306,6 +318,8 @@ static as_status make_gang(struct tx *t, const struct sweep_head *s, struct as_e
     random_bytes(bytes, sizeof bytes);
     hex_format(bytes, sizeof bytes, secret);
     as_status st = store_gang_add(t, s->key, secret, &key, err);
+    if (st == AS_OK)
+        st = store_turn_over(t, s->key, err);
     if (st == AS_OK)
         st = begun_event(t, s, &key, err);
     return st == AS_OK ? store_gathering_set(t, 0, err) : st;

@@ -19,6 +19,7 @@ struct claimed_row {
     const char *metric;
     bool maximize;
     int64_t gpus;
+    int64_t cpus;                      /* 0: not said */
     const struct dataset_row *dataset; /* NULL for a command */
     struct file_list files;            /* the files of its checkpoint folder */
     int64_t timeout_ms;                /* 0: none */

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define RUNNER_CPUS_MAX 4096
+#define RUNNER_MEMORY_MAX (INT64_C(1) << 52) /* bytes */
 #define RUNNER_HELD_MAX 8192 /* attempts of one runner: a heartbeat of 1 MiB can list so many */
 
 /* Names one attempt that a runner reports as running. */
@@ -48,10 +50,13 @@ struct runner_row {
     const char *host;
     const char *version;
     int64_t slots;
-    const char *gpus;       /* JSON list of strings */
-    const char *gpu_faults; /* JSON list of {gpu, reason}: GPUs that are set aside */
-    int64_t running;        /* attempts that it holds */
-    int64_t used;           /* slots that they take; a group takes one */
+    const char *gpus;               /* JSON list of strings */
+    const char *gpu_faults;         /* JSON list of {gpu, reason}: GPUs that are set aside */
+    int64_t running;                /* attempts that it holds */
+    int64_t used;                   /* slots that they take; a group takes one */
+    int64_t cpus, memory_bytes;     /* what it has; 0: it did not say */
+    int64_t cpus_used, memory_used; /* what its attempts need of them; a group needs it once */
+    const char *machine;            /* equal for runners of one machine; NULL: it did not say */
     int64_t epoch;
     int64_t registered_ms, seen_ms;
 };

@@ -79,6 +79,10 @@ static as_status register_runner(struct tx *t, struct arena *a, const struct run
                            .gpus = gpus,
                            .gpu_faults = req->gpu_faults,
                            .slots = req->slots,
+                           .cpus = req->cpus,
+                           .memory_bytes = req->memory_bytes,
+                           .machine = req->machine,
+                           .shares = req->shares,
                            .lease_ms = config->lease_ms,
                            .secret = req->secret};
     struct trial_list_heads gone = {0};

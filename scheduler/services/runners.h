@@ -28,6 +28,10 @@ struct runner_register {
     size_t n_gpus;                    /* at most 64 */
     const char *gpu_faults;           /* JSON list of {gpu, reason}; NULL: none */
     const char *host, *version;       /* NULL allowed */
+    int64_t cpus, memory_bytes;       /* that trials may use; 0: not said */
+    const char *machine;              /* equal for all runners of one machine; NULL: not said */
+    bool shares;                      /* cpus and memory_bytes are the machine's: all runners of it
+                                         that say so use them together */
     const struct attempt_ref *resume; /* attempts that it still runs */
     size_t n_resume;
     const struct attempt_said *said; /* what it says about some of them */

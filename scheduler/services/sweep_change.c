@@ -1,4 +1,5 @@
-/* Changes of a sweep: a merge patch of its limits, then of its state, in one transaction.
+/* Changes of a sweep: a merge patch of its limits and its priority, then of its state, in one
+ * transaction.
  *
  * The transaction holds the sweep's row, as every claim, ask and end of a trial does. So a change
  * comes before or after each of them, on any number of servers, and no limit is exceeded in
@@ -41,10 +42,13 @@ as_status sweep_patch_parse(const json_t *doc, struct sweep_patch *ret, struct a
     struct sweep_limits checked;
     struct json_fields f;
     int word = -1;
+    int64_t priority = INT64_MIN;
     json_t *limits = NULL;
     as_status st = json_fields_init(&f, doc, "", err);
     if (st < 0 || (st = json_fields_word(&f, "state", JSON_OPTIONAL, words, &word, err)) < 0 ||
         (st = json_fields_object(&f, "limits", JSON_OPTIONAL, &limits, err)) < 0 ||
+        (st = json_fields_i64(&f, "priority", JSON_OPTIONAL, -SWEEP_MAX_PRIORITY,
+                              SWEEP_MAX_PRIORITY, &priority, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
     if (limits && (st = sweep_limits_parse(limits, &checked, err)) < 0)
@@ -53,10 +57,14 @@ as_status sweep_patch_parse(const json_t *doc, struct sweep_patch *ret, struct a
         return as_fail_at(err, AS_E_INVAL, "/limits/max_trials",
                           "/limits/max_trials: found null, expected a number; this limit cannot be "
                           "removed");
-    if (word < 0 && json_object_size(limits) == 0)
-        return as_fail(err, AS_E_INVAL, "the patch changes nothing: expected state or limits");
+    bool ranks = priority != INT64_MIN;
+    if (word < 0 && json_object_size(limits) == 0 && !ranks)
+        return as_fail(err, AS_E_INVAL,
+                       "the patch changes nothing: expected state, limits or priority");
     *ret = (struct sweep_patch){.state = word >= 0 ? &states[word] : NULL,
-                                .limits = json_object_size(limits) > 0 ? limits : NULL};
+                                .limits = json_object_size(limits) > 0 ? limits : NULL,
+                                .has_priority = ranks,
+                                .priority = ranks ? priority : 0};
     return AS_OK;
 }
 
@@ -204,6 +212,35 @@ static as_status change_limits(struct change *x, struct as_err *err)
     return store_sweep_lock(x->t, x->a, x->before.key, &x->now, err);
 }
 
+/* The document that is stored holds the priority that is in force. */
+static as_status change_priority(struct change *x, struct as_err *err)
+{
+    const int64_t from = x->now.priority, to = x->patch->priority;
+    JSON_AUTO tree = NULL;
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *doc = NULL;
+    const char *text = NULL;
+    if (from == to)
+        return AS_OK;
+    as_status st = store_sweep_document(x->t, x->a, x->before.key, &text, err);
+    if (st == AS_OK)
+        st = stored_doc_read(text, &tree, NULL, err);
+    if (st == AS_OK && json_object_set_new(tree, "priority", json_integer(to)) != 0)
+        st = as_fail_nomem(err);
+    if (st == AS_OK)
+        st = sweep_doc_parse(tree, 0, &doc, err);
+    if (st != AS_OK)
+        return st;
+    AS_AUTO(as_freep) char *document = sweep_doc_format(doc);
+    if (!document)
+        return as_fail_nomem(err);
+    if ((st = store_sweep_prioritize(x->t, x->before.key, document, to, err)) != AS_OK)
+        return st;
+    str_printf(&x->words, "%spriority %" PRId64 " -> %" PRId64, x->words.len ? "; " : "", from, to);
+    x->now.priority = to;
+    st = record(x, "priority", json_integer(from), json_integer(to), err);
+    return st == AS_OK ? str_check(&x->words, err) : st;
+}
+
 /* States. */
 
 static as_status move(struct change *x, sweep_event ev, struct as_err *err)
@@ -312,6 +349,8 @@ static as_status change_sweep(struct change *x, const char *id, struct as_err *e
         return st;
     x->now = x->before;
     if (x->patch->limits && (st = change_limits(x, err)) != AS_OK)
+        return st;
+    if (x->patch->has_priority && (st = change_priority(x, err)) != AS_OK)
         return st;
     st = x->patch->state ? change_state(x, *x->patch->state, err) : run_on(x, err);
     if (st != AS_OK)

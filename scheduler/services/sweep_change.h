@@ -20,6 +20,8 @@
 struct sweep_patch {
     const sweep_state *state; /* RUNNING (resume), PAUSED or CANCELLED; NULL: unchanged */
     const json_t *limits; /* borrowed from the document; null removes a limit. NULL: unchanged */
+    bool has_priority;    /* false: unchanged */
+    int64_t priority;
 };
 
 /* The sweep after a change. */

@@ -100,6 +100,7 @@ COLUMNS_READER(log, struct log_row, LOG_FIELDS)
     NEXT(text, row.metric, "s.metric")                                                             \
     NEXT(bool, row.maximize, "s.goal = 'maximize'")                                                \
     NEXT(i64, row.gpus, "s.gpus")                                                                  \
+    NEXT(i64, row.cpus, "s.cpus")                                                                  \
     NEXT(i64, row.timeout_ms, TIMEOUT_LEFT)                                                        \
     NEXT(i64, row.grace_ms, "s.grace_ms")                                                          \
     NEXT(text, row.group, "t.group_id")                                                            \

@@ -3,6 +3,7 @@
 
 #include "scheduler/store/columns_priv.h"
 #include "scheduler/store/gang_lists_priv.h"
+#include "scheduler/store/has_work_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum {
@@ -20,18 +21,17 @@ enum {
     GATHERING_PENDING
 };
 
-/* As HAS_WORK of sweep_store.c, for the sweep s. */
-#define HAS_WORK                                                                                   \
-    "s.for_runners and s.gang and s.state = 'running' and (s.n_queued > 0 or s.n_total < "         \
-    "s.planned) and (s.max_concurrent is null or s.n_running < s.max_concurrent)"
+#define HAS_GANGS "s.for_runners and s.gang and " HAS_WORK_OF("s.")
 
 #define GATHERING_FIELDS(FIRST, NEXT)                                                              \
     FIRST(i64, sweep_key, "g.sweep_key")                                                           \
-    NEXT(bool, has_work, "coalesce(" HAS_WORK ", false)")                                          \
+    NEXT(bool, has_work, "coalesce(" HAS_GANGS ", false)")                                         \
     NEXT(i64, ranks, "s.ranks")                                                                    \
     NEXT(i64, gpus, "s.gpus")                                                                      \
+    NEXT(i64, cpus, "s.cpus")                                                                      \
+    NEXT(i64, memory_bytes, "s.memory_bytes")                                                      \
     NEXT(i64, seats, "(select count(*) from gathering_seat)")                                      \
-    NEXT(i64, could_hold, "seats_of_runners(s.gpus)")                                              \
+    NEXT(i64, could_hold, "seats_of_runners(s.gpus, s.cpus, s.memory_bytes)")                      \
     NEXT(i64, idle_ms, SQL_MS("clock_timestamp() - g.idle_at"))                                    \
     NEXT(i64, unprogress_ms, SQL_MS("clock_timestamp() - g.progress_at"))
 COLUMNS_WHOLE_ROW(struct gathering, GATHERING_FIELDS)
@@ -101,8 +101,7 @@ static const struct stmt stmts[] = {
                            "then ((select "
                            "count(*) from gathering_seat) < c.ranks or not c.learns)::int else "
                            "(exists (select from "
-                           "sweep s where " HAS_WORK
-                           " and seats_of_runners(s.gpus) >= s.ranks))::int end end from "
+                           "sweep s where " HAS_GANGS " and " COULD_GATHER "))::int end end from "
                            "gathering g left join sweep c on c.key = g.sweep_key"},
 };
 const struct stmt_set gathering_stmts = {"gathering", stmts, AS_ARRAY_LEN(stmts)};

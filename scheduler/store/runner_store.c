@@ -33,7 +33,12 @@ enum {
     NEXT(text, secret, "r.secret")                                                                 \
     NEXT(i64, slots, "r.slots")                                                                    \
     NEXT(i64, running, "u.running")                                                                \
-    NEXT(i64, used, "u.used")
+    NEXT(i64, used, "u.used")                                                                      \
+    NEXT(i64, cpus, "r.cpus")                                                                      \
+    NEXT(i64, memory_bytes, "r.memory_bytes")                                                      \
+    NEXT(i64, cpus_used, "u.cpus_used")                                                            \
+    NEXT(i64, memory_used, "u.memory_used")                                                        \
+    NEXT(bool, is_shut, "u.is_shut")
 COLUMNS_WHOLE_ROW(struct runner_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct runner_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
@@ -55,6 +60,11 @@ COLUMNS_READER(ending, struct runner_ending, ENDING_FIELDS)
     NEXT(text, gpu_faults, "r.gpu_faults")                                                         \
     NEXT(i64, running, "u.running")                                                                \
     NEXT(i64, used, "least(u.used, r.slots)")                                                      \
+    NEXT(i64, cpus, "r.cpus")                                                                      \
+    NEXT(i64, memory_bytes, "r.memory_bytes")                                                      \
+    NEXT(i64, cpus_used, "u.cpus_used")                                                            \
+    NEXT(i64, memory_used, "u.memory_used")                                                        \
+    NEXT(text, machine, "r.machine")                                                               \
     NEXT(i64, epoch, "r.epoch")                                                                    \
     NEXT(i64, registered_ms, SQL_MS("r.registered_at"))                                            \
     NEXT(i64, seen_ms, SQL_MS("r.seen_at"))
@@ -62,10 +72,33 @@ COLUMNS_WHOLE_ROW(struct runner_row, RUNNER_FIELDS)
 COLUMNS_READER(runner, struct runner_row, RUNNER_FIELDS)
 #define RUNNER_COLUMNS COLUMNS_SQL(RUNNER_FIELDS)
 
+/* Does a trial that needs its machine to itself run on the machine of the runner r? `other`: a
+ * condition on what is held, h, and its sweep, x. */
+#define IS_SHUT(other)                                                                             \
+    "exists (select from sweep x join held h on h.sweep_key = x.key join runner o on o.name = "    \
+    "h.runner where x.exclusive and (o.name = r.name or o.machine = r.machine) and " other ")"
+
+/* What other runners of the machine take of the cores or the memory of the runner r, which it shares
+ * with them. */
+#define TAKEN_BY_OTHERS(what)                                                                      \
+    "case when r.shares and exists (select from sweep x where x.cpus > 0 or x.memory_bytes > 0) "  \
+    "then (select o." what " from needs_of_others(r.name, r.machine) o) else 0 end"
+
 /* What a runner r holds: attempts, ranks, and slots that are kept free (those are not running). */
 #define HELD_COUNTS                                                                                \
-    "(select count(t.number) as running, " SQL_SLOTS " as used from held t where t.runner = "      \
-    "r.name)"
+    "(select count(t.number) as running, " SQL_SLOTS " as used, coalesce(sum(t.cpus) filter "      \
+    "(where t.is_first), 0) + " TAKEN_BY_OTHERS(                                                   \
+        "cpus") " as cpus_used, "                                                                  \
+                "coalesce(sum(t.memory_bytes) filter (where t.is_first), 0) + " TAKEN_BY_OTHERS(   \
+                    "memory_bytes") " as memory_used, " IS_SHUT("true") " as is_shut from "        \
+                                                                        "(select n.*, n.group_id " \
+                                                                        "is null or row_number() " \
+                                                                        "over (partition by "      \
+                                                                        "n.group_id) = 1 as "      \
+                                                                        "is_first from "           \
+                                                                        "held_needs n "            \
+                                                                        "where n.runner = "        \
+                                                                        "r.name) t)"
 
 static const struct stmt stmts[] = {
     [RUNNER_HOLDER] = {"runner_holder", "select secret is null or coalesce(secret = $2, false) "
@@ -74,13 +107,16 @@ static const struct stmt stmts[] = {
     [RUNNER_REGISTER] =
         {"runner_register",
          "insert into runner as r (name, epoch, state, slots, gpus, host, version, expires_at, "
-         "gpu_faults, secret) "
-         "values ($1, 1, 'live', $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 ms', $7, $8) "
+         "gpu_faults, secret, cpus, memory_bytes, machine, shares) "
+         "values ($1, 1, 'live', $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 ms', $7, $8, "
+         "$9, $10, $11, $12) "
          "on conflict (name) do update set epoch = r.epoch + 1, state = 'live', slots = "
          "excluded.slots, gpus = excluded.gpus, gpu_faults = excluded.gpu_faults, "
          "host = excluded.host, version = excluded.version, registered_at = now(), seen_at = "
          "now(), "
-         "expires_at = excluded.expires_at, secret = excluded.secret "
+         "expires_at = excluded.expires_at, secret = excluded.secret, cpus = excluded.cpus, "
+         "memory_bytes = excluded.memory_bytes, machine = excluded.machine, "
+         "shares = excluded.shares "
          "where r.secret is null or r.secret = excluded.secret or r.state <> 'live' or "
          "r.expires_at < clock_timestamp() returning r.epoch"},
     [RUNNER_EXTEND] = {"runner_extend",
@@ -109,14 +145,43 @@ static const struct stmt stmts[] = {
     [RUNNER_CLAIMS] =
         {"runner_claims",
          "select " HEAD_COLUMNS ", " ENDING_COLUMNS " from runner r cross join lateral (select "
-         "count(t.number) as running, count(*) filter (where t.group_id is null and l.id is null) "
-         "+ "
-         "count(distinct t.group_id) filter (where l.id is null) as used, "
-         "coalesce(array_agg(t.sweep_key) filter (where l.id is not null), '{}') as ending, "
-         "count(*) filter (where l.id is not null and t.sweep_key = $5) as here from held t left "
-         "join sweep s on s.key = t.sweep_key left join (select distinct l.id, l.number, l.attempt "
-         "from " LISTED ") l on l.id = s.id and l.number = t.number and l.attempt = t.attempt and "
-         "t.seat is null where t.runner = r.name) u where r.name = $1"},
+         "count(t.number) as running, count(*) filter (where t.group_id is null "
+         "and not t.ends) + "
+         "count(distinct t.group_id) filter (where not t.ends) as used, "
+         "coalesce(sum(t.cpus) "
+         "filter (where t.is_first and not t.ends), 0) + " TAKEN_BY_OTHERS(
+             "cpus") " as cpus_used, "
+                     "coalesce(sum(t.memory_bytes) "
+                     "filter (where t.is_first and not t.ends), 0) + " TAKEN_BY_OTHERS(
+                         "memory_bytes") " as memory_used, "
+                                         "coalesce(array_agg("
+                                         "t.sweep_key) filter (where t.ends), '{}') as ending, "
+                                         "count(*) filter "
+                                         "(where t.ends and "
+                                         "t.sweep_key = $5) as here, " IS_SHUT(
+                                             "not (o.name = r.name and h.seat is null and exists "
+                                             "(select "
+                                             "from " LISTED " where l.id = x.id and l.number = "
+                                             "h.number and l.attempt = "
+                                             "h.attempt))") " as is_shut "
+                                                            "from (select n.*, e.ends, n.group_id "
+                                                            "is null or "
+                                                            "row_number() over (partition by "
+                                                            "n.group_id, e.ends order by n.number) "
+                                                            "= 1 as "
+                                                            "is_first from held_needs n left join "
+                                                            "sweep s "
+                                                            "on s.key = n.sweep_key left join "
+                                                            "(select distinct "
+                                                            "l.id, l.number, l.attempt from " LISTED
+                                                            ") l on l.id = s.id and l.number = "
+                                                            "n.number and "
+                                                            "l.attempt = n.attempt and n.seat is "
+                                                            "null "
+                                                            "cross join lateral (select l.id is "
+                                                            "not null as ends) "
+                                                            "e where n.runner = r.name) t) u "
+                                                            "where r.name = $1"},
     [RUNNER_LEAVE] = {"runner_leave",
                       "update runner set state = 'left', seen_at = now() where name "
                       "= $1 and epoch = $2 and (secret is null or secret = $3) and state <> "
@@ -163,7 +228,9 @@ as_status store_runner_register(struct tx *t, const struct runner_new *n, int64_
     as_status st = tx_query(t, &stmts[RUNNER_REGISTER],
                             ARGS(arg_str(n->name), arg_i64(n->slots), arg_str(n->gpus),
                                  arg_str(n->host), arg_str(n->version), arg_i64(n->lease_ms),
-                                 arg_str(n->gpu_faults ? n->gpu_faults : "[]"), arg_str(n->secret)),
+                                 arg_str(n->gpu_faults ? n->gpu_faults : "[]"), arg_str(n->secret),
+                                 arg_i64(n->cpus), arg_i64(n->memory_bytes), arg_str(n->machine),
+                                 arg_bool(n->shares && n->machine)),
                             &r, err);
     if (st != AS_OK)
         return st;

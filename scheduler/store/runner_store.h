@@ -10,7 +10,10 @@ struct runner_new {
     const char *name, *host, *version;
     const char *gpus, *gpu_faults; /* JSON */
     int64_t slots, lease_ms;
-    const char *secret; /* SHA-256, in hexadecimal; NULL: none is asked of it later */
+    int64_t cpus, memory_bytes; /* 0: not said */
+    const char *machine;        /* NULL: not said */
+    bool shares;                /* these are its machine's: the other such runners use them too */
+    const char *secret;         /* SHA-256, in hexadecimal; NULL: none is asked of it later */
 };
 
 /* Who a request says it comes from. */
@@ -56,7 +59,11 @@ struct runner_head {
     const char *state;  /* in the arena */
     const char *secret; /* in the arena; NULL: it has none */
     int64_t slots, running;
-    int64_t used; /* slots that it uses; a group uses one */
+    int64_t used;                   /* slots that it uses; a group uses one */
+    int64_t cpus, memory_bytes;     /* what it has; 0: it did not say */
+    int64_t cpus_used, memory_used; /* what it holds needs of them, and what
+                                       others hold that share them */
+    bool is_shut; /* a trial that needs its machine to itself runs there: nothing else begins */
 };
 
 /* AS_E_NOT_FOUND. Does not lock. */
@@ -69,7 +76,8 @@ struct runner_ending {
     int64_t here;       /* how many belong to `sweep_key` */
 };
 
-/* The same for a claim: `used` does not count slots whose attempts are all `ending`.
+/* The same for a claim: what is `ending` uses nothing, and does not
+ * shut the machine.
  *   sweep_key   the sweep that is being asked; 0: none
  * AS_E_NOT_FOUND. Does not lock. */
 AS_MUST_CHECK as_status store_runner_claims(struct tx *t, struct arena *a, const char *name,

@@ -23,4 +23,5 @@ const struct stmt_set *const store_stmt_sets[] = {&addition_stmts,
                                                   &sweep_stmts,
                                                   &token_stmts,
                                                   &trial_stmts,
+                                                  &turn_stmts,
                                                   NULL};

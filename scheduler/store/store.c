@@ -317,8 +317,8 @@ static void pool_give(struct store *db, struct conn *c)
  * untouched if there is no connection. */
 static as_status tx_begin(struct store *db, tx_kind kind, struct tx **ret, struct as_err *err)
 {
-    static const char *const begin[] = {
-        [TX_WRITE] = "begin", [TX_SOFT] = "begin; set local synchronous_commit = off"};
+    static const char *const begin[] = {[TX_WRITE] = "begin; set local synchronous_commit = off",
+                                        [TX_SOFT] = "begin; set local synchronous_commit = off"};
     struct conn *c = NULL;
     as_status st = pool_take(db, &c, err);
     if (st != AS_OK)
@@ -334,6 +334,18 @@ static as_status tx_begin(struct store *db, tx_kind kind, struct tx **ret, struc
     return st;
 }
 
+/* A transaction gives its locks back when it has committed, and then waits for the disk: with a commit that
+ * waits, each claim of a sweep would wait for the disk of the one before, because both hold the sweep's
+ * row. The message is a record in the log after the commit; its own commit waits until both are on disk,
+ * together with those of other connections. Nobody is answered before. A transaction that saw the change
+ * meanwhile is later in the log, so it never outlives what it saw. What wrote nothing does not wait. */
+static const char *const commits[] = {
+    [TX_WRITE] = "select set_config('assay.wrote', (pg_current_xact_id_if_assigned() is not "
+                 "null)::text, false); commit; select case when "
+                 "current_setting('assay.wrote')::boolean then pg_logical_emit_message(true, "
+                 "'assay', '') end",
+    [TX_SOFT] = "commit"};
+
 static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
 {
     struct conn *c = t->conn;
@@ -341,7 +353,7 @@ static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
         return st;
     if (st == AS_OK) {
         c->committing = true;
-        st = conn_exec(c, "commit", err);
+        st = conn_exec(c, commits[t->kind], err);
         c->committing = c->broken; /* only a missing answer leaves the result unknown */
         return st;
     }

@@ -2,8 +2,8 @@
  *
  * A sweep's row holds the counts of its trials, which triggers maintain. So the statements that
  * decide whether a sweep has work, how much room it has, and whether it is over read one row for
- * each sweep and no trials. HAS_WORK, ROOM and WALL_TIME_OVER define these terms once for all
- * statements.
+ * each sweep and no trials. HAS_WORK (has_work_priv.h), ROOM and WALL_TIME_OVER define these terms
+ * once for all statements.
  *
  * The transaction that changes the state of a trial holds the sweep's row (SWEEP_LOCK, for no key
  * update). That lock does not stop the check of a foreign key, so other transactions can insert
@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "scheduler/store/columns_priv.h"
+#include "scheduler/store/has_work_priv.h"
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -30,6 +31,7 @@ enum {
     SWEEP_LIST,
     SWEEP_MOVE,
     SWEEP_LIMIT,
+    SWEEP_PRIORITIZE,
     SWEEP_CHANGE_ADD,
     SWEEP_CHANGES,
     SWEEP_EXHAUSTED,
@@ -40,8 +42,6 @@ enum {
     SWEEP_DELETE_PATIENCE,
     SWEEP_DELETE_POINTS,
     SWEEP_DELETE_EVENTS,
-    SWEEP_CLAIMABLE,
-    SWEEP_AHEAD,
     SWEEP_PENDING,
     SWEEP_ASKABLE,
     SWEEP_TARGET,
@@ -55,10 +55,6 @@ enum {
     "limit 1) union all (select number, value, params from trial where sweep_key = s.key and "     \
     "state = 'completed' and feasible and s.goal = 'maximize' order by value desc, number limit "  \
     "1)) b on true "
-
-#define HAS_WORK                                                                                   \
-    "state = 'running' and (n_queued > 0 or n_total < planned) and (max_concurrent is null or "    \
-    "n_running < max_concurrent)"
 
 /* Valid only where HAS_WORK holds. */
 #define ROOM "least(n_queued + planned - n_total, max_concurrent - n_running)"
@@ -81,6 +77,29 @@ enum {
 #define TARGET_REACHED                                                                             \
     "case when s.target is null then false when s.goal = 'maximize' then " REACHED(                \
         ">=") " else " REACHED("<=") " end"
+
+/* Why no live runner is large enough for a trial of the sweep s; null if one is, or if none is asked
+ * for. Without any live runner there is nothing to compare with. */
+#define LIVE_RUNNER "r.state = 'live' and r.expires_at > clock_timestamp()"
+#define LARGEST(what) "(select max(" what ") from runner r where " LIVE_RUNNER ")"
+#define USABLE_GPUS "json_array_length(r.gpus) - json_array_length(r.gpu_faults)"
+#define TOO_LARGE(need, what, unit)                                                                \
+    "when " need " > " LARGEST(what) " then format('no runner has %s " unit " (largest: %s)', "    \
+    need ", " LARGEST(what) ") "
+/* clang-format off: one condition on each line */
+#define SWEEP_NOTE                                                                                 \
+    "case when s.state = 'running' and s.for_runners "                                             \
+    "and greatest(s.gpus, s.cpus, s.memory_bytes) > 0 "                                            \
+    "and exists (select from runner r where " LIVE_RUNNER ") "                                     \
+    "and not exists (select from runner r where " LIVE_RUNNER " and r.cpus >= s.cpus "             \
+    "and r.memory_bytes >= s.memory_bytes and " USABLE_GPUS " >= s.gpus) "                         \
+    "then case "                                                                                   \
+    TOO_LARGE("s.cpus", "r.cpus", "cpus")                                                          \
+    TOO_LARGE("s.memory_bytes", "r.memory_bytes", "bytes of memory")                               \
+    TOO_LARGE("s.gpus", USABLE_GPUS, "GPUs")                                                       \
+    "else format('no runner has %s cpus, %s bytes of memory and %s GPUs together', s.cpus, "       \
+    "s.memory_bytes, s.gpus) end end"
+/* clang-format on */
 
 #define COUNT_FIELDS(NEXT)                                                                         \
     NEXT(i64, counts.by_state[TRIAL_QUEUED], "s.n_queued")                                         \
@@ -110,6 +129,7 @@ enum {
     NEXT(bool, wall_time_over, WALL_TIME_OVER)                                                     \
     NEXT(bool, target_reached, TARGET_REACHED)                                                     \
     NEXT(bool, keeps_timed_out, "s.keeps_timed_out")                                               \
+    NEXT(bool, has_started, "s.started_at is not null")                                            \
     NEXT(text, objectives, "s.objectives")                                                         \
     NEXT(text, outcomes, "s.outcomes")                                                             \
     NEXT(bool, learns, "s.learns")                                                                 \
@@ -120,7 +140,11 @@ enum {
     NEXT(i64, search_mark, "s.search_mark")                                                        \
     NEXT(i64, max_group, "s.max_group")                                                            \
     NEXT(bool, group_given, "s.group_given")                                                       \
-    NEXT(i64, ranks, "s.ranks")
+    NEXT(i64, ranks, "s.ranks")                                                                    \
+    NEXT(i64, priority, "s.priority")                                                              \
+    NEXT(i64, cpus, "s.cpus")                                                                      \
+    NEXT(i64, memory_bytes, "s.memory_bytes")                                                      \
+    NEXT(bool, exclusive, "s.exclusive")
 COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
 COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
 #define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
@@ -141,6 +165,8 @@ COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
     NEXT(i64, known, "s.n_known")                                                                  \
     NEXT(bool, for_runners, "s.for_runners")                                                       \
     NEXT(text, tags, "array_to_json(s.tags)")                                                      \
+    NEXT(i64, priority, "s.priority")                                                              \
+    NEXT(text, note, SWEEP_NOTE)                                                                   \
     COUNT_FIELDS(NEXT)                                                                             \
     NEXT(bool, has_best, "b.number is not null")                                                   \
     NEXT(i64, best_number, "b.number")                                                             \
@@ -177,13 +203,6 @@ COLUMNS_WHOLE_ROW(struct sweep_room, ROOM_FIELDS)
 COLUMNS_READER(room, struct sweep_room, ROOM_FIELDS)
 #define ROOM_COLUMNS COLUMNS_SQL(ROOM_FIELDS)
 
-#define CLAIMABLE_FIELDS(FIRST, NEXT)                                                              \
-    FIRST(i64, key, "key")                                                                         \
-    NEXT(bool, is_gang, "gang")
-COLUMNS_WHOLE_ROW(struct claimable_sweep, CLAIMABLE_FIELDS)
-COLUMNS_READER(claimable, struct claimable_sweep, CLAIMABLE_FIELDS)
-#define CLAIMABLE_COLUMNS COLUMNS_SQL(CLAIMABLE_FIELDS)
-
 #define CHANGE_FIELDS(FIRST, NEXT)                                                                 \
     FIRST(i64, changed_ms, SQL_MS("changed_at"))                                                   \
     NEXT(text, by, "changed_by")                                                                   \
@@ -207,9 +226,9 @@ static const struct stmt stmts[] = {
          "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
          "max_group, group_given, ranks, min_ranks, elastic, launch, gang, target, "
-         "keeps_timed_out, tags) values "
+         "keeps_timed_out, priority, cpus, memory_bytes, exclusive, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
-         "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, array(select "
+         "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, array(select "
          "json_array_elements_text($3::json "
          "-> 'tags'))) on "
          "conflict (id) do nothing returning key"},
@@ -245,6 +264,8 @@ static const struct stmt stmts[] = {
                      "planned else greatest($3 + n_known, n_total) end, max_concurrent = $4, "
                      "max_failed = $5, max_restarts = $6, trial_timeout_ms = $7, wall_time_ms = "
                      "$8, grace_ms = $9, target = $10, keeps_timed_out = $11 where key = $1"},
+    [SWEEP_PRIORITIZE] = {"sweep_prioritize",
+                          "update sweep set document = $2, priority = $3 where key = $1"},
     [SWEEP_CHANGE_ADD] = {"sweep_change_add",
                           "insert into sweep_change (sweep_key, number, changed_by, changes) "
                           "select $1, coalesce(max(number), 0) + 1, $2, $3 from sweep_change where "
@@ -264,21 +285,6 @@ static const struct stmt stmts[] = {
                                "select set_config('statement_timeout', '300s', true)"},
     [SWEEP_DELETE_POINTS] = {"sweep_delete_points", "delete from measurement where sweep_key = $1"},
     [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
-    [SWEEP_CLAIMABLE] =
-        {"sweep_claimable",
-         "select " CLAIMABLE_COLUMNS " from sweep where for_runners and " HAS_WORK
-         " and gpus <= $1 and (not gang or ($3::boolean and seats_of_runners(gpus) >= ranks)) "
-         "order by n_running - (select count(*) from unnest($2::bigint[]) as l(key) where l.key = "
-         "sweep.key), gang_at nulls first, key limit 64"},
-    /* The same order as SWEEP_CLAIMABLE: fewest running trials first, then the older sweep. A gang
-     * that gathers, or that waits for ranks, comes first. */
-    [SWEEP_AHEAD] = {"sweep_ahead",
-                     "select exists (select from sweep where for_runners and key <> $1 and "
-                     "gpus <= $3 and " HAS_WORK " and (not gang and (n_running, key) < ($2, $1) or "
-                     "gang and seats_of_runners(gpus) >= ranks and exists (select from "
-                     "gathering g where g.sweep_key = sweep.key or g.sweep_key is null and "
-                     "(n_running, key) < ($2, $1)))) or exists (select from gang where state = "
-                     "'waiting')"},
     /* Sweeps that do not learn are one sum, because any server can draw their trials at once.
      * For the others the caller asks the suggester what is ready, so each has its own row. Sweeps
      * whose trials have ranks are in store_gathering_pending(), except one that learns and whose
@@ -325,7 +331,8 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_i64_or_null(s->max_group > 0, s->max_group), arg_bool(s->group_given),
              arg_i64(s->ranks), arg_i64(s->min_ranks), arg_bool(s->elastic), arg_str(s->launch),
              arg_bool(s->gang), arg_f64_or_null(!isnan(s->target), s->target),
-             arg_bool(s->keeps_timed_out)),
+             arg_bool(s->keeps_timed_out), arg_i64(s->priority), arg_i64(s->cpus),
+             arg_i64(s->memory_bytes), arg_bool(s->exclusive)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;
@@ -489,6 +496,13 @@ as_status store_sweep_limit(struct tx *t, int64_t key, const char *document,
         NULL, err);
 }
 
+as_status store_sweep_prioritize(struct tx *t, int64_t key, const char *document, int64_t priority,
+                                 struct as_err *err)
+{
+    return tx_exec(t, &stmts[SWEEP_PRIORITIZE],
+                   ARGS(arg_i64(key), arg_str(document), arg_i64(priority)), NULL, err);
+}
+
 as_status store_sweep_change_add(struct tx *t, int64_t key, const char *by, const char *changes,
                                  struct as_err *err)
 {
@@ -558,33 +572,6 @@ static as_status read_keys(const struct result *r, struct arena *a, int64_t **re
         keys[i] = result_i64(r, i, 0);
     *ret = keys;
     *ret_n = (size_t)r->rows;
-    return AS_OK;
-}
-
-as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus, const char *ending,
-                                bool takes_seats, struct claimable_sweep **ret, size_t *ret_n,
-                                struct as_err *err)
-{
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_CLAIMABLE],
-                            ARGS(arg_i64(gpus), arg_str(ending), arg_bool(takes_seats)), &r, err);
-    if (st != AS_OK)
-        return st;
-    *ret_n = (size_t)r.rows;
-    return read_claimable_rows(&r, r.rows, a, ret, err);
-}
-
-as_status store_sweep_ahead(struct tx *t, int64_t key, int64_t running, int64_t gpus, bool *ret,
-                            struct as_err *err)
-{
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_AHEAD],
-                            ARGS(arg_i64(key), arg_i64(running), arg_i64(gpus)), &r, err);
-    if (st != AS_OK)
-        return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret = read_bool(&rd);
     return AS_OK;
 }
 

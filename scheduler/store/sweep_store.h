@@ -25,8 +25,11 @@ struct sweep_new {
     bool is_paused;           /* it starts paused */
     bool gang;                /* each trial is a gang's; see sweep_doc.h */
     int64_t ranks, min_ranks; /* of each trial */
-    bool elastic;             /* the ranks of a trial may change while it runs */
-    const char *launch;       /* all, first */
+    int64_t priority;
+    int64_t cpus, memory_bytes; /* of each trial or rank; 0: not given */
+    bool exclusive;             /* nothing else runs on the machine of a trial */
+    bool elastic;               /* the ranks of a trial may change while it runs */
+    const char *launch;         /* all, first */
 };
 
 /* The columns of a sweep that decisions need. */
@@ -42,6 +45,7 @@ struct sweep_head {
     bool wall_time_over;
     bool target_reached;               /* by a completed, feasible trial */
     bool keeps_timed_out;              /* on_timeout: keep */
+    bool has_started;                  /* a trial of it has begun */
     const char *objectives, *outcomes; /* as in sweep_new */
     bool learns;
     int64_t suggested, known, known_failed; /* counts of trials, included in counts.total */
@@ -50,6 +54,9 @@ struct sweep_head {
     int64_t max_group;                      /* as in sweep_new */
     bool group_given;
     int64_t ranks; /* of each trial */
+    int64_t priority;
+    int64_t cpus, memory_bytes; /* as in sweep_new */
+    bool exclusive;
 };
 
 /* Insert a sweep, with its row for the ensemble. *ret_key is 0 if the id is taken. */
@@ -120,6 +127,9 @@ AS_MUST_CHECK as_status store_sweep_move(struct tx *t, int64_t key, sweep_state 
 AS_MUST_CHECK as_status store_sweep_limit(struct tx *t, int64_t key, const char *document,
                                           const struct sweep_limits *l, bool set_max_trials,
                                           struct as_err *err);
+/* Store another priority with the document that holds it. The caller holds the row. */
+AS_MUST_CHECK as_status store_sweep_prioritize(struct tx *t, int64_t key, const char *document,
+                                               int64_t priority, struct as_err *err);
 /* Record what a user changed (JSON). `by`: the id of the token; NULL: none. The caller holds the
  * sweep's row. */
 AS_MUST_CHECK as_status store_sweep_change_add(struct tx *t, int64_t key, const char *by,
@@ -139,27 +149,6 @@ AS_MUST_CHECK as_status store_sweep_searched(struct tx *t, int64_t key, const ch
                                              int64_t mark, struct as_err *err);
 /* Delete it with everything that belongs to it. */
 AS_MUST_CHECK as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err);
-
-/* A sweep that has something to hand out. */
-struct claimable_sweep {
-    int64_t key;
-    bool is_gang; /* its trials have ranks */
-};
-
-/* Sweeps that have something to hand out to a runner with that many free GPUs: the one with the
- * fewest running trials first, then, of gangs, the one whose latest gang began first, then the
- * oldest. At most 64.
- *   ending       runner_ending.sweeps: running trials that do not count, because they are over
- *   takes_seats  also sweeps whose trials have ranks, if the live runners could hold them */
-AS_MUST_CHECK as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus,
-                                              const char *ending, bool takes_seats,
-                                              struct claimable_sweep **ret, size_t *ret_n,
-                                              struct as_err *err);
-
-/* Would another sweep with work for a runner with that many free GPUs come before this one, if only
- * `running` of this one's trials ran? */
-AS_MUST_CHECK as_status store_sweep_ahead(struct tx *t, int64_t key, int64_t running, int64_t gpus,
-                                          bool *ret, struct as_err *err);
 
 /* How many trials a sweep may hand out now. */
 struct sweep_room {

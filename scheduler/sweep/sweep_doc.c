@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "scheduler/sweep/sweep_limits_priv.h"
 #include "scheduler/sweep/sweep_metrics_priv.h"
+#include "scheduler/sweep/sweep_resources_priv.h"
 #include "scheduler/sweep/sweep_trial_priv.h"
 #include "search/ensemble.h"
 #include "search/suggest.h"
@@ -26,7 +27,6 @@
 #define MAX_DESCRIPTION 10000
 #define MAX_TAGS 64
 #define MAX_TAG 128
-#define MAX_GPUS 64
 
 /* Fields of a later version. They are refused as unsupported, not as unknown. */
 static const char *const later_fields[] = {"early_stopping"};
@@ -262,106 +262,9 @@ static as_status parse_limits(struct json_fields *doc, struct sweep_doc *d, stru
     return settle_max_trials(d, err); /* adds nothing to a fault of the field itself */
 }
 
-/* Is `trial` given, but so wrong that its kind is not known? Then nothing is said about fields that
- * depend on it. */
-static bool trial_is_unclear(const struct json_fields *doc, const struct sweep_doc *d)
+bool sweep_trial_is_unclear(const struct json_fields *doc, const struct sweep_doc *d)
 {
     return d->trial.kind == TRIAL_NONE && !json_fields_lack(doc, "trial");
-}
-
-/* The ranks of a command are fixed, because nobody can tell it that their number has changed. */
-static as_status check_ranks(const struct json_fields *doc, const struct sweep_doc *d,
-                             struct as_err *err)
-{
-    if (d->ranks > 0 && d->min_ranks > d->ranks)
-        return as_fail_at(err, AS_E_INVAL, "/resources/min_ranks",
-                          "/resources/min_ranks: found %" PRId64
-                          ", expected at most resources.ranks, which is %" PRId64,
-                          d->min_ranks, d->ranks);
-    if (d->ranks > 1 && json_object_get(d->trial.surroundings, "container"))
-        return as_fail_at(err, AS_E_INVAL, "/trial/container",
-                          "/trial/container: not with resources.ranks above 1; let the command "
-                          "start the containers");
-    if (d->ranks == 0 || d->min_ranks == 0 || d->min_ranks == d->ranks ||
-        d->trial.kind != TRIAL_COMMAND || trial_is_unclear(doc, d))
-        return AS_OK;
-    return as_fail_at(err, AS_E_INVAL, "/resources/min_ranks",
-                      "/resources/min_ranks: found %" PRId64 ", expected %" PRId64
-                      ", as resources.ranks: the ranks of trial.command cannot change",
-                      d->min_ranks, d->ranks);
-}
-
-/* One rank that was asked for adds up micro-batches in the order in which several ranks do, so that
- * 1, 2 and 3 ranks give the same bits. The plain trainer adds them one after another. Canonical
- * documents say `ranks: 1` for both; min_ranks tells them apart. */
-static bool is_lone_rank(const struct json_fields *doc, const struct sweep_doc *d)
-{
-    const json_t *j = json_object_get(doc->obj, "resources");
-    bool is_sent = doc->faults != NULL;
-    return d->ranks == 1 && d->trial.kind == TRIAL_TRAIN && d->group <= 1 &&
-           (d->min_ranks == 1 || (is_sent && json_object_get(j, "ranks") &&
-                                  json_object_get(d->trial.train, "micro_batch")));
-}
-
-/* What follows from the number of ranks, once it is known to be right. */
-static void settle_ranks(const struct json_fields *doc, struct sweep_doc *d)
-{
-    d->ranks = d->ranks > 0 ? d->ranks : 1;
-    d->is_gang = d->ranks > 1 || is_lone_rank(doc, d);
-    if (d->min_ranks == 0)
-        d->min_ranks = d->trial.kind == TRIAL_COMMAND ? d->ranks : 1;
-    if (d->ranks > 1 && d->trial.kind == TRIAL_COMMAND && d->trial.launch == LAUNCH_DEFAULT)
-        d->trial.launch = LAUNCH_ALL;
-}
-
-static as_status check_group(const struct json_fields *doc, const struct sweep_doc *d,
-                             struct as_err *err)
-{
-    if (d->group > 1 && d->ranks > 1)
-        return as_fail_at(err, AS_E_INVAL, "/resources/group",
-                          "/resources/group: %" PRId64 ": a trial of %" PRId64
-                          " ranks shares no process with others; leave it "
-                          "out or use 1",
-                          d->group, d->ranks);
-    if (d->group <= 1 || d->trial.kind == TRIAL_TRAIN || trial_is_unclear(doc, d))
-        return AS_OK;
-    return as_fail_at(err, AS_E_INVAL, "/resources/group",
-                      "/resources/group: %" PRId64
-                      ": only trials of trial.train run in groups; leave it out or use 1",
-                      d->group);
-}
-
-static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
-{
-    struct json_fields f;
-    json_t *j = NULL;
-    as_status st = json_fields_object(doc, "resources", JSON_OPTIONAL, &j, err);
-    if (st < 0 || !j) {
-        settle_ranks(doc, d);
-        return st;
-    }
-    st = json_fields_under(&f, doc, j, "/resources", err);
-    if (st != AS_OK)
-        return st;
-    if ((st = json_fields_i64(&f, "gpus", JSON_OPTIONAL, 0, MAX_GPUS, &d->gpus, err)) != AS_OK)
-        return st;
-    if ((st = json_fields_i64(&f, "ranks", JSON_OPTIONAL, 1, SWEEP_MAX_RANKS, &d->ranks, err)) !=
-        AS_OK)
-        return st;
-    if ((st = json_fields_i64(&f, "min_ranks", JSON_OPTIONAL, 1, SWEEP_MAX_RANKS, &d->min_ranks,
-                              err)) != AS_OK)
-        return st;
-    if ((st = json_fields_i64(&f, "group", JSON_OPTIONAL, 1, SWEEP_MAX_GROUP, &d->group, err)) !=
-        AS_OK)
-        return st;
-    if (json_fields_lack(&f, "ranks"))
-        d->ranks = 1; /* else 0 is a fault of the field itself, which is noted */
-    if ((st = json_fields_note(&f, check_ranks(doc, d, err), err)) != AS_OK)
-        return st;
-    settle_ranks(doc, d);
-    if ((st = json_fields_note(&f, check_group(doc, d, err), err)) != AS_OK)
-        return st;
-    return json_fields_end(&f, err);
 }
 
 static as_status parse_ensemble(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
@@ -375,7 +278,7 @@ static as_status parse_ensemble(struct json_fields *doc, struct sweep_doc *d, st
     if (st < 0)
         return st;
     if (d->trial.kind == TRIAL_NONE &&
-        !trial_is_unclear(doc, d)) /* nobody uploads predictions: no ensemble */
+        !sweep_trial_is_unclear(doc, d)) /* nobody uploads predictions: no ensemble */
         return !j || json_is_false(j)
                    ? AS_OK
                    : as_fail_at(err, AS_E_INVAL, "/ensemble",
@@ -423,18 +326,6 @@ static json_t *search_to_json(const struct sweep_doc *d)
     return bad ? NULL : as_steal(j);
 }
 
-static json_t *resources_to_json(const struct sweep_doc *d)
-{
-    JSON_AUTO j =
-        json_pack("{s:I, s:I}", "gpus", (json_int_t)d->gpus, "ranks", (json_int_t)d->ranks);
-    int bad = 0;
-    if (d->is_gang)
-        bad |= json_object_set_new(j, "min_ranks", json_integer(d->min_ranks));
-    if (d->group > 0)
-        bad |= json_object_set_new(j, "group", json_integer(d->group));
-    return bad ? NULL : as_steal(j);
-}
-
 static json_t *doc_to_json(const struct sweep_doc *d)
 {
     JSON_AUTO j = json_object();
@@ -451,7 +342,7 @@ static json_t *doc_to_json(const struct sweep_doc *d)
     bad |= json_object_set_new(j, "limits", sweep_limits_to_json(&d->limits));
     if (d->trial.kind != TRIAL_NONE)
         bad |= json_object_set_new(j, "trial", sweep_trial_to_json(&d->trial));
-    bad |= json_object_set_new(j, "resources", resources_to_json(d));
+    bad |= sweep_resources_to_json(d, j);
     bad |= json_object_set_new(j, "ensemble", ensemble_to_json(d->ensemble_size));
     return bad ? NULL : as_steal(j);
 }
@@ -494,7 +385,7 @@ static as_status parse_sections(struct json_fields *f, uint64_t default_seed, st
         return st;
     if ((st = faults_note(faults, parse_trial(f, d, err), err)) != AS_OK)
         return st;
-    if ((st = faults_note(faults, parse_resources(f, d, err), err)) != AS_OK)
+    if ((st = faults_note(faults, sweep_resources_parse(f, d, err), err)) != AS_OK)
         return st;
     if ((st = faults_note(faults, parse_ensemble(f, d, err), err)) != AS_OK)
         return st;

@@ -24,6 +24,9 @@
 #define SWEEP_MAX_COMMAND 1000                  /* elements of trial.command */
 #define SWEEP_MAX_GROUP 64                      /* resources.group */
 #define SWEEP_MAX_RANKS 4096                    /* resources.ranks */
+#define SWEEP_MAX_CPUS 4096                     /* resources.cpus */
+#define SWEEP_MAX_MEMORY (INT64_C(1) << 52)     /* resources.memory, bytes */
+#define SWEEP_MAX_PRIORITY 100
 
 struct sweep_limits {
     int64_t max_trials;            /* 1..SWEEP_MAX_TRIALS; for a grid at most its cells */
@@ -94,7 +97,11 @@ struct sweep_doc {
                                          other methods */
     struct sweep_limits limits;
     struct sweep_trial trial;
-    int64_t gpus;         /* for each trial */
+    int64_t priority;     /* -SWEEP_MAX_PRIORITY..SWEEP_MAX_PRIORITY; higher goes first */
+    int64_t gpus;         /* for each trial, as the three below; of several ranks, for each rank */
+    int64_t cpus;         /* 0: not given */
+    int64_t memory_bytes; /* 0: not given */
+    bool exclusive;       /* nothing else runs on its machine */
     bool is_gang;         /* its trials are gangs: several ranks, or one that has the same bits as
                              several (resources.ranks: 1 with micro-batches) */
     int64_t ranks;        /* processes that run one trial together */

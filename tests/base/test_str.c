@@ -34,6 +34,25 @@ START_TEST(parsing)
     ck_fails(as_parse_duration_ms("-3s", &i, &err), AS_E_INVAL, err, "duration");
     ck_fails(as_parse_duration_ms("3 weeks", &i, &err), AS_E_INVAL, err, "duration");
     ck_fails(as_parse_duration_ms("1.2.3s", &i, &err), AS_E_INVAL, err, "1.2.3s");
+    static const struct {
+        const char *text;
+        int64_t bytes;
+    } sizes[] = {{"0", 0},
+                 {"1048576", 1048576},
+                 {"4GiB", INT64_C(4) << 30},
+                 {"500M", 500000000},
+                 {"1.5 kB", 1500},
+                 {"2Ti", INT64_C(2) << 40},
+                 {"7B", 7},
+                 {"3K", 3000}};
+    static const char *const no_sizes[] = {"",    "GiB",   "-1",  "4 ",       "4gb",  "4GiBs",
+                                           "1e3", "4 G B", "4Bi", "9999999T", "0x10", " 4"};
+    for (size_t k = 0; k < AS_ARRAY_LEN(sizes); k++) {
+        ck_ok(as_parse_size(sizes[k].text, &i, &err), err);
+        ck_assert_int_eq(i, sizes[k].bytes);
+    }
+    for (size_t k = 0; k < AS_ARRAY_LEN(no_sizes); k++)
+        ck_fails(as_parse_size(no_sizes[k], &i, &err), AS_E_INVAL, err, "size");
     ck_assert_double_eq(d, 0);
 }
 END_TEST

@@ -332,6 +332,17 @@ void check_invariants(struct service *s)
         {"slots are kept only while a gang gathers",
          "select count(*) from gathering_seat where (select sweep_key from gathering) is null"},
         {"there is one gathering", "select abs(count(*) - 1) from gathering"},
+        {"what runs on a runner fits in it",
+         "select count(*) from runner r cross join lateral (select coalesce(sum(cpus), 0) as c, "
+         "coalesce(sum(memory_bytes), 0) as m from (select distinct on (coalesce(group_id, "
+         "concat(sweep_key, '/', number, '/', seat))) cpus, memory_bytes from held_needs where "
+         "runner = r.name and number is not null) n) u where r.state = 'live' and r.cpus > 0 and "
+         "(u.c > r.cpus or u.m > r.memory_bytes)"},
+        {"a trial that needs its machine to itself has it",
+         "select count(*) from held_needs x join runner a on a.name = x.runner join held h on "
+         "(h.sweep_key, h.number) is distinct from (x.sweep_key, x.number) and (x.group_id is null "
+         "or h.group_id is distinct from x.group_id) join runner b on b.name = h.runner where "
+         "x.exclusive and (a.name = b.name or a.machine = b.machine)"},
         {"restarts within the budget",
          "select count(*) from trial t join sweep s on s.key = "
          "t.sweep_key where t.restarts > s.max_restarts and not " CHANGED("max_restarts")},

@@ -188,6 +188,17 @@ int64_t agent_slots_free_locked(const struct agent *a)
     return slots - taken - (ending > slots ? ending - slots : 0);
 }
 
+/* Hold cores for a trial that asks for some. If too few are free, it runs on any. */
+static void take_cores(const struct agent *a, const struct claimed *c, struct core_hold *h)
+{
+    const struct options *o = a->options;
+    if (c->cpus == 0 || o->no_affinity)
+        return;
+    if (!core_hold_take(h, &o->machine.cores, c->cpus))
+        log_write(LOG_INFO, "a trial is not bound to cores: too few are free",
+                  "trial=%s/%lld cpus=%lld", c->sweep, (long long)c->number, (long long)c->cpus);
+}
+
 /* Free these GPUs and clear `taken`. */
 static void free_gpus_locked(struct agent *a, bool taken[GPUS_MAX])
 {
@@ -207,6 +218,7 @@ void agent_free_slots(struct agent *a)
             continue;
         t->slot_free = any = true;
         free_gpus_locked(a, t->gpu_taken);
+        core_hold_done(&t->cores);
     }
     for (size_t i = 0; i < a->n_groups; i++) {
         struct group_process *g = a->groups[i];
@@ -214,6 +226,7 @@ void agent_free_slots(struct agent *a)
             continue;
         g->slot_free = any = true;
         free_gpus_locked(a, g->gpu_taken);
+        core_hold_done(&g->cores);
     }
     if (any)
         pthread_cond_broadcast(&a->changed);
@@ -252,6 +265,7 @@ static as_status add_group_locked(struct agent *a, const struct claimed *c,
     if (st < 0)
         return st;
     memcpy(g->gpu_taken, taken, sizeof taken);
+    take_cores(a, c, &g->cores);
     g->asked_for = group_sizes_next(&a->sizes, g->shape);
     for (size_t i = 0; i < GPUS_MAX; i++)
         a->gpu_busy[i] |= taken[i];
@@ -292,6 +306,7 @@ static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, st
     AS_AUTO(str_done) struct str gpus = {0};
     AS_AUTO(attempt_freep) struct attempt *attempt = NULL;
     struct attempt_id id = claimed_id(c);
+    AS_AUTO(core_hold_done) struct core_hold cores = {0};
     bool taken[GPUS_MAX] = {false};
     if (a->draining)
         return as_fail(err, AS_E_CONFLICT, "the runner is leaving");
@@ -304,12 +319,18 @@ static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, st
         st = choose_gpus_locked(a, c->gpus, taken, &gpus, err);
     if (st < 0)
         return st;
+    if (!group)
+        take_cores(a, c, &cores);
     st = attempt_create(a->options, &id, c, NULL, group ? group->gpus : str_cstr(&gpus), a->wake_fd,
                         &attempt, err);
     if (st < 0 || !attempt)
         return st;
     attempt->group = group;
     memcpy(attempt->gpu_taken, taken, sizeof taken);
+    attempt->cores = cores;
+    cores = (struct core_hold){0};
+    const struct core_hold *held = group ? &group->cores : &attempt->cores;
+    attempt->spec.cores = held->n > 0 ? &held->set : NULL;
     if ((st = enlist_locked(a, attempt, err)) == AS_OK)
         attempt = NULL;
     return st;

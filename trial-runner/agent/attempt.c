@@ -102,6 +102,7 @@ void attempt_free(struct attempt *a)
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->lock);
     free(a->sweep);
+    core_hold_done(&a->cores);
     free(a->gpus);
     free(a->dir);
     free(a);

@@ -80,6 +80,7 @@ struct attempt {
     int guard_fd; /* of its container (container.h); -1: none */
     struct stopping stopping;
     bool gpu_taken[GPUS_MAX];
+    struct core_hold cores; /* under agent.lock until it is created; its process runs on these */
 };
 
 /* Create an attempt. With `claimed` it is in phase preparing; with `found`, the result of an

@@ -92,6 +92,8 @@ static _Noreturn void become_program(const struct child_spec *s, pid_t parent, i
     if (getppid() != parent) /* the parent died before the line above */
         _exit(127);
     setrlimit(RLIMIT_CORE, &no_core);
+    if (s->cores)
+        (void)sched_setaffinity(0, sizeof *s->cores, s->cores); /* a cpuset may have shrunk: run */
     default_signals();
     if (dup2(in_fd, 0) < 0 || dup2(out_fd, 1) < 0 || dup2(out_fd, 2) < 0)
         fail_in_child(err_fd, false);

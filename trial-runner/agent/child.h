@@ -7,14 +7,16 @@
 #define ASSAY_TRIAL_RUNNER_AGENT_CHILD_H
 
 #include <stdbool.h>
+#include <sched.h>
 #include <sys/types.h>
 
 #include "trial-runner/agent/child_env.h"
 
 struct child_spec {
-    char **argv;     /* NULL-terminated; owned, each element too */
-    char *directory; /* owned; NULL: the runner's own */
-    int *stdin_fd;   /* becomes descriptor 0; borrowed; NULL: /dev/null */
+    char **argv;            /* NULL-terminated; owned, each element too */
+    char *directory;        /* owned; NULL: the runner's own */
+    int *stdin_fd;          /* becomes descriptor 0; borrowed; NULL: /dev/null */
+    const cpu_set_t *cores; /* it runs on these alone; borrowed; NULL: on those of the runner */
     struct child_env env;
 };
 

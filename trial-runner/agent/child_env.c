@@ -61,7 +61,6 @@ static as_status push_pair(struct child_env *e, char *pair, struct as_err *err)
 
 as_status child_env_init(struct child_env *e, char *const *base, struct as_err *err)
 {
-    static const char *const threads[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"};
     for (; *base; base++) {
         if (!strchr(*base, '=') || is_scrubbed(*base))
             continue;
@@ -69,17 +68,7 @@ as_status child_env_init(struct child_env *e, char *const *base, struct as_err *
         if (st < 0)
             return st;
     }
-    as_status st = child_env_set(e, "PYTHONUNBUFFERED", "1", err);
-    if (st < 0)
-        return st;
-    for (size_t i = 0; i < AS_ARRAY_LEN(threads); i++) {
-        if (child_env_get(e, threads[i]))
-            continue;
-        st = child_env_set(e, threads[i], "1", err);
-        if (st < 0)
-            return st;
-    }
-    return AS_OK;
+    return child_env_set(e, "PYTHONUNBUFFERED", "1", err);
 }
 
 void child_env_done(struct child_env *e)
@@ -131,14 +120,27 @@ void child_env_unset(struct child_env *e, const char *name)
     e->v[e->n] = NULL;
 }
 
-as_status child_env_set_threads(struct child_env *e, int64_t slots, struct as_err *err)
+static as_status set_number(struct child_env *e, const char *name, int64_t n, struct as_err *err)
 {
-    cpu_set_t set;
     char text[24];
-    int64_t cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    int64_t threads = cpus / slots > 1 ? cpus / slots : 1;
-    if (child_env_get(e, "ASSAY_THREADS"))
+    if (child_env_get(e, name))
         return AS_OK;
-    snprintf(text, sizeof text, "%lld", (long long)threads);
-    return child_env_set(e, "ASSAY_THREADS", text, err);
+    snprintf(text, sizeof text, "%lld", (long long)n);
+    return child_env_set(e, name, text, err);
+}
+
+as_status child_env_set_threads(struct child_env *e, int64_t cpus, int64_t slots,
+                                struct as_err *err)
+{
+    static const char *const libraries[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+                                            "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"};
+    cpu_set_t set;
+    int64_t all = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    int64_t share = all / slots > 1 ? all / slots : 1;
+    for (size_t i = 0; i < AS_ARRAY_LEN(libraries); i++) {
+        as_status st = set_number(e, libraries[i], cpus > 0 ? cpus : 1, err);
+        if (st < 0)
+            return st;
+    }
+    return set_number(e, "ASSAY_THREADS", cpus > 0 ? cpus : share, err);
 }

@@ -13,9 +13,7 @@ struct child_env {
     size_t n, cap;
 };
 
-/* Make a scrubbed copy of `base` (as environ) with PYTHONUNBUFFERED=1. OMP_NUM_THREADS and
- * OPENBLAS_NUM_THREADS become 1 if base does not set them, because several trials share the
- * machine. e must be zeroed. AS_E_NOMEM. */
+/* Make a scrubbed copy of `base` (as environ) with PYTHONUNBUFFERED=1. e must be zeroed. AS_E_NOMEM. */
 AS_MUST_CHECK as_status child_env_init(struct child_env *e, char *const *base, struct as_err *err);
 void child_env_done(struct child_env *e);
 
@@ -24,9 +22,13 @@ AS_MUST_CHECK as_status child_env_set(struct child_env *e, const char *name, con
                                       struct as_err *err);
 void child_env_unset(struct child_env *e, const char *name);
 
-/* Set ASSAY_THREADS for the built-in trainer if it is not set: the number of CPUs that this process
- * may use divided by the slots, at least 1. AS_E_NOMEM. */
-AS_MUST_CHECK as_status child_env_set_threads(struct child_env *e, int64_t slots,
+/* Set the variables that say how many threads a program uses, unless they are set.
+ *   cpus   cores of the trial: so many threads, for the built-in trainer (ASSAY_THREADS) and for the
+ *          libraries (OMP_NUM_THREADS and those of OpenBLAS, MKL and NumExpr). 0: the trial did not say;
+ *          then libraries use one, because several trials share the machine, and the trainer the number of
+ *          CPUs that this process may use divided by the slots, at least 1
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status child_env_set_threads(struct child_env *e, int64_t cpus, int64_t slots,
                                               struct as_err *err);
 const char *child_env_get(const struct child_env *e, const char *name); /* a view, or NULL */
 

@@ -120,6 +120,9 @@ static as_status read_fields(struct claimed *c, struct json_fields *f, struct as
     st = json_fields_i64(f, "gpus", JSON_OPTIONAL, 0, 1024, &c->gpus, err);
     if (st < 0)
         return st;
+    st = json_fields_i64(f, "cpus", JSON_OPTIONAL, 0, 4096, &c->cpus, err);
+    if (st < 0)
+        return st;
     st = json_fields_i64(f, "timeout_ms", JSON_OPTIONAL, 0, INT64_MAX, &c->timeout_ms, err);
     if (st < 0)
         return st;

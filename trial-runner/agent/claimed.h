@@ -32,6 +32,7 @@ struct claimed {
     json_t *params, *trial, *metric, *files;
     json_t *dataset; /* NULL: none */
     int64_t gpus;
+    int64_t cpus;       /* 0: not said */
     int64_t timeout_ms; /* 0: none */
     int64_t grace_ms;
     struct claimed_group group;

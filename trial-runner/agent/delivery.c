@@ -6,7 +6,8 @@
  *
  * The result is written to disk before anything of it is sent. If the runner dies, the next one
  * starts with the result on disk (`recovered`) and sends everything again, which is safe because
- * every request can be repeated. Measurements and files go before the result, because the result
+ * every request can be repeated. It is made durable too, unless it is small and the server takes it at
+ * once (decision 0213): waiting for the disk took longer than sending. Measurements and files go before the result, because the result
  * ends the attempt for the server. */
 #include "trial-runner/agent/delivery.h"
 
@@ -25,6 +26,7 @@
 #define ROUND_MS 100       /* between looks at the report file */
 #define LOG_MS 1000        /* between puts of the log */
 #define CHECKPOINT_MS 2000 /* between looks at the checkpoint folder */
+#define BRIEF_MS 500       /* a result that the server has after so long is durable there */
 #define IO_TRIES 5         /* CHECKPOINT_MS apart, for files of the attempt that cannot be read */
 
 /* Wait until the phase is not `while_in`, the attempt is dropped, or ms are over. Returns the
@@ -179,12 +181,40 @@ static as_status deliver_trouble(struct outbox *o, const char *why, struct as_er
     return outbox_result(o, err);
 }
 
-/* Make the result durable, and before it the artifacts that belong to it. */
-static as_status keep_result(const struct outbox *o, struct as_err *err)
+/* Write the result to disk. It is made durable, and before it the artifacts that belong to it, unless the
+ * server may have it at once (*ret_brief): there are no files to send. */
+static as_status keep_result(const struct outbox *o, bool *ret_brief, struct as_err *err)
 {
-    as_status st = outbox_sync_artifacts(o, err);
-    as_status written = result_journal_write(o->attempt->dir, &o->attempt->end, err);
+    const struct attempt *a = o->attempt;
+    size_t n = 0;
+    as_status st = outbox_sync_artifacts(o, &n, err);
+    *ret_brief = st == AS_OK && n == 0 && !a->rank &&
+                 (a->end.outcome == OUTCOME_COMPLETED || a->end.outcome == OUTCOME_FAILED);
+    as_status written = result_journal_write(a->dir, &a->end, !*ret_brief, err);
     return written == AS_OK ? st : written;
+}
+
+/* Send the result once, in a short time. On failure it is made durable, and is to be sent with
+ * patience. */
+static bool deliver_at_once(struct outbox *o, struct as_err *err)
+{
+    struct attempt *a = o->attempt;
+    o->brief_until_ns = clock_mono_ns() + BRIEF_MS * NS_PER_MS;
+    as_status st = deliver_parts(o, err);
+    o->brief_until_ns = 0;
+    if (st == AS_OK)
+        return true;
+    outbox_rewind(o);
+    if (result_journal_write(a->dir, &a->end, true, err) < 0)
+        log_write(LOG_WARN, "a result cannot be written to the journal", "%s error=\"%s\"",
+                  a->label, err->msg);
+    return false;
+}
+
+static void log_end(const struct attempt *a)
+{
+    log_write(LOG_INFO, "trial ended", "%s outcome=%s reason=\"%.200s\"", a->label,
+              outcome_name(a->end.outcome), a->end.reason ? a->end.reason : "");
 }
 
 /* Is the result of a dropped attempt worth nothing? A process that completed before it could be
@@ -221,9 +251,14 @@ static bool deliver_result(struct outbox *o)
         return deliver_rank_end(a->rank);
     if (a->rank)
         (void)rank_leads(a->rank, &a->end.world);
-    if (!a->recovered && keep_result(o, &err) < 0)
+    bool brief = false;
+    if (!a->recovered && keep_result(o, &brief, &err) < 0)
         log_write(LOG_WARN, "a result cannot be written to the journal", "%s error=\"%s\"",
                   a->label, err.msg);
+    if (brief && deliver_at_once(o, &err)) {
+        log_end(a);
+        return true;
+    }
     for (int unreadable = 0;;) {
         as_status st = deliver_parts(o, &err);
         if (st == AS_E_IO && ++unreadable == IO_TRIES) {
@@ -232,8 +267,7 @@ static bool deliver_result(struct outbox *o)
             st = deliver_trouble(o, why, &err);
         }
         if (st == AS_OK) {
-            log_write(LOG_INFO, "trial ended", "%s outcome=%s reason=\"%.200s\"", a->label,
-                      outcome_name(a->end.outcome), a->end.reason ? a->end.reason : "");
+            log_end(a);
             return true;
         }
         if (client_interrupted(a->send)) {

@@ -63,6 +63,7 @@ void group_process_free(struct group_process *g)
     free(g->shape);
     free(g->dir);
     free(g->gpus);
+    core_hold_done(&g->cores);
     free(g);
 }
 

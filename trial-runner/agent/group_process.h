@@ -32,6 +32,7 @@ struct group_process {
     int64_t asked_for;   /* members that this runner wanted for the shape at its creation */
     char *gpus;          /* for CUDA_VISIBLE_DEVICES */
     bool gpu_taken[GPUS_MAX];
+    struct core_hold cores; /* its process runs on these */
 
     /* Under agent.lock. */
     size_t held, most_held; /* its attempts in the agent's list: now, and the most so far */

@@ -35,6 +35,19 @@ static as_status runner_path(const struct agent *a, const char *verb, struct str
     return str_check(path, err);
 }
 
+/* What trials may use of the machine. False: memory is out. */
+static bool add_machine(json_t *body, const struct options *o)
+{
+    const struct machine *m = &o->machine;
+    int bad = json_object_set_new(body, "cpus", json_integer((json_int_t)m->cpus));
+    if (m->memory_bytes > 0)
+        bad |= json_object_set_new(body, "memory_bytes", json_integer((json_int_t)m->memory_bytes));
+    if (m->id[0])
+        bad |= json_object_set_new(body, "machine", json_string(m->id)) |
+               json_object_set_new(body, "shares_machine", json_boolean(o->shares_machine));
+    return bad == 0;
+}
+
 static json_t *registration_body(struct agent *a)
 {
     char host[HOST_NAME_MAX + 1] = "";
@@ -53,6 +66,10 @@ static json_t *registration_body(struct agent *a)
     json_decref(gpus);
     json_decref(faults);
     json_decref(resume);
+    if (body && !add_machine(body, o)) {
+        json_decref(body);
+        body = NULL;
+    }
     return body;
 }
 

@@ -27,9 +27,9 @@
 /* The values of the command line before they are checked. */
 struct words {
     const char *server, *token, *token_file, *name, *gpus, *work, *cache, *trainer, *level,
-        *rank_address;
-    int64_t slots, group, group_mib, cache_mib, idle_exit_ms;
-    bool die_with_parent, help, version;
+        *rank_address, *memory;
+    int64_t slots, cpus, group, group_mib, cache_mib, idle_exit_ms;
+    bool no_affinity, die_with_parent, help, version;
 };
 
 #define TABLE(w)                                                                                   \
@@ -56,6 +56,28 @@ struct words {
              "ASSAY_RUNNER_NAME",                                                                  \
              "how the server knows this runner (HOST-PID)"},                                       \
             {"slots", 0, OPT_I64, &(w)->slots, "N", "ASSAY_RUNNER_SLOTS", "trials at once (1)"},   \
+            {"cpus",                                                                               \
+             0,                                                                                    \
+             OPT_I64,                                                                              \
+             &(w)->cpus,                                                                           \
+             "N",                                                                                  \
+             "ASSAY_RUNNER_CPUS",                                                                  \
+             "cores for trials with resources.cpus, this runner's alone (all of the machine, "     \
+             "with its other runners)"},                                                           \
+            {"memory",                                                                             \
+             0,                                                                                    \
+             OPT_STRING,                                                                           \
+             &(w)->memory,                                                                         \
+             "SIZE",                                                                               \
+             "ASSAY_RUNNER_MEMORY",                                                                \
+             "the same of memory, such as 16GiB"},                                                 \
+            {"no-affinity",                                                                        \
+             0,                                                                                    \
+             OPT_FLAG,                                                                             \
+             &(w)->no_affinity,                                                                    \
+             NULL,                                                                                 \
+             NULL,                                                                                 \
+             "do not bind trials with resources.cpus to cores of their own"},                      \
             {"group",                                                                              \
              0,                                                                                    \
              OPT_I64,                                                                              \
@@ -272,6 +294,26 @@ static int64_t share_of_memory(int64_t slots)
     return kib > 0 && kib < INT64_MAX >> 10 ? (int64_t)kib * 1024 / 2 / slots : 0;
 }
 
+/* What trials may use: what was given, else what the machine has. */
+static as_status read_machine(struct options *o, const struct words *w, struct as_err *err)
+{
+    int64_t bytes = 0;
+    if (w->cpus < 0 || w->cpus > CORES_MAX)
+        return as_fail(err, AS_E_INVAL, "--cpus is %lld, expected 1 to %d", (long long)w->cpus,
+                       CORES_MAX);
+    if (w->memory && (as_parse_size(w->memory, &bytes, err) < 0 || bytes < 1))
+        return as_fail(err, AS_E_INVAL, "--memory is '%.40s', expected a size such as 16GiB",
+                       w->memory);
+    machine_read("", &o->machine);
+    o->shares_machine = w->cpus == 0 && bytes == 0;
+    if (w->cpus > 0)
+        o->machine.cpus = w->cpus;
+    if (bytes > 0)
+        o->machine.memory_bytes = bytes;
+    o->no_affinity = w->no_affinity;
+    return AS_OK;
+}
+
 static as_status check_words(struct options *o, const struct words *w, struct as_err *err)
 {
     AS_AUTO(str_done) struct str name = {0};
@@ -317,7 +359,8 @@ static as_status check_words(struct options *o, const struct words *w, struct as
     if (!o->server || !o->name)
         return as_fail_nomem(err);
     if ((w->level && (st = log_level_parse(w->level, &o->level, err)) < 0) ||
-        (st = read_token(w, &o->token, err)) < 0 || (st = find_trainer(o, w->trainer, err)) < 0 ||
+        (st = read_token(w, &o->token, err)) < 0 || (st = read_machine(o, w, err)) < 0 ||
+        (st = find_trainer(o, w->trainer, err)) < 0 ||
         (st = gpus_find(w->gpus, o->trainer, &o->gpus, err)) < 0 ||
         (st = absolute_dir("--work", w->work, o->name, &o->work, err)) < 0)
         return st;

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "trial-runner/agent/gpus.h"
+#include "trial-runner/agent/machine.h"
 
 #define OPTIONS_MAX_SLOTS 1024
 #define OPTIONS_MAX_GROUP 64
@@ -23,6 +24,9 @@ struct options {
     int64_t cache_max_bytes; /* 0: no limit */
     int64_t idle_exit_ms;    /* 0: never */
     struct gpu_list gpus;    /* to hand out */
+    struct machine machine;  /* cpus and memory_bytes: what trials may use */
+    bool shares_machine;     /* these are the whole machine's: neither was given */
+    bool no_affinity;        /* trials run on any core */
     log_level level;
     bool die_with_parent;
     bool help, version; /* if set, nothing else is */

@@ -84,6 +84,12 @@ static as_status call_once(struct outbox *o, const char *method, const char *pat
     char seat[48], world[48];
     const char *const headers[] = {seat, world, NULL};
     struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
+    if (o->brief_until_ns) {
+        int64_t left_ms = (o->brief_until_ns - clock_mono_ns()) / NS_PER_MS;
+        if (left_ms <= 0)
+            return as_fail(err, AS_E_UNAVAILABLE, "the server did not take the result at once");
+        patient = (struct client_opts){.timeout_ms = left_ms};
+    }
     *ret_world = a->recovered ? a->end.world : 0; /* the world of a result found on disk */
     if (a->rank && !rank_leads(a->rank, ret_world))
         return as_fail(err, AS_E_STALE, "this rank does not lead its gang");
@@ -125,6 +131,8 @@ static as_status post_to_server(struct outbox *o, const char *method, const char
             continue;
         if (st == AS_E_DENIED && as_streq(client_problem_code(a->send), "not_holder"))
             st = err->code = AS_E_STALE; /* the work folder has lost the secret of this attempt */
+        if (o->brief_until_ns && (st == AS_E_DENIED || st == AS_E_INTERNAL))
+            return err->code = AS_E_UNAVAILABLE; /* patience decides */
         if (st != AS_E_DENIED && (st != AS_E_INTERNAL || ++failures > INTERNAL_TRIES))
             break;
         log_write(LOG_ERROR,
@@ -492,13 +500,14 @@ as_status outbox_artifacts(struct outbox *o, struct as_err *err)
     return st < 0 || now.n == 0 ? st : put_files(o, dir, &now, "artifact", false, err);
 }
 
-as_status outbox_sync_artifacts(const struct outbox *o, struct as_err *err)
+as_status outbox_sync_artifacts(const struct outbox *o, size_t *ret_n, struct as_err *err)
 {
     AS_AUTO(fileset_done) struct fileset now = {0};
     AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "artifacts");
     if (!dir)
         return as_fail_nomem(err);
     as_status st = fileset_scan(dir, &now, NULL, NULL, err);
+    *ret_n = st == AS_OK ? now.n : 0;
     if (st == AS_OK && now.n > 0)
         st = fileset_sync(&now, dir, err);
     return st == AS_E_INVAL ? AS_OK

@@ -39,6 +39,7 @@ struct outbox {
     unsigned log_version;    /* version of the tail that was sent last */
     unsigned warnings;       /* put into the trial's log */
     struct fileset uploaded; /* checkpoints that the server has */
+    int64_t brief_until_ns;  /* each request is sent once, and none after that; 0: patience */
     bool gone;               /* the server said that the attempt is not current: write nothing */
 };
 
@@ -48,7 +49,8 @@ void outbox_done(struct outbox *o);
 /* Each of these repeats its requests until the server answers, also through restarts of the server.
  * AS_E_STALE, AS_E_NOT_FOUND: the attempt is not current; o->gone is set. AS_E_UNAVAILABLE: the
  * client was interrupted. Content that the server refuses for another reason is noted in the
- * trial's log and skipped. AS_E_NOMEM; AS_E_IO. */
+ * trial's log and skipped. With brief_until_ns set, AS_E_UNAVAILABLE is also every other failure that
+ * might pass. AS_E_NOMEM; AS_E_IO. */
 
 /* Send the new lines of $ASSAY_REPORT and of what was collected. `last`: the child has ended, so a last line without a
  * newline counts. */
@@ -68,8 +70,10 @@ AS_MUST_CHECK as_status outbox_skip_checkpoints(struct outbox *o, struct as_err 
 AS_MUST_CHECK as_status outbox_checkpoints(struct outbox *o, struct as_err *err);
 AS_MUST_CHECK as_status outbox_artifacts(struct outbox *o, struct as_err *err);
 
-/* Make the artifacts durable before the result is: a later runner may have to send both. */
-AS_MUST_CHECK as_status outbox_sync_artifacts(const struct outbox *o, struct as_err *err);
+/* Make the artifacts durable before the result is: a later runner may have to send both. *ret_n: how
+ * many there are. */
+AS_MUST_CHECK as_status outbox_sync_artifacts(const struct outbox *o, size_t *ret_n,
+                                              struct as_err *err);
 
 /* Send the log of the attempt's result, then complete the attempt. */
 AS_MUST_CHECK as_status outbox_result(struct outbox *o, struct as_err *err);

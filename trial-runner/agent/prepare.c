@@ -344,7 +344,7 @@ static as_status prepare_env(struct attempt *a, const json_t *names, struct as_e
     if ((st = child_env_set(e, "CUDA_VISIBLE_DEVICES", a->gpus, err)) < 0 ||
         (st = require_gpu(a, err)) < 0)
         return st;
-    return child_env_set_threads(e, a->options->slots, err);
+    return child_env_set_threads(e, a->claimed.cpus, a->options->slots, err);
 }
 
 static void note_to_log(void *arg, const char *text)

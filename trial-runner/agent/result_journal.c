@@ -27,7 +27,8 @@ void trial_end_done(struct trial_end *r)
     *r = (struct trial_end){0};
 }
 
-as_status result_journal_write(const char *dir, const struct trial_end *r, struct as_err *err)
+as_status result_journal_write(const char *dir, const struct trial_end *r, bool durably,
+                               struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(dir, "result.json");
     AS_AUTO(as_freep) char *text = NULL;
@@ -40,9 +41,13 @@ as_status result_journal_write(const char *dir, const struct trial_end *r, struc
         ok = json_object_set_new(j, "ran_ms", json_integer(r->ran_ms)) == 0;
     if (ok && r->world)
         ok = json_object_set_new(j, "world", json_integer(r->world)) == 0;
+    AS_AUTO(file_draft_done) struct file_draft draft = {0};
     if (!ok || !path || !(text = json_format(j)))
         return as_fail_nomem(err);
-    return file_replace(path, text, strlen(text), 0600, err);
+    as_status st = file_draft_open(&draft, path, err);
+    if (st == AS_OK)
+        st = file_write_all(draft.fd, text, strlen(text), err);
+    return st == AS_OK ? file_draft_commit(&draft, 0600, durably, err) : st;
 }
 
 static as_status copy_text(struct json_fields *f, const char *name, char **ret, struct as_err *err)

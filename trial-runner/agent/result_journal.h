@@ -35,9 +35,10 @@ struct trial_end {
 
 void trial_end_done(struct trial_end *r);
 
-/* Write dir/result.json durably. AS_E_IO; AS_E_NOMEM. */
+/* Write dir/result.json whole. Not `durably`: a crash of the machine may lose it, the end of this process
+ * not. AS_E_IO; AS_E_NOMEM. */
 AS_MUST_CHECK as_status result_journal_write(const char *dir, const struct trial_end *r,
-                                             struct as_err *err);
+                                             bool durably, struct as_err *err);
 /* Read dir/result.json. r must be zeroed. AS_E_NOT_FOUND; AS_E_INVAL: result_journal_write did not
  * write this file. */
 AS_MUST_CHECK as_status result_journal_read(const char *dir, struct trial_end *r,

@@ -81,14 +81,19 @@ START_TEST(what_is_ending_counts_for_limits_and_not_for_turns)
     int64_t e = make_runner(&s, "r", 1);
     struct claimed_row one = claim_one(&s, "r", e);
     ck_assert_str_eq(one.sweep, "older");
-    struct attempt_ref ending[] = {ref_of(&one), {0}};
+    struct attempt_ref ending[4] = {ref_of(&one)};
     struct claim_list next = claim_beside("r", e, 1, ending, 1);
     ck_assert_uint_eq(next.n, 1);
-    ck_assert_str_eq(next.rows[0].sweep, "older"); /* as if the first had ended */
-    ending[1] = ref_of(&next.rows[0]);
-    next = claim_beside("r", e, 1, ending, 2);
-    ck_assert_uint_eq(next.n, 1);
-    ck_assert_str_eq(next.rows[0].sweep, "younger"); /* two trials of the older one still run */
+    ck_assert_str_eq(next.rows[0].sweep,
+                     "younger"); /* as if the first had ended: it waited longer */
+    for (size_t n = 1; n < 4; n++) {
+        static const char *const turns[] = {NULL, "older", "younger", "younger"};
+        ending[n] = ref_of(&next.rows[0]);
+        next = claim_beside("r", e, 1, ending, n + 1);
+        ck_assert_uint_eq(next.n, 1);
+        ck_assert_str_eq(next.rows[0].sweep,
+                         turns[n]); /* at last, two of the older one still run */
+    }
 }
 END_TEST
 
@@ -148,7 +153,7 @@ START_TEST(gpus_are_counted)
 }
 END_TEST
 
-/* The sweep with the fewest running goes first, the older one among equals. */
+/* The sweep with the fewest running goes first, among equals the one that was served least recently. */
 START_TEST(sweeps_share)
 {
     make_sweep(&s, "a", "'max_trials': 100", "");

@@ -302,7 +302,7 @@ START_TEST(environment_is_scrubbed)
     ck_assert_str_eq(child_env_get(&e, "ASSAY_BACKEND"), "cpu");
     ck_assert_str_eq(child_env_get(&e, "ASSAY_PLUGIN_DIR"), "/p");
     ck_assert_str_eq(child_env_get(&e, "OMP_NUM_THREADS"), "4");
-    ck_assert_str_eq(child_env_get(&e, "OPENBLAS_NUM_THREADS"), "1");
+    ck_assert_ptr_null(child_env_get(&e, "OPENBLAS_NUM_THREADS"));
     ck_assert_str_eq(child_env_get(&e, "PYTHONUNBUFFERED"), "1");
     ck_ok(child_env_set(&e, "PATH", "/usr/bin", &err), err);
     ck_assert_str_eq(child_env_get(&e, "PATH"), "/usr/bin");
@@ -334,12 +334,36 @@ START_TEST(path_of_the_trial)
 }
 END_TEST
 
+/* Threads follow from the cores of the trial; what somebody set stays. */
+START_TEST(threads_follow_from_cores)
+{
+    static const char *const base[] = {"OMP_NUM_THREADS=4", NULL}, *const none[] = {NULL};
+    AS_AUTO(child_env_done) struct child_env with = {0};
+    AS_AUTO(child_env_done) struct child_env without = {0};
+    struct as_err err = {0};
+    ck_ok(child_env_init(&with, (char *const *)base, &err), err);
+    ck_ok(child_env_set(&with, "MKL_NUM_THREADS", "2", &err), err); /* as trial.env does */
+    ck_ok(child_env_set_threads(&with, 3, 8, &err), err);
+    ck_assert_str_eq(child_env_get(&with, "OMP_NUM_THREADS"), "4");
+    ck_assert_str_eq(child_env_get(&with, "MKL_NUM_THREADS"), "2");
+    ck_assert_str_eq(child_env_get(&with, "OPENBLAS_NUM_THREADS"), "3");
+    ck_assert_str_eq(child_env_get(&with, "NUMEXPR_NUM_THREADS"), "3");
+    ck_assert_str_eq(child_env_get(&with, "ASSAY_THREADS"), "3");
+    ck_ok(child_env_init(&without, (char *const *)none, &err), err);
+    ck_ok(child_env_set_threads(&without, 0, 100000, &err), err);
+    ck_assert_str_eq(child_env_get(&without, "OMP_NUM_THREADS"), "1");
+    ck_assert_str_eq(child_env_get(&without, "NUMEXPR_NUM_THREADS"), "1");
+    ck_assert_str_eq(child_env_get(&without, "ASSAY_THREADS"), "1");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("child");
     TCase *t = tcase_create("child");
     tcase_add_test(t, output_and_exit_codes);
     tcase_add_test(t, a_clean_start);
+    tcase_add_test(t, threads_follow_from_cores);
     tcase_add_loop_test(t, what_cannot_run_is_named, 0, (int)AS_ARRAY_LEN(bad));
     tcase_add_test(t, arguments_are_not_a_shell_s);
     tcase_add_loop_test(t, grandchildren_are_swept, 0, (int)AS_ARRAY_LEN(leavers));

@@ -126,7 +126,7 @@ START_TEST(results_survive)
                           .has_ran = true,
                           .ran_ms = 1234567890123,
                           .world = 7};
-    ck_ok(result_journal_write(dir, &r, &err), err);
+    ck_ok(result_journal_write(dir, &r, true, &err), err);
     ck_ok(result_journal_read(dir, &back, &err), err);
     ck_assert_int_eq(back.outcome, OUTCOME_FAILED);
     ck_assert(back.has_exit_code && back.exit_code == -11 && back.truncated);
@@ -135,7 +135,7 @@ START_TEST(results_survive)
     ck_assert_str_eq(back.log, r.log);
     AS_AUTO(trial_end_done) struct trial_end bare = {0}, bare_back = {0};
     bare.outcome = OUTCOME_RELEASED;
-    ck_ok(result_journal_write(dir, &bare, &err), err);
+    ck_ok(result_journal_write(dir, &bare, false, &err), err);
     ck_ok(result_journal_read(dir, &bare_back, &err), err);
     ck_assert(!bare_back.has_exit_code && !bare_back.reason && !bare_back.has_ran &&
               bare_back.world == 0);
@@ -166,7 +166,7 @@ START_TEST(recovery_keeps_results_and_removes_the_rest)
     put("trials/s-1/4/1/report.jsonl", "{}");
     put("trials/s-1/5/1/result.json", "{\"outcome\": \"splendid\"}");
     put("trials/other/x/y/z", "");
-    ck_ok(result_journal_write(kept, &r, &err), err);
+    ck_ok(result_journal_write(kept, &r, true, &err), err);
     ck_ok(result_journal_recover(dir, on_found, &found, &err), err);
     ck_assert_str_eq(str_cstr(&found), "s-1/3/2=completed ");
     ck_assert_int_eq(access(kept, F_OK), 0);
@@ -193,7 +193,7 @@ START_TEST(recovery_knows_ranks)
     put("trials/s-1/3/2.12/report.jsonl", "{}");
     put("trials/s-1/3/2.x/result.json", "{\"outcome\": \"completed\"}");
     put("trials/s-1/3/2.-1/result.json", "{\"outcome\": \"completed\"}");
-    ck_ok(result_journal_write(kept, &r, &err), err);
+    ck_ok(result_journal_write(kept, &r, true, &err), err);
     ck_ok(result_journal_recover(dir, on_found, &found, &err), err);
     ck_assert_str_eq(str_cstr(&found), "s-1/3/2.12=completed ");
     ck_assert_int_ne(access(gone, F_OK), 0);

@@ -1,0 +1,14 @@
+/* When a sweep has something to hand out. Private to this folder. */
+#ifndef ASSAY_SCHEDULER_STORE_HAS_WORK_PRIV_H
+#define ASSAY_SCHEDULER_STORE_HAS_WORK_PRIV_H
+
+/* `s` is the alias of the table with a point, or "". */
+#define HAS_WORK_OF(s)                                                                             \
+    s "state = 'running' and (" s "n_queued > 0 or " s "n_total < " s "planned) and (" s           \
+      "max_concurrent is null or " s "n_running < " s "max_concurrent)"
+#define HAS_WORK HAS_WORK_OF("")
+
+/* Could the live runners hold the ranks of a trial of the sweep s, if nothing else ran? */
+#define COULD_GATHER "seats_of_runners(s.gpus, s.cpus, s.memory_bytes) >= s.ranks"
+
+#endif
