@@ -31,12 +31,12 @@ static int gangs; /* each has a folder of its own */
 
 /* An epoch is one step of eight shards. */
 #define ONE_STEP "\"epochs\":100000,\"batch_size\":1432,\"micro_batch\":179,"
-#define STEPS_OF_LINE 8 /* where evaluations are to cost little */
+#define STEPS_OF_LINE 16 /* where evaluations are to cost little */
 static const struct trial quick = {
     "a", "\"model\":{\"layers\":[64,64]}," ONE_STEP "\"optimizer\":{\"lr\":0.003}", "5"};
 static const struct trial computing = {
     "b",
-    "\"model\":{\"layers\":[512,512]},\"report_every\":8," ONE_STEP "\"optimizer\":{\"lr\":0.001}",
+    "\"model\":{\"layers\":[512,512]},\"report_every\":16," ONE_STEP "\"optimizer\":{\"lr\":0.001}",
     "5"};
 
 static void start(struct gang *of, const struct trial *t, size_t n, const struct gang_opts *opts)
