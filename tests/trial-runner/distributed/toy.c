@@ -93,6 +93,16 @@ static as_status toy_gradient(void *self, struct backend *lane, int64_t ahead, u
     return AS_OK;
 }
 
+static as_status toy_gradient_taken(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
+                                    const struct replica_sink *sink, struct as_err *err)
+{
+    float g[TOY_N + 1];
+    as_status st = toy_gradient(self, lane, ahead, shard, g, err);
+    if (st == AS_OK)
+        sink->take(sink->arg, 0, g, TOY_N + 1);
+    return st;
+}
+
 static as_status toy_update(void *self, struct backend *lane, const float *sum, struct as_err *err)
 {
     struct toy *t = self;
@@ -193,6 +203,7 @@ static const struct replica_ops toy_ops = {.step = toy_step,
                                            .shards = toy_shards,
                                            .share = toy_share,
                                            .gradient = toy_gradient,
+                                           .gradient_taken = toy_gradient_taken,
                                            .update = toy_update,
                                            .local_step = toy_local_step,
                                            .advance = toy_advance,
