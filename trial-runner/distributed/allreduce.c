@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "trial-runner/distributed/buckets.h"
+#include "trial-runner/distributed/device_step.h"
 #include "trial-runner/distributed/moments.h"
 
 /* The wishes follow the numbers of a gradient: each one number, above 0 if some rank wishes it. */
@@ -25,8 +26,9 @@ struct allreduce {
     float *sum;        /* [n] */
     int64_t step;      /* the step that `has` is about */
     struct shard_sum *shards;
-    struct buckets *buckets; /* NULL: sums are too small for them */
-    struct moments *moments; /* NULL: they are not divided */
+    struct buckets *buckets;     /* NULL: sums are too small for them */
+    struct moments *moments;     /* NULL: they are not divided */
+    struct device_step *devices; /* NULL: the sums of this world go through the host */
 };
 
 static void allreduce_free(void *self)
@@ -43,6 +45,7 @@ static void allreduce_free(void *self)
     buckets_free(a->buckets);
     shard_sum_free(a->shards);
     moments_free(a->moments);
+    device_step_free(a->devices);
     free(a);
 }
 
@@ -158,6 +161,14 @@ static as_status compute_and_sum(struct allreduce *a, struct coll *c, struct bac
                    : shard_sum_all(a->shards, c, at, a->own, a->sum, err);
 }
 
+static unsigned agreed_wishes(const float *numbers)
+{
+    unsigned agreed = 0;
+    for (size_t w = 0; w < N_WISHES; w++)
+        agreed |= numbers[w] > 0 ? 1U << w : 0;
+    return agreed;
+}
+
 /* Begins the step at the position, or goes on with it: then what was computed stays. */
 static void begin_step(struct allreduce *a)
 {
@@ -168,11 +179,27 @@ static void begin_step(struct allreduce *a)
     a->step = step;
 }
 
+/* The whole step, where the gradients stay on the devices. */
+static as_status run_on_devices(struct allreduce *a, struct backend *lane, unsigned wishes,
+                                unsigned *ret, struct as_err *err)
+{
+    struct replica *r = a->replica;
+    struct buf *sum = NULL;
+    const float *behind = NULL;
+    as_status st = device_step_run(a->devices, lane, wishes, &sum, &behind, err);
+    if (st < 0)
+        return st;
+    *ret = agreed_wishes(behind + r->n_state + 1);
+    return r->ops->update_on_device(r->self, lane, sum, behind, err);
+}
+
 static as_status allreduce_run(void *self, struct coll *c, struct backend *lane, unsigned wishes,
                                unsigned *ret, struct as_err *err)
 {
     struct allreduce *a = self;
     struct replica *r = a->replica;
+    if (a->devices)
+        return run_on_devices(a, lane, wishes, ret, err);
     begin_step(a);
     struct shard_step at = {
         .step = a->step, .next = a->step + 1, .shards = r->ops->shards(r->self, 0)};
@@ -181,10 +208,7 @@ static as_status allreduce_run(void *self, struct coll *c, struct backend *lane,
         st = compute_and_sum(a, c, lane, at, err);
     if (st < 0)
         return st;
-    *ret = 0;
-    for (size_t w = 0; w < N_WISHES; w++)
-        if (a->sum[r->n_numbers + w] > 0)
-            *ret |= 1U << w;
+    *ret = agreed_wishes(a->sum + r->n_numbers);
     return a->moments ? moments_update(a->moments, c, lane, a->sum, err)
                       : r->ops->update(r->self, lane, a->sum, err);
 }
@@ -232,7 +256,18 @@ static as_status allreduce_meet(void *self, struct meeting *m, struct as_err *er
 {
     struct allreduce *a = self;
     as_status st = a->moments ? moments_meet(a->moments, m, err) : meeting_catch_up(m, err);
-    return st < 0 ? st : shard_sum_meet(a->shards, m->coll, err);
+    if (st < 0 || (st = shard_sum_meet(a->shards, m->coll, err)) < 0)
+        return st;
+    device_step_free(a->devices);
+    a->devices = NULL;
+    return m->devices ? device_step_create(m->devices, a->replica, N_WISHES, &a->devices, err)
+                      : AS_OK;
+}
+
+static bool allreduce_uses_devices(const void *self)
+{
+    const struct allreduce *a = self;
+    return !a->moments && shard_sum_splits(a->shards);
 }
 
 const struct strategy_ops strategy_allreduce = {
@@ -241,6 +276,7 @@ const struct strategy_ops strategy_allreduce = {
     .free = allreduce_free,
     .run = allreduce_run,
     .progress = allreduce_progress,
+    .uses_devices = allreduce_uses_devices,
     .parts = allreduce_parts,
     .restored = allreduce_restored,
     .gather = allreduce_gather,

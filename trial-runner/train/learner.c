@@ -4,19 +4,22 @@
 #include "trial-runner/train/learner.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/network/schedule.h"
 #include "model/network/slice_update.h"
+#include "trial-runner/train/learner_device.h"
 
 struct learner {
     struct replica replica;
     struct lockstep *ls;
     struct replica_tensor *tensors;
-    float *statistics;           /* [n_state]: those of before a gradient */
-    struct slice_update *slices; /* created when first needed, as the following */
-    float *params;               /* [n_params]: after a step that was made elsewhere */
-    struct buf *number;          /* [1] */
-    bool on_host;                /* gradients can be read while others are computed */
+    float *statistics;             /* [n_state]: those of before a gradient */
+    struct slice_update *slices;   /* created when first needed, as the following */
+    float *params;                 /* [n_params]: after a step that was made elsewhere */
+    struct buf *number;            /* [1] */
+    bool on_host;                  /* gradients can be read in place, while others are computed */
+    struct learner_device *device; /* NULL: on the host, or padded */
 };
 
 static struct member *member_of(const struct learner *l)
@@ -90,12 +93,36 @@ static as_status read_tensor(void *arg, size_t first, size_t n, struct as_err *e
     return AS_OK;
 }
 
+static void take_piece(void *arg, size_t first, const float *values, size_t n)
+{
+    struct reading *r = arg;
+    memcpy(r->to + first, values, n * sizeof *values);
+    r->watch->complete(r->watch->arg, first, n);
+}
+
+/* The same from a device: pieces leave while it computes the next ones, if somebody wants to know. */
+static as_status compute_on_device(struct learner *l, struct backend *lane, size_t micro, float *to,
+                                   const struct replica_watch *watch, struct as_err *err)
+{
+    struct reading r = {.l = l, .to = to, .watch = watch};
+    const float *values = NULL;
+    if (watch)
+        return learner_device_give(l->device, lane, micro, take_piece, &r, err);
+    as_status st = lockstep_gradients(l->ls, lane, 0, micro, NULL, err);
+    if (st < 0 || (st = learner_device_read(l->device, &values, err)) < 0)
+        return st;
+    memcpy(to, values, l->replica.n_params * sizeof *to);
+    return AS_OK;
+}
+
 /* The gradient's numbers for the parameters. They are read while the backward pass runs, if somebody
  * wants to know and the network reports each of them. */
 static as_status compute_params(struct learner *l, struct backend *lane, size_t micro, float *to,
                                 const struct replica_watch *watch, struct as_err *err)
 {
     struct lockstep *ls = l->ls;
+    if (l->device)
+        return compute_on_device(l, lane, micro, to, watch, err);
     const struct net_plan *own = member_of(l)->plan;
     struct reading r = {.l = l, .to = to, .watch = watch};
     struct grads_watch tensors = {.on_grads = read_tensor, .arg = &r};
@@ -149,6 +176,16 @@ static as_status replica_gradient(void *self, struct backend *lane, int64_t ahea
     return replica_gradient_watched(self, lane, ahead, shard, to, NULL, err);
 }
 
+static as_status replica_gradient_on_device(void *self, struct backend *lane, int64_t ahead,
+                                            uint32_t shard, struct buf *to, struct as_err *err)
+{
+    struct learner *l = self;
+    if (!l->device)
+        return as_fail(err, AS_E_UNSUPPORTED, "this replica's numbers are not whole on a device");
+    return learner_device_gradient(l->device, lane, batch_start(member_of(l), ahead) + shard,
+                                   replica_share(self, ahead, shard), to, err);
+}
+
 /* ---- steps ---- */
 
 /* Where the optimizer expects the gradient of a batch. */
@@ -157,26 +194,41 @@ static struct buf *batch_gradient(const struct lockstep *ls)
     return ls->traits[0].needs.accumulate ? ls->optimizer->sum : network_gradients(ls->network);
 }
 
-static as_status replica_update(void *self, struct backend *lane, const float *sum,
-                                struct as_err *err)
+/* The step, when the gradient is where it expects it. `behind`: statistics and loss. */
+static as_status update_with_gradient(struct learner *l, struct backend *lane, const float *behind,
+                                      struct as_err *err)
 {
-    struct learner *l = self;
     struct lockstep *ls = l->ls;
     struct member *m = member_of(l);
-    const struct replica *r = &l->replica;
     uint32_t shards = shards_of(m, 0);
     float loss = 0;
     as_status st = buf_download(ls->losses->train.loss, 0, &loss, 1, err);
     if (st < 0)
         return st;
-    loss += sum[r->n_params + r->n_state];
-    if ((st = network_write(ls->network, batch_gradient(ls), 0, m->plan, sum, err)) < 0 ||
-        (st = network_write_state(ls->network, 0, sum + r->n_params, err)) < 0 ||
+    loss += behind[l->replica.n_state];
+    if ((st = network_write_state(ls->network, 0, behind, err)) < 0 ||
         (st = buf_upload(ls->losses->train.loss, 0, &loss, 1, err)) < 0 ||
         (st = lockstep_update(ls, lane, 0, m->at + shards - 1, err)) < 0)
         return st;
     m->at += shards;
     return AS_OK;
+}
+
+static as_status replica_update(void *self, struct backend *lane, const float *sum,
+                                struct as_err *err)
+{
+    struct learner *l = self;
+    struct lockstep *ls = l->ls;
+    as_status st = network_write(ls->network, batch_gradient(ls), 0, member_of(l)->plan, sum, err);
+    return st < 0 ? st : update_with_gradient(l, lane, sum + l->replica.n_params, err);
+}
+
+static as_status replica_update_on_device(void *self, struct backend *lane, const struct buf *sum,
+                                          const float *behind, struct as_err *err)
+{
+    struct learner *l = self;
+    as_status st = buf_copy(batch_gradient(l->ls), 0, sum, 0, l->replica.n_params, err);
+    return st < 0 ? st : update_with_gradient(l, lane, behind, err);
 }
 
 static as_status replica_params_get(void *self, size_t first, size_t n, float *ret,
@@ -375,8 +427,10 @@ static const struct replica_ops replica_ops = {
     .share = replica_share,
     .rows = replica_rows,
     .gradient = replica_gradient,
+    .gradient_on_device = replica_gradient_on_device,
     .gradient_watched = replica_gradient_watched,
     .update = replica_update,
+    .update_on_device = replica_update_on_device,
     .update_with = replica_update_with,
     .params_get = replica_params_get,
     .local_step = replica_local_step,
@@ -394,6 +448,7 @@ void learner_free(struct learner *l)
 {
     if (!l)
         return;
+    learner_device_free(l->device);
     free(l->tensors);
     free(l->statistics);
     slice_update_free(l->slices);
@@ -441,6 +496,8 @@ as_status learner_create(struct lockstep *ls, struct learner **ret, struct as_er
     if (st < 0)
         return st;
     l->on_host = total_bytes == 0;
+    if ((st = learner_device_create(ls, &l->device, err)) < 0)
+        return st;
     *ret = as_steal(l);
     return AS_OK;
 }
@@ -448,4 +505,9 @@ as_status learner_create(struct lockstep *ls, struct learner **ret, struct as_er
 struct replica *learner_replica(struct learner *l)
 {
     return &l->replica;
+}
+
+bool learner_is_on_device(const struct learner *l)
+{
+    return l->device != NULL;
 }

@@ -1,0 +1,163 @@
+/* Whole trainings of ranks on emulated devices: sums from device to device through what stands in for
+ * NCCL, and through the host where that cannot be. Equal bits both ways, for any number of ranks, and
+ * when ranks die. Neither a GPU nor NCCL itself has run here. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/check_main.h"
+#include "tests/support/roots.h"
+#include "tests/trial-runner/distributed/gang_runs.h"
+
+static struct rig rig;
+
+static void setup(void)
+{
+    rig_open(&rig);
+}
+
+static void teardown(void)
+{
+    rig_close(&rig);
+}
+
+/* Each rank has an emulated device of its own. */
+static void own_device(size_t place)
+{
+    char text[600];
+    (void)snprintf(text, sizeof text, "%s/tests/kernels/emu", build_root());
+    (void)setenv("ASSAY_PLUGIN_DIR", text, 1);
+    (void)snprintf(text, sizeof text, "%s/tests/kernels/emu/libemu-nccl.so", build_root());
+    (void)setenv("ASSAY_NCCL", text, 1);
+    (void)setenv("ASSAY_BACKEND", "cuda", 1);
+    (void)snprintf(text, sizeof text, "%zu", place);
+    (void)setenv("CUDA_VISIBLE_DEVICES", text, 1);
+}
+
+static void without_nccl(size_t place)
+{
+    own_device(place);
+    (void)setenv("ASSAY_NCCL", "none", 1);
+}
+
+static void one_without_nccl(size_t place)
+{
+    own_device(place);
+    if (place == 1)
+        (void)setenv("ASSAY_NCCL", "none", 1);
+}
+
+static void other_version(size_t place)
+{
+    own_device(place);
+    if (place == 1)
+        (void)setenv("EMU_NCCL_VERSION", "22703", 1);
+}
+
+static void one_that_fails(size_t place)
+{
+    own_device(place);
+    if (place == 1)
+        (void)setenv("EMU_NCCL_FAILS", "1", 1);
+}
+
+static void shared_card(size_t place)
+{
+    own_device(place == 2 ? 0 : place);
+}
+
+/* A device that is far behind its host. */
+static void late_device(size_t place)
+{
+    own_device(place);
+    (void)setenv("EMU_ASYNC", "1", 1);
+}
+
+static void late_without_nccl(size_t place)
+{
+    without_nccl(place);
+    (void)setenv("EMU_ASYNC", "1", 1);
+}
+
+static const struct gang_opts devices = {.environment = own_device};
+static const struct gang_opts staged = {.environment = without_nccl};
+
+/* 1,527 rows: an epoch ends with a batch of fewer shards. */
+#define SMALL                                                                                      \
+    "\"model\":{\"layers\":[16],\"dropout\":0.1},\"optimizer\":{\"kind\":\"adam\",\"lr\":0.01},"   \
+    "\"batch_size\":320,\"micro_batch\":64,\"epochs\":"
+
+static char *output_of(const char *tag, size_t place)
+{
+    char folder[8];
+    size_t len;
+    (void)snprintf(folder, sizeof folder, "r%zu", place);
+    char *out = rig_read(&rig, tag, folder, "out", &len);
+    ck_assert_ptr_nonnull(out);
+    return out;
+}
+
+static void expect_says(const char *tag, size_t place, const char *what)
+{
+    AS_AUTO(as_freep) char *out = output_of(tag, place);
+    ck_assert_msg(strstr(out, what) != NULL, "%s: expected '%s' in: %s", tag, what, out);
+}
+
+START_TEST(sums_between_devices_have_equal_bits_for_any_number_of_ranks)
+{
+    char tag[8];
+    const char *train = SMALL "2";
+    gang_train_with(&rig, "host", train, 2, &staged);
+    expect_says("host", 0, "through the host: rank 0 has no NCCL");
+    for (size_t n = 1; n <= 4; n++) {
+        (void)snprintf(tag, sizeof tag, "d%zu", n);
+        gang_train_with(&rig, tag, train, n, &devices);
+        gang_same(&rig, "host", tag);
+        expect_says(tag, n - 1, "vectors travel from device to device");
+    }
+}
+END_TEST
+
+static const struct {
+    void (*environment)(size_t place);
+    const char *says;
+} hindered[] = {{shared_card, "through the host: ranks 0 and 2 share GPU-a0a1a2a3"},
+                {one_without_nccl, "through the host: rank 1 has no NCCL"},
+                {other_version, "through the host: rank 1 has NCCL 22703, rank 0 has 22809"},
+                {one_that_fails, "through the host: "},
+                {late_device, "from device to device"},
+                {late_without_nccl, "through the host: rank 0 has no NCCL"}};
+
+START_TEST(ranks_that_cannot_go_through_the_host_with_the_same_bits)
+{
+    const struct gang_opts opts = {.environment = hindered[_i].environment};
+    gang_train_with(&rig, "free", SMALL "1", 3, &devices);
+    gang_train_with(&rig, "other", SMALL "1", 3, &opts);
+    gang_same(&rig, "free", "other");
+    expect_says("other", 0, hindered[_i].says);
+}
+END_TEST
+
+START_TEST(deaths_on_devices_change_no_bit)
+{
+    const char *train = SMALL "12";
+    gang_train_with(&rig, "calm", train, 1, &devices);
+    size_t well = gang_train_dying_with(&rig, "dying", train, 3, 3, 11, &devices);
+    gang_same(&rig, "calm", "dying");
+    expect_says("dying", well, "from device to device");
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("device_gang");
+    TCase *t = tcase_create("device_gang");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 300);
+    tcase_add_test(t, sums_between_devices_have_equal_bits_for_any_number_of_ranks);
+    tcase_add_loop_test(t, ranks_that_cannot_go_through_the_host_with_the_same_bits, 0,
+                        AS_ARRAY_LEN(hindered));
+    tcase_add_test(t, deaths_on_devices_change_no_bit);
+    suite_add_tcase(s, t);
+    return s;
+}
