@@ -35,6 +35,8 @@ struct model {
     const struct lab *lab;
     struct replica replica;
     int64_t step;
+    bool reports;    /* each layer when it is known */
+    float *gradient; /* [LAYERS * layer_numbers] */
 };
 
 static int64_t model_step(const void *self)
@@ -57,8 +59,8 @@ static float model_share(const void *self, int64_t ahead, uint32_t shard)
     return 1.0F / RANKS;
 }
 
-static as_status gradient_watched(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
-                                  float *to, const struct replica_watch *watch, struct as_err *err)
+static as_status gradient_taken(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
+                                const struct replica_sink *sink, struct as_err *err)
 {
     const struct model *m = self;
     size_t width = m->lab->layer_numbers;
@@ -70,17 +72,14 @@ static as_status gradient_watched(void *self, struct backend *lane, int64_t ahea
         until_ns += m->lab->layer_ns;
         struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
         (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-        to[layer * width] = (float)shard;
-        if (watch)
-            watch->complete(watch->arg, layer * width, width);
+        m->gradient[layer * width] = (float)shard;
+        if (m->reports)
+            sink->take(sink->arg, layer * width, m->gradient + layer * width, width);
     }
+    if (!m->reports)
+        sink->take(sink->arg, 0, m->gradient, LAYERS * width);
+    sink->take(sink->arg, LAYERS * width, &(float){0}, 1);
     return AS_OK;
-}
-
-static as_status gradient(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
-                          float *to, struct as_err *err)
-{
-    return gradient_watched(self, lane, ahead, shard, to, NULL, err);
 }
 
 static as_status update(void *self, struct backend *lane, const float *sum, struct as_err *err)
@@ -92,24 +91,18 @@ static as_status update(void *self, struct backend *lane, const float *sum, stru
     return AS_OK;
 }
 
-static const struct replica_ops reporting = {.step = model_step,
+static const struct replica_ops model_ops = {.step = model_step,
                                              .shards = model_shards,
                                              .share = model_share,
-                                             .gradient = gradient,
-                                             .gradient_watched = gradient_watched,
+                                             .gradient_taken = gradient_taken,
                                              .update = update};
-static const struct replica_ops silent = {.step = model_step,
-                                          .shards = model_shards,
-                                          .share = model_share,
-                                          .gradient = gradient,
-                                          .update = update};
 
 static bool take_steps(struct lab *lab, struct coll *c, struct strategy *s, struct model *m)
 {
     double exposed[2][STEPS];
     for (int k = -2; k < 2 * STEPS; k++) { /* the first two warm up */
         unsigned agreed;
-        m->replica.ops = k % 2 ? &reporting : &silent;
+        m->reports = k % 2;
         int64_t start_ns = clock_mono_ns();
         if (s->ops->run(s->self, c, NULL, 0, &agreed, NULL) < 0)
             return false;
@@ -127,19 +120,20 @@ static int run_rank(struct lab *lab, int32_t rank)
     struct world w = {.attempt = 1, .epoch = 1, .rank = rank, .n = RANKS, .peers = lab->peers};
     struct mesh_opts opts = {.tcp_only = true};
     struct replica_tensor whole = {.rows = LAYERS * lab->layer_numbers, .cols = 1};
-    struct model m = {.lab = lab};
+    AS_AUTO(as_freep) float *gradient = as_calloc(whole.rows, sizeof *gradient);
+    struct model m = {.lab = lab, .gradient = gradient};
     struct train_spec spec = {0};
     struct strategy_setup setup = {.spec = &spec, .replica = &m.replica};
     struct strategy strategy = {0};
     AS_AUTO(coll_freep) struct coll *c = NULL;
-    m.replica = (struct replica){.ops = &reporting,
+    m.replica = (struct replica){.ops = &model_ops,
                                  .self = &m,
                                  .n_params = whole.rows,
                                  .n_numbers = whole.rows + 1,
                                  .max_shards = RANKS,
                                  .tensors = &whole,
                                  .n_tensors = 1};
-    bool well = coll_create(lab->listeners[rank], &w, &opts, &c, NULL, NULL) == AS_OK &&
+    bool well = gradient && coll_create(lab->listeners[rank], &w, &opts, &c, NULL, NULL) == AS_OK &&
                 strategy_init(&strategy, &setup, NULL) == AS_OK &&
                 take_steps(lab, c, &strategy, &m);
     strategy_done(&strategy);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/opt.h"
@@ -220,17 +220,11 @@ static void time_deaths(void)
 /* Processor time of a rank's process so far, of all its threads. */
 static double processor_seconds(size_t place)
 {
-    char path[40], line[400] = "";
-    unsigned long user = 0, system = 0;
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)g.ranks[place].pid);
-    FILE *f = fopen(path, "r");
-    const char *after = f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
-    if (f)
-        (void)fclose(f);
-    if (!after ||
-        sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid(g.ranks[place].pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
         return NAN;
-    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+    return (double)t.tv_sec + (double)t.tv_nsec / SECOND;
 }
 
 /* Steps in a second of n processes, from the first line to the last one in `seconds` / 5; of plain

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "kernels/backend_priv.h"
+#include "kernels/host_buf.h"
 #include "kernels/plugin.h"
 
 #define DEVICE_LIMIT 1024
@@ -317,6 +318,11 @@ as_status buf_fill_f32(struct buf *b, size_t offset, size_t n, float value, stru
 as_status buf_fill_i32(struct buf *b, size_t offset, size_t n, int32_t value, struct as_err *err)
 {
     return buf_fill(b, BUF_I32, offset, n, (uint32_t)value, err);
+}
+
+const void *buf_host(const struct buf *b)
+{
+    return b->be->ops->download == host_buf_download ? b->data : NULL;
 }
 
 as_status buf_copy(struct buf *dst, size_t dst_offset, const struct buf *src, size_t src_offset,

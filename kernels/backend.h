@@ -187,6 +187,10 @@ AS_MUST_CHECK as_status buf_fill_i32(struct buf *b, size_t offset, size_t n, int
 AS_MUST_CHECK as_status buf_copy(struct buf *dst, size_t dst_offset, const struct buf *src,
                                  size_t src_offset, size_t n, struct as_err *err);
 
+/* The elements themselves where they lie in the host's memory, as n float or int32_t; NULL where they
+ * do not. A view of b: valid until it is freed, and changed by the operations that write b. */
+const void *buf_host(const struct buf *b);
+
 /* ---- tensors: places in buffers ---- */
 
 struct tensor {

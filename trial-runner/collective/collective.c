@@ -420,9 +420,18 @@ as_status coll_tree_sum(struct coll *c, struct coll_id id, const struct reductio
                         const struct shard_run *runs, uint32_t total, const void *const *partials,
                         void *out, size_t n, struct as_err *err)
 {
+    const struct tree_terms t = {.runs = runs, .total = total, .values = partials};
     as_status st = begin_here(c, err);
-    return end_here(c, st < 0 ? st
-                              : tree_sum(c->mesh, id, reduce, runs, total, partials, out, n, err));
+    return end_here(c, st < 0 ? st : tree_sum(c->mesh, id, reduce, &t, out, n, err));
+}
+
+as_status coll_tree_sum_merged(struct coll *c, struct coll_id id, const struct reduction *reduce,
+                               const struct shard_run *runs, uint32_t total,
+                               const void *const *merged, void *out, size_t n, struct as_err *err)
+{
+    const struct tree_terms t = {.runs = runs, .total = total, .values = merged, .merged = true};
+    as_status st = begin_here(c, err);
+    return end_here(c, st < 0 ? st : tree_sum(c->mesh, id, reduce, &t, out, n, err));
 }
 
 as_status coll_send(struct coll *c, struct coll_id id, int32_t to, const void *data, size_t bytes,

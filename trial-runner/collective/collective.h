@@ -119,6 +119,14 @@ AS_MUST_CHECK as_status coll_tree_sum(struct coll *c, struct coll_id id,
                                       const struct reduction *reduce, const struct shard_run *runs,
                                       uint32_t total, const void *const *partials, void *out,
                                       size_t n, struct as_err *err);
+/* The same sum, where each rank has added up its own subtrees by itself.
+ *   merged   one value for each of the fewest nodes of the tree that cover the rank's run, in their
+ *            order (shard_tree_largest() cuts the run into them); not changed */
+AS_MUST_CHECK as_status coll_tree_sum_merged(struct coll *c, struct coll_id id,
+                                             const struct reduction *reduce,
+                                             const struct shard_run *runs, uint32_t total,
+                                             const void *const *merged, void *out, size_t n,
+                                             struct as_err *err);
 
 /* --- operations that run while the caller computes --- */
 

@@ -39,9 +39,15 @@ AS_MUST_CHECK as_status ring_allgather(struct mesh *m, struct coll_id id, void *
 AS_MUST_CHECK as_status halving_allreduce(struct mesh *m, struct coll_id id,
                                           const struct reduction *reduce, const void *in, void *out,
                                           size_t n, struct as_err *err);
+/* What a sum in the order of the tree is about. */
+struct tree_terms {
+    const struct shard_run *runs; /* by rank */
+    uint32_t total;
+    const void *const *values; /* of this rank: one for each shard of its run, or, */
+    bool merged;               /* if it has merged them, for each of its subtrees */
+};
 AS_MUST_CHECK as_status tree_sum(struct mesh *m, struct coll_id id, const struct reduction *reduce,
-                                 const struct shard_run *runs, uint32_t total,
-                                 const void *const *partials, void *out, size_t n,
+                                 const struct tree_terms *terms, void *out, size_t n,
                                  struct as_err *err);
 AS_MUST_CHECK as_status binomial_broadcast(struct mesh *m, struct coll_id id, int32_t root,
                                            void *data, size_t bytes, struct as_err *err);

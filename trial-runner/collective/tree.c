@@ -139,7 +139,7 @@ struct summing {
     const struct shard_run *runs;
     int32_t rank, size;
     size_t n, item, segment_items, n_segments;
-    struct tree leaves; /* this rank's shards, whole */
+    struct tree leaves; /* this rank's shards, whole; or what it has merged them to */
     struct tree own;    /* its subtrees, of the segment that was begun last */
     struct segment segments[2];
     char *out;
@@ -160,7 +160,7 @@ static size_t slice_items(const struct summing *s, const struct segment *g, int3
 }
 
 /* Sums the segment of this rank's shards to that of its subtrees. A subtree of one shard is the
- * shard. */
+ * shard, and one that was merged before is what it was merged to. */
 static void sum_own(struct summing *s, struct segment *g)
 {
     size_t at = g->first * s->item;
@@ -245,24 +245,28 @@ static void add_all(struct summing *s, struct tree *t)
         add_run(t, s->runs[r], r);
 }
 
-static as_status take_nodes(struct summing *s, struct workspace *w, const void *const *partials,
-                            uint32_t total, size_t n_all, struct as_err *err)
+static as_status take_nodes(struct summing *s, struct workspace *w, const struct tree_terms *terms,
+                            size_t n_all, struct as_err *err)
 {
     struct shard_run run = s->runs[s->rank];
-    struct node *own = workspace_get(w, WORKSPACE_OWN, count_run(total, run), sizeof *own);
-    struct node *leaves = workspace_get(w, WORKSPACE_LEAVES, run.count, sizeof *leaves);
+    uint32_t total = terms->total;
+    size_t n_own = count_run(total, run), n_leaves = terms->merged ? n_own : run.count;
+    struct node *own = workspace_get(w, WORKSPACE_OWN, n_own, sizeof *own);
+    struct node *leaves = workspace_get(w, WORKSPACE_LEAVES, n_leaves, sizeof *leaves);
     struct node *all = workspace_get(w, WORKSPACE_ALL, 2 * n_all, sizeof *all);
     char *blocks = workspace_get(w, WORKSPACE_BLOCKS, LEVELS_MAX, BLOCK_BYTES);
     if (!own || !leaves || !all || !blocks)
         return as_fail_nomem(err);
     struct tree empty = {.reduce = s->reduce, .total = total, .blocks = blocks};
     s->leaves = s->own = s->segments[0].all = s->segments[1].all = empty;
-    s->leaves.nodes = leaves;
-    s->leaves.n_nodes = run.count;
-    for (uint32_t i = 0; i < run.count; i++)
-        leaves[i] = (struct node){.first = run.first + i, .rank = s->rank, .value = partials[i]};
     s->own.nodes = own;
     add_run(&s->own, run, s->rank);
+    s->leaves.nodes = leaves;
+    s->leaves.n_nodes = n_leaves;
+    for (uint32_t i = 0; i < n_leaves; i++) {
+        leaves[i] = terms->merged ? own[i] : (struct node){.first = run.first + i, .rank = s->rank};
+        leaves[i].value = terms->values[i];
+    }
     for (size_t i = 0; i < 2; i++) {
         s->segments[i].all.nodes = all + i * n_all;
         add_all(s, &s->segments[i].all);
@@ -295,9 +299,10 @@ static as_status take_buffers(struct summing *s, struct mesh *m, struct coll_id 
 }
 
 as_status tree_sum(struct mesh *m, struct coll_id id, const struct reduction *reduce,
-                   const struct shard_run *runs, uint32_t total, const void *const *partials,
-                   void *out, size_t n, struct as_err *err)
+                   const struct tree_terms *terms, void *out, size_t n, struct as_err *err)
 {
+    uint32_t total = terms->total;
+    const struct shard_run *runs = terms->runs;
     struct summing s = {.reduce = reduce,
                         .runs = runs,
                         .rank = mesh_rank(m),
@@ -313,7 +318,7 @@ as_status tree_sum(struct mesh *m, struct coll_id id, const struct reduction *re
     s.n_segments = n == 0 ? 0 : (n + most - 1) / most;
     for (int32_t r = 0; r < s.size; r++)
         n_all += count_run(total, runs[r]);
-    if ((st = take_nodes(&s, mesh_workspace(m), partials, total, n_all, err)) < 0 ||
+    if ((st = take_nodes(&s, mesh_workspace(m), terms, n_all, err)) < 0 ||
         (st = take_buffers(&s, m, id, n_all, err)) < 0)
         return st;
     return run_segments(&s, err);

@@ -1,12 +1,14 @@
 /* Synchronous training: each step, the gradients of all shards are summed over the ranks, and every
  * rank applies the same sum.
  *
- * Each rank computes the gradients of its run of shards; shard_sum.c sums them. With the gradients
- * travel the loss, the running statistics of batch normalisation and the wishes of the ranks. A large
- * gradient leaves in buckets while the rest of it is computed (buckets.c).
+ * Each rank computes the gradients of its run of shards and adds them up meanwhile (own_sum.c);
+ * shard_sum.c sums over the ranks. With the gradients travel the loss, the running statistics of batch
+ * normalisation and the wishes of the ranks. A large gradient leaves in buckets while the rest of it
+ * is computed (buckets.c).
  *
  * When a rank is lost, the gradients that this rank has computed stay: in the next world only the
- * lost rank's shards are computed anew. */
+ * lost rank's shards are computed anew, and those that this rank has added to shards which are another
+ * rank's there. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,13 +21,10 @@ enum { N_WISHES = 2 };
 
 struct allreduce {
     struct replica *replica;
-    size_t n;          /* of a contribution: the gradient's numbers and the wishes */
-    float **partials;  /* [max_shards] of n numbers; allocated when first needed */
-    bool *has;         /* [max_shards]: computed for the step `step` */
-    const float **own; /* [max_shards]: this rank's run, for the sum */
-    float *sum;        /* [n] */
-    int64_t step;      /* the step that `has` is about */
+    size_t n;   /* of a contribution: the gradient's numbers and the wishes */
+    float *sum; /* [n] */
     struct shard_sum *shards;
+    struct own_sum *own;         /* of this rank's run */
     struct buckets *buckets;     /* NULL: sums are too small for them */
     struct moments *moments;     /* NULL: they are not divided */
     struct device_step *devices; /* NULL: the sums of this world go through the host */
@@ -36,12 +35,8 @@ static void allreduce_free(void *self)
     struct allreduce *a = self;
     if (!a)
         return;
-    for (uint32_t i = 0; a->partials && i < a->replica->max_shards; i++)
-        free(a->partials[i]);
-    free(a->partials);
-    free(a->has);
-    free(a->own);
     free(a->sum);
+    own_sum_free(a->own);
     buckets_free(a->buckets);
     shard_sum_free(a->shards);
     moments_free(a->moments);
@@ -61,15 +56,13 @@ static as_status allreduce_create(const struct strategy_setup *setup, void **ret
     if (!a)
         return as_fail_nomem(err);
     struct replica *r = setup->replica;
-    *a = (struct allreduce){.replica = r, .n = r->n_numbers + N_WISHES, .step = -1};
-    a->partials = as_calloc(r->max_shards, sizeof *a->partials);
-    a->has = as_calloc(r->max_shards, sizeof *a->has);
-    a->own = as_calloc(r->max_shards, sizeof *a->own);
+    *a = (struct allreduce){.replica = r, .n = r->n_numbers + N_WISHES};
     a->sum = as_calloc(a->n, sizeof *a->sum);
-    if (!a->partials || !a->has || !a->own || !a->sum)
+    if (!a->sum)
         return as_fail_nomem(err);
     as_status st;
     if ((st = shard_sum_create(setup, a->n, &a->shards, err)) < 0 ||
+        (st = own_sum_create(shard_sum_order(a->shards), a->n, r->max_shards, &a->own, err)) < 0 ||
         (st = buckets_create(a->shards, r->n_params, a->n, &a->buckets, err)) < 0 ||
         (setup->spec->distributed.shard_state &&
          (st = moments_create(setup, &a->moments, err)) < 0))
@@ -78,78 +71,67 @@ static as_status allreduce_create(const struct strategy_setup *setup, void **ret
     return AS_OK;
 }
 
-static void scale(float *values, size_t n, float by)
-{
-    for (size_t i = 0; i < n; i++)
-        values[i] *= by;
-}
-
-/* A shard whose gradient leaves while it is computed. */
-struct leaving {
-    struct buckets *buckets;
-    float *values, share;
-    size_t n; /* numbers that have left */
+/* A shard on its way from the replica to the sum. */
+struct taking {
+    struct allreduce *a;
+    struct buckets *buckets; /* NULL: nothing leaves before the end */
+    float share;
 };
 
-static void let_leave(void *arg, size_t first, size_t n)
+/* Gradient and statistics count as the shard's share of the batch; the loss is a sum over rows. */
+static void take(void *arg, size_t first, const float *values, size_t n)
 {
-    struct leaving *l = arg;
-    scale(l->values + first, n, l->share);
-    l->n += n;
-    buckets_complete(l->buckets, first, n);
+    const struct taking *t = arg;
+    const struct replica *r = t->a->replica;
+    size_t shares = r->n_params + r->n_state;
+    size_t scaled = first >= shares ? 0 : shares - first < n ? shares - first : n;
+    own_sum_add(t->a->own, first, values, scaled, t->share);
+    own_sum_add(t->a->own, first + scaled, values + scaled, n - scaled, 1);
+    if (t->buckets && n < r->n_params) /* what comes as a whole leaves at the end */
+        buckets_complete(t->buckets, first, n);
 }
 
-/* The gradient, the statistics and the loss of one shard, as its share of the batch. With `buckets`,
- * they get its numbers as soon as they are known. */
 static as_status compute_shard(struct allreduce *a, struct backend *lane, uint32_t shard,
                                struct buckets *buckets, struct as_err *err)
 {
     struct replica *r = a->replica;
-    float *to = a->partials[shard], share = r->ops->share(r->self, 0, shard);
-    struct leaving l = {.buckets = buckets, .values = to, .share = share};
-    struct replica_watch watch = {.complete = let_leave, .arg = &l};
-    as_status st = buckets && r->ops->gradient_watched
-                       ? r->ops->gradient_watched(r->self, lane, 0, shard, to, &watch, err)
-                       : r->ops->gradient(r->self, lane, 0, shard, to, err);
-    if (st < 0)
+    struct taking t = {.a = a, .buckets = buckets, .share = r->ops->share(r->self, 0, shard)};
+    struct replica_sink sink = {.take = take, .arg = &t, .early = buckets != NULL};
+    as_status st = own_sum_open(a->own, shard, err);
+    if (st < 0 || (st = r->ops->gradient_taken(r->self, lane, 0, shard, &sink, err)) < 0)
         return st;
-    scale(to + l.n, r->n_params + r->n_state - l.n, share); /* l.n: none or all parameters */
-    a->has[shard] = true;
+    own_sum_close(a->own);
     return AS_OK;
 }
 
-/* Memory for this rank's run, and what it wishes. A rank's wishes travel with its first shard; a
- * rank without one has none, and does what another wishes. */
-static as_status prepare_run(struct allreduce *a, struct shard_run run, unsigned wishes,
-                             struct as_err *err)
-{
-    for (uint32_t i = 0; i < run.count; i++) {
-        float **p = &a->partials[run.first + i];
-        if (!*p && !(*p = as_calloc(a->n, sizeof **p)))
-            return as_fail_nomem(err);
-        for (size_t w = 0; w < N_WISHES; w++)
-            (*p)[a->replica->n_numbers + w] = i == 0 && (wishes >> w & 1);
-        a->own[i] = *p;
-    }
-    return AS_OK;
-}
-
+/* The shards of the run that are not there yet; the last one leaves with `buckets`. */
 static as_status compute_run(struct allreduce *a, struct backend *lane, struct shard_run run,
                              struct buckets *buckets, struct as_err *err)
 {
     as_status st = AS_OK;
-    for (uint32_t i = 0; st == AS_OK && i < run.count; i++)
-        if (!a->has[run.first + i])
-            st = compute_shard(a, lane, run.first + i, i == run.count - 1 ? buckets : NULL, err);
+    uint32_t end = run.first + run.count, shard;
+    while (st == AS_OK && (shard = own_sum_missing(a->own)) < end)
+        st = compute_shard(a, lane, shard, shard == end - 1 ? buckets : NULL, err);
     return st;
+}
+
+/* A rank's wishes travel with its first shards; a rank without any has none, and does what another
+ * wishes. */
+static void put_wishes(struct allreduce *a, unsigned wishes)
+{
+    float numbers[N_WISHES];
+    for (size_t w = 0; w < N_WISHES; w++)
+        numbers[w] = wishes >> w & 1;
+    own_sum_put(a->own, a->replica->n_numbers, numbers, N_WISHES);
 }
 
 /* All ranks decide alike whether there are buckets, also those that have nothing to compute. */
 static as_status compute_and_sum(struct allreduce *a, struct coll *c, struct backend *lane,
-                                 struct shard_step at, struct as_err *err)
+                                 struct shard_step at, unsigned wishes, struct as_err *err)
 {
     struct shard_run run = shard_sum_own(a->shards, c, at.shards);
     struct buckets *buckets = coll_size(c) > 1 ? a->buckets : NULL;
+    own_sum_begin(a->own, at.step, at.shards, run); /* perhaps again: what was computed stays */
     if (buckets)
         buckets_begin(buckets, c, at, a->own, a->sum);
     as_status st = compute_run(a, lane, run, buckets, err);
@@ -157,8 +139,9 @@ static as_status compute_and_sum(struct allreduce *a, struct coll *c, struct bac
         buckets_abandon(buckets);
     if (st < 0)
         return st;
+    put_wishes(a, wishes);
     return buckets ? buckets_end(buckets, err)
-                   : shard_sum_all(a->shards, c, at, a->own, a->sum, err);
+                   : shard_sum_merged(a->shards, c, at, own_sum_values(a->own), a->sum, err);
 }
 
 static unsigned agreed_wishes(const float *numbers)
@@ -167,16 +150,6 @@ static unsigned agreed_wishes(const float *numbers)
     for (size_t w = 0; w < N_WISHES; w++)
         agreed |= numbers[w] > 0 ? 1U << w : 0;
     return agreed;
-}
-
-/* Begins the step at the position, or goes on with it: then what was computed stays. */
-static void begin_step(struct allreduce *a)
-{
-    const struct replica *r = a->replica;
-    int64_t step = r->ops->step(r->self);
-    if (a->step != step)
-        memset(a->has, 0, r->max_shards * sizeof *a->has);
-    a->step = step;
 }
 
 /* The whole step, where the gradients stay on the devices. */
@@ -200,12 +173,9 @@ static as_status allreduce_run(void *self, struct coll *c, struct backend *lane,
     struct replica *r = a->replica;
     if (a->devices)
         return run_on_devices(a, lane, wishes, ret, err);
-    begin_step(a);
-    struct shard_step at = {
-        .step = a->step, .next = a->step + 1, .shards = r->ops->shards(r->self, 0)};
-    as_status st = prepare_run(a, shard_sum_own(a->shards, c, at.shards), wishes, err);
-    if (st == AS_OK)
-        st = compute_and_sum(a, c, lane, at, err);
+    int64_t step = r->ops->step(r->self);
+    struct shard_step at = {.step = step, .next = step + 1, .shards = r->ops->shards(r->self, 0)};
+    as_status st = compute_and_sum(a, c, lane, at, wishes, err);
     if (st < 0)
         return st;
     *ret = agreed_wishes(a->sum + r->n_numbers);

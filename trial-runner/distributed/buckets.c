@@ -18,7 +18,7 @@ struct buckets {
     /* The step: */
     struct coll *coll; /* NULL between steps: its world may be over */
     struct shard_step at;
-    const float *const *partials;
+    const struct own_sum *own;
     float *sum;
     size_t begun, early;
 };
@@ -35,8 +35,8 @@ static as_status sum_bucket(struct coll *c, struct coll_job *job, struct as_err 
 {
     const struct bucket *k = (struct bucket *)job;
     const struct buckets *b = k->owner;
-    return shard_sum_part(b->sums, c, b->at, b->partials, k->first, k->n, (uint64_t)(k - b->bucket),
-                          b->sum, err);
+    return shard_sum_part(b->sums, c, b->at, own_sum_values(b->own), k->first, k->n,
+                          (uint64_t)(k - b->bucket), b->sum, err);
 }
 
 as_status buckets_create(struct shard_sum *sums, size_t n_params, size_t n, struct buckets **ret,
@@ -68,11 +68,11 @@ as_status buckets_create(struct shard_sum *sums, size_t n_params, size_t n, stru
 }
 
 void buckets_begin(struct buckets *b, struct coll *c, struct shard_step at,
-                   const float *const *partials, float *sum)
+                   const struct own_sum *own, float *sum)
 {
     b->coll = c;
     b->at = at;
-    b->partials = partials;
+    b->own = own;
     b->sum = sum;
     b->begun = b->early = 0;
     for (size_t k = 0; k < b->n_buckets; k++)

@@ -25,12 +25,11 @@ void buckets_free(struct buckets *b);
 AS_DEFINE_FREEP(struct buckets, buckets_free)
 
 /* A step begins. All is borrowed until buckets_end(), which must follow.
- *   partials   of this rank's run, n numbers each, all but the last complete
- *   sum        [n] */
+ *   own   of this rank's run; all its shards are closed but the last, which may not be open yet
+ *   sum   [n] */
 void buckets_begin(struct buckets *b, struct coll *c, struct shard_step at,
-                   const float *const *partials, float *sum);
-/* Numbers [first, first + n) of the last partial are complete. Each number is reported at most
- * once. */
+                   const struct own_sum *own, float *sum);
+/* Numbers [first, first + n) of the last shard were added. Each number is reported at most once. */
 void buckets_complete(struct buckets *b, size_t first, size_t n);
 /* All of it is complete: sums what is left, and waits for all sums. Errors as shard_sum_all. */
 AS_MUST_CHECK as_status buckets_end(struct buckets *b, struct as_err *err);

@@ -37,12 +37,13 @@ struct slice_updater {
     void (*free)(struct slice_updater *u);
 };
 
-/* Who wants to know while a gradient is computed which of its numbers are complete. */
-struct replica_watch {
-    /* Numbers [first, first + n) of the gradient stand in `to`; the replica will not touch them
-     * again, and the callee may change them. */
-    void (*complete)(void *arg, size_t first, size_t n);
+/* Who takes the numbers of a gradient. */
+struct replica_sink {
+    /* Numbers [first, first + n) of the gradient; `values` is borrowed for the call, perhaps from the
+     * replica itself: it is not copied before. */
+    void (*take)(void *arg, size_t first, const float *values, size_t n);
     void *arg;
+    bool early; /* numbers are wanted as soon as they are known, while others are computed */
 };
 
 struct replica_ops {
@@ -59,6 +60,11 @@ struct replica_ops {
      * [n_state], its loss summed over rows [1]: n_numbers. Nothing of the replica changes. */
     as_status (*gradient)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
                           float *to, struct as_err *err);
+    /* The same bits, given to `sink` piece by piece, each number once. With sink->early the pieces are
+     * tensors, last layers first, if the replica can do that. If it fails, some may have been given.
+     * Only `allreduce` calls it. */
+    as_status (*gradient_taken)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
+                                const struct replica_sink *sink, struct as_err *err);
     /* Where the numbers are on a device, unpadded: to [n_numbers] = share x gradient, share x
      * statistics, loss of the shard, with the bits that scaling `gradient` on the host has. Nothing
      * goes through the host, and the device may do it later. `to` is a buffer of `lane`, and may have
@@ -70,10 +76,6 @@ struct replica_ops {
      * and loss. */
     as_status (*update_on_device)(void *self, struct backend *lane, const struct buf *sum,
                                   const float *behind, struct as_err *err);
-    /* The same bits, and reports parameters to `watch` while it computes, last layers first: all of
-     * them once, or none. NULL: the replica cannot do that. */
-    as_status (*gradient_watched)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
-                                  float *to, const struct replica_watch *watch, struct as_err *err);
     /* An optimizer step with the gradient, statistics and loss of the whole batch at the position:
      * the sum over its shards of share x gradient, share x statistics, loss. The position moves
      * behind the batch. */

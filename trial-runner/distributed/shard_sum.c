@@ -17,7 +17,7 @@ struct shard_sum {
     struct residuals residuals;
     float *state;           /* [codec_state_n()]: what the codec keeps */
     struct shard_run *runs; /* by rank */
-    const void **exact;     /* [max_shards]: this rank's run, from the first exact number */
+    const void **exact;     /* [max_shards]: this rank's part of a sum, from its first number */
     float *own;             /* [n]: ring, halving: the sum of this rank's shards */
 };
 
@@ -128,12 +128,13 @@ static as_status sum_in_tree(struct shard_sum *s, struct coll *c, struct shard_s
                          p->n, err);
 }
 
+static const coll_algorithm algorithms[] = {[DISTRIBUTED_RING] = COLL_RING,
+                                            [DISTRIBUTED_HALVING_DOUBLING] = COLL_HALVING,
+                                            [DISTRIBUTED_AUTO] = COLL_AUTO};
+
 static as_status sum_by_rank(struct shard_sum *s, struct coll *c, const struct part *p,
                              const float *const *partials, float *ret, struct as_err *err)
 {
-    static const coll_algorithm algorithms[] = {[DISTRIBUTED_RING] = COLL_RING,
-                                                [DISTRIBUTED_HALVING_DOUBLING] = COLL_HALVING,
-                                                [DISTRIBUTED_AUTO] = COLL_AUTO};
     uint32_t count = s->runs[coll_rank(c)].count;
     float *own = s->own + p->first;
     if (count == 0)
@@ -153,18 +154,60 @@ static as_status sum_plain(struct shard_sum *s, struct coll *c, struct shard_ste
                                             : sum_by_rank(s, c, p, partials, ret, err);
 }
 
+/* ---- where this rank has added up its shards ---- */
+
+own_order shard_sum_order(const struct shard_sum *s)
+{
+    if (s->coded.codec)
+        return OWN_EACH;
+    return s->spec->sum == DISTRIBUTED_TREE ? OWN_TREE : OWN_LINE;
+}
+
+static as_status sum_merged(struct shard_sum *s, struct coll *c, struct shard_step at,
+                            const struct part *p, const float *const *merged, float *ret,
+                            struct as_err *err)
+{
+    struct shard_run run = s->runs[coll_rank(c)];
+    uint32_t end = run.first + run.count, n = 0;
+    if (s->spec->sum != DISTRIBUTED_TREE) {
+        if (run.count == 0)
+            memset(s->own + p->first, 0, p->n * sizeof *s->own);
+        return coll_allreduce(c, p->id, algorithms[s->spec->sum], &reduce_f32_sum,
+                              (run.count > 0 ? merged[0] : s->own) + p->first, ret + p->first, p->n,
+                              err);
+    }
+    for (uint32_t first = run.first; first < end; n++) {
+        uint32_t level = shard_tree_largest(at.shards, first, end);
+        s->exact[n] = merged[n] + p->first;
+        first = shard_tree_end(at.shards, first, level);
+    }
+    return coll_tree_sum_merged(c, p->id, &reduce_f32_sum, s->runs, at.shards, s->exact,
+                                ret + p->first, p->n, err);
+}
+
+as_status shard_sum_merged(struct shard_sum *s, struct coll *c, struct shard_step at,
+                           const float *const *merged, float *ret, struct as_err *err)
+{
+    if (s->coded.codec)
+        return shard_sum_all(s, c, at, merged, ret, err);
+    spread(s, c, at.shards);
+    const struct part whole = {
+        0, s->n, {.step = (uint64_t)at.step, .tag = TAG_SUM, .what = "gradients"}};
+    return sum_merged(s, c, at, &whole, merged, ret, err);
+}
+
 bool shard_sum_splits(const struct shard_sum *s)
 {
     return !s->coded.codec;
 }
 
 as_status shard_sum_part(struct shard_sum *s, struct coll *c, struct shard_step at,
-                         const float *const *partials, size_t first, size_t n, uint64_t tag,
+                         const float *const *merged, size_t first, size_t n, uint64_t tag,
                          float *ret, struct as_err *err)
 {
     const struct part p = {
         first, n, {.step = (uint64_t)at.step, .tag = TAG_PART + tag, .what = "gradients"}};
-    return sum_plain(s, c, at, &p, partials, ret, err);
+    return sum_merged(s, c, at, &p, merged, ret, err);
 }
 
 static as_status sum_coded(struct shard_sum *s, struct coll *c, struct shard_step at,

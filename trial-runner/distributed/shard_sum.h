@@ -21,6 +21,7 @@
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_SHARD_SUM_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_SHARD_SUM_H
 
+#include "trial-runner/distributed/own_sum.h"
 #include "trial-runner/distributed/strategy.h"
 
 struct shard_sum;
@@ -41,21 +42,30 @@ struct shard_step {
 /* Which shards this rank computes; perhaps none. */
 struct shard_run shard_sum_own(struct shard_sum *s, const struct coll *c, uint32_t shards);
 
+/* The order in which a rank may add up its own shards, for shard_sum_merged(). */
+own_order shard_sum_order(const struct shard_sum *s);
+
 /* ret [n] = the sum over all shards.
  *   partials  of this rank's run, n numbers each; not changed
  * AS_E_UNAVAILABLE: a rank is lost; it can be repeated in the next world, after shard_sum_meet() */
 AS_MUST_CHECK as_status shard_sum_all(struct shard_sum *s, struct coll *c, struct shard_step at,
                                       const float *const *partials, float *ret, struct as_err *err);
 
+/* The same sum, with the same bits, where this rank has added up its run by itself.
+ *   merged    own_sum_values() of an own_sum of that order; not changed */
+AS_MUST_CHECK as_status shard_sum_merged(struct shard_sum *s, struct coll *c, struct shard_step at,
+                                         const float *const *merged, float *ret,
+                                         struct as_err *err);
+
 /* Can parts of the vector be summed one after another, each as soon as it is known? So for what is
  * not compressed. */
 bool shard_sum_splits(const struct shard_sum *s);
-/* As shard_sum_all, of the numbers [first, first + n): all ranks sum the same parts in the same
+/* As shard_sum_merged, of the numbers [first, first + n): all ranks sum the same parts in the same
  * order. `tag` is equal for no two parts of a step and below SHARD_SUM_TAGS. shard_sum_own() was
  * called for this step. From any thread, one at a time. */
 #define SHARD_SUM_TAGS 32768
 AS_MUST_CHECK as_status shard_sum_part(struct shard_sum *s, struct coll *c, struct shard_step at,
-                                       const float *const *partials, size_t first, size_t n,
+                                       const float *const *merged, size_t first, size_t n,
                                        uint64_t tag, float *ret, struct as_err *err);
 
 /* What a strategy passes on (struct strategy_ops). `parts` appends at most SHARD_SUM_PARTS;

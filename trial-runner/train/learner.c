@@ -14,11 +14,11 @@ struct learner {
     struct replica replica;
     struct lockstep *ls;
     struct replica_tensor *tensors;
-    float *statistics;             /* [n_state]: those of before a gradient */
+    float *statistics;             /* [2, n_state]: those of before a gradient, and after it */
     struct slice_update *slices;   /* created when first needed, as the following */
+    float *gradient;               /* [n_params]: of a shard, where it cannot be read in place */
     float *params;                 /* [n_params]: after a step that was made elsewhere */
     struct buf *number;            /* [1] */
-    bool on_host;                  /* gradients can be read in place, while others are computed */
     struct learner_device *device; /* NULL: on the host, or padded */
 };
 
@@ -74,87 +74,99 @@ static uint32_t replica_rows(const void *self, int64_t ahead, uint32_t shard)
 
 /* ---- gradients ---- */
 
-/* A gradient on its way from the network to `to`, tensor by tensor. */
-struct reading {
-    struct learner *l;
-    float *to;
-    const struct replica_watch *watch;
-    size_t n; /* numbers that were read */
+/* A gradient on its way from the network to who takes it, tensor by tensor. */
+struct giving {
+    const float *gradient; /* the network's, on the host */
+    const struct replica_sink *sink;
+    size_t n; /* numbers that were given */
 };
 
-static as_status read_tensor(void *arg, size_t first, size_t n, struct as_err *err)
+static as_status give_tensor(void *arg, size_t first, size_t n, struct as_err *err)
 {
-    struct reading *r = arg;
-    as_status st = buf_download(network_gradients(r->l->ls->network), first, r->to + first, n, err);
-    if (st < 0)
-        return st;
-    r->n += n;
-    r->watch->complete(r->watch->arg, first, n);
+    struct giving *g = arg;
+    (void)err;
+    g->n += n;
+    g->sink->take(g->sink->arg, first, g->gradient + first, n);
     return AS_OK;
 }
 
-static void take_piece(void *arg, size_t first, const float *values, size_t n)
+/* The gradient from a device: if it is wanted early, in pieces that leave while others are computed. */
+static as_status give_from_device(struct learner *l, struct backend *lane, size_t micro,
+                                  const struct replica_sink *sink, struct as_err *err)
 {
-    struct reading *r = arg;
-    memcpy(r->to + first, values, n * sizeof *values);
-    r->watch->complete(r->watch->arg, first, n);
-}
-
-/* The same from a device: pieces leave while it computes the next ones, if somebody wants to know. */
-static as_status compute_on_device(struct learner *l, struct backend *lane, size_t micro, float *to,
-                                   const struct replica_watch *watch, struct as_err *err)
-{
-    struct reading r = {.l = l, .to = to, .watch = watch};
     const float *values = NULL;
-    if (watch)
-        return learner_device_give(l->device, lane, micro, take_piece, &r, err);
+    if (sink->early)
+        return learner_device_give(l->device, lane, micro, sink->take, sink->arg, err);
     as_status st = lockstep_gradients(l->ls, lane, 0, micro, NULL, err);
     if (st < 0 || (st = learner_device_read(l->device, &values, err)) < 0)
         return st;
-    memcpy(to, values, l->replica.n_params * sizeof *to);
+    sink->take(sink->arg, 0, values, l->replica.n_params);
     return AS_OK;
 }
 
-/* The gradient's numbers for the parameters. They are read while the backward pass runs, if somebody
- * wants to know and the network reports each of them. */
-static as_status compute_params(struct learner *l, struct backend *lane, size_t micro, float *to,
-                                const struct replica_watch *watch, struct as_err *err)
+/* The whole gradient, which lies with padding. */
+static as_status give_read(struct learner *l, const struct replica_sink *sink, struct as_err *err)
+{
+    struct lockstep *ls = l->ls;
+    size_t n = l->replica.n_params;
+    if (!l->gradient && !(l->gradient = as_calloc(n, sizeof *l->gradient)))
+        return as_fail_nomem(err);
+    as_status st = network_read(ls->network, network_gradients(ls->network), 0, member_of(l)->plan,
+                                l->gradient, err);
+    if (st == AS_OK)
+        sink->take(sink->arg, 0, l->gradient, n);
+    return st;
+}
+
+/* The gradient's numbers for the parameters. They are given while the backward pass runs, if somebody
+ * wants them early and can read them then. */
+static as_status give_params(struct learner *l, struct backend *lane, size_t micro,
+                             const struct replica_sink *sink, struct as_err *err)
 {
     struct lockstep *ls = l->ls;
     if (l->device)
-        return compute_on_device(l, lane, micro, to, watch, err);
-    const struct net_plan *own = member_of(l)->plan;
-    struct reading r = {.l = l, .to = to, .watch = watch};
-    struct grads_watch tensors = {.on_grads = read_tensor, .arg = &r};
-    bool watched = watch && l->on_host && own->n_params == ls->plan->n_params;
-    as_status st = lockstep_gradients(ls, lane, 0, micro, watched ? &tensors : NULL, err);
+        return give_from_device(l, lane, micro, sink, err);
+    size_t n = l->replica.n_params;
+    bool whole = n == ls->plan->n_params;
+    struct giving g = {.gradient = whole ? buf_host(network_gradients(ls->network)) : NULL,
+                       .sink = sink};
+    struct grads_watch tensors = {.on_grads = give_tensor, .arg = &g};
+    bool early = g.gradient && sink->early;
+    as_status st = lockstep_gradients(ls, lane, 0, micro, early ? &tensors : NULL, err);
     if (st < 0)
         return st;
-    if (watched && r.n != own->n_params)
-        return as_fail(err, AS_E_INTERNAL, "%zu of %zu gradients were reported", r.n,
-                       own->n_params);
-    return watched ? AS_OK
-                   : network_read(ls->network, network_gradients(ls->network), 0, own, to, err);
+    if (!g.gradient)
+        return give_read(l, sink, err);
+    if (!early)
+        return give_tensor(&g, 0, n, err);
+    return g.n == n ? AS_OK
+                    : as_fail(err, AS_E_INTERNAL, "%zu of %zu gradients were reported", g.n, n);
 }
 
-static as_status compute_gradient(struct learner *l, struct backend *lane, size_t micro, float *to,
-                                  const struct replica_watch *watch, struct as_err *err)
+static as_status give_all(struct learner *l, struct backend *lane, size_t micro,
+                          const struct replica_sink *sink, struct as_err *err)
 {
     struct lockstep *ls = l->ls;
-    float *statistics = to + l->replica.n_params, *loss = statistics + l->replica.n_state;
+    struct buf *loss = ls->losses->train.loss;
+    size_t n = l->replica.n_params, n_state = l->replica.n_state;
+    float *now = l->statistics + n_state, sum = 0;
     as_status st;
     if ((st = loss_sums_clear(&ls->losses->train, 0, 1, err)) < 0 ||
-        (st = compute_params(l, lane, micro, to, watch, err)) < 0 ||
-        (st = network_read_state(ls->network, 0, statistics, err)) < 0)
+        (st = give_params(l, lane, micro, sink, err)) < 0 ||
+        (st = network_read_state(ls->network, 0, now, err)) < 0 ||
+        (st = buf_download(loss, 0, &sum, 1, err)) < 0)
         return st;
-    return buf_download(ls->losses->train.loss, 0, loss, 1, err);
+    if (n_state > 0)
+        sink->take(sink->arg, n, now, n_state);
+    sink->take(sink->arg, n + n_state, &sum, 1);
+    return AS_OK;
 }
 
 /* Each shard begins with the statistics of before the step, and its loss is summed by itself; so
  * both are put back. */
-static as_status replica_gradient_watched(void *self, struct backend *lane, int64_t ahead,
-                                          uint32_t shard, float *to,
-                                          const struct replica_watch *watch, struct as_err *err)
+static as_status replica_gradient_taken(void *self, struct backend *lane, int64_t ahead,
+                                        uint32_t shard, const struct replica_sink *sink,
+                                        struct as_err *err)
 {
     struct learner *l = self;
     struct lockstep *ls = l->ls;
@@ -164,16 +176,22 @@ static as_status replica_gradient_watched(void *self, struct backend *lane, int6
     as_status st;
     if ((st = network_read_state(ls->network, 0, l->statistics, err)) < 0 ||
         (st = buf_download(loss, 0, &loss_before, 1, err)) < 0 ||
-        (st = compute_gradient(l, lane, micro, to, watch, err)) < 0 ||
+        (st = give_all(l, lane, micro, sink, err)) < 0 ||
         (st = network_write_state(ls->network, 0, l->statistics, err)) < 0)
         return st;
     return buf_upload(loss, 0, &loss_before, 1, err);
 }
 
+static void copy_numbers(void *arg, size_t first, const float *values, size_t n)
+{
+    memcpy((float *)arg + first, values, n * sizeof *values);
+}
+
 static as_status replica_gradient(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
                                   float *to, struct as_err *err)
 {
-    return replica_gradient_watched(self, lane, ahead, shard, to, NULL, err);
+    const struct replica_sink sink = {.take = copy_numbers, .arg = to};
+    return replica_gradient_taken(self, lane, ahead, shard, &sink, err);
 }
 
 static as_status replica_gradient_on_device(void *self, struct backend *lane, int64_t ahead,
@@ -428,7 +446,7 @@ static const struct replica_ops replica_ops = {
     .rows = replica_rows,
     .gradient = replica_gradient,
     .gradient_on_device = replica_gradient_on_device,
-    .gradient_watched = replica_gradient_watched,
+    .gradient_taken = replica_gradient_taken,
     .update = replica_update,
     .update_on_device = replica_update_on_device,
     .update_with = replica_update_with,
@@ -451,6 +469,7 @@ void learner_free(struct learner *l)
     learner_device_free(l->device);
     free(l->tensors);
     free(l->statistics);
+    free(l->gradient);
     slice_update_free(l->slices);
     free(l->params);
     buf_free(l->number);
@@ -477,7 +496,7 @@ as_status learner_create(struct lockstep *ls, struct learner **ret, struct as_er
         return as_fail_nomem(err);
     l->ls = ls;
     l->tensors = as_calloc(plan->n_tensors, sizeof *l->tensors);
-    l->statistics = as_calloc(plan->n_state, sizeof *l->statistics);
+    l->statistics = as_calloc(2 * plan->n_state, sizeof *l->statistics);
     if (!l->tensors || !l->statistics)
         return as_fail_nomem(err);
     for (size_t i = 0; i < plan->n_tensors; i++)
@@ -491,12 +510,8 @@ as_status learner_create(struct lockstep *ls, struct learner **ret, struct as_er
                                   .has_moment2 = ls->traits[0].needs.second,
                                   .tensors = l->tensors,
                                   .n_tensors = plan->n_tensors};
-    size_t free_bytes, total_bytes;
-    as_status st = backend_memory(ls->setup->be, &free_bytes, &total_bytes, err);
+    as_status st = learner_device_create(ls, &l->device, err);
     if (st < 0)
-        return st;
-    l->on_host = total_bytes == 0;
-    if ((st = learner_device_create(ls, &l->device, err)) < 0)
         return st;
     *ret = as_steal(l);
     return AS_OK;

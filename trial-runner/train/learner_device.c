@@ -11,7 +11,8 @@
 #include <stdlib.h>
 
 struct learner_device {
-    struct lockstep *ls;
+    struct lockstep *ls; /* gone before this is freed */
+    struct backend *be;
     size_t n_params, n_state;
     struct buf *share, *begins; /* [1]: the scale, and I32 1: the old values do not count */
     struct buf *before;         /* [n_state + 1]: statistics and loss of before a shard */
@@ -33,14 +34,14 @@ void learner_device_free(struct learner_device *d)
     buf_free(d->share);
     buf_free(d->begins);
     buf_free(d->before);
-    backend_host_free(d->ls->setup->be, d->landed);
+    backend_host_free(d->be, d->landed);
     free(d->pieces);
     free(d);
 }
 
 static as_status make_buffers(struct learner_device *d, struct as_err *err)
 {
-    struct backend *be = d->ls->setup->be;
+    struct backend *be = d->be;
     as_status st;
     if ((st = buf_create(be, BUF_F32, 1, &d->share, err)) < 0 ||
         (st = buf_create(be, BUF_I32, 1, &d->begins, err)) < 0 ||
@@ -62,6 +63,7 @@ as_status learner_device_create(struct lockstep *ls, struct learner_device **ret
     if (!d)
         return as_fail_nomem(err);
     *d = (struct learner_device){.ls = ls,
+                                 .be = ls->setup->be,
                                  .n_params = own->n_params,
                                  .n_state = own->n_state,
                                  .most_pieces = own->n_tensors};
@@ -128,7 +130,7 @@ static as_status need_landed(struct learner_device *d, struct as_err *err)
     void *p = NULL;
     if (d->landed)
         return AS_OK;
-    as_status st = backend_host_alloc(d->ls->setup->be, d->n_params, &p, err);
+    as_status st = backend_host_alloc(d->be, d->n_params, &p, err);
     d->landed = p;
     return st;
 }
@@ -148,7 +150,7 @@ static as_status give_landed(struct leaving *l, bool wait, struct as_err *err)
     while (l->given < l->n) {
         const struct piece *p = &d->pieces[l->given];
         bool there = false;
-        as_status st = backend_copied(d->ls->setup->be, p->copy, wait, &there, err);
+        as_status st = backend_copied(d->be, p->copy, wait, &there, err);
         if (st < 0 || !there)
             return st;
         l->given++;
@@ -198,7 +200,7 @@ as_status learner_device_read(struct learner_device *d, const float **ret, struc
     if (st < 0 ||
         (st = buf_download_begin(network_gradients(d->ls->network), 0, d->landed, d->n_params,
                                  &copy, err)) < 0 ||
-        (st = backend_copied(d->ls->setup->be, copy, true, &there, err)) < 0)
+        (st = backend_copied(d->be, copy, true, &there, err)) < 0)
         return st;
     *ret = d->landed;
     return AS_OK;

@@ -7,7 +7,7 @@
 
 struct learner_device;
 
-/* ls has one member and is borrowed. *ret: learner_device_free() before the lockstep; NULL if the
+/* ls has one member and is borrowed. *ret: learner_device_free() before the back end; NULL if the
  * numbers are in the host's memory, or padded. AS_E_NOMEM, errors of the device. */
 AS_MUST_CHECK as_status learner_device_create(struct lockstep *ls, struct learner_device **ret,
                                               struct as_err *err);

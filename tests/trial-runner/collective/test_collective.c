@@ -181,6 +181,28 @@ static void share_out(const struct shards *s, int32_t n, struct shard_run *ret)
     }
 }
 
+/* The same sum, from nodes that this rank has added up itself. */
+static bool sum_merged(struct coll *c, const struct shards *s, const struct shard_run *runs,
+                       float *out)
+{
+    struct shard_run run = runs[coll_rank(c)];
+    float *merged[64] = {0};
+    uint32_t n = 0, end = run.first + run.count;
+    for (uint32_t first = run.first; first < end; n++) {
+        uint32_t level = shard_tree_largest(s->total, first, end);
+        merged[n] = calloc(s->n + 1, sizeof *merged[n]);
+        for (size_t i = 0; i < s->n; i++)
+            merged[n][i] = tree_value(first, level, s->total, i);
+        first = shard_tree_end(s->total, first, level);
+    }
+    memset(out, 0, s->n * sizeof *out);
+    as_status st = coll_tree_sum_merged(c, (struct coll_id){.step = 7}, &reduce_f32_sum, runs,
+                                        s->total, (const void *const *)merged, out, s->n, NULL);
+    for (uint32_t i = 0; i < n; i++)
+        free(merged[i]);
+    return st == AS_OK;
+}
+
 static int tree_rank(const struct ranks *r, int32_t rank, void *arg)
 {
     const struct shards *s = arg;
@@ -196,7 +218,9 @@ static int tree_rank(const struct ranks *r, int32_t rank, void *arg)
     EXPECT(coll_tree_sum(c, (struct coll_id){.step = 5}, &reduce_f32_sum, runs, s->total,
                          (const void *const *)partials, out, s->n, &err) == AS_OK);
     EXPECT(memcmp(out, s->expected, s->n * sizeof *out) == 0);
-    EXPECT(coll_barrier(c, (struct coll_id){.step = 6}, &err) == AS_OK);
+    EXPECT(sum_merged(c, s, runs, out));
+    EXPECT(memcmp(out, s->expected, s->n * sizeof *out) == 0);
+    EXPECT(coll_barrier(c, (struct coll_id){.step = 8}, &err) == AS_OK);
     for (uint32_t i = 0; i < runs[rank].count; i++)
         free(partials[i]);
     return 0;

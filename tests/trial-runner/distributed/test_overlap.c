@@ -24,6 +24,7 @@ struct model {
     struct replica replica;
     struct strategy strategy;
     int64_t step;
+    bool reports;  /* each layer when it is known */
     bool waits;    /* it goes on when the last layer is summed */
     size_t waited; /* for how many steps it saw that sum before it went on */
     float *summed; /* [n_numbers]: of the last update */
@@ -66,30 +67,29 @@ static void await_sum(struct model *m)
     }
 }
 
-static as_status gradient_watched(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
-                                  float *to, const struct replica_watch *watch, struct as_err *err)
+static as_status gradient_taken(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
+                                const struct replica_sink *sink, struct as_err *err)
 {
     struct model *m = self;
+    AS_AUTO(as_freep) float *values = calloc(PARAMS, sizeof *values);
+    bool early = sink->early && m->reports;
     (void)lane;
     (void)ahead;
-    (void)err;
+    if (!values)
+        return as_fail_nomem(err);
     for (size_t layer = LAYERS; layer-- > 0;) {
         size_t first = layer * WIDTH;
         for (size_t i = first; i < first + WIDTH; i++)
-            to[i] = number_of(m->step, shard, i);
-        if (watch)
-            watch->complete(watch->arg, first, WIDTH);
-        if (watch && m->waits && layer == LAYERS - 2)
+            values[i] = number_of(m->step, shard, i);
+        if (early)
+            sink->take(sink->arg, first, values + first, WIDTH);
+        if (early && m->waits && layer == LAYERS - 2)
             await_sum(m);
     }
-    to[PARAMS] = 1.0F + (float)shard;
+    if (!early)
+        sink->take(sink->arg, 0, values, PARAMS);
+    sink->take(sink->arg, PARAMS, &(float){1.0F + (float)shard}, 1);
     return AS_OK;
-}
-
-static as_status gradient(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
-                          float *to, struct as_err *err)
-{
-    return gradient_watched(self, lane, ahead, shard, to, NULL, err);
 }
 
 static as_status model_update(void *self, struct backend *lane, const float *sum,
@@ -103,35 +103,30 @@ static as_status model_update(void *self, struct backend *lane, const float *sum
     return AS_OK;
 }
 
-static const struct replica_ops watched_ops = {.step = model_step,
-                                               .shards = model_shards,
-                                               .share = model_share,
-                                               .gradient = gradient,
-                                               .gradient_watched = gradient_watched,
-                                               .update = model_update};
-static const struct replica_ops plain_ops = {.step = model_step,
+static const struct replica_ops model_ops = {.step = model_step,
                                              .shards = model_shards,
                                              .share = model_share,
-                                             .gradient = gradient,
+                                             .gradient_taken = gradient_taken,
                                              .update = model_update};
 
 struct how {
     distributed_sum sum;
-    bool watched;
+    bool reports;
 };
 
 static as_status model_init(struct model *m, struct train_spec *spec, const struct how *how,
                             struct as_err *err)
 {
     static const struct replica_tensor whole = {.first = 0, .rows = PARAMS, .cols = 1};
-    *m = (struct model){.replica = {.ops = how->watched ? &watched_ops : &plain_ops,
+    *m = (struct model){.replica = {.ops = &model_ops,
                                     .self = m,
                                     .n_params = PARAMS,
                                     .n_numbers = PARAMS + 1,
                                     .max_shards = SHARDS,
                                     .tensors = &whole,
                                     .n_tensors = 1},
-                        .waits = how->watched};
+                        .reports = how->reports,
+                        .waits = how->reports};
     m->summed = calloc(PARAMS + 1, sizeof *m->summed);
     spec->distributed.sum = how->sum;
     struct strategy_setup setup = {.spec = spec, .replica = &m->replica};
@@ -179,8 +174,8 @@ static int overlap_rank(const struct ranks *r, int32_t rank, void *arg)
     EXPECT(r->n == 1 || p.buckets == LAYERS + 1);
     EXPECT(r->n == 1 || p.summed == p.buckets);
     /* All layers leave before the end if the replica reports them; none if it does not. */
-    EXPECT(p.begun_early == (r->n > 1 && how->watched && has_shards ? LAYERS : 0));
-    EXPECT(m.waited == (r->n > 1 && how->watched && has_shards ? STEPS : 0));
+    EXPECT(p.begun_early == (r->n > 1 && how->reports && has_shards ? LAYERS : 0));
+    EXPECT(m.waited == (r->n > 1 && how->reports && has_shards ? STEPS : 0));
     EXPECT(coll_barrier(c, (struct coll_id){.step = 99}, &err) == AS_OK);
     strategy_done(&m.strategy);
     free(m.summed);
@@ -202,15 +197,13 @@ START_TEST(buckets_are_summed_while_the_gradient_is_computed)
 END_TEST
 
 /* A rank that cannot compute its gradient leaves; the others are not left waiting. */
-static as_status failing(void *self, struct backend *lane, int64_t ahead, uint32_t shard, float *to,
-                         const struct replica_watch *watch, struct as_err *err)
+static as_status failing(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
+                         const struct replica_sink *sink, struct as_err *err)
 {
-    (void)self;
-    (void)lane;
-    (void)ahead;
-    (void)shard;
-    memset(to, 0, PARAMS * sizeof *to);
-    watch->complete(watch->arg, PARAMS - WIDTH, WIDTH);
+    static const float zeros[WIDTH];
+    if (!sink->early)
+        return gradient_taken(self, lane, ahead, shard, sink, err);
+    sink->take(sink->arg, PARAMS - WIDTH, zeros, WIDTH);
     return as_fail(err, AS_E_INTERNAL, "the device is broken");
 }
 
@@ -219,14 +212,14 @@ static int failing_rank(const struct ranks *r, int32_t rank, void *arg)
     struct as_err err = {0};
     struct model m;
     struct train_spec spec = {0};
-    struct replica_ops ops = watched_ops;
+    struct replica_ops ops = model_ops;
     unsigned agreed;
     (void)arg;
-    ops.gradient_watched = failing;
+    ops.gradient_taken = failing;
     struct coll *c = ranks_open(r, rank, NULL);
     EXPECT(c && model_init(&m, &spec, &hows[0], &err) == AS_OK);
     m.waits = false;
-    if (rank == 0) /* its run has two shards: the first is computed without a watch */
+    if (rank == 0) /* its run has two shards: the first does not leave early */
         m.replica.ops = &ops;
     as_status st = m.strategy.ops->run(m.strategy.self, c, NULL, 0, &agreed, &err);
     EXPECT(st == (rank == 0 ? AS_E_INTERNAL : AS_E_UNAVAILABLE));
