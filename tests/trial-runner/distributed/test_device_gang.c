@@ -138,6 +138,22 @@ START_TEST(ranks_that_cannot_go_through_the_host_with_the_same_bits)
 }
 END_TEST
 
+/* More than two buckets of BUCKET_NUMBERS. */
+#define WIDE                                                                                       \
+    "\"model\":{\"layers\":[4096,128]},\"batch_size\":640,\"micro_batch\":320,\"epochs\":1"
+
+START_TEST(gradients_leave_a_device_in_pieces_while_it_computes)
+{
+    const struct gang_opts opts = {.environment = _i ? late_without_nccl : without_nccl};
+    gang_train_with(&rig, "free", WIDE, 2, &devices);
+    gang_train_with(&rig, "pieces", WIDE, 2, &opts);
+    gang_same(&rig, "free", "pieces");
+    expect_says("pieces", 0, "vectors travel through the host");
+    for (size_t place = 0; place < 2; place++) /* the fourth is what is only known at the end */
+        expect_says("pieces", place, ": 3 of 4 buckets left before the gradient was complete");
+}
+END_TEST
+
 START_TEST(deaths_on_devices_change_no_bit)
 {
     const char *train = SMALL "12";
@@ -157,6 +173,7 @@ Suite *test_suite(void)
     tcase_add_test(t, sums_between_devices_have_equal_bits_for_any_number_of_ranks);
     tcase_add_loop_test(t, ranks_that_cannot_go_through_the_host_with_the_same_bits, 0,
                         AS_ARRAY_LEN(hindered));
+    tcase_add_loop_test(t, gradients_leave_a_device_in_pieces_while_it_computes, 0, 2);
     tcase_add_test(t, deaths_on_devices_change_no_bit);
     suite_add_tcase(s, t);
     return s;
