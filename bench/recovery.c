@@ -39,12 +39,12 @@ static const struct trial computing = {
     "\"model\":{\"layers\":[512,512]},\"report_every\":4," ONE_STEP "\"optimizer\":{\"lr\":0.001}",
     "5"};
 
-static void start(const struct trial *t, size_t n, const struct gang_opts *opts)
+static void start(struct gang *of, const struct trial *t, size_t n, const struct gang_opts *opts)
 {
     static char tags[1000][16];
     char *tag = tags[gangs % 1000];
     (void)snprintf(tag, sizeof tags[0], "g%d", gangs++);
-    gang_start_with(&g, &rig, tag, t, n, opts);
+    gang_start_with(of, &rig, tag, t, n, opts);
 }
 
 /* The step that the rank has reported last; 0: none. */
@@ -64,18 +64,18 @@ static int64_t last_step(size_t place)
     return step;
 }
 
-static off_t bytes_of(size_t place)
+static off_t bytes_of(const struct gang *of, size_t place)
 {
     char path[256];
     struct stat is;
-    (void)snprintf(path, sizeof path, "%s/%s/r%zu/report", rig.dir, g.tag, place);
+    (void)snprintf(path, sizeof path, "%s/%s/r%zu/report", rig.dir, of->tag, place);
     return stat(path, &is) == 0 ? is.st_size : 0;
 }
 
 static void wait_for_report(size_t place)
 {
-    off_t before = bytes_of(place);
-    while (bytes_of(place) == before && gang_turn(&g, 1))
+    off_t before = bytes_of(&g, place);
+    while (bytes_of(&g, place) == before && gang_turn(&g, 1))
         ;
 }
 
@@ -104,7 +104,7 @@ static double ms_since(int64_t then_ns)
 static double notice(const struct trial *t, int signal)
 {
     static const struct gang_opts opts = {.no_checkpoints = true, .unwatched = true, .hold = true};
-    start(t, 4, &opts);
+    start(&g, t, 4, &opts);
     if (!gang_gather(&g, 4))
         return NAN;
     wait_for_report(member_at(0));
@@ -141,7 +141,7 @@ static void time_next_step(void)
 {
     static const struct gang_opts opts = {.no_checkpoints = true};
     double step[ROUNDS_MAX], next[ROUNDS_MAX];
-    start(&quick, 4, &opts);
+    start(&g, &quick, 4, &opts);
     for (int64_t k = 0; k < rounds; k++) {
         if (!gang_gather(&g, 4))
             return;
@@ -176,7 +176,7 @@ static double rate(int64_t kill_every)
     static const struct gang_opts opts = {.no_checkpoints = true};
     struct rng r;
     rng_init(&r, (uint64_t)gangs, 0);
-    start(&computing, 4, &opts);
+    start(&g, &computing, 4, &opts);
     if (!gang_gather(&g, 4))
         return NAN;
     wait_for_report(member_at(0));
@@ -217,81 +217,137 @@ static void time_deaths(void)
 
 /* --- when nobody dies --- */
 
-/* Processor time of a rank's process so far, of all its threads. */
-static double processor_seconds(size_t place)
+#define SLICE_NS (250 * NS_PER_MS)
+
+/* One of two gangs that take turns. */
+struct side {
+    struct gang gang;
+    size_t n;
+    bool alone;                      /* plain trainers, which know nothing of each other */
+    off_t seen[2];                   /* bytes of the reports */
+    size_t lines[2];                 /* that came after the first one */
+    int64_t active_ns;               /* how long it could run */
+    int64_t first_ns[2], last_ns[2]; /* of active_ns, at the first and the last line */
+    double first_work[2], last_work[2];
+};
+
+/* Processor seconds of a rank's process so far, of all its threads. */
+static double processor_seconds(const struct gang *of, size_t place)
 {
     clockid_t clock;
     struct timespec t;
-    if (clock_getcpuclockid(g.ranks[place].pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
+    if (clock_getcpuclockid(of->ranks[place].pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
         return NAN;
     return (double)t.tv_sec + (double)t.tv_nsec / SECOND;
 }
 
-/* Steps in a second of n processes, from the first line to the last one in `seconds` / 5; of plain
- * trainers, the sum. ret_work: processor time of a step, of all ranks; of plain trainers, of one. */
-static double speed(const struct trial *t, size_t n, bool alone, double *ret_work)
+static void signal_side(struct side *s, int signal)
 {
-    double first_work[2] = {0}, last_work[2] = {0};
+    for (size_t i = 0; i < s->n; i++)
+        gang_kill(&s->gang, i, signal);
+}
+
+static bool start_side(struct side *s, const struct trial *t, size_t n, bool alone)
+{
     struct gang_opts opts = {.no_checkpoints = true, .alone = alone};
-    int64_t first_ns[2] = {0}, last_ns[2] = {0};
-    off_t seen[2] = {0};
-    size_t lines[2] = {0};
-    start(t, n, &opts);
-    if (!alone && !gang_gather(&g, n))
-        return NAN;
-    int64_t until_ns = clock_mono_ns() + seconds * NS_PER_S / 5;
-    while (clock_mono_ns() < until_ns || lines[0] == 0 || lines[n - 1] == 0) {
-        (void)gang_turn(&g, 5);
-        for (size_t i = 0; i < n; i++) {
-            if (bytes_of(i) == seen[i])
+    *s = (struct side){.n = n, .alone = alone};
+    start(&s->gang, t, n, &opts);
+    return alone || gang_gather(&s->gang, n);
+}
+
+/* Lets it run for a slice. */
+static void run_side(struct side *s)
+{
+    int64_t start_ns = clock_mono_ns(), before_ns = s->active_ns;
+    signal_side(s, SIGCONT);
+    while (clock_mono_ns() - start_ns < SLICE_NS) {
+        (void)gang_turn(&s->gang, 2);
+        s->active_ns = before_ns + clock_mono_ns() - start_ns;
+        for (size_t i = 0; i < s->n; i++) {
+            off_t now = bytes_of(&s->gang, i);
+            if (now == s->seen[i])
                 continue;
-            lines[i] += seen[i] > 0;
-            seen[i] = bytes_of(i);
-            last_ns[i] = clock_mono_ns();
-            last_work[i] = processor_seconds(i);
-            if (first_ns[i])
-                continue;
-            first_ns[i] = last_ns[i];
-            first_work[i] = last_work[i];
+            s->lines[i] += s->seen[i] > 0;
+            s->last_ns[i] = s->active_ns;
+            s->last_work[i] = processor_seconds(&s->gang, i);
+            if (s->seen[i] == 0) {
+                s->first_ns[i] = s->last_ns[i];
+                s->first_work[i] = s->last_work[i];
+            }
+            s->seen[i] = now;
         }
     }
+    signal_side(s, SIGSTOP);
+}
+
+/* Steps in a second; of plain trainers, the sum. */
+static double steps_of(const struct side *s)
+{
     double sum = 0;
-    *ret_work = 0;
-    for (size_t i = 0; i < n; i++)
-        *ret_work += (last_work[i] - first_work[i]) / (double)lines[i] / STEPS_OF_LINE;
-    *ret_work /= alone ? (double)n : 1;
-    for (size_t i = 0; i < (alone ? n : 1); i++)
-        sum += (double)lines[i] * STEPS_OF_LINE * SECOND / (double)(last_ns[i] - first_ns[i]);
-    gang_done(&g);
+    for (size_t i = 0; i < (s->alone ? s->n : 1); i++)
+        sum +=
+            (double)s->lines[i] * STEPS_OF_LINE * SECOND / (double)(s->last_ns[i] - s->first_ns[i]);
     return sum;
+}
+
+/* Processor seconds of a step, of all ranks; of plain trainers, of one. */
+static double work_of(const struct side *s)
+{
+    double sum = 0;
+    for (size_t i = 0; i < s->n; i++)
+        sum += (s->last_work[i] - s->first_work[i]) / (double)s->lines[i] / STEPS_OF_LINE;
+    return s->alone ? sum / (double)s->n : sum;
+}
+
+struct calm {
+    double own[ROUNDS_MAX], plain[ROUNDS_MAX];  /* steps in a second */
+    double speed[ROUNDS_MAX], work[ROUNDS_MAX]; /* percent of the plain trainers' */
+};
+
+/* n ranks of one trial against n plain trainers. One side runs while the other is stopped, in short
+ * turns: so both meet the same load of the machine. */
+static void compare_calm(size_t n, struct calm *ret, size_t round)
+{
+    static struct side sides[2];
+    ret->own[round] = ret->plain[round] = ret->speed[round] = ret->work[round] = NAN;
+    for (size_t k = 0; k < 2; k++) {
+        if (!start_side(&sides[k], &computing, n, k == 1))
+            return;
+        signal_side(&sides[k], SIGSTOP);
+    }
+    int64_t until_ns = clock_mono_ns() + seconds * NS_PER_S / 2;
+    for (size_t k = 0;
+         clock_mono_ns() < until_ns || sides[0].lines[n - 1] < 2 || sides[1].lines[n - 1] < 2; k++)
+        run_side(&sides[k % 2]);
+    ret->own[round] = steps_of(&sides[0]);
+    ret->plain[round] = steps_of(&sides[1]);
+    ret->speed[round] = 100 * ret->own[round] / ret->plain[round];
+    ret->work[round] = 100 * work_of(&sides[1]) / work_of(&sides[0]);
+    for (size_t k = 0; k < 2; k++) {
+        signal_side(&sides[k], SIGCONT);
+        gang_done(&sides[k].gang);
+    }
 }
 
 static void time_calm(void)
 {
-    double one[ROUNDS_MAX], plain[ROUNDS_MAX], two[ROUNDS_MAX], twice[ROUNDS_MAX];
-    double of_plain[ROUNDS_MAX], of_twice[ROUNDS_MAX], work_one[ROUNDS_MAX], work_two[ROUNDS_MAX];
-    for (int64_t k = 0; k < rounds; k++) {
-        double w_plain, w_one, w_two, w_twice;
-        plain[k] = speed(&computing, 1, true, &w_plain);
-        one[k] = speed(&computing, 1, false, &w_one);
-        two[k] = speed(&computing, 2, false, &w_two);
-        twice[k] = speed(&computing, 2, true, &w_twice);
-        of_plain[k] = 100 * one[k] / plain[k];
-        of_twice[k] = 100 * two[k] / twice[k];
-        work_one[k] = 100 * w_plain / w_one;
-        work_two[k] = 100 * w_twice / w_two;
-    }
+    static struct calm one, two;
     size_t n = (size_t)rounds;
-    bench_report("one rank", bench_median(one, n), "steps/s", bench_median(plain, n), NAN, NULL,
-                 "floor: the trainer alone");
-    bench_report("one rank of the trainer alone", bench_median(of_plain, n), "%", 100, 97, "bar",
+    for (size_t k = 0; k < n; k++) {
+        compare_calm(1, &one, k);
+        compare_calm(2, &two, k);
+    }
+    bench_report("one rank", bench_median(one.own, n), "steps/s", bench_median(one.plain, n), NAN,
+                 NULL, "floor: the trainer alone");
+    bench_report("one rank of the trainer alone", bench_median(one.speed, n), "%", 100, 97, "bar",
                  NULL);
-    bench_report("the same by processor time of a step", bench_median(work_one, n), "%", 100, 97,
-                 "bar", "does not depend on who else computes");
-    bench_report("two ranks on two cores", bench_median(two, n), "steps/s", bench_median(twice, n),
-                 NAN, NULL, "floor: two trainers beside each other, their steps added");
-    bench_report("two ranks, efficiency", bench_median(of_twice, n), "%", 100, 90, "bar", NULL);
-    bench_report("the same by processor time of a step", bench_median(work_two, n), "%", 100, 90,
+    bench_report("the same by processor time of a step", bench_median(one.work, n), "%", 100, 97,
+                 "bar", "depends little on who else computes");
+    bench_report("two ranks on two cores", bench_median(two.own, n), "steps/s",
+                 bench_median(two.plain, n), NAN, NULL,
+                 "floor: two trainers beside each other, their steps added");
+    bench_report("two ranks, efficiency", bench_median(two.speed, n), "%", 100, 90, "bar", NULL);
+    bench_report("the same by processor time of a step", bench_median(two.work, n), "%", 100, 90,
                  "bar", "without the waiting for each other");
 }
 
@@ -299,7 +355,7 @@ int main(int argc, char **argv)
 {
     static const struct opt more[] = {
         {"rounds", 0, OPT_I64, &rounds, "N", NULL, "rounds of each case (5, at most 100)"},
-        {"seconds", 0, OPT_I64, &seconds, "N", NULL, "of a round with deaths (20)"},
+        {"seconds", 0, OPT_I64, &seconds, "N", NULL, "of a round with deaths; calm: of two (20)"},
         {"every", 0, OPT_I64, &every, "N", NULL, "seconds between two deaths (5)"},
         {"silent", 0, OPT_FLAG, &also_silent, NULL, NULL, "a stopped rank too, which takes 5 s"},
         {"case", 0, OPT_STRING, &only, "TEXT", NULL, "of notice, step, deaths and calm, one"},

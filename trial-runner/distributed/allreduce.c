@@ -125,9 +125,17 @@ static void put_wishes(struct allreduce *a, unsigned wishes)
     own_sum_put(a->own, a->replica->n_numbers, numbers, N_WISHES);
 }
 
+/* The sum of a rank that is alone is what it has added up itself, unless that is encoded first, or
+ * clipped in place. */
+static bool has_all(const struct allreduce *a, const struct coll *c)
+{
+    return coll_size(c) == 1 && !a->moments && shard_sum_order(a->shards) != OWN_EACH;
+}
+
 /* All ranks decide alike whether there are buckets, also those that have nothing to compute. */
 static as_status compute_and_sum(struct allreduce *a, struct coll *c, struct backend *lane,
-                                 struct shard_step at, unsigned wishes, struct as_err *err)
+                                 struct shard_step at, unsigned wishes, const float **ret,
+                                 struct as_err *err)
 {
     struct shard_run run = shard_sum_own(a->shards, c, at.shards);
     struct buckets *buckets = coll_size(c) > 1 ? a->buckets : NULL;
@@ -140,6 +148,11 @@ static as_status compute_and_sum(struct allreduce *a, struct coll *c, struct bac
     if (st < 0)
         return st;
     put_wishes(a, wishes);
+    if (has_all(a, c)) {
+        *ret = own_sum_values(a->own)[0];
+        return coll_is_over(c) ? as_fail(err, AS_E_UNAVAILABLE, "the epoch is over") : AS_OK;
+    }
+    *ret = a->sum;
     return buckets ? buckets_end(buckets, err)
                    : shard_sum_merged(a->shards, c, at, own_sum_values(a->own), a->sum, err);
 }
@@ -175,12 +188,13 @@ static as_status allreduce_run(void *self, struct coll *c, struct backend *lane,
         return run_on_devices(a, lane, wishes, ret, err);
     int64_t step = r->ops->step(r->self);
     struct shard_step at = {.step = step, .next = step + 1, .shards = r->ops->shards(r->self, 0)};
-    as_status st = compute_and_sum(a, c, lane, at, wishes, err);
+    const float *sum = NULL;
+    as_status st = compute_and_sum(a, c, lane, at, wishes, &sum, err);
     if (st < 0)
         return st;
-    *ret = agreed_wishes(a->sum + r->n_numbers);
+    *ret = agreed_wishes(sum + r->n_numbers);
     return a->moments ? moments_update(a->moments, c, lane, a->sum, err)
-                      : r->ops->update(r->self, lane, a->sum, err);
+                      : r->ops->update(r->self, lane, sum, err);
 }
 
 static struct strategy_progress allreduce_progress(void *self)

@@ -111,3 +111,16 @@ as_status device_vectors_sum(struct device_vectors *v, uint32_t shards, struct b
     *ret = v->sum;
     return AS_OK;
 }
+
+as_status device_vectors_sum_host(struct device_vectors *v, uint32_t shards,
+                                  const float *const *vectors, float *ret, struct as_err *err)
+{
+    struct shard_run run = device_vectors_run(v, shards);
+    struct buf *sum = NULL;
+    as_status st = AS_OK;
+    for (uint32_t i = 0; st == AS_OK && i < run.count; i++)
+        st = buf_upload(v->vectors[i], 0, vectors[i], v->n, err);
+    if (st < 0 || (st = device_vectors_sum(v, shards, &sum, err)) < 0)
+        return st;
+    return buf_download(sum, 0, ret, v->n, err);
+}

@@ -32,4 +32,9 @@ struct buf *device_vectors_at(struct device_vectors *v, uint32_t i);
 AS_MUST_CHECK as_status device_vectors_sum(struct device_vectors *v, uint32_t shards,
                                            struct buf **ret, struct as_err *err);
 
+/* The same for vectors of the host: of this rank's run, n numbers each; ret [n]. */
+AS_MUST_CHECK as_status device_vectors_sum_host(struct device_vectors *v, uint32_t shards,
+                                                const float *const *vectors, float *ret,
+                                                struct as_err *err);
+
 #endif

@@ -139,8 +139,7 @@ START_TEST(ranks_that_cannot_go_through_the_host_with_the_same_bits)
 END_TEST
 
 /* More than two buckets of BUCKET_NUMBERS. */
-#define WIDE                                                                                       \
-    "\"model\":{\"layers\":[4096,128]},\"batch_size\":640,\"micro_batch\":320,\"epochs\":1"
+#define WIDE "\"model\":{\"layers\":[4096,128]},\"batch_size\":640,\"micro_batch\":320,\"epochs\":1"
 
 START_TEST(gradients_leave_a_device_in_pieces_while_it_computes)
 {
@@ -151,6 +150,22 @@ START_TEST(gradients_leave_a_device_in_pieces_while_it_computes)
     expect_says("pieces", 0, "vectors travel through the host");
     for (size_t place = 0; place < 2; place++) /* the fourth is what is only known at the end */
         expect_says("pieces", place, ": 3 of 4 buckets left before the gradient was complete");
+}
+END_TEST
+
+/* Workers' weights are averaged on the devices, too. What travels there is not sent by the
+ * collective. */
+START_TEST(averages_between_devices_have_the_bits_of_the_host)
+{
+    const char *train = "\"distributed\":{\"local_sgd\":{\"steps\":3}}," SMALL "2";
+    uint64_t direct, through, exchanges;
+    gang_train_with(&rig, "free", train, 3, &devices);
+    gang_train_with(&rig, "host", train, 3, &staged);
+    gang_same(&rig, "free", "host");
+    gang_traffic(&rig, "free", 0, &direct, &exchanges);
+    gang_traffic(&rig, "host", 0, &through, &exchanges);
+    ck_assert_uint_gt(through, 1000);
+    ck_assert_uint_eq(direct, 0);
 }
 END_TEST
 
@@ -174,6 +189,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, ranks_that_cannot_go_through_the_host_with_the_same_bits, 0,
                         AS_ARRAY_LEN(hindered));
     tcase_add_loop_test(t, gradients_leave_a_device_in_pieces_while_it_computes, 0, 2);
+    tcase_add_test(t, averages_between_devices_have_the_bits_of_the_host);
     tcase_add_test(t, deaths_on_devices_change_no_bit);
     suite_add_tcase(s, t);
     return s;
