@@ -435,6 +435,9 @@ as_status shared_step_run(struct shared_step *s, struct backend *lane, struct sh
             return st;
         doubt_devices(s);
         part(s);
+        /* A broken device gives the same status as a lost rank; no world would be of use to it. */
+        if (learner_is_on_device(s->learner) && (st = backend_sync(lane, err)) < 0)
+            return st;
     }
 }
 

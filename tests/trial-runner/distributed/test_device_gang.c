@@ -169,6 +169,29 @@ START_TEST(averages_between_devices_have_the_bits_of_the_host)
 }
 END_TEST
 
+/* The device of rank 1 breaks in the middle of the training. */
+static void one_that_breaks(size_t place)
+{
+    own_device(place);
+    if (place == 1)
+        (void)setenv("EMU_FAIL", "214:150", 1);
+}
+
+START_TEST(a_rank_whose_device_breaks_leaves_the_others)
+{
+    const struct trial t = {"a", SMALL "3", "3"};
+    const struct gang_opts opts = {.environment = one_that_breaks};
+    struct gang g;
+    gang_train_with(&rig, "calm", SMALL "3", 1, &devices);
+    gang_start_with(&g, &rig, "broken", &t, 2, &opts);
+    gang_run(&g);
+    ck_assert_int_eq(g.ended[0], 0);
+    ck_assert_int_eq(g.ended[1], 75);
+    gang_done(&g);
+    gang_same(&rig, "calm", "broken");
+}
+END_TEST
+
 START_TEST(deaths_on_devices_change_no_bit)
 {
     const char *train = SMALL "12";
@@ -184,12 +207,13 @@ Suite *test_suite(void)
     Suite *s = suite_create("device_gang");
     TCase *t = tcase_create("device_gang");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
+    tcase_set_timeout(t, 600);
     tcase_add_test(t, sums_between_devices_have_equal_bits_for_any_number_of_ranks);
     tcase_add_loop_test(t, ranks_that_cannot_go_through_the_host_with_the_same_bits, 0,
                         AS_ARRAY_LEN(hindered));
     tcase_add_loop_test(t, gradients_leave_a_device_in_pieces_while_it_computes, 0, 2);
     tcase_add_test(t, averages_between_devices_have_the_bits_of_the_host);
+    tcase_add_test(t, a_rank_whose_device_breaks_leaves_the_others);
     tcase_add_test(t, deaths_on_devices_change_no_bit);
     suite_add_tcase(s, t);
     return s;
