@@ -257,6 +257,48 @@ as_status buf_download(const struct buf *b, size_t offset, void *dst, size_t n, 
     return st < 0 || n == 0 ? st : b->be->ops->download(b, offset, dst, n, err);
 }
 
+as_status backend_host_alloc(struct backend *be, size_t n, void **ret, struct as_err *err)
+{
+    if (n > SIZE_MAX / 2 / sizeof(float))
+        return as_fail(err, AS_E_TOO_LARGE, "host memory: %zu elements overflow", n);
+    if (be->ops->host_alloc != NULL)
+        return be->ops->host_alloc(be, (n > 0 ? n : 1) * sizeof(float), ret, err);
+    void *p = as_calloc(n, sizeof(float));
+    if (p == NULL)
+        return as_fail(err, AS_E_NOMEM, "host memory: out of memory for %zu elements", n);
+    *ret = p;
+    return AS_OK;
+}
+
+void backend_host_free(struct backend *be, void *p)
+{
+    if (p != NULL && be->ops->host_free != NULL)
+        be->ops->host_free(be, p);
+    else
+        free(p);
+}
+
+as_status buf_download_begin(const struct buf *b, size_t offset, void *dst, size_t n, uint64_t *ret,
+                             struct as_err *err)
+{
+    as_status st = check_range("download", b, offset, n, err);
+    if (st < 0)
+        return st;
+    if (b->be->ops->download_begin != NULL)
+        return b->be->ops->download_begin(b, offset, dst, n, ret, err);
+    *ret = 0;
+    return n == 0 ? AS_OK : b->be->ops->download(b, offset, dst, n, err);
+}
+
+as_status backend_copied(struct backend *be, uint64_t copy, bool wait, bool *ret,
+                         struct as_err *err)
+{
+    if (be->ops->copied != NULL)
+        return be->ops->copied(be, copy, wait, ret, err);
+    *ret = true;
+    return AS_OK;
+}
+
 static as_status buf_fill(struct buf *b, buf_kind kind, size_t offset, size_t n, uint32_t bits,
                           struct as_err *err)
 {

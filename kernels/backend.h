@@ -155,6 +155,27 @@ AS_MUST_CHECK as_status buf_upload(struct buf *b, size_t offset, const void *src
 AS_MUST_CHECK as_status buf_download(const struct buf *b, size_t offset, void *dst, size_t n,
                                      struct as_err *err);
 
+/* Memory of the host for numbers that travel to and from buffers: n elements of 4 bytes, zero. With a
+ * device it is page-locked, so that the device copies by itself while the host goes on; elsewhere it
+ * is ordinary memory. ret: backend_host_free() before the back end. AS_E_NOMEM, AS_E_TOO_LARGE;
+ * AS_E_CONFLICT while a graph is recorded. */
+AS_MUST_CHECK as_status backend_host_alloc(struct backend *be, size_t n, void **ret,
+                                           struct as_err *err);
+void backend_host_free(struct backend *be, void *p); /* NULL is fine */
+
+/* Begin to copy n elements out, behind all operations that were called before, beside those that are
+ * called later: on a device the copies have a stream of their own. Copies of one back end end in the
+ * order in which they began. Until it has ended, nobody may change the elements, or use dst.
+ *   dst      of backend_host_alloc(): other memory makes the host wait
+ *   ret      for backend_copied()
+ * AS_E_INVAL: past the end. AS_E_CONFLICT while a graph is recorded. */
+AS_MUST_CHECK as_status buf_download_begin(const struct buf *b, size_t offset, void *dst, size_t n,
+                                           uint64_t *ret, struct as_err *err);
+
+/* Has this copy ended? With `wait`, the call returns when it has. Errors as backend_sync. */
+AS_MUST_CHECK as_status backend_copied(struct backend *be, uint64_t copy, bool wait, bool *ret,
+                                       struct as_err *err);
+
 /* Set n elements to one value. AS_E_INVAL: past the end, or the other kind. */
 AS_MUST_CHECK as_status buf_fill_f32(struct buf *b, size_t offset, size_t n, float value,
                                      struct as_err *err);

@@ -41,6 +41,13 @@ struct backend_ops {
                         struct as_err *err);
     as_status (*download)(const struct buf *b, size_t offset, void *dst, size_t n,
                           struct as_err *err);
+    /* NULL where the memory is the host's: then a copy is done when it was begun. */
+    as_status (*host_alloc)(struct backend *be, size_t bytes, void **ret, struct as_err *err);
+    void (*host_free)(struct backend *be, void *p);
+    as_status (*download_begin)(const struct buf *b, size_t offset, void *dst, size_t n,
+                                uint64_t *ret, struct as_err *err);
+    as_status (*copied)(struct backend *be, uint64_t copy, bool wait, bool *ret,
+                        struct as_err *err);
     as_status (*fill)(struct buf *b, size_t offset, size_t n, uint32_t bits, struct as_err *err);
     as_status (*copy)(struct buf *dst, size_t dst_offset, const struct buf *src, size_t src_offset,
                       size_t n, struct as_err *err);
@@ -149,7 +156,7 @@ static inline int32_t *tensor_i32(struct tensor t, size_t k)
 
 /* The plugin's one symbol. `abi` guards against a plugin of another build: raise it whenever this
  * header or the structs of backend.h change. */
-#define BACKEND_ABI 6
+#define BACKEND_ABI 7
 #define BACKEND_PLUGIN_SYMBOL "assay_backend_plugin"
 
 struct backend_plugin {

@@ -21,14 +21,21 @@ as_status peers_new_id(struct backend *be, uint8_t ret[PEERS_ID_BYTES], struct a
     return st < 0 ? st : ops->new_id(ret, err);
 }
 
-as_status peers_open(struct backend *be, const uint8_t id[PEERS_ID_BYTES], int32_t rank, int32_t n,
-                     int64_t timeout_ms, struct peers **ret, struct as_err *err)
+as_status peers_card(struct backend *be, struct peers_card *ret, struct as_err *err)
 {
     const struct peers_ops *ops = NULL;
-    if (rank < 0 || rank >= n)
-        return as_fail(err, AS_E_INVAL, "rank is %d of %d ranks", (int)rank, (int)n);
     as_status st = find_ops(be, &ops, err);
-    return st < 0 ? st : ops->open(be, id, rank, n, timeout_ms, ret, err);
+    return st < 0 ? st : ops->card(be, ret, err);
+}
+
+as_status peers_open(struct backend *be, const struct peers_group *group, struct peers **ret,
+                     struct as_err *err)
+{
+    const struct peers_ops *ops = NULL;
+    if (group->rank < 0 || group->rank >= group->n)
+        return as_fail(err, AS_E_INVAL, "rank is %d of %d ranks", (int)group->rank, (int)group->n);
+    as_status st = find_ops(be, &ops, err);
+    return st < 0 ? st : ops->open(be, group, ret, err);
 }
 
 void peers_free(struct peers *p)

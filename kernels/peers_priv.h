@@ -9,15 +9,16 @@
 extern "C" {
 #endif
 
-#define PEERS_ABI 1
+#define PEERS_ABI 2
 #define PEERS_OPS_SYMBOL "assay_peers_ops"
 
 /* As the functions of peers.h; arguments are checked. */
 struct peers_ops {
     unsigned abi;
+    as_status (*card)(struct backend *be, struct peers_card *ret, struct as_err *err);
     as_status (*new_id)(uint8_t ret[PEERS_ID_BYTES], struct as_err *err);
-    as_status (*open)(struct backend *be, const uint8_t id[PEERS_ID_BYTES], int32_t rank, int32_t n,
-                      int64_t timeout_ms, struct peers **ret, struct as_err *err);
+    as_status (*open)(struct backend *be, const struct peers_group *group, struct peers **ret,
+                      struct as_err *err);
     as_status (*exchange)(struct peers *p, const struct peers_message *messages, size_t n,
                           struct as_err *err);
     as_status (*wait)(struct peers *p, int64_t timeout_ms, struct as_err *err);

@@ -16,7 +16,7 @@ if [ -z "$build" ]; then
     targets=
     for t in $tests conv_path cudnn_plans; do targets="$targets tests/kernels/test_kernels_$t"; done
     # shellcheck disable=SC2086 # a list of words
-    ninja -C "$build" kernels/libassay-cuda.so bench/kernels bench/train trial-runner/train/assay-train $targets >&2
+    ninja -C "$build" kernels/libassay-cuda.so bench/kernels bench/train bench/device_ranks trial-runner/train/assay-train $targets >&2
 fi
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader >&2 || true
 ASSAY_PLUGIN_DIR=$PWD/$build/kernels
@@ -87,6 +87,20 @@ check absent $result
 
 ASSAY_BACKEND=cuda "$build/bench/kernels" --json
 "$build/bench/train" --json --case gpu
+
+# ---- ranks of a large trial: two that share a card, and one on each card, through NCCL and without ----
+cards=$(grep -c . "$scratch/devices" || true)
+[ "$cards" -le 8 ] || cards=8
+status=0
+ASSAY_SOURCE_ROOT=$PWD ASSAY_BUILD_ROOT=$PWD/$build "$build/bench/device_ranks" --json --cards "$cards" \
+    > "$scratch/ranks" || status=$?
+cat "$scratch/ranks"
+grep -q '"two ranks on one card".*through the host: ' "$scratch/ranks" || status=1
+# Where there are several whole cards and NCCL, its way must be the one that was taken.
+if [ "$cards" -gt 1 ] && ! grep -q ' MIG-' "$scratch/devices" && ldconfig -p | grep -q 'libnccl.so.2'; then
+    grep -q 'device to device".*"from device to device"' "$scratch/ranks" || status=1
+fi
+check ranks $status
 if [ -n "$failed" ]; then
     echo "gpu suite: failed:$failed" >&2
     exit 1

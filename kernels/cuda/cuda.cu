@@ -62,8 +62,7 @@ static char *place(const struct buf *b, size_t offset)
     return (char *)b->data + offset * sizeof(float);
 }
 
-/* Refuse a call that moves data between host and device, or waits, while a graph is recorded. */
-static as_status not_recording(struct backend *be, const char *what, struct as_err *err)
+as_status cuda_not_recording(struct backend *be, const char *what, struct as_err *err)
 {
     if (!cuda_of(be)->recording)
         return AS_OK;
@@ -72,7 +71,7 @@ static as_status not_recording(struct backend *be, const char *what, struct as_e
 
 static as_status cuda_alloc(struct buf *b, struct as_err *err)
 {
-    as_status st = not_recording(b->be, "a new buffer", err);
+    as_status st = cuda_not_recording(b->be, "a new buffer", err);
     if (st < 0)
         return st;
     cuda_use(b->be);
@@ -104,7 +103,7 @@ static void cuda_release(struct buf *b)
 static as_status cuda_upload(struct buf *b, size_t offset, const void *src, size_t n,
                              struct as_err *err)
 {
-    as_status st = not_recording(b->be, "upload", err);
+    as_status st = cuda_not_recording(b->be, "upload", err);
     if (st < 0)
         return st;
     cuda_use(b->be);
@@ -117,7 +116,7 @@ static as_status cuda_upload(struct buf *b, size_t offset, const void *src, size
 
 static as_status cuda_sync(struct backend *be, struct as_err *err)
 {
-    as_status st = not_recording(be, "sync", err);
+    as_status st = cuda_not_recording(be, "sync", err);
     if (st < 0)
         return st;
     cuda_use(be);
@@ -127,7 +126,7 @@ static as_status cuda_sync(struct backend *be, struct as_err *err)
 static as_status cuda_download(const struct buf *b, size_t offset, void *dst, size_t n,
                                struct as_err *err)
 {
-    as_status st = not_recording(b->be, "download", err);
+    as_status st = cuda_not_recording(b->be, "download", err);
     if (st < 0)
         return st;
     cuda_use(b->be);
@@ -141,7 +140,7 @@ static as_status cuda_download(const struct buf *b, size_t offset, void *dst, si
 static as_status cuda_step_end(struct backend *be, struct as_err *err)
 {
     struct cuda_backend *c = cuda_of(be);
-    as_status st = not_recording(be, "end of a step", err);
+    as_status st = cuda_not_recording(be, "end of a step", err);
     if (st < 0)
         return st;
     cuda_use(be);
@@ -191,6 +190,7 @@ static void cuda_close(struct backend *be)
 {
     struct cuda_backend *c = cuda_of(be);
     cuda_use(be);
+    cuda_copies_free(c);
     lt_close(c);
     conv_cudnn_free(c->conv_cudnn);
     if (c->blas != NULL)
@@ -215,6 +215,10 @@ static const struct backend_ops ops = {
     .release = cuda_release,
     .upload = cuda_upload,
     .download = cuda_download,
+    .host_alloc = cuda_host_alloc,
+    .host_free = cuda_host_free,
+    .download_begin = cuda_download_begin,
+    .copied = cuda_copied,
     .fill = cuda_fill,
     .copy = cuda_copy,
     .gather = cuda_gather,
@@ -393,8 +397,7 @@ static as_status cuda_open(const struct backend_opts *opts, struct backend **ret
     return AS_OK;
 }
 
-/* "GPU-" (of a part of a GPU "MIG-") and the UUID in its usual form. */
-static void format_uuid(const struct cudaDeviceProp *prop, char ret[BACKEND_GPU_ID_MAX])
+void cuda_format_uuid(const struct cudaDeviceProp *prop, char ret[BACKEND_GPU_ID_MAX])
 {
     const char *kind = strstr(prop->name, " MIG ") != NULL ? "MIG" : "GPU";
     size_t n = (size_t)snprintf(ret, BACKEND_GPU_ID_MAX, "%s", kind);
@@ -417,7 +420,7 @@ static as_status cuda_gpus(struct backend_gpu *ret, size_t most, size_t *ret_n, 
         st = cuda_status(cudaGetDeviceProperties(&prop, (int)i), "device", err);
         if (st < 0)
             break;
-        format_uuid(&prop, ret[i].id);
+        cuda_format_uuid(&prop, ret[i].id);
         ret[i].memory_bytes = prop.totalGlobalMem;
     }
     if (st == AS_OK)

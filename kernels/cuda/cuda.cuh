@@ -59,6 +59,7 @@ struct cuda_backend {
     struct conv_cudnn *conv_cudnn;     /* convolutions through cuDNN (conv.cuh); NULL: our own */
     cudaEvent_t step_end[STEPS_AHEAD]; /* of the last steps, as a ring */
     size_t steps;
+    struct copies *copies; /* out of buffers, beside the operations (copies.cu); NULL: none yet */
 };
 
 static inline struct cuda_backend *cuda_of(struct backend *be)
@@ -189,6 +190,21 @@ as_status cuda_zero(struct backend *be, struct tensor c, size_t members, size_t 
 /* db [K, cols] (+)= the sum of dy [K, rows, cols] over the rows (linear.cu). */
 as_status cuda_sum_rows(struct backend *be, size_t members, size_t rows, size_t cols,
                         struct tensor dy, struct tensor db, bool accumulate, struct as_err *err);
+
+/* Refuses a call that moves data between host and device, or waits, while a graph is recorded:
+ * AS_E_CONFLICT (cuda.cu). */
+as_status cuda_not_recording(struct backend *be, const char *what, struct as_err *err);
+
+/* "GPU-" (of a part of a GPU "MIG-") and the UUID in its usual form (cuda.cu). */
+void cuda_format_uuid(const struct cudaDeviceProp *prop, char ret[BACKEND_GPU_ID_MAX]);
+
+/* Memory of the host and copies (copies.cu). */
+as_status cuda_host_alloc(struct backend *be, size_t bytes, void **ret, struct as_err *err);
+void cuda_host_free(struct backend *be, void *p);
+as_status cuda_download_begin(const struct buf *b, size_t offset, void *dst, size_t n,
+                              uint64_t *ret, struct as_err *err);
+as_status cuda_copied(struct backend *be, uint64_t copy, bool wait, bool *ret, struct as_err *err);
+void cuda_copies_free(struct cuda_backend *c); /* of a back end without them, too */
 
 /* Products, at opening and closing a back end (lt.cu); close accepts a back end that is half
  * open. */

@@ -3,10 +3,12 @@
  * NCCL hangs easily: when a peer dies, when its abort waits for another thread inside it, when two
  * ranks call it in different orders. So the communicator does not block: each call returns at once,
  * and we ask it and the stream for their state until an end that the caller has set. A communicator
- * that has failed once is aborted and never used again; its process is meant to be replaced. */
+ * that has failed once is aborted and never used again. The abort itself runs in a thread that is
+ * waited for until an end, too: a process whose abort hangs is meant to be replaced. */
 #include "kernels/cuda/nccl.cuh"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,6 +25,7 @@ extern "C" {
 #define DEFAULT_LIBRARY "libnccl.so.2"
 #define OLDEST 21400 /* major * 10000 + minor * 100: the first that need not block */
 #define ASK_EVERY_NS 20000
+#define ABORT_MS 10000
 
 struct cuda_peers {
     struct peers base; /* first */
@@ -30,6 +33,9 @@ struct cuda_peers {
     nccl_comm_t comm; /* NULL once it is aborted */
     cudaEvent_t sent; /* behind the last messages */
     bool sends;       /* `sent` was recorded and not waited for */
+    bool stuck;       /* the abort does not return, and the stream waits behind it */
+    bool (*is_over)(void *arg);
+    void *arg;
     std::atomic<bool> interrupted;
 };
 
@@ -77,6 +83,26 @@ static as_status nccl_load(struct nccl_api *ret, struct as_err *err)
     return AS_OK;
 }
 
+static as_status card_of(struct backend *be, struct peers_card *ret, struct as_err *err)
+{
+    struct nccl_api nccl;
+    struct cudaDeviceProp prop;
+    int version = 0;
+    as_status st = cuda_status(cudaGetDeviceProperties(&prop, cuda_of(be)->device), "device", err);
+    if (st < 0)
+        return st;
+    *ret = {};
+    cuda_format_uuid(&prop, ret->gpu);
+    if (strncmp(ret->gpu, "MIG", 3) == 0)
+        return as_fail(err, AS_E_UNSUPPORTED, "%s is a part of a GPU: NCCL moves nothing to it",
+                       ret->gpu);
+    if ((st = nccl_load(&nccl, err)) < 0)
+        return st;
+    (void)nccl.get_version(&version); /* it was checked */
+    ret->version = version;
+    return AS_OK;
+}
+
 static as_status new_id(uint8_t ret[PEERS_ID_BYTES], struct as_err *err)
 {
     struct nccl_api nccl;
@@ -92,22 +118,75 @@ static as_status new_id(uint8_t ret[PEERS_ID_BYTES], struct as_err *err)
     return AS_OK;
 }
 
-/* ---- waiting ---- */
+/* ---- the end of a communicator ---- */
+
+/* An abort in a thread of its own: NCCL's may wait for a kernel or a peer that never ends. */
+struct aborting {
+    struct nccl_api nccl;
+    nccl_comm_t comm;
+    int device;
+    std::atomic<bool> done;
+};
+
+static void *abort_main(void *arg)
+{
+    struct aborting *a = (struct aborting *)arg;
+    (void)cudaSetDevice(a->device);
+    (void)a->nccl.comm_abort(a->comm);
+    a->done = true;
+    return NULL;
+}
+
+/* Waits for the thread, but not for ever. What hangs is left to it. */
+static bool await_abort(struct aborting *a, pthread_t thread)
+{
+    int64_t until_ns = clock_mono_ns() + ABORT_MS * NS_PER_MS;
+    struct timespec pause = {.tv_sec = 0, .tv_nsec = ASK_EVERY_NS};
+    while (!a->done && clock_mono_ns() < until_ns)
+        (void)nanosleep(&pause, NULL);
+    if (!a->done) {
+        (void)pthread_detach(thread);
+        return false;
+    }
+    (void)pthread_join(thread, NULL);
+    free(a);
+    return true;
+}
 
 static void abort_comm(struct cuda_peers *p)
 {
-    if (p->comm != NULL)
-        (void)p->nccl.comm_abort(p->comm);
+    nccl_comm_t comm = p->comm;
     p->comm = NULL;
+    if (comm == NULL)
+        return;
+    pthread_t thread;
+    struct aborting *a = (struct aborting *)calloc(1, sizeof *a);
+    if (a != NULL) {
+        a->nccl = p->nccl;
+        a->comm = comm;
+        a->device = cuda_of(p->base.be)->device;
+        if (pthread_create(&thread, NULL, abort_main, a) == 0) {
+            p->stuck = !await_abort(a, thread);
+            return;
+        }
+        free(a);
+    }
+    (void)p->nccl.comm_abort(comm);
 }
 
+/* After an abort that hangs, so does the stream: only another process can go on. */
 static as_status give_up(struct cuda_peers *p, const char *what, const char *why,
                          struct as_err *err)
 {
     abort_comm(p);
+    if (p->stuck)
+        return as_fail(err, AS_E_INTERNAL, "rank %d of %d devices: %s: %s; and NCCL does not end",
+                       (int)p->base.rank, (int)p->base.n, what, why);
     return as_fail(err, AS_E_UNAVAILABLE, "rank %d of %d devices: %s: %s", (int)p->base.rank,
                    (int)p->base.n, what, why);
 }
+
+/* ---- waiting ---- */
 
 /* Asks until NCCL has ended what was called, and the messages have arrived if `event` is given. */
 static as_status wait_for(struct cuda_peers *p, const char *what, cudaEvent_t event,
@@ -132,7 +211,7 @@ static as_status wait_for(struct cuda_peers *p, const char *what, cudaEvent_t ev
             abort_comm(p);
             return cuda_status(e, what, err);
         }
-        if (p->interrupted)
+        if (p->interrupted || (p->is_over != NULL && p->is_over(p->arg)))
             return give_up(p, what, "the group is over", err);
         if (clock_mono_ns() >= until_ns)
             return give_up(p, what, "a peer does not answer", err);
@@ -209,11 +288,12 @@ static void free_peers(struct peers *base)
     free(p);
 }
 
-static as_status open_peers(struct backend *be, const uint8_t bytes[PEERS_ID_BYTES], int32_t rank,
-                            int32_t n, int64_t timeout_ms, struct peers **ret, struct as_err *err);
+static as_status open_peers(struct backend *be, const struct peers_group *group, struct peers **ret,
+                            struct as_err *err);
 
 extern "C" __attribute__((visibility("default"))) const struct peers_ops assay_peers_ops;
 const struct peers_ops assay_peers_ops = {.abi = PEERS_ABI,
+                                          .card = card_of,
                                           .new_id = new_id,
                                           .open = open_peers,
                                           .exchange = exchange,
@@ -221,12 +301,12 @@ const struct peers_ops assay_peers_ops = {.abi = PEERS_ABI,
                                           .interrupt = interrupt,
                                           .free = free_peers};
 
-static as_status open_peers(struct backend *be, const uint8_t bytes[PEERS_ID_BYTES], int32_t rank,
-                            int32_t n, int64_t timeout_ms, struct peers **ret, struct as_err *err)
+static as_status open_peers(struct backend *be, const struct peers_group *group, struct peers **ret,
+                            struct as_err *err)
 {
     struct nccl_api nccl;
     struct nccl_id id;
-    memcpy(&id, bytes, sizeof id);
+    memcpy(&id, group->id, sizeof id);
     (void)setenv("NCCL_COMM_BLOCKING", "0", 1);
     as_status st = nccl_load(&nccl, err);
     if (st < 0)
@@ -234,15 +314,17 @@ static as_status open_peers(struct backend *be, const uint8_t bytes[PEERS_ID_BYT
     struct cuda_peers *p = (struct cuda_peers *)calloc(1, sizeof *p);
     if (p == NULL)
         return as_fail_nomem(err);
-    p->base = {.ops = &assay_peers_ops, .be = be, .rank = rank, .n = n};
+    p->base = {.ops = &assay_peers_ops, .be = be, .rank = group->rank, .n = group->n};
     p->nccl = nccl;
+    p->is_over = group->is_over;
+    p->arg = group->arg;
     cuda_use(be);
     st = cuda_status(cudaEventCreateWithFlags(&p->sent, cudaEventDisableTiming), "an event", err);
-    nccl_result r = st < 0 ? NCCL_SUCCESS : nccl.comm_init_rank(&p->comm, n, id, rank);
+    nccl_result r = st < 0 ? NCCL_SUCCESS : nccl.comm_init_rank(&p->comm, group->n, id, group->rank);
     if (st == AS_OK && r != NCCL_SUCCESS && r != NCCL_IN_PROGRESS)
         st = give_up(p, "meeting", nccl.error_string(r), err);
     if (st == AS_OK)
-        st = wait_for(p, "meeting", NULL, clock_mono_ns() + timeout_ms * NS_PER_MS, err);
+        st = wait_for(p, "meeting", NULL, clock_mono_ns() + group->timeout_ms * NS_PER_MS, err);
     if (st < 0) {
         free_peers(&p->base);
         return st;

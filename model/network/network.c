@@ -189,6 +189,11 @@ struct buf *network_gradients(const struct network *net)
     return net->grads;
 }
 
+struct buf *network_state(const struct network *net)
+{
+    return net->plan->n_state > 0 ? net->state : NULL;
+}
+
 static void draw_start_values(const struct net_tensor *tensors, size_t n, uint64_t seed, float *ret)
 {
     for (size_t i = 0; i < n; i++) {

@@ -45,9 +45,11 @@ size_t network_bytes(struct backend *be, const struct net_plan *plan, size_t slo
 
 /* ---- members ---- */
 
-/* The arenas [slots, N] F32 of parameters and gradients; views of net. */
+/* The arenas [slots, N] F32 of parameters and gradients, and the state [slots, n_state]; views of net.
+ * state: NULL if the plan has none. */
 struct buf *network_params(const struct network *net);
 struct buf *network_gradients(const struct network *net);
+struct buf *network_state(const struct network *net);
 
 /* Set the start values of a member: each tensor as its plan says (NET_INIT_NORMAL: draw_stream() of
  * seed and the tensor's stream), drawn for the member's own shape, so that they do not depend on

@@ -223,6 +223,48 @@ static size_t fills_run(void)
     return n;
 }
 
+/* Copies out run behind the operations that were called before them, beside those called later, and
+ * end in their order; more than the device keeps events for. */
+START_TEST(copies_out_see_what_was_called_before)
+{
+    enum { N = 1000, COPIES = 150 };
+    struct as_err err;
+    struct backend *be = twin_backend(1);
+    struct buf *b = NULL, *other = NULL;
+    uint64_t copy[COPIES];
+    bool ended = false;
+    void *to = NULL, *none = NULL;
+    ck_ok(buf_create(be, BUF_F32, (size_t)COPIES * N, &b, &err), err);
+    ck_ok(buf_create(be, BUF_F32, N, &other, &err), err);
+    ck_ok(backend_host_alloc(be, (size_t)COPIES * N, &to, &err), err);
+    ck_ok(backend_host_alloc(be, 0, &none, &err), err);
+    const float *host = to;
+    for (size_t i = 0; i < (size_t)COPIES * N; i++)
+        ck_assert(host[i] == 0);
+    for (size_t k = 0; k < COPIES; k++) {
+        ck_ok(buf_fill_f32(b, k * N, N, (float)k + 1, &err), err);
+        ck_ok(buf_download_begin(b, k * N, (float *)to + k * N, N, &copy[k], &err), err);
+        ck_ok(buf_fill_f32(other, 0, N, -1, &err), err); /* does not disturb it */
+    }
+    ck_ok(backend_copied(be, copy[COPIES / 2], true, &ended, &err), err);
+    ck_assert(ended);
+    for (size_t i = 0; i <= COPIES / 2 * N; i++)
+        ck_assert_msg(host[i] == (float)(i / N) + 1, "%zu: %g", i, (double)host[i]);
+    ck_ok(backend_copied(be, copy[0], false, &ended, &err), err);
+    ck_assert(ended);
+    ck_ok(backend_copied(be, copy[COPIES - 1], true, &ended, &err), err);
+    ck_assert(ended && host[(size_t)COPIES * N - 1] == COPIES);
+    ck_assert_int_eq(buf_download_begin(b, (size_t)COPIES * N, to, 1, &copy[0], &err), AS_E_INVAL);
+    if (on_device())
+        ck_assert_int_eq(backend_copied(be, COPIES * 99, false, &ended, &err), AS_E_INVAL);
+    backend_host_free(be, to);
+    backend_host_free(be, none);
+    backend_host_free(be, NULL);
+    buf_free(b);
+    buf_free(other);
+}
+END_TEST
+
 START_TEST(host_is_few_steps_ahead)
 {
     struct as_err err;
@@ -340,6 +382,7 @@ Suite *test_suite(void)
     tcase_add_test(c, graph_refusals);
     tcase_add_test(c, bf16_products);
     tcase_add_test(c, upload_has_read_its_source);
+    tcase_add_test(c, copies_out_see_what_was_called_before);
     suite_add_tcase(s, c);
     const char *async = getenv("EMU_ASYNC");
     if (twin_is_emulated()) {

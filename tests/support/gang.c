@@ -80,6 +80,8 @@ static void exec_rank(const struct gang *g, const struct gang_rank *r, int fd)
     (void)snprintf(silence, sizeof silence, "--silence=%s", g->opts.silence);
     (void)snprintf(join, sizeof join, "--join=%s", g->opts.join);
     set_environment(g, r);
+    if (g->opts.environment)
+        g->opts.environment((size_t)(r - g->ranks));
     if ((host->netns && !enter(host->netns)) || dup2(fd, 0) != 0 || chdir(r->dir) != 0 ||
         !freopen("out", "w", stdout) || !freopen("err", "w", stderr))
         _exit(126);

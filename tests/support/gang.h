@@ -18,6 +18,7 @@ struct gang_opts {
     bool no_checkpoints; /* a state that no rank holds any more is gone */
     bool hold;  /* who is out of the world, or comes after the first one, waits for gang_admit() */
     bool alone; /* each is a plain trainer, no rank of anything */
+    void (*environment)(size_t place); /* called in the rank's process before it begins; NULL: no */
     bool unwatched;             /* the end of a process is not seen: its peers must miss it */
     const char *silence, *join; /* options of assay-train, such as "2s"; NULL: its defaults */
     struct gang_host {          /* place i runs on host i % n_hosts, but for gang_add_on() */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "trial-runner/distributed/buckets.h"
+#include "trial-runner/distributed/device_step.h"
 #include "trial-runner/distributed/moments.h"
 
 /* The wishes follow the numbers of a gradient: each one number, above 0 if some rank wishes it. */
@@ -23,9 +24,10 @@ struct allreduce {
     size_t n;   /* of a contribution: the gradient's numbers and the wishes */
     float *sum; /* [n] */
     struct shard_sum *shards;
-    struct own_sum *own;     /* of this rank's run */
-    struct buckets *buckets; /* NULL: sums are too small for them */
-    struct moments *moments; /* NULL: they are not divided */
+    struct own_sum *own;         /* of this rank's run */
+    struct buckets *buckets;     /* NULL: sums are too small for them */
+    struct moments *moments;     /* NULL: they are not divided */
+    struct device_step *devices; /* NULL: the sums of this world go through the host */
 };
 
 static void allreduce_free(void *self)
@@ -38,6 +40,7 @@ static void allreduce_free(void *self)
     buckets_free(a->buckets);
     shard_sum_free(a->shards);
     moments_free(a->moments);
+    device_step_free(a->devices);
     free(a);
 }
 
@@ -154,21 +157,42 @@ static as_status compute_and_sum(struct allreduce *a, struct coll *c, struct bac
                    : shard_sum_merged(a->shards, c, at, own_sum_values(a->own), a->sum, err);
 }
 
+static unsigned agreed_wishes(const float *numbers)
+{
+    unsigned agreed = 0;
+    for (size_t w = 0; w < N_WISHES; w++)
+        agreed |= numbers[w] > 0 ? 1U << w : 0;
+    return agreed;
+}
+
+/* The whole step, where the gradients stay on the devices. */
+static as_status run_on_devices(struct allreduce *a, struct backend *lane, unsigned wishes,
+                                unsigned *ret, struct as_err *err)
+{
+    struct replica *r = a->replica;
+    struct buf *sum = NULL;
+    const float *behind = NULL;
+    as_status st = device_step_run(a->devices, lane, wishes, &sum, &behind, err);
+    if (st < 0)
+        return st;
+    *ret = agreed_wishes(behind + r->n_state + 1);
+    return r->ops->update_on_device(r->self, lane, sum, behind, err);
+}
+
 static as_status allreduce_run(void *self, struct coll *c, struct backend *lane, unsigned wishes,
                                unsigned *ret, struct as_err *err)
 {
     struct allreduce *a = self;
     struct replica *r = a->replica;
+    if (a->devices)
+        return run_on_devices(a, lane, wishes, ret, err);
     int64_t step = r->ops->step(r->self);
     struct shard_step at = {.step = step, .next = step + 1, .shards = r->ops->shards(r->self, 0)};
     const float *sum = NULL;
     as_status st = compute_and_sum(a, c, lane, at, wishes, &sum, err);
     if (st < 0)
         return st;
-    *ret = 0;
-    for (size_t w = 0; w < N_WISHES; w++)
-        if (sum[r->n_numbers + w] > 0)
-            *ret |= 1U << w;
+    *ret = agreed_wishes(sum + r->n_numbers);
     return a->moments ? moments_update(a->moments, c, lane, a->sum, err)
                       : r->ops->update(r->self, lane, sum, err);
 }
@@ -216,7 +240,18 @@ static as_status allreduce_meet(void *self, struct meeting *m, struct as_err *er
 {
     struct allreduce *a = self;
     as_status st = a->moments ? moments_meet(a->moments, m, err) : meeting_catch_up(m, err);
-    return st < 0 ? st : shard_sum_meet(a->shards, m->coll, err);
+    if (st < 0 || (st = shard_sum_meet(a->shards, m->coll, err)) < 0)
+        return st;
+    device_step_free(a->devices);
+    a->devices = NULL;
+    return m->devices ? device_step_create(m->devices, a->replica, N_WISHES, &a->devices, err)
+                      : AS_OK;
+}
+
+static bool allreduce_uses_devices(const void *self)
+{
+    const struct allreduce *a = self;
+    return !a->moments && shard_sum_splits(a->shards);
 }
 
 const struct strategy_ops strategy_allreduce = {
@@ -225,6 +260,7 @@ const struct strategy_ops strategy_allreduce = {
     .free = allreduce_free,
     .run = allreduce_run,
     .progress = allreduce_progress,
+    .uses_devices = allreduce_uses_devices,
     .parts = allreduce_parts,
     .restored = allreduce_restored,
     .gather = allreduce_gather,

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trial-runner/distributed/device_vectors.h"
 #include "trial-runner/distributed/shard_sum.h"
 
 /* Behind the changes of the weights and the means of moments and statistics: the loss, workers that
@@ -43,6 +44,7 @@ struct local_sgd {
     /* A task that was left because a rank was lost: its state after `done` steps. */
     struct slot_state left;
     int64_t left_worker, left_done;
+    struct device_vectors *devices; /* NULL: the sums of this world go through the host */
 };
 
 static void local_free(void *self)
@@ -60,6 +62,7 @@ static void local_free(void *self)
     slot_state_done(&l->start);
     slot_state_done(&l->now);
     slot_state_done(&l->left);
+    device_vectors_free(l->devices);
     shard_sum_free(l->sums);
     free(l);
 }
@@ -294,7 +297,8 @@ static as_status local_run(void *self, struct coll *c, struct backend *lane, uns
     struct shard_step at = {.step = l->step, .next = l->step + l->length, .shards = l->workers};
     st = do_run(l, c, lane, shard_sum_own(l->sums, c, at.shards), wishes, err);
     if (st == AS_OK)
-        st = shard_sum_all(l->sums, c, at, l->own, l->sum, err);
+        st = l->devices ? device_vectors_sum_host(l->devices, at.shards, l->own, l->sum, err)
+                        : shard_sum_all(l->sums, c, at, l->own, l->sum, err);
     if (st == AS_E_UNAVAILABLE) { /* the replica is as it was */
         struct as_err why;
         as_status back = r->ops->state_put(r->self, &l->start, &why);
@@ -339,8 +343,21 @@ static as_status local_gather(void *self, struct coll *c, struct backend *lane, 
 
 static as_status local_meet(void *self, struct meeting *m, struct as_err *err)
 {
+    struct local_sgd *l = self;
     as_status st = meeting_catch_up(m, err);
-    return st < 0 ? st : shard_sum_meet(((struct local_sgd *)self)->sums, m->coll, err);
+    if (st < 0 || (st = shard_sum_meet(l->sums, m->coll, err)) < 0)
+        return st;
+    device_vectors_free(l->devices);
+    l->devices = NULL;
+    return m->devices &&
+                   coll_size(m->coll) > 1 /* who is alone has the weights on the host anyway */
+               ? device_vectors_create(m->devices, l->replica->max_shards, l->n, &l->devices, err)
+               : AS_OK;
+}
+
+static bool local_uses_devices(const void *self)
+{
+    return shard_sum_splits(((const struct local_sgd *)self)->sums);
 }
 
 const struct strategy_ops strategy_local_sgd = {
@@ -353,4 +370,5 @@ const struct strategy_ops strategy_local_sgd = {
     .gather = local_gather,
     .gathers = local_gathers,
     .meet = local_meet,
+    .uses_devices = local_uses_devices,
 };

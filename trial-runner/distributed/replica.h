@@ -1,7 +1,7 @@
 /* A rank's copy of the model, as strategies see it: a table of functions that the trainer fills
  * (trial-runner/train/learner.h). A test may fill it with a function of its own.
  *
- * Vectors are on the host, float32, in the member's own shape. The position is the number of
+ * Vectors are on the host, unless a function says otherwise, float32, in the member's own shape. The position is the number of
  * optimizer steps that are done. A batch of a step has shards (its micro-batches); all draws (rows,
  * dropout, augmentation) depend on the position and the shard alone, so every rank computes the same
  * numbers for the same shard. One thread at a time. */
@@ -65,6 +65,17 @@ struct replica_ops {
      * Only `allreduce` calls it. */
     as_status (*gradient_taken)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
                                 const struct replica_sink *sink, struct as_err *err);
+    /* Where the numbers are on a device, unpadded: to [n_numbers] = share x gradient, share x
+     * statistics, loss of the shard, with the bits that scaling `gradient` on the host has. Nothing
+     * goes through the host, and the device may do it later. `to` is a buffer of `lane`, and may have
+     * more numbers. NULL, or AS_E_UNSUPPORTED: on the host, or padded. Nothing of the replica
+     * changes. */
+    as_status (*gradient_on_device)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
+                                    struct buf *to, struct as_err *err);
+    /* As `update`, with the gradient on the device, sum [n_params]; `behind` [n_state + 1]: statistics
+     * and loss. */
+    as_status (*update_on_device)(void *self, struct backend *lane, const struct buf *sum,
+                                  const float *behind, struct as_err *err);
     /* An optimizer step with the gradient, statistics and loss of the whole batch at the position:
      * the sum over its shards of share x gradient, share x statistics, loss. The position moves
      * behind the batch. */

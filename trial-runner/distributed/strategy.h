@@ -20,6 +20,7 @@
 #include "base/status.h"
 #include "model/document/train_spec.h"
 #include "trial-runner/collective/collective.h"
+#include "trial-runner/distributed/device_world.h"
 #include "trial-runner/distributed/replica.h"
 
 /* What a rank asks of all, and what all have agreed on: bits. */
@@ -51,6 +52,9 @@ struct meeting {
     struct coll *coll;
     const int64_t *steps; /* by rank: the positions at which they came */
     bool moved;           /* set: this rank has got another rank's state */
+    /* Vectors may travel from device to device (device_world.h); NULL: they go through the host. The
+     * trainer's; it is there until the next meeting. */
+    struct device_world *devices;
     /* Rank `to` gets the state (replica, position, parts) of rank `from`; all ranks call it in the
      * same order. The others do nothing. Sets moved at `to`. */
     as_status (*transfer)(struct meeting *m, int32_t from, int32_t to, struct as_err *err);
@@ -85,6 +89,10 @@ struct strategy_ops {
 
     /* For tests and measurements; also during run(), from the replica's functions. NULL: unknown. */
     struct strategy_progress (*progress)(void *self);
+
+    /* Does it send vectors from device to device where the ranks can (meeting.devices)? It depends on
+     * the document alone. NULL: no. */
+    bool (*uses_devices)(const void *self);
 
     /* Lists what is kept, at most STRATEGY_MAX_PARTS; always the same list. NULL: nothing. */
     size_t (*parts)(void *self, struct strategy_part *ret);

@@ -8,16 +8,18 @@
 
 #include "model/network/schedule.h"
 #include "model/network/slice_update.h"
+#include "trial-runner/train/learner_device.h"
 
 struct learner {
     struct replica replica;
     struct lockstep *ls;
     struct replica_tensor *tensors;
-    float *statistics;           /* [2, n_state]: those of before a gradient, and after it */
-    struct slice_update *slices; /* created when first needed, as the following */
-    float *gradient;             /* [n_params]: of a shard, where it cannot be read in place */
-    float *params;               /* [n_params]: after a step that was made elsewhere */
-    struct buf *number;          /* [1] */
+    float *statistics;             /* [2, n_state]: those of before a gradient, and after it */
+    struct slice_update *slices;   /* created when first needed, as the following */
+    float *gradient;               /* [n_params]: of a shard, where it cannot be read in place */
+    float *params;                 /* [n_params]: after a step that was made elsewhere */
+    struct buf *number;            /* [1] */
+    struct learner_device *device; /* NULL: on the host, or padded */
 };
 
 static struct member *member_of(const struct learner *l)
@@ -88,7 +90,21 @@ static as_status give_tensor(void *arg, size_t first, size_t n, struct as_err *e
     return AS_OK;
 }
 
-/* The whole gradient, which lies in another memory or with padding. */
+/* The gradient from a device: if it is wanted early, in pieces that leave while others are computed. */
+static as_status give_from_device(struct learner *l, struct backend *lane, size_t micro,
+                                  const struct replica_sink *sink, struct as_err *err)
+{
+    const float *values = NULL;
+    if (sink->early)
+        return learner_device_give(l->device, lane, micro, sink->take, sink->arg, err);
+    as_status st = lockstep_gradients(l->ls, lane, 0, micro, NULL, err);
+    if (st < 0 || (st = learner_device_read(l->device, &values, err)) < 0)
+        return st;
+    sink->take(sink->arg, 0, values, l->replica.n_params);
+    return AS_OK;
+}
+
+/* The whole gradient, which lies with padding. */
 static as_status give_read(struct learner *l, const struct replica_sink *sink, struct as_err *err)
 {
     struct lockstep *ls = l->ls;
@@ -108,6 +124,8 @@ static as_status give_params(struct learner *l, struct backend *lane, size_t mic
                              const struct replica_sink *sink, struct as_err *err)
 {
     struct lockstep *ls = l->ls;
+    if (l->device)
+        return give_from_device(l, lane, micro, sink, err);
     size_t n = l->replica.n_params;
     bool whole = n == ls->plan->n_params;
     struct giving g = {.gradient = whole ? buf_host(network_gradients(ls->network)) : NULL,
@@ -176,6 +194,16 @@ static as_status replica_gradient(void *self, struct backend *lane, int64_t ahea
     return replica_gradient_taken(self, lane, ahead, shard, &sink, err);
 }
 
+static as_status replica_gradient_on_device(void *self, struct backend *lane, int64_t ahead,
+                                            uint32_t shard, struct buf *to, struct as_err *err)
+{
+    struct learner *l = self;
+    if (!l->device)
+        return as_fail(err, AS_E_UNSUPPORTED, "this replica's numbers are not whole on a device");
+    return learner_device_gradient(l->device, lane, batch_start(member_of(l), ahead) + shard,
+                                   replica_share(self, ahead, shard), to, err);
+}
+
 /* ---- steps ---- */
 
 /* Where the optimizer expects the gradient of a batch. */
@@ -184,26 +212,41 @@ static struct buf *batch_gradient(const struct lockstep *ls)
     return ls->traits[0].needs.accumulate ? ls->optimizer->sum : network_gradients(ls->network);
 }
 
-static as_status replica_update(void *self, struct backend *lane, const float *sum,
-                                struct as_err *err)
+/* The step, when the gradient is where it expects it. `behind`: statistics and loss. */
+static as_status update_with_gradient(struct learner *l, struct backend *lane, const float *behind,
+                                      struct as_err *err)
 {
-    struct learner *l = self;
     struct lockstep *ls = l->ls;
     struct member *m = member_of(l);
-    const struct replica *r = &l->replica;
     uint32_t shards = shards_of(m, 0);
     float loss = 0;
     as_status st = buf_download(ls->losses->train.loss, 0, &loss, 1, err);
     if (st < 0)
         return st;
-    loss += sum[r->n_params + r->n_state];
-    if ((st = network_write(ls->network, batch_gradient(ls), 0, m->plan, sum, err)) < 0 ||
-        (st = network_write_state(ls->network, 0, sum + r->n_params, err)) < 0 ||
+    loss += behind[l->replica.n_state];
+    if ((st = network_write_state(ls->network, 0, behind, err)) < 0 ||
         (st = buf_upload(ls->losses->train.loss, 0, &loss, 1, err)) < 0 ||
         (st = lockstep_update(ls, lane, 0, m->at + shards - 1, err)) < 0)
         return st;
     m->at += shards;
     return AS_OK;
+}
+
+static as_status replica_update(void *self, struct backend *lane, const float *sum,
+                                struct as_err *err)
+{
+    struct learner *l = self;
+    struct lockstep *ls = l->ls;
+    as_status st = network_write(ls->network, batch_gradient(ls), 0, member_of(l)->plan, sum, err);
+    return st < 0 ? st : update_with_gradient(l, lane, sum + l->replica.n_params, err);
+}
+
+static as_status replica_update_on_device(void *self, struct backend *lane, const struct buf *sum,
+                                          const float *behind, struct as_err *err)
+{
+    struct learner *l = self;
+    as_status st = buf_copy(batch_gradient(l->ls), 0, sum, 0, l->replica.n_params, err);
+    return st < 0 ? st : update_with_gradient(l, lane, behind, err);
 }
 
 static as_status replica_params_get(void *self, size_t first, size_t n, float *ret,
@@ -402,8 +445,10 @@ static const struct replica_ops replica_ops = {
     .share = replica_share,
     .rows = replica_rows,
     .gradient = replica_gradient,
+    .gradient_on_device = replica_gradient_on_device,
     .gradient_taken = replica_gradient_taken,
     .update = replica_update,
+    .update_on_device = replica_update_on_device,
     .update_with = replica_update_with,
     .params_get = replica_params_get,
     .local_step = replica_local_step,
@@ -421,6 +466,7 @@ void learner_free(struct learner *l)
 {
     if (!l)
         return;
+    learner_device_free(l->device);
     free(l->tensors);
     free(l->statistics);
     free(l->gradient);
@@ -464,6 +510,9 @@ as_status learner_create(struct lockstep *ls, struct learner **ret, struct as_er
                                   .has_moment2 = ls->traits[0].needs.second,
                                   .tensors = l->tensors,
                                   .n_tensors = plan->n_tensors};
+    as_status st = learner_device_create(ls, &l->device, err);
+    if (st < 0)
+        return st;
     *ret = as_steal(l);
     return AS_OK;
 }
@@ -471,4 +520,9 @@ as_status learner_create(struct lockstep *ls, struct learner **ret, struct as_er
 struct replica *learner_replica(struct learner *l)
 {
     return &l->replica;
+}
+
+bool learner_is_on_device(const struct learner *l)
+{
+    return l->device != NULL;
 }

@@ -16,6 +16,9 @@ AS_DEFINE_FREEP(struct learner, learner_free)
 
 struct replica *learner_replica(struct learner *l);
 
+/* Are its numbers on a device, without padding (replica_ops.gradient_on_device)? */
+bool learner_is_on_device(const struct learner *l);
+
 /* Optimizer steps that are done. */
 int64_t learner_step(const struct member *m);
 

@@ -17,6 +17,9 @@ struct shared_step {
     struct lockstep *ls;
     struct learner *learner;
     struct strategy strategy;
+    struct device_card card;      /* this rank's */
+    struct device_world *devices; /* of the current world; NULL: vectors go through the host */
+    int lost_devices;    /* times one after another that NCCL failed in a world that was whole */
     bool save;           /* a checkpoint is due at this rank */
     bool finishing;      /* this rank is in shared_step_finish() */
     bool stopping;       /* a rank of the world has finished for a stop: all do */
@@ -25,6 +28,8 @@ struct shared_step {
     uint64_t exchanged;  /* of all bytes, those of steps */
     int64_t steps;       /* runs of the strategy */
 };
+
+#define DEVICE_FAILURES 3
 
 /* Tags of the operations; those of a strategy are below. */
 enum { TAG_POSITIONS = 1 << 16, TAG_HEAD, TAG_BODY, TAG_FINISH, TAG_LEAVE };
@@ -36,6 +41,8 @@ static struct member *member_of(const struct shared_step *s)
 
 static void part(struct shared_step *s)
 {
+    device_world_free(s->devices);
+    s->devices = NULL;
     if (team_coll(s->team))
         s->bytes_sent += coll_bytes_sent(team_coll(s->team));
     team_part(s->team);
@@ -51,8 +58,26 @@ void shared_step_free(struct shared_step *s)
     if (!s)
         return;
     strategy_done(&s->strategy);
+    device_world_free(s->devices);
     learner_free(s->learner);
     free(s);
+}
+
+/* All ranks answer alike. */
+static bool uses_devices(const struct shared_step *s)
+{
+    const struct strategy_ops *ops = s->strategy.ops;
+    return ops->uses_devices && ops->uses_devices(s->strategy.self);
+}
+
+static void read_card(struct shared_step *s)
+{
+    struct as_err why;
+    device_card_read(s->ls->setup->be, &s->card, &why);
+    if (!learner_is_on_device(s->learner))
+        s->card.able = 0;
+    if (s->card.able && s->card.peers.version == 0)
+        (void)printf("no messages between devices: %s\n", why.msg);
 }
 
 as_status shared_step_create(struct team *team, struct lockstep *ls, struct shared_step **ret,
@@ -70,6 +95,8 @@ as_status shared_step_create(struct team *team, struct lockstep *ls, struct shar
         .spec = &m->spec, .replica = learner_replica(s->learner), .seed = m->seed};
     if ((st = strategy_init(&s->strategy, &setup, err)) < 0)
         return st;
+    if (uses_devices(s))
+        read_card(s);
     *ret = as_steal(s);
     return AS_OK;
 }
@@ -235,6 +262,7 @@ struct standing {
     int64_t position;
     uint64_t job;      /* of the member's fingerprint */
     uint64_t stopping; /* 1: it has done its last step before a stop */
+    struct device_card card;
 };
 
 static uint64_t job_of(const struct member *m)
@@ -254,6 +282,27 @@ static as_status compare_jobs(const struct standing *all, int32_t rank, int32_t 
                 "rank %d has another job than rank %d (train document, data set or seed)", (int)r,
                 (int)rank);
     return AS_OK;
+}
+
+/* From device to device, or through the host? People are told, and tests. */
+static as_status meet_devices(struct shared_step *s, const struct standing *all, struct as_err *err)
+{
+    struct coll *c = team_coll(s->team);
+    int32_t n = coll_size(c), rank = coll_rank(c);
+    struct as_err why = {0};
+    if (!uses_devices(s))
+        return AS_OK;
+    AS_AUTO(as_freep) struct device_card *cards = as_calloc((size_t)n, sizeof *cards);
+    if (!cards)
+        return as_fail_nomem(err);
+    for (int32_t r = 0; r < n; r++)
+        cards[r] = all[r].card;
+    as_status st = device_world_open(c, s->ls->setup->be, cards, &s->devices, &why, err);
+    if (st == AS_OK && s->card.able)
+        (void)printf("rank %d of %d: vectors travel %s%s%s\n", (int)rank, (int)n,
+                     s->devices ? "from device to device" : "through the host",
+                     why.msg[0] ? ": " : "", why.msg);
+    return st;
 }
 
 /* A meeting, and whose it is. */
@@ -287,7 +336,8 @@ static as_status compare(struct shared_step *s, bool *ret_moved, struct as_err *
     const struct member *m = member_of(s);
     all[rank] = (struct standing){.position = position_of(s),
                                   .job = job_of(m),
-                                  .stopping = s->finishing && m->epoch < m->spec.epochs};
+                                  .stopping = s->finishing && m->epoch < m->spec.epochs,
+                                  .card = s->card};
     as_status st = coll_allgather(c, (struct coll_id){.tag = TAG_POSITIONS, .what = "positions"},
                                   all, (size_t)n, sizeof *all, err);
     if (st < 0 || (st = compare_jobs(all, rank, n, err)) < 0)
@@ -296,8 +346,11 @@ static as_status compare(struct shared_step *s, bool *ret_moved, struct as_err *
         steps[r] = all[r].position;
         s->stopping = s->stopping || all[r].stopping;
     }
-    struct own_meeting own = {.meeting = {.coll = c, .steps = steps, .transfer = transfer},
-                              .shared = s};
+    if ((st = meet_devices(s, all, err)) < 0)
+        return st;
+    struct own_meeting own = {
+        .meeting = {.coll = c, .steps = steps, .transfer = transfer, .devices = s->devices},
+        .shared = s};
     st = s->strategy.ops->meet ? s->strategy.ops->meet(s->strategy.self, &own.meeting, err)
                                : meeting_catch_up(&own.meeting, err);
     *ret_moved = *ret_moved || own.meeting.moved;
@@ -327,6 +380,18 @@ static bool gathers(const struct shared_step *s)
 {
     const struct strategy_ops *ops = s->strategy.ops;
     return ops->gather && (!ops->gathers || ops->gathers(s->strategy.self));
+}
+
+/* A step has failed. NCCL may have been the first to see that a rank is gone; but if it fails again and
+ * again before any step is done, in worlds that nobody has said to be over, it is not for this machine. */
+static void doubt_devices(struct shared_step *s)
+{
+    if (!s->devices || coll_size(team_coll(s->team)) == 1 || coll_is_over(team_coll(s->team)))
+        return;
+    if (++s->lost_devices < DEVICE_FAILURES || s->card.peers.version == 0)
+        return;
+    s->card.peers.version = 0;
+    (void)printf("no messages between devices: they have failed %d times\n", s->lost_devices);
 }
 
 bool shared_step_ask_save(struct shared_step *s)
@@ -361,13 +426,18 @@ as_status shared_step_run(struct shared_step *s, struct backend *lane, struct sh
             ret->stop = (agreed & STRATEGY_STOP) != 0;
             ret->save = (agreed & STRATEGY_SAVE) != 0;
             s->save = false;
+            s->lost_devices = 0;
             s->steps++;
             team_progress(s->team, position_of(s));
             return AS_OK;
         }
         if (st != AS_E_UNAVAILABLE)
             return st;
+        doubt_devices(s);
         part(s);
+        /* A broken device gives the same status as a lost rank; no world would be of use to it. */
+        if (learner_is_on_device(s->learner) && (st = backend_sync(lane, err)) < 0)
+            return st;
     }
 }
 

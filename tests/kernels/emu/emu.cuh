@@ -18,7 +18,7 @@
  * EMU_SAYS_FREE=BYTES are said to be free. EMU_FAIL=CODE:LAUNCHES
  * (or CODE:LAUNCHES:GPU, for processes with that CUDA_VISIBLE_DEVICES alone) breaks the device after
  * so many launches: every call returns that error from then on. EMU_DRIVER=12040 is the
- * driver's version of CUDA (13000).
+ * driver's version of CUDA (13000). CUDA_VISIBLE_DEVICES=N is the device with a UUID of its own.
  *
  * Not modelled: time, effects between blocks that run at once (they must not communicate), the
  * device's rounding of expf and similar functions. */
@@ -134,6 +134,7 @@ enum cudaMemcpyKind {
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 #define cudaStreamNonBlocking 1u
 #define cudaEventDisableTiming 2u
+#define cudaHostAllocDefault 0u
 #define CUDART_VERSION 13000
 #define EMU_SHARED_MAX ((size_t)99 << 10) /* the most that a block may use, as on an A10 */
 
@@ -173,6 +174,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t s);
 cudaError_t cudaStreamSynchronize(cudaStream_t s);
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags);
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s);
 cudaError_t cudaEventSynchronize(cudaEvent_t e);
@@ -181,6 +183,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t e);
 cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_total);
 cudaError_t emu_malloc(void **ret, size_t size);
 cudaError_t cudaFree(void *p);
+cudaError_t emu_host_alloc(void **ret, size_t size, unsigned flags);
+cudaError_t cudaFreeHost(void *p);
 cudaError_t cudaMemsetAsync(void *p, int value, size_t size, cudaStream_t s);
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyKind kind,
                             cudaStream_t s);
@@ -194,6 +198,11 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t g);
 template <typename T> static inline cudaError_t cudaMalloc(T **ret, size_t size)
 {
     return emu_malloc((void **)ret, size);
+}
+
+template <typename T> static inline cudaError_t cudaHostAlloc(T **ret, size_t size, unsigned flags)
+{
+    return emu_host_alloc((void **)ret, size, flags);
 }
 
 template <typename F>
@@ -221,6 +230,10 @@ extern "C" __attribute__((visibility("default"))) size_t emu_launches(const char
 
 /* Run it now (or when somebody waits: EMU_ASYNC), or record it if the stream is recording. */
 void emu_enqueue(cudaStream_t s, std::function<void()> what);
+
+/* Work that may not be done when it was tried (it returns false): the stream stays there, is asked
+ * again by cudaEventQuery(), and waited for by whoever waits. */
+void emu_enqueue_until(cudaStream_t s, std::function<bool()> what);
 
 /* Check as a device would, then enqueue. */
 void emu_launch_body(const char *name, const void *kernel, dim3 grid, dim3 block, size_t shared,

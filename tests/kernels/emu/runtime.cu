@@ -7,9 +7,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 
 #define POISON_MAX ((size_t)1 << 20) /* bytes of a new buffer that are filled with NaN */
@@ -22,12 +24,12 @@ struct emu_graph {
 struct emu_stream {
     bool recording, broken;
     std::vector<std::function<void()>> ops;
-    std::deque<std::function<void()>> pending; /* not run yet */
+    std::deque<std::function<bool()>> pending; /* not done yet */
 };
 
 struct emu_event {
-    cudaStream_t stream; /* NULL: never recorded */
-    bool done;
+    cudaStream_t stream;        /* NULL: never recorded */
+    std::shared_ptr<bool> done; /* of the last record; those who wait for it keep it */
 };
 
 static thread_local cudaError_t last_error;
@@ -181,6 +183,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device)
     (void)snprintf(ret->name, sizeof(ret->name), "emulated device %d", device);
     for (int i = 0; i < 16; i++)
         ret->uuid.bytes[i] = (char)(0xa0 + i);
+    ret->uuid.bytes[15] = (char)(ret->uuid.bytes[15] + (char)number_of("CUDA_VISIBLE_DEVICES", 0));
     ret->totalGlobalMem = number_of("EMU_MEMORY", EMU_MEMORY);
     ret->major = 9;
     ret->sharedMemPerBlockOptin = EMU_SHARED_MAX;
@@ -229,6 +232,26 @@ cudaError_t cudaFree(void *p)
     return fault_now();
 }
 
+/* Filled with NaN, as the device's memory is. */
+cudaError_t emu_host_alloc(void **ret, size_t size, unsigned flags)
+{
+    (void)flags;
+    if (recording != NULL)
+        return refused(recording);
+    if (fault_now() != cudaSuccess)
+        return broken;
+    if (posix_memalign(ret, 4096, size > 0 ? size : 1) != 0)
+        return fails(cudaErrorMemoryAllocation);
+    memset(*ret, 0xff, size < POISON_MAX ? size : POISON_MAX);
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *p)
+{
+    free(p);
+    return fault_now();
+}
+
 cudaError_t cudaMemsetAsync(void *p, int value, size_t size, cudaStream_t s)
 {
     emu_enqueue(s, [=] { memset(p, value, size); });
@@ -246,14 +269,27 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyK
 
 /* ---- streams, events and graphs ---- */
 
-/* Run what waits, until `e` is done (NULL: all of it). */
-static void run_pending(cudaStream_t s, const struct emu_event *e)
+/* Run what waits, until `done` (NULL: all of it); with `wait` also what is not done when it is tried.
+ * Work that waits for another stream runs that one, so work is taken out before it is run. */
+static void run_pending(cudaStream_t s, const bool *done, bool wait)
 {
-    while (!s->pending.empty() && !(e != NULL && e->done)) {
-        std::function<void()> op = std::move(s->pending.front());
+    while (!s->pending.empty() && !(done != NULL && *done)) {
+        std::function<bool()> op = std::move(s->pending.front());
         s->pending.pop_front();
-        op();
+        if (op())
+            continue;
+        s->pending.push_front(std::move(op));
+        if (!wait)
+            return;
+        struct timespec pause = {0, 50000};
+        (void)nanosleep(&pause, NULL);
     }
+}
+
+static void enqueue(cudaStream_t s, std::function<bool()> what)
+{
+    if (is_async() || !s->pending.empty() || !what())
+        s->pending.push_back(std::move(what));
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags)
@@ -267,7 +303,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
     if (recording == s)
         recording = NULL;
-    run_pending(s, NULL);
+    run_pending(s, NULL, true);
     delete s;
     return fault_now();
 }
@@ -276,7 +312,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
     if (s->recording)
         return refused(s);
-    run_pending(s, NULL);
+    run_pending(s, NULL, true);
     return fault_now();
 }
 
@@ -291,21 +327,45 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 {
     if (s->recording)
         return refused(s);
-    *e = {s, false};
-    emu_enqueue(s, [=] { e->done = true; });
+    std::shared_ptr<bool> done = std::make_shared<bool>(false);
+    *e = {s, done};
+    emu_enqueue(s, [=] { *done = true; });
+    return fault_now();
+}
+
+static bool event_is_done(cudaEvent_t e)
+{
+    return e->stream == NULL || *e->done;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
+{
+    (void)flags;
+    if (event_is_done(e))
+        return fault_now();
+    cudaStream_t other = e->stream;
+    std::shared_ptr<bool> done = e->done;
+    enqueue(s, [=] {
+        run_pending(other, done.get(), false);
+        return *done;
+    });
     return fault_now();
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
-    if (e->stream != NULL)
-        run_pending(e->stream, e);
+    if (!event_is_done(e))
+        run_pending(e->stream, e->done.get(), true);
     return fault_now();
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t e)
 {
-    return cudaEventSynchronize(e);
+    if (!event_is_done(e))
+        run_pending(e->stream, e->done.get(), false);
+    return fault_now() != cudaSuccess ? broken
+           : event_is_done(e)         ? cudaSuccess
+                                      : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t e)
@@ -318,10 +378,16 @@ void emu_enqueue(cudaStream_t s, std::function<void()> what)
 {
     if (s->recording)
         s->ops.push_back(what);
-    else if (is_async())
-        s->pending.push_back(what);
     else
-        what();
+        enqueue(s, [what] {
+            what();
+            return true;
+        });
+}
+
+void emu_enqueue_until(cudaStream_t s, std::function<bool()> what)
+{
+    enqueue(s, std::move(what));
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)

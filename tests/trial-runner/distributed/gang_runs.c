@@ -36,9 +36,15 @@ static void expect_ends(const struct rig *rig, const struct gang *g, int one, in
 
 void gang_train(struct rig *rig, const char *tag, const char *train, size_t n)
 {
+    gang_train_with(rig, tag, train, n, &(struct gang_opts){0});
+}
+
+void gang_train_with(struct rig *rig, const char *tag, const char *train, size_t n,
+                     const struct gang_opts *opts)
+{
     const struct trial t = {"a", train, "3"};
     struct gang g;
-    gang_start(&g, rig, tag, &t, n);
+    gang_start_with(&g, rig, tag, &t, n, opts);
     gang_run(&g);
     expect_ends(rig, &g, 0, 0);
     gang_done(&g);
@@ -47,13 +53,19 @@ void gang_train(struct rig *rig, const char *tag, const char *train, size_t n)
 size_t gang_train_dying(struct rig *rig, const char *tag, const char *train, size_t n,
                         size_t deaths, uint64_t seed)
 {
+    return gang_train_dying_with(rig, tag, train, n, deaths, seed, &(struct gang_opts){0});
+}
+
+size_t gang_train_dying_with(struct rig *rig, const char *tag, const char *train, size_t n,
+                             size_t deaths, uint64_t seed, const struct gang_opts *opts)
+{
     const struct trial t = {"a", train, "3"};
     struct gang g;
     struct rng r;
     int64_t next_ns = 0;
     size_t killed = 0;
     rng_init(&r, seed, 0);
-    gang_start(&g, rig, tag, &t, n);
+    gang_start_with(&g, rig, tag, &t, n, opts);
     while (gang_turn(&g, 5)) {
         bool training = g.epoch > 0; /* all have met again: one death at a time */
         for (size_t i = 0; i < g.n; i++)

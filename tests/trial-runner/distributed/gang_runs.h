@@ -8,11 +8,15 @@
 
 /* Trains the digits with `n` ranks to the end; every rank must end well. */
 void gang_train(struct rig *rig, const char *tag, const char *train, size_t n);
+void gang_train_with(struct rig *rig, const char *tag, const char *train, size_t n,
+                     const struct gang_opts *opts);
 /* The same, but with `deaths` of random ranks, each of which is replaced; the next one dies when all
  * have met again. `seed`: of who dies, and when.
  * Returns the place of a rank that ended well. */
 size_t gang_train_dying(struct rig *rig, const char *tag, const char *train, size_t n,
                         size_t deaths, uint64_t seed);
+size_t gang_train_dying_with(struct rig *rig, const char *tag, const char *train, size_t n,
+                             size_t deaths, uint64_t seed, const struct gang_opts *opts);
 /* Begins with n ranks; every 30 ms or so another one joins, until there are `most`. Nobody dies. */
 void gang_train_growing(struct rig *rig, const char *tag, const char *train, size_t n, size_t most);
 /* Trains until rank 0 has reported `epochs` epochs, stops all, and goes on with `then` ranks to the

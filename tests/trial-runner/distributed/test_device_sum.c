@@ -80,7 +80,9 @@ static int sum_rank(const struct sum *s, int32_t rank)
     float *host = calloc(s->n, sizeof *host);
     share_out(s, runs);
     EXPECT(host && backend_open("cuda", NULL, &be, &err) == AS_OK);
-    EXPECT(s->ranks == 1 || peers_open(be, s->id, rank, s->ranks, OPEN_MS, &p, &err) == AS_OK);
+    struct peers_group group = {.rank = rank, .n = s->ranks, .timeout_ms = OPEN_MS};
+    memcpy(group.id, s->id, sizeof group.id);
+    EXPECT(s->ranks == 1 || peers_open(be, &group, &p, &err) == AS_OK);
     EXPECT(device_sum_create(be, p, rank, s->ranks, runs, s->total, s->n, &d, &err) == AS_OK);
     EXPECT(buf_create(be, BUF_F32, s->n, &out, &err) == AS_OK);
     for (uint32_t k = 0; k < runs[rank].count; k++) {
