@@ -15,15 +15,18 @@
 #include "trial-runner/collective/collective.h"
 
 struct residuals {
-    size_t n;             /* values of a vector */
-    uint32_t shards;      /* most shards of a step */
-    float *of_shards;     /* [shards, n]; memory is used only for those that were held once */
-    float **after;        /* [shards] of n, allocated when first needed */
-    bool *held;           /* [shards]: of_shards is right for the position `step` */
-    bool *written;        /* [shards]: `after` is about the step from `step` to `next` */
-    float *of_sum;        /* [n], NULL: the sum is not encoded */
-    float *sum_after;     /* [n] */
-    bool sum_held;        /* all of of_sum; else its slice */
+    size_t n;         /* values of a vector */
+    uint32_t shards;  /* most shards of a step */
+    float *of_shards; /* [shards, n]: right on rank 0 after residuals_gather; memory is used only
+                           * for those that were held once */
+    float **now;      /* [shards] of n: the residual, a row of of_shards or what changed places
+                           * with it: a step that is complete copies nothing */
+    float **after;    /* [shards] of n: the other one; NULL: not needed yet */
+    bool *held;       /* [shards]: of_shards is right for the position `step` */
+    bool *written;    /* [shards]: `after` is about the step from `step` to `next` */
+    float *of_sum;    /* [n], NULL: the sum is not encoded */
+    float *sum_after; /* [n] */
+    bool sum_held;    /* all of of_sum; else its slice */
     struct shard_run run; /* this rank's shards, and its slice of the sum, in this world */
     size_t slice_first, slice_end;
     bool sum_written;
@@ -45,7 +48,8 @@ AS_MUST_CHECK as_status residuals_after(struct residuals *r, uint32_t shard, flo
 /* The step is complete: what was written is the residual now. */
 void residuals_commit(struct residuals *r);
 
-/* All values are there, for position `step`: at the start of a training, or from a checkpoint. */
+/* All values are in of_shards and of_sum, for position `step`: at the start of a training, or from a
+ * checkpoint. */
 void residuals_hold_all(struct residuals *r, int64_t step);
 
 /* All ranks of a new world, which are at position `step` now: each gets the residuals of its run

@@ -53,7 +53,8 @@ static as_status create_codec(struct shard_sum *s, struct as_err *err)
     }
     struct codec_opts opts = {.name = distributed_codec_name(d->codec),
                               .fraction = d->fraction,
-                              .rank = (uint32_t)d->rank};
+                              .rank = (uint32_t)d->rank,
+                              .half = d->half};
     as_status st = codec_create(&opts, tensors, r->n_tensors, &s->coded.codec, err);
     if (st < 0)
         return st;
@@ -167,23 +168,35 @@ as_status shard_sum_part(struct shard_sum *s, struct coll *c, struct shard_step 
     return sum_plain(s, c, at, &p, partials, ret, err);
 }
 
+/* Factors and what is exact travel together: an exchange less. */
+static as_status sum_factors(struct shard_sum *s, struct coll *c, struct coded_terms *t, float *ret,
+                             struct as_err *err)
+{
+    t->exact = s->n - s->replica->n_params;
+    return coded_sum_factors(&s->coded, c, t, ret, err);
+}
+
+static as_status sum_messages(struct shard_sum *s, struct coll *c, struct shard_step at,
+                              const struct coded_terms *t, float *ret, struct as_err *err)
+{
+    /* The numbers that are exact go first: the rank that ends the last exchange has then all. */
+    const struct part exact = {s->replica->n_params,
+                               s->n - s->replica->n_params,
+                               {.step = (uint64_t)at.step, .tag = TAG_EXACT, .what = "statistics"}};
+    as_status st = sum_in_tree(s, c, at, &exact, t->partials, ret, err);
+    return st < 0 ? st : coded_sum_messages(&s->coded, c, t, ret, err);
+}
+
 static as_status sum_coded(struct shard_sum *s, struct coll *c, struct shard_step at,
                            const float *const *partials, float *ret, struct as_err *err)
 {
     struct coded_terms t = {
         .step = (uint64_t)at.step, .shards = at.shards, .runs = s->runs, .partials = partials};
     struct codec *codec = s->coded.codec;
-    /* The numbers that are exact go first: the rank that ends the last exchange has then all. */
-    const struct part exact = {s->replica->n_params,
-                               s->n - s->replica->n_params,
-                               {.step = (uint64_t)at.step, .tag = TAG_EXACT, .what = "statistics"}};
-    as_status st = sum_in_tree(s, c, at, &exact, partials, ret, err);
-    if (st < 0)
-        return st;
     if (s->coded.residuals)
         residuals_begin(s->coded.residuals, at.step, at.next);
-    st = codec_sums(codec) ? coded_sum_factors(&s->coded, c, &t, ret, err)
-                           : coded_sum_messages(&s->coded, c, &t, ret, err);
+    as_status st =
+        codec_sums(codec) ? sum_factors(s, c, &t, ret, err) : sum_messages(s, c, at, &t, ret, err);
     if (st < 0)
         return st;
     codec_state_get(codec, s->state);
@@ -192,10 +205,26 @@ static as_status sum_coded(struct shard_sum *s, struct coll *c, struct shard_ste
     return AS_OK;
 }
 
+/* A step of the warm-up: nothing is encoded, and no residual changes. */
+static as_status sum_warmup(struct shard_sum *s, struct coll *c, struct shard_step at,
+                            const float *const *partials, float *ret, struct as_err *err)
+{
+    const struct part whole = {
+        0, s->n, {.step = (uint64_t)at.step, .tag = TAG_SUM, .what = "gradients"}};
+    if (s->coded.residuals)
+        residuals_begin(s->coded.residuals, at.step, at.next);
+    as_status st = sum_in_tree(s, c, at, &whole, partials, ret, err);
+    if (st == AS_OK && s->coded.residuals)
+        residuals_commit(s->coded.residuals);
+    return st;
+}
+
 as_status shard_sum_all(struct shard_sum *s, struct coll *c, struct shard_step at,
                         const float *const *partials, float *ret, struct as_err *err)
 {
     spread(s, c, at.shards);
+    if (s->coded.codec && at.step < s->spec->warmup_steps)
+        return sum_warmup(s, c, at, partials, ret, err);
     if (s->coded.codec)
         return sum_coded(s, c, at, partials, ret, err);
     const struct part whole = {

@@ -138,6 +138,7 @@ static int single_rank(const struct ranks *all, int32_t rank, void *arg)
     while (s.step < STEPS) {
         if (s.step == LOSS) {
             size_t count = SHARDS / RANKS;
+            EXPECT(shard_sum_gather(s.sums, c, &err) == AS_OK); /* to their part */
             float *shards = part_of(&s, "residuals").values, *sum;
             memset(shards + (size_t)how->lost * count * PARAMS, 0, count * PARAMS * sizeof(float));
             sum = part_of(&s, "residual_of_sum").values;
