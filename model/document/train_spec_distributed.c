@@ -255,10 +255,6 @@ static as_status check_compress(const struct json_fields *f, const struct distri
                        distributed_codec_name(d->codec));
         return refuse(f, "compress/half", why, err);
     }
-    if (d->warmup_steps > 0 && d->codec == DISTRIBUTED_PLAIN)
-        return refuse(f, "compress/warmup_steps",
-                      "found above 0 with none, expected a codec: it is the steps before it begins",
-                      err);
     if (d->codec != DISTRIBUTED_PLAIN && d->strategy == DISTRIBUTED_GOSSIP)
         return refuse(f, "compress",
                       "found a codec with the strategy gossip, expected none: its sums of weights "
