@@ -270,10 +270,6 @@ static as_status check_server(const struct json_fields *f, const struct distribu
 {
     if (d->strategy != DISTRIBUTED_SERVER)
         return AS_OK;
-    if (d->codec != DISTRIBUTED_PLAIN)
-        return refuse(
-            f, "compress",
-            "found a codec with the strategy server, expected none: it sends plain numbers", err);
     if (d->backup > 0 && (d->groups > 0 || d->mode == DISTRIBUTED_ASYNC))
         return refuse(
             f, d->groups > 0 ? "groups" : "server",

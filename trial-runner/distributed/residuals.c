@@ -116,6 +116,26 @@ void residuals_commit(struct residuals *r)
     forget_written(r);
 }
 
+void residuals_spread(const struct residuals *r, uint32_t shards, int32_t n_ranks,
+                      struct shard_run *ret)
+{
+    coll_spread(r->shards, n_ranks, ret);
+    for (int32_t k = 0; k < n_ranks; k++) {
+        struct shard_run *run = &ret[k];
+        run->first = run->first < shards ? run->first : shards;
+        run->count = run->count < shards - run->first ? run->count : shards - run->first;
+    }
+}
+
+void residuals_merge(struct residuals *r, struct shard_run run)
+{
+    for (uint32_t i = run.first + 1; i < run.first + run.count; i++) {
+        for (size_t k = 0; k < r->n; k++)
+            r->now[run.first][k] += r->now[i][k];
+        memset(r->now[i], 0, r->n * sizeof(float));
+    }
+}
+
 void residuals_hold_all(struct residuals *r, int64_t step)
 {
     forget_written(r);
@@ -272,6 +292,18 @@ as_status residuals_meet(struct residuals *r, struct coll *c, int64_t step,
 }
 
 /* ---- checkpoints ---- */
+
+size_t residuals_parts(struct residuals *r, struct strategy_part *ret)
+{
+    size_t n = 0;
+    if (r->of_shards)
+        ret[n++] = (struct strategy_part){
+            .name = "residuals", .values = r->of_shards, .n = r->n * r->shards, .spread = true};
+    if (r->of_sum)
+        ret[n++] = (struct strategy_part){
+            .name = "residual_of_sum", .values = r->of_sum, .n = r->n, .spread = true};
+    return n;
+}
 
 as_status residuals_gather(struct residuals *r, struct coll *c, const struct shard_run *runs,
                            struct as_err *err)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "trial-runner/collective/collective.h"
+#include "trial-runner/distributed/strategy.h"
 
 struct residuals {
     size_t n;         /* values of a vector */
@@ -39,6 +40,11 @@ AS_MUST_CHECK as_status residuals_init(struct residuals *ret, size_t n, uint32_t
                                        bool of_sum, struct as_err *err);
 void residuals_done(struct residuals *r); /* a zeroed one is fine */
 
+/* As coll_spread, of a step's shards; but residuals stay where they are when the last batch of an
+ * epoch has fewer shards than the others. */
+void residuals_spread(const struct residuals *r, uint32_t shards, int32_t n_ranks,
+                      struct shard_run *ret);
+
 /* The step from `step` to `next` is about to be encoded, perhaps again. */
 void residuals_begin(struct residuals *r, int64_t step, int64_t next);
 /* The residual of a shard [n], and where what its message loses goes. AS_E_NOMEM. */
@@ -47,6 +53,10 @@ AS_MUST_CHECK as_status residuals_after(struct residuals *r, uint32_t shard, flo
                                         struct as_err *err);
 /* The step is complete: what was written is the residual now. */
 void residuals_commit(struct residuals *r);
+
+/* The first residual of a run becomes the sum of all of them, and the others 0: for a rank whose messages
+ * are about no shard in particular. Nothing is written about a next step. */
+void residuals_merge(struct residuals *r, struct shard_run run);
 
 /* All values are in of_shards and of_sum, for position `step`: at the start of a training, or from a
  * checkpoint. */
@@ -57,6 +67,9 @@ void residuals_hold_all(struct residuals *r, int64_t step);
 AS_MUST_CHECK as_status residuals_meet(struct residuals *r, struct coll *c, int64_t step,
                                        const struct shard_run *runs, size_t sum_first,
                                        size_t sum_end, struct as_err *err);
+
+/* As strategy_ops.parts: at most 2. A zeroed one has none. */
+size_t residuals_parts(struct residuals *r, struct strategy_part *ret);
 
 /* All ranks: rank 0 has all values in of_shards and of_sum afterwards. */
 AS_MUST_CHECK as_status residuals_gather(struct residuals *r, struct coll *c,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "trial-runner/distributed/coded_sum.h"
+#include "trial-runner/distributed/replica_codec.h"
 
 enum { TAG_SUM = 1, TAG_EXACT, TAG_PART };
 
@@ -38,24 +39,7 @@ static as_status create_codec(struct shard_sum *s, struct as_err *err)
 {
     const struct distributed_spec *d = s->spec;
     const struct replica *r = s->replica;
-    AS_AUTO(as_freep) struct codec_tensor *tensors = as_calloc(r->n_tensors, sizeof *tensors);
-    size_t next = 0;
-    if (!tensors)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < r->n_tensors; i++) {
-        const struct replica_tensor *t = &r->tensors[i];
-        if (t->first != next)
-            return as_fail(err, AS_E_INTERNAL, "tensor %zu begins at %zu, expected %zu", i,
-                           t->first, next);
-        next += t->rows * t->cols;
-        tensors[i] = t->cols == 1 ? (struct codec_tensor){1, t->rows}
-                                  : (struct codec_tensor){t->rows, t->cols};
-    }
-    struct codec_opts opts = {.name = distributed_codec_name(d->codec),
-                              .fraction = d->fraction,
-                              .rank = (uint32_t)d->rank,
-                              .half = d->half};
-    as_status st = codec_create(&opts, tensors, r->n_tensors, &s->coded.codec, err);
+    as_status st = replica_codec_create(d, r, &s->coded.codec, err);
     if (st < 0)
         return st;
     s->state = as_calloc(codec_state_n(s->coded.codec), sizeof *s->state);
@@ -92,16 +76,12 @@ as_status shard_sum_create(const struct strategy_setup *setup, size_t n, struct 
     return AS_OK;
 }
 
-/* Residuals stay where they are when the last batch of an epoch has fewer shards. */
 static void spread(struct shard_sum *s, const struct coll *c, uint32_t shards)
 {
-    int32_t n = coll_size(c);
-    coll_spread(s->coded.residuals ? s->replica->max_shards : shards, n, s->runs);
-    for (int32_t r = 0; r < n; r++) {
-        struct shard_run *run = &s->runs[r];
-        run->first = run->first < shards ? run->first : shards;
-        run->count = run->count < shards - run->first ? run->count : shards - run->first;
-    }
+    if (s->coded.residuals)
+        residuals_spread(s->coded.residuals, shards, coll_size(c), s->runs);
+    else
+        coll_spread(shards, coll_size(c), s->runs);
 }
 
 struct shard_run shard_sum_own(struct shard_sum *s, const struct coll *c, uint32_t shards)
@@ -236,17 +216,10 @@ as_status shard_sum_all(struct shard_sum *s, struct coll *c, struct shard_step a
 
 size_t shard_sum_parts(struct shard_sum *s, struct strategy_part *ret)
 {
-    const struct residuals *r = s->coded.residuals;
     size_t n = 0, n_state = s->coded.codec ? codec_state_n(s->coded.codec) : 0;
     if (n_state > 0)
         ret[n++] = (struct strategy_part){.name = "codec", .values = s->state, .n = n_state};
-    if (r)
-        ret[n++] = (struct strategy_part){
-            .name = "residuals", .values = r->of_shards, .n = r->n * r->shards, .spread = true};
-    if (r && r->of_sum)
-        ret[n++] = (struct strategy_part){
-            .name = "residual_of_sum", .values = r->of_sum, .n = r->n, .spread = true};
-    return n;
+    return n + residuals_parts(&s->residuals, ret + n);
 }
 
 as_status shard_sum_restored(struct shard_sum *s, bool from_checkpoint, struct as_err *err)

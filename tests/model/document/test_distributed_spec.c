@@ -186,7 +186,8 @@ static const struct {
     {"", "{\"groups\":2,\"server\":{\"mode\":\"ssp\"}}", "/groups"},
     {"", "{\"server\":{\"mode\":\"async\",\"backup\":1}}", "/server"},
     {"", "{\"server\":{\"staleness\":64}}", "/server/staleness"},
-    {"", "{\"server\":{},\"compress\":\"fp16\"}", "/compress"},
+    {"", "{\"server\":{\"mode\":\"async\"},\"compress\":\"powersgd\"}", "/compress"},
+    {"", "{\"groups\":2,\"compress\":\"powersgd\"}", "/compress"},
     {"", "{\"groups\":2,\"server\":{\"backup\":1}}", "/groups"},
 };
 
