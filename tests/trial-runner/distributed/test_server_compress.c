@@ -65,37 +65,41 @@ END_TEST
 START_TEST(joins_change_no_bit)
 {
     char train[500];
-    document(train, MLP EIGHT "\"epochs\":60,", codecs[_i], "{}");
+    const char *codec = _i < 3 ? codecs[_i] : "{\"kind\":\"one_bit\",\"warmup_steps\":150}";
+    document(train, MLP EIGHT "\"epochs\":100,", codec, "{}");
     gang_train(&rig, "calm", train, 1);
     gang_train_growing(&rig, "growing", train, 1, 4);
     gang_same(&rig, "calm", "growing");
 }
 END_TEST
 
-/* The push is nearly free; the pull is what it was. Each rank also has the beginnings of requests. */
+static uint64_t sent_by_all(const char *tag, const char *train)
+{
+    uint64_t sum = 0, bytes, exchanges;
+    gang_train(&rig, tag, train, 4);
+    for (size_t r = 0; r < 4; r++) {
+        gang_traffic(&rig, tag, r, &bytes, &exchanges);
+        sum += bytes;
+    }
+    return sum;
+}
+
+/* The push is nearly free; the pull is what it was. Without a common step the ends of phases remain,
+ * too: all ranks get all weights and moments. */
 START_TEST(pushes_are_small)
 {
     static const char *const servers[] = {"{}", "{\"mode\":\"ssp\"}", "{\"mode\":\"async\"}"};
-    static const double most[] = {0.77, 0.53, 0.56};
+    static const double most[][3] = {{0.77, 0.54, 0.6}, {0.77, 0.54, 0.6}, {0.85, 0.65, 0.7}};
     char train[500];
 #define WIDE                                                                                       \
-    "\"model\":{\"layers\":[256,256]},\"optimizer\":{\"kind\":\"sgd\",\"lr\":0.02}," FOUR          \
-    "\"epochs\":2,"
-    uint64_t plain = 0, coded = 0, n, m;
-    gang_train(&rig, "plain", document(train, WIDE, "\"none\"", servers[_i]), 4);
-    for (size_t r = 0; r < 4; r++) {
-        gang_traffic(&rig, "plain", r, &n, &m);
-        plain += n;
-    }
+    "\"model\":{\"layers\":[256,256]},\"optimizer\":{\"kind\":\"sgd\",\"lr\":0.02},"               \
+    "\"batch_size\":32,\"micro_batch\":8,\"epochs\":2,"
+    uint64_t plain = sent_by_all("plain", document(train, WIDE, "\"none\"", servers[_i]));
     for (size_t c = 0; c < 3; c++) {
-        coded = 0;
-        gang_train(&rig, "coded", document(train, WIDE, codecs[c], servers[_i]), 4);
-        for (size_t r = 0; r < 4; r++) {
-            gang_traffic(&rig, "coded", r, &n, &m);
-            coded += n;
-        }
-        gang_move_aside(&rig, "coded", 4);
-        ck_assert_msg((double)coded <= most[c] * (double)plain, "%s: %.3f of the plain server",
+        char tag[8];
+        (void)snprintf(tag, sizeof tag, "c%zu", c);
+        uint64_t coded = sent_by_all(tag, document(train, WIDE, codecs[c], servers[_i]));
+        ck_assert_msg((double)coded <= most[_i][c] * (double)plain, "%s: %.3f of the plain server",
                       codecs[c], (double)coded / (double)plain);
     }
 }
@@ -122,17 +126,15 @@ START_TEST(pushes_need_error_feedback)
     } cases[] = {
         {"\"one_bit\"", "{}", 1, 1.01},
         {"{\"kind\":\"top_k\",\"fraction\":0.02}", "{}", 1, 1.05},
-        {"{\"kind\":\"top_k\",\"fraction\":0.02}", "{\"mode\":\"ssp\",\"staleness\":2}", 2, 1.08},
-        {"{\"kind\":\"top_k\",\"fraction\":0.02}", "{\"mode\":\"async\"}", 2, 1.1},
-        {"\"one_bit\"", "{\"mode\":\"async\"}", 2, 1.1},
+        {"{\"kind\":\"top_k\",\"fraction\":0.02}", "{\"mode\":\"ssp\",\"staleness\":2}", 2, 1.05},
+        {"{\"kind\":\"top_k\",\"fraction\":0.02}", "{\"mode\":\"async\"}", 2, 1.08},
+        {"\"one_bit\"", "{\"mode\":\"async\"}", 2, 1.08},
     };
     char without[200];
     double plain = loss_of("plain", "\"none\"", cases[_i].server, cases[_i].ranks);
     double with = loss_of("with", cases[_i].codec, cases[_i].server, cases[_i].ranks);
     (void)snprintf(without, sizeof without, "%s,\"error_feedback\":false", cases[_i].codec);
     double lossy = loss_of("without", without, cases[_i].server, cases[_i].ranks);
-    (void)fprintf(stderr, "%s %s: plain %.4f, with %.4f, without %.4f\n", cases[_i].codec,
-                  cases[_i].server, plain, with, lossy);
     ck_assert_double_le(with, cases[_i].bar * plain);
     ck_assert_double_gt(lossy, 1.5 * plain);
 }
@@ -157,20 +159,24 @@ START_TEST(stale_servers_go_on)
 }
 END_TEST
 
+static void add(Suite *s, const char *name, const TTest *test, int n)
+{
+    TCase *t = tcase_create(name);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 300);
+    tcase_add_loop_test(t, test, 0, n);
+    suite_add_tcase(s, t);
+}
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("server_compress");
-    TCase *t = tcase_create("server_compress");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, codecs_give_equal_bits_for_any_number_of_ranks, 0,
-                        (int)AS_ARRAY_LEN(codecs));
-    tcase_add_loop_test(t, checkpoints_hold_what_messages_have_lost, 0, (int)AS_ARRAY_LEN(codecs));
-    tcase_add_loop_test(t, joins_change_no_bit, 0, (int)AS_ARRAY_LEN(codecs));
-    tcase_add_loop_test(t, pushes_are_small, 0, 3);
+    add(s, "bits", codecs_give_equal_bits_for_any_number_of_ranks, (int)AS_ARRAY_LEN(codecs));
+    add(s, "checkpoints", checkpoints_hold_what_messages_have_lost, (int)AS_ARRAY_LEN(codecs));
+    add(s, "joins", joins_change_no_bit, (int)AS_ARRAY_LEN(codecs));
+    add(s, "bytes", pushes_are_small, 3);
     if (!IS_SANITIZED) /* convergence: long trainings that run no line more */
-        tcase_add_loop_test(t, pushes_need_error_feedback, 0, 5);
-    tcase_add_loop_test(t, stale_servers_go_on, 0, 4);
-    suite_add_tcase(s, t);
+        add(s, "accuracy", pushes_need_error_feedback, 5);
+    add(s, "deaths", stale_servers_go_on, 4);
     return s;
 }
