@@ -2,6 +2,7 @@
  * shard after another, are fast enough. */
 #include "trial-runner/distributed/residuals.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -288,6 +289,11 @@ as_status residuals_meet(struct residuals *r, struct coll *c, int64_t step,
     r->slice_first = sum_first;
     r->slice_end = sum_end;
     r->run = runs[l.own];
+    if (r->lost > 0 && coll_rank(c) == 0)
+        (void)fprintf(stderr,
+                      "assay-train: what the messages of %u shards had lost is lost with their "
+                      "rank, and begins anew from 0\n",
+                      (unsigned)r->lost);
     return AS_OK;
 }
 

@@ -63,7 +63,8 @@ void residuals_merge(struct residuals *r, struct shard_run run);
 void residuals_hold_all(struct residuals *r, int64_t step);
 
 /* All ranks of a new world, which are at position `step` now: each gets the residuals of its run
- * (runs, by rank) and of its slice of the sum, from who held them. What nobody held is 0. */
+ * (runs, by rank) and of its slice of the sum, from who held them. What nobody held is 0, and a line on rank 0's stderr
+ * says so. */
 AS_MUST_CHECK as_status residuals_meet(struct residuals *r, struct coll *c, int64_t step,
                                        const struct shard_run *runs, size_t sum_first,
                                        size_t sum_end, struct as_err *err);

@@ -1,7 +1,6 @@
 /* Sums over shards: which algorithm, which codec, and what is kept for error feedback. */
 #include "trial-runner/distributed/shard_sum.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,14 +242,8 @@ as_status shard_sum_meet(struct shard_sum *s, struct coll *c, struct as_err *err
         slice = codec_extent(s->coded.codec,
                              (struct codec_slice){(uint32_t)coll_rank(c), (uint32_t)coll_size(c)});
     spread(s, c, r->max_shards);
-    as_status st = residuals_meet(kept, c, r->ops->step(r->self), s->runs, slice.first_value,
-                                  slice.first_value + slice.n_values, err);
-    if (st == AS_OK && kept->lost > 0 && coll_rank(c) == 0)
-        (void)fprintf(stderr,
-                      "assay-train: what the messages of %u shards had lost is lost with their "
-                      "rank, and begins anew from 0\n",
-                      (unsigned)kept->lost);
-    return st;
+    return residuals_meet(kept, c, r->ops->step(r->self), s->runs, slice.first_value,
+                          slice.first_value + slice.n_values, err);
 }
 
 bool shard_sum_gathers(const struct shard_sum *s)
