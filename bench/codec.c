@@ -44,9 +44,10 @@ static void decode(void *arg)
 static void factors(void *arg)
 {
     struct lab *lab = arg;
-    codec_left(lab->c, lab->x, lab->residual, lab->left);
+    codec_left(lab->c, lab->x, lab->residual, lab->residual, lab->left);
     codec_left_summed(lab->c, lab->left);
-    codec_right(lab->c, lab->x, lab->residual, lab->residual, lab->right);
+    codec_right(lab->c, lab->residual, lab->right);
+    codec_factors_lost(lab->c, lab->left, lab->right, lab->residual);
     codec_right_summed(lab->c, lab->right, lab->sum);
 }
 

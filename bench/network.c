@@ -46,6 +46,7 @@ static const struct strategy {
     {"one_bit", "{\"compress\":\"one_bit\"}"},
     {"top_k 1%", "{\"compress\":{\"kind\":\"top_k\",\"fraction\":0.01}}"},
     {"powersgd rank 4", "{\"compress\":{\"kind\":\"powersgd\",\"rank\":4}}"},
+    {"powersgd rank 4, half", "{\"compress\":{\"kind\":\"powersgd\",\"rank\":4,\"half\":true}}"},
     {"local_sgd 50", "{\"local_sgd\":{\"steps\":50}}"},
     {"local_sgd 50, block momentum", "{\"local_sgd\":{\"steps\":50,\"block_momentum\":0.5}}"},
     {"local_sgd 50, nesterov", "{\"local_sgd\":{\"steps\":50,\"outer\":{\"kind\":\"nesterov\","

@@ -4,7 +4,9 @@
  *                                  below that is given, else allreduce
  *   allreduce: tree                ring, halving_doubling, tree, auto: how sums over ranks are made
  *   compress: none                 none, fp16, one_bit, top_k, powersgd, or an object:
- *                                  {kind: top_k, fraction: 0.01}, {kind: powersgd, rank: 2}
+ *                                  {kind: top_k, fraction: 0.01},
+ *                                  {kind: powersgd, rank: 2, half: true},
+ *                                  {kind: one_bit, warmup_steps: 500}
  *   error_feedback: true           what compressing has lost is added to the next value
  *   local_sgd: {steps: 16, moments: reset, block_momentum: 0.9}
  *                                  or outer: {kind: nesterov, lr: 0.7, momentum: 0.9}
@@ -26,8 +28,9 @@
 #include "base/status.h"
 
 #define DISTRIBUTED_MAX_STEPS 1000000 /* of local SGD, between two exchanges */
-#define DISTRIBUTED_MAX_STALENESS 63  /* each step ahead needs room for a gradient */
-#define DISTRIBUTED_MAX_RANKS 4096    /* also of groups, slices of a server, peers */
+#define DISTRIBUTED_MAX_WARMUP 1000000000
+#define DISTRIBUTED_MAX_STALENESS 63 /* each step ahead needs room for a gradient */
+#define DISTRIBUTED_MAX_RANKS 4096   /* also of groups, slices of a server, peers */
 #define DISTRIBUTED_MAX_POWERSGD_RANK 64
 
 typedef enum distributed_strategy {
@@ -77,10 +80,12 @@ struct distributed_spec {
     distributed_strategy strategy;
     distributed_sum sum;
     distributed_codec codec;
-    double fraction;     /* top_k: share of the values that is sent, (0, 1]; default 0.01 */
-    int64_t rank;        /* powersgd; default 2 */
-    bool error_feedback; /* default true; false without a codec that loses something */
-    int64_t local_steps; /* local_sgd: required there, >= 1 */
+    double fraction;      /* top_k: share of the values that is sent, (0, 1]; default 0.01 */
+    int64_t rank;         /* powersgd; default 2 */
+    bool half;            /* powersgd: factors in half precision; default false */
+    int64_t warmup_steps; /* so many steps are not compressed; default 0 */
+    bool error_feedback;  /* default true; false without a codec that loses something */
+    int64_t local_steps;  /* local_sgd: required there, >= 1 */
     distributed_moments moments;
     struct distributed_outer outer;
     distributed_mode mode; /* server: default sync */

@@ -57,10 +57,13 @@ static as_status parse_compress_object(struct json_fields *parent, struct distri
     if (st < 0 || !there)
         return st;
     const struct train_number fraction = {"fraction", 1e-6, 1, &d->fraction};
-    const struct train_integer rank = {"rank", 1, DISTRIBUTED_MAX_POWERSGD_RANK, &d->rank};
+    const struct train_integer integers[] = {
+        {"rank", 1, DISTRIBUTED_MAX_POWERSGD_RANK, &d->rank},
+        {"warmup_steps", 0, DISTRIBUTED_MAX_WARMUP, &d->warmup_steps}};
     if ((st = json_fields_word(&f, "kind", JSON_REQUIRED, codec_words, &kind, err)) != AS_OK ||
         (st = train_spec_numbers(&f, &fraction, 1, err)) != AS_OK ||
-        (st = train_spec_integers(&f, &rank, 1, err)) != AS_OK)
+        (st = train_spec_integers(&f, integers, AS_ARRAY_LEN(integers), err)) != AS_OK ||
+        (st = json_fields_bool(&f, "half", JSON_OPTIONAL, &d->half, err)) != AS_OK)
         return st;
     d->codec = (distributed_codec)kind;
     return json_fields_end(&f, err);
@@ -246,6 +249,12 @@ static as_status check_compress(const struct json_fields *f, const struct distri
                        distributed_strategy_name(d->strategy));
         return refuse(f, "compress", why, err);
     }
+    if (d->half && d->codec != DISTRIBUTED_POWERSGD) {
+        (void)snprintf(why, sizeof why,
+                       "found true with %s, expected powersgd: it is the precision of its factors",
+                       distributed_codec_name(d->codec));
+        return refuse(f, "compress/half", why, err);
+    }
     if (d->codec != DISTRIBUTED_PLAIN && d->strategy == DISTRIBUTED_GOSSIP)
         return refuse(f, "compress",
                       "found a codec with the strategy gossip, expected none: its sums of weights "
@@ -261,10 +270,6 @@ static as_status check_server(const struct json_fields *f, const struct distribu
 {
     if (d->strategy != DISTRIBUTED_SERVER)
         return AS_OK;
-    if (d->codec != DISTRIBUTED_PLAIN)
-        return refuse(
-            f, "compress",
-            "found a codec with the strategy server, expected none: it sends plain numbers", err);
     if (d->backup > 0 && (d->groups > 0 || d->mode == DISTRIBUTED_ASYNC))
         return refuse(
             f, d->groups > 0 ? "groups" : "server",

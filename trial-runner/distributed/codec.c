@@ -68,6 +68,9 @@ static as_status check_opts(const struct codec_opts *opts, const struct block_op
     if (ops == &block_top_k && !(opts->fraction > 0 && opts->fraction <= 1))
         return as_fail(err, AS_E_INVAL, "fraction is %g; expected above 0 and at most 1",
                        opts->fraction);
+    if (ops && opts->half)
+        return as_fail(err, AS_E_INVAL, "half is for the factors of powersgd; found with %s",
+                       opts->name);
     if (!ops && (opts->rank < 1 || opts->rank > CODEC_RANK_MAX))
         return as_fail(err, AS_E_INVAL, "rank is %u; expected 1 to %d", (unsigned)opts->rank,
                        CODEC_RANK_MAX);
@@ -86,7 +89,7 @@ as_status codec_create(const struct codec_opts *opts, const struct codec_tensor 
     as_status st = check_opts(opts, c->ops, err);
     if (st == AS_OK)
         st = c->ops ? create_blocks(c, opts, tensors, n_tensors, err)
-                    : low_rank_create(opts->rank, tensors, n_tensors, &c->low_rank, err);
+                    : low_rank_create(opts, tensors, n_tensors, &c->low_rank, err);
     if (st == AS_OK)
         *ret = as_steal(c);
     return st;

@@ -47,6 +47,7 @@ struct codec_opts {
     const char *name; /* fp16, one_bit, top_k, powersgd; borrowed for the call */
     double fraction;  /* top_k: which share of the values is sent, above 0, at most 1 */
     uint32_t rank;    /* powersgd: 1 to CODEC_RANK_MAX */
+    bool half;        /* powersgd: its factors travel in half precision */
 };
 
 struct codec;
@@ -106,32 +107,45 @@ AS_MUST_CHECK as_status codec_decode_add(struct codec *c, struct codec_slice sli
 
 /* ---- powersgd: two sums ----
  *
- *   each rank        codec_left(x, before, own)           own P = M Q; vectors as they are
+ *   each rank        codec_left(x, before, v, own)   v = x + before; own P = M Q; vectors as they are
  *   all-reduce       codec_left_n() numbers
- *   each rank        codec_left_summed(sum)               an orthonormal basis of P's columns
- *   each rank        codec_right(x, before, after, own)   own Q = M' P; after = M - P Q'
+ *   each rank        codec_left_summed(sum)          an orthonormal basis of P's columns
+ *   each rank        codec_right(v, own)             own Q = M' P
+ *   each rank        codec_factors_lost(own P, own Q, v)   v = M - P Q'
  *   all-reduce       codec_right_n() numbers
- *   each rank        codec_right_summed(sum, add)         add += P Q'; Q is kept for the next step
+ *   each rank        codec_right_summed(sum, ret)    ret = P Q'; Q is kept for the next step
  *
- * M = x + before, matrix by matrix. A rank with several contributions calls codec_left and
- * codec_right for each, with a residual for each. Until codec_right_summed all can be repeated from
- * codec_left on, also in another world. A matrix for which two factors would not be smaller travels
- * whole, as vectors do, and has the residual 0. */
+ * M = v, matrix by matrix. A rank with several contributions calls codec_left, codec_right and
+ * codec_factors_lost for each, with a residual for each. Until codec_right_summed all can be repeated
+ * from codec_left on, also in another world. A matrix for which two factors would not be smaller
+ * travels whole, as vectors do.
+ *
+ * With `half` the sums are made of messages: codec_left_halves and codec_right_halves encode the
+ * numbers of a factor (fp16). Then codec_factors_lost is given what the messages decode to, so that
+ * the residual has what halving lost, too. */
 
 size_t codec_left_n(const struct codec *c);
 size_t codec_right_n(const struct codec *c);
+/* Codecs for codec_left_n() and codec_right_n() numbers; views of c. NULL without `half`. */
+struct codec *codec_left_halves(struct codec *c);
+struct codec *codec_right_halves(struct codec *c);
 
-/* out = this contribution to the first sum. x and before have codec_values(); before may be NULL. */
-void codec_left(struct codec *c, const float *x, const float *before, float *out);
+/* out = this contribution to the first sum.
+ *   x, before   codec_values(); before may be NULL
+ *   v           x + before; may be `before`; NULL: not wanted */
+void codec_left(struct codec *c, const float *x, const float *before, float *v, float *out);
 
 /* The first sum is complete; borrowed. */
 void codec_left_summed(struct codec *c, const float *sum);
 
-/* out = this contribution to the second sum; after as in codec_encode, may be NULL. */
-void codec_right(struct codec *c, const float *x, const float *before, float *after, float *out);
+/* out = this contribution to the second sum. v: x + before. */
+void codec_right(struct codec *c, const float *v, float *out);
 
-/* The second sum is complete: add += the decoded sum of all contributions, codec_values(). */
-void codec_right_summed(struct codec *c, const float *sum, float *add);
+/* v -= what the contribution was sent as: the residual. left, right: its factors. */
+void codec_factors_lost(struct codec *c, const float *left, const float *right, float *v);
+
+/* The second sum is complete: ret = the decoded sum of all contributions, codec_values(). */
+void codec_right_summed(struct codec *c, const float *sum, float *ret);
 
 /* ---- what a checkpoint must hold besides the residuals ----
  *

@@ -38,9 +38,10 @@ struct matrix {
 struct low_rank {
     struct matrix *m;
     size_t n_matrices, values, left_n, right_n;
-    float *q;    /* [right_n]: what the next step begins with */
-    float *left; /* [left_n]: the first sum, matrices as a basis */
-    float *row;  /* [the most columns] */
+    float *q;                /* [right_n]: what the next step begins with */
+    float *left;             /* [left_n]: the first sum, matrices as a basis */
+    float *row;              /* [the most columns] */
+    struct codec *halves[2]; /* of the two factors; NULL: they travel as float32 */
 };
 
 void low_rank_free(struct low_rank *l)
@@ -51,6 +52,8 @@ void low_rank_free(struct low_rank *l)
     free(l->q);
     free(l->left);
     free(l->row);
+    codec_free(l->halves[0]);
+    codec_free(l->halves[1]);
     free(l);
 }
 AS_DEFINE_FREEP(struct low_rank, low_rank_free)
@@ -133,24 +136,45 @@ static void keep_right(struct low_rank *l, const float *sum)
     }
 }
 
-as_status low_rank_create(uint32_t rank, const struct codec_tensor *tensors, size_t n_tensors,
-                          struct low_rank **ret, struct as_err *err)
+/* How the factors travel as halves: each column has a scale of its own, or shares it with some of its
+ * neighbours. */
+static as_status create_halves(struct low_rank *l, struct as_err *err)
+{
+    const struct codec_opts opts = {.name = "fp16"};
+    AS_AUTO(as_freep) struct codec_tensor *t = as_calloc(2 * l->n_matrices, sizeof *t);
+    if (!t)
+        return as_fail_nomem(err);
+    struct codec_tensor *right = t + l->n_matrices;
+    for (size_t i = 0; i < l->n_matrices; i++) {
+        const struct matrix *m = &l->m[i];
+        t[i] = m->r ? (struct codec_tensor){m->r, m->rows}
+                    : (struct codec_tensor){1, m->rows * m->cols};
+        right[i] = (struct codec_tensor){m->r, m->cols};
+    }
+    as_status st = codec_create(&opts, t, l->n_matrices, &l->halves[0], err);
+    return st < 0 ? st : codec_create(&opts, right, l->n_matrices, &l->halves[1], err);
+}
+
+as_status low_rank_create(const struct codec_opts *opts, const struct codec_tensor *tensors,
+                          size_t n_tensors, struct low_rank **ret, struct as_err *err)
 {
     AS_AUTO(low_rank_freep) struct low_rank *l = as_calloc(1, sizeof *l);
     size_t widest = 0;
+    as_status st = AS_OK;
     if (!l || !(l->m = as_calloc(n_tensors, sizeof *l->m)))
         return as_fail_nomem(err);
     for (size_t i = 0; i < n_tensors; i++) {
-        as_status st = plan_tensor(l, &tensors[i], rank, err);
-        if (st < 0)
+        if ((st = plan_tensor(l, &tensors[i], opts->rank, err)) < 0)
             return st;
         widest = tensors[i].cols > widest ? tensors[i].cols : widest;
     }
     l->q = as_calloc(l->right_n, sizeof *l->q);
     l->left = as_calloc(l->left_n, sizeof *l->left);
-    l->row = as_calloc(widest > GROUP * TILE ? widest : GROUP * TILE, sizeof *l->row);
+    l->row = as_calloc(widest, sizeof *l->row);
     if (!l->q || !l->left || !l->row)
         return as_fail_nomem(err);
+    if (opts->half && (st = create_halves(l, err)) < 0)
+        return st;
     for (size_t i = 0; i < l->n_matrices; i++)
         for (size_t j = 0; j < l->m[i].r; j++)
             begin_column(&l->m[i], j, l->q + l->m[i].right + j * l->m[i].cols);
@@ -158,39 +182,86 @@ as_status low_rank_create(uint32_t rank, const struct codec_tensor *tensors, siz
     return AS_OK;
 }
 
+struct codec *codec_left_halves(struct codec *c)
+{
+    return c->low_rank->halves[0];
+}
+
+struct codec *codec_right_halves(struct codec *c)
+{
+    return c->low_rank->halves[1];
+}
+
 /* ---- the first phase: P = M Q ---- */
 
-CPU_INLINE void sum_pair(const float *x, const float *before, size_t n, float *v)
+CPU_CLONES static void sum_pair(const float *x, const float *before, size_t n, float *v)
 {
-    if (before)
-        for (size_t i = 0; i < n; i++)
-            v[i] = x[i] + before[i];
-    else
-        memcpy(v, x, n * sizeof *v);
+    for (size_t i = 0; i < n; i++)
+        v[i] = x[i] + before[i];
 }
 
-CPU_INLINE float row_product(const float *a, const float *b, size_t n)
+/* LANES numbers at a time, whatever the processor's vectors. */
+typedef float lanes_f32 __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+
+/* ret[j] = row . column j of q, for `r` columns (a constant where this is inlined). */
+CPU_INLINE void row_products(const float *row, const float *q, size_t n, size_t r, float *ret)
 {
-    float lane[LANES] = {0};
+    lanes_f32 sum[GROUP] = {{0}};
     size_t whole = n / LANES * LANES;
-    for (size_t i = 0; i < whole; i += LANES)
-        for (size_t k = 0; k < LANES; k++)
-            lane[k] += a[i + k] * b[i + k];
-    for (size_t i = whole; i < n; i++)
-        lane[i - whole] += a[i] * b[i];
-    for (size_t width = LANES / 2; width; width /= 2)
-        for (size_t i = 0; i < width; i++)
-            lane[i] += lane[i + width];
-    return lane[0];
+    for (size_t i = 0; i < whole; i += LANES) {
+        lanes_f32 x = *(const lanes_f32 *)(row + i);
+        for (size_t j = 0; j < r; j++)
+            sum[j] += x * *(const lanes_f32 *)(q + j * n + i);
+    }
+    for (size_t j = 0; j < r; j++) {
+        float lane[LANES];
+        memcpy(lane, &sum[j], sizeof lane);
+        for (size_t i = whole; i < n; i++)
+            lane[i - whole] += row[i] * q[j * n + i];
+        for (size_t width = LANES / 2; width; width /= 2)
+            for (size_t i = 0; i < width; i++)
+                lane[i] += lane[i + width];
+        ret[j] = lane[0];
+    }
 }
 
-CPU_CLONES static void left_of(const struct matrix *m, const float *x, const float *before,
-                               const float *q, float *row, float *p)
+/* p [r, rows]: column i of it = the row's products with all columns of q. */
+CPU_CLONES static void left_of_row(const struct matrix *m, const float *row, const float *q,
+                                   size_t i, float *p)
+{
+    size_t n = m->cols, j = 0;
+    float got[GROUP];
+    for (; j + GROUP <= m->r; j += GROUP) {
+        row_products(row, q + j * n, n, GROUP, got);
+        for (size_t k = 0; k < GROUP; k++)
+            p[(j + k) * m->rows + i] = got[k];
+    }
+    if (j + 2 <= m->r) {
+        row_products(row, q + j * n, n, 2, got);
+        p[j * m->rows + i] = got[0];
+        p[(j + 1) * m->rows + i] = got[1];
+        j += 2;
+    }
+    if (j < m->r) {
+        row_products(row, q + j * n, n, 1, got);
+        p[j * m->rows + i] = got[0];
+    }
+}
+
+static void left_of(const struct matrix *m, const float *x, const float *before, float *v,
+                    const float *q, float *row, float *p)
 {
     for (size_t i = 0; i < m->rows; i++) {
-        sum_pair(x + i * m->cols, before ? before + i * m->cols : NULL, m->cols, row);
-        for (size_t j = 0; j < m->r; j++)
-            p[j * m->rows + i] = row_product(row, q + j * m->cols, m->cols);
+        size_t at = i * m->cols;
+        const float *whole = x + at;
+        if (before) {
+            float *to = v ? v + at : row;
+            sum_pair(x + at, before + at, m->cols, to);
+            whole = to;
+        } else if (v) {
+            memcpy(v + at, x + at, m->cols * sizeof *v);
+        }
+        left_of_row(m, whole, q, i, p);
     }
 }
 
@@ -209,16 +280,24 @@ size_t codec_right_n(const struct codec *c)
     return c->low_rank->right_n;
 }
 
-void codec_left(struct codec *c, const float *x, const float *before, float *out)
+void codec_left(struct codec *c, const float *x, const float *before, float *v, float *out)
 {
     struct low_rank *l = c->low_rank;
     for (size_t i = 0; i < l->n_matrices; i++) {
         const struct matrix *m = &l->m[i];
         const float *b = before ? before + m->first : NULL;
-        if (m->r)
-            left_of(m, x + m->first, b, l->q + m->right, l->row, out + m->left);
+        float *to = v ? v + m->first : NULL, *own = out + m->left;
+        size_t n = m->rows * m->cols;
+        if (m->r) {
+            left_of(m, x + m->first, b, to, l->q + m->right, l->row, own);
+            continue;
+        }
+        if (b)
+            sum_pair(x + m->first, b, n, own);
         else
-            sum_pair(x + m->first, b, m->rows * m->cols, out + m->left);
+            memcpy(own, x + m->first, n * sizeof *own);
+        if (to)
+            memcpy(to, own, n * sizeof *own);
     }
 }
 
@@ -259,99 +338,122 @@ void codec_left_summed(struct codec *c, const float *sum)
 
 /* ---- the second phase: Q = M' P ---- */
 
-/* q += the sum over up to GROUP rows of p times the row; v: the rows, TILE apart. */
-CPU_INLINE void add_rows(const float *p, size_t n_rows, const float *v, size_t n, float *q)
+/* q += the sum over up to GROUP rows of p times the row; v: the rows, `cols` apart. */
+CPU_INLINE void add_rows(const float *p, size_t n_rows, const float *restrict v, size_t cols,
+                         size_t n, float *restrict q)
 {
     if (n_rows == GROUP)
         for (size_t i = 0; i < n; i++)
-            q[i] += (p[0] * v[i] + p[1] * v[TILE + i]) +
-                    (p[2] * v[2 * TILE + i] + p[3] * v[3 * TILE + i]);
+            q[i] += (p[0] * v[i] + p[1] * v[cols + i]) +
+                    (p[2] * v[2 * cols + i] + p[3] * v[3 * cols + i]);
     else
         for (size_t k = 0; k < n_rows; k++)
             for (size_t i = 0; i < n; i++)
-                q[i] += p[k] * v[k * TILE + i];
+                q[i] += p[k] * v[k * cols + i];
 }
 
-/* to = from + sign * row `i` of P Q', for n columns. to may be from. */
-CPU_INLINE void add_row_of_product(const struct matrix *m, const float *p, const float *q, size_t i,
-                                   float sign, size_t n, const float *from, float *to)
-{
-    float sum[TILE];
-    memset(sum, 0, n * sizeof *sum);
-    for (size_t j = 0; j < m->r; j++) {
-        float factor = p[j * m->rows + i];
-        const float *column = q + j * m->cols;
-        for (size_t k = 0; k < n; k++)
-            sum[k] += factor * column[k];
-    }
-    for (size_t k = 0; k < n; k++)
-        to[k] = from[k] + sign * sum[k];
-}
-
-/* One tile of n columns; x, before, after and q begin at it. */
-CPU_CLONES static void right_of_tile(const struct matrix *m, const float *p, const float *x,
-                                     const float *before, size_t n, float *v, float *after,
-                                     float *q)
+/* One tile of n columns; v and q begin at it. */
+CPU_CLONES static void right_of_tile(const struct matrix *m, const float *p, const float *v,
+                                     size_t n, float *q)
 {
     for (size_t j = 0; j < m->r; j++)
         memset(q + j * m->cols, 0, n * sizeof *q);
     for (size_t i = 0; i < m->rows; i += GROUP) {
         size_t rows = m->rows - i < GROUP ? m->rows - i : GROUP;
-        for (size_t k = 0; k < rows; k++) {
-            size_t at = (i + k) * m->cols;
-            sum_pair(x + at, before ? before + at : NULL, n, v + k * TILE);
-        }
         for (size_t j = 0; j < m->r; j++)
-            add_rows(p + j * m->rows + i, rows, v, n, q + j * m->cols);
-    }
-    for (size_t i = 0; after && i < m->rows; i++) {
-        size_t at = i * m->cols;
-        sum_pair(x + at, before ? before + at : NULL, n, v);
-        add_row_of_product(m, p, q, i, -1, n, v, after + at);
+            add_rows(p + j * m->rows + i, rows, v + i * m->cols, m->cols, n, q + j * m->cols);
     }
 }
 
-void codec_right(struct codec *c, const float *x, const float *before, float *after, float *out)
+void codec_right(struct codec *c, const float *v, float *out)
 {
     struct low_rank *l = c->low_rank;
     for (size_t i = 0; i < l->n_matrices; i++) {
         const struct matrix *m = &l->m[i];
-        if (!m->r && after)
-            memset(after + m->first, 0, m->rows * m->cols * sizeof *after);
-        for (size_t at = 0; m->r && at < m->cols; at += TILE) {
-            size_t n = m->cols - at < TILE ? m->cols - at : TILE, first = m->first + at;
-            right_of_tile(m, l->left + m->left, x + first, before ? before + first : NULL, n,
-                          l->row, after ? after + first : NULL, out + m->right + at);
-        }
-    }
-}
-
-/* ---- both sums are complete ---- */
-
-CPU_CLONES static void add_tile(const struct matrix *m, const float *p, const float *q, size_t n,
-                                float *add)
-{
-    for (size_t i = 0; i < m->rows; i++)
-        add_row_of_product(m, p, q, i, 1, n, add + i * m->cols, add + i * m->cols);
-}
-
-CPU_CLONES static void add_whole(const float *sum, size_t n, float *add)
-{
-    for (size_t i = 0; i < n; i++)
-        add[i] += sum[i];
-}
-
-void codec_right_summed(struct codec *c, const float *sum, float *add)
-{
-    struct low_rank *l = c->low_rank;
-    for (size_t i = 0; i < l->n_matrices; i++) {
-        const struct matrix *m = &l->m[i];
-        if (!m->r)
-            add_whole(l->left + m->left, m->rows * m->cols, add + m->first);
         for (size_t at = 0; m->r && at < m->cols; at += TILE) {
             size_t n = m->cols - at < TILE ? m->cols - at : TILE;
-            add_tile(m, l->left + m->left, sum + m->right + at, n, add + m->first + at);
+            right_of_tile(m, l->left + m->left, v + m->first + at, n, out + m->right + at);
         }
+    }
+}
+
+/* ---- products of factors ---- */
+
+/* to = row `i` of P Q' for n columns, or with `less`: to - that. q begins at the first of them. `r`
+ * is a constant where this is inlined. */
+CPU_INLINE void row_of_product(const struct matrix *m, const float *p, const float *restrict q,
+                               size_t r, size_t i, bool less, size_t n, float *restrict to)
+{
+    for (size_t k = 0; k < n; k++) {
+        float sum = 0;
+        for (size_t j = 0; j < r; j++)
+            sum += p[j * m->rows + i] * q[j * m->cols + k];
+        to[k] = less ? to[k] - sum : sum;
+    }
+}
+
+CPU_INLINE void row_of_any_product(const struct matrix *m, const float *p, const float *restrict q,
+                                   size_t i, bool less, size_t n, float *restrict to)
+{
+    float sum[TILE];
+    memset(sum, 0, n * sizeof *sum);
+    for (size_t j = 0; j < m->r; j++)
+        for (size_t k = 0; k < n; k++)
+            sum[k] += p[j * m->rows + i] * q[j * m->cols + k];
+    for (size_t k = 0; k < n; k++)
+        to[k] = less ? to[k] - sum[k] : sum[k];
+}
+
+/* The same for all rows: one tile of n columns. */
+CPU_CLONES static void product_of_tile(const struct matrix *m, const float *p, const float *q,
+                                       bool less, size_t n, float *to)
+{
+    for (size_t i = 0; i < m->rows; i++, to += m->cols)
+        if (m->r == 1)
+            row_of_product(m, p, q, 1, i, less, n, to);
+        else if (m->r == 2)
+            row_of_product(m, p, q, 2, i, less, n, to);
+        else if (m->r == 4)
+            row_of_product(m, p, q, 4, i, less, n, to);
+        else
+            row_of_any_product(m, p, q, i, less, n, to);
+}
+
+static void product_of(const struct matrix *m, const float *p, const float *q, bool less, float *to)
+{
+    for (size_t at = 0; at < m->cols; at += TILE) {
+        size_t n = m->cols - at < TILE ? m->cols - at : TILE;
+        product_of_tile(m, p, q + at, less, n, to + at);
+    }
+}
+
+CPU_CLONES static void subtract(const float *what, size_t n, float *from)
+{
+    for (size_t i = 0; i < n; i++)
+        from[i] -= what[i];
+}
+
+void codec_factors_lost(struct codec *c, const float *left, const float *right, float *v)
+{
+    struct low_rank *l = c->low_rank;
+    for (size_t i = 0; i < l->n_matrices; i++) {
+        const struct matrix *m = &l->m[i];
+        if (m->r)
+            product_of(m, l->left + m->left, right + m->right, true, v + m->first);
+        else
+            subtract(left + m->left, m->rows * m->cols, v + m->first);
+    }
+}
+
+void codec_right_summed(struct codec *c, const float *sum, float *ret)
+{
+    struct low_rank *l = c->low_rank;
+    for (size_t i = 0; i < l->n_matrices; i++) {
+        const struct matrix *m = &l->m[i];
+        if (m->r)
+            product_of(m, l->left + m->left, sum + m->right, false, ret + m->first);
+        else
+            memcpy(ret + m->first, l->left + m->left, m->rows * m->cols * sizeof *ret);
     }
     keep_right(l, sum);
 }

@@ -68,9 +68,9 @@ struct codec {
 uint32_t codec_seed(const struct codec *c, struct codec_slice slice);
 
 /* powersgd */
-AS_MUST_CHECK as_status low_rank_create(uint32_t rank, const struct codec_tensor *tensors,
-                                        size_t n_tensors, struct low_rank **ret,
-                                        struct as_err *err);
+AS_MUST_CHECK as_status low_rank_create(const struct codec_opts *opts,
+                                        const struct codec_tensor *tensors, size_t n_tensors,
+                                        struct low_rank **ret, struct as_err *err);
 void low_rank_free(struct low_rank *l);
 size_t low_rank_values(const struct low_rank *l);
 

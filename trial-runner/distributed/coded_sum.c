@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG_SHARDS = 16, TAG_SUMS, TAG_LEFT, TAG_RIGHT };
+enum { TAG_SHARDS = 16, TAG_SUMS };
 
 void coded_sum_done(struct coded_sum *s)
 {
@@ -22,7 +22,7 @@ void coded_sum_done(struct coded_sum *s)
 }
 
 /* Room for no bytes is no NULL: a rank whose slice is empty adds and copies nothing, from somewhere. */
-static as_status make_room(struct coded_room *r, size_t size, struct as_err *err)
+as_status coded_room_make(struct coded_room *r, size_t size, struct as_err *err)
 {
     if (r->bytes && size <= r->size)
         return AS_OK;
@@ -166,65 +166,11 @@ as_status coded_sum_messages(struct coded_sum *s, struct coll *c, const struct c
         all += extent_of(s, c, r).bytes;
     size_t out = all * t->runs[coll_rank(c)].count, in = mine.bytes * t->shards;
     as_status st;
-    if ((st = make_room(&s->out, out > mine.bytes ? out : mine.bytes, err)) < 0 ||
-        (st = make_room(&s->in, in > all ? in : all, err)) < 0 ||
-        (st = make_room(&s->slice, mine.n_values * sizeof(float), err)) < 0 ||
+    if ((st = coded_room_make(&s->out, out > mine.bytes ? out : mine.bytes, err)) < 0 ||
+        (st = coded_room_make(&s->in, in > all ? in : all, err)) < 0 ||
+        (st = coded_room_make(&s->slice, mine.n_values * sizeof(float), err)) < 0 ||
         (st = encode_shards(s, c, t, err)) < 0 || (st = exchange_shards(s, c, t, err)) < 0 ||
         (st = sum_slice(s, c, t, err)) < 0 || (st = exchange_sums(s, c, t, err)) < 0)
         return st;
     return decode_sums(s, c, ret, err);
-}
-
-/* ---- factors ---- */
-
-/* Sums one factor of this rank's shards, n numbers each from `room` on, over all; the sum comes
- * behind them. */
-static as_status sum_factor(struct coll *c, const struct coded_terms *t, uint64_t tag, size_t n,
-                            struct coded_room *room, float **ret, struct as_err *err)
-{
-    struct coll_id id = {.step = t->step, .tag = tag, .what = "factors"};
-    uint32_t count = t->runs[coll_rank(c)].count;
-    float *at = (float *)(void *)room->bytes;
-    AS_AUTO(as_freep) const void **own = as_calloc(count, sizeof *own);
-    if (!own)
-        return as_fail_nomem(err);
-    for (uint32_t i = 0; i < count; i++)
-        own[i] = at + i * n;
-    *ret = at + count * n;
-    return coll_tree_sum(c, id, &reduce_f32_sum, t->runs, t->shards, own, *ret, n, err);
-}
-
-as_status coded_sum_factors(struct coded_sum *s, struct coll *c, const struct coded_terms *t,
-                            float *ret, struct as_err *err)
-{
-    struct shard_run run = t->runs[coll_rank(c)];
-    size_t n_left = codec_left_n(s->codec), n_right = codec_right_n(s->codec);
-    float *sum = NULL;
-    as_status st;
-    if ((st = make_room(&s->left, (run.count + 1) * n_left * sizeof(float), err)) < 0 ||
-        (st = make_room(&s->right, (run.count + 1) * n_right * sizeof(float), err)) < 0)
-        return st;
-    for (uint32_t i = 0; i < run.count; i++)
-        codec_left(s->codec, t->partials[i],
-                   s->residuals ? residuals_before(s->residuals, run.first + i) : NULL,
-                   (float *)(void *)s->left.bytes + i * n_left);
-    if ((st = sum_factor(c, t, TAG_LEFT, n_left, &s->left, &sum, err)) < 0)
-        return st;
-    codec_left_summed(s->codec, sum);
-    for (uint32_t i = 0; i < run.count; i++) {
-        const float *before = NULL;
-        float *after = NULL;
-        if (s->residuals) {
-            before = residuals_before(s->residuals, run.first + i);
-            if ((st = residuals_after(s->residuals, run.first + i, &after, err)) < 0)
-                return st;
-        }
-        codec_right(s->codec, t->partials[i], before, after,
-                    (float *)(void *)s->right.bytes + i * n_right);
-    }
-    if ((st = sum_factor(c, t, TAG_RIGHT, n_right, &s->right, &sum, err)) < 0)
-        return st;
-    memset(ret, 0, codec_values(s->codec) * sizeof *ret);
-    codec_right_summed(s->codec, sum, ret);
-    return AS_OK;
 }

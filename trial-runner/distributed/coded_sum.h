@@ -13,6 +13,9 @@ struct coded_room {
     size_t size;
 };
 
+/* At least so many bytes; what was there may be lost. Never NULL, also for none. AS_E_NOMEM. */
+AS_MUST_CHECK as_status coded_room_make(struct coded_room *r, size_t size, struct as_err *err);
+
 struct coded_sum {
     struct codec *codec;         /* owned */
     struct residuals *residuals; /* borrowed; NULL: no error feedback */
@@ -27,6 +30,7 @@ struct coded_terms {
     uint32_t shards;
     const struct shard_run *runs; /* by rank */
     const float *const *partials; /* of this rank's run: codec_values() each */
+    size_t exact; /* coded_sum_factors: numbers behind them that travel as float32 */
 };
 
 /* ret = the sum, codec_values(). Each rank encodes slice j of each of its shards for rank j, which
@@ -34,7 +38,7 @@ struct coded_terms {
 AS_MUST_CHECK as_status coded_sum_messages(struct coded_sum *s, struct coll *c,
                                            const struct coded_terms *t, float *ret,
                                            struct as_err *err);
-/* The same for a codec whose factors are summed. */
+/* The same for a codec whose factors are summed (factor_sum.c). ret: codec_values() + t->exact. */
 AS_MUST_CHECK as_status coded_sum_factors(struct coded_sum *s, struct coll *c,
                                           const struct coded_terms *t, float *ret,
                                           struct as_err *err);

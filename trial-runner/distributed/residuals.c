@@ -2,6 +2,7 @@
  * shard after another, are fast enough. */
 #include "trial-runner/distributed/residuals.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,12 +17,16 @@ as_status residuals_init(struct residuals *ret, size_t n, uint32_t shards, bool 
     if (__builtin_mul_overflow(n, (size_t)shards, &all))
         return as_fail(err, AS_E_TOO_LARGE, "%u residuals of %zu values", (unsigned)shards, n);
     r.of_shards = as_calloc(all, sizeof(float));
+    r.now = as_calloc(shards, sizeof *r.now);
     r.after = as_calloc(shards, sizeof *r.after);
     r.held = as_calloc(shards, sizeof *r.held);
     r.written = as_calloc(shards, sizeof *r.written);
     r.of_sum = of_sum ? as_calloc(n, sizeof(float)) : NULL;
     r.sum_after = of_sum ? as_calloc(n, sizeof(float)) : NULL;
-    if (r.of_shards && r.after && r.held && r.written && (!of_sum || (r.of_sum && r.sum_after))) {
+    if (r.of_shards && r.now && r.after && r.held && r.written &&
+        (!of_sum || (r.of_sum && r.sum_after))) {
+        for (uint32_t i = 0; i < shards; i++)
+            r.now[i] = r.of_shards + (size_t)i * n;
         residuals_hold_all(&r, 0);
         *ret = r;
         return AS_OK;
@@ -31,11 +36,17 @@ as_status residuals_init(struct residuals *ret, size_t n, uint32_t shards, bool 
                    (unsigned)shards);
 }
 
+static float *row_of(const struct residuals *r, uint32_t shard)
+{
+    return r->of_shards + (size_t)shard * r->n;
+}
+
 void residuals_done(struct residuals *r)
 {
-    for (uint32_t i = 0; r->after && i < r->shards; i++)
-        free(r->after[i]);
+    for (uint32_t i = 0; r->of_shards && r->now && r->after && i < r->shards; i++)
+        free(r->now[i] == row_of(r, i) ? r->after[i] : r->now[i]);
     free(r->of_shards);
+    free(r->now);
     free(r->after);
     free(r->held);
     free(r->written);
@@ -44,9 +55,22 @@ void residuals_done(struct residuals *r)
     *r = (struct residuals){0};
 }
 
-static float *shard_at(const struct residuals *r, uint32_t shard)
+static void swap(struct residuals *r, uint32_t shard)
 {
-    return r->of_shards + (size_t)shard * r->n;
+    float *now = r->now[shard];
+    r->now[shard] = r->after[shard];
+    r->after[shard] = now;
+}
+
+/* The residual is in its row of of_shards. Nothing is written about a next step. */
+static void settle(struct residuals *r, uint32_t shard, bool keep)
+{
+    float *row = row_of(r, shard);
+    if (r->now[shard] == row)
+        return;
+    if (keep)
+        memcpy(row, r->now[shard], r->n * sizeof *row);
+    swap(r, shard);
 }
 
 static void forget_written(struct residuals *r)
@@ -65,7 +89,7 @@ void residuals_begin(struct residuals *r, int64_t step, int64_t next)
 
 const float *residuals_before(const struct residuals *r, uint32_t shard)
 {
-    return shard_at(r, shard);
+    return r->now[shard];
 }
 
 as_status residuals_after(struct residuals *r, uint32_t shard, float **ret, struct as_err *err)
@@ -81,7 +105,7 @@ void residuals_commit(struct residuals *r)
 {
     for (uint32_t i = 0; i < r->shards; i++)
         if (r->written[i])
-            memcpy(shard_at(r, i), r->after[i], r->n * sizeof(float));
+            swap(r, i);
     if (r->of_sum && r->sum_written)
         memcpy(r->of_sum + r->slice_first, r->sum_after + r->slice_first,
                (r->slice_end - r->slice_first) * sizeof(float));
@@ -93,11 +117,33 @@ void residuals_commit(struct residuals *r)
     forget_written(r);
 }
 
+void residuals_spread(const struct residuals *r, uint32_t shards, int32_t n_ranks,
+                      struct shard_run *ret)
+{
+    coll_spread(r->shards, n_ranks, ret);
+    for (int32_t k = 0; k < n_ranks; k++) {
+        struct shard_run *run = &ret[k];
+        run->first = run->first < shards ? run->first : shards;
+        run->count = run->count < shards - run->first ? run->count : shards - run->first;
+    }
+}
+
+void residuals_merge(struct residuals *r, struct shard_run run)
+{
+    for (uint32_t i = run.first + 1; i < run.first + run.count; i++) {
+        for (size_t k = 0; k < r->n; k++)
+            r->now[run.first][k] += r->now[i][k];
+        memset(r->now[i], 0, r->n * sizeof(float));
+    }
+}
+
 void residuals_hold_all(struct residuals *r, int64_t step)
 {
     forget_written(r);
-    for (uint32_t i = 0; i < r->shards; i++)
+    for (uint32_t i = 0; i < r->shards; i++) {
+        settle(r, i, false);
         r->held[i] = true;
+    }
     r->sum_held = true;
     r->step = step;
 }
@@ -167,8 +213,8 @@ static as_status move_shard(struct residuals *r, struct coll *c, uint32_t shard,
     if (from == to)
         return AS_OK;
     if (own == from)
-        return coll_send(c, id, to, shard_at(r, shard), bytes, err);
-    return own == to ? coll_receive(c, id, from, shard_at(r, shard), bytes, err) : AS_OK;
+        return coll_send(c, id, to, r->now[shard], bytes, err);
+    return own == to ? coll_receive(c, id, from, r->now[shard], bytes, err) : AS_OK;
 }
 
 static as_status move_shards(struct residuals *r, struct coll *c, const struct claims *l,
@@ -180,7 +226,7 @@ static as_status move_shards(struct residuals *r, struct coll *c, const struct c
         if (from >= 0)
             st = move_shard(r, c, i, from, to, err);
         else if (to == l->own)
-            memset(shard_at(r, i), 0, r->n * sizeof(float));
+            memset(r->now[i], 0, r->n * sizeof(float));
         r->lost += from < 0;
     }
     for (uint32_t i = 0; st == AS_OK && i < r->shards; i++)
@@ -243,10 +289,27 @@ as_status residuals_meet(struct residuals *r, struct coll *c, int64_t step,
     r->slice_first = sum_first;
     r->slice_end = sum_end;
     r->run = runs[l.own];
+    if (r->lost > 0 && coll_rank(c) == 0)
+        (void)fprintf(stderr,
+                      "assay-train: what the messages of %u shards had lost is lost with their "
+                      "rank, and begins anew from 0\n",
+                      (unsigned)r->lost);
     return AS_OK;
 }
 
 /* ---- checkpoints ---- */
+
+size_t residuals_parts(struct residuals *r, struct strategy_part *ret)
+{
+    size_t n = 0;
+    if (r->of_shards)
+        ret[n++] = (struct strategy_part){
+            .name = "residuals", .values = r->of_shards, .n = r->n * r->shards, .spread = true};
+    if (r->of_sum)
+        ret[n++] = (struct strategy_part){
+            .name = "residual_of_sum", .values = r->of_sum, .n = r->n, .spread = true};
+    return n;
+}
 
 as_status residuals_gather(struct residuals *r, struct coll *c, const struct shard_run *runs,
                            struct as_err *err)
@@ -256,6 +319,8 @@ as_status residuals_gather(struct residuals *r, struct coll *c, const struct sha
     as_status st = AS_OK;
     for (uint32_t i = 0; st == AS_OK && i < r->shards; i++)
         st = move_shard(r, c, i, owner_of(runs, n, i), 0, err);
+    for (uint32_t i = 0; st == AS_OK && coll_rank(c) == 0 && i < r->shards; i++)
+        settle(r, i, true);
     if (st < 0 || !r->of_sum)
         return st;
     st = exchange_claims(r, c, &l, err);

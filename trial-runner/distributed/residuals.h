@@ -13,17 +13,21 @@
 #include <stdint.h>
 
 #include "trial-runner/collective/collective.h"
+#include "trial-runner/distributed/strategy.h"
 
 struct residuals {
-    size_t n;             /* values of a vector */
-    uint32_t shards;      /* most shards of a step */
-    float *of_shards;     /* [shards, n]; memory is used only for those that were held once */
-    float **after;        /* [shards] of n, allocated when first needed */
-    bool *held;           /* [shards]: of_shards is right for the position `step` */
-    bool *written;        /* [shards]: `after` is about the step from `step` to `next` */
-    float *of_sum;        /* [n], NULL: the sum is not encoded */
-    float *sum_after;     /* [n] */
-    bool sum_held;        /* all of of_sum; else its slice */
+    size_t n;         /* values of a vector */
+    uint32_t shards;  /* most shards of a step */
+    float *of_shards; /* [shards, n]: right on rank 0 after residuals_gather; memory is used only
+                           * for those that were held once */
+    float **now;      /* [shards] of n: the residual, a row of of_shards or what changed places
+                           * with it: a step that is complete copies nothing */
+    float **after;    /* [shards] of n: the other one; NULL: not needed yet */
+    bool *held;       /* [shards]: of_shards is right for the position `step` */
+    bool *written;    /* [shards]: `after` is about the step from `step` to `next` */
+    float *of_sum;    /* [n], NULL: the sum is not encoded */
+    float *sum_after; /* [n] */
+    bool sum_held;    /* all of of_sum; else its slice */
     struct shard_run run; /* this rank's shards, and its slice of the sum, in this world */
     size_t slice_first, slice_end;
     bool sum_written;
@@ -36,6 +40,11 @@ AS_MUST_CHECK as_status residuals_init(struct residuals *ret, size_t n, uint32_t
                                        bool of_sum, struct as_err *err);
 void residuals_done(struct residuals *r); /* a zeroed one is fine */
 
+/* As coll_spread, of a step's shards; but residuals stay where they are when the last batch of an
+ * epoch has fewer shards than the others. */
+void residuals_spread(const struct residuals *r, uint32_t shards, int32_t n_ranks,
+                      struct shard_run *ret);
+
 /* The step from `step` to `next` is about to be encoded, perhaps again. */
 void residuals_begin(struct residuals *r, int64_t step, int64_t next);
 /* The residual of a shard [n], and where what its message loses goes. AS_E_NOMEM. */
@@ -45,14 +54,23 @@ AS_MUST_CHECK as_status residuals_after(struct residuals *r, uint32_t shard, flo
 /* The step is complete: what was written is the residual now. */
 void residuals_commit(struct residuals *r);
 
-/* All values are there, for position `step`: at the start of a training, or from a checkpoint. */
+/* The first residual of a run becomes the sum of all of them, and the others 0: for a rank whose messages
+ * are about no shard in particular. Nothing is written about a next step. */
+void residuals_merge(struct residuals *r, struct shard_run run);
+
+/* All values are in of_shards and of_sum, for position `step`: at the start of a training, or from a
+ * checkpoint. */
 void residuals_hold_all(struct residuals *r, int64_t step);
 
 /* All ranks of a new world, which are at position `step` now: each gets the residuals of its run
- * (runs, by rank) and of its slice of the sum, from who held them. What nobody held is 0. */
+ * (runs, by rank) and of its slice of the sum, from who held them. What nobody held is 0, and a line on rank 0's stderr
+ * says so. */
 AS_MUST_CHECK as_status residuals_meet(struct residuals *r, struct coll *c, int64_t step,
                                        const struct shard_run *runs, size_t sum_first,
                                        size_t sum_end, struct as_err *err);
+
+/* As strategy_ops.parts: at most 2. A zeroed one has none. */
+size_t residuals_parts(struct residuals *r, struct strategy_part *ret);
 
 /* All ranks: rank 0 has all values in of_shards and of_sum afterwards. */
 AS_MUST_CHECK as_status residuals_gather(struct residuals *r, struct coll *c,

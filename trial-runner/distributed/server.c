@@ -13,6 +13,12 @@
  *   backup b      the first n - b gradients of a step count (Chen et al. 2016). A rank that was late
  *                 asks for the sums it has missed before it computes again
  *
+ * With `compress` what a rank sends is encoded, shard by shard, and the holders add up what the
+ * messages decode to, in the order of the shards: equal bits for any number of ranks. Sums come back as
+ * float32. What a shard's messages lose stays with the shard (residuals.h). A step that is computed
+ * ahead begins with what the one before it will have lost; so each flight keeps that, and a step becomes
+ * the residual when its sum is applied. A slice that came too late to count is taken back.
+ *
  * When the rank of a slice dies, nothing is lost but sums that nobody has: all ranks have the
  * weights. In the next world those that are behind get the state of one that is not, and steps whose
  * sum was not complete are computed again; without staleness from what this rank has kept. */
@@ -20,6 +26,7 @@
 #include <string.h>
 
 #include "trial-runner/distributed/clock.h"
+#include "trial-runner/distributed/residuals.h"
 #include "trial-runner/distributed/shard_tree.h"
 #include "trial-runner/distributed/strategy.h"
 #include "trial-runner/distributed/sum_service.h"
@@ -31,6 +38,11 @@ struct flight {
     bool begun;              /* the gradient has been given */
     struct mail_call *calls; /* [n_slices]; one with an answer has the sum of its slice */
     uint8_t *message;        /* all slices' heads and numbers */
+    /* Stays until the flight is used again: */
+    float **after; /* [max_shards] of n_params: what the messages of `run` have lost; NULL rows
+                           * were not needed yet */
+    struct shard_run run; /* the shards that were encoded */
+    int64_t step;         /* for this step; -1: none */
 };
 
 struct server {
@@ -38,6 +50,8 @@ struct server {
     size_t n; /* of a vector: the gradient's numbers and the wishes */
     int64_t bound, slices_wanted;
     uint32_t backup;
+    struct push_form form, holder; /* this rank's, and that of its service */
+    struct residuals kept;         /* zeroed without error feedback */
     /* What has been computed for step `step`: */
     int64_t step;
     float **partials; /* [max_shards] */
@@ -69,7 +83,9 @@ static void land(struct server *s, struct flight *f)
         free(f->calls[k].answer);
     free(f->calls);
     free(f->message);
-    *f = (struct flight){0};
+    f->begun = false;
+    f->calls = NULL;
+    f->message = NULL;
 }
 
 /* Leaves the world: every call ends, and nothing of it is kept. */
@@ -92,6 +108,14 @@ static void server_free(void *self)
     leave(s);
     for (uint32_t i = 0; s->partials && i < s->replica->max_shards; i++)
         free(s->partials[i]);
+    for (int64_t k = 0; s->flights && k <= s->bound; k++) {
+        for (uint32_t i = 0; s->flights[k].after && i < s->replica->max_shards; i++)
+            free(s->flights[k].after[i]);
+        free(s->flights[k].after);
+    }
+    push_form_done(&s->form);
+    push_form_done(&s->holder);
+    residuals_done(&s->kept);
     free(s->partials);
     free(s->has);
     free(s->sum);
@@ -104,6 +128,23 @@ static void server_free(void *self)
 static inline void server_freep(struct server **s)
 {
     server_free(*s);
+}
+
+static bool has_feedback(const struct server *s)
+{
+    return s->kept.n > 0;
+}
+
+static as_status create_residuals(struct server *s, struct as_err *err)
+{
+    const struct replica *r = s->replica;
+    for (int64_t k = 0; k <= s->bound; k++) {
+        s->flights[k].step = -1;
+        s->flights[k].after = as_calloc(r->max_shards, sizeof *s->flights[k].after);
+        if (!s->flights[k].after)
+            return as_fail_nomem(err);
+    }
+    return residuals_init(&s->kept, r->n_params, r->max_shards, false, err);
 }
 
 static as_status server_create(const struct strategy_setup *setup, void **ret, struct as_err *err)
@@ -128,8 +169,31 @@ static as_status server_create(const struct strategy_setup *setup, void **ret, s
     s->flights = as_calloc((size_t)s->bound + 1, sizeof *s->flights);
     if (!s->partials || !s->has || !s->sum || !s->node || !s->runs || !s->flights)
         return as_fail_nomem(err);
+    as_status st = push_form_init(&s->form, d, r, s->n, err);
+    if (st == AS_OK)
+        st = push_form_init(&s->holder, d, r, s->n, err);
+    if (st == AS_OK && d->error_feedback)
+        st = create_residuals(s, err);
+    if (st < 0)
+        return st;
     *ret = as_steal(s);
     return AS_OK;
+}
+
+/* A request has a message for each node or, with a codec, for each shard of a run; an answer has the
+ * numbers of a slice. */
+static size_t message_most(const struct server *s)
+{
+    uint32_t shards = s->replica->max_shards, ranks = (uint32_t)s->n_ranks;
+    size_t items = shards < SHARD_TREE_NODES ? shards : SHARD_TREE_NODES, first, most = 0;
+    if (s->form.codec)
+        items = (shards + ranks - 1) / ranks;
+    for (uint32_t k = 0; k < s->n_slices; k++) {
+        size_t n = push_slice_n(&s->form, k, s->n_slices, &first) * sizeof(float);
+        most = n > most ? n : most;
+    }
+    size_t given = items * push_bytes_most(&s->form, s->n_slices);
+    return sizeof(struct sum_head) + sizeof(struct sum_answer) + (given > most ? given : most);
 }
 
 /* Opens the mailbox of a new world. */
@@ -140,13 +204,10 @@ static as_status join(struct server *s, struct coll *c, struct as_err *err)
     s->n_ranks = coll_size(c);
     s->n_slices = (uint32_t)(s->slices_wanted ? s->slices_wanted : s->n_ranks);
     uint32_t backup = s->backup < (uint32_t)s->n_ranks ? s->backup : (uint32_t)s->n_ranks - 1;
-    as_status st = sum_service_create(0, s->n_ranks, s->n, backup, &s->service, err);
+    as_status st = sum_service_create(0, s->n_ranks, &s->holder, backup, &s->service, err);
     if (st < 0)
         return st;
-    uint32_t shards = s->replica->max_shards;
-    size_t nodes = shards < SHARD_TREE_NODES ? shards : SHARD_TREE_NODES;
-    struct mailbox_opts opts = {.max_bytes = sizeof(struct sum_head) +
-                                             nodes * (s->n / s->n_slices + 1) * sizeof(float),
+    struct mailbox_opts opts = {.max_bytes = message_most(s),
                                 .on_request = sum_service_request,
                                 .on_lost = sum_service_lost,
                                 .arg = s->service};
@@ -196,40 +257,94 @@ static as_status compute_run(struct server *s, struct backend *lane, int64_t ahe
 
 static size_t slice_of(const struct server *s, uint32_t k, size_t *ret_first)
 {
-    size_t end;
-    coll_slice(s->n, (int32_t)s->n_slices, (int32_t)k, ret_first, &end);
-    return end - *ret_first;
+    return push_slice_n(&s->form, k, s->n_slices, ret_first);
 }
 
-/* Puts node `i` of `n_nodes` into the messages: each has its head, then its slice of each node. */
-static void pack_node(struct server *s, struct flight *f, size_t n_nodes, size_t i)
+/* The slices of a step's messages. */
+static struct push_slice push_of(const struct server *s, int64_t step, uint32_t k)
+{
+    return (struct push_slice){k, s->n_slices, !s->form.codec || step < s->form.warmup};
+}
+
+/* Memory for messages with `items` vectors in each. */
+static as_status make_message(struct server *s, struct flight *f, int64_t step, size_t items,
+                              struct as_err *err)
+{
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < s->n_slices; k++)
+        bytes += sizeof(struct sum_head) + items * push_bytes(&s->form, push_of(s, step, k));
+    free(f->message);
+    f->message = as_calloc(bytes, 1);
+    return f->message ? AS_OK : as_fail_nomem(err);
+}
+
+/* Puts vector `i` of `items` into the messages: each has its head, then its slice of each vector. */
+static void pack(struct server *s, struct flight *f, int64_t step, size_t items, size_t i,
+                 const float *x, const float *before, float *after)
 {
     uint8_t *message = f->message;
     for (uint32_t k = 0; k < s->n_slices; k++) {
-        size_t first, n = slice_of(s, k, &first) * sizeof(float);
-        memcpy(message + sizeof(struct sum_head) + i * n, s->node + first, n);
-        message += sizeof(struct sum_head) + n_nodes * n;
+        struct push_slice slice = push_of(s, step, k);
+        size_t bytes = push_bytes(&s->form, slice);
+        push_encode(&s->form, slice, x, before, after,
+                    message + sizeof(struct sum_head) + i * bytes);
+        message += sizeof(struct sum_head) + items * bytes;
     }
 }
 
+/* What the messages before those of `step` have lost, also if their sums are not here yet. */
+static const float *lost_before(struct server *s, int64_t step, uint32_t shard)
+{
+    int64_t at = s->replica->ops->step(s->replica->self);
+    for (int64_t prev = step - 1; prev >= at; prev--) {
+        const struct flight *f = flight_of(s, prev);
+        if (f->step == prev && shard - f->run.first < f->run.count)
+            return f->after[shard];
+    }
+    return residuals_before(&s->kept, shard);
+}
+
+/* The run's gradients as messages, each shard by itself. */
+static as_status pack_shards(struct server *s, struct flight *f, int64_t step, struct shard_run run,
+                             struct as_err *err)
+{
+    as_status st = make_message(s, f, step, run.count, err);
+    f->step = -1;
+    for (uint32_t i = 0; st == AS_OK && i < run.count; i++) {
+        uint32_t shard = run.first + i;
+        const float *before = NULL;
+        float *after = NULL;
+        if (has_feedback(s)) {
+            float **row = &f->after[shard];
+            if (!*row && !(*row = as_calloc(s->kept.n, sizeof **row)))
+                return as_fail_nomem(err);
+            before = lost_before(s, step, shard);
+            after = *row;
+        }
+        pack(s, f, step, run.count, i, s->partials[shard], before, after);
+    }
+    f->run = run;
+    f->step = step;
+    return st;
+}
+
 /* The run's gradients, summed to the nodes that cover it, as messages. */
-static as_status pack_run(struct server *s, struct flight *f, struct shard_run run, uint32_t total,
-                          size_t *ret_nodes, struct as_err *err)
+static as_status pack_nodes(struct server *s, struct flight *f, int64_t step, struct shard_run run,
+                            uint32_t total, size_t *ret_nodes, struct as_err *err)
 {
     struct shard_node nodes[SHARD_TREE_NODES];
     AS_AUTO(as_freep) struct shard_node *leaves = as_calloc(run.count, sizeof *leaves);
     size_t n_nodes = shard_tree_cover(total, run, nodes);
-    f->message =
-        as_calloc(s->n_slices * sizeof(struct sum_head) + n_nodes * s->n * sizeof(float), 1);
-    if (!leaves || !f->message)
+    as_status st = make_message(s, f, step, n_nodes, err);
+    if (!leaves || st < 0)
         return as_fail_nomem(err);
     for (uint32_t i = 0; i < run.count; i++)
         leaves[i] = (struct shard_node){run.first + i, 0, s->partials[run.first + i]};
     for (size_t i = 0; i < n_nodes; i++) {
-        as_status st = shard_tree_sum(total, nodes[i], leaves, run.count, s->node, s->n, err);
+        st = shard_tree_sum(total, nodes[i], leaves, run.count, s->node, s->n, err);
         if (st < 0)
             return st;
-        pack_node(s, f, n_nodes, i);
+        pack(s, f, step, n_nodes, i, s->node, NULL, NULL);
     }
     *ret_nodes = n_nodes;
     return AS_OK;
@@ -237,14 +352,16 @@ static as_status pack_run(struct server *s, struct flight *f, struct shard_run r
 
 /* Sends a message for each slice whose sum is not here yet. `head` is that of the first slice. */
 static void send_all(struct server *s, struct flight *f, int kind, int64_t step,
-                     struct sum_head head, size_t n_nodes)
+                     struct sum_head head, size_t items)
 {
     uint8_t *message = f->message;
     for (uint32_t k = 0; k < s->n_slices; k++) {
-        size_t first, n = sizeof head + n_nodes * slice_of(s, k, &first) * sizeof(float);
+        struct push_slice slice = push_of(s, step, k);
+        size_t n = sizeof head + items * push_bytes(&s->form, slice);
         struct mail_call *call = &f->calls[k];
         head.slice = k;
         head.n_slices = s->n_slices;
+        head.plain = slice.plain;
         memcpy(message, &head, sizeof head);
         if (!call->answer) {
             *call = (struct mail_call){.to = (int32_t)(k % (uint32_t)s->n_ranks),
@@ -271,17 +388,27 @@ static as_status give(struct server *s, struct backend *lane, int64_t ahead, uns
     const struct replica *r = s->replica;
     struct flight *f = flight_of(s, s->next);
     uint32_t total = r->ops->shards(r->self, ahead);
-    size_t n_nodes = 0;
-    coll_spread(total, s->n_ranks, s->runs);
+    size_t items = 0;
+    if (has_feedback(s))
+        residuals_spread(&s->kept, total, s->n_ranks, s->runs);
+    else
+        coll_spread(total, s->n_ranks, s->runs);
     struct shard_run run = s->runs[s->rank];
     as_status st = compute_run(s, lane, ahead, run, wishes, err);
-    if (st < 0 || (st = make_calls(s, f, err)) < 0 ||
-        (st = pack_run(s, f, run, total, &n_nodes, err)) < 0)
+    if (st == AS_OK)
+        st = make_calls(s, f, err);
+    if (st == AS_OK && s->form.codec) {
+        items = run.count;
+        st = pack_shards(s, f, s->next, run, err);
+    } else if (st == AS_OK) {
+        st = pack_nodes(s, f, s->next, run, total, &items, err);
+    }
+    if (st < 0)
         return st;
     struct sum_head head = {.first = run.first, .count = run.count, .total = total};
     for (uint32_t i = 0; i < run.count; i++)
         head.share += r->ops->share(r->self, ahead, run.first + i);
-    send_all(s, f, SUM_GIVE, s->next, head, n_nodes);
+    send_all(s, f, SUM_GIVE, s->next, head, items);
     f->begun = true;
     s->next++;
     return AS_OK;
@@ -340,6 +467,34 @@ static as_status peek(struct server *s, int64_t step, bool *ret_all, struct as_e
     return st;
 }
 
+/* What the messages of this step have lost is about to become the residual; another rank may have the
+ * step's sum, and this one not. */
+static as_status stage(struct server *s, int64_t step, struct as_err *err)
+{
+    const struct flight *f = flight_of(s, step);
+    if (!has_feedback(s))
+        return AS_OK;
+    residuals_begin(&s->kept, step, step + 1);
+    for (uint32_t i = f->run.first; f->step == step && i < f->run.first + f->run.count; i++) {
+        float *after;
+        as_status st = residuals_after(&s->kept, i, &after, err);
+        if (st < 0)
+            return st;
+        memcpy(after, f->after[i], s->kept.n * sizeof *after);
+    }
+    return AS_OK;
+}
+
+/* A slice that was not added is owed as before. */
+static void take_back(struct server *s, const struct flight *f, size_t first, size_t n)
+{
+    n = first + n <= s->kept.n ? n : s->kept.n - first;
+    for (uint32_t i = f->run.first; i < f->run.first + f->run.count; i++)
+        if (s->kept.written[i])
+            memcpy(s->kept.after[i] + first, residuals_before(&s->kept, i) + first,
+                   n * sizeof(float));
+}
+
 /* Applies the sum that has come. */
 static as_status apply(struct server *s, struct backend *lane, struct flight *f, unsigned *ret,
                        struct as_err *err)
@@ -353,13 +508,18 @@ static as_status apply(struct server *s, struct backend *lane, struct flight *f,
         memcpy(&a, f->calls[k].answer, sizeof a);
         memcpy(s->sum + first, f->calls[k].answer + sizeof a, n * sizeof(float));
         late = late || a.late;
+        if (a.late && f->begun && has_feedback(s) && first < s->kept.n)
+            take_back(s, f, first, n);
     }
     s->behind = late || (s->behind && !f->begun);
     land(s, f);
     for (size_t w = 0; w < N_WISHES; w++)
         if (s->sum[r->n_numbers + w] > 0)
             *ret |= 1U << w;
-    return r->ops->update(r->self, lane, s->sum, err);
+    as_status st = r->ops->update(r->self, lane, s->sum, err);
+    if (st == AS_OK && has_feedback(s))
+        residuals_commit(&s->kept);
+    return st;
 }
 
 /* ---- a step ---- */
@@ -381,6 +541,8 @@ static as_status step(struct server *s, struct backend *lane, unsigned wishes, u
            r->ops->shards(r->self, s->next - at) > 0 && !(f->begun && is_here(s, f)))
         if ((st = give(s, lane, s->next - at, wishes, err)) < 0)
             return st;
+    if ((st = stage(s, at, err)) < 0)
+        return st;
     if (!all && (st = wait_for(s, f, false, &all, err)) < 0)
         return st;
     return apply(s, lane, f, ret, err);
@@ -398,9 +560,63 @@ static as_status server_run(void *self, struct coll *c, struct backend *lane, un
     return st;
 }
 
+/* ---- what is kept ---- */
+
+static size_t server_parts(void *self, struct strategy_part *ret)
+{
+    return residuals_parts(&((struct server *)self)->kept, ret);
+}
+
+static as_status server_restored(void *self, bool from_checkpoint, struct as_err *err)
+{
+    struct server *s = self;
+    (void)err;
+    if (has_feedback(s) && from_checkpoint)
+        residuals_hold_all(&s->kept, s->replica->ops->step(s->replica->self));
+    return AS_OK;
+}
+
+static bool server_gathers(const void *self)
+{
+    return has_feedback(self);
+}
+
+static as_status server_gather(void *self, struct coll *c, struct backend *lane, struct as_err *err)
+{
+    struct server *s = self;
+    (void)lane;
+    if (!has_feedback(s))
+        return AS_OK;
+    residuals_spread(&s->kept, s->kept.shards, coll_size(c), s->runs);
+    return residuals_gather(&s->kept, c, s->runs, err);
+}
+
+/* Others may have had the sums of several steps that this rank has given and not got. */
+static as_status server_meet(void *self, struct meeting *m, struct as_err *err)
+{
+    struct server *s = self;
+    as_status st = meeting_catch_up(m, err);
+    int64_t at = s->replica->ops->step(s->replica->self);
+    if (st < 0 || !has_feedback(s))
+        return st;
+    if (at > s->kept.step && at > 0 && flight_of(s, at - 1)->step == at - 1 &&
+        (st = stage(s, at - 1, err)) < 0)
+        return st;
+    residuals_spread(&s->kept, s->kept.shards, coll_size(m->coll), s->runs);
+    st = residuals_meet(&s->kept, m->coll, at, s->runs, 0, 0, err);
+    for (int64_t k = 0; k <= s->bound; k++)
+        s->flights[k].step = -1;
+    return st;
+}
+
 const struct strategy_ops strategy_server = {
     .name = "server",
     .create = server_create,
     .free = server_free,
     .run = server_run,
+    .parts = server_parts,
+    .restored = server_restored,
+    .gather = server_gather,
+    .gathers = server_gathers,
+    .meet = server_meet,
 };

@@ -11,6 +11,10 @@
  * Then all slices are gathered, so that every rank has the whole state at the same position: between
  * phases a checkpoint needs nothing else.
  *
+ * With `compress` a worker encodes its gradients, and keeps what the messages lose. Batches come in no
+ * order of shards, so a worker has one residual: the sum of those of a run of shards, which are the
+ * worker's as long as the world lasts, and move like those of other strategies (residuals.h).
+ *
  * When a rank dies, the other groups go on without it: its batches are given to others, and a slice
  * that it held stays as each worker got it last. In the next world the slices of the living are kept
  * as they are; a slice of the dead goes back to the newest copy that a worker has, with the moments
@@ -20,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trial-runner/distributed/residuals.h"
 #include "trial-runner/distributed/shard_tree.h"
 #include "trial-runner/distributed/slice_service.h"
 #include "trial-runner/distributed/strategy.h"
@@ -38,9 +43,13 @@ struct async {
     size_t n_weights;        /* parameters and statistics */
     struct slot_state state; /* of the phase's begin; its moments are those of `values` */
     struct slice_values values;
-    float **partials;  /* [max_shards] */
-    float *sum, *node; /* [n_numbers + N_WORK] */
-    uint8_t *message;  /* for a group's exchange */
+    float **partials;                        /* [max_shards] */
+    float *sum, *node;                       /* [n_numbers + N_WORK] */
+    uint8_t *message;                        /* for a group's exchange */
+    struct push_form form, holder, of_group; /* to the server; its service's; inside a group */
+    struct residuals kept;                   /* zeroed without error feedback */
+    struct shard_run *runs; /* by rank: of the residuals, the groups' first ranks have
+                                              * them */
 
     /* Of the phase, also after its world has ended: */
     int64_t at, n;    /* its position and batches */
@@ -96,6 +105,10 @@ static void async_free(void *self)
         free(a->partials[i]);
     free(a->partials);
     free(a->values.weights);
+    push_form_done(&a->form);
+    push_form_done(&a->holder);
+    residuals_done(&a->kept);
+    free(a->runs);
     slot_state_done(&a->state);
     free(a->losses);
     free(a->sum);
@@ -120,6 +133,7 @@ static as_status async_create(const struct strategy_setup *setup, void **ret, st
     *a = (struct async){.replica = r,
                         .slices_wanted = d->server_shards,
                         .groups_wanted = d->groups,
+                        .of_group = {.n = n},
                         .n_weights = r->n_params + r->n_state};
     as_status st = r->ops->state_new(r->self, &a->state, err);
     if (st < 0)
@@ -130,8 +144,14 @@ static as_status async_create(const struct strategy_setup *setup, void **ret, st
     a->values.moment2 = a->state.moment2;
     a->sum = as_calloc(n, sizeof *a->sum);
     a->node = as_calloc(n, sizeof *a->node);
-    if (!a->partials || !a->values.weights || !a->sum || !a->node)
+    a->runs = as_calloc(WORLD_MAX_RANKS, sizeof *a->runs);
+    if (!a->partials || !a->values.weights || !a->sum || !a->node || !a->runs)
         return as_fail_nomem(err);
+    if ((st = push_form_init(&a->form, d, r, a->n_weights, err)) < 0 ||
+        (st = push_form_init(&a->holder, d, r, a->n_weights, err)) < 0 ||
+        (d->error_feedback &&
+         (st = residuals_init(&a->kept, r->n_params, r->max_shards, false, err)) < 0))
+        return st;
     *ret = as_steal(a);
     return AS_OK;
 }
@@ -181,10 +201,14 @@ static void on_lost(void *arg, struct mailbox *b, int32_t rank)
     sum_service_lost(a->sums, b, rank);
 }
 
+static int32_t count_groups(const struct async *a, int32_t n_ranks)
+{
+    return a->groups_wanted && a->groups_wanted < n_ranks ? (int32_t)a->groups_wanted : n_ranks;
+}
+
 static void choose_group(struct async *a)
 {
-    a->n_groups =
-        a->groups_wanted && a->groups_wanted < a->n_ranks ? (int32_t)a->groups_wanted : a->n_ranks;
+    a->n_groups = count_groups(a, a->n_ranks);
     for (a->group = 0; a->group < a->n_groups; a->group++) {
         size_t first, end;
         coll_slice((size_t)a->n_ranks, a->n_groups, a->group, &first, &end);
@@ -198,6 +222,21 @@ static void choose_group(struct async *a)
 static bool leads_group(const struct async *a)
 {
     return a->rank == a->group_first;
+}
+
+/* Whose the residuals are in a world. */
+static void spread_residuals(struct async *a, const struct coll *c)
+{
+    int32_t n = coll_size(c), n_groups = count_groups(a, n);
+    coll_spread(a->kept.shards, n_groups, a->runs);
+    for (int32_t g = n_groups - 1; g >= 0; g--) { /* their places are not before g */
+        size_t first, end;
+        struct shard_run run = a->runs[g];
+        coll_slice((size_t)n, n_groups, g, &first, &end);
+        for (size_t r = first; r < end; r++)
+            a->runs[r] = (struct shard_run){0};
+        a->runs[first] = run;
+    }
 }
 
 static as_status join(struct async *a, struct coll *c, struct backend *lane, struct as_err *err)
@@ -214,9 +253,9 @@ static as_status join(struct async *a, struct coll *c, struct backend *lane, str
     choose_group(a);
     as_status st = a->updater ? AS_OK : r->ops->updater_new(r->self, lane, &a->updater, err);
     if (st < 0 ||
-        (st = slice_service_create(a->rank, a->n_ranks, a->n_slices, r, a->updater, &a->slices,
-                                   err)) < 0 ||
-        (st = sum_service_create(a->group_first, a->group_n, n, 0, &a->sums, err)) < 0)
+        (st = slice_service_create(a->rank, a->n_ranks, a->n_slices, r, a->updater, &a->holder,
+                                   &a->slices, err)) < 0 ||
+        (st = sum_service_create(a->group_first, a->group_n, &a->of_group, 0, &a->sums, err)) < 0)
         return st;
     size_t nodes = r->max_shards < SHARD_TREE_NODES ? r->max_shards : SHARD_TREE_NODES;
     size_t most = nodes * (sizeof(struct sum_head) + n * sizeof(float));
@@ -371,12 +410,11 @@ static as_status compute_batch(struct async *a, struct backend *lane, int64_t ba
 /* Takes a slice that has come back. A lost holder's slice stays as it is. */
 static as_status take_slice(struct async *a, struct mail_call *call, uint32_t k, struct as_err *err)
 {
-    size_t first, end;
+    size_t first, n = push_slice_n(&a->form, k, a->n_slices, &first);
     as_status st = mailbox_finish(a->box, call, err);
-    coll_slice(a->n_weights, (int32_t)a->n_slices, (int32_t)k, &first, &end);
     if (st == AS_E_UNAVAILABLE && !coll_is_over(a->coll))
         return AS_OK;
-    if (st == AS_OK && call->answer_n != (end - first) * sizeof(float))
+    if (st == AS_OK && call->answer_n != n * sizeof(float))
         st = as_fail(err, AS_E_CONFLICT, "rank %d answers with %zu bytes", (int)call->to,
                      call->answer_n);
     if (st < 0)
@@ -386,23 +424,44 @@ static as_status take_slice(struct async *a, struct mail_call *call, uint32_t k,
     return AS_OK;
 }
 
-static as_status push_all(struct async *a, struct as_err *err)
+/* The heads and messages of all slices of a batch's gradient, one after another; the residual is what
+ * they lose. */
+static uint8_t *encode_all(struct async *a, bool plain)
 {
+    size_t bytes = 0;
+    float *kept = a->kept.n ? a->kept.now[a->runs[a->rank].first] : NULL;
+    for (uint32_t k = 0; k < a->n_slices; k++)
+        bytes += sizeof(struct slice_push) +
+                 push_bytes(&a->form, (struct push_slice){k, a->n_slices, plain});
+    uint8_t *ret = as_calloc(bytes, 1), *to = ret;
+    for (uint32_t k = 0; ret && k < a->n_slices; k++) {
+        struct push_slice slice = {k, a->n_slices, plain};
+        const struct slice_push head = {.slice = k, .plain = plain};
+        memcpy(to, &head, sizeof head);
+        push_encode(&a->form, slice, a->sum, kept, kept, to + sizeof head);
+        to += sizeof head + push_bytes(&a->form, slice);
+    }
+    return ret;
+}
+
+static as_status push_all(struct async *a, int64_t batch, struct as_err *err)
+{
+    bool plain = !a->form.codec || a->at + batch < a->form.warmup;
     AS_AUTO(as_freep) struct mail_call *calls = as_calloc(a->n_slices, sizeof *calls);
-    AS_AUTO(as_freep) struct slice_push *heads = as_calloc(a->n_slices, sizeof *heads);
+    AS_AUTO(as_freep) uint8_t *messages = calls ? encode_all(a, plain) : NULL;
+    const uint8_t *message = messages;
     as_status st = AS_OK;
-    if (!calls || !heads)
+    if (!calls || !messages)
         return as_fail_nomem(err);
     for (uint32_t k = 0; k < a->n_slices; k++) {
-        size_t first, end;
-        coll_slice(a->n_weights, (int32_t)a->n_slices, (int32_t)k, &first, &end);
-        heads[k].slice = k;
+        size_t n = sizeof(struct slice_push) +
+                   push_bytes(&a->form, (struct push_slice){k, a->n_slices, plain});
         calls[k] = (struct mail_call){.to = (int32_t)(k % (uint32_t)a->n_ranks),
                                       .kind = SLICE_PUSH,
                                       .step = (uint64_t)a->at,
-                                      .parts = {{&heads[k], sizeof heads[k]},
-                                                {a->sum + first, (end - first) * sizeof(float)}}};
+                                      .parts = {{message, n}}};
         mailbox_begin(a->box, &calls[k]);
+        message += n;
     }
     for (uint32_t k = 0; k < a->n_slices; k++) {
         as_status own = take_slice(a, &calls[k], k, st < 0 ? NULL : err);
@@ -479,6 +538,8 @@ static as_status begin_phase(struct async *a, struct coll *c, struct as_err *err
     a->at = at;
     a->n = n;
     a->begun = a->epoch;
+    if (a->kept.n)
+        residuals_merge(&a->kept, a->runs[a->rank]);
     a->resumes = 0; /* from now on the slices are newer */
     /* Nobody asks a rank that has not begun. */
     return coll_barrier(c, (struct coll_id){.step = (uint64_t)at, .tag = TAG_BEGIN}, err);
@@ -498,7 +559,7 @@ static as_status work(struct async *a, struct backend *lane, unsigned wishes,
         if (batch < 0)
             return AS_OK;
         if ((st = compute_batch(a, lane, batch, err)) < 0 ||
-            (leads_group(a) && (st = push_all(a, err)) < 0))
+            (leads_group(a) && (st = push_all(a, batch, err)) < 0))
             return st;
     }
 }
@@ -515,8 +576,9 @@ static as_status spread(struct coll *c, int32_t root, float *values, size_t n, s
 static as_status spread_slice(struct async *a, struct coll *c, int32_t root, uint32_t k,
                               uint32_t n_slices, bool moments, struct as_err *err)
 {
-    size_t first, end, n_params = a->replica->n_params;
-    coll_slice(a->n_weights, (int32_t)n_slices, (int32_t)k, &first, &end);
+    size_t n_params = a->replica->n_params, first;
+    size_t end = push_slice_n(&a->form, k, n_slices, &first);
+    end += first;
     size_t of_params = first >= n_params ? 0 : (end > n_params ? n_params : end) - first;
     as_status st = spread(c, root, a->values.weights + first, end - first, err);
     if (st == AS_OK && moments)
@@ -533,6 +595,8 @@ static as_status settle(struct async *a, struct coll *c, struct slice_taken *tak
     const struct replica *r = a->replica;
     struct coll_id id = {.step = (uint64_t)a->at, .tag = TAG_END, .what = "phase"};
     as_status st = coll_broadcast(c, id, 0, taken, sizeof *taken, err);
+    if (st == AS_OK && a->kept.n) /* others may end the phase, and this rank not */
+        residuals_begin(&a->kept, a->at, a->at + taken->count);
     if (st == AS_OK && taken->count > 0)
         st = coll_broadcast(c, id, 0, a->losses, (size_t)taken->count * sizeof *a->losses, err);
     for (uint32_t k = 0; st == AS_OK && k < a->n_slices; k++) {
@@ -551,6 +615,8 @@ static as_status settle(struct async *a, struct coll *c, struct slice_taken *tak
     if ((st = write_state(a, true, err)) < 0)
         return st;
     r->ops->advance(r->self, taken->count);
+    if (a->kept.n)
+        residuals_commit(&a->kept);
     return AS_OK;
 }
 
@@ -688,6 +754,11 @@ static as_status async_meet(void *self, struct meeting *m, struct as_err *err)
     if (!all)
         return as_fail_nomem(err);
     as_status st = meeting_catch_up(m, err);
+    if (st == AS_OK && a->kept.n) {
+        spread_residuals(a, c);
+        st = residuals_meet(&a->kept, c, a->replica->ops->step(a->replica->self), a->runs, 0, 0,
+                            err);
+    }
     if (st < 0)
         return st;
     all[coll_rank(c)] = own_record(a);
@@ -714,10 +785,45 @@ static as_status async_meet(void *self, struct meeting *m, struct as_err *err)
     return AS_OK;
 }
 
+/* ---- what is kept ---- */
+
+static size_t async_parts(void *self, struct strategy_part *ret)
+{
+    return residuals_parts(&((struct async *)self)->kept, ret);
+}
+
+static as_status async_restored(void *self, bool from_checkpoint, struct as_err *err)
+{
+    struct async *a = self;
+    (void)err;
+    if (a->kept.n && from_checkpoint)
+        residuals_hold_all(&a->kept, a->replica->ops->step(a->replica->self));
+    return AS_OK;
+}
+
+static bool async_gathers(const void *self)
+{
+    return ((const struct async *)self)->kept.n > 0;
+}
+
+static as_status async_gather(void *self, struct coll *c, struct backend *lane, struct as_err *err)
+{
+    struct async *a = self;
+    (void)lane;
+    if (!a->kept.n)
+        return AS_OK;
+    spread_residuals(a, c);
+    return residuals_gather(&a->kept, c, a->runs, err);
+}
+
 const struct strategy_ops strategy_server_async = {
     .name = "server",
     .create = async_create,
     .free = async_free,
     .run = async_run,
+    .parts = async_parts,
+    .restored = async_restored,
+    .gather = async_gather,
+    .gathers = async_gathers,
     .meet = async_meet,
 };

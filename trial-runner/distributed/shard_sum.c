@@ -1,11 +1,11 @@
 /* Sums over shards: which algorithm, which codec, and what is kept for error feedback. */
 #include "trial-runner/distributed/shard_sum.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trial-runner/distributed/coded_sum.h"
+#include "trial-runner/distributed/replica_codec.h"
 
 enum { TAG_SUM = 1, TAG_EXACT, TAG_PART };
 
@@ -38,23 +38,7 @@ static as_status create_codec(struct shard_sum *s, struct as_err *err)
 {
     const struct distributed_spec *d = s->spec;
     const struct replica *r = s->replica;
-    AS_AUTO(as_freep) struct codec_tensor *tensors = as_calloc(r->n_tensors, sizeof *tensors);
-    size_t next = 0;
-    if (!tensors)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < r->n_tensors; i++) {
-        const struct replica_tensor *t = &r->tensors[i];
-        if (t->first != next)
-            return as_fail(err, AS_E_INTERNAL, "tensor %zu begins at %zu, expected %zu", i,
-                           t->first, next);
-        next += t->rows * t->cols;
-        tensors[i] = t->cols == 1 ? (struct codec_tensor){1, t->rows}
-                                  : (struct codec_tensor){t->rows, t->cols};
-    }
-    struct codec_opts opts = {.name = distributed_codec_name(d->codec),
-                              .fraction = d->fraction,
-                              .rank = (uint32_t)d->rank};
-    as_status st = codec_create(&opts, tensors, r->n_tensors, &s->coded.codec, err);
+    as_status st = replica_codec_create(d, r, &s->coded.codec, err);
     if (st < 0)
         return st;
     s->state = as_calloc(codec_state_n(s->coded.codec), sizeof *s->state);
@@ -91,16 +75,12 @@ as_status shard_sum_create(const struct strategy_setup *setup, size_t n, struct 
     return AS_OK;
 }
 
-/* Residuals stay where they are when the last batch of an epoch has fewer shards. */
 static void spread(struct shard_sum *s, const struct coll *c, uint32_t shards)
 {
-    int32_t n = coll_size(c);
-    coll_spread(s->coded.residuals ? s->replica->max_shards : shards, n, s->runs);
-    for (int32_t r = 0; r < n; r++) {
-        struct shard_run *run = &s->runs[r];
-        run->first = run->first < shards ? run->first : shards;
-        run->count = run->count < shards - run->first ? run->count : shards - run->first;
-    }
+    if (s->coded.residuals)
+        residuals_spread(s->coded.residuals, shards, coll_size(c), s->runs);
+    else
+        coll_spread(shards, coll_size(c), s->runs);
 }
 
 struct shard_run shard_sum_own(struct shard_sum *s, const struct coll *c, uint32_t shards)
@@ -210,23 +190,35 @@ as_status shard_sum_part(struct shard_sum *s, struct coll *c, struct shard_step 
     return sum_merged(s, c, at, &p, merged, ret, err);
 }
 
+/* Factors and what is exact travel together: an exchange less. */
+static as_status sum_factors(struct shard_sum *s, struct coll *c, struct coded_terms *t, float *ret,
+                             struct as_err *err)
+{
+    t->exact = s->n - s->replica->n_params;
+    return coded_sum_factors(&s->coded, c, t, ret, err);
+}
+
+static as_status sum_messages(struct shard_sum *s, struct coll *c, struct shard_step at,
+                              const struct coded_terms *t, float *ret, struct as_err *err)
+{
+    /* The numbers that are exact go first: the rank that ends the last exchange has then all. */
+    const struct part exact = {s->replica->n_params,
+                               s->n - s->replica->n_params,
+                               {.step = (uint64_t)at.step, .tag = TAG_EXACT, .what = "statistics"}};
+    as_status st = sum_in_tree(s, c, at, &exact, t->partials, ret, err);
+    return st < 0 ? st : coded_sum_messages(&s->coded, c, t, ret, err);
+}
+
 static as_status sum_coded(struct shard_sum *s, struct coll *c, struct shard_step at,
                            const float *const *partials, float *ret, struct as_err *err)
 {
     struct coded_terms t = {
         .step = (uint64_t)at.step, .shards = at.shards, .runs = s->runs, .partials = partials};
     struct codec *codec = s->coded.codec;
-    /* The numbers that are exact go first: the rank that ends the last exchange has then all. */
-    const struct part exact = {s->replica->n_params,
-                               s->n - s->replica->n_params,
-                               {.step = (uint64_t)at.step, .tag = TAG_EXACT, .what = "statistics"}};
-    as_status st = sum_in_tree(s, c, at, &exact, partials, ret, err);
-    if (st < 0)
-        return st;
     if (s->coded.residuals)
         residuals_begin(s->coded.residuals, at.step, at.next);
-    st = codec_sums(codec) ? coded_sum_factors(&s->coded, c, &t, ret, err)
-                           : coded_sum_messages(&s->coded, c, &t, ret, err);
+    as_status st =
+        codec_sums(codec) ? sum_factors(s, c, &t, ret, err) : sum_messages(s, c, at, &t, ret, err);
     if (st < 0)
         return st;
     codec_state_get(codec, s->state);
@@ -235,10 +227,26 @@ static as_status sum_coded(struct shard_sum *s, struct coll *c, struct shard_ste
     return AS_OK;
 }
 
+/* A step of the warm-up: nothing is encoded, and no residual changes. */
+static as_status sum_warmup(struct shard_sum *s, struct coll *c, struct shard_step at,
+                            const float *const *partials, float *ret, struct as_err *err)
+{
+    const struct part whole = {
+        0, s->n, {.step = (uint64_t)at.step, .tag = TAG_SUM, .what = "gradients"}};
+    if (s->coded.residuals)
+        residuals_begin(s->coded.residuals, at.step, at.next);
+    as_status st = sum_in_tree(s, c, at, &whole, partials, ret, err);
+    if (st == AS_OK && s->coded.residuals)
+        residuals_commit(s->coded.residuals);
+    return st;
+}
+
 as_status shard_sum_all(struct shard_sum *s, struct coll *c, struct shard_step at,
                         const float *const *partials, float *ret, struct as_err *err)
 {
     spread(s, c, at.shards);
+    if (s->coded.codec && at.step < s->spec->warmup_steps)
+        return sum_warmup(s, c, at, partials, ret, err);
     if (s->coded.codec)
         return sum_coded(s, c, at, partials, ret, err);
     const struct part whole = {
@@ -250,17 +258,10 @@ as_status shard_sum_all(struct shard_sum *s, struct coll *c, struct shard_step a
 
 size_t shard_sum_parts(struct shard_sum *s, struct strategy_part *ret)
 {
-    const struct residuals *r = s->coded.residuals;
     size_t n = 0, n_state = s->coded.codec ? codec_state_n(s->coded.codec) : 0;
     if (n_state > 0)
         ret[n++] = (struct strategy_part){.name = "codec", .values = s->state, .n = n_state};
-    if (r)
-        ret[n++] = (struct strategy_part){
-            .name = "residuals", .values = r->of_shards, .n = r->n * r->shards, .spread = true};
-    if (r && r->of_sum)
-        ret[n++] = (struct strategy_part){
-            .name = "residual_of_sum", .values = r->of_sum, .n = r->n, .spread = true};
-    return n;
+    return n + residuals_parts(&s->residuals, ret + n);
 }
 
 as_status shard_sum_restored(struct shard_sum *s, bool from_checkpoint, struct as_err *err)
@@ -284,14 +285,8 @@ as_status shard_sum_meet(struct shard_sum *s, struct coll *c, struct as_err *err
         slice = codec_extent(s->coded.codec,
                              (struct codec_slice){(uint32_t)coll_rank(c), (uint32_t)coll_size(c)});
     spread(s, c, r->max_shards);
-    as_status st = residuals_meet(kept, c, r->ops->step(r->self), s->runs, slice.first_value,
-                                  slice.first_value + slice.n_values, err);
-    if (st == AS_OK && kept->lost > 0 && coll_rank(c) == 0)
-        (void)fprintf(stderr,
-                      "assay-train: what the messages of %u shards had lost is lost with their "
-                      "rank, and begins anew from 0\n",
-                      (unsigned)kept->lost);
-    return st;
+    return residuals_meet(kept, c, r->ops->step(r->self), s->runs, slice.first_value,
+                          slice.first_value + slice.n_values, err);
 }
 
 bool shard_sum_gathers(const struct shard_sum *s)

@@ -26,6 +26,7 @@ struct list {
 struct slice_service {
     const struct replica *replica;
     struct slice_updater *updater;
+    const struct push_form *form;
     int32_t rank, n_ranks;
     uint32_t n_slices;
     size_t n; /* numbers: parameters and statistics */
@@ -33,15 +34,14 @@ struct slice_service {
     int32_t steps_done;
     pthread_mutex_t lock;               /* guards what follows */
     float *weights, *moment1, *moment2; /* whole vectors, of which this rank's slices count */
+    float *gradient;                    /* [n]: of a slice, decoded */
     int32_t *updates;                   /* [n_slices], of this phase */
     struct list list;
 };
 
 static size_t slice_of(const struct slice_service *s, uint32_t k, size_t *ret_first)
 {
-    size_t end;
-    coll_slice(s->n, (int32_t)s->n_slices, (int32_t)k, ret_first, &end);
-    return end - *ret_first;
+    return push_slice_n(s->form, k, s->n_slices, ret_first);
 }
 
 void slice_service_free(struct slice_service *s)
@@ -52,6 +52,7 @@ void slice_service_free(struct slice_service *s)
     free(s->weights);
     free(s->moment1);
     free(s->moment2);
+    free(s->gradient);
     free(s->updates);
     free(s->list.losses);
     free(s->list.owner);
@@ -61,13 +62,15 @@ void slice_service_free(struct slice_service *s)
 
 as_status slice_service_create(int32_t rank, int32_t n_ranks, uint32_t n_slices,
                                const struct replica *r, struct slice_updater *updater,
-                               struct slice_service **ret, struct as_err *err)
+                               const struct push_form *form, struct slice_service **ret,
+                               struct as_err *err)
 {
     struct slice_service *s = as_calloc(1, sizeof *s);
     if (!s)
         return as_fail_nomem(err);
     *s = (struct slice_service){.replica = r,
                                 .updater = updater,
+                                .form = form,
                                 .rank = rank,
                                 .n_ranks = n_ranks,
                                 .n_slices = n_slices,
@@ -77,10 +80,11 @@ as_status slice_service_create(int32_t rank, int32_t n_ranks, uint32_t n_slices,
     s->weights = as_calloc(s->n, sizeof(float));
     s->moment1 = as_calloc(r->n_params, sizeof(float));
     s->moment2 = r->has_moment2 ? as_calloc(r->n_params, sizeof(float)) : NULL;
+    s->gradient = as_calloc(s->n, sizeof(float));
     s->updates = as_calloc(n_slices, sizeof *s->updates);
     s->list.waiting = as_calloc((size_t)n_ranks, sizeof *s->list.waiting);
-    if (!s->weights || !s->moment1 || (r->has_moment2 && !s->moment2) || !s->updates ||
-        !s->list.waiting) {
+    if (!s->weights || !s->moment1 || (r->has_moment2 && !s->moment2) || !s->gradient ||
+        !s->updates || !s->list.waiting) {
         slice_service_free(s);
         return as_fail_nomem(err);
     }
@@ -175,24 +179,36 @@ static as_status update_slice(struct slice_service *s, uint32_t k, const float *
     return st;
 }
 
+/* Decodes the gradient of a request, and updates the slice. */
+static as_status apply_push(struct slice_service *s, const struct slice_push *head,
+                            const uint8_t *message, size_t n)
+{
+    const struct push_slice slice = {head->slice, s->n_slices, head->plain};
+    memset(s->gradient, 0, n * sizeof *s->gradient);
+    as_status st = push_decode_add(s->form, slice, message, s->gradient, NULL);
+    return st < 0 ? st : update_slice(s, head->slice, s->gradient);
+}
+
 static void push(struct slice_service *s, struct mailbox *b, struct mail *m)
 {
-    struct slice_push head;
+    struct slice_push head = {0};
     size_t first, n = 0;
     bool sound = m->n >= sizeof head;
     if (sound) {
         memcpy(&head, m->bytes, sizeof head);
-        sound = head.slice < s->n_slices && (int32_t)(head.slice % (uint32_t)s->n_ranks) == s->rank;
+        sound = head.slice < s->n_slices && head.plain <= 1 &&
+                (int32_t)(head.slice % (uint32_t)s->n_ranks) == s->rank;
     }
     if (sound) {
         n = slice_of(s, head.slice, &first);
-        sound = m->n == sizeof head + n * sizeof(float);
+        sound = m->n ==
+                sizeof head +
+                    push_bytes(s->form, (struct push_slice){head.slice, s->n_slices, head.plain});
     }
-    as_status st =
-        !sound ? AS_E_INVAL
-        : m->step != (uint64_t)s->position
-            ? AS_E_STALE
-            : update_slice(s, head.slice, (const float *)(const void *)(m->bytes + sizeof head));
+    as_status st = !sound ? AS_E_INVAL
+                   : m->step != (uint64_t)s->position
+                       ? AS_E_STALE
+                       : apply_push(s, &head, m->bytes + sizeof head, n);
     struct mail_part part = {st == AS_OK ? s->weights + first : NULL,
                              st == AS_OK ? n * sizeof(float) : 0};
     mailbox_answer(b, m, st, &part, 1);

@@ -16,19 +16,20 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "trial-runner/collective/mailbox.h"
-#include "trial-runner/distributed/replica.h"
+#include "trial-runner/distributed/push_form.h"
 
 /* Kinds of requests. The mail's step is the position at which the phase began. */
 enum {
-    SLICE_PUSH = 16, /* struct slice_push, then the slice's gradient; statistics as they are now.
-                      * Answer: the slice */
+    SLICE_PUSH = 16, /* struct slice_push, then a message about the slice's gradient (push_form.h);
+                      * statistics as they are now. Answer: the slice */
     SLICE_TAKE =
         17 /* struct slice_take; answer: struct slice_taken, at the end of the phase followed
                       * by the loss of each batch (float) */
 };
 
 struct slice_push {
-    uint32_t slice, unused;
+    uint32_t slice;
+    uint32_t plain; /* with a codec: 1: not encoded, for it is the warm-up */
 };
 
 struct slice_take {
@@ -52,10 +53,11 @@ struct slice_values {
 struct slice_service;
 
 /* For rank `rank` of a world of n_ranks: slice k of n_slices is held by rank k mod n_ranks.
- *   updater   borrowed
+ *   updater, form   borrowed; form->n is the numbers of parameters and statistics
  * AS_E_NOMEM. Owned by the caller; free it after the mailbox. */
 AS_MUST_CHECK as_status slice_service_create(int32_t rank, int32_t n_ranks, uint32_t n_slices,
                                              const struct replica *r, struct slice_updater *updater,
+                                             const struct push_form *form,
                                              struct slice_service **ret, struct as_err *err);
 void slice_service_free(struct slice_service *s);
 AS_DEFINE_FREEP(struct slice_service, slice_service_free)

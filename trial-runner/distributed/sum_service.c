@@ -13,7 +13,7 @@
 struct entry {
     struct entry *next;
     uint64_t step;
-    uint32_t slice, total;
+    uint32_t slice, n_slices, total;
     size_t n;            /* numbers of the slice */
     struct mail **gifts; /* by rank: those that wait */
     bool *answered;      /* by rank */
@@ -22,7 +22,7 @@ struct entry {
 
 struct sum_service {
     int32_t first, n_ranks, lost;
-    size_t n;
+    const struct push_form *form;
     uint32_t backup;
     bool *is_lost; /* by rank */
     struct entry *entries;
@@ -51,13 +51,13 @@ void sum_service_free(struct sum_service *s)
     free(s);
 }
 
-as_status sum_service_create(int32_t first, int32_t n_ranks, size_t n, uint32_t backup,
-                             struct sum_service **ret, struct as_err *err)
+as_status sum_service_create(int32_t first, int32_t n_ranks, const struct push_form *form,
+                             uint32_t backup, struct sum_service **ret, struct as_err *err)
 {
     AS_AUTO(sum_service_freep) struct sum_service *s = as_calloc(1, sizeof *s);
     if (!s)
         return as_fail_nomem(err);
-    *s = (struct sum_service){.first = first, .n_ranks = n_ranks, .n = n, .backup = backup};
+    *s = (struct sum_service){.first = first, .n_ranks = n_ranks, .form = form, .backup = backup};
     s->is_lost = as_calloc((size_t)n_ranks, sizeof *s->is_lost);
     if (!s->is_lost)
         return as_fail_nomem(err);
@@ -85,7 +85,8 @@ static struct entry *add(struct sum_service *s, uint64_t step, const struct sum_
     struct entry *e = as_calloc(1, sizeof *e);
     if (!e)
         return NULL;
-    *e = (struct entry){.step = step, .slice = h->slice, .total = h->total, .n = n};
+    *e = (struct entry){
+        .step = step, .slice = h->slice, .n_slices = h->n_slices, .total = h->total, .n = n};
     e->gifts = as_calloc((size_t)s->n_ranks, sizeof(struct mail *));
     e->answered = as_calloc((size_t)s->n_ranks, sizeof *e->answered);
     if (!e->gifts || !e->answered) {
@@ -159,21 +160,43 @@ static size_t list_nodes(const struct sum_service *s, const struct entry *e, str
     return n;
 }
 
+static as_status sum_nodes(const struct sum_service *s, const struct entry *e, float *sum)
+{
+    AS_AUTO(as_freep)
+    struct shard_node *nodes = as_calloc((size_t)s->n_ranks, SHARD_TREE_NODES * sizeof *nodes);
+    if (!nodes)
+        return AS_E_NOMEM;
+    size_t n = list_nodes(s, e, nodes);
+    return shard_tree_sum(e->total, shard_tree_root(e->total), nodes, n, sum, e->n, NULL);
+}
+
+/* Runs are in the order of the ranks. */
+static as_status sum_messages(const struct sum_service *s, const struct entry *e, float *sum)
+{
+    as_status st = AS_OK;
+    for (int32_t r = 0; r < s->n_ranks; r++) {
+        if (!e->gifts[r])
+            continue;
+        struct sum_head h = head_of(e->gifts[r]);
+        const struct push_slice slice = {e->slice, e->n_slices, h.plain};
+        const uint8_t *in = e->gifts[r]->bytes + sizeof h;
+        for (uint32_t i = 0; st == AS_OK && i < h.count; i++, in += push_bytes(s->form, slice))
+            st = push_decode_add(s->form, slice, in, sum, NULL);
+    }
+    return st;
+}
+
 static void complete(struct sum_service *s, struct mailbox *b, struct entry *e, float share)
 {
-    struct shard_node *nodes =
-        as_calloc((size_t)s->n_ranks, SHARD_TREE_NODES * sizeof(struct shard_node));
     float *sum = as_calloc(e->n, sizeof *sum);
-    size_t n = nodes && sum ? list_nodes(s, e, nodes) : 0;
-    as_status st = nodes && sum ? shard_tree_sum(e->total, shard_tree_root(e->total), nodes, n, sum,
-                                                 e->n, NULL)
-                                : AS_E_NOMEM;
+    as_status st = AS_E_NOMEM;
+    if (sum)
+        st = s->form->codec ? sum_messages(s, e, sum) : sum_nodes(s, e, sum);
     bool whole = true;
     for (int32_t r = 0; r < s->n_ranks; r++)
         whole = whole && e->gifts[r];
     for (size_t i = 0; st == AS_OK && !whole && i < e->n; i++)
         sum[i] /= share;
-    free(nodes);
     if (st == AS_OK) {
         e->sum = sum;
         s->kept += e->n * sizeof *sum;
@@ -198,18 +221,20 @@ static void complete(struct sum_service *s, struct mailbox *b, struct entry *e, 
 static bool is_sound(const struct sum_service *s, const struct mail *m, size_t *ret_n)
 {
     struct shard_node nodes[SHARD_TREE_NODES];
-    size_t first, end, n_nodes = 0;
+    size_t first, items = 0, bytes;
     if (m->n < sizeof(struct sum_head) || m->from < s->first || m->from >= s->first + s->n_ranks)
         return false;
     struct sum_head h = head_of(m);
     if (h.n_slices == 0 || h.n_slices > WORLD_MAX_RANKS || h.slice >= h.n_slices || h.total == 0 ||
-        h.first > h.total || h.count > h.total - h.first || !(h.share >= 0))
+        h.plain > 1 || h.first > h.total || h.count > h.total - h.first || !(h.share >= 0))
         return false;
-    coll_slice(s->n, (int32_t)h.n_slices, (int32_t)h.slice, &first, &end);
-    *ret_n = end - first;
+    *ret_n = push_slice_n(s->form, h.slice, h.n_slices, &first);
+    bytes = push_bytes(s->form, (struct push_slice){h.slice, h.n_slices, h.plain});
     if (m->kind == SUM_GIVE)
-        n_nodes = shard_tree_cover(h.total, (struct shard_run){h.first, h.count}, nodes);
-    return m->n == sizeof h + n_nodes * *ret_n * sizeof(float);
+        items = s->form->codec
+                    ? h.count
+                    : shard_tree_cover(h.total, (struct shard_run){h.first, h.count}, nodes);
+    return !__builtin_mul_overflow(items, bytes, &bytes) && m->n - sizeof h == bytes;
 }
 
 void sum_service_request(void *arg, struct mailbox *b, struct mail *m)
@@ -238,7 +263,8 @@ void sum_service_request(void *arg, struct mailbox *b, struct mail *m)
     }
     if (!e)
         e = add(s, m->step, &h, n);
-    if (!e || e->n != n || e->total != h.total || e->gifts[m->from - s->first]) {
+    if (!e || e->n != n || e->n_slices != h.n_slices || e->total != h.total ||
+        e->gifts[m->from - s->first]) {
         mailbox_answer(b, m, e ? AS_E_CONFLICT : AS_E_NOMEM, NULL, 0);
         return;
     }

@@ -112,6 +112,10 @@ START_TEST(codecs)
     ck_assert_double_eq(good("{\"compress\":{\"kind\":\"top_k\",\"fraction\":0.5}}").fraction, 0.5);
     ck_assert(!good("{\"compress\":\"none\",\"error_feedback\":true}").error_feedback);
     ck_assert_int_eq(good("{\"compress\":\"fp16\"}").codec, DISTRIBUTED_FP16);
+    ck_assert(!d.half && d.warmup_steps == 0);
+    d = good("{\"compress\":{\"kind\":\"powersgd\",\"half\":true,\"warmup_steps\":9}}");
+    ck_assert(d.half && d.warmup_steps == 9 && d.rank == 2);
+    ck_assert(!good("{\"compress\":{\"kind\":\"one_bit\",\"half\":false}}").half);
 }
 END_TEST
 
@@ -147,6 +151,10 @@ static const struct {
     {"", "{\"compress\":{\"kind\":\"top_k\",\"fraction\":0}}", "/compress/fraction"},
     {"", "{\"compress\":{\"kind\":\"powersgd\",\"rank\":65}}", "/compress/rank"},
     {"", "{\"compress\":{\"kind\":\"powersgd\",\"size\":1}}", "/compress/size"},
+    {"", "{\"compress\":{\"kind\":\"powersgd\",\"half\":1}}", "/compress/half"},
+    {"", "{\"compress\":{\"kind\":\"one_bit\",\"half\":true}}", "/compress/half"},
+    {"", "{\"compress\":{\"kind\":\"none\",\"half\":true}}", "/compress/half"},
+    {"", "{\"compress\":{\"kind\":\"fp16\",\"warmup_steps\":-1}}", "/compress/warmup_steps"},
     {"", "{\"error_feedback\":1}", "/error_feedback"},
     {"", "{\"local_sgd\":{}}", "/local_sgd/steps"},
     {"", "{\"local_sgd\":{\"steps\":0}}", "/local_sgd/steps"},
@@ -178,7 +186,8 @@ static const struct {
     {"", "{\"groups\":2,\"server\":{\"mode\":\"ssp\"}}", "/groups"},
     {"", "{\"server\":{\"mode\":\"async\",\"backup\":1}}", "/server"},
     {"", "{\"server\":{\"staleness\":64}}", "/server/staleness"},
-    {"", "{\"server\":{},\"compress\":\"fp16\"}", "/compress"},
+    {"", "{\"server\":{\"mode\":\"async\"},\"compress\":\"powersgd\"}", "/compress"},
+    {"", "{\"groups\":2,\"compress\":\"powersgd\"}", "/compress"},
     {"", "{\"groups\":2,\"server\":{\"backup\":1}}", "/groups"},
 };
 

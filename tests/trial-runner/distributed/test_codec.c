@@ -280,15 +280,19 @@ static uint32_t checksum_of_sums(void)
     size_t n = codec_values(c);
     AS_AUTO(as_freep) float *x = numbers(n);
     AS_AUTO(as_freep) float *residual = numbers(n);
+    AS_AUTO(as_freep) float *got = numbers(n);
     AS_AUTO(as_freep) float *left = numbers(codec_left_n(c));
     AS_AUTO(as_freep) float *right = numbers(codec_right_n(c));
     uint32_t crc = 0;
     for (uint64_t step = 0; step < 5; step++) {
         fill_plainly(x, n, step);
-        codec_left(c, x, residual, left);
+        codec_left(c, x, residual, residual, left);
         codec_left_summed(c, left);
-        codec_right(c, x, residual, residual, right);
-        codec_right_summed(c, right, x);
+        codec_right(c, residual, right);
+        codec_factors_lost(c, left, right, residual);
+        codec_right_summed(c, right, got);
+        for (size_t i = 0; i < n; i++)
+            x[i] += got[i];
         crc = crc32c(crc32c(crc, left, codec_left_n(c) * sizeof *left), right,
                      codec_right_n(c) * sizeof *right);
         crc = crc32c(crc, x, n * sizeof *x);
@@ -326,6 +330,7 @@ START_TEST(wrong_parameters_are_refused)
     create_fails((struct codec_opts){.name = "top_k", .fraction = NAN}, NULL, AS_E_INVAL, "nan");
     create_fails((struct codec_opts){.name = "powersgd"}, NULL, AS_E_INVAL, "rank is 0");
     create_fails((struct codec_opts){.name = "powersgd", .rank = 65}, NULL, AS_E_INVAL, "1 to 64");
+    create_fails((struct codec_opts){.name = "fp16", .half = true}, NULL, AS_E_INVAL, "powersgd");
     create_fails((struct codec_opts){.name = "fp16"}, &huge, AS_E_TOO_LARGE, "is too large");
     create_fails((struct codec_opts){.name = "powersgd", .rank = 1}, &huge, AS_E_TOO_LARGE,
                  "is too large");

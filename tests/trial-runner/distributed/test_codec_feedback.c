@@ -127,9 +127,11 @@ static double distance_by_factors(bool feedback)
         float sign = step % 2 ? 1 : -1, *own = feedback ? residual : NULL;
         for (size_t i = 0; i < N; i++)
             x[i] = w[i] - target[i] + sign * a[i / COLS] * b[i % COLS];
-        codec_left(c, x, own, left);
+        codec_left(c, x, own, own, left);
         codec_left_summed(c, left);
-        codec_right(c, x, own, own, right);
+        codec_right(c, feedback ? own : x, right);
+        if (feedback)
+            codec_factors_lost(c, left, right, own);
         codec_right_summed(c, right, got);
         for (size_t i = 0; i < N; i++)
             w[i] -= 0.02F * got[i] / (1 + (float)step / 100);

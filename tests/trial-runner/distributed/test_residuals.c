@@ -109,12 +109,51 @@ START_TEST(what_only_a_lost_rank_held_begins_from_0)
 }
 END_TEST
 
+/* Nothing that is owed disappears: the first of the run owes all of it, also after steps in which the
+ * residuals have changed places. */
+START_TEST(merged_residuals_are_the_sum_of_a_run)
+{
+    struct as_err err = {0};
+    AS_AUTO(residuals_done) struct residuals r = {0};
+    ck_ok(residuals_init(&r, N, SHARDS, false, &err), err);
+    residuals_hold_all(&r, STEP);
+    r.run = (struct shard_run){0, SHARDS};
+    ck_ok(write_step(&r, r.run, &err), err);
+    residuals_commit(&r);
+    residuals_merge(&r, (struct shard_run){1, 3});
+    for (size_t i = 0; i < N; i++) {
+        float all = value_of(1, STEP + 1, i) + value_of(2, STEP + 1, i) + value_of(3, STEP + 1, i);
+        ck_assert(residuals_before(&r, 0)[i] == value_of(0, STEP + 1, i));
+        ck_assert(residuals_before(&r, 1)[i] == all);
+        ck_assert(residuals_before(&r, 2)[i] == 0 && residuals_before(&r, 3)[i] == 0);
+    }
+}
+END_TEST
+
+/* The last batch of an epoch has five of eight shards: each stays with its rank. */
+START_TEST(shards_of_a_short_batch_stay_where_they_are)
+{
+    struct as_err err = {0};
+    AS_AUTO(residuals_done) struct residuals r = {0};
+    struct shard_run all[3], some[3];
+    ck_ok(residuals_init(&r, N, 8, false, &err), err);
+    residuals_spread(&r, 8, 3, all);
+    residuals_spread(&r, 5, 3, some);
+    for (size_t k = 0; k < 3; k++)
+        for (uint32_t i = some[k].first; i < some[k].first + some[k].count; i++)
+            ck_assert(i < 5 && i - all[k].first < all[k].count);
+    ck_assert_uint_eq(some[0].count + some[1].count + some[2].count, 5);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("residuals");
     TCase *t = tcase_create("residuals");
     tcase_add_test(t, a_rank_that_missed_the_end_of_a_step_has_its_residuals);
     tcase_add_test(t, what_only_a_lost_rank_held_begins_from_0);
+    tcase_add_test(t, merged_residuals_are_the_sum_of_a_run);
+    tcase_add_test(t, shards_of_a_short_batch_stay_where_they_are);
     tcase_set_timeout(t, 60);
     suite_add_tcase(s, t);
     return s;

@@ -28,8 +28,14 @@ enum {
 static const struct replica_tensor tensors[] = {
     {0, ROWS, WIDE}, {ROWS * WIDE, ROWS, NARROW}, {ROWS * (WIDE + NARROW), ROWS, 1}};
 
-static const distributed_codec codecs[] = {DISTRIBUTED_FP16, DISTRIBUTED_ONE_BIT, DISTRIBUTED_TOP_K,
-                                           DISTRIBUTED_POWERSGD};
+static const struct form {
+    distributed_codec codec;
+    bool half;
+} forms[] = {{DISTRIBUTED_FP16, false},
+             {DISTRIBUTED_ONE_BIT, false},
+             {DISTRIBUTED_TOP_K, false},
+             {DISTRIBUTED_POWERSGD, false},
+             {DISTRIBUTED_POWERSGD, true}};
 
 /* Of all processes. */
 struct board {
@@ -38,7 +44,7 @@ struct board {
 
 struct how {
     struct board *board;
-    distributed_codec codec;
+    struct form form;
     int32_t lost; /* this rank of RANKS */
 };
 
@@ -58,7 +64,7 @@ static int64_t side_step(const void *self)
 
 static const struct replica_ops ops = {.step = side_step};
 
-static as_status side_open(struct side *s, distributed_codec codec, struct as_err *err)
+static as_status side_open(struct side *s, struct form form, struct as_err *err)
 {
     *s = (struct side){.replica = {.ops = &ops,
                                    .self = s,
@@ -68,7 +74,8 @@ static as_status side_open(struct side *s, distributed_codec codec, struct as_er
                                    .max_shards = SHARDS,
                                    .tensors = tensors,
                                    .n_tensors = AS_ARRAY_LEN(tensors)}};
-    s->spec.distributed.codec = codec;
+    s->spec.distributed.codec = form.codec;
+    s->spec.distributed.half = form.half;
     s->spec.distributed.fraction = 0.05;
     s->spec.distributed.rank = 2;
     s->spec.distributed.error_feedback = true;
@@ -114,11 +121,11 @@ static struct strategy_part part_of(struct side *s, const char *name)
 /* The slice of the sum that is the lost rank's. */
 static as_status lost_slice(const struct how *how, struct codec_extent *ret, struct as_err *err)
 {
-    struct codec_tensor forms[] = {{ROWS, WIDE}, {ROWS, NARROW}, {1, ROWS}};
+    struct codec_tensor shapes[] = {{ROWS, WIDE}, {ROWS, NARROW}, {1, ROWS}};
     struct codec_opts opts = {
-        .name = distributed_codec_name(how->codec), .fraction = 0.05, .rank = 2};
+        .name = distributed_codec_name(how->form.codec), .fraction = 0.05, .rank = 2};
     AS_AUTO(codec_freep) struct codec *codec = NULL;
-    as_status st = codec_create(&opts, forms, AS_ARRAY_LEN(forms), &codec, err);
+    as_status st = codec_create(&opts, shapes, AS_ARRAY_LEN(shapes), &codec, err);
     if (st == AS_OK && !codec_sums(codec))
         *ret = codec_extent(codec, (struct codec_slice){(uint32_t)how->lost, RANKS});
     return st;
@@ -132,12 +139,13 @@ static int single_rank(const struct ranks *all, int32_t rank, void *arg)
     struct codec_extent slice = {0};
     AS_AUTO(coll_freep) struct coll *c = ranks_open(all, rank, &(struct mesh_opts){0});
     EXPECT(c);
-    EXPECT(side_open(&s, how->codec, &err) == AS_OK);
+    EXPECT(side_open(&s, how->form, &err) == AS_OK);
     EXPECT(shard_sum_meet(s.sums, c, &err) == AS_OK);
     EXPECT(lost_slice(how, &slice, &err) == AS_OK);
     while (s.step < STEPS) {
         if (s.step == LOSS) {
             size_t count = SHARDS / RANKS;
+            EXPECT(shard_sum_gather(s.sums, c, &err) == AS_OK); /* to their part */
             float *shards = part_of(&s, "residuals").values, *sum;
             memset(shards + (size_t)how->lost * count * PARAMS, 0, count * PARAMS * sizeof(float));
             sum = part_of(&s, "residual_of_sum").values;
@@ -172,7 +180,7 @@ static int replace(struct side *s, const struct how *how, struct coll *c, int32_
     int32_t from = (how->lost + 1) % RANKS;
     if (rank == how->lost) {
         shard_sum_free(s->sums);
-        EXPECT(side_open(s, how->codec, &err) == AS_OK);
+        EXPECT(side_open(s, how->form, &err) == AS_OK);
         EXPECT(restore_stale(s, &err) == AS_OK);
         s->step = LOSS;
     }
@@ -195,7 +203,7 @@ static int one_of_four(const struct ranks *all, int32_t rank, void *arg)
     AS_AUTO(coll_freep) struct coll *c = ranks_open(all, rank, &(struct mesh_opts){0});
     AS_AUTO(as_freep) float *sum = as_calloc(N, sizeof *sum);
     EXPECT(c && sum);
-    EXPECT(side_open(&s, how->codec, &err) == AS_OK);
+    EXPECT(side_open(&s, how->form, &err) == AS_OK);
     EXPECT(shard_sum_meet(s.sums, c, &err) == AS_OK);
     while (s.step < STEPS) {
         if (s.step == LOSS) {
@@ -215,7 +223,7 @@ START_TEST(a_death_costs_its_residuals_and_no_other_bit)
     struct board *board =
         mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(board, MAP_FAILED);
-    struct how how = {board, codecs[_i / RANKS], _i % RANKS};
+    struct how how = {board, forms[_i / RANKS], _i % RANKS};
     ck_assert(ranks_run(1, single_rank, &how));
     ck_assert(ranks_run(RANKS, one_of_four, &how));
     (void)munmap(board, sizeof *board);
@@ -227,7 +235,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("shard_loss");
     TCase *t = tcase_create("shard_loss");
     tcase_add_loop_test(t, a_death_costs_its_residuals_and_no_other_bit, 0,
-                        (int)AS_ARRAY_LEN(codecs) * RANKS);
+                        (int)AS_ARRAY_LEN(forms) * RANKS);
     tcase_set_timeout(t, 60);
     suite_add_tcase(s, t);
     return s;
