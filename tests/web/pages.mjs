@@ -424,6 +424,7 @@ try {
     await addressMatches(page, /y=log/);
     await matches(page, "the output", text(page.locator(".log")), /epoch 20\/20/);
     await matches(page, "the attempts", text(region("Attempts")), /lost[^]*completed/);
+    await matches(page, "the notes are text", text(region("Notes")), /AdamW\(lr=0\.01\)[^]*<b>host<\/b>[^]*<i>node-7<\/i>/);
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "model.safetensors" }).click()]);
     assert.equal(download.suggestedFilename(), "model.safetensors");
     assert.equal(readFileSync(await download.path(), "utf8"), "not really a model\n");
@@ -436,6 +437,8 @@ try {
   await step("a large trial: its ranks, who is coming and who was lost", async () => {
     await openTrial("digits-mlp", 17);
     assert.equal(await region("Ranks").count(), 0);
+    await openTrial("digits-mlp", 18);
+    assert.equal(await region("Notes").count(), 0);
     await openTrial("digits-mlp", 38);
     const ranks = region("Ranks");
     await matches(page, "what the ranks do", text(ranks), /3 of 4, at least 1[^]*Epoch 7, step 1,?200, 2 lost, 1\.8 GB sent/);

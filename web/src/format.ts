@@ -26,14 +26,17 @@ export function sig(value: number | null, digits = 4): string {
   return size >= 10 ** digits ? String(Math.round(value)) : trimZeros(value.toPrecision(digits));
 }
 
-export function param(value: number | string | boolean | undefined): string {
+/** The whole value of a parameter: a text as it is, a list or null as JSON. */
+export const valueText = (value: Api.Value): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+export function param(value: Api.Value | undefined): string {
   if (value === undefined) return "";
-  return typeof value === "number" ? sig(value) : String(value);
+  return typeof value === "number" ? sig(value) : valueText(value);
 }
 
 /** Parameters in the order of the sweep's document. The database returns JSON objects in another
  * order. */
-export function inOrder(params: Api.Params, sweep: Api.Sweep | null): [string, number | string | boolean][] {
+export function inOrder(params: Api.Params, sweep: Api.Sweep | null): [string, Api.Value][] {
   const names = Object.keys(sweep?.document.parameters ?? {});
   const place = (name: string) => (names.includes(name) ? names.indexOf(name) : names.length);
   return Object.entries(params).sort(([a], [b]) => place(a) - place(b));

@@ -33,7 +33,10 @@ export type SweepState = "running" | "paused" | "finishing" | "completed" | "fai
 export type TrialState = "queued" | "running" | "paused" | "completed" | "pruned" | "failed" | "cancelled";
 
 /** Values by parameter name; inactive conditional parameters are absent */
-export type Params = Record<string, number | string | boolean>;
+export type Params = Record<string, Value>;
+
+/** A value of a parameter; null and lists are values of categorical parameters */
+export type Value = number | string | boolean | null | unknown[];
 
 export type Goal = "minimize" | "maximize";
 
@@ -70,6 +73,7 @@ export type SweepDocument = {
   limits?: SweepLimits;
   trial?: TrialProgram;
   resources?: TrialResources;
+  priority?: Priority;
   /** false for none */
   ensemble?: boolean | EnsembleOptions;
 };
@@ -108,7 +112,8 @@ export type GridPoints = number;
 
 export type CategoricalParameter = {
   type: "categorical";
-  values: (string | number | boolean)[];
+  /** Distinct values. A list has strings, numbers, booleans, null and lists, at most 1000 in all and 4 lists deep */
+  values: Value[];
   when?: Conditions;
 };
 
@@ -130,10 +135,10 @@ export type ConstantParameter = {
   when?: Conditions;
 };
 
-/** By parameter: a value, a list of values, or {min, max}. All of them must match */
+/** By parameter: a value, a list of values, or {min, max}; a value that is itself a list stands in a list of values. All of them must match */
 export type Conditions = Record<string, Condition>;
 
-export type Condition = string | number | boolean | (string | number | boolean)[] | ValueRange;
+export type Condition = string | number | boolean | null | Value[] | ValueRange;
 
 /** Both ends are included, and either may be absent. The ends of an ordinal's range are two of its values */
 export type ValueRange = {
@@ -154,19 +159,41 @@ export type SearchMethod = "gp" | "sobol" | "random" | "grid";
 /** Such as 30s, 5m, 4h, 1d; or a number of seconds */
 export type Duration = number | string;
 
+export type BlobParts = {
+  /** Of the whole, in bytes */
+  size: number;
+  /** The SHA-256 of each part, in their order */
+  parts: string[];
+};
+
+export type MissingParts = {
+  /** The places of the parts that are not stored, from 0; empty: the content is stored */
+  missing: number[];
+};
+
 export type SweepLimits = {
   /** Required unless the method is grid */
   max_trials?: number;
   max_concurrent_trials?: number;
   max_failed_trials?: number;
   max_restarts?: number;
+  /** A value of the one metric. The sweep ends when a trial completes that is feasible and at least as good, in the direction of the goal; running trials are cancelled */
+  target?: number;
   trial_timeout?: Duration;
+  /** What trial_timeout does to a trial: it fails, or (keep) it completes with the values that it had reported, and `timed_out` says so. A trial without a finite value of every required metric fails either way */
+  on_timeout?: "fail" | "keep";
   wall_time?: Duration;
   grace?: Duration;
 };
 
 export type TrialResources = {
   gpus?: number;
+  /** Cores of each trial, or of each rank: it runs where so many are free, on cores of its own, with so many threads. A group takes them once. When absent: the trial takes a slot and no more */
+  cpus?: number;
+  /** Memory of each trial, or of each rank, as text such as 4GiB or 500M, or in bytes: it runs where so much is free. Nothing is enforced while it runs */
+  memory?: string | number;
+  /** Nothing else runs on the machine of a trial while it runs; for timing. Not with ranks above 1 */
+  exclusive?: boolean;
   /** How many processes train one trial together, over all runners; each uses a slot and `gpus` GPUs. 1 that is sent beside a micro_batch trains as one rank, with the bits of several */
   ranks?: number;
   /** Fewer ranks than this wait until others have joined; at most `ranks`. 1 when absent; for trial.command always `ranks` */
@@ -174,6 +201,9 @@ export type TrialResources = {
   /** How many trials of one shape train in one process; 1: each trial runs alone. When absent: as many as the runner measured to be best, at most 4 for methods that learn */
   group?: number;
 };
+
+/** Free slots go to sweeps of a higher priority first; among equals to the one with the fewest running trials, then to the one whose latest turn was longest ago. 0 when absent */
+export type Priority = number;
 
 export type EnsembleOptions = {
   method?: "greedy";
@@ -191,8 +221,46 @@ export type CommandTrial = {
   files?: Record<string, string>;
   /** Working directory of the command */
   directory?: string;
+  /** Where measurements come from, besides $ASSAY_REPORT: docs/trials.md */
+  report?: ReportSource | ReportSource[];
+  /** Variables of the shell in which the sweep was created; only runners on that machine set them. `assay run` adds it. Not beside container */
+  environment?: {
+    /** A digest that stands for the machine */
+    host: string;
+    variables: Record<string, string>;
+  };
+  /** A virtual environment of Python on the runner; relative to directory */
+  venv?: string;
+  /** A file with lines NAME=VALUE on the runner, read when a trial starts; relative to directory */
+  env_file?: string;
+  /** Modules of Lmod or Environment Modules that are loaded before the command starts */
+  modules?: string[];
+  /** The image that the command runs in, with podman or apptainer: docs/trials.md */
+  container?: string | {
+    image: string;
+    /** Absent: the first that is installed */
+    engine?: "podman" | "apptainer";
+    /** Options of the engine, before the image */
+    options?: string[];
+  };
   /** With resources.ranks above 1: the command starts on every rank, or on the first alone */
   launch?: "all" | "first";
+};
+
+/** Where a program's measurements are: in what it prints, or in files that it writes. Paths are below the folder where it runs, and may have ${name} of parameters */
+export type ReportSource = {
+  /** Regular expressions (PCRE2) for lines of its output. The named group `step` is the step, every other one a metric */
+  stdout?: string | string[];
+  /** A CSV file: a header, then rows as they are appended */
+  csv?: string;
+  /** A file with one JSON object in each line */
+  json?: string;
+  /** The column or field with the step, of csv and json; when absent: step */
+  step?: string;
+  /** A folder with event files of TensorBoard */
+  tensorboard?: string;
+  /** Which scalars of tensorboard are read, and as which metric. When absent: all, with _ for characters that a metric's name cannot have */
+  tags?: Record<string, MetricName>;
 };
 
 export type TrainTrial = {
@@ -252,6 +320,10 @@ export type TrainCodec = {
   fraction?: number | Template;
   /** powersgd; default 2 */
   rank?: number | Template;
+  /** powersgd: its factors travel in half precision; default false */
+  half?: boolean | Template;
+  /** So many steps are not compressed; default 0 */
+  warmup_steps?: number | Template;
 };
 
 export type TrainLocalSgd = {
@@ -398,18 +470,22 @@ export type SweepPatch = {
     max_failed_trials?: number | null;
     /** null: the default */
     max_restarts?: number | null;
+    target?: number | null;
     trial_timeout?: string | number | null;
+    /** null: the default */
+    on_timeout?: "fail" | "keep" | null;
     wall_time?: string | number | null;
     /** null: the default */
     grace?: string | number | null;
   };
+  priority?: Priority;
 };
 
 export type SweepChange = {
   changed_at: Time;
   /** The id of the token; null if there was none */
   changed_by: string | null;
-  /** By the name of a limit (durations in seconds), or state: the value before and after */
+  /** By the name of a limit (durations in seconds), priority or state: the value before and after */
   changes: Record<string, {
     /** null: there was no limit */
     from: number | string | null;
@@ -469,6 +545,10 @@ export type SweepSummary = {
   for_runners: boolean;
   /** The tags of the document */
   tags: string[];
+  /** Higher goes first */
+  priority?: number;
+  /** Why no live runner is large enough for a trial, such as: no runner has 64 cpus (largest: 8). Null: one is, or none is live */
+  note?: string | null;
   /** Only in the answer of changeSweep: what the change did not do, or does later */
   notes?: string[];
   counts: Counts;
@@ -532,6 +612,10 @@ export type Trial = {
   })[] | null;
   /** Whether the trial satisfies all constraints of the sweep (true if it has none); null unless the trial completed */
   feasible?: boolean | null;
+  /** It completed with what it had reported when trial_timeout ended it (limits.on_timeout is keep) */
+  timed_out?: boolean;
+  /** Its value is what it had reported when it was stopped: it timed out and counts, or it was cancelled and does not count. The search does not learn from a cancelled trial */
+  partial?: boolean;
   /** The signature of its tensors; null unless the built-in trainer runs it */
   shape?: string | null;
   /** The group that the latest attempt ran in; null when it ran alone */
@@ -578,6 +662,17 @@ export type SuggestionReason = {
   };
   /** gp: the side of the region that was searched */
   trust_region?: number;
+  /** gp: the part of the space that was searched, so that its own parameters are tuned before it is judged */
+  branch?: {
+    parameter: string;
+    value: Value;
+    /** That it had before this one */
+    trials: number;
+    /** What its best trial may still reach; null: unknown */
+    optimistic: null | Number;
+  };
+  /** gp: recent trials improved almost nothing, so it looks elsewhere */
+  stagnant?: boolean;
   /** gp: of the objective, or a list in the order of the objectives */
   predicted?: Prediction | Prediction[];
   /** gp: the best trial at that time */
@@ -747,6 +842,8 @@ export type Importance = {
 };
 
 export type TrialDetail = Trial & {
+  /** Texts that the trial wrote beside its numbers, the last one of each name */
+  notes: Record<string, string>;
   attempts: ({
     attempt: number;
     /** Null for an attempt of a client or of a gang */
@@ -1079,6 +1176,14 @@ export type RunnerRegister = {
   slots: number;
   gpus?: string[];
   gpu_faults?: GpuFault[];
+  /** Cores that trials may use; absent: not known */
+  cpus?: number;
+  /** Memory that trials may use; absent: not known */
+  memory_bytes?: number;
+  /** The same text for all runners of one machine, and for no others */
+  machine?: string;
+  /** cpus and memory_bytes are those of the whole machine: all its runners that say so use them together */
+  shares_machine?: boolean;
   host?: string;
   version?: string;
   /** Attempts that this runner still holds (after a lost connection) */
@@ -1140,6 +1245,16 @@ export type Runner = {
   gpus?: string[];
   /** GPUs of the list `gpus` that failed. The runner hands them out no more until it is started again */
   gpu_faults?: GpuFault[];
+  /** Cores that trials may use; null: not known */
+  cpus?: number | null;
+  /** Memory that trials may use; null: not known */
+  memory_bytes?: number | null;
+  /** What trials that said resources.cpus take of them */
+  used_cpus?: number;
+  /** What trials that said resources.memory take of it */
+  used_memory_bytes?: number;
+  /** Equal for runners of one machine; null: not known */
+  machine?: string | null;
   /** Attempts that the runner holds */
   running: number;
   /** Slots that they use: a group uses one slot, whatever its number of members */
@@ -1207,6 +1322,8 @@ export type ClaimedTrial = {
   trial: TrialProgram;
   metric: Objective;
   gpus?: number;
+  /** resources.cpus; null: it takes a slot and no more */
+  cpus?: number | null;
   dataset?: null | Dataset;
   /** The files of the checkpoint folder */
   files: File[];
@@ -1255,6 +1372,8 @@ export type Measurement = {
 
 export type MeasurementBatch = {
   items: Measurement[];
+  /** Texts that the trial wrote: the last one of each name is kept, of the first 64 names */
+  notes?: Record<string, string>;
 };
 
 export type ReportResult = {
@@ -1504,7 +1623,7 @@ export interface Operations {
   /** Files that a trial stored; fetch their content by digest from /v1/blobs */
   "GET /v1/sweeps/{sweep}/trials/{number}/artifacts": {
     path: {sweep: string; number: number};
-    query: undefined;
+    query: {kind?: "artifact" | "checkpoint"};
     body: undefined;
     result: FileList;
   };
@@ -1528,6 +1647,13 @@ export interface Operations {
     query: undefined;
     body: undefined;
     result: undefined;
+  };
+  /** Store content whose parts are stored */
+  "PUT /v1/blobs/{sha256}/parts": {
+    path: {sha256: string};
+    query: undefined;
+    body: BlobParts;
+    result: MissingParts;
   };
   /** List data sets by name */
   "GET /v1/datasets": {

@@ -61,7 +61,11 @@ function modelWords(s: Api.SuggestionReason, metrics: readonly Api.Objective[]):
     return fallback !== null ? `drawn to fill the space, because there is no model: ${fallback}` : `point ${whole(s["point"])} of the initial design, which fills the space`;
   }
   const side = number(s["trust_region"]);
-  return (ACQUISITIONS[text(s["acquisition"]) ?? ""] ?? "chosen by the model") + predictedWords(s, metrics) + (side === null ? "" : `, within a trust region of side ${general(side, 3)}`);
+  const branch = s["branch"];
+  const reach = isObject(branch) ? number(branch["optimistic"]) : null;
+  const inside = isObject(branch) ? `, inside ${text(branch["parameter"]) ?? ""} = ${short(branch["value"])}${reach === null ? "" : `, which may still reach ${general(reach, 4)}`}` : "";
+  const still = s["stagnant"] === true ? "; recent trials improved almost nothing" : "";
+  return (ACQUISITIONS[text(s["acquisition"]) ?? ""] ?? "chosen by the model") + predictedWords(s, metrics) + (side === null ? "" : `, within a trust region of side ${general(side, 3)}`) + inside + still;
 }
 
 function gpWords(s: Api.SuggestionReason, metrics: readonly Api.Objective[]): string {

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type * as Api from "../api/types";
-import { count, duration, inOrder, param, sig, toNumber } from "../format";
+import { count, duration, inOrder, param, sig, toNumber, valueText } from "../format";
 import { useModel } from "../live/model";
 import { hasEnded, SweepModel } from "../live/sweep";
 import { HistoryChart } from "../parts/history_chart";
@@ -173,7 +173,7 @@ function BestPanel({ sweep, trials }: { sweep: Api.Sweep; trials: readonly Api.T
         <>
           <p class="big"><b title={String(best.value)} data-testid="best">{sig(toNumber(best.value))}</b> <small>{sweep.metric.name}</small></p>
           {trial && <p class="others">{others.map((name) => <span key={name}><b>{sig(metricOf(trial, name))}</b> <small>{name}</small></span>)}</p>}
-          <dl class="pairs">{inOrder(best.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
+          <dl class="pairs">{inOrder(best.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={valueText(v)}>{param(v)}</dd></div>)}</dl>
         </>
       ) : <p class="hint">{noneOf(sweep)}</p>}
     </section>

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, download } from "../api/http";
 import type * as Api from "../api/types";
-import { bytes, clock, count, duration, inOrder, NONE, param, sig, toNumber } from "../format";
+import { bytes, clock, count, duration, inOrder, NONE, param, sig, toNumber, valueText } from "../format";
 import { useModel } from "../live/model";
 import { isOpen, TrialModel } from "../live/trial";
 import { Curves } from "../parts/curves";
@@ -25,6 +25,7 @@ export function TrialView({ sweep, number }: { sweep: string; number: number }) 
               <div class="stack">
                 <ParamsPanel trial={trial} sweep={model.sweep.value} />
                 <MetricsPanel trial={trial} sweep={model.sweep.value} />
+                <NotesPanel trial={trial} />
               </div>
               <div class="stack beside">
                 <CurvesPanel model={model} trial={trial} />
@@ -108,8 +109,20 @@ function ParamsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Swee
   return (
     <section class="panel" aria-label="Parameters">
       <div class="bar"><h2>Parameters</h2></div>
-      <dl class="pairs">{inOrder(trial.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
+      <dl class="pairs">{inOrder(trial.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={valueText(v)}>{param(v)}</dd></div>)}</dl>
       {trial.shape && <p class="hint" title="Trials of one shape may train in one process">Shape: {trial.shape}</p>}
+    </section>
+  );
+}
+
+/** Texts that the program wrote beside its numbers: the last one of each name. */
+function NotesPanel({ trial }: { trial: Api.TrialDetail }) {
+  const notes = Object.entries(trial.notes);
+  if (notes.length === 0) return null;
+  return (
+    <section class="panel" aria-label="Notes">
+      <div class="bar"><h2>Notes</h2></div>
+      <dl class="pairs">{notes.map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={v}>{v}</dd></div>)}</dl>
     </section>
   );
 }

@@ -1,7 +1,7 @@
 /* The table of all trials of a sweep, in any order, filtered by state. */
 import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
-import { duration, own, param, sig, toNumber } from "../format";
+import { duration, own, param, sig, toNumber, valueText } from "../format";
 import { hasEnded } from "../live/sweep";
 import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, metricOf } from "../parts/objectives";
 import { Chips, shortGroup, State, TRIAL_STATES, took } from "../parts/small";
@@ -10,7 +10,7 @@ import { choose, go, href, route } from "../route";
 
 /** The characters that the values of a parameter need; floats are shown with four digits. */
 function valueWidth(space: Api.Parameter): number {
-  const longest = (values: readonly unknown[]) => Math.min(16, Math.max(...values.map((v) => param(v as number | string | boolean).length)));
+  const longest = (values: readonly unknown[]) => Math.min(16, Math.max(...values.map((v) => param(v as Api.Value).length)));
   switch (space.type) {
     case "int": return longest([space.min, space.max]);
     case "categorical": case "ordinal": return longest(space.values);
@@ -23,8 +23,8 @@ function valueWidth(space: Api.Parameter): number {
 function paramColumn([name, space]: [string, Api.Parameter]): Column<Api.Trial> {
   return {
     id: `param.${name}`, label: name, width: Math.min(20, Math.max(9, name.length + 2)), least: Math.max(valueWidth(space), leastOf(name)), numeric: space.type !== "categorical",
-    key: (t) => { const v = own(t.params, name); return v === undefined ? null : typeof v === "number" ? v : String(v); },
-    cell: (t) => <span title={String(own(t.params, name) ?? "not active in this trial")}>{param(own(t.params, name))}</span>,
+    key: (t) => { const v = own(t.params, name); return v === undefined ? null : typeof v === "number" ? v : valueText(v); },
+    cell: (t) => { const v = own(t.params, name); return <span title={v === undefined ? "not active in this trial" : valueText(v)}>{param(v)}</span>; },
   };
 }
 

@@ -9,7 +9,7 @@ import { incumbentOf, predictionsOf, reasonWords, type Prediction } from "../par
 import { href } from "../route";
 
 /* Fields that have their own row below; any other field is shown as it is. */
-const TOLD = new Set(["method", "phase", "acquisition", "value", "runner_up", "predicted", "incumbent", "observed", "failed", "pending", "trust_region", "point", "cell", "cells", "fallback", "model", "candidates", "fit", "index", "seen"]);
+const TOLD = new Set(["method", "phase", "acquisition", "value", "runner_up", "predicted", "incumbent", "observed", "failed", "pending", "trust_region", "branch", "stagnant", "point", "cell", "cells", "fallback", "model", "candidates", "fit", "index", "seen"]);
 const SPAN = 3; // deviations to either side in the picture of a prediction
 
 const MODELS: Record<string, string> = { warped: "of the warped values", plain: "of the plain values", outcomes: "of the constrained metrics" };
