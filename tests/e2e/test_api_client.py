@@ -105,6 +105,14 @@ def runner_protocol(c, sweep):
     c.hasBlob(sha256=digest)
     assert c.getBlob(sha256=digest) == content
     c.putBlob(b"other", sha256="0" * 64, expect=400)
+    whole = b"p" * (4 << 20) + content
+    parts = [hashlib.sha256(p).hexdigest() for p in (whole[:4 << 20], content)]
+    names = {"sha256": hashlib.sha256(whole).hexdigest()}
+    assert c.putBlobParts({"size": len(whole), "parts": parts}, **names) == {"missing": [0]}
+    c.putBlob(whole[:4 << 20], sha256=parts[0])
+    assert c.putBlobParts({"size": len(whole), "parts": parts}, **names) == {"missing": []}
+    assert c.getBlob(**names) == whole
+    c.putBlobParts({"size": len(whole), "parts": parts}, sha256="0" * 64, expect=400)
     files = {"kind": "artifact", "files": [{"path": "a/kept.txt", "size": len(content), "sha256": digest}]}
     c.putFiles(files, **first)
     c.putFiles({"kind": "artifact", "files": [{"path": "../x", "size": 1, "sha256": digest}]}, expect=400, **first)

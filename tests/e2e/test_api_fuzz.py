@@ -150,12 +150,13 @@ class Fuzz:
                 made.update({rng.choice(["loss", "odd", "c", "d"]): self.make(s["additionalProperties"], depth + 1) for _ in range(2)})
             return made
         if kind == "array":
-            return [self.make(s["items"], depth + 1) for _ in range(rng.randrange(3))]
+            items = s.get("items", {"type": ["number", "string", "boolean", "null"]})  # of a parameter's value
+            return [self.make(items, depth + 1) for _ in range(rng.randrange(3))]
         if kind == "string":
             return self.make_text(s)
         if kind in ("integer", "number"):
             low = s.get("minimum", 0)
-            return rng.choice([low, rng.randint(low, min(s.get("maximum", 1000), low + 1000)), s.get("maximum", low + 7)])
+            return rng.choice([low, rng.randint(low, min(s.get("maximum", low + 1000), low + 1000)), s.get("maximum", low + 7)])
         return rng.random() < 0.5 if kind == "boolean" else None
 
     def make_text(self, s):
@@ -184,6 +185,9 @@ class Fuzz:
             body.pop("lease_ms", None)
         elif op.name == "registerRunner":
             body["name"] = "fuzzed"
+        elif op.name == "putBlobParts":
+            body["parts"] = [self.digest, f"{self.rng.getrandbits(256):064x}"]
+            body["size"] = (4 << 20) + self.rng.randint(1, 4 << 20)  # two parts of 4 MiB at most
         elif op.name == "putSeat":
             body["address"] = self.rng.choice(["127.0.0.1", "10.0.0.7", "fd00::1"])
         elif op.name == "createToken" and "ttl" in body:
@@ -191,9 +195,11 @@ class Fuzz:
         elif op.name == "changeSweep":
             body["state"] = self.rng.choice(["running", "paused"])  # cancelled, it could be deleted under the others
             for name, values in {"max_trials": [5000, 9000], "max_failed_trials": [None, 5000], "trial_timeout": ["1h", None],
-                                 "wall_time": [7200, "1d", None], "grace": ["5s", 1.5, None]}.items():
+                                 "wall_time": [7200, "1d", None], "grace": ["5s", 1.5, None], "target": [-1e9, None]}.items():
                 if name in body.get("limits", {}):
                     body["limits"][name] = self.rng.choice(values)  # nor may its limits end it
+            if body.get("limits", {}).get("on_timeout") == "keep":  # it needs a trial_timeout, which others take away
+                del body["limits"]["on_timeout"]
         elif op.name == "addTrial":
             body = self.make_trial()
         elif op.name.endswith("Suggestion"):

@@ -87,7 +87,7 @@ WRONG = [
     (COMMAND, "limits/grace", 0), (COMMAND, "trial", {}), (COMMAND, "trial/train", {"dataset": "d", "epochs": 1}),
     (COMMAND, "trial/command", []), (COMMAND, "trial/command", "run"), (COMMAND, "trial/command", [None]),
     (COMMAND, "trial/env", {"A B": 1}), (COMMAND, "trial/env", {"A": []}), (COMMAND, "trial/shell", True),
-    (COMMAND, "resources/gpus", -1), (COMMAND, "resources/ranks", 0), (COMMAND, "resources/cpus", 1),
+    (COMMAND, "resources/gpus", -1), (COMMAND, "resources/ranks", 0), (COMMAND, "resources/cores", 1), (COMMAND, "resources/cpus", 0),
     (COMMAND, "ensemble", 12), (COMMAND, "ensemble", {"size": 0}), (COMMAND, "early_stopping", {"method": "asha"}),
     (TRAIN, "trial/train/epochs", 0), (TRAIN, "trial/train/epochs", "many"), (TRAIN, "trial/train/epoch", 1),
     (TRAIN, "trial/train/loss", "hinge"), (TRAIN, "trial/train/class_weights", [1]), (TRAIN, "trial/train/metrics", ["val_acc"]),
