@@ -30,6 +30,7 @@ static const struct {
     {"mixed", mixed_problems},
     {"conditional", conditional_problems},
     {"noisy", noisy_problems},
+    {"real", real_problems},
     {"table", table_problems},
 };
 

@@ -3,7 +3,8 @@
  *
  * Classical functions lie on shifted domains, so that a search that begins in the centre has no
  * advantage; mixed and conditional ones have categories, ints and conditional parameters; noisy
- * ones add Gaussian noise to the observed value; tables are real training runs, one per cell of a
+ * ones add Gaussian noise to the observed value; real ones (real.c) resemble the searches that people
+ * run; tables are real training runs, one per cell of a
  * grid (tables/make.py). */
 #ifndef ASSAY_BENCH_SEARCH_PROBLEMS_H
 #define ASSAY_BENCH_SEARCH_PROBLEMS_H
@@ -25,22 +26,26 @@ struct problem;
  * a choice (of a bool: 0 or 1), NaN of an inactive one. NaN: the trial fails. */
 typedef double problem_fn(const struct problem *p, const double *x);
 
+/* Fill x as above with a place where the lowest value is. */
+typedef void problem_best_fn(const struct problem *p, double *x);
+
 /* One row of a family's list. */
 struct problem_def {
     const char *name;
     const char *parameters; /* the sweep document's `parameters`, YAML; NULL: read from the table */
     problem_fn *fn;         /* NULL: a table */
     double optimum;         /* lowest value, without noise; for a table it is looked up */
-    const char *best;       /* a configuration that has it, YAML; NULL: a table */
+    const char *best;       /* a configuration that has it, YAML; NULL: a table, or by fn_best */
     double noise;           /* deviation of the observed value */
     const void *arg;        /* of fn */
+    problem_best_fn *fn_best;
 };
 
 struct table; /* table.h */
 
 struct problem {
     const struct problem_def *def;
-    const char *family; /* "classical", "mixed", "conditional", "noisy", "table" */
+    const char *family; /* "classical", "mixed", "conditional", "noisy", "real", "table" */
     struct space *space;
     json_t *parameters;  /* canonical document of the space, in its order */
     struct table *table; /* NULL: a function */

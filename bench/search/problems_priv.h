@@ -8,6 +8,7 @@ extern const struct problem_def classical_problems[];
 extern const struct problem_def mixed_problems[];
 extern const struct problem_def conditional_problems[];
 extern const struct problem_def noisy_problems[];
+extern const struct problem_def real_problems[];
 extern const struct problem_def table_problems[];
 
 /* Functions that more than one family uses. */

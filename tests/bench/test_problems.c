@@ -40,6 +40,13 @@ START_TEST(the_best_is_the_optimum)
 {
     AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
     ck_assert_ptr_null(p->table);
+    if (p->def->fn_best) {
+        double x[PROBLEM_MAX_PARAMS] = {0};
+        p->def->fn_best(p, x);
+        double v = p->def->fn(p, x);
+        ck_assert_msg(fabs(v - p->optimum) <= 1e-9, "%s: %.17g at the best", p->def->name, v);
+        return;
+    }
     AS_AUTO(config_freep) struct config *c = best_of(p);
     ck_assert_msg(fabs(problem_value(p, c) - p->optimum) <= 1e-9 * p->scale,
                   "%s: %.17g at the best, the optimum is %.17g", p->def->name, problem_value(p, c),
@@ -57,7 +64,8 @@ START_TEST(nothing_is_below_the_optimum)
         double v = problem_value(p, c);
         ck_assert_msg(!(v < p->optimum), "%s: %.17g is below the optimum %.17g", p->def->name, v,
                       p->optimum);
-        ck_assert(isfinite(v) || p->table != NULL); /* functions are total, runs may fail */
+        /* only runs fail, and the trials of `cliff` */
+        ck_assert(isfinite(v) || p->table != NULL || strncmp(p->def->name, "cliff", 5) == 0);
     }
 }
 END_TEST
