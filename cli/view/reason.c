@@ -90,6 +90,25 @@ static void add_initial(const json_t *s, struct str *b)
                    count_of(s, "point"));
 }
 
+/* The branch of the space that the suggestion was made in. */
+static void add_branch(const json_t *branch, struct str *b)
+{
+    double optimistic;
+    AS_AUTO(as_freep) char *value = NULL;
+    const json_t *v = json_object_get(branch, "value");
+    if (!json_is_object(branch))
+        return;
+    if (!json_is_string(v))
+        value = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+    const char *name = text_of(branch, "parameter");
+    str_printf(b, ", inside %s = %s", name ? name : "?",
+               json_is_string(v) ? json_string_value(v)
+               : value           ? value
+                                 : "?");
+    if (json_number_get(json_object_get(branch, "optimistic"), &optimistic))
+        str_printf(b, ", which may still reach %.4g", optimistic);
+}
+
 static void add_gp(const json_t *s, const json_t *metrics, struct str *b)
 {
     const char *words = acquisition_words(text_of(s, "acquisition"));
@@ -99,6 +118,9 @@ static void add_gp(const json_t *s, const json_t *metrics, struct str *b)
         add_predicted(json_object_get(s, "predicted"), metrics, b);
         if (json_number_get(json_object_get(s, "trust_region"), &length))
             str_printf(b, ", within a trust region of side %.3g", length);
+        add_branch(json_object_get(s, "branch"), b);
+        if (json_is_true(json_object_get(s, "stagnant")))
+            str_puts(b, "; recent trials improved almost nothing");
     } else {
         add_initial(s, b);
     }

@@ -115,8 +115,13 @@ double acquisition_value(const struct acquisition *a, const double *mean, const 
     double by_mean[ACQUISITION_MAX_MODELS] = {0}, by_sd[ACQUISITION_MAX_MODELS] = {0};
     size_t n = a->n_objectives + a->n_limits;
     double v = of_objectives(a, mean, sd, by_mean, by_sd);
-    for (size_t i = 0, k = a->n_objectives; i < a->n_limits; i++, k++)
-        v += acquisition_log_within(&a->limits[i], mean[k], sd[k], &by_mean[k], &by_sd[k]);
+    for (size_t i = 0, k = a->n_objectives; i < a->n_limits; i++, k++) {
+        bool is_of_failures = i + 1 == a->n_limits && a->failure_weight > 0;
+        double weight = is_of_failures ? a->failure_weight : 1;
+        v += weight * acquisition_log_within(&a->limits[i], mean[k], sd[k], &by_mean[k], &by_sd[k]);
+        by_mean[k] *= weight;
+        by_sd[k] *= weight;
+    }
     if (d_mean) {
         memcpy(d_mean, by_mean, n * sizeof *d_mean);
         memcpy(d_sd, by_sd, n * sizeof *d_sd);

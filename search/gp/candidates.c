@@ -59,12 +59,16 @@ static bool trial_precedes(const struct training_set *s, size_t i, size_t j)
     return s->costs[i * m] < s->costs[j * m];
 }
 
-size_t gp_candidates_top(const struct training_set *s, size_t max, size_t *ret)
+/* The best trials of the branch. */
+static size_t top_of_branch(const struct training_set *s, const struct branch *b, size_t max,
+                            size_t *ret)
 {
     size_t n = 0;
     bool several = s->spec->n_objectives > 1;
     for (size_t i = 0; i < s->n; i++) {
-        if (s->state[i] != OBSERVED_COMPLETED || (several && s->feasible[i] && is_dominated(s, i)))
+        if (s->state[i] != OBSERVED_COMPLETED ||
+            (several && s->feasible[i] && is_dominated(s, i)) ||
+            !branch_holds(s->enc, b, training_set_point(s, i)))
             continue;
         size_t at = n;
         while (at > 0 && trial_precedes(s, i, ret[at - 1]))
@@ -78,6 +82,19 @@ size_t gp_candidates_top(const struct training_set *s, size_t max, size_t *ret)
     return n;
 }
 
+size_t gp_candidates_top(const struct training_set *s, size_t max, size_t *ret)
+{
+    return top_of_branch(s, NULL, max, ret);
+}
+
+/* The trials that local candidates start from: those of the region's branch, if it has some. */
+static size_t top_of_region(const struct training_set *s, const struct gp_region *region,
+                            size_t *ret)
+{
+    size_t n = top_of_branch(s, region->branch, CANDIDATES_TOP, ret);
+    return n ? n : gp_candidates_top(s, CANDIDATES_TOP, ret);
+}
+
 /* ---- points ---- */
 
 static bool is_numeric(const struct encoded_param *p)
@@ -85,15 +102,24 @@ static bool is_numeric(const struct encoded_param *p)
     return p->kind == ENCODED_CONTINUOUS || p->kind == ENCODED_LEVELS;
 }
 
-static bool is_usable(const struct training_set *s, const double *point)
+static bool is_usable(const struct training_set *s, const struct gp_region *region,
+                      const double *point)
 {
-    return encoding_allows(s->enc, point, s->scratch) &&
+    return branch_holds(s->enc, region->branch, point) &&
+           encoding_allows(s->enc, point, s->scratch) &&
            !training_set_tried(s, point, DESIGN_TOLERANCE);
 }
 
 static double moved_share(const struct training_set *s)
 {
     return fmin(1, MOVED_AT_ONCE / (double)(s->enc->n_lengths ? s->enc->n_lengths : 1));
+}
+
+static void enter_branch(const struct encoding *e, const struct gp_region *region, double *point)
+{
+    const struct branch *b = region->branch;
+    if (b)
+        point[b->param] = encoding_place(e, b->param, b->level);
 }
 
 /* Map a point of the unit cube into the region. */
@@ -103,6 +129,7 @@ static void global_point(const struct training_set *s, const struct gp_region *r
     const struct encoding *e = s->enc;
     if (!region->centre) {
         encoding_from_unit(e, point, point);
+        enter_branch(e, region, point);
         return;
     }
     double share = moved_share(s);
@@ -116,6 +143,7 @@ static void global_point(const struct training_set *s, const struct gp_region *r
             point[i] = floor(point[i] * (double)e->params[i].levels);
     }
     encoding_snap(e, point);
+    enter_branch(e, region, point);
 }
 
 /* Move parameter i of a point; a level always to another one. */
@@ -165,6 +193,7 @@ static void clamp_to(const struct training_set *s, const struct gp_region *regio
             point[i] = fmin(region->upper[i], fmax(region->lower[i], point[i]));
     }
     encoding_snap(s->enc, point);
+    enter_branch(s->enc, region, point);
 }
 
 /* Points of this suggestion's Sobol sequence. If constraints or earlier trials exclude many, up to
@@ -182,7 +211,7 @@ static size_t global_points(const struct training_set *s, const struct gp_region
             sobol_column(key, j, more, (unsigned)i, fresh + i, d);
         for (size_t k = 0; k < more; k++, fresh += d) {
             global_point(s, region, r, fresh);
-            if (is_usable(s, fresh))
+            if (is_usable(s, region, fresh))
                 memmove(ret + n++ * d, fresh, d * sizeof *ret);
         }
     }
@@ -194,12 +223,12 @@ static size_t local_points(const struct training_set *s, const struct gp_region 
                            struct rng *r, double *ret)
 {
     size_t d = s->enc->n, n = 0, top[CANDIDATES_TOP + 1];
-    size_t n_top = gp_candidates_top(s, CANDIDATES_TOP, top);
+    size_t n_top = top_of_region(s, region, top);
     for (size_t j = 0; n_top && j < 4 * CANDIDATES_LOCAL && n < CANDIDATES_LOCAL; j++) {
         double sd = j / n_top % 2 ? NARROW_MOVE : WIDE_MOVE;
         local_point(s, training_set_point(s, top[j % n_top]), sd, r, ret + n * d);
         clamp_to(s, region, ret + n * d);
-        n += is_usable(s, ret + n * d);
+        n += is_usable(s, region, ret + n * d);
     }
     return n;
 }
@@ -213,7 +242,7 @@ static void add_walked(const struct training_set *s, const struct gp_region *reg
     double *point = points + *n * s->enc->n;
     encoding_from_unit(s->enc, feasible_unit(w), point);
     clamp_to(s, region, point);
-    *n += is_usable(s, point);
+    *n += is_usable(s, region, point);
 }
 
 static as_status walk_everywhere(const struct training_set *s, const struct gp_region *region,
@@ -245,7 +274,7 @@ static void unit_of(const struct training_set *s, size_t trial, double *unit)
 static as_status walk_near_best(const struct training_set *s, const struct gp_region *region,
                                 uint64_t key, double *points, size_t *n, struct as_err *err)
 {
-    size_t top[CANDIDATES_TOP + 1], n_top = gp_candidates_top(s, CANDIDATES_TOP, top);
+    size_t top[CANDIDATES_TOP + 1], n_top = top_of_region(s, region, top);
     AS_AUTO(as_freep) double *unit = as_calloc(s->enc->n, sizeof *unit);
     if (!unit)
         return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "search/gp/branch.h"
 #include "search/regression/training_set.h"
 
 #define CANDIDATES_GLOBAL 256
@@ -12,10 +13,11 @@
 #define CANDIDATES_TOP 5 /* local candidates are moves of this many trials */
 #define CANDIDATES_MAX (CANDIDATES_GLOBAL + CANDIDATES_LOCAL)
 
-/* A box around a trial: where candidates may lie. */
+/* Where candidates may lie: in a box around a trial, and in a branch. */
 struct gp_region {
     const double *lower, *upper; /* [enc->n] places of numeric parameters; NULL: everywhere */
     const double *centre;        /* [enc->n]; NULL: everywhere */
+    const struct branch *branch; /* NULL: all */
 };
 
 /* Fill ret_points (CANDIDATES_MAX x enc->n, snapped) with allowed, untried points, global ones

@@ -7,15 +7,29 @@
 #include "search/sampling/sampler.h"
 #include "search/sampling/sobol.h"
 
+/* Trials of the design: for each parameter of a space that is not continuous, and at least. */
+#define SIZE_FOR_PARAM 0.7
+#define SIZE_LEAST 5
+#define SIZE_OF_CHOICES 10
+#define SIZE_MOST 40
+
 #define DRAWS 512  /* of one point, before the sampler for narrow spaces tries, */
 #define SAMPLED 16 /* and the sampler's draws before the space is enumerated */
 #define SAMPLED_STRIDE (UINT64_C(1) << 32) /* between its indices: no sweep has so many */
+
+/* Of numbers alone that have no order of branches? Then the model is better than a design at once. */
+static bool is_continuous(const struct encoding *e)
+{
+    return e->n_continuous == e->n_lengths;
+}
 
 size_t gp_design_size(const struct training_set *s)
 {
     if (s->spec->initial_trials)
         return s->spec->initial_trials;
-    return s->enc->n_category ? 10 : 5;
+    size_t n = (size_t)(SIZE_FOR_PARAM * (double)s->enc->n_lengths);
+    size_t least = s->enc->n_category ? SIZE_OF_CHOICES : SIZE_LEAST;
+    return is_continuous(s->enc) || n < least ? least : n < SIZE_MOST ? n : SIZE_MOST;
 }
 
 static void draw_design_point(const struct training_set *s, uint64_t index, uint64_t retry,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "search/gp/caution.h"
 #include "search/gp/design.h"
 #include "search/gp/optimize.h"
 #include "search/pareto/pareto.h"
@@ -75,9 +76,11 @@ struct ask {
     struct acquisition acquisition;
     struct gp_ehvi *ehvi;
     struct trust_region trust;
-    bool is_quadratic; /* the point is the quadratic's */
+    struct branch branch; /* of a row for branches */
+    bool is_quadratic;    /* the point is the quadratic's */
     struct gp_found found;
-    double *point; /* [enc->n] */
+    double *point;               /* [enc->n] */
+    const struct config *config; /* that of the point; borrowed */
 };
 
 static void ask_done(struct ask *a)
@@ -155,7 +158,10 @@ static as_status prepare_models(struct ask *a, struct as_err *err)
     as_status st = add_model(a, SURROGATE_FAILURE, 0, err);
     if (st < 0)
         return st;
-    add_limit(a, -INFINITY, surrogate_forward(&a->models[a->n_models - 1], 0.5));
+    const struct surrogate *failures = &a->models[a->n_models - 1];
+    struct caution caution = caution_of(a->set, gp_model_theta(failures->model));
+    add_limit(a, -INFINITY, surrogate_forward(failures, caution.threshold));
+    a->acquisition.failure_weight = caution.weight;
     return AS_OK;
 }
 
@@ -202,30 +208,6 @@ static as_status set_threshold(struct ask *a, struct as_err *err)
     return AS_OK;
 }
 
-/* Set the value that logEI improves on: the lowest of the best result and the pending trials'
- * means. A pending trial counts as observed at its mean, so reaching that mean is no improvement.
- * Whether it meets the bounds is unknown and is ignored. */
-static as_status set_best(struct ask *a, struct as_err *err)
-{
-    const struct training_set *s = a->set;
-    size_t some[LOOK];
-    double mean[LOOK], var[LOOK];
-    a->acquisition.best = surrogate_forward(&a->models[0], s->costs[s->best]);
-    for (size_t i = 0; i < s->n && !s->spec->n_outcomes;) {
-        size_t n = 0;
-        for (; i < s->n && n < LOOK; i++) {
-            if (s->state[i] == OBSERVED_PENDING)
-                some[n++] = i;
-        }
-        as_status st = n ? predict_trials(a, some, n, mean, var, err) : AS_OK;
-        if (st < 0)
-            return st;
-        for (size_t j = 0; j < n; j++)
-            a->acquisition.best = fmin(a->acquisition.best, mean[j]);
-    }
-    return AS_OK;
-}
-
 /* The worst feasible value of objective k as its model sees it. It is cut, so that a diverged trial
  * does not determine it. The warp's values are those of the completed trials. */
 static double worst_of(const struct ask *a, size_t k)
@@ -241,6 +223,37 @@ static double worst_of(const struct ask *a, size_t k)
         v++;
     }
     return worst;
+}
+
+/* Set the value that logEI improves on: the lowest of the best result and the pending trials'
+ * means. A pending trial counts as observed at its mean, so reaching that mean is no improvement.
+ * Whether it meets the bounds is unknown and is ignored. */
+static as_status set_best(struct ask *a, struct as_err *err)
+{
+    const struct training_set *s = a->set;
+    size_t some[LOOK];
+    double mean[LOOK], var[LOOK];
+    size_t best = a->row->is_branch ? a->branch.best : s->best;
+    if (best == TRAINING_SET_NONE) { /* the branch has no value yet: any will do */
+        a->acquisition.best = worst_of(a, 0);
+        return AS_OK;
+    }
+    a->acquisition.best = surrogate_forward(&a->models[0], s->costs[best]);
+    if (a->row->is_branch)
+        return AS_OK;
+    for (size_t i = 0; i < s->n && !s->spec->n_outcomes;) {
+        size_t n = 0;
+        for (; i < s->n && n < LOOK; i++) {
+            if (s->state[i] == OBSERVED_PENDING)
+                some[n++] = i;
+        }
+        as_status st = n ? predict_trials(a, some, n, mean, var, err) : AS_OK;
+        if (st < 0)
+            return st;
+        for (size_t j = 0; j < n; j++)
+            a->acquisition.best = fmin(a->acquisition.best, mean[j]);
+    }
+    return AS_OK;
 }
 
 static as_status set_front(struct ask *a, struct as_err *err)
@@ -288,10 +301,12 @@ static as_status find_point(struct ask *a, struct as_err *err)
         return out_of_memory(err);
     struct gp_optimizer_problem p = {
         .set = a->set, .acquisition = &a->acquisition, .models = a->models, .number = a->number};
-    if (a->trust.is_on) {
+    if (a->trust.is_on && !a->row->is_branch) {
         trust_region_box(&a->trust, a->set, a->models[0].model, box, box + d);
         p.region = (struct gp_region){box, box + d, training_set_point(a->set, a->set->best)};
     }
+    if (a->row->is_branch)
+        p.region.branch = &a->branch;
     return gp_optimize(&p, &a->cache->optimizer, a->point, &a->found, err);
 }
 
@@ -398,6 +413,20 @@ static int add_incumbent(const struct ask *a, json_t *reason)
                                          json_number_new(o->values[0])));
 }
 
+/* {"parameter", "value", "trials", "optimistic"}; the last in the metric's own sense. */
+static int add_branch(const struct ask *a, json_t *reason)
+{
+    const struct branch *b = &a->branch;
+    const struct space_param *p = &a->set->spec->space->params[b->param];
+    double optimistic = a->set->spec->maximize[0] ? -b->optimistic : b->optimistic;
+    return json_object_set_new(
+        reason, "branch",
+        json_pack("{s:s, s:o, s:I, s:o}", "parameter", p->name, "value",
+                  param_value_to_json(p, a->config->entries[b->param].value), "trials",
+                  (json_int_t)(b->n_ended + b->n_pending), "optimistic",
+                  isfinite(optimistic) ? json_number_new(optimistic) : json_null()));
+}
+
 static int describe_model(const struct ask *a, json_t *reason)
 {
     const struct surrogate *m = &a->models[0];
@@ -412,8 +441,12 @@ static int describe_model(const struct ask *a, json_t *reason)
                   (json_int_t)a->found.candidates, "runner_up",
                   isnan(a->found.runner_up) ? json_null() : json_number_new(a->found.runner_up),
                   "fit", "refitted", refitted, "rows", (json_int_t)m->fit_rows));
-    if (rc == 0 && a->trust.is_on)
+    if (rc == 0 && a->row->is_branch)
+        rc = add_branch(a, reason);
+    else if (rc == 0 && a->trust.is_on)
         rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
+    if (rc == 0 && a->set->stagnant)
+        rc = json_object_set_new(reason, "stagnant", json_true());
     return rc < 0 ? rc : add_predictions(a, reason);
 }
 
@@ -446,6 +479,17 @@ static bool is_initial(const struct training_set *s)
     return s->n < size || results < (size < LEAST_RESULTS ? size : LEAST_RESULTS);
 }
 
+static as_status choose_row(struct ask *a, struct as_err *err)
+{
+    const struct training_set *s = a->set;
+    bool is_found = false;
+    as_status st =
+        s->spec->n_objectives == 1 ? branch_choose(s, &is_found, &a->branch, err) : AS_OK;
+    if (st == AS_OK)
+        a->row = schedule_at(schedule_facts(s) | (is_found ? FACT_BRANCH : 0), a->index);
+    return st;
+}
+
 /* Set the point, and `why` if the models failed. Never returns AS_E_NUMERIC. */
 static as_status choose_point(struct ask *a, char why[AS_ERR_MSG_MAX], struct as_err *err)
 {
@@ -458,8 +502,10 @@ static as_status choose_point(struct ask *a, char why[AS_ERR_MSG_MAX], struct as
         snprintf(why, AS_ERR_MSG_MAX, "no trial has completed");
     } else {
         struct as_err model_err = {0};
-        a->row = schedule_at(schedule_facts(s), a->index);
-        as_status st = ask_models(a, &model_err);
+        as_status st = choose_row(a, err);
+        if (st < 0)
+            return st;
+        st = ask_models(a, &model_err);
         if (st == AS_OK && a->found.is_found)
             return AS_OK;
         if (st < 0 && st != AS_E_NUMERIC) {
@@ -497,13 +543,14 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
     st = choose_point(&a, why, err);
     if (st < 0)
         return st;
+    encoding_to_config(a.set->enc, a.point, s.config);
+    a.config = s.config;
     st = write_reason(&a, *why ? why : NULL, &s.reason, err);
     if (st < 0)
         return st;
     st = write_state(&a, &s.state, err);
     if (st < 0)
         return st;
-    encoding_to_config(a.set->enc, a.point, s.config);
     *ret = s;
     s = (struct suggestion){0};
     return AS_OK;

@@ -358,6 +358,7 @@ static bool take_best(struct search *s, size_t n, bool *moved)
     for (size_t i = 0; i < n; i++) {
         const double *point = s->points + i * s->d;
         if (!(s->values[i] > s->best[s->owner[i]]) ||
+            !branch_holds(s->e, s->p->region.branch, point) ||
             !encoding_allows(s->e, point, s->p->set->scratch) ||
             (!s->e->n_continuous && training_set_tried(s->p->set, point, DESIGN_TOLERANCE)))
             continue;
@@ -501,6 +502,17 @@ static as_status settle_for_raw(struct search *s, double *ret_point, struct gp_f
     return AS_OK;
 }
 
+/* Remove the points outside the region's branch. Returns how many stay. */
+static size_t keep_branch(const struct search *s, double *points, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (branch_holds(s->e, s->p->region.branch, points + i * s->d))
+            memmove(points + kept++ * s->d, points + i * s->d, s->d * sizeof *points);
+    }
+    return kept;
+}
+
 /* For small finite spaces: evaluate all untried configurations, in batches. */
 static as_status evaluate_all(struct search *s, double *ret_point, struct gp_found *ret,
                               struct as_err *err)
@@ -515,6 +527,9 @@ static as_status evaluate_all(struct search *s, double *ret_point, struct gp_fou
         return st;
     if (!found.n)
         return as_fail(err, AS_E_EXHAUSTED, "every configuration of the space was tried");
+    found.n = keep_branch(s, left, found.n);
+    if (!found.n)
+        return AS_OK;
     for (size_t i = 0; i < found.n; i += BATCH)
         evaluate_batch(s, left + i * s->d, found.n - i < BATCH ? found.n - i : BATCH, values + i);
     size_t at = best_of(values, 0, found.n);

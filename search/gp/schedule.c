@@ -15,17 +15,18 @@
  *   While trials are pending, one in eight is PE, pure exploration where a good value is possible.
  *   One in four tries the quadratic before UCB. */
 static const struct schedule_row rows[] = {
-    /* facts, period, phase, acquisition, plain, quadratic */
-    {FACT_NONE_FEASIBLE, 1, 0, ACQUISITION_FEASIBILITY, false, false},
-    {FACT_SEVERAL_OBJECTIVES, 1, 0, ACQUISITION_EHVI, true, false},
-    {FACT_CATEGORIES | FACT_NONE_PENDING, 4, 2, ACQUISITION_UCB, false, false},
-    {FACT_CATEGORIES, 2, 1, ACQUISITION_LOGEI, true, false},
-    {FACT_CATEGORIES, 1, 0, ACQUISITION_LOGEI, false, false},
-    {FACT_STAGNANT, 4, 1, ACQUISITION_LOGEI, true, false},
-    {0, 4, 3, ACQUISITION_LOGEI, false, false},
-    {FACT_PENDING, 8, 5, ACQUISITION_PE, false, false},
-    {0, 4, 0, ACQUISITION_UCB, false, true},
-    {0, 1, 0, ACQUISITION_UCB, false, false}, /* always matches */
+    /* facts, period, phase, acquisition, plain, quadratic, branch */
+    {FACT_NONE_FEASIBLE, 1, 0, ACQUISITION_FEASIBILITY, false, false, false},
+    {FACT_SEVERAL_OBJECTIVES, 1, 0, ACQUISITION_EHVI, true, false, false},
+    {FACT_BRANCH, 3, 2, ACQUISITION_LOGEI, false, false, true},
+    {FACT_CATEGORIES | FACT_NONE_PENDING, 4, 2, ACQUISITION_UCB, false, false, false},
+    {FACT_CATEGORIES, 2, 1, ACQUISITION_LOGEI, true, false, false},
+    {FACT_CATEGORIES, 1, 0, ACQUISITION_LOGEI, false, false, false},
+    {FACT_STAGNANT, 4, 1, ACQUISITION_LOGEI, true, false, false},
+    {0, 4, 3, ACQUISITION_LOGEI, false, false, false},
+    {FACT_PENDING, 8, 5, ACQUISITION_PE, false, false, false},
+    {0, 4, 0, ACQUISITION_UCB, false, true, false},
+    {0, 1, 0, ACQUISITION_UCB, false, false, false}, /* always matches */
 };
 
 /* A number with two levels counts as a category, because it has no order that matters. */

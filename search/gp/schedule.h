@@ -15,7 +15,8 @@ enum schedule_fact {
     FACT_CATEGORIES = 1 << 2,         /* a parameter is a category, or a switch of two levels */
     FACT_STAGNANT = 1 << 3,           /* recent trials improved almost nothing */
     FACT_PENDING = 1 << 4,            /* at least one trial is pending */
-    FACT_NONE_PENDING = 1 << 5        /* no trial is pending */
+    FACT_NONE_PENDING = 1 << 5,       /* no trial is pending */
+    FACT_BRANCH = 1 << 6              /* a branch deserves a trial (branch.h) */
 };
 
 /* One row: it matches when all of its facts hold and index % period == phase. */
@@ -27,6 +28,7 @@ struct schedule_row {
                           warped ones */
     bool is_quadratic; /* the minimum of a quadratic comes first, where that predicts best
                           (quadratic.h) */
+    bool is_branch;    /* inside the branch that deserves a trial */
 };
 
 unsigned schedule_facts(const struct training_set *s);

@@ -24,6 +24,9 @@
  * in cold fits of 20 to 500 rows. */
 #define FIRST_SCALE 0.3
 
+#define SPARE_SHARE 0.4
+#define SPARE_LENGTH 5.0
+
 struct gp_fit_work {
     struct gp_buf a, c;    /* n x ld: K, then L, then K^-1; and c, then G */
     struct gp_buf inverse; /* of the diagonal blocks of L */
@@ -96,16 +99,34 @@ void gp_theta_bounds(const struct gp_columns *c, double *ret_lower, double *ret_
     ret_lower[n + 1] = log(1e-9), ret_upper[n + 1] = 0;
 }
 
+/* The prior of a real lengthscale l: a Gamma(3, rate). It holds all lengthscales below about 2, so
+ * that a parameter that does nothing keeps trials apart that are the same in effect. In spaces with
+ * categories, where such parameters are common, l has with the probability SPARE_SHARE a wide
+ * lognormal prior around SPARE_LENGTH times 6 / rate instead. In spaces of numbers alone this was
+ * worse (docs/decisions/0052). theta: ln l. Adds the slope to *grad. */
+static double negative_log_length_prior(double rate, bool has_spare, double theta, double *grad)
+{
+    double l = exp(theta), slope = 2 - rate * l;
+    if (!has_spare) {
+        *grad -= slope;
+        return rate * l - 2 * theta;
+    }
+    double off = theta - log(SPARE_LENGTH * 6 / rate);
+    double gamma = log(1 - SPARE_SHARE) + 3 * log(rate) - M_LN2 + 2 * theta - rate * l;
+    double spare = log(SPARE_SHARE) - theta - 0.5 * log(2 * M_PI) - 0.5 * off * off;
+    double most = fmax(gamma, spare), sum = exp(gamma - most) + exp(spare - most);
+    double share = exp(gamma - most) / sum;
+    *grad -= share * slope - (1 - share) * (1 + off);
+    return -most - log(sum);
+}
+
 /* Negative log prior, and its gradient added to grad. */
 static double negative_log_prior(const struct fit *f, const double *theta, double *grad)
 {
     size_t n = gp_n_lengths(f->c);
     double value = 0;
-    for (size_t j = 0; j < f->c->n_groups; j++) {
-        double l = exp(theta[j]);
-        value += f->prior_rate * l - 2 * theta[j];
-        grad[j] += f->prior_rate * l - 2;
-    }
+    for (size_t j = 0; j < f->c->n_groups; j++)
+        value += negative_log_length_prior(f->prior_rate, f->c->n_cat > 0, theta[j], &grad[j]);
     for (size_t j = f->c->n_groups; j < n; j++) {
         double off = theta[j] - log(2);
         value += 0.5 * off * off;

@@ -128,6 +128,14 @@ static long double *whiten(const struct gp_case *g, const long double *l, size_t
     return w;
 }
 
+/* The mixture of fit.c: a Gamma(3, rate), or with probability 0.4 a lognormal around 30 / rate. */
+static long double length_density(long double t, long double rate)
+{
+    long double off = t - logl(30 / rate);
+    return 0.6L * rate * rate * rate / 2 * expl(2 * t - rate * expl(t)) +
+           0.4L * expl(-t - off * off / 2) / sqrtl(2 * acosl(-1));
+}
+
 double reference_nll(const struct gp_case *g, const double *theta)
 {
     size_t n = g->rows.n, lengths = gp_n_lengths(&g->c);
@@ -137,8 +145,12 @@ double reference_nll(const struct gp_case *g, const double *theta)
     long double lambda = sqrtl(fmaxl(1, (long double)lengths / 6));
     for (size_t j = 0; j < lengths; j++) {
         long double t = theta[j];
-        value +=
-            j < g->c.n_groups ? -2 * t + 6 / lambda * expl(t) : (t - logl(2)) * (t - logl(2)) / 2;
+        if (j >= g->c.n_groups)
+            value += (t - logl(2)) * (t - logl(2)) / 2;
+        else if (g->c.n_cat)
+            value -= logl(length_density(t, 6 / lambda));
+        else
+            value += -2 * t + 6 / lambda * expl(t);
     }
     long double v = 1e-8L + expl(theta[lengths + 1]);
     value += -theta[lengths] + 0.15L * expl(theta[lengths]) - 0.1L * logl(v) + 0.05L * v;

@@ -1,0 +1,23 @@
+/* How much suggestions should avoid failures: a weight for the model of failures, and what it has to
+ * predict.
+ *
+ * Beside the best values there is often a region that fails (memory, divergence). The other models
+ * do not see failed trials and expect the best values behind the border, so that the mere
+ * probability of a failure is outweighed there. The weight grows with each failure and shrinks with
+ * each completed trial, so that it settles where one trial in ten fails. Failures that come anywhere
+ * say nothing about places, and a weight would only lead the search away from good ones. So the
+ * weight counts as far as the nearest trials predict failures better than the commonest end does. */
+#ifndef ASSAY_SEARCH_GP_CAUTION_H
+#define ASSAY_SEARCH_GP_CAUTION_H
+
+#include "search/regression/training_set.h"
+
+struct caution {
+    double weight;    /* of ln P(the trial completes); at least 1 */
+    double threshold; /* a trial completes where the model of failures (1: failed) is below it */
+};
+
+/* theta: of the model of failures; its lengthscales measure which trials are near. O(n d). */
+struct caution caution_of(const struct training_set *s, const double *theta);
+
+#endif

@@ -1,0 +1,254 @@
+/* Branches and caution: which branch deserves a trial, when it is left, and how much failures count.
+ * Then whole sweeps on spaces with a branch that looks bad until it is tuned, and with a region of
+ * failures beside the best values. */
+#include "search/gp/branch.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "search/gp/caution.h"
+#include "tests/search/sweep.h"
+#include "tests/support/check_main.h"
+#include "tests/support/spaces.h"
+
+static const char two_methods[] = "method: {type: categorical, values: [easy, deep]}\n"
+                                  "a: {type: float, min: 0, max: 1, when: {method: easy}}\n"
+                                  "b: {type: float, min: 0, max: 1, when: {method: deep}}\n";
+
+static void add(struct sweep *w, const struct space *s, unsigned method, double u, double value)
+{
+    AS_AUTO(config_freep) struct config *c = config_create(s);
+    c->entries[0].value.choice = method;
+    c->entries[1 + method].value.real = u;
+    config_settle(s, c);
+    sweep_add(w, c, value);
+}
+
+static bool chosen(struct sweep *w, struct branch *ret)
+{
+    AS_AUTO(training_set_freep) struct training_set *set = NULL;
+    struct as_err err = {0};
+    const struct history h = {w->trials, w->n};
+    bool found = false;
+    ck_ok(training_set_create(&w->spec, &h, NULL, &set, &err), err);
+    ck_ok(branch_choose(set, &found, ret, &err), err);
+    return found;
+}
+
+START_TEST(each_branch_gets_its_first_trials)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(two_methods);
+    AS_AUTO(sweep_done) struct sweep w;
+    struct branch b;
+    sweep_init(&w, s, 1, false);
+    for (int i = 0; i < 4; i++)
+        add(&w, s, 0, 0.2 * i, 1 - 0.1 * i);
+    ck_assert(chosen(&w, &b));
+    ck_assert(b.param == 0 && b.level == 1 && b.n_ended == 0 && b.n_missing >= 2);
+    ck_assert_uint_eq(b.best, TRAINING_SET_NONE);
+    for (int i = 0; i < 4; i++)
+        add(&w, s, 1, 0.2 * i, 9);
+    ck_assert(chosen(&w, &b));
+    ck_assert_uint_eq(b.n_missing, 1); /* two, and three for b */
+    add(&w, s, 1, 0.9, 9);
+    ck_assert(!chosen(&w, &b)); /* flat and far behind */
+}
+END_TEST
+
+START_TEST(a_branch_that_rises_stays)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(two_methods);
+    AS_AUTO(sweep_done) struct sweep w;
+    struct branch b;
+    sweep_init(&w, s, 1, false);
+    for (int i = 0; i < 6; i++)
+        add(&w, s, 0, 0.1 * i, 1);
+    for (int i = 0; i < 6; i++)
+        add(&w, s, 1, 0.1 * i, 5 - 0.5 * i);
+    ck_assert(chosen(&w, &b));
+    ck_assert(b.param == 0 && b.level == 1 && b.n_missing == 0);
+    ck_assert_double_le(b.optimistic, 2.5 - 0.5 * 12);
+    ck_assert_uint_eq(b.best, 11);
+    for (int i = 0; i < 12; i++)
+        add(&w, s, 1, 0.05 * i, 2.5); /* it rises no more */
+    ck_assert(!chosen(&w, &b));
+}
+END_TEST
+
+START_TEST(a_branch_that_always_fails_is_left)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(two_methods);
+    AS_AUTO(sweep_done) struct sweep w;
+    struct branch b;
+    sweep_init(&w, s, 1, false);
+    add(&w, s, 0, 0.5, 1);
+    for (int i = 0; i < 5; i++)
+        add(&w, s, 1, 0.1 * i, NAN);
+    ck_assert(!chosen(&w, &b) || b.level == 0);
+}
+END_TEST
+
+START_TEST(a_branch_holds_its_points)
+{
+    AS_AUTO(space_freep)
+    struct space *s = space_of_yaml("m: {type: categorical, values: [x, y]}\n"
+                                    "c: {type: categorical, values: [p, q], when: {m: y}}\n");
+    AS_AUTO(encoding_freep) struct encoding *e = NULL;
+    struct as_err err = {0};
+    ck_ok(encoding_create(s, &e, &err), err);
+    const struct branch inner = {.param = 1, .level = 1};
+    ck_assert(branch_holds(e, &inner, (double[]){1, 1}));
+    ck_assert(!branch_holds(e, &inner, (double[]){1, 0}));
+    ck_assert(!branch_holds(e, &inner, (double[]){0, 1})); /* c is not active */
+    ck_assert(branch_holds(e, NULL, (double[]){0, 1}));
+}
+END_TEST
+
+/* ---- caution ---- */
+
+/* 60 random trials of the unit square; those fail that `fails` says. */
+static struct caution caution_for(bool (*fails)(double x, double y, struct rng *r))
+{
+    AS_AUTO(space_freep)
+    struct space *s = space_of_yaml("x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, "
+                                    "max: 1}\n");
+    AS_AUTO(sweep_done) struct sweep w;
+    AS_AUTO(training_set_freep) struct training_set *set = NULL;
+    struct as_err err = {0};
+    struct rng r;
+    rng_init(&r, 7, 0);
+    sweep_init(&w, s, 1, false);
+    for (int i = 0; i < 60; i++) {
+        AS_AUTO(config_freep) struct config *c = config_create(s);
+        double x = c->entries[0].value.real = rng_uniform(&r);
+        double y = c->entries[1].value.real = rng_uniform(&r);
+        config_settle(s, c);
+        sweep_add(&w, c, fails(x, y, &r) ? NAN : x);
+    }
+    const struct history h = {w.trials, w.n};
+    ck_ok(training_set_create(&w.spec, &h, NULL, &set, &err), err);
+    return caution_of(set, (double[]){0, 0, 0, 0});
+}
+
+static bool on_one_side(double x, double y, struct rng *r)
+{
+    (void)r;
+    return x + y > 1.2;
+}
+
+static bool anywhere(double x, double y, struct rng *r)
+{
+    (void)x;
+    (void)y;
+    return rng_uniform(r) < 0.3;
+}
+
+static bool nowhere(double x, double y, struct rng *r)
+{
+    (void)x;
+    (void)y;
+    (void)r;
+    return false;
+}
+
+START_TEST(caution_grows_where_failures_have_a_place)
+{
+    struct caution region = caution_for(on_one_side), random = caution_for(anywhere);
+    ck_assert_double_gt(region.weight, 10);
+    ck_assert_double_lt(region.threshold, 0.3);
+    ck_assert_double_lt(random.weight, 3);
+    ck_assert_double_eq(caution_for(nowhere).weight, 1);
+    ck_assert_double_eq(caution_for(nowhere).threshold, 0.5);
+}
+END_TEST
+
+/* ---- whole sweeps ---- */
+
+/* Two methods with three parameters each. Of random configurations, those of `deep` are worse than
+ * those of `easy`; its best is better. */
+static double funnels(const struct sweep *w, size_t t)
+{
+    bool deep = sweep_number(w, t, 0) > 0.5;
+    double sum = 0;
+    for (size_t i = 0; i < 3; i++) {
+        double off = sweep_number(w, t, (deep ? 4 : 1) + i) - (deep ? 0.3 : 0.6);
+        sum += off * off;
+    }
+    return deep ? 0.9 * (1 - exp(-sqrt(sum) / 0.4)) : 0.3 + 0.1 * sqrt(sum);
+}
+
+START_TEST(finds_the_branch_that_looks_bad_untuned)
+{
+    AS_AUTO(space_freep)
+    struct space *s = space_of_yaml("method: {type: categorical, values: [easy, deep]}\n"
+                                    "a1: {type: float, min: 0, max: 1, when: {method: easy}}\n"
+                                    "a2: {type: float, min: 0, max: 1, when: {method: easy}}\n"
+                                    "a3: {type: float, min: 0, max: 1, when: {method: easy}}\n"
+                                    "b1: {type: float, min: 0, max: 1, when: {method: deep}}\n"
+                                    "b2: {type: float, min: 0, max: 1, when: {method: deep}}\n"
+                                    "b3: {type: float, min: 0, max: 1, when: {method: deep}}\n");
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        AS_AUTO(sweep_done) struct sweep w;
+        struct as_err err = {0};
+        double best = INFINITY;
+        size_t inside = 0;
+        sweep_init(&w, s, seed, true);
+        for (size_t t = 0; t < 60; t++) {
+            ck_ok(sweep_ask(&w, &err), err);
+            const json_t *branch = json_object_get(w.reason, "branch");
+            if (branch) {
+                ck_assert_str_eq(json_string_value(json_object_get(branch, "parameter")), "method");
+                inside++;
+            }
+            double value = funnels(&w, t);
+            sweep_tell(&w, t, value);
+            best = fmin(best, value);
+        }
+        ck_assert_uint_gt(inside, 3);
+        ck_assert_msg(best < 0.2, "seed %d: %g", (int)seed, best);
+    }
+}
+END_TEST
+
+START_TEST(a_region_of_failures_costs_few_trials)
+{
+    AS_AUTO(space_freep)
+    struct space *s = space_of_yaml("x: {type: float, min: 0, max: 1}\n"
+                                    "y: {type: float, min: 0, max: 1}\n"
+                                    "z: {type: float, min: 0, max: 1}\n"
+                                    "k: {type: categorical, values: [a, b, c]}\n");
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        AS_AUTO(sweep_done) struct sweep w;
+        struct as_err err = {0};
+        size_t failed = 0, after = 0;
+        sweep_init(&w, s, seed, true);
+        for (size_t t = 0; t < 80; t++) {
+            ck_ok(sweep_ask(&w, &err), err);
+            double x = sweep_number(&w, t, 0), y = sweep_number(&w, t, 1);
+            bool fails = x + y > 1.1;
+            after += fails && failed >= 10;
+            failed += fails;
+            double z = sweep_number(&w, t, 2) - 0.4;
+            sweep_tell(&w, t,
+                       fails ? NAN : 2 - x - y + z * z + 0.1 * (sweep_number(&w, t, 3) > 0.5));
+        }
+        ck_assert_msg(after <= 14, "seed %d: %zu of %zu failures", (int)seed, after, failed);
+    }
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("search/gp/branch");
+    TCase *t = tcase_create("branch");
+    tcase_add_test(t, each_branch_gets_its_first_trials);
+    tcase_add_test(t, a_branch_that_rises_stays);
+    tcase_add_test(t, a_branch_that_always_fails_is_left);
+    tcase_add_test(t, a_branch_holds_its_points);
+    tcase_add_test(t, caution_grows_where_failures_have_a_place);
+    tcase_add_test(t, finds_the_branch_that_looks_bad_untuned);
+    tcase_add_test(t, a_region_of_failures_costs_few_trials);
+    suite_add_tcase(s, t);
+    return s;
+}
