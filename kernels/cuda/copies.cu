@@ -13,7 +13,7 @@
 
 struct copies {
     cudaStream_t stream;
-    cudaEvent_t ready;            /* behind the operations that the next copy waits for */
+    cudaEvent_t ready;             /* behind the operations that the next copy waits for */
     cudaEvent_t ended[COPIES_MAX]; /* copy k: k % COPIES_MAX */
     uint64_t begun;
 };

@@ -320,7 +320,8 @@ static as_status open_peers(struct backend *be, const struct peers_group *group,
     p->arg = group->arg;
     cuda_use(be);
     st = cuda_status(cudaEventCreateWithFlags(&p->sent, cudaEventDisableTiming), "an event", err);
-    nccl_result r = st < 0 ? NCCL_SUCCESS : nccl.comm_init_rank(&p->comm, group->n, id, group->rank);
+    nccl_result r =
+        st < 0 ? NCCL_SUCCESS : nccl.comm_init_rank(&p->comm, group->n, id, group->rank);
     if (st == AS_OK && r != NCCL_SUCCESS && r != NCCL_IN_PROGRESS)
         st = give_up(p, "meeting", nccl.error_string(r), err);
     if (st == AS_OK)

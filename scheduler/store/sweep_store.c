@@ -84,8 +84,8 @@ enum {
 #define LARGEST(what) "(select max(" what ") from runner r where " LIVE_RUNNER ")"
 #define USABLE_GPUS "json_array_length(r.gpus) - json_array_length(r.gpu_faults)"
 #define TOO_LARGE(need, what, unit)                                                                \
-    "when " need " > " LARGEST(what) " then format('no runner has %s " unit " (largest: %s)', "    \
-    need ", " LARGEST(what) ") "
+    "when " need " > " LARGEST(what) " then format('no runner has %s " unit                        \
+                                     " (largest: %s)', " need ", " LARGEST(what) ") "
 /* clang-format off: one condition on each line */
 #define SWEEP_NOTE                                                                                 \
     "case when s.state = 'running' and s.for_runners "                                             \
@@ -93,12 +93,11 @@ enum {
     "and exists (select from runner r where " LIVE_RUNNER ") "                                     \
     "and not exists (select from runner r where " LIVE_RUNNER " and r.cpus >= s.cpus "             \
     "and r.memory_bytes >= s.memory_bytes and " USABLE_GPUS " >= s.gpus) "                         \
-    "then case "                                                                                   \
-    TOO_LARGE("s.cpus", "r.cpus", "cpus")                                                          \
-    TOO_LARGE("s.memory_bytes", "r.memory_bytes", "bytes of memory")                               \
-    TOO_LARGE("s.gpus", USABLE_GPUS, "GPUs")                                                       \
-    "else format('no runner has %s cpus, %s bytes of memory and %s GPUs together', s.cpus, "       \
-    "s.memory_bytes, s.gpus) end end"
+    "then case " TOO_LARGE("s.cpus", "r.cpus", "cpus")                                             \
+        TOO_LARGE("s.memory_bytes", "r.memory_bytes", "bytes of memory") TOO_LARGE(                \
+            "s.gpus", USABLE_GPUS, "GPUs") "else format('no runner has %s cpus, %s bytes of "      \
+                                           "memory and %s GPUs together', s.cpus, "                \
+                                           "s.memory_bytes, s.gpus) end end"
 /* clang-format on */
 
 #define COUNT_FIELDS(NEXT)                                                                         \

@@ -36,8 +36,9 @@ struct sweep_limits {
     int64_t trial_timeout_ms;      /* 0: none */
     int64_t wall_time_ms;          /* 0: none */
     int64_t grace_ms;              /* between SIGTERM and SIGKILL; default 30 s */
-    double target;        /* a value of the one metric that ends the sweep; NAN: none */
-    bool keeps_timed_out; /* on_timeout: keep: a trial past trial_timeout completes with its values */
+    double target;                 /* a value of the one metric that ends the sweep; NAN: none */
+    bool
+        keeps_timed_out; /* on_timeout: keep: a trial past trial_timeout completes with its values */
 };
 
 typedef enum trial_kind {

@@ -223,7 +223,8 @@ VISIBLE nccl_result ncclGroupEnd(void)
 {
     if (group.empty())
         return NCCL_SUCCESS;
-    std::shared_ptr<std::vector<struct message>> all = std::make_shared<std::vector<struct message>>();
+    std::shared_ptr<std::vector<struct message>> all =
+        std::make_shared<std::vector<struct message>>();
     all->swap(group);
     count_group();
     emu_enqueue_until((*all)[0].stream, [all] { return move_some(*all); });

@@ -363,9 +363,7 @@ cudaError_t cudaEventQuery(cudaEvent_t e)
 {
     if (!event_is_done(e))
         run_pending(e->stream, e->done.get(), false);
-    return fault_now() != cudaSuccess ? broken
-           : event_is_done(e)         ? cudaSuccess
-                                      : cudaErrorNotReady;
+    return fault_now() != cudaSuccess ? broken : event_is_done(e) ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t e)
