@@ -50,3 +50,18 @@ void clock_sleep_ms(int64_t ms)
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         ;
 }
+
+void clock_cond_init(pthread_cond_t *c)
+{
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(c, &attr);
+    (void)pthread_condattr_destroy(&attr);
+}
+
+bool clock_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, int64_t until_ns)
+{
+    const struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
+    return pthread_cond_timedwait(c, m, &until) != ETIMEDOUT;
+}

@@ -2,6 +2,8 @@
 #ifndef ASSAY_BASE_CLOCK_H
 #define ASSAY_BASE_CLOCK_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NS_PER_MS INT64_C(1000000)
@@ -18,5 +20,12 @@ const char *clock_format_duration(int64_t ms, char *buf);
 
 /* Sleep; signals do not shorten it. Only for polling loops that have no descriptor to poll. */
 void clock_sleep_ms(int64_t ms);
+
+/* Initialise a condition whose waits are measured by clock_mono_ns(). Cannot fail on Linux. */
+void clock_cond_init(pthread_cond_t *c);
+
+/* Wait for such a condition until a time of clock_mono_ns(). The mutex is held before and after. False:
+ * the time has passed. */
+bool clock_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, int64_t until_ns);
 
 #endif

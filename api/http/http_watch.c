@@ -156,18 +156,10 @@ void http_table_release(struct http_table *t, void (*resume)(void *conn), void *
 
 bool http_table_wait_idle(struct http_table *t, int64_t wait_ms)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += wait_ms / 1000;
-    until.tv_nsec += wait_ms % 1000 * NS_PER_MS;
-    if (until.tv_nsec >= NS_PER_S) {
-        until.tv_sec++;
-        until.tv_nsec -= NS_PER_S;
-    }
+    int64_t until_ns = clock_mono_ns() + wait_ms * NS_PER_MS;
     pthread_mutex_lock(&t->lock);
-    int rc = 0;
-    while (t->n_served > 0 && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&t->idle, &t->lock, &until);
+    while (t->n_served > 0 && clock_cond_wait(&t->idle, &t->lock, until_ns))
+        ;
     bool is_idle = t->n_served == 0;
     pthread_mutex_unlock(&t->lock);
     return is_idle;
@@ -243,17 +235,6 @@ static void *watch_connections(void *arg)
     return NULL;
 }
 
-static as_status init_idle(struct http_table *t)
-{
-    pthread_condattr_t attr;
-    if (pthread_condattr_init(&attr) != 0)
-        return AS_E_NOMEM;
-    int rc = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    rc = rc ? rc : pthread_cond_init(&t->idle, &attr);
-    (void)pthread_condattr_destroy(&attr);
-    return rc ? AS_E_NOMEM : AS_OK;
-}
-
 as_status http_table_create(const struct http_options *opts, const struct http_app *app,
                             struct http_table **ret, struct as_err *err)
 {
@@ -267,8 +248,8 @@ as_status http_table_create(const struct http_options *opts, const struct http_a
     t->n_slots = lim.rlim_cur < 65536 ? (int)lim.rlim_cur : 65536;
     t->slots = as_calloc((size_t)t->n_slots, sizeof *t->slots);
     t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    bool ok = t->slots && t->epoll_fd >= 0 && pthread_mutex_init(&t->lock, NULL) == 0 &&
-              init_idle(t) == AS_OK;
+    bool ok = t->slots && t->epoll_fd >= 0 && pthread_mutex_init(&t->lock, NULL) == 0;
+    clock_cond_init(&t->idle);
     t->has_thread = ok && pthread_create(&t->thread, NULL, watch_connections, t) == 0;
     if (!t->has_thread) {
         http_table_free(t);

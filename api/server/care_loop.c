@@ -39,8 +39,7 @@ static void care_once(struct care_loop *c, bool *was_away)
 
 static bool wait_locked(struct care_loop *c, int64_t until_ns)
 {
-    const struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
-    return pthread_cond_timedwait(&c->change, &c->lock, &until) != ETIMEDOUT;
+    return clock_cond_wait(&c->change, &c->lock, until_ns);
 }
 
 static void *run_care(void *arg)
@@ -64,16 +63,12 @@ static void *run_care(void *arg)
 
 as_status care_loop_start(struct store *db, struct care_loop **ret, struct as_err *err)
 {
-    pthread_condattr_t attr;
     struct care_loop *c = as_calloc(1, sizeof *c);
     if (!c)
         return as_fail_nomem(err);
     c->care = (struct content_care){.db = db};
     (void)pthread_mutex_init(&c->lock, NULL); /* none of these can fail on Linux */
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&c->change, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    clock_cond_init(&c->change);
     if (pthread_create(&c->thread, NULL, run_care, c) != 0) {
         free(c);
         return as_fail(err, AS_E_NOMEM, "cannot start the thread that takes care of content");

@@ -250,14 +250,14 @@ static void drop_over(struct event_streams *s, bool all)
 
 static void wait_tick_locked(struct event_streams *s)
 {
-    struct timespec until;
-    int64_t at = clock_mono_ns() + EVENT_STREAMS_TICK_MS * NS_PER_MS;
-    until = (struct timespec){.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S};
-    bool was_draining = s->is_draining;
-    int rc = 0;
-    while (!s->is_stopping && !s->added && s->is_draining == was_draining && rc != ETIMEDOUT)
-        rc = s->listeners ? pthread_cond_timedwait(&s->wake, &s->lock, &until)
-                          : pthread_cond_wait(&s->wake, &s->lock);
+    int64_t until_ns = clock_mono_ns() + EVENT_STREAMS_TICK_MS * NS_PER_MS;
+    bool was_draining = s->is_draining, is_early = true;
+    while (!s->is_stopping && !s->added && s->is_draining == was_draining && is_early) {
+        if (s->listeners)
+            is_early = clock_cond_wait(&s->wake, &s->lock, until_ns);
+        else
+            (void)pthread_cond_wait(&s->wake, &s->lock);
+    }
 }
 
 static void *run_event_streams(void *arg)
@@ -284,15 +284,11 @@ static void *run_event_streams(void *arg)
 as_status event_streams_create(struct store *db, struct event_streams **ret, struct as_err *err)
 {
     AS_AUTO(event_streams_freep) struct event_streams *s = as_calloc(1, sizeof *s);
-    pthread_condattr_t attr;
     if (!s)
         return as_fail(err, AS_E_NOMEM, "out of memory for the event streams");
     s->db = db;
     (void)pthread_mutex_init(&s->lock, NULL); /* none of these can fail on Linux */
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&s->wake, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    clock_cond_init(&s->wake);
     if (pthread_create(&s->thread, NULL, run_event_streams, s) != 0)
         return as_fail(err, AS_E_NOMEM, "cannot start the thread of the event streams");
     s->has_thread = true;

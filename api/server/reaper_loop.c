@@ -44,8 +44,7 @@ static void reap_once(struct reaper_loop *loop, bool whole, bool *was_away, bool
  * passed. */
 static bool wait_locked(struct reaper_loop *r, int64_t until_ns)
 {
-    const struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
-    return pthread_cond_timedwait(&r->change, &r->lock, &until) != ETIMEDOUT;
+    return clock_cond_wait(&r->change, &r->lock, until_ns);
 }
 
 /* Run a whole round every reaper_ms, and between rounds end each sweep as soon as it is
@@ -90,17 +89,13 @@ static void on_finishing(void *ctx)
 as_status reaper_loop_start(struct store *db, struct server *s, struct reaper_loop **ret,
                             struct as_err *err)
 {
-    pthread_condattr_t attr;
     struct reaper_loop *r = as_calloc(1, sizeof *r);
     if (!r)
         return as_fail(err, AS_E_NOMEM, "out of memory for the reaper");
     r->reaper = (struct reaper){.db = db};
     r->server = s;
     (void)pthread_mutex_init(&r->lock, NULL); /* none of these can fail on Linux */
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&r->change, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    clock_cond_init(&r->change);
     if (pthread_create(&r->thread, NULL, run_reaper, r) != 0) {
         free(r);
         return as_fail(err, AS_E_NOMEM, "cannot start the thread of the reaper");

@@ -96,12 +96,13 @@ static int64_t next_deadline_locked(const struct waiting_list *w, int64_t tick_n
 /* Wait for the next tick, deadline, change or departure. Returns whether to probe. */
 static bool wait_locked(struct waiting_list *w, int64_t tick_ns)
 {
-    int rc = 0;
-    while (!w->look_again && !w->is_stopping && rc != ETIMEDOUT) {
-        int64_t at = next_deadline_locked(w, tick_ns);
-        const struct timespec until = {.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S};
-        rc = at == INT64_MAX ? pthread_cond_wait(&w->wake, &w->lock)
-                             : pthread_cond_timedwait(&w->wake, &w->lock, &until);
+    bool is_early = true;
+    while (!w->look_again && !w->is_stopping && is_early) {
+        int64_t until_ns = next_deadline_locked(w, tick_ns);
+        if (until_ns == INT64_MAX)
+            (void)pthread_cond_wait(&w->wake, &w->lock);
+        else
+            is_early = clock_cond_wait(&w->wake, &w->lock, until_ns);
     }
     bool is_tick = w->is_changed || clock_mono_ns() >= tick_ns;
     w->look_again = false;
@@ -147,16 +148,12 @@ as_status waiting_create(const struct waiting_hooks *hooks, struct waiting_list 
                          struct as_err *err)
 {
     AS_AUTO(waiting_freep) struct waiting_list *w = as_calloc(1, sizeof *w);
-    pthread_condattr_t attr;
     if (!w)
         return as_fail(err, AS_E_NOMEM, "out of memory for the long-polls");
     w->hooks = *hooks;
     w->tail = &w->head;
     (void)pthread_mutex_init(&w->lock, NULL); /* none of these can fail on Linux */
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&w->wake, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    clock_cond_init(&w->wake);
     if (pthread_create(&w->thread, NULL, run_waiting_list, w) != 0)
         return as_fail(err, AS_E_NOMEM, "cannot start the thread of the long-polls");
     w->has_thread = true;

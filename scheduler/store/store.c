@@ -115,12 +115,8 @@ as_status store_open(const struct store_opts *opts, struct store **ret, struct a
         return as_fail_nomem(err);
     db->config = config;
     db->max = opts->max_connections ? opts->max_connections : 8;
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&db->mu, NULL);
-    pthread_cond_init(&db->freed, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&db->freed);
     db->url = as_strdup(opts->url);
     db->app = as_strdup(opts->application_name ? opts->application_name : "assayd");
     if (!db->url || !db->app)
@@ -252,11 +248,9 @@ static void connect_ended(struct store *db, as_status st, const struct as_err *w
  * one. */
 static as_status pool_take_locked(struct store *db, struct conn **ret, struct as_err *err)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += POOL_WAIT_MS / 1000;
+    int64_t until_ns = clock_mono_ns() + POOL_WAIT_MS * NS_PER_MS;
     while (db->n_idle == 0 && db->n_open >= db->max) {
-        if (pthread_cond_timedwait(&db->freed, &db->mu, &until) != 0 && db->n_idle == 0 &&
+        if (!clock_cond_wait(&db->freed, &db->mu, until_ns) && db->n_idle == 0 &&
             db->n_open >= db->max)
             return as_fail(err, AS_E_UNAVAILABLE, "all %d database connections are busy", db->max);
     }

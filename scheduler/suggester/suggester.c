@@ -400,19 +400,17 @@ static void add_ticket_locked(struct job *job, int64_t arrived_ns, size_t count)
 static bool wait_until_ready_locked(struct suggester *sg, const struct search_place *p,
                                     size_t count, bool may_wait)
 {
-    int64_t until = clock_mono_ns() + sg->opts.patience_ms * NS_PER_MS;
-    const struct timespec at = {.tv_sec = until / NS_PER_S, .tv_nsec = until % NS_PER_S};
+    int64_t until_ns = clock_mono_ns() + sg->opts.patience_ms * NS_PER_MS;
     bool waits = may_wait && sg->n_patient < PATIENT_MAX && sg->opts.patience_ms > 0;
-    int rc = waits ? 0 : ETIMEDOUT;
+    bool is_patient = waits;
     sg->n_patient += waits;
     for (;;) {
         const struct job *job = job_find_locked(sg, p->key);
-        if (!job || !is_busy(job) || chain_ready(&job->chain, p, count) >= count ||
-            rc == ETIMEDOUT) {
+        if (!job || !is_busy(job) || chain_ready(&job->chain, p, count) >= count || !is_patient) {
             sg->n_patient -= waits;
             return job && (!is_busy(job) || chain_ready(&job->chain, p, count) >= count);
         }
-        rc = pthread_cond_timedwait(&sg->changed, &sg->mu, &at);
+        is_patient = clock_cond_wait(&sg->changed, &sg->mu, until_ns);
     }
 }
 
@@ -490,7 +488,6 @@ as_status suggester_create(struct store *db, const struct suggester_opts *opts,
                            struct suggester **ret, struct as_err *err)
 {
     AS_AUTO(suggester_freep) struct suggester *sg = as_calloc(1, sizeof *sg);
-    pthread_condattr_t attr;
     if (!sg)
         return as_fail(err, AS_E_NOMEM, "out of memory for the search");
     sg->db = db;
@@ -499,11 +496,8 @@ as_status suggester_create(struct store *db, const struct suggester_opts *opts,
     sg->opts.ahead_ms = opts->ahead_ms ? opts->ahead_ms : AHEAD_MS;
     sg->opts.patience_ms = opts->patience_ms ? opts->patience_ms : PATIENCE_MS;
     (void)pthread_mutex_init(&sg->mu, NULL); /* none of these can fail on Linux */
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&sg->work, &attr);
-    (void)pthread_cond_init(&sg->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    clock_cond_init(&sg->work);
+    clock_cond_init(&sg->changed);
     size_t threads = opts->threads < THREADS_MAX ? opts->threads : THREADS_MAX;
     pthread_mutex_lock(&sg->mu);
     while (sg->n_threads < threads &&

@@ -24,12 +24,8 @@
 
 as_status agent_init(struct agent *a, const struct options *o, struct as_err *err)
 {
-    pthread_condattr_t attr;
     pthread_mutex_init(&a->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&a->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&a->changed);
     a->options = o;
     a->heartbeat_ms = 10000;
     a->lease_ms = 60000;
@@ -79,9 +75,7 @@ void agent_fail(struct agent *a, const struct as_err *err)
 
 bool agent_wait_locked(struct agent *a, int64_t ms)
 {
-    int64_t end = clock_mono_ns() + ms * NS_PER_MS;
-    struct timespec until = {.tv_sec = end / NS_PER_S, .tv_nsec = end % NS_PER_S};
-    return pthread_cond_timedwait(&a->changed, &a->lock, &until) != ETIMEDOUT;
+    return clock_cond_wait(&a->changed, &a->lock, clock_mono_ns() + ms * NS_PER_MS);
 }
 
 static bool is_held_locked(const struct agent *a, const struct attempt_id *id)

@@ -47,12 +47,8 @@ as_status attempt_create(const struct options *o, const struct attempt_id *id,
     struct attempt *a = as_calloc(1, sizeof *a);
     if (!a)
         return as_fail_nomem(err);
-    pthread_condattr_t attr;
     pthread_mutex_init(&a->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&a->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&a->changed);
     a->options = o;
     a->wake_fd = wake_fd;
     a->out_fd = -1;

@@ -145,11 +145,9 @@ static void note_late(struct collector *c)
 
 static void wait_for_output(struct collector *c)
 {
-    int64_t end = clock_mono_ns() + ROUND_MS * NS_PER_MS;
-    struct timespec until = {.tv_sec = end / NS_PER_S, .tv_nsec = end % NS_PER_S};
-    while (!c->closed && c->n_in == 0)
-        if (pthread_cond_timedwait(&c->changed, &c->lock, &until) == ETIMEDOUT)
-            break;
+    int64_t until_ns = clock_mono_ns() + ROUND_MS * NS_PER_MS;
+    while (!c->closed && c->n_in == 0 && clock_cond_wait(&c->changed, &c->lock, until_ns))
+        ;
 }
 
 /* What one round has to look at. */
@@ -295,16 +293,12 @@ AS_DEFINE_FREEP(struct collector, collector_free)
 static struct collector *new_collector(const struct collector_owner *owner)
 {
     struct collector *c = as_calloc(1, sizeof *c);
-    pthread_condattr_t attr;
     if (!c)
         return NULL;
     c->owner = *owner;
     c->dir = c->out = -1;
     pthread_mutex_init(&c->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&c->changed);
     return c;
 }
 

@@ -33,12 +33,11 @@
  * phase. */
 static attempt_phase wait_phase(struct attempt *a, attempt_phase while_in, int64_t ms)
 {
-    int64_t end = clock_mono_ns() + ms * NS_PER_MS;
-    struct timespec until = {.tv_sec = end / NS_PER_S, .tv_nsec = end % NS_PER_S};
+    int64_t until_ns = clock_mono_ns() + ms * NS_PER_MS;
     pthread_mutex_lock(&a->lock);
-    while (a->phase == while_in && a->asked != STOP_DROPPED)
-        if (pthread_cond_timedwait(&a->changed, &a->lock, &until) == ETIMEDOUT)
-            break;
+    while (a->phase == while_in && a->asked != STOP_DROPPED &&
+           clock_cond_wait(&a->changed, &a->lock, until_ns))
+        ;
     attempt_phase p = a->phase;
     pthread_mutex_unlock(&a->lock);
     return p;

@@ -41,8 +41,7 @@ static void unlock(struct rank *r)
 /* Wait for `changed`, at most until then. Locked. */
 static void wait_until_locked(struct rank *r, int64_t until_ns)
 {
-    struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
-    (void)pthread_cond_timedwait(&r->attempt->changed, &r->attempt->lock, &until);
+    (void)clock_cond_wait(&r->attempt->changed, &r->attempt->lock, until_ns);
 }
 
 as_status rank_create(struct attempt *t, const struct claimed_gang *gang, struct rank **ret,

@@ -94,15 +94,8 @@ static void *thread_main(void *arg)
     struct coll *c = arg;
     lock(c);
     while (!c->stopping) {
-        struct timespec until;
-        (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += IDLE_MS * NS_PER_MS;
-        if (until.tv_nsec >= NS_PER_S) {
-            until.tv_sec++;
-            until.tv_nsec -= NS_PER_S;
-        }
         if (!c->first || c->turn_taken)
-            (void)pthread_cond_timedwait(&c->changed, &c->lock, &until);
+            (void)clock_cond_wait(&c->changed, &c->lock, clock_mono_ns() + IDLE_MS * NS_PER_MS);
         if (c->turn_taken || c->stopping)
             continue;
         c->turn_taken = true;
@@ -127,7 +120,6 @@ as_status coll_create(const struct listener *listener, const struct world *world
                       struct as_err *err)
 {
     AS_AUTO(coll_freep) struct coll *c = as_calloc(1, sizeof *c);
-    pthread_condattr_t monotonic;
     as_status st;
     if (!c)
         return as_fail_nomem(err);
@@ -140,10 +132,7 @@ as_status coll_create(const struct listener *listener, const struct world *world
     (void)snprintf(c->address, sizeof c->address, "%s", listener->endpoint.address);
     if ((st = mesh_create(listener, world, opts, &c->mesh, ret_missing, err)) < 0)
         return st;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&c->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    clock_cond_init(&c->changed);
     (void)pthread_mutex_init(&c->lock, NULL);
     c->has_lock = true;
     if (pthread_create(&c->thread, NULL, thread_main, c) != 0)

@@ -141,11 +141,7 @@ static void *reader_main(void *arg)
 
 static as_status start_reader(struct team *t, struct as_err *err)
 {
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&t->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    clock_cond_init(&t->changed);
     (void)pthread_mutex_init(&t->lock, NULL);
     (void)pthread_mutex_init(&t->sending, NULL);
     t->has_locks = true;
@@ -243,17 +239,10 @@ static void announce(struct team *t)
 static as_status wait_for_world_locked(struct team *t, struct as_err *err)
 {
     while (t->next.epoch <= (int64_t)t->epoch) {
-        struct timespec until;
         if (atomic_load(t->stop))
             return as_fail(err, AS_E_UNAVAILABLE,
                            t->gone ? "the runner is gone" : "this rank is to stop");
-        (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += LOOK_MS * NS_PER_MS;
-        if (until.tv_nsec >= NS_PER_S) {
-            until.tv_sec++;
-            until.tv_nsec -= NS_PER_S;
-        }
-        (void)pthread_cond_timedwait(&t->changed, &t->lock, &until);
+        (void)clock_cond_wait(&t->changed, &t->lock, clock_mono_ns() + LOOK_MS * NS_PER_MS);
     }
     return AS_OK;
 }
