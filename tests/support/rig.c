@@ -5,6 +5,7 @@
  * back end), rig_distance() compares the tensors of two models. */
 #include "tests/support/rig.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,18 +22,26 @@
 #include "data/dataset_json.h"
 #include "data/dataset_read.h"
 
-void rig_open(struct rig *r)
+void rig_digits(struct rig *r, const char *path, size_t rows)
 {
-    *r = (struct rig){0};
-    temp_folder_make(r->dir);
-    (void)snprintf(r->name, sizeof r->name, "digits");
     struct str b = {0};
     str_printf(&b,
-               "{\"format\":\"csv\",\"task\":\"classification\",\"target\":\"-1\",\"rows\":1797,"
+               "{\"format\":\"csv\",\"task\":\"classification\",\"target\":\"-1\",\"rows\":%zu,"
                "\"features\":64,\"outputs\":10,\"classes\":[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\","
-               "\"6\",\"7\",\"8\",\"9\"],\"paths\":{\"table\":\"%s/examples/digits.csv\"}}",
-               source_root());
+               "\"6\",\"7\",\"8\",\"9\"],\"paths\":{\"table\":\"%s\"}}",
+               rows, path);
+    free(r->dataset);
     r->dataset = str_take(&b);
+    (void)snprintf(r->name, sizeof r->name, "digits");
+}
+
+void rig_open(struct rig *r)
+{
+    char path[PATH_MAX];
+    *r = (struct rig){0};
+    temp_folder_make(r->dir);
+    (void)snprintf(path, sizeof path, "%s/examples/digits.csv", source_root());
+    rig_digits(r, path, RIG_DIGITS_ROWS);
 }
 
 static json_t *text_or_null(const char *s)

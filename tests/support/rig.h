@@ -9,6 +9,8 @@
 #include "base/status.h"
 #include "tests/support/temp_folder.h"
 
+#define RIG_DIGITS_ROWS 1797 /* of examples/digits.csv */
+
 /* A trial: its seed, and the fields of its train document except the data set. */
 struct trial {
     const char *id, *train, *seed;
@@ -23,6 +25,9 @@ struct rig {
 
 void rig_open(struct rig *r);
 void rig_close(struct rig *r);
+
+/* Use a table of digits as the data set of the jobs: the columns are those of examples/digits.csv. */
+void rig_digits(struct rig *r, const char *path, size_t rows);
 
 /* Use these files in DIR as the data set of the jobs. */
 void rig_data(struct rig *r, const char *name, const struct dataset_paths *paths,
