@@ -172,6 +172,17 @@ static const struct verb table[] = {
      "a\n"
      "regular file, or - for standard input.",
      cmd_data},
+    {"predict", "predict MODEL --data FILE [--output FILE] [--proba] [--strict]",
+     "the predictions of a model for the rows of a file",
+     "MODEL is a model file, or the model.safetensors of a trial. The columns of a table are found "
+     "by\n"
+     "their names, in any order; others are left out. Memory does not grow with the file. The "
+     "output "
+     "is\n"
+     "a column `prediction`, the class or the number; an output that ends with .npy is an array "
+     "of\n"
+     "float32: probabilities, or numbers.",
+     cmd_predict},
     {"runners", "runners | runners remove NAME [--yes]", "list runners, or forget one",
      "A runner that is removed loses its trials to the queue, and its name is free: for one whose\n"
      "machine or work folder is lost. It needs an admin's token.",
@@ -236,7 +247,7 @@ const char *verbs_suggest(const char *name)
         {"remove", "delete"},   {"log", "logs"},      {"diff", "compare"},  {"dataset", "data"},
         {"suggest", "ask"},     {"complete", "tell"}, {"add", "trials"},    {"front", "best"},
         {"download", "files"},  {"tail", "logs"},     {"datasets", "data"}, {"serve", "up"},
-        {"continue", "resume"},
+        {"continue", "resume"}, {"score", "predict"}, {"infer", "predict"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(words); i++)
         if (as_streq(words[i].said, name))
