@@ -82,6 +82,9 @@ static size_t record_length(const struct csv *c, bool *open_quote)
 {
     bool quoted = false;
     const char *p = c->buf + c->at, *end = c->buf + c->len;
+    const char *line_end = memchr(p, '\n', (size_t)(end - p));
+    if (line_end && !memchr(p, '"', (size_t)(line_end - p))) /* most records */
+        return (size_t)(line_end - p) + 1;
     for (; p < end; p++) {
         if (*p == '"')
             quoted = !quoted; /* a doubled quote closes and opens again */
