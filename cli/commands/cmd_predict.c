@@ -1,17 +1,24 @@
 /* assay predict MODEL --data FILE: the predictions of a model for the rows of a file.
  *
- * MODEL is a file. Everything that reads, computes and writes is cli/predict/; this file finds the
- * model, and tells people what happened. */
+ * MODEL is a file, or a version of a model on the server, which is fetched to a temporary file first.
+ * Everything that reads, computes and writes is cli/predict/; this file finds the model, and tells
+ * people what happened. */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/json.h"
+#include "base/file.h"
 #include "base/str.h"
+#include "base/temp_file.h"
 #include "cli/commands/cmd.h"
+#include "cli/commands/models_show.h"
+#include "cli/files/model_ref.h"
 #include "cli/predict/predict_file.h"
 #include "cli/session/exit_code.h"
+#include "cli/session/fetch.h"
 #include "cli/session/interrupt.h"
 #include "cli/session/session.h"
 #include "cli/view/meter.h"
@@ -96,17 +103,56 @@ static as_status predict_and_tell(struct predict_run *run, const struct model_fi
     return st == AS_OK ? print_summary(run, &summary, err) : st;
 }
 
+/* Read the version that the server stores under a name. */
+static as_status read_of_server(struct predict_run *run, struct model_file **ret,
+                                struct as_err *err)
+{
+    struct model_ref ref;
+    JSON_AUTO v = NULL;
+    char path[256], label[2 * MODEL_REF_MAX + 2];
+    AS_AUTO(file_closep) int fd = -1;
+    as_status st = model_ref_parse(run->model, &ref, err);
+    if (st == AS_OK)
+        st = session_connect(&run->session, err);
+    if (st == AS_OK)
+        st = models_get_version(&run->session, &ref, &v, err);
+    if (st == AS_OK)
+        st = temp_file_create(path, sizeof path, &fd, err);
+    if (st != AS_OK)
+        return st;
+    (void)snprintf(label, sizeof label, "%s@%" JSON_INTEGER_FORMAT, ref.name,
+                   json_integer_value(json_object_get(v, "version")));
+    const struct fetch f = {.sha256 = json_string_value(json_object_get(v, "sha256")),
+                            .size = json_integer_value(json_object_get(v, "size")),
+                            .name = label,
+                            .dest = path};
+    st = fetch_content(&run->session, &f, err);
+    if (st == AS_OK)
+        st = model_file_read(path, MODEL_FILE_MAX_BYTES, ret, err);
+    (void)unlink(path);
+    return st;
+}
+
+/* A file comes first; a name with a slash is no model of the server. */
+static as_status read_model(struct predict_run *run, struct model_file **ret, struct as_err *err)
+{
+    struct stat sb;
+    if (stat(run->model, &sb) == 0 || strchr(run->model, '/'))
+        return model_file_read(run->model, MODEL_FILE_MAX_BYTES, ret, err);
+    return read_of_server(run, ret, err);
+}
+
 static as_status find_and_predict(struct predict_run *run, struct as_err *err)
 {
     AS_AUTO(model_file_freep) struct model_file *f = NULL;
-    as_status st = model_file_read(run->model, MODEL_FILE_MAX_BYTES, &f, err);
+    as_status st = read_model(run, &f, err);
     return st == AS_OK ? predict_and_tell(run, f, err) : st;
 }
 
 int cmd_predict(const struct verb *v, int argc, char **argv)
 {
     struct predict_run run = {0};
-    static const char *const no_server = "";
+    static const char *const later = ""; /* read_of_server() connects */
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {
@@ -120,7 +166,7 @@ int cmd_predict(const struct verb *v, int argc, char **argv)
          "a category that training did not see is an error"},
         SESSION_OPTS(&run.session),
     };
-    run.session.instead = &no_server;
+    run.session.instead = &later;
     if (session_begin(&run.session, v, table, argc, argv, 1, 1, &n, &code)) {
         run.model = argv[1];
         code = run.data ? session_end(&run.session, find_and_predict(&run, &err), &err)
