@@ -54,12 +54,16 @@ as_status predictor_cell(const struct predictor *p, size_t column, const char *t
 as_status predictor_know_values(struct predictor *p, struct as_err *err)
 {
     size_t n = 0;
+    p->categorical = as_calloc(p->info->n_features, sizeof *p->categorical);
+    if (!p->categorical)
+        return as_fail_nomem(err);
     if (!p->info->columns)
         return AS_OK;
     p->first_value = as_calloc(p->info->n_features, sizeof *p->first_value);
     if (!p->first_value)
         return as_fail_nomem(err);
     for (size_t c = 0; c < p->info->n_features; c++) {
+        p->categorical[c] = p->info->columns[c].categorical;
         p->first_value[c] = n;
         n += p->info->columns[c].n_values;
     }

@@ -42,6 +42,7 @@ void predictor_free(struct predictor *p)
     free(p->values);
     free(p->of_part);
     free(p->first_value);
+    free(p->categorical);
     free(p->known);
     free(p);
 }
@@ -240,13 +241,14 @@ static as_status check_rows(const struct predictor *p, const float *raw, size_t 
                             struct as_err *err)
 {
     size_t n = p->info->n_features;
-    for (size_t i = 0; i < rows * n; i++) {
-        if (isfinite(raw[i]) && !p->info->columns)
-            continue;
-        as_status st = predictor_check(p, i % n, raw[i], err);
-        if (st != AS_OK)
-            return as_err_prefix(err, st, "row %zu", i / n);
-    }
+    for (size_t r = 0; r < rows; r++, raw += n)
+        for (size_t c = 0; c < n; c++) {
+            if (isfinite(raw[c]) && !p->categorical[c]) /* most values: nothing to look up */
+                continue;
+            as_status st = predictor_check(p, c, raw[c], err);
+            if (st != AS_OK)
+                return as_err_prefix(err, st, "row %zu", r);
+        }
     return AS_OK;
 }
 

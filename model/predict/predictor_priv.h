@@ -24,11 +24,12 @@ struct predictor {
     struct predict_part *parts;
     float *values;       /* [members, max_rows, n_outputs]: predictions of a pass */
     float **of_part;     /* [members]: where the members of the current part write theirs */
+    bool *categorical;   /* [columns] */
     size_t *first_value; /* tables with columns: [columns], in `known` */
     bool *known;         /* [values of all columns]: has the training data of a member this one? */
 };
 
-/* Set first_value and known. AS_E_NOMEM. */
+/* Set categorical, first_value and known. AS_E_NOMEM. */
 AS_MUST_CHECK as_status predictor_know_values(struct predictor *p, struct as_err *err);
 
 #endif
