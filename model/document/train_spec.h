@@ -90,7 +90,7 @@ struct train_block {
 };
 
 /* Trees. The names are those of XGBoost's interface for scikit-learn, and so are the defaults,
- * except that a forest's trees are deeper. */
+ * except that a forest's trees are deeper and see fewer columns at a split. */
 struct train_trees_spec {
     int64_t n_estimators;      /* rounds; of a forest, trees (of each output); default 100 */
     int64_t max_depth;         /* 0: no limit; default 6, of a forest 12 */
@@ -105,7 +105,9 @@ struct train_trees_spec {
     double reg_lambda, reg_alpha; /* >= 0; default 1 (of a forest 1e-5), 0 */
     double subsample;             /* rows of a tree, (0, 1]; default 1, of a forest 0.8 */
     double colsample_bytree, colsample_bylevel; /* columns, (0, 1]; default 1 */
-    double colsample_bynode;                    /* (0, 1]; default 1, of a forest 0.8 */
+    double
+        colsample_bynode; /* (0, 1]; default 1. Of a forest 0, the default: the square root of the
+                              * columns for classes, a third of them for numbers */
     int64_t
         early_stopping_rounds; /* boosted: end after so many rounds without a better val_loss, and
                                     * keep the best ones; 0 (default): never */

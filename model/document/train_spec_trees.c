@@ -14,7 +14,7 @@ static const char *const method_words[] = {"hist", NULL};
 static const char *const policy_words[] = {"depthwise", "lossguide", NULL};
 
 /* XGBoost's, as of XGBClassifier and XGBRFClassifier. A forest is an average of trees that each
- * learn the data, so its trees are deeper here. */
+ * learn the data, so its trees are deeper here, and differ more. */
 static const struct train_trees_spec boosted_defaults = {.n_estimators = 100,
                                                          .max_depth = 6,
                                                          .max_bin = 256,
@@ -35,7 +35,7 @@ static void set_defaults(struct train_model_spec *m)
     m->trees.max_depth = 12;
     m->trees.reg_lambda = 1e-5;
     m->trees.subsample = 0.8;
-    m->trees.colsample_bynode = 0.8;
+    m->trees.colsample_bynode = 0;
 }
 
 as_status train_spec_parse_trees(struct json_fields *f, struct train_model_spec *m,

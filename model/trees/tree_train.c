@@ -18,6 +18,7 @@
 #include "model/trees/tree_train.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -175,8 +176,18 @@ static void add_number(struct tree_train *t, const char *name, double value)
     add_text(t, name, as_format_double(value, text, sizeof text));
 }
 
-static void add_numbers(struct tree_train *t, const struct train_spec *spec)
+/* The share of the columns that a split may choose from. */
+static double share_of_node(const struct tree_train *t, const struct tree_train_opts *opts)
 {
+    double share = opts->spec->model.trees.colsample_bynode;
+    if (share > 0)
+        return share;
+    return t->outputs.classes ? 1 / sqrt((double)tree_inputs_count(opts->info)) : 1.0 / 3;
+}
+
+static void add_numbers(struct tree_train *t, const struct tree_train_opts *opts)
+{
+    const struct train_spec *spec = opts->spec;
     const struct train_trees_spec *s = &spec->model.trees;
     bool forest = t->outputs.forest, logistic = t->outputs.classes || t->outputs.shares;
     add_number(t, "eta", forest ? 1 / (double)s->n_estimators : s->learning_rate);
@@ -188,7 +199,7 @@ static void add_numbers(struct tree_train *t, const struct train_spec *spec)
     add_number(t, "subsample", s->subsample);
     add_number(t, "colsample_bytree", s->colsample_bytree);
     add_number(t, "colsample_bylevel", s->colsample_bylevel);
-    add_number(t, "colsample_bynode", s->colsample_bynode);
+    add_number(t, "colsample_bynode", share_of_node(t, opts));
     add_number(t, "huber_slope", spec->huber_delta);
     add_number(t, "max_depth", (double)s->max_depth);
     add_number(t, "max_leaves", (double)s->max_leaves);
@@ -209,7 +220,7 @@ static void add_parameters(struct tree_train *t, const struct tree_train_opts *o
     add_number(t, "nthread", (double)opts->threads);
     if (t->outputs.classes && !t->outputs.forest && t->outputs.raw > 1)
         add_number(t, "num_class", (double)t->outputs.raw);
-    add_numbers(t, spec);
+    add_numbers(t, opts);
 }
 
 static as_status set_text(struct tree_train *t, const char *name, const char *value,
