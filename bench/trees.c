@@ -210,7 +210,7 @@ int main(int argc, char **argv)
     fill(&t);
     write_job(&t);
     compare(x, &t);
-    (void)file_remove_tree(t.dir, NULL);
+    fail_if(file_remove_tree(t.dir, &err), &err);
     free(t.x);
     free(t.y);
     return bench_exit();

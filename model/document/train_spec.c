@@ -26,6 +26,7 @@ static const char *const schedule_words[] = {"constant", "cosine", "one_cycle", 
 static const char *const split_words[] = {"random", "stratified", NULL};
 static const char *const precision_words[] = {"float32", "bfloat16", NULL};
 
+#define TREE_REPORTS 20 /* by default: a report takes about as long as a third of a round */
 #define MAX_PAD 64
 #define MAX_CUTOUT 1024
 
@@ -389,7 +390,7 @@ static void settle_rounds(const struct json_fields *f, struct train_spec *spec)
         return;
     spec->epochs = spec->model.trees.n_estimators;
     if (json_fields_lack(f, "report_every"))
-        spec->report_every = (spec->epochs + 99) / 100;
+        spec->report_every = (spec->epochs + TREE_REPORTS - 1) / TREE_REPORTS;
 }
 
 static as_status parse_fields(struct json_fields *f, struct train_spec *spec, struct as_err *err)

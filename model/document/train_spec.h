@@ -192,7 +192,7 @@ struct train_spec {
                                    * that do not choose (scheduler/sweep/split_rule.h) */
     bool standardize;             /* the features; default true. Targets of regression always are */
     int64_t report_every; /* epochs (of trees: rounds) between reports, default 1, of trees a
-                           * hundredth of the rounds, rounded up; the last is always reported */
+                           * twentieth of the rounds, rounded up; the last is always reported */
     size_t n_metrics; /* `metrics: [val_auc, val_f1]`: reported in addition to those that are always
                        * reported. Metrics that only some tasks always report are stored too, so
                        * that the check for another task refuses them */

@@ -73,7 +73,7 @@ START_TEST(trees)
     ck_assert_int_eq(s.model.kind, TRAIN_BOOSTED_TREES);
     ck_assert(train_model_is_trees(&s.model));
     ck_assert_int_eq(s.epochs, 100); /* its rounds */
-    ck_assert_int_eq(s.report_every, 1);
+    ck_assert_int_eq(s.report_every, 5);
     ck_assert_int_eq(s.model.trees.max_depth, 6);
     ck_assert_double_eq(s.model.trees.learning_rate, 0.3);
     ck_assert_double_eq(s.model.trees.reg_lambda, 1);
@@ -85,7 +85,7 @@ START_TEST(trees)
               &s),
         err);
     ck_assert_int_eq(s.epochs, 250);
-    ck_assert_int_eq(s.report_every, 3); /* about a hundred reports */
+    ck_assert_int_eq(s.report_every, 13); /* about twenty reports */
     ck_assert(s.model.trees.by_loss);
     ck_assert_int_eq(s.model.trees.max_depth, 12);
     ck_assert_double_eq(s.model.trees.subsample, 0.8);
@@ -107,7 +107,7 @@ START_TEST(trees_refused)
     static const struct {
         const char *model, *message;
     } cases[] = {
-        {"\"kind\":\"xgboost\"", "/trial/train/model/kind: found 'xgboost'"},
+        {"\"kind\":\"xgboost\"", "/trial/train/model/kind: found \"xgboost\""},
         {"\"kind\":\"boosted_trees\",\"n_estimators\":0", "/model/n_estimators: found 0"},
         {"\"n_estimators\":1.5", "/model/n_estimators: found 1.5"},
         {"\"kind\":\"mlp\",\"max_depth\":-1", "/model/max_depth: found -1"},
@@ -116,8 +116,8 @@ START_TEST(trees_refused)
         {"\"colsample_bynode\":0", "/model/colsample_bynode: found 0"},
         {"\"reg_lambda\":-1", "/model/reg_lambda: found -1"},
         {"\"max_bin\":1", "/model/max_bin: found 1"},
-        {"\"tree_method\":\"gpu_hist\"", "/model/tree_method: found 'gpu_hist'"},
-        {"\"grow_policy\":\"best\"", "/model/grow_policy: found 'best'"},
+        {"\"tree_method\":\"gpu_hist\"", "/model/tree_method: found \"gpu_hist\""},
+        {"\"grow_policy\":\"best\"", "/model/grow_policy: found \"best\""},
         {"\"kind\":\"boosted_trees\",\"eta\":0.1", "/model/eta"},
     };
     struct train_spec s;
