@@ -256,8 +256,7 @@ static void predicts_as_recorded(const char *path)
 
 /* ---- what they learn ---- */
 
-/* A column of a large share of the classes is 0 for a stub that knows only their frequencies: it has
- * an error of 0.89. */
+/* Guessing the most frequent class has an error of 0.89, a linear model about 0.04. */
 START_TEST(boosted_digits)
 {
     digits_job("\"kind\":\"boosted_trees\",\"n_estimators\":40,\"learning_rate\":0.2,"
