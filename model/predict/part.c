@@ -1,3 +1,8 @@
+/* Parts of a model: networks and trees.
+ *
+ * Both read rows as preprocessing encodes them. A network gets them as they are; trees get the
+ * missing values back (tree_inputs.h). Trees give probabilities or standardised numbers, networks
+ * their outputs. */
 #include "model/predict/part.h"
 
 #include <stdio.h>
@@ -6,6 +11,7 @@
 #include "model/plan/check.h"
 #include "model/plan/pad.h"
 #include "model/plan/plan.h"
+#include "model/trees/tree_inputs.h"
 
 void predict_part_done(struct predict_part *part)
 {
@@ -13,8 +19,15 @@ void predict_part_done(struct predict_part *part)
     buf_free(part->codes);
     network_free(part->network);
     net_plan_free(part->plan);
+    tree_model_free(part->trees);
+    free(part->inputs);
     free(part->member);
     *part = (struct predict_part){0};
+}
+
+bool predict_is_trees(const struct model_file *f, size_t member)
+{
+    return train_model_is_trees(&model_file_member(f, member)->spec->model);
 }
 
 as_status predict_plan(const struct model_file *f, size_t member, struct net_plan **ret,
@@ -25,7 +38,7 @@ as_status predict_plan(const struct model_file *f, size_t member, struct net_pla
     (void)snprintf(pointer, sizeof pointer, "/members/%zu/train", member);
     as_status st =
         train_spec_check(model_file_member(f, member)->spec, model_file_data(f), pointer, err);
-    if (st != AS_OK)
+    if (st != AS_OK || predict_is_trees(f, member))
         return st;
     return net_plan_create(model_file_member(f, member)->spec, &data, pointer, ret, err);
 }
@@ -66,8 +79,24 @@ static as_status load_member(struct predict_part *part, const struct model_file 
     return network_write_state(part->network, slot, state, err);
 }
 
-as_status predict_part_load(struct predict_part *part, struct backend *be,
-                            const struct model_file *f, size_t max_rows, struct as_err *err)
+static as_status load_trees(struct predict_part *part, const struct model_file *f, size_t max_rows,
+                            struct as_err *err)
+{
+    size_t member = part->member[0];
+    const struct safetensors_tensor *t = model_file_find(f, member, "trees");
+    if (!t || t->type != SAFETENSORS_U8)
+        return as_fail(err, AS_E_INVAL, "/members/%zu: it has no tensor 'trees' of U8", member);
+    as_status st = tree_model_load(t->data, t->size_bytes, model_file_member(f, member)->spec,
+                                   model_file_data(f), 1, &part->trees, err);
+    if (st != AS_OK)
+        return as_err_prefix(err, st, "/members/%zu", member);
+    part->outputs = tree_model_outputs(part->trees);
+    part->inputs = as_calloc(max_rows * tree_model_inputs(part->trees), sizeof *part->inputs);
+    return part->inputs ? AS_OK : as_fail_nomem(err);
+}
+
+static as_status load_network(struct predict_part *part, struct backend *be,
+                              const struct model_file *f, size_t max_rows, struct as_err *err)
 {
     const struct net_plan *plan = part->plan;
     const struct preprocess *fit = model_file_member(f, part->member[0])->fit;
@@ -90,6 +119,15 @@ as_status predict_part_load(struct predict_part *part, struct backend *be,
     return st;
 }
 
+as_status predict_part_load(struct predict_part *part, struct backend *be,
+                            const struct model_file *f, size_t max_rows, struct as_err *err)
+{
+    if (!part->plan)
+        return load_trees(part, f, max_rows, err);
+    part->outputs = part->plan->outputs;
+    return load_network(part, be, f, max_rows, err);
+}
+
 /* Rows as an input that all slots share. */
 static as_status upload(struct buf *to, const void *values, size_t n, struct tensor *ret,
                         struct as_err *err)
@@ -104,8 +142,13 @@ static as_status upload(struct buf *to, const void *values, size_t n, struct ten
 }
 
 as_status predict_part_run(struct predict_part *part, struct backend *be,
-                           const struct predict_rows *rows, float *const *ret, struct as_err *err)
+                           const struct dataset_info *info, const struct predict_rows *rows,
+                           float *const *ret, struct as_err *err)
 {
+    if (part->trees) {
+        tree_inputs_of(info, rows->x, rows->codes, NULL, rows->rows, part->inputs);
+        return tree_model_predict(part->trees, part->inputs, rows->rows, ret[0], err);
+    }
     struct network_pass pass = {.rows = rows->rows};
     as_status st = upload(part->x, rows->x, rows->rows * rows->n_x, &pass.x, err);
     if (st != AS_OK)
@@ -118,7 +161,7 @@ as_status predict_part_run(struct predict_part *part, struct backend *be,
         return st;
     struct tensor out = network_outputs(part->network, 0);
     for (size_t i = 0; st == AS_OK && i < part->n; i++)
-        st = buf_download(out.buf, out.offset + i * out.stride, ret[i],
-                          rows->rows * part->plan->outputs, err);
+        st = buf_download(out.buf, out.offset + i * out.stride, ret[i], rows->rows * part->outputs,
+                          err);
     return st;
 }

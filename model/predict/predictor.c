@@ -62,12 +62,14 @@ static size_t find_encoding(struct predictor *p, size_t member)
     return p->n_encodings++;
 }
 
-/* The part of a member with this plan, which may be a new one. */
+/* The part of a member with this plan, which may be a new one. Trees (NULL) have parts of their
+ * own. */
 static struct predict_part *find_part(struct predictor *p, size_t encoding,
                                       const struct net_plan *plan)
 {
-    for (size_t i = 0; i < p->n_parts; i++)
-        if (p->parts[i].encoding == encoding && predict_plans_equal(p->parts[i].plan, plan))
+    for (size_t i = 0; plan && i < p->n_parts; i++)
+        if (p->parts[i].plan && p->parts[i].encoding == encoding &&
+            predict_plans_equal(p->parts[i].plan, plan))
             return &p->parts[i];
     p->parts[p->n_parts] = (struct predict_part){.encoding = encoding};
     return &p->parts[p->n_parts++];
@@ -112,6 +114,8 @@ static size_t rows_of_pass(const struct predictor *p, size_t most)
     size_t n = model_file_n_members(p->file);
     size_t rows = most > 0 ? most : PASS_ROWS;
     for (size_t i = 0; most == 0 && i < p->n_parts; i++) {
+        if (!p->parts[i].plan)
+            continue;
         double row = net_activation_bytes(p->parts[i].plan, 1) * (double)p->parts[i].n;
         rows = row * (double)rows > PASS_BYTES ? (size_t)(PASS_BYTES / row) : rows;
     }
@@ -193,17 +197,18 @@ static as_status run_part(struct predictor *p, struct predict_part *part, struct
 {
     const struct predict_encoding *e = &p->encodings[part->encoding];
     const struct predict_rows rows = {.rows = e->set.n_rows,
-                                      .n_x = part->x ? e->set.n_features : 0,
+                                      .n_x = part->x || part->trees ? e->set.n_features : 0,
                                       .n_codes = e->fit->n_codes,
                                       .x = e->set.x,
                                       .codes = e->codes};
     for (size_t i = 0; i < part->n; i++)
         p->of_part[i] = values_of(p, part->member[i]);
-    as_status st = predict_part_run(part, p->be, &rows, p->of_part, err);
+    as_status st = predict_part_run(part, p->be, p->info, &rows, p->of_part, err);
     for (size_t i = 0; st == AS_OK && i < part->n; i++) {
         const struct model_member *m = model_file_member(p->file, part->member[i]);
-        outputs_to_predictions(p->of_part[i], rows.rows, part->plan->outputs, p->n_outputs,
-                               train_spec_loss(m->spec, p->info->task), m->fit);
+        /* trees have made probabilities of their outputs; huber leaves them as they are */
+        train_loss loss = part->trees ? TRAIN_HUBER : train_spec_loss(m->spec, p->info->task);
+        outputs_to_predictions(p->of_part[i], rows.rows, part->outputs, p->n_outputs, loss, m->fit);
     }
     return st;
 }

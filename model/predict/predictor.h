@@ -29,7 +29,8 @@ struct predictor;
  *   f         borrowed until predictor_free()
  *   max_rows  rows that go through the networks at once, at most; 0: chosen by their size
  *   ret       owned by the caller
- * AS_E_UNSUPPORTED: the model continues text, which has no rows. AS_E_INVAL: a tensor is not there
+ * AS_E_UNSUPPORTED: the model continues text, which has no rows; or a member is trees, and
+ * XGBoost's library is not there. AS_E_INVAL: a tensor is not there
  * or does not fit the member's document, or the document does not fit the data set. AS_E_NOMEM,
  * AS_E_TOO_LARGE. */
 AS_MUST_CHECK as_status predictor_create(const struct model_file *f, size_t max_rows,

@@ -12,6 +12,7 @@
 #include "data/preprocess/train_data.h"
 #include "model/file/model_file.h"
 #include "model/predict/predictor.h"
+#include "model/trees/xgboost.h"
 #include "tests/support/check_main.h"
 #include "tests/support/trained.h"
 
@@ -212,11 +213,31 @@ START_TEST(images_of_fractions)
 }
 END_TEST
 
+/* ---- trees ---- */
+
+START_TEST(trees_of_classes)
+{
+    table_case(3, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":7,\"max_depth\":3}");
+}
+END_TEST
+
+START_TEST(trees_of_two_classes)
+{
+    table_case(2, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":5}");
+}
+END_TEST
+
+START_TEST(forest_of_numbers)
+{
+    table_case(0, "\"model\":{\"kind\":\"random_forest\",\"n_estimators\":9}");
+}
+END_TEST
+
 /* ---- ensembles ---- */
 
 /* Train MOST_MODELS models of the table on the same split (two of one shape, one with codes), put
  * them together, and compare with the weighted sum of what each of them recorded. */
-static void ensemble_case(int classes)
+static void ensemble_case(int classes, bool trees)
 {
     static const char *const fields[MOST_MODELS] = {
         "\"epochs\":2,\"model\":{\"layers\":[12]}",
@@ -224,6 +245,8 @@ static void ensemble_case(int classes)
         "\"epochs\":4,\"model\":{\"layers\":[12]}",
         "\"epochs\":2,\"standardize\":false,\"model\":{\"kind\":\"linear\"},\"optimizer\":{\"lr\":"
         "1e-5}"};
+    static const char *const with_trees =
+        "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":4}";
     const double weights[MOST_MODELS] = {0.4, 0.3, 0.2, 0.1};
     struct model_source sources[MOST_MODELS];
     size_t columns = classes ? (size_t)classes : 1;
@@ -235,7 +258,7 @@ static void ensemble_case(int classes)
     trained_write_table(&child[0], 211, classes);
     for (size_t i = 0; i < MOST_MODELS; i++) {
         train(i, &paths, DATASET_CSV, "y", classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION,
-              fields[i]);
+              trees && i == 1 ? with_trees : fields[i]);
         sources[i] = (struct model_source){
             .path = trained_path(&child[i], "artifacts/model.safetensors"), .weight = weights[i]};
     }
@@ -257,13 +280,19 @@ static void ensemble_case(int classes)
 
 START_TEST(ensemble_of_shapes)
 {
-    ensemble_case(3);
+    ensemble_case(3, false);
 }
 END_TEST
 
 START_TEST(ensemble_of_a_regression)
 {
-    ensemble_case(0);
+    ensemble_case(0, false);
+}
+END_TEST
+
+START_TEST(ensemble_with_trees)
+{
+    ensemble_case(3, true);
 }
 END_TEST
 
@@ -332,6 +361,7 @@ END_TEST
 
 Suite *test_suite(void)
 {
+    static const char lacks[] = "XGBoost's library is not here (Debian: libxgboost0)";
     Suite *s = suite_create("predictor");
     TCase *t = tcase_create("predictor");
     tcase_add_checked_fixture(t, setup, teardown);
@@ -345,6 +375,12 @@ Suite *test_suite(void)
     tcase_add_test(t, images_of_fractions);
     tcase_add_test(t, ensemble_of_shapes);
     tcase_add_test(t, ensemble_of_a_regression);
+    const struct xgboost *xgboost = NULL;
+    bool has_trees = xgboost_open(&xgboost, NULL) == AS_OK;
+    add_test_if(t, trees_of_classes, has_trees, lacks);
+    add_test_if(t, trees_of_two_classes, has_trees, lacks);
+    add_test_if(t, forest_of_numbers, has_trees, lacks);
+    add_test_if(t, ensemble_with_trees, has_trees, lacks);
     tcase_add_test(t, cells);
     tcase_add_test(t, text_has_no_rows);
     suite_add_tcase(s, t);
