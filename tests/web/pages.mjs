@@ -576,7 +576,8 @@ try {
     assert.deepEqual(sent, [{ sweep: "digits-mlp", use: "recommended" }, { sweep: "digits-mlp", trial: 12 }]);
     await openTrial("digits-mlp", 11); // it failed
     assert.equal(await page.getByRole("button", { name: "Add to models…" }).count(), 0);
-    await openSweep("live");
+    await visit("#/sweeps/empty"); // nothing has completed
+    await heading("empty").waitFor();
     assert.equal(await page.getByRole("button", { name: "Add to models…" }).count(), 0);
   });
 
