@@ -593,9 +593,12 @@ try {
       await frames(page);
       assert.deepEqual(await tables(), [], `what is cut in ${id}`);
     }
-    await openList();
-    await frames(page);
-    assert.deepEqual(await tables(), [], "what is cut in the list");
+    for (const open of [openList, () => visit("#/models"), () => openModel("digits", 3)]) {
+      await open();
+      await frames(page);
+      assert.deepEqual(await tables(), [], `what is cut in ${await hash()}`);
+      assert.ok(await sideways() <= 0, `${await hash()} is wider than the screen`);
+    }
     await page.setViewportSize({ width: 390, height: 844 });
     await openTrial("digits-mlp", 17);
     const top = async (name) => (await region(name).boundingBox()).y;

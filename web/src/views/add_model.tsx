@@ -47,7 +47,7 @@ function AddDialog({ sweep, trial, close }: { sweep: string; trial?: number; clo
         <form onSubmit={submit}>
           <dl>
             <div><dt><label for="model-name">Model</label></dt><dd><input id="model-name" name="model" type="text" autocomplete="off" required maxLength={64} defaultValue={sweep} /></dd></div>
-            {trial === undefined && <div><dt><label for="model-use">What</label></dt><dd><select id="model-use" name="use"><option value="recommended">what the sweep recommends</option><option value="ensemble">the ensemble</option><option value="single">the best trial</option></select></dd></div>}
+            {trial === undefined && <div><dt><label for="model-use">What</label></dt><dd><select id="model-use" name="use"><option value="recommended">recommended</option><option value="ensemble">ensemble</option><option value="single">best trial</option></select></dd></div>}
           </dl>
           <p class="hint">It becomes the next version of this model, and stays when the sweep is deleted.</p>
           {refusal !== null && <p class="bad" role="alert">{refusal}</p>}

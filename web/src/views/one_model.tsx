@@ -166,7 +166,7 @@ function Version({ model, of, version }: { model: OneModel; of: Api.Model; versi
         <button type="button" class="primary" onClick={() => attempt(() => download(version.sha256, file))}>Download</button>
         {version.aliases.length === 0 && <button type="button" class="danger" onClick={() => setAsking(true)}>Delete version…</button>}
       </div>
-      <div class="columns">
+      <div class="columns version">
         <div class="stack"><InputsPanel version={version} /></div>
         <div class="stack"><FiguresPanel version={version} /><LineagePanel version={version} /></div>
       </div>
@@ -190,7 +190,7 @@ function InputsPanel({ version }: { version: Api.ModelVersion }) {
   return (
     <section class="panel flush" aria-label="Schema">
       <div class="bar"><h2>Takes and gives</h2><span class="faint">{version.task}</span></div>
-      <dl class="pairs padded">
+      <dl class="pairs">
         {outputs.target && <div><dt>Target</dt><dd>{outputs.target}</dd></div>}
         {outputs.classes && <div><dt>Classes</dt><dd>{outputs.classes.join(", ")}</dd></div>}
         {outputs.targets && <div><dt>Targets</dt><dd>{outputs.targets.join(", ")}</dd></div>}
@@ -226,10 +226,10 @@ function LineagePanel({ version }: { version: Api.ModelVersion }) {
         <div><dt>Digest of the file</dt><dd title={version.sha256}>{version.sha256.slice(0, 16)}</dd></div>
         <div><dt>Created</dt><dd>{clock(version.created_at)}</dd></div>
       </dl>
-      <table aria-label="Members">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Members"><table>
         <thead><tr><th scope="col" class="num">Trial</th><th scope="col">Kind</th><th scope="col" class="num">Weight</th><th scope="col" class="num">Attempt</th><th scope="col" class="num">Seed</th></tr></thead>
         <tbody>{(version.members ?? []).map((m) => <tr key={m.trial}><td class="num"><a href={href(["sweeps", version.sweep_id, "trials", m.trial])}>#{m.trial}</a></td><td>{m.kind ?? ""}</td><td class="num">{sig(m.weight, 3)}</td><td class="num">{m.attempt}</td><td class="num">{m.seed}</td></tr>)}</tbody>
-      </table>
+      </table></div>
     </section>
   );
 }
