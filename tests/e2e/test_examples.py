@@ -50,7 +50,7 @@ def check_ensemble(assay, s):
 
 def check_kinds(assay, s):
     """A sweep over kinds of models tries each of them, none fails, and trees leave their importance."""
-    items = assay.call("GET", f"/v1/sweeps/{s['id']}/trials?limit=200")["items"]
+    items = assay.call("GET", f"/v1/sweeps/{s['id']}/trials?page_size=100")["items"]
     assert all(t["state"] == "completed" for t in items), [(t["number"], t["state"], t.get("error")) for t in items]
     kinds = {t["params"]["kind"] for t in items}
     assert kinds == {"boosted_trees", "random_forest", "mlp", "logistic"}, kinds
