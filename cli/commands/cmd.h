@@ -22,6 +22,7 @@ int cmd_logs(const struct verb *v, int argc, char **argv);
 int cmd_models(const struct verb *v, int argc, char **argv);
 int cmd_open(const struct verb *v, int argc, char **argv);
 int cmd_pause(const struct verb *v, int argc, char **argv);
+int cmd_predict(const struct verb *v, int argc, char **argv);
 int cmd_replay(const struct verb *v, int argc, char **argv);
 int cmd_report(const struct verb *v, int argc, char **argv);
 int cmd_resume(const struct verb *v, int argc, char **argv);

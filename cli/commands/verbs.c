@@ -172,6 +172,20 @@ static const struct verb table[] = {
      "a\n"
      "regular file, or - for standard input.",
      cmd_data},
+    {"predict", "predict MODEL --data FILE [--output FILE] [--proba] [--strict]",
+     "the predictions of a model for the rows of a file",
+     "MODEL is a model file, the model.safetensors of a trial, or NAME, NAME@VERSION or NAME@ALIAS "
+     "on the\n"
+     "server (a file of that name comes first). The columns of a table are found by their names, "
+     "in "
+     "any\n"
+     "order; others are left out. Memory does not grow with the file. The output is a column "
+     "`prediction`,\n"
+     "the class or the number; an output that ends with .npy is an array of float32: "
+     "probabilities, "
+     "or\n"
+     "numbers.",
+     cmd_predict},
     {"models",
      "models list | models show MODEL | models add SWEEP MODEL | models add SWEEP/NUMBER MODEL | "
      "models alias MODEL ALIAS VERSION | models get MODEL [FILE] [--format onnx] | models delete "
@@ -258,7 +272,8 @@ const char *verbs_suggest(const char *name)
         {"remove", "delete"},   {"log", "logs"},      {"diff", "compare"},    {"dataset", "data"},
         {"suggest", "ask"},     {"complete", "tell"}, {"add", "trials"},      {"front", "best"},
         {"download", "files"},  {"tail", "logs"},     {"datasets", "data"},   {"model", "models"},
-        {"register", "models"}, {"serve", "up"},      {"continue", "resume"},
+        {"register", "models"}, {"serve", "up"},      {"continue", "resume"}, {"score", "predict"},
+        {"infer", "predict"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(words); i++)
         if (as_streq(words[i].said, name))

@@ -35,7 +35,8 @@ struct csv {
     size_t cells_cap;
     size_t n_columns;
     bool has_header;
-    char **names; /* n_columns, owned */
+    char **names;  /* n_columns, owned; NULL for a block */
+    bool borrowed; /* buf is the caller's */
 };
 
 void csv_free(struct csv *c)
@@ -47,7 +48,8 @@ void csv_free(struct csv *c)
         free(c->names[i]);
     free(c->names);
     free(c->cells);
-    free(c->buf);
+    if (!c->borrowed)
+        free(c->buf);
     free(c);
 }
 
@@ -80,6 +82,9 @@ static size_t record_length(const struct csv *c, bool *open_quote)
 {
     bool quoted = false;
     const char *p = c->buf + c->at, *end = c->buf + c->len;
+    const char *line_end = memchr(p, '\n', (size_t)(end - p));
+    if (line_end && !memchr(p, '"', (size_t)(line_end - p))) /* most records */
+        return (size_t)(line_end - p) + 1;
     for (; p < end; p++) {
         if (*p == '"')
             quoted = !quoted; /* a doubled quote closes and opens again */
@@ -405,6 +410,24 @@ as_status csv_open_bytes(const char *bytes, size_t len, csv_header header, struc
     return open_table(&(struct source){.bytes = bytes, .len = len}, header, ret, err);
 }
 
+as_status csv_open_block(const struct csv *like, char *bytes, size_t len, size_t line,
+                         struct csv **ret, struct as_err *err)
+{
+    struct csv *c = as_calloc(1, sizeof *c);
+    if (!c)
+        return as_fail_nomem(err);
+    *c = (struct csv){.fd = -1,
+                      .buf = bytes,
+                      .cap = len + 1,
+                      .len = len,
+                      .eof = true,
+                      .line = line,
+                      .n_columns = like->n_columns,
+                      .borrowed = true};
+    *ret = c;
+    return AS_OK;
+}
+
 bool csv_has_header(const struct csv *c)
 {
     return c->has_header;
@@ -487,6 +510,8 @@ csv_kind csv_cell_kind(const struct csv_cell *cell, double *ret)
     if (len == 0)
         return CSV_EMPTY;
     double v;
+    if (csv_plain_number(s, len, ret))
+        return CSV_NUMBER;
     char number[512];
     if (len < sizeof number && memchr("+-.0123456789", *s, 13)) {
         memcpy(number, s, len);

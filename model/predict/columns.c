@@ -39,6 +39,11 @@ as_status predictor_cell(const struct predictor *p, size_t column, const char *t
 {
     const struct dataset_column *c = column_of(p, column);
     const struct csv_cell bare = {text, len};
+    double plain;
+    if (!(c && c->categorical) && csv_plain_number(text, len, &plain)) {
+        *ret = (float)plain; /* at most 15 digits: never too large for float32 */
+        return AS_OK;
+    }
     struct column_cell cell = column_cell_of(&bare);
     as_status st = cell.missing && !(c && (c->categorical || c->n_missing > 0))
                        ? fail_missing(err)
