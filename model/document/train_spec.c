@@ -26,6 +26,7 @@ static const char *const schedule_words[] = {"constant", "cosine", "one_cycle", 
 static const char *const split_words[] = {"random", "stratified", NULL};
 static const char *const precision_words[] = {"float32", "bfloat16", NULL};
 
+#define TREE_REPORTS 20 /* by default: a report takes about as long as a third of a round */
 #define MAX_PAD 64
 #define MAX_CUTOUT 1024
 
@@ -155,7 +156,8 @@ static as_status parse_schedule(struct json_fields *doc, struct train_spec *spec
     as_status st = train_spec_section(doc, "schedule", &f, &there, err);
     if (st < 0 || !there)
         return st;
-    const int64_t longest = spec->epochs ? spec->epochs : TRAIN_MAX_EPOCHS; /* 0: at fault */
+    const int64_t longest =
+        spec->epochs ? spec->epochs : TRAIN_MAX_EPOCHS; /* 0: at fault, or trees */
     const struct train_number numbers[] = {
         {"warmup_epochs", 0, (double)longest, &s->warmup_epochs},
         {"pct_start", 1e-6, 1 - 1e-6, &s->pct_start},
@@ -341,10 +343,11 @@ static as_status parse_plain(struct json_fields *f, struct train_spec *spec, str
         {"huber_delta", FLT_MIN, TRAIN_LARGEST_RATE, &spec->huber_delta},
     };
     const struct train_integer every = {"report_every", 1, TRAIN_MAX_EPOCHS, &spec->report_every};
+    const struct train_integer epochs = {"epochs", 1, TRAIN_MAX_EPOCHS, &spec->epochs};
     as_status st = json_fields_note(f, parse_dataset(f, spec, err), err);
     if (st != AS_OK)
         return st;
-    st = json_fields_i64(f, "epochs", JSON_REQUIRED, 1, TRAIN_MAX_EPOCHS, &spec->epochs, err);
+    st = train_spec_integers(f, &epochs, 1, err); /* check_epochs(): is it needed? */
     if (st != AS_OK)
         return st;
     st = json_fields_note(f, parse_batches(f, spec, err), err);
@@ -368,6 +371,28 @@ static as_status parse_plain(struct json_fields *f, struct train_spec *spec, str
     return st;
 }
 
+/* Networks need epochs; trees have rounds (n_estimators). */
+static as_status check_epochs(struct json_fields *f, const struct train_spec *spec,
+                              struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    if (train_model_is_trees(&spec->model) || !json_fields_lack(f, "epochs"))
+        return AS_OK;
+    json_pointer_child(f->pointer, "epochs", at);
+    return as_fail_at(err, AS_E_INVAL, at, "%s is missing", at);
+}
+
+/* The rounds of trees are their epochs. This comes last: the field `epochs` bounds fields of
+ * networks, which are checked here too. */
+static void settle_rounds(const struct json_fields *f, struct train_spec *spec)
+{
+    if (!train_model_is_trees(&spec->model))
+        return;
+    spec->epochs = spec->model.trees.n_estimators;
+    if (json_fields_lack(f, "report_every"))
+        spec->report_every = (spec->epochs + TREE_REPORTS - 1) / TREE_REPORTS;
+}
+
 static as_status parse_fields(struct json_fields *f, struct train_spec *spec, struct as_err *err)
 {
     as_status st = parse_plain(f, spec, err);
@@ -377,6 +402,9 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     if (st != AS_OK)
         return st;
     st = json_fields_note(f, train_spec_parse_model(f, &spec->model, err), err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_note(f, check_epochs(f, spec, err), err);
     if (st != AS_OK)
         return st;
     st = json_fields_note(f, parse_optimizer(f, &spec->optimizer, err), err);
@@ -397,6 +425,7 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     st = json_fields_note(f, train_spec_parse_distributed(f, spec, err), err);
     if (st != AS_OK)
         return st;
+    settle_rounds(f, spec);
     return json_fields_end(f, err);
 }
 

@@ -32,7 +32,9 @@ typedef enum train_model_kind {
     TRAIN_MLP,
     TRAIN_LINEAR, /* "linear"; "logistic" is the same, for classes only */
     TRAIN_CNN,
-    TRAIN_TRANSFORMER
+    TRAIN_TRANSFORMER,
+    TRAIN_BOOSTED_TREES, /* these two are no networks: model/trees */
+    TRAIN_RANDOM_FOREST
 } train_model_kind;
 typedef enum train_activation { TRAIN_RELU, TRAIN_TANH, TRAIN_GELU } train_activation;
 typedef enum train_loss {
@@ -87,6 +89,30 @@ struct train_block {
     size_t inner;           /* residual: how many blocks its branch has */
 };
 
+/* Trees. The names are those of XGBoost's interface for scikit-learn, and so are the defaults,
+ * except that a forest's trees are deeper and see fewer columns at a split. */
+struct train_trees_spec {
+    int64_t n_estimators;      /* rounds; of a forest, trees (of each output); default 100 */
+    int64_t max_depth;         /* 0: no limit; default 6, of a forest 12 */
+    int64_t max_leaves;        /* 0: no limit, the default */
+    bool by_loss;              /* grow_policy lossguide: the split that gains most is next */
+    int64_t max_bin;           /* of a histogram; default 256 */
+    int64_t max_cat_to_onehot; /* columns of fewer categories are split one against the rest; 4 */
+    double learning_rate;      /* boosted: > 0; default 0.3 */
+    double min_child_weight;   /* >= 0; default 1 */
+    double gamma;              /* least gain of a split, >= 0; default 0 */
+    double max_delta_step;     /* boosted: >= 0; default 0: no limit */
+    double reg_lambda, reg_alpha; /* >= 0; default 1 (of a forest 1e-5), 0 */
+    double subsample;             /* rows of a tree, (0, 1]; default 1, of a forest 0.8 */
+    double colsample_bytree, colsample_bylevel; /* columns, (0, 1]; default 1 */
+    double
+        colsample_bynode; /* (0, 1]; default 1. Of a forest 0, the default: the square root of the
+                              * columns for classes, a third of them for numbers */
+    int64_t
+        early_stopping_rounds; /* boosted: end after so many rounds without a better val_loss, and
+                                    * keep the best ones; 0 (default): never */
+};
+
 struct train_model_spec {
     train_model_kind kind;            /* default mlp */
     bool logistic;                    /* the document said "logistic" */
@@ -106,6 +132,7 @@ struct train_model_spec {
                                            * divides width; tokens, default 64 */
     int64_t embedding; /* mlp, linear on tables with categories: 0 one-hot (default), else each
                         * category column is an embedding of so many numbers */
+    struct train_trees_spec trees; /* boosted_trees, random_forest */
 };
 
 struct train_optimizer_spec {
@@ -153,7 +180,7 @@ struct train_spec {
     struct train_schedule_spec schedule;
     struct train_augment_spec augment;
     train_precision precision; /* default float32; bfloat16 needs cuda */
-    int64_t epochs;            /* required, 1..TRAIN_MAX_EPOCHS */
+    int64_t epochs;            /* required, 1..TRAIN_MAX_EPOCHS; of trees unused: n_estimators */
     int64_t batch_size;        /* default 32; more than the training rows: all of them */
     int64_t micro_batch; /* rows of one pass; divides batch_size; default batch_size. Gradients of
                           * a batch are summed over its micro-batches, so trials of different
@@ -164,7 +191,8 @@ struct train_spec {
                                    * The server writes `stratified` into the documents of new sweeps
                                    * that do not choose (scheduler/sweep/split_rule.h) */
     bool standardize;             /* the features; default true. Targets of regression always are */
-    int64_t report_every; /* epochs between reports, default 1; the last is always reported */
+    int64_t report_every; /* epochs (of trees: rounds) between reports, default 1, of trees a
+                           * twentieth of the rounds, rounded up; the last is always reported */
     size_t n_metrics; /* `metrics: [val_auc, val_f1]`: reported in addition to those that are always
                        * reported. Metrics that only some tasks always report are stored too, so
                        * that the check for another task refuses them */
@@ -184,6 +212,12 @@ AS_MUST_CHECK as_status train_spec_parse(const json_t *doc, const char *pointer,
 AS_MUST_CHECK as_status train_spec_parse_noting(const json_t *doc, const char *pointer,
                                                 struct faults *faults, struct train_spec *ret,
                                                 struct as_err *err);
+
+/* Is it a model of trees, and not a network? */
+bool train_model_is_trees(const struct train_model_spec *m);
+
+/* "mlp", …, "random_forest"; "logistic" where the document said so. */
+const char *train_model_name(const struct train_model_spec *m);
 
 /* "auto", "cross_entropy", … */
 const char *train_loss_name(train_loss loss);

@@ -99,11 +99,33 @@ static as_status check_metrics(const struct train_spec *spec, const struct datas
     return AS_OK;
 }
 
+/* Trees take rows of a table, or the pixels of an image as such a row. */
+static as_status check_trees(const struct train_spec *spec, const struct dataset_info *data,
+                             const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    if (data->input != DATASET_TOKEN_TEXT)
+        return AS_OK;
+    json_pointer_child(pointer, "model", at);
+    json_pointer_child(at, "kind", at);
+    return as_fail_at(err, AS_E_INVAL, at,
+                      "%s: found %s, expected transformer: the data set is a text of tokens", at,
+                      train_model_name(&spec->model));
+}
+
+/* The plan of a network is made and forgotten: it says whether the model fits the data. */
+static as_status check_model(const struct train_spec *spec, const struct dataset_info *data,
+                             const char *pointer, struct as_err *err)
+{
+    AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
+    struct net_data seen = net_data_of(data);
+    return train_model_is_trees(&spec->model) ? check_trees(spec, data, pointer, err)
+                                              : net_plan_create(spec, &seen, pointer, &plan, err);
+}
+
 as_status train_spec_check(const struct train_spec *spec, const struct dataset_info *data,
                            const char *pointer, struct as_err *err)
 {
-    struct net_data seen = net_data_of(data);
-    AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     as_status st = check_loss(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
@@ -116,7 +138,7 @@ as_status train_spec_check(const struct train_spec *spec, const struct dataset_i
     st = check_metrics(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
-    st = net_plan_create(spec, &seen, pointer, &plan, err);
+    st = check_model(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
     return check_rows(spec, data, pointer, err);

@@ -44,6 +44,10 @@ static void add_model(const struct train_model_spec *m, const struct net_data *d
     case TRAIN_CNN:
         add_cnn(m, out);
         break;
+    case TRAIN_BOOSTED_TREES:
+    case TRAIN_RANDOM_FOREST:
+        str_puts(out, "trees");
+        break;
     case TRAIN_TRANSFORMER:
         str_printf(out, "transformer %" PRId64 " x %" PRId64 ", %" PRId64 " heads, %" PRId64 "%s",
                    m->depth, m->width, m->heads, m->context, m->dropping ? " dropout" : "");

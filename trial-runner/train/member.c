@@ -54,7 +54,14 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
     st = check_metric(m, job, err);
     if (st != AS_OK)
         return st;
-    st = net_plan_create(&m->spec, &job->data, "/train", &m->plan, err);
+    bool trees = train_model_is_trees(&m->spec.model);
+    if (trees && job->listen)
+        return as_fail_at(
+            err, AS_E_INVAL, "/train/model/kind",
+            "/train/model/kind: found %s, which trains in one process and not as ranks",
+            train_model_name(&m->spec.model));
+    if (!trees)
+        st = net_plan_create(&m->spec, &job->data, "/train", &m->plan, err);
     if (st != AS_OK)
         return st;
     net_signature(&m->spec, &job->data, &signature);

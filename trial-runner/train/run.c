@@ -291,30 +291,28 @@ static as_status run_batches(struct lockstep *ls, struct backend *lane, struct w
 
 /* ---- the end of an epoch ---- */
 
-static as_status append_report(struct member *m, double mean_loss, const struct evaluation *e,
-                               struct as_err *err)
+as_status run_report(struct member *m, int64_t step, double mean_loss, double lr,
+                     const struct evaluation *e, struct as_err *err)
 {
-    struct report_value all[] = {
-        {"train_loss", mean_loss},
-        {"val_loss", e->loss},
-        {"val_error", e->error},
-        {"val_accuracy", e->accuracy},
-        {"val_rmse", e->rmse},
-        {"val_mae", e->mae},
-        {"val_r2", e->r2},
-        {"val_top5", e->top5},
-        {"val_auc", e->auc},
-        {"val_f1", e->f1},
-        {"val_log_loss", e->log_loss},
-        {"lr", schedule_lr(&m->spec, (m->epoch + 1) * m->layout.steps_per_epoch - 1,
-                           m->layout.steps_per_epoch)}};
+    struct report_value all[] = {{"train_loss", mean_loss},
+                                 {"val_loss", e->loss},
+                                 {"val_error", e->error},
+                                 {"val_accuracy", e->accuracy},
+                                 {"val_rmse", e->rmse},
+                                 {"val_mae", e->mae},
+                                 {"val_r2", e->r2},
+                                 {"val_top5", e->top5},
+                                 {"val_auc", e->auc},
+                                 {"val_f1", e->f1},
+                                 {"val_log_loss", e->log_loss},
+                                 {"lr", lr}};
     struct report_value values[AS_ARRAY_LEN(all)];
     size_t n = 0;
     for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
         if (train_spec_reports(&m->spec, m->task, all[i].name))
             values[n++] = all[i];
     str_clear(&m->last_report);
-    as_status st = report_format(m->epoch + 1, values, n, &m->last_report, err);
+    as_status st = report_format(step, values, n, &m->last_report, err);
     if (st != AS_OK)
         return st;
     return report_file_append(&m->report, &m->last_report, err);
@@ -324,6 +322,14 @@ static as_status append_report(struct member *m, double mean_loss, const struct 
 static void set_all_nan(struct evaluation *e)
 {
     *e = (struct evaluation){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+}
+
+static as_status append_report(struct member *m, double mean_loss, const struct evaluation *e,
+                               struct as_err *err)
+{
+    int64_t steps = m->layout.steps_per_epoch;
+    double lr = schedule_lr(&m->spec, (m->epoch + 1) * steps - 1, steps);
+    return run_report(m, m->epoch + 1, mean_loss, lr, e, err);
 }
 
 /* Report a member whose epoch is over, and end it if it diverged. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/str.h"
 #include "model/document/train_spec.h"
 #include "tests/support/check_main.h"
 
@@ -62,6 +63,71 @@ START_TEST(everything)
     ck_assert_uint_eq(s.model.n_layers, 0);
     ck_ok(parse("{\"dataset\":\"d\",\"epochs\":1,\"optimizer\":{\"kind\":\"sgd\"}}", &s), err);
     ck_assert_double_eq(s.optimizer.lr, 0.1);
+}
+END_TEST
+
+START_TEST(trees)
+{
+    struct train_spec s;
+    ck_ok(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"boosted_trees\"}}", &s), err);
+    ck_assert_int_eq(s.model.kind, TRAIN_BOOSTED_TREES);
+    ck_assert(train_model_is_trees(&s.model));
+    ck_assert_int_eq(s.epochs, 100); /* its rounds */
+    ck_assert_int_eq(s.report_every, 5);
+    ck_assert_int_eq(s.model.trees.max_depth, 6);
+    ck_assert_double_eq(s.model.trees.learning_rate, 0.3);
+    ck_assert_double_eq(s.model.trees.reg_lambda, 1);
+    ck_assert_double_eq(s.model.trees.colsample_bynode, 1);
+    ck_ok(
+        parse("{\"dataset\":\"d\",\"epochs\":3,\"model\":{\"kind\":\"random_forest\","
+              "\"n_estimators\":250,\"layers\":[4],\"max_leaves\":8,\"grow_policy\":\"lossguide\","
+              "\"tree_method\":\"hist\"},\"schedule\":{\"warmup_epochs\":2.5}}",
+              &s),
+        err);
+    ck_assert_int_eq(s.epochs, 250);
+    ck_assert_int_eq(s.report_every, 13); /* about twenty reports */
+    ck_assert(s.model.trees.by_loss);
+    ck_assert_int_eq(s.model.trees.max_depth, 12);
+    ck_assert_double_eq(s.model.trees.subsample, 0.8);
+    ck_assert_double_eq(s.model.trees.colsample_bynode, 0); /* the trainer chooses */
+    ck_assert_str_eq(train_model_name(&s.model), "random_forest");
+    ck_ok(
+        parse("{\"dataset\":\"d\",\"epochs\":2,\"model\":{\"kind\":\"logistic\",\"n_estimators\":9,"
+              "\"learning_rate\":0.1}}",
+              &s),
+        err);
+    ck_assert_int_eq(s.epochs, 2);
+    ck_assert_str_eq(train_model_name(&s.model), "logistic");
+}
+END_TEST
+
+/* Fields of trees are checked for every kind, because a sweep may search over kinds. */
+START_TEST(trees_refused)
+{
+    static const struct {
+        const char *model, *message;
+    } cases[] = {
+        {"\"kind\":\"xgboost\"", "/trial/train/model/kind: found \"xgboost\""},
+        {"\"kind\":\"boosted_trees\",\"n_estimators\":0", "/model/n_estimators: found 0"},
+        {"\"n_estimators\":1.5", "/model/n_estimators: found 1.5"},
+        {"\"kind\":\"mlp\",\"max_depth\":-1", "/model/max_depth: found -1"},
+        {"\"learning_rate\":0", "/model/learning_rate: found 0"},
+        {"\"subsample\":1.01", "/model/subsample: found 1.01"},
+        {"\"colsample_bynode\":0", "/model/colsample_bynode: found 0"},
+        {"\"reg_lambda\":-1", "/model/reg_lambda: found -1"},
+        {"\"max_bin\":1", "/model/max_bin: found 1"},
+        {"\"tree_method\":\"gpu_hist\"", "/model/tree_method: found \"gpu_hist\""},
+        {"\"grow_policy\":\"best\"", "/model/grow_policy: found \"best\""},
+        {"\"kind\":\"boosted_trees\",\"eta\":0.1", "/model/eta"},
+    };
+    struct train_spec s;
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        AS_AUTO(str_done) struct str b = {0};
+        str_printf(&b, "{\"dataset\":\"d\",\"epochs\":1,\"model\":{%s}}", cases[i].model);
+        ck_fails(parse(str_cstr(&b), &s), AS_E_INVAL, err, cases[i].message);
+    }
+    ck_fails(parse("{\"dataset\":\"d\",\"model\":{\"n_estimators\":9}}", &s), AS_E_INVAL, err,
+             "/trial/train/epochs is missing");
 }
 END_TEST
 
@@ -376,6 +442,8 @@ Suite *test_suite(void)
     tcase_add_test(t, refused);
     tcase_add_test(t, newer_fields);
     tcase_add_test(t, models);
+    tcase_add_test(t, trees);
+    tcase_add_test(t, trees_refused);
     tcase_add_test(t, presets);
     tcase_add_test(t, layers_refused);
     tcase_add_test(t, what_follows_from_a_task);

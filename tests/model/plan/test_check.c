@@ -80,11 +80,37 @@ START_TEST(against_data)
 }
 END_TEST
 
+START_TEST(trees_take_rows)
+{
+    struct train_spec s;
+    struct dataset_info d = {
+        .task = DATASET_CLASSIFICATION, .n_rows = 10, .n_features = 4, .n_outputs = 3};
+    ck_ok(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"random_forest\"}}", &s), err);
+    ck_ok(train_spec_check(&s, &d, "/trial/train", &err), err);
+    d.input = DATASET_IMAGE;
+    ck_ok(train_spec_check(&s, &d, "/trial/train", &err), err);
+    d.n_rows = 1;
+    ck_fails(train_spec_check(&s, &d, "/trial/train", &err), AS_E_INVAL, err, "expected 2 or more");
+    s.loss = TRAIN_HUBER;
+    ck_fails(train_spec_check(&s, &d, "/trial/train", &err), AS_E_INVAL, err,
+             "/trial/train/loss: found huber, expected cross_entropy");
+    s.loss = TRAIN_LOSS_AUTO;
+    d = (struct dataset_info){.task = DATASET_LANGUAGE_MODELING,
+                              .input = DATASET_TOKEN_TEXT,
+                              .n_rows = 1000,
+                              .n_features = 1,
+                              .n_outputs = 9};
+    ck_fails(train_spec_check(&s, &d, "/trial/train", &err), AS_E_INVAL, err,
+             "/trial/train/model/kind: found random_forest, expected transformer");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("check");
     TCase *t = tcase_create("check");
     tcase_add_test(t, against_data);
+    tcase_add_test(t, trees_take_rows);
     suite_add_tcase(s, t);
     return s;
 }

@@ -411,6 +411,13 @@ static const struct edit {
     {"train", "resources", "{ranks: 0}", AS_E_INVAL, "/resources/ranks", "from 1"},
     {"train", "resources", "{ranks: 4097}", AS_E_INVAL, "/resources/ranks", "to 4096"},
     {"train", "resources", "{ranks: 2}", AS_E_INVAL, "/resources/ranks", "shards of a batch"},
+    {"train", "-",
+     "{name: any, metric: {name: val_error, goal: minimize}, parameters: {k: {type: categorical, "
+     "values: [mlp, boosted_trees]}}, limits: {max_trials: 3}, trial: {train: {dataset: d, epochs: "
+     "1, batch_size: 8, micro_batch: 4, model: {kind: '${k}'}}}, resources: {ranks: 2}}",
+     AS_E_INVAL, "/trial/train/model/kind",
+     "found boosted_trees, which trains in one process; expected a kind of network, or no "
+     "resources.ranks"},
     {"shards", "resources", "{ranks: 2, min_ranks: 3}", AS_E_INVAL, "/resources/min_ranks",
      "at most resources.ranks"},
     {"train", "resources", "{min_ranks: 2}", AS_E_INVAL, "/resources/min_ranks",

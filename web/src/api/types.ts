@@ -273,7 +273,8 @@ export type Template = string;
 /** What the built-in trainer does, docs/sweep.md */
 export type TrainDocument = {
   dataset: string;
-  epochs: number | Template;
+  /** Required, except where model.kind is a kind of trees */
+  epochs?: number | Template;
   batch_size?: number | Template;
   micro_batch?: number | Template;
   report_every?: number | Template;
@@ -365,7 +366,7 @@ export type TrainGossip = {
 export type TrainMetric = "train_loss" | "val_loss" | "val_error" | "val_accuracy" | "val_rmse" | "val_mae" | "val_r2" | "lr" | "val_top5" | "val_auc" | "val_f1" | "val_log_loss";
 
 export type TrainModel = {
-  kind?: "mlp" | "linear" | "logistic" | "cnn" | "transformer" | Template;
+  kind?: "mlp" | "linear" | "logistic" | "cnn" | "transformer" | "boosted_trees" | "random_forest" | Template;
   activation?: "relu" | "tanh" | "gelu" | Template;
   /** mlp: widths; cnn: layers */
   layers?: (number | Template | TrainLayer)[];
@@ -378,6 +379,24 @@ export type TrainModel = {
   heads?: number | Template;
   context?: number | Template;
   embedding?: number | Template;
+  n_estimators?: number | Template;
+  max_depth?: number | Template;
+  max_leaves?: number | Template;
+  max_bin?: number | Template;
+  max_cat_to_onehot?: number | Template;
+  early_stopping_rounds?: number | Template;
+  learning_rate?: number | Template;
+  min_child_weight?: number | Template;
+  gamma?: number | Template;
+  max_delta_step?: number | Template;
+  reg_lambda?: number | Template;
+  reg_alpha?: number | Template;
+  subsample?: number | Template;
+  colsample_bytree?: number | Template;
+  colsample_bylevel?: number | Template;
+  colsample_bynode?: number | Template;
+  tree_method?: "hist" | Template;
+  grow_policy?: "depthwise" | "lossguide" | Template;
 };
 
 export type TrainNorm = "none" | "batch" | Template;
