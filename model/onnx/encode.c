@@ -184,14 +184,14 @@ static void encode_categories(struct onnx_graph *g, const struct onnx_inputs *in
         n++;
     }
     const char *joined = parts ? onnx_graph_concat(g, parts, n, 1) : NULL;
-    *ret = fit->n_codes ? (struct onnx_encoded){.x = x, .codes = joined}
-                        : (struct onnx_encoded){.x = joined};
+    ret->x = fit->n_codes ? x : joined;
+    ret->codes = fit->n_codes ? joined : NULL;
 }
 
 void onnx_encode(struct onnx_graph *g, const struct onnx_inputs *in, const struct preprocess *fit,
                  struct onnx_encoded *ret)
 {
-    *ret = (struct onnx_encoded){0};
+    *ret = (struct onnx_encoded){.is_made = true};
     if (in->tokens) {
         ret->codes = in->tokens;
         return;
@@ -204,6 +204,29 @@ void onnx_encode(struct onnx_graph *g, const struct onnx_inputs *in, const struc
     ret->x = encode_numbers(g, in, fit);
     if (in->texts)
         encode_categories(g, in, fit, ret->x, ret);
+}
+
+const char *onnx_encode_indices(struct onnx_graph *g, const struct onnx_inputs *in,
+                                const struct preprocess *fit)
+{
+    const struct dataset_info *info = in->info;
+    const char **parts = onnx_graph_memory(g, info->n_features, sizeof *parts);
+    const char *seen = fit->seen;
+    size_t n = 0;
+    for (size_t i = 0; parts && i < info->n_features; i++) {
+        const struct dataset_column *c = &info->columns[i];
+        if (!c->categorical)
+            continue;
+        const char *slot =
+            onnx_graph_cast(g, encode_category(g, in->texts[i], c, seen, 0), ONNX_FLOAT);
+        const char *other = onnx_graph_scalar(g, "other", (float)c->n_values);
+        const char *known = onnx_graph_binary(g, "LessOrEqual", slot, other);
+        parts[n++] = onnx_graph_add(
+            g, &(struct onnx_node){.op = "Where",
+                                   ONNX_IN(known, slot, onnx_graph_scalar(g, "missing", NAN))});
+        seen += c->n_values;
+    }
+    return parts ? onnx_graph_concat(g, parts, n, 1) : NULL;
 }
 
 /* ---- members that share an encoding ---- */

@@ -10,6 +10,7 @@
 struct onnx_encoded {
     const char *x;     /* float: table [rows, preprocess_inputs()]; images [rows, height, width,
                         * channels]; NULL: there is no numeric input */
+    bool is_made;      /* onnx_encode() has made it */
     const char *codes; /* int64: table [rows, n_codes]; text [rows, context]; else NULL */
 };
 
@@ -18,6 +19,11 @@ struct onnx_encoded {
  * files are missing), and standardisation. */
 void onnx_encode(struct onnx_graph *g, const struct onnx_inputs *in, const struct preprocess *fit,
                  struct onnx_encoded *ret);
+
+/* The category columns as trees see them: float [rows, category columns], the index among a column's
+ * values, n_values for any other text, NaN where it is missing. There is such a column. */
+const char *onnx_encode_indices(struct onnx_graph *g, const struct onnx_inputs *in,
+                                const struct preprocess *fit);
 
 /* Do two fits for `info` encode every row alike? Then their members can share the nodes. */
 bool onnx_encodes_alike(const struct dataset_info *info, const struct preprocess *a,

@@ -320,8 +320,9 @@ const char *onnx_graph_scalar(struct onnx_graph *g, const char *name, float v)
 static ProtobufCBinaryData *copy_texts(struct onnx_graph *g, const char *const *v, size_t n)
 {
     ProtobufCBinaryData *texts = onnx_graph_memory(g, n ? n : 1, sizeof *texts);
-    for (size_t i = 0; texts && i < n; i++) {
-        texts[i].data = (uint8_t *)copy_text(g, v[i]);
+    for (size_t i = 0; texts && i < n; i++) { /* equal neighbours share a copy: modes of trees */
+        texts[i].data =
+            i > 0 && v[i] == v[i - 1] ? texts[i - 1].data : (uint8_t *)copy_text(g, v[i]);
         texts[i].len = strlen(v[i]);
     }
     return g->st == AS_OK ? texts : NULL;

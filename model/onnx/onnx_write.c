@@ -14,6 +14,7 @@
 #include "model/onnx/inputs.h"
 #include "model/onnx/layers.h"
 #include "model/onnx/predictions.h"
+#include "model/onnx/trees.h"
 #include "model/plan/check.h"
 #include "model/plan/plan.h"
 
@@ -54,9 +55,32 @@ static as_status member_plan(const struct exporter *e, size_t i, struct net_plan
     return AS_OK;
 }
 
-/* The outputs of a network. */
+/* Encode the rows for member i, or find an earlier member for which they are encoded alike. */
+static void encode_member(struct exporter *e, size_t i)
+{
+    const struct preprocess *fit = model_file_member(e->file, i)->fit;
+    for (size_t j = 0; j < i; j++)
+        if (e->encoded[j].is_made &&
+            onnx_encodes_alike(e->info, fit, model_file_member(e->file, j)->fit)) {
+            e->encoded[i] = e->encoded[j];
+            return;
+        }
+    onnx_encode(e->g, &e->inputs, fit, &e->encoded[i]);
+}
+
+/* What was done to the targets of member i before they were standardised. */
+static const char *transform_of(const struct exporter *e, size_t i)
+{
+    const json_t *members = json_object_get(model_file_manifest(e->file), "members");
+    const json_t *record = json_object_get(json_array_get(members, i), "preprocessing");
+    const json_t *name = json_object_get(json_object_get(record, "target"), "transform");
+    return name ? json_string_value(name) : "none";
+}
+
+/* The predictions of a network; of text its logits. */
 static const char *export_network(struct exporter *e, size_t i)
 {
+    encode_member(e, i);
     struct as_err err = {0};
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     as_status st = member_plan(e, i, &plan, &err);
@@ -64,30 +88,29 @@ static const char *export_network(struct exporter *e, size_t i)
         onnx_graph_fail(e->g, st, "%s", err.msg);
         return NULL;
     }
-    return onnx_layers_add(e->g, e->file, i, plan, &e->encoded[i]);
+    const char *outputs = onnx_layers_add(e->g, e->file, i, plan, &e->encoded[i]);
+    return e->info->input == DATASET_TOKEN_TEXT
+               ? outputs
+               : onnx_member_predictions(e->g, e->info, model_file_member(e->file, i),
+                                         transform_of(e, i), outputs);
+}
+
+static const char *export_trees(struct exporter *e, size_t i)
+{
+    const char *p = onnx_trees_add(e->g, e->file, i, &e->inputs);
+    return e->info->task == DATASET_REGRESSION
+               ? onnx_own_unit(e->g, model_file_member(e->file, i)->fit, transform_of(e, i), p)
+               : p;
 }
 
 typedef const char *member_fn(struct exporter *e, size_t i);
 
 /* How a kind of model is exported: its row is at its number. */
 static member_fn *const kinds[] = {
-    [TRAIN_MLP] = export_network,
-    [TRAIN_LINEAR] = export_network,
-    [TRAIN_CNN] = export_network,
-    [TRAIN_TRANSFORMER] = export_network,
+    [TRAIN_MLP] = export_network,         [TRAIN_LINEAR] = export_network,
+    [TRAIN_CNN] = export_network,         [TRAIN_TRANSFORMER] = export_network,
+    [TRAIN_BOOSTED_TREES] = export_trees, [TRAIN_RANDOM_FOREST] = export_trees,
 };
-
-/* Encode the rows for member i, or find an earlier member for which they are encoded alike. */
-static void encode_member(struct exporter *e, size_t i)
-{
-    const struct preprocess *fit = model_file_member(e->file, i)->fit;
-    for (size_t j = 0; j < i; j++)
-        if (onnx_encodes_alike(e->info, fit, model_file_member(e->file, j)->fit)) {
-            e->encoded[i] = e->encoded[j];
-            return;
-        }
-    onnx_encode(e->g, &e->inputs, fit, &e->encoded[i]);
-}
 
 static void export_member(struct exporter *e, size_t i)
 {
@@ -99,15 +122,30 @@ static void export_member(struct exporter *e, size_t i)
                         "member %zu: a model of this kind cannot be exported to ONNX", i);
         return;
     }
-    encode_member(e, i);
-    const char *outputs = kinds[kind](e, i);
     e->weights[i] = m->weight;
-    e->predictions[i] = e->info->input == DATASET_TOKEN_TEXT
-                            ? outputs
-                            : onnx_member_predictions(e->g, e->info, m, outputs);
+    e->predictions[i] = kinds[kind](e, i);
 }
 
 /* ---- the whole ---- */
+
+/* Only numbers and categories: a cell of another kind of column is several inputs of a model. */
+static as_status check_columns(const struct model_file *f, struct as_err *err)
+{
+    const json_t *data = json_object_get(model_file_manifest(f), "dataset");
+    const json_t *columns = json_object_get(data, "columns"), *column;
+    size_t i;
+    json_array_foreach(columns, i, column)
+    {
+        const char *kind = json_string_value(json_object_get(column, "kind"));
+        if (!kind || (strcmp(kind, "numeric") != 0 && strcmp(kind, "categorical") != 0))
+            return as_fail(
+                err, AS_E_UNSUPPORTED,
+                "column '%.80s' is %.20s, expected numeric or categorical: other columns "
+                "cannot be exported to ONNX",
+                json_string_value(json_object_get(column, "name")), kind ? kind : "of no kind");
+    }
+    return AS_OK;
+}
 
 static as_status check_model(const struct model_file *f, struct as_err *err)
 {
@@ -123,7 +161,7 @@ static as_status check_model(const struct model_file *f, struct as_err *err)
                        "an ensemble of %zu members over text cannot be exported to ONNX, expected "
                        "one member",
                        model_file_n_members(f));
-    return AS_OK;
+    return check_columns(f, err);
 }
 
 /* What the manifest says about the model, as properties that runtimes show. */

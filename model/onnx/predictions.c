@@ -4,45 +4,63 @@
 #include "model/onnx/predictions.h"
 
 #include <jansson.h>
+#include <string.h>
 
 #include "base/json.h"
 
-/* The probability of class 1 [rows, 1] to those of both classes. */
-static const char *both_classes(struct onnx_graph *g, const char *p)
+const char *onnx_both_classes(struct onnx_graph *g, const char *p)
 {
     const char *rest = onnx_graph_binary(g, "Sub", onnx_graph_scalar(g, "one", 1), p);
     return onnx_graph_concat(g, (const char *[]){rest, p}, 2, 1);
 }
 
-static const char *in_double(struct onnx_graph *g, const char *op, const char *z)
+const char *onnx_in_double(struct onnx_graph *g, const char *op, const char *z)
 {
     z = onnx_graph_cast(g, z, ONNX_DOUBLE);
     return onnx_graph_cast(g, onnx_graph_unary(g, op, z), ONNX_FLOAT);
 }
 
-/* Standardised numbers to the targets' own unit. */
-static const char *own_unit(struct onnx_graph *g, const struct preprocess *fit, const char *v)
+/* The inverse of what was done to the targets. */
+static const char *undo(struct onnx_graph *g, const char *transform, const char *v)
+{
+    if (strcmp(transform, "none") == 0)
+        return v;
+    if (strcmp(transform, "log") == 0)
+        return onnx_graph_unary(g, "Exp", v);
+    if (strcmp(transform, "log1p") == 0)
+        return onnx_graph_binary(g, "Sub", onnx_graph_unary(g, "Exp", v),
+                                 onnx_graph_doubles(g, "one", (double[]){1}, 1));
+    onnx_graph_fail(g, AS_E_UNSUPPORTED,
+                    "targets with the transformation %s cannot be exported to ONNX, expected none, "
+                    "log or log1p",
+                    transform);
+    return NULL;
+}
+
+const char *onnx_own_unit(struct onnx_graph *g, const struct preprocess *fit, const char *transform,
+                          const char *v)
 {
     v = onnx_graph_cast(g, v, ONNX_DOUBLE);
     v = onnx_graph_binary(g, "Mul", v,
                           onnx_graph_doubles(g, "target_scale", fit->target_scale, fit->n_targets));
     v = onnx_graph_binary(g, "Add", v,
                           onnx_graph_doubles(g, "target_mean", fit->target_mean, fit->n_targets));
-    return onnx_graph_cast(g, v, ONNX_FLOAT);
+    return onnx_graph_cast(g, undo(g, transform, v), ONNX_FLOAT);
 }
 
 const char *onnx_member_predictions(struct onnx_graph *g, const struct dataset_info *info,
-                                    const struct model_member *m, const char *outputs)
+                                    const struct model_member *m, const char *transform,
+                                    const char *outputs)
 {
     train_loss loss = train_spec_loss(m->spec, info->task);
     const char *p = outputs;
     if (loss == TRAIN_CROSS_ENTROPY)
-        p = in_double(g, "Softmax", p); /* over the last axis, its default */
+        p = onnx_in_double(g, "Softmax", p); /* over the last axis, its default */
     else if (loss == TRAIN_BCE)
-        p = in_double(g, "Sigmoid", p);
+        p = onnx_in_double(g, "Sigmoid", p);
     if (info->task == DATASET_REGRESSION)
-        return own_unit(g, m->fit, p);
-    return loss == TRAIN_BCE ? both_classes(g, p) : p;
+        return onnx_own_unit(g, m->fit, transform, p);
+    return loss == TRAIN_BCE ? onnx_both_classes(g, p) : p;
 }
 
 const char *onnx_mean(struct onnx_graph *g, const char *const *predictions, const double *weights,

@@ -2,6 +2,7 @@
 #ifndef ASSAY_TESTS_MODEL_ONNX_ONNX_CASE_H
 #define ASSAY_TESTS_MODEL_ONNX_ONNX_CASE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,6 +14,9 @@
 bool onnx_case_has_checker(void);
 /* Is there node, and ONNX Runtime below ASSAY_ONNX_RUNTIME? */
 bool onnx_case_has_runtime(void);
+
+/* Is there XGBoost's library? */
+bool onnx_case_has_trees(void);
 
 /* The data of a training. */
 struct onnx_data {
@@ -37,6 +41,10 @@ void onnx_case_compare_text(const struct child *c, const char *name, size_t rows
 /* As onnx_case_compare() for one row whose number in column `column` is `value`, which predicting refuses: every
  * number of the graph is NaN, and the label is empty. */
 void onnx_case_refuses(const struct child *c, const char *name, size_t column, float value);
+
+/* Check DIR/model.onnx and run it: inputs [tensor] must give outputs [tensor] (run.mjs). Takes both.
+ *   refused  all numbers of the outputs are NaN */
+void onnx_case_run(const struct child *c, json_t *inputs, json_t *outputs, bool refused);
 
 /* Run a program and wait for it: its exit status. */
 int onnx_case_program(const char *const *argv);

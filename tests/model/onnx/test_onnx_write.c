@@ -14,7 +14,9 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "data/formats/npy.h"
+#include "model/onnx/graph.h"
 #include "model/onnx/onnx_write.h"
+#include "model/onnx/predictions.h"
 #include "tests/model/onnx/onnx_case.h"
 #include "tests/support/check_main.h"
 
@@ -303,6 +305,42 @@ START_TEST(transformer)
 }
 END_TEST
 
+/* ---- trees ---- */
+
+START_TEST(boosted_trees_of_classes)
+{
+    table_case(3, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":20,\"max_depth\":4}");
+}
+END_TEST
+
+START_TEST(boosted_trees_of_two_classes)
+{
+    table_case(2, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":20,"
+                  "\"max_cat_to_onehot\":1}");
+}
+END_TEST
+
+START_TEST(boosted_trees_of_numbers)
+{
+    table_case(0, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":30,"
+                  "\"max_cat_to_onehot\":1}");
+}
+END_TEST
+
+START_TEST(forests)
+{
+    table_case(3, "\"model\":{\"kind\":\"random_forest\",\"n_estimators\":20}");
+    table_case(2, "\"model\":{\"kind\":\"random_forest\",\"n_estimators\":20}");
+    table_case(0, "\"model\":{\"kind\":\"random_forest\",\"n_estimators\":20}");
+}
+END_TEST
+
+START_TEST(trees_of_pictures)
+{
+    picture_case(2, false, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":8}");
+}
+END_TEST
+
 /* ---- ensembles ---- */
 
 static void compose(const char *const *names, const double *weights, size_t n)
@@ -339,6 +377,49 @@ START_TEST(ensemble_of_regressions)
     train_table(0, "\"epochs\":3,\"validation\":{\"seed\":7},\"model\":{\"layers\":[9]}", "2", "b");
     compose((const char *[]){"a", "b"}, (double[]){0.25, 0.75}, 2);
     onnx_case_compare(&child, "ensemble", ROWS);
+}
+END_TEST
+
+/* ---- transformed targets ---- */
+
+static void transform_case(const char *transform, bool minus_one)
+{
+    enum { N = 5 };
+    static const float x[N] = {-2, -0.5F, 0, 0.25F, 3};
+    const int64_t dims[] = {ONNX_ROWS, 1};
+    double mean = 4, scale = 1.5;
+    const struct preprocess fit = {.n_targets = 1, .target_mean = &mean, .target_scale = &scale};
+    struct onnx_port port = {
+        .name = "x", .type = ONNX_FLOAT, .dims = dims, .n_dims = 2, .note = "a number"};
+    AS_AUTO(onnx_graph_freep) struct onnx_graph *g = NULL;
+    AS_AUTO(as_freep) char *path = in_dir("model.onnx");
+    float y[N];
+    for (size_t i = 0; i < N; i++)
+        y[i] = (float)(exp((double)x[i] * scale + mean) - minus_one);
+    ck_ok(onnx_graph_create(&g, &err), err);
+    const char *in = onnx_graph_input(g, &port);
+    port.name = "y";
+    onnx_graph_output(g, &port, onnx_own_unit(g, &fit, transform, in));
+    ck_ok(onnx_graph_write(g, path, &err), err);
+    child_write(&child, "x.bin", x, sizeof x);
+    child_write(&child, "y.bin", y, sizeof y);
+    onnx_case_run(&child,
+                  json_pack("[{s:s, s:s, s:[i, i], s:s}]", "name", "x", "type", "float32", "dims",
+                            N, 1, "file", "x.bin"),
+                  json_pack("[{s:s, s:s, s:[i, i], s:s}]", "name", "y", "type", "float32", "dims",
+                            N, 1, "file", "y.bin"),
+                  false);
+}
+
+START_TEST(transformed_targets)
+{
+    const struct preprocess fit = {.n_targets = 0};
+    AS_AUTO(onnx_graph_freep) struct onnx_graph *g = NULL;
+    transform_case("log", false);
+    transform_case("log1p", true);
+    ck_ok(onnx_graph_create(&g, &err), err);
+    ck_assert_ptr_null(onnx_own_unit(g, &fit, "quantile", "x"));
+    ck_fails(onnx_graph_status(g, &err), AS_E_UNSUPPORTED, err, "quantile");
 }
 END_TEST
 
@@ -441,8 +522,16 @@ Suite *test_suite(void)
     tcase_add_test(t, mlp_of_pictures);
     tcase_add_test(t, images_of_bytes);
     tcase_add_test(t, transformer);
+    bool trees = onnx_case_has_trees();
+    const char *why = "there is no libxgboost (libxgboost0)";
+    add_test_if(t, boosted_trees_of_classes, trees, why);
+    add_test_if(t, boosted_trees_of_two_classes, trees, why);
+    add_test_if(t, boosted_trees_of_numbers, trees, why);
+    add_test_if(t, forests, trees, why);
+    add_test_if(t, trees_of_pictures, trees, why);
     tcase_add_test(t, ensemble_of_classifiers);
     tcase_add_test(t, ensemble_of_regressions);
+    tcase_add_test(t, transformed_targets);
     tcase_add_test(t, equal_models_give_equal_bytes);
     tcase_add_test(t, full_disk);
     tcase_add_test(t, out_of_memory);
