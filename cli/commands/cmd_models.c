@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/commands/cmd.h"
+#include "cli/commands/models_onnx.h"
 #include "cli/commands/models_show.h"
 #include "cli/files/model_ref.h"
 #include "cli/session/deletion.h"
@@ -22,7 +23,9 @@
 /* The command line. */
 struct models {
     struct session session;
-    const char *use; /* NULL: what the sweep recommends */
+    const char *use;    /* NULL: what the sweep recommends */
+    const char *format; /* of get */
+    const char *from;   /* get: a model file; NULL: the server's */
     bool remove, yes;
 };
 
@@ -152,18 +155,17 @@ static as_status change_alias(const struct models *m, const char *name, const ch
 
 /* ---- get ---- */
 
-/* Where the file goes: `to`, a file in the folder `to`, or NAME-VERSION.safetensors in this
- * folder. */
-static char *destination_of(const json_t *v, const char *to)
+/* Where the file goes: `to`, a file in the folder `to`, or NAME-VERSION.FORMAT in this folder. */
+static char *destination_of(const struct models *m, const json_t *v, const char *to)
 {
     AS_AUTO(str_done) struct str name = {0};
     struct stat sb;
     bool is_folder = to && stat(to, &sb) == 0 && S_ISDIR(sb.st_mode);
     if (to && !is_folder)
         return as_strdup(to);
-    str_printf(&name, "%s-%" JSON_INTEGER_FORMAT ".safetensors",
+    str_printf(&name, "%s-%" JSON_INTEGER_FORMAT ".%s",
                json_string_value(json_object_get(v, "model")),
-               json_integer_value(json_object_get(v, "version")));
+               json_integer_value(json_object_get(v, "version")), m->format);
     if (name.failed)
         return NULL;
     return to ? file_join(to, name.s) : as_strdup(name.s);
@@ -180,7 +182,7 @@ static as_status get_model(const struct models *m, const char *name, const char 
         st = models_get_version(&m->session, &ref, &v, err);
     if (st < 0)
         return st;
-    AS_AUTO(as_freep) char *dest = destination_of(v, to);
+    AS_AUTO(as_freep) char *dest = destination_of(m, v, to);
     if (!dest)
         return as_fail_nomem(err);
     (void)snprintf(label, sizeof label, "%s@%" JSON_INTEGER_FORMAT, ref.name,
@@ -189,16 +191,36 @@ static as_status get_model(const struct models *m, const char *name, const char 
                             .size = json_integer_value(json_object_get(v, "size")),
                             .name = label,
                             .dest = dest};
-    st = fetch_content(&m->session, &f, err);
+    bool onnx = as_streq(m->format, "onnx");
+    st = onnx ? models_fetch_onnx(&m->session, &f, err) : fetch_content(&m->session, &f, err);
     if (st < 0 || as_streq(dest, "-"))
         return st;
-    if (!m->session.json) {
+    if (!m->session.json && onnx)
+        say("%s: %s as ONNX", dest, label);
+    else if (!m->session.json)
         say("%s: %s, %s", dest, label, format_size(f.size, size));
+    if (!m->session.json)
+        return AS_OK;
+    JSON_AUTO done = json_pack("{s:s, s:O, s:s, s:I, s:s, s:s}", "model", ref.name, "version",
+                               json_object_get(v, "version"), "sha256", f.sha256, "size",
+                               (json_int_t)f.size, "format", m->format, "file", dest);
+    return done ? session_print_json(done, err) : as_fail_nomem(err);
+}
+
+/* A model file of this machine. */
+static as_status convert_file(const struct models *m, const char *to, struct as_err *err)
+{
+    if (!as_streq(m->format, "onnx"))
+        return as_fail(err, AS_E_INVAL, "--from needs --format onnx: the file is %s already",
+                       m->format);
+    as_status st = models_convert_onnx(m->from, to, err);
+    if (st < 0 || as_streq(to, "-"))
+        return st;
+    if (!m->session.json) {
+        say("%s: %s as ONNX", to, m->from);
         return AS_OK;
     }
-    JSON_AUTO done = json_pack("{s:s, s:O, s:s, s:I, s:s}", "model", ref.name, "version",
-                               json_object_get(v, "version"), "sha256", f.sha256, "size",
-                               (json_int_t)f.size, "file", dest);
+    JSON_AUTO done = json_pack("{s:s, s:s, s:s}", "from", m->from, "format", m->format, "file", to);
     return done ? session_print_json(done, err) : as_fail_nomem(err);
 }
 
@@ -252,17 +274,20 @@ static int run_action(struct models *m, int n, char **argv)
     const char *action = argv[1];
     struct model_ref ref;
     as_status st = AS_OK;
-    bool no_options = !m->use && !m->remove;
+    bool get = as_streq(action, "get"), plain = !m->from && as_streq(m->format, "safetensors");
+    bool no_options = !m->use && !m->remove && (get || plain);
     if (as_streq(action, "list") && n == 1 && no_options) {
         st = list_models(&m->session, &err);
     } else if (as_streq(action, "show") && n == 2 && no_options) {
         st = model_ref_parse(argv[2], &ref, &err);
         st = st < 0 ? st : models_show(&m->session, &ref, &err);
-    } else if (as_streq(action, "add") && n == 3 && !m->remove) {
+    } else if (as_streq(action, "add") && n == 3 && !m->remove && plain) {
         st = add_version(m, argv[2], argv[3], &err);
-    } else if (as_streq(action, "alias") && n == (m->remove ? 3 : 4) && !m->use) {
+    } else if (as_streq(action, "alias") && n == (m->remove ? 3 : 4) && !m->use && plain) {
         st = change_alias(m, argv[2], argv[3], m->remove ? NULL : argv[4], &err);
-    } else if (as_streq(action, "get") && (n == 2 || n == 3) && no_options) {
+    } else if (get && m->from && n == 2 && no_options) {
+        st = convert_file(m, argv[2], &err);
+    } else if (get && !m->from && (n == 2 || n == 3) && no_options) {
         st = get_model(m, argv[2], n == 3 ? argv[3] : NULL, &err);
     } else if (as_streq(action, "delete") && n == 2 && no_options) {
         return delete_model(m, argv[2]);
@@ -270,8 +295,9 @@ static int run_action(struct models *m, int n, char **argv)
         return exit_with_usage("models",
                                "expected `list`, `show MODEL[@VERSION]`, `add SWEEP[/NUMBER] MODEL "
                                "[--use WHAT]`, `alias MODEL ALIAS VERSION`, `alias MODEL ALIAS "
-                               "--remove`, `get MODEL[@VERSION] [FILE]` or `delete "
-                               "MODEL[@VERSION]`, found '%.60s' with %d more",
+                               "--remove`, `get MODEL[@VERSION] [FILE] [--format onnx]`, `get "
+                               "FILE --from FILE --format onnx` or `delete MODEL[@VERSION]`, found "
+                               "'%.60s' with %d more",
                                action, n - 1);
     }
     return session_end(&m->session, st, &err);
@@ -279,15 +305,20 @@ static int run_action(struct models *m, int n, char **argv)
 
 int cmd_models(const struct verb *v, int argc, char **argv)
 {
-    struct models m = {0};
+    struct models m = {.format = "safetensors"};
     int n, code;
     const struct opt table[] = {
         {"use", 0, OPT_STRING, &m.use, "WHAT", NULL,
          "add: of a sweep, instead of what it recommends", "recommended|ensemble|single"},
         {"remove", 0, OPT_FLAG, &m.remove, NULL, NULL, "alias: remove it; its version stays"},
+        {"format", 0, OPT_STRING, &m.format, "FORMAT", NULL, "get: of the file",
+         "safetensors|onnx"},
+        {"from", 0, OPT_STRING, &m.from, "FILE", NULL,
+         "get: write this model file in another format, without a server"},
         DELETION_OPT(&m.yes),
         SESSION_OPTS(&m.session),
     };
+    m.session.instead = &m.from;
     if (session_begin(&m.session, v, table, argc, argv, 1, 4, &n, &code))
         code = run_action(&m, n, argv);
     session_done(&m.session);

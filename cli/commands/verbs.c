@@ -188,7 +188,8 @@ static const struct verb table[] = {
      cmd_predict},
     {"models",
      "models list | models show MODEL | models add SWEEP MODEL | models add SWEEP/NUMBER MODEL | "
-     "models alias MODEL ALIAS VERSION | models get MODEL [FILE] | models delete MODEL",
+     "models alias MODEL ALIAS VERSION | models get MODEL [FILE] [--format onnx] | models delete "
+     "MODEL",
      "keep what sweeps found as versions of models, and fetch them",
      "`add` makes the next version of MODEL from a completed trial, or from what a sweep "
      "recommends "
@@ -202,7 +203,9 @@ static const struct verb table[] = {
      "predicting\n"
      "needs, to FILE or MODEL-VERSION.safetensors, under its name when its digest is right; - is "
      "standard\n"
-     "output. `alias MODEL ALIAS --remove` removes an alias.",
+     "output. With --format onnx it is one ONNX graph from raw columns to predictions; --from "
+     "converts\n"
+     "a model file of this machine. `alias MODEL ALIAS --remove` removes an alias.",
      cmd_models},
     {"runners", "runners | runners remove NAME [--yes]", "list runners, or forget one",
      "A runner that is removed loses its trials to the queue, and its name is free: for one whose\n"

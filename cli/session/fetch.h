@@ -22,4 +22,9 @@ struct fetch {
 AS_MUST_CHECK as_status fetch_content(const struct session *s, const struct fetch *f,
                                       struct as_err *err);
 
+/* The content in memory; f->dest is not used. *ret is from malloc and owned by the caller. Errors as
+ * above; AS_E_NOMEM. */
+AS_MUST_CHECK as_status fetch_bytes(const struct session *s, const struct fetch *f, char **ret,
+                                    struct as_err *err);
+
 #endif
