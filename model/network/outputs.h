@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "data/preprocess/preprocess.h"
 #include "model/document/train_spec.h"
 
 /* z [rows, outputs]: logits to probabilities where `loss` is one of classes (cross_entropy: the
@@ -18,5 +19,11 @@ void outputs_to_own_unit(float *v, size_t rows, size_t targets, const double *me
 /* v has the probability of class 1 of each row [rows], and room for [rows, 2]. Afterwards it has
  * the probabilities of both classes. */
 void outputs_to_both_classes(float *v, size_t rows);
+
+/* From the outputs of one member [rows, outputs] to its predictions [rows, columns], in place: v has
+ * room for both. The three steps above, as its loss and its preprocessing say. Columns are classes,
+ * or targets in their own unit (columns of a regression are fit->n_targets). */
+void outputs_to_predictions(float *v, size_t rows, size_t outputs, size_t columns, train_loss loss,
+                            const struct preprocess *fit);
 
 #endif

@@ -314,12 +314,7 @@ as_status evaluate_predict(struct lockstep *ls, struct backend *lane, size_t slo
     as_status st = evaluate_held_rows(ls, lane, slot, 1, &h, err);
     if (st != AS_OK)
         return st;
-    outputs_to_probabilities(values, d->n_val, outputs, ls->setup->loss);
-    if (!d->set.labels)
-        outputs_to_own_unit(values, d->n_val, d->n_targets, d->fit.target_mean,
-                            d->fit.target_scale);
-    if (outputs < columns) /* one output for two classes: add the other column */
-        outputs_to_both_classes(values, d->n_val);
+    outputs_to_predictions(values, d->n_val, outputs, columns, ls->setup->loss, &d->fit);
     *ret = as_steal(values);
     return AS_OK;
 }
