@@ -181,8 +181,8 @@ static void compute(struct worker *w, struct batch *t)
     int64_t start = clock_mono_ns();
     const float *raw = gather(w, t);
     bool has_room = raw && reserve(&w->out, &w->out_cap, t->rows * v->schema.outputs);
-    as_status st = has_room ? served_predict(v, w->index, raw, t->rows, w->out, &err)
-                            : as_fail_nomem(&err);
+    as_status st =
+        has_room ? served_predict(v, w->index, raw, t->rows, w->out, &err) : as_fail_nomem(&err);
     stats_batch(v->stats, t->rows, clock_mono_ns() - start);
     if (st < 0 && has_room && t->n_jobs > 1) {
         compute_each(w, t);

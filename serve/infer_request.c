@@ -173,8 +173,7 @@ static bool read_values(struct json_reader *r, struct input_scan *s)
     bool is_nested = false;
     size_t n = 0;
     s->has_values = true;
-    return make_room(r, s->in, (size_t)(r->end - r->at)) &&
-           read_level(r, s->in, 0, &is_nested, &n);
+    return make_room(r, s->in, (size_t)(r->end - r->at)) && read_level(r, s->in, 0, &is_nested, &n);
 }
 
 static bool read_data(struct json_reader *r, struct input_scan *s)
@@ -225,10 +224,11 @@ static bool read_type(struct json_reader *r, struct input_scan *s)
     if (!once(r, &s->has_type, "datatype") || !json_reader_text(r, "the datatype", &text))
         return false;
     return tensor_type_parse(text, &s->in->type) ||
-           json_reader_fail(r, AS_E_INVAL,
-                            "the datatype of tensor '%s' is '%.*s', expected BOOL, UINT8 to UINT64, "
-                            "INT8 to INT64, FP16, FP32, FP64 or BYTES",
-                            shown(s->in, name), text.len < 40 ? (int)text.len : 40, text.s);
+           json_reader_fail(
+               r, AS_E_INVAL,
+               "the datatype of tensor '%s' is '%.*s', expected BOOL, UINT8 to UINT64, "
+               "INT8 to INT64, FP16, FP32, FP64 or BYTES",
+               shown(s->in, name), text.len < 40 ? (int)text.len : 40, text.s);
 }
 
 static bool read_input_parameters(struct json_reader *r, struct input_scan *s)
@@ -388,8 +388,7 @@ static bool read_wish(struct json_reader *r, struct infer_wish *w)
 static bool read_wishes(struct request_scan *q)
 {
     bool is_first = true;
-    if (!once(&q->r, &q->ret->has_wishes, "outputs") ||
-        !json_reader_enter(&q->r, '[', "'outputs'"))
+    if (!once(&q->r, &q->ret->has_wishes, "outputs") || !json_reader_enter(&q->r, '[', "'outputs'"))
         return false;
     while (json_reader_more(&q->r, &is_first)) {
         if (q->ret->n_wishes == INFER_MAX_OUTPUTS)

@@ -42,10 +42,9 @@ static bool fail_here(struct json_reader *r, const char *expected)
         return json_reader_fail(r, AS_E_INVAL,
                                 "the JSON ends too early, at line %zu column %zu: expected %s",
                                 line, column, expected);
-    return json_reader_fail(r, AS_E_INVAL,
-                            "the JSON is wrong at line %zu column %zu: found '%.*s', expected %s",
-                            line, column, r->end - r->at < 12 ? (int)(r->end - r->at) : 12, r->at,
-                            expected);
+    return json_reader_fail(
+        r, AS_E_INVAL, "the JSON is wrong at line %zu column %zu: found '%.*s', expected %s", line,
+        column, r->end - r->at < 12 ? (int)(r->end - r->at) : 12, r->at, expected);
 }
 
 static void skip_blanks(struct json_reader *r)
@@ -208,8 +207,8 @@ static bool read_escape(struct json_reader *r, char *to, size_t *ret_n)
         bool is_pair = r->end - r->at >= 6 && r->at[0] == '\\' && r->at[1] == 'u';
         r->at += is_pair ? 2 : 0;
         low = is_pair ? read_hex4(r) : -1;
-        high = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)
-                                             : -1;
+        high =
+            low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00) : -1;
     } else if (high >= 0xdc00 && high < 0xe000) {
         high = -1;
     }
@@ -226,8 +225,7 @@ static bool measure_text(struct json_reader *r, size_t *ret_len, bool *ret_escap
     *ret_escaped = false;
     for (; p < r->end && *p != '"'; p++) {
         if ((unsigned char)*p < 0x20)
-            return json_reader_fail(r, AS_E_INVAL,
-                                    "the JSON has a control character in a string");
+            return json_reader_fail(r, AS_E_INVAL, "the JSON has a control character in a string");
         if (*p == '\\') {
             *ret_escaped = true;
             p++;
@@ -305,8 +303,9 @@ static bool read_slowly(struct json_reader *r, const char *from, const char *wha
     *ret = strtod(copy, NULL);
     if (copy != small)
         free(copy);
-    return isfinite(*ret) || json_reader_fail(r, AS_E_INVAL, "%s is %.*s, past the range of doubles",
-                                              what, (int)(len < 40 ? len : 40), from);
+    return isfinite(*ret) ||
+           json_reader_fail(r, AS_E_INVAL, "%s is %.*s, past the range of doubles", what,
+                            (int)(len < 40 ? len : 40), from);
 }
 
 bool json_reader_number(struct json_reader *r, const char *what, double *ret)

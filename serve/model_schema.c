@@ -120,9 +120,9 @@ static json_t *inputs_json(const struct model_schema *s)
     else
         for (size_t i = 0; i < s->features; i++)
             (void)json_array_append_new(
-                list, tensor_json(info->columns[i].name,
-                                  info->columns[i].categorical ? TENSOR_BYTES : TENSOR_FP32, rows,
-                                  1));
+                list,
+                tensor_json(info->columns[i].name,
+                            info->columns[i].categorical ? TENSOR_BYTES : TENSOR_FP32, rows, 1));
     return list;
 }
 
@@ -132,8 +132,7 @@ static json_t *outputs_json(const struct model_schema *s)
     const int64_t dims[] = {-1, (int64_t)s->outputs};
     if (is_classes(s)) {
         (void)json_array_append_new(list, tensor_json(SCHEMA_PREDICTIONS, TENSOR_BYTES, dims, 1));
-        (void)json_array_append_new(list,
-                                    tensor_json(SCHEMA_PROBABILITIES, TENSOR_FP32, dims, 2));
+        (void)json_array_append_new(list, tensor_json(SCHEMA_PROBABILITIES, TENSOR_FP32, dims, 2));
     } else {
         (void)json_array_append_new(
             list, tensor_json(SCHEMA_PREDICTIONS, TENSOR_FP32, dims, s->outputs > 1 ? 2 : 1));
@@ -144,9 +143,9 @@ static json_t *outputs_json(const struct model_schema *s)
 as_status model_schema_metadata(const struct model_schema *s, const char *name, const char *version,
                                 struct str *ret, struct as_err *err)
 {
-    JSON_AUTO j = json_pack("{s:s, s:[s], s:s, s:o, s:o}", "name", name, "versions", version,
-                            "platform", "assay_safetensors", "inputs", inputs_json(s), "outputs",
-                            outputs_json(s));
+    JSON_AUTO j =
+        json_pack("{s:s, s:[s], s:s, s:o, s:o}", "name", name, "versions", version, "platform",
+                  "assay_safetensors", "inputs", inputs_json(s), "outputs", outputs_json(s));
     AS_AUTO(as_freep) char *text = j ? json_format_ordered(j) : NULL;
     if (!text)
         return as_fail_nomem(err);
@@ -279,9 +278,8 @@ static as_status check_column(const struct model_schema *s, const struct infer_i
         return as_fail(err, AS_E_INVAL, "tensor '%.80s' has the shape %s, expected [n] or [n, 1]",
                        c->name, infer_shape_format(in, shape));
     if (in->n != rows)
-        return as_fail(err, AS_E_INVAL,
-                       "tensor '%.80s' has %zu rows, but the first tensor has %zu", c->name, in->n,
-                       rows);
+        return as_fail(err, AS_E_INVAL, "tensor '%.80s' has %zu rows, but the first tensor has %zu",
+                       c->name, in->n, rows);
     if (c->categorical && in->type != TENSOR_BYTES)
         return as_fail(err, AS_E_INVAL,
                        "tensor '%.80s' has the datatype %s, expected BYTES: the column holds "
@@ -298,10 +296,11 @@ static as_status check_complete(const struct model_schema *s, const struct infer
     size_t first = 0;
     while (seen[first])
         first++;
-    return as_fail(err, AS_E_INVAL,
-                   "there is no tensor for column '%.80s': found %zu tensors, expected one for each "
-                   "of %zu columns",
-                   s->info->columns[first].name, q->n_inputs, s->features);
+    return as_fail(
+        err, AS_E_INVAL,
+        "there is no tensor for column '%.80s': found %zu tensors, expected one for each "
+        "of %zu columns",
+        s->info->columns[first].name, q->n_inputs, s->features);
 }
 
 /* Find and check the columns of all tensors. Memory for the rows is taken only afterwards, when it is
@@ -330,8 +329,7 @@ static as_status make_rows(struct row_fill *f, struct as_err *err)
     return f->raw ? AS_OK : as_fail_nomem(err);
 }
 
-static as_status fill_columns(struct row_fill *f, const struct infer_request *q,
-                              struct as_err *err)
+static as_status fill_columns(struct row_fill *f, const struct infer_request *q, struct as_err *err)
 {
     size_t *column = arena_alloc(f->arena, q->n_inputs, sizeof *column);
     as_status st = check_columns(f, q, column, err);
@@ -361,11 +359,12 @@ as_status model_schema_rows(const struct model_schema *s, const struct predictor
     const struct infer_input *first = &q->inputs[0];
     bool one = is_matrix(s, q);
     if (one && (q->n_inputs != 1 || compare_text(first->name, SCHEMA_INPUT) != 0))
-        return as_fail(err, AS_E_INVAL,
-                       "the request has %zu tensors, the first is '%.*s': expected one tensor, '"
-                       SCHEMA_INPUT "'",
-                       q->n_inputs, first->name.len < NAME_SHOWN ? (int)first->name.len : NAME_SHOWN,
-                       first->name.s);
+        return as_fail(
+            err, AS_E_INVAL,
+            "the request has %zu tensors, the first is '%.*s': expected one tensor, '" SCHEMA_INPUT
+            "'",
+            q->n_inputs, first->name.len < NAME_SHOWN ? (int)first->name.len : NAME_SHOWN,
+            first->name.s);
     as_status st = one ? check_matrix(s, first, err) : AS_OK;
     struct row_fill f = {s, cells, arena, NULL, 0};
     f.rows = one && st == AS_OK ? first->shape[0] : first->n;

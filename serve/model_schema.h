@@ -8,6 +8,7 @@
 #ifndef ASSAY_SERVE_MODEL_SCHEMA_H
 #define ASSAY_SERVE_MODEL_SCHEMA_H
 
+#include "base/str.h"
 #include "data/dataset.h"
 #include "model/predict/predictor.h"
 #include "serve/infer_request.h"

@@ -95,8 +95,8 @@ as_status served_predict(struct served *v, size_t worker, const float *raw, size
     as_status st = *p ? AS_OK : predictor_create(v->file, v->max_rows, p, err);
     for (size_t done = 0; done < rows && st == AS_OK;) {
         size_t n = rows - done < v->max_rows ? rows - done : v->max_rows;
-        st = predictor_run(*p, raw + done * v->schema.features, n,
-                           ret + done * v->schema.outputs, err);
+        st = predictor_run(*p, raw + done * v->schema.features, n, ret + done * v->schema.outputs,
+                           err);
         done += n;
     }
     return st;

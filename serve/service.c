@@ -261,11 +261,10 @@ static bool is_read(const struct service *s, struct http_exchange *x)
 
 static void answer_server(const struct service *s, struct http_exchange *x)
 {
-    const char *json =
-        arena_printf(&x->arena,
-                     "{\"name\":\"assay-serve\",\"version\":\"%s\",\"extensions\":"
-                     "[\"binary_tensor_data\"]}",
-                     s->opts.version);
+    const char *json = arena_printf(&x->arena,
+                                    "{\"name\":\"assay-serve\",\"version\":\"%s\",\"extensions\":"
+                                    "[\"binary_tensor_data\"]}",
+                                    s->opts.version);
     if (is_read(s, x))
         answer_json(s, x, json ? 200 : 503, json ? json : "{\"error\":\"out of memory\"}");
 }
@@ -310,9 +309,8 @@ static void answer_metadata(const struct service *s, struct http_exchange *x,
 static void answer_model_ready(const struct service *s, struct http_exchange *x,
                                const struct served *v)
 {
-    const char *json =
-        arena_printf(&x->arena, "{\"name\":\"%s\",\"ready\":%s}", v->name,
-                     atomic_load(&s->is_draining) ? "false" : "true");
+    const char *json = arena_printf(&x->arena, "{\"name\":\"%s\",\"ready\":%s}", v->name,
+                                    atomic_load(&s->is_draining) ? "false" : "true");
     if (is_read(s, x))
         answer_json(s, x, atomic_load(&s->is_draining) || !json ? 503 : 200, json ? json : "{}");
 }
@@ -353,13 +351,14 @@ static void route_model(struct service *s, struct http_exchange *x, const struct
     int status = 404;
     if (!v) {
         status = known ? 503 : 404;
-        message = arena_printf(&x->arena, known ? "the model '%.64s' is not loaded yet: try again"
-                                                : "there is no model '%.64s'",
+        message = arena_printf(&x->arena,
+                               known ? "the model '%.64s' is not loaded yet: try again"
+                                     : "there is no model '%.64s'",
                                name ? name : "");
     } else if (has_version && !segment_is(p, 4, v->version) && !segment_is(p, 4, v->sha256)) {
-        message = arena_printf(&x->arena, "model '%s' has no version '%.*s' here: found version %s",
-                               v->name, p->len[4] < 64 ? (int)p->len[4] : 64, p->segment[4],
-                               v->version);
+        message =
+            arena_printf(&x->arena, "model '%s' has no version '%.*s' here: found version %s",
+                         v->name, p->len[4] < 64 ? (int)p->len[4] : 64, p->segment[4], v->version);
     } else if (p->n == at) {
         answer_metadata(s, x, v);
         return;
@@ -397,8 +396,9 @@ static void on_head(void *ctx, struct http_exchange *x)
     else if (p.n == 1 && segment_is(&p, 0, "metrics"))
         answer_metrics(s, x);
     else
-        answer_error(s, x, 404, "there is nothing at this path: expected /v2, /v2/health/live, "
-                                "/v2/health/ready, /v2/models/NAME or /metrics");
+        answer_error(s, x, 404,
+                     "there is nothing at this path: expected /v2, /v2/health/live, "
+                     "/v2/health/ready, /v2/models/NAME or /metrics");
 }
 
 static void on_refusal(void *ctx, struct http_exchange *x, const struct as_err *err)

@@ -24,12 +24,12 @@ struct look {
 };
 
 struct watched {
-    char *name, *path;     /* owned */
-    bool of_folder;        /* is dropped when its file is gone */
-    bool is_refused;       /* its name is none: logged once */
-    bool is_gone;          /* logged once */
-    struct look tried;     /* when it was loaded, or refused, last */
-    struct look last;      /* the last look */
+    char *name, *path; /* owned */
+    bool of_folder;    /* is dropped when its file is gone */
+    bool is_refused;   /* its name is none: logged once */
+    bool is_gone;      /* logged once */
+    struct look tried; /* when it was loaded, or refused, last */
+    struct look last;  /* the last look */
 };
 
 struct source_files {
@@ -166,8 +166,8 @@ static void notice(struct source_files *s, const char *folder, const char *file,
         return;
     w->is_refused = known;
     if (known)
-        log_write(LOG_WARN, "model file is not served", "path=\"%s\" detail=\"%s is served already\"",
-                  path, name);
+        log_write(LOG_WARN, "model file is not served",
+                  "path=\"%s\" detail=\"%s is served already\"", path, name);
     else if (at_once)
         look_again(s, w, true);
 }

@@ -63,8 +63,10 @@ as_status source_server_add(struct source_server *s, const char *name, const cha
     const char *at = strchr(reference, '@');
     size_t len = at ? (size_t)(at - reference) : strlen(reference);
     if (len == 0 || (at && (!at[1] || strchr(at + 1, '@'))))
-        return as_fail(err, AS_E_INVAL, "'%.100s' is no model: expected NAME, NAME@ALIAS or "
-                                        "NAME@NUMBER", reference);
+        return as_fail(err, AS_E_INVAL,
+                       "'%.100s' is no model: expected NAME, NAME@ALIAS or "
+                       "NAME@NUMBER",
+                       reference);
     as_status st = as_reserve_one(&s->models, s->n, &s->cap, sizeof *s->models, err);
     if (st < 0)
         return st;

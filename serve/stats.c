@@ -7,7 +7,6 @@
 
 #include "serve/infer_answer.h"
 
-
 #define PREFIX "assay_serve_"
 
 static const int codes[] = {200, 400, 413, 415, 500, 503}; /* and all others */
@@ -163,10 +162,11 @@ void stats_write(const struct stats_of *models, size_t n, struct str *out)
     for (size_t k = 0; k < AS_ARRAY_LEN(plain); k++) {
         write_head(out, plain[k].metric, plain[k].type, plain[k].help);
         for (size_t i = 0; i < n; i++)
-            write_one(out, plain[k].metric, models[i].name,
-                      (double)get((const atomic_uint_fast64_t *)(const void *)((const char *)models[i]
-                                                                                  .stats +
-                                                                              plain[k].at)) *
-                          plain[k].scale);
+            write_one(
+                out, plain[k].metric, models[i].name,
+                (double)get(
+                    (const atomic_uint_fast64_t *)(const void *)((const char *)models[i].stats +
+                                                                 plain[k].at)) *
+                    plain[k].scale);
     }
 }

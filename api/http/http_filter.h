@@ -29,7 +29,7 @@ struct http_head {
     const char *if_none_match, *if_range, *range, *accept_encoding, *accept, *request_id,
         *fetch_site, *runner_secret, *seat, *world_epoch;
     const char *content_encoding, *inference_length; /* Inference-Header-Content-Length */
-    int64_t content_length; /* -1: no such header */
+    int64_t content_length;                          /* -1: no such header */
     bool is_chunked, expects_continue;
 };
 
