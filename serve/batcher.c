@@ -7,6 +7,7 @@
 #include "serve/batcher.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +15,15 @@
 #include "base/mem.h"
 #include "serve/stats.h"
 
+/* The thread that submits computes if that takes no longer than this. */
+#define GUEST_NS (150 * 1000)
+/* Passes that it computes for others after its own. */
+#define GUEST_PASSES 3
+
 struct worker {
     struct batcher *b;
-    size_t index;
-    pthread_t thread;
+    size_t index;     /* of its predictors */
+    pthread_t thread; /* of a guest: not used */
     float *raw, *out; /* of a pass with several requests */
     size_t raw_cap, out_cap;
 };
@@ -31,15 +37,24 @@ struct batcher {
     size_t n_idle; /* workers that wait for work */
     unsigned turn;
     bool is_stopping;
-    size_t n_workers;
-    struct worker *workers;
+    size_t n_workers, n_guests;
+    struct worker *workers; /* [n_workers + n_guests] */
+    atomic_size_t guests;   /* threads that are one */
 };
+
+/* What the calling thread is to a batcher. Batchers are few and live long. */
+static _Thread_local struct {
+    struct batcher *b;
+    struct worker *worker;
+} guest_of;
 
 /* Requests that a worker computes together. */
 struct batch {
     struct served *version;
     struct batch_job *jobs;
     size_t n_jobs, rows;
+    size_t computed; /* rows, and the time that they took */
+    int64_t took_ns;
 };
 
 /* ---- queues; the lock is held ---- */
@@ -178,12 +193,15 @@ static void compute(struct worker *w, struct batch *t)
     drop_late(t);
     if (!t->n_jobs)
         return;
-    int64_t start = clock_mono_ns();
+    int64_t start = clock_mono_ns(), took;
     const float *raw = gather(w, t);
     bool has_room = raw && reserve(&w->out, &w->out_cap, t->rows * v->schema.outputs);
     as_status st =
         has_room ? served_predict(v, w->index, raw, t->rows, w->out, &err) : as_fail_nomem(&err);
-    stats_batch(v->stats, t->rows, clock_mono_ns() - start);
+    took = clock_mono_ns() - start;
+    stats_batch(v->stats, t->rows, took);
+    t->computed = t->rows;
+    t->took_ns = took;
     if (st < 0 && has_room && t->n_jobs > 1) {
         compute_each(w, t);
         return;
@@ -197,17 +215,36 @@ static void compute(struct worker *w, struct batch *t)
     }
 }
 
-static void run_batch(struct worker *w, struct served *v)
+/* Note what a pass took, as a moving average of eight: of a row in large passes, and of a pass in
+ * small ones. */
+static void learn_locked(struct served_queue *q, const struct batch *t)
+{
+    int64_t *average = t->computed <= 4 ? &q->pass_ns : &q->row_ns;
+    int64_t ns = t->computed <= 4 ? t->took_ns : t->took_ns / (int64_t)t->computed;
+    if (t->computed)
+        *average = *average ? *average + (ns - *average) / 8 : ns;
+}
+
+/* Take requests and compute them. The lock is held before and after, not meanwhile. The caller holds
+ * a reference to v. */
+static void run_pass(struct worker *w, struct served *v)
 {
     struct batcher *b = w->b;
     struct batch t = take_locked(b, v);
     bool is_large = t.rows > v->max_rows;
-    (void)served_ref(v); /* the references of its requests end with them */
     pthread_mutex_unlock(&b->lock);
     compute(w, &t);
     pthread_mutex_lock(&b->lock);
+    learn_locked(&v->queue, &t);
     v->queue.n_active--;
     v->queue.n_large -= is_large;
+}
+
+static void run_version(struct worker *w, struct served *v)
+{
+    struct batcher *b = w->b;
+    (void)served_ref(v); /* the references of its requests end with them */
+    run_pass(w, v);
     offer_locked(b, v);
     pthread_mutex_unlock(&b->lock);
     served_unref(v); /* may free a model: not under the lock */
@@ -218,6 +255,8 @@ static void *run_worker(void *arg)
 {
     struct worker *w = arg;
     struct batcher *b = w->b;
+    guest_of.b = b; /* it submits what it has parsed */
+    guest_of.worker = w;
     pthread_mutex_lock(&b->lock);
     for (;;) {
         bool task_first = ++b->turn % 2 == 0; /* neither kind starves */
@@ -226,7 +265,7 @@ static void *run_worker(void *arg)
         if (!v && !task)
             task = next_task_locked(b);
         if (v) {
-            run_batch(w, v);
+            run_version(w, v);
         } else if (task) {
             pthread_mutex_unlock(&b->lock);
             task->run(task);
@@ -245,22 +284,61 @@ static void *run_worker(void *arg)
 
 /* ---- from outside ---- */
 
+/* The calling thread as a worker, or NULL: there are enough of them. */
+static struct worker *guest(struct batcher *b)
+{
+    if (guest_of.b != b) {
+        size_t i = atomic_fetch_add(&b->guests, 1);
+        guest_of.b = b;
+        guest_of.worker = i < b->n_guests ? &b->workers[b->n_workers + i] : NULL;
+    }
+    return guest_of.worker;
+}
+
+/* Is it cheaper to compute the request here than to wake a worker? Not before the cost is known. */
+static bool is_cheap(const struct served *v, size_t rows)
+{
+    const struct served_queue *q = &v->queue;
+    return rows <= 4 ? q->pass_ns > 0 && q->pass_ns <= GUEST_NS
+                     : q->row_ns > 0 && q->row_ns * (int64_t)rows <= GUEST_NS;
+}
+
+/* Compute what waits, the caller's request first, as a worker that goes back to its own work soon. */
+static void compute_here(struct worker *w, struct served *v)
+{
+    struct batcher *b = w->b;
+    (void)served_ref(v);
+    for (int i = 0; i <= GUEST_PASSES && v->queue.n_jobs > 0 && v->queue.n_active == 0; i++)
+        run_pass(w, v);
+    offer_locked(b, v);
+    pthread_mutex_unlock(&b->lock);
+    served_unref(v);
+}
+
 bool batcher_submit(struct batcher *b, struct batch_job *job)
 {
     struct served *v = job->version;
+    struct served_queue *q = &v->queue;
+    struct worker *w = guest(b);
     job->next = NULL;
     pthread_mutex_lock(&b->lock);
-    bool has_room = v->queue.n_jobs < b->queue;
-    if (has_room) {
-        *v->queue.tail = job;
-        v->queue.tail = &job->next;
-        v->queue.n_jobs++;
-        v->queue.n_rows += job->rows;
-        (void)atomic_fetch_add_explicit(&v->stats->queued, 1, memory_order_relaxed);
-        offer_locked(b, v);
+    if (q->n_jobs >= b->queue) {
+        pthread_mutex_unlock(&b->lock);
+        return false;
     }
+    bool here = w && q->n_active == 0 && q->n_jobs == 0 && is_cheap(v, job->rows);
+    *q->tail = job;
+    q->tail = &job->next;
+    q->n_jobs++;
+    q->n_rows += job->rows;
+    (void)atomic_fetch_add_explicit(&v->stats->queued, 1, memory_order_relaxed);
+    if (here) {
+        compute_here(w, v);
+        return true;
+    }
+    offer_locked(b, v);
     pthread_mutex_unlock(&b->lock);
-    return has_room;
+    return true;
 }
 
 bool batcher_run(struct batcher *b, struct batch_task *task)
@@ -278,7 +356,8 @@ bool batcher_run(struct batcher *b, struct batch_task *task)
     return has_room;
 }
 
-as_status batcher_create(size_t workers, size_t queue, struct batcher **ret, struct as_err *err)
+as_status batcher_create(size_t workers, size_t guests, size_t queue, struct batcher **ret,
+                         struct as_err *err)
 {
     struct batcher *b = as_calloc(1, sizeof *b);
     if (!b)
@@ -288,7 +367,12 @@ as_status batcher_create(size_t workers, size_t queue, struct batcher **ret, str
     b->tasks_tail = &b->tasks;
     (void)pthread_mutex_init(&b->lock, NULL); /* cannot fail with default attributes on Linux */
     (void)pthread_cond_init(&b->has_work, NULL);
-    b->workers = as_calloc(workers, sizeof *b->workers);
+    b->workers = as_calloc(workers + guests, sizeof *b->workers);
+    b->n_guests = b->workers ? guests : 0;
+    for (size_t i = 0; i < b->n_guests; i++) {
+        b->workers[workers + i].b = b;
+        b->workers[workers + i].index = workers + i;
+    }
     for (; b->workers && b->n_workers < workers; b->n_workers++) {
         struct worker *w = &b->workers[b->n_workers];
         w->b = b;
@@ -312,8 +396,9 @@ void batcher_free(struct batcher *b)
     b->is_stopping = true;
     pthread_cond_broadcast(&b->has_work);
     pthread_mutex_unlock(&b->lock);
-    for (size_t i = 0; i < b->n_workers; i++) {
+    for (size_t i = 0; i < b->n_workers; i++)
         (void)pthread_join(b->workers[i].thread, NULL);
+    for (size_t i = 0; b->workers && i < b->n_workers + b->n_guests; i++) {
         free(b->workers[i].raw);
         free(b->workers[i].out);
     }

@@ -322,14 +322,16 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
 static as_status start_daemon(struct daemon *d, struct as_err *err)
 {
     const struct config *c = &d->config;
-    const struct served_options served = {(size_t)c->workers, (size_t)c->batch_rows};
+    const struct served_options served = {(size_t)(c->workers + c->io_threads),
+                                          (size_t)c->batch_rows};
     as_status st = listen_open(c->listen, c->insecure_http, &d->listen_fd, &d->address, err);
     if (st == AS_OK)
         st = read_host_names(d, err);
     if (st == AS_OK)
         st = shelf_create(&served, &d->shelf, err);
     if (st == AS_OK)
-        st = batcher_create((size_t)c->workers, (size_t)c->queue, &d->batcher, err);
+        st = batcher_create((size_t)c->workers, (size_t)c->io_threads, (size_t)c->queue,
+                            &d->batcher, err);
     if (st == AS_OK)
         st = add_models(d, err);
     return st == AS_OK ? start_serving(d, err) : st;

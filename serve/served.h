@@ -26,6 +26,7 @@ struct served_queue {
     struct batch_job *head, **tail;
     size_t n_jobs, n_rows;
     size_t n_active, n_large; /* workers that compute; those of them with more than a pass */
+    int64_t row_ns, pass_ns;  /* what a row and a pass of one row took lately */
     bool is_ready;            /* stands in the batcher's list */
     struct served *next_ready;
 };
@@ -46,7 +47,7 @@ struct served {
 };
 
 struct served_options {
-    size_t workers;  /* threads that will call served_predict() */
+    size_t workers;  /* indices of threads that will call served_predict() */
     size_t max_rows; /* of one pass */
 };
 
