@@ -341,8 +341,20 @@ static void begin_call(struct service *s, struct http_exchange *x, struct served
     x->body_max = s->opts.max_bytes;
 }
 
-static void route_model(struct service *s, struct http_exchange *x, const struct path *p)
+/* The protocol's OpenAPI definition writes its parameters as "${MODEL_NAME}", and clients that are
+ * made from it send "$iris". No name begins so: the sign is passed over. */
+static void drop_sign(struct path *p, size_t i)
 {
+    if (i < p->n && p->len[i] > 1 && p->segment[i][0] == '$') {
+        p->segment[i]++;
+        p->len[i]--;
+    }
+}
+
+static void route_model(struct service *s, struct http_exchange *x, struct path *p)
+{
+    drop_sign(p, 2);
+    drop_sign(p, 4);
     const char *name = arena_strndup(&x->arena, p->segment[2], p->len[2]);
     bool has_version = segment_is(p, 3, "versions") && p->n > 4, known = false;
     size_t at = has_version ? 5 : 3;
