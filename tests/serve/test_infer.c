@@ -57,7 +57,7 @@ START_TEST(test_reads_the_examples_of_the_specification)
     /* its second tensor as it stands there has one value for a shape of three */
     refuses(
         "{\"inputs\":[{\"name\":\"input1\",\"shape\":[3],\"datatype\":\"BOOL\",\"data\":[true]}]}",
-        AS_E_INVAL, "fewer values than its shape [3]");
+        AS_E_INVAL, "expected 3 for its shape [3]");
 }
 END_TEST
 
