@@ -19,6 +19,7 @@ int cmd_export(const struct verb *v, int argc, char **argv);
 int cmd_help(const struct verb *v, int argc, char **argv);
 int cmd_importance(const struct verb *v, int argc, char **argv);
 int cmd_logs(const struct verb *v, int argc, char **argv);
+int cmd_models(const struct verb *v, int argc, char **argv);
 int cmd_open(const struct verb *v, int argc, char **argv);
 int cmd_pause(const struct verb *v, int argc, char **argv);
 int cmd_replay(const struct verb *v, int argc, char **argv);

@@ -172,6 +172,24 @@ static const struct verb table[] = {
      "a\n"
      "regular file, or - for standard input.",
      cmd_data},
+    {"models",
+     "models list | models show MODEL | models add SWEEP MODEL | models add SWEEP/NUMBER MODEL | "
+     "models alias MODEL ALIAS VERSION | models get MODEL [FILE] | models delete MODEL",
+     "keep what sweeps found as versions of models, and fetch them",
+     "`add` makes the next version of MODEL from a completed trial, or from what a sweep "
+     "recommends "
+     "that\n"
+     "has ended: its ensemble or its best trial (--use). A version goes on to exist when the sweep "
+     "is\n"
+     "deleted. show, get and delete also take MODEL@VERSION, where VERSION is a number or an "
+     "alias; "
+     "the\n"
+     "name alone is MODEL@champion, or the newest version. get writes one file with all that "
+     "predicting\n"
+     "needs, to FILE or MODEL-VERSION.safetensors, under its name when its digest is right; - is "
+     "standard\n"
+     "output. `alias MODEL ALIAS --remove` removes an alias.",
+     cmd_models},
     {"runners", "runners | runners remove NAME [--yes]", "list runners, or forget one",
      "A runner that is removed loses its trials to the queue, and its name is free: for one whose\n"
      "machine or work folder is lost. It needs an admin's token.",
@@ -188,7 +206,8 @@ static const struct verb table[] = {
      "    source <(assay completion bash)\n"
      "    source <(assay completion zsh)\n"
      "    assay completion fish | source\n"
-     "Verbs, options, their values, and the names of sweeps, trials and data sets are completed. "
+     "Verbs, options, their values, and the names of sweeps, trials, models and data sets are "
+     "completed. "
      "The\n"
      "names come from the server, which has two seconds.",
      cmd_completion},
@@ -231,12 +250,12 @@ const char *verbs_suggest(const char *name)
     static const struct {
         const char *said, *meant;
     } words[] = {
-        {"ls", "sweeps"},       {"list", "sweeps"},   {"status", "show"},   {"start", "run"},
-        {"create", "run"},      {"stop", "cancel"},   {"kill", "cancel"},   {"rm", "delete"},
-        {"remove", "delete"},   {"log", "logs"},      {"diff", "compare"},  {"dataset", "data"},
-        {"suggest", "ask"},     {"complete", "tell"}, {"add", "trials"},    {"front", "best"},
-        {"download", "files"},  {"tail", "logs"},     {"datasets", "data"}, {"serve", "up"},
-        {"continue", "resume"},
+        {"ls", "sweeps"},       {"list", "sweeps"},   {"status", "show"},     {"start", "run"},
+        {"create", "run"},      {"stop", "cancel"},   {"kill", "cancel"},     {"rm", "delete"},
+        {"remove", "delete"},   {"log", "logs"},      {"diff", "compare"},    {"dataset", "data"},
+        {"suggest", "ask"},     {"complete", "tell"}, {"add", "trials"},      {"front", "best"},
+        {"download", "files"},  {"tail", "logs"},     {"datasets", "data"},   {"model", "models"},
+        {"register", "models"}, {"serve", "up"},      {"continue", "resume"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(words); i++)
         if (as_streq(words[i].said, name))
