@@ -64,11 +64,13 @@ static void print_help(const struct opt *table)
     (void)puts("usage: assay-serve [NAME=]FILE… [--dir DIR] [options]\n"
                "       assay-serve --server URL [NAME=]MODEL[@ALIAS]… [options]\n");
     opt_help(table, stdout);
-    (void)puts("\nFILE is a model file (assay models get) or a trial's model.safetensors. With "
-               "--server, arguments\nare models of the server's registry.\n\n"
-               "exit codes: 0 ended as asked; 1 failed; 64 usage; 66 a model file cannot be read;\n"
-               "70 internal; 73 a file cannot be written, or the port is taken; 77 not allowed; 78 "
-               "configuration");
+    (void)puts(
+        "\nFILE is a model file (assay models get) or a trial's model.safetensors. With "
+        "--server, an argument\nwithout a slash that does not end in .safetensors is a model "
+        "of the server's registry.\n\n"
+        "exit codes: 0 ended as asked; 1 failed; 64 usage; 66 a model file cannot be read;\n"
+        "70 internal; 73 a file cannot be written, or the port is taken; 77 not allowed; 78 "
+        "configuration");
 }
 
 static as_status parse_options(struct config *c, int argc, char **argv, struct as_err *err)
@@ -261,6 +263,12 @@ static as_status read_token(const struct config *c, char **ret, struct as_err *e
     return st;
 }
 
+/* Does the argument name a file? Without a server all do. */
+static bool is_file(const struct config *c, const char *argument)
+{
+    return !c->server || strchr(argument, '/') || as_ends_with(argument, SOURCE_FILES_SUFFIX);
+}
+
 static as_status add_models_of_server(struct daemon *d, struct as_err *err)
 {
     AS_AUTO(as_freep) char *token = NULL;
@@ -269,6 +277,8 @@ static as_status add_models_of_server(struct daemon *d, struct as_err *err)
         st = source_server_create(d->shelf, d->config.server, token, &d->server, err);
     for (size_t i = 0; i < d->config.n_models && st == AS_OK; i++) {
         const char *reference;
+        if (is_file(&d->config, d->config.models[i]))
+            continue;
         AS_AUTO(as_freep) char *name = split_name(d->config.models[i], &reference);
         st = source_server_add(d->server, name, reference, err);
     }
@@ -279,15 +289,20 @@ static as_status add_models(struct daemon *d, struct as_err *err)
 {
     const struct config *c = &d->config;
     as_status st = source_files_create(d->shelf, &d->files, err);
-    for (size_t i = 0; i < c->n_models && !c->server && st == AS_OK; i++)
+    size_t n_files = 0;
+    for (size_t i = 0; i < c->n_models && st == AS_OK; i++) {
+        if (!is_file(c, c->models[i]))
+            continue;
+        n_files++;
         st = add_file(d, c->models[i], err);
+    }
     for (size_t i = 0; i < c->dirs.n && st == AS_OK; i++) {
         st = source_files_add_folder(d->files, c->dirs.values[i], err);
         d->is_input_bad |= st < 0;
     }
     if (st == AS_OK)
         st = source_files_start(d->files, c->poll_ms, err);
-    if (st == AS_OK && c->server && c->n_models > 0)
+    if (st == AS_OK && n_files < c->n_models)
         st = add_models_of_server(d, err);
     return st;
 }
