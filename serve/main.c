@@ -3,8 +3,8 @@
  *
  * The socket is bound first, so that a wrong address fails at once; then the files that were named
  * are loaded, and a damaged one fails the start. Models of a server may come later: the program
- * listens, and /v2/health/ready says when all are there. Signals are blocked in every thread and
- * read by sigwait() in the main thread.
+ * listens, and /v2/health/ready says when all are there. Signals are blocked in every thread that we
+ * start, and read by sigwait() in the main thread.
  *
  * Exit codes: 0 ended on request; 1 failed; 64 usage; 66 a model file cannot be read; 70 a bug in
  * assay-serve; 73 a file cannot be written, or the port is taken; 77 not allowed; 78
@@ -380,13 +380,29 @@ static as_status run_daemon(struct daemon *d, struct as_err *err)
     return st;
 }
 
+static pthread_t main_thread;
+
+/* OpenBLAS starts threads before main(), which do not block signals, and a signal that one of them
+ * gets would end the program in the middle of its stop. It is sent on to the main thread, which has
+ * it blocked: sigwait() returns it. */
+static void send_on(int sig)
+{
+    if (!pthread_equal(pthread_self(), main_thread))
+        (void)pthread_kill(main_thread, sig);
+}
+
 static void block_signals(sigset_t *set)
 {
+    const struct sigaction action = {.sa_handler = send_on, .sa_flags = SA_RESTART};
+    main_thread = pthread_self();
     (void)sigemptyset(set);
     (void)sigaddset(set, SIGTERM);
     (void)sigaddset(set, SIGINT);
     (void)sigaddset(set, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, set, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGHUP, &action, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
 }
 

@@ -80,9 +80,10 @@ static as_status load(struct source_files *s, struct watched *w, struct as_err *
     as_status st = file_open_regular(w->path, &fd, err); /* no device: it may have no end */
     if (st == AS_OK)
         st = file_read(w->path, MODEL_FILE_MAX_BYTES, &bytes, &len, err);
-    if (st == AS_OK)
-        st = shelf_load(s->shelf, w->name, NULL, as_steal(bytes), len, err);
-    return st;
+    if (st < 0)
+        return st;
+    st = shelf_load(s->shelf, w->name, NULL, as_steal(bytes), len, err);
+    return st < 0 ? as_err_prefix(err, st, "%s", w->path) : AS_OK;
 }
 
 static as_status watch(struct source_files *s, const char *name, const char *path, bool of_folder,
