@@ -55,7 +55,7 @@ static int read_port(const char *address_file, pid_t pid)
         AS_AUTO(as_freep) char *text = NULL;
         size_t len = 0;
         if (file_read(address_file, 4096, &text, &len, NULL) == AS_OK && strchr(text, '\n'))
-            return atoi(strrchr(text, ':') + 1);
+            return (int)strtol(strrchr(text, ':') + 1, NULL, 10);
         if (waitpid(pid, NULL, WNOHANG) == pid)
             break;
         clock_sleep_ms(10);
@@ -137,7 +137,7 @@ static struct process start_floor(size_t answer_len)
             (void)pause();
     }
     (void)close(opts.listen_fd);
-    return (struct process){pid, atoi(strrchr(address.url, ':') + 1)};
+    return (struct process){pid, (int)strtol(strrchr(address.url, ':') + 1, NULL, 10)};
 }
 
 static void stop(struct process p)

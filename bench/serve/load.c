@@ -66,7 +66,7 @@ static bool is_whole(const struct client *c)
         give_up("not the expected answer");
     }
     size_t head = (size_t)(end + 4 - c->answer);
-    return c->have >= head + (size_t)atol(length + sizeof field - 1);
+    return c->have >= head + strtoul(length + sizeof field - 1, NULL, 10);
 }
 
 static bool receive(struct client *c)

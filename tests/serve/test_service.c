@@ -66,7 +66,7 @@ static void start(void)
                                    .deadline_ms = WAIT_MS,
                                    .version = "1"};
     ck_ok(listen_open("127.0.0.1:0", false, &opts.listen_fd, &address, &err), err);
-    port = atoi(strrchr(address.url, ':') + 1);
+    port = (int)strtol(strrchr(address.url, ':') + 1, NULL, 10);
     ck_ok(shelf_create(&served, &shelf, &err), err);
     ck_ok(shelf_expect(shelf, "m", &err), err);
     ck_ok(batcher_create(2, 2, 1024, &batcher, &err), err);
@@ -247,7 +247,7 @@ START_TEST(test_answers_the_outputs_that_are_asked_for)
     ck_assert_int_eq(raw_request(port, head.s, head.len, WAIT_MS, &out), 200);
     const char *n = strstr(out.s, "Inference-Header-Content-Length: ");
     ck_assert_ptr_nonnull(n);
-    size_t json_len = (size_t)atoi(n + 33);
+    size_t json_len = strtoul(n + 33, NULL, 10);
     const char *answer = body_of(&out);
     ck_assert_uint_eq((size_t)(out.s + out.len - answer), json_len + sizeof got);
     memcpy(got, answer + json_len, sizeof got);
