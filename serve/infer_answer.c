@@ -169,21 +169,38 @@ static void write_data(const struct answer *a, schema_output kind)
     str_puts(b, "]}");
 }
 
+/* str_printf() would take longer than a prediction. */
+static void write_count(struct str *b, size_t n)
+{
+    char text[24];
+    size_t at = sizeof text;
+    do
+        text[--at] = (char)('0' + n % 10);
+    while (n /= 10);
+    str_add(b, text + at, sizeof text - at);
+}
+
 static void write_tensor(const struct answer *a, struct out_tensor t)
 {
     struct str *b = a->ret;
     bool labels = is_labels(a, t.kind);
     bool one = labels || (t.kind == SCHEMA_OUT_PREDICTIONS && a->s->outputs == 1);
-    str_printf(b, "{\"name\":\"%s\",\"shape\":[%zu",
-               t.kind == SCHEMA_OUT_PREDICTIONS ? SCHEMA_PREDICTIONS : SCHEMA_PROBABILITIES,
-               a->rows);
-    if (!one)
-        str_printf(b, ",%zu", a->s->outputs);
-    str_printf(b, "],\"datatype\":\"%s\"", labels ? "BYTES" : "FP32");
-    if (t.is_binary)
-        str_printf(b, ",\"parameters\":{\"binary_data_size\":%zu}}", binary_size(a, t.kind));
-    else
+    str_puts(b, t.kind == SCHEMA_OUT_PREDICTIONS
+                    ? "{\"name\":\"" SCHEMA_PREDICTIONS "\",\"shape\":["
+                    : "{\"name\":\"" SCHEMA_PROBABILITIES "\",\"shape\":[");
+    write_count(b, a->rows);
+    if (!one) {
+        str_putc(b, ',');
+        write_count(b, a->s->outputs);
+    }
+    str_puts(b, labels ? "],\"datatype\":\"BYTES\"" : "],\"datatype\":\"FP32\"");
+    if (!t.is_binary) {
         write_data(a, t.kind);
+        return;
+    }
+    str_puts(b, ",\"parameters\":{\"binary_data_size\":");
+    write_count(b, binary_size(a, t.kind));
+    str_puts(b, "}}");
 }
 
 /* The tensors of the answer: those that were asked for, or all. */
