@@ -29,6 +29,7 @@ int cmd_resume(const struct verb *v, int argc, char **argv);
 int cmd_retry(const struct verb *v, int argc, char **argv);
 int cmd_run(const struct verb *v, int argc, char **argv);
 int cmd_runners(const struct verb *v, int argc, char **argv);
+int cmd_serve(const struct verb *v, int argc, char **argv);
 int cmd_set(const struct verb *v, int argc, char **argv);
 int cmd_priority(const struct verb *v, int argc, char **argv);
 int cmd_show(const struct verb *v, int argc, char **argv);

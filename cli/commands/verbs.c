@@ -207,6 +207,13 @@ static const struct verb table[] = {
      "converts\n"
      "a model file of this machine. `alias MODEL ALIAS --remove` removes an alias.",
      cmd_models},
+    {"serve", "serve MODEL… [--dir DIR] [--listen HOST:PORT]",
+     "answer predictions over HTTP, in the Open Inference Protocol",
+     "Starts assay-serve (docs/serving.md). MODEL is a model of the server's registry, NAME or\n"
+     "NAME@ALIAS, or a file: a path with a slash, or one that ends in .safetensors. NAME=MODEL "
+     "serves it\n"
+     "under another name. Runs until Ctrl-C or SIGTERM.",
+     cmd_serve},
     {"runners", "runners | runners remove NAME [--yes]", "list runners, or forget one",
      "A runner that is removed loses its trials to the queue, and its name is free: for one whose\n"
      "machine or work folder is lost. It needs an admin's token.",

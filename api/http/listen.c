@@ -1,4 +1,4 @@
-#include "api/server/listen.h"
+#include "api/http/listen.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -82,10 +82,11 @@ static as_status check_local(const struct addrinfo *list, const char *host, stru
 {
     if (is_loopback(list->ai_addr))
         return AS_OK;
-    return as_fail(err, AS_E_DENIED,
-                   "%.80s is not a loopback address, and assayd has no TLS: tokens would be sent "
-                   "unencrypted. Put a TLS proxy in front, or use --insecure-http",
-                   host);
+    return as_fail(
+        err, AS_E_DENIED,
+        "%.80s is not a loopback address, and there is no TLS: tokens and data would be sent "
+        "unencrypted. Put a TLS proxy in front, or use --insecure-http",
+        host);
 }
 
 static void free_addresses(struct addrinfo **list)

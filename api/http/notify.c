@@ -1,4 +1,4 @@
-#include "api/server/notify.h"
+#include "api/http/notify.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The address to listen on: "HOST:PORT" or "[::1]:7117". Port 0 means any free port. */
-#ifndef ASSAY_API_SERVER_LISTEN_H
-#define ASSAY_API_SERVER_LISTEN_H
+#ifndef ASSAY_API_HTTP_LISTEN_H
+#define ASSAY_API_HTTP_LISTEN_H
 
 #include <stdbool.h>
 
