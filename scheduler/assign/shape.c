@@ -114,10 +114,10 @@ static as_status describe_shape(const struct shaper *s, const json_t *train, str
     const struct dataset_info *info = find_dataset(s, spec.dataset);
     if (!info)
         return as_fail(err, AS_E_NOT_FOUND, "there is no data set '%s'", spec.dataset);
-    const struct net_data data = net_data_of(info);
     st = train_spec_check(&spec, info, "/trial/train", err);
     if (st != AS_OK)
         return st;
+    const struct net_data data = net_data_for(info, &spec);
     st = member_bytes(&spec, &data, ret_bytes, err);
     if (st != AS_OK)
         return st;

@@ -63,8 +63,8 @@ static as_status write_predictions(const char *folder, struct lockstep *ls, stru
 
 static json_t *model_metadata(const struct lockstep_setup *s, const struct member *m)
 {
-    JSON_AUTO info = dataset_info_to_json(&s->job->info);
-    JSON_AUTO record = preprocess_to_json(&s->data->fit, &s->job->info);
+    JSON_AUTO info = dataset_info_to_json(s->info);
+    JSON_AUTO record = preprocess_to_json(&s->data->fit, s->info);
     AS_AUTO(as_freep) char *dataset = info ? json_format(info) : NULL;
     AS_AUTO(as_freep) char *preprocessing = record ? json_format_ordered(record) : NULL;
     if (!dataset || !preprocessing)
@@ -142,7 +142,7 @@ static as_status write_preprocessing(const char *folder, const struct lockstep_s
                                      struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(folder, "preprocessing.json");
-    JSON_AUTO record = preprocess_to_json(&s->data->fit, &s->job->info);
+    JSON_AUTO record = preprocess_to_json(&s->data->fit, s->info);
     AS_AUTO(as_freep) char *text = record ? json_format_pretty(record) : NULL;
     if (!path || !text)
         return as_fail_nomem(err);

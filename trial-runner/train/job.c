@@ -85,7 +85,6 @@ static as_status read_dataset(const json_t *obj, struct job *job, struct as_err 
     st = json_fields_end(&f, err);
     if (st != AS_OK)
         return st;
-    job->data = net_data_of(&job->info);
     return AS_OK;
 }
 

@@ -15,7 +15,6 @@
 
 struct job {
     struct dataset_info info;
-    struct net_data data;                       /* what a network needs to know about it */
     char *table, *features, *targets, *decoded; /* paths of the data; owned, NULL when not used */
     const char *digest; /* of the data set's record, "" when it has none; a view of doc */
     const char *metric; /* the sweep's metric, or NULL; a view of doc */
@@ -37,8 +36,8 @@ void job_done(struct job *job);
 
 struct dataset_paths job_paths(const struct job *job); /* views of job */
 
-/* Returns how to preprocess the job's data set for the document `spec`. n_rows is the number of
- * rows of the loaded data set. */
+/* Returns how to preprocess the job's data set for the document `spec`, without what its columns say
+ * (row_roles.h). n_rows is the number of rows of the loaded data set. */
 struct preprocess_opts job_preprocess_opts(const struct job *job, const struct train_spec *spec,
                                            size_t n_rows);
 

@@ -54,10 +54,11 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
     st = check_metric(m, job, err);
     if (st != AS_OK)
         return st;
-    st = net_plan_create(&m->spec, &job->data, "/train", &m->plan, err);
+    const struct net_data data = net_data_for(&job->info, &m->spec);
+    st = net_plan_create(&m->spec, &data, "/train", &m->plan, err);
     if (st != AS_OK)
         return st;
-    net_signature(&m->spec, &job->data, &signature);
+    net_signature(&m->spec, &data, &signature);
     m->signature = str_take(&signature);
     return m->signature ? AS_OK : as_fail_nomem(err);
 }

@@ -294,7 +294,7 @@ static as_status run_batches(struct lockstep *ls, struct backend *lane, struct w
 static as_status append_report(struct member *m, double mean_loss, const struct evaluation *e,
                                struct as_err *err)
 {
-    struct report_value all[] = {
+    const struct report_value always[] = {
         {"train_loss", mean_loss},
         {"val_loss", e->loss},
         {"val_error", e->error},
@@ -302,28 +302,21 @@ static as_status append_report(struct member *m, double mean_loss, const struct 
         {"val_rmse", e->rmse},
         {"val_mae", e->mae},
         {"val_r2", e->r2},
-        {"val_top5", e->top5},
-        {"val_auc", e->auc},
-        {"val_f1", e->f1},
-        {"val_log_loss", e->log_loss},
         {"lr", schedule_lr(&m->spec, (m->epoch + 1) * m->layout.steps_per_epoch - 1,
                            m->layout.steps_per_epoch)}};
-    struct report_value values[AS_ARRAY_LEN(all)];
+    struct report_value values[AS_ARRAY_LEN(always) + TRAIN_MAX_EXTRA_METRICS];
     size_t n = 0;
-    for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
-        if (train_spec_reports(&m->spec, m->task, all[i].name))
-            values[n++] = all[i];
+    for (size_t i = 0; i < AS_ARRAY_LEN(always); i++)
+        if (train_spec_reports(&m->spec, m->task, always[i].name))
+            values[n++] = always[i];
+    for (size_t i = 0; i < m->spec.n_metrics; i++)
+        if (train_spec_on_request(m->task, m->spec.metrics[i]))
+            values[n++] = (struct report_value){m->spec.metrics[i], e->asked[i]};
     str_clear(&m->last_report);
     as_status st = report_format(m->epoch + 1, values, n, &m->last_report, err);
     if (st != AS_OK)
         return st;
     return report_file_append(&m->report, &m->last_report, err);
-}
-
-/* Metrics are undefined if any prediction is not finite. */
-static void set_all_nan(struct evaluation *e)
-{
-    *e = (struct evaluation){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 }
 
 /* Report a member whose epoch is over, and end it if it diverged. */
@@ -334,7 +327,7 @@ static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w
     struct as_err why;
     bool diverged = !isfinite(mean_loss) || !isfinite(e->loss);
     if (diverged)
-        set_all_nan(e);
+        evaluation_clear(e);
     as_status st = append_report(m, isfinite(mean_loss) ? mean_loss : NAN, e, &why);
     if (st != AS_OK)
         return fail_member(ls, slot, w, st, &why, err);
