@@ -192,6 +192,9 @@ static as_status read_document(struct job *job, struct as_err *err)
     job->metric = json_string_value(json_object_get(metric, "name"));
     if (metric && !job->metric)
         return as_fail_at(err, AS_E_INVAL, "/metric/name", "/metric/name: expected text");
+    const char *goal = json_string_value(json_object_get(metric, "goal"));
+    job->maximize =
+        goal ? as_streq(goal, "maximize") : job->metric && train_spec_is_maximized(job->metric);
     return group ? read_group(members, slots, job, err) : read_single(train, job, err);
 }
 

@@ -18,6 +18,7 @@ struct job {
     char *table, *features, *targets, *decoded; /* paths of the data; owned, NULL when not used */
     const char *digest; /* of the data set's record, "" when it has none; a view of doc */
     const char *metric; /* the sweep's metric, or NULL; a view of doc */
+    bool maximize;      /* the sweep wants more of it */
     const char *listen; /* this process is a rank of a large trial and listens on this numeric
                          * address; NULL: it trains alone; a view of doc */
     bool group;         /* the group form */

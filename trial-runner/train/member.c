@@ -25,6 +25,7 @@ void member_free(struct member *m)
     free(m->checkpoint);
     free(m->artifacts);
     str_done(&m->last_report);
+    best_done(&m->best);
     free(m);
 }
 
@@ -41,6 +42,18 @@ static as_status check_metric(struct member *m, const struct job *job, struct as
                       job->metric, dataset_task_name(job->info.task));
 }
 
+/* What `patience` looks at. A sweep by the learning rate has no better report. */
+static as_status set_patience(struct member *m, const struct job *job, struct as_err *err)
+{
+    bool usable = job->metric && !as_streq(job->metric, "lr");
+    m->judged_by = usable ? job->metric : "val_loss";
+    m->maximizes = usable && job->maximize;
+    if (m->spec.patience == 0 || !job->listen)
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/train/patience",
+                      "/train/patience: found in a trial of several ranks, which cannot end early");
+}
+
 static as_status read_spec(struct member *m, const struct job *job, const json_t *train,
                            struct as_err *err)
 {
@@ -52,6 +65,9 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
     if (st != AS_OK)
         return st;
     st = check_metric(m, job, err);
+    if (st != AS_OK)
+        return st;
+    st = set_patience(m, job, err);
     if (st != AS_OK)
         return st;
     const struct net_data data = net_data_for(&job->info, &m->spec);

@@ -319,6 +319,13 @@ static as_status append_report(struct member *m, double mean_loss, const struct 
     return report_file_append(&m->report, &m->last_report, err);
 }
 
+/* The value by which `patience` judges a report. */
+static double value_of(const struct member *m, double mean_loss, const struct evaluation *e)
+{
+    return as_streq(m->judged_by, "train_loss") ? mean_loss
+                                                : evaluation_of(e, &m->spec, m->judged_by);
+}
+
 /* Report a member whose epoch is over, and end it if it diverged. */
 static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w, double mean_loss,
                                struct evaluation *e, struct as_err *err)
@@ -332,10 +339,26 @@ static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w
     if (st != AS_OK)
         return fail_member(ls, slot, w, st, &why, err);
     if (!diverged)
-        return AS_OK;
+        return best_consider(ls, slot, value_of(m, mean_loss, e), err);
     (void)as_fail(&why, AS_E_NUMERIC, "diverged: the loss is not finite after epoch %lld",
                   (long long)m->epoch + 1);
     return end_member(ls, slot, w, EXIT_FAILED, &why, err);
+}
+
+/* The training is over: with `patience` the best weights come back, and the final report says which
+ * step they are of. */
+static as_status write_end(struct lockstep *ls, struct backend *lane, size_t slot, struct watch *w,
+                           struct as_err *err)
+{
+    struct member *m = ls->member[slot];
+    struct finishing f = {.ls = ls, .lane = lane, .slot = slot};
+    as_status st = best_restore(ls, slot, err);
+    if (st == AS_OK && m->best.epoch > 0)
+        st = report_file_append(&m->report, &m->last_report, err);
+    if (st != AS_OK)
+        return st;
+    return w->shared ? shared_step_finish(w->shared, lane, false, finish_artifacts, &f, err)
+                     : finish_artifacts(&f, err);
 }
 
 /* Go to the next epoch. After the last one write the artifacts and end; else stop if asked to, or
@@ -350,10 +373,8 @@ static as_status next_epoch(struct lockstep *ls, struct backend *lane, size_t sl
     as_status st = loss_sums_clear(&ls->losses->train, slot, 1, err);
     if (st != AS_OK)
         return st;
-    if (m->epoch == m->spec.epochs) {
-        struct finishing f = {.ls = ls, .lane = lane, .slot = slot};
-        st = w->shared ? shared_step_finish(w->shared, lane, false, finish_artifacts, &f, &why)
-                       : finish_artifacts(&f, &why);
+    if (m->epoch == m->spec.epochs || best_is_past(m)) {
+        st = write_end(ls, lane, slot, w, &why);
         if (ends_rank(w, st))
             return end_member(ls, slot, w, EXIT_TRY_AGAIN, &why, err);
         return st == AS_OK ? end_member(ls, slot, w, EXIT_DONE, NULL, err)

@@ -242,6 +242,101 @@ START_TEST(bad_columns_end_the_trial)
 }
 END_TEST
 
+/* ---- patience ---- */
+
+/* The lines of a report; ret_n of them. */
+static json_t *lines_of(const char *tag, const char *id, size_t *ret_n)
+{
+    size_t len = 0;
+    AS_AUTO(as_freep) char *text = rig_read(&rig, tag, id, "report", &len);
+    json_t *all = json_array();
+    ck_assert_ptr_nonnull(text);
+    for (char *at = text, *end; (end = strchr(at, '\n')); at = end + 1) {
+        json_t *line = NULL;
+        ck_ok(json_parse(at, (size_t)(end - at), &line, &rig.err), rig.err);
+        ck_assert_int_eq(json_array_append_new(all, line), 0);
+    }
+    *ret_n = json_array_size(all);
+    return all;
+}
+
+static double value_in(const json_t *lines, size_t i, const char *name)
+{
+    double v = NAN;
+    (void)json_number_get(json_object_get(json_array_get(lines, i), name), &v);
+    return v;
+}
+
+/* The report of a trial with patience: it goes on for `patience` reports after the best one, and the
+ * last line repeats that one. */
+static size_t best_by_hand(const char *tag, const char *id, size_t patience, size_t epochs)
+{
+    size_t n = 0, best = 0;
+    JSON_AUTO lines = lines_of(tag, id, &n);
+    for (size_t i = 1; i + 1 < n; i++)
+        if (value_in(lines, i, "val_loss") < value_in(lines, best, "val_loss"))
+            best = i;
+    size_t last = best + patience + 1 < epochs ? best + patience + 1 : epochs;
+    ck_assert_uint_eq(n, last + 1);
+    ck_assert_double_eq(value_in(lines, n - 1, "step"), (double)n);
+    ck_assert_double_eq(value_in(lines, n - 1, "best_step"), (double)best + 1);
+    ck_assert_double_eq(value_in(lines, n - 1, "val_loss"), value_in(lines, best, "val_loss"));
+    ck_assert_double_eq(value_in(lines, n - 1, "val_auc"), value_in(lines, best, "val_auc"));
+    return best;
+}
+
+/* Overfits within a few epochs. */
+#define EAGER                                                                                      \
+    "\"epochs\":40,\"batch_size\":8,\"model\":{\"layers\":[40],\"norm\":\"batch\"},"               \
+    "\"optimizer\":{\"lr\":0.05},\"metrics\":[\"val_auc\",\"val_log_loss\"]"
+
+START_TEST(patience_keeps_the_best_weights)
+{
+    static const struct trial t[] = {{"a", EAGER ",\"patience\":4", "1"},
+                                     {"b", EAGER ",\"patience\":2", "2"},
+                                     {"c", EAGER, "3"},
+                                     {"d", EAGER ",\"patience\":40", "4"}};
+    static const char *const backends[] = {"cpu", "reference"};
+    const struct trial *all[] = {&t[0], &t[1], &t[2], &t[3]};
+    write_table("t", &(struct table){"", nothing, NULL});
+    for (size_t b = 0; b < 2; b++) {
+        char solo[16], fused[16];
+        (void)snprintf(solo, sizeof solo, "s-%s", backends[b]);
+        (void)snprintf(fused, sizeof fused, "f-%s", backends[b]);
+        for (size_t i = 0; i < 4; i++)
+            ck_assert_int_eq(rig_solo(&rig, solo, &t[i], backends[b]), 0);
+        size_t best = best_by_hand(solo, "a", 4, 40);
+        ck_assert_uint_lt(best, 35); /* else this tests nothing */
+        (void)best_by_hand(solo, "b", 2, 40);
+        (void)best_by_hand(solo, "d", 40, 40);
+        /* in a group only the member itself ends */
+        rig_job(&rig, fused, all, 4, 4);
+        ck_assert_int_eq(rig_run(&rig, backends[b], 2), 0);
+        for (size_t i = 0; i < 4; i++)
+            rig_same(&rig, solo, fused, &t[i]);
+    }
+}
+END_TEST
+
+/* The files of a trial that ended early are those of a trial that ended after the best epoch. */
+START_TEST(files_are_those_of_the_best_report)
+{
+    static const struct trial patient = {"m", EAGER ",\"patience\":4", "1"};
+    char text[400];
+    write_table("t", &(struct table){"", nothing, NULL});
+    ck_assert_int_eq(rig_solo(&rig, "early", &patient, "cpu"), 0);
+    size_t best = best_by_hand("early", "m", 4, 40), n = 0, m = 0;
+    (void)snprintf(text, sizeof text, "\"epochs\":%zu%s", best + 1, strchr(EAGER, ','));
+    const struct trial just = {"m", text, "1"};
+    ck_assert_int_eq(rig_solo(&rig, "just", &just, "cpu"), 0);
+    same_bytes("early", "just", "m", "artifacts/predictions.npy");
+    AS_AUTO(as_freep) char *x = rig_read(&rig, "early", "m", "artifacts/model.safetensors", &n);
+    AS_AUTO(as_freep) char *y = rig_read(&rig, "just", "m", "artifacts/model.safetensors", &m);
+    ck_assert(x && y && n > 1304 && m > 1304);
+    ck_assert_mem_eq(x + n - 1304, y + m - 1304, 1304); /* tensors; the headers name other documents */
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("train_validation");
@@ -251,6 +346,8 @@ Suite *test_suite(void)
     tcase_add_test(t, groups_stay_together);
     tcase_add_test(t, weights_count_as_copies);
     tcase_add_test(t, bad_columns_end_the_trial);
+    tcase_add_test(t, patience_keeps_the_best_weights);
+    tcase_add_test(t, files_are_those_of_the_best_report);
     suite_add_tcase(s, t);
     return s;
 }
