@@ -1,11 +1,11 @@
-/* The files that a finished member writes to its folder. Rows are in the order of the split, which
- * depends on validation.seed and the number of rows alone.
+/* The files that a finished member writes to its folder. Rows are in the order of the split
+ * (data/preprocess/train_data.h).
  *   predictions.npy     float32 [n_val, outputs]: probabilities, or numbers in the target's own unit;
  *                       not for text
  *   targets.npy         int64 [n_val] class indices, or float32 [n_val, targets]; not for text
  *   model.safetensors   the plan's tensors by name (the average of weights where there is one), the
  *                       running statistics of batch normalisation; input.mean, input.scale and, for
- *                       regression, target.mean, target.scale. Its `__metadata__` has train, dataset,
+ *                       regression, target.mean, target.scale. Its `__metadata__` has train, dataset (without columns that are no inputs),
  *                       preprocessing (data/preprocess/record.h) and fingerprint
  *   preprocessing.json  the same preprocessing record alone, for people to read */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
