@@ -18,6 +18,7 @@
 
 #include "base/mem.h"
 #include "data/draw.h"
+#include "data/preprocess/split.h"
 
 #define MAX_WEIGHT 1e30
 
@@ -312,6 +313,27 @@ as_status holdout_by_groups(const struct dataset_cells *cells, const char *name,
     for (size_t g = 0; g < n_groups; g++)
         for (size_t i = 0; i < groups[g].n; i++)
             ret[rows[groups[g].begin + i].row] = groups[g].held ? HOLDOUT_HELD : HOLDOUT_TRAIN;
+    return AS_OK;
+}
+
+/* ---- folds ---- */
+
+as_status holdout_by_fold(const int32_t *labels, size_t n, size_t classes, size_t k, size_t fold,
+                          uint64_t seed, unsigned char *ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) int32_t *order = as_calloc(n, sizeof *order);
+    AS_AUTO(as_freep) size_t *next = as_calloc((labels ? classes : 1) + 1, sizeof *next);
+    if (!order || !next)
+        return as_fail_nomem(err);
+    split_random(n, seed, order);
+    for (size_t i = 0; labels && i < n; i++)
+        next[labels[i] + 1]++; /* where the rows of a class begin among all rows by class */
+    for (size_t c = 0; labels && c < classes; c++)
+        next[c + 1] += next[c];
+    for (size_t i = 0; i < n; i++) {
+        size_t turn = next[labels ? labels[order[i]] : 0]++;
+        ret[order[i]] = turn % k == fold ? HOLDOUT_HELD : HOLDOUT_TRAIN;
+    }
     return AS_OK;
 }
 

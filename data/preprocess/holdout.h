@@ -41,6 +41,16 @@ AS_MUST_CHECK as_status holdout_by_groups(const struct dataset_cells *cells, con
                                           size_t n_held, uint64_t seed, unsigned char *ret,
                                           struct as_err *err);
 
+/* Fold `fold` of k: the rows are shuffled with the seed and dealt to the folds in turn, class by class
+ * if there are labels. So each row is held out in one fold, and the folds differ by at most one row,
+ * also in each class.
+ *   labels  [n], each in [0, classes); NULL: any rows
+ *   ret     [n]
+ * 2 <= k <= n, fold < k. AS_E_NOMEM. */
+AS_MUST_CHECK as_status holdout_by_fold(const int32_t *labels, size_t n, size_t classes, size_t k,
+                                        size_t fold, uint64_t seed, unsigned char *ret,
+                                        struct as_err *err);
+
 /* The cells as weights: numbers from 0 to 1e30. ret [cells->n]. AS_E_INVAL naming the row. */
 AS_MUST_CHECK as_status holdout_weights(const struct dataset_cells *cells, const char *name,
                                         float *ret, struct as_err *err);

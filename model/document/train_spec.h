@@ -27,6 +27,7 @@
     256 /* items of a cnn's layers, residual blocks counted with what is in them */
 #define TRAIN_MAX_CONTEXT 8192
 #define TRAIN_MAX_EXTRA_METRICS 32 /* in `metrics`, with the sweep's own */
+#define TRAIN_MAX_FOLDS 20
 #define TRAIN_MAX_COLUMN_NAME 1024 /* bytes */
 
 typedef enum train_model_kind {
@@ -66,7 +67,8 @@ typedef enum train_holdout {
     TRAIN_HOLD_SHARE,  /* chance: a share of the rows, or of each class */
     TRAIN_HOLD_COLUMN, /* the cells of a column */
     TRAIN_HOLD_ORDER,  /* the last rows by a column */
-    TRAIN_HOLD_GROUPS  /* chance, but rows with equal cells of a column stay together */
+    TRAIN_HOLD_GROUPS, /* chance, but rows with equal cells of a column stay together */
+    TRAIN_HOLD_FOLDS   /* chance; each row once, in one of `folds` trainings */
 } train_holdout;
 typedef enum train_precision { TRAIN_FLOAT32, TRAIN_BFLOAT16 } train_precision;
 
@@ -175,6 +177,7 @@ struct train_spec {
                                    * that do not choose (scheduler/sweep/split_rule.h) */
     bool standardize;             /* the features; default true. Targets of regression always are */
     int64_t report_every; /* epochs between reports, default 1; the last is always reported */
+    int64_t folds;        /* TRAIN_HOLD_FOLDS: 2 to TRAIN_MAX_FOLDS; else 0 */
     char *weights;        /* owned: the column with the weights of the rows; NULL: all 1 */
     int64_t patience;     /* so many reports without a better one end the training, and the best
                            * weights are kept; 0 (default): never */

@@ -35,6 +35,7 @@ static const struct way {
     {"groups", TRAIN_HOLD_GROUPS, {"fraction", "seed", NULL}},
 };
 static const struct way by_chance = {NULL, TRAIN_HOLD_SHARE, {NULL}};
+static const struct way by_folds = {"folds", TRAIN_HOLD_FOLDS, {"seed", "split", NULL}};
 
 static bool takes(const struct way *way, const char *field)
 {
@@ -94,6 +95,26 @@ static as_status parse_way(struct json_fields *f, struct train_spec *spec, const
     return AS_OK;
 }
 
+/* `folds` beside the columns of other ways. */
+static as_status parse_folds(struct json_fields *f, struct train_spec *spec, const struct way **way,
+                             struct as_err *err)
+{
+    const struct train_integer folds = {"folds", 2, TRAIN_MAX_FOLDS, &spec->folds};
+    as_status st = train_spec_integers(f, &folds, 1, err);
+    if (st != AS_OK || spec->folds == 0)
+        return st;
+    if ((*way)->field) {
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_child(f->pointer, "folds", at);
+        return as_fail_at(err, AS_E_INVAL, at, "%s: found beside %s, expected one of them", at,
+                          (*way)->field);
+    }
+    *way = &by_folds;
+    spec->holdout = TRAIN_HOLD_FOLDS;
+    spec->validation_fraction = 1 / (double)spec->folds;
+    return AS_OK;
+}
+
 as_status train_spec_parse_validation(struct json_fields *doc, struct train_spec *spec,
                                       struct as_err *err)
 {
@@ -109,6 +130,8 @@ as_status train_spec_parse_validation(struct json_fields *doc, struct train_spec
     };
     const struct train_integer seed = {"seed", 0, INT64_MAX, &spec->validation_seed};
     st = parse_way(&f, spec, &way, err);
+    if (st == AS_OK)
+        st = parse_folds(&f, spec, &way, err);
     if (st != AS_OK)
         return st;
     st = train_spec_numbers(&f, shares, AS_ARRAY_LEN(shares), err);

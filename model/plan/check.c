@@ -68,6 +68,7 @@ static as_status check_rows(const struct train_spec *spec, const struct dataset_
     bool tokens = data->input == DATASET_TOKEN_TEXT;
     /* one window for training and one for validation, each with the token that follows it */
     size_t least = tokens ? 2 * ((size_t)spec->model.context + 1) : 2;
+    least = (size_t)spec->folds > least ? (size_t)spec->folds : least;
     if (data->n_rows >= least)
         return AS_OK;
     json_pointer_child(pointer, "dataset", at);
@@ -159,6 +160,12 @@ static as_status check_columns(const struct train_spec *spec, const struct datas
     if (spec->weights && data->columns[dataset_find_column(data, spec->weights)].categorical)
         return as_fail_at(err, AS_E_INVAL, at, "%s: column '%.60s' has text, expected numbers", at,
                           spec->weights);
+    if (spec->folds > 0 && data->input == DATASET_TOKEN_TEXT) {
+        json_pointer_child(validation, "folds", at);
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: data set '%s' is a text of tokens, expected rows", at,
+                          spec->dataset);
+    }
     size_t n = spec_columns(data, spec, columns);
     if (n == 0 || n < data->n_features)
         return AS_OK;

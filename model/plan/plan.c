@@ -95,10 +95,11 @@ static size_t count_outputs(const struct train_spec *spec, const struct net_data
     return one ? 1 : d->outputs;
 }
 
-/* Do the cells of a column decide how many rows are held out? */
+/* Is it known only from the rows how many of them are held out? */
 static bool is_counted_later(const struct train_spec *spec)
 {
-    return spec->holdout == TRAIN_HOLD_COLUMN || spec->holdout == TRAIN_HOLD_GROUPS;
+    return spec->holdout == TRAIN_HOLD_COLUMN || spec->holdout == TRAIN_HOLD_GROUPS ||
+           spec->holdout == TRAIN_HOLD_FOLDS;
 }
 
 /* The rows that an epoch trains on, at least 1; of text, its windows. If only the cells of a column

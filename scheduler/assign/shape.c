@@ -121,6 +121,8 @@ static as_status describe_shape(const struct shaper *s, const json_t *train, str
     st = member_bytes(&spec, &data, ret_bytes, err);
     if (st != AS_OK)
         return st;
+    if (spec.folds > 0)
+        return AS_OK; /* no shape: its folds are members of their own process */
     net_signature(&spec, &data, text);
     return shorten_text(text, err);
 }
@@ -143,6 +145,8 @@ as_status shaper_shape(const struct shaper *s, struct arena *a, const json_t *pa
     if (st != AS_OK)
         return AS_OK;
     ret->bytes_per_member = bytes;
+    if (text.len == 0)
+        return AS_OK;
     ret->text = arena_strdup(a, str_cstr(&text));
     return ret->text ? AS_OK : as_fail_nomem(err);
 }

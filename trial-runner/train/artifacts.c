@@ -44,6 +44,12 @@ static as_status write_targets(const char *folder, const struct train_data *d, s
     return write_array(folder, "targets.npy", NPY_I8, &d->n_val, 1, classes, err);
 }
 
+/* Of a fold: which rows of the file the predictions are of. */
+static as_status write_rows(const char *folder, const struct train_data *d, struct as_err *err)
+{
+    return write_array(folder, FOLD_ROWS_NAME, NPY_I4, &d->n_val, 1, d->val_rows, err);
+}
+
 static as_status write_predictions(const char *folder, struct lockstep *ls, struct backend *lane,
                                    size_t slot, struct as_err *err)
 {
@@ -56,7 +62,8 @@ static as_status write_predictions(const char *folder, struct lockstep *ls, stru
                      (size_t[]){d->n_val, evaluate_columns(ls->setup)}, 2, values, err);
     if (st != AS_OK)
         return st;
-    return write_targets(folder, d, err);
+    st = write_targets(folder, d, err);
+    return st == AS_OK && ls->member[slot]->spec.folds > 0 ? write_rows(folder, d, err) : st;
 }
 
 /* ---- the model ---- */

@@ -13,6 +13,8 @@
 
 #include "trial-runner/train/lockstep.h"
 
+#define FOLD_ROWS_NAME "rows.npy" /* int32 [n_val], of one fold (folds.h) alone: rows of the file */
+
 /* Write the files of the member in a slot. Without a folder it writes nothing. AS_E_IO, AS_E_NOMEM.
  * */
 AS_MUST_CHECK as_status artifacts_write(struct lockstep *ls, struct backend *lane, size_t slot,

@@ -21,6 +21,7 @@ struct job {
     bool maximize;      /* the sweep wants more of it */
     const char *listen; /* this process is a rank of a large trial and listens on this numeric
                          * address; NULL: it trains alone; a view of doc */
+    size_t fold;        /* of a document with folds (folds.h), from 0 */
     bool group;         /* the group form */
     size_t slots;       /* members at once: 1 in the single form */
     size_t n_members;   /* members in JOB.json; at most slots */

@@ -54,6 +54,16 @@ static as_status set_patience(struct member *m, const struct job *job, struct as
                       "/train/patience: found in a trial of several ranks, which cannot end early");
 }
 
+/* Folds are trainings of a process of their own (folds.h). */
+static as_status check_folds(const struct member *m, const struct job *job, struct as_err *err)
+{
+    if (m->spec.folds == 0 || !(job->group || job->listen))
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/train/validation/folds",
+                      "/train/validation/folds: found in a %s, expected a trial of its own",
+                      job->group ? "group" : "trial of several ranks");
+}
+
 static as_status read_spec(struct member *m, const struct job *job, const json_t *train,
                            struct as_err *err)
 {
@@ -67,7 +77,9 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
     st = check_metric(m, job, err);
     if (st != AS_OK)
         return st;
-    st = set_patience(m, job, err);
+    st = check_folds(m, job, err);
+    if (st == AS_OK)
+        st = set_patience(m, job, err);
     if (st != AS_OK)
         return st;
     const struct net_data data = net_data_for(&job->info, &m->spec);

@@ -14,6 +14,17 @@ void row_roles_done(struct row_roles *r)
     *r = (struct row_roles){0};
 }
 
+static as_status read_fold(const struct job *job, const struct train_spec *spec,
+                           const struct dataset *set, unsigned char **ret, struct as_err *err)
+{
+    const int32_t *labels = spec->validation_split == TRAIN_SPLIT_STRATIFIED ? set->labels : NULL;
+    *ret = as_calloc(set->n_rows, 1);
+    if (!*ret)
+        return as_fail_nomem(err);
+    return holdout_by_fold(labels, set->n_rows, set->n_outputs, (size_t)spec->folds, job->fold,
+                           (uint64_t)spec->validation_seed, *ret, err);
+}
+
 static as_status read_part(const struct job *job, const struct train_spec *spec, size_t n_rows,
                            unsigned char **ret, struct as_err *err)
 {
@@ -59,6 +70,8 @@ as_status row_roles_read(const struct job *job, const struct train_spec *spec, s
     as_status st = dataset_info_without(&job->info, columns, n, &r.info, err);
     if (st == AS_OK && spec->holdout_column)
         st = read_part(job, spec, set->n_rows, &r.part, err);
+    if (st == AS_OK && spec->folds > 0)
+        st = read_fold(job, spec, set, &r.part, err);
     if (st == AS_OK && spec->weights)
         st = read_weights(job, spec, set->n_rows, &r.weights, err);
     if (st != AS_OK)

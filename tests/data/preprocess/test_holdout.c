@@ -154,6 +154,35 @@ START_TEST(bad_groups)
 }
 END_TEST
 
+/* Each row in one fold, folds of equal size, each class in proportion. */
+START_TEST(by_fold)
+{
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        size_t n = 20 + seed % 40, k = 2 + seed % 6, classes = 1 + seed % 4;
+        size_t held[8] = {0}, of_class[8][4] = {{0}}, of[MAX] = {0};
+        int32_t labels[MAX];
+        for (size_t i = 0; i < n; i++)
+            labels[i] = (int32_t)(i * i % classes);
+        for (size_t fold = 0; fold < k; fold++) {
+            ck_ok(holdout_by_fold(seed % 2 ? labels : NULL, n, classes, k, fold, seed, part, &err),
+                  err);
+            for (size_t i = 0; i < n; i++) {
+                held[fold] += part[i];
+                of[i] += part[i];
+                of_class[fold][labels[i]] += part[i];
+            }
+        }
+        for (size_t i = 0; i < n; i++)
+            ck_assert_uint_eq(of[i], 1);
+        for (size_t f = 1; f < k; f++) {
+            ck_assert_uint_le(held[0] - held[f] + 1, 2);
+            for (size_t c = 0; c < classes && seed % 2; c++)
+                ck_assert_uint_le(of_class[0][c] - of_class[f][c] + 1, 2);
+        }
+    }
+}
+END_TEST
+
 START_TEST(weights)
 {
     float w[4];
@@ -178,6 +207,7 @@ Suite *test_suite(void)
     tcase_add_test(t, by_order);
     tcase_add_test(t, by_groups);
     tcase_add_test(t, bad_groups);
+    tcase_add_test(t, by_fold);
     tcase_add_test(t, weights);
     suite_add_tcase(s, t);
     return s;

@@ -363,6 +363,19 @@ START_TEST(validation_by_columns)
     ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"validation\":{\"column\":\"part\"}}", &s), err);
     ck_assert(s.holdout == TRAIN_HOLD_COLUMN && s.patience == 0);
     train_spec_done(&s);
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"validation\":{\"folds\":5,\"seed\":2,"
+                "\"split\":\"stratified\"}}",
+                &s),
+          err);
+    ck_assert(s.holdout == TRAIN_HOLD_FOLDS && s.folds == 5 && !s.holdout_column);
+    ck_assert_uint_eq(train_spec_validation_rows(&s, 100), 20);
+    train_spec_done(&s);
+    refuses_validation("\"validation\":{\"folds\":1}", "/trial/train/validation/folds");
+    refuses_validation("\"validation\":{\"folds\":21}", "/trial/train/validation/folds");
+    refuses_validation("\"validation\":{\"folds\":3,\"fraction\":0.1}",
+                       "/trial/train/validation/fraction: found beside folds");
+    refuses_validation("\"validation\":{\"folds\":3,\"groups\":\"g\"}",
+                       "/trial/train/validation/folds: found beside groups");
     refuses_validation("\"validation\":{\"column\":\"a\",\"order\":\"b\"}",
                        "/trial/train/validation/order: found beside column, expected one of them");
     refuses_validation("\"validation\":{\"column\":\"a\",\"fraction\":0.2}",
