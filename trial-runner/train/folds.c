@@ -1,7 +1,7 @@
 /* Runs the folds of a trial, and puts together what they leave.
  *
  * A fold is a job of its own with its own folder: everything that a training does, such as
- * checkpoints, patience and errors, is that of any other training. An empty file `done` in the folder
+ * checkpoints, patience and errors, is that of any other training. A file `done` in the folder
  * says that the fold is over. Its report and its artifacts are read again to be put together, also
  * those of the folds that an earlier attempt finished: the results do not depend on where a trial was
  * interrupted. */
@@ -113,7 +113,7 @@ static int train_fold(const struct folds *f, size_t i, struct channel *channel,
     job.fold = i;
     (void)printf("fold %zu of %zu\n", i + 1, f->k);
     int exit = group_run(&job, channel, opts); /* it has written its errors */
-    if (exit == EXIT_DONE && file_replace(done, "", 0, 0644, err) != AS_OK)
+    if (exit == EXIT_DONE && file_replace(done, "1\n", 2, 0644, err) != AS_OK)
         return EXIT_TRY_AGAIN;
     return exit;
 }

@@ -467,6 +467,8 @@ export type TrainValidation = {
   order?: string;
   /** With order: the share of the rows that is held out; default 0.25 */
   last?: number | Template;
+  /** So many trainings, each of which holds out another part of the rows: predictions are out-of-fold for all rows, metrics are means over the folds, the model is the mean of the models. With seed and split */
+  folds?: number | Template;
   /** The column whose equal cells stay on one side; fraction and seed as without */
   groups?: string;
   fraction?: number | Template;
