@@ -4,7 +4,7 @@
 #define ASSAY_DATA_DATASET_CSV_H
 
 #include "data/dataset.h"
-#include "data/dataset_view.h"
+#include "data/dataset_cells.h"
 #include "base/status.h"
 
 /* The caller has set format and options of `ret`. On failure `ret` may be half-filled: the caller

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "data/dataset.h"
+#include "data/dataset_cells.h"
 
 /* The index of the column with this name among info->columns; SIZE_MAX: there is none. */
 size_t dataset_find_column(const struct dataset_info *info, const char *name);
@@ -20,26 +21,6 @@ AS_MUST_CHECK as_status dataset_info_without(const struct dataset_info *info, co
 
 /* Take the same columns out of the rows of a table, in place. O(values). */
 void dataset_without(struct dataset *set, const size_t *columns, size_t n);
-
-/* The cells of one column as they are in the file, without the blanks around them. A zeroed struct is
- * empty; dataset_cells_done() frees. */
-struct dataset_cells {
-    size_t n;     /* rows */
-    size_t *at;   /* [n]: where the text of a row begins in `text` */
-    char *text;   /* the texts, each with its NUL; a missing cell is "" */
-    size_t bytes; /* of `text` */
-};
-
-void dataset_cells_done(struct dataset_cells *c);
-
-static inline const char *dataset_cell(const struct dataset_cells *c, size_t row)
-{
-    return c->text + c->at[row];
-}
-
-/* Append the cell of the next row. AS_E_NOMEM. */
-AS_MUST_CHECK as_status dataset_cells_add(struct dataset_cells *c, const char *s, size_t len,
-                                          struct as_err *err);
 
 /* Read the cells of a column of a CSV table. Values in memory (struct dataset) are float32 and know
  * the rare texts of a column only as "other": identifiers and times need the text.

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "data/dataset_view.h"
+#include "data/dataset_cells.h"
 
 /* What a row is for. */
 enum { HOLDOUT_TRAIN, HOLDOUT_HELD, HOLDOUT_UNUSED };

@@ -1,30 +1,7 @@
 #include "trial-runner/train/best.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "trial-runner/train/lockstep.h"
-
-void best_done(struct best *b)
-{
-    free(b->weights);
-    free(b->statistics);
-    str_done(&b->line);
-    *b = (struct best){0};
-}
-
-as_status best_alloc(const struct member *m, struct best *b, struct as_err *err)
-{
-    size_t n = m->plan->n_params, states = m->plan->n_state;
-    if (b->weights)
-        return AS_OK;
-    b->weights = as_calloc(n, sizeof *b->weights);
-    b->statistics = states > 0 ? as_calloc(states, sizeof *b->statistics) : NULL;
-    if (b->weights && (b->statistics || states == 0))
-        return AS_OK;
-    return as_fail(err, AS_E_NOMEM, "out of memory for a copy of %zu parameters", n);
-}
 
 /* The arena that reports and artifacts are made with. */
 static struct buf *weights_of(struct lockstep *ls, const struct member *m)
@@ -35,7 +12,7 @@ static struct buf *weights_of(struct lockstep *ls, const struct member *m)
 static as_status copy_weights(struct lockstep *ls, size_t slot, struct best *b, struct as_err *err)
 {
     struct member *m = ls->member[slot];
-    as_status st = best_alloc(m, b, err);
+    as_status st = best_alloc(b, m->plan->n_params, m->plan->n_state, err);
     if (st != AS_OK)
         return st;
     st = network_read(ls->network, weights_of(ls, m), slot, m->plan, b->weights, err);

@@ -6,24 +6,9 @@
 #define ASSAY_TRIAL_RUNNER_TRAIN_BEST_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/status.h"
-#include "base/str.h"
-
-struct lockstep;
-struct member;
-
-struct best {
-    int64_t epoch;  /* whose report it is, from 1; 0: there is none yet */
-    int64_t since;  /* reports after it */
-    double value;   /* of the metric */
-    float *weights; /* [n_params]: the average where there is one; owned; NULL before the first */
-    float *statistics; /* [n_state]; NULL without; owned */
-    struct str line;   /* the report, as it was written */
-};
-
-void best_done(struct best *b); /* a zeroed one is fine */
+#include "trial-runner/train/lockstep.h"
 
 /* The member in a slot has reported `value` in m->last_report: keep its weights if none was better.
  * NaN is never better. Without `patience` nothing happens. AS_E_NOMEM. */
@@ -37,8 +22,5 @@ bool best_is_past(const struct member *m);
  * best one, one step after the last, with "best_step". Without `patience` nothing happens.
  * AS_E_NOMEM. */
 AS_MUST_CHECK as_status best_restore(struct lockstep *ls, size_t slot, struct as_err *err);
-
-/* Room for a copy, for a checkpoint that has one. AS_E_NOMEM. */
-AS_MUST_CHECK as_status best_alloc(const struct member *m, struct best *b, struct as_err *err);
 
 #endif

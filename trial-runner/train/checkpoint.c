@@ -75,7 +75,7 @@ static as_status restore_best(struct member *m, const struct safetensors *file, 
     if (numbers[0] < 1 || numbers[0] > m->spec.epochs || numbers[1] < 0)
         return as_fail(err, AS_E_INVAL, "the best report of epoch %" PRId64 " is not in this job",
                        numbers[0]);
-    st = best_alloc(m, b, err);
+    st = best_alloc(b, m->plan->n_params, m->plan->n_state, err);
     if (st == AS_OK)
         st = safetensors_copy(file, "best.weights", SAFETENSORS_F32, m->plan->n_params, b->weights,
                               err);

@@ -16,7 +16,7 @@
 #include "model/plan/plan.h"
 #include "model/document/train_spec.h"
 #include "base/str.h"
-#include "trial-runner/train/best.h"
+#include "trial-runner/train/best_record.h"
 #include "trial-runner/train/job.h"
 #include "trial-runner/train/report_file.h"
 

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "trial-runner/train/artifacts.h"
+#include "trial-runner/train/best.h"
 #include "trial-runner/train/channel.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/evaluate.h"

@@ -333,7 +333,8 @@ START_TEST(files_are_those_of_the_best_report)
     AS_AUTO(as_freep) char *x = rig_read(&rig, "early", "m", "artifacts/model.safetensors", &n);
     AS_AUTO(as_freep) char *y = rig_read(&rig, "just", "m", "artifacts/model.safetensors", &m);
     ck_assert(x && y && n > 1304 && m > 1304);
-    ck_assert_mem_eq(x + n - 1304, y + m - 1304, 1304); /* tensors; the headers name other documents */
+    /* the tensors; the headers name other documents */
+    ck_assert_mem_eq(x + n - 1304, y + m - 1304, 1304);
 }
 END_TEST
 
