@@ -1,4 +1,4 @@
-/* The parser of train documents: all sections but `model`.
+/* The parser of train documents: all sections but `model`, `validation` and `distributed`.
  *
  * Each section has its defaults before its fields are read. The order of the sections matters:
  * `epochs` bounds the warm-up of `schedule`, the kind of `optimizer` decides its other defaults,
@@ -23,7 +23,6 @@ static const char *const train_loss_words[] = {"auto",  "cross_entropy", "mse",
 static const char *const optimizer_words[] = {"sgd",  "adam", "adamw", "rmsprop",
                                               "lamb", "lion", NULL};
 static const char *const schedule_words[] = {"constant", "cosine", "one_cycle", "step", NULL};
-static const char *const split_words[] = {"random", "stratified", NULL};
 static const char *const precision_words[] = {"float32", "bfloat16", NULL};
 
 #define TREE_REPORTS 20 /* by default: a report takes about as long as a third of a round */
@@ -38,7 +37,10 @@ const char *train_loss_name(train_loss loss)
 void train_spec_done(struct train_spec *spec)
 {
     free(spec->class_weights);
+    free(spec->holdout_column);
+    free(spec->weights);
     spec->class_weights = NULL;
+    spec->holdout_column = spec->weights = NULL;
     spec->n_class_weights = 0;
 }
 
@@ -208,30 +210,6 @@ static as_status parse_augment(struct json_fields *doc, struct train_augment_spe
     st = train_spec_numbers(&f, &flip, 1, err);
     if (st != AS_OK)
         return st;
-    return json_fields_end(&f, err);
-}
-
-static as_status parse_validation(struct json_fields *doc, struct train_spec *spec,
-                                  struct as_err *err)
-{
-    struct json_fields f;
-    bool there;
-    as_status st = train_spec_section(doc, "validation", &f, &there, err);
-    if (st < 0 || !there)
-        return st;
-    const struct train_number fraction = {"fraction", 1e-6, 1 - 1e-6, &spec->validation_fraction};
-    const struct train_integer seed = {"seed", 0, INT64_MAX, &spec->validation_seed};
-    st = train_spec_numbers(&f, &fraction, 1, err);
-    if (st != AS_OK)
-        return st;
-    st = train_spec_integers(&f, &seed, 1, err);
-    if (st != AS_OK)
-        return st;
-    int split = spec->validation_split;
-    st = json_fields_word(&f, "split", JSON_OPTIONAL, split_words, &split, err);
-    if (st != AS_OK)
-        return st;
-    spec->validation_split = (train_split)split;
     return json_fields_end(&f, err);
 }
 
@@ -416,7 +394,10 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     st = json_fields_note(f, parse_augment(f, &spec->augment, err), err);
     if (st != AS_OK)
         return st;
-    st = json_fields_note(f, parse_validation(f, spec, err), err);
+    st = json_fields_note(f, train_spec_parse_validation(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_note(f, train_spec_parse_weights(f, spec, err), err);
     if (st != AS_OK)
         return st;
     st = json_fields_note(f, parse_metrics(f, spec, err), err);

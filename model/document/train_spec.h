@@ -26,7 +26,9 @@
 #define TRAIN_MAX_BLOCKS                                                                           \
     256 /* items of a cnn's layers, residual blocks counted with what is in them */
 #define TRAIN_MAX_CONTEXT 8192
-#define TRAIN_MAX_EXTRA_METRICS 9 /* all metrics except those that every task reports */
+#define TRAIN_MAX_EXTRA_METRICS 32 /* in `metrics`, with the sweep's own */
+#define TRAIN_MAX_FOLDS 20
+#define TRAIN_MAX_COLUMN_NAME 1024 /* bytes */
 
 typedef enum train_model_kind {
     TRAIN_MLP,
@@ -62,6 +64,14 @@ typedef enum train_split {
     TRAIN_SPLIT_RANDOM,
     TRAIN_SPLIT_STRATIFIED /* each class has its share of the held-out rows; others: random */
 } train_split;
+/* What decides which rows are held out. */
+typedef enum train_holdout {
+    TRAIN_HOLD_SHARE,  /* chance: a share of the rows, or of each class */
+    TRAIN_HOLD_COLUMN, /* the cells of a column */
+    TRAIN_HOLD_ORDER,  /* the last rows by a column */
+    TRAIN_HOLD_GROUPS, /* chance, but rows with equal cells of a column stay together */
+    TRAIN_HOLD_FOLDS   /* chance; each row once, in one of `folds` trainings */
+} train_holdout;
 typedef enum train_precision { TRAIN_FLOAT32, TRAIN_BFLOAT16 } train_precision;
 
 /* One item of a cnn: `{conv: 32, kernel: 3, stride: 1, padding: same, depthwise: false, norm:
@@ -185,14 +195,20 @@ struct train_spec {
     int64_t micro_batch; /* rows of one pass; divides batch_size; default batch_size. Gradients of
                           * a batch are summed over its micro-batches, so trials of different
                           * batch_size and equal micro_batch have the same shape */
-    double validation_fraction; /* (0, 1), default 0.25 */
+    double validation_fraction; /* (0, 1), default 0.25; `last` of an order */
     int64_t validation_seed;    /* >= 0, default 0: all trials of a sweep hold out the same rows */
+    train_holdout holdout;      /* default: by chance */
+    char *holdout_column;       /* owned; of `column`, `order`, `groups`; NULL: by chance */
     train_split validation_split; /* default random: the rule of documents from before 2026-11-22.
                                    * The server writes `stratified` into the documents of new sweeps
                                    * that do not choose (scheduler/sweep/split_rule.h) */
     bool standardize;             /* the features; default true. Targets of regression always are */
     int64_t report_every; /* epochs (of trees: rounds) between reports, default 1, of trees a
                            * twentieth of the rounds, rounded up; the last is always reported */
+    int64_t folds;        /* TRAIN_HOLD_FOLDS: 2 to TRAIN_MAX_FOLDS; else 0 */
+    char *weights;        /* owned: the column with the weights of the rows; NULL: all 1 */
+    int64_t patience;     /* so many reports without a better one end the training, and the best
+                           * weights are kept; 0 (default): never */
     size_t n_metrics; /* `metrics: [val_auc, val_f1]`: reported in addition to those that are always
                        * reported. Metrics that only some tasks always report are stored too, so
                        * that the check for another task refuses them */
@@ -226,11 +242,14 @@ const char *train_loss_name(train_loss loss);
 train_loss train_spec_loss(const struct train_spec *spec, dataset_task task);
 
 /* ---- metrics ----
- *             always                                on request (`metrics`, train_spec_request)
+ *             always                      on request (`metrics`, train_spec_request)
  * all tasks   train_loss, val_loss, lr
- * classes     val_error, val_accuracy               val_top5, val_auc, val_f1, val_log_loss
- * tokens      val_error, val_accuracy               val_top5, val_log_loss
- * regression  val_rmse, val_mae, val_r2                                                       */
+ * classes     val_error, val_accuracy     val_top5, val_auc, val_average_precision,
+ *                                         val_balanced_accuracy, val_f1, val_log_loss, val_brier
+ * tokens      val_error, val_accuracy     val_top5, val_log_loss
+ * regression  val_rmse, val_mae, val_r2   val_mape, val_pinball_1 … val_pinball_99 (per cent)
+ *
+ * model/network/metrics.h has the definitions. */
 
 /* Is this metric in every report of the task? With DATASET_TASK_AUTO: in those of any task. */
 bool train_spec_reports(const struct train_spec *spec, dataset_task task, const char *metric);
@@ -238,17 +257,26 @@ bool train_spec_reports(const struct train_spec *spec, dataset_task task, const 
 /* Can it be in the reports, if it is requested? The metric of a sweep counts as requested. */
 bool train_spec_can_report(dataset_task task, const char *metric);
 
+/* Does the task report it only on request? */
+bool train_spec_on_request(dataset_task task, const char *metric);
+
+/* Is more of it better? False for names that are no metrics. */
+bool train_spec_is_maximized(const char *metric);
+
 /* Add a metric to spec->metrics, unless it is there or every task reports it. False if there is no
- * such metric. */
+ * such metric, or no room for another one. */
 bool train_spec_request(struct train_spec *spec, const char *metric);
 
 /* Is this metric among spec->metrics? Metrics that every task reports never are. */
 bool train_spec_wants(const struct train_spec *spec, const char *metric);
 
-/* The NULL-terminated names of all metrics that the task can report, for messages. Never NULL. */
+/* The NULL-terminated names of all metrics that the task can report, for messages; one of the pinball
+ * losses stands for all of them. Never NULL. */
 const char *const *train_spec_metrics(dataset_task task);
 
-/* The number of rows to hold out: round(fraction * n), at least 1 and at most n - 1; n >= 2. */
+/* The number of rows to hold out: round(fraction * n), at least 1 and at most n - 1; n >= 2. Of groups
+ * it is what is aimed at, because groups are held out as a whole; with TRAIN_HOLD_COLUMN the column
+ * decides, and this number has no meaning. */
 size_t train_spec_validation_rows(const struct train_spec *spec, size_t n_rows);
 
 #endif

@@ -21,6 +21,7 @@ void batches_free(struct batches *b)
     buf_free(b->x);
     buf_free(b->codes);
     buf_free(b->y);
+    buf_free(b->weights);
     buf_free(b->augmented);
     free(b->places);
     free(b);
@@ -60,6 +61,9 @@ as_status batches_create(struct device_data *device, size_t slots, size_t max_ro
     st = create_buffer(b, device->y_kind, max_rows * device->per_row * device->n_y, &b->y, err);
     if (st != AS_OK)
         return st;
+    st = create_buffer(b, BUF_F32, device->weights ? max_rows : 0, &b->weights, err);
+    if (st != AS_OK)
+        return st;
     if (augment)
         st = create_buffer(b, BUF_F32, max_rows * device->n_x, &b->augmented, err);
     if (st != AS_OK)
@@ -70,8 +74,8 @@ as_status batches_create(struct device_data *device, size_t slots, size_t max_ro
 
 size_t batches_bytes(const struct device_data *device, size_t max_rows, bool augment)
 {
-    size_t row =
-        device->n_x * (augment ? 2 : 1) + device->per_row * (device->n_codes + device->n_y);
+    size_t row = device->n_x * (augment ? 2 : 1) +
+                 device->per_row * (device->n_codes + device->n_y) + (device->weights != NULL);
     return (device->data->n_train * device->per_row + max_rows * row) * 4;
 }
 
@@ -185,7 +189,12 @@ as_status batches_train(struct batches *b, struct backend *lane, size_t first, s
                           .at = tensor_from(at, first),
                           .at_rows = micro * per_row,
                           .index_len = len};
-    return gather_batch(b, lane, &from, rows, ret, err);
+    as_status st = gather_batch(b, lane, &from, rows, ret, err);
+    if (st != AS_OK || !b->weights)
+        return st;
+    ret->weights = tensor_at(b->weights, 0, b->max_rows);
+    return gather_values(lane, &from, tensor_at(b->device->weights, 0, 0),
+                         b->device->data->set.n_rows, 1, rows, ret->weights, err);
 }
 
 as_status batches_held(struct batches *b, struct backend *lane, size_t first, size_t at,

@@ -18,6 +18,7 @@ struct batches {
     struct buf *order; /* [slots, n_train * per_row] I32: row (or token) numbers of this epoch */
     struct buf *x, *codes; /* [slots, max_rows, …] or NULL */
     struct buf *y;         /* [slots, max_rows, …] */
+    struct buf *weights;   /* [slots, max_rows]; NULL: all rows count alike */
     struct buf *augmented; /* as x; images with augmentation, else NULL */
     int32_t *places;       /* [n_train * per_row], workspace */
 };
@@ -40,6 +41,7 @@ AS_MUST_CHECK as_status batches_shuffle(struct batches *b, size_t slot, uint64_t
 struct batch {
     size_t rows;
     struct tensor x, codes, y; /* absent where the data has none */
+    struct tensor weights;     /* the same; of held-out rows always absent */
 };
 
 /* Gather a training batch for slots [first, first + n): `rows` rows of each slot's order, from

@@ -44,14 +44,22 @@ static as_status write_targets(const char *folder, const struct train_data *d, s
     return write_array(folder, "targets.npy", NPY_I8, &d->n_val, 1, classes, err);
 }
 
-as_status artifacts_write_held(const char *folder, const struct lockstep_setup *s,
-                               const float *values, struct as_err *err)
+/* Of a fold: which rows of the file the predictions are of. */
+static as_status write_rows(const char *folder, const struct train_data *d, struct as_err *err)
 {
+    return write_array(folder, FOLD_ROWS_NAME, NPY_I4, &d->n_val, 1, d->val_rows, err);
+}
+
+as_status artifacts_write_held(const char *folder, const struct lockstep_setup *s,
+                               const struct member *m, const float *values, struct as_err *err)
+{
+    const struct train_data *d = s->data;
     as_status st = write_array(folder, "predictions.npy", NPY_F4,
-                               (size_t[]){s->data->n_val, evaluate_columns(s)}, 2, values, err);
+                               (size_t[]){d->n_val, evaluate_columns(s)}, 2, values, err);
     if (st != AS_OK)
         return st;
-    return write_targets(folder, s->data, err);
+    st = write_targets(folder, d, err);
+    return st == AS_OK && m->spec.folds > 0 ? write_rows(folder, d, err) : st;
 }
 
 static as_status write_predictions(const char *folder, struct lockstep *ls, struct backend *lane,
@@ -61,15 +69,15 @@ static as_status write_predictions(const char *folder, struct lockstep *ls, stru
     as_status st = evaluate_predict(ls, lane, slot, &values, err);
     if (st != AS_OK)
         return st;
-    return artifacts_write_held(folder, ls->setup, values, err);
+    return artifacts_write_held(folder, ls->setup, ls->member[slot], values, err);
 }
 
 /* ---- the model ---- */
 
 json_t *artifacts_metadata(const struct lockstep_setup *s, const struct member *m)
 {
-    JSON_AUTO info = dataset_info_to_json(&s->job->info);
-    JSON_AUTO record = preprocess_to_json(&s->data->fit, &s->job->info);
+    JSON_AUTO info = dataset_info_to_json(s->info);
+    JSON_AUTO record = preprocess_to_json(&s->data->fit, s->info);
     AS_AUTO(as_freep) char *dataset = info ? json_format(info) : NULL;
     AS_AUTO(as_freep) char *preprocessing = record ? json_format_ordered(record) : NULL;
     if (!dataset || !preprocessing)
@@ -147,7 +155,7 @@ as_status artifacts_write_preprocessing(const char *folder, const struct lockste
                                         struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(folder, "preprocessing.json");
-    JSON_AUTO record = preprocess_to_json(&s->data->fit, &s->job->info);
+    JSON_AUTO record = preprocess_to_json(&s->data->fit, s->info);
     AS_AUTO(as_freep) char *text = record ? json_format_pretty(record) : NULL;
     if (!path || !text)
         return as_fail_nomem(err);

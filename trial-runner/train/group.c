@@ -116,8 +116,15 @@ as_status group_load_data(struct group *g, const struct train_spec *spec, struct
                          : dataset_load_bytes(&paths, &g->job->info, &set, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "data set '%s'", spec->dataset);
+    st = row_roles_read(g->job, spec, &set, &g->roles, err);
+    if (st != AS_OK) {
+        dataset_done(&set);
+        return as_err_prefix(err, st, "data set '%s'", spec->dataset);
+    }
     struct preprocess_opts opts = job_preprocess_opts(g->job, spec, set.n_rows);
-    return train_data_prepare(&set, &g->job->info, &opts, &g->data, err);
+    opts.part = g->roles.part;
+    opts.weights = g->roles.weights;
+    return train_data_prepare(&set, &g->roles.info, &opts, &g->data, err);
 }
 
 static as_status check_memory(const struct group *g, struct as_err *err)
@@ -174,7 +181,7 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     st = device_data_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->device, err);
     if (st != AS_OK)
         return st;
-    g->setup = (struct lockstep_setup){g->be, g->job, &g->data, g->device, loss};
+    g->setup = (struct lockstep_setup){g->be, g->job, &g->roles.info, &g->data, g->device, loss};
     g->signature = as_strdup(m->signature);
     if (!g->signature)
         return as_fail_nomem(err);
@@ -407,6 +414,7 @@ static void end_all_members(struct group *g, int exit, const struct as_err *why)
     log_conv_path(g);
     backend_free(g->be);
     train_data_done(&g->data);
+    row_roles_done(&g->roles);
     free(g->signature);
 }
 

@@ -6,6 +6,7 @@
 
 #include "trial-runner/train/group.h"
 #include "trial-runner/train/lockstep.h"
+#include "trial-runner/train/row_roles.h"
 #include "trial-runner/train/run.h"
 
 #define MAX_WAITING ((size_t)256) /* most members that wait for a slot */
@@ -23,6 +24,7 @@ struct group {
     const struct job *job;
     struct channel *channel;
     const struct group_opts *opts;
+    struct row_roles roles;
     struct train_data data;
     struct backend *be;
     struct device_data *device;

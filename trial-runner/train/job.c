@@ -86,7 +86,6 @@ static as_status read_dataset(const json_t *obj, struct job *job, struct as_err 
     st = json_fields_end(&f, err);
     if (st != AS_OK)
         return st;
-    job->data = net_data_of(&job->info);
     return AS_OK;
 }
 
@@ -194,6 +193,9 @@ static as_status read_document(struct job *job, struct as_err *err)
     job->metric = json_string_value(json_object_get(metric, "name"));
     if (metric && !job->metric)
         return as_fail_at(err, AS_E_INVAL, "/metric/name", "/metric/name: expected text");
+    const char *goal = json_string_value(json_object_get(metric, "goal"));
+    job->maximize =
+        goal ? as_streq(goal, "maximize") : job->metric && train_spec_is_maximized(job->metric);
     return group ? read_group(members, slots, job, err) : read_single(train, job, err);
 }
 

@@ -16,6 +16,7 @@
 #include "model/plan/plan.h"
 #include "model/document/train_spec.h"
 #include "base/str.h"
+#include "trial-runner/train/best_record.h"
 #include "trial-runner/train/job.h"
 #include "trial-runner/train/report_file.h"
 
@@ -52,6 +53,10 @@ struct member {
     size_t at;              /* micro-step of the epoch */
     int64_t tabled;         /* the epoch whose tables are in the slot; -1: none */
     struct str last_report; /* the line reported last, so that a resumed run repeats it */
+    const char *judged_by;  /* the metric that `patience` looks at: the sweep's, or val_loss; a view
+                             * of the job */
+    bool maximizes;         /* more of it is better */
+    struct best best;
 
     bool divides_moments; /* the ranks of the trial divide the optimizer's moments */
     member_ask ask;

@@ -13,17 +13,21 @@ as_status tree_row_weights(const struct lockstep_setup *s, const struct member *
 {
     const struct train_data *d = s->data;
     const struct train_spec *spec = &m->spec;
+    bool by_class = d->set.labels && (spec->balanced || spec->n_class_weights > 0);
     *ret = NULL;
-    if (!d->set.labels || (!spec->balanced && spec->n_class_weights == 0))
+    if (!by_class && !d->weights)
         return AS_OK;
     AS_AUTO(as_freep) float *w = as_calloc(n, sizeof *w);
     if (!w)
         return as_fail(err, AS_E_NOMEM, "out of memory for the weights of %zu rows", n);
     for (size_t i = 0; i < n; i++) {
+        w[i] = d->weights ? d->weights[rows[i]] : 1;
+        if (!by_class)
+            continue;
         size_t c = (size_t)d->set.labels[rows[i]];
         double all = (double)d->n_train, mine = (double)d->class_rows[c];
         double balanced = mine > 0 ? all / ((double)d->set.n_outputs * mine) : 0;
-        w[i] = (float)(spec->balanced ? balanced : spec->class_weights[c]);
+        w[i] *= (float)(spec->balanced ? balanced : spec->class_weights[c]);
     }
     *ret = as_steal(w);
     return AS_OK;
@@ -72,76 +76,59 @@ double tree_loss(const struct lockstep_setup *s, const struct member *m, const f
     return all > 0 ? sum / all * (s->data->set.labels ? 1 : loss_unit(s)) : 0;
 }
 
-/* ---- metrics of classes ---- */
+/* ---- metrics ---- */
 
-static size_t best_class(const float *p, size_t n)
+/* The labels of the held-out rows. Owned by the caller; NULL: memory is out, or there are none. */
+static int32_t *held_labels(const struct train_data *d)
 {
-    size_t best = 0;
-    for (size_t c = 1; c < n; c++)
-        best = p[c] > p[best] ? c : best;
-    return best;
-}
-
-/* Fewer than five classes are more probable. */
-static bool is_in_top5(const float *p, size_t n, size_t label)
-{
-    size_t above = 0;
-    for (size_t c = 0; c < n; c++)
-        above += p[c] > p[label];
-    return above < 5;
-}
-
-static as_status class_metrics(const struct lockstep_setup *s, const struct member *m,
-                               const float *p, struct evaluation *e, struct as_err *err)
-{
-    const struct train_data *d = s->data;
-    size_t n = d->n_val, classes = d->set.n_outputs, correct = 0, top5 = 0;
-    AS_AUTO(as_freep) int32_t *labels = as_calloc(n, sizeof *labels);
-    AS_AUTO(as_freep) int32_t *predicted = as_calloc(n, sizeof *predicted);
-    if (!labels || !predicted)
-        return as_fail(err, AS_E_NOMEM, "out of memory for %zu labels", n);
-    double log_loss = 0;
-    for (size_t i = 0; i < n; i++) {
-        const float *row = p + i * classes;
+    int32_t *labels = d->set.labels ? as_calloc(d->n_val, sizeof *labels) : NULL;
+    for (size_t i = 0; labels && i < d->n_val; i++)
         labels[i] = d->set.labels[d->val_rows[i]];
-        predicted[i] = (int32_t)best_class(row, classes);
-        correct += predicted[i] == labels[i];
-        top5 += is_in_top5(row, classes, (size_t)labels[i]);
-        log_loss += surprise((double)row[labels[i]]);
-    }
-    e->accuracy = (double)correct / (double)n;
-    e->error = (double)(n - correct) / (double)n;
-    if (train_spec_wants(&m->spec, "val_top5"))
-        e->top5 = (double)top5 / (double)n;
-    if (train_spec_wants(&m->spec, "val_log_loss"))
-        e->log_loss = log_loss / (double)n;
+    return labels;
+}
+
+static as_status compute_all(const struct member *m, const struct metric_input *in,
+                             struct evaluation *e, struct as_err *err)
+{
+    const struct {
+        const char *name;
+        double *ret;
+        bool of_classes;
+    } always[] = {{"val_error", &e->error, true},
+                  {"val_accuracy", &e->accuracy, true},
+                  {"val_rmse", &e->rmse, false},
+                  {"val_mae", &e->mae, false},
+                  {"val_r2", &e->r2, false}};
     as_status st = AS_OK;
-    if (train_spec_wants(&m->spec, "val_f1"))
-        st = metric_f1(predicted, labels, n, classes, &e->f1, err);
-    if (st == AS_OK && train_spec_wants(&m->spec, "val_auc"))
-        st = metric_auc_classes(p, classes, labels, n, &e->auc, err);
+    for (size_t i = 0; st == AS_OK && i < AS_ARRAY_LEN(always); i++)
+        if (always[i].of_classes == (in->labels != NULL))
+            st = metric_compute(always[i].name, in, always[i].ret, err);
+    for (size_t i = 0; st == AS_OK && i < m->spec.n_metrics; i++)
+        if (train_spec_on_request(m->task, m->spec.metrics[i]))
+            st = metric_compute(m->spec.metrics[i], in, &e->asked[i], err);
     return st;
 }
-
-/* ---- all of them ---- */
 
 as_status tree_evaluate(const struct lockstep_setup *s, const struct member *m, float *values,
                         const float *weights, struct evaluation *ret, struct as_err *err)
 {
     const struct train_data *d = s->data;
-    struct evaluation e = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    struct evaluation e;
+    AS_AUTO(as_freep) int32_t *labels = held_labels(d);
+    if (d->set.labels && !labels)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu labels", d->n_val);
+    evaluation_clear(&e);
     e.loss = tree_loss(s, m, values, d->val_rows, d->n_val, weights);
-    as_status st = AS_OK;
-    if (d->set.labels) {
-        st = class_metrics(s, m, values, &e, err);
-    } else {
+    if (!labels)
         outputs_to_own_unit(values, d->n_val, d->n_targets, d->fit.target_mean,
                             d->fit.target_scale);
-        struct metric_errors x = metric_errors(values, d->val_targets, d->n_val, d->n_targets);
-        e.rmse = x.rmse;
-        e.mae = x.mae;
-        e.r2 = x.r2;
-    }
+    const struct metric_input in = {.n = d->n_val,
+                                    .outputs = labels ? d->set.n_outputs : d->n_targets,
+                                    .labels = labels,
+                                    .targets = d->val_targets,
+                                    .predicted = values,
+                                    .weights = d->val_weights};
+    as_status st = compute_all(m, &in, &e, err);
     if (st == AS_OK)
         *ret = e;
     return st;

@@ -76,7 +76,7 @@ static const int32_t *rows_of(const struct tree_trial *t, tree_part part, size_t
 static as_status inputs_of(const struct tree_trial *t, const int32_t *rows, size_t n, float **ret,
                            struct as_err *err)
 {
-    const struct dataset_info *info = &t->setup->job->info;
+    const struct dataset_info *info = t->setup->info;
     const struct train_data *d = t->setup->data;
     float *x = as_calloc(n * tree_inputs_count(info), sizeof *x);
     if (!x)
@@ -138,10 +138,8 @@ static as_status take_part(struct tree_trial *t, tree_part part, struct part_row
 static as_status begin_training(struct tree_trial *t, struct as_err *err)
 {
     AS_AUTO(part_rows_done) struct part_rows training = {0}, held = {0};
-    const struct tree_train_opts opts = {.spec = &t->m->spec,
-                                         .info = &t->setup->job->info,
-                                         .seed = t->m->seed,
-                                         .threads = t->threads};
+    const struct tree_train_opts opts = {
+        .spec = &t->m->spec, .info = t->setup->info, .seed = t->m->seed, .threads = t->threads};
     as_status st = take_part(t, TREE_TRAINING_ROWS, &training, err);
     if (st == AS_OK)
         st = take_part(t, TREE_HELD_ROWS, &held, err);
@@ -263,7 +261,7 @@ static as_status predict_rows(const struct tree_trial *t, const struct tree_mode
                               tree_part part, struct as_err *err)
 {
     const struct train_data *d = t->setup->data;
-    const struct dataset_info *info = &t->setup->job->info;
+    const struct dataset_info *info = t->setup->info;
     size_t n, inputs = tree_model_inputs(model), outputs = tree_model_outputs(model);
     const int32_t *rows = rows_of(t, part, &n);
     AS_AUTO(as_freep) float *x = as_calloc((n < PIECE ? n : PIECE) * inputs, sizeof *x);
@@ -351,7 +349,7 @@ static as_status write_importance(const struct tree_trial *t, const char *folder
 {
     JSON_AUTO scores = NULL;
     AS_AUTO(as_freep) char *path = file_join(folder, "importance.json");
-    as_status st = tree_model_importance(model, &t->setup->job->info, &scores, err);
+    as_status st = tree_model_importance(model, t->setup->info, &scores, err);
     if (st != AS_OK)
         return st;
     AS_AUTO(as_freep) char *text = json_format_pretty(scores);
@@ -368,7 +366,7 @@ static as_status write_artifacts(const struct tree_trial *t, const struct tree_m
     const char *folder = t->m->artifacts;
     if (!folder)
         return AS_OK;
-    as_status st = artifacts_write_held(folder, t->setup, t->values, err);
+    as_status st = artifacts_write_held(folder, t->setup, t->m, t->values, err);
     if (st == AS_OK)
         st = artifacts_write_preprocessing(folder, t->setup, err);
     if (st == AS_OK)
@@ -386,8 +384,7 @@ static as_status finish(struct tree_trial *t, struct as_err *err)
     size_t kept = stops ? t->now.best_rounds : t->now.rounds;
     as_status st = tree_train_save(t->train, kept, &trees, &len, err);
     if (st == AS_OK)
-        st =
-            tree_model_load(trees, len, &t->m->spec, &t->setup->job->info, t->threads, &model, err);
+        st = tree_model_load(trees, len, &t->m->spec, t->setup->info, t->threads, &model, err);
     if (st == AS_OK)
         st = kept == t->now.rounds
                  ? tree_train_predict(t->train, TREE_TRAINING_ROWS, t->values, err)

@@ -18,12 +18,14 @@ static as_status open_trees(struct group *g, const struct member *m, struct as_e
     as_status st = group_load_data(g, &m->spec, err);
     if (st != AS_OK)
         return st;
-    g->setup = (struct lockstep_setup){
-        .job = g->job, .data = &g->data, .loss = train_spec_loss(&m->spec, g->job->info.task)};
+    g->setup = (struct lockstep_setup){.job = g->job,
+                                       .info = &g->roles.info,
+                                       .data = &g->data,
+                                       .loss = train_spec_loss(&m->spec, g->job->info.task)};
     g->signature = as_strdup(m->signature);
     if (!g->signature)
         return as_fail_nomem(err);
-    size_t inputs = tree_inputs_count(&g->job->info);
+    size_t inputs = tree_inputs_count(&g->roles.info);
     g->slots = 1;
     g->bytes = (g->data.n_train + g->data.n_val) * inputs * 2 * sizeof(float); /* XGBoost's copy */
     struct control_event e = {.kind = CONTROL_READY,

@@ -401,6 +401,62 @@ START_TEST(what_follows_from_a_task)
 }
 END_TEST
 
+static void refuses_validation(const char *validation, const char *message)
+{
+    struct train_spec s;
+    char doc[400];
+    (void)snprintf(doc, sizeof doc, "{\"dataset\":\"d\",\"epochs\":5,%s}", validation);
+    ck_fails(parse(doc, &s), AS_E_INVAL, err, message);
+}
+
+START_TEST(validation_by_columns)
+{
+    struct train_spec s;
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"weights\":\"w\",\"patience\":3,"
+                "\"validation\":{\"order\":\"day\",\"last\":0.2}}",
+                &s),
+          err);
+    ck_assert(s.holdout == TRAIN_HOLD_ORDER && s.validation_fraction == 0.2 && s.patience == 3);
+    ck_assert_str_eq(s.holdout_column, "day");
+    ck_assert_str_eq(s.weights, "w");
+    train_spec_done(&s);
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,"
+                "\"validation\":{\"groups\":\"who\",\"fraction\":0.3,\"seed\":4}}",
+                &s),
+          err);
+    ck_assert(s.holdout == TRAIN_HOLD_GROUPS && s.validation_seed == 4 && !s.weights);
+    train_spec_done(&s);
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"validation\":{\"column\":\"part\"}}", &s), err);
+    ck_assert(s.holdout == TRAIN_HOLD_COLUMN && s.patience == 0);
+    train_spec_done(&s);
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"validation\":{\"folds\":5,\"seed\":2,"
+                "\"split\":\"stratified\"}}",
+                &s),
+          err);
+    ck_assert(s.holdout == TRAIN_HOLD_FOLDS && s.folds == 5 && !s.holdout_column);
+    ck_assert_uint_eq(train_spec_validation_rows(&s, 100), 20);
+    train_spec_done(&s);
+    refuses_validation("\"validation\":{\"folds\":1}", "/trial/train/validation/folds");
+    refuses_validation("\"validation\":{\"folds\":21}", "/trial/train/validation/folds");
+    refuses_validation("\"validation\":{\"folds\":3,\"fraction\":0.1}",
+                       "/trial/train/validation/fraction: found beside folds");
+    refuses_validation("\"validation\":{\"folds\":3,\"groups\":\"g\"}",
+                       "/trial/train/validation/folds: found beside groups");
+    refuses_validation("\"validation\":{\"column\":\"a\",\"order\":\"b\"}",
+                       "/trial/train/validation/order: found beside column, expected one of them");
+    refuses_validation("\"validation\":{\"column\":\"a\",\"fraction\":0.2}",
+                       "/trial/train/validation/fraction: found beside column");
+    refuses_validation("\"validation\":{\"order\":\"a\",\"split\":\"random\"}",
+                       "/trial/train/validation/split: found beside order");
+    refuses_validation("\"validation\":{\"last\":0.2}",
+                       "/trial/train/validation/last: found without order");
+    refuses_validation("\"validation\":{\"column\":7}", "/trial/train/validation/column");
+    refuses_validation("\"validation\":{\"column\":\"\"}", "/trial/train/validation/column");
+    refuses_validation("\"patience\":0", "/trial/train/patience");
+    refuses_validation("\"weights\":1", "/trial/train/weights");
+}
+END_TEST
+
 START_TEST(metrics)
 {
     struct train_spec s;
@@ -422,7 +478,13 @@ START_TEST(metrics)
     ck_assert(train_spec_wants(&s, "val_auc") && !train_spec_wants(&s, "val_f1"));
     for (const char *const *m = train_spec_metrics(DATASET_TASK_AUTO); *m; m++)
         ck_assert(train_spec_request(&s, *m) && s.n_metrics <= TRAIN_MAX_EXTRA_METRICS);
-    ck_assert_uint_eq(s.n_metrics, TRAIN_MAX_EXTRA_METRICS);
+    ck_assert(train_spec_request(&s, "val_pinball_1") && train_spec_request(&s, "val_pinball_99"));
+    ck_assert(!train_spec_request(&s, "val_pinball_0") &&
+              !train_spec_request(&s, "val_pinball_100"));
+    ck_assert(!train_spec_can_report(DATASET_CLASSIFICATION, "val_pinball_50"));
+    ck_assert(train_spec_reports(&s, DATASET_REGRESSION, "val_pinball_99"));
+    ck_assert(!train_spec_reports(&s, DATASET_REGRESSION, "val_pinball_98"));
+    ck_assert(train_spec_is_maximized("val_auc") && !train_spec_is_maximized("val_brier"));
     ck_assert(train_spec_reports(&s, DATASET_CLASSIFICATION, "val_auc"));
     ck_assert(!train_spec_reports(&s, DATASET_REGRESSION, "val_auc"));
     ck_assert(!train_spec_request(&s, "latency_ms"));
@@ -447,6 +509,7 @@ Suite *test_suite(void)
     tcase_add_test(t, presets);
     tcase_add_test(t, layers_refused);
     tcase_add_test(t, what_follows_from_a_task);
+    tcase_add_test(t, validation_by_columns);
     tcase_add_test(t, metrics);
     suite_add_tcase(s, t);
     return s;

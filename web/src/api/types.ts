@@ -285,6 +285,10 @@ export type TrainDocument = {
   huber_delta?: number | Template;
   /** balanced, or a number for each class */
   class_weights?: "balanced" | (number | Template)[] | Template;
+  /** The column of a table with the weights of the rows, 0 or more, in the loss and in metrics */
+  weights?: string;
+  /** So many reports without a better one, by the sweep's metric, end the training; the weights of the best report are kept. Default: it never ends early */
+  patience?: number | Template;
   model?: TrainModel;
   optimizer?: TrainOptimizer;
   schedule?: TrainSchedule;
@@ -363,7 +367,8 @@ export type TrainGossip = {
   peers?: number | Template;
 };
 
-export type TrainMetric = "train_loss" | "val_loss" | "val_error" | "val_accuracy" | "val_rmse" | "val_mae" | "val_r2" | "lr" | "val_top5" | "val_auc" | "val_f1" | "val_log_loss";
+/** val_pinball_Q: the pinball loss at the quantile of Q per cent */
+export type TrainMetric = "train_loss" | "val_loss" | "val_error" | "val_accuracy" | "val_rmse" | "val_mae" | "val_r2" | "lr" | "val_top5" | "val_auc" | "val_average_precision" | "val_balanced_accuracy" | "val_f1" | "val_log_loss" | "val_brier" | "val_mape" | string;
 
 export type TrainModel = {
   kind?: "mlp" | "linear" | "logistic" | "cnn" | "transformer" | "boosted_trees" | "random_forest" | Template;
@@ -475,6 +480,16 @@ export type TrainAugment = {
 };
 
 export type TrainValidation = {
+  /** The column of a table that says which rows are held out: 1, true, validation (or test, if no row says validation); 0, false, train. With column, order or groups the column is no input of the model */
+  column?: string;
+  /** The column of numbers or of ISO 8601 dates whose last rows are held out */
+  order?: string;
+  /** With order: the share of the rows that is held out; default 0.25 */
+  last?: number | Template;
+  /** So many trainings, each of which holds out another part of the rows: predictions are out-of-fold for all rows, metrics are means over the folds, the model is the mean of the models. With seed and split */
+  folds?: number | Template;
+  /** The column whose equal cells stay on one side; fraction and seed as without */
+  groups?: string;
   fraction?: number | Template;
   seed?: number | Template;
   /** How rows are held out: of each class in proportion (stratified, what a new sweep gets), or without regard to classes (random, what sweeps from before have) */
