@@ -189,7 +189,8 @@ static void print_method(const struct problem *b, const struct ensemble_input *c
     double v = 0;
     ensemble_predict(e, &fresh, NULL, n, p);
     check(score_compute(b->metric, &truth, NULL, n, p, 1, &v, NULL, &err));
-    (void)printf("\"%s\":%.9g,\"%s_gain\":%.9g,", non_negative ? "non_negative" : ensemble_method_names[method], v,
+    (void)printf("\"%s\":%.9g,\"%s_gain\":%.9g,",
+                 non_negative ? "non_negative" : ensemble_method_names[method], v,
                  non_negative ? "non_negative" : ensemble_method_names[method], e->gain);
     for (size_t k = 0; k < b->models; k++)
         free(predictions[k]);

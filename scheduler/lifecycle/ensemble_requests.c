@@ -135,7 +135,8 @@ static as_status ask(struct tx *t, struct arena *a, const struct request *q, con
                    (long long)s[i].finish_seq);
     if ((st = str_check(&ends, err)) != AS_OK)
         return st;
-    st = store_ensemble_ask(t, key, text, ends.s, ENSEMBLES_OF_SWEEP_MAX, &number, ret_created, err);
+    st =
+        store_ensemble_ask(t, key, text, ends.s, ENSEMBLES_OF_SWEEP_MAX, &number, ret_created, err);
     return st == AS_OK ? store_ensemble_asked_get(t, a, q->sweeps[0], number, ret, err) : st;
 }
 

@@ -75,9 +75,8 @@ static json_t *picked_json(const struct work *w, const struct ensemble *e)
         bool known = false;
         for (size_t j = 0; j < k; j++)
             known = known || e->fold_singles[j] == e->fold_singles[k];
-        json_t *item = w->job->several
-                           ? json_sprintf("%s/%lld", c->sweep, (long long)c->number)
-                           : json_integer((json_int_t)c->number);
+        json_t *item = w->job->several ? json_sprintf("%s/%lld", c->sweep, (long long)c->number)
+                                       : json_integer((json_int_t)c->number);
         if (known)
             json_decref(item);
         else if (json_array_append_new(list, item) != 0)
@@ -124,17 +123,18 @@ static char *ready_json(const struct work *w, const struct ensemble *e)
 {
     const struct ensemble_metric *m = &w->metric;
     const struct ensemble_options *o = &w->job->options;
-    JSON_AUTO j = json_pack(
-        "{s:s, s:n, s:s, s:I, s:s, s:s, s:b, s:s*, s:I, s:I, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:I}",
-        "state", "ready", "reason", "method", ensemble_method_names[o->method], "size",
-        (json_int_t)o->size, "metric", score_format(m->metric), "goal",
-        score_is_maximized(m->metric) ? "maximize" : "minimize", "is_sweep_metric",
-        (int)m->is_sweeps, "metric_reason", m->reason[0] ? m->reason : NULL, "rows",
-        (json_int_t)e->rows, "folds", (json_int_t)e->folds, "value", json_number_new(e->value),
-        "value_select", json_number_new(e->value_selected), "best_single", single_json(w, e),
-        "gain", gain_json(e), "recommended", e->recommended ? "ensemble" : "single", "combine",
-        combine_json(w, e), "members", members_json(w, e), "candidates",
-        (json_int_t)w->data.n_taken);
+    JSON_AUTO j =
+        json_pack("{s:s, s:n, s:s, s:I, s:s, s:s, s:b, s:s*, s:I, s:I, s:o, s:o, s:o, s:o, s:s, "
+                  "s:o, s:o, s:I}",
+                  "state", "ready", "reason", "method", ensemble_method_names[o->method], "size",
+                  (json_int_t)o->size, "metric", score_format(m->metric), "goal",
+                  score_is_maximized(m->metric) ? "maximize" : "minimize", "is_sweep_metric",
+                  (int)m->is_sweeps, "metric_reason", m->reason[0] ? m->reason : NULL, "rows",
+                  (json_int_t)e->rows, "folds", (json_int_t)e->folds, "value",
+                  json_number_new(e->value), "value_select", json_number_new(e->value_selected),
+                  "best_single", single_json(w, e), "gain", gain_json(e), "recommended",
+                  e->recommended ? "ensemble" : "single", "combine", combine_json(w, e), "members",
+                  members_json(w, e), "candidates", (json_int_t)w->data.n_taken);
     if (j && o->non_negative && json_object_set_new(j, "non_negative", json_true()) != 0)
         return NULL;
     if (j && w->data.n_no_room > 0 &&

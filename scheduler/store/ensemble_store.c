@@ -93,10 +93,9 @@ static const struct stmt stmts[] = {
          "e.sweep_key where s.state = 'finishing' and e.state = 'pending' and "
          "(e.lease_until is null or e.lease_until < now()) order by e.sweep_key limit "
          "1 for update of e skip locked) returning sweep_key"},
-    [ENSEMBLE_CANDIDATES] =
-        {"ensemble_candidates",
-         CANDIDATES "select " CANDIDATE_COLUMNS " from c where targets = " COMMON
-                    " order by value * $2::int, place, number limit $3"},
+    [ENSEMBLE_CANDIDATES] = {"ensemble_candidates", CANDIDATES
+                             "select " CANDIDATE_COLUMNS " from c where targets = " COMMON
+                             " order by value * $2::int, place, number limit $3"},
     [ENSEMBLE_PUT] = {"ensemble_put", "update ensemble set state = $2, result = $3, lease_until = "
                                       "null where sweep_key = $1 and state = 'pending'"},
     [ENSEMBLE_RESET] = {"ensemble_reset", "update ensemble set state = 'pending', result = null, "
@@ -108,10 +107,11 @@ static const struct stmt stmts[] = {
     [ENSEMBLE_ASKED_FIND] = {"ensemble_asked_find",
                              "select number from ensemble_asked where sweep_key = $1 and request = "
                              "$2 and ends = $3"},
-    [ENSEMBLE_ASK] = {"ensemble_ask",
-                      "insert into ensemble_asked (sweep_key, request, ends, number) select $1, $2, "
-                      "$3, coalesce(max(number), 0) + 1 from ensemble_asked where sweep_key = $1 "
-                      "having coalesce(max(number), 0) < $4 returning number"},
+    [ENSEMBLE_ASK] =
+        {"ensemble_ask",
+         "insert into ensemble_asked (sweep_key, request, ends, number) select $1, $2, "
+         "$3, coalesce(max(number), 0) + 1 from ensemble_asked where sweep_key = $1 "
+         "having coalesce(max(number), 0) < $4 returning number"},
     [ENSEMBLE_ASKED_GET] = {"ensemble_asked_get",
                             "select " ASKED_COLUMNS " from ensemble_asked e join sweep s on s.key "
                             "= e.sweep_key where s.id = $1 and e.number = $2"},
@@ -120,7 +120,8 @@ static const struct stmt stmts[] = {
                              "s.key = e.sweep_key where s.id = $1 order by e.number desc"},
     [ENSEMBLE_ASKED_TAKE] =
         {"ensemble_asked_take",
-         "update ensemble_asked e set lease_until = now() + $1 * interval '1 ms' from sweep s where "
+         "update ensemble_asked e set lease_until = now() + $1 * interval '1 ms' from sweep s "
+         "where "
          "s.key = e.sweep_key and e.key = (select key from ensemble_asked where state = 'pending' "
          "and (lease_until is null or lease_until < now()) order by key limit 1 for update skip "
          "locked) returning " ASKED_COLUMNS},

@@ -8,7 +8,8 @@ as_status ensemble_options_parse(struct json_fields *f, struct ensemble_options 
     int method = ENSEMBLE_GREEDY;
     int64_t size = ENSEMBLE_DEFAULT_SIZE;
     bool non_negative = false;
-    as_status st = json_fields_word(f, "method", JSON_OPTIONAL, ensemble_method_names, &method, err);
+    as_status st =
+        json_fields_word(f, "method", JSON_OPTIONAL, ensemble_method_names, &method, err);
     if (st == AS_OK)
         st = json_fields_i64(f, "size", JSON_OPTIONAL, 1, ENSEMBLE_MAX_SIZE, &size, err);
     if (st == AS_OK)

@@ -14,8 +14,8 @@
 
 struct ensemble_options {
     ensemble_method method; /* default greedy */
-    size_t size;            /* 1..ENSEMBLE_MAX_SIZE, default ENSEMBLE_DEFAULT_SIZE; 0: no ensemble */
-    bool non_negative;      /* stacking only; default false */
+    size_t size;       /* 1..ENSEMBLE_MAX_SIZE, default ENSEMBLE_DEFAULT_SIZE; 0: no ensemble */
+    bool non_negative; /* stacking only; default false */
 };
 
 /* Read the fields method, size and non_negative; the caller reads further ones and ends `f`. *ret is

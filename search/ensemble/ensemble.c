@@ -278,7 +278,9 @@ static as_status make_members(struct work *w, struct ensemble *e, struct as_err 
     bool any = !isnan(e->value_selected); /* whether the rows give the metric a value */
     for (size_t j = 0; j < in->candidates; j++) {
         double loss = w->s.alone[j].loss;
-        e->values[j] = !w->s.usable[j] || !any ? NAN : score_is_maximized(in->metric) ? -loss : loss;
+        e->values[j] = !w->s.usable[j] || !any          ? NAN
+                       : score_is_maximized(in->metric) ? -loss
+                                                        : loss;
     }
     e->counts = as_steal(w->c.counts);
     e->weights = as_steal(w->c.weights);

@@ -20,8 +20,8 @@
 
 #define ENSEMBLE_MAX_SIZE 100
 #define ENSEMBLE_MAX_CANDIDATES 1000
-#define ENSEMBLE_FOLDS 5           /* at most; as many as rows, if these are fewer */
-#define ENSEMBLE_FOLDS_MANY 2      /* with more than ENSEMBLE_MANY_ROWS rows: halves are enough then */
+#define ENSEMBLE_FOLDS 5      /* at most; as many as rows, if these are fewer */
+#define ENSEMBLE_FOLDS_MANY 2 /* with more than ENSEMBLE_MANY_ROWS rows: halves are enough then */
 #define ENSEMBLE_MANY_ROWS 20000
 #define ENSEMBLE_INTERVAL_ROWS 30 /* with fewer rows there is no interval, only noise */
 #define ENSEMBLE_INTERVAL 0.9     /* the interval's probability */
@@ -94,7 +94,7 @@ struct ensemble {
  * AS_E_INVAL: no candidates or rows, no candidate with finite predictions, a class out of range, or
  * targets that do not fit the metric or are not finite. AS_E_TOO_LARGE; AS_E_NOMEM.
  * greedy: O(folds * size * candidates * rows) time (numbers: times outputs). stacking: O(folds) fits to
- * at most 2^21 values, which is a few seconds. All: O(folds * candidates * rows * outputs) time,
+ * at most 2^19 values, which is a few seconds. All: O(folds * candidates * rows * outputs) time,
  * O(rows * outputs) memory. */
 AS_MUST_CHECK as_status ensemble_select(const struct ensemble_input *in, struct ensemble **ret,
                                         struct as_err *err);

@@ -25,7 +25,7 @@
 #include "search/ensemble/selection_priv.h"
 #include "search/regression/lbfgs.h"
 
-#define STACK_VALUES ((size_t)1 << 21)
+#define STACK_VALUES ((size_t)1 << 19)
 #define INNER_FOLDS 3
 
 /* From strong to weak: each fit starts at the one before, and ties go to the stronger. */
@@ -74,7 +74,8 @@ static void set_bounds(struct stack *k, bool non_negative)
     }
 }
 
-static as_status stack_init(struct stack *k, const struct selection *s, size_t n, struct as_err *err)
+static as_status stack_init(struct stack *k, const struct selection *s, size_t n,
+                            struct as_err *err)
 {
     const struct ensemble_input *in = s->in;
     bool classes = in->truth.classes != NULL;
@@ -302,11 +303,13 @@ static double row_error(const struct stack *k, size_t i)
 
 /* ---- both ---- */
 
-/* Fit with k->penalty, from where k->theta is. */
-static void solve(struct stack *k, bool classes)
+/* Fit with k->penalty, from where k->theta is. A rough fit is good enough to compare penalties. */
+static void solve(struct stack *k, bool classes, bool rough)
 {
-    const struct lbfgs_opts opts = {
-        .max_iters = 100, .max_evals = 150, .pg_tol = 1e-6, .f_tol = 1e-10};
+    const struct lbfgs_opts opts = {.max_iters = rough ? 30 : 200,
+                                    .max_evals = rough ? 40 : 300,
+                                    .pg_tol = rough ? 1e-3 : 1e-6,
+                                    .f_tol = rough ? 1e-5 : 1e-10};
     const struct lbfgs_problem p = {
         .fn = logistic, .ctx = k, .n = k->M + k->C, .lower = k->lower, .upper = k->upper};
     struct lbfgs_result r;
@@ -336,7 +339,7 @@ static void validate(struct stack *k, bool classes, double *losses)
 {
     for (size_t p = 0; p < AS_ARRAY_LEN(penalties); p++) {
         k->penalty = penalties[p];
-        solve(k, classes);
+        solve(k, classes, true);
         for (size_t i = 0; i < k->n; i++)
             if (!is_used(k, i))
                 losses[p] += classes ? row_loss(k, k->theta, i) : row_error(k, i);
@@ -382,7 +385,7 @@ as_status stacking_fit(struct selection *s, struct row_list l, struct combinatio
     leave_out(&k, -1, classes, in->non_negative);
     for (size_t p = 0; p <= chosen; p++) {
         k.penalty = penalties[p];
-        solve(&k, classes);
+        solve(&k, classes, p < chosen);
     }
     for (size_t m = 0; m < k.M; m++) {
         ret->weights[s->order[m]] = k.theta[m];

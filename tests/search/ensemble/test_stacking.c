@@ -119,7 +119,8 @@ START_TEST(is_the_minimum_of_its_objective)
 {
     for (uint64_t seed = 0; seed < 6; seed++) {
         bool of_classes = _i % 2 == 0;
-        struct ensemble_input in = problem(of_classes, of_classes ? 2 + seed % 2 : 1 + seed % 2, seed);
+        struct ensemble_input in =
+            problem(of_classes, of_classes ? 2 + seed % 2 : 1 + seed % 2, seed);
         in.non_negative = _i >= 2;
         if (seed > 3) /* a candidate that is the opposite: its coefficient wants to be negative */
             for (size_t k = 0; k < ROWS * in.truth.outputs; k++)
