@@ -256,6 +256,13 @@ def reading(c, sweep):
     c.streamSweepEvents(sweep=sweep, after=0)
     c.streamEvents(after=0)
     c.getEnsemble(sweep=sweep)
+    made = c.askEnsemble({"method": "stacking", "non_negative": True}, sweep=sweep, expect=201)
+    assert c.askEnsemble({"non_negative": True, "method": "stacking", "size": 16}, sweep=sweep, expect=200)["number"] == made["number"]
+    c.askEnsemble({"method": "voting"}, sweep=sweep, expect=400)
+    c.askEnsemble({"sweeps": ["no-such-sweep"]}, sweep=sweep, expect=404)
+    assert [e["number"] for e in c.listEnsembles(sweep=sweep)["items"]] == [made["number"]]
+    assert c.getAskedEnsemble(sweep=sweep, ensemble=made["number"])["request"]["sweeps"] == [sweep]
+    c.getAskedEnsemble(sweep=sweep, ensemble=999, expect=404)
 
 
 def the_rest(c):
