@@ -7,7 +7,6 @@
  * docs/decisions/0061 and 0063 have the reasons. */
 #include "search/ensemble/ensemble.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,13 +16,6 @@
 #include "search/problem/draw.h"
 
 #define QUANTILE 1.6449 /* of the normal distribution, for ENSEMBLE_INTERVAL */
-
-const char *const ensemble_method_names[ENSEMBLE_METHODS + 1] = {
-    [ENSEMBLE_GREEDY] = "greedy",
-    [ENSEMBLE_STACKING] = "stacking",
-    [ENSEMBLE_AVERAGE] = "average",
-    [ENSEMBLE_BUCKETING] = "bucketing",
-};
 
 static const ensemble_fit_fn methods[ENSEMBLE_METHODS] = {
     [ENSEMBLE_GREEDY] = greedy_fit,
@@ -68,50 +60,6 @@ as_status ensemble_places(size_t rows, uint64_t seed, size_t *ret, struct as_err
     for (size_t i = 0; i < rows; i++)
         ret[order[i]] = i;
     return AS_OK;
-}
-
-/* ---- checks ---- */
-
-static as_status check_targets(const struct ensemble_input *in, struct as_err *err)
-{
-    const struct score_truth *t = &in->truth;
-    if (!score_is_of_classes(in->metric)) {
-        bool finite = t->targets != NULL;
-        for (size_t i = 0; finite && i < t->rows * t->outputs; i++)
-            finite = isfinite(t->targets[i]);
-        return finite ? AS_OK
-                      : as_fail(err, AS_E_INVAL, "%s needs targets that are finite numbers",
-                                score_format(in->metric));
-    }
-    if (!t->classes)
-        return as_fail(err, AS_E_INVAL, "%s needs targets that are classes",
-                       score_format(in->metric));
-    for (size_t i = 0; i < t->rows; i++)
-        if (t->classes[i] < 0 || (uint64_t)t->classes[i] >= t->outputs)
-            return as_fail(err, AS_E_INVAL,
-                           "row %zu has class %" PRId64 ", expected 0 to %zu (one per output)", i,
-                           t->classes[i], t->outputs - 1);
-    return AS_OK;
-}
-
-static as_status check_input(const struct ensemble_input *in, struct as_err *err)
-{
-    size_t cells, bytes, rows = in->truth.rows, outputs = in->truth.outputs;
-    if (in->candidates == 0 || rows == 0 || outputs == 0)
-        return as_fail(err, AS_E_INVAL,
-                       "an ensemble needs candidates, rows and outputs; found %zu, %zu and %zu",
-                       in->candidates, rows, outputs);
-    if (in->candidates > ENSEMBLE_MAX_CANDIDATES)
-        return as_fail(err, AS_E_TOO_LARGE, "%zu candidates, at most %d are allowed",
-                       in->candidates, ENSEMBLE_MAX_CANDIDATES);
-    if (in->size < 1 || in->size > ENSEMBLE_MAX_SIZE)
-        return as_fail(err, AS_E_INVAL, "an ensemble of %zu members, expected 1 to %d", in->size,
-                       ENSEMBLE_MAX_SIZE);
-    if (rows > UINT32_MAX || __builtin_mul_overflow(rows, outputs, &cells) ||
-        __builtin_mul_overflow(cells, 2 * sizeof(double), &bytes))
-        return as_fail(err, AS_E_TOO_LARGE, "%zu rows of %zu outputs do not fit in memory", rows,
-                       outputs);
-    return check_targets(in, err);
 }
 
 /* ---- working memory ---- */
@@ -292,7 +240,7 @@ static as_status make_members(struct work *w, struct ensemble *e, struct as_err 
 as_status ensemble_select(const struct ensemble_input *in, struct ensemble **ret,
                           struct as_err *err)
 {
-    as_status st = check_input(in, err);
+    as_status st = ensemble_input_check(in, err);
     if (st < 0)
         return st;
     AS_AUTO(work_done) struct work w = {0};

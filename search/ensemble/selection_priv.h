@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "search/ensemble/ensemble.h"
+#include "search/ensemble/ensemble_input.h"
 
 #define MIN_PROBABILITY 1e-7 /* as in score.h */
 
@@ -24,7 +24,7 @@ struct row_list {
     size_t n;
 };
 
-/* What a method returns; the meaning is that of struct ensemble. */
+/* What a method returns; the meaning is that of struct ensemble (ensemble.h). */
 struct combination {
     unsigned *counts; /* [candidates] */
     double *weights;  /* [candidates] */

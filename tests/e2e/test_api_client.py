@@ -226,6 +226,13 @@ def ask_and_tell(c):
     c.addTrial({"params": {"x": 0, "k": 4}}, expect=409, **at)
     while c.getSweep(**at)["state"] == "finishing":
         time.sleep(0.05)
+    made = c.askEnsemble({"method": "stacking", "non_negative": True}, **at, expect=201)
+    assert c.askEnsemble({"non_negative": True, "method": "stacking", "size": 16}, **at, expect=200)["number"] == made["number"]
+    c.askEnsemble({"method": "voting"}, **at, expect=400)
+    c.askEnsemble({"sweeps": ["no-such-sweep"]}, **at, expect=404)
+    assert [e["number"] for e in c.listEnsembles(**at)["items"]] == [made["number"]]
+    assert c.getAskedEnsemble(**at, ensemble=made["number"])["request"]["sweeps"] == [at["sweep"]]
+    c.getAskedEnsemble(**at, ensemble=999, expect=404)
     c.retryTrial(expect=409, **at, number=known["number"])
     retried = c.retryTrial(**at, number=last["number"])
     assert retried["state"] == "queued" and retried["retries"][0]["reason"] == "no room", retried
@@ -256,13 +263,7 @@ def reading(c, sweep):
     c.streamSweepEvents(sweep=sweep, after=0)
     c.streamEvents(after=0)
     c.getEnsemble(sweep=sweep)
-    made = c.askEnsemble({"method": "stacking", "non_negative": True}, sweep=sweep, expect=201)
-    assert c.askEnsemble({"non_negative": True, "method": "stacking", "size": 16}, sweep=sweep, expect=200)["number"] == made["number"]
-    c.askEnsemble({"method": "voting"}, sweep=sweep, expect=400)
-    c.askEnsemble({"sweeps": ["no-such-sweep"]}, sweep=sweep, expect=404)
-    assert [e["number"] for e in c.listEnsembles(sweep=sweep)["items"]] == [made["number"]]
-    assert c.getAskedEnsemble(sweep=sweep, ensemble=made["number"])["request"]["sweeps"] == [sweep]
-    c.getAskedEnsemble(sweep=sweep, ensemble=999, expect=404)
+    c.askEnsemble({}, sweep=sweep, expect=409)  # it has not ended
 
 
 def the_rest(c):
