@@ -12,9 +12,10 @@
 #include "base/rng.h"
 
 typedef enum draw_purpose {
-    DRAW_INIT = 1,    /* at: layer */
-    DRAW_SHUFFLE = 2, /* at: epoch */
-    DRAW_SPLIT = 3,   /* under validation.seed */
+    DRAW_INIT = 1,     /* at: layer */
+    DRAW_SHUFFLE = 2,  /* at: epoch */
+    DRAW_SPLIT = 3,    /* under validation.seed */
+    DRAW_RESAMPLE = 4, /* under train.resample; at: 0 */
 } draw_purpose;
 
 static inline struct rng draw_stream(uint64_t seed, draw_purpose purpose, uint64_t at)
