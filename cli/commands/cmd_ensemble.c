@@ -1,18 +1,21 @@
 /* assay ensemble: prints the members of an ensemble on stdout, and its figures in words on stderr.
  *
- * Without options that is the ensemble that the sweep got at its end. With a method, or with several
+ * `--method bagging` trains: it makes a sweep of the best configuration on bootstrap samples, and follows
+ * it. The others need predictions alone. Without options that is the ensemble that the sweep got at its end. With a method, or with several
  * sweeps, another one is asked for, and waited for; asked again, the server finds it. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/commands/bagging.h"
 #include "cli/commands/cmd.h"
+#include "cli/commands/watch.h"
 #include "cli/session/exit_code.h"
 #include "cli/session/interrupt.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
 #include "cli/view/ensemble_view.h"
-#include "cli/view/format.h"
+#include "cli/view/say.h"
 
 #define POLL_MS 200
 #define MAX_SWEEPS 20
@@ -133,7 +136,42 @@ static as_status ask_ensemble(const struct session *s, const struct trial_ref *r
     return s->json ? session_print_json(asked, err) : print_ensemble(s, e, err);
 }
 
-static int run(const struct session *s, const struct wish *w, int n, char **argv)
+/* Make the sweep; *ret_id is its id, a view of *ret. */
+static as_status make_bags(const struct session *s, const struct trial_ref *ref,
+                           const struct wish *w, json_t **ret, const char **ret_id,
+                           struct as_err *err)
+{
+    JSON_AUTO sweep = NULL;
+    JSON_AUTO doc = NULL;
+    if (w->size < 0 || w->size > BAGGING_MAX)
+        return as_fail(err, AS_E_INVAL, "--size: found %lld, expected 1 to %d samples",
+                       (long long)w->size, BAGGING_MAX);
+    as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
+    if (st == AS_OK)
+        st = bagging_document(sweep, w->size ? (size_t)w->size : 16, &doc, err);
+    if (st == AS_OK)
+        st = client_call(s->client, "POST", "/v1/sweeps", NULL, doc, NULL, ret, NULL, err);
+    if (st < 0)
+        return st;
+    *ret_id = json_string_value(json_object_get(*ret, "id"));
+    return *ret_id ? AS_OK : as_fail(err, AS_E_INTERNAL, "the server returned a sweep without id");
+}
+
+static int bag(struct session *s, const struct trial_ref *ref, const struct wish *w)
+{
+    struct as_err err = {0};
+    JSON_AUTO made = NULL;
+    const char *id = NULL;
+    const struct watch_opts opts = {.top = 10};
+    as_status st = make_bags(s, ref, w, &made, &id, &err);
+    if (st < 0)
+        return session_end(s, st, &err);
+    if (!s->json)
+        say("Sweep %s; with the models of both: assay ensemble %s %s", id, ref->sweep, id);
+    return watch_sweep(s, id, &opts);
+}
+
+static int run(struct session *s, const struct wish *w, int n, char **argv)
 {
     struct as_err err = {0};
     struct trial_ref ref;
@@ -141,6 +179,11 @@ static int run(const struct session *s, const struct wish *w, int n, char **argv
     if (w->list && asks)
         return exit_with_usage("ensemble", "--list takes one SWEEP and no other option");
     as_status st = request_parse_sweep(argv[1], &ref, &err);
+    if (as_streq(w->method, "bagging")) {
+        if (n > 1 || w->non_negative)
+            return exit_with_usage("ensemble", "--method bagging takes one SWEEP and --size");
+        return st == AS_OK ? bag(s, &ref, w) : session_end(s, st, &err);
+    }
     if (st == AS_OK)
         st = w->list ? list_ensembles(s, &ref, &err)
              : asks  ? ask_ensemble(s, &ref, w, n, argv, &err)
@@ -155,8 +198,8 @@ int cmd_ensemble(const struct verb *v, int argc, char **argv)
     int n, code;
     const struct opt table[] = {
         {"method", 0, OPT_STRING, &w.method, "METHOD", NULL, "how models are combined",
-         "greedy|stacking|average|bucketing"},
-        {"size", 0, OPT_I64, &w.size, "N", NULL, "members at most (16)"},
+         "greedy|stacking|average|bucketing|bagging"},
+        {"size", 0, OPT_I64, &w.size, "N", NULL, "members at most; bagging: samples (16)"},
         {"non-negative", 0, OPT_FLAG, &w.non_negative, NULL, NULL,
          "stacking: no coefficient below 0"},
         {"list", 0, OPT_FLAG, &w.list, NULL, NULL, "those that were asked for before"},

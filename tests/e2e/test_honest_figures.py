@@ -121,6 +121,23 @@ def asked(assay):
     assert wrong.returncode != 0 and "bucketing" in wrong.stderr, wrong
 
 
+def bagging(assay):
+    """The best configuration on four samples: four models that differ, in one process, and their mean."""
+    assay.cli("ensemble", "auc", "--method", "bagging", "--size", "4")
+    s = assay.call("GET", "/v1/sweeps/auc-bagging")
+    best = assay.call("GET", "/v1/sweeps/auc")["best"]
+    trials = assay.trials("auc-bagging")
+    assert s["state"] == "completed" and len(trials) == 4, s
+    assert {t["params"]["resample"] for t in trials} == {1, 2, 3, 4}, trials
+    assert {t["params"]["lr"] for t in trials} == {best["params"]["lr"]}, trials
+    assert len({t["value"] for t in trials}) == 4, trials
+    e = assay.call("GET", "/v1/sweeps/auc-bagging/ensemble")
+    assert (e["method"], len(e["members"])) == ("average", 4) and all(m["weight"] == 0.25 for m in e["members"]), e
+    assert abs(e["value"] - e["value_select"]) < 1e-9, "a mean of all is not selected"
+    wrong = assay.cli("ensemble", "auc", "--method", "bagging", "--size", "65", check=False)
+    assert wrong.returncode != 0 and "1 to 64" in wrong.stderr, wrong
+
+
 def loss(assay):
     """The trainer's val_loss is the log loss of its predictions, which its values show."""
     s = run(assay, {"name": "loss", "metric": {"name": "val_loss", "goal": "minimize"},
@@ -133,7 +150,7 @@ def loss(assay):
 
 def main():
     with Assay(runners=2) as assay:
-        for step in (own_metric, classes_are_announced, rare_classes, ensemble, asked, loss):
+        for step in (own_metric, classes_are_announced, rare_classes, ensemble, asked, bagging, loss):
             step(assay)
             print(f"{step.__name__}: ok", flush=True)
 

@@ -309,6 +309,8 @@ export type TrainDocument = {
   batch_size?: number | Template;
   micro_batch?: number | Template;
   report_every?: number | Template;
+  /** 0: all training rows. K: the K-th bootstrap sample of them */
+  resample?: number | Template;
   standardize?: boolean | Template;
   precision?: "float32" | "bfloat16" | Template;
   loss?: "auto" | "cross_entropy" | "mse" | "huber" | "bce" | Template;
