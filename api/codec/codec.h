@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "scheduler/assign/asks.h"
 #include "scheduler/lifecycle/attempts.h"
+#include "scheduler/lifecycle/ensemble_requests.h"
 #include "scheduler/lifecycle/gangs.h"
 #include "scheduler/assign/claims.h"
 #include "scheduler/rows/dataset_row.h"
@@ -42,6 +43,8 @@ json_t *sweep_changes_encode(const struct sweep_change_list *l);
 AS_MUST_CHECK as_status retry_request_decode(const json_t *body, struct retry_request *ret,
                                              struct as_err *err);
 json_t *retried_encode(const struct retried *r);
+json_t *ensemble_asked_encode(const struct ensemble_asked *r);
+json_t *ensemble_asked_list_encode(const struct ensemble_asked_list *l);
 json_t *sweep_page_encode(const struct sweep_page *p);
 json_t *pareto_encode(const struct pareto_row *r);
 json_t *importance_encode(const struct importance_row *r);

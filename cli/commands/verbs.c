@@ -146,8 +146,18 @@ static const struct verb table[] = {
      "not\n"
      "ask. Exit code 2: the answer was not yes.",
      cmd_delete},
-    {"ensemble", "ensemble SWEEP", "the ensemble of the best trials, with its held-out metric",
-     NULL, cmd_ensemble},
+    {"ensemble",
+     "ensemble SWEEP… [--method METHOD] [--size N] [--non-negative] | ensemble SWEEP --list",
+     "the ensemble of the best trials, with its held-out metric",
+     "Without options: the one that was made when the sweep ended. With --method, --size or "
+     "several\n"
+     "sweeps (of one metric, on the same held-out rows, all ended) another one is made and kept, "
+     "and\n"
+     "shown; the same again shows the one that is kept. --list shows those that were asked for.\n"
+     "--method bagging trains the best configuration of a sweep of the built-in trainer again, on "
+     "N\n"
+     "bootstrap samples in one process, as a sweep of its own, and follows it.",
+     cmd_ensemble},
     {"export", "export SWEEP --csv | --json [--output FILE]", "all trials, for other programs",
      "One row per trial: number, state, value, parameters (param.NAME), metrics (metric.NAME), "
      "times.\n"

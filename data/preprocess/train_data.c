@@ -101,9 +101,24 @@ static as_status split_text(struct train_data *d, const struct preprocess_opts *
     return AS_OK;
 }
 
-void train_data_order(const struct train_data *d, uint64_t seed, int64_t epoch, int32_t *ret)
+/* Put the training row (text: the window) of a random place at each place of ret. */
+static void draw_again(const struct train_data *d, int64_t resample, int32_t phase, int32_t *ret)
+{
+    struct rng r = draw_stream((uint64_t)resample, DRAW_RESAMPLE, 0);
+    struct draw_ahead a;
+    a.r = &r;
+    a.left = 0;
+    for (size_t i = 0; i < d->n_train; i++) {
+        size_t place = (size_t)draw_below(&a, d->n_train);
+        ret[i] = d->context == 0 ? d->train_rows[place] : phase + (int32_t)(place * d->context);
+    }
+}
+
+void train_data_order(const struct train_data *d, uint64_t seed, int64_t resample, int64_t epoch,
+                      int32_t *ret)
 {
     struct rng r = draw_stream(seed, DRAW_SHUFFLE, (uint64_t)epoch);
+    int32_t first = 0; /* text: the phase */
     if (d->context == 0) {
         memcpy(ret, d->train_rows, d->n_train * sizeof *ret);
     } else {
@@ -112,7 +127,10 @@ void train_data_order(const struct train_data *d, uint64_t seed, int64_t epoch, 
         size_t phase = (size_t)rng_below(&r, phases);
         for (size_t i = 0; i < d->n_train; i++)
             ret[i] = (int32_t)(phase + i * d->context);
+        first = (int32_t)phase;
     }
+    if (resample > 0)
+        draw_again(d, resample, first, ret);
     draw_shuffle(&r, ret, d->n_train);
 }
 

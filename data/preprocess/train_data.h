@@ -50,7 +50,12 @@ AS_MUST_CHECK as_status train_data_prepare(struct dataset *set, const struct dat
 void train_data_done(struct train_data *d);
 
 /* The n_train rows of an epoch in their order; for text, the offsets of windows in set.tokens. The
- * order depends on seed and epoch alone. */
-void train_data_order(const struct train_data *d, uint64_t seed, int64_t epoch, int32_t *ret);
+ * order depends on seed and epoch alone.
+ *   resample  0: each training row once. Else a bootstrap sample: n_train rows (text: windows) drawn
+ *             with replacement, the same ones for equal numbers in every epoch and under every seed.
+ *             About 63 % of the rows are among them (B. Efron, "Bootstrap methods: another look at the
+ *             jackknife", Annals of Statistics 7, 1979). */
+void train_data_order(const struct train_data *d, uint64_t seed, int64_t resample, int64_t epoch,
+                      int32_t *ret);
 
 #endif

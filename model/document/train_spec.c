@@ -320,7 +320,10 @@ static as_status parse_plain(struct json_fields *f, struct train_spec *spec, str
         {"label_smoothing", 0, 1, &spec->label_smoothing},
         {"huber_delta", FLT_MIN, TRAIN_LARGEST_RATE, &spec->huber_delta},
     };
-    const struct train_integer every = {"report_every", 1, TRAIN_MAX_EPOCHS, &spec->report_every};
+    const struct train_integer every[] = {
+        {"report_every", 1, TRAIN_MAX_EPOCHS, &spec->report_every},
+        {"resample", 0, TRAIN_MAX_RESAMPLE, &spec->resample},
+    };
     const struct train_integer epochs = {"epochs", 1, TRAIN_MAX_EPOCHS, &spec->epochs};
     as_status st = json_fields_note(f, parse_dataset(f, spec, err), err);
     if (st != AS_OK)
@@ -331,7 +334,7 @@ static as_status parse_plain(struct json_fields *f, struct train_spec *spec, str
     st = json_fields_note(f, parse_batches(f, spec, err), err);
     if (st != AS_OK)
         return st;
-    st = train_spec_integers(f, &every, 1, err);
+    st = train_spec_integers(f, every, AS_ARRAY_LEN(every), err);
     if (st != AS_OK)
         return st;
     st = json_fields_bool(f, "standardize", JSON_OPTIONAL, &spec->standardize, err);

@@ -22,6 +22,7 @@
 #define TRAIN_MAX_WIDTH 65536
 #define TRAIN_MAX_PARAMETERS ((size_t)1 << 28) /* of one member: 1 GiB of float32 */
 #define TRAIN_MAX_EPOCHS 1000000
+#define TRAIN_MAX_RESAMPLE 1000000
 #define TRAIN_MAX_BATCH 1048576
 #define TRAIN_MAX_BLOCKS                                                                           \
     256 /* items of a cnn's layers, residual blocks counted with what is in them */
@@ -203,6 +204,8 @@ struct train_spec {
                                    * The server writes `stratified` into the documents of new sweeps
                                    * that do not choose (scheduler/sweep/split_rule.h) */
     bool standardize;             /* the features; default true. Targets of regression always are */
+    int64_t resample;     /* 0 (default): all training rows. K: the K-th bootstrap sample of them
+                       * (train_data_order), 0..TRAIN_MAX_RESAMPLE */
     int64_t report_every; /* epochs (of trees: rounds) between reports, default 1, of trees a
                            * twentieth of the rounds, rounded up; the last is always reported */
     int64_t folds;        /* TRAIN_HOLD_FOLDS: 2 to TRAIN_MAX_FOLDS; else 0 */

@@ -79,8 +79,8 @@ size_t batches_bytes(const struct device_data *device, size_t max_rows, bool aug
     return (device->data->n_train * device->per_row + max_rows * row) * 4;
 }
 
-as_status batches_shuffle(struct batches *b, size_t slot, uint64_t seed, int64_t epoch,
-                          struct as_err *err)
+as_status batches_shuffle(struct batches *b, size_t slot, uint64_t seed, int64_t resample,
+                          int64_t epoch, struct as_err *err)
 {
     const struct train_data *d = b->device->data;
     size_t n = d->n_train * b->device->per_row;
@@ -88,10 +88,10 @@ as_status batches_shuffle(struct batches *b, size_t slot, uint64_t seed, int64_t
         AS_AUTO(as_freep) int32_t *offsets = as_calloc(d->n_train, sizeof *offsets);
         if (!offsets)
             return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows", d->n_train);
-        train_data_order(d, seed, epoch, offsets);
+        train_data_order(d, seed, resample, epoch, offsets);
         device_data_window_places(offsets, d->n_train, d->context, b->places);
     } else {
-        train_data_order(d, seed, epoch, b->places);
+        train_data_order(d, seed, resample, epoch, b->places);
     }
     return buf_upload(b->order, slot * n, b->places, n, err);
 }

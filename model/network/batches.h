@@ -32,9 +32,10 @@ AS_DEFINE_FREEP(struct batches, batches_free)
 /* The bytes of one slot on the device. */
 size_t batches_bytes(const struct device_data *device, size_t max_rows, bool augment);
 
-/* Set the order of a slot's epoch; it depends on seed and epoch alone. */
+/* Set the order of a slot's epoch; it depends on seed, resample and epoch alone
+ * (train_data_order). */
 AS_MUST_CHECK as_status batches_shuffle(struct batches *b, size_t slot, uint64_t seed,
-                                        int64_t epoch, struct as_err *err);
+                                        int64_t resample, int64_t epoch, struct as_err *err);
 
 /* A batch. The tensors begin at slot 0; a stride of 0 means that all slots share one copy. Views of
  * b until the next call. */

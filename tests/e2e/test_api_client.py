@@ -227,6 +227,13 @@ def ask_and_tell(c):
     c.addTrial({"params": {"x": 0, "k": 4}}, expect=409, **at)
     while c.getSweep(**at)["state"] == "finishing":
         time.sleep(0.05)
+    made = c.askEnsemble({"method": "stacking", "non_negative": True}, **at, expect=201)
+    assert c.askEnsemble({"non_negative": True, "method": "stacking", "size": 16}, **at, expect=200)["number"] == made["number"]
+    c.askEnsemble({"method": "voting"}, **at, expect=400)
+    c.askEnsemble({"sweeps": ["no-such-sweep"]}, **at, expect=404)
+    assert [e["number"] for e in c.listEnsembles(**at)["items"]] == [made["number"]]
+    assert c.getAskedEnsemble(**at, ensemble=made["number"])["request"]["sweeps"] == [at["sweep"]]
+    c.getAskedEnsemble(**at, ensemble=999, expect=404)
     c.retryTrial(expect=409, **at, number=known["number"])
     retried = c.retryTrial(**at, number=last["number"])
     assert retried["state"] == "queued" and retried["retries"][0]["reason"] == "no room", retried
@@ -257,6 +264,7 @@ def reading(c, sweep):
     c.streamSweepEvents(sweep=sweep, after=0)
     c.streamEvents(after=0)
     c.getEnsemble(sweep=sweep)
+    c.askEnsemble({}, sweep=sweep, expect=409)  # it has not ended
 
 
 def models(c):

@@ -389,7 +389,7 @@ class Fuzz:
                 a = self.send(method, path)
                 assert a.status == (405 if method == "GET" and "tokens" in path else expected), (method, path, a.status)
         for rest in ("best", "ensemble", "events", "trials", "trials/0", "trials/0/log", "trials/0/measurements",
-                     "pareto", "importance"):
+                     "pareto", "importance", "ensembles", "ensembles/1"):
             assert self.send("GET", f"{paths[0]}/{rest}").status == 404, rest
 
     def rule_hosts(self):

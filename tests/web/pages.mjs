@@ -84,7 +84,7 @@ try {
     const panel = region("Ensemble");
     await matches(page, "the ensemble", text(panel), /0\.01487/);
     await matches(page, "what to use", text(panel), /within the noise.*Recommended\s*ensemble/s);
-    await matches(page, "its note", text(panel), /all 539 held-out rows.*one half of them predicts the other half/s);
+    await matches(page, "its note", text(panel), /all 539 held-out rows.*what was chosen without a fold predicts it/s);
     await shows(page, "its members", () => panel.locator("tbody tr").count(), 6);
     await page.getByText("Sweep document").click();
     await matches(page, "the document", text(page.locator(".document pre")), /^name: digits-mlp\n[^]*lr: \{type: float, min: 0.0001, max: 0.3, scale: log\}/);

@@ -255,7 +255,7 @@ void lockstep_settle(struct lockstep *ls)
 as_status lockstep_begin_epoch(struct lockstep *ls, size_t slot, struct as_err *err)
 {
     struct member *m = ls->member[slot];
-    as_status st = batches_shuffle(ls->batches, slot, m->seed, m->epoch, err);
+    as_status st = batches_shuffle(ls->batches, slot, m->seed, m->spec.resample, m->epoch, err);
     if (st != AS_OK)
         return st;
     st = step_table_fill(ls->step_table, slot, &m->spec, &m->layout, m->epoch, m->at, err);

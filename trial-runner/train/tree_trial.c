@@ -48,6 +48,7 @@ struct tree_trial {
     struct member *m;
     struct tree_train *train;
     size_t threads;
+    int32_t *sample;               /* [n_train]: a bootstrap sample of the training rows; NULL: all */
     float *values;                 /* predictions of the rows of either part */
     float *weights[2];             /* by tree_part, NULL: all 1 */
     struct position now, boundary; /* boundary: the last one that can be restored */
@@ -58,6 +59,7 @@ void tree_trial_free(struct tree_trial *t)
     if (!t)
         return;
     tree_train_free(t->train);
+    free(t->sample);
     free(t->values);
     free(t->weights[TREE_TRAINING_ROWS]);
     free(t->weights[TREE_HELD_ROWS]);
@@ -67,8 +69,9 @@ void tree_trial_free(struct tree_trial *t)
 static const int32_t *rows_of(const struct tree_trial *t, tree_part part, size_t *ret_n)
 {
     const struct train_data *d = t->setup->data;
+    const int32_t *training = t->sample ? t->sample : d->train_rows;
     *ret_n = part == TREE_TRAINING_ROWS ? d->n_train : d->n_val;
-    return part == TREE_TRAINING_ROWS ? d->train_rows : d->val_rows;
+    return part == TREE_TRAINING_ROWS ? training : d->val_rows;
 }
 
 /* ---- beginning ---- */
@@ -133,6 +136,17 @@ static as_status take_part(struct tree_trial *t, tree_part part, struct part_row
                                    .targets = ret->targets,
                                    .weights = t->weights[part]};
     return st;
+}
+
+static as_status draw_sample(struct tree_trial *t, struct as_err *err)
+{
+    const struct train_data *d = t->setup->data;
+    if (t->m->spec.resample == 0)
+        return AS_OK;
+    if (!(t->sample = as_calloc(d->n_train, sizeof *t->sample)))
+        return as_fail(err, AS_E_NOMEM, "out of memory for a sample of %zu rows", d->n_train);
+    train_data_order(d, t->m->seed, t->m->spec.resample, 0, t->sample);
+    return AS_OK;
 }
 
 static as_status begin_training(struct tree_trial *t, struct as_err *err)
@@ -504,7 +518,9 @@ as_status tree_trial_create(const struct lockstep_setup *setup, struct member *m
     t->values = as_calloc(n * evaluate_columns(setup), sizeof *t->values);
     if (!t->values)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", n);
-    as_status st = begin_training(t, err);
+    as_status st = draw_sample(t, err);
+    if (st == AS_OK)
+        st = begin_training(t, err);
     if (st == AS_OK)
         st = resume(t, err);
     if (st != AS_OK)

@@ -32,6 +32,7 @@ START_TEST(defaults)
     ck_assert_int_eq(s.validation_split, TRAIN_SPLIT_RANDOM);
     ck_assert(s.standardize);
     ck_assert_int_eq(s.report_every, 1);
+    ck_assert_int_eq(s.resample, 0);
 }
 END_TEST
 
@@ -45,7 +46,8 @@ START_TEST(everything)
                 "\"schedule\":{\"kind\":\"one_cycle\",\"pct_start\":0.2,\"min_lr\":1e-5,"
                 "\"warmup_epochs\":2},\"validation\":{\"fraction\":0.5,\"seed\":3,"
                 "\"split\":\"stratified\"},"
-                "\"standardize\":false,\"precision\":\"float32\",\"report_every\":3}",
+                "\"standardize\":false,\"precision\":\"float32\",\"report_every\":3,"
+                "\"resample\":7}",
                 &s),
           err);
     ck_assert_uint_eq(s.model.n_layers, 2);
@@ -59,6 +61,7 @@ START_TEST(everything)
     ck_assert_int_eq(s.validation_split, TRAIN_SPLIT_STRATIFIED);
     ck_assert(!s.standardize);
     ck_assert_int_eq(s.report_every, 3);
+    ck_assert_int_eq(s.resample, 7);
     ck_ok(parse("{\"dataset\":\"d\",\"epochs\":1,\"model\":{\"kind\":\"linear\"}}", &s), err);
     ck_assert_uint_eq(s.model.n_layers, 0);
     ck_ok(parse("{\"dataset\":\"d\",\"epochs\":1,\"optimizer\":{\"kind\":\"sgd\"}}", &s), err);
@@ -141,6 +144,7 @@ START_TEST(refused)
         {"\"batch_size\":1.5", "/trial/train/batch_size", "whole number"},
         {"\"precision\":\"bf16\"", "/trial/train/precision", "float32"},
         {"\"loss\":\"hinge\"", "/trial/train/loss", "cross_entropy"},
+        {"\"resample\":-1", "/trial/train/resample", "from 0 to 1000000"},
         {"\"report_every\":\"epochs\"", "/trial/train/report_every", "whole number"},
         {"\"standardize\":1", "/trial/train/standardize", "true or false"},
         {"\"model\":[]", "/trial/train/model", "an object"},

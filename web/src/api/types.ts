@@ -206,8 +206,40 @@ export type TrialResources = {
 export type Priority = number;
 
 export type EnsembleOptions = {
-  method?: "greedy";
+  method?: EnsembleMethod;
+  /** greedy: steps; stacking, average: the best trials that take part */
   size?: number;
+  /** stacking: no coefficient below 0 */
+  non_negative?: boolean;
+};
+
+/** greedy: members are added one by one, with replacement. stacking: a regularised regression on the members' outputs. average: the mean of the best trials. bucketing: the one trial that is best by cross-validation */
+export type EnsembleMethod = "greedy" | "stacking" | "average" | "bucketing";
+
+export type EnsembleRequest = {
+  method?: EnsembleMethod;
+  size?: number;
+  non_negative?: boolean;
+  /** Further sweeps whose trials take part. They have the metric and the held-out rows of the first */
+  sweeps?: string[];
+};
+
+export type AskedEnsemble = {
+  /** Among those of the sweep, from 1 */
+  number: number;
+  created_at: string;
+  request: {
+    method: EnsembleMethod;
+    size: number;
+    non_negative?: boolean;
+    /** All of them */
+    sweeps: string[];
+  };
+  ensemble: Ensemble;
+};
+
+export type AskedEnsembleList = {
+  items: AskedEnsemble[];
 };
 
 /** What runners run. Without it the sweep is for ask and tell only */
@@ -278,6 +310,8 @@ export type TrainDocument = {
   batch_size?: number | Template;
   micro_batch?: number | Template;
   report_every?: number | Template;
+  /** 0: all training rows. K: the K-th bootstrap sample of them */
+  resample?: number | Template;
   standardize?: boolean | Template;
   precision?: "float32" | "bfloat16" | Template;
   loss?: "auto" | "cross_entropy" | "mse" | "huber" | "bce" | Template;
@@ -1047,6 +1081,10 @@ export type Ensemble = {
   /** none: the sweep asked for none, or too few trials left predictions */
   state: "pending" | "ready" | "none";
   reason?: string | null;
+  method?: EnsembleMethod;
+  /** As it was asked for */
+  size?: number;
+  non_negative?: boolean;
   /** The metric of predictions by which the ensemble is chosen and reported: the sweep's metric, if it can be computed from predictions and targets */
   metric?: "error" | "accuracy" | "log_loss" | "top5" | "auc" | "f1" | "mse" | "rmse" | "mae" | "r2";
   goal?: "minimize" | "maximize";
@@ -1056,23 +1094,27 @@ export type Ensemble = {
   metric_reason?: string;
   /** Held-out rows */
   rows?: number;
+  /** Parts of the rows, each of which is predicted by what was chosen on the others; 2 in results from before 2026-11-23 */
+  folds?: number;
   /** Results from before 2026-11-22: held-out rows used to choose the members */
   rows_select?: number;
   /** Results from before 2026-11-22: the other held-out rows, used for every figure */
   rows_report?: number;
-  /** On all held-out rows, cross-fitted: the rows of each half are predicted by an ensemble chosen on the other half */
+  /** On all held-out rows, cross-fitted: the rows of each fold are predicted by an ensemble chosen on the other rows */
   value?: Number;
   /** Of the members on the rows that chose them: too good */
   value_select?: Number;
   best_single?: {
+    /** Of several sweeps: the one of this trial */
+    sweep?: string;
     /** The best trial on all held-out rows */
     number: number;
-    /** Cross-fitted as the ensemble's: the rows of each half are predicted by the trial that is best on the other half */
+    /** Cross-fitted as the ensemble's: the rows of each fold are predicted by the trial that is best on the other rows */
     value: Number;
     /** Of this trial on the rows that chose it */
     value_select?: Number;
-    /** The trials that are best on each half */
-    picked?: number[];
+    /** The trials that are best outside of a fold; of several sweeps: SWEEP/NUMBER */
+    picked?: (number | string)[];
   };
   /** How much better the ensemble is than the best single trial, both cross-fitted; positive is better */
   gain?: {
@@ -1086,8 +1128,19 @@ export type Ensemble = {
   };
   /** Which of them to use: the ensemble if its gain is above 0 */
   recommended?: "ensemble" | "single";
+  /** How the outputs of the members become those of the ensemble. mean: the sum of weight times output; the weights sum to 1. linear: sum of weight times input, plus a bias for each output; for classes the inputs are the natural logarithms of the probabilities, clipped to 1e-7 and 1, and the outputs are the softmax of that */
+  combine?: {
+    kind: "mean" | "linear";
+    inputs?: "log" | "outputs";
+    biases?: number[];
+    /** The strength of the regularisation, chosen by cross-validation */
+    penalty?: Number;
+  };
   members?: {
+    /** Of several sweeps: the one of this trial */
+    sweep?: string;
     number: number;
+    /** Of a mean, or the coefficient of stacking */
     weight: number;
     count: number;
     /** Of this trial alone on all held-out rows */
@@ -1096,6 +1149,8 @@ export type Ensemble = {
     params?: Params;
   }[];
   candidates?: number;
+  /** Further candidates that were left out because all predictions together have more than 2^27 values */
+  left_out?: number;
 };
 
 export type Event = {
@@ -1677,6 +1732,27 @@ export interface Operations {
     query: undefined;
     body: undefined;
     result: Ensemble;
+  };
+  /** The ensembles that were asked for after the end of the sweep */
+  "GET /v1/sweeps/{sweep}/ensembles": {
+    path: {sweep: string};
+    query: undefined;
+    body: undefined;
+    result: AskedEnsembleList;
+  };
+  /** Combine the models of sweeps that have ended by another method */
+  "POST /v1/sweeps/{sweep}/ensembles": {
+    path: {sweep: string};
+    query: undefined;
+    body: EnsembleRequest;
+    result: AskedEnsemble;
+  };
+  /** One ensemble that was asked for */
+  "GET /v1/sweeps/{sweep}/ensembles/{ensemble}": {
+    path: {sweep: string; ensemble: number};
+    query: undefined;
+    body: undefined;
+    result: AskedEnsemble;
   };
   /** Events of one sweep as server-sent events */
   "GET /v1/sweeps/{sweep}/events": {

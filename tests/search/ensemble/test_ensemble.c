@@ -2,13 +2,13 @@
  *
  * The oracle does the same selection plainly: every list of members is ranked from scratch, with the
  * metrics of score.h, which have a test of their own. The other tests check what users rely on: the
- * halves are fixed by the seed, ties and single rows are defined, a candidate that is not finite is
+ * folds are fixed by the seed, ties and single rows are defined, a candidate that is not finite is
  * skipped, and the comparison with the best single model is fair. */
 #include <math.h>
 #include <string.h>
 
 #include "base/rng.h"
-#include "search/ensemble.h"
+#include "search/ensemble/ensemble.h"
 #include "tests/support/check_main.h"
 
 #define MAX_M 6
@@ -99,19 +99,11 @@ static struct rank oracle_rank(const struct ensemble_input *in, const size_t *me
 }
 
 /* Select on the rows as ensemble.h says; returns the number of picks. */
-static size_t oracle_select(const struct ensemble_input *in, const size_t *rows, size_t n,
-                            size_t *picks, size_t *ret_single)
+static size_t oracle_greedy(const struct ensemble_input *in, const size_t *rows, size_t n,
+                            const size_t *order, size_t *picks)
 {
-    size_t order[MAX_M] = {0}, best_n = 0;
+    size_t best_n = 0;
     struct rank best = {INFINITY, INFINITY};
-    for (size_t j = 0; j < in->candidates; j++) { /* insertion sort, stable */
-        size_t at = j;
-        struct rank mine = oracle_rank(in, &j, 1, rows, n);
-        for (; at > 0 && less(mine, oracle_rank(in, &order[at - 1], 1, rows, n)); at--)
-            order[at] = order[at - 1];
-        order[at] = j;
-    }
-    *ret_single = order[0];
     for (size_t k = 0; k < 3 && k < in->candidates && k < in->size; k++) {
         picks[k] = order[k];
         struct rank now = oracle_rank(in, picks, k + 1, rows, n);
@@ -141,18 +133,37 @@ static size_t oracle_select(const struct ensemble_input *in, const size_t *rows,
     return best_n;
 }
 
+static size_t oracle_select(const struct ensemble_input *in, const size_t *rows, size_t n,
+                            size_t *picks, size_t *ret_single)
+{
+    size_t order[MAX_M] = {0};
+    for (size_t j = 0; j < in->candidates; j++) { /* insertion sort, stable */
+        size_t at = j;
+        struct rank mine = oracle_rank(in, &j, 1, rows, n);
+        for (; at > 0 && less(mine, oracle_rank(in, &order[at - 1], 1, rows, n)); at--)
+            order[at] = order[at - 1];
+        order[at] = j;
+    }
+    *ret_single = order[0];
+    if (in->method == ENSEMBLE_GREEDY)
+        return oracle_greedy(in, rows, n, order, picks);
+    size_t most = in->method == ENSEMBLE_BUCKETING ? 1 : in->size;
+    size_t taken = most < in->candidates ? most : in->candidates;
+    memcpy(picks, order, taken * sizeof *picks);
+    return taken;
+}
+
 /* The metric of cross-fitted predictions: of the ensembles, or of the best single models. */
 static double oracle_fitted(const struct ensemble_input *in, bool single)
 {
-    bool mask[MAX_ROWS];
+    size_t places[MAX_ROWS], C = in->truth.outputs, folds = ensemble_n_folds(in->truth.rows);
     double p[MAX_ROWS * MAX_C], q[MAX_ROWS * MAX_C], v = 0;
     struct as_err err = {0};
-    size_t C = in->truth.outputs;
-    ck_ok(ensemble_split(in->truth.rows, in->seed, mask, &err), err);
-    for (int half = 0; half < 2; half++) {
+    ck_ok(ensemble_places(in->truth.rows, in->seed, places, &err), err);
+    for (size_t fold = 0; fold < folds; fold++) {
         size_t from[MAX_ROWS], to[MAX_ROWS], n_from = 0, n_to = 0, picks[8] = {0}, best = 0;
         for (size_t i = 0; i < in->truth.rows; i++)
-            *(mask[i] == (half == 0) ? &from[n_from++] : &to[n_to++]) = i;
+            *(places[i] * folds / in->truth.rows == fold ? &to[n_to++] : &from[n_from++]) = i;
         size_t n = oracle_select(in, from, n_from, picks, &best);
         mean_of(in, single ? &best : picks, single ? 1 : n, to, n_to, q);
         for (size_t i = 0; i < n_to * C; i++)
@@ -202,7 +213,7 @@ static void check_against_oracle(const struct ensemble_input *in)
     ck_assert(isnan(e->gain_low) == (e->rows < ENSEMBLE_INTERVAL_ROWS || isnan(e->gain)));
     ck_assert(e->within_noise == !(e->gain_low > 0 || e->gain_high < 0));
     ck_assert(e->recommended == (e->gain > 0 && distinct > 1));
-    ck_assert(isnan(e->value_selected) ||
+    ck_assert(in->method == ENSEMBLE_AVERAGE || isnan(e->value_selected) ||
               sign * e->value_selected >= sign * e->values[single] - 1e-12);
 }
 
@@ -211,6 +222,9 @@ START_TEST(agrees_with_plain_selection)
     for (uint64_t seed = 0; seed < 40; seed++) {
         struct problem p;
         random_problem(&p, seed, (score_metric)_i);
+        p.in.method = seed % 4 == 1   ? ENSEMBLE_AVERAGE
+                      : seed % 4 == 3 ? ENSEMBLE_BUCKETING
+                                      : ENSEMBLE_GREEDY;
         check_against_oracle(&p.in);
     }
 }
@@ -301,21 +315,24 @@ START_TEST(a_single_row_serves_twice)
 }
 END_TEST
 
-START_TEST(halves_are_even_and_follow_the_seed)
+START_TEST(folds_are_even_and_follow_the_seed)
 {
-    bool a[101], b[101], c[101];
+    size_t a[101], b[101], c[101], count[ENSEMBLE_FOLDS] = {0}, differ = 0;
     struct as_err err = {0};
-    ck_ok(ensemble_split(101, 1, a, &err), err);
-    ck_ok(ensemble_split(101, 1, b, &err), err);
-    ck_ok(ensemble_split(101, 2, c, &err), err);
-    size_t n = 0, differ = 0;
+    ck_assert_uint_eq(ensemble_n_folds(101), ENSEMBLE_FOLDS);
+    ck_assert_uint_eq(ensemble_n_folds(3), 3);
+    ck_assert_uint_eq(ensemble_n_folds(ENSEMBLE_MANY_ROWS + 1), ENSEMBLE_FOLDS_MANY);
+    ck_ok(ensemble_places(101, 1, a, &err), err);
+    ck_ok(ensemble_places(101, 1, b, &err), err);
+    ck_ok(ensemble_places(101, 2, c, &err), err);
     for (size_t i = 0; i < 101; i++) {
-        n += a[i];
-        ck_assert_int_eq(a[i], b[i]);
+        ck_assert_uint_eq(a[i], b[i]);
         differ += a[i] != c[i];
+        count[a[i] * ENSEMBLE_FOLDS / 101]++;
     }
-    ck_assert_uint_eq(n, 51);
-    ck_assert_uint_gt(differ, 20);
+    for (size_t k = 0; k < ENSEMBLE_FOLDS; k++)
+        ck_assert(count[k] == 20 || count[k] == 21);
+    ck_assert_uint_gt(differ, 50);
 }
 END_TEST
 
@@ -359,7 +376,8 @@ END_TEST
 START_TEST(runs_out_of_memory_cleanly)
 {
     struct problem p;
-    random_problem(&p, 9, SCORE_RMSE);
+    random_problem(&p, 9, _i ? SCORE_RMSE : SCORE_AUC);
+    p.in.method = _i ? ENSEMBLE_STACKING : ENSEMBLE_GREEDY;
     for (size_t nth = 1;; nth++) {
         struct ensemble *e = NULL;
         struct as_err err = {0};
@@ -425,9 +443,9 @@ Suite *test_suite(void)
     tcase_add_test(t, opposites_complete_each_other);
     tcase_add_test(t, a_candidate_that_is_not_finite_is_never_taken);
     tcase_add_test(t, a_single_row_serves_twice);
-    tcase_add_test(t, halves_are_even_and_follow_the_seed);
+    tcase_add_test(t, folds_are_even_and_follow_the_seed);
     tcase_add_test(t, refuses);
-    tcase_add_test(t, runs_out_of_memory_cleanly);
+    tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, 2);
     tcase_add_test(t, chance_is_noise);
     suite_add_tcase(s, t);
     return s;
