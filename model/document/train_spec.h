@@ -118,7 +118,7 @@ struct train_trees_spec {
     double colsample_bytree, colsample_bylevel; /* columns, (0, 1]; default 1 */
     double
         colsample_bynode; /* (0, 1]; default 1. Of a forest 0, the default: the square root of the
-                              * columns for classes, a third of them for numbers */
+                              * columns for classes, all of them for numbers */
     int64_t
         early_stopping_rounds; /* boosted: end after so many rounds without a better val_loss, and
                                     * keep the best ones; 0 (default): never */

@@ -182,7 +182,7 @@ static double share_of_node(const struct tree_train *t, const struct tree_train_
     double share = opts->spec->model.trees.colsample_bynode;
     if (share > 0)
         return share;
-    return t->outputs.classes ? 1 / sqrt((double)tree_inputs_count(opts->info)) : 1.0 / 3;
+    return t->outputs.classes ? 1 / sqrt((double)tree_inputs_count(opts->info)) : 1;
 }
 
 static void add_numbers(struct tree_train *t, const struct tree_train_opts *opts)

@@ -291,7 +291,7 @@ START_TEST(categories_and_gaps)
 {
     static const char *const models[] = {
         "\"kind\":\"boosted_trees\",\"n_estimators\":60",
-        "\"kind\":\"random_forest\",\"colsample_bynode\":1,\"n_estimators\":60"};
+        "\"kind\":\"random_forest\",\"n_estimators\":60"};
     for (size_t i = 0; i < AS_ARRAY_LEN(models); i++) {
         AS_AUTO(as_freep) char *path = table_job(false, models[i], "");
         (void)run_job();
