@@ -135,7 +135,6 @@ static as_status take_members(struct making *m, const json_t *ensemble, struct a
 {
     const json_t *members = json_object_get(ensemble, "members");
     const char *method = json_string_value(json_object_get(ensemble, "method"));
-    double sum = 0;
     if (method && !as_streq(method, "greedy") && !as_streq(method, "average"))
         return as_fail(
             err, AS_E_UNSUPPORTED,
@@ -149,10 +148,7 @@ static as_status take_members(struct making *m, const json_t *ensemble, struct a
         const json_t *member = json_array_get(members, i);
         m->parts[i].trial.number = json_integer_value(json_object_get(member, "number"));
         m->parts[i].weight = json_number_value(json_object_get(member, "weight"));
-        sum += m->parts[i].weight;
     }
-    for (size_t i = 0; st == AS_OK && i < m->n; i++)
-        m->parts[i].weight /= sum;
     m->kind = "ensemble";
     return st;
 }

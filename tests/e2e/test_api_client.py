@@ -12,6 +12,7 @@ import uuid
 
 from contract import Contract
 from harness import PATIENCE_S, Assay
+from model_bytes import model_bytes
 
 class Client:
     """One method for each operationId, made from the document."""
@@ -258,6 +259,41 @@ def reading(c, sweep):
     c.getEnsemble(sweep=sweep)
 
 
+def models(c):
+    """A trial whose file is a model becomes a version; all that can be done with it."""
+    content = model_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    c.putBlob(content, sha256=digest)
+    sweep = c.createSweep({**DOC, "name": "modelled"})["id"]
+    r = c.registerRunner({"name": "modeller", "slots": 1, "gpus": ["7"]})
+    secret = {"Assay-Runner-Secret": r["secret"]}
+    claim = {"epoch": r["epoch"], "claim_id": "m1", "max_trials": 1, "gpus": 1, "wait_ms": 60000}
+    t, = c.claimTrials(claim, runner="modeller", **secret)["trials"]
+    at = {"sweep": t["sweep"], "number": t["number"], "attempt": t["attempt"], **secret}
+    c.putFiles({"kind": "artifact", "files": [{"path": "model.safetensors", "size": len(content), "sha256": digest}]}, **at)
+    c.addMeasurements({"items": [{"step": 0, "metrics": {"loss": 0.5}}]}, **at)
+    c.completeAttempt({"outcome": "completed"}, **at)
+    add = {"sweep": t["sweep"], "trial": t["number"]}
+    made = c.addModelVersion(add, model="Net")
+    again = c.addModelVersion(add, model="Net")
+    assert made["version"] == again["version"] == 1 and made["sha256"] == again["sha256"], (made, again)
+    c.addModelVersion({"sweep": t["sweep"], "trial": 999}, expect=404, model="Net")
+    c.addModelVersion({**add, "use": "single"}, expect=400, model="Net")
+    assert c.setModelAlias({"version": 1}, model="Net", alias="champion")["aliases"] == {"champion": 1}
+    assert c.getModelVersion(model="Net", version="champion") == c.getModelVersion(model="Net", version="1")
+    assert c.getModel(model="Net")["default_version"] == 1
+    file = c.getModelContent(model="Net", version="default")
+    assert hashlib.sha256(file).hexdigest() == made["sha256"], made
+    assert [v["version"] for v in c.listModelVersions(model="Net")["items"]] == [1]
+    assert [m["name"] for m in c.listModels()["items"]] == ["Net"]
+    c.deleteModelVersion(expect=409, model="Net", version="1")
+    c.deleteModelAlias(model="Net", alias="champion")
+    c.deleteModelVersion(model="Net", version="1")
+    c.deleteModel(model="Net")
+    c.getModel(model="Net", expect=404)
+    c.changeSweep({"state": "cancelled"}, sweep=sweep)
+
+
 def the_rest(c):
     content = b"a,b,class\n" + b"".join(b"%d,%d,%s\n" % (i, -i, b"xy"[i % 2:i % 2 + 1]) for i in range(20))
     digest = hashlib.sha256(content).hexdigest()
@@ -268,6 +304,7 @@ def the_rest(c):
     c.listDatasets()
     c.deleteDataset(dataset="small")
     c.getDataset(dataset="small", expect=404)
+    models(c)
     viewer = c.createToken({"role": "viewer", "name": "reader"})
     c.listSweeps(bearer=viewer["token"])
     c.createSweep(DOC, bearer=viewer["token"], expect=403)

@@ -1085,7 +1085,7 @@ export type Ensemble = {
 
 export type Event = {
   id: string;
-  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "ensemble.ready" | "runner.changed" | "gang.changed";
+  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "ensemble.ready" | "runner.changed" | "gang.changed" | "model.changed";
   time: Time;
   sweep?: string;
   number?: number;
@@ -1098,6 +1098,8 @@ export type Event = {
   epoch?: number;
   /** gang.changed: the rank that joined, left or was lost */
   seat?: number;
+  /** model.changed: its name */
+  model?: string;
 };
 
 export type DatasetCreate = {
@@ -1182,6 +1184,119 @@ export type Dataset = {
 
 export type DatasetList = {
   items: Dataset[];
+  next_cursor: string | null;
+};
+
+export type ModelVersionCreate = {
+  /** Id of the sweep */
+  sweep: string;
+  /** Number of the trial; absent: what `use` says */
+  trial?: number;
+  /** Of a sweep that has ended: what it recommends, its ensemble, or its best trial. Not beside `trial` */
+  use?: "recommended" | "ensemble" | "single";
+};
+
+export type ModelAlias = {
+  version: number;
+};
+
+export type Model = {
+  name: string;
+  /** How many there are */
+  versions: number;
+  /** The version that the name alone means: the champion, else the newest */
+  default_version: number | null;
+  /** Versions by alias */
+  aliases: Record<string, number>;
+  created_at: Time;
+  changed_at: Time;
+};
+
+export type ModelList = {
+  items: Model[];
+  next_cursor: string | null;
+};
+
+export type ModelInput = {
+  /** Of a column; features, image or tokens for input that has no columns */
+  name: string;
+  kind: "number" | "category" | "numbers" | "image" | "tokens";
+  /** category: the values that have an input of their own */
+  values?: string[];
+  /** numbers: how many; tokens: the vocabulary */
+  size?: number;
+  /** image: height, width, channels */
+  shape?: number[];
+  /** The data had missing values here, so they may be missing */
+  missing: boolean;
+};
+
+/** classes of a classification, targets of a regression, or the size of a vocabulary */
+export type ModelOutputs = {
+  /** The column of the classes */
+  target?: string;
+  /** In the order of the probabilities */
+  classes?: string[];
+  /** Numbers in the unit of the data set */
+  targets?: string[];
+  size?: number;
+};
+
+export type ModelMember = {
+  trial: number;
+  attempt: number;
+  seed: string;
+  /** Weights add up to 1 */
+  weight: number;
+  /** model.kind of its training document */
+  kind?: string;
+};
+
+export type ModelLineage = {
+  sweep: string;
+  sweep_id: string;
+  /** The document of the sweep */
+  document: Record<string, unknown>;
+  dataset: {
+    name: string;
+    /** Of its content when the sweep was created */
+    sha256: string | null;
+  };
+};
+
+export type ModelVersion = {
+  model: string;
+  /** From 1; never given again */
+  version: number;
+  aliases: string[];
+  kind: "trial" | "ensemble";
+  /** Name of the sweep that found it */
+  sweep: string;
+  /** Its id then. The sweep may be deleted */
+  sweep_id: string;
+  /** Numbers of the trials of its members */
+  trials: number[];
+  task: "classification" | "regression" | "language_modeling";
+  input: "table" | "image" | "tokens";
+  metrics: Record<string, Number>;
+  /** On which rows the metrics were measured */
+  measured_on: string;
+  /** One for each column of a table; absent in lists, as outputs, members and lineage */
+  inputs?: ModelInput[];
+  outputs?: ModelOutputs;
+  members?: ModelMember[];
+  lineage?: ModelLineage;
+  /** Of its file */
+  sha256: string;
+  /** Bytes of its file */
+  size: number;
+  /** Id of the token that added it */
+  created_by: string | null;
+  created_at: Time;
+};
+
+export type ModelVersionList = {
+  items: ModelVersion[];
   next_cursor: string | null;
 };
 
@@ -1698,6 +1813,76 @@ export interface Operations {
   /** Remove a data set that no unfinished sweep uses */
   "DELETE /v1/datasets/{dataset}": {
     path: {dataset: string};
+    query: undefined;
+    body: undefined;
+    result: undefined;
+  };
+  /** List models by name */
+  "GET /v1/models": {
+    path: undefined;
+    query: {cursor?: string; page_size?: number};
+    body: undefined;
+    result: ModelList;
+  };
+  /** One model: its aliases, and the version that its name alone means */
+  "GET /v1/models/{model}": {
+    path: {model: string};
+    query: undefined;
+    body: undefined;
+    result: Model;
+  };
+  /** Delete a model with all its versions and aliases */
+  "DELETE /v1/models/{model}": {
+    path: {model: string};
+    query: undefined;
+    body: undefined;
+    result: undefined;
+  };
+  /** List the versions of a model, newest first */
+  "GET /v1/models/{model}/versions": {
+    path: {model: string};
+    query: {cursor?: string; page_size?: number};
+    body: undefined;
+    result: ModelVersionList;
+  };
+  /** Keep what a sweep found as the next version of a model */
+  "POST /v1/models/{model}/versions": {
+    path: {model: string};
+    query: undefined;
+    body: ModelVersionCreate;
+    result: ModelVersion;
+  };
+  /** One version: what it takes and gives, how good it is, where it comes from */
+  "GET /v1/models/{model}/versions/{version}": {
+    path: {model: string; version: string};
+    query: undefined;
+    body: undefined;
+    result: ModelVersion;
+  };
+  /** Delete a version that no alias means */
+  "DELETE /v1/models/{model}/versions/{version}": {
+    path: {model: string; version: string};
+    query: undefined;
+    body: undefined;
+    result: undefined;
+  };
+  /** Download the file of a version */
+  "GET /v1/models/{model}/versions/{version}/content": {
+    path: {model: string; version: string};
+    query: undefined;
+    body: undefined;
+    result: Blob;
+  };
+  /** Let an alias mean a version */
+  "PUT /v1/models/{model}/aliases/{alias}": {
+    path: {model: string; alias: string};
+    query: undefined;
+    body: ModelAlias;
+    result: Model;
+  };
+  /** Remove an alias; the version stays */
+  "DELETE /v1/models/{model}/aliases/{alias}": {
+    path: {model: string; alias: string};
     query: undefined;
     body: undefined;
     result: undefined;
