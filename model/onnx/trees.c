@@ -205,13 +205,13 @@ static bool put_tree_node(struct ensemble *e, struct tree *t, size_t node, doubl
 /* Nodes that cannot be reached from the root were pruned. */
 static void put_tree(struct ensemble *e, struct tree *t)
 {
-    AS_AUTO(as_freep) size_t *todo = as_calloc(t->n + 1, sizeof *todo);
+    AS_AUTO(as_freep) size_t *stack = as_calloc(t->n + 1, sizeof *stack);
     AS_AUTO(as_freep) bool *seen = as_calloc(t->n, sizeof *seen);
     size_t n = 1; /* the root is node 0 */
-    if (!todo || !seen)
+    if (!stack || !seen)
         onnx_graph_fail(e->g, AS_E_NOMEM, "out of memory for the trees");
     while (n > 0 && onnx_graph_status(e->g, NULL) == AS_OK) {
-        size_t node = todo[--n];
+        size_t node = stack[--n];
         double left = ubjson_number(t->left, node), right = ubjson_number(t->right, node);
         if (seen[node])
             onnx_graph_fail(e->g, AS_E_INVAL, "tree %lld: node %zu has two parents",
@@ -219,8 +219,8 @@ static void put_tree(struct ensemble *e, struct tree *t)
         seen[node] = true;
         if (!put_tree_node(e, t, node, left, right) || n + 2 > t->n + 1)
             continue;
-        todo[n++] = (size_t)right;
-        todo[n++] = (size_t)left;
+        stack[n++] = (size_t)right;
+        stack[n++] = (size_t)left;
     }
 }
 
