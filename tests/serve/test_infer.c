@@ -110,6 +110,7 @@ START_TEST(test_refuses_values_of_another_type)
     refuses(TENSOR("[1]", "BYTES", "[7]"), AS_E_INVAL, "is a number, expected a string");
     refuses(TENSOR("[1]", "BYTES", "[\"\xff\"]"), AS_E_INVAL, "not valid UTF-8");
     refuses(TENSOR("[1]", "BYTES", "[\"\\ud800\"]"), AS_E_INVAL, "bad escape");
+    refuses(TENSOR("[1]", "BYTES", "[\"\\udc00\"]"), AS_E_INVAL, "bad escape");
     refuses(TENSOR("[1]", "FP32", "[01]"), AS_E_INVAL, "begins with 0");
 }
 END_TEST
