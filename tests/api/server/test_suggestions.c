@@ -88,7 +88,8 @@ START_TEST(test_loop)
         if (n_items(&r) == 0)
             continue;
         ck_assert_int_eq(reply_int(&r, "items.0.attempt"), 1);
-        ck_assert_str_eq(reply_str(&r, "items.0.reason.method"), name);
+        ck_assert_str_eq(reply_str(&r, "items.0.reason.method"),
+                         as_streq(name, "auto") ? "gp" : name);
         ck_assert_str_eq(reply_str(&r, "items.0.origin"), "suggested");
         ck_assert_str_eq(reply_str(&r, "state"), "running");
         double x = json_number_value(reply_get(&r, "items.0.params.x"));

@@ -65,7 +65,7 @@ START_TEST(of_the_others)
           "\"observed\":38,\"pending\":0,\"failed\":0}",
           "trial 12 with lr and depth changed; 38 results seen");
     check(
-        "{\"method\":\"cmaes\",\"phase\":\"search\",\"generation\":7,\"restarts\":0,\"step\":0.125,"
+        "{\"method\":\"cmaes\",\"phase\":\"search\",\"generation\":7,\"restarts\":0,\"step\":0.13,"
         "\"observed\":80,\"pending\":0,\"failed\":2}",
         "drawn after 7 generations, in steps of 0.13 of the range; 80 results seen, 2 failed");
     check("{\"method\":\"cmaes\",\"phase\":\"initial\",\"point\":3,\"observed\":1,\"pending\":0,"
