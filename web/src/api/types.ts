@@ -154,7 +154,7 @@ export type SearchOptions = {
   initial_trials?: number;
 };
 
-export type SearchMethod = "gp" | "sobol" | "random" | "grid";
+export type SearchMethod = "gp" | "tpe" | "cmaes" | "evolution" | "auto" | "sobol" | "random" | "grid";
 
 /** Such as 30s, 5m, 4h, 1d; or a number of seconds */
 export type Duration = number | string;
@@ -704,21 +704,35 @@ export type Origin = "suggested" | "enqueued" | "known";
 
 /** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added. */
 export type SuggestionReason = {
-  method: "gp" | "sobol" | "random" | "grid" | "enqueued" | "known";
+  method: "gp" | "tpe" | "cmaes" | "evolution" | "sobol" | "random" | "grid" | "enqueued" | "known";
+  /** The sweep's method is auto, which chose this one */
+  chosen_by?: "auto";
   /** Its number among the suggestions of the search */
   index?: number;
   /** Results up to this finish_seq were known */
   seen?: number;
-  /** gp */
-  phase?: "initial" | "model";
-  /** sobol, gp: point of the design that fills the space */
+  /** model: gp; search: tpe, cmaes, evolution */
+  phase?: "initial" | "model" | "search";
+  /** sobol, and the initial phase: point of the design that fills the space */
   point?: number;
-  /** gp: why there was no model */
+  /** Why there was no model, or no proposal */
   fallback?: string;
   /** gp */
   acquisition?: "ucb" | "logei" | "quadratic" | "pe" | "ehvi" | "feasibility";
-  /** gp: of the acquisition */
+  /** gp: of the acquisition; tpe: logarithm of the ratio of densities */
   value?: Number;
+  /** tpe: how many of the best trials it is like */
+  good?: number;
+  /** evolution: the trial that was changed */
+  parent?: number;
+  /** evolution: the parameters that were changed */
+  changed?: string[];
+  /** cmaes: of the run */
+  generation?: number;
+  /** cmaes: runs that ended before */
+  restarts?: number;
+  /** cmaes: in units of the parameters' ranges */
+  step?: Number;
   /** gp */
   model?: string;
   /** gp: how many were compared */
@@ -748,11 +762,11 @@ export type SuggestionReason = {
     number: number;
     value: Number;
   };
-  /** gp: completed trials that were known */
+  /** Completed trials that were known */
   observed?: number;
-  /** gp: trials that were running */
+  /** Trials that were running */
   pending?: number;
-  /** gp: failed trials that were known */
+  /** Failed trials that were known */
   failed?: number;
   /** grid */
   cell?: number;

@@ -1,6 +1,6 @@
 /* Depth-first search over the levels of the active parameters, parents before their children. Tried
  * configurations are looked up by a hash of their active levels. */
-#include "search/gp/enumeration.h"
+#include "search/population/enumeration.h"
 
 #include <string.h>
 
@@ -19,11 +19,11 @@ struct enumeration {
     bool *active;
     size_t max;
     double *ret;
-    struct gp_enumerated out;
+    struct enumerated out;
     uint64_t visits;
 };
 
-uint64_t gp_enumeration_bound(const struct encoding *e)
+uint64_t enumeration_bound(const struct encoding *e)
 {
     uint64_t n = 1;
     for (size_t i = 0; i < e->n; i++) {
@@ -103,8 +103,8 @@ static bool descend_levels(struct enumeration *w, size_t depth)
     return true;
 }
 
-as_status gp_enumerate(const struct training_set *s, size_t max, double *ret_points,
-                       struct gp_enumerated *ret, struct as_err *err)
+as_status enumerate_untried(const struct training_set *s, size_t max, double *ret_points,
+                            struct enumerated *ret, struct as_err *err)
 {
     const struct encoding *e = s->enc;
     AS_AUTO(as_freep) struct known *known = as_calloc(s->n, sizeof *known);
@@ -117,7 +117,7 @@ as_status gp_enumerate(const struct training_set *s, size_t max, double *ret_poi
     for (size_t i = 0; i < s->n; i++)
         known[i] = (struct known){hash_of(e, training_set_point(s, i), active), i};
     qsort(known, s->n, sizeof *known, by_hash);
-    if (gp_enumeration_bound(e) != UINT64_MAX || e->n_continuous == 0)
+    if (enumeration_bound(e) != UINT64_MAX || e->n_continuous == 0)
         w.out.complete = descend_levels(&w, 0);
     *ret = w.out;
     return AS_OK;

@@ -1,8 +1,8 @@
 /* The initial design: the centre, Sobol points, and then a search for any untried configuration. */
-#include "search/gp/design.h"
+#include "search/population/design.h"
 
 #include "base/rng.h"
-#include "search/gp/enumeration.h"
+#include "search/population/enumeration.h"
 #include "search/problem/draw.h"
 #include "search/sampling/sampler.h"
 #include "search/sampling/sobol.h"
@@ -23,7 +23,7 @@ static bool is_continuous(const struct encoding *e)
     return e->n_continuous == e->n_lengths;
 }
 
-size_t gp_design_size(const struct training_set *s)
+size_t design_size(const struct training_set *s)
 {
     if (s->spec->initial_trials)
         return s->spec->initial_trials;
@@ -76,8 +76,8 @@ static as_status sample_narrow_space(const struct training_set *s, uint64_t inde
 static as_status look_for_one(const struct training_set *s, uint64_t drawn, double *ret_point,
                               struct as_err *err)
 {
-    struct gp_enumerated found = {0};
-    as_status st = gp_enumerate(s, 1, ret_point, &found, err);
+    struct enumerated found = {0};
+    as_status st = enumerate_untried(s, 1, ret_point, &found, err);
     if (st < 0 || found.n)
         return st;
     if (found.complete)
@@ -89,8 +89,8 @@ static as_status look_for_one(const struct training_set *s, uint64_t drawn, doub
                    "no new configuration that the constraints allow was found");
 }
 
-as_status gp_design_anywhere(const struct training_set *s, uint64_t index, double *ret_point,
-                             struct as_err *err)
+as_status design_anywhere(const struct training_set *s, uint64_t index, double *ret_point,
+                          struct as_err *err)
 {
     for (uint64_t retry = 0; retry < DRAWS; retry++) {
         draw_design_point(s, index, retry, ret_point);
@@ -103,8 +103,8 @@ as_status gp_design_anywhere(const struct training_set *s, uint64_t index, doubl
     return st < 0 || found ? st : look_for_one(s, drawn, ret_point, err);
 }
 
-as_status gp_design_point(const struct training_set *s, uint64_t index, double *ret_point,
-                          struct as_err *err)
+as_status design_point(const struct training_set *s, uint64_t index, double *ret_point,
+                       struct as_err *err)
 {
     if (index == 0) {
         draw_design_point(s, 0, 0, ret_point);
@@ -116,5 +116,5 @@ as_status gp_design_point(const struct training_set *s, uint64_t index, double *
         if (is_new(s, ret_point))
             return AS_OK;
     }
-    return gp_design_anywhere(s, index, ret_point, err);
+    return design_anywhere(s, index, ret_point, err);
 }

@@ -1,6 +1,6 @@
 /* The untried configurations of a finite space, one after another. */
-#ifndef ASSAY_SEARCH_GP_ENUMERATION_H
-#define ASSAY_SEARCH_GP_ENUMERATION_H
+#ifndef ASSAY_SEARCH_POPULATION_ENUMERATION_H
+#define ASSAY_SEARCH_POPULATION_ENUMERATION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,9 +15,9 @@
 
 /* An upper bound on the number of configurations; UINT64_MAX: too many to count, or not finite.
  * Conditions and constraints are ignored, so there may be fewer. O(parameters). */
-uint64_t gp_enumeration_bound(const struct encoding *e);
+uint64_t enumeration_bound(const struct encoding *e);
 
-struct gp_enumerated {
+struct enumerated {
     size_t n;      /* untried configurations written */
     bool complete; /* there are no other untried configurations */
 };
@@ -26,7 +26,8 @@ struct gp_enumerated {
  * order of levels, parents first. Stops after ENUMERATION_MAX_VISITS configurations.
  *   ret_points  max x enc->n, snapped
  * AS_E_NOMEM */
-AS_MUST_CHECK as_status gp_enumerate(const struct training_set *s, size_t max, double *ret_points,
-                                     struct gp_enumerated *ret, struct as_err *err);
+AS_MUST_CHECK as_status enumerate_untried(const struct training_set *s, size_t max,
+                                          double *ret_points, struct enumerated *ret,
+                                          struct as_err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* Points that no model chose: the initial design, and the fallback when no model can be fitted. */
-#ifndef ASSAY_SEARCH_GP_DESIGN_H
-#define ASSAY_SEARCH_GP_DESIGN_H
+#ifndef ASSAY_SEARCH_POPULATION_DESIGN_H
+#define ASSAY_SEARCH_POPULATION_DESIGN_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,9 +10,9 @@
 /* Two points closer than this in every coordinate are one configuration. */
 #define DESIGN_TOLERANCE 1e-9
 
-/* How many trials are placed before a model is used: the spec's number, otherwise 10 with
- * categories and 5 without. */
-size_t gp_design_size(const struct training_set *s);
+/* How many trials are placed before a method learns: the spec's number. Otherwise 0.7 for each parameter, at
+ * most 40 and at least 5, or 10 with categories; 5 in a space of floats (decision 0052). */
+size_t design_size(const struct training_set *s);
 
 /* Point `index` of the design: the space's centre (choices as Sobol has them), then Owen-scrambled
  * Sobol points. A point that is not allowed or was tried is drawn again under other scramblings. If
@@ -21,11 +21,11 @@ size_t gp_design_size(const struct training_set *s);
  * AS_E_EXHAUSTED    every configuration of a finite space was tried
  * AS_E_UNSUPPORTED  no configuration that the constraints allow was found
  * AS_E_NOMEM */
-AS_MUST_CHECK as_status gp_design_point(const struct training_set *s, uint64_t index,
-                                        double *ret_point, struct as_err *err);
+AS_MUST_CHECK as_status design_point(const struct training_set *s, uint64_t index,
+                                     double *ret_point, struct as_err *err);
 
 /* The same, without the centre: a new point somewhere. */
-AS_MUST_CHECK as_status gp_design_anywhere(const struct training_set *s, uint64_t index,
-                                           double *ret_point, struct as_err *err);
+AS_MUST_CHECK as_status design_anywhere(const struct training_set *s, uint64_t index,
+                                        double *ret_point, struct as_err *err);
 
 #endif
