@@ -121,6 +121,7 @@ static as_status check_model(const struct train_spec *spec, const struct dataset
                              const char *pointer, struct as_err *err)
 {
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
+    const struct net_data seen = net_data_for(data, spec);
     return train_model_is_trees(&spec->model) ? check_trees(spec, data, pointer, err)
                                               : net_plan_create(spec, &seen, pointer, &plan, err);
 }

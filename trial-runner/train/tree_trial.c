@@ -315,7 +315,7 @@ static as_status report(struct tree_trial *t, size_t step, double mean_loss, str
         return st;
     bool diverged = !isfinite(mean_loss) || !isfinite(e.loss);
     if (diverged) /* metrics are undefined if any prediction is not finite */
-        e = (struct evaluation){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+        evaluation_clear(&e);
     st = run_report(t->m, (int64_t)step, isfinite(mean_loss) ? mean_loss : NAN, rate_of(t->m), &e,
                     err);
     if (st != AS_OK || !diverged)
