@@ -1,3 +1,7 @@
+/* What a thread does with a block: cells become numbers of rows, rows become predictions, and these
+ * become text, a batch of rows at a time. Batches have at most BATCH_ROWS rows and so few numbers
+ * that they stay in the second cache between the three. A fault ends the block; its message has the
+ * file, the line and the column. */
 #include "cli/predict/worker.h"
 
 #include <stdio.h>
