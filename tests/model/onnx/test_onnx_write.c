@@ -61,10 +61,11 @@ static void write_table(size_t rows, int classes)
         double y = 3 * x + 0.05 * w + 2 * (double)c + rng_uniform(&r);
         if (rng_below(&r, 8) > 0)
             str_printf(&b, "%.4f", x);
-        str_printf(&b, ",%.4f,%s,%s,", w, colours[c],
-                   i == 7             ? "rare"
-                   : rng_below(&r, 2) ? "round"
-                                      : "square");
+        str_printf(&b, ",%.4f,%s,", w, colours[c]);
+        if (i >= 10 && i < 26) /* values of two rows, which training may not see */
+            str_printf(&b, "scarce %zu,", i / 2);
+        else
+            str_printf(&b, "%s,", i == 7 ? "rare" : rng_below(&r, 2) ? "round" : "square");
         if (classes == 0)
             str_printf(&b, "%.4f,%.4f\n", 1000 + 50 * y, -y / 1000);
         else
