@@ -54,6 +54,15 @@ static struct trial_shape shape_of(const char *train, const char *params)
     "'model': {'layers': ['${w}'], 'activation': '${act:-relu}'}, 'optimizer': {'kind': "          \
     "'${kind:-adamw}', 'lr': '${lr:-0.1}'}}"
 
+/* Folds have a process of their own: no shape, and so no bytes of a member either. */
+START_TEST(folds_have_no_shape)
+{
+    struct trial_shape s =
+        shape_of("{'dataset': 'toy', 'epochs': 2, 'validation': {'folds': 3}}", "{}");
+    ck_assert(!s.text && s.bytes_per_member == 0);
+}
+END_TEST
+
 START_TEST(what_may_differ_does_not_show)
 {
     struct trial_shape a = shape_of(MLP, "{'w': 64}");
