@@ -130,6 +130,7 @@ Suite *test_suite(void)
     Suite *su = suite_create("shape");
     TCase *c = tcase_create("shape");
     tcase_add_checked_fixture(c, NULL, arena_clean);
+    tcase_add_test(c, folds_have_no_shape);
     tcase_add_test(c, what_may_differ_does_not_show);
     tcase_add_test(c, what_cannot_be_has_none);
     tcase_add_test(c, long_ones_end_with_a_digest);
