@@ -146,9 +146,9 @@ as_status shaper_shape(const struct shaper *s, struct arena *a, const json_t *pa
         return as_fail(err, st, "%s", why.msg);
     if (st != AS_OK)
         return AS_OK;
-    ret->bytes_per_member = bytes;
     if (text.len == 0)
-        return AS_OK;
+        return AS_OK; /* bytes belong to a shape */
+    ret->bytes_per_member = bytes;
     ret->text = arena_strdup(a, str_cstr(&text));
     return ret->text ? AS_OK : as_fail_nomem(err);
 }
