@@ -110,7 +110,7 @@ struct sweep_doc {
     int64_t min_ranks;    /* fewer wait for others; 1..ranks */
     int64_t group;        /* trials of one shape that share a process; 0: not given */
     struct ensemble_options ensemble;
-    char **datasets;      /* the distinct data sets that trial.train can name; empty for a
+    char **datasets; /* the distinct data sets that trial.train can name; empty for a
                              command */
     size_t n_datasets;
     json_t *canonical; /* the document with every default written out */
