@@ -82,6 +82,14 @@ double selection_guide(const struct selection *s, struct row_list l, size_t cand
     return total / (double)l.n;
 }
 
+/* v to 48 bits: a mean of shares such as 1/2 + 1/3 and 1/3 + 1/2 is a tie, whatever its rounding. */
+static double without_rounding(double v)
+{
+    int exponent;
+    double share = frexp(v, &exponent);
+    return isfinite(v) ? ldexp(nearbyint(ldexp(share, 48)), exponent - 48) : v;
+}
+
 as_status selection_rank(const struct selection *s, struct row_list l, double members,
                          struct rank *ret, struct as_err *err)
 {
@@ -92,7 +100,8 @@ as_status selection_rank(const struct selection *s, struct row_list l, double me
     if (st != AS_OK)
         return st;
     v = score_is_maximized(in->metric) ? -v : v;
-    *ret = (struct rank){isnan(v) ? 0 : v, selection_guide(s, l, in->candidates, members)};
+    *ret = (struct rank){isnan(v) ? 0 : without_rounding(v),
+                         selection_guide(s, l, in->candidates, members)};
     return AS_OK;
 }
 
