@@ -12,10 +12,10 @@
 #include "base/rng.h"
 
 typedef enum draw_purpose {
-    DRAW_INIT = 1,    /* at: layer */
-    DRAW_SHUFFLE = 2, /* at: epoch */
-    DRAW_SPLIT = 3,   /* under validation.seed */
-    DRAW_TREES = 4,   /* at: round; XGBoost's seed from there on */
+    DRAW_INIT = 1,     /* at: layer */
+    DRAW_SHUFFLE = 2,  /* at: epoch */
+    DRAW_SPLIT = 3,    /* under validation.seed */
+    DRAW_TREES = 4,    /* at: round; XGBoost's seed from there on */
     DRAW_RESAMPLE = 5, /* under train.resample; at: 0 */
 } draw_purpose;
 

@@ -48,9 +48,9 @@ struct tree_trial {
     struct member *m;
     struct tree_train *train;
     size_t threads;
-    int32_t *sample;               /* [n_train]: a bootstrap sample of the training rows; NULL: all */
-    float *values;                 /* predictions of the rows of either part */
-    float *weights[2];             /* by tree_part, NULL: all 1 */
+    int32_t *sample;   /* [n_train]: a bootstrap sample of the training rows; NULL: all */
+    float *values;     /* predictions of the rows of either part */
+    float *weights[2]; /* by tree_part, NULL: all 1 */
     struct position now, boundary; /* boundary: the last one that can be restored */
 };
 

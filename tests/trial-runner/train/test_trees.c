@@ -289,9 +289,8 @@ END_TEST
  * above 10. */
 START_TEST(categories_and_gaps)
 {
-    static const char *const models[] = {
-        "\"kind\":\"boosted_trees\",\"n_estimators\":60",
-        "\"kind\":\"random_forest\",\"n_estimators\":60"};
+    static const char *const models[] = {"\"kind\":\"boosted_trees\",\"n_estimators\":60",
+                                         "\"kind\":\"random_forest\",\"n_estimators\":60"};
     for (size_t i = 0; i < AS_ARRAY_LEN(models); i++) {
         AS_AUTO(as_freep) char *path = table_job(false, models[i], "");
         (void)run_job();
