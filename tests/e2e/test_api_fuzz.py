@@ -85,7 +85,8 @@ class Fuzz:
         asked = self.must("POST", f"/v1/sweeps/{sweep}/suggestions", {"client": "me", "count": 2})["items"]
         self.must("POST", "/v1/models/kept/versions", {"sweep": sweep, "trial": got[0]["number"]})
         self.must("PUT", "/v1/models/kept/aliases/champion", {"version": 1})
-        self.known = {"model": ["kept"], "version": ["1", "champion"], "alias": ["champion", "other"], "sweep": [sweep], "number": [str(t["number"]) for t in got + asked], "attempt": ["1"], "seat": ["0"],
+        self.known = {"model": ["kept"], "version": ["1", "champion"], "alias": ["champion", "other"], "sweep": [sweep],
+                      "number": [str(t["number"]) for t in got + asked], "attempt": ["1"], "seat": ["0"], "ensemble": ["1"],
                       "sha256": [digest],
                       "dataset": ["kept"], "runner": ["by-hand"], "token": []}
 
@@ -191,6 +192,10 @@ class Fuzz:
             body.pop("options", None)  # of other formats
         elif op.name == "addModelVersion":
             body = {"sweep": self.known["sweep"][0], "trial": 0}  # `use` stands beside no trial
+        elif op.name == "askEnsemble":
+            body["sweeps"] = []  # no other sweep has its rows
+            if body.get("method") != "stacking":
+                body.pop("non_negative", None)
         elif op.name == "setModelAlias":
             body["version"] = 1
         elif op.name == "claimTrials":
