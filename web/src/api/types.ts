@@ -1339,8 +1339,7 @@ export type ModelMember = {
 export type ModelLineage = {
   sweep: string;
   sweep_id: string;
-  /** The document of the sweep */
-  document: Record<string, unknown>;
+  document: SweepDocument;
   dataset: {
     name: string;
     /** Of its content when the sweep was created */
