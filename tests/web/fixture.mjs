@@ -169,7 +169,7 @@ class Sweep {
     const top = this.trials.filter((t) => t.state === "completed" && t.feasible).sort((a, b) => a.value - b.value).slice(0, 6);
     const counts = [5, 4, 3, 2, 1, 1];
     return {
-      state: "ready", reason: null, metric: "error", goal: "minimize", is_sweep_metric: true, rows: 539, value: 0.01487, value_select: 0.0111, candidates: 38,
+      state: "ready", reason: null, method: "greedy", size: 16, folds: 5, metric: "error", goal: "minimize", is_sweep_metric: true, rows: 539, value: 0.01487, value_select: 0.0111, candidates: 38,
       gain: { value: 0.0037, low: -0.0021, high: 0.0095, probability: 0.9, within_noise: true }, recommended: "ensemble",
       best_single: { number: top[0].number, value: top[0].value, value_select: top[0].value + 0.002, picked: [top[0].number, top[1].number] },
       members: top.map((t, i) => ({ number: t.number, weight: counts[i] / 16, count: counts[i], value: t.value, params: t.params })),

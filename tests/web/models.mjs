@@ -13,7 +13,7 @@ export function makeModels({ iso, problem, emit, sweeps, sha256, nasty }) {
     inputs: [{ name: "pixel_0", kind: "number", missing: false }, { name: "colour", kind: "category", values: ["blue", "red", nasty], missing: true }, ...Array.from({ length: 30 }, (_, i) => ({ name: `pixel_${i + 1}`, kind: "number", missing: false }))],
     outputs: { target: "class", classes: Array.from({ length: 10 }, (_, i) => String(i)) },
     members: v.trials.map((trial, i) => ({ trial, attempt: 1, seed: "1249739987", weight: 1 / v.trials.length, kind: i % 2 ? "linear" : "mlp" })),
-    lineage: { sweep: v.sweep, sweep_id: v.sweep_id, document: { name: v.sweep }, dataset: { name: "digits", sha256 } },
+    lineage: { sweep: v.sweep, sweep_id: v.sweep_id, document: { name: v.sweep, metric: { name: "error", goal: "minimize" }, parameters: { lr: { type: "float", min: 0.0001, max: 0.3, scale: "log" } } }, dataset: { name: "digits", sha256 } },
   });
 
   function make(name) {
