@@ -245,8 +245,9 @@ START_TEST(test_model)
     v.inputs = "[{\"name\":\"image\",\"kind\":\"image\",\"missing\":false,\"shape\":[1,2,3]}]";
     v.outputs = "{\"targets\":[\"a\"]}";
     v.members = "[{\"trial\":4,\"attempt\":1,\"seed\":\"9\",\"weight\":1.0}]";
-    v.lineage = "{\"sweep\":\"s\",\"sweep_id\":\"s-2\",\"document\":{},\"dataset\":{\"name\":"
-                "\"d\",\"sha256\":null}}";
+    v.lineage = "{\"sweep\":\"s\",\"sweep_id\":\"s-2\",\"document\":{\"name\":\"s\",\"parameters\":"
+                "{\"x\":{\"type\":"
+                "\"float\",\"min\":0,\"max\":1}}},\"dataset\":{\"name\":\"d\",\"sha256\":null}}";
     JSON_AUTO whole = ck_schema("ModelVersion", model_version_encode(&v));
     ck_assert_ptr_nonnull(json_object_get(whole, "lineage"));
 }
