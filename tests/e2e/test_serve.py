@@ -329,15 +329,27 @@ def crowd(server):
         s.close()
 
 
+def unread(port):
+    """Bytes that the kernel holds for a server's connections, and connections that it did not accept yet."""
+    total = 0
+    with open("/proc/net/tcp") as table:
+        for line in list(table)[1:]:
+            fields = line.split()
+            if int(fields[1].split(":")[1], 16) == port:
+                total += int(fields[4].split(":")[1], 16)  # of a listening socket: its queue
+    return total
+
+
 def check_stop(files):
-    """Requests that were sent before SIGTERM are answered."""
+    """Requests whose heads were read before SIGTERM are answered."""
     body = json.dumps(REQUEST).encode()
     request = (b"POST /v2/models/m/infer HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % len(body)) + body
     with serving(f"m={files[0]}") as server:
         sockets = [socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) for _ in range(100)]
         for s in sockets:
-            s.sendall(request[:-1])  # its head is read by the time that the signal comes
-        wait(lambda: server.ready(), "the server")
+            s.sendall(request[:-1])
+        wait(lambda: unread(server.port) == 0, "the requests to be read")
+        assert server.ready()
         server.process.send_signal(signal.SIGTERM)
         for s in sockets:
             s.sendall(request[-1:])
