@@ -16,59 +16,16 @@
  * worker's as long as the world lasts, and move like those of other strategies (residuals.h).
  *
  * When a rank dies, the other groups go on without it: its batches are given to others, and a slice
- * that it held stays as each worker got it last. In the next world the slices of the living are kept
- * as they are; a slice of the dead goes back to the newest copy that a worker has, with the moments
- * of the phase's begin. So lost are the updates of that slice that no worker has got back, and its
- * moments since the phase began. A batch that was on its way is done again. */
+ * that it held stays as each worker got it last, until the next world (server_async_meet.c). */
+#include "trial-runner/distributed/server_async_priv.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial-runner/distributed/residuals.h"
 #include "trial-runner/distributed/shard_tree.h"
-#include "trial-runner/distributed/slice_service.h"
-#include "trial-runner/distributed/strategy.h"
-#include "trial-runner/distributed/sum_service.h"
 
 #define PHASE_MS 10000
-
-/* Tags of the operations, and the numbers behind a vector that a group's first rank sends. */
-enum { TAG_BEGIN = 1, TAG_END, TAG_RECORDS, TAG_PULLED, TAG_VALUES, TAG_DONE };
-enum { WORK_HIGH, WORK_LOW, N_WORK };
-
-struct async {
-    struct replica *replica;
-    struct slice_updater *updater; /* created when first needed */
-    int64_t slices_wanted, groups_wanted;
-    size_t n_weights;        /* parameters and statistics */
-    struct slot_state state; /* of the phase's begin; its moments are those of `values` */
-    struct slice_values values;
-    float **partials;                        /* [max_shards] */
-    float *sum, *node;                       /* [n_numbers + N_WORK] */
-    uint8_t *message;                        /* for a group's exchange */
-    struct push_form form, holder, of_group; /* to the server; its service's; inside a group */
-    struct residuals kept;                   /* zeroed without error feedback */
-    struct shard_run *runs; /* by rank: of the residuals, the groups' first ranks have
-                                              * them */
-
-    /* Of the phase, also after its world has ended: */
-    int64_t at, n;    /* its position and batches */
-    double *losses;   /* [n]: at its begin */
-    double *own;      /* [n]: of the batches that this rank has brought to the server */
-    int64_t *pulled;  /* [n_slices]: updates that the copy of each slice has seen here */
-    uint32_t begun;   /* epoch of the world in which it began; 0: no phase is open */
-    uint32_t resumes; /* the world in which `values` and `losses` were put together; 0: none */
-
-    /* Of the world: */
-    uint32_t epoch;
-    struct coll *coll;
-    int32_t rank, n_ranks, n_groups, group, group_first, group_n;
-    uint32_t n_slices;
-    struct mailbox *box;
-    struct slice_service *slices;
-    struct sum_service *sums; /* of the group */
-    uint64_t round;
-};
 
 /* ---- life ---- */
 
@@ -158,7 +115,7 @@ static as_status async_create(const struct strategy_setup *setup, void **ret, st
 
 /* ---- the replica's state ---- */
 
-static as_status read_state(struct async *a, struct as_err *err)
+as_status async_read_state(struct async *a, struct as_err *err)
 {
     const struct replica *r = a->replica;
     as_status st = r->ops->state_get(r->self, &a->state, err);
@@ -170,8 +127,7 @@ static as_status read_state(struct async *a, struct as_err *err)
     return AS_OK;
 }
 
-/* The replica gets the weights and statistics; with `moments` the moments and counters too. */
-static as_status write_state(struct async *a, bool moments, struct as_err *err)
+as_status async_write_state(struct async *a, bool moments, struct as_err *err)
 {
     const struct replica *r = a->replica;
     struct slot_state s = a->state;
@@ -219,13 +175,12 @@ static void choose_group(struct async *a)
     }
 }
 
-static bool leads_group(const struct async *a)
+bool async_leads_group(const struct async *a)
 {
     return a->rank == a->group_first;
 }
 
-/* Whose the residuals are in a world. */
-static void spread_residuals(struct async *a, const struct coll *c)
+void async_spread_residuals(struct async *a, const struct coll *c)
 {
     int32_t n = coll_size(c), n_groups = count_groups(a, n);
     coll_spread(a->kept.shards, n_groups, a->runs);
@@ -268,85 +223,6 @@ static as_status join(struct async *a, struct coll *c, struct backend *lane, str
     st = mailbox_create(c, &opts, &a->box, err);
     a->epoch = coll_world(c)->epoch;
     return st;
-}
-
-/* ---- inside a group ---- */
-
-static as_status finish_group(struct async *a, struct mail_call *calls, float *out,
-                              struct as_err *err)
-{
-    size_t n_all = a->replica->n_numbers + N_WORK;
-    as_status st = AS_OK;
-    for (int32_t j = 0; j < a->group_n; j++) {
-        size_t first, end;
-        as_status own = mailbox_finish(a->box, &calls[j], st < 0 ? NULL : err);
-        coll_slice(n_all, a->group_n, j, &first, &end);
-        size_t bytes = (end - first) * sizeof(float);
-        if (own == AS_OK && calls[j].answer_n != sizeof(struct sum_answer) + bytes)
-            own = as_fail(err, AS_E_CONFLICT, "rank %d answers with %zu bytes", (int)calls[j].to,
-                          calls[j].answer_n);
-        if (own == AS_OK)
-            memcpy(out + first, calls[j].answer + sizeof(struct sum_answer), bytes);
-        free(calls[j].answer);
-        st = st < 0 ? st : own;
-    }
-    return st;
-}
-
-/* out = the sum over the nodes of all ranks of the group; each rank adds a slice of it. */
-static as_status exchange(struct async *a, uint32_t total, struct shard_run run, float share,
-                          const struct shard_node *nodes, size_t n_nodes, float *out,
-                          struct as_err *err)
-{
-    size_t n_all = a->replica->n_numbers + N_WORK;
-    AS_AUTO(as_freep) struct mail_call *calls = as_calloc((size_t)a->group_n, sizeof *calls);
-    uint8_t *message = a->message;
-    if (!calls)
-        return as_fail_nomem(err);
-    a->round++;
-    for (int32_t j = 0; j < a->group_n; j++) {
-        struct sum_head head = {.slice = (uint32_t)j,
-                                .first = run.first,
-                                .count = run.count,
-                                .total = total,
-                                .share = share,
-                                .n_slices = (uint32_t)a->group_n};
-        size_t first, end, size = sizeof head;
-        coll_slice(n_all, a->group_n, j, &first, &end);
-        memcpy(message, &head, sizeof head);
-        for (size_t i = 0; i < n_nodes; i++, size += (end - first) * sizeof(float))
-            memcpy(message + size, nodes[i].value + first, (end - first) * sizeof(float));
-        calls[j] = (struct mail_call){.to = a->group_first + j,
-                                      .kind = SUM_GIVE,
-                                      .step = a->round,
-                                      .parts = {{message, size}}};
-        mailbox_begin(a->box, &calls[j]);
-        message += size;
-    }
-    return finish_group(a, calls, out, err);
-}
-
-/* The first rank of the group says which batch comes next (-1: none), with the weights. */
-static as_status share_work(struct async *a, int64_t *batch, struct as_err *err)
-{
-    const struct replica *r = a->replica;
-    struct shard_node root = {.value = a->node};
-    if (a->group_n == 1)
-        return AS_OK;
-    if (leads_group(a)) {
-        memcpy(a->node, a->values.weights, a->n_weights * sizeof(float));
-        a->node[r->n_numbers + WORK_HIGH] = (float)((*batch + 1) >> 20);
-        a->node[r->n_numbers + WORK_LOW] = (float)((*batch + 1) & 0xfffff);
-    }
-    struct shard_run run = {0, leads_group(a)};
-    as_status st = exchange(a, 1, run, (float)run.count, &root, run.count, a->sum, err);
-    if (st < 0 || leads_group(a))
-        return st;
-    *batch = ((int64_t)a->sum[r->n_numbers + WORK_HIGH] << 20 |
-              (int64_t)a->sum[r->n_numbers + WORK_LOW]) -
-             1;
-    memcpy(a->values.weights, a->sum, a->n_weights * sizeof(float));
-    return *batch >= 0 ? write_state(a, false, err) : AS_OK;
 }
 
 /* ---- the gradient of a batch ---- */
@@ -402,7 +278,7 @@ static as_status compute_batch(struct async *a, struct backend *lane, int64_t ba
         if (st < 0)
             return st;
     }
-    return exchange(a, total, run, share, nodes, n_nodes, a->sum, err);
+    return async_exchange(a, total, run, share, nodes, n_nodes, a->sum, err);
 }
 
 /* ---- the server ---- */
@@ -468,7 +344,7 @@ static as_status push_all(struct async *a, int64_t batch, struct as_err *err)
         free(calls[k].answer);
         st = st < 0 ? st : own;
     }
-    return st < 0 ? st : write_state(a, false, err);
+    return st < 0 ? st : async_write_state(a, false, err);
 }
 
 /* Reports the batch that is done, and gets another. Without rank 0, which has the list, a group goes
@@ -510,7 +386,7 @@ static as_status begin_phase(struct async *a, struct coll *c, struct as_err *err
     const struct replica *r = a->replica;
     int64_t at = r->ops->step(r->self), n = 0;
     bool resumes = a->resumes == a->epoch && a->at == at;
-    as_status st = resumes ? write_state(a, false, err) : read_state(a, err);
+    as_status st = resumes ? async_write_state(a, false, err) : async_read_state(a, err);
     if (st < 0)
         return st;
     while (r->ops->shards(r->self, n) > 0)
@@ -551,44 +427,19 @@ static as_status work(struct async *a, struct backend *lane, unsigned wishes,
     int64_t batch = -1;
     for (;;) {
         struct slice_taken taken = {.batch = -1};
-        as_status st = leads_group(a) ? take_batch(a, batch, wishes, &taken, err) : AS_OK;
+        as_status st = async_leads_group(a) ? take_batch(a, batch, wishes, &taken, err) : AS_OK;
         batch = taken.batch;
-        if (st < 0 || (st = share_work(a, &batch, err)) < 0)
+        if (st < 0 || (st = async_share_work(a, &batch, err)) < 0)
             return st;
         *ret = taken;
         if (batch < 0)
             return AS_OK;
         if ((st = compute_batch(a, lane, batch, err)) < 0 ||
-            (leads_group(a) && (st = push_all(a, batch, err)) < 0))
+            (async_leads_group(a) && (st = push_all(a, batch, err)) < 0))
             return st;
     }
 }
 
-/* Every rank gets n values of a piece from `root`. */
-static as_status spread(struct coll *c, int32_t root, float *values, size_t n, struct as_err *err)
-{
-    struct coll_id id = {.tag = TAG_VALUES, .what = "slices"};
-    return n && coll_size(c) > 1 ? coll_broadcast(c, id, root, values, n * sizeof *values, err)
-                                 : AS_OK;
-}
-
-/* The same for slice k of n_slices of all values. */
-static as_status spread_slice(struct async *a, struct coll *c, int32_t root, uint32_t k,
-                              uint32_t n_slices, bool moments, struct as_err *err)
-{
-    size_t n_params = a->replica->n_params, first;
-    size_t end = push_slice_n(&a->form, k, n_slices, &first);
-    end += first;
-    size_t of_params = first >= n_params ? 0 : (end > n_params ? n_params : end) - first;
-    as_status st = spread(c, root, a->values.weights + first, end - first, err);
-    if (st == AS_OK && moments)
-        st = spread(c, root, a->values.moment1 + first, of_params, err);
-    if (st == AS_OK && moments && a->values.moment2)
-        st = spread(c, root, a->values.moment2 + first, of_params, err);
-    return st;
-}
-
-/* All ranks get the whole state behind the batches that were done. */
 static as_status settle(struct async *a, struct coll *c, struct slice_taken *taken,
                         struct as_err *err)
 {
@@ -603,7 +454,7 @@ static as_status settle(struct async *a, struct coll *c, struct slice_taken *tak
         int32_t holder = (int32_t)(k % (uint32_t)a->n_ranks);
         if (holder == a->rank)
             slice_service_read(a->slices, k, &a->values);
-        st = spread_slice(a, c, holder, k, a->n_slices, true, err);
+        st = async_spread_slice(a, c, holder, k, a->n_slices, true, err);
     }
     if (st < 0)
         return st;
@@ -612,7 +463,7 @@ static as_status settle(struct async *a, struct coll *c, struct slice_taken *tak
     a->state.steps += (int32_t)taken->count;
     close_phase(a);
     a->resumes = 0;
-    if ((st = write_state(a, true, err)) < 0)
+    if ((st = async_write_state(a, true, err)) < 0)
         return st;
     r->ops->advance(r->self, taken->count);
     if (a->kept.n)
@@ -634,155 +485,6 @@ static as_status async_run(void *self, struct coll *c, struct backend *lane, uns
     if (st < 0)
         leave(a);
     return st;
-}
-
-/* ---- the next world ---- */
-
-/* What a rank brings: the slices of a world, or all values. */
-struct record {
-    int64_t at, n; /* of the phase */
-    uint32_t epoch, n_slices;
-    int32_t rank, n_ranks, whole;
-};
-
-static struct record own_record(const struct async *a)
-{
-    int64_t at = a->replica->ops->step(a->replica->self);
-    if (a->resumes && a->at == at)
-        return (struct record){.at = at, .n = a->n, .epoch = a->resumes, .whole = 1};
-    if (!a->begun || a->at != at)
-        return (struct record){0};
-    return (struct record){at, a->n, a->begun, a->n_slices, a->rank, a->n_ranks, 0};
-}
-
-/* The first rank that brings what is asked for, or -1. */
-static int32_t find(const struct record *all, int32_t n, uint32_t epoch, bool whole, int32_t rank)
-{
-    for (int32_t r = 0; r < n; r++)
-        if (all[r].epoch == epoch && (whole ? all[r].whole : !all[r].whole && all[r].rank == rank))
-            return r;
-    return -1;
-}
-
-/* The rank whose copy of slice k has come last. */
-static int32_t newest(const struct record *all, const int64_t *pulled, int32_t n, uint32_t epoch,
-                      uint32_t n_slices, uint32_t k)
-{
-    int32_t best = -1;
-    for (int32_t r = 0; r < n; r++)
-        if (all[r].epoch == epoch &&
-            (best < 0 || pulled[(size_t)r * n_slices + k] > pulled[(size_t)best * n_slices + k]))
-            best = r;
-    return best;
-}
-
-static as_status join_slices(struct async *a, struct coll *c, const struct record *all,
-                             const struct record *of, struct as_err *err)
-{
-    int32_t n = coll_size(c), rank = coll_rank(c);
-    AS_AUTO(as_freep) int64_t *pulled = as_calloc((size_t)n * of->n_slices, sizeof *pulled);
-    if (!pulled)
-        return as_fail_nomem(err);
-    bool brings = all[rank].epoch == of->epoch;
-    if (brings)
-        memcpy(pulled + (size_t)rank * of->n_slices, a->pulled, of->n_slices * sizeof *pulled);
-    as_status st = coll_allgather(c, (struct coll_id){.tag = TAG_PULLED}, pulled, (size_t)n,
-                                  of->n_slices * sizeof *pulled, err);
-    if (st == AS_OK)
-        st = read_state(a, err); /* the copies that workers have, moments of the phase's begin */
-    for (uint32_t k = 0; st == AS_OK && k < of->n_slices; k++) {
-        int32_t holder = find(all, n, of->epoch, false, (int32_t)(k % (uint32_t)of->n_ranks));
-        int32_t root = holder < 0 ? newest(all, pulled, n, of->epoch, of->n_slices, k) : holder;
-        if (holder == rank)
-            slice_service_read(a->slices, k, &a->values);
-        st = spread_slice(a, c, root, k, of->n_slices, holder >= 0, err);
-    }
-    return st;
-}
-
-/* Which batches are done, as far as any rank knows. */
-static as_status join_losses(struct async *a, struct coll *c, const struct record *of, bool brings,
-                             struct as_err *err)
-{
-    size_t n = (size_t)of->n;
-    AS_AUTO(as_freep) double *known = as_calloc(n, sizeof *known);
-    AS_AUTO(as_freep) double *all = as_calloc(n, sizeof *all);
-    if (!known || !all)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < n; i++)
-        known[i] = (double)-INFINITY;
-    if (brings)
-        slice_service_done(a->slices, known, of->n);
-    for (size_t i = 0; brings && i < n; i++)
-        known[i] = fmax(known[i], fmax(a->own[i], a->losses[i]));
-    as_status st = coll_allreduce(c, (struct coll_id){.tag = TAG_DONE}, COLL_RING, &reduce_f64_max,
-                                  known, all, n, err);
-    if (st < 0)
-        return st;
-    free(a->losses);
-    a->losses = as_steal(all);
-    return AS_OK;
-}
-
-static as_status take_whole(struct async *a, struct coll *c, int32_t root, int64_t n,
-                            struct as_err *err)
-{
-    AS_AUTO(as_freep) double *losses = as_calloc((size_t)n, sizeof *losses);
-    if (!losses)
-        return as_fail_nomem(err);
-    if (coll_rank(c) == root)
-        memcpy(losses, a->losses, (size_t)n * sizeof *losses);
-    as_status st = coll_rank(c) == root || a->resumes ? AS_OK : read_state(a, err);
-    if (st == AS_OK)
-        st = spread_slice(a, c, root, 0, 1, true, err);
-    if (st == AS_OK)
-        st = coll_broadcast(c, (struct coll_id){.tag = TAG_DONE}, root, losses,
-                            (size_t)n * sizeof *losses, err);
-    if (st < 0)
-        return st;
-    free(a->losses);
-    a->losses = as_steal(losses);
-    return AS_OK;
-}
-
-static as_status async_meet(void *self, struct meeting *m, struct as_err *err)
-{
-    struct async *a = self;
-    struct coll *c = m->coll;
-    int32_t n = coll_size(c);
-    AS_AUTO(as_freep) struct record *all = as_calloc((size_t)n, sizeof *all);
-    if (!all)
-        return as_fail_nomem(err);
-    as_status st = meeting_catch_up(m, err);
-    if (st == AS_OK && a->kept.n) {
-        spread_residuals(a, c);
-        st = residuals_meet(&a->kept, c, a->replica->ops->step(a->replica->self), a->runs, 0, 0,
-                            err);
-    }
-    if (st < 0)
-        return st;
-    all[coll_rank(c)] = own_record(a);
-    st = coll_allgather(c, (struct coll_id){.tag = TAG_RECORDS, .what = "phases"}, all, (size_t)n,
-                        sizeof *all, err);
-    const struct record *of = &all[0];
-    for (int32_t r = 1; r < n; r++)
-        of = all[r].epoch > of->epoch ? &all[r] : of;
-    if (st < 0 || of->epoch == 0) /* nobody has been inside a phase */
-        return st;
-    int32_t root = find(all, n, of->epoch, true, 0);
-    bool brings = all[coll_rank(c)].epoch == of->epoch;
-    if (root >= 0)
-        st = take_whole(a, c, root, of->n, err);
-    else if ((st = join_slices(a, c, all, of, err)) == AS_OK)
-        st = join_losses(a, c, of, brings, err);
-    if (st < 0) {
-        a->resumes = brings && root >= 0 ? a->resumes : 0;
-        return st;
-    }
-    a->at = a->replica->ops->step(a->replica->self);
-    a->n = of->n;
-    a->resumes = coll_world(c)->epoch;
-    return AS_OK;
 }
 
 /* ---- what is kept ---- */
@@ -812,7 +514,7 @@ static as_status async_gather(void *self, struct coll *c, struct backend *lane, 
     (void)lane;
     if (!a->kept.n)
         return AS_OK;
-    spread_residuals(a, c);
+    async_spread_residuals(a, c);
     return residuals_gather(&a->kept, c, a->runs, err);
 }
 
