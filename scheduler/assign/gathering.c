@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/number.h"
 #include "scheduler/assign/assignment_priv.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/event_store.h"
@@ -40,11 +41,6 @@ struct seating {
     bool has_kept;
     int64_t full_key; /* the sweep whose gang has all its seats; 0: none */
 };
-
-static int64_t min_i64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static as_status hold_runner(struct tx *t, const struct seating *s, struct as_err *err)
 {
@@ -88,9 +84,9 @@ static as_status compute_free(struct tx *t, const struct seating *s, int64_t cpu
         return st;
     *ret = head.slots - head.used + ended;
     if (cpus > 0)
-        *ret = min_i64(*ret, (head.cpus - head.cpus_used) / cpus);
+        *ret = as_min_i64(*ret, (head.cpus - head.cpus_used) / cpus);
     if (memory_bytes > 0)
-        *ret = min_i64(*ret, (head.memory_bytes - head.memory_used) / memory_bytes);
+        *ret = as_min_i64(*ret, (head.memory_bytes - head.memory_used) / memory_bytes);
     if (head.is_shut)
         *ret = 0;
     return AS_OK;
@@ -107,7 +103,7 @@ static as_status compute_room(struct tx *t, const struct seating *s, int64_t cpu
         st = store_attempt_claim_count(t, req->runner.name, req->runner.epoch, req->claim_id,
                                        &trials, &slots, err);
     if (st == AS_OK)
-        *ret = min_i64(*ret, req->max_trials - slots);
+        *ret = as_min_i64(*ret, req->max_trials - slots);
     return st;
 }
 
@@ -175,15 +171,15 @@ static as_status fill_gang(struct tx *t, struct seating *s, const struct gang_of
         st = compute_room(t, s, sweep.cpus, sweep.memory_bytes, &room, err);
     if (st != AS_OK)
         return st == AS_E_NOT_FOUND ? AS_OK : st; /* the sweep was deleted meanwhile */
-    int64_t n = min_i64(vacant, req->seats - s->taken->got);
+    int64_t n = as_min_i64(vacant, req->seats - s->taken->got);
     if (sweep.gpus > 0)
-        n = min_i64(n, s->gpus / sweep.gpus);
+        n = as_min_i64(n, s->gpus / sweep.gpus);
     if (n > room && g.sweep_key) {
         st = store_gathering_give_up(t, req->runner.name, n - (room > 0 ? room : 0), &given, err);
         if (st == AS_OK)
             st = compute_room(t, s, sweep.cpus, sweep.memory_bytes, &room, err);
     }
-    n = min_i64(n, room);
+    n = as_min_i64(n, room);
     if (st != AS_OK || n <= 0)
         return st;
     s->n = n;
@@ -252,7 +248,7 @@ static as_status open_gathering(struct tx *t, struct seating *s, int64_t turn,
  * that not all of its slots may hold ranks. `mine`: kept already. */
 static int64_t may_keep(const struct seat_request *req, int64_t n_free, int64_t mine)
 {
-    return req->seats < req->max_trials ? min_i64(n_free, req->seats - mine) : n_free;
+    return req->seats < req->max_trials ? as_min_i64(n_free, req->seats - mine) : n_free;
 }
 
 static as_status keep_slots(struct tx *t, struct seating *s, int64_t turn, struct as_err *err)
@@ -280,9 +276,9 @@ static as_status keep_slots(struct tx *t, struct seating *s, int64_t turn, struc
         st = compute_free(t, s, g.cpus, g.memory_bytes, &n_free, err);
     if (st != AS_OK)
         return st;
-    int64_t n = min_i64(may_keep(req, n_free, mine), g.ranks - g.seats);
+    int64_t n = as_min_i64(may_keep(req, n_free, mine), g.ranks - g.seats);
     if (g.gpus > 0)
-        n = min_i64(n, req->gpus / g.gpus - mine);
+        n = as_min_i64(n, req->gpus / g.gpus - mine);
     if (n > 0)
         st = store_gathering_reserve(t, &req->runner, n, until_ms, err);
     else

@@ -5,17 +5,8 @@
  * that no choice of shapes can keep a trial waiting while a slot is free. */
 #include "scheduler/assign/grouping.h"
 
+#include "base/number.h"
 #include "base/str.h"
-
-static int64_t min_i64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t max_i64(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 static int64_t measured_of(const struct group_limits *limits, const char *shape)
 {
@@ -30,31 +21,31 @@ int64_t group_places(const struct group_limits *limits, struct group_rule rule, 
 {
     int64_t n = rule.max;
     if (!limits->fit.group)
-        n = min_i64(n, limits->members);
+        n = as_min_i64(n, limits->members);
     if (!limits->fit.group && !rule.is_given)
-        n = min_i64(n, measured_of(limits, shape));
+        n = as_min_i64(n, measured_of(limits, shape));
     int64_t bytes = rule.on_gpu && limits->gpu_memory_bytes > 0 ? limits->gpu_memory_bytes
                                                                 : limits->memory_bytes;
     if (bytes > 0)
-        n = min_i64(n, bytes / bytes_per_member);
-    return max_i64(n, 1);
+        n = as_min_i64(n, bytes / bytes_per_member);
+    return as_max_i64(n, 1);
 }
 
 int64_t group_most(const struct group_limits *limits, struct group_rule rule)
 {
     int64_t n = GROUP_UNMEASURED;
     for (size_t i = 0; i < limits->n_measured; i++)
-        n = max_i64(n, limits->measured[i].members);
+        n = as_max_i64(n, limits->measured[i].members);
     if (rule.is_given)
         n = rule.max;
-    return max_i64(min_i64(n, min_i64(rule.max, limits->members)), 1);
+    return as_max_i64(as_min_i64(n, as_min_i64(rule.max, limits->members)), 1);
 }
 
 void grouping_begin(struct grouping *g, int64_t slots, int64_t room, int64_t there_is)
 {
     g->slots = slots;
     g->room = room;
-    g->even = slots > 0 ? max_i64((min_i64(room, there_is) + slots - 1) / slots, 1) : 1;
+    g->even = slots > 0 ? as_max_i64((as_min_i64(room, there_is) + slots - 1) / slots, 1) : 1;
 }
 
 static bool may_join(const struct open_group *o, const struct queued_trial *q)
@@ -98,7 +89,7 @@ static as_status open_slot(struct grouping *g, struct arena *a, int64_t number, 
     g->groups[g->n_groups++] = (struct open_group){.id = *ret_id,
                                                    .shape = shape->text,
                                                    .places = places,
-                                                   .free = min_i64(places, g->even) - 1};
+                                                   .free = as_min_i64(places, g->even) - 1};
     return AS_OK;
 }
 
@@ -147,11 +138,11 @@ as_status grouping_queue(struct grouping *g, struct arena *a, const struct queue
 
 int64_t grouping_wants(const struct grouping *g)
 {
-    int64_t each = g->limits ? min_i64(group_most(g->limits, g->rule), g->even) : 1;
+    int64_t each = g->limits ? as_min_i64(group_most(g->limits, g->rule), g->even) : 1;
     int64_t n = g->slots * each;
     for (size_t i = 0; i < g->n_groups; i++)
         n += g->groups[i].free;
-    return max_i64(min_i64(n, g->room), 0);
+    return as_max_i64(as_min_i64(n, g->room), 0);
 }
 
 as_status grouping_suggestion(struct grouping *g, struct arena *a, int64_t number,
