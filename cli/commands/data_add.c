@@ -40,6 +40,8 @@ static const char *format_of(const char *path)
         {"-ubyte", "idx"},      {"-ubyte.gz", "idx"},
         {".idx", "idx"},        {".idx.gz", "idx"},
         {".idx3-ubyte", "idx"}, {".data", "csv"},
+        {".csv.gz", "csv"},     {".tsv", "csv"},
+        {".tsv.gz", "csv"},     {".tab", "csv"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(ends); i++)
         if (as_ends_with(path, ends[i].end))
@@ -126,6 +128,38 @@ static json_t *target_new(const char *text)
     return as_parse_i64(text, &index, NULL) == AS_OK ? json_integer(index) : json_string(text);
 }
 
+/* Add a list of names that commas separate. Returns 0, or -1 when memory is out. */
+static int add_names(json_t *o, const char *option, const char *text)
+{
+    JSON_AUTO list = json_array();
+    for (const char *p = text; p; p = *p ? p + 1 : NULL) {
+        size_t n = strcspn(p, ",");
+        if (json_array_append_new(list, json_stringn(p, n)) != 0)
+            return -1;
+        p += n;
+    }
+    return json_array_size(list) ? json_object_set(o, option, list) : 0;
+}
+
+/* How to read a table. Returns 0, or not 0 when memory is out. */
+static int add_csv_options(json_t *o, const struct data_add *d)
+{
+    bool tab = as_streq(d->separator, "tab") || as_streq(d->separator, "\\t");
+    int bad = 0;
+    if (d->separator)
+        bad |= json_object_set_new(o, "separator", json_string(tab ? "\t" : d->separator));
+    if (d->decimal)
+        bad |= json_object_set_new(o, "decimal", json_string(d->decimal));
+    if (d->comment)
+        bad |= json_object_set_new(o, "comment", json_string(d->comment));
+    bad |= add_names(o, "select", d->select);
+    bad |= add_names(o, "drop", d->drop);
+    bad |= add_names(o, "text", d->text);
+    if (d->buckets)
+        bad |= json_object_set_new(o, "buckets", json_integer(d->buckets));
+    return bad;
+}
+
 /* The options that differ from their defaults. New reference. */
 static json_t *options_new(const struct data_add *d)
 {
@@ -141,6 +175,7 @@ static json_t *options_new(const struct data_add *d)
         bad |= json_object_set_new(o, "x", json_string(d->x));
     if (d->y)
         bad |= json_object_set_new(o, "y", json_string(d->y));
+    bad |= add_csv_options(o, d);
     return bad ? NULL : as_steal(o);
 }
 

@@ -1,5 +1,5 @@
-/* CSV tables: RFC 4180 records with commas, quotes, LF or CRLF, and an optional UTF-8 byte order
- * mark.
+/* CSV tables: RFC 4180 records with commas or another separator, quotes, LF or CRLF, an optional
+ * UTF-8 byte order mark, optional comment lines; as they are or packed with gzip.
  *
  * A reader returns one record at a time and needs memory for one record. It knows line numbers and
  * column names, so that each message names the place. It is strict: ragged rows, text after a
@@ -23,6 +23,16 @@
  * or more: "0,1,2,3", "class,1,2,3,4") and those of the second record do not. */
 typedef enum csv_header { CSV_HEADER_AUTO, CSV_HEADER_YES, CSV_HEADER_NO } csv_header;
 
+/* How the cells of a table are written. 0 in `separator` or `decimal`: csv_open_as() finds it in
+ * the first records (csv_dialect_find). */
+struct csv_dialect {
+    char separator; /* between cells; one of CSV_SEPARATORS */
+    char comment;   /* lines that begin with it are skipped; 0: there are none */
+    char decimal;   /* '.', or ',': then cells such as "3,14" are returned as "3.14" */
+};
+
+#define CSV_SEPARATORS ",\t;|:^~"
+
 /* The bytes of one cell, without its quotes, NUL-terminated. */
 struct csv_cell {
     const char *s;
@@ -39,15 +49,25 @@ typedef enum csv_kind { CSV_EMPTY, CSV_NUMBER, CSV_NOT_FINITE, CSV_TEXT } csv_ki
 
 struct csv;
 
-/* Open a file, or bytes that are borrowed until csv_free. The first two records are read.
- * AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM, AS_E_TOO_LARGE; AS_E_INVAL: no record at all, or a bad one,
- * or a first record with other separators than commas. */
+/* Open a file (with gzip, its unpacked content), or bytes that are borrowed until csv_free. The
+ * first two records are read. Cells are separated by commas. AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM,
+ * AS_E_TOO_LARGE; AS_E_UNSUPPORTED: text in UTF-16; AS_E_INVAL: no record at all, or a bad one, or
+ * a first record with another separator. */
 AS_MUST_CHECK as_status csv_open(const char *path, csv_header header, struct csv **ret,
                                  struct as_err *err);
 AS_MUST_CHECK as_status csv_open_bytes(const char *bytes, size_t len, csv_header header,
                                        struct csv **ret, struct as_err *err);
+/* The same for a table of any dialect. `dialect` is borrowed. */
+AS_MUST_CHECK as_status csv_open_as(const char *path, const struct csv_dialect *dialect,
+                                    csv_header header, struct csv **ret, struct as_err *err);
+AS_MUST_CHECK as_status csv_open_bytes_as(const char *bytes, size_t len,
+                                          const struct csv_dialect *dialect, csv_header header,
+                                          struct csv **ret, struct as_err *err);
 void csv_free(struct csv *c);
 AS_DEFINE_FREEP(struct csv, csv_free)
+
+/* The dialect in use; nothing in it is open any more. */
+struct csv_dialect csv_dialect_of(const struct csv *c);
 
 bool csv_has_header(const struct csv *c);
 size_t csv_columns(const struct csv *c);

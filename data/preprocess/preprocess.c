@@ -45,12 +45,16 @@ static as_status check_size(const struct preprocess *p, const struct dataset_inf
 
 /* ---- fitting ---- */
 
-/* Indicators keep their values 0 and 1: mean 0, scale 1. */
+/* Indicators keep their values 0 and 1, and hashed texts their length 1: mean 0, scale 1. */
 static void reset_indicators(const struct dataset_info *info, double *mean, double *scale)
 {
     size_t at = 0;
     for (size_t i = 0; info->columns && i < info->n_features; i++) {
         const struct dataset_column *c = &info->columns[i];
+        if (c->part == DATASET_HASHED) {
+            mean[at] = 0;
+            scale[at] = 1;
+        }
         at += !c->categorical;
         if (!c->categorical && c->n_missing) {
             mean[at] = 0;

@@ -357,6 +357,39 @@ START_TEST(not_standardised)
 }
 END_TEST
 
+/* Dates and texts that are sometimes missing, beside a category; other separators and decimal signs. */
+START_TEST(dates_and_texts)
+{
+    static const char *const words[] = {"good", "bad", "not", "very", "tea", "coffee"};
+    AS_AUTO(str_done) struct str b = {0};
+    struct rng r;
+    rng_init(&r, 1, 8);
+    str_puts(&b, "when;note;colour;y\n");
+    for (size_t i = 0; i < 150; i++) {
+        unsigned day = (unsigned)rng_below(&r, 28) + 1, month = (unsigned)rng_below(&r, 12) + 1;
+        size_t word[4];
+        if (rng_below(&r, 9))
+            str_printf(&b, "%u.%u.2024 %02u:30", day, month, (unsigned)rng_below(&r, 24));
+        for (size_t k = 0; k < 4; k++)
+            word[k] = (size_t)rng_below(&r, 6);
+        str_puts(&b, ";");
+        if (rng_below(&r, 9))
+            str_printf(&b, "\"%s %s, %s %s %zu\"", words[word[0]], words[word[1]], words[word[2]],
+                       words[word[3]], i);
+        str_printf(&b, ";%s;%zu,%02u\n", i % 3 ? "red" : "blue", month + word[0], day);
+    }
+    child_write(&child, "t.csv", b.s, b.len);
+    AS_AUTO(as_freep) char *path = in_dir("t.csv");
+    const struct dataset_paths paths = {.table = path};
+    train(&paths, DATASET_CSV, "y", DATASET_REGRESSION,
+          "\"epochs\":3,\"batch_size\":16,\"model\":{\"layers\":[9]}");
+    predicts_as_recorded(&paths, 1);
+    AS_AUTO(stored_done) struct stored s = {0};
+    stored_read(&s);
+    ck_assert_uint_eq(dataset_inputs(&s.info), 7 + 1 + DATASET_BUCKETS + 3);
+}
+END_TEST
+
 /* Pictures [n, 8, 6, 1] with a bright half, as bytes or as fractions. */
 static void write_images(const char *x_path, const char *y_path, size_t n, double scale)
 {
@@ -453,6 +486,7 @@ Suite *test_suite(void)
     tcase_add_test(t, embedded_categories_of_two_classes);
     tcase_add_test(t, regression);
     tcase_add_test(t, not_standardised);
+    tcase_add_test(t, dates_and_texts);
     tcase_add_test(t, images_of_bytes);
     tcase_add_test(t, images_of_fractions);
     tcase_add_test(t, transformer);

@@ -1,0 +1,26 @@
+/* The dialect of a CSV table: what its first bytes show. */
+#ifndef ASSAY_DATA_FORMATS_CSV_DIALECT_H
+#define ASSAY_DATA_FORMATS_CSV_DIALECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "data/formats/csv.h"
+
+/* Decide what `d` leaves open (0) from the first `len` bytes of a table; `whole`: they are all of
+ * it.
+ *   separator  of comma, tab, ';' and '|' those that cut all records into equally many cells, at
+ *              least two. If there are several, the one with the smallest share of cells of text; a
+ *              comma if that is equal. If there is none, a comma if the first record has one, else
+ *              the one that cuts it into the most cells, else a comma
+ *   decimal    ',' if cells are separated by ';', a cell such as "3,14" has not just three digits
+ *              behind its comma, and no cell is a number with a point; else '.' */
+void csv_dialect_find(const char *bytes, size_t len, bool whole, struct csv_dialect *d);
+
+/* Replace the comma of a cell such as "-3,14" or "2,5e-3" by a point; other cells stay. */
+void csv_dialect_point(char *cell, size_t len);
+
+/* "a comma", "a tab", "';'" … for messages. */
+const char *csv_separator_name(char separator);
+
+#endif
