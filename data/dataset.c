@@ -9,6 +9,7 @@ const char *const dataset_format_names[] = {"csv",         "npy",  "npz",    "id
 const char *const dataset_task_names[] = {"auto", "classification", "regression",
                                           "language_modeling", NULL};
 const char *const dataset_input_names[] = {"table", "image", "tokens", NULL};
+const char *const target_transform_names[] = {"none", "log", "log1p", "quantile", NULL};
 const char *const dataset_part_names[] = {"cell",      "days",      "week_sin", "week_cos",
                                           "month_sin", "month_cos", "hour_sin", "hour_cos",
                                           "hashed",    NULL};

@@ -72,6 +72,16 @@ AS_MUST_CHECK as_status dataset_format_parse(const char *s, dataset_format *ret,
                                              struct as_err *err);
 AS_MUST_CHECK as_status dataset_task_parse(const char *s, dataset_task *ret, struct as_err *err);
 
+/* What is done to the targets of a regression before they are standardised (data/preprocess/target_unit.h). */
+typedef enum target_transform {
+    TARGET_AS_IS,
+    TARGET_LOG,
+    TARGET_LOG1P,
+    TARGET_QUANTILE
+} target_transform;
+
+extern const char *const target_transform_names[]; /* "none", …; NULL-terminated */
+
 /* Either `table` alone, or `features` and `targets` (IDX, NPY). All borrowed.
  *   decoded  the path of the decoded copy, or NULL. dataset_load() reads the copy if it is whole
  *            and of this data set, else writes it (its folder exists; failing to write is no error)

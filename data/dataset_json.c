@@ -64,19 +64,6 @@ static as_status decode_target(const json_t *j, const char *pointer, struct data
     return s && !info->target ? as_fail_nomem(err) : AS_OK;
 }
 
-/* Are the classes in the order that dataset_inspect() gives them? target_class_of() relies on
- * it. */
-static bool in_order(const struct dataset_info *info)
-{
-    bool whole = target_classes_whole(info);
-    for (size_t i = 1; i < info->n_classes; i++) {
-        const char *a = info->classes[i - 1], *b = info->classes[i];
-        if (whole ? strtoll(a, NULL, 10) >= strtoll(b, NULL, 10) : strcmp(a, b) >= 0)
-            return false;
-    }
-    return true;
-}
-
 static as_status decode_classes(const json_t *list, const char *parent, struct dataset_info *info,
                                 struct as_err *err)
 {
@@ -90,7 +77,7 @@ static as_status decode_classes(const json_t *list, const char *parent, struct d
     as_status st = names_json_read(list, pointer, &info->classes, &info->n_classes, err);
     if (st != AS_OK)
         return st;
-    if (!in_order(info))
+    if (!target_classes_ascend(info))
         return as_fail_at(err, AS_E_INVAL, parent, "%s: expected distinct names in ascending order",
                           pointer);
     return AS_OK;

@@ -37,6 +37,7 @@ struct preprocess_opts {
     bool embed_categories;  /* codes for an embedding, not one-hot inputs */
     bool targets_as_shares; /* targets are in [0, 1] and are not standardised; two classes become
                              * one target, 0 or 1 */
+    target_transform target_transform; /* of a regression; AS_IS with targets_as_shares */
 };
 
 /* Which rows of a data set are training rows and which are held out; borrowed. */
@@ -56,7 +57,12 @@ struct preprocess {
     size_t n_scales;        /* tables: inputs that are numbers; images: channels; text: 0 */
     float *mean, *scale;    /* [n_scales]: x = (raw - mean) / scale */
     size_t n_targets;       /* targets of a regression; else 0 */
-    double *target_mean, *target_scale; /* [n_targets]: target = (raw - mean) / scale */
+    target_transform target_transform;
+    size_t n_quantiles; /* of each target; 0 unless the transformation is QUANTILE */
+    double *quantiles;  /* [n_targets, n_quantiles], ascending */
+    double *target_mean,
+        *target_scale; /* [n_targets]: target = (transformed - mean) / scale. To the
+                                         * targets' own unit and back: target_unit.h */
     float *fill; /* tables: [columns of the file] the value for a missing number; NULL when nothing
                   * is to be filled or encoded */
     char *seen;  /* tables: [all categories] 1 if the value is in a training row; NULL as `fill` */

@@ -164,6 +164,8 @@ struct train_spec {
                                    * The server writes `stratified` into the documents of new sweeps
                                    * that do not choose (scheduler/sweep/split_rule.h) */
     bool standardize;             /* the features; default true. Targets of regression always are */
+    target_transform
+        target_transform; /* `target: {transform: log}`: of a regression; default none */
     int64_t report_every; /* epochs between reports, default 1; the last is always reported */
     size_t n_metrics; /* `metrics: [val_auc, val_f1]`: reported in addition to those that are always
                        * reported. Metrics that only some tasks always report are stored too, so

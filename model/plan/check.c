@@ -59,6 +59,26 @@ static as_status check_class_weights(const struct train_spec *spec, const struct
                       spec->n_class_weights, data->n_classes);
 }
 
+static as_status check_target(const struct train_spec *spec, const struct dataset_info *data,
+                              const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    const char *name = target_transform_names[spec->target_transform];
+    if (spec->target_transform == TARGET_AS_IS)
+        return AS_OK;
+    json_pointer_child(pointer, "target", at);
+    json_pointer_child(at, "transform", at);
+    if (data->task != DATASET_REGRESSION)
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found %s, expected none: data set '%s' is for %s", at, name,
+                          spec->dataset, dataset_task_name(data->task));
+    if (train_spec_loss(spec, data->task) == TRAIN_BCE)
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found %s, expected none: targets stay in [0, 1] with the loss bce",
+                          at, name);
+    return AS_OK;
+}
+
 static as_status check_rows(const struct train_spec *spec, const struct dataset_info *data,
                             const char *pointer, struct as_err *err)
 {
@@ -108,6 +128,9 @@ as_status train_spec_check(const struct train_spec *spec, const struct dataset_i
     if (st != AS_OK)
         return st;
     st = check_class_weights(spec, data, pointer, err);
+    if (st != AS_OK)
+        return st;
+    st = check_target(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
     st = check_augment(spec, data, pointer, err);

@@ -12,7 +12,7 @@ from layers import layer_table  # noqa: E402
 
 ROOT, BUILD, CC = sys.argv[1:4]
 SYSTEM = ["-ljansson", "-lyaml", "-lcrypto", "-lz", "-lpcre2-8", "-lm", "-ldl", "-lpthread", "-lcurl", "-lmicrohttpd",
-          "-lpq", "-lopenblas"]
+          "-lpq", "-lopenblas", "-lpng", "-ljpeg"]
 
 
 def archives(room):

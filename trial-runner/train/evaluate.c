@@ -179,12 +179,13 @@ static void regression_metrics(const struct lockstep *ls, size_t k, const struct
     const struct train_data *d = ls->setup->data;
     float *z = h->outputs + k * d->n_val * ls->plan->outputs;
     outputs_to_probabilities(z, d->n_val, ls->plan->outputs, ls->setup->loss);
-    outputs_to_own_unit(z, d->n_val, d->n_targets, d->fit.target_mean, d->fit.target_scale);
+    outputs_to_own_unit(z, d->n_val, &d->fit);
     struct metric_errors x = metric_errors(z, d->val_targets, d->n_val, d->n_targets);
     e->rmse = x.rmse;
     e->mae = x.mae;
     e->r2 = x.r2;
-    if (ls->setup->loss == TRAIN_MSE && d->n_targets == 1)
+    if (ls->setup->loss == TRAIN_MSE && d->n_targets == 1 &&
+        d->fit.target_transform == TARGET_AS_IS)
         e->loss = x.mse; /* the same sum in double precision, which is more exact */
 }
 
@@ -316,8 +317,7 @@ as_status evaluate_predict(struct lockstep *ls, struct backend *lane, size_t slo
         return st;
     outputs_to_probabilities(values, d->n_val, outputs, ls->setup->loss);
     if (!d->set.labels)
-        outputs_to_own_unit(values, d->n_val, d->n_targets, d->fit.target_mean,
-                            d->fit.target_scale);
+        outputs_to_own_unit(values, d->n_val, &d->fit);
     if (outputs < columns) /* one output for two classes: add the other column */
         outputs_to_both_classes(values, d->n_val);
     *ret = as_steal(values);

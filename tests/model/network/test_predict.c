@@ -262,7 +262,7 @@ static float *predict(const struct stored *s, const struct rows *rows, size_t co
     float *v = outputs_of(s, rows, columns);
     outputs_to_probabilities(v, rows->n, s->plan->outputs, train_spec_loss(&s->spec, s->info.task));
     if (s->info.task == DATASET_REGRESSION)
-        outputs_to_own_unit(v, rows->n, columns, s->fit.target_mean, s->fit.target_scale);
+        outputs_to_own_unit(v, rows->n, &s->fit);
     if (s->plan->outputs < columns)
         outputs_to_both_classes(v, rows->n);
     return v;
@@ -347,6 +347,20 @@ END_TEST
 START_TEST(regression)
 {
     table_case(0, "\"epochs\":4,\"batch_size\":8,\"model\":{\"layers\":[10]}");
+}
+END_TEST
+
+START_TEST(transformed_targets)
+{
+    static const char *const transforms[] = {"log", "log1p", "quantile"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(transforms); i++) {
+        char fields[128];
+        (void)snprintf(fields, sizeof fields,
+                       "\"epochs\":3,\"batch_size\":16,\"model\":{\"layers\":[9]},\"target\":{"
+                       "\"transform\":\"%s\"}",
+                       transforms[i]);
+        table_case(0, fields);
+    }
 }
 END_TEST
 
@@ -485,6 +499,7 @@ Suite *test_suite(void)
     tcase_add_test(t, categories_and_missing_values);
     tcase_add_test(t, embedded_categories_of_two_classes);
     tcase_add_test(t, regression);
+    tcase_add_test(t, transformed_targets);
     tcase_add_test(t, not_standardised);
     tcase_add_test(t, dates_and_texts);
     tcase_add_test(t, images_of_bytes);
