@@ -180,6 +180,32 @@ static json_t *options_new(const struct data_add *d)
     return bad ? NULL : as_steal(o);
 }
 
+/* Is it a folder, whose images are packed? */
+static bool is_folder(const char *path)
+{
+    struct stat sb;
+    return stat(path, &sb) == 0 && S_ISDIR(sb.st_mode);
+}
+
+/* "28x32": height and width. */
+static as_status parse_size(const char *text, size_t *height, size_t *width, struct as_err *err)
+{
+    int64_t h = 0, w = 0;
+    const char *x = strchr(text, 'x');
+    AS_AUTO(as_freep) char *first = as_strdup(text);
+    if (!first)
+        return as_fail_nomem(err);
+    if (x)
+        first[x - text] = '\0';
+    if (!x || as_parse_i64(first, &h, NULL) != AS_OK || as_parse_i64(x + 1, &w, NULL) != AS_OK ||
+        h < 1 || w < 1 || h > 65536 || w > 65536)
+        return as_fail(err, AS_E_INVAL,
+                       "--size: found '%.40s', expected HEIGHTxWIDTH, such as 32x32", text);
+    *height = (size_t)h;
+    *width = (size_t)w;
+    return AS_OK;
+}
+
 static as_status on_image(void *arg, size_t done, size_t total, struct as_err *err)
 {
     (void)arg;
@@ -264,32 +290,6 @@ static as_status make_body(const struct data_add *d, json_t **ret, struct as_err
     if (bad)
         return as_fail_nomem(err);
     *ret = as_steal(body);
-    return AS_OK;
-}
-
-/* Is it a folder, whose images are packed? */
-static bool is_folder(const char *path)
-{
-    struct stat sb;
-    return stat(path, &sb) == 0 && S_ISDIR(sb.st_mode);
-}
-
-/* "28x32": height and width. */
-static as_status parse_size(const char *text, size_t *height, size_t *width, struct as_err *err)
-{
-    int64_t h = 0, w = 0;
-    const char *x = strchr(text, 'x');
-    AS_AUTO(as_freep) char *first = as_strdup(text);
-    if (!first)
-        return as_fail_nomem(err);
-    if (x)
-        first[x - text] = '\0';
-    if (!x || as_parse_i64(first, &h, NULL) != AS_OK || as_parse_i64(x + 1, &w, NULL) != AS_OK ||
-        h < 1 || w < 1 || h > 65536 || w > 65536)
-        return as_fail(err, AS_E_INVAL,
-                       "--size: found '%.40s', expected HEIGHTxWIDTH, such as 32x32", text);
-    *height = (size_t)h;
-    *width = (size_t)w;
     return AS_OK;
 }
 

@@ -170,7 +170,8 @@ static const struct verb table[] = {
      "end). Features in .npy and images in IDX need --targets: a file with as many rows.\n"
      "CIFAR, text, token files, .npz and .safetensors are one file that holds all of it. FILE is "
      "a\n"
-     "regular file, or - for standard input.",
+     "regular file, or - for standard input; or a folder with a folder of PNG and JPEG images for\n"
+     "each class.",
      cmd_data},
     {"runners", "runners | runners remove NAME [--yes]", "list runners, or forget one",
      "A runner that is removed loses its trials to the queue, and its name is free: for one whose\n"
