@@ -14,6 +14,8 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "data/formats/csv_cell.h"
+#include "data/formats/csv_dialect.h"
 
 #define CSV_MAX_COLUMNS ((size_t)65537)   /* DATASET_MAX_FEATURES and a target */
 #define CSV_MAX_RECORD ((size_t)16 << 20) /* bytes */
@@ -23,29 +25,11 @@
  * or more: "0,1,2,3", "class,1,2,3,4") and those of the second record do not. */
 typedef enum csv_header { CSV_HEADER_AUTO, CSV_HEADER_YES, CSV_HEADER_NO } csv_header;
 
-/* How the cells of a table are written. 0 in `separator` or `decimal`: csv_open_as() finds it in
- * the first records (csv_dialect_find). */
-struct csv_dialect {
-    char separator; /* between cells; one of CSV_SEPARATORS */
-    char comment;   /* lines that begin with it are skipped; 0: there are none */
-    char decimal;   /* '.', or ',': then cells such as "3,14" are returned as "3.14" */
-};
-
-#define CSV_SEPARATORS ",\t;|:^~"
-
-/* The bytes of one cell, without its quotes, NUL-terminated. */
-struct csv_cell {
-    const char *s;
-    size_t len;
-};
-
 struct csv_row {
     size_t line; /* where the record starts, from 1 */
     size_t n_cells;
     const struct csv_cell *cells; /* views of the reader until its next csv_next */
 };
-
-typedef enum csv_kind { CSV_EMPTY, CSV_NUMBER, CSV_NOT_FINITE, CSV_TEXT } csv_kind;
 
 struct csv;
 
@@ -77,11 +61,6 @@ const char *csv_column_name(const struct csv *c, size_t column);
 /* The next data record. AS_E_EXHAUSTED at the end (err untouched); AS_E_INVAL for a bad record,
  * such as "line 17 has 64 cells, expected 65"; AS_E_TOO_LARGE, AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status csv_next(struct csv *c, struct csv_row *ret, struct as_err *err);
-
-/* The kind of a cell; *ret is set to the value of a CSV_NUMBER. Spaces around a number are ignored.
- * "nan", "inf" and numbers that overflow a double are CSV_NOT_FINITE. Numbers are decimal, with a
- * point. */
-csv_kind csv_cell_kind(const struct csv_cell *cell, double *ret);
 
 /* The number in a column of `row`. AS_E_INVAL, with a message such as
  * "column 'ocean_proximity', line 2: found 'NEAR BAY', expected a number". */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/formats/csv_cell.h"
 
 #define MAX_RECORDS 64
 #define N_CANDIDATES 4

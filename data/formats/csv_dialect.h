@@ -5,7 +5,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "data/formats/csv.h"
+/* How the cells of a table are written. 0 in `separator` or `decimal`: csv_open_as() finds it in
+ * the first records (csv_dialect_find). */
+struct csv_dialect {
+    char separator; /* between cells; one of CSV_SEPARATORS */
+    char comment;   /* lines that begin with it are skipped; 0: there are none */
+    char decimal;   /* '.', or ',': then cells such as "3,14" are returned as "3.14" */
+};
+
+#define CSV_SEPARATORS ",\t;|:^~"
 
 /* Decide what `d` leaves open (0) from the first `len` bytes of a table; `whole`: they are all of
  * it.
