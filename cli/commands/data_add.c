@@ -94,14 +94,15 @@ static as_status read_source(struct source *f, const char *path, int *fd, struct
     return st;
 }
 
-/* Compute the digest of a file, upload it, and store the digest in `files` under its role. */
-static as_status upload_file(const struct data_add *d, const char *path, const char *role,
-                             json_t *files, struct as_err *err)
+/* Compute the digest of a file, upload it, and store the digest in `files` under its role. `name` is
+ * the file's for people. */
+static as_status upload_named(const struct data_add *d, const char *path, const char *name,
+                              const char *role, json_t *files, struct as_err *err)
 {
     AS_AUTO(file_closep) int fd = -1;
     char size_text[32];
     bool sent = false;
-    struct source f = {.name = as_streq(path, "-") ? "standard input" : path};
+    struct source f = {.name = name};
     as_status st = read_source(&f, path, &fd, err);
     if (st < 0)
         return as_err_prefix(err, st, "%s", f.name);
@@ -244,9 +245,16 @@ static as_status upload_folder(const struct data_add *d, json_t *files, struct a
         return st;
     st = pack_folder(d, path, err);
     if (st == AS_OK)
-        st = upload_file(d, path, "table", files, err);
+        st = upload_named(d, path, d->file, "table", files, err);
     (void)unlink(path);
     return st;
+}
+
+static as_status upload_file(const struct data_add *d, const char *path, const char *role,
+                             json_t *files, struct as_err *err)
+{
+    const char *name = as_streq(path, "-") ? "standard input" : path;
+    return upload_named(d, path, name, role, files, err);
 }
 
 static as_status upload_files(const struct data_add *d, json_t *files, struct as_err *err)
