@@ -199,8 +199,8 @@ as_status dataset_columns_from_json(const json_t *list, const char *parent,
     }
     if (at != info->n_features)
         return as_fail_at(err, AS_E_INVAL, pointer,
-                          "%s: found %zu columns of %zu features, expected %zu features", pointer, n,
-                          at, info->n_features);
+                          "%s: found %zu columns of %zu features, expected %zu features", pointer,
+                          n, at, info->n_features);
     if (dataset_category_slots(info) > DATASET_MAX_FEATURES)
         return as_fail_at(err, AS_E_INVAL, pointer, "%s: more than %zu categories in all", pointer,
                           DATASET_MAX_ALL_CATEGORIES);
