@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <stdint.h>
 #include <string.h>
 
 /* The length of the UTF-8 sequence at s (1..4), or 0 when it is not valid. */
@@ -19,10 +20,22 @@ static size_t utf8_sequence_length(const unsigned char *s, size_t left)
     return n;
 }
 
+/* Are the eight bytes at s from 1 to 0x7f? Subtracting 1 from each sets the high bit of a zero. */
+static bool is_plain_word(const unsigned char *s)
+{
+    uint64_t w;
+    memcpy(&w, s, sizeof w);
+    return (((w - UINT64_C(0x0101010101010101)) | w) & UINT64_C(0x8080808080808080)) == 0;
+}
+
 bool as_utf8_valid(const char *s, size_t len)
 {
     const unsigned char *u = (const unsigned char *)s;
     for (size_t i = 0; i < len;) {
+        if (len - i >= 8 && is_plain_word(u + i)) {
+            i += 8;
+            continue;
+        }
         size_t n = utf8_sequence_length(u + i, len - i);
         if (n == 0)
             return false;

@@ -23,7 +23,7 @@
 #include "data/dataset_json.h"
 #include "data/dataset_read.h"
 #include "data/formats/npy.h"
-#include "search/ensemble.h"
+#include "search/ensemble/ensemble.h"
 
 static struct as_err err;
 
@@ -117,12 +117,12 @@ static void truth_done(struct score_truth *t)
     free((float *)t->targets);
 }
 
-static float *rows_of(const struct problem *b, size_t model, size_t n)
+static float *rows_of(const struct problem *b, size_t model, size_t first, size_t n)
 {
     float *v = get(n * b->outputs, sizeof *v);
     for (size_t i = 0; i < n; i++)
         for (size_t c = 0; c < b->outputs; c++)
-            v[i * b->outputs + c] = (float)b->p[model][b->order[i] * b->outputs + c];
+            v[i * b->outputs + c] = (float)b->p[model][b->order[first + i] * b->outputs + c];
     return v;
 }
 
@@ -169,6 +169,33 @@ static void select_before(const struct problem *b, double *weights)
         weights[picks[n]] += 1 / (double)best_n;
 }
 
+/* The value on the new rows of another method; ENSEMBLE_METHODS: stacking without negative ones. */
+static void print_method(const struct problem *b, const struct ensemble_input *chosen, int method)
+{
+    AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
+    struct ensemble_input in = *chosen, fresh = *chosen;
+    bool non_negative = method == ENSEMBLE_METHODS;
+    size_t n = b->rows - b->chosen;
+    in.method = non_negative ? ENSEMBLE_STACKING : (ensemble_method)method;
+    in.non_negative = non_negative;
+    check(ensemble_select(&in, &e, &err));
+    AS_AUTO(truth_done) struct score_truth truth = truth_of(b, b->chosen, n);
+    AS_AUTO(as_freep) float **predictions = get(b->models, sizeof *predictions);
+    AS_AUTO(as_freep) double *p = get(n * b->outputs, sizeof *p);
+    for (size_t k = 0; k < b->models; k++)
+        predictions[k] = rows_of(b, k, b->chosen, n);
+    fresh.truth = truth;
+    fresh.predictions = (const float *const *)predictions;
+    double v = 0;
+    ensemble_predict(e, &fresh, NULL, n, p);
+    check(score_compute(b->metric, &truth, NULL, n, p, 1, &v, NULL, &err));
+    (void)printf("\"%s\":%.9g,\"%s_gain\":%.9g,",
+                 non_negative ? "non_negative" : ensemble_method_names[method], v,
+                 non_negative ? "non_negative" : ensemble_method_names[method], e->gain);
+    for (size_t k = 0; k < b->models; k++)
+        free(predictions[k]);
+}
+
 static void compare_split(struct problem *b, uint64_t split)
 {
     shuffle(b, split);
@@ -178,7 +205,7 @@ static void compare_split(struct problem *b, uint64_t split)
     AS_AUTO(as_freep) double *single = get(b->models, sizeof *single);
     AS_AUTO(as_freep) double *before = get(b->models, sizeof *before);
     for (size_t k = 0; k < b->models; k++)
-        predictions[k] = rows_of(b, k, b->chosen);
+        predictions[k] = rows_of(b, k, 0, b->chosen);
     const struct ensemble_input in = {.candidates = b->models,
                                       .truth = truth,
                                       .predictions = (const float *const *)predictions,
@@ -186,12 +213,15 @@ static void compare_split(struct problem *b, uint64_t split)
                                       .size = b->size,
                                       .seed = split};
     check(ensemble_select(&in, &e, &err));
+    size_t n = b->rows - b->chosen;
+    (void)printf("{");
+    for (int m = 1; m < ENSEMBLE_METHODS + 1; m++)
+        print_method(b, &in, m);
     single[e->best_single] = 1;
     select_before(b, before);
-    size_t n = b->rows - b->chosen;
     double one = measure(b, b->metric, single, b->chosen, n);
     double now = measure(b, b->metric, e->weights, b->chosen, n);
-    (void)printf("{\"single\":%.9g,\"before\":%.9g,\"ensemble\":%.9g,\"recommended\":%.9g,"
+    (void)printf("\"single\":%.9g,\"before\":%.9g,\"ensemble\":%.9g,\"recommended\":%.9g,"
                  "\"chosen\":\"%s\",\"within_noise\":%s,\"estimate\":%.9g,\"gain\":%.9g,"
                  "\"low\":%.9g,\"high\":%.9g}\n",
                  one, measure(b, b->metric, before, b->chosen, n), now, e->recommended ? now : one,

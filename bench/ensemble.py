@@ -19,6 +19,7 @@ import tempfile
 
 HELD = (150, 450)
 SIZE = 16  # of an ensemble: the default of a sweep
+METHODS = ("ensemble", "average", "stacking", "non_negative")
 
 
 def read(path, header=True):
@@ -70,9 +71,11 @@ def train(build, folder, record, held, name, seed, trials):
                     "batch_size": 2 ** rng.randint(4, 7), "validation": {"fraction": held, "seed": seed, "split": "stratified"}}
         with open(os.path.join(out, "job.json"), "w") as f:
             json.dump({"train": document, "dataset": record}, f)
+        paths.append(os.path.join(out, "predictions.npy"))
+        if os.path.exists(paths[-1]):  # of an earlier run with the same --work
+            continue
         subprocess.run([os.path.join(build, "trial-runner", "train", "assay-train"), f.name], check=True, stdout=subprocess.DEVNULL,
                        env={**os.environ, "ASSAY_SEED": str(trial), "ASSAY_ARTIFACTS": out, "ASSAY_BACKEND": "cpu"})
-        paths.append(os.path.join(out, "predictions.npy"))
     return paths, os.path.join(out, "targets.npy")
 
 
@@ -81,12 +84,26 @@ def loss(metric, value):
     return max(1 - value if metric in ("auc", "f1") else value, 1e-9)
 
 
+def ratio_of(metric, lines, rule):
+    """The geometric mean of the rule's loss by that of the best single trial."""
+    return math.exp(sum(math.log(loss(metric, r[rule]) / loss(metric, r["single"])) for r in lines) / len(lines))
+
+
+def worse_of(metric, lines, rule):
+    """The share of cases in which the rule is worse than the best single trial, in percent."""
+    return 100 * sum(loss(metric, r[rule]) > loss(metric, r["single"]) + 1e-12 for r in lines) / len(lines)
+
+
+def methods(metric, lines):
+    return " | ".join(f"{ratio_of(metric, lines, rule):.3f} | {worse_of(metric, lines, rule):.0f} %" for rule in METHODS) + " |"
+
+
 def summary(metric, lines):
     def ratio(rule):
-        return math.exp(sum(math.log(loss(metric, r[rule]) / loss(metric, r["single"])) for r in lines) / len(lines))
+        return ratio_of(metric, lines, rule)
 
     def worse(rule):
-        return 100 * sum(loss(metric, r[rule]) > loss(metric, r["single"]) + 1e-12 for r in lines) / len(lines)
+        return worse_of(metric, lines, rule)
 
     inside = [r for r in lines if not r["within_noise"]]
     wrong = sum(r["gain"] * (loss(metric, r["single"]) - loss(metric, r["ensemble"])) < 0 for r in inside)
@@ -129,6 +146,9 @@ def main():
         for key, lines in table.items():
             print(f"| {', '.join(map(str, key))} | {summary(key[0] if key[0] in ('error', 'auc', 'f1', 'log_loss', 'rmse', 'mae') else key[1], lines)}")
         print()
+    print("| metric, held-out rows | greedy | worse | average | worse | stacking | worse | stacking, non-negative | worse |\n| --- |" + " --- |" * 8)
+    for key, lines in by_metric.items():
+        print(f"| {', '.join(map(str, key))} | {methods(key[0], lines)}")
 
 
 main()

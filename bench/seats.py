@@ -7,11 +7,13 @@ take turns; what came before has just ended, so runners have claims under way th
 
 One line of JSON per case. `value` is the median over `of` sweeps; min and max are beside it. `times`: that of the
 trial without ranks; the goal is at most 3. On a busy machine run it with `chrt -f 10` or `nice -n -20`."""
+import datetime
 import json
 import os
 import statistics
 import sys
 import time
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 os.environ["ASSAY_SOURCE_ROOT"] = ROOT
@@ -20,7 +22,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
 from harness import Assay  # noqa: E402
 
 ROUNDS = 9
-LOOK_S = 0.005
+QUIET_S = 0.6  # longer than a trial here takes
 CASES = {"a trial": {}, "1 seat": {"ranks": 1}, "8 seats": {"ranks": 8}}
 
 
@@ -32,14 +34,28 @@ def document(name, resources):
                                 "micro_batch": 128, "optimizer": {"kind": "sgd", "lr": "${lr}"}}}}
 
 
+def events(assay, sweep):
+    """The events of a sweep that has ended, by type, each with its time on the database's clock."""
+    found = []
+    request = urllib.request.Request(f"{assay.url}/v1/sweeps/{sweep}/events?after=0",
+                                     headers={"Authorization": f"Bearer {assay.token}"})
+    with urllib.request.urlopen(request, timeout=60) as stream:
+        for line in stream:
+            if line.startswith(b"data: "):
+                found.append(json.loads(line[6:]))
+                if found[-1]["type"] == "sweep.changed" and found[-1]["state"] == "completed":
+                    return found
+
+
 def first_measurement_ms(assay, name, resources):
-    start = time.monotonic()
+    """By the times of events: a client that looked for the measurement would take the processor from the ranks."""
     sweep = assay.call("POST", "/v1/sweeps", document(name, resources))["id"]
-    while not (assay.trials(sweep) and assay.call("GET", f"/v1/sweeps/{sweep}/trials/0/measurements")["series"]):
-        time.sleep(LOOK_S)
-    found = (time.monotonic() - start) * 1e3
+    time.sleep(QUIET_S)
     assay.wait_ended(sweep)
-    return found
+    at = {}
+    for event in events(assay, sweep):
+        at.setdefault(event["type"], datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")))
+    return (at["trial.measured"] - at["sweep.created"]).total_seconds() * 1e3
 
 
 def main():

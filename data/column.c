@@ -19,13 +19,15 @@
 #include "data/text_hash.h"
 #include "base/mem.h"
 
-static const char *const missing_words[] = {"NA", "N/A", "NaN", "null", "?"};
+const char *const column_missing_words[] = {"NA", "N/A", "NaN", "null", "?", NULL};
 
 static bool is_missing(const char *s, size_t len)
 {
-    for (size_t i = 0; i < AS_ARRAY_LEN(missing_words); i++)
-        if (len == strlen(missing_words[i]) && strncasecmp(s, missing_words[i], len) == 0)
+    for (size_t i = 0; column_missing_words[i]; i++) {
+        const char *word = column_missing_words[i];
+        if (len == strlen(word) && strncasecmp(s, word, len) == 0)
             return true;
+    }
     return len == 0;
 }
 

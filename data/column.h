@@ -15,6 +15,9 @@
 #include "data/formats/csv.h"
 #include "data/dataset.h"
 
+/* The words for a missing cell besides the empty one, NULL-terminated; letters of any case. */
+extern const char *const column_missing_words[];
+
 /* A cell without the blanks around it, and its kind. */
 struct column_cell {
     const char *s;

@@ -92,6 +92,19 @@ size_t dataset_column_width(const struct dataset_column *c)
     return c->n_parts ? c->n_parts : 1;
 }
 
+size_t dataset_next_column(const struct dataset_info *info, size_t feature)
+{
+    return feature + (info->columns ? dataset_column_width(&info->columns[feature]) : 1);
+}
+
+size_t dataset_file_columns(const struct dataset_info *info)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < info->n_features; i = dataset_next_column(info, i))
+        n++;
+    return n;
+}
+
 size_t dataset_column_slots(const struct dataset_column *column)
 {
     return column->n_values + 1 + (column->n_missing > 0);

@@ -177,6 +177,11 @@ struct dataset_info {
 
 void dataset_info_done(struct dataset_info *info);
 
+/* The first feature of the next column of the file, where `feature` is the first of one: one more where
+ * columns are not described. So a loop goes over the columns of the file that are inputs. */
+size_t dataset_next_column(const struct dataset_info *info, size_t feature);
+size_t dataset_file_columns(const struct dataset_info *info); /* how many these are */
+
 /* ---- how a model sees a row ----
  *
  * Inputs of a table: first the numeric columns, then the categorical columns, both in the order of

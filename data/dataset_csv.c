@@ -9,6 +9,9 @@
  * model of other data without an error. */
 #include "data/dataset_csv.h"
 
+#include <string.h>
+
+#include "base/str.h"
 #include "data/column.h"
 #include "data/csv_table.h"
 #include "data/dataset_alloc.h"
@@ -375,4 +378,38 @@ as_status dataset_csv_load(const struct dataset_paths *paths, const struct datas
     if (st != AS_OK)
         return st;
     return check_missing(&t, info, missing, err);
+}
+
+/* ---- the text of one column ---- */
+
+static as_status find_cells(const struct csv_table *t, const char *name, size_t *ret,
+                            struct as_err *err)
+{
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (as_streq(t->name[i], name)) {
+            *ret = i;
+            return AS_OK;
+        }
+    return as_fail(err, AS_E_INVAL, "the table has no column '%.80s'", name);
+}
+
+as_status dataset_csv_cells(const struct dataset_paths *paths, const struct dataset_info *info,
+                            const char *name, struct dataset_cells *ret, struct as_err *err)
+{
+    AS_AUTO(csv_table_done) struct csv_table t = {0};
+    struct csv_row row;
+    size_t column = 0;
+    as_status st = csv_table_open(paths->table, info->target, &info->options, &t, err);
+    if (st != AS_OK)
+        return st;
+    st = find_cells(&t, name, &column, err);
+    if (st != AS_OK)
+        return st;
+    while ((st = csv_next(t.csv, &row, err)) == AS_OK) {
+        struct column_cell cell = column_cell_of(&row.cells[column]);
+        st = dataset_cells_add(ret, cell.s, cell.missing ? 0 : cell.len, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return st == AS_E_EXHAUSTED ? AS_OK : st;
 }

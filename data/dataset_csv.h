@@ -4,6 +4,7 @@
 #define ASSAY_DATA_DATASET_CSV_H
 
 #include "data/dataset.h"
+#include "data/dataset_cells.h"
 #include "base/status.h"
 
 /* The caller has set format and options of `ret`. On failure `ret` may be half-filled: the caller
@@ -16,5 +17,11 @@ AS_MUST_CHECK as_status dataset_csv_inspect(const struct dataset_paths *paths, c
 AS_MUST_CHECK as_status dataset_csv_load(const struct dataset_paths *paths,
                                          const struct dataset_info *info, struct dataset *ret,
                                          struct as_err *err);
+
+/* Append the cells of the column `name` to *ret, in the order of the rows. AS_E_INVAL: there is no
+ * such column; else as dataset_csv_load(). On failure *ret has the rows before. */
+AS_MUST_CHECK as_status dataset_csv_cells(const struct dataset_paths *paths,
+                                          const struct dataset_info *info, const char *name,
+                                          struct dataset_cells *ret, struct as_err *err);
 
 #endif

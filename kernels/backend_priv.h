@@ -109,6 +109,8 @@ struct backend_ops {
     as_status (*huber)(struct backend *be, const struct huber_args *a, struct as_err *err);
     as_status (*bce)(struct backend *be, const struct bce_args *a, struct as_err *err);
     as_status (*sigmoid)(struct backend *be, const struct sigmoid_args *a, struct as_err *err);
+    as_status (*weigh_rows)(struct backend *be, const struct weigh_rows_args *a,
+                            struct as_err *err);
     as_status (*grad_accumulate)(struct backend *be, const struct grad_accumulate_args *a,
                                  struct as_err *err);
     as_status (*optimize)(struct backend *be, const struct opt_args *a, struct as_err *err);
@@ -156,7 +158,7 @@ static inline int32_t *tensor_i32(struct tensor t, size_t k)
 
 /* The plugin's one symbol. `abi` guards against a plugin of another build: raise it whenever this
  * header or the structs of backend.h change. */
-#define BACKEND_ABI 7
+#define BACKEND_ABI 8
 #define BACKEND_PLUGIN_SYMBOL "assay_backend_plugin"
 
 struct backend_plugin {

@@ -109,6 +109,23 @@ as_status backend_bce(struct backend *be, const struct bce_args *a, struct as_er
     return st < 0 ? st : be->ops->bce(be, a, err);
 }
 
+as_status backend_weigh_rows(struct backend *be, const struct weigh_rows_args *a,
+                             struct as_err *err)
+{
+    static const char op[] = "weights of rows";
+    size_t width = a->gradient.buf ? a->width : 0, n = 0;
+    const struct dim dims[] = {{"members", a->members}, {"batch", a->batch}, {"width", width}};
+    n = a->batch * width;
+    const struct row rows[] = {
+        {"weights", a->weights, BUF_F32, a->batch, SHARED},
+        {"gradient", a->gradient, BUF_F32, n, OPTIONAL},
+    };
+    as_status st = check_all(op, be, dims, AS_ARRAY_LEN(dims), rows, AS_ARRAY_LEN(rows), err);
+    if (st == AS_OK)
+        st = check_loss(op, be, &a->out, 1, a->members, a->batch, err);
+    return st < 0 ? st : be->ops->weigh_rows(be, a, err);
+}
+
 static as_status check_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err)
 {
     const struct dim dims[] = {

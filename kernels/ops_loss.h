@@ -95,6 +95,19 @@ struct bce_args {
 AS_MUST_CHECK as_status backend_bce(struct backend *be, const struct bce_args *a,
                                     struct as_err *err);
 
+struct weigh_rows_args {
+    size_t members, batch, width; /* K, B, D; D is not read without `gradient` */
+    struct tensor weights;        /* [K or shared, B], >= 0 */
+    struct tensor gradient;       /* [K, B, D], in place; absent: none */
+    struct loss_out out;          /* row_loss: in place */
+};
+
+/* Weigh the rows of a loss after it was computed: row_loss[r] and the gradient of row r become w[r]
+ * times what they were, and loss is that of the new row_loss. A row with weight 0 has a loss and a
+ * gradient of 0, also if they were not finite. */
+AS_MUST_CHECK as_status backend_weigh_rows(struct backend *be, const struct weigh_rows_args *a,
+                                           struct as_err *err);
+
 struct softmax_args {
     size_t members, batch, classes;
     struct tensor logits; /* [K, B, C] */

@@ -1,15 +1,16 @@
 /* Metrics and their influences.
  *
  * Each metric is a function of means over rows. Its influence is the derivative by those means times
- * the row's deviation from them; the formulas stand at the functions. AUC is the only one that is not
- * a function of means of rows: its influence is made of the shares of the other side's rows that lie
- * below (DeLong's structural components).
+ * the row's deviation from them; the formulas stand at the functions. AUC and average precision are
+ * no functions of means of rows: the influence of AUC is made of the shares of the other side's rows
+ * that lie below (DeLong's structural components), that of average precision of the rows below.
  *
  * AUC sorts its rows for each class, and an ensemble is compared with AUC hundreds of times, so the
  * sort is a radix sort of float32 keys. The trainer's outputs are float32 too, so single models have
  * the trainer's ties. */
 #include "search/score.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,30 +20,55 @@
 #define DIGIT_BITS 11
 #define DIGITS ((size_t)1 << DIGIT_BITS)
 
+#define P1(q) "pinball_" #q
+#define P10(d)                                                                                     \
+    P1(d##0), P1(d##1), P1(d##2), P1(d##3), P1(d##4), P1(d##5), P1(d##6), P1(d##7), P1(d##8),      \
+        P1(d##9)
+
+/* By the quantile in per cent; the first has no meaning. */
+static const char *const pinball_names[SCORE_PINBALL_MAX + 1] = {
+    "",     P1(1),  P1(2),  P1(3),  P1(4),  P1(5),  P1(6),  P1(7),  P1(8), P1(9),
+    P10(1), P10(2), P10(3), P10(4), P10(5), P10(6), P10(7), P10(8), P10(9)};
+
 static const struct {
     const char *name;
     bool classes, maximize;
 } metrics[SCORE_METRICS] = {
-    [SCORE_ERROR] = {"error", true, false},      [SCORE_LOG_LOSS] = {"log_loss", true, false},
-    [SCORE_ACCURACY] = {"accuracy", true, true}, [SCORE_TOP5] = {"top5", true, true},
-    [SCORE_AUC] = {"auc", true, true},           [SCORE_F1] = {"f1", true, true},
-    [SCORE_MSE] = {"mse", false, false},         [SCORE_RMSE] = {"rmse", false, false},
-    [SCORE_MAE] = {"mae", false, false},         [SCORE_R2] = {"r2", false, true},
+    [SCORE_ERROR] = {"error", true, false},
+    [SCORE_LOG_LOSS] = {"log_loss", true, false},
+    [SCORE_ACCURACY] = {"accuracy", true, true},
+    [SCORE_TOP5] = {"top5", true, true},
+    [SCORE_AUC] = {"auc", true, true},
+    [SCORE_F1] = {"f1", true, true},
+    [SCORE_MSE] = {"mse", false, false},
+    [SCORE_RMSE] = {"rmse", false, false},
+    [SCORE_MAE] = {"mae", false, false},
+    [SCORE_R2] = {"r2", false, true},
+    [SCORE_BALANCED_ACCURACY] = {"balanced_accuracy", true, true},
+    [SCORE_AVERAGE_PRECISION] = {"average_precision", true, true},
+    [SCORE_BRIER] = {"brier", true, false},
+    [SCORE_MAPE] = {"mape", false, false},
 };
+
+/* The quantile of a pinball loss; 0 of other metrics. */
+static double quantile_of(score_metric m)
+{
+    return m < SCORE_METRICS ? 0 : (double)((int)m - SCORE_METRICS) / 100;
+}
 
 const char *score_format(score_metric m)
 {
-    return metrics[m].name;
+    return m < SCORE_METRICS ? metrics[m].name : pinball_names[(int)m - SCORE_METRICS];
 }
 
 bool score_is_of_classes(score_metric m)
 {
-    return metrics[m].classes;
+    return m < SCORE_METRICS && metrics[m].classes;
 }
 
 bool score_is_maximized(score_metric m)
 {
-    return metrics[m].maximize;
+    return m < SCORE_METRICS && metrics[m].maximize;
 }
 
 /* One computation: its input, and the influences. */
@@ -86,6 +112,17 @@ static size_t outputs_before(const struct score *s, size_t i)
     return before;
 }
 
+static double row_brier(const struct score *s, size_t i)
+{
+    size_t C = s->truth->outputs, target = class_of(s, i);
+    double sum = 0;
+    for (size_t c = C == 2 ? 1 : 0; c < C; c++) {
+        double d = s->p[i * C + c] / s->members - (c == target ? 1 : 0);
+        sum += d * d;
+    }
+    return sum;
+}
+
 static double row_of_classes(const struct score *s, score_metric m, size_t i)
 {
     size_t target = class_of(s, i);
@@ -95,8 +132,21 @@ static double row_of_classes(const struct score *s, score_metric m, size_t i)
     }
     if (m == SCORE_TOP5)
         return outputs_before(s, i) < 5;
+    if (m == SCORE_BRIER)
+        return row_brier(s, i);
     bool right = largest_output(s, i) == target;
     return m == SCORE_ACCURACY ? right : !right;
+}
+
+/* What one number adds, where d is its error and y its target. */
+static double cell_of_numbers(score_metric m, double d, double y)
+{
+    double q = quantile_of(m);
+    if (q > 0)
+        return d <= 0 ? q * -d : (1 - q) * d;
+    if (m == SCORE_MAPE)
+        return fabs(d) / fmax(fabs(y), DBL_EPSILON);
+    return m == SCORE_MAE ? fabs(d) : d * d;
 }
 
 static double row_of_numbers(const struct score *s, score_metric m, size_t i)
@@ -104,8 +154,8 @@ static double row_of_numbers(const struct score *s, score_metric m, size_t i)
     size_t C = s->truth->outputs;
     double sum = 0;
     for (size_t c = 0; c < C; c++) {
-        double d = s->p[i * C + c] / s->members - (double)s->truth->targets[row_of(s, i) * C + c];
-        sum += m == SCORE_MAE ? fabs(d) : d * d;
+        double y = (double)s->truth->targets[row_of(s, i) * C + c];
+        sum += cell_of_numbers(m, s->p[i * C + c] / s->members - y, y);
     }
     return sum / (double)C;
 }
@@ -115,7 +165,8 @@ static double mean_over_rows(const struct score *s, score_metric m)
 {
     double mean = 0;
     for (size_t i = 0; i < s->n; i++) {
-        s->influence[i] = metrics[m].classes ? row_of_classes(s, m, i) : row_of_numbers(s, m, i);
+        s->influence[i] =
+            score_is_of_classes(m) ? row_of_classes(s, m, i) : row_of_numbers(s, m, i);
         mean += s->influence[i] / (double)s->n;
     }
     for (size_t i = 0; i < s->n; i++)
@@ -209,7 +260,36 @@ static as_status compute_f1(const struct score *s, double *ret, struct as_err *e
     return AS_OK;
 }
 
-/* ---- AUC ---- */
+/* ---- balanced accuracy ---- */
+
+/* The mean over the classes that have rows of r / n, with r the rows of a class that are predicted
+ * so, and n its rows: influence (r_i - r / n) / n of a row of that class, times all rows. */
+static as_status compute_balanced(const struct score *s, double *ret, struct as_err *err)
+{
+    size_t C = s->truth->outputs;
+    AS_AUTO(as_freep) double(*count)[2] = as_calloc(C, sizeof *count); /* right; rows */
+    if (!count)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < s->n; i++) {
+        size_t c = class_of(s, i);
+        s->influence[i] = largest_output(s, i) == c;
+        count[c][0] += s->influence[i];
+        count[c][1]++;
+    }
+    double sum = 0, used = 0;
+    for (size_t c = 0; c < C; c++) {
+        used += count[c][1] > 0;
+        sum += count[c][1] > 0 ? count[c][0] / count[c][1] : 0;
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        const double *of = count[class_of(s, i)];
+        s->influence[i] = (s->influence[i] - of[0] / of[1]) / of[1] / used * (double)s->n;
+    }
+    *ret = sum / used;
+    return AS_OK;
+}
+
+/* ---- AUC and average precision ---- */
 
 struct ranked {
     uint32_t key; /* ascending with the score */
@@ -284,17 +364,58 @@ static double auc_of(const struct score *s, size_t c, const struct ranked *sorte
     return pairs / positive / ((double)s->n - positive);
 }
 
-/* The number of classes that have rows on both sides; *ret_first is the first class to compare. */
-static size_t classes_to_compare(const struct score *s, const size_t *count, size_t *ret_first)
+/* The average precision of class c: the mean over its rows of t / a, with a the rows that score at
+ * least as much and t those of them in the class. A further row adds to t (if it is of the class)
+ * and to a of all rows at its score and below: its influence is the sum over the class's rows i there
+ * of (t? - t_i / a_i) / a_i, with t? 1 if it is of the class, and then its own t / a less the mean;
+ * divided by the class's rows, times all rows. The rows are sorted upwards, so these sums are those
+ * of the rows that came before. */
+static double precision_of(const struct score *s, size_t c, const struct ranked *sorted,
+                           double positive, double scale)
+{
+    double n = (double)s->n, above[2] = {n - positive, positive}, sum = 0;
+    double shares = 0, parts = 0; /* over the class's rows so far: 1 / a_i, t_i / a_i^2 */
+    for (size_t i = 0, end; i < s->n; i = end) {
+        double equal[2] = {0, 0}, a = above[0] + above[1], precision = above[1] / a;
+        for (end = i; end < s->n && sorted[end].key == sorted[i].key; end++)
+            equal[class_of(s, sorted[end].row) == c]++;
+        sum += equal[1] * precision / positive;
+        shares += equal[1] / a;
+        parts += equal[1] * precision / a;
+        for (size_t k = i; k < end; k++) {
+            bool mine = class_of(s, sorted[k].row) == c;
+            double change = (mine ? shares + precision : 0) - parts;
+            s->influence[sorted[k].row] += scale * change * n / positive;
+        }
+        above[0] -= equal[0];
+        above[1] -= equal[1];
+    }
+    for (size_t i = 0; i < s->n;
+         i++) /* one more row of the class makes the mean one of more rows */
+        if (class_of(s, i) == c)
+            s->influence[i] -= scale * sum * n / positive;
+    return sum;
+}
+
+/* Does class c have a value? AUC needs rows on both sides, average precision rows of the class. */
+static bool has_value(const struct score *s, score_metric m, size_t rows)
+{
+    return rows > 0 && (m == SCORE_AVERAGE_PRECISION || rows < s->n);
+}
+
+/* The number of classes that have a value; *ret_first is the first class to compare. */
+static size_t classes_to_compare(const struct score *s, score_metric m, const size_t *count,
+                                 size_t *ret_first)
 {
     size_t used = 0;
     *ret_first = s->truth->outputs == 2 ? 1 : 0;
     for (size_t c = *ret_first; c < s->truth->outputs; c++)
-        used += count[c] > 0 && count[c] < s->n;
+        used += has_value(s, m, count[c]);
     return used;
 }
 
-static as_status compute_auc(const struct score *s, double *ret, struct as_err *err)
+static as_status compute_ranking(const struct score *s, score_metric m, double *ret,
+                                 struct as_err *err)
 {
     size_t C = s->truth->outputs, first = 0;
     AS_AUTO(as_freep) struct ranked *items = as_calloc(s->n, 2 * sizeof *items);
@@ -303,19 +424,24 @@ static as_status compute_auc(const struct score *s, double *ret, struct as_err *
         return as_fail_nomem(err);
     for (size_t i = 0; i < s->n; i++)
         count[class_of(s, i)]++;
-    size_t used = classes_to_compare(s, count, &first);
+    size_t used = classes_to_compare(s, m, count, &first);
     double sum = 0;
     for (size_t c = first; c < C; c++) {
-        if (count[c] == 0 || count[c] == s->n)
+        if (!has_value(s, m, count[c]))
             continue;
         for (size_t i = 0; i < s->n; i++)
             items[i] = (struct ranked){key_of(s->p[i * C + c] / s->members), (uint32_t)i};
         const struct ranked *sorted = sort_ranked(items, items + s->n, s->n);
+        if (m == SCORE_AVERAGE_PRECISION) {
+            sum += precision_of(s, c, sorted, (double)count[c], 1 / (double)used);
+            continue;
+        }
         double auc = auc_of(s, c, sorted, (double)count[c]);
         add_auc_influence(s, c, sorted, (double)count[c], auc, 1 / (double)used);
         sum += auc;
     }
-    *ret = used > 0 ? sum / (double)used : NAN;
+    bool none = m == SCORE_AVERAGE_PRECISION && s->truth->outputs == 2; /* 0 without class 1 */
+    *ret = used > 0 ? sum / (double)used : none ? 0 : NAN;
     return AS_OK;
 }
 
@@ -332,8 +458,10 @@ as_status score_compute(score_metric m, const struct score_truth *truth, const s
     memset(s.influence, 0, n * sizeof *s.influence);
     if (m == SCORE_F1)
         return compute_f1(&s, ret, err);
-    if (m == SCORE_AUC)
-        return compute_auc(&s, ret, err);
+    if (m == SCORE_AUC || m == SCORE_AVERAGE_PRECISION)
+        return compute_ranking(&s, m, ret, err);
+    if (m == SCORE_BALANCED_ACCURACY)
+        return compute_balanced(&s, ret, err);
     if (m == SCORE_RMSE || m == SCORE_R2)
         *ret = mean_over_outputs(&s, m == SCORE_RMSE ? output_rmse : output_r2);
     else

@@ -26,11 +26,22 @@ typedef enum score_metric {
     SCORE_MSE,  /* numbers: the mean over rows and outputs of the squared error */
     SCORE_RMSE, /* numbers: the mean over the outputs of the root of their squared error */
     SCORE_MAE,  /* numbers: mean absolute error */
-    SCORE_R2    /* numbers: the mean over the outputs of 1 - squared error / variance */
+    SCORE_R2,   /* numbers: the mean over the outputs of 1 - squared error / variance */
+    SCORE_BALANCED_ACCURACY, /* classes: the mean over the classes that have rows of the share of
+                              * their rows whose largest output is the target */
+    SCORE_AVERAGE_PRECISION, /* two classes: of class 1; more: the mean over the classes that have
+                              * rows, each against the rest */
+    SCORE_BRIER, /* two classes: mean (p1 - y)^2; more: mean over rows of the sum of (p - y)^2 */
+    SCORE_MAPE   /* numbers: the mean of |p - y| / max(|y|, 2^-52) */
 } score_metric;
-#define SCORE_METRICS 10
+#define SCORE_METRICS 14
 
-/* "error", "log_loss", "accuracy", "top5", "auc", "f1", "mse", "rmse", "mae", "r2". Never NULL. */
+/* Beyond these: numbers: the pinball loss at the quantile of Q per cent, 1 <= Q <= 99. */
+#define SCORE_PINBALL(q) ((score_metric)(SCORE_METRICS + (q)))
+#define SCORE_PINBALL_MAX 99
+
+/* "error", "log_loss", "accuracy", "top5", "auc", "f1", "mse", "rmse", "mae", "r2",
+ * "balanced_accuracy", "average_precision", "brier", "mape", "pinball_1" … Never NULL. */
 const char *score_format(score_metric m);
 bool score_is_of_classes(score_metric m);
 bool score_is_maximized(score_metric m);

@@ -2,9 +2,9 @@
  *
  * A download goes to a file_draft, which replaces its destination after its digest was checked, so
  * that a cut connection or wrong content never leaves a partial file under the final
- * name. Each try starts from the beginning: the server has no range requests. Transfers have no
- * time limit as a whole, because a blob may have gigabytes; a transfer that stands still for too
- * long is cut. */
+ * name. A try after a cut asks for the bytes that are missing (Range). A server that sends the whole
+ * again is taken from the first byte, except into a pipe. Transfers have no time limit as a whole,
+ * because a blob may have gigabytes; a transfer that stands still for too long is cut. */
 #include "api/client/client_priv.h"
 
 #include <errno.h>
@@ -16,6 +16,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
+
+#define HTTP_PARTIAL 206
+#define HTTP_NO_RANGE 416
 
 /* The longest time in which no byte of a transfer moves. */
 static int64_t idle_limit_ms(const struct client_opts *opts)
@@ -232,17 +235,38 @@ as_status client_upload_fd(struct client *c, int fd, int64_t size_bytes, const c
 /* A download into a descriptor. */
 struct download {
     int fd;
-    bool rewinds; /* fd may be emptied for another try */
-    int64_t size, max_bytes;
+    bool rewinds;            /* fd may be emptied for another try */
+    int64_t size, max_bytes; /* size: what arrived, of all tries */
+    bool is_resumed;         /* this try asked for what is missing, and nothing has arrived yet */
     const struct client_opts *opts; /* may be NULL */
-    struct sha256 *digest;
+    struct sha256 *digest;          /* of what arrived; owned */
+    const struct http_response *r;  /* of this try */
     struct as_err *err;
     as_status st; /* why on_bytes ended it */
 };
 
+/* Begin from the first byte. */
+static as_status restart(struct download *d, struct as_err *err)
+{
+    if (d->size > 0 && !d->rewinds)
+        return as_fail(err, AS_E_UNAVAILABLE,
+                       "the connection was cut, and the server sends no rest of the content");
+    if (d->rewinds && (ftruncate(d->fd, 0) < 0 || lseek(d->fd, 0, SEEK_SET) < 0))
+        return as_fail(err, AS_E_IO, "%s", strerror(errno));
+    sha256_free(d->digest);
+    d->digest = sha256_create();
+    d->size = 0;
+    return d->digest ? AS_OK : as_fail_nomem(err);
+}
+
 static bool on_bytes(void *arg, const char *bytes, size_t len)
 {
     struct download *d = arg;
+    if (d->is_resumed && d->r->status != HTTP_PARTIAL)
+        d->st = restart(d, d->err); /* it sends the whole again */
+    d->is_resumed = false;
+    if (d->st < 0)
+        return false;
     d->size += (int64_t)len;
     if (d->max_bytes && d->size > d->max_bytes)
         d->st = as_fail(d->err, AS_E_TOO_LARGE, "the blob is larger than %lld bytes",
@@ -254,23 +278,32 @@ static bool on_bytes(void *arg, const char *bytes, size_t len)
     return d->st == AS_OK;
 }
 
-/* One try into d->fd, which is empty and stands at its start. */
-static as_status fetch_blob_once(struct client *c, const char *url_path, int64_t idle_ms,
-                                 struct download *d, int64_t *ret_retry_after_ms,
-                                 struct as_err *err)
+/* One try: the content behind the d->size bytes that are there. */
+static as_status fetch_blob_once(struct client *c, const char *url_path, struct download *d,
+                                 int64_t *ret_retry_after_ms, struct as_err *err)
 {
     AS_AUTO(http_response_done) struct http_response r = {0};
+    char range[48];
+    const char *const headers[] = {range, NULL};
     struct http_request q = {.method = "GET",
                              .path = url_path,
                              .accept = "application/octet-stream",
+                             .headers = d->size > 0 ? headers : NULL,
                              .body_size = -1,
-                             .idle_ms = idle_ms,
+                             .idle_ms = idle_limit_ms(d->opts),
                              .on_body = on_bytes,
                              .arg = d};
+    (void)snprintf(range, sizeof range, "Range: bytes=%lld-", (long long)d->size);
+    d->is_resumed = d->size > 0;
+    d->r = &r;
     as_status st = http_exchange(c, &q, &r, err);
     *ret_retry_after_ms = r.retry_after_ms;
+    d->r = NULL;
     if (d->st < 0)
         return d->st;
+    /* cut when all had arrived: nothing is behind it, and the digest decides */
+    if (st == AS_OK && d->size > 0 && r.status == HTTP_NO_RANGE)
+        return AS_OK;
     return st < 0 ? st : problem_status(c, &q, &r, err);
 }
 
@@ -280,29 +313,25 @@ static as_status fetch_blob_checked(struct client *c, const char *url_path, cons
     struct backoff b;
     uint8_t bytes[SHA256_BYTES];
     char hex[SHA256_HEX_SIZE];
+    int64_t retry_after_ms = 0;
+    as_status st = restart(d, err);
     backoff_start(&b, d->opts ? d->opts->retry_ms : 0);
-    for (;;) {
-        AS_AUTO(sha256_freep) struct sha256 *digest = sha256_create();
-        int64_t retry_after_ms = 0;
-        if (!digest)
-            return as_fail_nomem(err);
-        d->digest = digest;
-        d->size = 0;
-        if (d->rewinds && (ftruncate(d->fd, 0) < 0 || lseek(d->fd, 0, SEEK_SET) < 0))
-            return as_fail(err, AS_E_IO, "%s", strerror(errno));
-        as_status st =
-            fetch_blob_once(c, url_path, idle_limit_ms(d->opts), d, &retry_after_ms, err);
-        bool again = st == AS_E_UNAVAILABLE && (d->rewinds || d->size == 0);
-        if (again && backoff_pause(&b, c, retry_after_ms))
-            continue;
-        if (st < 0 || (st = sha256_end(digest, bytes, err)) < 0)
-            return st;
-        hex_format(bytes, sizeof bytes, hex);
-        if (strcmp(hex, sha256) != 0)
-            return as_fail(err, AS_E_INTERNAL, "the blob %s arrived with the digest %s", sha256,
-                           hex);
-        return AS_OK;
-    }
+    if (st < 0)
+        return st;
+    do
+        st = fetch_blob_once(c, url_path, d, &retry_after_ms, err);
+    while (st == AS_E_UNAVAILABLE && d->st == AS_OK && backoff_pause(&b, c, retry_after_ms));
+    if (st < 0 || (st = sha256_end(d->digest, bytes, err)) < 0)
+        return st;
+    hex_format(bytes, sizeof bytes, hex);
+    if (strcmp(hex, sha256) != 0)
+        return as_fail(err, AS_E_INTERNAL, "the blob %s arrived with the digest %s", sha256, hex);
+    return AS_OK;
+}
+
+static void download_done(struct download *d)
+{
+    sha256_free(d->digest);
 }
 
 as_status client_download_blob(struct client *c, const char *sha256, const char *dest_path,
@@ -316,6 +345,7 @@ as_status client_download_blob(struct client *c, const char *sha256, const char 
         st = file_draft_open(&draft, dest_path, err);
     if (st < 0)
         return st;
+    AS_AUTO(download_done)
     struct download d = {
         .fd = draft.fd, .rewinds = true, .max_bytes = max_bytes, .opts = opts, .err = err};
     st = fetch_blob_checked(c, str_cstr(&url_path), sha256, &d, err);
@@ -329,6 +359,6 @@ as_status client_download_fd(struct client *c, const char *sha256, int fd,
     as_status st = blob_path(sha256, &url_path, err);
     if (st < 0)
         return st;
-    struct download d = {.fd = fd, .opts = opts, .err = err};
+    AS_AUTO(download_done) struct download d = {.fd = fd, .opts = opts, .err = err};
     return fetch_blob_checked(c, str_cstr(&url_path), sha256, &d, err);
 }

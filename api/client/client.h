@@ -66,7 +66,7 @@ struct client_opts {
                                   * client_call() alone sends them */
     int64_t timeout_ms;          /* of one try; 0: 30 s. Add the wait of a long-poll */
     int64_t retry_ms;            /* time in which to retry; 0: one try */
-    /* Of blobs: called after each piece with the bytes of this try. NULL: none. */
+    /* Of blobs: called after each piece with the bytes so far. NULL: none. */
     void (*on_progress)(void *arg, int64_t done);
     void *progress_arg; /* borrowed */
 };
@@ -106,15 +106,16 @@ AS_MUST_CHECK as_status client_upload_fd(struct client *c, int fd, int64_t size_
                                          bool *ret_sent, struct as_err *err);
 
 /* Fetch the blob to `dest_path`. The file is replaced if the digest of the content is right, and is
- * untouched otherwise (a file_draft is removed). A link is followed. The folder must exist.
+ * untouched otherwise (a file_draft is removed). A link is followed. The folder must exist. A try
+ * after a cut goes on behind the bytes that are there.
  *   max_bytes  0: no limit; AS_E_TOO_LARGE past it
  * AS_E_NOT_FOUND; AS_E_IO (disk full, no regular file); AS_E_INTERNAL: the digest is wrong. */
 AS_MUST_CHECK as_status client_download_blob(struct client *c, const char *sha256,
                                              const char *dest_path, int64_t max_bytes,
                                              const struct client_opts *opts, struct as_err *err);
 
-/* Fetch the blob and write it to a descriptor that cannot be rewound, such as a pipe: after the
- * first byte a failure is final, and what was written stays. The same errors. */
+/* Fetch the blob and write it to a descriptor that cannot be rewound, such as a pipe: what was written
+ * stays, and a try after a cut goes on behind it. The same errors. */
 AS_MUST_CHECK as_status client_download_fd(struct client *c, const char *sha256, int fd,
                                            const struct client_opts *opts, struct as_err *err);
 

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "scheduler/assign/asks.h"
 #include "scheduler/lifecycle/attempts.h"
+#include "scheduler/lifecycle/ensemble_requests.h"
 #include "scheduler/lifecycle/gangs.h"
 #include "scheduler/assign/claims.h"
 #include "scheduler/rows/dataset_row.h"
@@ -25,6 +26,8 @@
 #include "scheduler/rows/sweep_row.h"
 #include "scheduler/rows/token_row.h"
 #include "scheduler/rows/trial_row.h"
+#include "scheduler/rows/model_row.h"
+#include "scheduler/services/models.h"
 #include "scheduler/services/runners.h"
 #include "scheduler/services/sweep_change.h"
 #include "scheduler/services/sweep_importance.h"
@@ -40,6 +43,8 @@ json_t *sweep_changes_encode(const struct sweep_change_list *l);
 AS_MUST_CHECK as_status retry_request_decode(const json_t *body, struct retry_request *ret,
                                              struct as_err *err);
 json_t *retried_encode(const struct retried *r);
+json_t *ensemble_asked_encode(const struct ensemble_asked *r);
+json_t *ensemble_asked_list_encode(const struct ensemble_asked_list *l);
 json_t *sweep_page_encode(const struct sweep_page *p);
 json_t *pareto_encode(const struct pareto_row *r);
 json_t *importance_encode(const struct importance_row *r);
@@ -54,6 +59,16 @@ json_t *file_list_encode(const struct file_list *l);
 
 json_t *dataset_encode(const struct dataset_row *r);
 json_t *dataset_page_encode(const struct dataset_page *p);
+
+json_t *model_encode(const struct model_row *r);
+json_t *model_page_encode(const struct model_page *p);
+json_t *model_version_encode(const struct model_version_row *r);
+json_t *model_version_page_encode(const struct model_version_page *p);
+/* The caller sets ret->by. */
+AS_MUST_CHECK as_status model_request_decode(const json_t *doc, struct model_request *ret,
+                                             struct as_err *err);
+AS_MUST_CHECK as_status alias_request_decode(const json_t *doc, int64_t *ret_version,
+                                             struct as_err *err);
 
 json_t *runner_page_encode(const struct runner_page *p);
 /* `secret`: the one that the server made for it; NULL: it showed its own. */

@@ -31,6 +31,8 @@ json_t *event_encode(const struct event_row *r)
         out_i64(&o, "epoch", r->epoch);
     if (r->has_seat)
         out_i64(&o, "seat", r->seat);
+    if (r->model)
+        out_str(&o, "model", r->model);
     return out_end(&o);
 }
 

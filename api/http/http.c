@@ -46,6 +46,16 @@ struct http_server {
     atomic_bool is_stopping; /* requests that begin now are cut, not answered */
 };
 
+/* Where an exchange is that on_request was called for. Whoever moves it away from HOLD_CALL first,
+ * the I/O thread or http_release(), tells the other what to do: the answer of an application that
+ * releases within the call is sent at once, without suspending the connection. */
+typedef enum hold {
+    HOLD_NONE,
+    HOLD_CALL,     /* in the call */
+    HOLD_RELEASED, /* released before the connection was suspended */
+    HOLD_PARKED,   /* suspended: http_release() resumes it */
+} hold;
+
 /* An exchange as http.c sees it. The public part comes first. */
 struct exchange {
     struct http_exchange x;
@@ -56,6 +66,7 @@ struct exchange {
     uintptr_t target_end; /* where it ends in libmicrohttpd's buffer; see has_hidden_tail */
     struct as_err refusal;
     bool is_head_read, is_head_done, is_held, is_handed_over, must_cut;
+    atomic_int hold;
 };
 
 struct http_options http_options_default(void)
@@ -288,7 +299,9 @@ void http_hold(struct http_exchange *x)
 void http_release(struct http_exchange *x)
 {
     struct exchange *e = (struct exchange *)x;
-    http_table_release(e->server->table, wake_connection, e->conn);
+    int expected = HOLD_CALL;
+    if (!atomic_compare_exchange_strong(&e->hold, &expected, HOLD_RELEASED))
+        http_table_release(e->server->table, wake_connection, e->conn);
 }
 
 void http_watch(struct http_exchange *x)
@@ -435,6 +448,22 @@ static enum MHD_Result take_chunk(struct exchange *e, const char *data, size_t *
     return MHD_YES;
 }
 
+/* The request is whole. Another thread may release it at any time from on_request on. */
+static enum MHD_Result hand_over(struct exchange *e)
+{
+    int expected = HOLD_CALL;
+    e->is_handed_over = true;
+    http_table_phase(e->server->table, e->fd, HTTP_PHASE_WORK);
+    atomic_store(&e->hold, HOLD_CALL);
+    e->server->app.on_request(e->server->app.ctx, &e->x);
+    if (atomic_load(&e->hold) == HOLD_RELEASED)
+        return send_answer(e);
+    MHD_suspend_connection(e->conn);
+    if (!atomic_compare_exchange_strong(&e->hold, &expected, HOLD_PARKED))
+        http_table_release(e->server->table, wake_connection, e->conn);
+    return MHD_YES;
+}
+
 static enum MHD_Result on_access(void *cls, struct MHD_Connection *conn, const char *url,
                                  const char *method, const char *version, const char *data,
                                  size_t *data_len, void **con_cls)
@@ -453,11 +482,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *conn, const c
         return take_chunk(e, data, data_len);
     if (e->x.answer.status || e->is_handed_over)
         return send_answer(e);
-    e->is_handed_over = true;
-    http_table_phase(e->server->table, e->fd, HTTP_PHASE_WORK);
-    MHD_suspend_connection(conn);
-    e->server->app.on_request(e->server->app.ctx, &e->x);
-    return MHD_YES;
+    return hand_over(e);
 }
 
 /* ---- the daemon ---- */

@@ -62,6 +62,8 @@ static const char **kept_slot(struct http_head *h, const char *name)
         {"Origin", &h->origin},
         {"Authorization", &h->authorization},
         {"Content-Type", &h->content_type},
+        {"Content-Encoding", &h->content_encoding},
+        {"Inference-Header-Content-Length", &h->inference_length},
         {"Idempotency-Key", &h->idempotency_key},
         {"Last-Event-ID", &h->last_event_id},
         {"Assay-Runner-Secret", &h->runner_secret},

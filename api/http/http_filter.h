@@ -28,7 +28,8 @@ struct http_head {
     const char *host, *origin, *authorization, *content_type, *idempotency_key, *last_event_id;
     const char *if_none_match, *if_range, *range, *accept_encoding, *accept, *request_id,
         *fetch_site, *runner_secret, *seat, *world_epoch;
-    int64_t content_length; /* -1: no such header */
+    const char *content_encoding, *inference_length; /* Inference-Header-Content-Length */
+    int64_t content_length;                          /* -1: no such header */
     bool is_chunked, expects_continue;
 };
 

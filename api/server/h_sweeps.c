@@ -4,7 +4,6 @@
 
 #include "api/server/call.h"
 #include "api/codec/codec.h"
-#include "scheduler/lifecycle/ensembles.h"
 #include "scheduler/services/sweep_change.h"
 #include "scheduler/services/sweep_importance.h"
 #include "scheduler/services/sweep_pareto.h"
@@ -111,13 +110,6 @@ as_status h_sweep_best(struct call *c, struct as_err *err)
     st = trial_best(c->db, c->arena, call_param(c, "sweep"), top, call_query(c, "cursor"), &rows,
                     err);
     return st < 0 ? st : call_ok(c, trial_page_encode(&rows), err);
-}
-
-as_status h_sweep_ensemble(struct call *c, struct as_err *err)
-{
-    const char *text = NULL;
-    as_status st = ensemble_get(c->db, c->arena, call_param(c, "sweep"), &text, err);
-    return st < 0 ? st : call_bytes(c, "application/json", text, strlen(text));
 }
 
 as_status h_sweep_pareto(struct call *c, struct as_err *err)

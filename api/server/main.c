@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "api/server/care_loop.h"
-#include "api/server/listen.h"
-#include "api/server/notify.h"
+#include "api/http/listen.h"
+#include "api/http/notify.h"
 #include "api/server/reaper_loop.h"
 #include "api/server/server.h"
 #include "api/server/token_file.h"

@@ -13,6 +13,9 @@
 #define ATTEMPT TRIAL "/attempts/{attempt}"
 #define SEAT ATTEMPT "/seats/{seat}"
 #define SUGGESTION SWEEP "/suggestions/{number}"
+#define MODEL "/v1/models/{model}"
+#define VERSION MODEL "/versions/{version}"
+#define ALIAS MODEL "/aliases/{alias}"
 #define RUNNER "/v1/runners/{runner}"
 
 #define NONE ROUTE_BODY_NONE
@@ -36,6 +39,9 @@ const struct route routes[] = {
     {"deleteSweep", "DELETE", SWEEP, WRITERS, NONE, ROUTE_SLOW, "", h_sweep_delete},
     {"listBestTrials", "GET", SWEEP "/best", READERS, NONE, 0, "top cursor", h_sweep_best},
     {"getEnsemble", "GET", SWEEP "/ensemble", READERS, NONE, 0, "", h_sweep_ensemble},
+    {"listEnsembles", "GET", SWEEP "/ensembles", READERS, NONE, 0, "", h_ensemble_list},
+    {"askEnsemble", "POST", SWEEP "/ensembles", WRITERS, JSON, 0, "", h_ensemble_ask},
+    {"getAskedEnsemble", "GET", SWEEP "/ensembles/{ensemble}", READERS, NONE, 0, "", h_ensemble_get},
     {"listParetoTrials", "GET", SWEEP "/pareto", READERS, NONE, ROUTE_SLOW, "cursor", h_sweep_pareto},
     {"getImportance", "GET", SWEEP "/importance", READERS, NONE, ROUTE_SLOW, "metric", h_sweep_importance},
     {"streamSweepEvents", "GET", SWEEP "/events", READERS, NONE, 0, "after", h_events_sweep},
@@ -64,6 +70,17 @@ const struct route routes[] = {
     {"createDataset", "POST", "/v1/datasets", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_SLOW | ROUTE_REFERS, "", h_dataset_create},
     {"getDataset", "GET", "/v1/datasets/{dataset}", ALL_ROLES, NONE, 0, "", h_dataset_get},
     {"deleteDataset", "DELETE", "/v1/datasets/{dataset}", WRITERS, NONE, 0, "", h_dataset_delete},
+
+    {"listModels", "GET", "/v1/models", READERS, NONE, 0, "cursor page_size", h_model_list},
+    {"getModel", "GET", MODEL, READERS, NONE, 0, "", h_model_get},
+    {"deleteModel", "DELETE", MODEL, WRITERS, NONE, 0, "", h_model_delete},
+    {"listModelVersions", "GET", MODEL "/versions", READERS, NONE, 0, "cursor page_size", h_model_version_list},
+    {"addModelVersion", "POST", MODEL "/versions", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_SLOW | ROUTE_REFERS, "", h_model_version_add},
+    {"getModelVersion", "GET", VERSION, READERS, NONE, 0, "", h_model_version_get},
+    {"deleteModelVersion", "DELETE", VERSION, WRITERS, NONE, 0, "", h_model_version_delete},
+    {"getModelContent", "GET", VERSION "/content", READERS, NONE, 0, "", h_model_content},
+    {"setModelAlias", "PUT", ALIAS, WRITERS, JSON, 0, "", h_model_alias_set},
+    {"deleteModelAlias", "DELETE", ALIAS, WRITERS, NONE, 0, "", h_model_alias_delete},
 
     {"listRunners", "GET", "/v1/runners", READERS, NONE, 0, "cursor page_size", h_runner_list},
     {"registerRunner", "POST", "/v1/runners", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_WAKES | ROUTE_URGENT, "", h_runner_register},

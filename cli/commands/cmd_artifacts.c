@@ -1,8 +1,7 @@
 /* assay artifacts list | get SWEEP/NUMBER: the files that a trial stored.
  *
- * Each file is written to a draft beside its destination and takes its name when its digest is
- * right, so that a cut, Ctrl-C or damaged content leaves what was there before. `--output -` and
- * devices get the bytes as they come; a wrong digest is an error at the end. */
+ * fetch_content() writes each file, so a cut, Ctrl-C or damaged content leaves what was there
+ * before. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,15 +11,12 @@
 #include "cli/commands/cmd.h"
 #include "cli/files/artifact_path.h"
 #include "cli/session/exit_code.h"
+#include "cli/session/fetch.h"
 #include "cli/session/list.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
 #include "cli/view/format.h"
-#include "cli/view/meter.h"
 #include "cli/view/say.h"
-
-#define IDLE_MS 60000 /* without a byte */
-#define RETRY_MS 30000
 
 /* The command line. */
 struct artifacts {
@@ -62,37 +58,15 @@ static as_status list_files(const struct artifacts *a, struct as_err *err)
     return st < 0 ? st : list_print(&a->session, &l, err);
 }
 
-static void on_received(void *arg, int64_t done)
-{
-    meter_show(arg, done);
-}
-
 /* Fetch one file to `dest`: a path, or "-". */
 static as_status fetch_file(const struct artifacts *a, const json_t *file, const char *dest,
                             struct as_err *err)
 {
-    const char *sha256 = json_string_value(json_object_get(file, "sha256"));
-    const char *path = json_string_value(json_object_get(file, "path"));
-    struct meter meter;
-    struct stat sb;
-    const struct client_opts opts = {.timeout_ms = IDLE_MS,
-                                     .retry_ms = RETRY_MS,
-                                     .on_progress = on_received,
-                                     .progress_arg = &meter};
-    bool is_draft = !as_streq(dest, "-") &&
-                    !(stat(dest, &sb) == 0 && (S_ISCHR(sb.st_mode) || S_ISFIFO(sb.st_mode)));
-    as_status st = AS_OK;
-    meter_start(&meter, path, "fetching", json_integer_value(json_object_get(file, "size")));
-    if (is_draft) {
-        st = client_download_blob(a->session.client, sha256, dest, 0, &opts, err);
-    } else {
-        AS_AUTO(file_output_done) struct file_output o = {0};
-        st = file_output_open(&o, dest, 0644, err);
-        if (st == AS_OK)
-            st = client_download_fd(a->session.client, sha256, o.fd, &opts, err);
-    }
-    meter_end(&meter);
-    return st < 0 ? as_err_prefix(err, st, "%.200s", path) : AS_OK;
+    const struct fetch f = {.sha256 = json_string_value(json_object_get(file, "sha256")),
+                            .size = json_integer_value(json_object_get(file, "size")),
+                            .name = json_string_value(json_object_get(file, "path")),
+                            .dest = dest};
+    return fetch_content(&a->session, &f, err);
 }
 
 /* Where one file goes: --output, a file in the folder --output, or a file in this folder. */

@@ -1,11 +1,30 @@
-/* assay ensemble SWEEP: prints its members on stdout, and its metrics in words on stderr. */
+/* assay ensemble: prints the members of an ensemble on stdout, and its figures in words on stderr.
+ *
+ * `--method bagging` trains: it makes a sweep of the best configuration on bootstrap samples, and follows
+ * it. The others need predictions alone. Without options that is the ensemble that the sweep got at its end. With a method, or with several
+ * sweeps, another one is asked for, and waited for; asked again, the server finds it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
+#include "cli/commands/bagging.h"
 #include "cli/commands/cmd.h"
-#include "cli/view/ensemble_view.h"
+#include "cli/commands/watch.h"
+#include "cli/session/exit_code.h"
+#include "cli/session/interrupt.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
+#include "cli/view/ensemble_view.h"
+#include "cli/view/say.h"
+
+#define POLL_MS 200
+#define MAX_SWEEPS 20
+
+struct wish {
+    const char *method; /* NULL: not given */
+    int64_t size;       /* 0: not given */
+    bool non_negative, list;
+};
 
 static as_status print_ensemble(const struct session *s, const json_t *ensemble, struct as_err *err)
 {
@@ -30,27 +49,164 @@ static as_status print_ensemble(const struct session *s, const json_t *ensemble,
     return AS_OK;
 }
 
-static as_status show_ensemble(const struct session *s, const char *name, struct as_err *err)
+static as_status show_ensemble(const struct session *s, const struct trial_ref *ref,
+                               struct as_err *err)
 {
-    struct trial_ref ref;
     JSON_AUTO ensemble = NULL;
-    as_status st = request_parse_sweep(name, &ref, err);
-    if (st < 0)
-        return st;
-    st = request_get(s->client, &ref, "ensemble", NULL, &ensemble, err);
+    as_status st = request_get(s->client, ref, "ensemble", NULL, &ensemble, err);
     if (st < 0)
         return st;
     return s->json ? session_print_json(ensemble, err) : print_ensemble(s, ensemble, err);
 }
 
+static as_status list_ensembles(const struct session *s, const struct trial_ref *ref,
+                                struct as_err *err)
+{
+    JSON_AUTO answer = NULL;
+    AS_AUTO(table_freep) struct table *t = NULL;
+    as_status st = request_get(s->client, ref, "ensembles", NULL, &answer, err);
+    if (st < 0)
+        return st;
+    const json_t *items = json_object_get(answer, "items");
+    if (s->json)
+        return session_print_json(items, err);
+    st = ensemble_view_list(items, &s->terminal, &t, err);
+    return st < 0 ? st : session_print_table(s, t, err);
+}
+
+/* The body of askEnsemble; argv[2…] are further sweeps. */
+static as_status make_body(const struct wish *w, int n, char **argv, json_t **ret,
+                           struct as_err *err)
+{
+    JSON_AUTO body = json_object();
+    JSON_AUTO sweeps = json_array();
+    int bad = !body || !sweeps;
+    if (w->method)
+        bad |= json_object_set_new(body, "method", json_string(w->method));
+    if (w->size)
+        bad |= json_object_set_new(body, "size", json_integer((json_int_t)w->size));
+    if (w->non_negative)
+        bad |= json_object_set_new(body, "non_negative", json_true());
+    for (int i = 2; i <= n; i++) {
+        struct trial_ref ref;
+        as_status st = request_parse_sweep(argv[i], &ref, err);
+        if (st < 0)
+            return st;
+        bad |= json_array_append_new(sweeps, json_string(ref.sweep));
+    }
+    if (n > 1)
+        bad |= json_object_set(body, "sweeps", sweeps);
+    if (bad)
+        return as_fail_nomem(err);
+    *ret = as_steal(body);
+    return AS_OK;
+}
+
+static bool is_pending(const json_t *asked)
+{
+    const json_t *e = json_object_get(asked, "ensemble");
+    return as_streq(json_string_value(json_object_get(e, "state")), "pending");
+}
+
+static as_status ask_ensemble(const struct session *s, const struct trial_ref *ref,
+                              const struct wish *w, int n, char **argv, struct as_err *err)
+{
+    JSON_AUTO body = NULL;
+    JSON_AUTO asked = NULL;
+    AS_AUTO(str_done) struct str path = {0};
+    char rest[64];
+    as_status st = make_body(w, n, argv, &body, err);
+    if (st < 0)
+        return st;
+    request_path(&path, ref, "ensembles");
+    if ((st = str_check(&path, err)) < 0)
+        return st;
+    st = client_call(s->client, "POST", path.s, NULL, body, NULL, &asked, NULL, err);
+    if (st < 0)
+        return st;
+    (void)snprintf(rest, sizeof rest, "ensembles/%lld",
+                   (long long)json_integer_value(json_object_get(asked, "number")));
+    while (is_pending(asked) && interrupt_sleep_ms(POLL_MS)) {
+        json_decref(asked);
+        asked = NULL;
+        if ((st = request_get(s->client, ref, rest, NULL, &asked, err)) < 0)
+            return st;
+    }
+    const json_t *e = json_object_get(asked, "ensemble");
+    return s->json ? session_print_json(asked, err) : print_ensemble(s, e, err);
+}
+
+/* Make the sweep; *ret_id is its id, a view of *ret. */
+static as_status make_bags(const struct session *s, const struct trial_ref *ref,
+                           const struct wish *w, json_t **ret, const char **ret_id,
+                           struct as_err *err)
+{
+    JSON_AUTO sweep = NULL;
+    JSON_AUTO doc = NULL;
+    if (w->size < 0 || w->size > BAGGING_MAX)
+        return as_fail(err, AS_E_INVAL, "--size: found %lld, expected 1 to %d samples",
+                       (long long)w->size, BAGGING_MAX);
+    as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
+    if (st == AS_OK)
+        st = bagging_document(sweep, w->size ? (size_t)w->size : 16, &doc, err);
+    if (st == AS_OK)
+        st = client_call(s->client, "POST", "/v1/sweeps", NULL, doc, NULL, ret, NULL, err);
+    if (st < 0)
+        return st;
+    *ret_id = json_string_value(json_object_get(*ret, "id"));
+    return *ret_id ? AS_OK : as_fail(err, AS_E_INTERNAL, "the server returned a sweep without id");
+}
+
+static int bag(struct session *s, const struct trial_ref *ref, const struct wish *w)
+{
+    struct as_err err = {0};
+    JSON_AUTO made = NULL;
+    const char *id = NULL;
+    const struct watch_opts opts = {.top = 10};
+    as_status st = make_bags(s, ref, w, &made, &id, &err);
+    if (st < 0)
+        return session_end(s, st, &err);
+    if (!s->json)
+        say("Sweep %s; with the models of both: assay ensemble %s %s", id, ref->sweep, id);
+    return watch_sweep(s, id, &opts);
+}
+
+static int run(struct session *s, const struct wish *w, int n, char **argv)
+{
+    struct as_err err = {0};
+    struct trial_ref ref;
+    bool asks = n > 1 || w->method || w->size || w->non_negative;
+    if (w->list && asks)
+        return exit_with_usage("ensemble", "--list takes one SWEEP and no other option");
+    as_status st = request_parse_sweep(argv[1], &ref, &err);
+    if (as_streq(w->method, "bagging")) {
+        if (n > 1 || w->non_negative)
+            return exit_with_usage("ensemble", "--method bagging takes one SWEEP and --size");
+        return st == AS_OK ? bag(s, &ref, w) : session_end(s, st, &err);
+    }
+    if (st == AS_OK)
+        st = w->list ? list_ensembles(s, &ref, &err)
+             : asks  ? ask_ensemble(s, &ref, w, n, argv, &err)
+                     : show_ensemble(s, &ref, &err);
+    return session_end(s, st, &err);
+}
+
 int cmd_ensemble(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
-    struct as_err err = {0};
+    struct wish w = {0};
     int n, code;
-    const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
-        code = session_end(&s, show_ensemble(&s, argv[1], &err), &err);
+    const struct opt table[] = {
+        {"method", 0, OPT_STRING, &w.method, "METHOD", NULL, "how models are combined",
+         "greedy|stacking|average|bucketing|bagging"},
+        {"size", 0, OPT_I64, &w.size, "N", NULL, "members at most; bagging: samples (16)"},
+        {"non-negative", 0, OPT_FLAG, &w.non_negative, NULL, NULL,
+         "stacking: no coefficient below 0"},
+        {"list", 0, OPT_FLAG, &w.list, NULL, NULL, "those that were asked for before"},
+        SESSION_OPTS(&s),
+    };
+    if (session_begin(&s, v, table, argc, argv, 1, MAX_SWEEPS, &n, &code))
+        code = run(&s, &w, n, argv);
     session_done(&s);
     return code;
 }

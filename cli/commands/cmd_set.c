@@ -24,19 +24,6 @@ static as_status print_change(const struct session *s, const char *name, const j
     return AS_OK;
 }
 
-/* Send a patch. *ret is the changed sweep, a new reference. */
-static as_status patch(const struct session *s, const struct trial_ref *ref, const json_t *body,
-                       json_t **ret, struct as_err *err)
-{
-    AS_AUTO(str_done) struct str path = {0};
-    const struct client_opts opts = {.content_type = "application/merge-patch+json"};
-    request_path(&path, ref, NULL);
-    as_status st = body ? str_check(&path, err) : as_fail_nomem(err);
-    if (st < 0)
-        return st;
-    return client_call(s->client, "PATCH", path.s, NULL, body, &opts, ret, NULL, err);
-}
-
 static as_status set_limits(const struct session *s, const char *name, const char *const *texts,
                             size_t n, struct as_err *err)
 {
@@ -50,7 +37,7 @@ static as_status set_limits(const struct session *s, const char *name, const cha
     if (st < 0)
         return st;
     JSON_AUTO body = json_pack("{s:O}", "limits", limits);
-    st = patch(s, &ref, body, &answer, err);
+    st = request_patch(s->client, &ref, body, &answer, err);
     return st < 0 ? st : print_change(s, ref.sweep, answer, err);
 }
 
@@ -67,7 +54,7 @@ static as_status set_priority(const struct session *s, const char *name, const c
         return as_fail(err, AS_E_INVAL,
                        "N: found '%.40s', expected a whole number from -100 to 100", text);
     JSON_AUTO body = json_pack("{s:I}", "priority", (json_int_t)n);
-    if ((st = patch(s, &ref, body, &answer, err)) < 0)
+    if ((st = request_patch(s->client, &ref, body, &answer, err)) < 0)
         return st;
     if (s->json)
         return session_print_json(answer, err);

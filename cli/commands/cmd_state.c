@@ -24,13 +24,7 @@ static as_status patch_sweep(const struct session *s, const struct trial_ref *re
                              const char *state, json_t **ret, struct as_err *err)
 {
     JSON_AUTO body = json_pack("{s:s}", "state", state);
-    AS_AUTO(str_done) struct str path = {0};
-    const struct client_opts opts = {.content_type = "application/merge-patch+json"};
-    request_path(&path, ref, NULL);
-    as_status st = body ? str_check(&path, err) : as_fail_nomem(err);
-    if (st < 0)
-        return st;
-    return client_call(s->client, "PATCH", path.s, NULL, body, &opts, ret, NULL, err);
+    return request_patch(s->client, ref, body, ret, err);
 }
 
 static as_status cancel_trial(const struct session *s, const struct trial_ref *ref, json_t **ret,

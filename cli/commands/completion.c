@@ -150,6 +150,8 @@ static void add_argument(struct line *l, const struct synopsis_word *w)
         add_trials(l);
     else if (as_streq(kind, "NAME") && !is_new)
         add_names(l, "/v1/datasets", "name", "", "task");
+    else if (as_streq(kind, "MODEL"))
+        add_names(l, "/v1/models", "name", "", "");
     else if (as_streq(kind, "ID"))
         add_names(l, "/v1/tokens", "id", "", "name");
     else if (as_streq(kind, "ROLE"))

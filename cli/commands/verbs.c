@@ -146,8 +146,18 @@ static const struct verb table[] = {
      "not\n"
      "ask. Exit code 2: the answer was not yes.",
      cmd_delete},
-    {"ensemble", "ensemble SWEEP", "the ensemble of the best trials, with its held-out metric",
-     NULL, cmd_ensemble},
+    {"ensemble",
+     "ensemble SWEEP… [--method METHOD] [--size N] [--non-negative] | ensemble SWEEP --list",
+     "the ensemble of the best trials, with its held-out metric",
+     "Without options: the one that was made when the sweep ended. With --method, --size or "
+     "several\n"
+     "sweeps (of one metric, on the same held-out rows, all ended) another one is made and kept, "
+     "and\n"
+     "shown; the same again shows the one that is kept. --list shows those that were asked for.\n"
+     "--method bagging trains the best configuration of a sweep of the built-in trainer again, on "
+     "N\n"
+     "bootstrap samples in one process, as a sweep of its own, and follows it.",
+     cmd_ensemble},
     {"export", "export SWEEP --csv | --json [--output FILE]", "all trials, for other programs",
      "One row per trial: number, state, value, parameters (param.NAME), metrics (metric.NAME), "
      "times.\n"
@@ -173,6 +183,48 @@ static const struct verb table[] = {
      "regular file, or - for standard input; or a folder with a folder of PNG and JPEG images for\n"
      "each class.",
      cmd_data},
+    {"predict", "predict MODEL --data FILE [--output FILE] [--proba] [--strict]",
+     "the predictions of a model for the rows of a file",
+     "MODEL is a model file, the model.safetensors of a trial, or NAME, NAME@VERSION or NAME@ALIAS "
+     "on the\n"
+     "server (a file of that name comes first). The columns of a table are found by their names, "
+     "in "
+     "any\n"
+     "order; others are left out. Memory does not grow with the file. The output is a column "
+     "`prediction`,\n"
+     "the class or the number; an output that ends with .npy is an array of float32: "
+     "probabilities, "
+     "or\n"
+     "numbers.",
+     cmd_predict},
+    {"models",
+     "models list | models show MODEL | models add SWEEP MODEL | models add SWEEP/NUMBER MODEL | "
+     "models alias MODEL ALIAS VERSION | models get MODEL [FILE] [--format onnx] | models delete "
+     "MODEL",
+     "keep what sweeps found as versions of models, and fetch them",
+     "`add` makes the next version of MODEL from a completed trial, or from what a sweep "
+     "recommends "
+     "that\n"
+     "has ended: its ensemble or its best trial (--use). A version goes on to exist when the sweep "
+     "is\n"
+     "deleted. show, get and delete also take MODEL@VERSION, where VERSION is a number or an "
+     "alias; "
+     "the\n"
+     "name alone is MODEL@champion, or the newest version. get writes one file with all that "
+     "predicting\n"
+     "needs, to FILE or MODEL-VERSION.safetensors, under its name when its digest is right; - is "
+     "standard\n"
+     "output. With --format onnx it is one ONNX graph from raw columns to predictions; --from "
+     "converts\n"
+     "a model file of this machine. `alias MODEL ALIAS --remove` removes an alias.",
+     cmd_models},
+    {"serve", "serve MODEL… [--dir DIR] [--listen HOST:PORT]",
+     "answer predictions over HTTP, in the Open Inference Protocol",
+     "Starts assay-serve (docs/serving.md). MODEL is a model of the server's registry, NAME or\n"
+     "NAME@ALIAS, or a file: a path with a slash, or one that ends in .safetensors. NAME=MODEL "
+     "serves it\n"
+     "under another name. Runs until Ctrl-C or SIGTERM.",
+     cmd_serve},
     {"runners", "runners | runners remove NAME [--yes]", "list runners, or forget one",
      "A runner that is removed loses its trials to the queue, and its name is free: for one whose\n"
      "machine or work folder is lost. It needs an admin's token.",
@@ -189,7 +241,8 @@ static const struct verb table[] = {
      "    source <(assay completion bash)\n"
      "    source <(assay completion zsh)\n"
      "    assay completion fish | source\n"
-     "Verbs, options, their values, and the names of sweeps, trials and data sets are completed. "
+     "Verbs, options, their values, and the names of sweeps, trials, models and data sets are "
+     "completed. "
      "The\n"
      "names come from the server, which has two seconds.",
      cmd_completion},
@@ -232,12 +285,13 @@ const char *verbs_suggest(const char *name)
     static const struct {
         const char *said, *meant;
     } words[] = {
-        {"ls", "sweeps"},       {"list", "sweeps"},   {"status", "show"},   {"start", "run"},
-        {"create", "run"},      {"stop", "cancel"},   {"kill", "cancel"},   {"rm", "delete"},
-        {"remove", "delete"},   {"log", "logs"},      {"diff", "compare"},  {"dataset", "data"},
-        {"suggest", "ask"},     {"complete", "tell"}, {"add", "trials"},    {"front", "best"},
-        {"download", "files"},  {"tail", "logs"},     {"datasets", "data"}, {"serve", "up"},
-        {"continue", "resume"},
+        {"ls", "sweeps"},       {"list", "sweeps"},   {"status", "show"},     {"start", "run"},
+        {"create", "run"},      {"stop", "cancel"},   {"kill", "cancel"},     {"rm", "delete"},
+        {"remove", "delete"},   {"log", "logs"},      {"diff", "compare"},    {"dataset", "data"},
+        {"suggest", "ask"},     {"complete", "tell"}, {"add", "trials"},      {"front", "best"},
+        {"download", "files"},  {"tail", "logs"},     {"datasets", "data"},   {"model", "models"},
+        {"register", "models"}, {"serve", "up"},      {"continue", "resume"}, {"score", "predict"},
+        {"infer", "predict"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(words); i++)
         if (as_streq(words[i].said, name))

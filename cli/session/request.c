@@ -84,6 +84,18 @@ as_status request_one(struct client *c, const char *path, const char *id, json_t
     return client_call(c, "GET", full.s, NULL, NULL, NULL, ret, NULL, err);
 }
 
+as_status request_patch(struct client *c, const struct trial_ref *ref, const json_t *body,
+                        json_t **ret, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    const struct client_opts opts = {.content_type = "application/merge-patch+json"};
+    request_path(&path, ref, NULL);
+    as_status st = body ? str_check(&path, err) : as_fail_nomem(err);
+    if (st < 0)
+        return st;
+    return client_call(c, "PATCH", path.s, NULL, body, &opts, ret, NULL, err);
+}
+
 as_status request_delete(struct client *c, const char *path, const char *id, struct as_err *err)
 {
     AS_AUTO(str_done) struct str full = {0};

@@ -53,12 +53,17 @@ static as_status find_token(const struct session *s, const struct running_server
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
-as_status session_client(const struct session *s, struct client **ret, struct as_err *err)
+as_status session_token(const struct session *s, char **ret, struct as_err *err)
 {
     AS_AUTO(running_server_done) struct running_server note = {0};
-    AS_AUTO(as_freep) char *token = NULL;
     (void)!running_server_read(s->url, &note, NULL); /* no note is no error: other sources */
-    as_status st = find_token(s, &note, &token, err);
+    return find_token(s, &note, ret, err);
+}
+
+as_status session_client(const struct session *s, struct client **ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *token = NULL;
+    as_status st = session_token(s, &token, err);
     if (st < 0)
         return st;
     return client_create(s->url, token, "assay", ret, err);

@@ -80,6 +80,10 @@ AS_MUST_CHECK as_status session_connect(struct session *s, struct as_err *err);
 AS_MUST_CHECK as_status session_client(const struct session *s, struct client **ret,
                                        struct as_err *err);
 
+/* The token for the server, "" if there is none; owned by the caller. AS_E_DENIED: a token file
+ * cannot be used; AS_E_NOMEM. */
+AS_MUST_CHECK as_status session_token(const struct session *s, char **ret, struct as_err *err);
+
 /* End a verb with the status `st`: print the error, with a hint about the server or the token, or
  * check that all output was written. Returns the exit code. */
 int session_end(const struct session *s, as_status st, const struct as_err *err);

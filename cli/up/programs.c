@@ -36,7 +36,7 @@ as_status program_find(const char *name, char **ret, struct as_err *err)
 {
     /* Relative to the folder of this program: "" in an installation, the others in a build tree. */
     static const char *const places[] = {"", "../api/server/", "../trial-runner/agent/",
-                                         "../trial-runner/"};
+                                         "../trial-runner/", "../serve/"};
     char self[PATH_MAX];
     char *found = NULL;
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);

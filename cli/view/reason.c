@@ -128,6 +128,58 @@ static void add_gp(const json_t *s, const json_t *metrics, struct str *b)
     add_seen(s, b);
 }
 
+static void add_changed(const json_t *names, struct str *b)
+{
+    size_t i;
+    const json_t *name;
+    json_array_foreach(names, i, name) str_printf(
+        b, "%s%s", i ? " and " : "", json_is_string(name) ? json_string_value(name) : "?");
+    str_puts(b, " changed");
+}
+
+static void add_tpe(const json_t *s, struct str *b)
+{
+    str_printf(b, "like the %" JSON_INTEGER_FORMAT " best trials and unlike the others",
+               count_of(s, "good"));
+}
+
+static void add_evolution(const json_t *s, struct str *b)
+{
+    str_printf(b, "trial %" JSON_INTEGER_FORMAT " with ", count_of(s, "parent"));
+    add_changed(json_object_get(s, "changed"), b);
+}
+
+static void add_cmaes(const json_t *s, struct str *b)
+{
+    double step;
+    str_printf(b, "drawn after %" JSON_INTEGER_FORMAT " generations", count_of(s, "generation"));
+    if (json_number_get(json_object_get(s, "step"), &step))
+        str_printf(b, ", in steps of %.2g of the range", step);
+    if (count_of(s, "restarts") > 0)
+        str_printf(b, ", restarted %" JSON_INTEGER_FORMAT " times", count_of(s, "restarts"));
+}
+
+/* Methods that follow the order of the trials. */
+static const struct {
+    const char *method;
+    void (*add)(const json_t *s, struct str *b);
+} followers[] = {{"tpe", add_tpe}, {"evolution", add_evolution}, {"cmaes", add_cmaes}};
+
+static bool add_follower(const char *method, const json_t *s, struct str *b)
+{
+    for (size_t i = 0; i < AS_ARRAY_LEN(followers); i++) {
+        if (!as_streq(method, followers[i].method))
+            continue;
+        if (as_streq(text_of(s, "phase"), "search"))
+            followers[i].add(s, b);
+        else
+            add_initial(s, b);
+        add_seen(s, b);
+        return true;
+    }
+    return false;
+}
+
 void reason_words(const json_t *suggestion, const json_t *metrics, struct str *b)
 {
     const char *method = text_of(suggestion, "method");
@@ -147,6 +199,6 @@ void reason_words(const json_t *suggestion, const json_t *metrics, struct str *b
         str_puts(b, "enqueued by hand");
     else if (as_streq(method, "known"))
         str_puts(b, "a known result, added by hand");
-    else
+    else if (!add_follower(method, suggestion, b))
         str_puts(b, method);
 }

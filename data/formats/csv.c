@@ -31,7 +31,8 @@ struct csv {
     size_t cells_cap;
     size_t n_columns;
     bool has_header;
-    char **names; /* n_columns, owned */
+    char **names;  /* n_columns, owned; NULL for a block */
+    bool borrowed; /* buf is the caller's */
 };
 
 void csv_free(struct csv *c)
@@ -43,7 +44,8 @@ void csv_free(struct csv *c)
         free(c->names[i]);
     free(c->names);
     free(c->cells);
-    free(c->buf);
+    if (!c->borrowed)
+        free(c->buf);
     free(c);
 }
 
@@ -83,6 +85,9 @@ static size_t record_length(const struct csv *c, bool *open_quote)
 {
     bool quoted = false;
     const char *p = c->buf + c->at, *end = c->buf + c->len;
+    const char *line_end = memchr(p, '\n', (size_t)(end - p));
+    if (line_end && !memchr(p, '"', (size_t)(line_end - p))) /* most records */
+        return (size_t)(line_end - p) + 1;
     for (; p < end; p++) {
         if (*p == '"')
             quoted = !quoted; /* a doubled quote closes and opens again */
@@ -468,6 +473,24 @@ as_status csv_open_bytes_as(const char *bytes, size_t len, const struct csv_dial
 struct csv_dialect csv_dialect_of(const struct csv *c)
 {
     return c->dialect;
+}
+
+as_status csv_open_block(const struct csv *like, char *bytes, size_t len, size_t line,
+                         struct csv **ret, struct as_err *err)
+{
+    struct csv *c = as_calloc(1, sizeof *c);
+    if (!c)
+        return as_fail_nomem(err);
+    *c = (struct csv){.buf = bytes,
+                      .cap = len + 1,
+                      .len = len,
+                      .eof = true,
+                      .line = line,
+                      .n_columns = like->n_columns,
+                      .dialect = like->dialect,
+                      .borrowed = true};
+    *ret = c;
+    return AS_OK;
 }
 
 bool csv_has_header(const struct csv *c)

@@ -77,6 +77,8 @@ csv_kind csv_cell_kind(const struct csv_cell *cell, double *ret)
     if (len == 0)
         return CSV_EMPTY;
     double v;
+    if (csv_plain_number(s, len, ret))
+        return CSV_NUMBER;
     char number[512];
     if (len < sizeof number && memchr("+-.0123456789", *s, 13)) {
         memcpy(number, s, len);

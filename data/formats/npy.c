@@ -407,10 +407,11 @@ as_status npy_read(struct npy *n, size_t count, double *ret, struct as_err *err)
 
 /* ---- writing ---- */
 
-as_status npy_write(const char *path, npy_type type, const size_t *shape, size_t n_dims,
-                    const void *data, struct as_err *err)
+as_status npy_format_header(npy_type type, const size_t *shape, size_t n_dims, size_t at_least,
+                            struct str *b, struct as_err *err)
 {
     struct npy_header h = {.type = type, .n_dims = n_dims};
+    size_t start = b->len;
     if (n_dims > NPY_MAX_DIMS)
         return as_fail(err, AS_E_TOO_LARGE, "an array of %zu dimensions, at most %d", n_dims,
                        NPY_MAX_DIMS);
@@ -418,20 +419,32 @@ as_status npy_write(const char *path, npy_type type, const size_t *shape, size_t
     as_status st = count_values(&h, err);
     if (st < 0)
         return st;
-    AS_AUTO(str_done) struct str b = {0};
-    str_add(&b, "\x93NUMPY\x01\x00\x00\x00", 10);
-    str_printf(&b, "{'descr': '%s', 'fortran_order': False, 'shape': (", types[type].descr);
+    str_add(b, "\x93NUMPY\x01\x00\x00\x00", 10);
+    str_printf(b, "{'descr': '%s', 'fortran_order': False, 'shape': (", types[type].descr);
     for (size_t i = 0; i < n_dims; i++)
-        str_printf(&b, n_dims == 1 ? "%zu," : i ? ", %zu" : "%zu", shape[i]);
-    str_puts(&b, "), }");
-    while ((b.len + 1) % 64 && !b.failed)
-        str_putc(&b, ' '); /* numpy aligns the data to 64 bytes */
-    str_putc(&b, '\n');
-    st = str_check(&b, err);
+        str_printf(b, n_dims == 1 ? "%zu," : i ? ", %zu" : "%zu", shape[i]);
+    str_puts(b, "), }");
+    while (((b->len - start + 1) % 64 || b->len - start + 1 < at_least) && !b->failed)
+        str_putc(b, ' '); /* numpy aligns the data to 64 bytes */
+    str_putc(b, '\n');
+    st = str_check(b, err);
     if (st < 0)
         return st;
-    b.s[8] = (char)((b.len - 10) & 0xff);
-    b.s[9] = (char)((b.len - 10) >> 8);
-    struct iovec parts[2] = {{b.s, b.len}, {(void *)data, h.n_values * types[type].size}};
+    b->s[start + 8] = (char)((b->len - start - 10) & 0xff);
+    b->s[start + 9] = (char)((b->len - start - 10) >> 8);
+    return AS_OK;
+}
+
+as_status npy_write(const char *path, npy_type type, const size_t *shape, size_t n_dims,
+                    const void *data, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    size_t n = 1;
+    as_status st = npy_format_header(type, shape, n_dims, 0, &b, err);
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < n_dims; i++)
+        n *= shape[i]; /* npy_format_header() checked the product */
+    struct iovec parts[2] = {{b.s, b.len}, {(void *)data, n * types[type].size}};
     return file_publishv(path, parts, 2, 0644, err);
 }

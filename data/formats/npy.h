@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "base/str.h"
 
 #define NPY_MAX_DIMS 8
 #define NPY_MAX_HEADER ((size_t)65536)
@@ -59,6 +60,13 @@ const struct npy_header *npy_header_of(const struct npy *n); /* a view of n */
 
 /* The next `count` values; reading past the end is AS_E_INVAL. AS_E_IO. */
 AS_MUST_CHECK as_status npy_read(struct npy *n, size_t count, double *ret, struct as_err *err);
+
+/* Append the bytes that precede the values of an array, a multiple of 64. Headers of equal at_least
+ * (such as NPY_HEADER_ROOM) have that size, so that one can be written again when the number of rows
+ * is known. AS_E_TOO_LARGE, AS_E_NOMEM. */
+#define NPY_HEADER_ROOM ((size_t)128) /* enough for two dimensions */
+AS_MUST_CHECK as_status npy_format_header(npy_type type, const size_t *shape, size_t n_dims,
+                                          size_t at_least, struct str *b, struct as_err *err);
 
 /* Write an array; readers see the old file or the new one (file_publishv). `data` has as many
  * values of `type` as the shape, in the byte order of the machine, which is little-endian. AS_E_IO,

@@ -33,7 +33,8 @@ struct safetensors {
     char *bytes;
     json_t *header;
     size_t n;
-    struct safetensors_tensor *tensors; /* names are views of header, data of bytes */
+    struct safetensors_tensor *tensors;        /* names are views of header, data of bytes */
+    const struct safetensors_tensor **by_name; /* [n] views of tensors, in byte order of names */
 };
 
 void safetensors_free(struct safetensors *s)
@@ -42,6 +43,7 @@ void safetensors_free(struct safetensors *s)
         return;
     json_decref(s->header);
     free(s->tensors);
+    free(s->by_name);
     free(s->bytes);
     free(s);
 }
@@ -162,6 +164,24 @@ static int by_offset(const void *a, const void *b)
     return (x->size_bytes > y->size_bytes) - (x->size_bytes < y->size_bytes);
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const struct safetensors_tensor *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+/* For safetensors_get(): a model of many members has thousands of tensors. */
+static as_status sort_names(struct safetensors *s, struct as_err *err)
+{
+    s->by_name = as_calloc(s->n, sizeof *s->by_name);
+    if (!s->by_name)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < s->n; i++)
+        s->by_name[i] = &s->tensors[i];
+    qsort(s->by_name, s->n, sizeof *s->by_name, by_name);
+    return AS_OK;
+}
+
 static as_status check_cover(const struct safetensors *s, const char *data, size_t data_len,
                              struct as_err *err)
 {
@@ -199,7 +219,8 @@ static as_status read_tensors(struct safetensors *s, const char *data, size_t da
             return st;
     }
     qsort(s->tensors, s->n, sizeof *s->tensors, by_offset);
-    return check_cover(s, data, data_len, err);
+    as_status st = check_cover(s, data, data_len, err);
+    return st == AS_OK ? sort_names(s, err) : st;
 }
 
 /* The place of the checksum's digits in the first `len` bytes, or NULL. The search cannot match
@@ -301,10 +322,10 @@ const struct safetensors_tensor *safetensors_at(const struct safetensors *s, siz
 
 const struct safetensors_tensor *safetensors_get(const struct safetensors *s, const char *name)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (strcmp(s->tensors[i].name, name) == 0)
-            return &s->tensors[i];
-    return NULL;
+    const struct safetensors_tensor key = {.name = name}, *wanted = &key;
+    const struct safetensors_tensor **found =
+        s->n ? bsearch(&wanted, s->by_name, s->n, sizeof wanted, by_name) : NULL;
+    return found ? *found : NULL;
 }
 
 const char *safetensors_metadata(const struct safetensors *s, const char *key)

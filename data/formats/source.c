@@ -35,6 +35,11 @@ void source_free(struct source *s)
     free(s);
 }
 
+void source_interruptible(struct source *s)
+{
+    s->interruptible = true;
+}
+
 const char *source_path(const struct source *s)
 {
     return s->path;
@@ -74,7 +79,7 @@ as_status source_read_raw(struct source *s, void *buf, size_t size, size_t *ret_
     size = size < s->raw_left ? size : (size_t)s->raw_left;
     while (have < size) {
         ssize_t got = read(s->fd, (char *)buf + have, size - have);
-        if (got < 0 && errno == EINTR)
+        if (got < 0 && errno == EINTR && !s->interruptible)
             continue;
         if (got < 0)
             return as_fail(err, AS_E_IO, "cannot read %.200s: %s", s->path, strerror(errno));

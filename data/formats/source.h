@@ -30,6 +30,10 @@ AS_MUST_CHECK as_status source_open_zip(const char *path, const char *name, stru
 void source_free(struct source *s);
 AS_DEFINE_FREEP(struct source, source_free)
 
+/* From now on a signal whose handler is installed without SA_RESTART ends the wait for a pipe:
+ * AS_E_IO. */
+void source_interruptible(struct source *s);
+
 const char *source_path(const struct source *s); /* a view of s */
 
 /* The number of bytes of the whole stream, or SOURCE_SIZE_UNKNOWN (gzip). */

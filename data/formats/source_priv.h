@@ -14,6 +14,7 @@ struct source {
     uint64_t size;     /* as source_size() */
     uint64_t raw_left; /* bytes that may still be read from fd */
     bool inflating, gzip, ended;
+    bool interruptible;
     z_stream z;
     unsigned char *in; /* SOURCE_BUFFER bytes for z */
     uint64_t given;    /* bytes unpacked so far */

@@ -29,12 +29,15 @@
 #include "base/status.h"
 
 struct preprocess_opts {
-    uint64_t split_seed;    /* tables, images: decides which rows are held out */
-    bool stratify;          /* classes: each has its share of the held-out rows (split.h) */
-    size_t n_validation;    /* rows (text: tokens) held out; at least 1, fewer than there are */
-    size_t context;         /* text: tokens of a window, at least 1; else unused */
-    bool standardize;       /* features; targets of regression always are, except shares */
-    bool embed_categories;  /* codes for an embedding, not one-hot inputs */
+    uint64_t split_seed;       /* tables, images: decides which rows are held out */
+    bool stratify;             /* classes: each has its share of the held-out rows (split.h) */
+    const unsigned char *part; /* [n_rows] what each row is for (holdout.h), instead of chance: then
+                                * split_seed, stratify and n_validation are not used. Borrowed */
+    const float *weights;  /* [n_rows], >= 0: how much each row counts; NULL: all alike. Borrowed */
+    size_t n_validation;   /* rows (text: tokens) held out; at least 1, fewer than there are */
+    size_t context;        /* text: tokens of a window, at least 1; else unused */
+    bool standardize;      /* features; targets of regression always are, except shares */
+    bool embed_categories; /* codes for an embedding, not one-hot inputs */
     bool targets_as_shares; /* targets are in [0, 1] and are not standardised; two classes become
                              * one target, 0 or 1 */
     target_transform target_transform; /* of a regression; AS_IS with targets_as_shares */

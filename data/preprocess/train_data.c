@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "data/draw.h"
+#include "data/preprocess/holdout.h"
 #include "data/preprocess/split.h"
 
 void train_data_done(struct train_data *d)
@@ -25,6 +26,8 @@ void train_data_done(struct train_data *d)
     free(d->codes);
     free(d->rows);
     free(d->val_targets);
+    free(d->weights);
+    free(d->val_weights);
     free(d->class_rows);
     *d = (struct train_data){0};
 }
@@ -36,6 +39,20 @@ static as_status out_of_memory(struct as_err *err)
 
 /* ---- the split ---- */
 
+/* Held-out rows first, as after a shuffle; rows that are for nothing come last. */
+static void split_given(struct train_data *d, const unsigned char *part)
+{
+    size_t at = 0;
+    for (unsigned char side = 0; side < 2; side++) {
+        for (size_t i = 0; i < d->set.n_rows; i++)
+            if (part[i] == (side == 0 ? HOLDOUT_HELD : HOLDOUT_TRAIN))
+                d->rows[at++] = (int32_t)i;
+        *(side == 0 ? &d->n_val : &d->n_train) = side == 0 ? at : at - d->n_val;
+    }
+    d->val_rows = d->rows;
+    d->train_rows = d->rows + d->n_val;
+}
+
 static as_status split_rows(struct train_data *d, const struct preprocess_opts *opts,
                             struct as_err *err)
 {
@@ -44,6 +61,10 @@ static as_status split_rows(struct train_data *d, const struct preprocess_opts *
     if (!d->rows)
         return out_of_memory(err);
     as_status st = AS_OK;
+    if (opts->part) {
+        split_given(d, opts->part);
+        return AS_OK;
+    }
     if (opts->stratify && d->set.labels)
         st = split_stratified(d->set.labels, n, d->set.n_outputs, opts->n_validation,
                               opts->split_seed, d->rows, err);
@@ -80,9 +101,24 @@ static as_status split_text(struct train_data *d, const struct preprocess_opts *
     return AS_OK;
 }
 
-void train_data_order(const struct train_data *d, uint64_t seed, int64_t epoch, int32_t *ret)
+/* Put the training row (text: the window) of a random place at each place of ret. */
+static void draw_again(const struct train_data *d, int64_t resample, int32_t phase, int32_t *ret)
+{
+    struct rng r = draw_stream((uint64_t)resample, DRAW_RESAMPLE, 0);
+    struct draw_ahead a;
+    a.r = &r;
+    a.left = 0;
+    for (size_t i = 0; i < d->n_train; i++) {
+        size_t place = (size_t)draw_below(&a, d->n_train);
+        ret[i] = d->context == 0 ? d->train_rows[place] : phase + (int32_t)(place * d->context);
+    }
+}
+
+void train_data_order(const struct train_data *d, uint64_t seed, int64_t resample, int64_t epoch,
+                      int32_t *ret)
 {
     struct rng r = draw_stream(seed, DRAW_SHUFFLE, (uint64_t)epoch);
+    int32_t first = 0; /* text: the phase */
     if (d->context == 0) {
         memcpy(ret, d->train_rows, d->n_train * sizeof *ret);
     } else {
@@ -91,7 +127,10 @@ void train_data_order(const struct train_data *d, uint64_t seed, int64_t epoch, 
         size_t phase = (size_t)rng_below(&r, phases);
         for (size_t i = 0; i < d->n_train; i++)
             ret[i] = (int32_t)(phase + i * d->context);
+        first = (int32_t)phase;
     }
+    if (resample > 0)
+        draw_again(d, resample, first, ret);
     draw_shuffle(&r, ret, d->n_train);
 }
 
@@ -148,6 +187,37 @@ static as_status prepare_targets(struct train_data *d, bool shares, struct as_er
     return keep_val_targets(d, err);
 }
 
+/* ---- weights ---- */
+
+static double sum_of_weights(const float *weights, const int32_t *rows, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)weights[rows[i]];
+    return sum;
+}
+
+/* With a mean of 1, a batch has about the gradient that it has without weights, and learning rates
+ * keep their meaning. */
+static as_status prepare_weights(struct train_data *d, const float *weights, struct as_err *err)
+{
+    double train = sum_of_weights(weights, d->train_rows, d->n_train);
+    double held = sum_of_weights(weights, d->val_rows, d->n_val);
+    if (!(train > 0) || !(held > 0))
+        return as_fail(err, AS_E_INVAL,
+                       "the weights of all %zu rows %s are 0, expected one above 0",
+                       train > 0 ? d->n_val : d->n_train, train > 0 ? "held out" : "to train on");
+    d->weights = as_calloc(d->set.n_rows, sizeof *d->weights);
+    d->val_weights = as_calloc(d->n_val, sizeof *d->val_weights);
+    if (!d->weights || !d->val_weights)
+        return out_of_memory(err);
+    for (size_t i = 0; i < d->set.n_rows; i++)
+        d->weights[i] = (float)((double)weights[i] / train * (double)d->n_train);
+    for (size_t i = 0; i < d->n_val; i++)
+        d->val_weights[i] = d->weights[d->val_rows[i]];
+    return AS_OK;
+}
+
 /* ---- all of it ---- */
 
 static as_status prepare_all(struct train_data *d, const struct dataset_info *info,
@@ -165,6 +235,10 @@ static as_status prepare_all(struct train_data *d, const struct dataset_info *in
     d->n_codes = d->fit.n_codes;
     if (text)
         return AS_OK;
+    if (opts->weights)
+        st = prepare_weights(d, opts->weights, err);
+    if (st != AS_OK)
+        return st;
     st = prepare_targets(d, opts->targets_as_shares, err);
     if (st != AS_OK)
         return st;

@@ -2,7 +2,8 @@
  * held out.
  *
  * Tables and images: the rows are shuffled with the seed of the split, and the first ones, or the
- * first ones of each class, are held out (split.h). Text: the last tokens are held out, as consecutive windows of `context` tokens; the targets
+ * first ones of each class, are held out (split.h); or a column says what each row is for
+ * (holdout.h), and the rows of both sides stay in the order of the file. Text: the last tokens are held out, as consecutive windows of `context` tokens; the targets
  * of a window are the tokens one place further. An epoch trains on windows too: n_train windows
  * that do not overlap, from a random phase on, in random order. */
 #ifndef ASSAY_DATA_PREPROCESS_TRAIN_DATA_H
@@ -31,6 +32,8 @@ struct train_data {
     bool is_bytes;                  /* set.bytes is there, or was until device_data_create() */
     size_t n_targets;               /* columns of set.targets; 0 without */
     float *val_targets;             /* [n_val, n_targets] in the target's own unit */
+    float *weights;      /* [n_rows], so that their mean over the training rows is 1; NULL: all 1 */
+    float *val_weights;  /* [n_val] of these; NULL as them */
     int64_t *class_rows; /* [n_outputs] training rows of each class; classification, else NULL */
 };
 
@@ -39,15 +42,20 @@ struct train_data {
  *   left
  *         empty)
  *   info, opts  borrowed for the call
- * AS_E_INVAL with the reason: text too short for a window on either side; else as preprocess_fit().
- */
+ * AS_E_INVAL with the reason: text too short for a window on either side; no row of a side has a
+ * weight above 0; else as preprocess_fit(). */
 AS_MUST_CHECK as_status train_data_prepare(struct dataset *set, const struct dataset_info *info,
                                            const struct preprocess_opts *opts,
                                            struct train_data *ret, struct as_err *err);
 void train_data_done(struct train_data *d);
 
 /* The n_train rows of an epoch in their order; for text, the offsets of windows in set.tokens. The
- * order depends on seed and epoch alone. */
-void train_data_order(const struct train_data *d, uint64_t seed, int64_t epoch, int32_t *ret);
+ * order depends on seed and epoch alone.
+ *   resample  0: each training row once. Else a bootstrap sample: n_train rows (text: windows) drawn
+ *             with replacement, the same ones for equal numbers in every epoch and under every seed.
+ *             About 63 % of the rows are among them (B. Efron, "Bootstrap methods: another look at the
+ *             jackknife", Annals of Statistics 7, 1979). */
+void train_data_order(const struct train_data *d, uint64_t seed, int64_t resample, int64_t epoch,
+                      int32_t *ret);
 
 #endif

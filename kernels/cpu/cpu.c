@@ -190,6 +190,7 @@ const struct backend_ops cpu_ops = {
     .huber = cpu_huber,
     .bce = cpu_bce,
     .sigmoid = cpu_sigmoid,
+    .weigh_rows = cpu_weigh_rows,
     .grad_accumulate = cpu_grad_accumulate,
     .optimize = cpu_optimize,
     .ema = cpu_ema,

@@ -74,6 +74,7 @@ as_status cpu_attention_backward(struct backend *be, const struct attention_args
 as_status cpu_huber(struct backend *be, const struct huber_args *a, struct as_err *err);
 as_status cpu_bce(struct backend *be, const struct bce_args *a, struct as_err *err);
 as_status cpu_sigmoid(struct backend *be, const struct sigmoid_args *a, struct as_err *err);
+as_status cpu_weigh_rows(struct backend *be, const struct weigh_rows_args *a, struct as_err *err);
 as_status cpu_grad_accumulate(struct backend *be, const struct grad_accumulate_args *a,
                               struct as_err *err);
 as_status cpu_ema(struct backend *be, const struct ema_args *a, struct as_err *err);

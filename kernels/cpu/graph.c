@@ -110,6 +110,7 @@ PLAIN(add)
 PLAIN(huber)
 PLAIN(bce)
 PLAIN(sigmoid)
+PLAIN(weigh_rows)
 PLAIN(grad_accumulate)
 PLAIN(ema)
 PLAIN_OF(act_backward, act_args)
@@ -327,6 +328,7 @@ static const struct backend_ops recording_ops = {
     NOTED(huber),
     NOTED(bce),
     NOTED(sigmoid),
+    NOTED(weigh_rows),
     NOTED(grad_accumulate),
     NOTED(optimize),
     NOTED(ema),

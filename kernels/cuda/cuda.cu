@@ -255,6 +255,7 @@ static const struct backend_ops ops = {
     .huber = cuda_huber,
     .bce = cuda_bce,
     .sigmoid = cuda_sigmoid,
+    .weigh_rows = cuda_weigh_rows,
     .grad_accumulate = cuda_grad_accumulate,
     .optimize = cuda_optimize,
     .ema = cuda_ema,

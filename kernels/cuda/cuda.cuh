@@ -257,6 +257,7 @@ as_status cuda_attention_backward(struct backend *be, const struct attention_arg
 as_status cuda_huber(struct backend *be, const struct huber_args *a, struct as_err *err);
 as_status cuda_bce(struct backend *be, const struct bce_args *a, struct as_err *err);
 as_status cuda_sigmoid(struct backend *be, const struct sigmoid_args *a, struct as_err *err);
+as_status cuda_weigh_rows(struct backend *be, const struct weigh_rows_args *a, struct as_err *err);
 as_status cuda_grad_accumulate(struct backend *be, const struct grad_accumulate_args *a,
                                struct as_err *err);
 as_status cuda_ema(struct backend *be, const struct ema_args *a, struct as_err *err);

@@ -36,6 +36,7 @@ static const struct backend_ops ops = {
     .huber = ref_huber,
     .bce = ref_bce,
     .sigmoid = ref_sigmoid,
+    .weigh_rows = ref_weigh_rows,
     .grad_accumulate = ref_grad_accumulate,
     .optimize = ref_optimize,
     .ema = ref_ema,

@@ -45,6 +45,7 @@ as_status ref_attention_backward(struct backend *be, const struct attention_args
 as_status ref_huber(struct backend *be, const struct huber_args *a, struct as_err *err);
 as_status ref_bce(struct backend *be, const struct bce_args *a, struct as_err *err);
 as_status ref_sigmoid(struct backend *be, const struct sigmoid_args *a, struct as_err *err);
+as_status ref_weigh_rows(struct backend *be, const struct weigh_rows_args *a, struct as_err *err);
 as_status ref_grad_accumulate(struct backend *be, const struct grad_accumulate_args *a,
                               struct as_err *err);
 as_status ref_ema(struct backend *be, const struct ema_args *a, struct as_err *err);

@@ -104,7 +104,7 @@ const char *distributed_codec_name(distributed_codec c);
 
 struct train_spec;
 
-/* Can a trial with `spec` run on so many ranks? Pure; the server calls it for each document that it
+/* Can a trial with `spec` run on so many ranks? Not with `patience`. Pure; the server calls it for each document that it
  * checks (resources.ranks), `at_ranks` is that field's pointer, `pointer` that of the train
  * document. AS_E_INVAL with the pointer of the field: more ranks than the batch has shards
  * (batch_size / micro_batch), more groups than ranks, no rank left beside `backup`. */

@@ -1,4 +1,4 @@
-/* The parser of train documents: all sections but `model`.
+/* The parser of train documents: all sections but `model`, `validation` and `distributed`.
  *
  * Each section has its defaults before its fields are read. The order of the sections matters:
  * `epochs` bounds the warm-up of `schedule`, the kind of `optimizer` decides its other defaults,
@@ -23,9 +23,9 @@ static const char *const train_loss_words[] = {"auto",  "cross_entropy", "mse",
 static const char *const optimizer_words[] = {"sgd",  "adam", "adamw", "rmsprop",
                                               "lamb", "lion", NULL};
 static const char *const schedule_words[] = {"constant", "cosine", "one_cycle", "step", NULL};
-static const char *const split_words[] = {"random", "stratified", NULL};
 static const char *const precision_words[] = {"float32", "bfloat16", NULL};
 
+#define TREE_REPORTS 20 /* by default: a report takes about as long as a third of a round */
 #define MAX_PAD 64
 #define MAX_CUTOUT 1024
 
@@ -37,7 +37,10 @@ const char *train_loss_name(train_loss loss)
 void train_spec_done(struct train_spec *spec)
 {
     free(spec->class_weights);
+    free(spec->holdout_column);
+    free(spec->weights);
     spec->class_weights = NULL;
+    spec->holdout_column = spec->weights = NULL;
     spec->n_class_weights = 0;
 }
 
@@ -155,7 +158,8 @@ static as_status parse_schedule(struct json_fields *doc, struct train_spec *spec
     as_status st = train_spec_section(doc, "schedule", &f, &there, err);
     if (st < 0 || !there)
         return st;
-    const int64_t longest = spec->epochs ? spec->epochs : TRAIN_MAX_EPOCHS; /* 0: at fault */
+    const int64_t longest =
+        spec->epochs ? spec->epochs : TRAIN_MAX_EPOCHS; /* 0: at fault, or trees */
     const struct train_number numbers[] = {
         {"warmup_epochs", 0, (double)longest, &s->warmup_epochs},
         {"pct_start", 1e-6, 1 - 1e-6, &s->pct_start},
@@ -206,30 +210,6 @@ static as_status parse_augment(struct json_fields *doc, struct train_augment_spe
     st = train_spec_numbers(&f, &flip, 1, err);
     if (st != AS_OK)
         return st;
-    return json_fields_end(&f, err);
-}
-
-static as_status parse_validation(struct json_fields *doc, struct train_spec *spec,
-                                  struct as_err *err)
-{
-    struct json_fields f;
-    bool there;
-    as_status st = train_spec_section(doc, "validation", &f, &there, err);
-    if (st < 0 || !there)
-        return st;
-    const struct train_number fraction = {"fraction", 1e-6, 1 - 1e-6, &spec->validation_fraction};
-    const struct train_integer seed = {"seed", 0, INT64_MAX, &spec->validation_seed};
-    st = train_spec_numbers(&f, &fraction, 1, err);
-    if (st != AS_OK)
-        return st;
-    st = train_spec_integers(&f, &seed, 1, err);
-    if (st != AS_OK)
-        return st;
-    int split = spec->validation_split;
-    st = json_fields_word(&f, "split", JSON_OPTIONAL, split_words, &split, err);
-    if (st != AS_OK)
-        return st;
-    spec->validation_split = (train_split)split;
     return json_fields_end(&f, err);
 }
 
@@ -355,17 +335,21 @@ static as_status parse_plain(struct json_fields *f, struct train_spec *spec, str
         {"label_smoothing", 0, 1, &spec->label_smoothing},
         {"huber_delta", FLT_MIN, TRAIN_LARGEST_RATE, &spec->huber_delta},
     };
-    const struct train_integer every = {"report_every", 1, TRAIN_MAX_EPOCHS, &spec->report_every};
+    const struct train_integer every[] = {
+        {"report_every", 1, TRAIN_MAX_EPOCHS, &spec->report_every},
+        {"resample", 0, TRAIN_MAX_RESAMPLE, &spec->resample},
+    };
+    const struct train_integer epochs = {"epochs", 1, TRAIN_MAX_EPOCHS, &spec->epochs};
     as_status st = json_fields_note(f, parse_dataset(f, spec, err), err);
     if (st != AS_OK)
         return st;
-    st = json_fields_i64(f, "epochs", JSON_REQUIRED, 1, TRAIN_MAX_EPOCHS, &spec->epochs, err);
+    st = train_spec_integers(f, &epochs, 1, err); /* check_epochs(): is it needed? */
     if (st != AS_OK)
         return st;
     st = json_fields_note(f, parse_batches(f, spec, err), err);
     if (st != AS_OK)
         return st;
-    st = train_spec_integers(f, &every, 1, err);
+    st = train_spec_integers(f, every, AS_ARRAY_LEN(every), err);
     if (st != AS_OK)
         return st;
     st = json_fields_bool(f, "standardize", JSON_OPTIONAL, &spec->standardize, err);
@@ -383,6 +367,28 @@ static as_status parse_plain(struct json_fields *f, struct train_spec *spec, str
     return st;
 }
 
+/* Networks need epochs; trees have rounds (n_estimators). */
+static as_status check_epochs(struct json_fields *f, const struct train_spec *spec,
+                              struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    if (train_model_is_trees(&spec->model) || !json_fields_lack(f, "epochs"))
+        return AS_OK;
+    json_pointer_child(f->pointer, "epochs", at);
+    return as_fail_at(err, AS_E_INVAL, at, "%s is missing", at);
+}
+
+/* The rounds of trees are their epochs. This comes last: the field `epochs` bounds fields of
+ * networks, which are checked here too. */
+static void settle_rounds(const struct json_fields *f, struct train_spec *spec)
+{
+    if (!train_model_is_trees(&spec->model))
+        return;
+    spec->epochs = spec->model.trees.n_estimators;
+    if (json_fields_lack(f, "report_every"))
+        spec->report_every = (spec->epochs + TREE_REPORTS - 1) / TREE_REPORTS;
+}
+
 static as_status parse_fields(struct json_fields *f, struct train_spec *spec, struct as_err *err)
 {
     as_status st = parse_plain(f, spec, err);
@@ -394,6 +400,9 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     st = json_fields_note(f, train_spec_parse_model(f, &spec->model, err), err);
     if (st != AS_OK)
         return st;
+    st = json_fields_note(f, check_epochs(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
     st = json_fields_note(f, parse_optimizer(f, &spec->optimizer, err), err);
     if (st != AS_OK)
         return st;
@@ -403,7 +412,10 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     st = json_fields_note(f, parse_augment(f, &spec->augment, err), err);
     if (st != AS_OK)
         return st;
-    st = json_fields_note(f, parse_validation(f, spec, err), err);
+    st = json_fields_note(f, train_spec_parse_validation(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_note(f, train_spec_parse_weights(f, spec, err), err);
     if (st != AS_OK)
         return st;
     st = json_fields_note(f, parse_target(f, spec, err), err);
@@ -415,6 +427,7 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     st = json_fields_note(f, train_spec_parse_distributed(f, spec, err), err);
     if (st != AS_OK)
         return st;
+    settle_rounds(f, spec);
     return json_fields_end(f, err);
 }
 

@@ -22,17 +22,22 @@
 #define TRAIN_MAX_WIDTH 65536
 #define TRAIN_MAX_PARAMETERS ((size_t)1 << 28) /* of one member: 1 GiB of float32 */
 #define TRAIN_MAX_EPOCHS 1000000
+#define TRAIN_MAX_RESAMPLE 1000000
 #define TRAIN_MAX_BATCH 1048576
 #define TRAIN_MAX_BLOCKS                                                                           \
     256 /* items of a cnn's layers, residual blocks counted with what is in them */
 #define TRAIN_MAX_CONTEXT 8192
-#define TRAIN_MAX_EXTRA_METRICS 9 /* all metrics except those that every task reports */
+#define TRAIN_MAX_EXTRA_METRICS 32 /* in `metrics`, with the sweep's own */
+#define TRAIN_MAX_FOLDS 20
+#define TRAIN_MAX_COLUMN_NAME 1024 /* bytes */
 
 typedef enum train_model_kind {
     TRAIN_MLP,
     TRAIN_LINEAR, /* "linear"; "logistic" is the same, for classes only */
     TRAIN_CNN,
-    TRAIN_TRANSFORMER
+    TRAIN_TRANSFORMER,
+    TRAIN_BOOSTED_TREES, /* these two are no networks: model/trees */
+    TRAIN_RANDOM_FOREST
 } train_model_kind;
 typedef enum train_activation { TRAIN_RELU, TRAIN_TANH, TRAIN_GELU } train_activation;
 typedef enum train_loss {
@@ -60,6 +65,14 @@ typedef enum train_split {
     TRAIN_SPLIT_RANDOM,
     TRAIN_SPLIT_STRATIFIED /* each class has its share of the held-out rows; others: random */
 } train_split;
+/* What decides which rows are held out. */
+typedef enum train_holdout {
+    TRAIN_HOLD_SHARE,  /* chance: a share of the rows, or of each class */
+    TRAIN_HOLD_COLUMN, /* the cells of a column */
+    TRAIN_HOLD_ORDER,  /* the last rows by a column */
+    TRAIN_HOLD_GROUPS, /* chance, but rows with equal cells of a column stay together */
+    TRAIN_HOLD_FOLDS   /* chance; each row once, in one of `folds` trainings */
+} train_holdout;
 typedef enum train_precision { TRAIN_FLOAT32, TRAIN_BFLOAT16 } train_precision;
 
 /* One item of a cnn: `{conv: 32, kernel: 3, stride: 1, padding: same, depthwise: false, norm:
@@ -87,6 +100,30 @@ struct train_block {
     size_t inner;           /* residual: how many blocks its branch has */
 };
 
+/* Trees. The names are those of XGBoost's interface for scikit-learn, and so are the defaults,
+ * except that a forest's trees are deeper and see fewer columns at a split. */
+struct train_trees_spec {
+    int64_t n_estimators;      /* rounds; of a forest, trees (of each output); default 100 */
+    int64_t max_depth;         /* 0: no limit; default 6, of a forest 12 */
+    int64_t max_leaves;        /* 0: no limit, the default */
+    bool by_loss;              /* grow_policy lossguide: the split that gains most is next */
+    int64_t max_bin;           /* of a histogram; default 256 */
+    int64_t max_cat_to_onehot; /* columns of fewer categories are split one against the rest; 4 */
+    double learning_rate;      /* boosted: > 0; default 0.3 */
+    double min_child_weight;   /* >= 0; default 1 */
+    double gamma;              /* least gain of a split, >= 0; default 0 */
+    double max_delta_step;     /* boosted: >= 0; default 0: no limit */
+    double reg_lambda, reg_alpha; /* >= 0; default 1 (of a forest 1e-5), 0 */
+    double subsample;             /* rows of a tree, (0, 1]; default 1, of a forest 0.8 */
+    double colsample_bytree, colsample_bylevel; /* columns, (0, 1]; default 1 */
+    double
+        colsample_bynode; /* (0, 1]; default 1. Of a forest 0, the default: the square root of the
+                              * columns for classes, all of them for numbers */
+    int64_t
+        early_stopping_rounds; /* boosted: end after so many rounds without a better val_loss, and
+                                    * keep the best ones; 0 (default): never */
+};
+
 struct train_model_spec {
     train_model_kind kind;            /* default mlp */
     bool logistic;                    /* the document said "logistic" */
@@ -106,6 +143,7 @@ struct train_model_spec {
                                            * divides width; tokens, default 64 */
     int64_t embedding; /* mlp, linear on tables with categories: 0 one-hot (default), else each
                         * category column is an embedding of so many numbers */
+    struct train_trees_spec trees; /* boosted_trees, random_forest */
 };
 
 struct train_optimizer_spec {
@@ -153,20 +191,29 @@ struct train_spec {
     struct train_schedule_spec schedule;
     struct train_augment_spec augment;
     train_precision precision; /* default float32; bfloat16 needs cuda */
-    int64_t epochs;            /* required, 1..TRAIN_MAX_EPOCHS */
+    int64_t epochs;            /* required, 1..TRAIN_MAX_EPOCHS; of trees unused: n_estimators */
     int64_t batch_size;        /* default 32; more than the training rows: all of them */
     int64_t micro_batch; /* rows of one pass; divides batch_size; default batch_size. Gradients of
                           * a batch are summed over its micro-batches, so trials of different
                           * batch_size and equal micro_batch have the same shape */
-    double validation_fraction; /* (0, 1), default 0.25 */
+    double validation_fraction; /* (0, 1), default 0.25; `last` of an order */
     int64_t validation_seed;    /* >= 0, default 0: all trials of a sweep hold out the same rows */
+    train_holdout holdout;      /* default: by chance */
+    char *holdout_column;       /* owned; of `column`, `order`, `groups`; NULL: by chance */
     train_split validation_split; /* default random: the rule of documents from before 2026-11-22.
                                    * The server writes `stratified` into the documents of new sweeps
                                    * that do not choose (scheduler/sweep/split_rule.h) */
     bool standardize;             /* the features; default true. Targets of regression always are */
     target_transform
         target_transform; /* `target: {transform: log}`: of a regression; default none */
-    int64_t report_every; /* epochs between reports, default 1; the last is always reported */
+    int64_t resample;     /* 0 (default): all training rows. K: the K-th bootstrap sample of them
+                       * (train_data_order), 0..TRAIN_MAX_RESAMPLE */
+    int64_t report_every; /* epochs (of trees: rounds) between reports, default 1, of trees a
+                           * twentieth of the rounds, rounded up; the last is always reported */
+    int64_t folds;        /* TRAIN_HOLD_FOLDS: 2 to TRAIN_MAX_FOLDS; else 0 */
+    char *weights;        /* owned: the column with the weights of the rows; NULL: all 1 */
+    int64_t patience;     /* so many reports without a better one end the training, and the best
+                           * weights are kept; 0 (default): never */
     size_t n_metrics; /* `metrics: [val_auc, val_f1]`: reported in addition to those that are always
                        * reported. Metrics that only some tasks always report are stored too, so
                        * that the check for another task refuses them */
@@ -187,6 +234,12 @@ AS_MUST_CHECK as_status train_spec_parse_noting(const json_t *doc, const char *p
                                                 struct faults *faults, struct train_spec *ret,
                                                 struct as_err *err);
 
+/* Is it a model of trees, and not a network? */
+bool train_model_is_trees(const struct train_model_spec *m);
+
+/* "mlp", …, "random_forest"; "logistic" where the document said so. */
+const char *train_model_name(const struct train_model_spec *m);
+
 /* "auto", "cross_entropy", … */
 const char *train_loss_name(train_loss loss);
 
@@ -194,11 +247,14 @@ const char *train_loss_name(train_loss loss);
 train_loss train_spec_loss(const struct train_spec *spec, dataset_task task);
 
 /* ---- metrics ----
- *             always                                on request (`metrics`, train_spec_request)
+ *             always                      on request (`metrics`, train_spec_request)
  * all tasks   train_loss, val_loss, lr
- * classes     val_error, val_accuracy               val_top5, val_auc, val_f1, val_log_loss
- * tokens      val_error, val_accuracy               val_top5, val_log_loss
- * regression  val_rmse, val_mae, val_r2                                                       */
+ * classes     val_error, val_accuracy     val_top5, val_auc, val_average_precision,
+ *                                         val_balanced_accuracy, val_f1, val_log_loss, val_brier
+ * tokens      val_error, val_accuracy     val_top5, val_log_loss
+ * regression  val_rmse, val_mae, val_r2   val_mape, val_pinball_1 … val_pinball_99 (per cent)
+ *
+ * model/network/metrics.h has the definitions. */
 
 /* Is this metric in every report of the task? With DATASET_TASK_AUTO: in those of any task. */
 bool train_spec_reports(const struct train_spec *spec, dataset_task task, const char *metric);
@@ -206,17 +262,26 @@ bool train_spec_reports(const struct train_spec *spec, dataset_task task, const 
 /* Can it be in the reports, if it is requested? The metric of a sweep counts as requested. */
 bool train_spec_can_report(dataset_task task, const char *metric);
 
+/* Does the task report it only on request? */
+bool train_spec_on_request(dataset_task task, const char *metric);
+
+/* Is more of it better? False for names that are no metrics. */
+bool train_spec_is_maximized(const char *metric);
+
 /* Add a metric to spec->metrics, unless it is there or every task reports it. False if there is no
- * such metric. */
+ * such metric, or no room for another one. */
 bool train_spec_request(struct train_spec *spec, const char *metric);
 
 /* Is this metric among spec->metrics? Metrics that every task reports never are. */
 bool train_spec_wants(const struct train_spec *spec, const char *metric);
 
-/* The NULL-terminated names of all metrics that the task can report, for messages. Never NULL. */
+/* The NULL-terminated names of all metrics that the task can report, for messages; one of the pinball
+ * losses stands for all of them. Never NULL. */
 const char *const *train_spec_metrics(dataset_task task);
 
-/* The number of rows to hold out: round(fraction * n), at least 1 and at most n - 1; n >= 2. */
+/* The number of rows to hold out: round(fraction * n), at least 1 and at most n - 1; n >= 2. Of groups
+ * it is what is aimed at, because groups are held out as a whole; with TRAIN_HOLD_COLUMN the column
+ * decides, and this number has no meaning. */
 size_t train_spec_validation_rows(const struct train_spec *spec, size_t n_rows);
 
 #endif

@@ -387,6 +387,20 @@ as_status distributed_check_ranks(const struct train_spec *spec, int64_t ranks,
     const struct distributed_spec *d = &spec->distributed;
     int64_t shards = spec->batch_size / spec->micro_batch;
     char at[AS_ERR_POINTER_MAX];
+    if (ranks > 1 && spec->folds > 0) {
+        (void)snprintf(at, sizeof at, "%s/validation/folds", pointer);
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found %" PRId64 " with %" PRId64 " ranks, expected no folds", at,
+                          spec->folds, ranks);
+    }
+    if (ranks > 1 && spec->patience > 0) {
+        json_pointer_child(pointer, "patience", at);
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found %" PRId64 " with %" PRId64
+                          " ranks, expected no patience: ranks "
+                          "end together after the same step",
+                          at, spec->patience, ranks);
+    }
     if (ranks > shards)
         return as_fail_at(err, AS_E_INVAL, at_ranks,
                           "%s: found %" PRId64 ", expected at most the %" PRId64

@@ -7,8 +7,21 @@
 #define MAX_HEADS 1024
 #define MAX_EMBEDDING 1024
 
-static const char *const model_words[] = {"mlp", "linear", "cnn", "transformer", "logistic", NULL};
+/* By train_model_kind; "logistic", which is a linear model, comes last. */
+static const char *const model_words[] = {
+    "mlp", "linear", "cnn", "transformer", "boosted_trees", "random_forest", "logistic", NULL};
+#define LOGISTIC (TRAIN_RANDOM_FOREST + 1)
 const char *const train_activation_words[] = {"relu", "tanh", "gelu", NULL};
+
+bool train_model_is_trees(const struct train_model_spec *m)
+{
+    return m->kind == TRAIN_BOOSTED_TREES || m->kind == TRAIN_RANDOM_FOREST;
+}
+
+const char *train_model_name(const struct train_model_spec *m)
+{
+    return model_words[m->logistic ? LOGISTIC : (int)m->kind];
+}
 
 static as_status parse_widths(const json_t *list, const char *pointer, struct faults *faults,
                               struct train_model_spec *m, struct as_err *err)
@@ -92,7 +105,7 @@ static as_status parse_fields(struct json_fields *f, struct train_model_spec *m,
     int kind = m->kind, activation = m->activation;
     const struct train_number dropout = {"dropout", 0, TRAIN_BELOW_ONE, &m->dropout};
     as_status st = json_fields_word(f, "kind", JSON_OPTIONAL, model_words, &kind, err);
-    m->logistic = kind == TRAIN_TRANSFORMER + 1;
+    m->logistic = kind == LOGISTIC;
     m->kind = m->logistic ? TRAIN_LINEAR : (train_model_kind)kind;
     if (st != AS_OK)
         return st;
@@ -111,6 +124,9 @@ static as_status parse_fields(struct json_fields *f, struct train_model_spec *m,
         return st;
     st = train_spec_numbers(f, &dropout, 1, err);
     m->dropping = json_is_number(json_object_get(f->obj, "dropout"));
+    if (st != AS_OK)
+        return st;
+    st = train_spec_parse_trees(f, m, err);
     if (st != AS_OK)
         return st;
     return json_fields_end(f, err);

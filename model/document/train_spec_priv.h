@@ -48,6 +48,15 @@ AS_MUST_CHECK as_status train_spec_parse_blocks(const json_t *list, const char *
 AS_MUST_CHECK as_status train_spec_parse_distributed(struct json_fields *doc,
                                                      struct train_spec *spec, struct as_err *err);
 
+/* train_spec_trees.c: the fields of trees in the section `model`, whose kind is already set. */
+AS_MUST_CHECK as_status train_spec_parse_trees(struct json_fields *f, struct train_model_spec *m,
+                                               struct as_err *err);
+/* train_spec_validation.c: the field `validation` of doc; its fields `weights` and `patience`. */
+AS_MUST_CHECK as_status train_spec_parse_validation(struct json_fields *doc,
+                                                    struct train_spec *spec, struct as_err *err);
+AS_MUST_CHECK as_status train_spec_parse_weights(struct json_fields *doc, struct train_spec *spec,
+                                                 struct as_err *err);
+
 extern const char *const train_activation_words[]; /* NULL-terminated, by train_activation */
 
 /* train_spec_preset.c: the blocks of a preset; width 0: its own. NULL-terminated names. */

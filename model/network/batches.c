@@ -21,6 +21,7 @@ void batches_free(struct batches *b)
     buf_free(b->x);
     buf_free(b->codes);
     buf_free(b->y);
+    buf_free(b->weights);
     buf_free(b->augmented);
     free(b->places);
     free(b);
@@ -60,6 +61,9 @@ as_status batches_create(struct device_data *device, size_t slots, size_t max_ro
     st = create_buffer(b, device->y_kind, max_rows * device->per_row * device->n_y, &b->y, err);
     if (st != AS_OK)
         return st;
+    st = create_buffer(b, BUF_F32, device->weights ? max_rows : 0, &b->weights, err);
+    if (st != AS_OK)
+        return st;
     if (augment)
         st = create_buffer(b, BUF_F32, max_rows * device->n_x, &b->augmented, err);
     if (st != AS_OK)
@@ -70,13 +74,13 @@ as_status batches_create(struct device_data *device, size_t slots, size_t max_ro
 
 size_t batches_bytes(const struct device_data *device, size_t max_rows, bool augment)
 {
-    size_t row =
-        device->n_x * (augment ? 2 : 1) + device->per_row * (device->n_codes + device->n_y);
+    size_t row = device->n_x * (augment ? 2 : 1) +
+                 device->per_row * (device->n_codes + device->n_y) + (device->weights != NULL);
     return (device->data->n_train * device->per_row + max_rows * row) * 4;
 }
 
-as_status batches_shuffle(struct batches *b, size_t slot, uint64_t seed, int64_t epoch,
-                          struct as_err *err)
+as_status batches_shuffle(struct batches *b, size_t slot, uint64_t seed, int64_t resample,
+                          int64_t epoch, struct as_err *err)
 {
     const struct train_data *d = b->device->data;
     size_t n = d->n_train * b->device->per_row;
@@ -84,10 +88,10 @@ as_status batches_shuffle(struct batches *b, size_t slot, uint64_t seed, int64_t
         AS_AUTO(as_freep) int32_t *offsets = as_calloc(d->n_train, sizeof *offsets);
         if (!offsets)
             return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows", d->n_train);
-        train_data_order(d, seed, epoch, offsets);
+        train_data_order(d, seed, resample, epoch, offsets);
         device_data_window_places(offsets, d->n_train, d->context, b->places);
     } else {
-        train_data_order(d, seed, epoch, b->places);
+        train_data_order(d, seed, resample, epoch, b->places);
     }
     return buf_upload(b->order, slot * n, b->places, n, err);
 }
@@ -185,7 +189,12 @@ as_status batches_train(struct batches *b, struct backend *lane, size_t first, s
                           .at = tensor_from(at, first),
                           .at_rows = micro * per_row,
                           .index_len = len};
-    return gather_batch(b, lane, &from, rows, ret, err);
+    as_status st = gather_batch(b, lane, &from, rows, ret, err);
+    if (st != AS_OK || !b->weights)
+        return st;
+    ret->weights = tensor_at(b->weights, 0, b->max_rows);
+    return gather_values(lane, &from, tensor_at(b->device->weights, 0, 0),
+                         b->device->data->set.n_rows, 1, rows, ret->weights, err);
 }
 
 as_status batches_held(struct batches *b, struct backend *lane, size_t first, size_t at,

@@ -18,6 +18,7 @@ struct batches {
     struct buf *order; /* [slots, n_train * per_row] I32: row (or token) numbers of this epoch */
     struct buf *x, *codes; /* [slots, max_rows, …] or NULL */
     struct buf *y;         /* [slots, max_rows, …] */
+    struct buf *weights;   /* [slots, max_rows]; NULL: all rows count alike */
     struct buf *augmented; /* as x; images with augmentation, else NULL */
     int32_t *places;       /* [n_train * per_row], workspace */
 };
@@ -31,15 +32,17 @@ AS_DEFINE_FREEP(struct batches, batches_free)
 /* The bytes of one slot on the device. */
 size_t batches_bytes(const struct device_data *device, size_t max_rows, bool augment);
 
-/* Set the order of a slot's epoch; it depends on seed and epoch alone. */
+/* Set the order of a slot's epoch; it depends on seed, resample and epoch alone
+ * (train_data_order). */
 AS_MUST_CHECK as_status batches_shuffle(struct batches *b, size_t slot, uint64_t seed,
-                                        int64_t epoch, struct as_err *err);
+                                        int64_t resample, int64_t epoch, struct as_err *err);
 
 /* A batch. The tensors begin at slot 0; a stride of 0 means that all slots share one copy. Views of
  * b until the next call. */
 struct batch {
     size_t rows;
     struct tensor x, codes, y; /* absent where the data has none */
+    struct tensor weights;     /* the same; of held-out rows always absent */
 };
 
 /* Gather a training batch for slots [first, first + n): `rows` rows of each slot's order, from

@@ -9,6 +9,7 @@ void device_data_free(struct device_data *device)
     buf_free(device->scale);
     buf_free(device->codes);
     buf_free(device->y);
+    buf_free(device->weights);
     buf_free(device->held);
     free(device);
 }
@@ -110,6 +111,9 @@ as_status device_data_create(struct backend *be, struct train_data *data, bool c
         st = upload_values(be, BUF_F32, set->targets, set->n_rows * device->n_y, &device->y, err);
     if (st != AS_OK)
         return st;
+    st = upload_values(be, BUF_F32, data->weights, set->n_rows, &device->weights, err);
+    if (st != AS_OK)
+        return st;
     st = upload_held(device, err);
     if (st != AS_OK)
         return st;
@@ -122,6 +126,7 @@ size_t device_data_bytes(const struct train_data *d)
     size_t held = d->n_val * (d->context ? d->context : 1);
     size_t n_x = d->context ? 0 : d->set.n_features;
     size_t row = d->context ? 1 : d->n_codes + (d->n_targets ? d->n_targets : 1);
+    row += d->weights != NULL;
     size_t x = d->is_bytes ? gather_bytes_len(d->set.n_rows, n_x) + 2 * n_x : d->set.n_rows * n_x;
     return (x + d->set.n_rows * row + held) * 4;
 }

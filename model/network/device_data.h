@@ -21,6 +21,7 @@ struct device_data {
                                     * scaled when a batch is gathered; else NULL */
     struct buf *codes;             /* [n_rows, n_codes] I32; text: [tokens]; or NULL */
     struct buf *y;                 /* [n_rows, n_y]; text: NULL, targets are in codes */
+    struct buf *weights;           /* [n_rows] F32; NULL: all rows count alike */
     struct buf *held; /* [n_val * per_row] I32: held-out rows; text: places of their tokens */
 };
 

@@ -36,6 +36,7 @@ void losses_free(struct losses *l)
     buf_free(l->class_weights);
     buf_free(l->row_loss);
     buf_free(l->row_class);
+    buf_free(l->unweighted);
     sums_done(&l->train);
     sums_done(&l->held);
     free(l);
@@ -83,6 +84,10 @@ as_status losses_create(struct network *network, const struct train_data *data, 
         st = buf_create(be, BUF_I32, slots * l->places, &l->row_class, err);
     if (st != AS_OK)
         return st;
+    if (data->weights)
+        st = buf_create(be, BUF_F32, slots, &l->unweighted, err);
+    if (st != AS_OK)
+        return st;
     st = sums_create(be, slots, &l->train, err);
     if (st != AS_OK)
         return st;
@@ -93,10 +98,10 @@ as_status losses_create(struct network *network, const struct train_data *data, 
     return AS_OK;
 }
 
-size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_rows)
+size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_rows, bool weighted)
 {
     size_t rows = max_rows * plan->tokens * (predicts_classes(kind) ? 2 : 1);
-    return (rows + weights_of(plan, kind) + 2 + 6) * 4;
+    return (rows + weights_of(plan, kind) + 2 + 6 + weighted) * 4;
 }
 
 /* ---- a member's settings ---- */
@@ -165,7 +170,7 @@ static struct tensor tensor_of_slots(struct buf *b, size_t n, size_t first)
 struct call {
     struct losses *l;
     size_t first, n, places; /* rows * tokens of this batch */
-    struct tensor y, outputs, gradient;
+    struct tensor y, outputs, gradient, weights;
     struct loss_use use;
     struct loss_sums *sums;
     struct loss_out out;
@@ -229,6 +234,13 @@ static as_status loss_of_numbers(const struct call *c, struct backend *lane, str
     return backend_mse(lane, &a.mse, err);
 }
 
+static as_status loss_of_kind(const struct call *c, struct backend *lane, struct as_err *err)
+{
+    if (c->l->kind == TRAIN_CROSS_ENTROPY)
+        return loss_of_classes(c, lane, err);
+    return c->l->kind == TRAIN_BCE ? loss_of_shares(c, lane, err) : loss_of_numbers(c, lane, err);
+}
+
 static as_status evaluate_loss(struct call *c, struct backend *lane, size_t rows,
                                struct as_err *err)
 {
@@ -242,13 +254,25 @@ static as_status evaluate_loss(struct call *c, struct backend *lane, size_t rows
                                .accumulate = true};
     if (!tensor_is_none(c->gradient))
         c->gradient = c->outputs;
-    if (l->kind == TRAIN_CROSS_ENTROPY)
-        return loss_of_classes(c, lane, err);
-    return l->kind == TRAIN_BCE ? loss_of_shares(c, lane, err) : loss_of_numbers(c, lane, err);
+    if (tensor_is_none(c->weights))
+        return loss_of_kind(c, lane, err);
+    struct loss_out out = c->out; /* where the weighted loss goes */
+    c->out.loss = tensor_at(l->unweighted, c->first, 1);
+    as_status st = loss_of_kind(c, lane, err);
+    if (st != AS_OK)
+        return st;
+    struct weigh_rows_args a = {.members = c->n,
+                                .batch = rows,
+                                .width = l->outputs,
+                                .weights = tensor_from(c->weights, c->first),
+                                .gradient = c->gradient,
+                                .out = out};
+    return backend_weigh_rows(lane, &a, err);
 }
 
 as_status losses_train(struct losses *l, struct backend *lane, size_t first, size_t n,
-                       struct tensor y, size_t rows, struct loss_use use, struct as_err *err)
+                       struct tensor y, struct tensor weights, size_t rows, struct loss_use use,
+                       struct as_err *err)
 {
     use.top5 = false;
     struct call c = {.l = l,
@@ -256,6 +280,7 @@ as_status losses_train(struct losses *l, struct backend *lane, size_t first, siz
                      .n = n,
                      .y = y,
                      .gradient = network_outputs(l->network, first),
+                     .weights = weights,
                      .use = use,
                      .sums = &l->train};
     return evaluate_loss(&c, lane, rows, err);

@@ -27,6 +27,8 @@ struct losses {
     struct buf *class_weights;     /* [slots, weights] */
     struct buf *row_loss;          /* [slots, places] F32 */
     struct buf *row_class;         /* [slots, places] I32 */
+    struct buf *unweighted;        /* [slots] F32: the loss before rows are weighed; NULL: all rows
+                                    * count alike */
     struct loss_sums train;        /* over the epoch so far */
     struct loss_sums held;         /* over the held-out rows */
 };
@@ -36,7 +38,8 @@ AS_MUST_CHECK as_status losses_create(struct network *network, const struct trai
 void losses_free(struct losses *l);
 AS_DEFINE_FREEP(struct losses, losses_free)
 
-size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_rows); /* one slot */
+/* Of one slot; `weighted`: the rows have weights. */
+size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_rows, bool weighted);
 
 /* Write a member's settings into its slot, and set its sums of the epoch to 0. */
 AS_MUST_CHECK as_status losses_join(struct losses *l, size_t slot, const struct train_spec *spec,
@@ -58,12 +61,13 @@ struct loss_use loss_use_of(const struct train_spec *spec);
 struct loss_use loss_use_both(struct loss_use a, struct loss_use b);
 
 /* Add the loss of a training batch of `rows` rows with targets y to l->train, and replace the
- * outputs by its gradient. */
+ * outputs by its gradient.
+ *   weights  [slots, max_rows] of the rows, from slot 0; absent: all rows count alike */
 AS_MUST_CHECK as_status losses_train(struct losses *l, struct backend *lane, size_t first, size_t n,
-                                     struct tensor y, size_t rows, struct loss_use use,
-                                     struct as_err *err);
+                                     struct tensor y, struct tensor weights, size_t rows,
+                                     struct loss_use use, struct as_err *err);
 
-/* Add the loss of held-out rows, without smoothing and class weights, to l->held. row_class [slots,
+/* Add the loss of held-out rows, without smoothing and weights, to l->held. row_class [slots,
  * places] is set to the predicted classes, row_loss to the loss of each row. The outputs stay. */
 AS_MUST_CHECK as_status losses_held(struct losses *l, struct backend *lane, size_t first, size_t n,
                                     struct tensor y, size_t rows, struct loss_use use,

@@ -137,17 +137,21 @@ static as_status create_values(struct network *net, struct as_err *err)
         if (st != AS_OK)
             return st;
     }
-    for (size_t i = 0; i < net->plan->n_slots; i++) {
-        st = create_buffer(net, BUF_F32, net->plan->slots[i] * net->max_rows, &net->gradients[i],
-                           err);
-        if (st != AS_OK)
-            return st;
-    }
     return AS_OK;
 }
 
-as_status network_create(struct backend *be, const struct net_plan *plan, size_t slots,
-                         size_t max_rows, struct network **ret, struct as_err *err)
+/* The buffers of the backward pass. */
+static as_status create_gradients(struct network *net, struct as_err *err)
+{
+    as_status st = create_buffer(net, BUF_F32, net->plan->n_params, &net->grads, err);
+    for (size_t i = 0; st == AS_OK && i < net->plan->n_slots; i++)
+        st = create_buffer(net, BUF_F32, net->plan->slots[i] * net->max_rows, &net->gradients[i],
+                           err);
+    return st;
+}
+
+as_status network_create_forward(struct backend *be, const struct net_plan *plan, size_t slots,
+                                 size_t max_rows, struct network **ret, struct as_err *err)
 {
     AS_AUTO(network_freep) struct network *net = as_calloc(1, sizeof *net);
     if (!net)
@@ -161,9 +165,6 @@ as_status network_create(struct backend *be, const struct net_plan *plan, size_t
     as_status st = create_buffer(net, BUF_F32, plan->n_params, &net->params, err);
     if (st != AS_OK)
         return st;
-    st = create_buffer(net, BUF_F32, plan->n_params, &net->grads, err);
-    if (st != AS_OK)
-        return st;
     st = create_buffer(net, BUF_F32, plan->n_state, &net->state, err);
     if (st != AS_OK)
         return st;
@@ -171,6 +172,20 @@ as_status network_create(struct backend *be, const struct net_plan *plan, size_t
     if (st != AS_OK)
         return st;
     st = create_values(net, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(net);
+    return AS_OK;
+}
+
+as_status network_create(struct backend *be, const struct net_plan *plan, size_t slots,
+                         size_t max_rows, struct network **ret, struct as_err *err)
+{
+    AS_AUTO(network_freep) struct network *net = NULL;
+    as_status st = network_create_forward(be, plan, slots, max_rows, &net, err);
+    if (st != AS_OK)
+        return st;
+    st = create_gradients(net, err);
     if (st != AS_OK)
         return st;
     *ret = as_steal(net);

@@ -11,7 +11,7 @@
  * its numbers are always in its own shape: `own` is its own plan, which net_plan_fits() the
  * network's.
  *
- * To predict: network_create() with one slot; network_write() the parameters and
+ * To predict: network_create_forward() with one slot; network_write() the parameters and
  * network_write_state() the state; for each batch network_forward() with `train` false; then read
  * network_outputs(), from which model/network/outputs.h makes predictions. Without `train`, the
  * outputs of a row do not depend on the other rows of the batch. Equal bits are promised for the
@@ -36,6 +36,11 @@ struct network;
 AS_MUST_CHECK as_status network_create(struct backend *be, const struct net_plan *plan,
                                        size_t slots, size_t max_rows, struct network **ret,
                                        struct as_err *err);
+/* The same without the buffers of the backward pass, for programs that only predict:
+ * network_backward() and network_gradients() must not be called. */
+AS_MUST_CHECK as_status network_create_forward(struct backend *be, const struct net_plan *plan,
+                                               size_t slots, size_t max_rows, struct network **ret,
+                                               struct as_err *err);
 void network_free(struct network *net);
 AS_DEFINE_FREEP(struct network, network_free)
 

@@ -38,3 +38,13 @@ void outputs_to_both_classes(float *v, size_t rows)
         v[2 * i + 1] = p;
     }
 }
+
+void outputs_to_predictions(float *v, size_t rows, size_t outputs, size_t columns, train_loss loss,
+                            const struct preprocess *fit)
+{
+    outputs_to_probabilities(v, rows, outputs, loss);
+    if (fit->n_targets > 0)
+        outputs_to_own_unit(v, rows, fit);
+    if (outputs < columns) /* one output for two classes: add the other column */
+        outputs_to_both_classes(v, rows);
+}

@@ -1,6 +1,8 @@
 #include "model/plan/check.h"
 
 #include "base/json.h"
+#include "base/str.h"
+#include "data/dataset_view.h"
 #include "model/plan/plan.h"
 
 /* NULL if the loss is valid for the task; else the names of the valid losses, for the message. */
@@ -86,6 +88,7 @@ static as_status check_rows(const struct train_spec *spec, const struct dataset_
     bool tokens = data->input == DATASET_TOKEN_TEXT;
     /* one window for training and one for validation, each with the token that follows it */
     size_t least = tokens ? 2 * ((size_t)spec->model.context + 1) : 2;
+    least = (size_t)spec->folds > least ? (size_t)spec->folds : least;
     if (data->n_rows >= least)
         return AS_OK;
     json_pointer_child(pointer, "dataset", at);
@@ -119,12 +122,114 @@ static as_status check_metrics(const struct train_spec *spec, const struct datas
     return AS_OK;
 }
 
+/* Trees take rows of a table, or the pixels of an image as such a row. */
+static as_status check_trees(const struct train_spec *spec, const struct dataset_info *data,
+                             const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    if (data->input != DATASET_TOKEN_TEXT)
+        return AS_OK;
+    json_pointer_child(pointer, "model", at);
+    json_pointer_child(at, "kind", at);
+    return as_fail_at(err, AS_E_INVAL, at,
+                      "%s: found %s, expected transformer: the data set is a text of tokens", at,
+                      train_model_name(&spec->model));
+}
+
+/* The plan of a network is made and forgotten: it says whether the model fits the data. */
+static as_status check_model(const struct train_spec *spec, const struct dataset_info *data,
+                             const char *pointer, struct as_err *err)
+{
+    AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
+    const struct net_data seen = net_data_for(data, spec);
+    return train_model_is_trees(&spec->model) ? check_trees(spec, data, pointer, err)
+                                              : net_plan_create(spec, &seen, pointer, &plan, err);
+}
+
+/* ---- columns with a use of their own ---- */
+
+/* Names of the columns, as many as fit into a message. */
+static void list_columns(const struct dataset_info *data, struct str *out)
+{
+    for (size_t i = 0; i < data->n_features && out->len < 120; i = dataset_next_column(data, i))
+        str_printf(out, "%s'%.40s'", i ? ", " : "", data->columns[i].name);
+    if (out->len >= 120)
+        str_puts(out, ", …");
+}
+
+/* A column that a field of the document names. Each row must have a cell. */
+static as_status check_column(const struct dataset_info *data, const char *name, const char *at,
+                              struct as_err *err)
+{
+    AS_AUTO(str_done) struct str names = {0};
+    size_t column = dataset_find_column(data, name);
+    if (!data->columns || data->format != DATASET_CSV)
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found '%.60s', but the data set has no columns with names (%s), "
+                          "expected a csv table",
+                          at, name, dataset_format_name(data->format));
+    list_columns(data, &names);
+    if (column == SIZE_MAX)
+        return as_fail_at(err, AS_E_INVAL, at, "%s: found '%.60s', expected one of %s", at, name,
+                          str_cstr(&names));
+    size_t missing = data->columns[column].n_missing + data->columns[column].n_empty;
+    if (missing > 0)
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: column '%.60s' has %zu missing cells, expected none", at, name,
+                          missing);
+    return AS_OK;
+}
+
+static bool is_number(const struct dataset_column *c)
+{
+    return !c->categorical && c->part == DATASET_CELL;
+}
+
+static as_status check_columns(const struct train_spec *spec, const struct dataset_info *data,
+                               const char *pointer, struct as_err *err)
+{
+    static const char *const ways[] = {[TRAIN_HOLD_COLUMN] = "column",
+                                       [TRAIN_HOLD_ORDER] = "order",
+                                       [TRAIN_HOLD_GROUPS] = "groups"};
+    char validation[AS_ERR_POINTER_MAX], at[AS_ERR_POINTER_MAX];
+    size_t columns[SPEC_MAX_COLUMNS];
+    as_status st = AS_OK;
+    json_pointer_child(pointer, "validation", validation);
+    if (spec->holdout_column) {
+        json_pointer_child(validation, ways[spec->holdout], at);
+        st = check_column(data, spec->holdout_column, at, err);
+    }
+    if (st != AS_OK)
+        return st;
+    json_pointer_child(pointer, "weights", at);
+    if (spec->weights)
+        st = check_column(data, spec->weights, at, err);
+    if (st != AS_OK)
+        return st;
+    if (spec->weights && !is_number(&data->columns[dataset_find_column(data, spec->weights)]))
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: column '%.60s' has text or dates, expected numbers", at,
+                          spec->weights);
+    if (spec->folds > 0 && data->input == DATASET_TOKEN_TEXT) {
+        json_pointer_child(validation, "folds", at);
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: data set '%s' is a text of tokens, expected rows", at,
+                          spec->dataset);
+    }
+    size_t n = spec_columns(data, spec, columns);
+    if (n == 0 || n < dataset_file_columns(data))
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, validation,
+                      "%s: no column is left for the inputs of the model", validation);
+}
+
 as_status train_spec_check(const struct train_spec *spec, const struct dataset_info *data,
                            const char *pointer, struct as_err *err)
 {
-    struct net_data seen = net_data_of(data);
-    AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     as_status st = check_loss(spec, data, pointer, err);
+    if (st != AS_OK)
+        return st;
+    st = check_columns(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
     st = check_class_weights(spec, data, pointer, err);
@@ -139,7 +244,7 @@ as_status train_spec_check(const struct train_spec *spec, const struct dataset_i
     st = check_metrics(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
-    st = net_plan_create(spec, &seen, pointer, &plan, err);
+    st = check_model(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
     return check_rows(spec, data, pointer, err);

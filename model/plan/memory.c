@@ -68,6 +68,7 @@ void net_plan_bytes(const struct net_plan *p, const struct train_spec *spec,
     size_t value = p->input == NET_IMAGES && data->pixel_bytes == 1 ? 1 : 4;
     size_t row = p->input == NET_TOKENS ? 4 : value * inputs + 4 * targets; /* in the data set */
     size_t scaling = value == 1 ? 8 * inputs + 4 : 0; /* means and scales, and rounding up */
+    size_t weight = spec->weights != NULL;
     struct net_bytes b = {
         .parameters = 4 * p->n_params,
         .gradients = 4 * p->n_params,
@@ -77,8 +78,9 @@ void net_plan_bytes(const struct net_plan *p, const struct train_spec *spec,
         .activations = (size_t)net_activation_bytes(p, (double)rows),
         .workspace = workspace_bytes(p, rows),
         .batch =
-            4 * rows * (inputs * (net_augments(spec, p->input) ? 2 : 1) + targets + 2 * p->tokens),
-        .shared = data->rows * row + scaling,
+            4 * rows *
+            (inputs * (net_augments(spec, p->input) ? 2 : 1) + targets + 2 * p->tokens + weight),
+        .shared = data->rows * (row + 4 * weight) + scaling,
     };
     size_t steps = data->rows / p->tokens / p->max_rows + 2;
     b.tables = 4 * (data->rows + NUMBERS_OF_STEP * steps + 4 * p->n_tensors + data->outputs +

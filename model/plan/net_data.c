@@ -1,5 +1,7 @@
 #include "model/plan/net_data.h"
 
+#include "data/dataset_view.h"
+
 struct net_data net_data_of(const struct dataset_info *info)
 {
     static const net_input kinds[] = {[DATASET_TABLE] = NET_TABLE,
@@ -19,4 +21,32 @@ struct net_data net_data_of(const struct dataset_info *info)
         .vocab = info->input == DATASET_TOKEN_TEXT ? info->n_outputs : 0,
         .outputs = info->n_outputs,
     };
+}
+
+size_t spec_columns(const struct dataset_info *info, const struct train_spec *spec,
+                    size_t ret[SPEC_MAX_COLUMNS])
+{
+    const char *const names[SPEC_MAX_COLUMNS] = {spec->holdout_column, spec->weights};
+    size_t n = 0;
+    for (size_t i = 0; i < SPEC_MAX_COLUMNS; i++) {
+        size_t column = names[i] ? dataset_find_column(info, names[i]) : SIZE_MAX;
+        if (column != SIZE_MAX && (n == 0 || ret[0] != column))
+            ret[n++] = column;
+    }
+    return n;
+}
+
+struct net_data net_data_for(const struct dataset_info *info, const struct train_spec *spec)
+{
+    struct net_data d = net_data_of(info);
+    size_t columns[SPEC_MAX_COLUMNS], n = spec_columns(info, spec, columns);
+    for (size_t i = 0; i < n; i++) {
+        const struct dataset_column *c = &info->columns[columns[i]];
+        for (size_t k = dataset_column_width(c); k > 0; k--, c++) {
+            d.n_categories -= c->categorical;
+            d.category_slots -= c->categorical ? dataset_column_slots(c) : 0;
+            d.numeric -= c->categorical ? 0 : 1 + (c->n_missing > 0);
+        }
+    }
+    return d;
 }

@@ -28,6 +28,18 @@ struct net_data {
 /* From the record of the data set. */
 struct net_data net_data_of(const struct dataset_info *info);
 
+/* From the record, without the columns that the document uses for something else (spec_columns). */
+struct net_data net_data_for(const struct dataset_info *info, const struct train_spec *spec);
+
+#define SPEC_MAX_COLUMNS 2
+
+/* The columns of a table that are no inputs of the model, because the document uses them for
+ * something else: `weights`, and `validation` by a column. Names that the record does not have are
+ * left out (train_spec_check() refuses them). ret [SPEC_MAX_COLUMNS] indices of info->columns;
+ * returns how many. */
+size_t spec_columns(const struct dataset_info *info, const struct train_spec *spec,
+                    size_t ret[SPEC_MAX_COLUMNS]);
+
 /* Do the trial's batches go through augmentation, perhaps with strengths of 0? */
 static inline bool net_augments(const struct train_spec *spec, net_input input)
 {

@@ -95,9 +95,20 @@ static size_t count_outputs(const struct train_spec *spec, const struct net_data
     return one ? 1 : d->outputs;
 }
 
-/* The rows that an epoch trains on, at least 1; of text, its windows. */
+/* Is it known only from the rows how many of them are held out? */
+static bool is_counted_later(const struct train_spec *spec)
+{
+    return spec->holdout == TRAIN_HOLD_COLUMN || spec->holdout == TRAIN_HOLD_GROUPS ||
+           spec->holdout == TRAIN_HOLD_FOLDS;
+}
+
+/* The rows that an epoch trains on, at least 1; of text, its windows. If only the cells of a column
+ * show how many there are, the most that are possible: the server plans without the cells, and its
+ * plan must be the trainer's. */
 static size_t training_rows(const struct train_spec *spec, const struct net_data *d)
 {
+    if (is_counted_later(spec))
+        return d->rows > 1 ? d->rows - 1 : 1;
     size_t held = d->rows < 2 ? 0 : train_spec_validation_rows(spec, d->rows);
     size_t train = d->rows - held;
     if (d->kind == NET_TOKENS)
@@ -116,7 +127,7 @@ static size_t rows_of_buffers(const struct train_spec *spec, const struct net_da
 {
     bool cheap = spec->model.kind == TRAIN_MLP || spec->model.kind == TRAIN_LINEAR;
     size_t held = d->rows < 2 ? NET_HELD_ROWS : train_spec_validation_rows(spec, d->rows);
-    held = held < NET_HELD_ROWS ? held : NET_HELD_ROWS;
+    held = held < NET_HELD_ROWS && !is_counted_later(spec) ? held : NET_HELD_ROWS;
     return cheap && held > rows ? held : rows;
 }
 

@@ -44,6 +44,10 @@ static void add_model(const struct train_model_spec *m, const struct net_data *d
     case TRAIN_CNN:
         add_cnn(m, out);
         break;
+    case TRAIN_BOOSTED_TREES:
+    case TRAIN_RANDOM_FOREST:
+        str_puts(out, "trees");
+        break;
     case TRAIN_TRANSFORMER:
         str_printf(out, "transformer %" PRId64 " x %" PRId64 ", %" PRId64 " heads, %" PRId64 "%s",
                    m->depth, m->width, m->heads, m->context, m->dropping ? " dropout" : "");
@@ -64,6 +68,9 @@ void net_signature(const struct train_spec *spec, const struct net_data *data, s
                                          [TRAIN_MSE] = "mse",
                                          [TRAIN_HUBER] = "huber",
                                          [TRAIN_BCE] = "bce"};
+    static const char *const ways[] = {[TRAIN_HOLD_COLUMN] = "column",
+                                       [TRAIN_HOLD_ORDER] = "order",
+                                       [TRAIN_HOLD_GROUPS] = "groups"};
     char fraction[32];
     str_printf(out, "%s; ", spec->dataset);
     add_model(&spec->model, data, out);
@@ -72,8 +79,17 @@ void net_signature(const struct train_spec *spec, const struct net_data *data, s
                spec->precision == TRAIN_BFLOAT16 ? "bfloat16" : "float32", spec->micro_batch,
                as_format_double(spec->validation_fraction, fraction, sizeof fraction),
                spec->validation_seed);
-    if (spec->validation_split == TRAIN_SPLIT_STRATIFIED && data->task == DATASET_CLASSIFICATION)
+    if (spec->holdout == TRAIN_HOLD_FOLDS)
+        str_printf(out, " in %" PRId64 " folds", spec->folds);
+    else if (spec->holdout != TRAIN_HOLD_SHARE)
+        str_printf(out, " by %s '%s'", ways[spec->holdout], spec->holdout_column);
+    else if (spec->validation_split == TRAIN_SPLIT_STRATIFIED &&
+             data->task == DATASET_CLASSIFICATION)
         str_puts(out, " stratified");
+    if (spec->holdout == TRAIN_HOLD_FOLDS && spec->validation_split == TRAIN_SPLIT_STRATIFIED)
+        str_puts(out, " stratified");
+    if (spec->weights)
+        str_printf(out, "; weights '%s'", spec->weights);
     if (spec->standardize)
         str_puts(out, "; standardized");
     if (spec->target_transform != TARGET_AS_IS)

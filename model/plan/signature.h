@@ -11,7 +11,8 @@
  * tensors have equal shapes (mlp widths: the same bucket), and they agree in micro-batch, loss,
  * precision, split, standardisation, activation, and in whether they have augmentation, an average
  * of weights and class weights. Optimizer, schedule, rates, seeds, epochs and batch size may
- * differ. */
+ * differ. Models of trees that share the data are alike in all other ways; the server gives them no
+ * group, because each of them uses every thread. */
 void net_signature(const struct train_spec *spec, const struct net_data *data, struct str *out);
 
 #endif

@@ -114,13 +114,17 @@ static as_status describe_shape(const struct shaper *s, const json_t *train, str
     const struct dataset_info *info = find_dataset(s, spec.dataset);
     if (!info)
         return as_fail(err, AS_E_NOT_FOUND, "there is no data set '%s'", spec.dataset);
-    const struct net_data data = net_data_of(info);
     st = train_spec_check(&spec, info, "/trial/train", err);
     if (st != AS_OK)
         return st;
+    if (train_model_is_trees(&spec.model)) /* each round uses every thread: nothing to share */
+        return as_fail(err, AS_E_UNSUPPORTED, "models of trees have no shape");
+    const struct net_data data = net_data_for(info, &spec);
     st = member_bytes(&spec, &data, ret_bytes, err);
     if (st != AS_OK)
         return st;
+    if (spec.folds > 0)
+        return AS_OK; /* no shape: its folds are members of their own process */
     net_signature(&spec, &data, text);
     return shorten_text(text, err);
 }
@@ -142,6 +146,8 @@ as_status shaper_shape(const struct shaper *s, struct arena *a, const json_t *pa
         return as_fail(err, st, "%s", why.msg);
     if (st != AS_OK)
         return AS_OK;
+    if (text.len == 0)
+        return AS_OK; /* bytes belong to a shape */
     ret->bytes_per_member = bytes;
     ret->text = arena_strdup(a, str_cstr(&text));
     return ret->text ? AS_OK : as_fail_nomem(err);

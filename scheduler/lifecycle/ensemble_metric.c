@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -26,7 +27,27 @@ static const struct {
     {"val_rmse", SCORE_RMSE},
     {"val_mae", SCORE_MAE},
     {"val_r2", SCORE_R2},
+    {"val_balanced_accuracy", SCORE_BALANCED_ACCURACY},
+    {"val_average_precision", SCORE_AVERAGE_PRECISION},
+    {"val_brier", SCORE_BRIER},
+    {"val_mape", SCORE_MAPE},
 };
+
+/* The metric of a name of the trainer; false if predictions do not determine it. */
+static bool metric_of(const char *name, score_metric *ret)
+{
+    for (size_t i = 0; i < AS_ARRAY_LEN(of_trainer); i++)
+        if (as_streq(of_trainer[i].name, name)) {
+            *ret = of_trainer[i].metric;
+            return true;
+        }
+    for (int q = 1; q <= SCORE_PINBALL_MAX && strncmp(name, "val_", 4) == 0; q++)
+        if (as_streq(score_format(SCORE_PINBALL(q)), name + 4)) {
+            *ret = SCORE_PINBALL(q);
+            return true;
+        }
+    return false;
+}
 
 static bool fits(const struct ensemble_metric_input *in, score_metric m)
 {
@@ -36,12 +57,7 @@ static bool fits(const struct ensemble_metric_input *in, score_metric m)
 
 static bool find_by_name(const struct ensemble_metric_input *in, score_metric *ret)
 {
-    for (size_t i = 0; in->is_trainers && i < AS_ARRAY_LEN(of_trainer); i++)
-        if (as_streq(of_trainer[i].name, in->name) && fits(in, of_trainer[i].metric)) {
-            *ret = of_trainer[i].metric;
-            return true;
-        }
-    return false;
+    return in->is_trainers && metric_of(in->name, ret) && fits(in, *ret);
 }
 
 static as_status check_classes(const struct score_truth *t, struct as_err *err)
@@ -80,7 +96,9 @@ static as_status find_by_values(const struct ensemble_metric_input *in, bool *re
         return as_fail_nomem(err);
     as_status st = check_classes(&in->truth, err);
     *ret_found = false;
-    for (int m = 0; st == AS_OK && !*ret_found && m < SCORE_METRICS; m++) {
+    for (int m = 0; st == AS_OK && !*ret_found && m <= SCORE_METRICS + SCORE_PINBALL_MAX; m++) {
+        if (m == SCORE_METRICS)
+            continue; /* pinball losses begin at 1 per cent */
         if (fits(in, (score_metric)m))
             st = agrees(in, (score_metric)m, p, ret_found, err);
         *ret = (score_metric)m;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "scheduler/lifecycle/ensemble_requests.h"
 #include "scheduler/lifecycle/ensembles.h"
 #include "scheduler/lifecycle/feasibility.h"
 #include "scheduler/lifecycle/gang_care.h"
@@ -245,6 +246,15 @@ static as_status finish_sweeps(struct store *db, struct reaper_report *report, s
     return AS_OK;
 }
 
+/* One in each round: it may take seconds, and leases must be watched. */
+static as_status make_asked(struct store *db, struct reaper_report *report, struct as_err *err)
+{
+    bool worked = false;
+    as_status st = ensemble_requests_tick(db, &worked, err);
+    report->ensembles += st == AS_OK && worked;
+    return st;
+}
+
 as_status reaper_finish(struct reaper *reaper, struct reaper_report *ret, struct as_err *err)
 {
     struct reaper_report report = {0};
@@ -292,6 +302,8 @@ static as_status run_round(struct round *r, struct as_err *err)
     if ((st = settle_sweeps(r, err)) != AS_OK)
         return st;
     if ((st = finish_sweeps(r->reaper->db, r->report, err)) != AS_OK)
+        return st;
+    if ((st = make_asked(r->reaper->db, r->report, err)) != AS_OK)
         return st;
     return prune_old_rows(r, err);
 }

@@ -19,14 +19,14 @@ struct reaper_report {
     int64_t runners_lost, clients_lost, attempts_lost, trials_timed_out;
     int64_t gangs_changed; /* ranks that went, gangs that began late or started again */
     int64_t sweeps_ended;  /* failed by wall time or failures, or moved to finishing */
-    int64_t ensembles;     /* sweeps finished */
+    int64_t ensembles;     /* sweeps finished, and ensembles made on request */
     int64_t removed;       /* old keys and events */
     bool more_to_finish;   /* reaper_finish() has more sweeps to finish */
 };
 
 /* Run one round: runners and clients whose lease ran out, trial_timeout (as a backstop, one grace
  * period and a lease after the runner should have ended the trial; never for a process that its
- * runner says ended in time), wall_time, sweeps that are over, their ensembles, old rows. No lease
+ * runner says ended in time), wall_time, sweeps that are over, their ensembles, those that users asked for, old rows. No lease
  * and no trial_timeout expires for one lease after this process connected or reconnected, and after
  * a break (lease_clock.h), so that runners can be heard first.
  * AS_E_UNAVAILABLE: the database is away; the next round does the rest. */

@@ -9,7 +9,7 @@
 struct event_row {
     int64_t id;
     const char *type; /* sweep.created, sweep.changed, trial.changed, trial.measured,
-                         ensemble.ready, runner.changed, gang.changed */
+                         ensemble.ready, runner.changed, gang.changed, model.changed */
     int64_t time_ms;
     const char *sweep; /* id, or NULL */
     bool has_number;
@@ -22,6 +22,7 @@ struct event_row {
     const char *runner;
     bool has_epoch, has_seat; /* of gang.changed */
     int64_t epoch, seat;
+    const char *model; /* of model.changed: its name */
 };
 
 struct event_list {

@@ -39,8 +39,8 @@ static const char *const place_words[] = {"rows", "parts", "store"};
 
 #define IS_USED                                                                                    \
     "(exists (select from trial_file f where f.sha256 = b.sha256) or exists (select from "         \
-    "dataset_file d where d.sha256 = b.sha256) or exists (select from blob_part p where p.part = " \
-    "b.sha256))"
+    "dataset_file d where d.sha256 = b.sha256) or exists (select from model_version m where "      \
+    "m.sha256 = b.sha256) or exists (select from blob_part p where p.part = b.sha256))"
 
 #define SUMS_FIELDS(FIRST, NEXT)                                                                   \
     FIRST(i64, blobs, "count(*) filter (where place <> 'parts')")                                  \

@@ -23,17 +23,19 @@ enum { EVENT_ADD, EVENT_AFTER, EVENT_AFTER_SWEEP, EVENT_HORIZON, EVENT_PRUNE };
     NEXT(bool, has_epoch, "epoch is not null")                                                     \
     NEXT(bool, has_seat, "seat is not null")                                                       \
     NEXT(i64, epoch, "epoch")                                                                      \
-    NEXT(i64, seat, "seat")
+    NEXT(i64, seat, "seat")                                                                        \
+    NEXT(text, model, "model")
 COLUMNS_WHOLE_ROW(struct event_row, EVENT_FIELDS)
 COLUMNS_READER(event, struct event_row, EVENT_FIELDS)
 #define EVENT_COLUMNS COLUMNS_SQL(EVENT_FIELDS)
 
 static const struct stmt stmts[] = {
-    [EVENT_ADD] = {"event_add",
-                   "insert into event (id, type, sweep_key, sweep, number, state, attempt, value, "
-                   "reason, runner, epoch, seat) values ((pg_current_xact_id()::text::bigint << "
-                   "20) + $1, $2, "
-                   "$3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"},
+    [EVENT_ADD] =
+        {"event_add",
+         "insert into event (id, type, sweep_key, sweep, number, state, attempt, value, "
+         "reason, runner, epoch, seat, model) values ((pg_current_xact_id()::text::bigint << "
+         "20) + $1, $2, "
+         "$3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"},
     [EVENT_AFTER] = {"event_after", "select " EVENT_COLUMNS " from event where id > $1 and id < $2 "
                                     "order by id limit $3"},
     [EVENT_AFTER_SWEEP] = {"event_after_sweep",
@@ -60,7 +62,7 @@ as_status store_event_add(struct tx *t, const struct event_new *e, struct as_err
                         arg_i64_or_null(e->attempt != 0, e->attempt),
                         arg_f64_or_null(e->has_value, e->value), arg_str(e->reason),
                         arg_str(e->runner), arg_i64_or_null(e->has_epoch, e->epoch),
-                        arg_i64_or_null(e->has_seat, e->seat)),
+                        arg_i64_or_null(e->has_seat, e->seat), arg_str(e->model)),
                    NULL, err);
 }
 

@@ -124,6 +124,8 @@ enum {
     NEXT(i64, trial_timeout_ms, "coalesce(s.trial_timeout_ms, 0)")                                 \
     NEXT(i64, gpus, "s.gpus")                                                                      \
     NEXT(i64, ensemble_size, "s.ensemble_size")                                                    \
+    NEXT(text, ensemble_method, "s.ensemble_method")                                               \
+    NEXT(bool, ensemble_non_negative, "s.ensemble_non_negative")                                   \
     COUNT_FIELDS(NEXT)                                                                             \
     NEXT(bool, wall_time_over, WALL_TIME_OVER)                                                     \
     NEXT(bool, target_reached, TARGET_REACHED)                                                     \
@@ -225,9 +227,11 @@ static const struct stmt stmts[] = {
          "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
          "max_group, group_given, ranks, min_ranks, elastic, launch, gang, target, "
-         "keeps_timed_out, priority, cpus, memory_bytes, exclusive, tags) values "
+         "keeps_timed_out, priority, cpus, memory_bytes, exclusive, ensemble_method, "
+         "ensemble_non_negative, tags) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
-         "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, array(select "
+         "$20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, "
+         "coalesce($35, 'greedy'), $36, array(select "
          "json_array_elements_text($3::json "
          "-> 'tags'))) on "
          "conflict (id) do nothing returning key"},
@@ -331,7 +335,8 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
              arg_i64(s->ranks), arg_i64(s->min_ranks), arg_bool(s->elastic), arg_str(s->launch),
              arg_bool(s->gang), arg_f64_or_null(!isnan(s->target), s->target),
              arg_bool(s->keeps_timed_out), arg_i64(s->priority), arg_i64(s->cpus),
-             arg_i64(s->memory_bytes), arg_bool(s->exclusive)),
+             arg_i64(s->memory_bytes), arg_bool(s->exclusive), arg_str(s->ensemble_method),
+             arg_bool(s->ensemble_non_negative)),
         &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;

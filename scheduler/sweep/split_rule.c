@@ -1,5 +1,7 @@
 #include "scheduler/sweep/split_rule.h"
 
+#include <stdbool.h>
+
 #include "base/json.h"
 
 /* A shallow copy of parent[name] in its place: what is changed in it does not change the original.
@@ -11,12 +13,19 @@ static json_t *own_child(json_t *parent, const char *name)
     return json_object_set_new(parent, name, own) == 0 ? own : NULL;
 }
 
+/* Does the section say how rows are held out? A column says it too. */
+static bool chooses(const json_t *validation)
+{
+    return json_object_get(validation, "split") || json_object_get(validation, "column") ||
+           json_object_get(validation, "order") || json_object_get(validation, "groups");
+}
+
 as_status split_rule_choose(const json_t *doc, json_t **ret, struct as_err *err)
 {
     json_t *train = json_object_get(json_object_get(doc, "trial"), "train");
     json_t *validation = json_object_get(train, "validation");
     bool wrong = validation && !json_is_object(validation); /* the parser refuses it */
-    if (!json_is_object(train) || wrong || json_object_get(validation, "split")) {
+    if (!json_is_object(train) || wrong || chooses(validation)) {
         *ret = json_incref((json_t *)doc);
         return AS_OK;
     }

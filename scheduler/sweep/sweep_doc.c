@@ -20,10 +20,8 @@
 #include "scheduler/sweep/sweep_metrics_priv.h"
 #include "scheduler/sweep/sweep_resources_priv.h"
 #include "scheduler/sweep/sweep_trial_priv.h"
-#include "search/ensemble.h"
 #include "search/suggest.h"
 
-#define DEFAULT_ENSEMBLE 16
 #define MAX_DESCRIPTION 10000
 #define MAX_TAGS 64
 #define MAX_TAG 128
@@ -269,11 +267,9 @@ bool sweep_trial_is_unclear(const struct json_fields *doc, const struct sweep_do
 
 static as_status parse_ensemble(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
 {
-    static const char *const methods[] = {"greedy", NULL};
     struct json_fields f;
     json_t *j = NULL;
-    int method = 0;
-    int64_t size = DEFAULT_ENSEMBLE;
+    struct ensemble_options o = {.size = ENSEMBLE_DEFAULT_SIZE};
     as_status st = json_fields_any(doc, "ensemble", JSON_OPTIONAL, &j, err);
     if (st < 0)
         return st;
@@ -288,15 +284,13 @@ static as_status parse_ensemble(struct json_fields *doc, struct sweep_doc *d, st
         st = json_fields_under(&f, doc, j, "/ensemble", err);
         if (st != AS_OK)
             return st;
-        if ((st = json_fields_word(&f, "method", JSON_OPTIONAL, methods, &method, err)) != AS_OK)
-            return st;
-        if ((st = json_fields_i64(&f, "size", JSON_OPTIONAL, 1, ENSEMBLE_MAX_SIZE, &size, err)) !=
-            AS_OK)
+        if ((st = ensemble_options_parse(&f, &o, err)) != AS_OK)
             return st;
         if ((st = json_fields_end(&f, err)) != AS_OK)
             return st;
     }
-    d->ensemble_size = json_is_false(j) ? 0 : (size_t)size;
+    o.size = json_is_false(j) ? 0 : o.size;
+    d->ensemble = o;
     return AS_OK;
 }
 
@@ -309,13 +303,6 @@ static as_status parse_trial(struct json_fields *doc, struct sweep_doc *d, struc
 }
 
 /* ---- the canonical document ---- */
-
-static json_t *ensemble_to_json(size_t size)
-{
-    if (size == 0)
-        return json_false();
-    return json_pack("{s:s, s:I}", "method", "greedy", "size", (json_int_t)size);
-}
 
 static json_t *search_to_json(const struct sweep_doc *d)
 {
@@ -343,7 +330,7 @@ static json_t *doc_to_json(const struct sweep_doc *d)
     if (d->trial.kind != TRIAL_NONE)
         bad |= json_object_set_new(j, "trial", sweep_trial_to_json(&d->trial));
     bad |= sweep_resources_to_json(d, j);
-    bad |= json_object_set_new(j, "ensemble", ensemble_to_json(d->ensemble_size));
+    bad |= json_object_set_new(j, "ensemble", ensemble_options_to_json(&d->ensemble));
     return bad ? NULL : as_steal(j);
 }
 

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "model/document/train_spec.h"
 #include "base/status.h"
+#include "scheduler/sweep/ensemble_options.h"
 #include "search/problem/method.h"
 #include "search/space/config.h"
 #include "search/space/space.h"
@@ -108,8 +109,8 @@ struct sweep_doc {
     int64_t ranks;        /* processes that run one trial together */
     int64_t min_ranks;    /* fewer wait for others; 1..ranks */
     int64_t group;        /* trials of one shape that share a process; 0: not given */
-    size_t ensemble_size; /* 0: none */
-    char **datasets;      /* the distinct data sets that trial.train can name; empty for a
+    struct ensemble_options ensemble;
+    char **datasets; /* the distinct data sets that trial.train can name; empty for a
                              command */
     size_t n_datasets;
     json_t *canonical; /* the document with every default written out */

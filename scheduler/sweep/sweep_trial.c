@@ -214,6 +214,19 @@ as_status sweep_doc_check_metrics(const struct sweep_doc *d, const struct train_
     return AS_OK;
 }
 
+/* Trees train in one process, which is no rank. */
+static as_status check_trees(const struct sweep_doc *d, const struct train_spec *spec,
+                             struct as_err *err)
+{
+    if (!d->is_gang || !train_model_is_trees(&spec->model))
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, TRAIN_AT "/model/kind",
+                      TRAIN_AT
+                      "/model/kind: found %s, which trains in one process; expected a kind "
+                      "of network, or no resources.ranks",
+                      train_model_name(&spec->model));
+}
+
 /* What the parser of the trainer finds in `train`, a template that was applied. Faults of the parser
  * are noted in found, those of the sweep's metrics in faults. */
 static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct faults *found,
@@ -223,7 +236,9 @@ static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct 
     as_status st = train_spec_parse_noting(train, TRAIN_AT, found, &spec, err);
     if (st != AS_OK)
         return st;
-    if (d->ranks > 1 && found->n == 0)
+    if (found->n == 0)
+        st = faults_note(found, check_trees(d, &spec, err), err);
+    if (st == AS_OK && d->ranks > 1 && found->n == 0)
         st = faults_note(found, distributed_check_ranks(&spec, d->ranks, RANKS_AT, TRAIN_AT, err),
                          err);
     if (st != AS_OK || (st = add_dataset(d, spec.dataset, err)) != AS_OK)

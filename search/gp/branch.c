@@ -163,13 +163,23 @@ static bool choose(const struct branches *t, double *curve, struct branch *ret)
     return is_found;
 }
 
+static bool any_has_branches(const struct encoding *e)
+{
+    for (size_t j = 0; j < e->n; j++)
+        if (has_branches(&e->params[j]))
+            return true;
+    return false;
+}
+
 as_status branch_choose(const struct training_set *s, bool *ret_found, struct branch *ret,
                         struct as_err *err)
 {
     size_t d = s->enc->n;
+    *ret_found = false;
+    if (!any_has_branches(s->enc))
+        return AS_OK;
     AS_AUTO(as_freep) bool *active = as_calloc(s->n + 1, d * sizeof *active);
     AS_AUTO(as_freep) double *curve = as_calloc(s->n + 1, sizeof *curve);
-    *ret_found = false;
     if (!active || !curve)
         return as_fail(err, AS_E_NOMEM, "out of memory for the branches of %zu trials", s->n);
     for (size_t i = 0; i < s->n; i++)

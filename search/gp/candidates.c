@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "search/gp/design.h"
+#include "search/population/design.h"
 #include "search/pareto/pareto.h"
 #include "search/problem/draw.h"
 #include "search/sampling/feasible.h"

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "search/gp/caution.h"
-#include "search/gp/design.h"
+#include "search/population/design.h"
 #include "search/gp/optimize.h"
 #include "search/pareto/pareto.h"
 #include "search/gp/quadratic.h"
@@ -475,7 +475,7 @@ static as_status write_reason(const struct ask *a, const char *fallback, json_t 
 
 static bool is_initial(const struct training_set *s)
 {
-    size_t size = gp_design_size(s), results = s->n_completed + s->n_failed;
+    size_t size = design_size(s), results = s->n_completed + s->n_failed;
     return s->n < size || results < (size < LEAST_RESULTS ? size : LEAST_RESULTS);
 }
 
@@ -495,7 +495,7 @@ static as_status choose_point(struct ask *a, char why[AS_ERR_MSG_MAX], struct as
 {
     const struct training_set *s = a->set;
     if (s->enc->n_lengths && is_initial(s))
-        return gp_design_point(s, a->index, a->point, err);
+        return design_point(s, a->index, a->point, err);
     if (!s->enc->n_lengths) {
         snprintf(why, AS_ERR_MSG_MAX, "the space has one configuration");
     } else if (!s->n_completed) {
@@ -516,7 +516,7 @@ static as_status choose_point(struct ask *a, char why[AS_ERR_MSG_MAX], struct as
         snprintf(why, AS_ERR_MSG_MAX, "%s",
                  st < 0 ? model_err.msg : "every candidate was tried before");
     }
-    return gp_design_anywhere(s, a->index, a->point, err);
+    return design_anywhere(s, a->index, a->point, err);
 }
 
 static as_status gp_suggest(const struct search_spec *spec, const struct history *history,

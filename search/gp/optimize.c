@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "search/gp/design.h"
-#include "search/gp/enumeration.h"
+#include "search/population/design.h"
+#include "search/population/enumeration.h"
 #include "search/problem/draw.h"
 
 #define STARTS 4
@@ -521,8 +521,8 @@ static as_status evaluate_all(struct search *s, double *ret_point, struct gp_fou
     AS_AUTO(as_freep) double *values = as_calloc(ENUMERATE_ALL, sizeof *values);
     if (!left || !values)
         return as_fail(err, AS_E_NOMEM, "out of memory for the configurations that are left");
-    struct gp_enumerated found = {0};
-    as_status st = gp_enumerate(s->p->set, ENUMERATE_ALL, left, &found, err);
+    struct enumerated found = {0};
+    as_status st = enumerate_untried(s->p->set, ENUMERATE_ALL, left, &found, err);
     if (st < 0)
         return st;
     if (!found.n)
@@ -567,7 +567,7 @@ as_status gp_optimize(const struct gp_optimizer_problem *p, struct gp_optimizer_
     if (st < 0)
         return st;
     evaluate_candidates(&s);
-    if (gp_enumeration_bound(s.e) <= ENUMERATE_ALL)
+    if (enumeration_bound(s.e) <= ENUMERATE_ALL)
         st = evaluate_all(&s, ret_point, &found, err);
     else
         st = climb_from_candidates(&s, ret_point, &found, err);

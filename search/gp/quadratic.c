@@ -16,7 +16,7 @@
 #include "search/regression/buf.h"
 #include "search/gp/candidates.h"
 #include "search/regression/cholesky.h"
-#include "search/gp/design.h"
+#include "search/population/design.h"
 #include "search/regression/lbfgs.h"
 
 #define MOST_ROWS 256

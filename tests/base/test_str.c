@@ -128,6 +128,25 @@ START_TEST(shortest_numbers)
 }
 END_TEST
 
+/* Eight bytes at a time, and each byte in each place. */
+START_TEST(utf8_words)
+{
+    char text[24];
+    for (size_t at = 0; at < sizeof text; at++)
+        for (int c = 0; c < 256; c++) {
+            memset(text, 'a', sizeof text);
+            text[at] = (char)c;
+            ck_assert_msg(as_utf8_valid(text, sizeof text) == (c > 0 && c < 0x80),
+                          "byte %02x at %zu", (unsigned)c, at);
+        }
+    memset(text, 'a', sizeof text);
+    memcpy(text + 6, "\xf0\x9f\x98\x80", 4);
+    ck_assert(as_utf8_valid(text, sizeof text));
+    text[9] = 'a';
+    ck_assert(!as_utf8_valid(text, sizeof text));
+}
+END_TEST
+
 START_TEST(utf8)
 {
     ck_assert(as_utf8_valid("h\xc3\xa9\xf0\x9f\x98\x80", 7));
@@ -161,6 +180,7 @@ Suite *test_suite(void)
     tcase_add_test(t, only_decimal_numbers);
     tcase_add_test(t, shortest_numbers);
     tcase_add_test(t, utf8);
+    tcase_add_test(t, utf8_words);
     tcase_add_test(t, words);
     suite_add_tcase(s, t);
     return s;

@@ -194,14 +194,25 @@ class Assay:
         return s, trials
 
 
-@contextlib.contextmanager
-def second_server(assay, *args):
-    """Another assayd over the same cluster; its URL."""
+def _server_process(assay):
+    """The command line and the environment of assayd."""
     pid, = assay.processes("assayd")
     command = open(f"/proc/{pid}/cmdline").read().split("\0")[:-1]
     variables = dict(v.split("=", 1) for v in open(f"/proc/{pid}/environ").read().split("\0") if "=" in v)
+    return command, variables
+
+
+def database_url(assay):
+    """Where assayd keeps its state, as libpq writes it."""
+    command, variables = _server_process(assay)
+    return command[command.index("--database") + 1] if "--database" in command else variables["ASSAY_DATABASE"]
+
+
+@contextlib.contextmanager
+def second_server(assay, *args):
+    """Another assayd over the same cluster; its URL."""
+    database, variables = database_url(assay), _server_process(assay)[1]
     address = os.path.join(assay.data, "second.url")
-    database = command[command.index("--database") + 1] if "--database" in command else variables["ASSAY_DATABASE"]
     with open(os.path.join(assay.data, "logs", "second.log"), "ab") as log:
         server = subprocess.Popen([os.path.join(BUILD, "api", "server", "assayd"), "--listen", "127.0.0.1:0",
                                    "--address-file", address, *args],

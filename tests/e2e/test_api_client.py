@@ -12,6 +12,7 @@ import uuid
 
 from contract import Contract
 from harness import PATIENCE_S, Assay
+from model_bytes import model_bytes
 
 class Client:
     """One method for each operationId, made from the document."""
@@ -226,6 +227,13 @@ def ask_and_tell(c):
     c.addTrial({"params": {"x": 0, "k": 4}}, expect=409, **at)
     while c.getSweep(**at)["state"] == "finishing":
         time.sleep(0.05)
+    made = c.askEnsemble({"method": "stacking", "non_negative": True}, **at, expect=201)
+    assert c.askEnsemble({"non_negative": True, "method": "stacking", "size": 16}, **at, expect=200)["number"] == made["number"]
+    c.askEnsemble({"method": "voting"}, **at, expect=400)
+    c.askEnsemble({"sweeps": ["no-such-sweep"]}, **at, expect=404)
+    assert [e["number"] for e in c.listEnsembles(**at)["items"]] == [made["number"]]
+    assert c.getAskedEnsemble(**at, ensemble=made["number"])["request"]["sweeps"] == [at["sweep"]]
+    c.getAskedEnsemble(**at, ensemble=999, expect=404)
     c.retryTrial(expect=409, **at, number=known["number"])
     retried = c.retryTrial(**at, number=last["number"])
     assert retried["state"] == "queued" and retried["retries"][0]["reason"] == "no room", retried
@@ -256,6 +264,42 @@ def reading(c, sweep):
     c.streamSweepEvents(sweep=sweep, after=0)
     c.streamEvents(after=0)
     c.getEnsemble(sweep=sweep)
+    c.askEnsemble({}, sweep=sweep, expect=409)  # it has not ended
+
+
+def models(c):
+    """A trial whose file is a model becomes a version; all that can be done with it."""
+    content = model_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    c.putBlob(content, sha256=digest)
+    sweep = c.createSweep({**DOC, "name": "modelled"})["id"]
+    r = c.registerRunner({"name": "modeller", "slots": 1, "gpus": ["7"]})
+    secret = {"Assay-Runner-Secret": r["secret"]}
+    claim = {"epoch": r["epoch"], "claim_id": "m1", "max_trials": 1, "gpus": 1, "wait_ms": 60000}
+    t, = c.claimTrials(claim, runner="modeller", **secret)["trials"]
+    at = {"sweep": t["sweep"], "number": t["number"], "attempt": t["attempt"], **secret}
+    c.putFiles({"kind": "artifact", "files": [{"path": "model.safetensors", "size": len(content), "sha256": digest}]}, **at)
+    c.addMeasurements({"items": [{"step": 0, "metrics": {"loss": 0.5}}]}, **at)
+    c.completeAttempt({"outcome": "completed"}, **at)
+    add = {"sweep": t["sweep"], "trial": t["number"]}
+    made = c.addModelVersion(add, model="Net")
+    again = c.addModelVersion(add, model="Net")
+    assert made["version"] == again["version"] == 1 and made["sha256"] == again["sha256"], (made, again)
+    c.addModelVersion({"sweep": t["sweep"], "trial": 999}, expect=404, model="Net")
+    c.addModelVersion({**add, "use": "single"}, expect=400, model="Net")
+    assert c.setModelAlias({"version": 1}, model="Net", alias="champion")["aliases"] == {"champion": 1}
+    assert c.getModelVersion(model="Net", version="champion") == c.getModelVersion(model="Net", version="1")
+    assert c.getModel(model="Net")["default_version"] == 1
+    file = c.getModelContent(model="Net", version="default")
+    assert hashlib.sha256(file).hexdigest() == made["sha256"], made
+    assert [v["version"] for v in c.listModelVersions(model="Net")["items"]] == [1]
+    assert [m["name"] for m in c.listModels()["items"]] == ["Net"]
+    c.deleteModelVersion(expect=409, model="Net", version="1")
+    c.deleteModelAlias(model="Net", alias="champion")
+    c.deleteModelVersion(model="Net", version="1")
+    c.deleteModel(model="Net")
+    c.getModel(model="Net", expect=404)
+    c.changeSweep({"state": "cancelled"}, sweep=sweep)
 
 
 def the_rest(c):
@@ -268,6 +312,7 @@ def the_rest(c):
     c.listDatasets()
     c.deleteDataset(dataset="small")
     c.getDataset(dataset="small", expect=404)
+    models(c)
     viewer = c.createToken({"role": "viewer", "name": "reader"})
     c.listSweeps(bearer=viewer["token"])
     c.createSweep(DOC, bearer=viewer["token"], expect=403)

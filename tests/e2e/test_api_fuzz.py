@@ -16,6 +16,7 @@ import urllib.parse
 
 from contract import Contract
 from harness import PATIENCE_S, SECRET, Assay
+from model_bytes import model_bytes
 
 ROLES = ("viewer", "user", "runner", "admin")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
@@ -75,14 +76,26 @@ class Fuzz:
         assert got and got[0]["sweep"] == sweep, got
         for i, t in enumerate(got[:-1]):
             at = f"/v1/sweeps/{sweep}/trials/{t['number']}/attempts/1"
+            if i == 0:
+                self.put_model(at)
             self.must("POST", f"{at}/measurements", {"items": [{"step": 0, "metrics": {"loss": i, "odd": "NaN"}}]})
             self.must("POST", f"{at}/complete", {"outcome": ("completed", "failed")[i % 2]})
         self.tokens = {r: self.must("POST", "/v1/tokens", {"role": r}) for r in ROLES}
         self.epoch, self.digest = epoch, digest
         asked = self.must("POST", f"/v1/sweeps/{sweep}/suggestions", {"client": "me", "count": 2})["items"]
-        self.known = {"sweep": [sweep], "number": [str(t["number"]) for t in got + asked], "attempt": ["1"], "seat": ["0"],
+        self.must("POST", "/v1/models/kept/versions", {"sweep": sweep, "trial": got[0]["number"]})
+        self.must("PUT", "/v1/models/kept/aliases/champion", {"version": 1})
+        self.known = {"model": ["kept"], "version": ["1", "champion"], "alias": ["champion", "other"], "sweep": [sweep],
+                      "number": [str(t["number"]) for t in got + asked], "attempt": ["1"], "seat": ["0"], "ensemble": ["1"],
                       "sha256": [digest],
                       "dataset": ["kept"], "runner": ["by-hand"], "token": []}
+
+    def put_model(self, at):
+        content = model_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        self.must("PUT", f"/v1/blobs/{digest}", raw=content)
+        files = [{"path": "model.safetensors", "size": len(content), "sha256": digest}]
+        self.must("PUT", f"{at}/files", {"kind": "artifact", "files": files})
 
     # ---- one request ----
 
@@ -177,6 +190,14 @@ class Fuzz:
             body.update(name=self.rng.choice(["kept", "other"]), format="csv", files={"table": self.digest}, target=-1,
                         task="auto")
             body.pop("options", None)  # of other formats
+        elif op.name == "addModelVersion":
+            body = {"sweep": self.known["sweep"][0], "trial": 0}  # `use` stands beside no trial
+        elif op.name == "askEnsemble":
+            body["sweeps"] = []  # no other sweep has its rows
+            if body.get("method") != "stacking":
+                body.pop("non_negative", None)
+        elif op.name == "setModelAlias":
+            body["version"] = 1
         elif op.name == "claimTrials":
             body.update(epoch=self.epoch, wait_ms=self.rng.choice([0, 1, 150]))
             body["seats"] = min(body.get("seats") or 0, body.get("max_trials", 1))
@@ -373,7 +394,7 @@ class Fuzz:
                 a = self.send(method, path)
                 assert a.status == (405 if method == "GET" and "tokens" in path else expected), (method, path, a.status)
         for rest in ("best", "ensemble", "events", "trials", "trials/0", "trials/0/log", "trials/0/measurements",
-                     "pareto", "importance"):
+                     "pareto", "importance", "ensembles", "ensembles/1"):
             assert self.send("GET", f"{paths[0]}/{rest}").status == 404, rest
 
     def rule_hosts(self):

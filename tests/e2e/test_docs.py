@@ -26,7 +26,7 @@ import time
 
 from harness import ASSAY, BUILD, LONG_LEASE, PATIENCE_S, SOURCE, Assay
 
-PROGRAMS = [os.path.join(BUILD, folder) for folder in ("cli", "api/server", "trial-runner/agent", "trial-runner/train")]
+PROGRAMS = [os.path.join(BUILD, folder) for folder in ("cli", "api/server", "trial-runner/agent", "trial-runner/train", "serve")]
 COMMANDS = "sh"
 SHOWN = {"yaml", "python", "json", "csv", "c", ""}  # languages of blocks that are no commands
 
@@ -41,6 +41,17 @@ INSTEAD = [
     ("docs/cli.md", "assay runners remove gpu-box", "assay runners remove local-1", "the harness's runners"),
     ("docs/cli.md", "assay token revoke ID",
      "assay token revoke \"$(assay token list | awk '/gpu-box/ { print $1 }')\"", "the reader's ID"),
+    ("docs/cli.md", "assay serve digits@champion best.safetensors --listen 127.0.0.1:8000", "assay help serve",
+     "it stays; docs/serving.md starts one"),
+    ("docs/cli.md", "assay serve digits@champion", "assay help serve", "it stays, and the model comes further below"),
+    ("docs/cli.md", "assay ensemble digits-mlp digits-cnn --size 30", "assay ensemble digits-mlp --size 30",
+     "the page has no second sweep"),
+    ("docs/serving.md", "assay serve digits@champion", "assay help serve", "it stays"),
+    ("docs/serving.md", "assay serve best.safetensors --listen 127.0.0.1:7118", "assay help serve", "it stays"),
+    ("docs/serving.md", "assay-serve iris=models/iris-7.safetensors", "serve_iris",
+     "in the background, on a model that is trained before"),
+    ("docs/serving.md", "assay-serve --dir models", "assay-serve --help", "it stays"),
+    ("docs/serving.md", "curl -s", "curl -sS --fail-with-body", "so that a refused request does not exit 0"),
     ("docs/ask-tell.md", "http://127.0.0.1:7117", "$URL", "another port"),
     ("docs/ask-tell.md", "curl -H", "curl -sS --fail-with-body -H", "so that a refused request does not exit 0"),
     ("docs/operations.md", "./dev build", ":", "built already"),
@@ -88,6 +99,15 @@ install_into() {
     $MESON install -C build --no-rebuild --quiet --destdir "$1"
     "$(find "$1" -name assayd -type f)" --version
 }
+# The model of docs/serving.md.
+serve_iris() {
+    assay data add flowers flowers.csv --target species
+    assay run flowers.yaml --watch
+    assay models add flowers iris
+    mkdir models
+    assay models get iris models/iris-7.safetensors
+    until_ready 'curl -sf localhost:7118/v2/health/ready' assay-serve --listen 127.0.0.1:7118 iris=models/iris-7.safetensors
+}
 finish() {
     local code=$? pid
     trap - EXIT
@@ -115,6 +135,16 @@ def idx(shape, data):
 
 
 # What the reader has: data and programs of their own.
+FLOWERS = ("length,colour,species\n" + "".join(
+    f"{'' if n % 9 == 0 else 4 + n % 7 / 2},{('red', 'blue')[n % 2]},{('setosa', 'virginica')[n % 2]}\n"
+    for n in range(80))).encode()
+FLOWERS_YAML = b"""
+name: flowers
+metric: {name: val_error, goal: minimize}
+parameters: {lr: {type: float, min: 0.01, max: 0.1}}
+limits: {max_trials: 2}
+trial: {train: {dataset: flowers, epochs: 3, model: {layers: [8]}, optimizer: {lr: "${lr}"}}}
+"""
 READERS = {
     "docs/cli.md": {
         "x_train.npy": npy("<f4", (8, 3), struct.pack("<24f", *range(24))),
@@ -123,6 +153,7 @@ READERS = {
         "train-labels-idx1-ubyte.gz": idx((8,), bytes(n % 2 for n in range(8))),
     },
     "docs/ask-tell.md": {"train": b"#!/bin/sh\necho 0.25\n"},
+    "docs/serving.md": {"flowers.csv": FLOWERS, "flowers.yaml": FLOWERS_YAML},
 }
 
 

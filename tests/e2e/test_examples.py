@@ -44,8 +44,21 @@ def check_ensemble(assay, s):
     assert abs(sum(m["weight"] for m in e["members"]) - 1) < 1e-9, e
     assert e["rows"] > 200 and e["metric"] == "error" and e["is_sweep_metric"], e
     assert 0 <= e["value"] <= e["best_single"]["value"] + 0.02, e
-    assert "half" in assay.cli("ensemble", s["id"]).stdout + assay.cli("ensemble", s["id"]).stderr, "says so"
+    assert "without a fold" in assay.cli("ensemble", s["id"]).stdout + assay.cli("ensemble", s["id"]).stderr, "says so"
     print("digits: best single", e["best_single"]["value"], "ensemble", e["value"])
+
+
+def check_kinds(assay, s):
+    """A sweep over kinds of models tries each of them, none fails, and trees leave their importance."""
+    items = assay.call("GET", f"/v1/sweeps/{s['id']}/trials?page_size=100")["items"]
+    assert all(t["state"] == "completed" for t in items), [(t["number"], t["state"], t.get("error")) for t in items]
+    kinds = {t["params"]["kind"] for t in items}
+    assert kinds == {"boosted_trees", "random_forest", "mlp", "logistic"}, kinds
+    trees = next(t for t in items if t["params"]["kind"] == "boosted_trees")
+    files = assay.call("GET", f"/v1/sweeps/{s['id']}/trials/{trees['number']}/artifacts")["items"]
+    assert {"importance.json", "predictions.npy", "model.safetensors"} <= {f["path"] for f in files}, files
+    assert s["best"]["value"] < 0.12, s["best"]
+    assert assay.call("GET", f"/v1/sweeps/{s['id']}/ensemble")["state"] == "ready"
 
 
 def main():
@@ -62,6 +75,7 @@ def main():
         assert s["best"]["value"] < 0.05, s["best"]
         check_exports(assay, s)
         check_ensemble(assay, s)
+        check_kinds(assay, *run_file(assay, "automl", least=30)[:1])
         try:
             assay.call("DELETE", "/v1/datasets/digits")
         except Problem as e:

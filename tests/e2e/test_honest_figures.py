@@ -3,6 +3,7 @@
 are announced; each class is held out in proportion, and a metric without a value names the class; the ensemble
 is chosen by the sweep's metric and compared by one rule."""
 import csv
+import json
 import os
 import random
 
@@ -94,6 +95,49 @@ def ensemble(assay):
     assert ("within the noise" in said) == gain["within_noise"], said
 
 
+def asked(assay):
+    """Other methods after the end, and over two sweeps; the second time it is the one that is kept."""
+    other = {"name": "auc-too", "metric": {"name": "val_auc", "goal": "maximize"},
+             "parameters": {"lr": {"type": "float", "min": 1e-4, "max": 0.1, "scale": "log"}},
+             "limits": {"max_trials": 3}, "search": {"method": "random", "seed": 2},
+             "ensemble": {"method": "average", "size": 2},
+             "trial": {"train": {"dataset": "two", "epochs": 3, "optimizer": {"kind": "adamw", "lr": "${lr}"}}}}
+    s = run(assay, other, 3)
+    e = assay.call("GET", f"/v1/sweeps/{s['id']}/ensemble")
+    assert (e["method"], e["size"], len(e["members"])) == ("average", 2, 2), e
+    a = json.loads(assay.cli("ensemble", "auc", s["id"], "--method", "stacking", "--non-negative", "--json").stdout)
+    e = a["ensemble"]
+    assert (a["number"], a["request"]["sweeps"], e["state"]) == (1, ["auc", s["id"]], "ready"), a
+    assert e["combine"]["kind"] == "linear" and e["combine"]["inputs"] == "log" and len(e["combine"]["biases"]) == 2, e
+    assert {m["sweep"] for m in e["members"]} <= {"auc", s["id"]} and all(m["weight"] > 0 for m in e["members"]), e
+    assert e["candidates"] == 11 and e["folds"] == 5, e
+    again = json.loads(assay.cli("ensemble", "auc", s["id"], "--method", "stacking", "--non-negative", "--json").stdout)
+    assert again == a
+    said = assay.cli("ensemble", "auc", "--method", "bucketing")
+    assert "bucketing, 1 model of 8" in said.stderr and "cut into 5 folds" in said.stderr, said.stderr
+    table = assay.cli("ensemble", "auc", "--list").stdout.splitlines()
+    assert len(table) == 3 and "stacking" in table[2] and "bucketing" in table[1], table
+    wrong = assay.cli("ensemble", "auc", "--method", "voting", check=False)
+    assert wrong.returncode != 0 and "bucketing" in wrong.stderr, wrong
+
+
+def bagging(assay):
+    """The best configuration on four samples: four models that differ, in one process, and their mean."""
+    assay.cli("ensemble", "auc", "--method", "bagging", "--size", "4")
+    s = assay.call("GET", "/v1/sweeps/auc-bagging")
+    best = assay.call("GET", "/v1/sweeps/auc")["best"]
+    trials = assay.trials("auc-bagging")
+    assert s["state"] == "completed" and len(trials) == 4, s
+    assert {t["params"]["resample"] for t in trials} == {1, 2, 3, 4}, trials
+    assert {t["params"]["lr"] for t in trials} == {best["params"]["lr"]}, trials
+    assert len({t["value"] for t in trials}) == 4, trials
+    e = assay.call("GET", "/v1/sweeps/auc-bagging/ensemble")
+    assert (e["method"], len(e["members"])) == ("average", 4) and all(m["weight"] == 0.25 for m in e["members"]), e
+    assert abs(e["value"] - e["value_select"]) < 1e-9, "a mean of all is not selected"
+    wrong = assay.cli("ensemble", "auc", "--method", "bagging", "--size", "65", check=False)
+    assert wrong.returncode != 0 and "1 to 64" in wrong.stderr, wrong
+
+
 def loss(assay):
     """The trainer's val_loss is the log loss of its predictions, which its values show."""
     s = run(assay, {"name": "loss", "metric": {"name": "val_loss", "goal": "minimize"},
@@ -106,7 +150,7 @@ def loss(assay):
 
 def main():
     with Assay(runners=2) as assay:
-        for step in (own_metric, classes_are_announced, rare_classes, ensemble, loss):
+        for step in (own_metric, classes_are_announced, rare_classes, ensemble, asked, bagging, loss):
             step(assay)
             print(f"{step.__name__}: ok", flush=True)
 

@@ -70,6 +70,13 @@ CNN["trial"]["train"]["model"] = {"kind": "cnn", "layers": [
     {"conv": 8, "kernel": 3, "stride": 1, "padding": "same", "norm": "batch", "activation": "relu"},
     {"conv": "${width}", "padding": 1}, {"conv": 0, "depthwise": True}, {"pool": "max", "size": 2, "stride": 2, "padding": 0},
     {"residual": [{"conv": 8}, {"dropout": True}]}, {"pool": "global"}, {"dense": 16, "activation": "none"}]}
+TREES = copy.deepcopy(TRAIN)
+TREES["trial"]["train"]["model"] = {
+    "kind": "boosted_trees", "n_estimators": "${width}", "max_depth": 6, "max_leaves": 31, "max_bin": 64, "max_cat_to_onehot": 8,
+    "early_stopping_rounds": 5, "learning_rate": "${lr}", "min_child_weight": 1, "gamma": 0.5, "max_delta_step": 0, "reg_lambda": 1,
+    "reg_alpha": 0, "subsample": 0.8, "colsample_bytree": 1, "colsample_bylevel": 1, "colsample_bynode": 0.5,
+    "tree_method": "hist", "grow_policy": "lossguide"}
+del TREES["trial"]["train"]["epochs"]
 # What both refuse: (document, path, value; a path that is new adds a field).
 WRONG = [
     (COMMAND, "name", "Not A Slug"), (COMMAND, "tags", [""]), (COMMAND, "metrics/0/goal", "up"),

@@ -110,6 +110,20 @@ static void try_ranks(const json_t *doc, struct arena *a)
         hold(claim.seats >= 0 && claim.seats <= claim.max_trials);
 }
 
+/* The digests of an upload's parts. */
+static void try_parts(const json_t *doc, struct arena *a)
+{
+    struct parts_request r = {0};
+    struct as_err err = {0};
+    if (parts_decode(doc, a, &r, &err) < 0) {
+        hold(err.msg[0]);
+        return;
+    }
+    hold(r.size >= 1 && r.n <= PARTS_MAX);
+    for (size_t i = 0; i < r.n; i++)
+        hold(r.sha256[i]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     JSON_AUTO doc = NULL;
@@ -120,6 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_tells(doc, &a);
     try_runner(doc, &a);
     try_ranks(doc, &a);
+    try_parts(doc, &a);
     arena_done(&a);
     return 0;
 }

@@ -95,9 +95,21 @@ static void check_distributed(const struct train_spec *s)
         abort();
 }
 
+static void check_trees(const struct train_model_spec *m)
+{
+    const struct train_trees_spec *t = &m->trees;
+    if (t->n_estimators < 1 || t->max_depth < 0 || t->max_leaves < 0 || t->max_bin < 2 ||
+        t->early_stopping_rounds < 0 || !(t->learning_rate > 0 && t->learning_rate <= 1) ||
+        !(t->min_child_weight >= 0) || !(t->reg_lambda >= 0) || !(t->subsample > 0) ||
+        !(t->colsample_bytree > 0) || !(t->colsample_bylevel > 0) || !(t->colsample_bynode >= 0))
+        abort();
+}
+
 static void check_spec(const struct train_spec *s)
 {
     check_distributed(s);
+    if (train_model_is_trees(&s->model))
+        check_trees(&s->model);
     if (s->epochs < 1 || s->batch_size < 1 || s->report_every < 1 || !s->dataset[0])
         abort();
     if (s->model.n_layers > TRAIN_MAX_LAYERS || !(s->optimizer.lr > 0) ||
@@ -125,7 +137,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (train_spec_parse(doc, "", &spec, &err) == AS_OK) {
         check_spec(&spec);
-        plans(&spec);
+        if (!train_model_is_trees(&spec.model))
+            plans(&spec);
         train_spec_done(&spec);
     }
     if (dataset_info_from_json(doc, "", &info, &err) == AS_OK) {

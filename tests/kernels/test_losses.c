@@ -422,6 +422,68 @@ START_TEST(arguments)
 }
 END_TEST
 
+/* ---- weights of rows ---- */
+
+enum { W_WEIGHTS, W_GRADIENT, W_ROW_LOSS, W_LOSS, W_N };
+
+static as_status weigh(struct backend *be, size_t members, const struct tensor *t,
+                       const void *shape, struct as_err *err)
+{
+    const struct loss_shape *s = shape;
+    struct weigh_rows_args a = {.members = members,
+                                .batch = s->batch,
+                                .width = s->width,
+                                .weights = t[W_WEIGHTS],
+                                .gradient = t[W_GRADIENT],
+                                .out = {t[W_ROW_LOSS], t[W_LOSS], 2, s->accumulate}};
+    return backend_weigh_rows(be, &a, err);
+}
+
+static struct case_op weigh_op(const struct loss_shape *s)
+{
+    return (struct case_op){
+        .call = weigh,
+        .shape = s,
+        .n_places = W_N,
+        .atol = 1e-6f,
+        .rtol = 1e-6f,
+        .places = {[W_WEIGHTS] = {"weights", BUF_F32, s->batch, 0, 3, CASE_SHARED},
+                   [W_GRADIENT] = {"gradient", BUF_F32, s->batch * s->width, -2, 2,
+                                   s->width ? 0 : CASE_ABSENT},
+                   [W_ROW_LOSS] = {"row_loss", BUF_F32, s->batch, 0, 5, 0},
+                   [W_LOSS] = {"loss", BUF_F32, 1, 5, 6, 0}},
+    };
+}
+
+START_TEST(weights_of_rows_match)
+{
+    static const size_t sizes[][2] = {{1, 1}, {5, 0}, {7, 5}, {64, 1}, {33, 2}, {130, 7}, {4, 129}};
+    for (size_t i = 0; i < 2 * AS_ARRAY_LEN(sizes); i++) {
+        struct loss_shape s = {
+            .batch = sizes[i / 2][0], .width = sizes[i / 2][1], .accumulate = i % 2};
+        struct case_op op = weigh_op(&s);
+        case_twin(&op);
+        case_slots(&op);
+    }
+}
+END_TEST
+
+/* A row of weight 0 is out, whatever its loss and gradient are. */
+START_TEST(weights_of_rows_by_hand)
+{
+    struct loss_shape s = {.batch = 3, .width = 2};
+    struct case_op op = weigh_op(&s);
+    struct case_run r = case_make(&op, 1, false);
+    case_put(&r, W_WEIGHTS, (const float[]){2, 0, 0.5f});
+    case_put(&r, W_ROW_LOSS, (const float[]){1, INFINITY, 4});
+    case_put(&r, W_GRADIENT, (const float[]){1, -1, NAN, INFINITY, 8, 0});
+    case_do(&r, op.call);
+    case_expect(&r, W_ROW_LOSS, (const float[]){2, 0, 2}, 0);
+    case_expect(&r, W_GRADIENT, (const float[]){2, -2, 0, 0, 4, 0}, 0);
+    case_expect(&r, W_LOSS, (const float[]){8.0f / 3}, 1e-6f);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     twin_probe();
@@ -440,6 +502,8 @@ Suite *test_suite(void)
     tcase_add_test(c, binary_extremes);
     tcase_add_test(c, huber_extremes);
     tcase_add_test(c, sigmoid_matches);
+    tcase_add_test(c, weights_of_rows_match);
+    tcase_add_test(c, weights_of_rows_by_hand);
     tcase_add_test(c, arguments);
     suite_add_tcase(s, c);
     return s;

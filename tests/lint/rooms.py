@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 from layers import layer_table  # noqa: E402
 
 ROOT, BUILD, CC = sys.argv[1:4]
+OPTIONAL = sys.argv[4:]  # libraries that this build found
 SYSTEM = ["-ljansson", "-lyaml", "-lcrypto", "-lz", "-lpcre2-8", "-lm", "-ldl", "-lpthread", "-lcurl", "-lmicrohttpd",
           "-lpq", "-lopenblas", "-lpng", "-ljpeg"]
 
@@ -58,7 +59,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([*CC.split(), "-shared", "-o", os.path.join(folder, "room.so"), "-Wl,--no-undefined",
                                    "-Wl,--whole-archive", *own, "-Wl,--no-whole-archive", "-Wl,--start-group", *rest,
-                                   "-Wl,--end-group", *SYSTEM], capture_output=True, text=True)
+                                   "-Wl,--end-group", *SYSTEM, *OPTIONAL], capture_output=True, text=True)
         linked += 1
         if done.returncode != 0:
             missing = sorted({line.split("undefined reference to ")[1].strip("`'") for line in done.stderr.split("\n")

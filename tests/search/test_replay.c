@@ -170,7 +170,8 @@ static size_t count_same(const struct maker *m, size_t *total, int64_t *first)
     return same;
 }
 
-static const char *const methods[] = {"gp", "sobol", "random", "grid"};
+static const char *const methods[] = {"gp",  "sobol", "random",    "grid",
+                                      "tpe", "cmaes", "evolution", "auto"};
 
 START_TEST(the_same_again)
 {
@@ -321,9 +322,9 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("replay");
     TCase *t = tcase_create("replay");
-    tcase_add_loop_test(t, the_same_again, 0, 4);
+    tcase_add_loop_test(t, the_same_again, 0, 8);
     tcase_add_test(t, in_any_order);
-    tcase_add_loop_test(t, a_changed_parameter, 0, 4);
+    tcase_add_loop_test(t, a_changed_parameter, 0, 8);
     tcase_add_test(t, another_seed);
     tcase_add_test(t, a_changed_reason);
     tcase_add_test(t, what_does_not_fit_together);

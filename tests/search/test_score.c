@@ -1,6 +1,7 @@
 /* Metrics of any rows. The trainer's own functions are the oracle of the values. Influences are
  * compared with the change that one more copy of a row causes among many copies of all rows. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -44,38 +45,22 @@ static void random_problem(struct problem *p, uint64_t seed, score_metric m)
 
 static double oracle(const struct problem *p, score_metric m)
 {
-    size_t n = p->n, C = p->truth.outputs;
-    int32_t labels[MAX_ROWS], best[MAX_ROWS];
-    double error = 0, log_loss = 0, top5 = 0, v = 0;
+    int32_t labels[MAX_ROWS];
+    char name[40];
+    double v = 0;
     struct as_err err = {0};
-    for (size_t i = 0; i < n; i++) {
-        size_t before = 0;
+    for (size_t i = 0; i < p->n; i++)
         labels[i] = (int32_t)p->classes[i];
-        best[i] = 0;
-        for (size_t c = 1; c < C; c++)
-            best[i] = p->p[i * C + c] > p->p[i * C + (size_t)best[i]] ? (int32_t)c : best[i];
-        if (!p->truth.classes)
-            continue;
-        float mine = p->p[i * C + (size_t)labels[i]];
-        for (size_t c = 0; c < C; c++)
-            before += p->p[i * C + c] > mine || (p->p[i * C + c] == mine && c < (size_t)labels[i]);
-        error += (double)(best[i] != labels[i]) / (double)n;
-        log_loss -= log(fmin(fmax((double)mine, 1e-7), 1)) / (double)n;
-        top5 += (double)(before < 5) / (double)n;
-    }
-    if (m == SCORE_AUC)
-        ck_ok(metric_auc_classes(p->p, C, labels, n, &v, &err), err);
-    if (m == SCORE_F1)
-        ck_ok(metric_f1(best, labels, n, C, &v, &err), err);
-    if (m == SCORE_AUC || m == SCORE_F1)
-        return v;
-    if (score_is_of_classes(m))
-        return m == SCORE_ERROR      ? error
-               : m == SCORE_ACCURACY ? 1 - error
-               : m == SCORE_TOP5     ? top5
-                                     : log_loss;
-    struct metric_errors e = metric_errors(p->p, p->targets, n, C);
-    return m == SCORE_MSE ? e.mse : m == SCORE_RMSE ? e.rmse : m == SCORE_MAE ? e.mae : e.r2;
+    const struct metric_input in = {.n = p->n,
+                                    .outputs = p->truth.outputs,
+                                    .labels = score_is_of_classes(m) ? labels : NULL,
+                                    .targets = p->targets,
+                                    .predicted = p->p};
+    if (m == SCORE_MSE)
+        return metric_mse(&in);
+    (void)snprintf(name, sizeof name, "val_%s", score_format(m));
+    ck_ok(metric_compute(name, &in, &v, &err), err);
+    return v;
 }
 
 /* The metric of `members` times the predictions, over a list of rows that may repeat. */
@@ -164,8 +149,20 @@ END_TEST
 
 START_TEST(metrics_have_names)
 {
-    static const char *const names[SCORE_METRICS] = {"error", "log_loss", "accuracy", "top5", "auc",
-                                                     "f1",    "mse",      "rmse",     "mae",  "r2"};
+    static const char *const names[SCORE_METRICS] = {"error",
+                                                     "log_loss",
+                                                     "accuracy",
+                                                     "top5",
+                                                     "auc",
+                                                     "f1",
+                                                     "mse",
+                                                     "rmse",
+                                                     "mae",
+                                                     "r2",
+                                                     "balanced_accuracy",
+                                                     "average_precision",
+                                                     "brier",
+                                                     "mape"};
     for (int m = 0; m < SCORE_METRICS; m++)
         ck_assert_str_eq(score_format((score_metric)m), names[m]);
     ck_assert(score_is_maximized(SCORE_AUC) && !score_is_maximized(SCORE_ERROR));
@@ -179,6 +176,8 @@ Suite *test_suite(void)
     TCase *t = tcase_create("score");
     tcase_add_loop_test(t, values_are_the_trainers, 0, SCORE_METRICS);
     tcase_add_loop_test(t, influences_are_derivatives, 0, SCORE_METRICS);
+    tcase_add_loop_test(t, values_are_the_trainers, SCORE_PINBALL(1), SCORE_PINBALL(100));
+    tcase_add_loop_test(t, influences_are_derivatives, SCORE_PINBALL(90), SCORE_PINBALL(91));
     tcase_add_test(t, no_value_without_two_classes);
     tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, SCORE_METRICS);
     tcase_add_test(t, metrics_have_names);

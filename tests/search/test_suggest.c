@@ -11,9 +11,13 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/yaml_reader.h"
+#include "search/auto.h"
+#include "search/cmaes/cmaes.h"
+#include "search/evolution/evolution.h"
 #include "search/gp/gp.h"
 #include "search/sampling/grid_method.h"
 #include "search/sampling/sampler.h"
+#include "search/tpe/tpe.h"
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
 #include "tests/search/sweep.h"
@@ -27,6 +31,11 @@
     "norm: {type: categorical, values: [none, batch, layer], when: {layers: [2, 3, 4]}}\n"         \
     "drop: {type: float, min: 0, max: 0.5, step: 0.05}\n"                                          \
     "fixed: {type: constant, value: 7}\n"
+
+/* Methods that learn from results; loop tests run once for each. */
+static const struct search_method *const learning[] = {&search_gp, &search_tpe, &search_cmaes,
+                                                       &search_evolution, &search_auto};
+#define LEARNING ((int)AS_ARRAY_LEN(learning))
 
 static struct space *parse(const char *yaml)
 {
@@ -88,6 +97,8 @@ static void finish_some(struct sweep *w, struct rng *r, size_t slots)
 /* Do what a restarted server does between two suggestions. */
 static void through_text(struct sweep *w)
 {
+    if (!w->state)
+        return;
     AS_AUTO(as_freep) char *text = json_format(w->state);
     json_t *back = NULL;
     struct as_err err = {0};
@@ -96,13 +107,15 @@ static void through_text(struct sweep *w)
     w->state = back;
 }
 
-static void run_twice(const struct space *s, uint64_t seed, size_t trials, size_t slots)
+static void run_twice(const struct search_method *m, const struct space *s, uint64_t seed,
+                      size_t trials, size_t slots)
 {
     AS_AUTO(sweep_done) struct sweep a = {0}, b = {0};
     struct as_err err = {0};
     struct rng ra, rb;
     sweep_init(&a, s, seed, true);
     sweep_init(&b, s, seed, false);
+    a.spec.method = b.spec.method = m;
     rng_init(&ra, seed, 1);
     rng_init(&rb, seed, 1);
     for (size_t t = 0; t < trials; t++) {
@@ -115,8 +128,11 @@ static void run_twice(const struct space *s, uint64_t seed, size_t trials, size_
         ck_assert(config_equal(s, a.trials[t].config, b.trials[t].config));
         ck_assert(json_equal(a.reason, b.reason));
         through_text(&b);
-        AS_AUTO(as_freep) char *left = json_format(a.state), *right = json_format(b.state);
-        ck_assert_str_eq(left, right);
+        ck_assert_int_eq(a.state != NULL, b.state != NULL);
+        if (a.state) {
+            AS_AUTO(as_freep) char *left = json_format(a.state), *right = json_format(b.state);
+            ck_assert_str_eq(left, right);
+        }
         if (t % 7 == 6) { /* a server with an empty cache takes over */
             search_cache_free(a.cache);
             a.cache = search_cache_create();
@@ -130,14 +146,14 @@ static void run_twice(const struct space *s, uint64_t seed, size_t trials, size_
 START_TEST(same_bits_with_and_without_cache)
 {
     AS_AUTO(space_freep) struct space *mixed = parse(MIXED);
-    run_twice(mixed, 1, 60, 4);
+    run_twice(learning[_i], mixed, 1, 60, 4);
     AS_AUTO(space_freep)
     struct space *plane =
         parse("x: {type: float, min: -1, max: 2}\ny: {type: float, min: 0, max: 1}\n");
-    run_twice(plane, 2, 60, 8);
+    run_twice(learning[_i], plane, 2, 60, 8);
     for (uint64_t seed = 0; seed < 6; seed++) {
         AS_AUTO(space_freep) struct space *s = space_at_random(seed);
-        run_twice(s, seed, 24, 3);
+        run_twice(learning[_i], s, seed, 24, 3);
     }
 }
 END_TEST
@@ -202,6 +218,7 @@ START_TEST(finite_spaces_end_exactly)
         AS_AUTO(sweep_done) struct sweep w = {0};
         struct as_err err = {0};
         sweep_init(&w, s, i, true);
+        w.spec.method = learning[_i];
         for (size_t t = 0; t < cases[i].cells; t++) {
             ck_ok(sweep_ask(&w, &err), err);
             check_valid(&w, t);
@@ -237,6 +254,7 @@ START_TEST(few_are_used_up)
         JSON_AUTO rules = json_pack("[s]", cases[i].rule);
         ck_ok(space_parse_constraints(s, rules, "/parameter_constraints", &err), err);
         sweep_init(&w, s, 4, true);
+        w.spec.method = learning[_i];
         for (size_t t = 0; t < cases[i].cells; t++) {
             ck_ok(sweep_ask(&w, &err), err);
             check_valid(&w, t);
@@ -262,6 +280,7 @@ START_TEST(constraints_hold)
     ck_ok(space_parse_forbidden(s, never, "/forbidden", &err), err);
     AS_AUTO(sweep_done) struct sweep w = {0};
     sweep_init(&w, s, 4, true);
+    w.spec.method = learning[_i];
     double best = INFINITY;
     for (size_t t = 0; t < 40; t++) {
         ck_ok(sweep_ask(&w, &err), err);
@@ -272,7 +291,8 @@ START_TEST(constraints_hold)
         sweep_tell(&w, t, v);
         best = fmin(best, v);
     }
-    ck_assert_msg(best < 0.26, "best is %g, 0.245 is possible", best);
+    bool is_exact = learning[_i] == &search_gp || learning[_i] == &search_auto;
+    ck_assert_msg(best < (is_exact ? 0.26 : 0.5), "best is %g, 0.245 is possible", best);
 }
 END_TEST
 
@@ -285,6 +305,7 @@ START_TEST(odd_histories_never_break_it)
         AS_AUTO(sweep_done) struct sweep w = {0};
         struct as_err err = {0};
         sweep_init(&w, s, (uint64_t)kind, true);
+        w.spec.method = learning[_i];
         for (size_t t = 0; t < 18; t++) {
             ck_ok(sweep_ask(&w, &err), err);
             check_valid(&w, t);
@@ -319,6 +340,7 @@ START_TEST(repeated_rows_never_break_it)
     AS_AUTO(sweep_done) struct sweep w = {0};
     struct as_err err = {0};
     sweep_init(&w, s, 1, true);
+    w.spec.method = learning[_i];
     AS_AUTO(config_freep) struct config *c = NULL;
     ck_ok(sampler_draw(s, SAMPLER_SOBOL, 1, 0, &c, NULL, &err), err);
     for (size_t i = 0; i < 30; i++)
@@ -329,7 +351,7 @@ START_TEST(repeated_rows_never_break_it)
             ck_assert(!config_equal(s, w.trials[t].config, w.trials[k].config));
         sweep_tell(&w, t, bowl(&w, t));
     }
-    ck_assert_str_eq(json_string_value(json_object_get(w.reason, "phase")), "model");
+    ck_assert_str_ne(json_string_value(json_object_get(w.reason, "phase")), "initial");
 }
 END_TEST
 
@@ -351,6 +373,7 @@ START_TEST(many_parameters_and_few)
         AS_AUTO(sweep_done) struct sweep w = {0};
         struct as_err err = {0};
         sweep_init(&w, s, k, true);
+        w.spec.method = learning[_i];
         for (size_t t = 0; t < 14; t++) {
             ck_ok(sweep_ask(&w, &err), err);
             check_valid(&w, t);
@@ -627,8 +650,9 @@ END_TEST
 
 START_TEST(parses_methods)
 {
-    static const struct search_method *const rows[] = {&search_grid, &search_random, &search_sobol,
-                                                       &search_gp};
+    static const struct search_method *const rows[] = {
+        &search_grid, &search_random, &search_sobol,     &search_gp,
+        &search_tpe,  &search_cmaes,  &search_evolution, &search_auto};
     struct as_err err = {0};
     const struct search_method *m = NULL;
     for (size_t i = 0; i < AS_ARRAY_LEN(rows); i++) {
@@ -640,8 +664,9 @@ START_TEST(parses_methods)
         ck_assert(!m->cache_create == !m->cache_free && !m->cache_create == !m->cache_bytes);
     }
     ck_ok(search_method_parse("grid", "/search/method", &m, &err), err);
-    ck_fails(search_method_parse("tpe", "/search/method", &m, &err), AS_E_INVAL, err,
-             "/search/method: found 'tpe', expected one of grid, random, sobol, gp");
+    ck_fails(search_method_parse("bohb", "/search/method", &m, &err), AS_E_INVAL, err,
+             "/search/method: found 'bohb', expected one of grid, random, sobol, gp, tpe, cmaes, "
+             "evolution, auto");
     ck_assert_str_eq(err.pointer, "/search/method");
     ck_assert_ptr_eq(m, &search_grid);
     ck_ok(search_method_parse(NULL, "/search/method", &m, &err), err);
@@ -680,14 +705,14 @@ Suite *test_suite(void)
     TCase *t = tcase_create("suggest");
     tcase_add_test(t, parses_methods);
     tcase_add_test(t, prepared_or_not_is_the_same);
-    tcase_add_test(t, same_bits_with_and_without_cache);
+    tcase_add_loop_test(t, same_bits_with_and_without_cache, 0, LEARNING);
     tcase_add_test(t, same_bits_when_the_factor_grows);
-    tcase_add_test(t, finite_spaces_end_exactly);
-    tcase_add_test(t, few_are_used_up);
-    tcase_add_test(t, constraints_hold);
-    tcase_add_test(t, odd_histories_never_break_it);
-    tcase_add_test(t, repeated_rows_never_break_it);
-    tcase_add_test(t, many_parameters_and_few);
+    tcase_add_loop_test(t, finite_spaces_end_exactly, 0, LEARNING);
+    tcase_add_loop_test(t, few_are_used_up, 0, LEARNING);
+    tcase_add_loop_test(t, constraints_hold, 0, LEARNING);
+    tcase_add_loop_test(t, odd_histories_never_break_it, 0, LEARNING);
+    tcase_add_loop_test(t, repeated_rows_never_break_it, 0, LEARNING);
+    tcase_add_loop_test(t, many_parameters_and_few, 0, LEARNING);
     tcase_add_test(t, initial_design);
     tcase_add_test(t, acquisitions_take_turns);
     tcase_add_test(t, follows_a_valley_across_the_axes);

@@ -53,7 +53,8 @@ void rig_data(struct rig *r, const char *name, const struct dataset_paths *paths
               dataset_format format, dataset_task task)
 {
     struct dataset_info info = {0};
-    ck_ok(dataset_inspect(paths, format, NULL, task, NULL, &info, &r->err), r->err);
+    const char *target = format == DATASET_CSV ? "-1" : NULL;
+    ck_ok(dataset_inspect(paths, format, target, task, NULL, &info, &r->err), r->err);
     JSON_AUTO doc = dataset_info_to_json(&info);
     ck_assert_int_eq(
         json_object_set_new(doc, "paths",

@@ -29,7 +29,7 @@ void rig_close(struct rig *r);
 /* Use a table of digits as the data set of the jobs: the columns are those of examples/digits.csv. */
 void rig_digits(struct rig *r, const char *path, size_t rows);
 
-/* Use these files in DIR as the data set of the jobs. */
+/* Use these files in DIR as the data set of the jobs. The target of a table is its last column. */
 void rig_data(struct rig *r, const char *name, const struct dataset_paths *paths,
               dataset_format format, dataset_task task);
 

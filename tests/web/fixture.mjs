@@ -10,6 +10,7 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
+import { makeModels } from "./models.mjs";
 import { late, numbers } from "./slow.mjs";
 
 export const TOKEN = "fixture";
@@ -168,7 +169,7 @@ class Sweep {
     const top = this.trials.filter((t) => t.state === "completed" && t.feasible).sort((a, b) => a.value - b.value).slice(0, 6);
     const counts = [5, 4, 3, 2, 1, 1];
     return {
-      state: "ready", reason: null, metric: "error", goal: "minimize", is_sweep_metric: true, rows: 539, value: 0.01487, value_select: 0.0111, candidates: 38,
+      state: "ready", reason: null, method: "greedy", size: 16, folds: 5, metric: "error", goal: "minimize", is_sweep_metric: true, rows: 539, value: 0.01487, value_select: 0.0111, candidates: 38,
       gain: { value: 0.0037, low: -0.0021, high: 0.0095, probability: 0.9, within_noise: true }, recommended: "ensemble",
       best_single: { number: top[0].number, value: top[0].value, value_select: top[0].value + 0.002, picked: [top[0].number, top[1].number] },
       members: top.map((t, i) => ({ number: t.number, weight: counts[i] / 16, count: counts[i], value: t.value, params: t.params })),
@@ -231,6 +232,8 @@ export async function startFixture(dist, port = 0) {
   const failures = [];
   let nextEvent = 1;
   let streams = 0;
+
+  const registry = makeModels({ iso, problem, emit, sweeps, sha256, nasty: NASTY });
 
   function emit(type, fields) {
     const event = { id: String(nextEvent++), type, time: iso(Date.now()), ...fields };
@@ -330,6 +333,7 @@ export async function startFixture(dist, port = 0) {
   function answer(method, parts, query, body) {
     const [kind, id, below, number, ...rest] = parts;
     if (kind === "runners") return { at: "/v1/runners", body: { items: [1, 2].map((n) => ({ name: `box-${n}`, state: n === 1 ? "live" : "lost", host: "node7", version: "0.1.0", slots: 4, gpus: n === 1 ? ["NVIDIA H200"] : [], running: n === 1 ? 9 : 0, used_slots: n === 1 ? 2 : 0, epoch: n, registered_at: iso(START), seen_at: iso(Date.now() - (n === 1 ? 800 : 95_000)) })), next_cursor: null } };
+    if (kind === "models") return registry.answer(method, parts, body);
     if (kind !== "sweeps") return problem(404, "not_found", "there is no such path");
     if (!id) return { at: "/v1/sweeps", body: page([...sweeps.values()].map((s) => s.view), query, 100) };
     const sweep = sweeps.get(id);
@@ -405,6 +409,7 @@ export async function startFixture(dist, port = 0) {
     if (isStream && a === null) return stream(request, response, parts[0] === "sweeps" ? parts[1] : null);
     if (isBlob && a === null) return response.writeHead(200, { "Content-Type": "application/octet-stream" }).end(artifact);
     if (a.at) seen.push([method, a.at, a.body]);
+    if (a.status === 204) return response.writeHead(204).end();
     response.writeHead(a.status ?? 200, { "Content-Type": a.type ?? "application/json" });
     return response.end(JSON.stringify(a.body));
   }
@@ -419,7 +424,7 @@ export async function startFixture(dist, port = 0) {
   await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
 
   return {
-    url: `http://127.0.0.1:${server.address().port}`, sweeps, seen, requests, emit,
+    url: `http://127.0.0.1:${server.address().port}`, sweeps, models: registry.models, seen, requests, emit,
     /** The number of open streams, and of all streams so far. */
     streams: () => ({ open: clients.size, ever: streams }),
     /** Hold the answer to the next such request. `arrived`: the answer is made. */

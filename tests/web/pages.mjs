@@ -16,6 +16,12 @@ const axe = readFileSync(tools().resolve("axe-core/axe.min.js"), "utf8");
 const { visit, region, heading, hash, text, attribute, columnOf, titleOf, chartPoints, pointsIn, allPoints, loaded, openList, openSweep, openTrial } = viewsOf(page, fixture);
 const numbersOf = (cells) => cells.map((c) => (c === "–" ? null : c === "∞" ? Infinity : Number(c)));
 
+/** Open a model, whose name alone means this version. */
+async function openModel(name, version) {
+  await visit(`#/models/${name}`);
+  await heading(`Version ${version}`).waitFor();
+}
+
 /** The text of a panel that is loaded when it becomes visible. */
 const inSight = (name, what, look, wanted) => untilInSight(page, what, region(name), look, wanted);
 const importanceRows = () => region("Importance").locator("tbody tr").evaluateAll((rows) => rows.map((r) => [...r.children].map((c) => c.innerText.trim())));
@@ -78,7 +84,7 @@ try {
     const panel = region("Ensemble");
     await matches(page, "the ensemble", text(panel), /0\.01487/);
     await matches(page, "what to use", text(panel), /within the noise.*Recommended\s*ensemble/s);
-    await matches(page, "its note", text(panel), /all 539 held-out rows.*one half of them predicts the other half/s);
+    await matches(page, "its note", text(panel), /all 539 held-out rows.*what was chosen without a fold predicts it/s);
     await shows(page, "its members", () => panel.locator("tbody tr").count(), 6);
     await page.getByText("Sweep document").click();
     await matches(page, "the document", text(page.locator(".document pre")), /^name: digits-mlp\n[^]*lr: \{type: float, min: 0.0001, max: 0.3, scale: log\}/);
@@ -500,6 +506,81 @@ try {
     await matches(page, "the result", text(page.getByTestId("none")), /^not known yet$/);
   });
 
+  await step("models: the list; one model with its versions, what it takes and gives, and where it comes from", async () => {
+    await leave(page, () => page.getByRole("link", { name: "Models", exact: true }).click());
+    await shows(page, "names", columnOf("Models", "Model"), ["Bare.model-1", "digits"]);
+    await shows(page, "aliases", columnOf("Models", "Aliases"), ["", "champion 2, candidate 3"]);
+    await leave(page, () => page.getByRole("link", { name: "Bare.model-1" }).click());
+    await page.getByText("It has no versions").waitFor();
+    await openModel("digits", 2); // the champion
+    await matches(page, "its metrics", text(region("Metrics")), /held-out rows, cross-fitted\s*error\s*0\.0149/s);
+    await shows(page, "its members", () => region("Lineage").locator("tbody tr").count(), 10);
+    await matches(page, "its classes", text(region("Schema")), /class[^]*0, 1, 2, 3, 4, 5, 6, 7, 8, 9/);
+    await shows(page, "its inputs", () => region("Inputs").locator("tbody tr").count(), 32);
+    await page.getByRole("button", { name: "Show version 3" }).click();
+    await heading("Version 3").waitFor();
+    await addressMatches(page, /models\/digits\?version=3/);
+    await leave(page, () => page.reload());
+    await heading("Version 3").waitFor();
+    await shows(page, "where it comes from", attribute(region("Lineage").locator("a").first(), "href"), "#/sweeps/gone");
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    await visit("#/models/nothing");
+    await heading("There is no model nothing").waitFor();
+    browser.expect(/status of 404/);
+  });
+
+  await step("models: an alias moves, also by another's hand; a version without aliases is deleted", async () => {
+    await openModel("digits", 2);
+    await page.getByRole("button", { name: "Set an alias…" }).click();
+    await page.getByLabel("Version", { exact: true }).selectOption("1");
+    await page.getByRole("button", { name: "Set it" }).click();
+    await heading("Version 1").waitFor(); // what the name alone means
+    assert.equal(fixture.models.get("digits").aliases.champion, 1);
+    await page.getByRole("button", { name: "Set an alias…" }).click();
+    await page.getByLabel("Alias", { exact: true }).fill("7");
+    browser.expect(/status of 400/);
+    await page.getByRole("button", { name: "Set it" }).click();
+    await page.getByRole("alert").getByText("'7' is not an alias").waitFor();
+    await page.getByRole("button", { name: "Leave it" }).click();
+    fixture.models.get("digits").aliases.champion = 3;
+    fixture.emit("model.changed", { model: "digits" });
+    await heading("Version 3").waitFor();
+    await page.getByRole("button", { name: "Show version 2" }).click();
+    await heading("Version 2").waitFor();
+    await page.getByRole("button", { name: "Delete version…" }).click();
+    await page.getByRole("button", { name: "Delete the version" }).click();
+    await heading("Version 3").waitFor();
+    await shows(page, "versions", () => region("Versions").locator("tbody tr").count(), 2);
+    await page.getByRole("button", { name: "Remove candidate" }).click();
+    await page.getByRole("button", { name: "Remove candidate" }).waitFor({ state: "detached" });
+    assert.deepEqual(fixture.models.get("digits").aliases, { champion: 3 });
+  });
+
+  await step("a sweep that has ended and a completed trial are added to models", async () => {
+    await openSweep("digits-mlp");
+    await page.getByRole("button", { name: "Add to models…" }).click();
+    await page.getByLabel("Model", { exact: true }).fill("bad name");
+    browser.expect(/status of 400/);
+    await page.getByRole("button", { name: "Add it" }).click();
+    await page.getByRole("alert").getByText("is not the name of a model").waitFor();
+    await page.getByLabel("Model", { exact: true }).fill("fresh");
+    await page.getByRole("button", { name: "Add it" }).click();
+    await leave(page, () => page.getByRole("link", { name: "version 1 of fresh" }).click());
+    await heading("fresh").waitFor();
+    await openTrial("digits-mlp", 12);
+    await page.getByRole("button", { name: "Add to models…" }).click();
+    await page.getByLabel("Model", { exact: true }).fill("fresh");
+    await page.getByRole("button", { name: "Add it" }).click();
+    await page.getByRole("link", { name: "version 2 of fresh" }).waitFor();
+    const sent = fixture.requests.filter((r) => r.path === "/v1/models/fresh/versions" && r.method === "POST").map((r) => r.body);
+    assert.deepEqual(sent, [{ sweep: "digits-mlp", use: "recommended" }, { sweep: "digits-mlp", trial: 12 }]);
+    await openTrial("digits-mlp", 11); // it failed
+    assert.equal(await page.getByRole("button", { name: "Add to models…" }).count(), 0);
+    await visit("#/sweeps/empty"); // nothing has completed
+    await heading("empty").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Add to models…" }).count(), 0);
+  });
+
   await step("at 1,440 px no column of a table is cut; on a phone the page does not move sideways", async () => {
     const tables = () => page.locator(".rows").evaluateAll((boxes) => boxes.flatMap((box) => {
       const texts = [...box.querySelectorAll("thead th button span"), ...box.querySelectorAll("tbody tr:not(.gap) td")].filter((e) => e.cellIndex === undefined || box.querySelectorAll("thead th")[e.cellIndex]?.innerText.trim() !== "Reason");
@@ -512,16 +593,19 @@ try {
       await frames(page);
       assert.deepEqual(await tables(), [], `what is cut in ${id}`);
     }
-    await openList();
-    await frames(page);
-    assert.deepEqual(await tables(), [], "what is cut in the list");
+    for (const open of [openList, () => visit("#/models"), () => openModel("digits", 3)]) {
+      await open();
+      await frames(page);
+      assert.deepEqual(await tables(), [], `what is cut in ${await hash()}`);
+      assert.ok(await sideways() <= 0, `${await hash()} is wider than the screen`);
+    }
     await page.setViewportSize({ width: 390, height: 844 });
     await openTrial("digits-mlp", 17);
     const top = async (name) => (await region(name).boundingBox()).y;
     const order = [await top("Parameters"), await top("Curves"), await top("Output"), await top("Why these parameters"), await top("Attempts"), await top("Artifacts")];
     assert.deepEqual(order, [...order].sort((a, b) => a - b), "curves come before files");
     assert.equal(await sideways(), 0);
-    for (const open of [openList, () => openSweep("three"), () => visit("#/sweeps/nope"), () => visit("#/runners")]) {
+    for (const open of [openList, () => openSweep("three"), () => visit("#/sweeps/nope"), () => visit("#/runners"), () => visit("#/models"), () => openModel("digits", 3)]) {
       await open();
       await frames(page);
       assert.ok(await sideways() <= 0, `${await hash()} is wider than the screen`);
@@ -545,6 +629,11 @@ try {
     sweeps: openList,
     "a sweep": whole("digits-mlp"), "a trial": () => openTrial("digits-mlp", 11), predictions: whole("tuned", "?predicted=show"), "an infeasible trial": () => openTrial("tuned", 30),
     "two objectives": whole("two"), "three objectives": whole("three"), "ask and tell": whole("asked"),
+    models: async () => {
+      await visit("#/models");
+      await shows(page, "rows", () => rowsOf(page, "Models"), fixture.models.size);
+    },
+    "a model": () => openModel("digits", 3),
     runners: async () => {
       await visit("#/runners");
       await shows(page, "rows", () => rowsOf(page, "Runners"), 2);

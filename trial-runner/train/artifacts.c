@@ -44,27 +44,40 @@ static as_status write_targets(const char *folder, const struct train_data *d, s
     return write_array(folder, "targets.npy", NPY_I8, &d->n_val, 1, classes, err);
 }
 
+/* Of a fold: which rows of the file the predictions are of. */
+static as_status write_rows(const char *folder, const struct train_data *d, struct as_err *err)
+{
+    return write_array(folder, FOLD_ROWS_NAME, NPY_I4, &d->n_val, 1, d->val_rows, err);
+}
+
+as_status artifacts_write_held(const char *folder, const struct lockstep_setup *s,
+                               const struct member *m, const float *values, struct as_err *err)
+{
+    const struct train_data *d = s->data;
+    as_status st = write_array(folder, "predictions.npy", NPY_F4,
+                               (size_t[]){d->n_val, evaluate_columns(s)}, 2, values, err);
+    if (st != AS_OK)
+        return st;
+    st = write_targets(folder, d, err);
+    return st == AS_OK && m->spec.folds > 0 ? write_rows(folder, d, err) : st;
+}
+
 static as_status write_predictions(const char *folder, struct lockstep *ls, struct backend *lane,
                                    size_t slot, struct as_err *err)
 {
-    const struct train_data *d = ls->setup->data;
     AS_AUTO(as_freep) float *values = NULL;
     as_status st = evaluate_predict(ls, lane, slot, &values, err);
     if (st != AS_OK)
         return st;
-    st = write_array(folder, "predictions.npy", NPY_F4,
-                     (size_t[]){d->n_val, evaluate_columns(ls->setup)}, 2, values, err);
-    if (st != AS_OK)
-        return st;
-    return write_targets(folder, d, err);
+    return artifacts_write_held(folder, ls->setup, ls->member[slot], values, err);
 }
 
 /* ---- the model ---- */
 
-static json_t *model_metadata(const struct lockstep_setup *s, const struct member *m)
+json_t *artifacts_metadata(const struct lockstep_setup *s, const struct member *m)
 {
-    JSON_AUTO info = dataset_info_to_json(&s->job->info);
-    JSON_AUTO record = preprocess_to_json(&s->data->fit, &s->job->info);
+    JSON_AUTO info = dataset_info_to_json(s->info);
+    JSON_AUTO record = preprocess_to_json(&s->data->fit, s->info);
     AS_AUTO(as_freep) char *dataset = info ? json_format(info) : NULL;
     AS_AUTO(as_freep) char *preprocessing = record ? json_format_ordered(record) : NULL;
     if (!dataset || !preprocessing)
@@ -127,7 +140,7 @@ static as_status write_model(const char *folder, struct lockstep *ls, size_t slo
     const struct member *m = ls->member[slot];
     AS_AUTO(as_freep) char *path = file_join(folder, "model.safetensors");
     AS_AUTO(slot_state_done) struct slot_state state = {0};
-    JSON_AUTO meta = model_metadata(ls->setup, m);
+    JSON_AUTO meta = artifacts_metadata(ls->setup, m);
     if (!path || !meta)
         return as_fail_nomem(err);
     struct slot place = lockstep_slot(ls, slot);
@@ -138,11 +151,11 @@ static as_status write_model(const char *folder, struct lockstep *ls, size_t slo
 }
 
 /* The record that the model's metadata has too, as a file that people can read. */
-static as_status write_preprocessing(const char *folder, const struct lockstep_setup *s,
-                                     struct as_err *err)
+as_status artifacts_write_preprocessing(const char *folder, const struct lockstep_setup *s,
+                                        struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(folder, "preprocessing.json");
-    JSON_AUTO record = preprocess_to_json(&s->data->fit, &s->job->info);
+    JSON_AUTO record = preprocess_to_json(&s->data->fit, s->info);
     AS_AUTO(as_freep) char *text = record ? json_format_pretty(record) : NULL;
     if (!path || !text)
         return as_fail_nomem(err);
@@ -161,7 +174,7 @@ as_status artifacts_write(struct lockstep *ls, struct backend *lane, size_t slot
         st = write_predictions(folder, ls, lane, slot, err);
     if (st != AS_OK)
         return st;
-    st = write_preprocessing(folder, ls->setup, err);
+    st = artifacts_write_preprocessing(folder, ls->setup, err);
     if (st != AS_OK)
         return st;
     return write_model(folder, ls, slot, err);

@@ -1,7 +1,8 @@
 /* Writes and reads one member's checkpoint.
  *
  * A checkpoint holds everything that changes from step to step: parameters, moments, the average of
- * weights, running statistics, the step counter, the epoch's loss sum and the position. All else is
+ * weights, running statistics, the step counter, the epoch's loss sum, the position, and with
+ * `patience` the best weights so far. All else is
  * a function of the train document, the data set and the seed; the fingerprint in the file stands
  * for these three, and a file with another fingerprint is refused. A fresh start instead would give
  * the result of another run without a word.
@@ -12,6 +13,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "data/formats/safetensors.h"
 #include "base/json.h"
@@ -21,6 +23,8 @@
 #define HEADER_SLACK ((size_t)16 << 20)    /* for the JSON header, which holds the last report */
 
 #define NAME_MAX_BYTES 64
+#define BEST_NUMBERS 3 /* epoch, since, and the bits of value */
+#define MAX_TENSORS (SLOT_PARTS + STRATEGY_MAX_PARTS + 4 + 3)
 
 /* The tensor of what a strategy keeps. */
 static const char *part_name(const struct strategy_part *part, char ret[NAME_MAX_BYTES])
@@ -36,18 +40,72 @@ static struct safetensors_tensor vector_tensor(const char *name, safetensors_typ
         .name = name, .type = type, .n_dims = 1, .shape = {n}, .data = data};
 }
 
+/* ---- the best weights so far (best.h) ---- */
+
+/* Add what `patience` needs; numbers [BEST_NUMBERS] must last until the file is written. Returns the
+ * number of tensors. */
+static size_t add_best(const struct member *m, int64_t *numbers, struct safetensors_tensor *tensors,
+                       size_t n)
+{
+    const struct best *b = &m->best;
+    if (b->epoch == 0)
+        return n;
+    numbers[0] = b->epoch;
+    numbers[1] = b->since;
+    memcpy(&numbers[2], &b->value, sizeof b->value);
+    tensors[n++] = vector_tensor("best.numbers", SAFETENSORS_I64, BEST_NUMBERS, numbers);
+    tensors[n++] = vector_tensor("best.weights", SAFETENSORS_F32, m->plan->n_params, b->weights);
+    if (b->statistics)
+        tensors[n++] =
+            vector_tensor("best.statistics", SAFETENSORS_F32, m->plan->n_state, b->statistics);
+    return n;
+}
+
+static as_status restore_best(struct member *m, const struct safetensors *file, struct as_err *err)
+{
+    struct best *b = &m->best;
+    int64_t numbers[BEST_NUMBERS];
+    const char *line = safetensors_metadata(file, "best");
+    if (m->spec.patience == 0 || !line || !*line)
+        return AS_OK;
+    as_status st =
+        safetensors_copy(file, "best.numbers", SAFETENSORS_I64, BEST_NUMBERS, numbers, err);
+    if (st != AS_OK)
+        return st;
+    if (numbers[0] < 1 || numbers[0] > m->spec.epochs || numbers[1] < 0)
+        return as_fail(err, AS_E_INVAL, "the best report of epoch %" PRId64 " is not in this job",
+                       numbers[0]);
+    st = best_alloc(b, m->plan->n_params, m->plan->n_state, err);
+    if (st == AS_OK)
+        st = safetensors_copy(file, "best.weights", SAFETENSORS_F32, m->plan->n_params, b->weights,
+                              err);
+    if (st == AS_OK && b->statistics)
+        st = safetensors_copy(file, "best.statistics", SAFETENSORS_F32, m->plan->n_state,
+                              b->statistics, err);
+    if (st != AS_OK)
+        return st;
+    b->epoch = numbers[0];
+    b->since = numbers[1];
+    memcpy(&b->value, &numbers[2], sizeof b->value);
+    str_clear(&b->line);
+    str_puts(&b->line, line);
+    return str_check(&b->line, err);
+}
+
 as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
 {
     const struct member *m = ls->member[slot];
     AS_AUTO(slot_state_done) struct slot_state s = {0};
     struct slot_part parts[SLOT_PARTS];
-    struct safetensors_tensor tensors[SLOT_PARTS + STRATEGY_MAX_PARTS + 4];
+    struct safetensors_tensor tensors[MAX_TENSORS];
     struct strategy_part kept[STRATEGY_MAX_PARTS];
     char names[STRATEGY_MAX_PARTS][NAME_MAX_BYTES];
     size_t n = 0;
     int64_t position[2] = {m->epoch, (int64_t)(m->at / m->layout.per_batch)};
-    JSON_AUTO meta = json_pack("{s:s, s:s, s:s}", "format", FORMAT, "fingerprint", m->fingerprint,
-                               "report", str_cstr(&m->last_report));
+    int64_t best[BEST_NUMBERS];
+    JSON_AUTO meta =
+        json_pack("{s:s, s:s, s:s, s:s}", "format", FORMAT, "fingerprint", m->fingerprint, "report",
+                  str_cstr(&m->last_report), "best", str_cstr(&m->best.line));
     if (!meta)
         return as_fail(err, AS_E_NOMEM, "out of memory for a checkpoint");
     struct slot place = lockstep_slot(ls, slot);
@@ -67,6 +125,7 @@ as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
     tensors[n++] = vector_tensor("active", SAFETENSORS_I32, 1, &s.active);
     tensors[n++] = vector_tensor("loss_sum", SAFETENSORS_F32, 1, &s.loss_sum);
     tensors[n++] = vector_tensor("position", SAFETENSORS_I64, 2, position);
+    n = add_best(m, best, tensors, n);
     return safetensors_write(m->checkpoint, meta, tensors, n, err);
 }
 
@@ -160,6 +219,9 @@ static as_status restore_member(struct lockstep *ls, size_t slot, const struct s
     st = read_position(m, file, err);
     if (st != AS_OK)
         return st;
+    st = restore_best(m, file, err);
+    if (st != AS_OK)
+        return st;
     st = restore_kept(ls->strategy, file, err);
     if (st != AS_OK)
         return st;
@@ -172,6 +234,8 @@ as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found, str
     AS_AUTO(safetensors_freep) struct safetensors *s = NULL;
     struct strategy_part kept[STRATEGY_MAX_PARTS];
     size_t most = (4 * m->plan->n_params + m->plan->n_state) * sizeof(float) + HEADER_SLACK;
+    if (m->spec.patience > 0)
+        most += (m->plan->n_params + m->plan->n_state) * sizeof(float);
     size_t n_kept = ls->strategy ? strategy_parts(ls->strategy, kept) : 0;
     for (size_t i = 0; i < n_kept; i++)
         most += kept[i].n * sizeof(float);

@@ -1,9 +1,10 @@
 /* Evaluates a range of members on the held-out rows.
  *
  * Sums over rows (loss, correct rows, correct among five) are computed on the device in the same
- * passes for all members. The other metrics need every row: F1 the predicted class, AUC and log
- * loss the outputs, regression errors the outputs in double precision. Downloading outputs costs
- * time and memory, so a range downloads only what at least one of its members asks for.
+ * passes for all members. The other metrics need every row: F1 and balanced accuracy the predicted
+ * class, other metrics of classes the outputs, regression errors the outputs in double precision. If
+ * rows have weights, everything is computed from the rows. Downloading outputs costs time and
+ * memory, so a range downloads only what at least one of its members asks for.
  *
  * No metric may depend on how the held-out rows are cut into batches, because the batch size is a
  * parameter of the search. Sums are therefore taken over all rows, and a weighted loss is computed
@@ -11,6 +12,7 @@
 #include "trial-runner/train/evaluate.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "model/network/metrics.h"
 #include "model/network/outputs.h"
@@ -39,9 +41,42 @@ static void held_done(struct held *h)
     free(h->row_loss);
 }
 
-static bool asks_for_outputs(const struct member *m)
+void evaluation_clear(struct evaluation *e)
 {
-    return train_spec_wants(&m->spec, "val_auc") || train_spec_wants(&m->spec, "val_log_loss");
+    *e = (struct evaluation){NAN, NAN, NAN, NAN, NAN, NAN, {0}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(e->asked); i++)
+        e->asked[i] = NAN;
+}
+
+double evaluation_of(const struct evaluation *e, const struct train_spec *spec, const char *name)
+{
+    const struct {
+        const char *name;
+        double value;
+    } always[] = {{"val_loss", e->loss}, {"val_error", e->error}, {"val_accuracy", e->accuracy},
+                  {"val_rmse", e->rmse}, {"val_mae", e->mae},     {"val_r2", e->r2}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(always); i++)
+        if (as_streq(always[i].name, name))
+            return always[i].value;
+    for (size_t i = 0; i < spec->n_metrics; i++)
+        if (as_streq(spec->metrics[i], name))
+            return e->asked[i];
+    return NAN;
+}
+
+/* Do metrics of the member need the outputs of each row, or only its class? */
+static void add_needs(const struct member *m, bool weighted, struct held *h)
+{
+    if (weighted)
+        h->classes = true; /* the device counts rows */
+    for (size_t i = 0; i < m->spec.n_metrics; i++) {
+        const char *name = m->spec.metrics[i];
+        if (!train_spec_on_request(m->task, name) || (!weighted && as_streq(name, "val_top5")))
+            continue;
+        h->classes = true;
+        h->values =
+            h->values || !(as_streq(name, "val_f1") || as_streq(name, "val_balanced_accuracy"));
+    }
 }
 
 static as_status held_create(const struct lockstep *ls, size_t first, size_t n, struct held *h,
@@ -53,15 +88,16 @@ static as_status held_create(const struct lockstep *ls, size_t first, size_t n, 
         const struct member *m = ls->member[k];
         h->use = loss_use_both(h->use, loss_use_of(&m->spec));
         h->average = h->average || m->spec.optimizer.ema > 0;
-        h->classes = h->classes || (!text && train_spec_wants(&m->spec, "val_f1"));
-        h->values = h->values || numbers || (!text && asks_for_outputs(m));
+        if (!text)
+            add_needs(m, d->weights != NULL, h);
     }
     h->classes = h->classes && !numbers;
+    h->values = h->values || numbers;
     if (h->classes)
         h->predicted = as_calloc(n * d->n_val, sizeof *h->predicted);
     if (h->values)
         h->outputs = as_calloc(n * d->n_val * ls->plan->outputs, sizeof *h->outputs);
-    h->losses = h->use.class_weights && d->set.labels;
+    h->losses = (h->use.class_weights && d->set.labels) || d->weights;
     if (h->losses)
         h->row_loss = as_calloc(n * d->n_val, sizeof *h->row_loss);
     if ((h->classes && !h->predicted) || (h->values && !h->outputs) || (h->losses && !h->row_loss))
@@ -149,71 +185,122 @@ static as_status held_labels(const struct train_data *d, int32_t **ret, struct a
     return AS_OK;
 }
 
+/* Compute one of spec.metrics. `z` holds the logits, or NULL. */
+static as_status ask_of_classes(const struct lockstep *ls, const char *name,
+                                const struct metric_input *in, const float *z, double *ret,
+                                struct as_err *err)
+{
+    if (!train_spec_on_request(ls->setup->info->task, name))
+        return AS_OK; /* it is always reported, or never */
+    if (as_streq(name, "val_log_loss")) {
+        *ret = metric_log_loss(z, in->labels, in->weights, in->n, ls->plan->outputs);
+        return AS_OK;
+    }
+    if (as_streq(name, "val_top5") && !in->weights)
+        return AS_OK; /* the device has counted it */
+    return metric_compute(name, in, ret, err);
+}
+
+/* Probabilities [n_val, classes] from logits [n_val, outputs]. Owned by the caller. */
+static as_status probabilities_of(const struct lockstep *ls, const float *z, float **ret,
+                                  struct as_err *err)
+{
+    const struct train_data *d = ls->setup->data;
+    size_t n = d->n_val, outputs = ls->plan->outputs, classes = d->set.n_outputs;
+    float *p = as_calloc(n * classes, sizeof *p);
+    if (!p)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu probabilities", n * classes);
+    memcpy(p, z, n * outputs * sizeof *p);
+    outputs_to_probabilities(p, n, outputs, ls->setup->loss);
+    if (outputs < classes) /* one output for two classes */
+        outputs_to_both_classes(p, n);
+    *ret = p;
+    return AS_OK;
+}
+
 static as_status class_metrics(const struct lockstep *ls, const struct member *m, size_t k,
                                const struct held *h, struct evaluation *e, struct as_err *err)
 {
     const struct train_data *d = ls->setup->data;
-    size_t n = d->n_val, outputs = ls->plan->outputs, classes = d->set.n_outputs;
+    const float *z = h->values ? h->outputs + k * d->n_val * ls->plan->outputs : NULL;
     AS_AUTO(as_freep) int32_t *labels = NULL;
+    AS_AUTO(as_freep) float *probabilities = NULL;
+    if (!h->classes)
+        return AS_OK;
     as_status st = held_labels(d, &labels, err);
+    if (st == AS_OK && z)
+        st = probabilities_of(ls, z, &probabilities, err);
     if (st != AS_OK)
         return st;
-    if (train_spec_wants(&m->spec, "val_f1"))
-        st = metric_f1(h->predicted + k * n, labels, n, classes, &e->f1, err);
-    if (st != AS_OK || !h->values)
-        return st;
-    float *z = h->outputs + k * n * outputs;
-    if (train_spec_wants(&m->spec, "val_log_loss"))
-        e->log_loss = metric_log_loss(z, labels, n, outputs);
-    if (!train_spec_wants(&m->spec, "val_auc"))
-        return AS_OK;
-    outputs_to_probabilities(z, n, outputs, ls->setup->loss);
-    if (outputs == 1)
-        return metric_auc(z, 1, labels, 1, n, &e->auc, err);
-    return metric_auc_classes(z, outputs, labels, n, &e->auc, err);
+    const struct metric_input in = {.n = d->n_val,
+                                    .outputs = d->set.n_outputs,
+                                    .labels = labels,
+                                    .predicted = probabilities,
+                                    .predicted_class = h->predicted + k * d->n_val,
+                                    .weights = d->val_weights};
+    if (d->val_weights) {
+        st = metric_compute("val_accuracy", &in, &e->accuracy, err);
+        if (st == AS_OK)
+            st = metric_compute("val_error", &in, &e->error, err);
+    }
+    for (size_t i = 0; st == AS_OK && i < m->spec.n_metrics; i++)
+        st = ask_of_classes(ls, m->spec.metrics[i], &in, z, &e->asked[i], err);
+    return st;
 }
 
-static void regression_metrics(const struct lockstep *ls, size_t k, const struct held *h,
-                               struct evaluation *e)
+static as_status regression_metrics(const struct lockstep *ls, const struct member *m, size_t k,
+                                    const struct held *h, struct evaluation *e, struct as_err *err)
 {
     const struct train_data *d = ls->setup->data;
     float *z = h->outputs + k * d->n_val * ls->plan->outputs;
     outputs_to_probabilities(z, d->n_val, ls->plan->outputs, ls->setup->loss);
     outputs_to_own_unit(z, d->n_val, &d->fit);
-    struct metric_errors x = metric_errors(z, d->val_targets, d->n_val, d->n_targets);
-    e->rmse = x.rmse;
-    e->mae = x.mae;
-    e->r2 = x.r2;
+    const struct metric_input in = {.n = d->n_val,
+                                    .outputs = d->n_targets,
+                                    .targets = d->val_targets,
+                                    .predicted = z,
+                                    .weights = d->val_weights};
+    as_status st = metric_compute("val_rmse", &in, &e->rmse, err);
+    if (st == AS_OK)
+        st = metric_compute("val_mae", &in, &e->mae, err);
+    if (st == AS_OK)
+        st = metric_compute("val_r2", &in, &e->r2, err);
+    for (size_t i = 0; st == AS_OK && i < m->spec.n_metrics; i++)
+        if (train_spec_on_request(m->task, m->spec.metrics[i]))
+            st = metric_compute(m->spec.metrics[i], &in, &e->asked[i], err);
     if (ls->setup->loss == TRAIN_MSE && d->n_targets == 1 &&
         d->fit.target_transform == TARGET_AS_IS)
-        e->loss = x.mse; /* the same sum in double precision, which is more exact */
+        e->loss = metric_mse(&in); /* the same sum in double precision, which is more exact */
+    return st;
 }
 
-/* The mean of the rows' losses, weighted by class weights, over all held-out rows at once. A mean
- * of batch means would depend on how the rows are cut into batches. The loss is 0 if all weights
- * are 0, as in training. */
+/* The mean of the rows' losses, weighted by class weights and by the weights of the rows, over all
+ * held-out rows at once. A mean of batch means would depend on how the rows are cut into batches.
+ * The loss is 0 if all weights are 0, as in training. */
 static double weighted_loss(const struct lockstep *ls, const struct member *m,
                             const float *row_loss)
 {
     const struct train_data *d = ls->setup->data;
     double sum = 0, weights = 0;
+    bool by_class = d->set.labels && loss_use_of(&m->spec).class_weights;
     for (size_t i = 0; i < d->n_val; i++) {
-        size_t label = (size_t)d->set.labels[d->val_rows[i]];
-        double w = (double)losses_class_weight(ls->losses, &m->spec, label);
+        size_t label = by_class ? (size_t)d->set.labels[d->val_rows[i]] : 0;
+        double w = by_class ? (double)losses_class_weight(ls->losses, &m->spec, label) : 1;
+        w *= d->val_weights ? (double)d->val_weights[i] : 1;
         sum += w > 0 ? w * (double)row_loss[i] : 0;
         weights += w;
     }
     return weights > 0 ? sum / weights : 0;
 }
 
-static as_status member_metrics(const struct lockstep *ls, size_t slot, size_t k,
-                                const struct held *h, struct evaluation *e, struct as_err *err)
+/* The sums of a slot over the held-out rows, which the device has made. */
+static as_status sums_of(const struct lockstep *ls, size_t slot, struct evaluation *e,
+                         double *ret_top5, struct as_err *err)
 {
     const struct train_data *d = ls->setup->data;
     double rows = (double)d->n_val, places = rows * (double)ls->plan->tokens;
     float loss = 0;
     int32_t correct = 0, top5 = 0;
-    *e = (struct evaluation){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     as_status st = buf_download(ls->losses->held.loss, slot, &loss, 1, err);
     if (st != AS_OK)
         return st;
@@ -224,21 +311,35 @@ static as_status member_metrics(const struct lockstep *ls, size_t slot, size_t k
     if (st != AS_OK)
         return st;
     e->loss = (double)loss / rows * loss_unit(ls->setup);
-    if (d->n_targets > 0 && !d->set.labels) {
-        regression_metrics(ls, k, h, e);
-        return AS_OK;
-    }
-    if (loss_use_of(&ls->member[slot]->spec).class_weights)
-        e->loss = weighted_loss(ls, ls->member[slot], h->row_loss + k * d->n_val);
     e->accuracy = (double)correct / places;
     e->error = (places - (double)correct) / places;
-    if (train_spec_wants(&ls->member[slot]->spec, "val_top5")) /* bce: two classes, always right */
-        e->top5 = ls->setup->loss == TRAIN_BCE ? 1 : (double)top5 / places;
-    if (d->context) {
-        e->log_loss = e->loss; /* text has no class weights */
-        return AS_OK;
+    *ret_top5 = ls->setup->loss == TRAIN_BCE ? 1 : (double)top5 / places; /* bce: two classes */
+    return AS_OK;
+}
+
+static as_status member_metrics(const struct lockstep *ls, size_t slot, size_t k,
+                                const struct held *h, struct evaluation *e, struct as_err *err)
+{
+    const struct train_data *d = ls->setup->data;
+    const struct member *m = ls->member[slot];
+    double top5 = NAN;
+    evaluation_clear(e);
+    as_status st = sums_of(ls, slot, e, &top5, err);
+    if (st != AS_OK)
+        return st;
+    if (h->losses && (d->weights || loss_use_of(&m->spec).class_weights))
+        e->loss = weighted_loss(ls, m, h->row_loss + k * d->n_val) * loss_unit(ls->setup);
+    if (d->n_targets > 0 && !d->set.labels) {
+        e->error = e->accuracy = NAN;
+        return regression_metrics(ls, m, k, h, e, err);
     }
-    return class_metrics(ls, ls->member[slot], k, h, e, err);
+    for (size_t i = 0; i < m->spec.n_metrics; i++) {
+        if (as_streq(m->spec.metrics[i], "val_top5"))
+            e->asked[i] = top5;
+        if (d->context && as_streq(m->spec.metrics[i], "val_log_loss"))
+            e->asked[i] = e->loss; /* text has no class weights */
+    }
+    return d->context ? AS_OK : class_metrics(ls, m, k, h, e, err);
 }
 
 as_status evaluate_members(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
@@ -292,7 +393,7 @@ as_status evaluate_check(const struct lockstep_setup *s, const struct member *m,
     return as_fail(err, AS_E_INVAL,
                    "val_auc has no value: none of the %zu held-out rows is of class '%.60s', which "
                    "has %lld rows; hold out other rows (validation.fraction, .seed, .split)",
-                   d->n_val, s->job->info.classes[absent], (long long)d->class_rows[absent]);
+                   d->n_val, s->info->classes[absent], (long long)d->class_rows[absent]);
 }
 
 /* ---- predictions ---- */
@@ -315,11 +416,7 @@ as_status evaluate_predict(struct lockstep *ls, struct backend *lane, size_t slo
     as_status st = evaluate_held_rows(ls, lane, slot, 1, &h, err);
     if (st != AS_OK)
         return st;
-    outputs_to_probabilities(values, d->n_val, outputs, ls->setup->loss);
-    if (!d->set.labels)
-        outputs_to_own_unit(values, d->n_val, &d->fit);
-    if (outputs < columns) /* one output for two classes: add the other column */
-        outputs_to_both_classes(values, d->n_val);
+    outputs_to_predictions(values, d->n_val, outputs, columns, ls->setup->loss, &d->fit);
     *ret = as_steal(values);
     return AS_OK;
 }

@@ -4,15 +4,22 @@
 
 #include "trial-runner/train/lockstep.h"
 
-/* The metrics of one member. Metrics of another task, and metrics that were not asked for, are NaN.
- * Regression errors are in the targets' own unit. A member with an average of weights is evaluated
- * with that average. */
+/* The metrics of one member (model/network/metrics.h). Metrics of another task are NaN. If rows have
+ * weights, so do all of these. Regression errors are in the targets' own unit. A member with an
+ * average of weights is evaluated with that average. */
 struct evaluation {
-    double loss;                    /* the training loss without label smoothing; see loss_unit() */
-    double error, accuracy;         /* classes: fractions of the rows (tokens) */
-    double top5, auc, f1, log_loss; /* only if asked for */
-    double rmse, mae, r2;           /* regression: the mean over the outputs */
+    double loss;            /* the training loss without label smoothing; see loss_unit() */
+    double error, accuracy; /* classes: fractions of the rows (tokens) */
+    double rmse, mae, r2;   /* regression: the mean over the outputs */
+    double asked[TRAIN_MAX_EXTRA_METRICS]; /* those of spec.metrics, in their order */
 };
+
+/* All NaN: metrics are undefined if any prediction is not finite. */
+void evaluation_clear(struct evaluation *e);
+
+/* The value that reports have under a name: "val_loss", "val_error", …, or one of spec.metrics. NaN if
+ * it is not among them. */
+double evaluation_of(const struct evaluation *e, const struct train_spec *spec, const char *name);
 
 /* Returns the factor from the loss as trained to the loss as reported. The mean squared error of
  * one target is reported in the target's own unit, squared. Other losses are reported as trained,

@@ -69,7 +69,7 @@ static size_t n_members(const struct group *g)
  *     for the choice of the next size;
  *   - at the end of a group that has sent none.
  * The time includes what members cost at their beginning and end, as in a whole sweep. */
-static void send_throughput(struct group *g, bool is_last)
+void group_send_throughput(struct group *g, bool is_last)
 {
     struct throughput *t = &g->throughput;
     int64_t ns = clock_mono_ns() - t->since_ns;
@@ -107,15 +107,24 @@ static void receive_member(struct group *g, const struct control_member *from)
     member_free(m);
 }
 
-static as_status load_data(struct group *g, const struct train_spec *spec, struct as_err *err)
+as_status group_load_data(struct group *g, const struct train_spec *spec, struct as_err *err)
 {
+    bool trees = train_model_is_trees(&spec->model); /* they take numbers, not bytes */
     struct dataset set = {0};
     struct dataset_paths paths = job_paths(g->job);
-    as_status st = dataset_load_bytes(&paths, &g->job->info, &set, err);
+    as_status st = trees ? dataset_load(&paths, &g->job->info, &set, err)
+                         : dataset_load_bytes(&paths, &g->job->info, &set, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "data set '%s'", spec->dataset);
+    st = row_roles_read(g->job, spec, &set, &g->roles, err);
+    if (st != AS_OK) {
+        dataset_done(&set);
+        return as_err_prefix(err, st, "data set '%s'", spec->dataset);
+    }
     struct preprocess_opts opts = job_preprocess_opts(g->job, spec, set.n_rows);
-    return train_data_prepare(&set, &g->job->info, &opts, &g->data, err);
+    opts.part = g->roles.part;
+    opts.weights = g->roles.weights;
+    return train_data_prepare(&set, &g->roles.info, &opts, &g->data, err);
 }
 
 static as_status check_memory(const struct group *g, struct as_err *err)
@@ -155,7 +164,7 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
 {
     struct backend_opts opts = {.threads = (int)g->opts->threads,
                                 .bf16 = m->spec.precision == TRAIN_BFLOAT16};
-    as_status st = load_data(g, &m->spec, err);
+    as_status st = group_load_data(g, &m->spec, err);
     if (st != AS_OK)
         return st;
     struct as_err why;
@@ -172,7 +181,7 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     st = device_data_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->device, err);
     if (st != AS_OK)
         return st;
-    g->setup = (struct lockstep_setup){g->be, g->job, &g->data, g->device, loss};
+    g->setup = (struct lockstep_setup){g->be, g->job, &g->roles.info, &g->data, g->device, loss};
     g->signature = as_strdup(m->signature);
     if (!g->signature)
         return as_fail_nomem(err);
@@ -191,12 +200,15 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
 
 /* ---- members out ---- */
 
-static void finish_member(struct group *g, struct member *m)
+void group_finish(struct group *g, struct member *m)
 {
     char text[80];
     if (m->exit == EXIT_TRY_AGAIN && m->error.code == AS_OK) {
-        (void)snprintf(text, sizeof text, "stopped at epoch %lld, micro-step %zu",
-                       (long long)m->epoch, m->at);
+        if (m->plan)
+            (void)snprintf(text, sizeof text, "stopped at epoch %lld, micro-step %zu",
+                           (long long)m->epoch, m->at);
+        else
+            (void)snprintf(text, sizeof text, "stopped after round %lld", (long long)m->epoch);
         channel_log(g->channel, m->id, false, text);
     } else if (m->last_report.len > 0) {
         channel_log(g->channel, m->id, false, str_cstr(&m->last_report));
@@ -216,7 +228,7 @@ static as_status collect_ended(struct group *g, struct as_err *err)
             as_status st = lockstep_leave(ls, k, err);
             if (st != AS_OK)
                 return st;
-            finish_member(g, m);
+            group_finish(g, m);
         }
         if (ls->n == 0)
             group_drop_lockstep(g, i);
@@ -228,6 +240,8 @@ static as_status collect_ended(struct group *g, struct as_err *err)
 
 static bool has_id(const struct group *g, const char *id)
 {
+    if (g->growing && as_streq(g->growing->id, id))
+        return true;
     for (size_t i = 0; i < g->n_waiting; i++)
         if (as_streq(g->waiting[i]->id, id))
             return true;
@@ -242,6 +256,8 @@ static bool has_id(const struct group *g, const char *id)
  * already ended, so there is nothing to do. */
 static void ask_member(struct group *g, const char *id, member_ask what)
 {
+    if (g->growing && as_streq(g->growing->id, id))
+        g->growing->ask = what;
     for (size_t i = 0; i < g->n_locksteps; i++)
         for (size_t k = 0; k < g->lockstep[i]->n; k++)
             if (as_streq(g->lockstep[i]->member[k]->id, id))
@@ -276,7 +292,7 @@ static void obey_request(struct group *g, const struct control_request *r)
     }
 }
 
-static void listen_to_runner(struct group *g, int timeout_ms)
+void group_listen(struct group *g, int timeout_ms)
 {
     struct as_err err;
     struct control_request r;
@@ -347,9 +363,11 @@ static as_status run_group(struct group *g, struct as_err *err)
     as_status st = AS_OK;
     while (st == AS_OK) {
         /* With members to train only look at the socket; without any, wait for a line. */
-        listen_to_runner(g, g->n_locksteps || g->n_waiting ? 0 : WAIT_MS);
+        group_listen(g, g->n_locksteps || g->n_waiting ? 0 : WAIT_MS);
         if (atomic_load(g->opts->stop) && g->n_locksteps == 0)
             return AS_OK;
+        if (!g->be && g->n_waiting > 0 && train_model_is_trees(&g->waiting[0]->spec.model))
+            return group_run_trees(g, err);
         if (!g->be && g->n_waiting > 0)
             st = open_group(g, g->waiting[0], err);
         if (st == AS_OK && g->be && !atomic_load(g->opts->stop))
@@ -364,7 +382,7 @@ static as_status run_group(struct group *g, struct as_err *err)
         st = run_round(g, err);
         if (st == AS_OK)
             st = collect_ended(g, err);
-        send_throughput(g, false);
+        group_send_throughput(g, false);
     }
     return st;
 }
@@ -384,6 +402,8 @@ static void end_all_members(struct group *g, int exit, const struct as_err *why)
     for (size_t i = 0; i < g->n_locksteps; i++)
         for (size_t k = 0; k < g->lockstep[i]->n; k++)
             group_dismiss(g, g->lockstep[i]->member[k], exit, why);
+    if (g->growing)
+        group_dismiss(g, g->growing, exit, why);
     for (size_t i = 0; i < g->n_waiting; i++)
         group_dismiss(g, g->waiting[i], exit, why);
     shared_step_free(g->shared);
@@ -394,6 +414,7 @@ static void end_all_members(struct group *g, int exit, const struct as_err *why)
     log_conv_path(g);
     backend_free(g->be);
     train_data_done(&g->data);
+    row_roles_done(&g->roles);
     free(g->signature);
 }
 
@@ -417,7 +438,7 @@ int group_run(const struct job *job, struct channel *channel, const struct group
         job->listen ? team_create(0, job->listen, &opts->ranks, opts->stop, &g.team, &err) : AS_OK;
     if (st == AS_OK)
         st = run_group(&g, &err);
-    send_throughput(&g, true);
+    group_send_throughput(&g, true);
     if (st != AS_OK && g.exit_on_error == 0)
         g.exit_on_error = g.be ? fault_of_training(g.be, &err) : EXIT_FAILED;
     end_all_members(&g, st == AS_OK ? EXIT_TRY_AGAIN : g.exit_on_error, st == AS_OK ? NULL : &err);

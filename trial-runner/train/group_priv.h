@@ -6,6 +6,7 @@
 
 #include "trial-runner/train/group.h"
 #include "trial-runner/train/lockstep.h"
+#include "trial-runner/train/row_roles.h"
 #include "trial-runner/train/run.h"
 
 #define MAX_WAITING ((size_t)256) /* most members that wait for a slot */
@@ -23,6 +24,7 @@ struct group {
     const struct job *job;
     struct channel *channel;
     const struct group_opts *opts;
+    struct row_roles roles;
     struct train_data data;
     struct backend *be;
     struct device_data *device;
@@ -37,9 +39,10 @@ struct group {
     size_t n_waiting;
     struct lockstep *lockstep[CONTROL_MAX_SLOTS]; /* owned */
     size_t n_locksteps;
-    atomic_size_t begun; /* locksteps whose turn in this round has begun */
-    bool closed;         /* no more members join */
-    int exit;            /* of the last member that ended; the process's, in the single form */
+    struct member *growing; /* a model of trees in training (trees.c); owned */
+    atomic_size_t begun;    /* locksteps whose turn in this round has begun */
+    bool closed;            /* no more members join */
+    int exit;               /* of the last member that ended; the process's, in the single form */
     struct throughput throughput;
     struct team *team; /* this process is a rank of a large trial; else NULL, as the next */
     struct shared_step *shared; /* once its member has a slot */
@@ -48,6 +51,29 @@ struct group {
 
 /* Send the end of a member and free it. `why` may be NULL. */
 void group_dismiss(struct group *g, struct member *m, int exit, const struct as_err *why);
+
+/* Load and split the data as a member's document asks. */
+AS_MUST_CHECK as_status group_load_data(struct group *g, const struct train_spec *spec,
+                                        struct as_err *err);
+
+/* Wait at most timeout_ms for lines of the runner, and obey them. */
+void group_listen(struct group *g, int timeout_ms);
+
+/* Log and send the end of a member, m->ended, and free it. */
+void group_finish(struct group *g, struct member *m);
+
+/* Send the rows per second if it is time (group.c). */
+void group_send_throughput(struct group *g, bool is_last);
+
+/* End the waiting members whose signature is not the group's. */
+void group_dismiss_other_shapes(struct group *g);
+
+/* Remove the first n waiting members from the list. */
+void group_forget_waiting(struct group *g, size_t n);
+
+/* Train members that are models of trees, the first of which waits, to the end of the group. An error
+ * is one of the whole group. */
+AS_MUST_CHECK as_status group_run_trees(struct group *g, struct as_err *err);
 
 /* Send the runner what the group needs, and how many members it has room for. */
 void group_send_ready(struct group *g, const struct member *m);

@@ -37,12 +37,13 @@ struct dataset_paths job_paths(const struct job *job)
 struct preprocess_opts job_preprocess_opts(const struct job *job, const struct train_spec *spec,
                                            size_t n_rows)
 {
+    bool trees = train_model_is_trees(&spec->model); /* model/trees/tree_inputs.h */
     return (struct preprocess_opts){.split_seed = (uint64_t)spec->validation_seed,
                                     .stratify = spec->validation_split == TRAIN_SPLIT_STRATIFIED,
                                     .n_validation = train_spec_validation_rows(spec, n_rows),
                                     .context = (size_t)spec->model.context,
-                                    .standardize = spec->standardize,
-                                    .embed_categories = spec->model.embedding > 0,
+                                    .standardize = spec->standardize && !trees,
+                                    .embed_categories = spec->model.embedding > 0 || trees,
                                     .target_transform = spec->target_transform,
                                     .targets_as_shares =
                                         train_spec_loss(spec, job->info.task) == TRAIN_BCE};
@@ -86,7 +87,6 @@ static as_status read_dataset(const json_t *obj, struct job *job, struct as_err 
     st = json_fields_end(&f, err);
     if (st != AS_OK)
         return st;
-    job->data = net_data_of(&job->info);
     return AS_OK;
 }
 
@@ -194,6 +194,9 @@ static as_status read_document(struct job *job, struct as_err *err)
     job->metric = json_string_value(json_object_get(metric, "name"));
     if (metric && !job->metric)
         return as_fail_at(err, AS_E_INVAL, "/metric/name", "/metric/name: expected text");
+    const char *goal = json_string_value(json_object_get(metric, "goal"));
+    job->maximize =
+        goal ? as_streq(goal, "maximize") : job->metric && train_spec_is_maximized(job->metric);
     return group ? read_group(members, slots, job, err) : read_single(train, job, err);
 }
 

@@ -15,12 +15,13 @@
 
 struct job {
     struct dataset_info info;
-    struct net_data data;                       /* what a network needs to know about it */
     char *table, *features, *targets, *decoded; /* paths of the data; owned, NULL when not used */
     const char *digest; /* of the data set's record, "" when it has none; a view of doc */
     const char *metric; /* the sweep's metric, or NULL; a view of doc */
+    bool maximize;      /* the sweep wants more of it */
     const char *listen; /* this process is a rank of a large trial and listens on this numeric
                          * address; NULL: it trains alone; a view of doc */
+    size_t fold;        /* of a document with folds (folds.h), from 0 */
     bool group;         /* the group form */
     size_t slots;       /* members at once: 1 in the single form */
     size_t n_members;   /* members in JOB.json; at most slots */
@@ -37,8 +38,8 @@ void job_done(struct job *job);
 
 struct dataset_paths job_paths(const struct job *job); /* views of job */
 
-/* Returns how to preprocess the job's data set for the document `spec`. n_rows is the number of
- * rows of the loaded data set. */
+/* Returns how to preprocess the job's data set for the document `spec`, without what its columns say
+ * (row_roles.h). n_rows is the number of rows of the loaded data set. */
 struct preprocess_opts job_preprocess_opts(const struct job *job, const struct train_spec *spec,
                                            size_t n_rows);
 

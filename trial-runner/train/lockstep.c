@@ -131,7 +131,8 @@ static size_t slot_bytes(const struct lockstep_setup *s, const struct member *m,
     return network_bytes(s->be, plan, 1, rows) +
            optimizer_bytes(plan, optimizer_needs_for(m, slots)) +
            batches_bytes(s->device, rows, member_augments(m)) +
-           step_table_bytes(steps_of(s, plan)) + losses_bytes(plan, s->loss, rows) +
+           step_table_bytes(steps_of(s, plan)) +
+           losses_bytes(plan, s->loss, rows, s->data->weights != NULL) +
            (2 + 1 + 3) * sizeof(float);
 }
 
@@ -254,7 +255,7 @@ void lockstep_settle(struct lockstep *ls)
 as_status lockstep_begin_epoch(struct lockstep *ls, size_t slot, struct as_err *err)
 {
     struct member *m = ls->member[slot];
-    as_status st = batches_shuffle(ls->batches, slot, m->seed, m->epoch, err);
+    as_status st = batches_shuffle(ls->batches, slot, m->seed, m->spec.resample, m->epoch, err);
     if (st != AS_OK)
         return st;
     st = step_table_fill(ls->step_table, slot, &m->spec, &m->layout, m->epoch, m->at, err);
@@ -357,7 +358,7 @@ static as_status issue_gradients(const struct step *s, const struct micro_step *
     st = network_forward(ls->network, lane, first, n, &pass, err);
     if (st != AS_OK)
         return st;
-    st = losses_train(ls->losses, lane, first, n, b.y, b.rows, s->r.use, err);
+    st = losses_train(ls->losses, lane, first, n, b.y, b.weights, b.rows, s->r.use, err);
     if (st != AS_OK)
         return st;
     return network_backward(ls->network, lane, first, n, &pass, err);

@@ -30,6 +30,7 @@
 struct lockstep_setup {
     struct backend *be;
     const struct job *job;
+    const struct dataset_info *info; /* of the columns that are inputs (row_roles.h) */
     const struct train_data *data;
     struct device_data *device;
     train_loss loss; /* not AUTO */

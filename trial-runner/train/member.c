@@ -25,6 +25,7 @@ void member_free(struct member *m)
     free(m->checkpoint);
     free(m->artifacts);
     str_done(&m->last_report);
+    best_done(&m->best);
     free(m);
 }
 
@@ -41,6 +42,28 @@ static as_status check_metric(struct member *m, const struct job *job, struct as
                       job->metric, dataset_task_name(job->info.task));
 }
 
+/* What `patience` looks at. A sweep by the learning rate has no better report. */
+static as_status set_patience(struct member *m, const struct job *job, struct as_err *err)
+{
+    bool usable = job->metric && !as_streq(job->metric, "lr");
+    m->judged_by = usable ? job->metric : "val_loss";
+    m->maximizes = usable && job->maximize;
+    if (m->spec.patience == 0 || !job->listen)
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/train/patience",
+                      "/train/patience: found in a trial of several ranks, which cannot end early");
+}
+
+/* Folds are trainings of a process of their own (folds.h). */
+static as_status check_folds(const struct member *m, const struct job *job, struct as_err *err)
+{
+    if (m->spec.folds == 0 || !(job->group || job->listen))
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/train/validation/folds",
+                      "/train/validation/folds: found in a %s, expected a trial of its own",
+                      job->group ? "group" : "trial of several ranks");
+}
+
 static as_status read_spec(struct member *m, const struct job *job, const json_t *train,
                            struct as_err *err)
 {
@@ -54,10 +77,23 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
     st = check_metric(m, job, err);
     if (st != AS_OK)
         return st;
-    st = net_plan_create(&m->spec, &job->data, "/train", &m->plan, err);
+    st = check_folds(m, job, err);
+    if (st == AS_OK)
+        st = set_patience(m, job, err);
     if (st != AS_OK)
         return st;
-    net_signature(&m->spec, &job->data, &signature);
+    bool trees = train_model_is_trees(&m->spec.model);
+    if (trees && job->listen)
+        return as_fail_at(
+            err, AS_E_INVAL, "/train/model/kind",
+            "/train/model/kind: found %s, which trains in one process and not as ranks",
+            train_model_name(&m->spec.model));
+    const struct net_data data = net_data_for(&job->info, &m->spec);
+    if (!trees)
+        st = net_plan_create(&m->spec, &data, "/train", &m->plan, err);
+    if (st != AS_OK)
+        return st;
+    net_signature(&m->spec, &data, &signature);
     m->signature = str_take(&signature);
     return m->signature ? AS_OK : as_fail_nomem(err);
 }

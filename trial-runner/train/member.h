@@ -16,6 +16,7 @@
 #include "model/plan/plan.h"
 #include "model/document/train_spec.h"
 #include "base/str.h"
+#include "trial-runner/train/best_record.h"
 #include "trial-runner/train/job.h"
 #include "trial-runner/train/report_file.h"
 
@@ -32,7 +33,7 @@ struct member {
     char *id;         /* "" in the single form; owned, like the others */
     char *train_text; /* trial.train as canonical JSON */
     struct train_spec spec;
-    struct net_plan *plan;   /* in the member's own shape */
+    struct net_plan *plan;   /* in the member's own shape; NULL for trees */
     struct channel *channel; /* for its log; borrowed; NULL: none */
     char *signature;         /* members with equal signatures may share a group */
     uint64_t seed;
@@ -47,11 +48,15 @@ struct member {
 
     struct epoch_layout layout; /* how an epoch is cut into batches; set with the slot */
 
-    /* The position: what comes next. If epoch == spec.epochs, only the artifacts are missing. */
+    /* The position: what comes next; of trees, epoch counts rounds and at is 0. If epoch == spec.epochs, only the artifacts are missing. */
     int64_t epoch;
     size_t at;              /* micro-step of the epoch */
     int64_t tabled;         /* the epoch whose tables are in the slot; -1: none */
     struct str last_report; /* the line reported last, so that a resumed run repeats it */
+    const char *judged_by;  /* the metric that `patience` looks at: the sweep's, or val_loss; a view
+                             * of the job */
+    bool maximizes;         /* more of it is better */
+    struct best best;
 
     bool divides_moments; /* the ranks of the trial divide the optimizer's moments */
     member_ask ask;

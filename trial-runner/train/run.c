@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "trial-runner/train/artifacts.h"
+#include "trial-runner/train/best.h"
 #include "trial-runner/train/channel.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/evaluate.h"
@@ -291,39 +292,41 @@ static as_status run_batches(struct lockstep *ls, struct backend *lane, struct w
 
 /* ---- the end of an epoch ---- */
 
-static as_status append_report(struct member *m, double mean_loss, const struct evaluation *e,
-                               struct as_err *err)
+as_status run_report(struct member *m, int64_t step, double mean_loss, double lr,
+                     const struct evaluation *e, struct as_err *err)
 {
-    struct report_value all[] = {
-        {"train_loss", mean_loss},
-        {"val_loss", e->loss},
-        {"val_error", e->error},
-        {"val_accuracy", e->accuracy},
-        {"val_rmse", e->rmse},
-        {"val_mae", e->mae},
-        {"val_r2", e->r2},
-        {"val_top5", e->top5},
-        {"val_auc", e->auc},
-        {"val_f1", e->f1},
-        {"val_log_loss", e->log_loss},
-        {"lr", schedule_lr(&m->spec, (m->epoch + 1) * m->layout.steps_per_epoch - 1,
-                           m->layout.steps_per_epoch)}};
-    struct report_value values[AS_ARRAY_LEN(all)];
+    const struct report_value always[] = {{"train_loss", mean_loss}, {"val_loss", e->loss},
+                                          {"val_error", e->error},   {"val_accuracy", e->accuracy},
+                                          {"val_rmse", e->rmse},     {"val_mae", e->mae},
+                                          {"val_r2", e->r2},         {"lr", lr}};
+    struct report_value values[AS_ARRAY_LEN(always) + TRAIN_MAX_EXTRA_METRICS];
     size_t n = 0;
-    for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
-        if (train_spec_reports(&m->spec, m->task, all[i].name))
-            values[n++] = all[i];
+    for (size_t i = 0; i < AS_ARRAY_LEN(always); i++)
+        if (train_spec_reports(&m->spec, m->task, always[i].name))
+            values[n++] = always[i];
+    for (size_t i = 0; i < m->spec.n_metrics; i++)
+        if (train_spec_on_request(m->task, m->spec.metrics[i]))
+            values[n++] = (struct report_value){m->spec.metrics[i], e->asked[i]};
     str_clear(&m->last_report);
-    as_status st = report_format(m->epoch + 1, values, n, &m->last_report, err);
+    as_status st = report_format(step, values, n, &m->last_report, err);
     if (st != AS_OK)
         return st;
     return report_file_append(&m->report, &m->last_report, err);
 }
 
-/* Metrics are undefined if any prediction is not finite. */
-static void set_all_nan(struct evaluation *e)
+/* The value by which `patience` judges a report. */
+static double value_of(const struct member *m, double mean_loss, const struct evaluation *e)
 {
-    *e = (struct evaluation){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    return as_streq(m->judged_by, "train_loss") ? mean_loss
+                                                : evaluation_of(e, &m->spec, m->judged_by);
+}
+
+static as_status append_report(struct member *m, double mean_loss, const struct evaluation *e,
+                               struct as_err *err)
+{
+    int64_t steps = m->layout.steps_per_epoch;
+    double lr = schedule_lr(&m->spec, (m->epoch + 1) * steps - 1, steps);
+    return run_report(m, m->epoch + 1, mean_loss, lr, e, err);
 }
 
 /* Report a member whose epoch is over, and end it if it diverged. */
@@ -334,15 +337,31 @@ static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w
     struct as_err why;
     bool diverged = !isfinite(mean_loss) || !isfinite(e->loss);
     if (diverged)
-        set_all_nan(e);
+        evaluation_clear(e);
     as_status st = append_report(m, isfinite(mean_loss) ? mean_loss : NAN, e, &why);
     if (st != AS_OK)
         return fail_member(ls, slot, w, st, &why, err);
     if (!diverged)
-        return AS_OK;
+        return best_consider(ls, slot, value_of(m, mean_loss, e), err);
     (void)as_fail(&why, AS_E_NUMERIC, "diverged: the loss is not finite after epoch %lld",
                   (long long)m->epoch + 1);
     return end_member(ls, slot, w, EXIT_FAILED, &why, err);
+}
+
+/* The training is over: with `patience` the best weights come back, and the final report says which
+ * step they are of. */
+static as_status write_end(struct lockstep *ls, struct backend *lane, size_t slot, struct watch *w,
+                           struct as_err *err)
+{
+    struct member *m = ls->member[slot];
+    struct finishing f = {.ls = ls, .lane = lane, .slot = slot};
+    as_status st = best_restore(ls, slot, err);
+    if (st == AS_OK && m->best.epoch > 0)
+        st = report_file_append(&m->report, &m->last_report, err);
+    if (st != AS_OK)
+        return st;
+    return w->shared ? shared_step_finish(w->shared, lane, false, finish_artifacts, &f, err)
+                     : finish_artifacts(&f, err);
 }
 
 /* Go to the next epoch. After the last one write the artifacts and end; else stop if asked to, or
@@ -357,10 +376,8 @@ static as_status next_epoch(struct lockstep *ls, struct backend *lane, size_t sl
     as_status st = loss_sums_clear(&ls->losses->train, slot, 1, err);
     if (st != AS_OK)
         return st;
-    if (m->epoch == m->spec.epochs) {
-        struct finishing f = {.ls = ls, .lane = lane, .slot = slot};
-        st = w->shared ? shared_step_finish(w->shared, lane, false, finish_artifacts, &f, &why)
-                       : finish_artifacts(&f, &why);
+    if (m->epoch == m->spec.epochs || best_is_past(m)) {
+        st = write_end(ls, lane, slot, w, &why);
         if (ends_rank(w, st))
             return end_member(ls, slot, w, EXIT_TRY_AGAIN, &why, err);
         return st == AS_OK ? end_member(ls, slot, w, EXIT_DONE, NULL, err)

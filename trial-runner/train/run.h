@@ -35,4 +35,11 @@ AS_MUST_CHECK as_status run_lockstep(struct lockstep *ls, struct backend *lane, 
  * find room. Other errors are errors of the device. */
 AS_MUST_CHECK as_status run_save(struct lockstep *ls, size_t slot, struct as_err *err);
 
+struct evaluation;
+
+/* Write a report of the member, with the metrics that its document has. It becomes m->last_report.
+ * AS_E_IO, AS_E_NOMEM. */
+AS_MUST_CHECK as_status run_report(struct member *m, int64_t step, double mean_loss, double lr,
+                                   const struct evaluation *e, struct as_err *err);
+
 #endif

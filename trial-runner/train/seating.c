@@ -86,7 +86,7 @@ void group_drop_lockstep(struct group *g, size_t i)
 }
 
 /* End the waiting members whose shape differs from the group's: no slot will ever fit them. */
-static void dismiss_other_shapes(struct group *g)
+void group_dismiss_other_shapes(struct group *g)
 {
     size_t kept = 0;
     for (size_t i = 0; i < g->n_waiting; i++) {
@@ -105,7 +105,7 @@ static void dismiss_other_shapes(struct group *g)
 }
 
 /* Remove the first n waiting members from the list. */
-static void forget_waiting(struct group *g, size_t n)
+void group_forget_waiting(struct group *g, size_t n)
 {
     g->n_waiting -= n;
     for (size_t i = 0; i < g->n_waiting; i++)
@@ -176,14 +176,15 @@ static as_status seat_together(struct group *g, struct as_err *err)
         if (!fault_ends_all(g->be, st))
             st = seated ? lockstep_leave(ls, ls->n - 1, &fault) : AS_OK;
         if (st != AS_OK) {
-            forget_waiting(g, taken + seated); /* the lockstep has them, and the caller ends all */
+            group_forget_waiting(
+                g, taken + seated); /* the lockstep has them, and the caller ends all */
             return as_fail(err, st, "%s", fault.msg);
         }
         group_dismiss(g, m, EXIT_FAILED, &why);
         if (g->n_locksteps > 0 && ls->n == 0)
             group_drop_lockstep(g, 0);
     }
-    forget_waiting(g, taken);
+    group_forget_waiting(g, taken);
     return AS_OK;
 }
 
@@ -242,12 +243,12 @@ static as_status seat_apart(struct group *g, struct as_err *err)
                           faulty ? fault_of_training(g->be, &s->why[i]) : EXIT_FAILED, &s->why[i]);
         }
     }
-    forget_waiting(g, n);
+    group_forget_waiting(g, n);
     return st;
 }
 
 as_status group_seat_waiting(struct group *g, struct as_err *err)
 {
-    dismiss_other_shapes(g);
+    group_dismiss_other_shapes(g);
     return g->fused ? seat_together(g, err) : seat_apart(g, err);
 }

@@ -7,6 +7,8 @@ import { href, route } from "./route";
 import { signOut, token } from "./session";
 import { nextTheme, theme } from "./theme";
 import { LoginView } from "./views/login";
+import { ModelsView } from "./views/models";
+import { ModelView } from "./views/one_model";
 import { RunnersView } from "./views/runners";
 import { SweepView } from "./views/sweep";
 import { SweepsView } from "./views/sweeps";
@@ -21,6 +23,8 @@ function View({ path }: { path: string[] }) {
   if (top === "sweeps" && path.length === 1) return <SweepsView />;
   if (top === "sweeps" && path.length === 2) return <SweepView key={id} id={id} />;
   if (top === "sweeps" && path.length === 4 && below === "trials" && /^\d{1,10}$/.test(number)) return <TrialView key={`${id}/${number}`} sweep={id} number={Number(number)} />;
+  if (top === "models" && path.length === 1) return <ModelsView />;
+  if (top === "models" && path.length === 2) return <ModelView key={id} name={id} />;
   if (top === "runners" && path.length === 1) return <RunnersView />;
   return <main><Empty title="There is no such page"><p><a href={href(["sweeps"])}>All sweeps</a></p></Empty></main>;
 }
@@ -39,7 +43,7 @@ function Top() {
   return (
     <header>
       <a class="brand" href={href(["sweeps"])}><img src="/favicon.svg" alt="" width={20} height={20} />Assay</a>
-      {token.value !== null && <nav aria-label="Main"><Link to="sweeps" label="Sweeps" /><Link to="runners" label="Runners" /></nav>}
+      {token.value !== null && <nav aria-label="Main"><Link to="sweeps" label="Sweeps" /><Link to="models" label="Models" /><Link to="runners" label="Runners" /></nav>}
       <span class="grow" />
       <span class={`light light-${state}`} role="status">{LIGHT[state]}</span>
       <button type="button" class="quiet" onClick={nextTheme} title="Colours: as the system, light, dark">Theme: {theme.value}</button>

@@ -128,6 +128,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         .idempotency_key = get_header(c, "Idempotency-Key"),
         .last_event_id = get_header(c, "Last-Event-ID"),
         .runner_secret = get_header(c, "Assay-Runner-Secret"),
+        .range = get_header(c, "Range"),
         .seat = get_header(c, "Assay-Seat"),
         .world_epoch = get_header(c, "Assay-World-Epoch"),
     };

@@ -14,7 +14,7 @@ struct server_request {
     const char *body;
     size_t body_len;
     const char *authorization, *content_type, *idempotency_key, *last_event_id; /* "" for none */
-    const char *runner_secret, *seat, *world_epoch;
+    const char *runner_secret, *seat, *world_epoch, *range;
 };
 
 struct server_answer {

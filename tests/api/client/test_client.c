@@ -29,6 +29,8 @@ struct script {
     char *blob;          /* content of /v1/blobs */
     size_t blob_len;
     bool wrong_blob, cut_blob;
+    bool ranges;    /* the server knows Range */
+    size_t resumed; /* where the last range began */
     atomic_int puts;
     char last_event_id[64];
 };
@@ -56,9 +58,16 @@ static void answer_blob(const struct server_request *q, struct server_answer *a)
     a->content_type = "application/octet-stream";
     if (strcmp(q->method, "HEAD") == 0)
         return;
-    a->body = malloc(sc.blob_len);
-    memcpy(a->body, sc.blob, sc.blob_len);
-    a->body_len = sc.blob_len;
+    size_t from = 0;
+    if (sc.ranges && sscanf(q->range, "bytes=%zu-", &from) == 1) {
+        a->status = from < sc.blob_len ? 206 : 416;
+        sc.resumed = from;
+        if (from >= sc.blob_len)
+            return;
+    }
+    a->body = malloc(sc.blob_len - from);
+    memcpy(a->body, sc.blob + from, sc.blob_len - from);
+    a->body_len = sc.blob_len - from;
     a->body[0] = (char)(a->body[0] ^ sc.wrong_blob);
     a->cut = sc.cut_blob;
     sc.cut_blob = false;
@@ -354,7 +363,7 @@ static void note_progress(void *arg, int64_t done)
     *last = done;
 }
 
-/* Into a descriptor: nothing is rewound, and a cut after the first byte is final. */
+/* Into a descriptor nothing is rewound: a server that knows no ranges cannot go on. */
 START_TEST(blobs_go_through_descriptors)
 {
     struct as_err err = {0};
@@ -379,7 +388,40 @@ START_TEST(blobs_go_through_descriptors)
     ck_assert_str_eq(got, sha);
     last = 0;
     sc.cut_blob = true;
-    ck_fails(client_download_fd(client, sha, out, &opts, &err), AS_E_UNAVAILABLE, err, "");
+    ck_fails(client_download_fd(client, sha, out, &opts, &err), AS_E_UNAVAILABLE, err,
+             "sends no rest");
+    temp_folder_remove(dir);
+}
+END_TEST
+
+/* After a cut only the rest is asked for, into a file and into a pipe; the digest is of the whole. */
+START_TEST(a_cut_download_goes_on)
+{
+    struct as_err err = {0};
+    char sha[SHA256_HEX_SIZE], got[SHA256_HEX_SIZE];
+    int64_t last = 0;
+    const struct client_opts opts = {
+        .retry_ms = 20000, .on_progress = note_progress, .progress_arg = &last};
+    temp_folder_make(dir);
+    AS_AUTO(as_freep) char *up = write_file("up", 3000000);
+    AS_AUTO(as_freep) char *down = file_join(dir, "down");
+    AS_AUTO(as_freep) char *piped = file_join(dir, "piped");
+    ck_ok(sha256_of_file(up, sha, NULL, &err), err);
+    ck_ok(client_upload_file(client, up, sha, NULL, NULL, &err), err);
+    sc.ranges = sc.cut_blob = true;
+    ck_ok(client_download_blob(client, sha, down, 0, &opts, &err), err);
+    ck_assert(sc.resumed > 0 && sc.resumed < 3000000);
+    ck_assert_int_eq(last, 3000000); /* it never went back */
+    ck_ok(sha256_of_file(down, got, NULL, &err), err);
+    ck_assert_str_eq(got, sha);
+    AS_AUTO(file_closep) int out = open(piped, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    last = 0;
+    sc.resumed = 0;
+    sc.cut_blob = true;
+    ck_ok(client_download_fd(client, sha, out, &opts, &err), err);
+    ck_assert_uint_gt(sc.resumed, 0);
+    ck_ok(sha256_of_file(piped, got, NULL, &err), err);
+    ck_assert_str_eq(got, sha);
     temp_folder_remove(dir);
 }
 END_TEST
@@ -509,6 +551,7 @@ Suite *test_suite(void)
     tcase_add_test(t, refuses_bad_urls_and_tokens);
     tcase_add_test(t, blobs_go_up_once_and_come_down_checked);
     tcase_add_test(t, blobs_go_through_descriptors);
+    tcase_add_test(t, a_cut_download_goes_on);
     tcase_add_test(t, a_stream_resumes_where_it_was_cut);
     tcase_add_test(t, a_stream_ends_on_a_tick_and_on_problems);
     suite_add_tcase(s, t);

@@ -206,11 +206,50 @@ START_TEST(test_event_and_token)
     e.state = "running";
     e.reason = "r";
     e.runner = "x";
+    e.model = "m";
     JSON_AUTO full = ck_schema("Event", event_encode(&e));
     ck_assert_str_eq(json_string_value(json_object_get(full, "id")), "9223372036854775807");
     struct token_row t = {.id = "t", .role = ROLE_RUNNER, .created_ms = 1};
     JSON_AUTO page =
         ck_schema("TokenList", token_page_encode(&(struct token_page){.rows = &t, .n = 1}));
+}
+END_TEST
+
+START_TEST(test_model)
+{
+    struct model_row m = {.name = "m", .aliases = "{}", .created_ms = 1, .changed_ms = 2};
+    JSON_AUTO bare = ck_schema("Model", model_encode(&m));
+    ck_assert(json_is_null(json_object_get(bare, "default_version")));
+    m.default_version = 3;
+    m.aliases = "{\"champion\": 3}";
+    JSON_AUTO list =
+        ck_schema("ModelList",
+                  model_page_encode(&(struct model_page){.rows = &m, .n = 1, .next_cursor = "c"}));
+    struct model_version_row v = {.model = "m",
+                                  .version = 3,
+                                  .sha256 = "00",
+                                  .size = 5,
+                                  .kind = "ensemble",
+                                  .task = "regression",
+                                  .input = "image",
+                                  .metrics = "{\"rmse\": 1e300, \"val_r2\": \"NaN\"}",
+                                  .measured_on = "held-out rows",
+                                  .sweep = "s",
+                                  .sweep_id = "s-2",
+                                  .trials = "[4]",
+                                  .aliases = "[\"champion\"]",
+                                  .created_ms = 1};
+    JSON_AUTO versions =
+        ck_schema("ModelVersionList",
+                  model_version_page_encode(&(struct model_version_page){.rows = &v, .n = 1}));
+    v.inputs = "[{\"name\":\"image\",\"kind\":\"image\",\"missing\":false,\"shape\":[1,2,3]}]";
+    v.outputs = "{\"targets\":[\"a\"]}";
+    v.members = "[{\"trial\":4,\"attempt\":1,\"seed\":\"9\",\"weight\":1.0}]";
+    v.lineage = "{\"sweep\":\"s\",\"sweep_id\":\"s-2\",\"document\":{\"name\":\"s\",\"parameters\":"
+                "{\"x\":{\"type\":"
+                "\"float\",\"min\":0,\"max\":1}}},\"dataset\":{\"name\":\"d\",\"sha256\":null}}";
+    JSON_AUTO whole = ck_schema("ModelVersion", model_version_encode(&v));
+    ck_assert_ptr_nonnull(json_object_get(whole, "lineage"));
 }
 END_TEST
 
@@ -306,7 +345,34 @@ static as_status try_change(const json_t *doc, struct arena *a, struct as_err *e
     return world_change_decode(doc, a, &r, err);
 }
 
+static as_status try_version(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct model_request r;
+    (void)a;
+    return model_request_decode(doc, &r, err);
+}
+
+static as_status try_alias(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    int64_t version;
+    (void)a;
+    return alias_request_decode(doc, &version, err);
+}
+
 static const struct decode_case cases[] = {
+    {try_version, "{\"sweep\":\"s\"}", NULL},
+    {try_version, "{\"sweep\":\"s\",\"trial\":0}", NULL},
+    {try_version, "{\"sweep\":\"s\",\"use\":\"single\"}", NULL},
+    {try_version, "{\"trial\":0}", "/sweep"},
+    {try_version, "{\"sweep\":\"\"}", "/sweep"},
+    {try_version, "{\"sweep\":\"s\",\"trial\":-1}", "/trial"},
+    {try_version, "{\"sweep\":\"s\",\"use\":\"best\"}", "/use"},
+    {try_version, "{\"sweep\":\"s\",\"trial\":1,\"use\":\"single\"}", "/use"},
+    {try_version, "{\"sweep\":\"s\",\"alias\":\"a\"}", "/alias"},
+    {try_alias, "{\"version\":1}", NULL},
+    {try_alias, "{\"version\":0}", "/version"},
+    {try_alias, "{\"version\":\"1\"}", "/version"},
+    {try_alias, "{}", "/version"},
     {try_listening, "{\"endpoint\":\"e\",\"address\":\"10.0.0.1\",\"port\":1}", NULL},
     {try_listening, "{\"endpoint\":\"e\",\"address\":\"fd00::1\",\"port\":65535}", NULL},
     {try_listening, "{\"endpoint\":\"e\",\"address\":\"localhost\",\"port\":1}", "/address"},
@@ -514,6 +580,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_trial);
     tcase_add_test(tc, test_runner_and_claim);
     tcase_add_test(tc, test_event_and_token);
+    tcase_add_test(tc, test_model);
     tcase_add_loop_test(tc, test_decode, 0, AS_ARRAY_LEN(cases));
     tcase_add_test(tc, test_decode_values);
     suite_add_tcase(s, tc);

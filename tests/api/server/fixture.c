@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/server/listen.h"
+#include "api/http/listen.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"

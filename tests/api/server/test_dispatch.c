@@ -11,7 +11,7 @@
 #include "api/server/call.h"
 #include "api/server/dispatch.h"
 #include "api/server/http_metrics.h"
-#include "api/server/listen.h"
+#include "api/http/listen.h"
 #include "api/server/pool.h"
 #include "api/server/web_files.h"
 #include "scheduler/lifecycle/idempotency.h"

@@ -74,7 +74,8 @@ static struct reply tell_result(const char *sweep, long long number, const char 
 START_TEST(test_loop)
 {
     struct rest viewer = as_viewer();
-    static const char *const methods[] = {"random", "sobol", "gp"};
+    static const char *const methods[] = {"random", "sobol",     "gp",  "tpe",
+                                          "cmaes",  "evolution", "auto"};
     const char *name = methods[_i];
     int rounds = 0;
     make_asked_sweep(name, name, 6, "");
@@ -87,7 +88,8 @@ START_TEST(test_loop)
         if (n_items(&r) == 0)
             continue;
         ck_assert_int_eq(reply_int(&r, "items.0.attempt"), 1);
-        ck_assert_str_eq(reply_str(&r, "items.0.reason.method"), name);
+        ck_assert_str_eq(reply_str(&r, "items.0.reason.method"),
+                         as_streq(name, "auto") ? "gp" : name);
         ck_assert_str_eq(reply_str(&r, "items.0.origin"), "suggested");
         ck_assert_str_eq(reply_str(&r, "state"), "running");
         double x = json_number_value(reply_get(&r, "items.0.params.x"));
@@ -668,7 +670,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("api_suggestions");
     TCase *tc = tcase_create("suggestions");
     tcase_add_unchecked_fixture(tc, fixture_start, fixture_stop);
-    tcase_add_loop_test(tc, test_loop, 0, 3);
+    tcase_add_loop_test(tc, test_loop, 0, 7);
     tcase_add_test(tc, test_repeats);
     tcase_add_test(tc, test_batches);
     tcase_add_test(tc, test_outcomes);

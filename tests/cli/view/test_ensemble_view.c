@@ -29,7 +29,8 @@ START_TEST(within_the_noise)
                "Gain               0.005 (90 % interval -0.001 to 0.011): within the noise\n"
                "Recommended        the ensemble\n"
                "Both are measured on all 449 held-out rows; what was chosen on one half of them "
-               "predicts the other half.\n");
+               "predicts the other half.\n"
+               "Members are shown with the values that chose them, which are too good.\n");
 }
 END_TEST
 
@@ -46,7 +47,48 @@ START_TEST(the_single_model_and_a_reason)
                "Recommended        trial 7 alone\n"
                "Metric             'score' is\\nused\n"
                "Both are measured on all 20 held-out rows; what was chosen on one half of them "
-               "predicts the other half.\n");
+               "predicts the other half.\n"
+               "Members are shown with the values that chose them, which are too good.\n");
+}
+END_TEST
+
+START_TEST(folds_methods_and_several_sweeps)
+{
+    summary_is("{\"state\":\"ready\",\"method\":\"stacking\",\"non_negative\":true,\"metric\":"
+               "\"error\",\"goal\":\"minimize\",\"rows\":449,\"folds\":5,\"value\":0.03,"
+               "\"best_single\":{\"sweep\":\"b\",\"number\":7,\"value\":0.025,\"picked\":[\"b/7\","
+               "\"a/2\",\"b/1\"]},\"gain\":{\"value\":-0.005,\"low\":-0.011,\"high\":-0.001,"
+               "\"probability\":0.9,\"within_noise\":false},\"recommended\":\"single\",\"members\":"
+               "[{},{}],\"candidates\":40}",
+               "Best single model  error 0.025, trials b/7, a/2 and b/1, each the best without a "
+               "fold\n"
+               "Ensemble           error 0.03, stacking without negative coefficients, 2 models of "
+               "40\n"
+               "Gain               -0.005 (90 % interval -0.011 to -0.001)\n"
+               "Recommended        trial b/7 alone\n"
+               "Both are measured on all 449 held-out rows, cut into 5 folds; what was chosen "
+               "without a fold predicts it.\n"
+               "Members are shown with the values that chose them, which are too good.\n");
+}
+END_TEST
+
+START_TEST(a_list)
+{
+    JSON_AUTO items = json_plain(
+        "[{\"number\":2,\"request\":{\"method\":\"average\",\"size\":4},\"ensemble\":{\"state\":"
+        "\"ready\",\"metric\":\"auc\",\"value\":0.75,\"best_single\":{\"value\":0.5},\"gain\":"
+        "{\"value\":0.25,\"low\":-1,\"high\":1,\"within_noise\":true},\"recommended\":"
+        "\"ensemble\"}},{\"number\":1,\"request\":{\"method\":\"greedy\",\"size\":16},\"ensemble\":"
+        "{\"state\":\"pending\"}}]");
+    const struct terminal terminal = {0};
+    AS_AUTO(table_freep) struct table *t = NULL;
+    struct as_err err = {0};
+    AS_AUTO(str_done) struct str b = {0};
+    ck_ok(ensemble_view_list(items, &terminal, &t, &err), err);
+    ck_ok(table_format(t, &terminal, &b, NULL, &err), err);
+    ck_assert_ptr_nonnull(strstr(str_cstr(&b), "average"));
+    ck_assert_ptr_nonnull(strstr(str_cstr(&b), "within"));
+    ck_assert_ptr_nonnull(strstr(str_cstr(&b), "pending"));
 }
 END_TEST
 
@@ -69,6 +111,8 @@ Suite *test_suite(void)
     TCase *t = tcase_create("ensemble_view");
     tcase_add_test(t, within_the_noise);
     tcase_add_test(t, the_single_model_and_a_reason);
+    tcase_add_test(t, folds_methods_and_several_sweeps);
+    tcase_add_test(t, a_list);
     tcase_add_test(t, older_results);
     suite_add_tcase(s, t);
     return s;

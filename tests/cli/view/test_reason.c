@@ -57,6 +57,20 @@ START_TEST(of_the_others)
     check("{\"method\":\"random\"}", "drawn at random");
     check("{\"method\":\"enqueued\"}", "enqueued by hand");
     check("{\"method\":\"known\"}", "a known result, added by hand");
+    check("{\"method\":\"tpe\",\"phase\":\"search\",\"good\":4,\"observed\":38,\"pending\":1,"
+          "\"failed\":0}",
+          "like the 4 best trials and unlike the others; 38 results seen, 1 pending");
+    check("{\"method\":\"evolution\",\"phase\":\"search\",\"parent\":12,\"changed\":[\"lr\","
+          "\"depth\"],"
+          "\"observed\":38,\"pending\":0,\"failed\":0}",
+          "trial 12 with lr and depth changed; 38 results seen");
+    check(
+        "{\"method\":\"cmaes\",\"phase\":\"search\",\"generation\":7,\"restarts\":0,\"step\":0.13,"
+        "\"observed\":80,\"pending\":0,\"failed\":2}",
+        "drawn after 7 generations, in steps of 0.13 of the range; 80 results seen, 2 failed");
+    check("{\"method\":\"cmaes\",\"phase\":\"initial\",\"point\":3,\"observed\":1,\"pending\":0,"
+          "\"failed\":0}",
+          "point 3 of the initial design, which fills the space; 1 result seen");
     check("{\"method\":\"of tomorrow\"}", "of tomorrow");
     check("{}", "");
 }

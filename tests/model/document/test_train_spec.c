@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/str.h"
 #include "model/document/train_spec.h"
 #include "tests/support/check_main.h"
 
@@ -31,6 +32,7 @@ START_TEST(defaults)
     ck_assert_int_eq(s.validation_split, TRAIN_SPLIT_RANDOM);
     ck_assert(s.standardize);
     ck_assert_int_eq(s.report_every, 1);
+    ck_assert_int_eq(s.resample, 0);
 }
 END_TEST
 
@@ -44,7 +46,8 @@ START_TEST(everything)
                 "\"schedule\":{\"kind\":\"one_cycle\",\"pct_start\":0.2,\"min_lr\":1e-5,"
                 "\"warmup_epochs\":2},\"validation\":{\"fraction\":0.5,\"seed\":3,"
                 "\"split\":\"stratified\"},"
-                "\"standardize\":false,\"precision\":\"float32\",\"report_every\":3}",
+                "\"standardize\":false,\"precision\":\"float32\",\"report_every\":3,"
+                "\"resample\":7}",
                 &s),
           err);
     ck_assert_uint_eq(s.model.n_layers, 2);
@@ -58,10 +61,76 @@ START_TEST(everything)
     ck_assert_int_eq(s.validation_split, TRAIN_SPLIT_STRATIFIED);
     ck_assert(!s.standardize);
     ck_assert_int_eq(s.report_every, 3);
+    ck_assert_int_eq(s.resample, 7);
     ck_ok(parse("{\"dataset\":\"d\",\"epochs\":1,\"model\":{\"kind\":\"linear\"}}", &s), err);
     ck_assert_uint_eq(s.model.n_layers, 0);
     ck_ok(parse("{\"dataset\":\"d\",\"epochs\":1,\"optimizer\":{\"kind\":\"sgd\"}}", &s), err);
     ck_assert_double_eq(s.optimizer.lr, 0.1);
+}
+END_TEST
+
+START_TEST(trees)
+{
+    struct train_spec s;
+    ck_ok(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"boosted_trees\"}}", &s), err);
+    ck_assert_int_eq(s.model.kind, TRAIN_BOOSTED_TREES);
+    ck_assert(train_model_is_trees(&s.model));
+    ck_assert_int_eq(s.epochs, 100); /* its rounds */
+    ck_assert_int_eq(s.report_every, 5);
+    ck_assert_int_eq(s.model.trees.max_depth, 6);
+    ck_assert_double_eq(s.model.trees.learning_rate, 0.3);
+    ck_assert_double_eq(s.model.trees.reg_lambda, 1);
+    ck_assert_double_eq(s.model.trees.colsample_bynode, 1);
+    ck_ok(
+        parse("{\"dataset\":\"d\",\"epochs\":3,\"model\":{\"kind\":\"random_forest\","
+              "\"n_estimators\":250,\"layers\":[4],\"max_leaves\":8,\"grow_policy\":\"lossguide\","
+              "\"tree_method\":\"hist\"},\"schedule\":{\"warmup_epochs\":2.5}}",
+              &s),
+        err);
+    ck_assert_int_eq(s.epochs, 250);
+    ck_assert_int_eq(s.report_every, 13); /* about twenty reports */
+    ck_assert(s.model.trees.by_loss);
+    ck_assert_int_eq(s.model.trees.max_depth, 12);
+    ck_assert_double_eq(s.model.trees.subsample, 0.8);
+    ck_assert_double_eq(s.model.trees.colsample_bynode, 0); /* the trainer chooses */
+    ck_assert_str_eq(train_model_name(&s.model), "random_forest");
+    ck_ok(
+        parse("{\"dataset\":\"d\",\"epochs\":2,\"model\":{\"kind\":\"logistic\",\"n_estimators\":9,"
+              "\"learning_rate\":0.1}}",
+              &s),
+        err);
+    ck_assert_int_eq(s.epochs, 2);
+    ck_assert_str_eq(train_model_name(&s.model), "logistic");
+}
+END_TEST
+
+/* Fields of trees are checked for every kind, because a sweep may search over kinds. */
+START_TEST(trees_refused)
+{
+    static const struct {
+        const char *model, *message;
+    } cases[] = {
+        {"\"kind\":\"xgboost\"", "/trial/train/model/kind: found \"xgboost\""},
+        {"\"kind\":\"boosted_trees\",\"n_estimators\":0", "/model/n_estimators: found 0"},
+        {"\"n_estimators\":1.5", "/model/n_estimators: found 1.5"},
+        {"\"kind\":\"mlp\",\"max_depth\":-1", "/model/max_depth: found -1"},
+        {"\"learning_rate\":0", "/model/learning_rate: found 0"},
+        {"\"subsample\":1.01", "/model/subsample: found 1.01"},
+        {"\"colsample_bynode\":0", "/model/colsample_bynode: found 0"},
+        {"\"reg_lambda\":-1", "/model/reg_lambda: found -1"},
+        {"\"max_bin\":1", "/model/max_bin: found 1"},
+        {"\"tree_method\":\"gpu_hist\"", "/model/tree_method: found \"gpu_hist\""},
+        {"\"grow_policy\":\"best\"", "/model/grow_policy: found \"best\""},
+        {"\"kind\":\"boosted_trees\",\"eta\":0.1", "/model/eta"},
+    };
+    struct train_spec s;
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        AS_AUTO(str_done) struct str b = {0};
+        str_printf(&b, "{\"dataset\":\"d\",\"epochs\":1,\"model\":{%s}}", cases[i].model);
+        ck_fails(parse(str_cstr(&b), &s), AS_E_INVAL, err, cases[i].message);
+    }
+    ck_fails(parse("{\"dataset\":\"d\",\"model\":{\"n_estimators\":9}}", &s), AS_E_INVAL, err,
+             "/trial/train/epochs is missing");
 }
 END_TEST
 
@@ -75,6 +144,7 @@ START_TEST(refused)
         {"\"batch_size\":1.5", "/trial/train/batch_size", "whole number"},
         {"\"precision\":\"bf16\"", "/trial/train/precision", "float32"},
         {"\"loss\":\"hinge\"", "/trial/train/loss", "cross_entropy"},
+        {"\"resample\":-1", "/trial/train/resample", "from 0 to 1000000"},
         {"\"report_every\":\"epochs\"", "/trial/train/report_every", "whole number"},
         {"\"target\":\"log\"", "/trial/train/target", "an object"},
         {"\"target\":{\"transform\":\"sqrt\"}", "/trial/train/target/transform", "log1p"},
@@ -338,6 +408,62 @@ START_TEST(what_follows_from_a_task)
 }
 END_TEST
 
+static void refuses_validation(const char *validation, const char *message)
+{
+    struct train_spec s;
+    char doc[400];
+    (void)snprintf(doc, sizeof doc, "{\"dataset\":\"d\",\"epochs\":5,%s}", validation);
+    ck_fails(parse(doc, &s), AS_E_INVAL, err, message);
+}
+
+START_TEST(validation_by_columns)
+{
+    struct train_spec s;
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"weights\":\"w\",\"patience\":3,"
+                "\"validation\":{\"order\":\"day\",\"last\":0.2}}",
+                &s),
+          err);
+    ck_assert(s.holdout == TRAIN_HOLD_ORDER && s.validation_fraction == 0.2 && s.patience == 3);
+    ck_assert_str_eq(s.holdout_column, "day");
+    ck_assert_str_eq(s.weights, "w");
+    train_spec_done(&s);
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,"
+                "\"validation\":{\"groups\":\"who\",\"fraction\":0.3,\"seed\":4}}",
+                &s),
+          err);
+    ck_assert(s.holdout == TRAIN_HOLD_GROUPS && s.validation_seed == 4 && !s.weights);
+    train_spec_done(&s);
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"validation\":{\"column\":\"part\"}}", &s), err);
+    ck_assert(s.holdout == TRAIN_HOLD_COLUMN && s.patience == 0);
+    train_spec_done(&s);
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"validation\":{\"folds\":5,\"seed\":2,"
+                "\"split\":\"stratified\"}}",
+                &s),
+          err);
+    ck_assert(s.holdout == TRAIN_HOLD_FOLDS && s.folds == 5 && !s.holdout_column);
+    ck_assert_uint_eq(train_spec_validation_rows(&s, 100), 20);
+    train_spec_done(&s);
+    refuses_validation("\"validation\":{\"folds\":1}", "/trial/train/validation/folds");
+    refuses_validation("\"validation\":{\"folds\":21}", "/trial/train/validation/folds");
+    refuses_validation("\"validation\":{\"folds\":3,\"fraction\":0.1}",
+                       "/trial/train/validation/fraction: found beside folds");
+    refuses_validation("\"validation\":{\"folds\":3,\"groups\":\"g\"}",
+                       "/trial/train/validation/folds: found beside groups");
+    refuses_validation("\"validation\":{\"column\":\"a\",\"order\":\"b\"}",
+                       "/trial/train/validation/order: found beside column, expected one of them");
+    refuses_validation("\"validation\":{\"column\":\"a\",\"fraction\":0.2}",
+                       "/trial/train/validation/fraction: found beside column");
+    refuses_validation("\"validation\":{\"order\":\"a\",\"split\":\"random\"}",
+                       "/trial/train/validation/split: found beside order");
+    refuses_validation("\"validation\":{\"last\":0.2}",
+                       "/trial/train/validation/last: found without order");
+    refuses_validation("\"validation\":{\"column\":7}", "/trial/train/validation/column");
+    refuses_validation("\"validation\":{\"column\":\"\"}", "/trial/train/validation/column");
+    refuses_validation("\"patience\":0", "/trial/train/patience");
+    refuses_validation("\"weights\":1", "/trial/train/weights");
+}
+END_TEST
+
 START_TEST(metrics)
 {
     struct train_spec s;
@@ -359,7 +485,13 @@ START_TEST(metrics)
     ck_assert(train_spec_wants(&s, "val_auc") && !train_spec_wants(&s, "val_f1"));
     for (const char *const *m = train_spec_metrics(DATASET_TASK_AUTO); *m; m++)
         ck_assert(train_spec_request(&s, *m) && s.n_metrics <= TRAIN_MAX_EXTRA_METRICS);
-    ck_assert_uint_eq(s.n_metrics, TRAIN_MAX_EXTRA_METRICS);
+    ck_assert(train_spec_request(&s, "val_pinball_1") && train_spec_request(&s, "val_pinball_99"));
+    ck_assert(!train_spec_request(&s, "val_pinball_0") &&
+              !train_spec_request(&s, "val_pinball_100"));
+    ck_assert(!train_spec_can_report(DATASET_CLASSIFICATION, "val_pinball_50"));
+    ck_assert(train_spec_reports(&s, DATASET_REGRESSION, "val_pinball_99"));
+    ck_assert(!train_spec_reports(&s, DATASET_REGRESSION, "val_pinball_98"));
+    ck_assert(train_spec_is_maximized("val_auc") && !train_spec_is_maximized("val_brier"));
     ck_assert(train_spec_reports(&s, DATASET_CLASSIFICATION, "val_auc"));
     ck_assert(!train_spec_reports(&s, DATASET_REGRESSION, "val_auc"));
     ck_assert(!train_spec_request(&s, "latency_ms"));
@@ -379,9 +511,12 @@ Suite *test_suite(void)
     tcase_add_test(t, refused);
     tcase_add_test(t, newer_fields);
     tcase_add_test(t, models);
+    tcase_add_test(t, trees);
+    tcase_add_test(t, trees_refused);
     tcase_add_test(t, presets);
     tcase_add_test(t, layers_refused);
     tcase_add_test(t, what_follows_from_a_task);
+    tcase_add_test(t, validation_by_columns);
     tcase_add_test(t, metrics);
     suite_add_tcase(s, t);
     return s;

@@ -1,7 +1,9 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "model/plan/check.h"
+#include "model/plan/plan.h"
 #include "tests/support/check_main.h"
 
 static struct as_err err;
@@ -87,11 +89,114 @@ START_TEST(against_data)
 }
 END_TEST
 
+START_TEST(trees_take_rows)
+{
+    struct train_spec s;
+    struct dataset_info d = {
+        .task = DATASET_CLASSIFICATION, .n_rows = 10, .n_features = 4, .n_outputs = 3};
+    ck_ok(parse("{\"dataset\":\"d\",\"model\":{\"kind\":\"random_forest\"}}", &s), err);
+    ck_ok(train_spec_check(&s, &d, "/trial/train", &err), err);
+    d.input = DATASET_IMAGE;
+    ck_ok(train_spec_check(&s, &d, "/trial/train", &err), err);
+    d.n_rows = 1;
+    ck_fails(train_spec_check(&s, &d, "/trial/train", &err), AS_E_INVAL, err, "expected 2 or more");
+    s.loss = TRAIN_HUBER;
+    ck_fails(train_spec_check(&s, &d, "/trial/train", &err), AS_E_INVAL, err,
+             "/trial/train/loss: found huber, expected cross_entropy");
+    s.loss = TRAIN_LOSS_AUTO;
+    d = (struct dataset_info){.task = DATASET_LANGUAGE_MODELING,
+                              .input = DATASET_TOKEN_TEXT,
+                              .n_rows = 1000,
+                              .n_features = 1,
+                              .n_outputs = 9};
+    ck_fails(train_spec_check(&s, &d, "/trial/train", &err), AS_E_INVAL, err,
+             "/trial/train/model/kind: found random_forest, expected transformer");
+}
+END_TEST
+
+/* ---- columns with a use of their own ---- */
+
+static struct dataset_column columns[] = {
+    {.name = "a"},
+    {.name = "b", .n_missing = 3},
+    {.name = "who", .categorical = true, .n_values = 4},
+    {.name = "w"},
+};
+
+static const struct dataset_info people = {.format = DATASET_CSV,
+                                           .task = DATASET_CLASSIFICATION,
+                                           .n_rows = 100,
+                                           .n_features = 4,
+                                           .n_outputs = 2,
+                                           .n_classes = 2,
+                                           .columns = columns};
+
+static as_status check(const char *fields, const struct dataset_info *data)
+{
+    AS_AUTO(train_spec_done) struct train_spec s = {0};
+    char doc[300];
+    (void)snprintf(doc, sizeof doc, "{\"dataset\":\"d\",\"epochs\":5,%s}", fields);
+    ck_ok(parse(doc, &s), err);
+    return train_spec_check(&s, data, "/trial/train", &err);
+}
+
+START_TEST(columns_are_checked)
+{
+    ck_ok(check("\"weights\":\"w\",\"validation\":{\"groups\":\"who\"}", &people), err);
+    ck_ok(check("\"weights\":\"w\",\"validation\":{\"order\":\"w\"}", &people), err);
+    ck_fails(check("\"weights\":\"weight\"", &people), AS_E_INVAL, err,
+             "/trial/train/weights: found 'weight', expected one of 'a', 'b', 'who', 'w'");
+    ck_fails(check("\"weights\":\"who\"", &people), AS_E_INVAL, err, "has text or dates, expected numbers");
+    ck_fails(check("\"validation\":{\"order\":\"b\"}", &people), AS_E_INVAL, err,
+             "/trial/train/validation/order: column 'b' has 3 missing cells, expected none");
+    ck_fails(check("\"validation\":{\"column\":\"class\"}", &people), AS_E_INVAL, err,
+             "/trial/train/validation/column: found 'class'");
+    struct dataset_info one = people;
+    one.n_features = 1;
+    ck_fails(check("\"validation\":{\"column\":\"a\"}", &one), AS_E_INVAL, err,
+             "no column is left for the inputs");
+    struct dataset_info arrays = {.format = DATASET_NPY,
+                                  .task = DATASET_REGRESSION,
+                                  .n_rows = 9,
+                                  .n_features = 4,
+                                  .n_outputs = 1};
+    ck_fails(check("\"weights\":\"0\"", &arrays), AS_E_INVAL, err, "no columns with names (npy)");
+    struct dataset_info few = people;
+    few.n_rows = 4;
+    ck_fails(check("\"validation\":{\"folds\":5}", &few), AS_E_INVAL, err,
+             "has 4 rows, expected 5");
+    ck_fails(check("\"metrics\":[\"val_pinball_10\"]", &people), AS_E_INVAL, err,
+             "found val_pinball_10");
+}
+END_TEST
+
+/* The server's plan is the trainer's: without the columns, and with the most rows that may come. */
+START_TEST(columns_are_no_inputs)
+{
+    AS_AUTO(train_spec_done) struct train_spec s = {0};
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"weights\":\"w\",\"batch_size\":1000,"
+                "\"validation\":{\"groups\":\"who\"}}",
+                &s),
+          err);
+    const struct net_data all = net_data_of(&people), seen = net_data_for(&people, &s);
+    ck_assert_uint_eq(all.numeric, 4); /* a, b and its indicator, w */
+    ck_assert_uint_eq(seen.numeric, 3);
+    ck_assert_uint_eq(all.category_slots, 5);
+    ck_assert(seen.category_slots == 0 && seen.n_categories == 0);
+    AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
+    ck_ok(net_plan_create(&s, &seen, "", &plan, &err), err);
+    ck_assert_uint_eq(plan->max_rows, 99);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("check");
     TCase *t = tcase_create("check");
     tcase_add_test(t, against_data);
+    tcase_add_test(t, trees_take_rows);
+    tcase_add_test(t, columns_are_checked);
+    tcase_add_test(t, columns_are_no_inputs);
     suite_add_tcase(s, t);
     return s;
 }

@@ -54,6 +54,26 @@ static struct trial_shape shape_of(const char *train, const char *params)
     "'model': {'layers': ['${w}'], 'activation': '${act:-relu}'}, 'optimizer': {'kind': "          \
     "'${kind:-adamw}', 'lr': '${lr:-0.1}'}}"
 
+START_TEST(trees_have_no_shape)
+{
+    struct trial_shape tree =
+        shape_of("{'dataset': 'toy', 'model': {'kind': '${kind}'}}", "{'kind': 'boosted_trees'}");
+    ck_assert_ptr_null(tree.text);
+    struct trial_shape net = shape_of(
+        "{'dataset': 'toy', 'epochs': 1, 'model': {'kind': '${kind}'}}", "{'kind': 'linear'}");
+    ck_assert_ptr_nonnull(net.text);
+}
+END_TEST
+
+/* Folds have a process of their own: no shape, and so no bytes of a member either. */
+START_TEST(folds_have_no_shape)
+{
+    struct trial_shape s =
+        shape_of("{'dataset': 'toy', 'epochs': 2, 'validation': {'folds': 3}}", "{}");
+    ck_assert(!s.text && s.bytes_per_member == 0);
+}
+END_TEST
+
 START_TEST(what_may_differ_does_not_show)
 {
     struct trial_shape a = shape_of(MLP, "{'w': 64}");
@@ -121,6 +141,8 @@ Suite *test_suite(void)
     Suite *su = suite_create("shape");
     TCase *c = tcase_create("shape");
     tcase_add_checked_fixture(c, NULL, arena_clean);
+    tcase_add_test(c, trees_have_no_shape);
+    tcase_add_test(c, folds_have_no_shape);
     tcase_add_test(c, what_may_differ_does_not_show);
     tcase_add_test(c, what_cannot_be_has_none);
     tcase_add_test(c, long_ones_end_with_a_digest);

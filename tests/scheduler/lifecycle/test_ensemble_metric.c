@@ -39,9 +39,15 @@ START_TEST(names_of_the_trainer)
         const char *name;
         bool maximize;
         score_metric metric;
-    } rows[] = {{"val_error", false, SCORE_ERROR}, {"val_accuracy", true, SCORE_ACCURACY},
-                {"val_auc", true, SCORE_AUC},      {"val_f1", true, SCORE_F1},
-                {"val_top5", true, SCORE_TOP5},    {"val_log_loss", false, SCORE_LOG_LOSS}};
+    } rows[] = {{"val_error", false, SCORE_ERROR},
+                {"val_accuracy", true, SCORE_ACCURACY},
+                {"val_auc", true, SCORE_AUC},
+                {"val_f1", true, SCORE_F1},
+                {"val_top5", true, SCORE_TOP5},
+                {"val_log_loss", false, SCORE_LOG_LOSS},
+                {"val_brier", false, SCORE_BRIER},
+                {"val_average_precision", true, SCORE_AVERAGE_PRECISION},
+                {"val_balanced_accuracy", true, SCORE_BALANCED_ACCURACY}};
     for (size_t i = 0; i < AS_ARRAY_LEN(rows); i++) {
         struct ensemble_metric m = choose(rows[i].name, true, rows[i].maximize, unknown);
         ck_assert(m.metric == rows[i].metric && m.is_sweeps && !m.reason[0]);
@@ -81,6 +87,41 @@ START_TEST(values_of_a_program)
 }
 END_TEST
 
+/* A name with a parameter. The same values under another name are known, too. */
+START_TEST(quantiles)
+{
+    static const float targets[ROWS] = {1, 2, 3, 4, 5, 6};
+    static const float p[ROWS] = {1.5F, 2, 2, 5, 5.5F, 7}, q[ROWS] = {0, 2, 4, 4, 4, 8};
+    const float *const numbers[] = {p, q};
+    struct ensemble_metric m;
+    double values[2] = {7, -3}, v[ROWS];
+    struct ensemble_metric_input in = {.name = "val_pinball_90",
+                                       .is_trainers = true,
+                                       .truth = {ROWS, 1, NULL, targets},
+                                       .n = 2,
+                                       .predictions = numbers,
+                                       .values = values};
+    ck_ok(ensemble_metric_choose(&in, &m, &err), err);
+    ck_assert(m.metric == SCORE_PINBALL(90) && m.is_sweeps);
+    ck_assert_str_eq(score_format(m.metric), "pinball_90");
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < ROWS; i++)
+            v[i] = (double)numbers[k][i];
+        ck_ok(score_compute(SCORE_PINBALL(25), &in.truth, NULL, ROWS, v, 1, &values[k], NULL, &err),
+              err);
+    }
+    in.name = "quantile_loss";
+    in.is_trainers = false;
+    ck_ok(ensemble_metric_choose(&in, &m, &err), err);
+    ck_assert(m.metric == SCORE_PINBALL(25) && m.is_sweeps);
+    in.name = "val_pinball_100"; /* there is none */
+    in.is_trainers = true;
+    values[0] = 7;
+    ck_ok(ensemble_metric_choose(&in, &m, &err), err);
+    ck_assert(!m.is_sweeps);
+}
+END_TEST
+
 START_TEST(refuses_a_class_without_an_output)
 {
     const int64_t wrong[ROWS] = {0, 2, 1, 0, 1, 1};
@@ -100,6 +141,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("ensemble_metric");
     tcase_add_test(t, names_of_the_trainer);
     tcase_add_test(t, values_of_a_program);
+    tcase_add_test(t, quantiles);
     tcase_add_test(t, refuses_a_class_without_an_output);
     suite_add_tcase(s, t);
     return s;

@@ -1,17 +1,13 @@
 /* The ensemble at a sweep's end, from arrays that trials uploaded. */
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
-#include "data/formats/npy.h"
-#include "scheduler/content/blobs.h"
 #include "scheduler/lifecycle/ensembles.h"
 #include "scheduler/lifecycle/reaper.h"
+#include "tests/scheduler/lifecycle/predictions.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
 
-#define ROWS 600
+#define ROWS PREDICTED_ROWS
 
 static struct service s;
 static struct as_err err;
@@ -20,50 +16,6 @@ static int64_t epoch;
 static void begin(void)
 {
     epoch = make_runner(&s, "r", 16);
-}
-
-/* Store an array as a blob; the row of a file. */
-static struct file_row put_array(const char *name, npy_type type, size_t rows, size_t columns,
-                                 const void *data)
-{
-    char path[] = "/tmp/assay-test-XXXXXX";
-    AS_AUTO(file_closep) int fd = mkstemp(path);
-    size_t shape[2] = {rows, columns}, len = 0;
-    char *hex = arena_alloc(&s.a, SHA256_HEX_SIZE, 1), *bytes = NULL;
-    struct blob_put *p = NULL;
-    bool created;
-    ck_ok(npy_write(path, type, shape, columns ? 2 : 1, data, &err), err);
-    ck_ok(file_read(path, 1 << 20, &bytes, &len, &err), err);
-    unlink(path);
-    ck_ok(sha256_of(bytes, len, hex, &err), err);
-    ck_ok(blob_put_create(hex, &p, &err), err);
-    ck_ok(blob_put_add(p, bytes, len, &err), err);
-    ck_ok(blob_put_commit(s.db, p, &created, &err), err);
-    blob_put_free(p);
-    free(bytes);
-    return (struct file_row){.path = name, .size = (int64_t)len, .sha256 = hex};
-}
-
-/* Trial k of the sweep predicts correctly except in each row where (row + k) % 3 is 0. */
-static void leave(struct attempt_ref ref, int k, bool classification, size_t rows)
-{
-    int64_t classes[ROWS];
-    float predictions[ROWS * 2], values[ROWS];
-    for (int i = 0; i < ROWS; i++) {
-        bool wrong = (i + k) % 3 == 0;
-        classes[i] = i % 2;
-        values[i] = (float)i;
-        for (int c = 0; c < 2; c++)
-            predictions[i * 2 + c] =
-                wrong ? (c == i % 2 ? 0.4f : 0.6f) : (c == i % 2 ? 0.8f : 0.2f);
-        if (!classification)
-            predictions[i] = (float)i + (wrong ? 3.0f : 0.5f);
-    }
-    struct file_row files[2];
-    files[0] = put_array("predictions.npy", NPY_F4, rows, classification ? 2 : 1, predictions);
-    files[1] = classification ? put_array("targets.npy", NPY_I8, ROWS, 0, classes)
-                              : put_array("targets.npy", NPY_F4, ROWS, 0, values);
-    ck_ok(attempt_files(s.db, &ref, NULL, FILE_ARTIFACT, files, 2, &err), err);
 }
 
 static json_t *result(const char *sweep)
@@ -95,7 +47,8 @@ START_TEST(classes_are_combined)
     json_decref(j);
     for (int k = 0; k < 4; k++) {
         struct attempt_ref ref = ref_of(&list.rows[k]);
-        leave(ref, k, true, k == 3 ? ROWS - 1 : ROWS); /* the last one's shape is wrong */
+        leave_predictions(&s, ref, k, true,
+                          k == 3 ? ROWS - 1 : ROWS); /* the last one's shape is wrong */
         finish(&s, ref, 1.0 / 3);
     }
     tick();
@@ -138,7 +91,7 @@ START_TEST(it_is_made_again_at_the_second_end)
     make_sweep(&s, "a", "'max_trials': 2", "");
     struct claim_list list = claim(&s, "r", epoch, 4);
     for (int k = 0; k < 2; k++) {
-        leave(ref_of(&list.rows[k]), k, true, ROWS);
+        leave_predictions(&s, ref_of(&list.rows[k]), k, true, ROWS);
         finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
     }
     tick();
@@ -150,7 +103,7 @@ START_TEST(it_is_made_again_at_the_second_end)
     list = claim(&s, "r", epoch, 4);
     ck_assert_uint_eq(list.n, 2);
     for (int k = 0; k < 2; k++) {
-        leave(ref_of(&list.rows[k]), k + 2, true, ROWS);
+        leave_predictions(&s, ref_of(&list.rows[k]), k + 2, true, ROWS);
         finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
     }
     tick();
@@ -163,10 +116,11 @@ END_TEST
 
 START_TEST(numbers_are_combined)
 {
-    make_sweep(&s, "a", "'max_trials': 3", "");
+    make_sweep(&s, "a", "'max_trials': 3",
+               ", 'ensemble': {'method': 'stacking', 'size': 2, 'non_negative': true}");
     struct claim_list list = claim(&s, "r", epoch, 3);
     for (int k = 0; k < 3; k++) {
-        leave(ref_of(&list.rows[k]), k, false, ROWS);
+        leave_predictions(&s, ref_of(&list.rows[k]), k, false, ROWS);
         finish(&s, ref_of(&list.rows[k]), 2);
     }
     tick();
@@ -177,6 +131,13 @@ START_TEST(numbers_are_combined)
     double v = json_number_value(json_object_get(j, "value"));
     double best = json_number_value(json_object_get(json_object_get(j, "best_single"), "value"));
     ck_assert(v > 0 && v < best);
+    ck_assert_str_eq(word(j, "method"), "stacking"); /* of the document */
+    ck_assert(json_is_true(json_object_get(j, "non_negative")));
+    ck_assert_uint_eq(json_array_size(json_object_get(j, "members")), 2);
+    json_t *combine = json_object_get(j, "combine");
+    ck_assert_str_eq(word(combine, "kind"), "linear");
+    ck_assert_str_eq(word(combine, "inputs"), "outputs");
+    ck_assert_uint_eq(json_array_size(json_object_get(combine, "biases")), 1);
     json_decref(j);
 }
 END_TEST
@@ -188,7 +149,7 @@ START_TEST(too_few_make_none)
     struct claim_list list = claim(&s, "r", epoch, 3);
     for (size_t k = 0; k < list.n; k++) {
         if (k == 0)
-            leave(ref_of(&list.rows[k]), 0, true, ROWS);
+            leave_predictions(&s, ref_of(&list.rows[k]), 0, true, ROWS);
         finish(&s, ref_of(&list.rows[k]), 2);
     }
     tick();

@@ -40,6 +40,9 @@ START_TEST(leaves_alone)
     static const char *const docs[] = {
         "{\"trial\":{\"train\":{\"validation\":{\"split\":\"random\"}}}}",
         "{\"trial\":{\"train\":{\"validation\":{\"split\":\"${s}\"}}}}",
+        "{\"trial\":{\"train\":{\"validation\":{\"column\":\"part\"}}}}",
+        "{\"trial\":{\"train\":{\"validation\":{\"order\":\"day\"}}}}",
+        "{\"trial\":{\"train\":{\"validation\":{\"groups\":\"who\"}}}}",
         "{\"trial\":{\"train\":{\"validation\":3}}}",
         "{\"trial\":{\"train\":[]}}",
         "{\"trial\":{\"command\":[\"a\"]}}",

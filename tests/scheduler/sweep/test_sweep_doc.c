@@ -98,7 +98,7 @@ START_TEST(reads_a_train_document)
     ck_assert_int_eq(d->limits.trial_timeout_ms, 300000);
     ck_assert_int_eq(d->limits.wall_time_ms, 1500);
     ck_assert_int_eq(d->limits.grace_ms, 30000);
-    ck_assert_uint_eq(d->ensemble_size, 16);
+    ck_assert_uint_eq(d->ensemble.size, 16);
     ck_assert_uint_eq(d->n_datasets, 1);
     ck_assert_str_eq(d->datasets[0], "digits");
     ck_assert_uint_eq(d->n_listed, 0);
@@ -110,7 +110,7 @@ START_TEST(reads_a_command_document)
     AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
     struct as_err err = {0};
     ck_ok(parse_text(command_yaml, &d, &err), err);
-    ck_assert(d->maximize && d->seed == 9 && d->gpus == 2 && d->ensemble_size == 0);
+    ck_assert(d->maximize && d->seed == 9 && d->gpus == 2 && d->ensemble.size == 0);
     ck_assert_uint_eq(d->n_listed, 3 * (1 + 3));
     ck_assert_int_eq(d->limits.max_trials, 12); /* the number of cells of the grid */
     ck_assert_uint_eq(d->n_datasets, 0);
@@ -411,6 +411,13 @@ static const struct edit {
     {"train", "resources", "{ranks: 0}", AS_E_INVAL, "/resources/ranks", "from 1"},
     {"train", "resources", "{ranks: 4097}", AS_E_INVAL, "/resources/ranks", "to 4096"},
     {"train", "resources", "{ranks: 2}", AS_E_INVAL, "/resources/ranks", "shards of a batch"},
+    {"train", "-",
+     "{name: any, metric: {name: val_error, goal: minimize}, parameters: {k: {type: categorical, "
+     "values: [mlp, boosted_trees]}}, limits: {max_trials: 3}, trial: {train: {dataset: d, epochs: "
+     "1, batch_size: 8, micro_batch: 4, model: {kind: '${k}'}}}, resources: {ranks: 2}}",
+     AS_E_INVAL, "/trial/train/model/kind",
+     "found boosted_trees, which trains in one process; expected a kind of network, or no "
+     "resources.ranks"},
     {"shards", "resources", "{ranks: 2, min_ranks: 3}", AS_E_INVAL, "/resources/min_ranks",
      "at most resources.ranks"},
     {"train", "resources", "{min_ranks: 2}", AS_E_INVAL, "/resources/min_ranks",
@@ -438,6 +445,10 @@ static const struct edit {
     {"command", "priority", "101", AS_E_INVAL, "/priority", "from -100 to 100"},
     {"command", "priority", "high", AS_E_INVAL, "/priority", "from -100 to 100"},
     {"train", "ensemble", "{method: stack}", AS_E_INVAL, "/ensemble/method", "one of greedy"},
+    {"train", "ensemble", "{method: average, non_negative: true}", AS_E_INVAL,
+     "/ensemble/non_negative", "only stacking"},
+    {"train", "ensemble", "{method: stacking, non_negative: 1}", AS_E_INVAL,
+     "/ensemble/non_negative", "true or false"},
     {"train", "ensemble", "{size: 0}", AS_E_INVAL, "/ensemble/size", "from 1 to 100"},
     {"train", "ensemble", "12", AS_E_INVAL, "/ensemble", "an object"},
     {"train", "trial", "{}", AS_E_INVAL, "/trial",
@@ -722,7 +733,7 @@ START_TEST(reads_objectives_constraints_and_no_trial)
     ck_assert(isinf(d->outcomes[0].min) && d->outcomes[0].max == 20);
     ck_assert(d->outcomes[1].min == 0.9 && isinf(d->outcomes[1].max));
     ck_assert_int_eq(d->trial.kind, TRIAL_NONE);
-    ck_assert_uint_eq(d->ensemble_size, 0); /* nobody uploads predictions */
+    ck_assert_uint_eq(d->ensemble.size, 0); /* nobody uploads predictions */
     struct search_spec spec;
     sweep_doc_search_spec(d, &spec);
     ck_assert(spec.space == d->space && as_streq(spec.method->name, "gp") && spec.seed == 3);

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/json.h"
-#include "search/gp/enumeration.h"
+#include "search/population/enumeration.h"
 #include "search/gp/gp.h"
 #include "search/sampling/sampler.h"
 #include "tests/search/sweep.h"
@@ -387,10 +387,10 @@ START_TEST(takes_all_of_a_small_space)
     struct gp_found found;
     rig_init(&r, "a: {type: int, min: 0, max: 5}\nc: {type: categorical, values: [a, b, c]}",
              "a != 3", sum, 6);
-    struct gp_enumerated left = {0};
+    struct enumerated left = {0};
     double all[18 * 2];
     struct as_err err = {0};
-    ck_ok(gp_enumerate(r.set, 18, all, &left, &err), err);
+    ck_ok(enumerate_untried(r.set, 18, all, &left, &err), err);
     ck_assert(left.n < 15 && left.complete);
     optimize(&r, NULL, 6, point, &found);
     ck_assert_uint_eq(found.candidates, left.n);

@@ -8,7 +8,7 @@
 #include "search/regression/subset.h"
 #include "search/sampling/sampler.h"
 #include "search/gp/trust_region.h"
-#include "search/gp/enumeration.h"
+#include "search/population/enumeration.h"
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
 #include "tests/search/sweep.h"
@@ -67,15 +67,15 @@ START_TEST(enumerations_count_what_is_left)
     start(&w, &s, "a: {type: bool}\nb: {type: int, min: 1, max: 5, when: {a: true}}\n", 2);
     struct history h = {w.trials, w.n};
     ck_ok(training_set_create(&w.spec, &h, NULL, &set, &err), err);
-    ck_assert_uint_eq(gp_enumeration_bound(set->enc), 10);
+    ck_assert_uint_eq(enumeration_bound(set->enc), 10);
     bool same = config_equal(s, w.trials[0].config, w.trials[1].config);
     size_t left = 6 - (same ? 1 : 2);
     double points[20];
-    struct gp_enumerated got = {0};
-    ck_ok(gp_enumerate(set, 10, points, &got, &err), err);
+    struct enumerated got = {0};
+    ck_ok(enumerate_untried(set, 10, points, &got, &err), err);
     ck_assert(got.complete);
     ck_assert_uint_eq(got.n, left);
-    ck_ok(gp_enumerate(set, 1, points, &got, &err), err);
+    ck_ok(enumerate_untried(set, 1, points, &got, &err), err);
     ck_assert(!got.complete);
     ck_assert_uint_eq(got.n, 1);
     ck_assert(!training_set_tried(set, points, 0));

@@ -161,6 +161,16 @@ START_TEST(several_numbers)
     learns(mse, 1, "val_loss", 0.01);
     ck_assert_double_gt(rig_last(&rig, "solo-cpu", &mse[0], "val_r2"), 0.99);
     learns(mse + 1, 1, "val_loss", 0.05);
+    static const struct trial resampled[] = {
+        /* each member its own sample, the same bits as alone */
+        {"r", LINE "\"resample\":1,\"optimizer\":{\"kind\":\"sgd\",\"lr\":0.05}", "1"},
+        {"s", LINE "\"resample\":2,\"optimizer\":{\"kind\":\"sgd\",\"lr\":0.05}", "1"},
+    };
+    learns(resampled, 2, "val_loss", 0.01);
+    ck_assert_double_ne(rig_last(&rig, "solo-cpu", &resampled[0], "val_loss"),
+                        rig_last(&rig, "solo-cpu", &mse[0], "val_loss"));
+    ck_assert_double_ne(rig_last(&rig, "solo-cpu", &resampled[0], "val_loss"),
+                        rig_last(&rig, "solo-cpu", &resampled[1], "val_loss"));
     static const struct trial huber[] = {
         {"c", LINE "\"loss\":\"huber\",\"huber_delta\":0.5,\"optimizer\":{\"lr\":0.05}", "1"},
         {"d", LINE "\"loss\":\"huber\",\"huber_delta\":2,\"optimizer\":{\"lr\":0.05}", "1"},

@@ -59,7 +59,8 @@ static void known_before(const char *train, size_t slots)
     struct dataset_paths paths = job_paths(&job);
     struct dataset set;
     struct train_data data;
-    struct lockstep_setup setup = {.job = &job, .data = &data, .loss = TRAIN_CROSS_ENTROPY};
+    struct lockstep_setup setup = {
+        .job = &job, .info = &job.info, .data = &data, .loss = TRAIN_CROSS_ENTROPY};
     ck_ok(member_create(&job, &job.members[0], &m, &rig.err), rig.err);
     ck_ok(dataset_load(&paths, &job.info, &set, &rig.err), rig.err);
     struct preprocess_opts opts = job_preprocess_opts(&job, &m->spec, set.n_rows);
@@ -78,8 +79,9 @@ static void known_before(const char *train, size_t slots)
     /* what the server says without seeing the data set is enough, and not twice too much */
     AS_AUTO(net_plan_freep) struct net_plan *widest = NULL;
     struct net_bytes planned;
+    const struct net_data seen = net_data_for(&job.info, &m->spec);
     ck_ok(net_plan_widest(m->plan, &widest, &rig.err), rig.err);
-    net_plan_bytes(widest, &m->spec, &job.data, widest->buffer_rows, &planned);
+    net_plan_bytes(widest, &m->spec, &seen, widest->buffer_rows, &planned);
     ck_assert_uint_ge(planned.member, said / slots);
     ck_assert_uint_le(planned.member, 2 * lockstep_slot_bytes(&setup, m, 2));
     lockstep_free(as_steal(c));
@@ -118,7 +120,8 @@ START_TEST(a_frozen_member_has_diverged)
     struct dataset_paths paths = job_paths(&job);
     struct dataset set;
     struct train_data data = {0};
-    struct lockstep_setup setup = {.job = &job, .data = &data, .loss = TRAIN_CROSS_ENTROPY};
+    struct lockstep_setup setup = {
+        .job = &job, .info = &job.info, .data = &data, .loss = TRAIN_CROSS_ENTROPY};
     atomic_bool stop = true;
     int starts = 0;
     struct watch w = {.stop = &stop,

@@ -154,7 +154,7 @@ export type SearchOptions = {
   initial_trials?: number;
 };
 
-export type SearchMethod = "gp" | "sobol" | "random" | "grid";
+export type SearchMethod = "gp" | "tpe" | "cmaes" | "evolution" | "auto" | "sobol" | "random" | "grid";
 
 /** Such as 30s, 5m, 4h, 1d; or a number of seconds */
 export type Duration = number | string;
@@ -206,8 +206,40 @@ export type TrialResources = {
 export type Priority = number;
 
 export type EnsembleOptions = {
-  method?: "greedy";
+  method?: EnsembleMethod;
+  /** greedy: steps; stacking, average: the best trials that take part */
   size?: number;
+  /** stacking: no coefficient below 0 */
+  non_negative?: boolean;
+};
+
+/** greedy: members are added one by one, with replacement. stacking: a regularised regression on the members' outputs. average: the mean of the best trials. bucketing: the one trial that is best by cross-validation */
+export type EnsembleMethod = "greedy" | "stacking" | "average" | "bucketing";
+
+export type EnsembleRequest = {
+  method?: EnsembleMethod;
+  size?: number;
+  non_negative?: boolean;
+  /** Further sweeps whose trials take part. They have the metric and the held-out rows of the first */
+  sweeps?: string[];
+};
+
+export type AskedEnsemble = {
+  /** Among those of the sweep, from 1 */
+  number: number;
+  created_at: string;
+  request: {
+    method: EnsembleMethod;
+    size: number;
+    non_negative?: boolean;
+    /** All of them */
+    sweeps: string[];
+  };
+  ensemble: Ensemble;
+};
+
+export type AskedEnsembleList = {
+  items: AskedEnsemble[];
 };
 
 /** What runners run. Without it the sweep is for ask and tell only */
@@ -273,10 +305,13 @@ export type Template = string;
 /** What the built-in trainer does, docs/sweep.md */
 export type TrainDocument = {
   dataset: string;
-  epochs: number | Template;
+  /** Required, except where model.kind is a kind of trees */
+  epochs?: number | Template;
   batch_size?: number | Template;
   micro_batch?: number | Template;
   report_every?: number | Template;
+  /** 0: all training rows. K: the K-th bootstrap sample of them */
+  resample?: number | Template;
   standardize?: boolean | Template;
   precision?: "float32" | "bfloat16" | Template;
   loss?: "auto" | "cross_entropy" | "mse" | "huber" | "bce" | Template;
@@ -284,6 +319,10 @@ export type TrainDocument = {
   huber_delta?: number | Template;
   /** balanced, or a number for each class */
   class_weights?: "balanced" | (number | Template)[] | Template;
+  /** The column of a table with the weights of the rows, 0 or more, in the loss and in metrics */
+  weights?: string;
+  /** So many reports without a better one, by the sweep's metric, end the training; the weights of the best report are kept. Default: it never ends early */
+  patience?: number | Template;
   model?: TrainModel;
   optimizer?: TrainOptimizer;
   schedule?: TrainSchedule;
@@ -362,10 +401,11 @@ export type TrainGossip = {
   peers?: number | Template;
 };
 
-export type TrainMetric = "train_loss" | "val_loss" | "val_error" | "val_accuracy" | "val_rmse" | "val_mae" | "val_r2" | "lr" | "val_top5" | "val_auc" | "val_f1" | "val_log_loss";
+/** val_pinball_Q: the pinball loss at the quantile of Q per cent */
+export type TrainMetric = "train_loss" | "val_loss" | "val_error" | "val_accuracy" | "val_rmse" | "val_mae" | "val_r2" | "lr" | "val_top5" | "val_auc" | "val_average_precision" | "val_balanced_accuracy" | "val_f1" | "val_log_loss" | "val_brier" | "val_mape" | string;
 
 export type TrainModel = {
-  kind?: "mlp" | "linear" | "logistic" | "cnn" | "transformer" | Template;
+  kind?: "mlp" | "linear" | "logistic" | "cnn" | "transformer" | "boosted_trees" | "random_forest" | Template;
   activation?: "relu" | "tanh" | "gelu" | Template;
   /** mlp: widths; cnn: layers */
   layers?: (number | Template | TrainLayer)[];
@@ -378,6 +418,24 @@ export type TrainModel = {
   heads?: number | Template;
   context?: number | Template;
   embedding?: number | Template;
+  n_estimators?: number | Template;
+  max_depth?: number | Template;
+  max_leaves?: number | Template;
+  max_bin?: number | Template;
+  max_cat_to_onehot?: number | Template;
+  early_stopping_rounds?: number | Template;
+  learning_rate?: number | Template;
+  min_child_weight?: number | Template;
+  gamma?: number | Template;
+  max_delta_step?: number | Template;
+  reg_lambda?: number | Template;
+  reg_alpha?: number | Template;
+  subsample?: number | Template;
+  colsample_bytree?: number | Template;
+  colsample_bylevel?: number | Template;
+  colsample_bynode?: number | Template;
+  tree_method?: "hist" | Template;
+  grow_policy?: "depthwise" | "lossguide" | Template;
 };
 
 export type TrainNorm = "none" | "batch" | Template;
@@ -456,6 +514,16 @@ export type TrainAugment = {
 };
 
 export type TrainValidation = {
+  /** The column of a table that says which rows are held out: 1, true, validation (or test, if no row says validation); 0, false, train. With column, order or groups the column is no input of the model */
+  column?: string;
+  /** The column of numbers or of ISO 8601 dates whose last rows are held out */
+  order?: string;
+  /** With order: the share of the rows that is held out; default 0.25 */
+  last?: number | Template;
+  /** So many trainings, each of which holds out another part of the rows: predictions are out-of-fold for all rows, metrics are means over the folds, the model is the mean of the models. With seed and split */
+  folds?: number | Template;
+  /** The column whose equal cells stay on one side; fraction and seed as without */
+  groups?: string;
   fraction?: number | Template;
   seed?: number | Template;
   /** How rows are held out: of each class in proportion (stratified, what a new sweep gets), or without regard to classes (random, what sweeps from before have) */
@@ -636,21 +704,35 @@ export type Origin = "suggested" | "enqueued" | "known";
 
 /** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added. */
 export type SuggestionReason = {
-  method: "gp" | "sobol" | "random" | "grid" | "enqueued" | "known";
+  method: "gp" | "tpe" | "cmaes" | "evolution" | "sobol" | "random" | "grid" | "enqueued" | "known";
+  /** The sweep's method is auto, which chose this one */
+  chosen_by?: "auto";
   /** Its number among the suggestions of the search */
   index?: number;
   /** Results up to this finish_seq were known */
   seen?: number;
-  /** gp */
-  phase?: "initial" | "model";
-  /** sobol, gp: point of the design that fills the space */
+  /** model: gp; search: tpe, cmaes, evolution */
+  phase?: "initial" | "model" | "search";
+  /** sobol, and the initial phase: point of the design that fills the space */
   point?: number;
-  /** gp: why there was no model */
+  /** Why there was no model, or no proposal */
   fallback?: string;
   /** gp */
   acquisition?: "ucb" | "logei" | "quadratic" | "pe" | "ehvi" | "feasibility";
-  /** gp: of the acquisition */
+  /** gp: of the acquisition; tpe: logarithm of the ratio of densities */
   value?: Number;
+  /** tpe: how many of the best trials it is like */
+  good?: number;
+  /** evolution: the trial that was changed */
+  parent?: number;
+  /** evolution: the parameters that were changed */
+  changed?: string[];
+  /** cmaes: of the run */
+  generation?: number;
+  /** cmaes: runs that ended before */
+  restarts?: number;
+  /** cmaes: in units of the parameters' ranges */
+  step?: Number;
   /** gp */
   model?: string;
   /** gp: how many were compared */
@@ -680,11 +762,11 @@ export type SuggestionReason = {
     number: number;
     value: Number;
   };
-  /** gp: completed trials that were known */
+  /** Completed trials that were known */
   observed?: number;
-  /** gp: trials that were running */
+  /** Trials that were running */
   pending?: number;
-  /** gp: failed trials that were known */
+  /** Failed trials that were known */
   failed?: number;
   /** grid */
   cell?: number;
@@ -1013,6 +1095,10 @@ export type Ensemble = {
   /** none: the sweep asked for none, or too few trials left predictions */
   state: "pending" | "ready" | "none";
   reason?: string | null;
+  method?: EnsembleMethod;
+  /** As it was asked for */
+  size?: number;
+  non_negative?: boolean;
   /** The metric of predictions by which the ensemble is chosen and reported: the sweep's metric, if it can be computed from predictions and targets */
   metric?: "error" | "accuracy" | "log_loss" | "top5" | "auc" | "f1" | "mse" | "rmse" | "mae" | "r2";
   goal?: "minimize" | "maximize";
@@ -1022,23 +1108,27 @@ export type Ensemble = {
   metric_reason?: string;
   /** Held-out rows */
   rows?: number;
+  /** Parts of the rows, each of which is predicted by what was chosen on the others; 2 in results from before 2026-11-23 */
+  folds?: number;
   /** Results from before 2026-11-22: held-out rows used to choose the members */
   rows_select?: number;
   /** Results from before 2026-11-22: the other held-out rows, used for every figure */
   rows_report?: number;
-  /** On all held-out rows, cross-fitted: the rows of each half are predicted by an ensemble chosen on the other half */
+  /** On all held-out rows, cross-fitted: the rows of each fold are predicted by an ensemble chosen on the other rows */
   value?: Number;
   /** Of the members on the rows that chose them: too good */
   value_select?: Number;
   best_single?: {
+    /** Of several sweeps: the one of this trial */
+    sweep?: string;
     /** The best trial on all held-out rows */
     number: number;
-    /** Cross-fitted as the ensemble's: the rows of each half are predicted by the trial that is best on the other half */
+    /** Cross-fitted as the ensemble's: the rows of each fold are predicted by the trial that is best on the other rows */
     value: Number;
     /** Of this trial on the rows that chose it */
     value_select?: Number;
-    /** The trials that are best on each half */
-    picked?: number[];
+    /** The trials that are best outside of a fold; of several sweeps: SWEEP/NUMBER */
+    picked?: (number | string)[];
   };
   /** How much better the ensemble is than the best single trial, both cross-fitted; positive is better */
   gain?: {
@@ -1052,8 +1142,19 @@ export type Ensemble = {
   };
   /** Which of them to use: the ensemble if its gain is above 0 */
   recommended?: "ensemble" | "single";
+  /** How the outputs of the members become those of the ensemble. mean: the sum of weight times output; the weights sum to 1. linear: sum of weight times input, plus a bias for each output; for classes the inputs are the natural logarithms of the probabilities, clipped to 1e-7 and 1, and the outputs are the softmax of that */
+  combine?: {
+    kind: "mean" | "linear";
+    inputs?: "log" | "outputs";
+    biases?: number[];
+    /** The strength of the regularisation, chosen by cross-validation */
+    penalty?: Number;
+  };
   members?: {
+    /** Of several sweeps: the one of this trial */
+    sweep?: string;
     number: number;
+    /** Of a mean, or the coefficient of stacking */
     weight: number;
     count: number;
     /** Of this trial alone on all held-out rows */
@@ -1062,11 +1163,13 @@ export type Ensemble = {
     params?: Params;
   }[];
   candidates?: number;
+  /** Further candidates that were left out because all predictions together have more than 2^27 values */
+  left_out?: number;
 };
 
 export type Event = {
   id: string;
-  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "ensemble.ready" | "runner.changed" | "gang.changed";
+  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "ensemble.ready" | "runner.changed" | "gang.changed" | "model.changed";
   time: Time;
   sweep?: string;
   number?: number;
@@ -1079,6 +1182,8 @@ export type Event = {
   epoch?: number;
   /** gang.changed: the rank that joined, left or was lost */
   seat?: number;
+  /** model.changed: its name */
+  model?: string;
 };
 
 export type DatasetCreate = {
@@ -1163,6 +1268,118 @@ export type Dataset = {
 
 export type DatasetList = {
   items: Dataset[];
+  next_cursor: string | null;
+};
+
+export type ModelVersionCreate = {
+  /** Id of the sweep */
+  sweep: string;
+  /** Number of the trial; absent: what `use` says */
+  trial?: number;
+  /** Of a sweep that has ended: what it recommends, its ensemble, or its best trial. Not beside `trial` */
+  use?: "recommended" | "ensemble" | "single";
+};
+
+export type ModelAlias = {
+  version: number;
+};
+
+export type Model = {
+  name: string;
+  /** How many there are */
+  versions: number;
+  /** The version that the name alone means: the champion, else the newest */
+  default_version: number | null;
+  /** Versions by alias */
+  aliases: Record<string, number>;
+  created_at: Time;
+  changed_at: Time;
+};
+
+export type ModelList = {
+  items: Model[];
+  next_cursor: string | null;
+};
+
+export type ModelInput = {
+  /** Of a column; features, image or tokens for input that has no columns */
+  name: string;
+  kind: "number" | "category" | "numbers" | "image" | "tokens";
+  /** category: the values that have an input of their own */
+  values?: string[];
+  /** numbers: how many; tokens: the vocabulary */
+  size?: number;
+  /** image: height, width, channels */
+  shape?: number[];
+  /** The data had missing values here, so they may be missing */
+  missing: boolean;
+};
+
+/** classes of a classification, targets of a regression, or the size of a vocabulary */
+export type ModelOutputs = {
+  /** The column of the classes */
+  target?: string;
+  /** In the order of the probabilities */
+  classes?: string[];
+  /** Numbers in the unit of the data set */
+  targets?: string[];
+  size?: number;
+};
+
+export type ModelMember = {
+  trial: number;
+  attempt: number;
+  seed: string;
+  /** Weights add up to 1 */
+  weight: number;
+  /** model.kind of its training document */
+  kind?: string;
+};
+
+export type ModelLineage = {
+  sweep: string;
+  sweep_id: string;
+  document: SweepDocument;
+  dataset: {
+    name: string;
+    /** Of its content when the sweep was created */
+    sha256: string | null;
+  };
+};
+
+export type ModelVersion = {
+  model: string;
+  /** From 1; never given again */
+  version: number;
+  aliases: string[];
+  kind: "trial" | "ensemble";
+  /** Name of the sweep that found it */
+  sweep: string;
+  /** Its id then. The sweep may be deleted */
+  sweep_id: string;
+  /** Numbers of the trials of its members */
+  trials: number[];
+  task: "classification" | "regression" | "language_modeling";
+  input: "table" | "image" | "tokens";
+  metrics: Record<string, Number>;
+  /** On which rows the metrics were measured */
+  measured_on: string;
+  /** One for each column of a table; absent in lists, as outputs, members and lineage */
+  inputs?: ModelInput[];
+  outputs?: ModelOutputs;
+  members?: ModelMember[];
+  lineage?: ModelLineage;
+  /** Of its file */
+  sha256: string;
+  /** Bytes of its file */
+  size: number;
+  /** Id of the token that added it */
+  created_by: string | null;
+  created_at: Time;
+};
+
+export type ModelVersionList = {
+  items: ModelVersion[];
   next_cursor: string | null;
 };
 
@@ -1529,6 +1746,27 @@ export interface Operations {
     body: undefined;
     result: Ensemble;
   };
+  /** The ensembles that were asked for after the end of the sweep */
+  "GET /v1/sweeps/{sweep}/ensembles": {
+    path: {sweep: string};
+    query: undefined;
+    body: undefined;
+    result: AskedEnsembleList;
+  };
+  /** Combine the models of sweeps that have ended by another method */
+  "POST /v1/sweeps/{sweep}/ensembles": {
+    path: {sweep: string};
+    query: undefined;
+    body: EnsembleRequest;
+    result: AskedEnsemble;
+  };
+  /** One ensemble that was asked for */
+  "GET /v1/sweeps/{sweep}/ensembles/{ensemble}": {
+    path: {sweep: string; ensemble: number};
+    query: undefined;
+    body: undefined;
+    result: AskedEnsemble;
+  };
   /** Events of one sweep as server-sent events */
   "GET /v1/sweeps/{sweep}/events": {
     path: {sweep: string};
@@ -1679,6 +1917,76 @@ export interface Operations {
   /** Remove a data set that no unfinished sweep uses */
   "DELETE /v1/datasets/{dataset}": {
     path: {dataset: string};
+    query: undefined;
+    body: undefined;
+    result: undefined;
+  };
+  /** List models by name */
+  "GET /v1/models": {
+    path: undefined;
+    query: {cursor?: string; page_size?: number};
+    body: undefined;
+    result: ModelList;
+  };
+  /** One model: its aliases, and the version that its name alone means */
+  "GET /v1/models/{model}": {
+    path: {model: string};
+    query: undefined;
+    body: undefined;
+    result: Model;
+  };
+  /** Delete a model with all its versions and aliases */
+  "DELETE /v1/models/{model}": {
+    path: {model: string};
+    query: undefined;
+    body: undefined;
+    result: undefined;
+  };
+  /** List the versions of a model, newest first */
+  "GET /v1/models/{model}/versions": {
+    path: {model: string};
+    query: {cursor?: string; page_size?: number};
+    body: undefined;
+    result: ModelVersionList;
+  };
+  /** Keep what a sweep found as the next version of a model */
+  "POST /v1/models/{model}/versions": {
+    path: {model: string};
+    query: undefined;
+    body: ModelVersionCreate;
+    result: ModelVersion;
+  };
+  /** One version: what it takes and gives, how good it is, where it comes from */
+  "GET /v1/models/{model}/versions/{version}": {
+    path: {model: string; version: string};
+    query: undefined;
+    body: undefined;
+    result: ModelVersion;
+  };
+  /** Delete a version that no alias means */
+  "DELETE /v1/models/{model}/versions/{version}": {
+    path: {model: string; version: string};
+    query: undefined;
+    body: undefined;
+    result: undefined;
+  };
+  /** Download the file of a version */
+  "GET /v1/models/{model}/versions/{version}/content": {
+    path: {model: string; version: string};
+    query: undefined;
+    body: undefined;
+    result: Blob;
+  };
+  /** Let an alias mean a version */
+  "PUT /v1/models/{model}/aliases/{alias}": {
+    path: {model: string; alias: string};
+    query: undefined;
+    body: ModelAlias;
+    result: Model;
+  };
+  /** Remove an alias; the version stays */
+  "DELETE /v1/models/{model}/aliases/{alias}": {
+    path: {model: string; alias: string};
     query: undefined;
     body: undefined;
     result: undefined;

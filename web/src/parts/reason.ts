@@ -68,12 +68,32 @@ function modelWords(s: Api.SuggestionReason, metrics: readonly Api.Objective[]):
   return (ACQUISITIONS[text(s["acquisition"]) ?? ""] ?? "chosen by the model") + predictedWords(s, metrics) + (side === null ? "" : `, within a trust region of side ${general(side, 3)}`) + inside + still;
 }
 
+function seenWords(s: Api.SuggestionReason): string {
+  const [observed, failed, pending] = [whole(s["observed"]), whole(s["failed"]), whole(s["pending"])];
+  return `; ${observed} result${observed === 1 ? "" : "s"} seen${failed > 0 ? `, ${failed} failed` : ""}${pending > 0 ? `, ${pending} pending` : ""}`;
+}
+
+/** Methods that follow the order of the trials. */
+function followerWords(s: Api.SuggestionReason, search: () => string): string {
+  return (s["phase"] === "search" ? search() : modelWords(s, [])) + seenWords(s);
+}
+
+function evolutionWords(s: Api.SuggestionReason): string {
+  const changed = s["changed"];
+  return `trial ${whole(s["parent"])} with ${Array.isArray(changed) ? changed.join(" and ") : "?"} changed`;
+}
+
+function cmaesWords(s: Api.SuggestionReason): string {
+  const step = number(s["step"]);
+  const restarts = whole(s["restarts"]);
+  return `drawn after ${whole(s["generation"])} generations${step === null ? "" : `, in steps of ${general(step, 2)} of the range`}${restarts > 0 ? `, restarted ${restarts} times` : ""}`;
+}
+
 function gpWords(s: Api.SuggestionReason, metrics: readonly Api.Objective[]): string {
   const best = s["incumbent"];
-  const [observed, failed, pending] = [whole(s["observed"]), whole(s["failed"]), whole(s["pending"])];
   return modelWords(s, metrics)
     + (isObject(best) ? `; the best so far was trial ${whole(best["number"])} with ${short(best["value"])}` : "")
-    + `; ${observed} result${observed === 1 ? "" : "s"} seen${failed > 0 ? `, ${failed} failed` : ""}${pending > 0 ? `, ${pending} pending` : ""}`;
+    + seenWords(s);
 }
 
 /** The reason as a sentence without capital and full stop; "" when there is none. */
@@ -83,6 +103,9 @@ export function reasonWords(suggestion: Api.SuggestionReason | undefined, metric
   const method: string = s.method;
   switch (method) {
     case "gp": return gpWords(s, metrics);
+    case "tpe": return followerWords(s, () => `like the ${whole(s["good"])} best trials and unlike the others`);
+    case "evolution": return followerWords(s, () => evolutionWords(s));
+    case "cmaes": return followerWords(s, () => cmaesWords(s));
     case "grid": return `cell ${whole(s["cell"])} of the grid's ${whole(s["cells"])}`;
     case "sobol": return `point ${whole(s["point"])} of a Sobol sequence, which fills the space`;
     case "random": return "drawn at random";

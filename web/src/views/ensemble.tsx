@@ -11,7 +11,7 @@ export function EnsemblePanel({ sweep, ensemble }: { sweep: Api.Sweep; ensemble:
   return (
     <section class="panel ensemble" aria-label="Ensemble">
       <div class="bar">
-        <h2>Ensemble {ensemble.metric && <small>{ensemble.metric}, {ensemble.goal}</small>}</h2>
+        <h2>Ensemble {ensemble.method && <small>{ensemble.method}, </small>}{ensemble.metric && <small>{ensemble.metric}, {ensemble.goal}</small>}</h2>
         {ensemble.state === "ready" && <span class="faint">{count(ensemble.members?.length ?? 0)} {ensemble.members?.length === 1 ? "member" : "members"} from {count(ensemble.candidates ?? 0)} candidates</span>}
       </div>
       {ensemble.state === "ready" ? <Ready sweep={sweep} ensemble={ensemble} />
@@ -22,7 +22,7 @@ export function EnsemblePanel({ sweep, ensemble }: { sweep: Api.Sweep; ensemble:
 
 function Ready({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }) {
   const members = [...(ensemble.members ?? [])].sort((a, b) => b.weight - a.weight);
-  const heaviest = Math.max(...members.map((m) => m.weight), 1e-9);
+  const heaviest = Math.max(...members.map((m) => Math.abs(m.weight)), 1e-9);
   const names = Object.entries(sweep.document.parameters).map(([name, space]) => ({ name, cls: space.type === "categorical" ? "" : "num" }));
   return (
     <div class="split">
@@ -30,7 +30,7 @@ function Ready({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }
         <Comparison ensemble={ensemble} sweep={sweep} />
         <p class="note">
           {ensemble.rows !== undefined
-            ? <>Both are measured on all {count(ensemble.rows)} held-out rows: what was chosen on one half of them predicts the other half. Members are shown with their own values.</>
+            ? <>Both are measured on all {count(ensemble.rows)} held-out rows, {ensemble.folds !== undefined ? `cut into ${count(ensemble.folds)} folds: what was chosen without a fold predicts it` : "of which what was chosen on one half predicts the other half"}. Members are shown with the values that chose them, which are too good.</>
             : <>The members were chosen on {count(ensemble.rows_select ?? 0)} held-out rows, and every figure here is measured on the other {count(ensemble.rows_report ?? 0)}.</>}
           {ensemble.metric_reason && <> The metric: {ensemble.metric_reason}.</>}
         </p>
@@ -42,7 +42,7 @@ function Ready({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }
             {members.map((m) => (
               <tr key={m.number}>
                 <td class="num"><a href={href(["sweeps", sweep.id, "trials", m.number])}>#{m.number}</a></td>
-                <td class="weight" title={`chosen ${m.count} times`}><i aria-hidden="true" style={{ width: `${(72 * m.weight) / heaviest}px` }} />{sig(m.weight, 3)}</td>
+                <td class="weight" title={`chosen ${m.count} times`}><i aria-hidden="true" style={{ width: `${(72 * Math.max(0, m.weight)) / heaviest}px` }} />{sig(m.weight, 3)}</td>
                 <td class="num">{sig(toNumber(m.value))}</td>
                 {names.map((n) => <td key={n.name} class={n.cls}>{param(own(m.params, n.name))}</td>)}
               </tr>

@@ -12,6 +12,7 @@ import { predictionsOf } from "../parts/reason";
 import { attempt, Confirm, copy, Loading, NoSweep, Progress, Since, State, Toggle, took } from "../parts/small";
 import { toYaml } from "../parts/yaml";
 import { choose, go, href, route } from "../route";
+import { AddToModels } from "./add_model";
 import { AskPanel } from "./asktell";
 import { EnsemblePanel } from "./ensemble";
 import { ImportancePanel } from "./importance";
@@ -69,6 +70,7 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
         {sweep.state === "running" && <button type="button" disabled={busy} onClick={() => change("paused")}>Pause</button>}
         {(sweep.state === "paused" || sweep.state === "cancelled") && <button type="button" class="primary" disabled={busy} onClick={() => change("running")}>Resume</button>}
         {sweep.counts.failed > 0 && <button type="button" onClick={() => setRetrying(true)}>Retry failed…</button>}
+        {hasEnded(sweep.state) && sweep.counts.completed > 0 && sweep.document.trial !== undefined && "train" in sweep.document.trial && <AddToModels sweep={sweep.id} />}
         <button type="button" onClick={() => setLimits(true)}>Limits…</button>
         {!hasEnded(sweep.state) && <button type="button" class="danger" disabled={busy} onClick={() => setAsking(true)}>Cancel…</button>}
       </div>

@@ -9,6 +9,7 @@ import { Curves } from "../parts/curves";
 import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, limitsOf, metricOf } from "../parts/objectives";
 import { attempt, Confirm, Loading, NoSweep, shortGroup, Since, State, Toggle, took } from "../parts/small";
 import { choose, href, route } from "../route";
+import { AddToModels } from "./add_model";
 import { GangPanel } from "./gang";
 import { WhyPanel } from "./why";
 
@@ -93,6 +94,7 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
         {trial.number > 0 && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number - 1])} title="Trial before this one">‹ #{trial.number - 1}</a>}
         {trial.number + 1 < total && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number + 1])} title="Trial after this one">#{trial.number + 1} ›</a>}
         {(trial.state === "failed" || trial.state === "cancelled") && trial.origin !== "known" && <button type="button" onClick={retry}>Retry</button>}
+        {trial.state === "completed" && (model.files.value ?? []).some((f) => f.path === "model.safetensors") && <AddToModels sweep={trial.sweep} trial={trial.number} />}
         {isOpen(trial.state) && <button type="button" class="danger" onClick={() => setAsking(true)}>Cancel…</button>}
       </div>
       {trial.reason && <p class={trial.state === "failed" ? "reason bad" : "reason"}>{trial.reason}</p>}

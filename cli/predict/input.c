@@ -1,0 +1,271 @@
+/* Opens the data and cuts it into blocks.
+ *
+ * The kind of file follows from its name. A table is read once, because it may be a pipe: its header
+ * is found in the first block, which is kept and given away as the first. A model that has names
+ * needs a header, so for it the first record is one; for others csv.h decides.
+ *
+ * Images in an array may have their channels first, as the model's data set had. */
+#include "cli/predict/input.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "data/formats/array.h"
+#include "data/target.h"
+
+#define BLOCK_NUMBERS ((size_t)1 << 16) /* of an array: 256 KiB as float32 */
+
+struct predict_input {
+    const struct dataset_info *info; /* borrowed */
+    const char *name;                /* borrowed */
+    struct predict_columns columns;
+    int64_t file_bytes;
+
+    struct csv_blocks *blocks; /* a table: owned */
+    struct csv *table;         /* its columns, and how it is written; owned */
+    struct csv_block first;    /* the first block, until it is given away */
+    bool has_first, has_header;
+
+    struct array array; /* an array */
+    size_t rows, at;
+    double *row; /* one row of it */
+};
+
+void predict_block_done(struct predict_block *b)
+{
+    csv_block_done(&b->csv);
+    free(b->raw);
+    *b = (struct predict_block){0};
+}
+
+void predict_input_free(struct predict_input *in)
+{
+    if (!in)
+        return;
+    predict_columns_done(&in->columns);
+    csv_blocks_free(in->blocks);
+    csv_free(in->table);
+    csv_block_done(&in->first);
+    array_done(&in->array);
+    free(in->row);
+    free(in);
+}
+
+const struct predict_columns *predict_input_columns(const struct predict_input *in)
+{
+    return &in->columns;
+}
+
+const char *predict_input_name(const struct predict_input *in)
+{
+    return in->name;
+}
+
+const struct csv *predict_input_table(const struct predict_input *in)
+{
+    return in->table;
+}
+
+int64_t predict_input_bytes(const struct predict_input *in)
+{
+    return in->file_bytes;
+}
+
+/* ---- tables ---- */
+
+static as_status match_table(struct predict_input *in, struct as_err *err)
+{
+    size_t n = csv_columns(in->table);
+    AS_AUTO(as_freep) const char **names = as_calloc(n, sizeof *names);
+    if (!names)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        names[i] = csv_column_name(in->table, i);
+    return predict_columns_match(in->info, names, n, &in->columns, err);
+}
+
+static as_status open_table(struct predict_input *in, const char *path, struct as_err *err)
+{
+    struct source *source = NULL;
+    csv_header header = predict_columns_named(in->info) ? CSV_HEADER_YES : CSV_HEADER_AUTO;
+    as_status st = source_open(path, true, &source, err);
+    if (st != AS_OK)
+        return st;
+    source_interruptible(source);
+    st = csv_blocks_open(source, in->info->options.comment, &in->blocks, err);
+    if (st != AS_OK)
+        return st;
+    st = csv_blocks_next(in->blocks, &in->first, err);
+    if (st == AS_E_EXHAUSTED)
+        return as_fail(err, AS_E_INVAL, "the table is empty, expected a header and rows");
+    if (st != AS_OK)
+        return st;
+    in->has_first = true;
+    st = csv_open_bytes(in->first.bytes, in->first.len, header, &in->table, err);
+    if (st != AS_OK)
+        return st;
+    in->has_header = csv_has_header(in->table);
+    return match_table(in, err);
+}
+
+/* ---- arrays ---- */
+
+static as_status match_images(struct predict_input *in, struct as_err *err)
+{
+    const struct dataset_info *info = in->info;
+    const size_t *s = in->array.shape;
+    bool first = in->array.n_dims == 4 && info->options.channels_first;
+    size_t channels = in->array.n_dims == 3 ? 1 : first ? s[1] : s[3];
+    size_t height = first ? s[2] : s[1], width = first ? s[3] : s[2];
+    if (height == info->height && width == info->width && channels == info->channels)
+        return AS_OK;
+    return as_fail(err, AS_E_INVAL,
+                   "found images of %zu x %zu with %zu channels, expected %zu x %zu with %zu",
+                   height, width, channels, info->height, info->width, info->channels);
+}
+
+static as_status match_array(struct predict_input *in, struct as_err *err)
+{
+    const struct array *a = &in->array;
+    bool image = in->info->input == DATASET_IMAGE;
+    size_t n = 1;
+    if (dataset_categorical_columns(in->info) > 0)
+        return as_fail(
+            err, AS_E_INVAL,
+            "the model has categories, which an array of numbers does not hold: expected "
+            "a CSV table");
+    if (a->n_dims < 2 || a->n_dims > 4 || (a->n_dims > 2 && !image))
+        return as_fail(err, AS_E_INVAL, "found an array of %zu dimensions, expected %s", a->n_dims,
+                       image ? "3 or 4: rows, height, width, channels" : "2: rows, columns");
+    for (size_t i = 1; i < a->n_dims; i++)
+        n *= a->shape[i];
+    in->rows = a->shape[0];
+    in->row = as_calloc(n, sizeof *in->row);
+    if (!in->row)
+        return as_fail_nomem(err);
+    as_status st = a->n_dims > 2 ? match_images(in, err) : AS_OK;
+    if (st != AS_OK)
+        return st;
+    return predict_columns_match(in->info, NULL, n, &in->columns, err);
+}
+
+static as_status open_array(struct predict_input *in, const char *path, struct as_err *err)
+{
+    const char *x = in->info->options.x ? in->info->options.x : "x";
+    as_status st = as_ends_with(path, ".npy")   ? array_open_npy(path, &in->array, err)
+                   : as_ends_with(path, ".npz") ? array_open_npz(path, x, &in->array, err)
+                   : as_ends_with(path, ".safetensors")
+                       ? array_open_safetensors(path, x, &in->array, err)
+                       : array_open_idx(path, &in->array, err);
+    return st == AS_OK ? match_array(in, err) : st;
+}
+
+static bool is_array(const char *path)
+{
+    static const char *const ends[] = {".npy",    ".npz",   ".safetensors", ".idx",
+                                       ".idx.gz", "-ubyte", "-ubyte.gz"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(ends); i++)
+        if (as_ends_with(path, ends[i]))
+            return true;
+    return false;
+}
+
+as_status predict_input_open(const struct model_file *f, const char *path,
+                             struct predict_input **ret, struct as_err *err)
+{
+    AS_AUTO(predict_input_freep) struct predict_input *in = as_calloc(1, sizeof *in);
+    struct stat sb;
+    bool standard = as_streq(path, "-");
+    if (!in)
+        return as_fail_nomem(err);
+    *in = (struct predict_input){
+        .info = model_file_data(f), .name = standard ? "standard input" : path, .file_bytes = -1};
+    if (!standard && stat(path, &sb) == 0) {
+        if (S_ISDIR(sb.st_mode) || S_ISCHR(sb.st_mode) || S_ISBLK(sb.st_mode))
+            return as_fail(err, AS_E_INVAL, "%.200s is a folder or a device, expected a file",
+                           path);
+        in->file_bytes = S_ISREG(sb.st_mode) && !as_ends_with(path, ".gz") ? sb.st_size : -1;
+    }
+    if (!standard && is_array(path)) {
+        as_status st = open_array(in, path, err);
+        if (st != AS_OK)
+            return st;
+    } else {
+        as_status st = open_table(in, standard ? "/dev/stdin" : path, err);
+        if (st != AS_OK)
+            return st == AS_E_NOT_FOUND ? st : as_err_prefix(err, st, "%.200s", in->name);
+    }
+    *ret = as_steal(in);
+    return AS_OK;
+}
+
+/* ---- blocks ---- */
+
+/* The row of the array as a row of the model. */
+static as_status convert_row(const struct predict_input *in, float *out, struct as_err *err)
+{
+    const struct dataset_info *info = in->info;
+    bool swap = in->array.n_dims == 4 && info->options.channels_first;
+    size_t plane = info->height * info->width;
+    for (size_t i = 0; i < in->columns.n; i++) {
+        size_t k = in->columns.of[i];
+        if (k == PREDICT_NO_COLUMN)
+            continue;
+        if (!isnan(in->row[i])) {
+            as_status st = target_check_float(in->row[i], err);
+            if (st != AS_OK)
+                return as_err_prefix(err, st, "row %zu, column %zu", in->at, i);
+        }
+        out[swap ? k % plane * info->channels + k / plane : k] = (float)in->row[i];
+    }
+    return AS_OK;
+}
+
+static as_status next_rows(struct predict_input *in, struct predict_block *ret, int64_t *ret_bytes,
+                           struct as_err *err)
+{
+    size_t width = in->info->n_features, most = BLOCK_NUMBERS / width;
+    most = most > 0 ? most : 1;
+    if (in->at == in->rows)
+        return AS_E_EXHAUSTED;
+    if (!ret->raw && !(ret->raw = as_calloc(most * width, sizeof *ret->raw)))
+        return as_fail_nomem(err);
+    ret->first = in->at;
+    for (ret->rows = 0; ret->rows < most && in->at < in->rows; ret->rows++) {
+        as_status st = array_read(&in->array, in->columns.n, in->row, err);
+        if (st == AS_OK)
+            st = convert_row(in, ret->raw + ret->rows * width, err);
+        if (st != AS_OK)
+            return st;
+        in->at++;
+    }
+    *ret_bytes = in->rows ? in->file_bytes / (int64_t)in->rows * (int64_t)ret->rows : 0;
+    return AS_OK;
+}
+
+as_status predict_input_next(struct predict_input *in, struct predict_block *ret,
+                             int64_t *ret_bytes, struct as_err *err)
+{
+    as_status st = AS_OK;
+    if (!in->blocks) {
+        st = next_rows(in, ret, ret_bytes, err);
+    } else if (in->has_first) {
+        csv_block_done(&ret->csv);
+        ret->csv = in->first;
+        in->first = (struct csv_block){0};
+        in->has_first = false;
+        ret->header = in->has_header;
+    } else {
+        ret->header = false;
+        st = csv_blocks_next(in->blocks, &ret->csv, err);
+    }
+    if (st != AS_OK)
+        return st == AS_E_EXHAUSTED ? st : as_err_prefix(err, st, "%.200s", in->name);
+    if (in->blocks)
+        *ret_bytes = (int64_t)ret->csv.len;
+    return AS_OK;
+}

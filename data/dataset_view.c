@@ -1,0 +1,80 @@
+#include "data/dataset_view.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/str.h"
+#include "data/dataset_csv.h"
+#include "data/dataset_json.h"
+
+size_t dataset_find_column(const struct dataset_info *info, const char *name)
+{
+    for (size_t i = 0; info->columns && i < info->n_features; i++)
+        if (as_streq(info->columns[i].name, name))
+            return i;
+    return SIZE_MAX;
+}
+
+static bool is_among(size_t column, const size_t *columns, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (columns[i] == column)
+            return true;
+    return false;
+}
+
+/* By way of the JSON form: whatever a record has is copied and checked there. */
+as_status dataset_info_without(const struct dataset_info *info, const size_t *columns, size_t n,
+                               struct dataset_info *ret, struct as_err *err)
+{
+    JSON_AUTO doc = dataset_info_to_json(info);
+    json_t *list = json_object_get(doc, "columns");
+    size_t kept = 0, features = 0; /* columns of the file, as the list has them */
+    for (size_t i = 0; doc && n > 0 && i < info->n_features; i = dataset_next_column(info, i)) {
+        bool out = is_among(i, columns, n);
+        if (out && json_array_remove(list, kept) != 0)
+            return as_fail_nomem(err);
+        kept += !out;
+        features += out ? 0 : dataset_column_width(&info->columns[i]);
+    }
+    if (!doc ||
+        (n > 0 && json_object_set_new(doc, "features", json_integer((json_int_t)features)) != 0))
+        return as_fail_nomem(err);
+    return dataset_info_from_json(doc, "", ret, err);
+}
+
+void dataset_without(struct dataset *set, const struct dataset_info *info, const size_t *columns,
+                     size_t n)
+{
+    size_t width = set->n_features, kept = 0, next;
+    if (n == 0)
+        return;
+    for (size_t i = 0; i < set->n_rows; i++)
+        for (size_t c = 0; c < width; c = next) {
+            next = dataset_next_column(info, c);
+            if (is_among(c, columns, n))
+                continue;
+            memmove(&set->x[kept], &set->x[i * width + c], (next - c) * sizeof *set->x);
+            kept += next - c;
+        }
+    set->n_features = set->n_rows ? kept / set->n_rows : width;
+}
+
+as_status dataset_read_cells(const struct dataset_paths *paths, const struct dataset_info *info,
+                             const char *name, struct dataset_cells *ret, struct as_err *err)
+{
+    AS_AUTO(dataset_cells_done) struct dataset_cells cells = {0};
+    if (info->format != DATASET_CSV)
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "column '%.80s': the data set is %s, expected a csv table", name,
+                       dataset_format_name(info->format));
+    as_status st = dataset_csv_cells(paths, info, name, &cells, err);
+    if (st != AS_OK)
+        return st;
+    if (cells.n != info->n_rows)
+        return as_fail(err, AS_E_INVAL, "the table has %zu rows, the data set says %zu", cells.n,
+                       info->n_rows);
+    *ret = cells;
+    cells = (struct dataset_cells){0};
+    return AS_OK;
+}

@@ -1,0 +1,37 @@
+/* A table without some of its columns: what a model sees of a data set in which other columns say
+ * which rows are held out, or how much a row counts. */
+#ifndef ASSAY_DATA_DATASET_VIEW_H
+#define ASSAY_DATA_DATASET_VIEW_H
+
+#include <stddef.h>
+
+#include "data/dataset.h"
+#include "data/dataset_cells.h"
+
+/* The index among info->columns of the first feature of the column with this name; SIZE_MAX: there is
+ * none. */
+size_t dataset_find_column(const struct dataset_info *info, const char *name);
+
+/* Copy a record without n columns of the file.
+ *   columns  [n] distinct indices of their first features, n below dataset_file_columns(); borrowed
+ *   ret      owned by the caller, untouched on failure
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status dataset_info_without(const struct dataset_info *info, const size_t *columns,
+                                             size_t n, struct dataset_info *ret,
+                                             struct as_err *err);
+
+/* Take the same columns of the record `info` out of the rows of its table, in place. O(values). */
+void dataset_without(struct dataset *set, const struct dataset_info *info, const size_t *columns,
+                     size_t n);
+
+/* Read the cells of a column of a CSV table. Values in memory (struct dataset) are float32 and know
+ * the rare texts of a column only as "other": identifiers and times need the text.
+ *   paths, info, name  borrowed; the rows are checked against info->n_rows
+ *   ret                owned by the caller: dataset_cells_done()
+ * AS_E_INVAL: the table has no such column, or other rows than the record. AS_E_UNSUPPORTED: the
+ * data set is no CSV table. AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM. */
+AS_MUST_CHECK as_status dataset_read_cells(const struct dataset_paths *paths,
+                                           const struct dataset_info *info, const char *name,
+                                           struct dataset_cells *ret, struct as_err *err);
+
+#endif

@@ -1,0 +1,216 @@
+/* Reads model files.
+ *
+ * Both formats become a manifest: that of a model file is in its metadata, and for a trial's own
+ * model.safetensors one is made of its metadata. From there on they differ in the prefix of their
+ * tensors only.
+ *
+ * The checksum is required. Writers of other programs add none, but a file that they changed is no
+ * longer the model whose metrics its manifest tells. */
+#include "model/file/model_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "model/file/model_file_priv.h"
+
+#define TENSOR_NAME_MAX 256
+#define PREFIX "members/"
+
+void model_file_free(struct model_file *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->n; i++) {
+        train_spec_done(&f->specs[i]);
+        preprocess_done(&f->fits[i]);
+    }
+    free(f->members);
+    free(f->specs);
+    free(f->fits);
+    dataset_info_done(&f->info);
+    json_decref(f->manifest);
+    safetensors_free(f->tensors);
+    free(f);
+}
+
+/* ---- the manifest ---- */
+
+/* A JSON document in a text of the metadata. */
+static as_status metadata_json(const struct safetensors *s, const char *key, json_t **ret,
+                               struct as_err *err)
+{
+    const char *text = safetensors_metadata(s, key);
+    if (!text)
+        return as_fail(err, AS_E_INVAL, "its metadata has no '%s'", key);
+    as_status st = json_parse_file(text, strlen(text), ret, err);
+    return st == AS_OK ? AS_OK : as_err_prefix(err, st, "'%s' in its metadata", key);
+}
+
+/* The manifest of a trial's own file. */
+static as_status trial_manifest(const struct safetensors *s, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO train = NULL;
+    JSON_AUTO dataset = NULL;
+    JSON_AUTO record = NULL;
+    as_status st = metadata_json(s, "train", &train, err);
+    if (st != AS_OK)
+        return st;
+    st = metadata_json(s, "dataset", &dataset, err);
+    if (st != AS_OK)
+        return st;
+    st = metadata_json(s, "preprocessing", &record, err);
+    if (st != AS_OK)
+        return st;
+    *ret = json_pack("{s:O, s:{s:s}, s:[{s:f, s:O, s:O}]}", "dataset", dataset, "combine", "kind",
+                     "mean", "members", "weight", 1.0, "train", train, "preprocessing", record);
+    return *ret ? AS_OK : as_fail_nomem(err);
+}
+
+static as_status find_manifest(struct model_file *f, json_t **ret, struct as_err *err)
+{
+    const char *format = safetensors_metadata(f->tensors, "format");
+    const char *version = safetensors_metadata(f->tensors, "version");
+    f->of_trial = as_streq(format, MODEL_FILE_TRIAL_FORMAT);
+    if (!f->of_trial && !as_streq(format, MODEL_FILE_FORMAT))
+        return as_fail(err, AS_E_INVAL,
+                       "not a model: found the format '%.60s' in its metadata, expected "
+                       "'" MODEL_FILE_FORMAT "'",
+                       format ? format : "");
+    if (!f->of_trial && !as_streq(version, MODEL_FILE_VERSION))
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "a model of version '%.20s', this program knows version " MODEL_FILE_VERSION,
+                       version ? version : "");
+    if (!safetensors_metadata(f->tensors, SAFETENSORS_CHECKSUM))
+        return as_fail(err, AS_E_INVAL,
+                       "its metadata has no " SAFETENSORS_CHECKSUM
+                       ": another program changed the model");
+    return f->of_trial ? trial_manifest(f->tensors, ret, err)
+                       : metadata_json(f->tensors, "model", ret, err);
+}
+
+/* ---- tensors ---- */
+
+void model_file_prefix(size_t member, char ret[MODEL_FILE_PREFIX_MAX])
+{
+    (void)snprintf(ret, MODEL_FILE_PREFIX_MAX, PREFIX "%zu/", member);
+}
+
+bool model_file_owner(const char *name, size_t *ret_member, const char **ret_rest)
+{
+    char prefix[MODEL_FILE_PREFIX_MAX];
+    size_t member = 0;
+    if (!as_starts_with(name, PREFIX))
+        return false;
+    for (const char *p = name + strlen(PREFIX); *p >= '0' && *p <= '9'; p++)
+        if (member < MODEL_FILE_MAX_MEMBERS)
+            member = member * 10 + (size_t)(*p - '0');
+    model_file_prefix(member, prefix); /* refuses 01, and no digit at all */
+    if (!as_starts_with(name, prefix))
+        return false;
+    *ret_member = member;
+    *ret_rest = name + strlen(prefix);
+    return true;
+}
+
+/* Does each tensor belong to a member? */
+static as_status check_owners(const struct model_file *f, struct as_err *err)
+{
+    for (size_t i = 0; !f->of_trial && i < safetensors_count(f->tensors); i++) {
+        const char *name = safetensors_at(f->tensors, i)->name, *rest = NULL;
+        size_t member = 0;
+        if (!model_file_owner(name, &member, &rest) || member >= f->n)
+            return as_fail(
+                err, AS_E_INVAL,
+                "tensor '%.80s' belongs to none of the %zu members, expected a name that "
+                "begins with members/ and a member's index",
+                name, f->n);
+    }
+    return AS_OK;
+}
+
+static as_status read_tensors(struct model_file *f, struct as_err *err)
+{
+    JSON_AUTO manifest = NULL;
+    as_status st = find_manifest(f, &manifest, err);
+    if (st != AS_OK)
+        return st;
+    st = model_manifest_read(manifest, f, err);
+    if (st != AS_OK)
+        return st;
+    return check_owners(f, err);
+}
+
+as_status model_file_parse(char *bytes, size_t len, struct model_file **ret, struct as_err *err)
+{
+    AS_AUTO(model_file_freep) struct model_file *f = as_calloc(1, sizeof *f);
+    if (!f) {
+        free(bytes);
+        return as_fail_nomem(err);
+    }
+    as_status st = safetensors_parse(bytes, len, &f->tensors, err);
+    if (st != AS_OK)
+        return st;
+    st = read_tensors(f, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(f);
+    return AS_OK;
+}
+
+as_status model_file_read(const char *path, size_t max_bytes, struct model_file **ret,
+                          struct as_err *err)
+{
+    char *bytes = NULL;
+    size_t len = 0;
+    as_status st = file_read(path, max_bytes, &bytes, &len, err);
+    if (st != AS_OK)
+        return st;
+    st = model_file_parse(bytes, len, ret, err);
+    return st == AS_OK ? AS_OK : as_err_prefix(err, st, "%.200s", path);
+}
+
+const json_t *model_file_manifest(const struct model_file *f)
+{
+    return f->manifest;
+}
+
+const struct dataset_info *model_file_data(const struct model_file *f)
+{
+    return &f->info;
+}
+
+size_t model_file_n_members(const struct model_file *f)
+{
+    return f->n;
+}
+
+const struct model_member *model_file_member(const struct model_file *f, size_t i)
+{
+    return &f->members[i];
+}
+
+const struct safetensors_tensor *model_file_find(const struct model_file *f, size_t member,
+                                                 const char *name)
+{
+    char full[TENSOR_NAME_MAX] = "";
+    if (f->of_trial)
+        return safetensors_get(f->tensors, name);
+    model_file_prefix(member, full);
+    size_t len = strlen(full);
+    if (strlen(name) >= sizeof full - len)
+        return NULL;
+    memcpy(full + len, name, strlen(name) + 1);
+    return safetensors_get(f->tensors, full);
+}
+
+as_status model_file_tensor(const struct model_file *f, size_t member, const char *name,
+                            safetensors_type type, size_t n, void *ret, struct as_err *err)
+{
+    const struct safetensors_tensor *t = model_file_find(f, member, name);
+    if (!t)
+        return as_fail(err, AS_E_INVAL, "member %zu has no tensor '%.80s'", member, name);
+    return safetensors_copy(f->tensors, t->name, type, n, ret, err);
+}

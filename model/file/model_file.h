@@ -1,0 +1,112 @@
+/* Model files: one model, with all that predicting needs.
+ *
+ * A model file is a safetensors file (data/formats/safetensors.h), so any library for that format
+ * opens it. Its `__metadata__` has
+ *   format   "assay-model"
+ *   version  "1"
+ *   model    the manifest, as JSON text:
+ *     {"dataset": {…},                      the data set it was trained on (data/dataset_json.h)
+ *      "combine": {"kind": "mean"},         how members make one prediction
+ *      "members": [{"weight": 0.5, "train": {…}, "preprocessing": {…},
+ *                   "trial"?: 12, "attempt"?: 1, "seed"?: "123"}],
+ *      "metrics"?: {…}, "measured_on"?: "held-out rows", "lineage"?: {…}}
+ *   assay_crc32c  the checksum of the file; a model file without one is refused
+ * The tensors of member I are those of its own model.safetensors, with the prefix "members/I/".
+ *
+ * combine.kind: `mean` is the weighted mean of the members' probabilities, or of their numbers in
+ * the targets' own unit. Weights are above 0 and their sum is 1.
+ *
+ * The bytes are a function of the content: equal members in the same order give the same file. A
+ * model is known by the SHA-256 of its file. Its name, versions and times are not in the file.
+ *
+ * The file that a trial of the built-in trainer leaves (model.safetensors, format "assay-model-1")
+ * is read as a model of one member. */
+#ifndef ASSAY_MODEL_FILE_MODEL_FILE_H
+#define ASSAY_MODEL_FILE_MODEL_FILE_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "data/dataset.h"
+#include "data/formats/safetensors.h"
+#include "data/preprocess/preprocess.h"
+#include "model/document/train_spec.h"
+
+#define MODEL_FILE_FORMAT "assay-model"
+#define MODEL_FILE_VERSION "1"
+#define MODEL_FILE_MAX_BYTES ((size_t)8 << 30) /* the default limit of readers, and the writer's */
+#define MODEL_FILE_MAX_MEMBERS ((size_t)1024)
+
+/* ---- reading ---- */
+
+/* A file that was read and checked whole. It is never changed, so threads may share it. */
+struct model_file;
+
+/* Read a file of at most max_bytes. AS_E_INVAL: damaged, cut short, or not a model; the message
+ * begins with the path. AS_E_UNSUPPORTED: another version, or a combine.kind that this version does
+ * not know; the message has what was found and what is known. AS_E_NOT_FOUND, AS_E_IO,
+ * AS_E_TOO_LARGE, AS_E_NOMEM. */
+AS_MUST_CHECK as_status model_file_read(const char *path, size_t max_bytes, struct model_file **ret,
+                                        struct as_err *err);
+
+/* The same for the bytes of a file. Takes `bytes` (from malloc), even on failure. */
+AS_MUST_CHECK as_status model_file_parse(char *bytes, size_t len, struct model_file **ret,
+                                         struct as_err *err);
+
+void model_file_free(struct model_file *f);
+AS_DEFINE_FREEP(struct model_file, model_file_free)
+
+/* Views of f, until model_file_free(). */
+const json_t *model_file_manifest(const struct model_file *f);
+const struct dataset_info *model_file_data(const struct model_file *f);
+size_t model_file_n_members(const struct model_file *f);
+
+struct model_member {
+    double weight; /* > 0; the sum over the members is 1 */
+    const struct train_spec *spec;
+    const json_t *train;          /* the document of `spec` */
+    const struct preprocess *fit; /* what this member's preprocessing learnt */
+    int64_t trial, attempt;       /* 0: not known */
+    const char *seed;             /* decimal; NULL: not known */
+};
+
+/* i < model_file_n_members(). */
+const struct model_member *model_file_member(const struct model_file *f, size_t i);
+
+/* A tensor of a member, by its name in the member's own file; a view of f, or NULL. Its data may be
+ * unaligned. */
+const struct safetensors_tensor *model_file_find(const struct model_file *f, size_t member,
+                                                 const char *name);
+
+/* Copy the n values of a tensor. AS_E_INVAL: there is none of this name, type and number of
+ * values; the message names it. */
+AS_MUST_CHECK as_status model_file_tensor(const struct model_file *f, size_t member,
+                                          const char *name, safetensors_type type, size_t n,
+                                          void *ret, struct as_err *err);
+
+/* ---- writing ---- */
+
+/* A file that gives its members to a new model: a trial's model.safetensors or a model file. */
+struct model_source {
+    const char *path;
+    double weight;          /* > 0; a source of several members divides it by their weights */
+    int64_t trial, attempt; /* 0: those that the source has */
+    const char *seed;       /* decimal; NULL: that of the source */
+};
+
+/* Compose a model of n >= 1 sources, in this order.
+ *   path     replaced by the file in one step, but not durably (file_publishv)
+ *   combine  the manifest's `combine`; NULL: {"kind": "mean"}
+ *   about    {metrics?, measured_on?, lineage?}, taken over into the manifest; or NULL
+ * All borrowed. AS_E_INVAL: a source is no model, two were trained on other data sets, weights that
+ * do not add up to 1, another field in `about`. AS_E_UNSUPPORTED as for model_file_read().
+ * AS_E_TOO_LARGE: past MODEL_FILE_MAX_BYTES or MODEL_FILE_MAX_MEMBERS. AS_E_NOT_FOUND, AS_E_IO,
+ * AS_E_NOMEM. Takes the memory of all sources together. */
+AS_MUST_CHECK as_status model_file_write(const char *path, const struct model_source *sources,
+                                         size_t n, const json_t *combine, const json_t *about,
+                                         struct as_err *err);
+
+#endif

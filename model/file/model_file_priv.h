@@ -1,0 +1,33 @@
+/* What reading and writing of model files share: for model/file/ alone. */
+#ifndef ASSAY_MODEL_FILE_MODEL_FILE_PRIV_H
+#define ASSAY_MODEL_FILE_MODEL_FILE_PRIV_H
+
+#include "model/file/model_file.h"
+
+#define MODEL_FILE_TRIAL_FORMAT "assay-model-1" /* of a trial's own model.safetensors */
+#define MODEL_FILE_PREFIX_MAX 32                /* bytes of "members/I/" with its NUL */
+
+struct model_file {
+    struct safetensors *tensors; /* NULL: a manifest alone */
+    json_t *manifest;
+    struct dataset_info info;
+    size_t n;
+    struct model_member *members; /* [n]; views of specs, fits and manifest */
+    struct train_spec *specs;     /* [n] */
+    struct preprocess *fits;      /* [n] */
+    bool of_trial;                /* tensors have no prefix */
+};
+
+/* Check a manifest and fill all of `f` but its tensors. Takes a new reference. On failure the
+ * caller frees f. Errors as in model_file_read(). */
+AS_MUST_CHECK as_status model_manifest_read(json_t *manifest, struct model_file *f,
+                                            struct as_err *err);
+
+/* "members/12/" */
+void model_file_prefix(size_t member, char ret[MODEL_FILE_PREFIX_MAX]);
+
+/* The member that a tensor's name "members/12/layers.0.weight" begins with, and the rest of the
+ * name, a view. False if it begins otherwise. */
+bool model_file_owner(const char *name, size_t *ret_member, const char **ret_rest);
+
+#endif

@@ -1,0 +1,152 @@
+/* Outputs to predictions, with the operations of model/network/outputs.h: exponentials, units and
+ * means in double, results in float32. In float32 a softmax would lose what the networks before it
+ * have kept: 1e-5 relative is not much more than their own rounding. */
+#include "model/onnx/predictions.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "base/json.h"
+
+const char *onnx_both_classes(struct onnx_graph *g, const char *p)
+{
+    const char *rest = onnx_graph_binary(g, "Sub", onnx_graph_scalar(g, "one", 1), p);
+    return onnx_graph_concat(g, (const char *[]){rest, p}, 2, 1);
+}
+
+const char *onnx_in_double(struct onnx_graph *g, const char *op, const char *z)
+{
+    z = onnx_graph_cast(g, z, ONNX_DOUBLE);
+    return onnx_graph_cast(g, onnx_graph_unary(g, op, z), ONNX_FLOAT);
+}
+
+/* The inverse of what was done to the targets. */
+static const char *undo(struct onnx_graph *g, const char *transform, const char *v)
+{
+    if (strcmp(transform, "none") == 0)
+        return v;
+    if (strcmp(transform, "log") == 0)
+        return onnx_graph_unary(g, "Exp", v);
+    if (strcmp(transform, "log1p") == 0)
+        return onnx_graph_binary(g, "Sub", onnx_graph_unary(g, "Exp", v),
+                                 onnx_graph_doubles(g, "one", (double[]){1}, 1));
+    onnx_graph_fail(g, AS_E_UNSUPPORTED,
+                    "targets with the transformation %s cannot be exported to ONNX, expected none, "
+                    "log or log1p",
+                    transform);
+    return NULL;
+}
+
+const char *onnx_own_unit(struct onnx_graph *g, const struct preprocess *fit, const char *transform,
+                          const char *v)
+{
+    v = onnx_graph_cast(g, v, ONNX_DOUBLE);
+    v = onnx_graph_binary(g, "Mul", v,
+                          onnx_graph_doubles(g, "target_scale", fit->target_scale, fit->n_targets));
+    v = onnx_graph_binary(g, "Add", v,
+                          onnx_graph_doubles(g, "target_mean", fit->target_mean, fit->n_targets));
+    return onnx_graph_cast(g, undo(g, transform, v), ONNX_FLOAT);
+}
+
+const char *onnx_member_predictions(struct onnx_graph *g, const struct dataset_info *info,
+                                    const struct model_member *m, const char *transform,
+                                    const char *outputs)
+{
+    train_loss loss = train_spec_loss(m->spec, info->task);
+    const char *p = outputs;
+    if (loss == TRAIN_CROSS_ENTROPY)
+        p = onnx_in_double(g, "Softmax", p); /* over the last axis, its default */
+    else if (loss == TRAIN_BCE)
+        p = onnx_in_double(g, "Sigmoid", p);
+    if (info->task == DATASET_REGRESSION)
+        return onnx_own_unit(g, m->fit, transform, p);
+    return loss == TRAIN_BCE ? onnx_both_classes(g, p) : p;
+}
+
+const char *onnx_mean(struct onnx_graph *g, const char *const *predictions, const double *weights,
+                      size_t n)
+{
+    const char *sum = NULL;
+    if (n == 1)
+        return predictions[0];
+    for (size_t i = 0; i < n; i++) {
+        const char *p = onnx_graph_cast(g, predictions[i], ONNX_DOUBLE);
+        p = onnx_graph_binary(g, "Mul", p, onnx_graph_doubles(g, "weight", &weights[i], 1));
+        sum = sum ? onnx_graph_binary(g, "Add", sum, p) : p;
+    }
+    return onnx_graph_cast(g, sum, ONNX_FLOAT);
+}
+
+/* ---- outputs ---- */
+
+static void add_texts(struct onnx_graph *g, const char *key, char *const *texts, size_t n)
+{
+    JSON_AUTO list = json_array();
+    for (size_t i = 0; list && i < n; i++)
+        if (json_array_append_new(list, json_string(texts[i])) != 0)
+            onnx_graph_fail(g, AS_E_NOMEM, "out of memory");
+    AS_AUTO(as_freep) char *text = list ? json_format(list) : NULL;
+    if (!text)
+        onnx_graph_fail(g, AS_E_NOMEM, "out of memory");
+    else
+        onnx_graph_property(g, key, text);
+}
+
+/* The labels, and "" for the rows that `check` makes NaN. */
+static const char *refuse_labels(struct onnx_graph *g, const char *labels, const char *check)
+{
+    const char *none = onnx_graph_strings(g, "none", (const char *const[]){""}, 1);
+    const char *axes = onnx_graph_ints(g, "axes", (int64_t[]){1}, 1);
+    const char *bad = onnx_graph_unary(g, "IsNaN", onnx_graph_binary(g, "Squeeze", check, axes));
+    return onnx_graph_add(g, &(struct onnx_node){.op = "Where", ONNX_IN(bad, none, labels)});
+}
+
+static void add_label(struct onnx_graph *g, const struct dataset_info *info, const char *p,
+                      const char *check)
+{
+    const struct onnx_attr attrs[] = {onnx_int("axis", 1), onnx_int("keepdims", 0)};
+    const char *best = onnx_graph_add(
+        g, &(struct onnx_node){.op = "ArgMax", ONNX_IN(p), .attrs = attrs, .n_attrs = 2});
+    const char *names =
+        onnx_graph_strings(g, "classes", (const char *const *)info->classes, info->n_classes);
+    const struct onnx_port port = {.name = "label",
+                                   .type = ONNX_STRING,
+                                   .dims = (int64_t[]){ONNX_ROWS},
+                                   .n_dims = 1,
+                                   .note = "the most probable class"};
+    const char *labels = onnx_graph_binary(g, "Gather", names, best);
+    onnx_graph_output(g, &port, check ? refuse_labels(g, labels, check) : labels);
+}
+
+void onnx_outputs_add(struct onnx_graph *g, const struct dataset_info *info,
+                      const char *predictions, const char *check)
+{
+    bool classes = info->task == DATASET_CLASSIFICATION;
+    const struct onnx_port port = {.name = classes ? "probabilities" : "predictions",
+                                   .type = ONNX_FLOAT,
+                                   .dims = (int64_t[]){ONNX_ROWS, (int64_t)info->n_outputs},
+                                   .n_dims = 2,
+                                   .note = classes ? "a column for each class, as in assay.classes"
+                                                   : "a column for each target"};
+    if (check)
+        predictions = onnx_graph_binary(g, "Add", predictions, check);
+    if (classes) {
+        add_label(g, info, predictions, check);
+        add_texts(g, "assay.classes", info->classes, info->n_classes);
+    }
+    if (info->target)
+        onnx_graph_property(g, "assay.target", info->target);
+    onnx_graph_output(g, &port, predictions);
+}
+
+void onnx_logits_add(struct onnx_graph *g, const struct dataset_info *info, size_t context,
+                     const char *outputs)
+{
+    const int64_t dims[] = {ONNX_ROWS, (int64_t)context, (int64_t)info->n_outputs};
+    const struct onnx_port port = {.name = "logits",
+                                   .type = ONNX_FLOAT,
+                                   .dims = dims,
+                                   .n_dims = 3,
+                                   .note = "of the token after each token"};
+    onnx_graph_output(g, &port, outputs);
+}

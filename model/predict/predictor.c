@@ -1,0 +1,277 @@
+/* Predicts with all members of a model.
+ *
+ * Members are put together twice. Those whose preprocessing learnt the same share its encoding of
+ * the rows: trials of one sweep hold out the same rows, so most often there is one. Of these, those
+ * with the same layers and widths share a network of as many slots, whose pass costs little more
+ * than one member's (network.h).
+ *
+ * Rows go through in passes. A pass is so small that what the layers hand on stays in the second
+ * cache (PASS_BYTES), and the predictions of all members are kept until its end: they are then
+ * added in the order of the members, whatever shares a network. */
+#include "model/predict/predictor.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/network/outputs.h"
+#include "model/plan/memory.h"
+#include "model/predict/predictor_priv.h"
+
+#define PASS_ROWS ((size_t)256)
+#define PASS_BYTES 4e6        /* of the activations of all members that share a network */
+#define VALUES_BYTES 67108864 /* of the predictions of all members */
+
+static void clear_encoding(struct predict_encoding *e)
+{
+    dataset_done(&e->set);
+    free(e->codes);
+    e->codes = NULL;
+}
+
+void predictor_free(struct predictor *p)
+{
+    if (!p)
+        return;
+    for (size_t i = 0; p->encodings && i < p->n_encodings; i++)
+        clear_encoding(&p->encodings[i]);
+    for (size_t i = 0; p->parts && i < p->n_parts; i++)
+        predict_part_done(&p->parts[i]);
+    backend_free(p->be);
+    free(p->encodings);
+    free(p->parts);
+    free(p->values);
+    free(p->of_part);
+    free(p->first_value);
+    free(p->categorical);
+    free(p->known);
+    free(p);
+}
+
+/* ---- what members share ---- */
+
+/* The encoding of a member, which may be a new one. */
+static size_t find_encoding(struct predictor *p, size_t member)
+{
+    const json_t *members = json_object_get(model_file_manifest(p->file), "members");
+    const json_t *record = json_object_get(json_array_get(members, member), "preprocessing");
+    for (size_t i = 0; i < p->n_encodings; i++)
+        if (json_equal(p->encodings[i].record, record))
+            return i;
+    p->encodings[p->n_encodings] =
+        (struct predict_encoding){.fit = model_file_member(p->file, member)->fit, .record = record};
+    return p->n_encodings++;
+}
+
+/* The part of a member with this plan, which may be a new one. Trees (NULL) have parts of their
+ * own. */
+static struct predict_part *find_part(struct predictor *p, size_t encoding,
+                                      const struct net_plan *plan)
+{
+    for (size_t i = 0; plan && i < p->n_parts; i++)
+        if (p->parts[i].plan && p->parts[i].encoding == encoding &&
+            predict_plans_equal(p->parts[i].plan, plan))
+            return &p->parts[i];
+    p->parts[p->n_parts] = (struct predict_part){.encoding = encoding};
+    return &p->parts[p->n_parts++];
+}
+
+static as_status add_member(struct predictor *p, size_t member, struct as_err *err)
+{
+    AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
+    as_status st = predict_plan(p->file, member, &plan, err);
+    if (st != AS_OK)
+        return st;
+    struct predict_part *part = find_part(p, find_encoding(p, member), plan);
+    if (!part->member)
+        part->member = as_calloc(model_file_n_members(p->file), sizeof *part->member);
+    if (!part->member)
+        return as_fail_nomem(err);
+    part->member[part->n++] = member;
+    if (!part->plan)
+        part->plan = as_steal(plan);
+    return AS_OK;
+}
+
+static as_status add_members(struct predictor *p, struct as_err *err)
+{
+    size_t n = model_file_n_members(p->file);
+    p->encodings = as_calloc(n, sizeof *p->encodings);
+    p->parts = as_calloc(n, sizeof *p->parts);
+    if (!p->encodings || !p->parts)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        as_status st = add_member(p, i, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+/* ---- passes ---- */
+
+static size_t rows_of_pass(const struct predictor *p, size_t most)
+{
+    size_t n = model_file_n_members(p->file);
+    size_t rows = most > 0 ? most : PASS_ROWS;
+    for (size_t i = 0; most == 0 && i < p->n_parts; i++) {
+        if (!p->parts[i].plan)
+            continue;
+        double row = net_activation_bytes(p->parts[i].plan, 1) * (double)p->parts[i].n;
+        rows = row * (double)rows > PASS_BYTES ? (size_t)(PASS_BYTES / row) : rows;
+    }
+    size_t fit = VALUES_BYTES / (n * p->n_outputs * sizeof(float));
+    rows = rows < fit ? rows : fit;
+    return rows > 0 ? rows : 1;
+}
+
+static as_status load_parts(struct predictor *p, struct as_err *err)
+{
+    const struct backend_opts opts = {.threads = 1};
+    size_t n = model_file_n_members(p->file);
+    p->values = as_calloc(n * p->max_rows, p->n_outputs * sizeof *p->values);
+    p->of_part = as_calloc(n, sizeof *p->of_part);
+    if (!p->values || !p->of_part)
+        return as_fail_nomem(err);
+    as_status st = backend_open("cpu", &opts, &p->be, err);
+    for (size_t i = 0; st == AS_OK && i < p->n_parts; i++)
+        st = predict_part_load(&p->parts[i], p->be, p->file, p->max_rows, err);
+    return st;
+}
+
+as_status predictor_create(const struct model_file *f, size_t max_rows, struct predictor **ret,
+                           struct as_err *err)
+{
+    AS_AUTO(predictor_freep) struct predictor *p = as_calloc(1, sizeof *p);
+    const struct dataset_info *info = model_file_data(f);
+    if (!p)
+        return as_fail_nomem(err);
+    *p = (struct predictor){.file = f, .info = info, .n_outputs = info->n_outputs};
+    if (info->input == DATASET_TOKEN_TEXT)
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "the model continues text: it has no rows to predict");
+    as_status st = add_members(p, err);
+    if (st != AS_OK)
+        return st;
+    st = predictor_know_values(p, err);
+    if (st != AS_OK)
+        return st;
+    p->max_rows = rows_of_pass(p, max_rows);
+    st = load_parts(p, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(p);
+    return AS_OK;
+}
+
+size_t predictor_inputs(const struct predictor *p)
+{
+    return p->info->n_features;
+}
+
+size_t predictor_outputs(const struct predictor *p)
+{
+    return p->n_outputs;
+}
+
+static as_status encode(const struct predictor *p, struct predict_encoding *e, const float *raw,
+                        size_t rows, struct as_err *err)
+{
+    size_t n = rows * p->info->n_features;
+    clear_encoding(e);
+    e->set = (struct dataset){.n_rows = rows,
+                              .n_features = p->info->n_features,
+                              .n_outputs = p->n_outputs,
+                              .x = as_calloc(n, sizeof *e->set.x)};
+    if (!e->set.x)
+        return as_fail_nomem(err);
+    memcpy(e->set.x, raw, n * sizeof *raw);
+    return preprocess_apply(e->fit, p->info, &e->set, &e->codes, err);
+}
+
+static float *values_of(const struct predictor *p, size_t member)
+{
+    return p->values + member * p->max_rows * p->n_outputs;
+}
+
+static as_status run_part(struct predictor *p, struct predict_part *part, struct as_err *err)
+{
+    const struct predict_encoding *e = &p->encodings[part->encoding];
+    const struct predict_rows rows = {.rows = e->set.n_rows,
+                                      .n_x = part->x || part->trees ? e->set.n_features : 0,
+                                      .n_codes = e->fit->n_codes,
+                                      .x = e->set.x,
+                                      .codes = e->codes};
+    for (size_t i = 0; i < part->n; i++)
+        p->of_part[i] = values_of(p, part->member[i]);
+    as_status st = predict_part_run(part, p->be, p->info, &rows, p->of_part, err);
+    for (size_t i = 0; st == AS_OK && i < part->n; i++) {
+        const struct model_member *m = model_file_member(p->file, part->member[i]);
+        /* trees have made probabilities of their outputs; huber leaves them as they are */
+        train_loss loss = part->trees ? TRAIN_HUBER : train_spec_loss(m->spec, p->info->task);
+        outputs_to_predictions(p->of_part[i], rows.rows, part->outputs, p->n_outputs, loss, m->fit);
+    }
+    return st;
+}
+
+/* The weighted mean of the members' predictions. */
+static void combine(const struct predictor *p, size_t rows, float *ret)
+{
+    size_t n = model_file_n_members(p->file);
+    for (size_t i = 0; i < rows * p->n_outputs; i++) {
+        double sum = 0;
+        for (size_t m = 0; m < n; m++)
+            sum += model_file_member(p->file, m)->weight * (double)values_of(p, m)[i];
+        ret[i] = (float)sum;
+    }
+}
+
+static as_status run_pass(struct predictor *p, const float *raw, size_t rows, float *ret,
+                          struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; st == AS_OK && i < p->n_encodings; i++)
+        st = encode(p, &p->encodings[i], raw, rows, err);
+    for (size_t i = 0; st == AS_OK && i < p->n_parts; i++)
+        st = run_part(p, &p->parts[i], err);
+    if (st != AS_OK)
+        return st;
+    if (model_file_n_members(p->file) == 1)
+        memcpy(ret, p->values, rows * p->n_outputs * sizeof *ret);
+    else
+        combine(p, rows, ret);
+    return AS_OK;
+}
+
+static as_status check_rows(const struct predictor *p, const float *raw, size_t rows,
+                            struct as_err *err)
+{
+    size_t n = p->info->n_features;
+    for (size_t r = 0; r < rows; r++, raw += n)
+        for (size_t c = 0; c < n; c++) {
+            if (isfinite(raw[c]) && !p->categorical[c]) /* most values: nothing to look up */
+                continue;
+            as_status st = predictor_check(p, c, raw[c], err);
+            if (st != AS_OK)
+                return as_err_prefix(err, st, "row %zu", r);
+        }
+    return AS_OK;
+}
+
+as_status predictor_run(struct predictor *p, const float *raw, size_t rows, float *ret,
+                        struct as_err *err)
+{
+    as_status st = check_rows(p, raw, rows, err);
+    for (size_t at = 0; st == AS_OK && at < rows; at += p->max_rows) {
+        size_t n = rows - at < p->max_rows ? rows - at : p->max_rows;
+        st = run_pass(p, raw + at * p->info->n_features, n, ret + at * p->n_outputs, err);
+    }
+    return st;
+}
+
+size_t predictor_class(const struct predictor *p, const float *probabilities)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < p->n_outputs; i++)
+        best = probabilities[i] > probabilities[best] ? i : best;
+    return best;
+}

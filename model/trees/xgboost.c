@@ -1,0 +1,127 @@
+#include "model/trees/xgboost.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define LIBRARY "libxgboost.so.0"
+#define LIBRARY_ELSEWHERE "libxgboost.so"
+
+static const struct {
+    const char *name;
+    size_t at;
+} symbols[] = {
+#define XGBOOST_SYMBOL(type, name, symbol, parameters) {#symbol, offsetof(struct xgboost, name)},
+    XGBOOST_FUNCTIONS(XGBOOST_SYMBOL)
+#undef XGBOOST_SYMBOL
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct xgboost library; /* guarded by lock until is_open; constant from then on */
+static bool is_open;
+
+/* GNU's OpenMP reads these variables when it is loaded, which is now. By default its threads spin
+ * while they wait for each other, and on a machine that has other work, as a runner's has, each of
+ * the many short loops then costs a time slice: 60 rounds of small trees took 17 s instead of 0.9 s.
+ * A user's own setting stays. */
+static void let_threads_sleep(void)
+{
+    if (!getenv("GOMP_SPINCOUNT"))
+        (void)setenv("OMP_WAIT_POLICY", "passive", 0);
+}
+
+static as_status open_library(const char **ret_name, void **ret, struct as_err *err)
+{
+    const char *named = getenv("ASSAY_XGBOOST");
+    *ret_name = named && *named ? named : LIBRARY;
+    let_threads_sleep();
+    *ret = dlopen(*ret_name, RTLD_NOW | RTLD_LOCAL);
+    if (*ret)
+        return AS_OK;
+    AS_AUTO(as_freep) char *why = as_strdup(dlerror());
+    if (!named || !*named)
+        *ret = dlopen(LIBRARY_ELSEWHERE, RTLD_NOW | RTLD_LOCAL);
+    if (*ret)
+        return AS_OK;
+    return as_fail(err, AS_E_UNSUPPORTED,
+                   "models of trees need XGBoost's library, which does not open: %.120s (install "
+                   "libxgboost0, or name the file in ASSAY_XGBOOST)",
+                   why ? why : *ret_name);
+}
+
+static as_status find_functions(const char *name, void *handle, struct xgboost *x,
+                                struct as_err *err)
+{
+    for (size_t i = 0; i < AS_ARRAY_LEN(symbols); i++) {
+        void *f = dlsym(handle, symbols[i].name);
+        if (!f)
+            return as_fail(err, AS_E_UNSUPPORTED,
+                           "XGBoost (%.80s) has no %s, expected a version from 1.7 to 2.x", name,
+                           symbols[i].name);
+        memcpy((char *)x + symbols[i].at, &f, sizeof f);
+    }
+    x->version(&x->major, &x->minor, &x->patch);
+    if ((x->major == 1 && x->minor >= 7) || x->major == 2)
+        return AS_OK;
+    return as_fail(err, AS_E_UNSUPPORTED,
+                   "XGBoost (%.80s) has version %d.%d.%d, expected one from 1.7 to 2.x", name,
+                   x->major, x->minor, x->patch);
+}
+
+static as_status open_locked(struct as_err *err)
+{
+    const char *name = NULL;
+    void *handle = NULL;
+    struct xgboost x = {0};
+    as_status st = open_library(&name, &handle, err);
+    if (st != AS_OK)
+        return st;
+    st = find_functions(name, handle, &x, err);
+    if (st == AS_OK)
+        st = xgboost_check(&x, x.set_global("{\"verbosity\": 0}"), "its configuration", err);
+    if (st != AS_OK) {
+        (void)dlclose(handle);
+        return st;
+    }
+    library = x;
+    is_open = true;
+    return AS_OK;
+}
+
+as_status xgboost_open(const struct xgboost **ret, struct as_err *err)
+{
+    (void)pthread_mutex_lock(&lock);
+    as_status st = is_open ? AS_OK : open_locked(err);
+    (void)pthread_mutex_unlock(&lock);
+    if (st == AS_OK)
+        *ret = &library;
+    return st;
+}
+
+as_status xgboost_check(const struct xgboost *x, int result, const char *what, struct as_err *err)
+{
+    if (result == 0)
+        return AS_OK;
+    const char *why = x->last_error();
+    bool memory = why && (strstr(why, "bad_alloc") || strstr(why, "bad_array_new_length"));
+    return as_fail(err, memory ? AS_E_NOMEM : AS_E_INTERNAL, "XGBoost: %s: %.160s", what,
+                   why && *why ? why : "unknown error");
+}
+
+void xgboost_array(const float *data, size_t rows, size_t columns, char ret[XGBOOST_ARRAY_MAX])
+{
+    char second[32] = "";
+    if (columns > 0)
+        (void)snprintf(second, sizeof second, ", %zu", columns);
+    (void)snprintf(ret, XGBOOST_ARRAY_MAX,
+                   "{\"data\": [%" PRIuPTR ", true], \"shape\": [%zu%s], \"typestr\": \"<f4\", "
+                   "\"version\": 3}",
+                   (uintptr_t)data, rows, second);
+}

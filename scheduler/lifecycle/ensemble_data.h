@@ -1,0 +1,37 @@
+/* The predictions and targets of trials, as an ensemble needs them. */
+#ifndef ASSAY_SCHEDULER_LIFECYCLE_ENSEMBLE_DATA_H
+#define ASSAY_SCHEDULER_LIFECYCLE_ENSEMBLE_DATA_H
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "scheduler/store/ensemble_store.h"
+#include "scheduler/store/store.h"
+#include "search/score.h"
+
+#define ENSEMBLE_MAX_VALUES ((size_t)1 << 27) /* of all candidates together: 512 MiB of float32 */
+
+struct ensemble_data {
+    const struct ensemble_candidate *candidates; /* borrowed */
+    size_t rows, outputs;
+    int64_t *classes; /* owned; NULL for numbers */
+    float *targets;   /* owned; NULL for classes */
+    float **taken;    /* owned, each owned: predictions of the usable candidates */
+    size_t *index;    /* owned: the candidate of each of them */
+    size_t n_taken;
+    size_t n_no_room; /* candidates that ENSEMBLE_MAX_VALUES left out */
+};
+
+/* Read the targets of the first candidate and the predictions of all. A candidate that is not usable is
+ * left out and logged.
+ *   ret  zeroed by the caller, who calls ensemble_data_done() in any case; candidates are borrowed
+ * AS_E_INVAL, AS_E_TOO_LARGE, …: the targets are wrong; the message names the file. AS_E_UNAVAILABLE,
+ * AS_E_NOMEM. Memory: ENSEMBLE_MAX_VALUES float32, and the targets. */
+AS_MUST_CHECK as_status ensemble_data_read(struct store *db,
+                                           const struct ensemble_candidate *candidates, size_t n,
+                                           struct ensemble_data *ret, struct as_err *err);
+void ensemble_data_done(struct ensemble_data *d);
+
+/* A view of it. */
+struct score_truth ensemble_data_truth(const struct ensemble_data *d);
+
+#endif

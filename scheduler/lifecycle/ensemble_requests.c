@@ -1,0 +1,279 @@
+/* Ensembles on request.
+ *
+ * A request is stored as canonical JSON text, with the ends of its sweeps (the number of the end that
+ * came last in each), so that a repeated request finds its row. Sweeps that have ended do not change
+ * unless they run on, so the result is a pure function of this text and of the stored artifacts: it can
+ * be computed by any server, more than once, to the same bytes. */
+#include "scheduler/lifecycle/ensemble_requests.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "scheduler/lifecycle/ensemble_result.h"
+#include "scheduler/store/event_store.h"
+#include "scheduler/store/sweep_store.h"
+#include "scheduler/sweep/ensemble_options.h"
+
+/* A request: parsed from a body, or from the stored text. */
+struct request {
+    struct ensemble_options options;
+    const char *sweeps[ENSEMBLE_SWEEPS_MAX]; /* views of the document, or of the caller's id */
+    size_t n;
+};
+
+/* ---- the request ---- */
+
+static as_status add_sweep(struct request *q, const char *id, const char *pointer,
+                           struct as_err *err)
+{
+    for (size_t i = 0; i < q->n; i++)
+        if (as_streq(q->sweeps[i], id))
+            return as_fail_at(err, AS_E_INVAL, pointer, "%s: the sweep '%.80s' is named twice",
+                              pointer, id);
+    q->sweeps[q->n++] = id;
+    return AS_OK;
+}
+
+static as_status parse_sweeps(const json_t *list, struct request *q, struct as_err *err)
+{
+    size_t i;
+    json_t *item;
+    if (json_array_size(list) > ENSEMBLE_SWEEPS_MAX - 1)
+        return as_fail_at(err, AS_E_INVAL, "/sweeps",
+                          "/sweeps: found %zu further sweeps, expected at most %d",
+                          json_array_size(list), ENSEMBLE_SWEEPS_MAX - 1);
+    json_array_foreach(list, i, item)
+    {
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_index("/sweeps", i, at);
+        if (!json_is_string(item) || json_string_length(item) == 0)
+            return as_fail_at(err, AS_E_INVAL, at, "%s: expected the id of a sweep", at);
+        as_status st = add_sweep(q, json_string_value(item), at, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+/* `sweep` NULL: all sweeps are in the document. */
+static as_status parse_request(const json_t *body, const char *sweep, struct request *ret,
+                               struct as_err *err)
+{
+    struct json_fields f;
+    json_t *list = NULL;
+    *ret = (struct request){.n = 0};
+    as_status st = json_fields_init(&f, body, "", err);
+    if (st == AS_OK)
+        st = ensemble_options_parse(&f, &ret->options, err);
+    if (st == AS_OK)
+        st = json_fields_array(&f, "sweeps", JSON_OPTIONAL, &list, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK && sweep)
+        st = add_sweep(ret, sweep, "/sweeps", err);
+    return st == AS_OK ? parse_sweeps(list, ret, err) : st;
+}
+
+static char *format_request(const struct request *q)
+{
+    JSON_AUTO j = ensemble_options_to_json(&q->options);
+    json_t *list = json_array();
+    int bad = !j || json_object_set_new(j, "sweeps", list) != 0;
+    for (size_t i = 0; !bad && i < q->n; i++)
+        bad = json_array_append_new(list, json_string(q->sweeps[i])) != 0;
+    return bad ? NULL : json_format(j);
+}
+
+/* ---- asking ---- */
+
+/* Can these sweeps be combined? */
+static as_status check_sources(const struct ensemble_source *s, size_t n, struct as_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!s[i].found)
+            return as_fail(err, AS_E_NOT_FOUND, "there is no sweep '%.80s'", s[i].id);
+        if (!sweep_state_is_final(s[i].state))
+            return as_fail(err, AS_E_CONFLICT,
+                           "the sweep '%.80s' is %s; an ensemble is made of sweeps that have ended",
+                           s[i].id, sweep_state_format(s[i].state));
+        if (!as_streq(s[i].metric, s[0].metric) || s[i].maximize != s[0].maximize)
+            return as_fail(err, AS_E_CONFLICT,
+                           "the sweep '%.60s' %s %.40s, and '%.60s' %s %.40s; sweeps are combined "
+                           "that have one metric and goal",
+                           s[0].id, s[0].maximize ? "maximizes" : "minimizes", s[0].metric, s[i].id,
+                           s[i].maximize ? "maximizes" : "minimizes", s[i].metric);
+    }
+    for (size_t i = 0; n > 1 && i < n; i++)
+        if (!s[i].same_rows)
+            return as_fail(err, AS_E_CONFLICT,
+                           "no completed trial of the sweep '%.80s' left predictions of the same "
+                           "held-out rows as the other sweeps: their targets.npy differ",
+                           s[i].id);
+    return AS_OK;
+}
+
+static as_status ask(struct tx *t, struct arena *a, const struct request *q, const char *text,
+                     struct ensemble_asked *ret, bool *ret_created, struct as_err *err)
+{
+    struct ensemble_source *s = NULL;
+    struct sweep_head head;
+    AS_AUTO(str_done) struct str ends = {0};
+    int64_t key = 0, number = 0;
+    as_status st = store_sweep_key(t, q->sweeps[0], &key, err);
+    if (st == AS_OK)
+        st = store_sweep_lock(t, a, key, &head, err); /* numbers follow each other */
+    if (st == AS_OK)
+        st = store_ensemble_sources(t, a, q->sweeps, q->n, &s, err);
+    if (st == AS_OK)
+        st = check_sources(s, q->n, err);
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < q->n; i++)
+        str_printf(&ends, "%s%lld:%lld", i ? " " : "", (long long)s[i].key,
+                   (long long)s[i].finish_seq);
+    if ((st = str_check(&ends, err)) != AS_OK)
+        return st;
+    st =
+        store_ensemble_ask(t, key, text, ends.s, ENSEMBLES_OF_SWEEP_MAX, &number, ret_created, err);
+    return st == AS_OK ? store_ensemble_asked_get(t, a, q->sweeps[0], number, ret, err) : st;
+}
+
+as_status ensemble_ask(struct store *db, struct arena *a, const char *sweep, const json_t *body,
+                       struct ensemble_asked *ret, bool *ret_created, struct as_err *err)
+{
+    struct request q;
+    as_status st = parse_request(body, sweep, &q, err);
+    if (st != AS_OK)
+        return st;
+    AS_AUTO(as_freep) char *text = format_request(&q);
+    if (!text)
+        return as_fail_nomem(err);
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = ask(run.tx, a, &q, text, ret, ret_created, err);
+    return run.status;
+}
+
+as_status ensemble_asked_get(struct store *db, struct arena *a, const char *sweep, int64_t number,
+                             struct ensemble_asked *ret, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_ensemble_asked_get(run.tx, a, sweep, number, ret, err);
+    return run.status;
+}
+
+static as_status list(struct tx *t, struct arena *a, const char *sweep,
+                      struct ensemble_asked_list *ret, struct as_err *err)
+{
+    int64_t key = 0;
+    as_status st = store_sweep_key(t, sweep, &key, err);
+    return st == AS_OK ? store_ensemble_asked_list(t, a, sweep, &ret->rows, &ret->n, err) : st;
+}
+
+as_status ensemble_asked_list(struct store *db, struct arena *a, const char *sweep,
+                              struct ensemble_asked_list *ret, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = list(run.tx, a, sweep, ret, err);
+    return run.status;
+}
+
+/* ---- computing ---- */
+
+struct work {
+    struct arena *a; /* of the tick */
+    struct ensemble_asked asked;
+    struct request q;
+    struct ensemble_source *sources;
+    struct ensemble_candidate *candidates;
+    size_t n;
+    const char *state; /* of the result */
+    char *json;        /* owned: the result */
+};
+
+static void work_done(struct work *w)
+{
+    free(w->json);
+}
+
+static as_status read_work(struct tx *t, struct work *w, struct as_err *err)
+{
+    as_status st = store_ensemble_sources(t, w->a, w->q.sweeps, w->q.n, &w->sources, err);
+    if (st != AS_OK)
+        return st;
+    return store_ensemble_candidates(t, w->a, w->q.sweeps, w->q.n, w->sources[0].maximize,
+                                     ENSEMBLE_CANDIDATES_MAX, &w->candidates, &w->n, err);
+}
+
+/* A sweep may have been deleted, or run on, since it was asked for. */
+static as_status compute(struct store *db, struct work *w, struct as_err *err)
+{
+    const struct ensemble_source *s = w->sources;
+    struct as_err why = {0};
+    if (check_sources(s, w->q.n, &why) != AS_OK) {
+        w->state = "none";
+        w->json = ensemble_none(why.msg);
+        return w->json ? AS_OK : as_fail_nomem(err);
+    }
+    bool is_trainers = true;
+    for (size_t i = 0; i < w->q.n; i++)
+        is_trainers = is_trainers && s[i].is_trainers;
+    const struct ensemble_job job = {.sweep = s[0].id,
+                                     .metric = s[0].metric,
+                                     .is_trainers = is_trainers,
+                                     .maximize = s[0].maximize,
+                                     .seed = (uint64_t)s[0].seed,
+                                     .options = w->q.options,
+                                     .several = w->q.n > 1,
+                                     .candidates = w->candidates,
+                                     .n = w->n};
+    return ensemble_compute(db, &job, &w->json, &w->state, err);
+}
+
+static as_status put(struct tx *t, const struct work *w, struct as_err *err)
+{
+    bool done = false;
+    as_status st = store_ensemble_asked_put(t, w->asked.key, w->state, w->json, &done, err);
+    if (st != AS_OK || !done)
+        return st; /* another server was faster, or the sweep is gone */
+    const struct event_new e = {.type = "ensemble.ready",
+                                .sweep_key = w->sources[0].key,
+                                .sweep = w->asked.sweep,
+                                .state = w->state};
+    return store_event_add(t, &e, err);
+}
+
+as_status ensemble_requests_tick(struct store *db, bool *ret_worked, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    AS_AUTO(work_done) struct work w = {.a = &a};
+    JSON_AUTO body = NULL;
+    *ret_worked = false;
+    struct tx_run taking = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&taking))
+        taking.status = store_ensemble_asked_take(taking.tx, &a, ENSEMBLE_LEASE_MS, &w.asked, err);
+    if (taking.status != AS_OK || w.asked.key == 0)
+        return taking.status;
+    as_status st = json_parse(w.asked.request, strlen(w.asked.request), &body, err);
+    if (st == AS_OK)
+        st = parse_request(body, NULL, &w.q, err);
+    if (st != AS_OK) { /* of a later version; its servers can, after the lease */
+        log_write(LOG_WARN, "the request of an ensemble cannot be read", "sweep=%s number=%lld",
+                  w.asked.sweep, (long long)w.asked.number);
+        return AS_OK;
+    }
+    struct tx_run reading = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&reading))
+        reading.status = read_work(reading.tx, &w, err);
+    if (reading.status != AS_OK || (st = compute(db, &w, err)) != AS_OK)
+        return reading.status != AS_OK ? reading.status : st;
+    struct tx_run ending = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&ending))
+        ending.status = put(ending.tx, &w, err);
+    *ret_worked = ending.status == AS_OK;
+    return ending.status;
+}

@@ -1,0 +1,270 @@
+/* Ensembles: the table of methods, and the measurement of what they return.
+ *
+ * A method works on a list of rows. It is applied to the rows outside of each fold, which predicts the
+ * rows of the fold, and to all rows, which makes the ensemble. The out-of-fold predictions of all folds
+ * are one prediction for each row, and the metric is computed from all of them at once.
+ *
+ * docs/decisions/0061 and 0063 have the reasons. */
+#include "search/ensemble/ensemble.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "base/str.h"
+#include "search/ensemble/selection_priv.h"
+#include "search/problem/draw.h"
+
+#define QUANTILE 1.6449 /* of the normal distribution, for ENSEMBLE_INTERVAL */
+
+static const ensemble_fit_fn methods[ENSEMBLE_METHODS] = {
+    [ENSEMBLE_GREEDY] = greedy_fit,
+    [ENSEMBLE_STACKING] = stacking_fit,
+    [ENSEMBLE_AVERAGE] = average_fit,
+    [ENSEMBLE_BUCKETING] = bucketing_fit,
+};
+
+void ensemble_free(struct ensemble *e)
+{
+    if (!e)
+        return;
+    free(e->counts);
+    free(e->weights);
+    free(e->biases);
+    free(e->values);
+    free(e);
+}
+
+/* ---- folds ---- */
+
+size_t ensemble_n_folds(size_t rows)
+{
+    size_t folds = rows > ENSEMBLE_MANY_ROWS ? ENSEMBLE_FOLDS_MANY : ENSEMBLE_FOLDS;
+    return rows < folds ? rows : folds;
+}
+
+as_status ensemble_places(size_t rows, uint64_t seed, size_t *ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) size_t *order = as_calloc(rows, sizeof *order);
+    if (!order)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows", rows);
+    struct rng r;
+    rng_init(&r, seed, SEARCH_DRAW_ENSEMBLE);
+    for (size_t i = 0; i < rows; i++)
+        order[i] = i;
+    for (size_t i = rows; i > 1; i--) { /* Fisher-Yates */
+        size_t k = (size_t)rng_below(&r, i), moved = order[i - 1];
+        order[i - 1] = order[k];
+        order[k] = moved;
+    }
+    for (size_t i = 0; i < rows; i++)
+        ret[order[i]] = i;
+    return AS_OK;
+}
+
+/* ---- working memory ---- */
+
+struct work {
+    const struct ensemble_input *in;
+    size_t *places; /* [rows] */
+    struct selection s;
+    struct combination c;
+    size_t *rows;         /* [2, rows]: a fold, and what is outside of it */
+    double *part;         /* [rows, outputs]: predictions of a list */
+    double *fitted[2];    /* [rows, outputs]: out-of-fold: the ensemble, the best single */
+    double *influence[2]; /* [rows] of each */
+};
+
+static void work_done(struct work *w)
+{
+    selection_done(&w->s);
+    combination_done(&w->c);
+    free(w->places);
+    free(w->rows);
+    free(w->part);
+    for (int k = 0; k < 2; k++) {
+        free(w->fitted[k]);
+        free(w->influence[k]);
+    }
+}
+
+static as_status work_init(struct work *w, const struct ensemble_input *in, struct as_err *err)
+{
+    size_t rows = in->truth.rows, cells = rows * in->truth.outputs;
+    w->in = in;
+    w->places = as_calloc(rows, sizeof *w->places);
+    w->rows = as_calloc(rows, 2 * sizeof *w->rows);
+    w->part = as_calloc(cells, sizeof *w->part);
+    bool there = w->places && w->rows && w->part;
+    for (int k = 0; k < 2; k++) {
+        w->fitted[k] = as_calloc(cells, sizeof *w->fitted[k]);
+        w->influence[k] = as_calloc(rows, sizeof *w->influence[k]);
+        there = there && w->fitted[k] && w->influence[k];
+    }
+    if (!there)
+        return as_fail(err, AS_E_NOMEM, "out of memory for an ensemble");
+    as_status st = ensemble_places(rows, in->seed, w->places, err);
+    if (st == AS_OK)
+        st = selection_init(&w->s, in, w->places, err);
+    return st == AS_OK ? combination_init(&w->c, in, err) : st;
+}
+
+static as_status fit(struct work *w, struct row_list l, struct as_err *err)
+{
+    combination_clear(&w->c, w->in);
+    as_status st = selection_rank_singles(&w->s, l, err);
+    return st == AS_OK ? methods[w->in->method](&w->s, l, &w->c, err) : st;
+}
+
+/* ---- measurement ---- */
+
+/* The rows of a fold, and the others; a single row is both. */
+static void cut_fold(struct work *w, size_t folds, size_t fold, struct row_list *ret_in,
+                     struct row_list *ret_out)
+{
+    size_t n = w->in->truth.rows, n_in = 0, n_out = 0;
+    size_t *in = w->rows, *out = w->rows + n;
+    for (size_t i = 0; i < n; i++) {
+        bool inside = w->places[i] * folds / n == fold;
+        if (inside)
+            in[n_in++] = i;
+        if (!inside || n == 1)
+            out[n_out++] = i;
+    }
+    *ret_in = (struct row_list){in, n_in};
+    *ret_out = (struct row_list){out, n_out};
+}
+
+/* Fit outside of a fold, and let that predict the fold. */
+static as_status fit_across(struct work *w, struct ensemble *e, size_t fold, struct as_err *err)
+{
+    size_t C = w->in->truth.outputs;
+    struct row_list to, from;
+    cut_fold(w, e->folds, fold, &to, &from);
+    as_status st = fit(w, from, err);
+    if (st != AS_OK)
+        return st;
+    e->fold_singles[fold] = w->s.order[0];
+    combination_predict(&w->c, w->in, to, w->part);
+    for (size_t i = 0; i < to.n; i++)
+        for (size_t c = 0; c < C; c++) {
+            size_t at = to.rows[i] * C + c;
+            w->fitted[0][at] = w->part[i * C + c];
+            w->fitted[1][at] = (double)w->in->predictions[w->s.order[0]][at];
+        }
+    return AS_OK;
+}
+
+/* The interval of the gain, from the influences of both on each row. */
+static void set_interval(const struct work *w, struct ensemble *e)
+{
+    double sum = 0, n = (double)e->rows;
+    for (size_t i = 0; i < e->rows; i++) {
+        double d = w->influence[0][i] - w->influence[1][i];
+        sum += d * d;
+    }
+    double half = e->rows < ENSEMBLE_INTERVAL_ROWS ? NAN : QUANTILE * sqrt(sum) / n;
+    e->gain_low = e->gain - half;
+    e->gain_high = e->gain + half;
+    e->within_noise = !(e->gain_low > 0 || e->gain_high < 0);
+}
+
+static as_status measure(struct work *w, struct ensemble *e, struct as_err *err)
+{
+    const struct ensemble_input *in = w->in;
+    double *values[2] = {&e->value, &e->single_value};
+    for (size_t fold = 0; fold < e->folds; fold++) {
+        as_status st = fit_across(w, e, fold, err);
+        if (st != AS_OK)
+            return st;
+    }
+    for (int k = 0; k < 2; k++) {
+        as_status st = score_compute(in->metric, &in->truth, NULL, e->rows, w->fitted[k], 1,
+                                     values[k], w->influence[k], err);
+        if (st != AS_OK)
+            return st;
+    }
+    e->gain =
+        score_is_maximized(in->metric) ? e->value - e->single_value : e->single_value - e->value;
+    set_interval(w, e);
+    return AS_OK;
+}
+
+/* ---- the ensemble ---- */
+
+static struct ensemble *ensemble_create(const struct ensemble_input *in)
+{
+    AS_AUTO(ensemble_freep) struct ensemble *e = as_calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    e->candidates = in->candidates;
+    e->outputs = in->truth.outputs;
+    e->rows = in->truth.rows;
+    e->folds = ensemble_n_folds(e->rows);
+    e->values = as_calloc(in->candidates, sizeof *e->values);
+    return e->values ? as_steal(e) : NULL;
+}
+
+/* Fit on all rows, and describe what came out. */
+static as_status make_members(struct work *w, struct ensemble *e, struct as_err *err)
+{
+    const struct ensemble_input *in = w->in;
+    for (size_t i = 0; i < e->rows; i++)
+        w->rows[i] = i;
+    const struct row_list all = {w->rows, e->rows};
+    as_status st = fit(w, all, err);
+    if (st != AS_OK)
+        return st;
+    e->best_single = w->s.order[0];
+    for (size_t j = 0; j < in->candidates; j++) {
+        e->size += w->c.counts[j];
+        e->members += w->c.counts[j] > 0;
+    }
+    combination_predict(&w->c, in, all, w->part);
+    st = score_compute(in->metric, &in->truth, NULL, e->rows, w->part, 1, &e->value_selected, NULL,
+                       err);
+    bool any = !isnan(e->value_selected); /* whether the rows give the metric a value */
+    for (size_t j = 0; j < in->candidates; j++) {
+        double loss = w->s.alone[j].loss;
+        e->values[j] = !w->s.usable[j] || !any          ? NAN
+                       : score_is_maximized(in->metric) ? -loss
+                                                        : loss;
+    }
+    e->counts = as_steal(w->c.counts);
+    e->weights = as_steal(w->c.weights);
+    e->biases = w->c.is_linear ? as_steal(w->c.biases) : NULL;
+    e->penalty = w->c.penalty;
+    return st;
+}
+
+as_status ensemble_select(const struct ensemble_input *in, struct ensemble **ret,
+                          struct as_err *err)
+{
+    as_status st = ensemble_input_check(in, err);
+    if (st < 0)
+        return st;
+    AS_AUTO(work_done) struct work w = {0};
+    AS_AUTO(ensemble_freep) struct ensemble *e = ensemble_create(in);
+    if (!e)
+        return as_fail(err, AS_E_NOMEM, "out of memory for an ensemble");
+    st = work_init(&w, in, err);
+    if (st != AS_OK)
+        return st;
+    st = measure(&w, e, err);
+    if (st != AS_OK)
+        return st;
+    st = make_members(&w, e, err);
+    if (st != AS_OK)
+        return st;
+    e->recommended = e->members > 1 && e->gain > 0;
+    *ret = as_steal(e);
+    return AS_OK;
+}
+
+void ensemble_predict(const struct ensemble *e, const struct ensemble_input *in, const size_t *rows,
+                      size_t n, double *ret)
+{
+    const struct combination c = {
+        .counts = e->counts, .weights = e->weights, .biases = e->biases, .is_linear = e->biases};
+    combination_predict(&c, in, (struct row_list){rows, n}, ret);
+}

@@ -1,0 +1,87 @@
+/* What the methods of search/ensemble/ share: the candidates ranked on a list of rows, sums of their
+ * predictions, and the combination that a method returns. */
+#ifndef ASSAY_SEARCH_ENSEMBLE_SELECTION_PRIV_H
+#define ASSAY_SEARCH_ENSEMBLE_SELECTION_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "search/ensemble/ensemble_input.h"
+
+#define MIN_PROBABILITY 1e-7 /* as in score.h */
+
+/* The metric as a loss; and the loss that guides steps and settles ties. */
+struct rank {
+    double loss, guide;
+};
+bool rank_less(struct rank a, struct rank b);
+
+/* Rows in a list: [n]. */
+struct row_list {
+    const size_t *rows;
+    size_t n;
+};
+
+/* What a method returns; the meaning is that of struct ensemble (ensemble.h). */
+struct combination {
+    unsigned *counts; /* [candidates] */
+    double *weights;  /* [candidates] */
+    double *biases;   /* [outputs] */
+    bool is_linear;   /* biases count */
+    double penalty;
+};
+AS_MUST_CHECK as_status combination_init(struct combination *c, const struct ensemble_input *in,
+                                         struct as_err *err);
+void combination_done(struct combination *c);
+void combination_clear(struct combination *c, const struct ensemble_input *in);
+/* The weights of a mean, from the counts. */
+void combination_average(struct combination *c, const struct ensemble_input *in);
+/* ret[n, outputs]. */
+void combination_predict(const struct combination *c, const struct ensemble_input *in,
+                         struct row_list l, double *ret);
+
+struct selection {
+    const struct ensemble_input *in;
+    const size_t *places; /* [rows] (ensemble_places); borrowed */
+    bool *usable;         /* [candidates]: all predictions are finite */
+    size_t n_usable;
+    struct rank *alone; /* [candidates], on the rows of selection_rank_singles() */
+    size_t *order;      /* [n_usable]: the usable candidates, best first */
+    double *sum;        /* [rows, outputs]: of the members so far */
+    size_t *picks;      /* [size]: of greedy */
+};
+/* AS_E_INVAL: no candidate is usable. AS_E_NOMEM. */
+AS_MUST_CHECK as_status selection_init(struct selection *s, const struct ensemble_input *in,
+                                       const size_t *places, struct as_err *err);
+void selection_done(struct selection *s);
+
+/* Rank each candidate alone: s->alone, s->order. */
+AS_MUST_CHECK as_status selection_rank_singles(struct selection *s, struct row_list l,
+                                               struct as_err *err);
+void selection_clear(struct selection *s, struct row_list l);
+/* Add a candidate's predictions of the rows to s->sum. */
+void selection_add(struct selection *s, struct row_list l, size_t candidate);
+/* The guide of s->sum with one more candidate (or none: the number of candidates), which makes it a
+ * mean of `members`: the log loss, the squared error, or for mae the absolute error. */
+double selection_guide(const struct selection *s, struct row_list l, size_t candidate,
+                       double members);
+/* The rank of s->sum as a mean of `members`. A metric without a value leaves the choice to the
+ * guide. */
+AS_MUST_CHECK as_status selection_rank(const struct selection *s, struct row_list l, double members,
+                                       struct rank *ret, struct as_err *err);
+
+/* The methods. The candidates have been ranked on the rows of the list; ret is cleared. */
+typedef as_status (*ensemble_fit_fn)(struct selection *s, struct row_list l,
+                                     struct combination *ret, struct as_err *err);
+as_status greedy_fit(struct selection *s, struct row_list l, struct combination *ret,
+                     struct as_err *err);
+as_status stacking_fit(struct selection *s, struct row_list l, struct combination *ret,
+                       struct as_err *err);
+as_status average_fit(struct selection *s, struct row_list l, struct combination *ret,
+                      struct as_err *err);
+as_status bucketing_fit(struct selection *s, struct row_list l, struct combination *ret,
+                        struct as_err *err);
+
+#endif

@@ -1,0 +1,450 @@
+/* assay-serve: answers predictions over HTTP, in the Open Inference Protocol. It needs no database:
+ * models come from files, a folder, or the registry of a server.
+ *
+ * The socket is bound first, so that a wrong address fails at once; then the files that were named
+ * are loaded, and a damaged one fails the start. Models of a server may come later: the program
+ * listens, and /v2/health/ready says when all are there. Signals are blocked in every thread that we
+ * start, and read by sigwait() in the main thread.
+ *
+ * Exit codes: 0 ended on request; 1 failed; 64 usage; 66 a model file cannot be read; 70 a bug in
+ * assay-serve; 73 a file cannot be written, or the port is taken; 77 not allowed; 78
+ * configuration. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "api/http/listen.h"
+#include "api/http/notify.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/opt.h"
+#include "base/str.h"
+#include "serve/service.h"
+#include "serve/source_files.h"
+#include "serve/source_server.h"
+
+#define STOP_WAIT_MS 5000
+#define EXIT_USAGE 64
+#define EXIT_NO_INPUT 66
+#define HOST_NAMES_MAX 16
+#define TOKEN_MAX 4096
+#define MODELS_MAX 256
+
+struct config {
+    const char *listen, *server, *token_file, *public_host, *address_file, *log_level;
+    struct opt_list dirs;
+    const char *models[MODELS_MAX]; /* views of argv */
+    size_t n_models;
+    int64_t workers, io_threads, batch_rows, max_rows, max_bytes, queue, deadline_ms, poll_ms;
+    int64_t max_connections;
+    bool insecure_http, die_with_parent, version, help;
+};
+
+struct daemon {
+    struct config config;
+    int listen_fd;
+    struct listener_address address;
+    char *hosts; /* owned; host_names points into it */
+    const char *host_names[HOST_NAMES_MAX + 2];
+    struct shelf *shelf;
+    struct batcher *batcher;
+    struct source_files *files;
+    struct source_server *server;
+    struct service *service;
+    bool is_input_bad; /* a model file that was named cannot be served */
+    sigset_t signals;
+};
+
+static void print_help(const struct opt *table)
+{
+    (void)puts("usage: assay-serve [NAME=]FILE… [--dir DIR] [options]\n"
+               "       assay-serve --server URL [NAME=]MODEL[@ALIAS]… [options]\n");
+    opt_help(table, stdout);
+    (void)puts(
+        "\nFILE is a model file (assay models get) or a trial's model.safetensors. With "
+        "--server, an argument\nwithout a slash that does not end in .safetensors is a model "
+        "of the server's registry.\n\n"
+        "exit codes: 0 ended as asked; 1 failed; 64 usage; 66 a model file cannot be read;\n"
+        "70 internal; 73 a file cannot be written, or the port is taken; 77 not allowed; 78 "
+        "configuration");
+}
+
+static as_status parse_options(struct config *c, int argc, char **argv, struct as_err *err)
+{
+    const struct opt table[] = {
+        {"listen", 'l', OPT_STRING, &c->listen, "HOST:PORT", "ASSAY_SERVE_LISTEN",
+         "where to listen; port 0: any free one (127.0.0.1:7118)"},
+        {"dir", 'd', OPT_LIST, &c->dirs, "DIR", NULL,
+         "serve the files NAME.safetensors of this folder, also new ones"},
+        {"server", 0, OPT_STRING, &c->server, "URL", "ASSAY_SERVER",
+         "take the models from this server's registry"},
+        {"token-file", 0, OPT_STRING, &c->token_file, "PATH", "ASSAY_TOKEN_FILE",
+         "a file with a token of the server"},
+        {"poll", 0, OPT_DURATION, &c->poll_ms, "TIME", NULL,
+         "how often to look for new versions (1s)"},
+        {"workers", 'w', OPT_I64, &c->workers, "N", NULL, "threads that predict (one per core)"},
+        {"io-threads", 0, OPT_I64, &c->io_threads, "N", NULL, "threads that read requests (2)"},
+        {"batch-rows", 0, OPT_I64, &c->batch_rows, "N", NULL,
+         "rows that are computed together, at most (256)"},
+        {"max-rows", 0, OPT_I64, &c->max_rows, "N", NULL, "rows of one request, at most (65536)"},
+        {"max-bytes", 0, OPT_I64, &c->max_bytes, "BYTES", NULL,
+         "bytes of one request, at most (33554432)"},
+        {"queue", 0, OPT_I64, &c->queue, "N", NULL,
+         "requests that may wait for one model; more are answered 503 (1024)"},
+        {"deadline", 0, OPT_DURATION, &c->deadline_ms, "TIME", NULL,
+         "a request that waited longer is answered 503 (10s)"},
+        {"max-connections", 0, OPT_I64, &c->max_connections, "N", NULL,
+         "connections that may be open at one time (4096)"},
+        {"public-host", 0, OPT_STRING, &c->public_host, "NAMES", NULL,
+         "further names in Host headers to answer to, with commas between them"},
+        {"insecure-http", 0, OPT_FLAG, &c->insecure_http, NULL, NULL,
+         "listen on an address that is not loopback, without TLS; any Host is answered"},
+        {"address-file", 0, OPT_STRING, &c->address_file, "PATH", NULL,
+         "write the URL to this file when it listens"},
+        {"die-with-parent", 0, OPT_FLAG, &c->die_with_parent, NULL, NULL,
+         "end when the program that started this one ends"},
+        {"log-level", 0, OPT_STRING, &c->log_level, "LEVEL", "ASSAY_LOG_LEVEL",
+         "debug, info, warn or error (info)"},
+        {"version", 'V', OPT_FLAG, &c->version, NULL, NULL, "print the version"},
+        {"help", 'h', OPT_FLAG, &c->help, NULL, NULL, "print this"},
+        {0},
+    };
+    int n_args = 0;
+    as_status st = opt_parse(table, argc, argv, &n_args, err);
+    if (st < 0)
+        return st;
+    if (c->help)
+        print_help(table);
+    if (n_args > MODELS_MAX)
+        return as_fail(err, AS_E_INVAL, "%d models are named, expected at most %d: use --dir",
+                       n_args, MODELS_MAX);
+    for (int i = 0; i < n_args; i++)
+        c->models[c->n_models++] = argv[i + 1];
+    return AS_OK;
+}
+
+static int exit_code(const struct daemon *d, as_status st)
+{
+    switch (st) {
+    case AS_OK:
+        return 0;
+    case AS_E_INTERNAL:
+        return 70;
+    case AS_E_DENIED:
+        return 77;
+    default:
+        if (d->is_input_bad)
+            return EXIT_NO_INPUT;
+        return st == AS_E_IO || st == AS_E_CONFLICT ? 73 : st == AS_E_INVAL ? 78 : 1;
+    }
+}
+
+static void raise_file_limit(void)
+{
+    struct rlimit lim;
+    if (getrlimit(RLIMIT_NOFILE, &lim) != 0)
+        return;
+    lim.rlim_cur = lim.rlim_max < 65536 ? lim.rlim_max : 65536;
+    (void)setrlimit(RLIMIT_NOFILE, &lim);
+}
+
+static as_status check_number(const char *name, int64_t v, int64_t min, int64_t max,
+                              struct as_err *err)
+{
+    if (v >= min && v <= max)
+        return AS_OK;
+    return as_fail(err, AS_E_INVAL, "--%s is %lld, expected %lld to %lld", name, (long long)v,
+                   (long long)min, (long long)max);
+}
+
+static as_status check_config(const struct config *c, struct as_err *err)
+{
+    const struct {
+        const char *name;
+        int64_t v, min, max;
+    } numbers[] = {
+        {"workers", c->workers, 1, 256},
+        {"io-threads", c->io_threads, 1, 64},
+        {"batch-rows", c->batch_rows, 1, 65536},
+        {"max-rows", c->max_rows, 1, 10000000},
+        {"max-bytes", c->max_bytes, 1024, (int64_t)2 << 30},
+        {"queue", c->queue, 1, 1000000},
+        {"max-connections", c->max_connections, 1, 65536},
+    };
+    log_level level = LOG_INFO;
+    as_status st = log_level_parse(c->log_level, &level, err);
+    for (size_t i = 0; i < AS_ARRAY_LEN(numbers) && st == AS_OK; i++)
+        st = check_number(numbers[i].name, numbers[i].v, numbers[i].min, numbers[i].max, err);
+    if (st < 0)
+        return st;
+    log_setup("assay-serve", level);
+    if (c->poll_ms < 10 || c->deadline_ms < 1)
+        return as_fail(err, AS_E_INVAL, "--poll must be 10ms or more, and --deadline 1ms or more");
+    if (c->n_models == 0 && c->dirs.n == 0)
+        return as_fail(
+            err, AS_E_INVAL,
+            "nothing to serve: name model files, a folder (--dir), or models of a server "
+            "(--server)");
+    return AS_OK;
+}
+
+/* The names that a Host header may have: the listen address and --public-host. */
+static as_status read_host_names(struct daemon *d, struct as_err *err)
+{
+    size_t n = 0;
+    struct str names = {0};
+    str_printf(&names, strchr(d->address.host, ':') ? "[%s]" : "%s", d->address.host);
+    if (d->config.public_host)
+        str_printf(&names, ",%s", d->config.public_host);
+    d->hosts = str_take(&names);
+    if (!d->hosts)
+        return as_fail_nomem(err);
+    for (char *s = d->hosts; s && n <= HOST_NAMES_MAX;) {
+        char *comma = strchr(s, ',');
+        if (comma)
+            *comma = '\0';
+        if (*s)
+            d->host_names[n++] = s;
+        s = comma ? comma + 1 : NULL;
+    }
+    return AS_OK;
+}
+
+/* ---- models ---- */
+
+/* "NAME=REST": the name, owned by the caller, or NULL; *ret_rest is a view of `text`. A path may
+ * hold '=' behind a slash. */
+static char *split_name(const char *text, const char **ret_rest)
+{
+    const char *equals = strchr(text, '=');
+    const char *slash = strchr(text, '/');
+    bool has_name = equals && (!slash || equals < slash);
+    *ret_rest = has_name ? equals + 1 : text;
+    return has_name ? strndup(text, (size_t)(equals - text)) : NULL;
+}
+
+/* The name of a file without folders and suffix. */
+static char *name_of_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = as_strdup(slash ? slash + 1 : path);
+    size_t len = name ? strlen(name) : 0, suffix = strlen(SOURCE_FILES_SUFFIX);
+    if (len > suffix && as_ends_with(name, SOURCE_FILES_SUFFIX))
+        name[len - suffix] = '\0';
+    return name;
+}
+
+static as_status add_file(struct daemon *d, const char *argument, struct as_err *err)
+{
+    const char *path;
+    AS_AUTO(as_freep) char *name = split_name(argument, &path);
+    if (!name)
+        name = name_of_file(path);
+    as_status st = name ? source_files_add(d->files, name, path, err) : as_fail_nomem(err);
+    d->is_input_bad |= st < 0;
+    return st;
+}
+
+static as_status read_token(const struct config *c, char **ret, struct as_err *err)
+{
+    size_t len = 0;
+    const char *given = getenv("ASSAY_TOKEN");
+    if (!c->token_file) {
+        *ret = as_strdup(given ? given : "");
+        return *ret ? AS_OK : as_fail_nomem(err);
+    }
+    as_status st = file_read_input(c->token_file, TOKEN_MAX, ret, &len, err);
+    if (st == AS_OK)
+        (*ret)[strcspn(*ret, "\r\n")] = '\0';
+    return st;
+}
+
+/* Does the argument name a file? Without a server all do. */
+static bool is_file(const struct config *c, const char *argument)
+{
+    return !c->server || strchr(argument, '/') || as_ends_with(argument, SOURCE_FILES_SUFFIX);
+}
+
+static as_status add_models_of_server(struct daemon *d, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *token = NULL;
+    as_status st = read_token(&d->config, &token, err);
+    if (st == AS_OK)
+        st = source_server_create(d->shelf, d->config.server, token, &d->server, err);
+    for (size_t i = 0; i < d->config.n_models && st == AS_OK; i++) {
+        const char *reference;
+        if (is_file(&d->config, d->config.models[i]))
+            continue;
+        AS_AUTO(as_freep) char *name = split_name(d->config.models[i], &reference);
+        st = source_server_add(d->server, name, reference, err);
+    }
+    return st == AS_OK ? source_server_start(d->server, d->config.poll_ms, err) : st;
+}
+
+static as_status add_models(struct daemon *d, struct as_err *err)
+{
+    const struct config *c = &d->config;
+    as_status st = source_files_create(d->shelf, &d->files, err);
+    size_t n_files = 0;
+    for (size_t i = 0; i < c->n_models && st == AS_OK; i++) {
+        if (!is_file(c, c->models[i]))
+            continue;
+        n_files++;
+        st = add_file(d, c->models[i], err);
+    }
+    for (size_t i = 0; i < c->dirs.n && st == AS_OK; i++) {
+        st = source_files_add_folder(d->files, c->dirs.values[i], err);
+        d->is_input_bad |= st < 0;
+    }
+    if (st == AS_OK)
+        st = source_files_start(d->files, c->poll_ms, err);
+    if (st == AS_OK && n_files < c->n_models)
+        st = add_models_of_server(d, err);
+    return st;
+}
+
+/* ---- the run ---- */
+
+static as_status start_serving(struct daemon *d, struct as_err *err)
+{
+    const struct config *c = &d->config;
+    const struct service_options opts = {
+        .listen_fd = d->listen_fd,
+        .io_threads = (unsigned)c->io_threads,
+        .max_connections = (unsigned)c->max_connections,
+        .max_rows = (size_t)c->max_rows,
+        .max_bytes = c->max_bytes,
+        .deadline_ms = c->deadline_ms,
+        .host_names = c->insecure_http ? NULL : d->host_names,
+        .version = ASSAY_VERSION,
+    };
+    char line[sizeof d->address.url + 1];
+    d->listen_fd = -1; /* the service takes it */
+    as_status st = service_start(&opts, d->shelf, d->batcher, &d->service, err);
+    if (st < 0)
+        return st;
+    int n = snprintf(line, sizeof line, "%s\n", d->address.url);
+    if (c->address_file)
+        st = file_write_output(c->address_file, line, (size_t)n, 0644, err);
+    log_write(LOG_INFO, "serving", "url=%s version=%s", d->address.url, ASSAY_VERSION);
+    return st;
+}
+
+static as_status start_daemon(struct daemon *d, struct as_err *err)
+{
+    const struct config *c = &d->config;
+    const struct served_options served = {(size_t)(c->workers + c->io_threads),
+                                          (size_t)c->batch_rows};
+    as_status st = listen_open(c->listen, c->insecure_http, &d->listen_fd, &d->address, err);
+    if (st == AS_OK)
+        st = read_host_names(d, err);
+    if (st == AS_OK)
+        st = shelf_create(&served, &d->shelf, err);
+    if (st == AS_OK)
+        st = batcher_create((size_t)c->workers, (size_t)c->io_threads, (size_t)c->queue,
+                            &d->batcher, err);
+    if (st == AS_OK)
+        st = add_models(d, err);
+    return st == AS_OK ? start_serving(d, err) : st;
+}
+
+/* Requests first, then what they use. */
+static void stop_daemon(struct daemon *d)
+{
+    if (!service_stop(d->service, STOP_WAIT_MS)) {
+        log_write(LOG_WARN, "stopped without waiting longer", "for=\"a request\"");
+        _exit(0);
+    }
+    source_server_free(d->server);
+    source_files_free(d->files);
+    batcher_free(d->batcher);
+    shelf_free(d->shelf);
+}
+
+static as_status run_daemon(struct daemon *d, struct as_err *err)
+{
+    int sig = 0;
+    as_status st = start_daemon(d, err);
+    if (st == AS_OK) {
+        notify_send("READY=1");
+        while (sigwait(&d->signals, &sig) != 0)
+            ;
+        log_write(LOG_INFO, "stopping", "signal=%d", sig);
+        notify_send("STOPPING=1");
+    }
+    stop_daemon(d);
+    return st;
+}
+
+static pthread_t main_thread;
+
+/* OpenBLAS starts threads before main(), which do not block signals, and a signal that one of them
+ * gets would end the program in the middle of its stop. It is sent on to the main thread, which has
+ * it blocked: sigwait() returns it. */
+static void send_on(int sig)
+{
+    if (!pthread_equal(pthread_self(), main_thread))
+        (void)pthread_kill(main_thread, sig);
+}
+
+static void block_signals(sigset_t *set)
+{
+    const struct sigaction action = {.sa_handler = send_on, .sa_flags = SA_RESTART};
+    main_thread = pthread_self();
+    (void)sigemptyset(set);
+    (void)sigaddset(set, SIGTERM);
+    (void)sigaddset(set, SIGINT);
+    (void)sigaddset(set, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, set, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGHUP, &action, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+}
+
+static int print_usage_error(const struct as_err *err)
+{
+    (void)fprintf(stderr, "assay-serve: %s\n", err->msg);
+    return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    struct as_err err = {0};
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    struct daemon d = {.listen_fd = -1,
+                       .config = {.listen = "127.0.0.1:7118",
+                                  .log_level = "info",
+                                  .workers = cores > 0 ? cores : 1,
+                                  .io_threads = 2,
+                                  .batch_rows = 256,
+                                  .max_rows = 65536,
+                                  .max_bytes = 32 << 20,
+                                  .queue = 1024,
+                                  .deadline_ms = 10000,
+                                  .poll_ms = 1000,
+                                  .max_connections = 4096}};
+    if (parse_options(&d.config, argc, argv, &err) < 0)
+        return print_usage_error(&err);
+    if (d.config.help)
+        return 0;
+    if (d.config.version)
+        return puts("assay-serve " ASSAY_VERSION) < 0;
+    if (check_config(&d.config, &err) < 0)
+        return print_usage_error(&err);
+    if (d.config.die_with_parent)
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    raise_file_limit();
+    block_signals(&d.signals);
+    as_status st = run_daemon(&d, &err);
+    if (st < 0)
+        log_write(LOG_ERROR, "cannot continue", "status=%s detail=\"%s\"", as_status_name(st),
+                  err.msg);
+    file_closep(&d.listen_fd);
+    free(d.hosts);
+    return exit_code(&d, st);
+}

@@ -1,0 +1,103 @@
+#include "serve/served.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void served_free(struct served *v)
+{
+    if (!v)
+        return;
+    for (size_t i = 0; v->predictors && i < v->n_predictors; i++)
+        predictor_free(v->predictors[i]);
+    free(v->predictors);
+    model_schema_done(&v->schema);
+    model_file_free(v->file);
+    str_done(&v->metadata);
+    free(v->name);
+    free(v);
+}
+
+static void served_freep(struct served **v)
+{
+    served_free(*v);
+}
+
+struct served *served_ref(struct served *v)
+{
+    (void)atomic_fetch_add(&v->n_refs, 1);
+    return v;
+}
+
+void served_unref(struct served *v)
+{
+    if (v && atomic_fetch_sub(&v->n_refs, 1) == 1)
+        served_free(v);
+}
+
+/* Predict one row of zeros: a model that cannot is not served. */
+static as_status try_once(struct served *v, struct as_err *err)
+{
+    AS_AUTO(as_freep) float *raw = as_calloc(v->schema.features, sizeof *raw);
+    AS_AUTO(as_freep) float *out = as_calloc(v->schema.outputs, sizeof *out);
+    if (!raw || !out)
+        return as_fail_nomem(err);
+    return served_predict(v, 0, raw, 1, out, err);
+}
+
+static as_status prepare(struct served *v, struct as_err *err)
+{
+    as_status st = predictor_create(v->file, v->max_rows, &v->predictors[0], err);
+    if (st < 0)
+        return st;
+    st = model_schema_init(&v->schema, model_file_data(v->file),
+                           predictor_outputs(v->predictors[0]), err);
+    if (st < 0)
+        return st;
+    st = model_schema_metadata(&v->schema, v->name, v->version, &v->metadata, err);
+    return st < 0 ? st : try_once(v, err);
+}
+
+as_status served_load(const char *name, const char *version, char *bytes, size_t len,
+                      const struct served_options *opts, struct served **ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *owned = bytes;
+    AS_AUTO(served_freep) struct served *v = as_calloc(1, sizeof *v);
+    if (!v)
+        return as_fail_nomem(err);
+    atomic_init(&v->n_refs, 1);
+    v->max_rows = opts->max_rows;
+    v->n_predictors = opts->workers;
+    v->predictors = as_calloc(opts->workers, sizeof *v->predictors);
+    v->name = as_strdup(name);
+    v->queue.tail = &v->queue.head;
+    if (!v->predictors || !v->name)
+        return as_fail_nomem(err);
+    as_status st = sha256_of(owned, len, v->sha256, err);
+    if (st < 0)
+        return st;
+    (void)snprintf(v->version, sizeof v->version, "%.*s", version ? SERVED_VERSION_SIZE - 1 : 12,
+                   version ? version : v->sha256);
+    st = model_file_parse(as_steal(owned), len, &v->file, err);
+    if (st == AS_OK)
+        st = prepare(v, err);
+    if (st < 0)
+        return st;
+    *ret = as_steal(v);
+    return AS_OK;
+}
+
+as_status served_predict(struct served *v, size_t worker, const float *raw, size_t rows, float *ret,
+                         struct as_err *err)
+{
+    struct predictor **p = &v->predictors[worker];
+    as_status st = *p ? AS_OK : predictor_create(v->file, v->max_rows, p, err);
+    for (size_t done = 0; done < rows && st == AS_OK;) {
+        size_t n = rows - done < v->max_rows ? rows - done : v->max_rows;
+        st = predictor_run(*p, raw + done * v->schema.features, n, ret + done * v->schema.outputs,
+                           err);
+        done += n;
+    }
+    return st;
+}

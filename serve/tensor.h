@@ -1,0 +1,39 @@
+/* Data types of tensors in the Open Inference Protocol: their names, and their values in bytes. */
+#ifndef ASSAY_SERVE_TENSOR_H
+#define ASSAY_SERVE_TENSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "serve/json_reader.h"
+
+#define TENSOR_MAX_DIMS 8
+
+typedef enum tensor_type {
+    TENSOR_BOOL,
+    TENSOR_UINT8,
+    TENSOR_UINT16,
+    TENSOR_UINT32,
+    TENSOR_UINT64,
+    TENSOR_INT8,
+    TENSOR_INT16,
+    TENSOR_INT32,
+    TENSOR_INT64,
+    TENSOR_FP16,
+    TENSOR_FP32,
+    TENSOR_FP64,
+    TENSOR_BYTES
+} tensor_type;
+
+/* "BOOL", "UINT8", … */
+const char *tensor_type_name(tensor_type type);
+bool tensor_type_parse(struct json_text text, tensor_type *ret);
+size_t tensor_type_size(tensor_type type); /* bytes of an element; 0 for BYTES */
+
+/* May a tensor of this type hold the number? Whole numbers must fit their type. */
+bool tensor_number_fits(tensor_type type, double v);
+
+/* Elements [n] from little-endian bytes; not for BYTES. NaN stays NaN. */
+void tensor_numbers_decode(tensor_type type, const void *bytes, size_t n, float *ret);
+
+#endif

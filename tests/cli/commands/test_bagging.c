@@ -1,0 +1,95 @@
+/* The document of a sweep that bags the best trial of another one. */
+#include "cli/commands/bagging.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "tests/support/check_main.h"
+#include "tests/support/json_text.h"
+
+static struct as_err err;
+
+static void document_is(const char *sweep, size_t samples, const char *expected)
+{
+    JSON_AUTO s = json_of(sweep);
+    JSON_AUTO want = json_of(expected);
+    JSON_AUTO doc = NULL;
+    ck_ok(bagging_document(s, samples, &doc, &err), err);
+    AS_AUTO(as_freep) char *text = json_format(doc);
+    ck_assert_msg(json_equal(doc, want), "%s", text);
+}
+
+START_TEST(fixes_the_best_configuration)
+{
+    document_is(
+        "{'id': 'mlp-2', 'best': {'number': 7, 'params': {'lr': 0.1, 'opt': 'adamw', 'layers': [8, "
+        "4]}},"
+        " 'document': {'name': 'mlp', 'metric': {'name': 'val_auc', 'goal': 'maximize'},"
+        " 'parameters': {'lr': {'type': 'float', 'min': 0, 'max': 1}, 'opt': {'type': "
+        "'categorical',"
+        " 'values': ['sgd', 'adamw']}, 'momentum': {'type': 'float', 'min': 0, 'max': 1, 'when': "
+        "{'opt':"
+        " 'sgd'}}, 'layers': {'type': 'categorical', 'values': [[8, 4], [16]]}},"
+        " 'parameter_constraints': ['lr < 1'], 'forbidden': [{'lr': 0}], 'search': {'method': "
+        "'gp', 'seed':"
+        " 3, 'initial_trials': 5}, 'limits': {'max_trials': 99, 'target': 1, 'trial_timeout': "
+        "'5m'},"
+        " 'trial': {'train': {'dataset': 'd', 'epochs': 3, 'optimizer': {'lr': '${lr}'}}}, 'tags': "
+        "['x']}}",
+        12,
+        "{'name': 'mlp-bagging', 'description': 'The configuration of mlp-2/7, on 12 bootstrap "
+        "samples',"
+        " 'metric': {'name': 'val_auc', 'goal': 'maximize'},"
+        " 'parameters': {'lr': {'type': 'constant', 'value': 0.1}, 'opt': {'type': 'constant', "
+        "'value':"
+        " 'adamw'}, 'momentum': {'type': 'categorical', 'values': [null]}, 'layers': {'type':"
+        " 'categorical', 'values': [[8, 4]]}, 'resample': {'type': 'int', 'min': 1, 'max': 12}},"
+        " 'search': {'method': 'grid'}, 'limits': {'trial_timeout': '5m'}, 'resources': {'group': "
+        "12},"
+        " 'trial': {'train': {'dataset': 'd', 'epochs': 3, 'optimizer': {'lr': '${lr}'}, "
+        "'resample':"
+        " '${resample}'}}, 'ensemble': {'method': 'average', 'size': 12}, 'tags': ['x']}");
+}
+END_TEST
+
+/* A name that is taken, a name that is too long, and trials of several ranks, which share no process. */
+START_TEST(names_and_ranks)
+{
+    document_is(
+        "{'id': 'a', 'best': {'number': 0, 'params': {'resample': 2}}, 'document': {'name':"
+        " 'a23456789012345678901234567890123456789012345678901234567890123', 'parameters':"
+        " {'resample': {'type': 'int', 'min': 1, 'max': 3}}, 'resources': {'ranks': 2, 'group':"
+        " 1}, 'trial': {'train': {'resample': '${resample}'}}}}",
+        2,
+        "{'name': 'a234567890123456789012345678901234567890123456789012345-bagging',"
+        " 'description': 'The configuration of a/0, on 2 bootstrap samples', 'parameters':"
+        " {'resample': {'type': 'constant', 'value': 2}, 'resample_of_bagging': {'type': 'int',"
+        " 'min': 1, 'max': 2}}, 'search': {'method': 'grid'}, 'resources': {'ranks': 2, 'group':"
+        " 1}, 'trial': {'train': {'resample': '${resample_of_bagging}'}}, 'ensemble': {'method':"
+        " 'average', 'size': 2}}");
+}
+END_TEST
+
+START_TEST(refuses)
+{
+    JSON_AUTO command =
+        json_of("{'id': 'c', 'best': {'params': {}}, 'document': {'trial': {'command': []}}}");
+    JSON_AUTO young = json_of("{'id': 'y', 'best': null, 'document': {'trial': {'train': {}}}}");
+    json_t *doc = NULL;
+    ck_fails(bagging_document(command, 3, &doc, &err), AS_E_INVAL, err,
+             "'c' does not use the built-in");
+    ck_fails(bagging_document(young, 3, &doc, &err), AS_E_INVAL, err, "'y' has no best trial");
+    ck_assert_ptr_null(doc);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("bagging");
+    TCase *t = tcase_create("bagging");
+    tcase_add_test(t, fixes_the_best_configuration);
+    tcase_add_test(t, names_and_ranks);
+    tcase_add_test(t, refuses);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Columns that hold rows out, weights, patience and folds through every layer: CLI, server, groups, runners, trainer."""
+import os
+import random
+import sys
+import tempfile
+
+from harness import Assay, Problem
+
+
+def table(path):
+    """120 rows; the class is the sign of a + b. Groups of four rows, a part, a weight."""
+    rng = random.Random(4)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("a,b,who,part,w,label\n")
+        for i in range(120):
+            a, b = rng.gauss(0, 1), rng.gauss(0, 1)
+            part = "validation" if i % 4 == 0 else "train"
+            f.write(f"{a:.4f},{b:.4f},g{i // 4},{part},{1 + i % 3},{'up' if a + b > 0 else 'down'}\n")
+
+
+def document(name, validation, metric="val_error", goal="minimize", **train):
+    return {"name": name, "metric": {"name": metric, "goal": goal},
+            "parameters": {"lr": {"type": "float", "min": 0.01, "max": 0.05}},
+            "limits": {"max_trials": 4},
+            "trial": {"train": {"dataset": "people", "epochs": 12, "optimizer": {"lr": "${lr}"},
+                                "validation": validation, **train}}}
+
+
+def run(assay, *args, **kw):
+    sweep = assay.call("POST", "/v1/sweeps", document(*args, **kw))["id"]
+    assay.wait_ended(sweep)
+    trials = assay.trials(sweep)
+    assert [t["state"] for t in trials] == ["completed"] * 4, trials
+    return trials
+
+
+def refused(assay, part, *args, **kw):
+    try:
+        assay.call("POST", "/v1/sweeps", document(*args, **kw))
+    except Problem as e:
+        assert part in str(e.body), e.body
+        return
+    raise AssertionError(f"{args} was accepted")
+
+
+with tempfile.TemporaryDirectory() as folder, Assay() as assay:
+    path = os.path.join(folder, "people.csv")
+    table(path)
+    assay.cli("data", "add", "people", path, "--target", "label")
+    for name, validation in (("words", {"column": "part"}), ("time", {"order": "w", "last": 0.2}),
+                             ("groups", {"groups": "who", "fraction": 0.3})):
+        trials = run(assay, name, validation, weights="w")
+        assert all(0 <= t["metrics"]["val_error"] < 0.6 for t in trials), trials
+    trials = run(assay, "quantile", {"column": "part"}, "val_average_precision", "maximize", patience=2)
+    assert all("best_step" in t["metrics"] for t in trials), trials
+    trials = run(assay, "folds", {"folds": 3}, "val_brier")
+    assert all(t["metrics"]["val_brier_std"] > 0 for t in trials), trials
+    refused(assay, "/trial/train/weights", "bad", {"column": "part"}, weights="weight")
+    refused(assay, "expected numbers", "bad", {"column": "part"}, weights="who")
+    refused(assay, "found beside column", "bad", {"column": "part", "folds": 3})
+    refused(assay, "never reports", "bad", {"column": "part"}, "val_pinball_90")
+    print("ok", file=sys.stderr)

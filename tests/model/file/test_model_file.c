@@ -1,0 +1,377 @@
+/* Model files: composing, reading back, equal bytes; damage, other versions, and manifests that say
+ * what they must not. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "model/file/model_file.h"
+#include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
+
+#define TRAIN "{\"dataset\":\"d\",\"epochs\":1,\"model\":{\"layers\":[%d]}}"
+#define DATASET                                                                                    \
+    "{\"format\":\"csv\",\"task\":\"classification\",\"rows\":%d,\"features\":2,\"outputs\":2,"    \
+    "\"input\":\"table\",\"target\":\"y\",\"classes\":[\"no\",\"yes\"],\"columns\":[{\"name\":"    \
+    "\"x\",\"kind\":\"numeric\",\"missing\":1},{\"name\":\"c\",\"kind\":\"categorical\","          \
+    "\"missing\":0,\"other\":0,\"values\":[\"u\",\"v\"]}]}"
+#define RECORD                                                                                     \
+    "{\"input\":\"table\",\"standardize\":true,\"training_rows\":4,\"validation_rows\":2,"         \
+    "\"columns\":[{\"column\":\"x\",\"kind\":\"numeric\",\"input\":0,\"mean\":1.5,\"scale\":2,"    \
+    "\"missing\":0.5,\"indicator\":1},{\"column\":\"c\",\"kind\":\"categorical\",\"input\":2,"     \
+    "\"values\":[\"u\",null],\"other\":4}]}"
+
+static struct as_err err;
+static char dir[TEMP_FOLDER_SIZE];
+
+static void setup(void)
+{
+    temp_folder_make(dir);
+}
+
+static void teardown(void)
+{
+    temp_folder_remove(dir);
+}
+
+static char *in_dir(const char *name)
+{
+    char *path = file_join(dir, name);
+    ck_assert_ptr_nonnull(path);
+    return path;
+}
+
+/* Write a file with this metadata and the tensors `names`, of which the first is of bytes, the
+ * others are four numbers that begin with `value`. */
+static void write_file(const char *name, const json_t *metadata, const char *const *names, size_t n,
+                       float value)
+{
+    AS_AUTO(as_freep) char *path = in_dir(name);
+    const float numbers[4] = {value, 2, 3, 4};
+    const unsigned char bytes[3] = {1, 2, (unsigned char)value};
+    struct safetensors_tensor tensors[4];
+    for (size_t i = 0; i < n; i++)
+        tensors[i] = i == 0 ? (struct safetensors_tensor){.name = names[i],
+                                                          .type = SAFETENSORS_U8,
+                                                          .n_dims = 1,
+                                                          .shape = {3},
+                                                          .data = bytes}
+                            : (struct safetensors_tensor){
+                                  .name = names[i], .n_dims = 1, .shape = {4}, .data = numbers};
+    ck_ok(safetensors_write(path, metadata, tensors, n, &err), err);
+}
+
+/* A trial's own file. */
+static void write_trial(const char *name, int width, int rows, float value)
+{
+    static const char *const names[] = {"odd", "layers.0.weight", "z"};
+    char train[200], dataset[600];
+    (void)snprintf(train, sizeof train, TRAIN, width);
+    (void)snprintf(dataset, sizeof dataset, DATASET, rows);
+    JSON_AUTO meta =
+        json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", "assay-model-1", "train", train, "dataset",
+                  dataset, "preprocessing", RECORD, "fingerprint", "f");
+    write_file(name, meta, names, 3, value);
+}
+
+static as_status read_model(const char *name, struct model_file **ret)
+{
+    AS_AUTO(as_freep) char *path = in_dir(name);
+    return model_file_read(path, 1 << 20, ret, &err);
+}
+
+static as_status compose(const char *to, const char *a, double wa, const char *b, double wb,
+                         const json_t *combine, const json_t *about)
+{
+    AS_AUTO(as_freep) char *path = in_dir(to);
+    AS_AUTO(as_freep) char *first = in_dir(a);
+    AS_AUTO(as_freep) char *second = b ? in_dir(b) : NULL;
+    const struct model_source sources[] = {
+        {.path = first, .weight = wa, .trial = 12, .attempt = 2, .seed = "18446744073709551615"},
+        {.path = second, .weight = wb, .trial = 3},
+    };
+    return model_file_write(path, sources, b ? 2 : 1, combine, about, &err);
+}
+
+static float first_number(const struct model_file *f, size_t member, const char *name)
+{
+    float v[4];
+    ck_ok(model_file_tensor(f, member, name, SAFETENSORS_F32, 4, v, &err), err);
+    return v[0];
+}
+
+START_TEST(a_trials_file_is_a_model_of_one_member)
+{
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    write_trial("a", 5, 6, 7);
+    ck_ok(read_model("a", &f), err);
+    ck_assert_uint_eq(model_file_n_members(f), 1);
+    const struct model_member *m = model_file_member(f, 0);
+    ck_assert_double_eq(m->weight, 1);
+    ck_assert_int_eq(m->spec->model.layers[0], 5);
+    ck_assert_float_eq(m->fit->fill[0], 0.5f);
+    ck_assert_int_eq(m->trial, 0);
+    ck_assert_str_eq(model_file_data(f)->classes[1], "yes");
+    ck_assert_float_eq(first_number(f, 0, "layers.0.weight"), 7);
+    ck_assert_ptr_nonnull(model_file_find(f, 0, "odd"));
+    ck_assert_ptr_null(model_file_find(f, 0, "even"));
+}
+END_TEST
+
+START_TEST(members_keep_their_own)
+{
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    JSON_AUTO about = json_pack("{s:{s:f}, s:s, s:{s:s}}", "metrics", "val_error", 0.02,
+                                "measured_on", "held-out rows", "lineage", "sweep", "s");
+    write_trial("a", 5, 6, 7);
+    write_trial("b", 9, 6, 8);
+    ck_ok(compose("m", "a", 0.75, "b", 0.25, NULL, about), err);
+    ck_ok(read_model("m", &f), err);
+    ck_assert_uint_eq(model_file_n_members(f), 2);
+    const struct model_member *a = model_file_member(f, 0), *b = model_file_member(f, 1);
+    ck_assert(a->weight == 0.75 && b->weight == 0.25);
+    ck_assert(a->spec->model.layers[0] == 5 && b->spec->model.layers[0] == 9);
+    ck_assert(a->trial == 12 && a->attempt == 2 && b->trial == 3 && b->attempt == 0);
+    ck_assert_str_eq(a->seed, "18446744073709551615");
+    ck_assert_ptr_null(b->seed);
+    ck_assert_float_eq(first_number(f, 0, "z"), 7);
+    ck_assert_float_eq(first_number(f, 1, "z"), 8);
+    ck_assert_uint_eq(((const unsigned char *)model_file_find(f, 1, "odd")->data)[2], 8);
+    ck_assert_str_eq(json_string_value(json_object_get(model_file_manifest(f), "measured_on")),
+                     "held-out rows");
+    ck_fails(model_file_tensor(f, 1, "z", SAFETENSORS_F32, 5, NULL, &err), AS_E_INVAL, err,
+             "members/1/z");
+    ck_fails(model_file_tensor(f, 1, "y", SAFETENSORS_F32, 5, NULL, &err), AS_E_INVAL, err,
+             "member 1 has no tensor 'y'");
+}
+END_TEST
+
+/* Tensors of numbers stay at offsets that programs may map. */
+START_TEST(numbers_are_aligned)
+{
+    AS_AUTO(safetensors_freep) struct safetensors *s = NULL;
+    AS_AUTO(as_freep) char *path = in_dir("m");
+    write_trial("a", 5, 6, 7);
+    ck_ok(compose("m", "a", 0.5, "a", 0.5, NULL, NULL), err);
+    ck_ok(safetensors_read(path, 1 << 20, &s, &err), err);
+    const char *base = safetensors_at(s, 0)->data;
+    for (size_t i = 0; i < safetensors_count(s); i++) {
+        const struct safetensors_tensor *t = safetensors_at(s, i);
+        if (t->type == SAFETENSORS_F32)
+            ck_assert_uint_eq((size_t)((const char *)t->data - base) % 4, 0);
+    }
+}
+END_TEST
+
+START_TEST(equal_content_gives_equal_bytes)
+{
+    char first[SHA256_HEX_SIZE], second[SHA256_HEX_SIZE], other[SHA256_HEX_SIZE];
+    AS_AUTO(as_freep) char *m = in_dir("m");
+    AS_AUTO(as_freep) char *n = in_dir("n");
+    AS_AUTO(as_freep) char *o = in_dir("o");
+    JSON_AUTO one =
+        json_pack("{s:s, s:{s:f, s:i}}", "measured_on", "x", "metrics", "a", 0.1, "b", 2);
+    JSON_AUTO two =
+        json_pack("{s:{s:i, s:f}, s:s}", "metrics", "b", 2, "a", 0.1, "measured_on", "x");
+    write_trial("a", 5, 6, 7);
+    write_trial("b", 9, 6, 8);
+    ck_ok(compose("m", "a", 0.75, "b", 0.25, NULL, one), err);
+    ck_ok(compose("n", "a", 0.75, "b", 0.25, NULL, two), err);
+    ck_ok(compose("o", "a", 0.5, "b", 0.5, NULL, one), err);
+    ck_ok(sha256_of_file(m, first, NULL, &err), err);
+    ck_ok(sha256_of_file(n, second, NULL, &err), err);
+    ck_ok(sha256_of_file(o, other, NULL, &err), err);
+    ck_assert_str_eq(first, second);
+    ck_assert_str_ne(first, other);
+}
+END_TEST
+
+START_TEST(a_model_may_be_a_source)
+{
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    AS_AUTO(as_freep) char *m = in_dir("m");
+    AS_AUTO(as_freep) char *c = in_dir("c");
+    AS_AUTO(as_freep) char *all = in_dir("all");
+    write_trial("a", 5, 6, 7);
+    write_trial("b", 9, 6, 8);
+    write_trial("c", 3, 6, 9);
+    ck_ok(compose("m", "a", 0.75, "b", 0.25, NULL, NULL), err);
+    const struct model_source sources[] = {{.path = c, .weight = 0.6}, {.path = m, .weight = 0.4}};
+    ck_ok(model_file_write(all, sources, 2, NULL, NULL, &err), err);
+    ck_ok(read_model("all", &f), err);
+    ck_assert_uint_eq(model_file_n_members(f), 3);
+    ck_assert_double_eq_tol(model_file_member(f, 2)->weight, 0.1, 1e-15);
+    ck_assert_int_eq(model_file_member(f, 1)->trial, 12);
+    ck_assert_float_eq(first_number(f, 0, "z"), 9);
+    ck_assert_float_eq(first_number(f, 2, "z"), 8);
+}
+END_TEST
+
+/* ---- damage ---- */
+
+static as_status parse_copy(const char *bytes, size_t len, struct model_file **ret)
+{
+    char *copy = malloc(len ? len : 1);
+    ck_assert_ptr_nonnull(copy);
+    if (len)
+        memcpy(copy, bytes, len);
+    return model_file_parse(copy, len, ret, &err);
+}
+
+START_TEST(every_cut_and_every_changed_byte_is_found)
+{
+    AS_AUTO(as_freep) char *bytes = NULL;
+    AS_AUTO(as_freep) char *path = in_dir("m");
+    size_t len = 0;
+    struct model_file *f = NULL;
+    write_trial("a", 5, 6, 7);
+    ck_ok(compose("m", "a", 0.5, "a", 0.5, NULL, NULL), err);
+    ck_ok(file_read(path, 1 << 20, &bytes, &len, &err), err);
+    for (size_t n = 0; n < len; n++)
+        ck_assert_msg(parse_copy(bytes, n, &f) != AS_OK, "%zu of %zu bytes", n, len);
+    for (size_t i = 0; i < len; i++) {
+        bytes[i] = (char)(bytes[i] ^ 1);
+        ck_assert_msg(parse_copy(bytes, len, &f) != AS_OK, "byte %zu of %zu changed", i, len);
+        bytes[i] = (char)(bytes[i] ^ 1);
+    }
+    ck_ok(parse_copy(bytes, len, &f), err);
+    model_file_free(f);
+}
+END_TEST
+
+START_TEST(running_out_of_memory_is_an_error)
+{
+    AS_AUTO(as_freep) char *bytes = NULL;
+    AS_AUTO(as_freep) char *path = in_dir("m");
+    size_t len = 0;
+    write_trial("a", 5, 6, 7);
+    ck_ok(compose("m", "a", 0.5, "a", 0.5, NULL, NULL), err);
+    ck_ok(file_read(path, 1 << 20, &bytes, &len, &err), err);
+    as_status st = AS_E_NOMEM;
+    for (size_t nth = 1; st != AS_OK; nth++) {
+        struct model_file *f = NULL;
+        as_mem_fail_nth(nth);
+        st = parse_copy(bytes, len, &f);
+        as_mem_fail_nth(0);
+        ck_assert_msg(st == AS_OK || st == AS_E_NOMEM, "allocation %zu: %s", nth, err.msg);
+        model_file_free(f);
+        ck_assert_uint_lt(nth, 10000);
+    }
+}
+END_TEST
+
+/* ---- manifests ---- */
+
+static const char *const tensor_names[] = {"members/0/odd", "members/0/z"};
+
+static as_status read_manifest(const char *version, const char *manifest, const char *tensor)
+{
+    const char *names[] = {tensor_names[0], tensor};
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    JSON_AUTO meta = json_pack("{s:s, s:s, s:s}", "format", "assay-model", "version", version,
+                               "model", manifest);
+    write_file("x", meta, names, 2, 1);
+    return read_model("x", &f);
+}
+
+/* The manifest of a model of one member, with one of its fields replaced or removed (NULL). */
+static char *manifest_with(const char *field, json_t *value)
+{
+    JSON_AUTO train = json_pack("{s:s, s:i}", "dataset", "d", "epochs", 1);
+    JSON_AUTO dataset = NULL;
+    JSON_AUTO record = NULL;
+    char text[600];
+    (void)snprintf(text, sizeof text, DATASET, 6);
+    ck_ok(json_parse(text, strlen(text), &dataset, &err), err);
+    ck_ok(json_parse(RECORD, strlen(RECORD), &record, &err), err);
+    JSON_AUTO m =
+        json_pack("{s:O, s:{s:s}, s:[{s:f, s:O, s:O}]}", "dataset", dataset, "combine", "kind",
+                  "mean", "members", "weight", 1.0, "train", train, "preprocessing", record);
+    if (value)
+        ck_assert_int_eq(json_object_set_new(m, field, value), 0);
+    else if (field)
+        ck_assert_int_eq(json_object_del(m, field), 0);
+    char *out = json_format(m);
+    ck_assert_ptr_nonnull(out);
+    return out;
+}
+
+static void refuses(as_status status, const char *field, json_t *value, const char *message)
+{
+    AS_AUTO(as_freep) char *text = manifest_with(field, value);
+    ck_fails(read_manifest("1", text, tensor_names[1]), status, err, message);
+}
+
+START_TEST(manifests_that_are_refused)
+{
+    AS_AUTO(as_freep) char *good = manifest_with(NULL, NULL);
+    ck_ok(read_manifest("1", good, tensor_names[1]), err);
+    ck_fails(read_manifest("2", good, tensor_names[1]), AS_E_UNSUPPORTED, err,
+             "version '2', this program knows version 1");
+    ck_assert(strncmp(err.msg, dir, strlen(dir)) == 0);
+    static const char *const strangers[] = {
+        "members/1/z", "members/00/z", "members//z", "z", "members/18446744073709551616/z",
+        "members/ 0/z"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(strangers); i++)
+        ck_fails(read_manifest("1", good, strangers[i]), AS_E_INVAL, err, strangers[i]);
+    ck_fails(read_manifest("1", "{", tensor_names[1]), AS_E_INVAL, err, "'model'");
+    refuses(AS_E_UNSUPPORTED, "combine", json_pack("{s:s}", "kind", "vote"), "found 'vote'");
+    refuses(AS_E_INVAL, "combine", json_pack("{s:s, s:i}", "kind", "mean", "power", 2), "power");
+    refuses(AS_E_INVAL, "members", json_array(), "found none");
+    refuses(AS_E_INVAL, "members", json_pack("[{s:f}]", "weight", 1.0), "/members/0");
+    refuses(AS_E_INVAL, "surprise", json_true(), "surprise");
+    refuses(AS_E_INVAL, "dataset", NULL, "dataset");
+    refuses(AS_E_INVAL, "metrics", json_true(), "metrics");
+}
+END_TEST
+
+START_TEST(weights_must_add_up)
+{
+    write_trial("a", 5, 6, 7);
+    ck_fails(compose("m", "a", 0.5, "a", 0.4, NULL, NULL), AS_E_INVAL, err,
+             "the sum of the weights is 0.9, expected 1");
+    ck_fails(compose("m", "a", 0, "a", 1, NULL, NULL), AS_E_INVAL, err, "/members/0/weight");
+    ck_fails(compose("m", "a", -1, "a", 2, NULL, NULL), AS_E_INVAL, err, "/members/0/weight");
+    AS_AUTO(as_freep) char *path = in_dir("m");
+    char *bytes = NULL;
+    ck_fails(file_read(path, 10, &bytes, NULL, &err), AS_E_NOT_FOUND, err,
+             "m"); /* nothing written */
+}
+END_TEST
+
+START_TEST(sources_that_are_refused)
+{
+    JSON_AUTO vote = json_pack("{s:s}", "kind", "vote");
+    JSON_AUTO about = json_pack("{s:{}}", "members");
+    JSON_AUTO foreign = json_pack("{s:s}", "format", "pt");
+    write_trial("a", 5, 6, 7);
+    write_trial("b", 5, 8, 7);
+    write_file("f", foreign, tensor_names, 2, 1);
+    ck_fails(compose("m", "a", 0.5, "b", 0.5, NULL, NULL), AS_E_INVAL, err, "different data sets");
+    ck_fails(compose("m", "f", 1, NULL, 0, NULL, NULL), AS_E_INVAL, err, "found the format 'pt'");
+    ck_fails(compose("m", "none", 1, NULL, 0, NULL, NULL), AS_E_NOT_FOUND, err, "none");
+    ck_fails(compose("m", "a", 1, NULL, 0, vote, NULL), AS_E_UNSUPPORTED, err, "found 'vote'");
+    ck_fails(compose("m", "a", 1, NULL, 0, NULL, about), AS_E_INVAL, err, "/members");
+    ck_fails(compose("none/m", "a", 1, NULL, 0, NULL, NULL), AS_E_NOT_FOUND, err, "none/m");
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("model_file");
+    TCase *t = tcase_create("model_file");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, a_trials_file_is_a_model_of_one_member);
+    tcase_add_test(t, members_keep_their_own);
+    tcase_add_test(t, numbers_are_aligned);
+    tcase_add_test(t, equal_content_gives_equal_bytes);
+    tcase_add_test(t, a_model_may_be_a_source);
+    tcase_add_test(t, every_cut_and_every_changed_byte_is_found);
+    tcase_add_test(t, running_out_of_memory_is_an_error);
+    tcase_add_test(t, manifests_that_are_refused);
+    tcase_add_test(t, weights_must_add_up);
+    tcase_add_test(t, sources_that_are_refused);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,388 @@
+/* Predicting with what assay-train stored. A process of its own trains a model and records its
+ * predictions of the rows held out; here the model file alone must give the recorded predictions bit
+ * for bit, all rows at once, one at a time and backwards. This program does not link the trainer. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "data/dataset_read.h"
+#include "data/formats/npy.h"
+#include "data/preprocess/train_data.h"
+#include "model/file/model_file.h"
+#include "model/predict/predictor.h"
+#include "model/trees/xgboost.h"
+#include "tests/support/check_main.h"
+#include "tests/support/trained.h"
+
+#define MOST_MODELS 4
+
+static struct as_err err;
+static struct child child[MOST_MODELS]; /* one for each model */
+
+static void setup(void)
+{
+    for (size_t i = 0; i < MOST_MODELS; i++)
+        child_setup(&child[i]);
+}
+
+static void teardown(void)
+{
+    for (size_t i = 0; i < MOST_MODELS; i++)
+        child_teardown(&child[i]);
+}
+
+static void train(size_t i, const struct dataset_paths *paths, dataset_format format,
+                  const char *target, dataset_task task, const char *fields)
+{
+    char report[512];
+    trained_model(&child[i], paths, format, target, task, fields, report, sizeof report);
+}
+
+static struct model_file *read_trial(size_t i)
+{
+    AS_AUTO(as_freep) char *path = trained_path(&child[i], "artifacts/model.safetensors");
+    struct model_file *f = NULL;
+    ck_ok(model_file_read(path, 1 << 26, &f, &err), err);
+    return f;
+}
+
+/* ---- the rows held out ---- */
+
+struct rows {
+    size_t n, width;
+    float *x; /* [n, width], as predictor_run() takes them */
+};
+
+static void rows_done(struct rows *r)
+{
+    free(r->x);
+}
+
+/* The split is a function of its seed and the number of rows: which rows, in the order of the
+ * recorded predictions. */
+static void held_rows(const struct model_file *f, const struct dataset_paths *paths,
+                      struct rows *ret)
+{
+    AS_AUTO(train_data_done) struct train_data d = {0};
+    AS_AUTO(dataset_done) struct dataset set = {0};
+    const struct dataset_info *info = model_file_data(f);
+    const struct train_spec *spec = model_file_member(f, 0)->spec;
+    struct dataset split;
+    const struct preprocess_opts opts = {
+        .split_seed = (uint64_t)spec->validation_seed,
+        .n_validation = train_spec_validation_rows(spec, info->n_rows),
+    };
+    ck_ok(dataset_load(paths, info, &split, &err), err);
+    ck_ok(train_data_prepare(&split, info, &opts, &d, &err), err);
+    ck_ok(dataset_load(paths, info, &set, &err), err);
+    *ret = (struct rows){.n = d.n_val, .width = set.n_features};
+    ret->x = as_calloc(ret->n * ret->width, sizeof *ret->x);
+    ck_assert(ret->n > 0 && ret->x);
+    for (size_t i = 0; i < ret->n; i++)
+        memcpy(ret->x + i * ret->width, set.x + (size_t)d.val_rows[i] * ret->width,
+               ret->width * sizeof *ret->x);
+}
+
+/* The predictions that the trainer of model i recorded. */
+static float *recorded(size_t i, size_t rows, size_t columns)
+{
+    AS_AUTO(as_freep) char *path = trained_path(&child[i], "artifacts/predictions.npy");
+    AS_AUTO(npy_freep) struct npy *npy = NULL;
+    ck_ok(npy_open(path, &npy, &err), err);
+    const struct npy_header *h = npy_header_of(npy);
+    ck_assert(h->type == NPY_F4 && h->n_dims == 2);
+    ck_assert_uint_eq(h->shape[0], rows);
+    ck_assert_uint_eq(h->shape[1], columns);
+    AS_AUTO(as_freep) double *values = as_calloc(h->n_values, sizeof *values);
+    float *ret = as_calloc(h->n_values, sizeof *ret);
+    ck_assert(values && ret);
+    ck_ok(npy_read(npy, h->n_values, values, &err), err);
+    for (size_t k = 0; k < h->n_values; k++)
+        ret[k] = (float)values[k]; /* exact: it was a float32 */
+    return ret;
+}
+
+/* ---- predicting ---- */
+
+static void same_bits(const float *got, const float *expected, size_t n, const char *how)
+{
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(memcmp(&got[i], &expected[i], sizeof *got) == 0,
+                      "%s: number %zu is %.9g, expected %.9g", how, i, (double)got[i],
+                      (double)expected[i]);
+}
+
+/* The model gives these predictions, however the rows are cut. */
+static void predicts(const struct model_file *f, const struct rows *rows, const float *expected,
+                     size_t columns)
+{
+    AS_AUTO(as_freep) float *got = as_calloc(rows->n * columns, sizeof *got);
+    static const size_t passes[] = {0, 1, 3, 7, 16};
+    for (size_t i = 0; i < AS_ARRAY_LEN(passes); i++) {
+        AS_AUTO(predictor_freep) struct predictor *p = NULL;
+        ck_ok(predictor_create(f, passes[i], &p, &err), err);
+        ck_assert_uint_eq(predictor_inputs(p), rows->width);
+        ck_assert_uint_eq(predictor_outputs(p), columns);
+        ck_ok(predictor_run(p, rows->x, rows->n, got, &err), err);
+        same_bits(got, expected, rows->n * columns, "all rows");
+        for (size_t r = rows->n; i == 0 && r-- > 0;) {
+            ck_ok(predictor_run(p, rows->x + r * rows->width, 1, got, &err), err);
+            same_bits(got, expected + r * columns, columns, "one row");
+        }
+    }
+}
+
+/* The stored model predicts what the trainer recorded. */
+static void predicts_as_recorded(const struct dataset_paths *paths, size_t columns)
+{
+    AS_AUTO(model_file_freep) struct model_file *f = read_trial(0);
+    AS_AUTO(rows_done) struct rows rows = {0};
+    held_rows(f, paths, &rows);
+    AS_AUTO(as_freep) float *expected = recorded(0, rows.n, columns);
+    predicts(f, &rows, expected, columns);
+}
+
+static void table_case(int classes, const char *fields)
+{
+    trained_write_table(&child[0], 211, classes);
+    AS_AUTO(as_freep) char *path = trained_path(&child[0], "t.csv");
+    const struct dataset_paths paths = {.table = path};
+    train(0, &paths, DATASET_CSV, "y", classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION,
+          fields);
+    predicts_as_recorded(&paths, classes ? (size_t)classes : 1);
+}
+
+START_TEST(categories_and_missing_values)
+{
+    table_case(3, "\"epochs\":4,\"batch_size\":16,\"model\":{\"layers\":[12,7],\"norm\":\"batch\","
+                  "\"dropout\":0.1},\"optimizer\":{\"lr\":0.01,\"ema\":0.9}");
+}
+END_TEST
+
+START_TEST(embedded_categories_of_two_classes)
+{
+    table_case(2, "\"epochs\":3,\"loss\":\"bce\",\"model\":{\"layers\":[9],\"embedding\":3,"
+                  "\"activation\":\"gelu\"}");
+}
+END_TEST
+
+START_TEST(logistic)
+{
+    table_case(3, "\"epochs\":3,\"model\":{\"kind\":\"logistic\"}");
+}
+END_TEST
+
+START_TEST(regression)
+{
+    table_case(0, "\"epochs\":4,\"batch_size\":8,\"model\":{\"layers\":[33,10],\"activation\":"
+                  "\"tanh\"}");
+}
+END_TEST
+
+START_TEST(not_standardised)
+{
+    table_case(0, "\"epochs\":2,\"standardize\":false,\"model\":{\"kind\":\"linear\"},"
+                  "\"optimizer\":{\"lr\":0.0001}");
+}
+END_TEST
+
+static void image_case(double scale)
+{
+    AS_AUTO(as_freep) char *x = trained_path(&child[0], "x.npy");
+    AS_AUTO(as_freep) char *y = trained_path(&child[0], "y.npy");
+    const struct dataset_paths paths = {.features = x, .targets = y};
+    trained_write_images(x, y, 120, scale);
+    train(0, &paths, DATASET_NPY, NULL, DATASET_CLASSIFICATION,
+          "\"epochs\":2,\"batch_size\":16,\"augment\":{\"flip\":0.5},\"model\":{\"kind\":\"cnn\","
+          "\"layers\":[{\"conv\":4,\"norm\":\"batch\"},{\"pool\":\"max\",\"size\":2},{\"residual\":"
+          "[{\"conv\":4}]},{\"conv\":4,\"depthwise\":true},{\"pool\":\"global\"},{\"dense\":5}]}");
+    predicts_as_recorded(&paths, 2);
+}
+
+START_TEST(images_of_bytes)
+{
+    image_case(1);
+}
+END_TEST
+
+START_TEST(images_of_fractions)
+{
+    image_case(1.0 / 256 / 3);
+}
+END_TEST
+
+/* ---- trees ---- */
+
+START_TEST(trees_of_classes)
+{
+    table_case(3, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":7,\"max_depth\":3}");
+}
+END_TEST
+
+START_TEST(trees_of_two_classes)
+{
+    table_case(2, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":5}");
+}
+END_TEST
+
+START_TEST(forest_of_numbers)
+{
+    table_case(0, "\"model\":{\"kind\":\"random_forest\",\"n_estimators\":9}");
+}
+END_TEST
+
+/* ---- ensembles ---- */
+
+/* Train MOST_MODELS models of the table on the same split (two of one shape, one with codes), put
+ * them together, and compare with the weighted sum of what each of them recorded. */
+static void ensemble_case(int classes, bool trees)
+{
+    static const char *const fields[MOST_MODELS] = {
+        "\"epochs\":2,\"model\":{\"layers\":[12]}",
+        "\"epochs\":3,\"model\":{\"layers\":[5,4],\"embedding\":2}",
+        "\"epochs\":4,\"model\":{\"layers\":[12]}",
+        "\"epochs\":2,\"standardize\":false,\"model\":{\"kind\":\"linear\"},\"optimizer\":{\"lr\":"
+        "1e-5}"};
+    static const char *const with_trees =
+        "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":4}";
+    const double weights[MOST_MODELS] = {0.4, 0.3, 0.2, 0.1};
+    struct model_source sources[MOST_MODELS];
+    size_t columns = classes ? (size_t)classes : 1;
+    AS_AUTO(as_freep) char *table = trained_path(&child[0], "t.csv");
+    AS_AUTO(as_freep) char *all = trained_path(&child[0], "all.model");
+    const struct dataset_paths paths = {.table = table};
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    AS_AUTO(rows_done) struct rows rows = {0};
+    trained_write_table(&child[0], 211, classes);
+    for (size_t i = 0; i < MOST_MODELS; i++) {
+        train(i, &paths, DATASET_CSV, "y", classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION,
+              trees && i == 1 ? with_trees : fields[i]);
+        sources[i] = (struct model_source){
+            .path = trained_path(&child[i], "artifacts/model.safetensors"), .weight = weights[i]};
+    }
+    ck_ok(model_file_write(all, sources, MOST_MODELS, NULL, NULL, &err), err);
+    ck_ok(model_file_read(all, 1 << 26, &f, &err), err);
+    held_rows(f, &paths, &rows);
+    AS_AUTO(as_freep) double *sum = as_calloc(rows.n * columns, sizeof *sum);
+    AS_AUTO(as_freep) float *expected = as_calloc(rows.n * columns, sizeof *expected);
+    for (size_t i = 0; i < MOST_MODELS; i++) {
+        AS_AUTO(as_freep) float *own = recorded(i, rows.n, columns);
+        for (size_t k = 0; k < rows.n * columns; k++)
+            sum[k] += weights[i] * (double)own[k];
+        free((char *)sources[i].path);
+    }
+    for (size_t k = 0; k < rows.n * columns; k++)
+        expected[k] = (float)sum[k];
+    predicts(f, &rows, expected, columns);
+}
+
+START_TEST(ensemble_of_shapes)
+{
+    ensemble_case(3, false);
+}
+END_TEST
+
+START_TEST(ensemble_of_a_regression)
+{
+    ensemble_case(0, false);
+}
+END_TEST
+
+START_TEST(ensemble_with_trees)
+{
+    ensemble_case(3, true);
+}
+END_TEST
+
+/* ---- cells ---- */
+
+static as_status cell(const struct predictor *p, size_t column, const char *text, float *ret)
+{
+    return predictor_cell(p, column, text, strlen(text), ret, &err);
+}
+
+START_TEST(cells)
+{
+    float v = 0;
+    trained_write_table(&child[0], 211, 2);
+    AS_AUTO(as_freep) char *path = trained_path(&child[0], "t.csv");
+    const struct dataset_paths paths = {.table = path};
+    train(0, &paths, DATASET_CSV, "y", DATASET_CLASSIFICATION, "\"epochs\":1");
+    AS_AUTO(model_file_freep) struct model_file *f = read_trial(0);
+    AS_AUTO(predictor_freep) struct predictor *p = NULL;
+    ck_ok(predictor_create(f, 0, &p, &err), err);
+    ck_ok(cell(p, 0, " 1.5 ", &v), err);
+    ck_assert_float_eq(v, 1.5f);
+    ck_ok(cell(p, 0, "N/A", &v), err); /* `size` is missing in some rows, `weight` in none */
+    ck_assert(isnan(v));
+    ck_fails(cell(p, 1, "", &v), AS_E_INVAL, err, "column 'weight': the value is missing");
+    ck_fails(cell(p, 1, "heavy", &v), AS_E_INVAL, err,
+             "'weight': found 'heavy', expected a number");
+    ck_fails(cell(p, 1, "1e39", &v), AS_E_INVAL, err, "too large for float32");
+    ck_fails(cell(p, 1, "-inf", &v), AS_E_INVAL, err, "expected a finite number");
+    ck_ok(cell(p, 2, "red", &v), err);
+    ck_assert_float_eq(v, 2);
+    ck_assert(!predictor_is_unknown(p, 2, v));
+    ck_ok(cell(p, 2, "pink", &v), err);
+    ck_assert_float_eq(v, 3);
+    ck_assert(predictor_is_unknown(p, 2, v));
+    ck_ok(cell(p, 2, "", &v), err);
+    ck_assert(predictor_is_unknown(p, 2, v)); /* the column has none missing */
+    ck_assert(!predictor_is_unknown(p, 0, NAN));
+    float out[2];
+    ck_fails(predictor_run(p, (float[]){1, 2, 0, 1, NAN, 0}, 2, out, &err), AS_E_INVAL, err,
+             "row 1: column 'weight': the value is missing");
+    ck_fails(predictor_run(p, (float[]){1, 2, 5}, 1, out, &err), AS_E_INVAL, err,
+             "found 5, expected the index of a category, 0 to 4");
+    ck_fails(predictor_run(p, (float[]){INFINITY, 2, 0}, 1, out, &err), AS_E_INVAL, err, "'size'");
+    ck_ok(predictor_run(p, (float[]){NAN, 2, 4}, 1, out, &err), err);
+    ck_assert(predictor_class(p, out) == (out[1] > out[0]));
+}
+END_TEST
+
+START_TEST(text_has_no_rows)
+{
+    static char text[3000];
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = "the quick brown fox. "[i % 21];
+    child_write(&child[0], "t.txt", text, sizeof text);
+    AS_AUTO(as_freep) char *path = trained_path(&child[0], "t.txt");
+    const struct dataset_paths paths = {.table = path};
+    train(0, &paths, DATASET_TEXT, NULL, DATASET_TASK_AUTO,
+          "\"epochs\":1,\"model\":{\"kind\":\"transformer\",\"depth\":1,\"width\":8,\"heads\":1,"
+          "\"context\":12}");
+    AS_AUTO(model_file_freep) struct model_file *f = read_trial(0);
+    struct predictor *p = NULL;
+    ck_fails(predictor_create(f, 0, &p, &err), AS_E_UNSUPPORTED, err, "continues text");
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    static const char lacks[] = "XGBoost's library is not here (Debian: libxgboost0)";
+    Suite *s = suite_create("predictor");
+    TCase *t = tcase_create("predictor");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, categories_and_missing_values);
+    tcase_add_test(t, embedded_categories_of_two_classes);
+    tcase_add_test(t, logistic);
+    tcase_add_test(t, regression);
+    tcase_add_test(t, not_standardised);
+    tcase_add_test(t, images_of_bytes);
+    tcase_add_test(t, images_of_fractions);
+    tcase_add_test(t, ensemble_of_shapes);
+    tcase_add_test(t, ensemble_of_a_regression);
+    const struct xgboost *xgboost = NULL;
+    bool has_trees = xgboost_open(&xgboost, NULL) == AS_OK;
+    add_test_if(t, trees_of_classes, has_trees, lacks);
+    add_test_if(t, trees_of_two_classes, has_trees, lacks);
+    add_test_if(t, forest_of_numbers, has_trees, lacks);
+    add_test_if(t, ensemble_with_trees, has_trees, lacks);
+    tcase_add_test(t, cells);
+    tcase_add_test(t, text_has_no_rows);
+    suite_add_tcase(s, t);
+    return s;
+}

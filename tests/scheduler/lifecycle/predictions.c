@@ -1,0 +1,55 @@
+#include "tests/scheduler/lifecycle/predictions.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "data/formats/npy.h"
+#include "scheduler/content/blobs.h"
+#include "tests/support/check_main.h"
+
+/* Store an array as a blob; the row of a file. */
+static struct file_row put_array(struct service *s, const char *name, npy_type type, size_t rows,
+                                 size_t columns, const void *data)
+{
+    char path[] = "/tmp/assay-test-XXXXXX";
+    AS_AUTO(file_closep) int fd = mkstemp(path);
+    size_t shape[2] = {rows, columns}, len = 0;
+    char *hex = arena_alloc(&s->a, SHA256_HEX_SIZE, 1), *bytes = NULL;
+    struct blob_put *p = NULL;
+    struct as_err err;
+    bool created;
+    ck_ok(npy_write(path, type, shape, columns ? 2 : 1, data, &err), err);
+    ck_ok(file_read(path, 1 << 20, &bytes, &len, &err), err);
+    unlink(path);
+    ck_ok(sha256_of(bytes, len, hex, &err), err);
+    ck_ok(blob_put_create(hex, &p, &err), err);
+    ck_ok(blob_put_add(p, bytes, len, &err), err);
+    ck_ok(blob_put_commit(s->db, p, &created, &err), err);
+    blob_put_free(p);
+    free(bytes);
+    return (struct file_row){.path = name, .size = (int64_t)len, .sha256 = hex};
+}
+
+void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool classification,
+                       size_t rows)
+{
+    int64_t classes[PREDICTED_ROWS];
+    float predictions[PREDICTED_ROWS * 2], values[PREDICTED_ROWS];
+    for (int i = 0; i < PREDICTED_ROWS; i++) {
+        bool wrong = (i + k) % 3 == 0;
+        classes[i] = k >= 100 ? 1 - i % 2 : i % 2;
+        values[i] = (float)i;
+        for (int c = 0; c < 2; c++)
+            predictions[i * 2 + c] =
+                wrong ? (c == i % 2 ? 0.4f : 0.6f) : (c == i % 2 ? 0.8f : 0.2f);
+        if (!classification)
+            predictions[i] = (float)i + (wrong ? 3.0f : 0.5f);
+    }
+    struct file_row files[2];
+    struct as_err err;
+    files[0] = put_array(s, "predictions.npy", NPY_F4, rows, classification ? 2 : 1, predictions);
+    files[1] = classification ? put_array(s, "targets.npy", NPY_I8, PREDICTED_ROWS, 0, classes)
+                              : put_array(s, "targets.npy", NPY_F4, PREDICTED_ROWS, 0, values);
+    ck_ok(attempt_files(s->db, &ref, NULL, FILE_ARTIFACT, files, 2, &err), err);
+}

@@ -1,0 +1,15 @@
+/* Trials that leave predictions for an ensemble. */
+#ifndef ASSAY_TESTS_SCHEDULER_LIFECYCLE_PREDICTIONS_H
+#define ASSAY_TESTS_SCHEDULER_LIFECYCLE_PREDICTIONS_H
+
+#include "tests/support/service.h"
+
+#define PREDICTED_ROWS 600
+
+/* Trial k of the sweep predicts correctly except in each row where (row + k) % 3 is 0. Its
+ * predictions have `rows` rows; targets have PREDICTED_ROWS. Of classes, trial 100 + k has the same
+ * predictions and other targets: all classes are swapped. */
+void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool classification,
+                       size_t rows);
+
+#endif

@@ -1,0 +1,410 @@
+/* Runs the folds of a trial, and puts together what they leave.
+ *
+ * A fold is a job of its own with its own folder: everything that a training does, such as
+ * checkpoints, patience and errors, is that of any other training. A file `done` in the folder
+ * says that the fold is over. Its report and its artifacts are read again to be put together, also
+ * those of the folds that an earlier attempt finished: the results do not depend on where a trial was
+ * interrupted. */
+#include "trial-runner/train/folds.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "data/formats/npy.h"
+#include "data/formats/safetensors.h"
+#include "trial-runner/train/artifacts.h"
+#include "trial-runner/train/member.h"
+#include "trial-runner/train/report_file.h"
+
+#define MAX_REPORT ((size_t)256 << 20)
+#define MAX_MODEL ((size_t)16 << 30)
+
+struct fold {
+    char *dir;       /* owned, as all here */
+    json_t *report;  /* the last line */
+    size_t n, width; /* held-out rows; columns of predictions */
+    struct safetensors *model;
+};
+
+struct folds {
+    const struct job *job;
+    const struct control_member *member; /* the trial's own */
+    size_t k;
+    char *root;
+    struct fold *fold; /* [k] */
+    json_t *values;    /* of the last report that was written */
+    struct report_file report;
+};
+
+static void folds_done(struct folds *f)
+{
+    for (size_t i = 0; f->fold && i < f->k; i++) {
+        free(f->fold[i].dir);
+        json_decref(f->fold[i].report);
+        safetensors_free(f->fold[i].model);
+    }
+    free(f->fold);
+    free(f->root);
+    json_decref(f->values);
+    report_file_done(&f->report);
+}
+
+size_t folds_of(const struct job *job)
+{
+    const json_t *train = job->group || job->n_members != 1 ? NULL : job->members[0].train;
+    const json_t *folds = json_object_get(json_object_get(train, "validation"), "folds");
+    json_int_t k = json_integer_value(folds);
+    return k >= 2 && k <= TRAIN_MAX_FOLDS ? (size_t)k : 0; /* the parser refuses others */
+}
+
+static as_status create_folds(struct folds *f, struct as_err *err)
+{
+    const struct control_member *m = f->member;
+    const char *base = m->checkpoints ? m->checkpoints : m->artifacts;
+    if (!base)
+        return as_fail(err, AS_E_INVAL,
+                       "validation.folds needs a folder: set ASSAY_CHECKPOINTS or ASSAY_ARTIFACTS");
+    f->root = file_join(base, "folds");
+    f->fold = as_calloc(f->k, sizeof *f->fold);
+    if (!f->root || !f->fold)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < f->k; i++) {
+        char name[24];
+        (void)snprintf(name, sizeof name, "%zu", i);
+        f->fold[i].dir = file_join(f->root, name);
+        if (!f->fold[i].dir)
+            return as_fail_nomem(err);
+        as_status st = file_mkdirs(f->fold[i].dir, 0777, err);
+        if (st != AS_OK)
+            return st;
+    }
+    if (m->artifacts) {
+        as_status st = file_mkdirs(m->artifacts, 0777, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return report_file_init(&f->report, m->report, err);
+}
+
+/* ---- one fold ---- */
+
+static int train_fold(const struct folds *f, size_t i, struct channel *channel,
+                      const struct group_opts *opts, struct as_err *err)
+{
+    const char *dir = f->fold[i].dir;
+    AS_AUTO(as_freep) char *done = file_join(dir, "done");
+    AS_AUTO(as_freep) char *report = file_join(dir, "report");
+    struct control_member member = *f->member;
+    struct job job = *f->job;
+    if (!done || !report) {
+        (void)as_fail_nomem(err);
+        return EXIT_FAILED;
+    }
+    if (access(done, F_OK) == 0)
+        return EXIT_DONE;
+    member.report = report;
+    member.checkpoints = member.artifacts = dir;
+    job.members = &member;
+    job.fold = i;
+    (void)printf("fold %zu of %zu\n", i + 1, f->k);
+    int exit = group_run(&job, channel, opts); /* it has written its errors */
+    if (exit == EXIT_DONE && file_replace(done, "1\n", 2, 0644, err) != AS_OK)
+        return EXIT_TRY_AGAIN;
+    return exit;
+}
+
+static as_status open_array(const char *dir, const char *name, struct npy **ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = file_join(dir, name);
+    return path ? npy_open(path, ret, err) : as_fail_nomem(err);
+}
+
+/* Read the last line of its report, and the shape of its predictions. */
+static as_status read_fold(struct fold *fold, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = file_join(fold->dir, "report");
+    AS_AUTO(as_freep) char *text = NULL;
+    AS_AUTO(npy_freep) struct npy *p = NULL;
+    size_t len = 0;
+    as_status st = path ? file_read(path, MAX_REPORT, &text, &len, err) : as_fail_nomem(err);
+    if (st != AS_OK)
+        return st;
+    while (len > 0 && text[len - 1] == '\n')
+        text[--len] = 0;
+    const char *last = strrchr(text, '\n');
+    last = last ? last + 1 : text;
+    st = json_parse(last, strlen(last), &fold->report, err);
+    if (st == AS_OK)
+        st = open_array(fold->dir, "predictions.npy", &p, err);
+    if (st != AS_OK)
+        return st;
+    fold->n = npy_header_of(p)->shape[0];
+    fold->width = npy_header_of(p)->shape[1];
+    return AS_OK;
+}
+
+/* ---- reports ---- */
+
+/* The mean of a value over the first n folds, weighted by rows, and its deviation over the folds. NaN
+ * if one of them has none. */
+static double mean_over(const struct folds *f, size_t n, const char *name, double *ret_std)
+{
+    double sum = 0, squares = 0, rows = 0;
+    for (size_t i = 0; i < n; i++) {
+        double v = NAN;
+        (void)json_number_get(json_object_get(f->fold[i].report, name), &v);
+        sum += v * (double)f->fold[i].n;
+        rows += (double)f->fold[i].n;
+    }
+    for (size_t i = 0; i < n; i++) {
+        double v = NAN;
+        (void)json_number_get(json_object_get(f->fold[i].report, name), &v);
+        squares += (v - sum / rows) * (v - sum / rows) * (double)f->fold[i].n;
+    }
+    *ret_std = sqrt(squares / rows);
+    return sum / rows;
+}
+
+/* Report the first n folds. */
+static as_status report_folds(struct folds *f, size_t n, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str line = {0};
+    struct report_value values[2 * (TRAIN_MAX_EXTRA_METRICS + 16)];
+    char names[TRAIN_MAX_EXTRA_METRICS + 16][64];
+    size_t n_values = 0, n_names = 0;
+    const char *name;
+    json_t *value;
+    json_object_foreach(f->fold[0].report, name, value)
+    {
+        double std = 0;
+        if (as_streq(name, "step") || as_streq(name, "best_step") || n_names == AS_ARRAY_LEN(names))
+            continue;
+        values[n_values++] = (struct report_value){name, mean_over(f, n, name, &std)};
+        if (strncmp(name, "val_", 4) != 0)
+            continue;
+        (void)snprintf(names[n_names], sizeof names[n_names], "%s_std", name);
+        values[n_values++] = (struct report_value){names[n_names++], std};
+    }
+    as_status st = report_format((int64_t)n, values, n_values, &line, err);
+    if (st != AS_OK)
+        return st;
+    json_decref(as_steal(f->values));
+    st = json_parse(str_cstr(&line), line.len, &f->values, err);
+    return st == AS_OK ? report_file_append(&f->report, &line, err) : st;
+}
+
+/* ---- predictions ---- */
+
+/* Copy the rows of one fold's array to their places. `values` is [rows, width]. */
+static as_status place_rows(const struct fold *fold, const char *name, size_t width, size_t n_rows,
+                            double *values, struct as_err *err)
+{
+    AS_AUTO(npy_freep) struct npy *rows = NULL, *array = NULL;
+    as_status st = open_array(fold->dir, FOLD_ROWS_NAME, &rows, err);
+    if (st == AS_OK)
+        st = open_array(fold->dir, name, &array, err);
+    for (size_t i = 0; st == AS_OK && i < fold->n; i++) {
+        double row = 0;
+        st = npy_read(rows, 1, &row, err);
+        if (st == AS_OK && !(row >= 0 && row < (double)n_rows))
+            return as_fail(err, AS_E_INVAL, "%s/%s: row %g of %zu", fold->dir, FOLD_ROWS_NAME, row,
+                           n_rows);
+        if (st == AS_OK)
+            st = npy_read(array, width, values + (size_t)row * width, err);
+    }
+    return st;
+}
+
+static as_status write_values(const char *folder, const char *name, npy_type type, size_t rows,
+                              size_t width, bool flat, const double *values, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = file_join(folder, name);
+    size_t n = rows * width;
+    AS_AUTO(as_freep) float *numbers = type == NPY_F4 ? as_calloc(n, sizeof *numbers) : NULL;
+    AS_AUTO(as_freep) int64_t *whole = type == NPY_F4 ? NULL : as_calloc(n, sizeof *whole);
+    if (!path || !(numbers || whole))
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        if (numbers)
+            numbers[i] = (float)values[i];
+        else
+            whole[i] = (int64_t)values[i];
+    }
+    const void *data = numbers ? (const void *)numbers : whole;
+    return npy_write(path, type, (size_t[]){rows, width}, flat ? 1 : 2, data, err);
+}
+
+/* Put the array `name` of all folds together. */
+static as_status join_array(const struct folds *f, const char *name, struct as_err *err)
+{
+    size_t n_rows = 0, dims, width;
+    npy_type type;
+    AS_AUTO(npy_freep) struct npy *first = NULL;
+    as_status st = open_array(f->fold[0].dir, name, &first, err);
+    if (st != AS_OK)
+        return st;
+    dims = npy_header_of(first)->n_dims;
+    width = dims > 1 ? npy_header_of(first)->shape[1] : 1;
+    type = npy_header_of(first)->type;
+    for (size_t i = 0; i < f->k; i++)
+        n_rows += f->fold[i].n;
+    AS_AUTO(as_freep) double *values = as_calloc(n_rows * width, sizeof *values);
+    if (!values)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", n_rows);
+    for (size_t i = 0; i < f->k; i++) {
+        st = place_rows(&f->fold[i], name, width, n_rows, values, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return write_values(f->member->artifacts, name, type, n_rows, width, dims == 1, values, err);
+}
+
+/* ---- the model ---- */
+
+static json_t *metadata_json(const struct fold *fold, const char *name)
+{
+    const char *text = safetensors_metadata(fold->model, name);
+    json_t *ret = NULL;
+    return text && json_parse(text, strlen(text), &ret, NULL) == AS_OK ? ret : NULL;
+}
+
+static json_t *member_manifest(const struct folds *f, size_t i)
+{
+    char seed[24];
+    (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->member->seed);
+    return json_pack("{s:f, s:o, s:o, s:s, s:i}", "weight", 1 / (double)f->k, "train",
+                     metadata_json(&f->fold[i], "train"), "preprocessing",
+                     metadata_json(&f->fold[i], "preprocessing"), "seed", seed, "fold", (int)i);
+}
+
+/* The `model` of a model file: what its members are and how they are combined. */
+static json_t *manifest(const struct folds *f)
+{
+    JSON_AUTO members = json_array();
+    JSON_AUTO metrics = json_object();
+    const char *name;
+    json_t *value;
+    for (size_t i = 0; i < f->k; i++)
+        if (json_array_append_new(members, member_manifest(f, i)) != 0)
+            return NULL;
+    json_object_foreach(f->values, name, value)
+    {
+        if (json_is_number(value) && strncmp(name, "val_", 4) == 0 &&
+            json_object_set(metrics, name, value) != 0)
+            return NULL;
+    }
+    return json_pack("{s:o, s:{s:s}, s:O, s:O, s:s}", "dataset",
+                     metadata_json(&f->fold[0], "dataset"), "combine", "kind", "mean", "members",
+                     members, "metrics", metrics, "measured_on", "out-of-fold rows");
+}
+
+static as_status read_models(struct folds *f, size_t *ret_tensors, struct as_err *err)
+{
+    *ret_tensors = 0;
+    for (size_t i = 0; i < f->k; i++) {
+        AS_AUTO(as_freep) char *path = file_join(f->fold[i].dir, "model.safetensors");
+        as_status st =
+            path ? safetensors_read(path, MAX_MODEL, &f->fold[i].model, err) : as_fail_nomem(err);
+        if (st != AS_OK)
+            return st;
+        *ret_tensors += safetensors_count(f->fold[i].model);
+    }
+    return AS_OK;
+}
+
+static as_status write_model(struct folds *f, struct as_err *err)
+{
+    size_t n_tensors = 0, n = 0;
+    as_status st = read_models(f, &n_tensors, err);
+    if (st != AS_OK)
+        return st;
+    JSON_AUTO model = manifest(f);
+    AS_AUTO(as_freep) char *text = model ? json_format(model) : NULL;
+    JSON_AUTO meta =
+        text ? json_pack("{s:s, s:s, s:s}", "format", "assay-model", "version", "1", "model", text)
+             : NULL;
+    AS_AUTO(as_freep) char *path = file_join(f->member->artifacts, "model.safetensors");
+    AS_AUTO(as_freep) struct safetensors_tensor *list = as_calloc(n_tensors, sizeof *list);
+    AS_AUTO(as_freep) struct str *names = as_calloc(n_tensors, sizeof *names);
+    if (!meta || !path || !list || !names)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < f->k; i++)
+        for (size_t t = 0; t < safetensors_count(f->fold[i].model); t++, n++) {
+            list[n] = *safetensors_at(f->fold[i].model, t);
+            str_printf(&names[n], "members/%zu/%s", i, list[n].name);
+            list[n].name = str_cstr(&names[n]);
+        }
+    st = safetensors_write(path, meta, list, n, err);
+    for (size_t i = 0; i < n; i++)
+        str_done(&names[i]);
+    return st;
+}
+
+static as_status write_preprocessing(const struct folds *f, struct as_err *err)
+{
+    JSON_AUTO all = json_array();
+    for (size_t i = 0; i < f->k; i++)
+        if (json_array_append_new(all, metadata_json(&f->fold[i], "preprocessing")) != 0)
+            return as_fail_nomem(err);
+    AS_AUTO(as_freep) char *text = json_format_pretty(all);
+    AS_AUTO(as_freep) char *path = file_join(f->member->artifacts, "preprocessing.json");
+    if (!text || !path)
+        return as_fail_nomem(err);
+    return file_replace(path, text, strlen(text), 0644, err);
+}
+
+static as_status write_all(struct folds *f, struct as_err *err)
+{
+    if (!f->member->artifacts)
+        return AS_OK;
+    as_status st = join_array(f, "predictions.npy", err);
+    if (st == AS_OK)
+        st = join_array(f, "targets.npy", err);
+    if (st == AS_OK)
+        st = write_model(f, err);
+    if (st == AS_OK)
+        st = write_preprocessing(f, err);
+    /* what is in the checkpoint folder is the runner's to remove */
+    if (st == AS_OK && !f->member->checkpoints)
+        st = file_remove_tree(f->root, err);
+    return st;
+}
+
+/* ---- all of it ---- */
+
+static int fail(as_status st, const struct as_err *err)
+{
+    (void)fprintf(stderr, "assay-train: %s\n", err->msg);
+    return st == AS_E_IO ? EXIT_TRY_AGAIN : EXIT_FAILED;
+}
+
+int folds_run(const struct job *job, struct channel *channel, const struct group_opts *opts)
+{
+    struct as_err err = {0};
+    AS_AUTO(folds_done)
+    struct folds f = {
+        .job = job, .member = &job->members[0], .k = folds_of(job), .report = {.fd = -1}};
+    as_status st = create_folds(&f, &err);
+    if (st != AS_OK)
+        return fail(st, &err);
+    for (size_t i = 0; i < f.k; i++) {
+        int exit = train_fold(&f, i, channel, opts, &err);
+        if (exit != EXIT_DONE) {
+            if (err.code != AS_OK)
+                (void)fprintf(stderr, "assay-train: %s\n", err.msg);
+            return exit;
+        }
+        st = read_fold(&f.fold[i], &err);
+        if (st == AS_OK)
+            st = report_folds(&f, i + 1, &err);
+        if (st != AS_OK)
+            return fail(st, &err);
+    }
+    st = write_all(&f, &err);
+    return st == AS_OK ? EXIT_DONE : fail(st, &err);
+}

@@ -1,0 +1,134 @@
+#include "trial-runner/train/tree_metrics.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "model/network/metrics.h"
+#include "model/network/outputs.h"
+
+/* ---- the loss ---- */
+
+as_status tree_row_weights(const struct lockstep_setup *s, const struct member *m,
+                           const int32_t *rows, size_t n, float **ret, struct as_err *err)
+{
+    const struct train_data *d = s->data;
+    const struct train_spec *spec = &m->spec;
+    bool by_class = d->set.labels && (spec->balanced || spec->n_class_weights > 0);
+    *ret = NULL;
+    if (!by_class && !d->weights)
+        return AS_OK;
+    AS_AUTO(as_freep) float *w = as_calloc(n, sizeof *w);
+    if (!w)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the weights of %zu rows", n);
+    for (size_t i = 0; i < n; i++) {
+        w[i] = d->weights ? d->weights[rows[i]] : 1;
+        if (!by_class)
+            continue;
+        size_t c = (size_t)d->set.labels[rows[i]];
+        double all = (double)d->n_train, mine = (double)d->class_rows[c];
+        double balanced = mine > 0 ? all / ((double)d->set.n_outputs * mine) : 0;
+        w[i] *= (float)(spec->balanced ? balanced : spec->class_weights[c]);
+    }
+    *ret = as_steal(w);
+    return AS_OK;
+}
+
+static double surprise(double p)
+{
+    double least = (double)FLT_EPSILON;
+    return isnan(p) ? p : -log(p < least ? least : p); /* not fmax(): NaN stays */
+}
+
+static double number_loss(const struct lockstep_setup *s, const struct member *m, double z,
+                          double y)
+{
+    double e = z - y, size = fabs(e), delta = m->spec.huber_delta;
+    if (s->loss == TRAIN_BCE)
+        return y * surprise(z) + (1 - y) * surprise(1 - z);
+    if (s->loss == TRAIN_HUBER)
+        return size <= delta ? e * e / 2 : delta * (size - delta / 2);
+    return e * e;
+}
+
+static double row_loss(const struct lockstep_setup *s, const struct member *m, const float *values,
+                       size_t row)
+{
+    const struct dataset *set = &s->data->set;
+    if (set->labels)
+        return surprise((double)values[set->labels[row]]);
+    size_t n = s->data->n_targets;
+    double sum = 0;
+    for (size_t t = 0; t < n; t++)
+        sum += number_loss(s, m, (double)values[t], (double)set->targets[row * n + t]);
+    return sum / (double)n;
+}
+
+double tree_loss(const struct lockstep_setup *s, const struct member *m, const float *values,
+                 const int32_t *rows, size_t n, const float *weights)
+{
+    size_t columns = evaluate_columns(s);
+    double sum = 0, all = 0;
+    for (size_t i = 0; i < n; i++) {
+        double w = weights ? (double)weights[i] : 1;
+        sum += w > 0 ? w * row_loss(s, m, values + i * columns, (size_t)rows[i]) : 0;
+        all += w;
+    }
+    return all > 0 ? sum / all * (s->data->set.labels ? 1 : loss_unit(s)) : 0;
+}
+
+/* ---- metrics ---- */
+
+/* The labels of the held-out rows. Owned by the caller; NULL: memory is out, or there are none. */
+static int32_t *held_labels(const struct train_data *d)
+{
+    int32_t *labels = d->set.labels ? as_calloc(d->n_val, sizeof *labels) : NULL;
+    for (size_t i = 0; labels && i < d->n_val; i++)
+        labels[i] = d->set.labels[d->val_rows[i]];
+    return labels;
+}
+
+static as_status compute_all(const struct member *m, const struct metric_input *in,
+                             struct evaluation *e, struct as_err *err)
+{
+    const struct {
+        const char *name;
+        double *ret;
+        bool of_classes;
+    } always[] = {{"val_error", &e->error, true},
+                  {"val_accuracy", &e->accuracy, true},
+                  {"val_rmse", &e->rmse, false},
+                  {"val_mae", &e->mae, false},
+                  {"val_r2", &e->r2, false}};
+    as_status st = AS_OK;
+    for (size_t i = 0; st == AS_OK && i < AS_ARRAY_LEN(always); i++)
+        if (always[i].of_classes == (in->labels != NULL))
+            st = metric_compute(always[i].name, in, always[i].ret, err);
+    for (size_t i = 0; st == AS_OK && i < m->spec.n_metrics; i++)
+        if (train_spec_on_request(m->task, m->spec.metrics[i]))
+            st = metric_compute(m->spec.metrics[i], in, &e->asked[i], err);
+    return st;
+}
+
+as_status tree_evaluate(const struct lockstep_setup *s, const struct member *m, float *values,
+                        const float *weights, struct evaluation *ret, struct as_err *err)
+{
+    const struct train_data *d = s->data;
+    struct evaluation e;
+    AS_AUTO(as_freep) int32_t *labels = held_labels(d);
+    if (d->set.labels && !labels)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu labels", d->n_val);
+    evaluation_clear(&e);
+    e.loss = tree_loss(s, m, values, d->val_rows, d->n_val, weights);
+    if (!labels)
+        outputs_to_own_unit(values, d->n_val, &d->fit);
+    const struct metric_input in = {.n = d->n_val,
+                                    .outputs = labels ? d->set.n_outputs : d->n_targets,
+                                    .labels = labels,
+                                    .targets = d->val_targets,
+                                    .predicted = values,
+                                    .weights = d->val_weights};
+    as_status st = compute_all(m, &in, &e, err);
+    if (st == AS_OK)
+        *ret = e;
+    return st;
+}

@@ -1,0 +1,530 @@
+/* One model of trees from its first round to its artifacts.
+ *
+ * Reports go by rounds: `step` is the number of rounds done. The last report is of the model that is
+ * kept, computed with the predictions that are written, so that table and files agree. With early
+ * stopping the held-out loss is computed after every round; the model that is kept ends with the best
+ * round, and nothing is lost by the rounds after it, because a boosted model is a sum of trees.
+ *
+ * A checkpoint is the trees at a boundary (tree_train.h) and what early stopping knew there. A member
+ * that is stopped between two boundaries stores the rounds of the last one, and computes the few
+ * rounds after it again when it resumes.
+ *
+ * Inputs are made once, for XGBoost's own copy. Predictions of the model that is kept go through
+ * tree_model_predict(), in pieces, as any other program that has the model computes them. */
+#include "trial-runner/train/tree_trial.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "data/formats/safetensors.h"
+#include "model/trees/tree_inputs.h"
+#include "model/trees/tree_model.h"
+#include "model/trees/tree_train.h"
+#include "trial-runner/train/artifacts.h"
+#include "trial-runner/train/channel.h"
+#include "trial-runner/train/tree_metrics.h"
+
+#define FORMAT "assay-checkpoint-trees-1"
+#define MAX_CHECKPOINT ((size_t)4 << 30)
+#define TURN_NS (5 * NS_PER_MS)
+#define SAVE_COST_FACTOR 20  /* saving takes at most one part in 20 of the time */
+#define PIECE ((size_t)4096) /* rows that are predicted at once */
+
+/* What a checkpoint holds beside the trees. */
+struct position {
+    size_t rounds;
+    size_t best_rounds; /* after which val_loss was best; 0: none yet */
+    double best;
+};
+
+struct tree_trial {
+    const struct lockstep_setup *setup;
+    struct member *m;
+    struct tree_train *train;
+    size_t threads;
+    int32_t *sample;   /* [n_train]: a bootstrap sample of the training rows; NULL: all */
+    float *values;     /* predictions of the rows of either part */
+    float *weights[2]; /* by tree_part, NULL: all 1 */
+    struct position now, boundary; /* boundary: the last one that can be restored */
+};
+
+void tree_trial_free(struct tree_trial *t)
+{
+    if (!t)
+        return;
+    tree_train_free(t->train);
+    free(t->sample);
+    free(t->values);
+    free(t->weights[TREE_TRAINING_ROWS]);
+    free(t->weights[TREE_HELD_ROWS]);
+    free(t);
+}
+
+static const int32_t *rows_of(const struct tree_trial *t, tree_part part, size_t *ret_n)
+{
+    const struct train_data *d = t->setup->data;
+    const int32_t *training = t->sample ? t->sample : d->train_rows;
+    *ret_n = part == TREE_TRAINING_ROWS ? d->n_train : d->n_val;
+    return part == TREE_TRAINING_ROWS ? training : d->val_rows;
+}
+
+/* ---- beginning ---- */
+
+static as_status inputs_of(const struct tree_trial *t, const int32_t *rows, size_t n, float **ret,
+                           struct as_err *err)
+{
+    const struct dataset_info *info = t->setup->info;
+    const struct train_data *d = t->setup->data;
+    float *x = as_calloc(n * tree_inputs_count(info), sizeof *x);
+    if (!x)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the inputs of %zu rows", n);
+    tree_inputs_of(info, d->set.x, d->codes, rows, n, x);
+    *ret = x;
+    return AS_OK;
+}
+
+static as_status pick_targets(const struct train_data *d, const int32_t *rows, size_t n,
+                              int32_t **ret_labels, float **ret_targets, struct as_err *err)
+{
+    size_t k = d->n_targets;
+    *ret_labels = d->set.labels ? as_calloc(n, sizeof **ret_labels) : NULL;
+    *ret_targets = d->set.labels ? NULL : as_calloc(n * k, sizeof **ret_targets);
+    if (!*ret_labels && !*ret_targets)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the targets of %zu rows", n);
+    for (size_t i = 0; i < n; i++)
+        if (*ret_labels)
+            (*ret_labels)[i] = d->set.labels[rows[i]];
+        else
+            memcpy(*ret_targets + i * k, d->set.targets + (size_t)rows[i] * k,
+                   k * sizeof **ret_targets);
+    return AS_OK;
+}
+
+/* The rows of a part, with arrays that the caller frees. */
+struct part_rows {
+    float *inputs, *targets;
+    int32_t *labels;
+    struct tree_rows rows;
+};
+
+static void part_rows_done(struct part_rows *p)
+{
+    free(p->inputs);
+    free(p->targets);
+    free(p->labels);
+}
+
+static as_status take_part(struct tree_trial *t, tree_part part, struct part_rows *ret,
+                           struct as_err *err)
+{
+    size_t n;
+    const int32_t *rows = rows_of(t, part, &n);
+    as_status st = inputs_of(t, rows, n, &ret->inputs, err);
+    if (st == AS_OK)
+        st = pick_targets(t->setup->data, rows, n, &ret->labels, &ret->targets, err);
+    if (st == AS_OK)
+        st = tree_row_weights(t->setup, t->m, rows, n, &t->weights[part], err);
+    ret->rows = (struct tree_rows){.inputs = ret->inputs,
+                                   .n = n,
+                                   .labels = ret->labels,
+                                   .targets = ret->targets,
+                                   .weights = t->weights[part]};
+    return st;
+}
+
+static as_status draw_sample(struct tree_trial *t, struct as_err *err)
+{
+    const struct train_data *d = t->setup->data;
+    if (t->m->spec.resample == 0)
+        return AS_OK;
+    if (!(t->sample = as_calloc(d->n_train, sizeof *t->sample)))
+        return as_fail(err, AS_E_NOMEM, "out of memory for a sample of %zu rows", d->n_train);
+    train_data_order(d, t->m->seed, t->m->spec.resample, 0, t->sample);
+    return AS_OK;
+}
+
+static as_status begin_training(struct tree_trial *t, struct as_err *err)
+{
+    AS_AUTO(part_rows_done) struct part_rows training = {0}, held = {0};
+    const struct tree_train_opts opts = {
+        .spec = &t->m->spec, .info = t->setup->info, .seed = t->m->seed, .threads = t->threads};
+    as_status st = take_part(t, TREE_TRAINING_ROWS, &training, err);
+    if (st == AS_OK)
+        st = take_part(t, TREE_HELD_ROWS, &held, err);
+    if (st != AS_OK)
+        return st;
+    return tree_train_create(&opts, &training.rows, &held.rows, &t->train, err);
+}
+
+/* ---- checkpoints ---- */
+
+static as_status read_position(struct tree_trial *t, const struct safetensors *s,
+                               struct as_err *err)
+{
+    int64_t rounds[2];
+    struct position p = {0};
+    const struct safetensors_tensor *trees = safetensors_get(s, "trees");
+    const char *of = safetensors_metadata(s, "fingerprint");
+    if (!as_streq(safetensors_metadata(s, "format"), FORMAT) || !trees ||
+        trees->type != SAFETENSORS_U8 || !safetensors_metadata(s, SAFETENSORS_CHECKSUM))
+        return as_fail(err, AS_E_INVAL, "it is not a checkpoint of trees, expected the format '%s'",
+                       FORMAT);
+    if (!as_streq(of, t->m->fingerprint))
+        return as_fail(err, AS_E_INVAL,
+                       "the checkpoint belongs to another job (another train document, data set or "
+                       "seed)");
+    as_status st = safetensors_copy(s, "position", SAFETENSORS_I64, 2, rounds, err);
+    if (st == AS_OK)
+        st = safetensors_copy(s, "best", SAFETENSORS_F64, 1, &p.best, err);
+    if (st == AS_OK)
+        st = tree_train_restore(t->train, trees->data, trees->size_bytes, err);
+    if (st != AS_OK)
+        return st;
+    p.rounds = (size_t)rounds[0];
+    p.best_rounds = (size_t)rounds[1];
+    if (rounds[0] < 1 || p.rounds != tree_train_rounds(t->train) || rounds[1] < 0 ||
+        rounds[1] > rounds[0] || !tree_train_is_boundary(t->train, p.rounds))
+        return as_fail(err, AS_E_INVAL, "round %" PRId64 ", best %" PRId64 " is not in this job",
+                       rounds[0], rounds[1]);
+    t->now = t->boundary = p;
+    return AS_OK;
+}
+
+static as_status resume(struct tree_trial *t, struct as_err *err)
+{
+    struct member *m = t->m;
+    AS_AUTO(safetensors_freep) struct safetensors *s = NULL;
+    char text[80];
+    m->saved_ns = clock_mono_ns();
+    if (!m->checkpoint)
+        return AS_OK;
+    as_status st = safetensors_read(m->checkpoint, MAX_CHECKPOINT, &s, err);
+    if (st != AS_OK)
+        return st == AS_E_NOT_FOUND ? AS_OK : st;
+    st = read_position(t, s, err);
+    if (st != AS_OK)
+        return as_err_prefix(err, st, "%.200s", m->checkpoint);
+    const char *line = safetensors_metadata(s, "report");
+    str_puts(&m->last_report, line ? line : "");
+    st = str_check(&m->last_report, err);
+    if (st != AS_OK)
+        return st;
+    (void)snprintf(text, sizeof text, "resumed after round %zu", t->now.rounds);
+    channel_log(m->channel, m->id, false, text);
+    m->epoch = (int64_t)t->now.rounds;
+    return m->last_report.len > 0 ? report_file_append(&m->report, &m->last_report, err) : AS_OK;
+}
+
+static as_status write_checkpoint(struct tree_trial *t, struct as_err *err)
+{
+    const struct position *p = &t->boundary;
+    AS_AUTO(as_freep) char *trees = NULL;
+    size_t len = 0;
+    int64_t rounds[2] = {(int64_t)p->rounds, (int64_t)p->best_rounds};
+    JSON_AUTO meta = json_pack("{s:s, s:s, s:s}", "format", FORMAT, "fingerprint",
+                               t->m->fingerprint, "report", str_cstr(&t->m->last_report));
+    if (!meta)
+        return as_fail_nomem(err);
+    as_status st = tree_train_save(t->train, p->rounds, &trees, &len, err);
+    if (st != AS_OK)
+        return st;
+    const struct safetensors_tensor tensors[] = {
+        {.name = "best", .type = SAFETENSORS_F64, .n_dims = 1, .shape = {1}, .data = &p->best},
+        {.name = "position", .type = SAFETENSORS_I64, .n_dims = 1, .shape = {2}, .data = rounds},
+        {.name = "trees", .type = SAFETENSORS_U8, .n_dims = 1, .shape = {len}, .data = trees},
+    };
+    return safetensors_write(t->m->checkpoint, meta, tensors, AS_ARRAY_LEN(tensors), err);
+}
+
+/* Write the rounds of the last boundary. A full disk is a warning: the previous checkpoint is still
+ * there. */
+static void save(struct tree_trial *t)
+{
+    struct member *m = t->m;
+    struct as_err why;
+    char text[AS_ERR_MSG_MAX + 60];
+    if (!m->checkpoint || t->boundary.rounds == 0)
+        return;
+    int64_t start = clock_mono_ns();
+    as_status st = write_checkpoint(t, &why);
+    m->saved_ns = clock_mono_ns();
+    m->save_cost_ns = m->saved_ns - start;
+    if (st == AS_OK)
+        return;
+    (void)snprintf(text, sizeof text, "warning: going on without a checkpoint: %s", why.msg);
+    channel_log(m->channel, m->id, true, text);
+}
+
+static bool save_is_due(const struct tree_trial *t, const struct watch *w)
+{
+    const struct member *m = t->m;
+    int64_t wait = SAVE_COST_FACTOR * m->save_cost_ns;
+    wait = wait > w->checkpoint_ns ? wait : w->checkpoint_ns;
+    return t->boundary.rounds == t->now.rounds && clock_mono_ns() - m->saved_ns >= wait;
+}
+
+/* ---- predictions of the model that is kept ---- */
+
+static as_status predict_rows(const struct tree_trial *t, const struct tree_model *model,
+                              tree_part part, struct as_err *err)
+{
+    const struct train_data *d = t->setup->data;
+    const struct dataset_info *info = t->setup->info;
+    size_t n, inputs = tree_model_inputs(model), outputs = tree_model_outputs(model);
+    const int32_t *rows = rows_of(t, part, &n);
+    AS_AUTO(as_freep) float *x = as_calloc((n < PIECE ? n : PIECE) * inputs, sizeof *x);
+    if (!x)
+        return as_fail_nomem(err);
+    for (size_t at = 0; at < n; at += PIECE) {
+        size_t piece = n - at < PIECE ? n - at : PIECE;
+        tree_inputs_of(info, d->set.x, d->codes, rows + at, piece, x);
+        as_status st = tree_model_predict(model, x, piece, t->values + at * outputs, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+/* ---- reports ---- */
+
+static double part_loss(const struct tree_trial *t, tree_part part)
+{
+    size_t n;
+    const int32_t *rows = rows_of(t, part, &n);
+    return tree_loss(t->setup, t->m, t->values, rows, n, t->weights[part]);
+}
+
+/* The learning rate that is reported: a forest has none. */
+static double rate_of(const struct member *m)
+{
+    return m->spec.model.kind == TRAIN_RANDOM_FOREST ? 1 : m->spec.model.trees.learning_rate;
+}
+
+/* t->values are the predictions of the held-out rows. A loss that is not finite ends the member. */
+static as_status report(struct tree_trial *t, size_t step, double mean_loss, struct as_err *err)
+{
+    struct evaluation e;
+    as_status st = tree_evaluate(t->setup, t->m, t->values, t->weights[TREE_HELD_ROWS], &e, err);
+    if (st != AS_OK)
+        return st;
+    bool diverged = !isfinite(mean_loss) || !isfinite(e.loss);
+    if (diverged) /* metrics are undefined if any prediction is not finite */
+        evaluation_clear(&e);
+    st = run_report(t->m, (int64_t)step, isfinite(mean_loss) ? mean_loss : NAN, rate_of(t->m), &e,
+                    err);
+    if (st != AS_OK || !diverged)
+        return st;
+    return as_fail(err, AS_E_NUMERIC, "diverged: the loss is not finite after round %zu", step);
+}
+
+static as_status report_round(struct tree_trial *t, struct as_err *err)
+{
+    as_status st = tree_train_predict(t->train, TREE_TRAINING_ROWS, t->values, err);
+    double loss = st == AS_OK ? part_loss(t, TREE_TRAINING_ROWS) : NAN;
+    if (st == AS_OK)
+        st = tree_train_predict(t->train, TREE_HELD_ROWS, t->values, err);
+    return st == AS_OK ? report(t, t->now.rounds, loss, err) : st;
+}
+
+/* ---- the end ---- */
+
+static as_status write_model(const struct tree_trial *t, const char *folder, const char *trees,
+                             size_t len, struct as_err *err)
+{
+    const struct preprocess *fit = &t->setup->data->fit;
+    AS_AUTO(as_freep) char *path = file_join(folder, "model.safetensors");
+    AS_AUTO(as_freep) float *target = as_calloc(2 * fit->n_targets, sizeof *target);
+    JSON_AUTO meta = artifacts_metadata(t->setup, t->m);
+    if (!path || !target || !meta)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < fit->n_targets; i++) {
+        target[i] = (float)fit->target_mean[i];
+        target[fit->n_targets + i] = (float)fit->target_scale[i];
+    }
+    const struct safetensors_tensor all[] = {
+        {.name = "trees", .type = SAFETENSORS_U8, .n_dims = 1, .shape = {len}, .data = trees},
+        {.name = "target.mean", .n_dims = 1, .shape = {fit->n_targets}, .data = target},
+        {.name = "target.scale",
+         .n_dims = 1,
+         .shape = {fit->n_targets},
+         .data = target + fit->n_targets},
+    };
+    return safetensors_write(path, meta, all, fit->n_targets > 0 ? 3 : 1, err);
+}
+
+static as_status write_importance(const struct tree_trial *t, const char *folder,
+                                  const struct tree_model *model, struct as_err *err)
+{
+    JSON_AUTO scores = NULL;
+    AS_AUTO(as_freep) char *path = file_join(folder, "importance.json");
+    as_status st = tree_model_importance(model, t->setup->info, &scores, err);
+    if (st != AS_OK)
+        return st;
+    AS_AUTO(as_freep) char *text = json_format_pretty(scores);
+    if (!path || !text)
+        return as_fail_nomem(err);
+    const struct iovec part = {text, strlen(text)};
+    return file_publishv(path, &part, 1, 0644, err);
+}
+
+/* t->values are the predictions of the held-out rows, in the targets' own unit. */
+static as_status write_artifacts(const struct tree_trial *t, const struct tree_model *model,
+                                 const char *trees, size_t len, struct as_err *err)
+{
+    const char *folder = t->m->artifacts;
+    if (!folder)
+        return AS_OK;
+    as_status st = artifacts_write_held(folder, t->setup, t->m, t->values, err);
+    if (st == AS_OK)
+        st = artifacts_write_preprocessing(folder, t->setup, err);
+    if (st == AS_OK)
+        st = write_importance(t, folder, model, err);
+    return st == AS_OK ? write_model(t, folder, trees, len, err) : st;
+}
+
+/* The last report, of the model that is kept, and the artifacts. */
+static as_status finish(struct tree_trial *t, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *trees = NULL;
+    AS_AUTO(tree_model_freep) struct tree_model *model = NULL;
+    size_t len = 0;
+    bool stops = t->m->spec.model.trees.early_stopping_rounds > 0 && t->now.best_rounds > 0;
+    size_t kept = stops ? t->now.best_rounds : t->now.rounds;
+    as_status st = tree_train_save(t->train, kept, &trees, &len, err);
+    if (st == AS_OK)
+        st = tree_model_load(trees, len, &t->m->spec, t->setup->info, t->threads, &model, err);
+    if (st == AS_OK)
+        st = kept == t->now.rounds
+                 ? tree_train_predict(t->train, TREE_TRAINING_ROWS, t->values, err)
+                 : predict_rows(t, model, TREE_TRAINING_ROWS, err);
+    double loss = st == AS_OK ? part_loss(t, TREE_TRAINING_ROWS) : NAN;
+    if (st == AS_OK)
+        st = predict_rows(t, model, TREE_HELD_ROWS, err);
+    if (st == AS_OK)
+        st = report(t, t->now.rounds, loss, err);
+    return st == AS_OK ? write_artifacts(t, model, trees, len, err) : st;
+}
+
+/* ---- rounds ---- */
+
+/* The held-out loss after a round; it decides when early stopping is asked for. */
+static as_status note_best(struct tree_trial *t, struct as_err *err)
+{
+    const struct train_model_spec *model = &t->m->spec.model;
+    if (model->trees.early_stopping_rounds == 0 || model->kind != TRAIN_BOOSTED_TREES)
+        return AS_OK;
+    as_status st = tree_train_predict(t->train, TREE_HELD_ROWS, t->values, err);
+    if (st != AS_OK)
+        return st;
+    double loss = part_loss(t, TREE_HELD_ROWS);
+    if (t->now.best_rounds == 0 || loss < t->now.best) {
+        t->now.best = loss;
+        t->now.best_rounds = t->now.rounds;
+    }
+    return AS_OK;
+}
+
+static bool is_over(const struct tree_trial *t)
+{
+    const struct train_trees_spec *s = &t->m->spec.model.trees;
+    if (t->now.rounds >= (size_t)s->n_estimators)
+        return true;
+    return t->now.best_rounds > 0 && s->early_stopping_rounds > 0 &&
+           t->now.rounds - t->now.best_rounds >= (size_t)s->early_stopping_rounds;
+}
+
+static as_status do_round(struct tree_trial *t, struct watch *w, struct as_err *err)
+{
+    struct member *m = t->m;
+    as_status st = tree_train_round(t->train, err);
+    if (st != AS_OK)
+        return st;
+    t->now.rounds = tree_train_rounds(t->train);
+    m->epoch = (int64_t)t->now.rounds;
+    atomic_fetch_add(&w->rows, t->setup->data->n_train);
+    if (!m->started) {
+        struct control_event e = {
+            .kind = CONTROL_STARTED, .id = m->id, .step = (int64_t)t->now.rounds - 1};
+        m->started = true;
+        channel_send(m->channel, &e);
+    }
+    st = note_best(t, err);
+    if (st == AS_OK && !is_over(t) && t->now.rounds % (size_t)m->spec.report_every == 0)
+        st = report_round(t, err);
+    if (tree_train_is_boundary(t->train, t->now.rounds))
+        t->boundary = t->now;
+    return st;
+}
+
+/* A failed write (a full disk) is the machine's fault: another attempt may succeed. */
+static void end_with(struct tree_trial *t, as_status st, const struct as_err *why)
+{
+    member_end(t->m,
+               st == AS_OK     ? EXIT_DONE
+               : st == AS_E_IO ? EXIT_TRY_AGAIN
+                               : EXIT_FAILED,
+               st == AS_OK ? NULL : why);
+}
+
+void tree_trial_turn(struct tree_trial *t, struct watch *w)
+{
+    struct member *m = t->m;
+    struct as_err why;
+    int64_t until = clock_mono_ns() + TURN_NS;
+    as_status st = AS_OK;
+    do {
+        if (m->ask == ASK_CANCEL) {
+            member_end(m, EXIT_TRY_AGAIN, NULL);
+            return;
+        }
+        if (is_over(t)) {
+            st = finish(t, &why);
+            end_with(t, st, &why);
+            return;
+        }
+        if (m->ask == ASK_STOP || atomic_load(w->stop)) {
+            save(t);
+            m->epoch = (int64_t)t->boundary.rounds;
+            member_end(m, EXIT_TRY_AGAIN, NULL);
+            return;
+        }
+        st = do_round(t, w, &why);
+        if (st != AS_OK) {
+            end_with(t, st, &why);
+            return;
+        }
+        if (!is_over(t) && save_is_due(t, w))
+            save(t);
+    } while (clock_mono_ns() < until);
+}
+
+as_status tree_trial_create(const struct lockstep_setup *setup, struct member *m, size_t threads,
+                            struct tree_trial **ret, struct as_err *err)
+{
+    AS_AUTO(tree_trial_freep) struct tree_trial *t = as_calloc(1, sizeof *t);
+    if (!t)
+        return as_fail_nomem(err);
+    t->setup = setup;
+    t->m = m;
+    t->threads = threads;
+    size_t n =
+        setup->data->n_train > setup->data->n_val ? setup->data->n_train : setup->data->n_val;
+    t->values = as_calloc(n * evaluate_columns(setup), sizeof *t->values);
+    if (!t->values)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", n);
+    as_status st = draw_sample(t, err);
+    if (st == AS_OK)
+        st = begin_training(t, err);
+    if (st == AS_OK)
+        st = resume(t, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(t);
+    return AS_OK;
+}
