@@ -30,6 +30,12 @@ static bool pattern_fits(const char *pattern, const char *name)
     return strcmp(pattern, name) == 0 || fnmatch(pattern, name, 0) == 0;
 }
 
+struct csv_dialect dataset_dialect(const struct dataset_options *o)
+{
+    return (struct csv_dialect){o->separator ? o->separator : ',', o->comment,
+                                o->decimal ? o->decimal : '.'};
+}
+
 bool dataset_names_match(const struct dataset_names *names, const char *name)
 {
     for (size_t i = 0; i < names->n; i++)
@@ -148,7 +154,6 @@ as_status csv_table_find(const char *path, const char *target, const struct data
 as_status csv_table_open(const char *path, const char *target, const struct dataset_options *o,
                          struct csv_table *ret, struct as_err *err)
 {
-    const struct csv_dialect d = {o->separator ? o->separator : ',', o->comment,
-                                  o->decimal ? o->decimal : '.'};
+    const struct csv_dialect d = dataset_dialect(o);
     return open_table(path, target, o, &d, ret, err);
 }

@@ -19,6 +19,10 @@ struct csv_table {
 
 void csv_table_done(struct csv_table *t);
 
+/* The dialect of a file that was inspected: its separator is a comma and its decimal sign a point
+ * where `o` does not say otherwise. */
+struct csv_dialect dataset_dialect(const struct dataset_options *o);
+
 /* Does one of the patterns stand for the name? */
 bool dataset_names_match(const struct dataset_names *names, const char *name);
 
@@ -31,8 +35,7 @@ AS_MUST_CHECK as_status csv_table_find(const char *path, const char *target,
                                        const struct dataset_options *o, struct csv_table *ret,
                                        struct as_err *err);
 
-/* The same for a file that was inspected: its separator is a comma and its decimal sign a point
- * where `o` does not say otherwise. */
+/* The same for a file that was inspected: dataset_dialect(). */
 AS_MUST_CHECK as_status csv_table_open(const char *path, const char *target,
                                        const struct dataset_options *o, struct csv_table *ret,
                                        struct as_err *err);

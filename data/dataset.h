@@ -103,10 +103,12 @@ struct dataset_options {
     bool raw;            /* tokens: there is no header, uint16 from the first byte */
     size_t vocab;        /* tokens: size of the vocabulary; 0: the largest token + 1 */
     char *x, *y;         /* npz, safetensors: names of the arrays; NULL: "x" and "y" */
-    char separator;      /* csv: between cells. 0: dataset_inspect() finds it and writes it here
+    char *positive; /* of two classes, the one that metrics are of: it is the last one, class 1.
+                          * NULL: the classes are in order (dataset_info) */
+    char separator; /* csv: between cells. 0: dataset_inspect() finds it and writes it here
                           * unless it is a comma; dataset_load() reads commas */
-    char decimal;        /* csv: ',' or '.'; 0: as above, a point */
-    char comment;        /* csv: lines that begin with it are no records; 0: there are none */
+    char decimal;   /* csv: ',' or '.'; 0: as above, a point */
+    char comment;   /* csv: lines that begin with it are no records; 0: there are none */
     struct dataset_names select; /* csv: the columns that are inputs; none: all but the target … */
     struct dataset_names drop;   /* … and these, which are never inputs */
     struct dataset_names text;   /* csv: columns whose cells are texts (dataset_column) */
@@ -168,7 +170,8 @@ struct dataset_info {
                         * tokens */
     size_t n_outputs;  /* classes; columns of the target; for tokens, the vocabulary */
     size_t n_classes;  /* 0 unless the task is classification */
-    char **classes;    /* numeric order when all are whole numbers below 2^53, else byte order */
+    char **classes;    /* numeric order when all are whole numbers below 2^53, else byte order; with
+                        * options.positive that one last */
     size_t height, width, channels; /* images; else 0 */
     struct dataset_column *columns; /* [n_features] of a table; NULL: all numeric, none missing, no
                                      * names (arrays, tables past DATASET_MAX_COLUMNS, records from

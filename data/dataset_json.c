@@ -77,8 +77,10 @@ static as_status decode_classes(const json_t *list, const char *parent, struct d
     as_status st = names_json_read(list, pointer, &info->classes, &info->n_classes, err);
     if (st != AS_OK)
         return st;
-    if (!target_classes_ascend(info))
-        return as_fail_at(err, AS_E_INVAL, parent, "%s: expected distinct names in ascending order",
+    if (!target_classes_in_order(info))
+        return as_fail_at(err, AS_E_INVAL, parent,
+                          "%s: expected distinct names in ascending order, or the positive one "
+                          "of two last",
                           pointer);
     return AS_OK;
 }

@@ -23,6 +23,7 @@ void dataset_options_done(struct dataset_options *o)
 {
     free(o->x);
     free(o->y);
+    free(o->positive);
     names_done(&o->select);
     names_done(&o->drop);
     names_done(&o->text);
@@ -49,7 +50,8 @@ as_status dataset_options_copy(const struct dataset_options *o, struct dataset_o
     ret->select = ret->drop = ret->text = (struct dataset_names){0};
     ret->x = as_strdup(o->x);
     ret->y = as_strdup(o->y);
-    if ((o->x && !ret->x) || (o->y && !ret->y))
+    ret->positive = as_strdup(o->positive);
+    if ((o->x && !ret->x) || (o->y && !ret->y) || (o->positive && !ret->positive))
         return as_fail_nomem(err);
     as_status st = copy_names(&o->select, &ret->select, err);
     if (st == AS_OK)
@@ -85,6 +87,8 @@ json_t *dataset_options_to_json(const struct dataset_options *o)
         bad |= json_object_set_new(obj, "x", json_string(o->x));
     if (o->y)
         bad |= json_object_set_new(obj, "y", json_string(o->y));
+    if (o->positive)
+        bad |= json_object_set_new(obj, "positive", json_string(o->positive));
     bad |= set_character(obj, "separator", o->separator);
     bad |= set_character(obj, "decimal", o->decimal);
     bad |= set_character(obj, "comment", o->comment);
@@ -180,7 +184,7 @@ as_status dataset_options_from_json(const json_t *obj, const char *pointer,
                                     struct dataset_options *ret, struct as_err *err)
 {
     struct json_fields f;
-    const char *x = NULL, *y = NULL;
+    const char *x = NULL, *y = NULL, *positive = NULL;
     int64_t vocab = 0;
     as_status st = json_fields_init(&f, obj, pointer, err);
     if (st != AS_OK)
@@ -200,6 +204,9 @@ as_status dataset_options_from_json(const json_t *obj, const char *pointer,
     st = json_fields_text(&f, "y", JSON_OPTIONAL, 1, DATASET_MAX_ARRAY_NAME, &y, err);
     if (st != AS_OK)
         return st;
+    st = json_fields_text(&f, "positive", JSON_OPTIONAL, 1, DATASET_MAX_CLASS_NAME, &positive, err);
+    if (st != AS_OK)
+        return st;
     st = read_csv_options(&f, ret, err);
     if (st != AS_OK)
         return st;
@@ -209,7 +216,8 @@ as_status dataset_options_from_json(const json_t *obj, const char *pointer,
     ret->vocab = (size_t)vocab;
     ret->x = as_strdup(x);
     ret->y = as_strdup(y);
-    if ((x && !ret->x) || (y && !ret->y))
+    ret->positive = as_strdup(positive);
+    if ((x && !ret->x) || (y && !ret->y) || (positive && !ret->positive))
         return as_fail_nomem(err);
     return check_characters(ret, f.pointer, err);
 }

@@ -15,6 +15,7 @@
 #include "data/dataset_csv.h"
 #include "data/dataset_decoded.h"
 #include "data/dataset_tokens.h"
+#include "data/target.h"
 
 /* ---- the formats ---- */
 
@@ -118,6 +119,8 @@ as_status dataset_inspect(const struct dataset_paths *paths, dataset_format form
     if (st != AS_OK)
         return st;
     st = formats[format].inspect(paths, target, task, &info, err);
+    if (st == AS_OK)
+        st = target_order_classes(&info, err);
     if (st != AS_OK)
         return st;
     if (dataset_inputs(&info) > DATASET_MAX_FEATURES)

@@ -103,6 +103,8 @@ int cmd_data(const struct verb *v, int argc, char **argv)
         {"y", 0, OPT_STRING, &d.y, "NAME", NULL, "the targets in it (y)"},
         {"raw", 0, OPT_FLAG, &d.raw, NULL, NULL, "tokens: a file of uint16 without a header"},
         {"vocab", 0, OPT_I64, &d.vocab, "N", NULL, "tokens: how many there are (largest + 1)"},
+        {"positive", 0, OPT_STRING, &d.positive, "CLASS", NULL,
+         "of two classes, the one that precision, recall and F1 are of (the last one)"},
         {"separator", 0, OPT_STRING, &d.separator, "CHARACTER", NULL,
          "csv: between cells, if the first lines do not show it; \"tab\" is a tab"},
         {"decimal", 0, OPT_STRING, &d.decimal, "SIGN", NULL,

@@ -177,6 +177,8 @@ static json_t *options_new(const struct data_add *d)
         bad |= json_object_set_new(o, "x", json_string(d->x));
     if (d->y)
         bad |= json_object_set_new(o, "y", json_string(d->y));
+    if (d->positive)
+        bad |= json_object_set_new(o, "positive", json_string(d->positive));
     bad |= add_csv_options(o, d);
     return bad ? NULL : as_steal(o);
 }

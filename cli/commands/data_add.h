@@ -18,7 +18,7 @@ struct data_add {
     const char *target, *task, *description;
     bool channels_first, raw;
     int64_t vocab;
-    const char *x, *y;
+    const char *x, *y, *positive;
     const char *separator, *decimal, *comment; /* csv */
     const char *select, *drop, *text;          /* csv: names of columns, separated by commas */
     int64_t buckets;

@@ -46,6 +46,7 @@ static void add_head(struct pairs *p, const json_t *d)
     static const char *const names[] = {"format", "task",     "input",  "target",
                                         "rows",   "features", "outputs"};
     const json_t *image = json_object_get(d, "image"), *options = json_object_get(d, "options");
+    const json_t *classes = json_object_get(d, "classes");
     AS_AUTO(str_done) struct str b = {0};
     const char *key;
     json_t *value;
@@ -53,8 +54,10 @@ static void add_head(struct pairs *p, const json_t *d)
     pairs_add_json(p, "description", json_object_get(d, "description"));
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
         pairs_add_json(p, names[i], json_object_get(d, names[i]));
-    list_values(json_object_get(d, "classes"), &b);
+    list_values(classes, &b);
     pairs_add(p, "classes", STYLE_PLAIN, str_cstr(&b));
+    if (json_array_size(classes) == 2)
+        pairs_add_json(p, "positive", json_array_get(classes, 1));
     if (data_show_numbers_are_classes(d))
         pairs_add(p, "note", STYLE_PLAIN,
                   "the classes are whole numbers; --task regression of data add predicts numbers");
@@ -66,7 +69,11 @@ static void add_head(struct pairs *p, const json_t *d)
                    json_integer_value(json_object_get(image, "width")),
                    json_integer_value(json_object_get(image, "channels")),
                    json_integer_value(json_object_get(image, "channels")) == 1 ? "" : "s");
-    json_object_foreach((json_t *)options, key, value) pairs_add_json(p, key, value);
+    json_object_foreach((json_t *)options, key, value)
+    {
+        if (!as_streq(key, "positive"))
+            pairs_add_json(p, key, value);
+    }
     pairs_add_json(p, "digest", json_object_get(d, "sha256"));
     pairs_add_json(p, "created", json_object_get(d, "created_at"));
 }

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "data/dataset_json.h"
 #include "data/dataset_read.h"
+#include "data/dataset_view.h"
 #include "data/text_hash.h"
 #include "tests/support/check_main.h"
 #include "tests/support/temp_folder.h"
@@ -327,6 +328,55 @@ START_TEST(bad_records)
 }
 END_TEST
 
+/* Columns that say which rows are held out leave with all their features. */
+START_TEST(columns_leave_whole)
+{
+    static const char text[] = "a,when,note,b,y\n1,2024-03-09,one two three,5,0.5\n"
+                               "2,2024-05-09,two three four,6,1.5\n3,2025-01-01,x y z,7,2\n";
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    AS_AUTO(dataset_info_done) struct dataset_info left = {0};
+    ck_ok(inspect(text, "y", "{\"buckets\":8}", &info), err);
+    AS_AUTO(dataset_done) struct dataset d = load(&info);
+    size_t columns[] = {dataset_find_column(&info, "note"), dataset_find_column(&info, "when")};
+    ck_assert_uint_eq(dataset_file_columns(&info), 4);
+    ck_assert_uint_eq(columns[1], 1);
+    ck_ok(dataset_info_without(&info, columns, 2, &left, &err), err);
+    dataset_without(&d, &info, columns, 2);
+    ck_assert(left.n_features == 2 && d.n_features == 2);
+    ck_assert_str_eq(left.columns[1].name, "b");
+    static const float rest[] = {1, 5, 2, 6, 3, 7};
+    ck_assert_mem_eq(d.x, rest, sizeof rest);
+}
+END_TEST
+
+/* The positive class is the last one, whatever the order of the names is. */
+START_TEST(positive_class)
+{
+    static const char *const tables[] = {"x,y\n1,no\n2,yes\n3,no\n", "x,y\n1,0\n2,1\n3,0\n"};
+    static const char *const names[][2] = {{"no", "yes"}, {"0", "1"}};
+    for (size_t i = 0; i < 6; i++) {
+        AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+        const char *const *name = names[i % 2];
+        size_t last = i >= 4 ? 1 : i / 2; /* the last two: none is named */
+        char options[64] = "{}";
+        if (i < 4)
+            (void)snprintf(options, sizeof options, "{\"positive\":\"%s\"}", name[last]);
+        ck_ok(inspect(tables[i % 2], "y", options, &info), err);
+        ck_assert_str_eq(info.classes[1], name[last]);
+        ck_assert_str_eq(info.classes[0], name[!last]);
+        AS_AUTO(dataset_done) struct dataset d = load(&info);
+        for (size_t r = 0; r < 3; r++)
+            ck_assert_int_eq(d.labels[r], (r == 1) == (last == 1));
+    }
+    ck_fails(refused(tables[0], "y", "{\"positive\":\"maybe\"}"), AS_E_INVAL, err,
+             "positive: found 'maybe', expected 'no' or 'yes'");
+    ck_fails(refused("x,y\n1,a\n2,b\n3,c\n", "y", "{\"positive\":\"a\"}"), AS_E_INVAL, err,
+             "3 outputs: expected two classes");
+    ck_fails(refused("x,y\n1,0.5\n2,1\n3,2\n", "y", "{\"positive\":\"1\"}"), AS_E_INVAL, err,
+             "the data set is for regression");
+}
+END_TEST
+
 START_TEST(out_of_memory)
 {
     static const char text[] =
@@ -360,6 +410,8 @@ Suite *test_suite(void)
     tcase_add_test(t, texts_by_option);
     tcase_add_test(t, texts_are_found);
     tcase_add_test(t, bad_records);
+    tcase_add_test(t, columns_leave_whole);
+    tcase_add_test(t, positive_class);
     tcase_add_test(t, out_of_memory);
     suite_add_tcase(s, t);
     return s;
