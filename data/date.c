@@ -170,7 +170,7 @@ static bool read_time(struct cursor *c, struct date *ret)
         min > 59)
         return false;
     if (take(c, ':')) {
-        if (!read_digits(c, 2, 2, &s) || s > 59)
+        if (!read_digits(c, 2, 2, &s) || s > 60)
             return false;
         if ((take(c, '.') || take(c, ',')) && !read_fraction(c, &fraction))
             return false;
