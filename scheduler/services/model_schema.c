@@ -4,15 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-
-static json_t *names_json(char *const *names, size_t n)
-{
-    JSON_AUTO list = json_array();
-    for (size_t i = 0; i < n; i++)
-        if (json_array_append_new(list, json_string(names[i])) != 0)
-            return NULL;
-    return as_steal(list);
-}
+#include "data/names_json.h"
 
 static json_t *column_json(const struct dataset_column *c)
 {
@@ -23,7 +15,7 @@ static json_t *column_json(const struct dataset_column *c)
     JSON_AUTO j = json_pack("{s:s, s:s, s:b}", "name", c->name, "kind", kind, "missing",
                             c->n_missing + c->n_empty > 0);
     if (j && c->categorical &&
-        json_object_set_new(j, "values", names_json(c->values, c->n_values)) != 0)
+        json_object_set_new(j, "values", names_json_new(c->values, c->n_values)) != 0)
         return NULL;
     return as_steal(j);
 }
@@ -87,7 +79,7 @@ json_t *model_outputs_json(const struct dataset_info *info)
         return json_pack("{s:I}", "size", (json_int_t)info->n_outputs);
     if (info->task == DATASET_CLASSIFICATION)
         return json_pack("{s:s*, s:o, s:s*}", "target", info->target, "classes",
-                         names_json(info->classes, info->n_classes), "positive",
+                         names_json_new(info->classes, info->n_classes), "positive",
                          info->n_classes == 2 ? info->classes[1] : NULL);
     return json_pack("{s:o}", "targets", targets_json(info));
 }

@@ -382,6 +382,9 @@ START_TEST(columns_of_dates_and_texts)
     write_text("c.csv", "when;note;colour;amount\nsoon;x;red;1\n");
     ck_fails(predict("c.csv", "c.out", (struct predict_opts){0}, &s), AS_E_INVAL, err,
              "line 2: column 'when': found 'soon', expected a date");
+    write_text("c.csv", "when;note;colour;amount\n20240309;x;red;1\n");
+    ck_fails(predict("c.csv", "c.out", (struct predict_opts){0}, &s), AS_E_INVAL, err,
+             "found '20240309', expected a date");
     write_text("c.csv", "note;colour;amount\nx;red;1\n");
     ck_fails(predict("c.csv", "c.out", (struct predict_opts){0}, &s), AS_E_INVAL, err,
              "no column 'when'");
