@@ -146,7 +146,8 @@ START_TEST(columns_are_checked)
     ck_ok(check("\"weights\":\"w\",\"validation\":{\"order\":\"w\"}", &people), err);
     ck_fails(check("\"weights\":\"weight\"", &people), AS_E_INVAL, err,
              "/trial/train/weights: found 'weight', expected one of 'a', 'b', 'who', 'w'");
-    ck_fails(check("\"weights\":\"who\"", &people), AS_E_INVAL, err, "has text or dates, expected numbers");
+    ck_fails(check("\"weights\":\"who\"", &people), AS_E_INVAL, err,
+             "has text or dates, expected numbers");
     ck_fails(check("\"validation\":{\"order\":\"b\"}", &people), AS_E_INVAL, err,
              "/trial/train/validation/order: column 'b' has 3 missing cells, expected none");
     ck_fails(check("\"validation\":{\"column\":\"class\"}", &people), AS_E_INVAL, err,
