@@ -23,6 +23,7 @@
  * A value of a table is missing if its cell in a CSV file is empty or NA, N/A, NaN, null or ? (any
  * case), or if it is NaN in an array of two dimensions. A target must not be missing. A column is
  * categorical if a cell that is not missing is not a number.
+ * options.positive must be one of two classes and becomes the last one, class 1.
  * AS_E_INVAL      a missing target (the message lists the columns), a value that is not finite, a
  *                 column with a different text in every row, ragged rows, one class only, fewer
  *                 than 2 rows, files cut short or longer than they say, an option of another format

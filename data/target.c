@@ -183,6 +183,47 @@ bool target_classes_whole(const struct dataset_info *info)
     return true;
 }
 
+static bool names_ascend(const struct dataset_info *info)
+{
+    bool whole = target_classes_whole(info);
+    for (size_t i = 1; i < info->n_classes; i++) {
+        const char *a = info->classes[i - 1], *b = info->classes[i];
+        if (whole ? strtoll(a, NULL, 10) >= strtoll(b, NULL, 10) : strcmp(a, b) >= 0)
+            return false;
+    }
+    return true;
+}
+
+bool target_classes_in_order(const struct dataset_info *info)
+{
+    const char *positive = info->options.positive;
+    if (!positive)
+        return names_ascend(info);
+    return info->n_classes == 2 && strcmp(info->classes[1], positive) == 0 &&
+           strcmp(info->classes[0], positive) != 0;
+}
+
+as_status target_order_classes(struct dataset_info *info, struct as_err *err)
+{
+    const char *positive = info->options.positive;
+    if (!positive)
+        return AS_OK;
+    if (info->n_classes != 2)
+        return as_fail(err, AS_E_INVAL,
+                       "positive: found '%.60s', but the data set is for %s with %zu outputs: "
+                       "expected two classes",
+                       positive, dataset_task_name(info->task), info->n_outputs);
+    if (strcmp(info->classes[0], positive) == 0) {
+        char *first = info->classes[0];
+        info->classes[0] = info->classes[1];
+        info->classes[1] = first;
+    }
+    if (strcmp(info->classes[1], positive) != 0)
+        return as_fail(err, AS_E_INVAL, "positive: found '%.60s', expected '%.60s' or '%.60s'",
+                       positive, info->classes[0], info->classes[1]);
+    return AS_OK;
+}
+
 /* Compare a class name with a value, as strcmp() does. */
 static int compare_class(const char *name, bool whole, const struct target_value *v)
 {
@@ -196,6 +237,7 @@ as_status target_class_of(const struct dataset_info *info, bool whole, const str
                           int32_t *ret, struct as_err *err)
 {
     size_t low = 0, high = info->n_classes;
+    bool descends = info->options.positive && !names_ascend(info);
     while ((whole ? v->is_number : v->text != NULL) && low < high) {
         size_t mid = low + (high - low) / 2;
         int c = compare_class(info->classes[mid], whole, v);
@@ -203,7 +245,7 @@ as_status target_class_of(const struct dataset_info *info, bool whole, const str
             *ret = (int32_t)mid;
             return AS_OK;
         }
-        if (c < 0)
+        if ((c < 0) != descends)
             low = mid + 1;
         else
             high = mid;

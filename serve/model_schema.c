@@ -11,6 +11,7 @@
 #include "base/str.h"
 
 #define NAME_SHOWN 80
+#define MOST_NUMBERS ((size_t)1 << 25) /* of a request to a model with texts or dates: 128 MiB */
 
 static int compare_text(struct json_text a, const char *b)
 {
@@ -25,6 +26,11 @@ static int compare_columns(const void *a, const void *b, void *arg)
     return strcmp(columns[*(const size_t *)a].name, columns[*(const size_t *)b].name);
 }
 
+static bool takes_text(const struct dataset_column *c)
+{
+    return c->categorical || c->part != DATASET_CELL;
+}
+
 /* Columns can be named if the record has names, and all differ. */
 static as_status sort_columns(struct model_schema *s, struct as_err *err)
 {
@@ -32,18 +38,18 @@ static as_status sort_columns(struct model_schema *s, struct as_err *err)
     s->by_name = as_calloc(s->features, sizeof *s->by_name);
     if (!s->by_name)
         return as_fail_nomem(err);
-    for (size_t i = 0; i < s->features; i++) {
-        s->by_name[i] = i;
-        s->any_category |= columns[i].categorical;
+    for (size_t i = 0; i < s->features; i = dataset_next_column(s->info, i)) {
+        s->by_name[s->columns++] = i;
+        s->any_text |= takes_text(&columns[i]);
     }
-    qsort_r(s->by_name, s->features, sizeof *s->by_name, compare_columns, columns);
+    qsort_r(s->by_name, s->columns, sizeof *s->by_name, compare_columns, columns);
     s->by_column = true;
-    for (size_t i = 1; i < s->features; i++)
+    for (size_t i = 1; i < s->columns; i++)
         if (as_streq(columns[s->by_name[i - 1]].name, columns[s->by_name[i]].name))
             s->by_column = false;
-    if (!s->by_column && s->any_category)
+    if (!s->by_column && s->any_text)
         return as_fail(err, AS_E_UNSUPPORTED,
-                       "two columns have the same name, and some hold categories: tensors cannot "
+                       "two columns have the same name, and some hold text: tensors cannot "
                        "name them");
     return AS_OK;
 }
@@ -118,11 +124,11 @@ static json_t *inputs_json(const struct model_schema *s)
     else if (!s->by_column)
         (void)json_array_append_new(list, tensor_json(SCHEMA_INPUT, TENSOR_FP32, rows, 2));
     else
-        for (size_t i = 0; i < s->features; i++)
+        for (size_t i = 0; i < s->features; i = dataset_next_column(info, i)) {
+            const struct dataset_column *c = &info->columns[i];
             (void)json_array_append_new(
-                list,
-                tensor_json(info->columns[i].name,
-                            info->columns[i].categorical ? TENSOR_BYTES : TENSOR_FP32, rows, 1));
+                list, tensor_json(c->name, takes_text(c) ? TENSOR_BYTES : TENSOR_FP32, rows, 1));
+        }
     return list;
 }
 
@@ -233,7 +239,7 @@ static as_status check_matrix(const struct model_schema *s, const struct infer_i
 
 static bool find_column(const struct model_schema *s, struct json_text name, size_t *ret)
 {
-    size_t low = 0, high = s->features;
+    size_t low = 0, high = s->columns;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int c = compare_text(name, s->info->columns[s->by_name[middle]].name);
@@ -254,18 +260,19 @@ static as_status fail_unknown(const struct model_schema *s, const struct infer_i
     size_t least = 65;
     (void)snprintf(name, sizeof name, "%.*s", in->name.len < 63 ? (int)in->name.len : 63,
                    in->name.s);
-    for (size_t i = 0; i < s->features && i < 512; i++) {
-        size_t d = as_edit_distance(name, s->info->columns[i].name);
+    for (size_t i = 0; i < s->columns && i < 512; i++) {
+        const char *known = s->info->columns[s->by_name[i]].name;
+        size_t d = as_edit_distance(name, known);
         if (d < least) {
             least = d;
-            nearest = s->info->columns[i].name;
+            nearest = known;
         }
     }
     return as_fail(err, AS_E_INVAL,
                    "the model has no column '%s': expected one tensor for each of its %zu columns, "
                    "such as '%.80s'%s",
-                   name, s->features, nearest,
-                   s->any_category ? "" : ", or one tensor '" SCHEMA_INPUT "' [n, columns]");
+                   name, s->columns, nearest,
+                   s->any_text ? "" : ", or one tensor '" SCHEMA_INPUT "' [n, columns]");
 }
 
 static as_status check_column(const struct model_schema *s, const struct infer_input *in,
@@ -280,27 +287,29 @@ static as_status check_column(const struct model_schema *s, const struct infer_i
     if (in->n != rows)
         return as_fail(err, AS_E_INVAL, "tensor '%.80s' has %zu rows, but the first tensor has %zu",
                        c->name, in->n, rows);
-    if (c->categorical && in->type != TENSOR_BYTES)
+    if (takes_text(c) && in->type != TENSOR_BYTES)
         return as_fail(err, AS_E_INVAL,
-                       "tensor '%.80s' has the datatype %s, expected BYTES: the column holds "
-                       "categories",
-                       c->name, tensor_type_name(in->type));
+                       "tensor '%.80s' has the datatype %s, expected BYTES: the column holds %s",
+                       c->name, tensor_type_name(in->type),
+                       c->categorical              ? "categories"
+                       : c->part == DATASET_HASHED ? "texts"
+                                                   : "dates");
     return AS_OK;
 }
 
 static as_status check_complete(const struct model_schema *s, const struct infer_request *q,
                                 const unsigned char *seen, struct as_err *err)
 {
-    if (q->n_inputs == s->features)
+    if (q->n_inputs == s->columns)
         return AS_OK;
     size_t first = 0;
     while (seen[first])
-        first++;
+        first = dataset_next_column(s->info, first);
     return as_fail(
         err, AS_E_INVAL,
         "there is no tensor for column '%.80s': found %zu tensors, expected one for each "
         "of %zu columns",
-        s->info->columns[first].name, q->n_inputs, s->features);
+        s->info->columns[first].name, q->n_inputs, s->columns);
 }
 
 /* Find and check the columns of all tensors. Memory for the rows is taken only afterwards, when it is
@@ -323,8 +332,14 @@ static as_status check_columns(const struct row_fill *f, const struct infer_requ
     return st == AS_OK ? check_complete(s, q, seen, err) : st;
 }
 
+/* A text of a few bytes becomes hundreds of numbers, so the bytes of a request do not bound them. */
 static as_status make_rows(struct row_fill *f, struct as_err *err)
 {
+    if (f->s->features > f->s->columns && f->rows > MOST_NUMBERS / f->s->features)
+        return as_fail(err, AS_E_TOO_LARGE,
+                       "the request has %zu rows, which become %zu numbers each: expected at most "
+                       "%zu rows for this model",
+                       f->rows, f->s->features, MOST_NUMBERS / f->s->features);
     f->raw = arena_alloc(f->arena, f->rows * f->s->features, sizeof *f->raw);
     return f->raw ? AS_OK : as_fail_nomem(err);
 }
@@ -347,8 +362,7 @@ static bool is_matrix(const struct model_schema *s, const struct infer_request *
     size_t column;
     if (!s->by_column)
         return true;
-    return q->n_inputs == 1 && !s->any_category &&
-           compare_text(q->inputs[0].name, SCHEMA_INPUT) == 0 &&
+    return q->n_inputs == 1 && !s->any_text && compare_text(q->inputs[0].name, SCHEMA_INPUT) == 0 &&
            !find_column(s, q->inputs[0].name, &column);
 }
 

@@ -2,7 +2,7 @@
  * request become rows of its data set.
  *
  * A table's model takes a tensor for each column, by the column's name, of shape [n] or [n, 1]:
- * numbers of any type, or BYTES. Images, arrays, and tables of numbers alone may come as one tensor,
+ * numbers of any type, or BYTES, which dates, texts and categories must be. Images, arrays, and tables of numbers alone may come as one tensor,
  * `input` [n, features] (or any shape [n, …] with as many numbers). A model gives `predictions` and,
  * for classes, `probabilities`. */
 #ifndef ASSAY_SERVE_MODEL_SCHEMA_H
@@ -24,8 +24,10 @@ struct model_schema {
     size_t features;                 /* numbers in a row */
     size_t outputs;                  /* numbers that predicting gives for a row */
     bool by_column;                  /* the tensors of the metadata are the columns */
-    bool any_category;
-    size_t *by_name; /* [features] the columns, sorted by name; owned; NULL unless by_column */
+    bool any_text;                   /* a column takes BYTES: categories, dates, texts */
+    size_t columns;                  /* of the file, which are inputs; 0: they are not described */
+    size_t
+        *by_name; /* [columns] their first features, sorted by name; owned; NULL: not described */
 };
 
 /* `info` is borrowed until model_schema_done(). AS_E_UNSUPPORTED: a model of text; AS_E_NOMEM. */

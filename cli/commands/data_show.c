@@ -1,5 +1,7 @@
 #include "cli/commands/data_show.h"
 
+#include <time.h>
+
 #include "base/json.h"
 #include "cli/view/format.h"
 #include "cli/view/pairs.h"
@@ -44,6 +46,7 @@ static void add_head(struct pairs *p, const json_t *d)
     static const char *const names[] = {"format", "task",     "input",  "target",
                                         "rows",   "features", "outputs"};
     const json_t *image = json_object_get(d, "image"), *options = json_object_get(d, "options");
+    const json_t *classes = json_object_get(d, "classes");
     AS_AUTO(str_done) struct str b = {0};
     const char *key;
     json_t *value;
@@ -51,8 +54,10 @@ static void add_head(struct pairs *p, const json_t *d)
     pairs_add_json(p, "description", json_object_get(d, "description"));
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
         pairs_add_json(p, names[i], json_object_get(d, names[i]));
-    list_values(json_object_get(d, "classes"), &b);
+    list_values(classes, &b);
     pairs_add(p, "classes", STYLE_PLAIN, str_cstr(&b));
+    if (json_array_size(classes) == 2)
+        pairs_add_json(p, "positive", json_array_get(classes, 1));
     if (data_show_numbers_are_classes(d))
         pairs_add(p, "note", STYLE_PLAIN,
                   "the classes are whole numbers; --task regression of data add predicts numbers");
@@ -64,9 +69,26 @@ static void add_head(struct pairs *p, const json_t *d)
                    json_integer_value(json_object_get(image, "width")),
                    json_integer_value(json_object_get(image, "channels")),
                    json_integer_value(json_object_get(image, "channels")) == 1 ? "" : "s");
-    json_object_foreach((json_t *)options, key, value) pairs_add_json(p, key, value);
+    json_object_foreach((json_t *)options, key, value)
+    {
+        if (!as_streq(key, "positive"))
+            pairs_add_json(p, key, value);
+    }
     pairs_add_json(p, "digest", json_object_get(d, "sha256"));
     pairs_add_json(p, "created", json_object_get(d, "created_at"));
+}
+
+/* "days since 2024-03-09, week, hour". */
+static void describe_date(const json_t *column, struct str *b)
+{
+    time_t since = (time_t)(json_integer_value(json_object_get(column, "since")) * 86400);
+    struct tm day;
+    size_t i;
+    json_t *cycle;
+    if (gmtime_r(&since, &day))
+        str_printf(b, "days since %04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
+    json_array_foreach(json_object_get(column, "cycles"), i, cycle)
+        str_printf(b, ", %.20s", json_string_value(cycle));
 }
 
 static void add_column(struct table *t, const json_t *column)
@@ -74,6 +96,11 @@ static void add_column(struct table *t, const json_t *column)
     AS_AUTO(str_done) struct str b = {0};
     json_int_t other = json_integer_value(json_object_get(column, "other"));
     list_values(json_object_get(column, "values"), &b);
+    if (json_object_get(column, "since"))
+        describe_date(column, &b);
+    if (json_object_get(column, "buckets"))
+        str_printf(&b, "words, hashed into %" JSON_INTEGER_FORMAT " numbers",
+                   json_integer_value(json_object_get(column, "buckets")));
     if (other > 0)
         str_printf(&b, "%s%" JSON_INTEGER_FORMAT " row%s of rare values", b.len ? "; " : "", other,
                    other == 1 ? "" : "s");

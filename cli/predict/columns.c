@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "data/csv_table.h"
 #include "data/target.h"
 
 #define MOST_LISTED 600 /* bytes of a list of names */
@@ -88,6 +89,13 @@ static bool is_target(const struct dataset_info *info, const char *const *names,
     return false;
 }
 
+/* Did the data set leave the column out? Then it is no surprise. */
+static bool was_left_out(const struct dataset_info *info, const char *name)
+{
+    return dataset_names_match(&info->options.drop, name) ||
+           (info->options.select.n > 0 && !dataset_names_match(&info->options.select, name));
+}
+
 static as_status list_ignored(const struct dataset_info *info, const char *const *names,
                               struct predict_columns *c, struct as_err *err)
 {
@@ -97,7 +105,8 @@ static as_status list_ignored(const struct dataset_info *info, const char *const
     if (!ignored)
         return as_fail_nomem(err);
     for (size_t i = 0; i < c->n; i++)
-        if (c->of[i] == PREDICT_NO_COLUMN && !is_target(info, names, c->n, i))
+        if (c->of[i] == PREDICT_NO_COLUMN && !is_target(info, names, c->n, i) &&
+            !was_left_out(info, names[i]))
             ignored[n++] = names[i];
     if (n == 0)
         return AS_OK;
@@ -109,7 +118,7 @@ static as_status list_ignored(const struct dataset_info *info, const char *const
 static as_status match_names(const struct dataset_info *info, const char *const *names,
                              struct predict_columns *c, struct as_err *err)
 {
-    for (size_t k = 0; k < info->n_features; k++) {
+    for (size_t k = 0; k < info->n_features; k = dataset_next_column(info, k)) {
         size_t at = 0;
         as_status st = find_name(info->columns[k].name, names, c->n, &at, err);
         if (st != AS_OK)
@@ -121,6 +130,21 @@ static as_status match_names(const struct dataset_info *info, const char *const 
 
 /* ---- by place ---- */
 
+/* The model's names are the indices that its columns had in its data set, which left some out. */
+static bool match_indices(const struct dataset_info *info, struct predict_columns *c)
+{
+    size_t found = 0;
+    if (!info->columns || (info->options.drop.n == 0 && info->options.select.n == 0))
+        return false;
+    for (size_t k = 0; k < info->n_features; k = dataset_next_column(info, k), found++) {
+        int64_t at = -1;
+        if (as_parse_i64(info->columns[k].name, &at, NULL) != AS_OK || at >= (int64_t)c->n)
+            return false;
+        c->of[at] = k;
+    }
+    return found == dataset_file_columns(info);
+}
+
 /* The columns of the targets when the table has them, by the model's own name for them. */
 static as_status match_places(const struct dataset_info *info, const char *const *names,
                               struct predict_columns *c, struct as_err *err)
@@ -128,18 +152,23 @@ static as_status match_places(const struct dataset_info *info, const char *const
     AS_AUTO(as_freep) size_t *targets = NULL;
     size_t n_targets = 0, k = 0;
     size_t expected = info->task == DATASET_CLASSIFICATION ? 1 : info->n_outputs;
-    if (c->n != info->n_features && info->target && c->n == info->n_features + expected &&
+    size_t inputs = dataset_file_columns(info);
+    if (c->n != inputs && info->target && c->n == inputs + expected &&
         target_find_columns(info->target, c->n, names, &targets, &n_targets, NULL) != AS_OK)
         n_targets = 0;
-    if (c->n != info->n_features + n_targets)
+    if (c->n > inputs + expected && match_indices(info, c))
+        return AS_OK;
+    if (c->n != inputs + n_targets)
         return as_fail(err, AS_E_INVAL, "found %zu columns, expected %zu: the inputs of the model",
-                       c->n, info->n_features);
+                       c->n, inputs);
     for (size_t i = 0; i < c->n; i++) {
         bool target = false;
         for (size_t t = 0; t < n_targets; t++)
             target = target || targets[t] == i;
-        if (!target)
-            c->of[i] = k++;
+        if (target)
+            continue;
+        c->of[i] = k;
+        k = dataset_next_column(info, k);
     }
     return AS_OK;
 }

@@ -1,8 +1,9 @@
 /* Opens the data and cuts it into blocks.
  *
  * The kind of file follows from its name. A table is read once, because it may be a pipe: its header
- * is found in the first block, which is kept and given away as the first. A model that has names
- * needs a header, so for it the first record is one; for others csv.h decides.
+ * is found in the first block, which is kept and given away as the first. It is written as the
+ * model's data set was: the same separator, decimal sign and comments. A model that has names needs a
+ * header, so for it the first record is one; for others csv.h decides.
  *
  * Images in an array may have their channels first, as the model's data set had. */
 #include "cli/predict/input.h"
@@ -14,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "data/csv_table.h"
 #include "data/formats/array.h"
 #include "data/target.h"
 
@@ -92,11 +94,12 @@ static as_status open_table(struct predict_input *in, const char *path, struct a
 {
     struct source *source = NULL;
     csv_header header = predict_columns_named(in->info) ? CSV_HEADER_YES : CSV_HEADER_AUTO;
+    const struct csv_dialect dialect = dataset_dialect(&in->info->options);
     as_status st = source_open(path, true, &source, err);
     if (st != AS_OK)
         return st;
     source_interruptible(source);
-    st = csv_blocks_open(source, &in->blocks, err);
+    st = csv_blocks_open(source, in->info->options.comment, &in->blocks, err);
     if (st != AS_OK)
         return st;
     st = csv_blocks_next(in->blocks, &in->first, err);
@@ -105,7 +108,7 @@ static as_status open_table(struct predict_input *in, const char *path, struct a
     if (st != AS_OK)
         return st;
     in->has_first = true;
-    st = csv_open_bytes(in->first.bytes, in->first.len, header, &in->table, err);
+    st = csv_open_bytes_as(in->first.bytes, in->first.len, &dialect, header, &in->table, err);
     if (st != AS_OK)
         return st;
     in->has_header = csv_has_header(in->table);
@@ -128,16 +131,25 @@ static as_status match_images(struct predict_input *in, struct as_err *err)
                    height, width, channels, info->height, info->width, info->channels);
 }
 
+/* Are there columns whose cells are texts? */
+static bool has_texts(const struct dataset_info *info)
+{
+    bool any = false;
+    for (size_t i = 0; info->columns && i < info->n_features; i++)
+        any = any || info->columns[i].categorical || info->columns[i].part != DATASET_CELL;
+    return any;
+}
+
 static as_status match_array(struct predict_input *in, struct as_err *err)
 {
     const struct array *a = &in->array;
     bool image = in->info->input == DATASET_IMAGE;
     size_t n = 1;
-    if (dataset_categorical_columns(in->info) > 0)
+    if (has_texts(in->info))
         return as_fail(
             err, AS_E_INVAL,
-            "the model has categories, which an array of numbers does not hold: expected "
-            "a CSV table");
+            "the model has categories, dates or texts, which an array of numbers does not "
+            "hold: expected a CSV table");
     if (a->n_dims < 2 || a->n_dims > 4 || (a->n_dims > 2 && !image))
         return as_fail(err, AS_E_INVAL, "found an array of %zu dimensions, expected %s", a->n_dims,
                        image ? "3 or 4: rows, height, width, channels" : "2: rows, columns");

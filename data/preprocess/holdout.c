@@ -17,6 +17,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "data/date.h"
 #include "data/draw.h"
 #include "data/preprocess/split.h"
 
@@ -107,91 +108,13 @@ as_status holdout_by_words(const struct dataset_cells *cells, const char *name, 
 
 /* ---- order ---- */
 
-/* Days since 1970-01-01 of a date of the Gregorian calendar (Howard Hinnant, "chrono-compatible
- * low-level date algorithms", days_from_civil). */
-static int64_t days_of(int64_t y, int64_t m, int64_t d)
-{
-    y -= m <= 2;
-    int64_t era = (y >= 0 ? y : y - 399) / 400, yoe = y - era * 400;
-    int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
-    int64_t doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
-    return era * 146097 + doe - 719468;
-}
-
-/* Read `digits` digits of *s. False if they are not there, or out of [min, max]. */
-static bool take_digits(const char **s, size_t digits, int64_t min, int64_t max, int64_t *ret)
-{
-    int64_t v = 0;
-    for (size_t i = 0; i < digits; i++) {
-        char c = (*s)[i];
-        if (c < '0' || c > '9')
-            return false;
-        v = v * 10 + (c - '0');
-    }
-    *s += digits;
-    *ret = v;
-    return v >= min && v <= max;
-}
-
-static bool take(const char **s, char c)
-{
-    bool there = **s == c;
-    *s += there;
-    return there;
-}
-
-/* "", "Z", "+01:00", "+0100", "+01": seconds to subtract. */
-static bool take_offset(const char **s, int64_t *ret)
-{
-    int64_t sign = **s == '-' ? -1 : 1, h = 0, m = 0;
-    *ret = 0;
-    if (**s == 0 || take(s, 'Z') || take(s, 'z'))
-        return **s == 0;
-    if (!take(s, '+') && !take(s, '-'))
-        return false;
-    if (!take_digits(s, 2, 0, 23, &h))
-        return false;
-    bool colon = take(s, ':');
-    if ((colon || **s) && !take_digits(s, 2, 0, 59, &m))
-        return false;
-    *ret = sign * (h * 3600 + m * 60);
-    return **s == 0;
-}
-
-/* ".5": a part of a second. */
-static double take_fraction(const char **s)
-{
-    double v = 0, unit = 1;
-    if (**s != '.' && **s != ',')
-        return 0;
-    for ((*s)++; **s >= '0' && **s <= '9'; (*s)++)
-        v += (**s - '0') * (unit /= 10);
-    return v;
-}
-
 /* Seconds since 1970 of a date or time. */
 static bool time_of(const char *s, double *ret)
 {
-    int64_t y, mo, d, h = 0, mi = 0, sec = 0, offset = 0;
-    double fraction = 0;
-    if (!take_digits(&s, 4, 0, 9999, &y) || !take(&s, '-') || !take_digits(&s, 2, 1, 12, &mo) ||
-        !take(&s, '-') || !take_digits(&s, 2, 1, 31, &d))
+    struct date d;
+    if (!date_parse(s, strlen(s), &d))
         return false;
-    if (*s) {
-        if (!take(&s, 'T') && !take(&s, 't') && !take(&s, ' '))
-            return false;
-        if (!take_digits(&s, 2, 0, 24, &h) || !take(&s, ':') || !take_digits(&s, 2, 0, 59, &mi))
-            return false;
-        if (take(&s, ':')) {
-            if (!take_digits(&s, 2, 0, 60, &sec))
-                return false;
-            fraction = take_fraction(&s);
-        }
-        s += strspn(s, " ");
-        if (!take_offset(&s, &offset))
-            return false;
-    }
-    *ret = (double)(days_of(y, mo, d) * 86400 + h * 3600 + mi * 60 + sec - offset) + fraction;
+    *ret = (double)(d.day * 86400) + d.seconds;
     return true;
 }
 
@@ -220,9 +143,9 @@ as_status holdout_by_order(const struct dataset_cells *cells, const char *name, 
         const char *s = dataset_cell(cells, i);
         if (!(times ? time_of(s, &v) : number_of(s, &v)))
             return bad_cell(name, i, s,
-                            times   ? "a date or time of ISO 8601, as in the first row"
+                            times   ? "a date or time, as in the first row"
                             : i > 0 ? "a number, as in the first row"
-                                    : "a number, or a date or time of ISO 8601 (2026-11-23)",
+                                    : "a number, or a date or time (2026-11-23)",
                             err);
         rows[i] = (struct placed){v, i};
     }

@@ -26,8 +26,8 @@ enum { HOLDOUT_TRAIN, HOLDOUT_HELD, HOLDOUT_UNUSED };
 AS_MUST_CHECK as_status holdout_by_words(const struct dataset_cells *cells, const char *name,
                                          unsigned char *ret, struct as_err *err);
 
-/* The last n_held rows by a column whose cells are all numbers, or all dates or times of ISO 8601
- * (2026-11-23, 2026-11-23 07:15, 2026-11-23T07:15:30.5Z, …+01:00; without an offset they are UTC).
+/* The last n_held rows by a column whose cells are all numbers, or all dates or times (data/date.h;
+ * 2026-11-23, 2026-11-23T07:15:30.5Z, …+01:00, 23.11.2026; without an offset they are UTC).
  * Rows with equal cells are in the order of the file. 1 <= n_held < cells->n. AS_E_INVAL: a cell is
  * missing or of another kind; AS_E_NOMEM. O(n log n). */
 AS_MUST_CHECK as_status holdout_by_order(const struct dataset_cells *cells, const char *name,

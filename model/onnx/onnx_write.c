@@ -68,15 +68,6 @@ static void encode_member(struct exporter *e, size_t i)
     onnx_encode(e->g, &e->inputs, fit, &e->encoded[i]);
 }
 
-/* What was done to the targets of member i before they were standardised. */
-static const char *transform_of(const struct exporter *e, size_t i)
-{
-    const json_t *members = json_object_get(model_file_manifest(e->file), "members");
-    const json_t *record = json_object_get(json_array_get(members, i), "preprocessing");
-    const json_t *name = json_object_get(json_object_get(record, "target"), "transform");
-    return name ? json_string_value(name) : "none";
-}
-
 /* The predictions of a network; of text its logits. */
 static const char *export_network(struct exporter *e, size_t i)
 {
@@ -91,15 +82,14 @@ static const char *export_network(struct exporter *e, size_t i)
     const char *outputs = onnx_layers_add(e->g, e->file, i, plan, &e->encoded[i]);
     return e->info->input == DATASET_TOKEN_TEXT
                ? outputs
-               : onnx_member_predictions(e->g, e->info, model_file_member(e->file, i),
-                                         transform_of(e, i), outputs);
+               : onnx_member_predictions(e->g, e->info, model_file_member(e->file, i), outputs);
 }
 
 static const char *export_trees(struct exporter *e, size_t i)
 {
     const char *p = onnx_trees_add(e->g, e->file, i, &e->inputs);
     return e->info->task == DATASET_REGRESSION
-               ? onnx_own_unit(e->g, model_file_member(e->file, i)->fit, transform_of(e, i), p)
+               ? onnx_own_unit(e->g, model_file_member(e->file, i)->fit, p)
                : p;
 }
 
@@ -128,22 +118,18 @@ static void export_member(struct exporter *e, size_t i)
 
 /* ---- the whole ---- */
 
-/* Only numbers and categories: a cell of another kind of column is several inputs of a model. */
+/* Only numbers and categories: no operator parses a date, or cuts a text into words and hashes them. */
 static as_status check_columns(const struct model_file *f, struct as_err *err)
 {
-    const json_t *data = json_object_get(model_file_manifest(f), "dataset");
-    const json_t *columns = json_object_get(data, "columns"), *column;
-    size_t i;
-    json_array_foreach(columns, i, column)
-    {
-        const char *kind = json_string_value(json_object_get(column, "kind"));
-        if (!kind || (strcmp(kind, "numeric") != 0 && strcmp(kind, "categorical") != 0))
-            return as_fail(
-                err, AS_E_UNSUPPORTED,
-                "column '%.80s' is %.20s, expected numeric or categorical: other columns "
-                "cannot be exported to ONNX",
-                json_string_value(json_object_get(column, "name")), kind ? kind : "of no kind");
-    }
+    const struct dataset_info *info = model_file_data(f);
+    for (size_t c = 0; info->columns && c < info->n_features; c = dataset_next_column(info, c))
+        if (info->columns[c].part != DATASET_CELL)
+            return as_fail(err, AS_E_UNSUPPORTED,
+                           "column '%.80s' holds %s, expected numbers or categories: ONNX has no "
+                           "operators for others; predict with assay predict or assay-serve, or "
+                           "train without it",
+                           info->columns[c].name,
+                           info->columns[c].part == DATASET_HASHED ? "texts" : "dates");
     return AS_OK;
 }
 

@@ -3,8 +3,8 @@
  * have kept: 1e-5 relative is not much more than their own rounding. */
 #include "model/onnx/predictions.h"
 
-#include <jansson.h>
-#include <string.h>
+#include <float.h>
+#include <math.h>
 
 #include "base/json.h"
 
@@ -20,37 +20,62 @@ const char *onnx_in_double(struct onnx_graph *g, const char *op, const char *z)
     return onnx_graph_cast(g, onnx_graph_unary(g, op, z), ONNX_FLOAT);
 }
 
-/* The inverse of what was done to the targets. */
-static const char *undo(struct onnx_graph *g, const char *transform, const char *v)
+/* Normal scores to values, as target_unit_back(): the share of the normal distribution below a score
+ * is a place among the quantiles, and between two of them there is a straight line. Erf is in float32,
+ * which runtimes have. A score that is NaN has no place: Min and Max give it one, and NaN stays in
+ * `share`. */
+static const char *of_scores(struct onnx_graph *g, const struct preprocess *fit, const char *v)
 {
-    if (strcmp(transform, "none") == 0)
-        return v;
-    if (strcmp(transform, "log") == 0)
-        return onnx_graph_unary(g, "Exp", v);
-    if (strcmp(transform, "log1p") == 0)
-        return onnx_graph_binary(g, "Sub", onnx_graph_unary(g, "Exp", v),
-                                 onnx_graph_doubles(g, "one", (double[]){1}, 1));
-    onnx_graph_fail(g, AS_E_UNSUPPORTED,
-                    "targets with the transformation %s cannot be exported to ONNX, expected none, "
-                    "log or log1p",
-                    transform);
-    return NULL;
+    size_t n = fit->n_quantiles, step = n > 1;
+    int64_t *first = onnx_graph_memory(g, fit->n_targets, sizeof *first);
+    for (size_t t = 0; first && t < fit->n_targets; t++)
+        first[t] = (int64_t)(t * n);
+    v = onnx_graph_binary(g, "Mul", v, onnx_graph_doubles(g, "half", (double[]){M_SQRT1_2}, 1));
+    v = onnx_graph_unary(g, "Erf", onnx_graph_cast(g, v, ONNX_FLOAT));
+    v = onnx_graph_binary(g, "Add", onnx_graph_cast(g, v, ONNX_DOUBLE),
+                          onnx_graph_doubles(g, "one", (double[]){1}, 1));
+    v = onnx_graph_binary(g, "Mul", v,
+                          onnx_graph_doubles(g, "half_range", (double[]){(double)(n - 1) / 2}, 1));
+    const char *i = onnx_graph_cast(g, onnx_graph_unary(g, "Floor", v), ONNX_INT64);
+    i = onnx_graph_binary(g, "Max", i, onnx_graph_ints(g, "least", (int64_t[]){0}, 1));
+    i = onnx_graph_binary(g, "Min", i,
+                          onnx_graph_ints(g, "most", (int64_t[]){step ? (int64_t)n - 2 : 0}, 1));
+    const char *share = onnx_graph_binary(g, "Sub", v, onnx_graph_cast(g, i, ONNX_DOUBLE));
+    const char *q = onnx_graph_doubles(g, "quantiles", fit->quantiles, n * fit->n_targets);
+    if (first)
+        i = onnx_graph_binary(g, "Add", i, onnx_graph_ints(g, "first", first, fit->n_targets));
+    const char *low = onnx_graph_binary(g, "Gather", q, i);
+    i = onnx_graph_binary(g, "Add", i, onnx_graph_ints(g, "step", (int64_t[]){(int64_t)step}, 1));
+    const char *rise = onnx_graph_binary(g, "Sub", onnx_graph_binary(g, "Gather", q, i), low);
+    return onnx_graph_binary(g, "Add", low, onnx_graph_binary(g, "Mul", share, rise));
 }
 
-const char *onnx_own_unit(struct onnx_graph *g, const struct preprocess *fit, const char *transform,
-                          const char *v)
+/* The inverse of what was done to the targets (data/preprocess/target_unit.h). */
+static const char *undo(struct onnx_graph *g, const struct preprocess *fit, const char *v)
+{
+    if (fit->target_transform == TARGET_AS_IS)
+        return v;
+    if (fit->target_transform == TARGET_QUANTILE)
+        return of_scores(g, fit, v);
+    v = onnx_graph_unary(g, "Exp", v);
+    if (fit->target_transform == TARGET_LOG1P)
+        v = onnx_graph_binary(g, "Sub", v, onnx_graph_doubles(g, "one", (double[]){1}, 1));
+    return onnx_graph_binary(g, "Min", v,
+                             onnx_graph_doubles(g, "most", (double[]){(double)FLT_MAX}, 1));
+}
+
+const char *onnx_own_unit(struct onnx_graph *g, const struct preprocess *fit, const char *v)
 {
     v = onnx_graph_cast(g, v, ONNX_DOUBLE);
     v = onnx_graph_binary(g, "Mul", v,
                           onnx_graph_doubles(g, "target_scale", fit->target_scale, fit->n_targets));
     v = onnx_graph_binary(g, "Add", v,
                           onnx_graph_doubles(g, "target_mean", fit->target_mean, fit->n_targets));
-    return onnx_graph_cast(g, undo(g, transform, v), ONNX_FLOAT);
+    return onnx_graph_cast(g, undo(g, fit, v), ONNX_FLOAT);
 }
 
 const char *onnx_member_predictions(struct onnx_graph *g, const struct dataset_info *info,
-                                    const struct model_member *m, const char *transform,
-                                    const char *outputs)
+                                    const struct model_member *m, const char *outputs)
 {
     train_loss loss = train_spec_loss(m->spec, info->task);
     const char *p = outputs;
@@ -59,7 +84,7 @@ const char *onnx_member_predictions(struct onnx_graph *g, const struct dataset_i
     else if (loss == TRAIN_BCE)
         p = onnx_in_double(g, "Sigmoid", p);
     if (info->task == DATASET_REGRESSION)
-        return onnx_own_unit(g, m->fit, transform, p);
+        return onnx_own_unit(g, m->fit, p);
     return loss == TRAIN_BCE ? onnx_both_classes(g, p) : p;
 }
 

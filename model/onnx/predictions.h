@@ -6,20 +6,16 @@
 #include "model/onnx/graph.h"
 
 /* What member `m` predicts, from the outputs of its network: float [rows, n_outputs],
- * probabilities of the classes, or numbers in the targets' own unit. `transform`: as of
- * onnx_own_unit(). */
+ * probabilities of the classes, or numbers in the targets' own unit. */
 const char *onnx_member_predictions(struct onnx_graph *g, const struct dataset_info *info,
-                                    const struct model_member *m, const char *transform,
-                                    const char *outputs);
+                                    const struct model_member *m, const char *outputs);
 
 /* The parts of it. The probability of class 1 [rows, 1] to those of both classes; Softmax (over the
- * classes) or Sigmoid in double; standardised numbers to the targets' own unit, where `transform`
- * says what was done to the targets before they were standardised: none, log, log1p. Another one
- * makes the graph fail with AS_E_UNSUPPORTED. */
+ * classes) or Sigmoid in double; standardised numbers to the targets' own unit, also of targets that
+ * were transformed (target_unit.h). */
 const char *onnx_both_classes(struct onnx_graph *g, const char *p);
 const char *onnx_in_double(struct onnx_graph *g, const char *op, const char *z);
-const char *onnx_own_unit(struct onnx_graph *g, const struct preprocess *fit, const char *transform,
-                          const char *v);
+const char *onnx_own_unit(struct onnx_graph *g, const struct preprocess *fit, const char *v);
 
 /* The weighted mean of n predictions. */
 const char *onnx_mean(struct onnx_graph *g, const char *const *predictions, const double *weights,

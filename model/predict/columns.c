@@ -20,10 +20,17 @@ const char *predictor_column(const struct predictor *p, size_t column, char *buf
     return buf;
 }
 
-static as_status fail_missing(struct as_err *err)
+static as_status fail_missing(const struct dataset_column *c, struct as_err *err)
 {
     return as_fail(err, AS_E_INVAL,
-                   "the value is missing, expected a number: no row of the training data lacks it");
+                   "the value is missing, expected a %s: no row of the training data lacks it",
+                   c && c->part != DATASET_CELL ? "date" : "number");
+}
+
+/* May a cell of the column be missing? A missing text has no words. */
+static bool may_miss(const struct dataset_column *c)
+{
+    return c && (c->categorical || c->n_missing > 0 || c->part == DATASET_HASHED);
 }
 
 /* Put the column's name before an error. */
@@ -40,14 +47,14 @@ as_status predictor_cell(const struct predictor *p, size_t column, const char *t
     const struct dataset_column *c = column_of(p, column);
     const struct csv_cell bare = {text, len};
     double plain;
-    if (!(c && c->categorical) && csv_plain_number(text, len, &plain)) {
+    bool numeric = !c || (!c->categorical && c->part == DATASET_CELL);
+    if (numeric && csv_plain_number(text, len, &plain)) {
         *ret = (float)plain; /* at most 15 digits: never too large for float32 */
         return AS_OK;
     }
     struct column_cell cell = column_cell_of(&bare);
-    as_status st = cell.missing && !(c && (c->categorical || c->n_missing > 0))
-                       ? fail_missing(err)
-                       : column_value_of(c, &cell, ret, err);
+    as_status st =
+        cell.missing && !may_miss(c) ? fail_missing(c, err) : column_values_of(c, &cell, ret, err);
     return st == AS_OK ? AS_OK : in_column(p, column, st, err);
 }
 
@@ -103,7 +110,7 @@ as_status predictor_check(const struct predictor *p, size_t column, float value,
     if (c && c->categorical)
         st = check_category(c, value, err);
     else if (isnan(value))
-        st = c && c->n_missing > 0 ? AS_OK : fail_missing(err);
+        st = c && c->n_missing > 0 ? AS_OK : fail_missing(c, err);
     else
         st = target_check_float((double)value, err);
     return st == AS_OK ? AS_OK : in_column(p, column, st, err);

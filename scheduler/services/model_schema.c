@@ -4,22 +4,18 @@
 #include <string.h>
 
 #include "base/json.h"
-
-static json_t *names_json(char *const *names, size_t n)
-{
-    JSON_AUTO list = json_array();
-    for (size_t i = 0; i < n; i++)
-        if (json_array_append_new(list, json_string(names[i])) != 0)
-            return NULL;
-    return as_steal(list);
-}
+#include "data/names_json.h"
 
 static json_t *column_json(const struct dataset_column *c)
 {
-    JSON_AUTO j = json_pack("{s:s, s:s, s:b}", "name", c->name, "kind",
-                            c->categorical ? "category" : "number", "missing", c->n_missing > 0);
+    const char *kind = c->categorical              ? "category"
+                       : c->part == DATASET_CELL   ? "number"
+                       : c->part == DATASET_HASHED ? "text"
+                                                   : "date";
+    JSON_AUTO j = json_pack("{s:s, s:s, s:b}", "name", c->name, "kind", kind, "missing",
+                            c->n_missing + c->n_empty > 0);
     if (j && c->categorical &&
-        json_object_set_new(j, "values", names_json(c->values, c->n_values)) != 0)
+        json_object_set_new(j, "values", names_json_new(c->values, c->n_values)) != 0)
         return NULL;
     return as_steal(j);
 }
@@ -47,7 +43,7 @@ json_t *model_inputs_json(const struct dataset_info *info)
     if (info->input != DATASET_TABLE || !info->columns)
         return whole_json(info);
     JSON_AUTO list = json_array();
-    for (size_t i = 0; i < info->n_features; i++)
+    for (size_t i = 0; i < info->n_features; i = dataset_next_column(info, i))
         if (json_array_append_new(list, column_json(&info->columns[i])) != 0)
             return NULL;
     return as_steal(list);
@@ -82,7 +78,8 @@ json_t *model_outputs_json(const struct dataset_info *info)
     if (info->task == DATASET_LANGUAGE_MODELING)
         return json_pack("{s:I}", "size", (json_int_t)info->n_outputs);
     if (info->task == DATASET_CLASSIFICATION)
-        return json_pack("{s:s*, s:o}", "target", info->target, "classes",
-                         names_json(info->classes, info->n_classes));
+        return json_pack("{s:s*, s:o, s:s*}", "target", info->target, "classes",
+                         names_json_new(info->classes, info->n_classes), "positive",
+                         info->n_classes == 2 ? info->classes[1] : NULL);
     return json_pack("{s:o}", "targets", targets_json(info));
 }

@@ -326,6 +326,57 @@ START_TEST(test_large_requests_are_answered)
 }
 END_TEST
 
+/* Dates and texts are BYTES, one tensor for each column of the file. */
+START_TEST(test_dates_and_texts)
+{
+    static const struct dataset_options options = {.comment = '#'};
+    static const char date[] =
+        "{\"inputs\":[{\"name\":\"when\",\"shape\":[1],\"datatype\":\"BYTES\",\"data\":"
+        "[\"9.3.2024 10:30\"]},{\"name\":\"note\",\"shape\":[1],\"datatype\":\"BYTES\","
+        "\"data\":[\"very good tea\"]},{\"name\":\"colour\",\"shape\":[1],\"datatype\":"
+        "\"BYTES\",\"data\":[\"red\"]},{\"name\":\"amount\",\"shape\":[1],\"datatype\":"
+        "\"FP32\",\"data\":[1.5]}]}";
+    static const char *const cells[] = {"9.3.2024 10:30", "very good tea", "red", "1.5"};
+    AS_AUTO(str_done) struct str out = {0};
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    AS_AUTO(predictor_freep) struct predictor *p = NULL;
+    AS_AUTO(as_freep) char *table = trained_path(&child[1], "t.csv");
+    AS_AUTO(as_freep) char *path = trained_path(&child[1], "artifacts/model.safetensors");
+    char report[512];
+    float expected;
+    trained_write_mixed(&child[1], 150, 0);
+    trained_model_with(&child[1], &(struct dataset_paths){.table = table}, DATASET_CSV, &options,
+                       "y", DATASET_REGRESSION, "\"epochs\":1,\"model\":{\"layers\":[3]}", report,
+                       sizeof report);
+    ck_ok(load(&child[1], "m", 0), err);
+    ck_ok(model_file_read(path, 1 << 26, &f, &err), err);
+    ck_ok(predictor_create(f, 0, &p, &err), err);
+    AS_AUTO(as_freep) float *row = as_calloc(predictor_inputs(p), sizeof *row);
+    for (size_t i = 0, k = 0; i < 4; k = dataset_next_column(model_file_data(f), k), i++)
+        ck_ok(predictor_cell(p, k, cells[i], strlen(cells[i]), &row[k], &err), err);
+    ck_ok(predictor_run(p, row, 1, &expected, &err), err);
+    ck_assert_int_eq(ask("GET /v2/models/m", NULL, 0, &out), 200);
+    JSON_AUTO metadata = json_of(&out);
+    json_t *inputs = json_object_get(metadata, "inputs");
+    ck_assert_uint_eq(json_array_size(inputs), 4);
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_str_eq(json_string_value(json_object_get(json_array_get(inputs, i), "datatype")),
+                         i < 3 ? "BYTES" : "FP32");
+    ck_assert_int_eq(infer(date, &out), 200);
+    JSON_AUTO j = json_of(&out);
+    json_t *data = json_object_get(json_array_get(json_object_get(j, "outputs"), 0), "data");
+    ck_assert_float_eq((float)json_number_value(json_array_get(data, 0)), expected);
+    refuses(400,
+            "{\"inputs\":[{\"name\":\"when\",\"shape\":[1],\"datatype\":\"FP32\","
+            "\"data\":[7]}]}",
+            "expected BYTES: the column holds dates");
+    refuses(400,
+            "{\"inputs\":[{\"name\":\"when\",\"shape\":[1],\"datatype\":\"BYTES\","
+            "\"data\":[\"2024-01-01\"]}]}",
+            "no tensor for column 'note': found 1 tensors, expected one for each of 4");
+}
+END_TEST
+
 START_TEST(test_a_damaged_version_changes_nothing)
 {
     AS_AUTO(str_done) struct str out = {0};
@@ -473,6 +524,7 @@ Suite *test_suite(void)
     tcase_add_test(t, test_answers_the_outputs_that_are_asked_for);
     tcase_add_test(t, test_refuses_what_the_model_does_not_take);
     tcase_add_test(t, test_large_requests_are_answered);
+    tcase_add_test(t, test_dates_and_texts);
     tcase_add_test(t, test_a_damaged_version_changes_nothing);
     tcase_add_test(t, test_swaps_lose_no_request);
     tcase_add_test(t, test_requests_that_wait_are_computed_together);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/rng.h"
+#include "base/str.h"
 #include "data/dataset_json.h"
 #include "data/dataset_read.h"
 #include "data/formats/npy.h"
@@ -27,8 +28,15 @@ void trained_model(struct child *c, const struct dataset_paths *paths, dataset_f
                    const char *target, dataset_task task, const char *fields, char *report,
                    size_t report_size)
 {
+    trained_model_with(c, paths, format, NULL, target, task, fields, report, report_size);
+}
+
+void trained_model_with(struct child *c, const struct dataset_paths *paths, dataset_format format,
+                        const struct dataset_options *options, const char *target,
+                        dataset_task task, const char *fields, char *report, size_t report_size)
+{
     struct dataset_info info = {0};
-    ck_ok(dataset_inspect(paths, format, target, task, NULL, &info, &err), err);
+    ck_ok(dataset_inspect(paths, format, target, task, options, &info, &err), err);
     JSON_AUTO dataset = dataset_info_to_json(&info);
     JSON_AUTO places = json_object();
     set_path(places, "table", paths->table);
@@ -44,6 +52,35 @@ void trained_model(struct child *c, const struct dataset_paths *paths, dataset_f
         ;
     ck_assert_int_eq(child_wait(c), 0);
     dataset_info_done(&info);
+}
+
+void trained_write_mixed(const struct child *c, size_t rows, int classes)
+{
+    static const char *const words[] = {"good", "bad", "not", "very", "tea", "coffee"};
+    AS_AUTO(str_done) struct str b = {0};
+    struct rng r;
+    rng_init(&r, 1, 8);
+    str_puts(&b, "# a table of 3\" nails\nwhen;note;colour;amount;y\n");
+    for (size_t i = 0; i < rows; i++) {
+        unsigned day = (unsigned)rng_below(&r, 28) + 1, month = (unsigned)rng_below(&r, 12) + 1;
+        size_t word[4];
+        if (rng_below(&r, 9))
+            str_printf(&b, "%u.%u.2024 %02u:30", day, month, (unsigned)rng_below(&r, 24));
+        for (size_t k = 0; k < 4; k++)
+            word[k] = (size_t)rng_below(&r, 6);
+        str_puts(&b, ";");
+        if (rng_below(&r, 9))
+            str_printf(&b, "\"%s %s,\n%s %s; %zu\"", words[word[0]], words[word[1]], words[word[2]],
+                       words[word[3]], i);
+        str_printf(&b, ";%s;%u,%02u;", i % 3 ? "red" : "blue", month, day);
+        if (classes)
+            str_printf(&b, "%s\n", word[0] + month > 8 ? "early" : "late");
+        else
+            str_printf(&b, "%zu,%02u\n", month + word[0], day);
+        if (i % 7 == 3)
+            str_printf(&b, "# line \" %zu\n", i);
+    }
+    child_write(c, "t.csv", b.s, b.len);
 }
 
 void trained_write_table(const struct child *c, size_t rows, int classes)

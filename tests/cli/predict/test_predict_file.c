@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/file.h"
 #include "cli/predict/predict_file.h"
+#include "data/dataset_read.h"
+#include "data/formats/csv_blocks.h"
 #include "data/formats/npy.h"
 #include "model/predict/predictor.h"
 #include "tests/support/check_main.h"
@@ -322,6 +325,118 @@ START_TEST(images)
 }
 END_TEST
 
+/* A model of dates and texts, of a table with semicolons, decimal commas and comments. */
+static void train_mixed(const char *drop, size_t rows)
+{
+    char report[512];
+    char *names[] = {(char *)drop};
+    struct dataset_options options = {.comment = '#', .drop = {names, drop ? 1 : 0}};
+    trained_write_mixed(&child, rows, 0);
+    AS_AUTO(as_freep) char *path = trained_path(&child, "t.csv");
+    const struct dataset_paths paths = {.table = path};
+    trained_model_with(&child, &paths, DATASET_CSV, &options, "y", DATASET_REGRESSION,
+                       "\"epochs\":1,\"model\":{\"layers\":[3]}", report, sizeof report);
+    read_model();
+}
+
+/* Several blocks of a table whose cells and comments have quotes give the numbers of the predictor. */
+START_TEST(dates_and_texts)
+{
+    AS_AUTO(predict_summary_done) struct predict_summary s = {0};
+    AS_AUTO(predictor_freep) struct predictor *p = NULL;
+    AS_AUTO(dataset_done) struct dataset d = {0};
+    enum { MANY = 12000 };
+    train_mixed(NULL, MANY);
+    AS_AUTO(as_freep) char *table = trained_path(&child, "t.csv");
+    AS_AUTO(as_freep) char *output = trained_path(&child, "o.npy");
+    struct stat sb;
+    ck_assert(stat(table, &sb) == 0 && sb.st_size > 2 * (off_t)CSV_BLOCK);
+    ck_ok(predict("t.csv", "o.npy", (struct predict_opts){0}, &s), err);
+    ck_assert_uint_eq(s.rows, MANY);
+    AS_AUTO(as_freep) float *expected = as_calloc(MANY, sizeof *expected);
+    AS_AUTO(as_freep) double *got = as_calloc(MANY, sizeof *got);
+    ck_ok(dataset_load(&(struct dataset_paths){.table = table}, model_file_data(model), &d, &err),
+          err);
+    ck_ok(predictor_create(model, 0, &p, &err), err);
+    ck_ok(predictor_run(p, d.x, MANY, expected, &err), err);
+    AS_AUTO(npy_freep) struct npy *npy = NULL;
+    ck_ok(npy_open(output, &npy, &err), err);
+    ck_ok(npy_read(npy, MANY, got, &err), err);
+    for (size_t i = 0; i < MANY; i++)
+        ck_assert_msg((float)got[i] == expected[i], "row %zu", i);
+}
+END_TEST
+
+START_TEST(columns_of_dates_and_texts)
+{
+    AS_AUTO(predict_summary_done) struct predict_summary s = {0};
+    train_mixed(NULL, 150);
+    write_text("a.csv",
+               "when;note;colour;amount\n9.3.2024 10:30;very good tea;red;1,5\n;;blue;2\n");
+    write_text("b.csv", "# \" \namount;id;colour;note;when\n1,5;1;red;\"very\ngood tea\";"
+                        "2024-03-09T10:30\n2,0;2;blue;NA;?\n");
+    ck_ok(predict("a.csv", "a.out", (struct predict_opts){0}, &s), err);
+    ck_ok(predict("b.csv", "b.out", (struct predict_opts){0}, &s), err);
+    ck_assert_str_eq(ignored, "id");
+    same_files("a.out", "b.out");
+    write_text("c.csv", "when;note;colour;amount\nsoon;x;red;1\n");
+    ck_fails(predict("c.csv", "c.out", (struct predict_opts){0}, &s), AS_E_INVAL, err,
+             "line 2: column 'when': found 'soon', expected a date");
+    write_text("c.csv", "when;note;colour;amount\n20240309;x;red;1\n");
+    ck_fails(predict("c.csv", "c.out", (struct predict_opts){0}, &s), AS_E_INVAL, err,
+             "found '20240309', expected a date");
+    write_text("c.csv", "note;colour;amount\nx;red;1\n");
+    ck_fails(predict("c.csv", "c.out", (struct predict_opts){0}, &s), AS_E_INVAL, err,
+             "no column 'when'");
+    AS_AUTO(as_freep) char *x = trained_path(&child, "x.npy");
+    const float row[4] = {1, 2, 0, 3};
+    ck_ok(npy_write(x, NPY_F4, (size_t[]){1, 4}, 2, row, &err), err);
+    ck_fails(predict("x.npy", "o.npy", (struct predict_opts){0}, &s), AS_E_INVAL, err,
+             "dates or texts, which an array of numbers does not hold");
+}
+END_TEST
+
+/* Columns that the data set left out may be there, and are not worth a note. */
+START_TEST(columns_that_were_left_out)
+{
+    AS_AUTO(predict_summary_done) struct predict_summary s = {0};
+    train_mixed("note", 60);
+    write_text("a.csv", "when;colour;amount\n9.3.2024;red;1,5\n");
+    write_text("b.csv", "when;note;colour;amount;y\n9.3.2024;x;red;1,5;7\n");
+    ck_ok(predict("a.csv", "a.out", (struct predict_opts){0}, &s), err);
+    ck_ok(predict("b.csv", "b.out", (struct predict_opts){0}, &s), err);
+    ck_assert_str_eq(ignored, "");
+    same_files("a.out", "b.out");
+}
+END_TEST
+
+/* Without a header: by place, or by the indices that the data set had. */
+START_TEST(places_beside_columns_that_were_left_out)
+{
+    AS_AUTO(predict_summary_done) struct predict_summary s = {0};
+    char report[512], text[1200] = "";
+    char *names[] = {(char *)"0"};
+    const struct dataset_options options = {.drop = {names, 1}};
+    for (size_t i = 0; i < 40; i++)
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%zu,%zu,%zu.5,%zu\n", i,
+                       i * 7 % 11, i % 5, i % 3);
+    write_text("t.csv", text);
+    AS_AUTO(as_freep) char *path = trained_path(&child, "t.csv");
+    const struct dataset_paths paths = {.table = path};
+    trained_model_with(&child, &paths, DATASET_CSV, &options, "-1", DATASET_REGRESSION,
+                       "\"epochs\":1,\"model\":{\"layers\":[3]}", report, sizeof report);
+    read_model();
+    write_text("a.csv", "3,1.5\n8,2\n");
+    write_text("b.csv", "77,3,1.5,0\n78,8,2,0\n");
+    ck_ok(predict("a.csv", "a.out", (struct predict_opts){0}, &s), err);
+    ck_ok(predict("b.csv", "b.out", (struct predict_opts){0}, &s), err);
+    same_files("a.out", "b.out");
+    write_text("c.csv", "3\n8\n");
+    ck_fails(predict("c.csv", "c.out", (struct predict_opts){0}, &s), AS_E_INVAL, err,
+             "found 1 columns, expected 2");
+}
+END_TEST
+
 START_TEST(arrays_have_no_categories)
 {
     AS_AUTO(predict_summary_done) struct predict_summary s = {0};
@@ -394,6 +509,10 @@ Suite *test_suite(void)
     tcase_add_test(t, it_can_be_stopped);
     tcase_add_test(t, images);
     tcase_add_test(t, arrays_have_no_categories);
+    tcase_add_test(t, dates_and_texts);
+    tcase_add_test(t, columns_of_dates_and_texts);
+    tcase_add_test(t, columns_that_were_left_out);
+    tcase_add_test(t, places_beside_columns_that_were_left_out);
     tcase_add_test(t, memory_does_not_grow_with_the_file);
     suite_add_tcase(s, t);
     return s;

@@ -84,6 +84,7 @@ START_TEST(by_order)
     order((const char *[]){"2026-01-01T10:00:00+02:00", "2026-01-01 09:00", "2026-01-01T08:30Z",
                            "2026-01-01T09:00:00.25", NULL},
           2, "THTH");
+    order((const char *[]){"9.3.2024", "2024-02-10", "1 Apr 2024 12:00", NULL}, 1, "TTH");
     bad_order((const char *[]){"monday", "1", NULL},
               "row 1: found 'monday', expected a number, or a date");
     bad_order((const char *[]){"2026-01-01", "7", NULL}, "row 2: found '7', expected a date");

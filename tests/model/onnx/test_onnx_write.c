@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "data/formats/npy.h"
+#include "data/preprocess/target_unit.h"
 #include "model/onnx/graph.h"
 #include "model/onnx/onnx_write.h"
 #include "model/onnx/predictions.h"
@@ -383,44 +384,92 @@ END_TEST
 
 /* ---- transformed targets ---- */
 
-static void transform_case(const char *transform, bool minus_one)
+/* Two targets: the graph gives what target_unit_back() gives, also past the ends of the quantiles. */
+static void transform_case(target_transform transform)
 {
-    enum { N = 5 };
-    static const float x[N] = {-2, -0.5F, 0, 0.25F, 3};
-    const int64_t dims[] = {ONNX_ROWS, 1};
-    double mean = 4, scale = 1.5;
-    const struct preprocess fit = {.n_targets = 1, .target_mean = &mean, .target_scale = &scale};
+    enum { N = 6 };
+    static const float x[N][2] = {{-2, 1}, {-0.5F, 0}, {0, -1}, {0.25F, 9}, {3, -9}, {90, 0.01F}};
+    const int64_t dims[] = {ONNX_ROWS, 2};
+    double mean[] = {4, -0.1}, scale[] = {1.5, 0.9};
+    double quantiles[] = {1, 2, 2, 8, 1000, -3, -2.5, 0, 0, 1e-3};
+    const struct preprocess fit = {.n_targets = 2,
+                                   .target_mean = mean,
+                                   .target_scale = scale,
+                                   .target_transform = transform,
+                                   .n_quantiles = transform == TARGET_QUANTILE ? 5 : 0,
+                                   .quantiles = transform == TARGET_QUANTILE ? quantiles : NULL};
     struct onnx_port port = {
         .name = "x", .type = ONNX_FLOAT, .dims = dims, .n_dims = 2, .note = "a number"};
     AS_AUTO(onnx_graph_freep) struct onnx_graph *g = NULL;
     AS_AUTO(as_freep) char *path = in_dir("model.onnx");
-    float y[N];
-    for (size_t i = 0; i < N; i++)
-        y[i] = (float)(exp((double)x[i] * scale + mean) - minus_one);
+    float y[N][2];
+    for (size_t i = 0; i < (size_t)2 * N; i++)
+        y[i / 2][i % 2] = (float)target_unit_back(&fit, i % 2, (double)x[i / 2][i % 2]);
     ck_ok(onnx_graph_create(&g, &err), err);
     const char *in = onnx_graph_input(g, &port);
     port.name = "y";
-    onnx_graph_output(g, &port, onnx_own_unit(g, &fit, transform, in));
+    onnx_graph_output(g, &port, onnx_own_unit(g, &fit, in));
     ck_ok(onnx_graph_write(g, path, &err), err);
     child_write(&child, "x.bin", x, sizeof x);
     child_write(&child, "y.bin", y, sizeof y);
     onnx_case_run(&child,
                   json_pack("[{s:s, s:s, s:[i, i], s:s}]", "name", "x", "type", "float32", "dims",
-                            N, 1, "file", "x.bin"),
+                            N, 2, "file", "x.bin"),
                   json_pack("[{s:s, s:s, s:[i, i], s:s}]", "name", "y", "type", "float32", "dims",
-                            N, 1, "file", "y.bin"),
+                            N, 2, "file", "y.bin"),
                   false);
 }
 
 START_TEST(transformed_targets)
 {
-    const struct preprocess fit = {.n_targets = 0};
-    AS_AUTO(onnx_graph_freep) struct onnx_graph *g = NULL;
-    transform_case("log", false);
-    transform_case("log1p", true);
-    ck_ok(onnx_graph_create(&g, &err), err);
-    ck_assert_ptr_null(onnx_own_unit(g, &fit, "quantile", "x"));
-    ck_fails(onnx_graph_status(g, &err), AS_E_UNSUPPORTED, err, "quantile");
+    for (target_transform t = TARGET_AS_IS; t <= TARGET_QUANTILE; t++)
+        transform_case(t);
+}
+END_TEST
+
+/* A model of positive targets, in whose graph the transformation is. */
+START_TEST(models_of_transformed_targets)
+{
+    static const char *const kinds[] = {
+        "\"epochs\":3,\"model\":{\"kind\":\"mlp\",\"layers\":[9]}",
+        "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":8}"};
+    const struct onnx_data data = {.paths = {.table = in_dir("t.csv")},
+                                   .format = DATASET_CSV,
+                                   .target = "y",
+                                   .task = DATASET_REGRESSION};
+    write_table(211, 0);
+    for (size_t i = 0; i < (onnx_case_has_trees() ? 2 : 1); i++)
+        for (target_transform t = TARGET_LOG; t <= TARGET_QUANTILE; t++) {
+            char fields[200];
+            (void)snprintf(fields, sizeof fields, "\"target\":{\"transform\":\"%s\"},%s",
+                           target_transform_names[t], kinds[i]);
+            onnx_case_train(&child, &data, fields, "1", "model");
+            onnx_case_compare(&child, "model", ROWS);
+        }
+    free((char *)data.paths.table);
+}
+END_TEST
+
+/* What no operator of ONNX reads is refused with the column's name. */
+START_TEST(dates_and_texts_are_refused)
+{
+    static const char *const tables[] = {
+        "when,x,y\n2024-03-09,1,2\n2024-04-10,2,3\n2024-05-11,3,5\n2025-01-01,3,6\n",
+        "note,x,y\nvery good tea,1,2\nnot so good,2,3\nbad tea indeed,3,5\ngood good tea,3,6\n"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(tables); i++) {
+        AS_AUTO(model_file_freep) struct model_file *f = NULL;
+        AS_AUTO(as_freep) char *table = in_dir("t.csv");
+        AS_AUTO(as_freep) char *path = in_dir("model");
+        const struct onnx_data data = {.paths = {.table = table},
+                                       .format = DATASET_CSV,
+                                       .target = "y",
+                                       .task = DATASET_REGRESSION};
+        child_write(&child, "t.csv", tables[i], strlen(tables[i]));
+        onnx_case_train(&child, &data, "\"epochs\":1,\"model\":{\"layers\":[2]}", "1", "model");
+        ck_ok(model_file_read(path, MODEL_FILE_MAX_BYTES, &f, &err), err);
+        ck_fails(onnx_write(f, "/dev/null", &err), AS_E_UNSUPPORTED, err,
+                 i == 0 ? "column 'when' holds dates" : "column 'note' holds texts");
+    }
 }
 END_TEST
 
@@ -533,6 +582,8 @@ Suite *test_suite(void)
     tcase_add_test(t, ensemble_of_classifiers);
     tcase_add_test(t, ensemble_of_regressions);
     tcase_add_test(t, transformed_targets);
+    tcase_add_test(t, models_of_transformed_targets);
+    tcase_add_test(t, dates_and_texts_are_refused);
     tcase_add_test(t, equal_models_give_equal_bytes);
     tcase_add_test(t, full_disk);
     tcase_add_test(t, out_of_memory);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "data/dataset_read.h"
 #include "data/formats/npy.h"
 #include "data/preprocess/train_data.h"
@@ -185,6 +186,75 @@ START_TEST(not_standardised)
 {
     table_case(0, "\"epochs\":2,\"standardize\":false,\"model\":{\"kind\":\"linear\"},"
                   "\"optimizer\":{\"lr\":0.0001}");
+}
+END_TEST
+
+/* Metrics are in the targets' own unit, here thousands; the loss is of the transformed targets. */
+static void check_units(const char *report)
+{
+    JSON_AUTO j = NULL;
+    ck_ok(json_parse(report, strlen(report), &j, &err), err);
+    double rmse = json_number_value(json_object_get(j, "val_rmse"));
+    ck_assert_double_gt(rmse, 10);
+    ck_assert_double_lt(json_number_value(json_object_get(j, "val_loss")), 3);
+}
+
+START_TEST(transformed_targets)
+{
+    static const char *const transforms[] = {"log", "log1p", "quantile"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(transforms); i++) {
+        char fields[128], report[512];
+        (void)snprintf(fields, sizeof fields,
+                       "\"epochs\":3,\"batch_size\":16,\"model\":{\"layers\":[9]},\"target\":{"
+                       "\"transform\":\"%s\"}",
+                       transforms[i]);
+        trained_write_table(&child[0], 211, 0);
+        AS_AUTO(as_freep) char *path = trained_path(&child[0], "t.csv");
+        const struct dataset_paths paths = {.table = path};
+        trained_model(&child[0], &paths, DATASET_CSV, "y", DATASET_REGRESSION, fields, report,
+                      sizeof report);
+        check_units(report);
+        predicts_as_recorded(&paths, 1);
+    }
+}
+END_TEST
+
+/* Dates, texts and categories, as networks and trees see them. */
+static void mixed_case(int classes, const char *fields)
+{
+    static const struct dataset_options options = {.comment = '#'};
+    char report[512];
+    trained_write_mixed(&child[0], 150, classes);
+    AS_AUTO(as_freep) char *path = trained_path(&child[0], "t.csv");
+    const struct dataset_paths paths = {.table = path};
+    trained_model_with(&child[0], &paths, DATASET_CSV, &options, "y",
+                       classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION, fields, report,
+                       sizeof report);
+    AS_AUTO(model_file_freep) struct model_file *f = read_trial(0);
+    ck_assert_uint_eq(dataset_inputs(model_file_data(f)), 7 + 1 + DATASET_BUCKETS + 3 + 1);
+    predicts_as_recorded(&paths, classes ? (size_t)classes : 1);
+}
+
+START_TEST(dates_and_texts)
+{
+    mixed_case(0, "\"epochs\":3,\"batch_size\":16,\"model\":{\"layers\":[9]}");
+    mixed_case(2, "\"epochs\":3,\"model\":{\"layers\":[9],\"embedding\":2}");
+}
+END_TEST
+
+START_TEST(trees_of_dates_and_texts)
+{
+    static const char *const kinds[] = {"boosted_trees", "random_forest"};
+    static const char *const transforms[] = {"none", "log", "quantile"};
+    char fields[200];
+    mixed_case(2, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":5}");
+    for (size_t i = 0; i < 6; i++) {
+        (void)snprintf(fields, sizeof fields,
+                       "\"model\":{\"kind\":\"%s\",\"n_estimators\":5},\"target\":{"
+                       "\"transform\":\"%s\"}",
+                       kinds[i % 2], transforms[i / 2]);
+        mixed_case(0, fields);
+    }
 }
 END_TEST
 
@@ -371,6 +441,8 @@ Suite *test_suite(void)
     tcase_add_test(t, logistic);
     tcase_add_test(t, regression);
     tcase_add_test(t, not_standardised);
+    tcase_add_test(t, transformed_targets);
+    tcase_add_test(t, dates_and_texts);
     tcase_add_test(t, images_of_bytes);
     tcase_add_test(t, images_of_fractions);
     tcase_add_test(t, ensemble_of_shapes);
@@ -380,6 +452,7 @@ Suite *test_suite(void)
     add_test_if(t, trees_of_classes, has_trees, lacks);
     add_test_if(t, trees_of_two_classes, has_trees, lacks);
     add_test_if(t, forest_of_numbers, has_trees, lacks);
+    add_test_if(t, trees_of_dates_and_texts, has_trees, lacks);
     add_test_if(t, ensemble_with_trees, has_trees, lacks);
     tcase_add_test(t, cells);
     tcase_add_test(t, text_has_no_rows);

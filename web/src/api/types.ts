@@ -313,6 +313,11 @@ export type TrainDocument = {
   /** 0: all training rows. K: the K-th bootstrap sample of them */
   resample?: number | Template;
   standardize?: boolean | Template;
+  /** What is done to the targets of a regression */
+  target?: {
+    /** Before they are standardised; metrics and predictions are in their own unit. log needs targets above 0, log1p targets above -1; quantile gives each the normal score of its rank */
+    transform?: "none" | "log" | "log1p" | "quantile" | Template;
+  };
   precision?: "float32" | "bfloat16" | Template;
   loss?: "auto" | "cross_entropy" | "mse" | "huber" | "bce" | Template;
   label_smoothing?: number | Template;
@@ -516,7 +521,7 @@ export type TrainAugment = {
 export type TrainValidation = {
   /** The column of a table that says which rows are held out: 1, true, validation (or test, if no row says validation); 0, false, train. With column, order or groups the column is no input of the model */
   column?: string;
-  /** The column of numbers or of ISO 8601 dates whose last rows are held out */
+  /** The column of numbers or of dates whose last rows are held out */
   order?: string;
   /** With order: the share of the rows that is held out; default 0.25 */
   last?: number | Template;
@@ -1214,14 +1219,36 @@ export type DatasetOptions = {
   x?: string;
   /** npz, safetensors: name of the targets, by default y */
   y?: string;
+  /** Of two classes, the one that metrics such as val_f1 are of. It becomes the last one of classes, which it is by default */
+  positive?: string;
+  /** csv: between cells; by default what the first records show (comma, tab, ; or |) */
+  separator?: "," | "\t" | ";" | "|" | ":" | "^" | "~";
+  /** csv: the sign before the fraction of a number; by default what the first records show */
+  decimal?: "." | ",";
+  /** csv: lines that begin with this character are skipped */
+  comment?: string;
+  /** csv: the columns that are inputs; * stands for any text, ? for any character */
+  select?: string[];
+  /** csv: columns that are no inputs; * and ? as in select */
+  drop?: string[];
+  /** csv: columns of free text, whose words are hashed into numbers; * and ? as in select */
+  text?: string[];
+  /** csv: the numbers that a text becomes, by default 256 */
+  buckets?: number;
 };
 
 export type DatasetColumn = {
   /** The header's, or the index of the column */
   name: string;
-  kind: "numeric" | "categorical";
+  kind: "numeric" | "categorical" | "date" | "text";
   /** Rows without a value */
   missing: number;
+  /** date: the day that counts as 0, in days since 1970-01-01 */
+  since?: number;
+  /** date: the cycles that are inputs beside the days, because they vary */
+  cycles?: ("week" | "month" | "hour")[];
+  /** text: the numbers that it becomes */
+  buckets?: number;
   /** categorical: rows whose value occurs in no other row */
   other?: number;
   /** categorical: values that occur in two rows or more */
@@ -1304,7 +1331,7 @@ export type ModelList = {
 export type ModelInput = {
   /** Of a column; features, image or tokens for input that has no columns */
   name: string;
-  kind: "number" | "category" | "numbers" | "image" | "tokens";
+  kind: "number" | "category" | "date" | "text" | "numbers" | "image" | "tokens";
   /** category: the values that have an input of their own */
   values?: string[];
   /** numbers: how many; tokens: the vocabulary */
@@ -1321,6 +1348,8 @@ export type ModelOutputs = {
   target?: string;
   /** In the order of the probabilities */
   classes?: string[];
+  /** Of two classes: the last one, which metrics such as val_f1 are of */
+  positive?: string;
   /** Numbers in the unit of the data set */
   targets?: string[];
   size?: number;
