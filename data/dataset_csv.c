@@ -8,6 +8,10 @@
  * missing values are those that were inspected, because a file that was edited since would give a
  * model of other data without an error.
  *
+ * The rows of a test file are read by the decisions of the training part: its header or none, its
+ * columns, its categories. What the training part has not seen is an error here, with the line,
+ * because a figure of such rows would say something else than people think.
+ *
  * csv.h decides from two records whether there is a header. If the first record does not look like
  * one but names the target, it is one (open_with_header). */
 #include "data/dataset_csv.h"
@@ -26,6 +30,7 @@ struct table {
     size_t *targets;   /* columns */
     size_t *feature;   /* [n_columns] which feature a column is; SIZE_MAX: a target */
     const char **name; /* [n_columns] views of csv */
+    bool is_test;      /* a cell that the training part has not seen is an error */
 };
 
 static void table_done(struct table *t)
@@ -296,6 +301,22 @@ as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *tar
 
 /* ---- loading ---- */
 
+/* Does the training part have such cells? `c` is NULL if it has numbers alone, none missing. */
+static as_status check_seen(const struct dataset_column *c, const struct column_cell *cell, float v,
+                            struct as_err *err)
+{
+    if (cell->missing && (!c || c->n_missing == 0))
+        return as_fail(
+            err, AS_E_INVAL,
+            "the value is missing, and no row of the training part lacks it: expected %s",
+            c && c->categorical ? "a category" : "a number");
+    if (cell->missing || !c || !c->categorical || c->n_other > 0 || v < (float)c->n_values)
+        return AS_OK;
+    return as_fail(err, AS_E_INVAL,
+                   "found '%.*s', expected one of the %zu values that the training part has",
+                   cell->len < 60 ? (int)cell->len : 60, cell->s, c->n_values);
+}
+
 static as_status load_features(const struct table *t, const struct csv_row *row,
                                const struct dataset_info *info, size_t *missing, float *out,
                                struct as_err *err)
@@ -307,6 +328,8 @@ static as_status load_features(const struct table *t, const struct csv_row *row,
         struct column_cell cell = column_cell_of(&row->cells[i]);
         as_status st =
             column_value_of(info->columns ? &info->columns[k] : NULL, &cell, &out[k], err);
+        if (st == AS_OK && t->is_test)
+            st = check_seen(info->columns ? &info->columns[k] : NULL, &cell, out[k], err);
         if (st < 0)
             return prefix_cell(t, row, i, st, err);
         missing[k] += cell.missing;
@@ -400,6 +423,91 @@ as_status dataset_csv_load(const struct dataset_paths *paths, const struct datas
     if (st != AS_OK)
         return st;
     return check_missing(&t, info, missing, err);
+}
+
+/* ---- the rows of a test file ---- */
+
+/* Had the training part a header? Without one its columns are named by their indices. */
+static csv_header header_of(const struct dataset_info *info)
+{
+    if (info->target[strspn(info->target, "0123456789,")])
+        return CSV_HEADER_YES;
+    for (size_t i = 0; info->columns && i < info->n_features; i++) {
+        int64_t index;
+        if (as_parse_i64(info->columns[i].name, &index, NULL) != AS_OK || index < 0 ||
+            (size_t)index > info->n_features + info->n_outputs)
+            return CSV_HEADER_YES;
+    }
+    return info->columns ? CSV_HEADER_NO : CSV_HEADER_AUTO;
+}
+
+static as_status check_names(const struct table *t, const struct dataset_info *info,
+                             struct as_err *err)
+{
+    if (n_features(t) != info->n_features)
+        return as_fail(err, AS_E_INVAL,
+                       "line 1: found %zu columns beside the target, the training part has %zu",
+                       n_features(t), info->n_features);
+    for (size_t i = 0; info->columns && i < t->n_columns; i++) {
+        size_t k = t->feature[i];
+        if (k != SIZE_MAX && !as_streq(t->name[i], info->columns[k].name))
+            return as_fail(err, AS_E_INVAL,
+                           "line 1: column %zu is '%.80s', that of the training part is '%.80s'", i,
+                           t->name[i], info->columns[k].name);
+    }
+    return AS_OK;
+}
+
+static as_status open_test(const char *path, const struct dataset_info *info, struct table *ret,
+                           struct as_err *err)
+{
+    as_status st = csv_open(path, header_of(info), &ret->csv, err);
+    if (st == AS_OK)
+        st = find_targets(info->target, ret, err);
+    if (st == AS_OK)
+        st = check_targets(ret, info, err);
+    ret->is_test = true;
+    return st == AS_OK ? check_names(ret, info, err) : st;
+}
+
+/* Read all rows into the one row of `d`, and count them. */
+static as_status count_test_rows(const struct table *t, const struct dataset_info *info,
+                                 size_t *missing, struct dataset *d, size_t *ret,
+                                 struct as_err *err)
+{
+    bool whole = target_classes_whole(info);
+    struct csv_row row;
+    as_status st;
+    for (*ret = 0; (st = csv_next(t->csv, &row, err)) == AS_OK; ++*ret) {
+        st = dataset_check_size(*ret + 1, info->n_features, err);
+        if (st == AS_OK)
+            st = load_features(t, &row, info, missing, d->x, err);
+        if (st == AS_OK)
+            st = load_target(t, &row, info, whole, 0, d, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return st == AS_E_EXHAUSTED ? AS_OK : st;
+}
+
+as_status dataset_csv_test(const struct dataset_paths *paths, const struct dataset_info *info,
+                           size_t *ret_rows, struct dataset *ret, struct as_err *err)
+{
+    AS_AUTO(table_done) struct table t = {0};
+    AS_AUTO(dataset_done) struct dataset one = {0};
+    AS_AUTO(as_freep) size_t *missing = as_calloc(info->n_features, sizeof *missing);
+    struct dataset_info rows = *info; /* borrows all that info owns */
+    if (!missing)
+        return as_fail_nomem(err);
+    as_status st = open_test(paths->table, info, &t, err);
+    if (st != AS_OK)
+        return st;
+    rows.n_rows = ret ? *ret_rows : 1;
+    st = dataset_alloc(&rows, false, ret ? ret : &one, err);
+    if (st != AS_OK)
+        return st;
+    return ret ? load_rows(&t, &rows, missing, ret, err)
+               : count_test_rows(&t, &rows, missing, &one, ret_rows, err);
 }
 
 /* ---- the text of one column ---- */
