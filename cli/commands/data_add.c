@@ -149,7 +149,13 @@ static as_status upload_files(const struct data_add *d, json_t *files, struct as
     as_status st = upload_file(d, d->file, d->targets ? "features" : "table", files, err);
     if (st < 0)
         return st;
-    return d->targets ? upload_file(d, d->targets, "targets", files, err) : AS_OK;
+    if (d->targets)
+        st = upload_file(d, d->targets, "targets", files, err);
+    if (st == AS_OK && d->test)
+        st = upload_file(d, d->test, d->targets ? "test_features" : "test", files, err);
+    if (st == AS_OK && d->test_targets)
+        st = upload_file(d, d->test_targets, "test_targets", files, err);
+    return st;
 }
 
 /* Remove the pointer from an error, also from the beginning of its message. */
@@ -186,6 +192,26 @@ static as_status make_body(const struct data_add *d, json_t **ret, struct as_err
     return AS_OK;
 }
 
+/* Test rows are in files like the others. */
+static as_status check_test(const struct data_add *d, struct as_err *err)
+{
+    bool is_text = as_streq(d->format, "text") || as_streq(d->format, "tokens");
+    if (!d->test && !d->test_targets)
+        return AS_OK;
+    if (is_text)
+        return as_fail(err, AS_E_INVAL, "--test is for tables and images, found %s", d->format);
+    if (as_streq(d->test, "-") || as_streq(d->test_targets, "-"))
+        return as_fail(err, AS_E_INVAL, "--test: expected a file, found standard input (-)");
+    if (d->targets && !(d->test && d->test_targets))
+        return as_fail(err, AS_E_INVAL,
+                       "test rows of two files need both: --test FILE and --test-targets FILE");
+    if (!d->targets && d->test_targets)
+        return as_fail(err, AS_E_INVAL,
+                       "--test-targets goes with --targets; the targets of %.160s are in it",
+                       d->file);
+    return AS_OK;
+}
+
 as_status data_add_check(struct data_add *d, struct as_err *err)
 {
     if (d->file && d->features)
@@ -217,7 +243,7 @@ as_status data_add_check(struct data_add *d, struct as_err *err)
         return as_fail(err, AS_E_INVAL,
                        "a table needs --target COLUMN: the name of a column, or its number%s",
                        npy ? " (or --targets FILE)" : "");
-    return AS_OK;
+    return check_test(d, err);
 }
 
 static void say_added(const struct data_add *d, const json_t *answer, bool again)
@@ -235,6 +261,11 @@ static void say_added(const struct data_add *d, const json_t *answer, bool again
             " features, %s, %" JSON_INTEGER_FORMAT " %s",
             d->name, before, rows, features, task ? task : "?", outputs,
             as_streq(task, "classification") ? "classes" : "outputs");
+    const json_t *test = json_object_get(answer, "test");
+    if (test)
+        say("%s: %" JSON_INTEGER_FORMAT
+            " test rows, which no search sees: the end of a sweep reports them",
+            d->name, json_integer_value(json_object_get(test, "rows")));
     if (!d->task && data_show_numbers_are_classes(answer))
         say("%s: the target's %" JSON_INTEGER_FORMAT
             " whole numbers are taken as classes; if they are quantities, add the data with --task "
@@ -256,8 +287,12 @@ as_status data_add(const struct data_add *d, struct as_err *err)
     int http_status = 0;
     st = client_call(d->session->client, "POST", "/v1/datasets", NULL, body, &opts, &answer,
                      &http_status, err);
+    bool of_test = as_starts_with(err->pointer, "/files/test");
     if (st < 0 && as_starts_with(err->pointer, "/files"))
         forget_pointer(err); /* the paths of the files are clearer than "/files" */
+    if (st < 0 && of_test)
+        return as_err_prefix(err, st, "%s%s%s", d->test, d->test_targets ? ", " : "",
+                             d->test_targets ? d->test_targets : "");
     if (st < 0)
         return as_err_prefix(err, st, "%s%s%s", d->file, d->targets ? ", " : "",
                              d->targets ? d->targets : "");
