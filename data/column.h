@@ -1,9 +1,11 @@
-/* The feature columns of a CSV table while it is read: which are numbers and which categories, what
- * is missing, and which values there are.
+/* The input columns of a CSV table while it is read: which are numbers, dates, texts and categories,
+ * what is missing, and which values there are.
  *
- * There are two passes. The first finds the kinds: one cell of text at the end makes a column
- * categorical. The second counts the values of the categorical columns; without any, it is not
- * needed. */
+ * There are two passes. The first separates numbers (every cell that is not missing is one) and
+ * dates (the same) from the others. The second counts the values of the others, which are categories,
+ * or texts: a column of texts has more than half of its cells of three words or more, and either a
+ * different text in every row, or more different texts than categories may have, or more than 100
+ * and more than half as many as rows, or a cell that is too long for a category. */
 #ifndef ASSAY_DATA_COLUMN_H
 #define ASSAY_DATA_COLUMN_H
 
@@ -28,6 +30,14 @@ struct column_cell {
 /* A view of `cell`. */
 struct column_cell column_cell_of(const struct csv_cell *cell);
 
+/* The dates of a column so far. */
+struct column_dates {
+    size_t n;
+    int64_t first;             /* the earliest day */
+    unsigned weekdays, months; /* bit i: the i-th occurs */
+    double least, most;        /* seconds of the day */
+};
+
 struct column_value {
     char *text; /* owned */
     size_t n_rows;
@@ -40,6 +50,11 @@ struct column_scan {
     char *text;               /* … and the cell; owned */
     struct as_err bad_number; /* the first number that is infinite or too large for float32 */
     bool any_bad;
+    struct column_dates dates;   /* while all cells of text are dates */
+    size_t n_wordy;              /* cells of three words or more */
+    bool is_text;                /* by the caller, or found in the second pass */
+    bool is_date;                /* column_scan_decide() */
+    size_t width;                /* features: column_scan_decide() */
     struct column_value *values; /* second pass, sorted by bytes; owned */
     size_t n_values, cap;
 };
@@ -50,20 +65,36 @@ void column_scan_done(struct column_scan *s);
 AS_MUST_CHECK as_status column_scan_add(struct column_scan *s, const struct column_cell *cell,
                                         size_t line, struct as_err *err);
 
-/* Second pass, for cells of categorical columns. AS_E_TOO_LARGE: past DATASET_MAX_CATEGORIES, or a
- * value past DATASET_MAX_CLASS_NAME; AS_E_NOMEM. The caller prefixes the column's name. */
+/* Does the second pass need the column? `n_rows` is the number of rows of the table. */
+bool column_scan_counts(const struct column_scan *s, size_t n_rows);
+
+/* Second pass, for cells of columns that column_scan_counts(). AS_E_TOO_LARGE: past
+ * DATASET_MAX_CATEGORIES, or a value past DATASET_MAX_CLASS_NAME, and no column of texts;
+ * AS_E_NOMEM. The caller prefixes the column's name. */
 AS_MUST_CHECK as_status column_scan_count(struct column_scan *s, const struct column_cell *cell,
                                           struct as_err *err);
 
-/* Describe the column that was scanned; the values move to *ret. `n_rows` is the number of rows of
- * the table. AS_E_INVAL: a number that is not finite; a different text in every row. */
-AS_MUST_CHECK as_status column_scan_end(struct column_scan *s, size_t n_rows,
+/* Decide the kind after the passes. Returns the number of features that the column gives. */
+size_t column_scan_decide(struct column_scan *s, size_t n_rows, size_t buckets);
+
+/* Describe the features of the column, after column_scan_decide(); the values move to *ret.
+ *   name  borrowed; NULL: the caller does not keep the description, and only ret[0] is set, without
+ *         a name
+ *   ret   [s->width], zeroed
+ * AS_E_INVAL: a number that is not finite; a different text in every row. AS_E_NOMEM. */
+AS_MUST_CHECK as_status column_scan_end(struct column_scan *s, const char *name, size_t n_rows,
                                         struct dataset_column *ret, struct as_err *err);
 
-/* The value of a cell in dataset.x: the number, NaN if it is missing, or the index of its category.
- * AS_E_INVAL: text in a numeric column, a number that is not finite. */
+/* The value of a cell in dataset.x for one feature: the number, NaN if it is missing, the index of
+ * its category, or what c->part says. AS_E_INVAL: text in a column of numbers or dates, a number that
+ * is not finite. c NULL: a number. */
 AS_MUST_CHECK as_status column_value_of(const struct dataset_column *c,
                                         const struct column_cell *cell, float *ret,
                                         struct as_err *err);
+
+/* The values of all features of a cell's column; c is the first of them. Errors as above. */
+AS_MUST_CHECK as_status column_values_of(const struct dataset_column *c,
+                                         const struct column_cell *cell, float *ret,
+                                         struct as_err *err);
 
 #endif

@@ -9,6 +9,10 @@ const char *const dataset_format_names[] = {"csv",         "npy",  "npz",    "id
 const char *const dataset_task_names[] = {"auto", "classification", "regression",
                                           "language_modeling", NULL};
 const char *const dataset_input_names[] = {"table", "image", "tokens", NULL};
+const char *const target_transform_names[] = {"none", "log", "log1p", "quantile", NULL};
+const char *const dataset_part_names[] = {"cell",      "days",      "week_sin", "week_cos",
+                                          "month_sin", "month_cos", "hour_sin", "hour_cos",
+                                          "hashed",    NULL};
 
 const char *dataset_format_name(dataset_format format)
 {
@@ -61,8 +65,7 @@ static void free_names(char **names, size_t n)
 void dataset_info_done(struct dataset_info *info)
 {
     free(info->target);
-    free(info->options.x);
-    free(info->options.y);
+    dataset_options_done(&info->options);
     free_names(info->classes, info->n_classes);
     for (size_t i = 0; info->columns && i < info->n_features; i++) {
         free(info->columns[i].name);
@@ -83,6 +86,24 @@ void dataset_done(struct dataset *d)
 }
 
 /* ---- how a model sees a row ---- */
+
+size_t dataset_column_width(const struct dataset_column *c)
+{
+    return c->n_parts ? c->n_parts : 1;
+}
+
+size_t dataset_next_column(const struct dataset_info *info, size_t feature)
+{
+    return feature + (info->columns ? dataset_column_width(&info->columns[feature]) : 1);
+}
+
+size_t dataset_file_columns(const struct dataset_info *info)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < info->n_features; i = dataset_next_column(info, i))
+        n++;
+    return n;
+}
 
 size_t dataset_column_slots(const struct dataset_column *column)
 {

@@ -31,6 +31,11 @@
 #define DATASET_MAX_ALL_CATEGORIES ((size_t)16384) /* of all columns */
 #define DATASET_MAX_COLUMNS                                                                        \
     ((size_t)4096) /* columns of a table with categories or missing values */
+#define DATASET_MAX_PATTERNS ((size_t)1024) /* names in one of the lists of dataset_options */
+#define DATASET_MAX_PATTERN ((size_t)1024)  /* bytes of one */
+#define DATASET_MIN_BUCKETS ((size_t)8)     /* numbers that a text becomes */
+#define DATASET_MAX_BUCKETS ((size_t)4096)
+#define DATASET_BUCKETS ((size_t)256)
 #define DATASET_MIN_CATEGORY_ROWS ((size_t)2) /* a value with fewer rows counts as "other" */
 
 typedef enum dataset_format {
@@ -67,6 +72,16 @@ AS_MUST_CHECK as_status dataset_format_parse(const char *s, dataset_format *ret,
                                              struct as_err *err);
 AS_MUST_CHECK as_status dataset_task_parse(const char *s, dataset_task *ret, struct as_err *err);
 
+/* What is done to the targets of a regression before they are standardised (data/preprocess/target_unit.h). */
+typedef enum target_transform {
+    TARGET_AS_IS,
+    TARGET_LOG,
+    TARGET_LOG1P,
+    TARGET_QUANTILE
+} target_transform;
+
+extern const char *const target_transform_names[]; /* "none", …; NULL-terminated */
+
 /* Either `table` alone, or `features` and `targets` (IDX, NPY). All borrowed.
  *   decoded  the path of the decoded copy, or NULL. dataset_load() reads the copy if it is whole
  *            and of this data set, else writes it (its folder exists; failing to write is no error)
@@ -75,25 +90,70 @@ struct dataset_paths {
     const char *table, *features, *targets, *decoded;
 };
 
+/* Names of columns. '*' stands for any text and '?' for any character (fnmatch). */
+struct dataset_names {
+    char **name;
+    size_t n;
+};
+
 /* How to read the files, where the files do not state it. A zeroed struct is the default. The
- * strings are owned in dataset_info, borrowed elsewhere. */
+ * strings are owned in dataset_info and by dataset_options_from_json(), borrowed elsewhere. */
 struct dataset_options {
     bool channels_first; /* npy, npz, safetensors: images are [N, C, H, W] */
     bool raw;            /* tokens: there is no header, uint16 from the first byte */
     size_t vocab;        /* tokens: size of the vocabulary; 0: the largest token + 1 */
     char *x, *y;         /* npz, safetensors: names of the arrays; NULL: "x" and "y" */
+    char separator;      /* csv: between cells. 0: dataset_inspect() finds it and writes it here
+                          * unless it is a comma; dataset_load() reads commas */
+    char decimal;        /* csv: ',' or '.'; 0: as above, a point */
+    char comment;        /* csv: lines that begin with it are no records; 0: there are none */
+    struct dataset_names select; /* csv: the columns that are inputs; none: all but the target … */
+    struct dataset_names drop;   /* … and these, which are never inputs */
+    struct dataset_names text;   /* csv: columns whose cells are texts (dataset_column) */
+    size_t buckets;              /* csv: numbers that a text becomes; 0: DATASET_BUCKETS */
 };
 
-/* One column of a table, in the file's order, without the targets. A column whose cells are all
- * missing is numeric. */
+/* Free the strings. */
+void dataset_options_done(struct dataset_options *o);
+AS_MUST_CHECK as_status dataset_options_copy(const struct dataset_options *o,
+                                             struct dataset_options *ret, struct as_err *err);
+
+/* Which number of a cell a feature is. A date gives the days since a day that is recorded, and the
+ * sine and cosine of 2 pi times: its weekday / 7 (Monday 0), its (month - 1) / 12, its share of the
+ * day. A text gives counts of its words and pairs of words, hashed (data/text_hash.h). */
+typedef enum dataset_part {
+    DATASET_CELL, /* the number or the category itself */
+    DATASET_DAYS,
+    DATASET_WEEK_SIN,
+    DATASET_WEEK_COS,
+    DATASET_MONTH_SIN,
+    DATASET_MONTH_COS,
+    DATASET_HOUR_SIN,
+    DATASET_HOUR_COS,
+    DATASET_HASHED
+} dataset_part;
+
+extern const char *const dataset_part_names[]; /* "cell", "days", "week_sin", …; NULL-terminated */
+
+/* One feature of a table, in the file's order, without the targets and the columns that are no
+ * inputs. A column of the file is one feature; one of dates or texts is several, side by side, which
+ * are numeric and have its name. A column whose cells are all missing is numeric. */
 struct dataset_column {
     char *name; /* the header's, or the column's index as text */
     bool categorical;
-    size_t n_missing; /* rows */
+    size_t n_missing; /* rows; 0 for cycles and texts, which are 0 where the cell is missing */
     size_t n_other;   /* categorical: rows whose value is too rare to be one of `values` */
     size_t n_values;
     char **values; /* categorical: in byte order; owned */
+    dataset_part part;
+    size_t index;   /* among the features of its column of the file, from 0 … */
+    size_t n_parts; /* … which are so many; 0 means 1 */
+    int64_t since;  /* dates: the day that is 0 in DATASET_DAYS, in days since 1970-01-01 */
+    size_t n_empty; /* texts: rows whose cell is missing */
 };
+
+/* The number of features of the file's column whose first feature is c. */
+size_t dataset_column_width(const struct dataset_column *c);
 
 /* The record of a data set. A zeroed struct is empty. Strings are owned; dataset_info_done() frees
  * them. */
@@ -101,10 +161,10 @@ struct dataset_info {
     dataset_format format;
     dataset_task task;
     dataset_input input;
-    struct dataset_options options; /* as the caller gave them */
+    struct dataset_options options; /* as the caller gave them, and what was found in the file */
     char *target;      /* the name of its column, "a,b" for several; NULL without a table */
     size_t n_rows;     /* for tokens, the number of tokens */
-    size_t n_features; /* numbers in a row of the file: columns, or height * width * channels; 1 for
+    size_t n_features; /* numbers in a row: of the columns, or height * width * channels; 1 for
                         * tokens */
     size_t n_outputs;  /* classes; columns of the target; for tokens, the vocabulary */
     size_t n_classes;  /* 0 unless the task is classification */
@@ -116,6 +176,11 @@ struct dataset_info {
 };
 
 void dataset_info_done(struct dataset_info *info);
+
+/* The first feature of the next column of the file, where `feature` is the first of one: one more where
+ * columns are not described. So a loop goes over the columns of the file that are inputs. */
+size_t dataset_next_column(const struct dataset_info *info, size_t feature);
+size_t dataset_file_columns(const struct dataset_info *info); /* how many these are */
 
 /* ---- how a model sees a row ----
  *

@@ -1,6 +1,7 @@
 /* Data sets that are arrays: features and targets side by side (two files, two arrays of one file,
  * or the two halves of a CIFAR file), or one array of two dimensions with its targets among the
- * columns. Two dimensions are a table, three and four are images. */
+ * columns. Two dimensions are a table, three and four are images. A safetensors file may name the
+ * classes (metadata `classes`, a list of names in JSON): its targets are then indices of names. */
 #include "data/dataset_arrays.h"
 
 #include <math.h>
@@ -8,8 +9,11 @@
 #include <string.h>
 
 #include "data/formats/array.h"
+#include "data/formats/csv.h"
 #include "data/dataset_alloc.h"
+#include "data/names_json.h"
 #include "data/target.h"
+#include "base/json.h"
 
 _Static_assert(ARRAY_MAX_VALUES == DATASET_MAX_VALUES, "an array holds what a data set may hold");
 
@@ -22,7 +26,9 @@ struct arrays {
     size_t height, width, channels; /* images */
     double *row, *target_row;       /* n_columns, n_targets values */
     float *out;                     /* n_columns values */
-    size_t *missing;                /* tables: [n_columns] rows whose value is missing */
+    char **names;    /* [n_names] of the classes that targets are indices of, owned; */
+    size_t n_names;  /* 0: the targets themselves are classes or numbers */
+    size_t *missing; /* tables: [n_columns] rows whose value is missing */
 };
 
 static void arrays_done(struct arrays *a)
@@ -34,6 +40,9 @@ static void arrays_done(struct arrays *a)
     free(a->target_row);
     free(a->out);
     free(a->missing);
+    for (size_t i = 0; i < a->n_names; i++)
+        free(a->names[i]);
+    free(a->names);
 }
 
 static as_status open_files(const struct dataset_paths *paths, dataset_format format,
@@ -197,15 +206,56 @@ static as_status read_row(struct arrays *a, size_t r, float *out, struct as_err 
     return AS_OK;
 }
 
+/* Read the names of the classes, if the file has them and `task` has classes. */
+static as_status read_names(struct arrays *a, dataset_task task, struct as_err *err)
+{
+    const char *text = a->targets.state ? array_metadata(&a->targets, "classes") : NULL;
+    JSON_AUTO list = NULL;
+    if (!text || task == DATASET_REGRESSION || a->n_targets != 1)
+        return AS_OK;
+    as_status st = json_parse(text, strlen(text), &list, err);
+    if (st == AS_OK && (json_array_size(list) < 2 || json_array_size(list) > DATASET_MAX_CLASSES))
+        st = as_fail(err, AS_E_INVAL, "found %zu names, expected a list of 2 to %zu",
+                     json_array_size(list), DATASET_MAX_CLASSES);
+    if (st == AS_OK)
+        st = names_json_read(list, "", &a->names, &a->n_names, err);
+    return st == AS_OK ? AS_OK
+                       : as_err_prefix(err, st, "%.120s: its metadata `classes`", a->targets.name);
+}
+
+/* The target of row r: a number, or the name of a class. */
+static as_status target_of(const struct arrays *a, size_t r, struct target_value *ret,
+                           struct as_err *err)
+{
+    double v = a->target_row[0];
+    *ret = (struct target_value){.is_number = true, .number = v};
+    if (a->n_names == 0)
+        return AS_OK;
+    if (!(v >= 0 && v < (double)a->n_names && v == floor(v)))
+        return as_fail(
+            err, AS_E_INVAL,
+            "target of row %zu: found %g, expected the index of one of the %zu classes that "
+            "the file names",
+            r, v, a->n_names);
+    const struct csv_cell name = {a->names[(size_t)v], strlen(a->names[(size_t)v])};
+    *ret = (struct target_value){.text = name.s, .len = name.len};
+    ret->is_number = csv_cell_kind(&name, &ret->number) == CSV_NUMBER;
+    return AS_OK;
+}
+
 static as_status scan_rows(struct arrays *a, dataset_task task, struct dataset_info *info,
                            struct as_err *err)
 {
-    AS_AUTO(target_scan_done) struct target_scan scan = {.task = task};
+    AS_AUTO(target_scan_done)
+    struct target_scan scan = {.task = a->n_names ? DATASET_CLASSIFICATION : task};
     for (size_t r = 0; r < a->n_rows; r++) {
         as_status st = read_row(a, r, a->out, err);
         if (st < 0)
             return st;
-        struct target_value v = {.is_number = true, .number = a->target_row[0]};
+        struct target_value v;
+        st = target_of(a, r, &v, err);
+        if (st < 0)
+            return st;
         st = a->n_targets == 1 ? target_scan_add(&scan, &v, err) : AS_OK;
         if (st < 0)
             return as_err_prefix(err, st, "target of row %zu", r);
@@ -263,6 +313,9 @@ as_status dataset_arrays_inspect(const struct dataset_paths *paths, const char *
         st = target_name(a.target, a.n_targets, a.n_columns, NULL, &info->target, err);
     if (st != AS_OK)
         return st;
+    st = read_names(&a, task, err);
+    if (st != AS_OK)
+        return st;
     st = scan_rows(&a, task, info, err);
     if (st != AS_OK)
         return st;
@@ -307,8 +360,11 @@ static as_status store_target(const struct arrays *a, const struct dataset_info 
         d->targets[at * a->n_targets + i] = (float)a->target_row[i];
     if (d->targets)
         return AS_OK;
-    struct target_value v = {.is_number = true, .number = a->target_row[0]};
-    as_status st = target_class_of(info, whole, &v, &d->labels[at], err);
+    struct target_value v;
+    as_status st = target_of(a, r, &v, err);
+    if (st < 0)
+        return st;
+    st = target_class_of(info, whole, &v, &d->labels[at], err);
     return st < 0 ? as_err_prefix(err, st, "target of row %zu", r) : AS_OK;
 }
 
@@ -320,6 +376,9 @@ as_status dataset_arrays_load(const struct dataset_paths *paths, const struct da
     if (st != AS_OK)
         return st;
     st = check_shape(&a, info, err);
+    if (st != AS_OK)
+        return st;
+    st = read_names(&a, info->task, err);
     if (st != AS_OK)
         return st;
     st = dataset_alloc(info, false, ret, err);

@@ -1,8 +1,8 @@
 /* CSV tables as data sets: inspect and load.
  *
  * Inspection reads the file once for the kinds of the columns, the target and the number of rows.
- * If a column contains text, it reads the file a second time and counts the values of those columns
- * only: counting all columns in the first pass would keep every distinct number in memory.
+ * If a column may be categories, it reads the file a second time and counts the values of those
+ * columns only: counting all columns in the first pass would keep every distinct number in memory.
  *
  * Loading takes columns, classes and targets from dataset_info. It checks that rows, columns and
  * missing values are those that were inspected, because a file that was edited since would give a
@@ -10,94 +10,18 @@
  *
  * The rows of a test file are read by the decisions of the training part: its header or none, its
  * columns, its categories. What the training part has not seen is an error here, with the line,
- * because a figure of such rows would say something else than people think.
- *
- * csv.h decides from two records whether there is a header. If the first record does not look like
- * one but names the target, it is one (open_with_header). */
+ * because a figure of such rows would say something else than people think. */
 #include "data/dataset_csv.h"
 
 #include <string.h>
 
 #include "base/str.h"
 #include "data/column.h"
-#include "data/formats/csv.h"
+#include "data/csv_table.h"
 #include "data/dataset_alloc.h"
 #include "data/target.h"
 
-struct table {
-    struct csv *csv;
-    size_t n_columns, n_targets;
-    size_t *targets;   /* columns */
-    size_t *feature;   /* [n_columns] which feature a column is; SIZE_MAX: a target */
-    const char **name; /* [n_columns] views of csv */
-    bool is_test;      /* a cell that the training part has not seen is an error */
-};
-
-static void table_done(struct table *t)
-{
-    csv_free(t->csv);
-    free(t->targets);
-    free(t->feature);
-    free(t->name);
-    *t = (struct table){0};
-}
-
-static size_t n_features(const struct table *t)
-{
-    return t->n_columns - t->n_targets;
-}
-
-static as_status find_targets(const char *target, struct table *t, struct as_err *err)
-{
-    t->n_columns = csv_columns(t->csv);
-    t->name = as_calloc(t->n_columns, sizeof *t->name);
-    t->feature = as_calloc(t->n_columns, sizeof *t->feature);
-    if (!t->name || !t->feature)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < t->n_columns; i++)
-        t->name[i] = csv_column_name(t->csv, i);
-    as_status st =
-        target_find_columns(target, t->n_columns, t->name, &t->targets, &t->n_targets, err);
-    if (st < 0)
-        return st;
-    for (size_t i = 0; i < t->n_targets; i++)
-        t->feature[t->targets[i]] = SIZE_MAX;
-    for (size_t i = 0, k = 0; i < t->n_columns; i++)
-        if (t->feature[i] != SIZE_MAX)
-            t->feature[i] = k++;
-    return dataset_check_size(0, n_features(t), err);
-}
-
-/* Open the table with its first record as the header, if that record names the target. */
-static as_status open_with_header(const char *path, const char *target, struct table *t)
-{
-    AS_AUTO(table_done) struct table with = {0};
-    as_status st = csv_open(path, CSV_HEADER_YES, &with.csv, NULL);
-    if (st != AS_OK)
-        return st;
-    st = find_targets(target, &with, NULL);
-    if (st != AS_OK)
-        return st;
-    table_done(t);
-    *t = with;
-    with = (struct table){0};
-    return AS_OK;
-}
-
-static as_status open_table(const char *path, const char *target, struct table *ret,
-                            struct as_err *err)
-{
-    as_status st = csv_open(path, CSV_HEADER_AUTO, &ret->csv, err);
-    if (st < 0)
-        return st;
-    st = find_targets(target, ret, err);
-    if (st == AS_E_INVAL && !csv_has_header(ret->csv) &&
-        open_with_header(path, target, ret) == AS_OK)
-        st = AS_OK;
-    return st;
-}
-
-static as_status prefix_cell(const struct table *t, const struct csv_row *row, size_t column,
+static as_status prefix_cell(const struct csv_table *t, const struct csv_row *row, size_t column,
                              as_status st, struct as_err *err)
 {
     return as_err_prefix(err, st, "column '%.80s', line %zu", t->name[column], row->line);
@@ -105,7 +29,7 @@ static as_status prefix_cell(const struct table *t, const struct csv_row *row, s
 
 /* ---- targets ---- */
 
-static as_status read_target(const struct table *t, const struct csv_row *row, size_t column,
+static as_status read_target(const struct csv_table *t, const struct csv_row *row, size_t column,
                              dataset_task task, struct target_value *ret, struct as_err *err)
 {
     const struct csv_cell *cell = &row->cells[column];
@@ -133,8 +57,8 @@ static as_status read_target(const struct table *t, const struct csv_row *row, s
     return AS_OK;
 }
 
-static as_status scan_target(const struct table *t, const struct csv_row *row, dataset_task task,
-                             struct target_scan *scan, struct as_err *err)
+static as_status scan_target(const struct csv_table *t, const struct csv_row *row,
+                             dataset_task task, struct target_scan *scan, struct as_err *err)
 {
     struct target_value v;
     dataset_task read_as = t->n_targets > 1 ? DATASET_REGRESSION : task;
@@ -151,28 +75,28 @@ static as_status scan_target(const struct table *t, const struct csv_row *row, d
 
 /* ---- inspecting ---- */
 
-static as_status scan_features(const struct table *t, const struct csv_row *row,
+static as_status scan_features(const struct csv_table *t, const struct csv_row *row,
                                struct column_scan *columns, struct as_err *err)
 {
     for (size_t i = 0; i < t->n_columns; i++) {
-        if (t->feature[i] == SIZE_MAX)
+        if (t->input[i] == SIZE_MAX)
             continue;
         struct column_cell cell = column_cell_of(&row->cells[i]);
-        as_status st = column_scan_add(&columns[t->feature[i]], &cell, row->line, err);
+        as_status st = column_scan_add(&columns[t->input[i]], &cell, row->line, err);
         if (st != AS_OK)
             return st;
     }
     return AS_OK;
 }
 
-static as_status scan_rows(const struct table *t, dataset_task task, struct target_scan *scan,
+static as_status scan_rows(const struct csv_table *t, dataset_task task, struct target_scan *scan,
                            struct column_scan *columns, struct dataset_info *info,
                            struct as_err *err)
 {
     struct csv_row row;
     as_status st;
     for (info->n_rows = 0; (st = csv_next(t->csv, &row, err)) == AS_OK; info->n_rows++) {
-        st = dataset_check_size(info->n_rows + 1, info->n_features, err);
+        st = dataset_check_size(info->n_rows + 1, t->n_inputs, err);
         if (st != AS_OK)
             return st;
         st = scan_target(t, &row, task, scan, err);
@@ -185,22 +109,22 @@ static as_status scan_rows(const struct table *t, dataset_task task, struct targ
     return st == AS_E_EXHAUSTED ? AS_OK : st;
 }
 
-/* The second pass: count the values of the columns that contain text. */
-static as_status count_rows(const struct dataset_paths *paths, const char *target,
-                            const struct table *first, struct column_scan *columns,
+/* The second pass: count the values of the columns that may be categories. */
+static as_status count_rows(const struct dataset_paths *paths, const struct csv_table *first,
+                            const struct dataset_info *info, struct column_scan *columns,
                             struct as_err *err)
 {
-    AS_AUTO(table_done) struct table t = {0};
+    AS_AUTO(csv_table_done) struct csv_table t = {0};
     struct csv_row row;
-    as_status st = open_table(paths->table, target, &t, err);
+    as_status st = csv_table_open(paths->table, info->target, &info->options, &t, err);
     if (st != AS_OK)
         return st;
     if (t.n_columns != first->n_columns)
         return as_fail(err, AS_E_IO, "%.200s changed while it was read", paths->table);
     while ((st = csv_next(t.csv, &row, err)) == AS_OK)
         for (size_t i = 0; i < t.n_columns; i++) {
-            size_t k = t.feature[i];
-            if (k == SIZE_MAX || columns[k].n_text == 0)
+            size_t k = t.input[i];
+            if (k == SIZE_MAX || !column_scan_counts(&columns[k], info->n_rows))
                 continue;
             struct column_cell cell = column_cell_of(&row.cells[i]);
             st = column_scan_count(&columns[k], &cell, err);
@@ -210,42 +134,59 @@ static as_status count_rows(const struct dataset_paths *paths, const char *targe
     return st == AS_E_EXHAUSTED ? AS_OK : st;
 }
 
-static as_status check_describable(const struct table *t, const struct dataset_info *info,
-                                   const char *name, const struct column_scan *c,
-                                   struct as_err *err)
+static as_status check_describable(const struct csv_table *t, const char *name,
+                                   const struct column_scan *c, struct as_err *err)
 {
-    if (info->n_features <= DATASET_MAX_COLUMNS || (c->n_missing == 0 && c->n_text == 0))
+    if (t->n_inputs <= DATASET_MAX_COLUMNS || (c->n_missing == 0 && c->n_text == 0 && !c->is_text))
         return AS_OK;
     return as_fail(err, AS_E_TOO_LARGE,
                    "column '%.80s' has %s, and the table has %zu columns: at most %zu where "
                    "values are missing or text",
-                   name, c->n_text ? "text" : "missing values", t->n_columns, DATASET_MAX_COLUMNS);
+                   name, c->n_text || c->is_text ? "text" : "missing values", t->n_columns,
+                   DATASET_MAX_COLUMNS);
+}
+
+/* Decide the kind of each column, and count the features. */
+static as_status count_features(const struct csv_table *t, struct column_scan *columns,
+                                struct dataset_info *info, struct as_err *err)
+{
+    size_t buckets = info->options.buckets ? info->options.buckets : DATASET_BUCKETS;
+    info->n_features = 0;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        size_t k = t->input[i];
+        if (k == SIZE_MAX)
+            continue;
+        as_status st = check_describable(t, t->name[i], &columns[k], err);
+        if (st != AS_OK)
+            return st;
+        info->n_features += column_scan_decide(&columns[k], info->n_rows, buckets);
+    }
+    return dataset_check_size(info->n_rows, info->n_features, err);
 }
 
 /* Check every column. Describe the columns if there are at most DATASET_MAX_COLUMNS. */
-static as_status describe_columns(const struct table *t, struct column_scan *columns,
+static as_status describe_columns(const struct csv_table *t, struct column_scan *columns,
                                   struct dataset_info *info, struct as_err *err)
 {
-    size_t total = 0;
-    bool wanted = info->n_features <= DATASET_MAX_COLUMNS;
+    size_t total = 0, at = 0;
+    bool wanted = t->n_inputs <= DATASET_MAX_COLUMNS;
+    as_status st = count_features(t, columns, info, err);
+    if (st != AS_OK)
+        return st;
     info->columns = wanted ? as_calloc(info->n_features, sizeof *info->columns) : NULL;
     if (wanted && !info->columns)
         return as_fail(err, AS_E_NOMEM, "out of memory for columns");
     for (size_t i = 0; i < t->n_columns; i++) {
-        size_t k = t->feature[i];
+        size_t k = t->input[i];
         struct dataset_column plain = {0};
         if (k == SIZE_MAX)
             continue;
-        struct dataset_column *c = wanted ? &info->columns[k] : &plain;
-        as_status st = check_describable(t, info, t->name[i], &columns[k], err);
-        if (st != AS_OK)
-            return st;
-        st = column_scan_end(&columns[k], info->n_rows, c, err);
+        struct dataset_column *c = wanted ? &info->columns[at] : &plain;
+        st = column_scan_end(&columns[k], wanted ? t->name[i] : NULL, info->n_rows, c, err);
         if (st != AS_OK)
             return as_err_prefix(err, st, "column '%.80s'", t->name[i]);
         total += c->n_values;
-        if (wanted && !(c->name = as_strdup(t->name[i])))
-            return as_fail(err, AS_E_NOMEM, "out of memory for columns");
+        at += columns[k].width;
     }
     if (total > DATASET_MAX_ALL_CATEGORIES)
         return as_fail(err, AS_E_TOO_LARGE, "%zu categories in all columns, at most %zu", total,
@@ -253,16 +194,19 @@ static as_status describe_columns(const struct table *t, struct column_scan *col
     return AS_OK;
 }
 
-static as_status inspect_columns(const struct dataset_paths *paths, const char *target,
-                                 dataset_task task, const struct table *t,
-                                 struct column_scan *columns, struct dataset_info *info,
-                                 struct as_err *err)
+static as_status inspect_columns(const struct dataset_paths *paths, dataset_task task,
+                                 const struct csv_table *t, struct column_scan *columns,
+                                 struct dataset_info *info, struct as_err *err)
 {
     AS_AUTO(target_scan_done) struct target_scan scan = {.task = task};
     bool any_text = false;
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (t->input[i] != SIZE_MAX)
+            columns[t->input[i]].is_text = dataset_names_match(&info->options.text, t->name[i]);
     as_status st = scan_rows(t, task, &scan, columns, info, err);
-    for (size_t i = 0; i < info->n_features; i++)
-        any_text = any_text || (columns[i].n_text > 0 && info->n_features <= DATASET_MAX_COLUMNS);
+    for (size_t i = 0; i < t->n_inputs; i++)
+        any_text = any_text || (column_scan_counts(&columns[i], info->n_rows) &&
+                                t->n_inputs <= DATASET_MAX_COLUMNS);
     if (st != AS_OK)
         return st;
     if (info->n_rows < 2)
@@ -273,27 +217,36 @@ static as_status inspect_columns(const struct dataset_paths *paths, const char *
     if (st != AS_OK)
         return st;
     if (any_text)
-        st = count_rows(paths, target, t, columns, err);
+        st = count_rows(paths, t, info, columns, err);
     if (st != AS_OK)
         return st;
     return describe_columns(t, columns, info, err);
 }
 
+/* Keep what was found of the dialect, so that it is not searched for again. */
+static void keep_dialect(const struct csv *csv, struct dataset_options *o)
+{
+    const struct csv_dialect d = csv_dialect_of(csv);
+    o->separator = d.separator == ',' ? 0 : d.separator;
+    o->decimal = d.decimal == '.' ? 0 : d.decimal;
+}
+
 as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *target,
                               dataset_task task, struct dataset_info *ret, struct as_err *err)
 {
-    AS_AUTO(table_done) struct table t = {0};
-    as_status st = open_table(paths->table, target, &t, err);
+    AS_AUTO(csv_table_done) struct csv_table t = {0};
+    as_status st = csv_table_find(paths->table, target, &ret->options, &t, err);
     if (st != AS_OK)
         return st;
-    ret->n_features = n_features(&t);
+    keep_dialect(t.csv, &ret->options);
+    ret->n_features = t.n_inputs;
     st = target_name(t.targets, t.n_targets, t.n_columns, t.name, &ret->target, err);
-    struct column_scan *columns = as_calloc(ret->n_features, sizeof *columns);
+    struct column_scan *columns = as_calloc(t.n_inputs, sizeof *columns);
     if (!columns)
         return as_fail_nomem(err);
     if (st == AS_OK)
-        st = inspect_columns(paths, target, task, &t, columns, ret, err);
-    for (size_t i = 0; i < ret->n_features; i++)
+        st = inspect_columns(paths, task, &t, columns, ret, err);
+    for (size_t i = 0; i < t.n_inputs; i++)
         column_scan_done(&columns[i]);
     free(columns);
     return st;
@@ -301,10 +254,13 @@ as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *tar
 
 /* ---- loading ---- */
 
-/* Does the training part have such cells? `c` is NULL if it has numbers alone, none missing. */
+/* Does the training part have such cells? `c` is the first feature of the column; NULL if it has numbers
+ * alone, none missing. A missing text is no words. */
 static as_status check_seen(const struct dataset_column *c, const struct column_cell *cell, float v,
                             struct as_err *err)
 {
+    if (c && c->part == DATASET_HASHED)
+        return AS_OK;
     if (cell->missing && (!c || c->n_missing == 0))
         return as_fail(
             err, AS_E_INVAL,
@@ -317,27 +273,30 @@ static as_status check_seen(const struct dataset_column *c, const struct column_
                    cell->len < 60 ? (int)cell->len : 60, cell->s, c->n_values);
 }
 
-static as_status load_features(const struct table *t, const struct csv_row *row,
+/* `missing` counts the missing cells of each input column. */
+static as_status load_features(const struct csv_table *t, const struct csv_row *row,
                                const struct dataset_info *info, size_t *missing, float *out,
                                struct as_err *err)
 {
+    size_t at = 0;
     for (size_t i = 0; i < t->n_columns; i++) {
-        size_t k = t->feature[i];
+        size_t k = t->input[i];
         if (k == SIZE_MAX)
             continue;
         struct column_cell cell = column_cell_of(&row->cells[i]);
-        as_status st =
-            column_value_of(info->columns ? &info->columns[k] : NULL, &cell, &out[k], err);
+        const struct dataset_column *c = info->columns ? &info->columns[at] : NULL;
+        as_status st = column_values_of(c, &cell, &out[at], err);
         if (st == AS_OK && t->is_test)
-            st = check_seen(info->columns ? &info->columns[k] : NULL, &cell, out[k], err);
+            st = check_seen(c, &cell, out[at], err);
         if (st < 0)
             return prefix_cell(t, row, i, st, err);
         missing[k] += cell.missing;
+        at += c ? dataset_column_width(c) : 1;
     }
     return AS_OK;
 }
 
-static as_status load_target(const struct table *t, const struct csv_row *row,
+static as_status load_target(const struct csv_table *t, const struct csv_row *row,
                              const struct dataset_info *info, bool whole, size_t n,
                              struct dataset *d, struct as_err *err)
 {
@@ -356,8 +315,8 @@ static as_status load_target(const struct table *t, const struct csv_row *row,
     return AS_OK;
 }
 
-static as_status load_rows(const struct table *t, const struct dataset_info *info, size_t *missing,
-                           struct dataset *d, struct as_err *err)
+static as_status load_rows(const struct csv_table *t, const struct dataset_info *info,
+                           size_t *missing, struct dataset *d, struct as_err *err)
 {
     bool whole = target_classes_whole(info);
     struct csv_row row;
@@ -376,7 +335,7 @@ static as_status load_rows(const struct table *t, const struct dataset_info *inf
     return st == AS_E_EXHAUSTED ? dataset_check_match(info, n, d->n_features, err) : st;
 }
 
-static as_status check_targets(const struct table *t, const struct dataset_info *info,
+static as_status check_targets(const struct csv_table *t, const struct dataset_info *info,
                                struct as_err *err)
 {
     size_t expected = info->task == DATASET_CLASSIFICATION ? 1 : info->n_outputs;
@@ -386,31 +345,52 @@ static as_status check_targets(const struct table *t, const struct dataset_info 
     return AS_OK;
 }
 
-static as_status check_missing(const struct table *t, const struct dataset_info *info,
+static as_status check_missing(const struct csv_table *t, const struct dataset_info *info,
                                const size_t *missing, struct as_err *err)
 {
+    size_t at = 0;
     for (size_t i = 0; i < t->n_columns; i++) {
-        size_t k = t->feature[i];
-        size_t expected = k != SIZE_MAX && info->columns ? info->columns[k].n_missing : 0;
-        if (k != SIZE_MAX && missing[k] != expected)
+        size_t k = t->input[i];
+        if (k == SIZE_MAX)
+            continue;
+        const struct dataset_column *c = info->columns ? &info->columns[at] : NULL;
+        size_t expected = c ? c->n_missing + c->n_empty : 0;
+        if (missing[k] != expected)
             return as_fail(err, AS_E_INVAL,
                            "column '%.80s' has %zu missing values, the data set says %zu",
                            t->name[i], missing[k], expected);
+        at += c ? dataset_column_width(c) : 1;
     }
+    return AS_OK;
+}
+
+/* Do the columns of the file give the features that were registered? */
+static as_status check_features(const struct csv_table *t, const struct dataset_info *info,
+                                struct as_err *err)
+{
+    size_t at = 0, n = 0;
+    for (; info->columns && at < info->n_features; n++)
+        at += dataset_column_width(&info->columns[at]);
+    if (!info->columns || n == info->n_features)
+        return dataset_check_match(info, info->n_rows, t->n_inputs, err);
+    if (n != t->n_inputs || at != info->n_features)
+        return as_fail(err, AS_E_INVAL,
+                       "the file has %zu columns that are inputs, the data set says %zu",
+                       t->n_inputs, n);
     return AS_OK;
 }
 
 as_status dataset_csv_load(const struct dataset_paths *paths, const struct dataset_info *info,
                            struct dataset *ret, struct as_err *err)
 {
-    AS_AUTO(table_done) struct table t = {0};
+    AS_AUTO(csv_table_done) struct csv_table t = {0};
     AS_AUTO(as_freep) size_t *missing = as_calloc(info->n_features, sizeof *missing);
     if (!missing)
         return as_fail_nomem(err);
-    as_status st = open_table(paths->table, info->target, &t, err);
+    as_status st = csv_table_open(paths->table, info->target, &info->options, &t, err);
     if (st != AS_OK)
         return st;
-    st = dataset_check_match(info, info->n_rows, n_features(&t), err);
+    st = check_features(&t, info, err);
     if (st != AS_OK)
         return st;
     st = check_targets(&t, info, err);
@@ -427,43 +407,50 @@ as_status dataset_csv_load(const struct dataset_paths *paths, const struct datas
 
 /* ---- the rows of a test file ---- */
 
+static bool is_number(const char *name)
+{
+    return !name[strspn(name, "0123456789,")];
+}
+
 /* Had the training part a header? Without one its columns are named by their indices. */
 static csv_header header_of(const struct dataset_info *info)
 {
-    if (info->target[strspn(info->target, "0123456789,")])
+    if (!is_number(info->target))
         return CSV_HEADER_YES;
-    for (size_t i = 0; info->columns && i < info->n_features; i++) {
-        int64_t index;
-        if (as_parse_i64(info->columns[i].name, &index, NULL) != AS_OK || index < 0 ||
-            (size_t)index > info->n_features + info->n_outputs)
+    for (size_t i = 0; info->columns && i < info->n_features; i++)
+        if (!is_number(info->columns[i].name))
             return CSV_HEADER_YES;
-    }
     return info->columns ? CSV_HEADER_NO : CSV_HEADER_AUTO;
 }
 
-static as_status check_names(const struct table *t, const struct dataset_info *info,
+static as_status check_names(const struct csv_table *t, const struct dataset_info *info,
                              struct as_err *err)
 {
-    if (n_features(t) != info->n_features)
+    size_t at = 0, n = 0, columns = 0;
+    for (; info->columns && at < info->n_features; columns++)
+        at += dataset_column_width(&info->columns[at]);
+    columns = info->columns ? columns : info->n_features;
+    if (t->n_inputs != columns)
         return as_fail(err, AS_E_INVAL,
                        "line 1: found %zu columns beside the target, the training part has %zu",
-                       n_features(t), info->n_features);
-    for (size_t i = 0; info->columns && i < t->n_columns; i++) {
-        size_t k = t->feature[i];
-        if (k != SIZE_MAX && !as_streq(t->name[i], info->columns[k].name))
+                       t->n_inputs, columns);
+    for (size_t i = at = 0; info->columns && i < t->n_columns; i++) {
+        if (t->input[i] == SIZE_MAX)
+            continue;
+        if (!as_streq(t->name[i], info->columns[at].name))
             return as_fail(err, AS_E_INVAL,
-                           "line 1: column %zu is '%.80s', that of the training part is '%.80s'", i,
-                           t->name[i], info->columns[k].name);
+                           "line 1: column %zu is '%.80s', that of the training part is '%.80s'", n,
+                           t->name[i], info->columns[at].name);
+        at += dataset_column_width(&info->columns[at]);
+        n++;
     }
     return AS_OK;
 }
 
-static as_status open_test(const char *path, const struct dataset_info *info, struct table *ret,
+static as_status open_test(const char *path, const struct dataset_info *info, struct csv_table *ret,
                            struct as_err *err)
 {
-    as_status st = csv_open(path, header_of(info), &ret->csv, err);
-    if (st == AS_OK)
-        st = find_targets(info->target, ret, err);
+    as_status st = csv_table_open_as(path, info->target, &info->options, header_of(info), ret, err);
     if (st == AS_OK)
         st = check_targets(ret, info, err);
     ret->is_test = true;
@@ -471,7 +458,7 @@ static as_status open_test(const char *path, const struct dataset_info *info, st
 }
 
 /* Read all rows into the one row of `d`, and count them. */
-static as_status count_test_rows(const struct table *t, const struct dataset_info *info,
+static as_status count_test_rows(const struct csv_table *t, const struct dataset_info *info,
                                  size_t *missing, struct dataset *d, size_t *ret,
                                  struct as_err *err)
 {
@@ -493,7 +480,7 @@ static as_status count_test_rows(const struct table *t, const struct dataset_inf
 as_status dataset_csv_test(const struct dataset_paths *paths, const struct dataset_info *info,
                            size_t *ret_rows, struct dataset *ret, struct as_err *err)
 {
-    AS_AUTO(table_done) struct table t = {0};
+    AS_AUTO(csv_table_done) struct csv_table t = {0};
     AS_AUTO(dataset_done) struct dataset one = {0};
     AS_AUTO(as_freep) size_t *missing = as_calloc(info->n_features, sizeof *missing);
     struct dataset_info rows = *info; /* borrows all that info owns */
@@ -512,7 +499,7 @@ as_status dataset_csv_test(const struct dataset_paths *paths, const struct datas
 
 /* ---- the text of one column ---- */
 
-static as_status find_cells(const struct table *t, const char *name, size_t *ret,
+static as_status find_cells(const struct csv_table *t, const char *name, size_t *ret,
                             struct as_err *err)
 {
     for (size_t i = 0; i < t->n_columns; i++)
@@ -526,10 +513,10 @@ static as_status find_cells(const struct table *t, const char *name, size_t *ret
 as_status dataset_csv_cells(const struct dataset_paths *paths, const struct dataset_info *info,
                             const char *name, struct dataset_cells *ret, struct as_err *err)
 {
-    AS_AUTO(table_done) struct table t = {0};
+    AS_AUTO(csv_table_done) struct csv_table t = {0};
     struct csv_row row;
     size_t column = 0;
-    as_status st = open_table(paths->table, info->target, &t, err);
+    as_status st = csv_table_open(paths->table, info->target, &info->options, &t, err);
     if (st != AS_OK)
         return st;
     st = find_cells(&t, name, &column, err);

@@ -8,12 +8,15 @@
 #include "base/status.h"
 
 /* {format, task, target?, rows, features, outputs, classes?, input, options?, image?: {height,
- * width, channels}, columns?: [{name, kind: numeric or categorical, missing, other?, values?}]}.
- * New reference, NULL when memory is out. */
+ * width, channels}, columns?: as in columns_json.h}. New reference, NULL when memory is out. */
 json_t *dataset_info_to_json(const struct dataset_info *info);
 
-/* Read {channels_first?, raw?, vocab?, x?, y?}. The strings of *ret are owned by the caller, on
- * failure too. AS_E_INVAL, AS_E_NOMEM. */
+/* The options that differ from the default. New reference; NULL when memory is out. */
+json_t *dataset_options_to_json(const struct dataset_options *o);
+
+/* Read {channels_first?, raw?, vocab?, x?, y?, separator?, decimal?, comment?, select?, drop?, text?,
+ * buckets?}. *ret, zeroed before, is owned by the caller, on failure too (dataset_options_done).
+ * AS_E_INVAL, AS_E_NOMEM. */
 AS_MUST_CHECK as_status dataset_options_from_json(const json_t *obj, const char *pointer,
                                                   struct dataset_options *ret, struct as_err *err);
 

@@ -22,7 +22,7 @@
 typedef enum file_need { ONE_FILE, TWO_FILES, EITHER } file_need;
 
 /* Which options a format takes. */
-enum { CHANNELS_FIRST = 1, RAW = 2, VOCAB = 4, NAMES = 8 };
+enum { CHANNELS_FIRST = 1, RAW = 2, VOCAB = 4, NAMES = 8, DIALECT = 16, COLUMNS = 32, TEXT = 64 };
 
 static const struct format {
     file_need files;
@@ -35,7 +35,8 @@ static const struct format {
     as_status (*test)(const struct dataset_paths *paths, const struct dataset_info *info,
                       size_t *rows, struct dataset *ret, struct as_err *err); /* NULL: no rows */
 } formats[] = {
-    [DATASET_CSV] = {ONE_FILE, true, 0, dataset_csv_inspect, dataset_csv_load, dataset_csv_test},
+    [DATASET_CSV] = {ONE_FILE, true, DIALECT | COLUMNS | TEXT, dataset_csv_inspect,
+                     dataset_csv_load, dataset_csv_test},
     [DATASET_NPY] = {EITHER, true, CHANNELS_FIRST, dataset_arrays_inspect, dataset_arrays_load,
                      dataset_arrays_test},
     [DATASET_NPZ] = {ONE_FILE, false, CHANNELS_FIRST | NAMES, dataset_arrays_inspect,
@@ -84,23 +85,22 @@ static as_status check_target(const struct dataset_paths *p, dataset_format form
 static as_status check_options(dataset_format format, const struct dataset_options *o,
                                struct as_err *err)
 {
-    static const char *const names[] = {"channels_first", "raw", "vocab", "x or y"};
-    unsigned given = (o->channels_first ? CHANNELS_FIRST : 0) | (o->raw ? RAW : 0) |
-                     (o->vocab ? VOCAB : 0) | (o->x || o->y ? NAMES : 0);
+    static const char *const names[] = {"channels_first",
+                                        "raw",
+                                        "vocab",
+                                        "x or y",
+                                        "separator, decimal or comment",
+                                        "select or drop",
+                                        "text or buckets"};
+    unsigned given =
+        (o->channels_first ? CHANNELS_FIRST : 0) | (o->raw ? RAW : 0) | (o->vocab ? VOCAB : 0) |
+        (o->x || o->y ? NAMES : 0) | (o->separator || o->decimal || o->comment ? DIALECT : 0) |
+        (o->select.n || o->drop.n ? COLUMNS : 0) | (o->text.n || o->buckets ? TEXT : 0);
     for (unsigned i = 0; i < AS_ARRAY_LEN(names); i++)
         if ((given & ~formats[format].options) & 1u << i)
             return as_fail(err, AS_E_INVAL, "the option %s is not for the format %s", names[i],
                            dataset_format_names[format]);
     return AS_OK;
-}
-
-static as_status copy_options(const struct dataset_options *o, struct dataset_options *ret,
-                              struct as_err *err)
-{
-    *ret = *o;
-    ret->x = as_strdup(o->x);
-    ret->y = as_strdup(o->y);
-    return (o->x && !ret->x) || (o->y && !ret->y) ? as_fail_nomem(err) : AS_OK;
 }
 
 as_status dataset_inspect(const struct dataset_paths *paths, dataset_format format,
@@ -120,7 +120,7 @@ as_status dataset_inspect(const struct dataset_paths *paths, dataset_format form
     st = check_options(format, o, err);
     if (st != AS_OK)
         return st;
-    st = copy_options(o, &info.options, err);
+    st = dataset_options_copy(o, &info.options, err);
     if (st != AS_OK)
         return st;
     st = formats[format].inspect(paths, target, task, &info, err);

@@ -1,5 +1,7 @@
 #include "data/dataset_view.h"
 
+#include <string.h>
+
 #include "base/json.h"
 #include "base/str.h"
 #include "data/dataset_csv.h"
@@ -27,25 +29,35 @@ as_status dataset_info_without(const struct dataset_info *info, const size_t *co
 {
     JSON_AUTO doc = dataset_info_to_json(info);
     json_t *list = json_object_get(doc, "columns");
-    for (size_t i = info->n_features; doc && n > 0 && i-- > 0;)
-        if (is_among(i, columns, n) && json_array_remove(list, i) != 0)
+    size_t kept = 0, features = 0; /* columns of the file, as the list has them */
+    for (size_t i = 0; doc && n > 0 && i < info->n_features; i = dataset_next_column(info, i)) {
+        bool out = is_among(i, columns, n);
+        if (out && json_array_remove(list, kept) != 0)
             return as_fail_nomem(err);
+        kept += !out;
+        features += out ? 0 : dataset_column_width(&info->columns[i]);
+    }
     if (!doc ||
-        json_object_set_new(doc, "features", json_integer((json_int_t)(info->n_features - n))) != 0)
+        (n > 0 && json_object_set_new(doc, "features", json_integer((json_int_t)features)) != 0))
         return as_fail_nomem(err);
     return dataset_info_from_json(doc, "", ret, err);
 }
 
-void dataset_without(struct dataset *set, const size_t *columns, size_t n)
+void dataset_without(struct dataset *set, const struct dataset_info *info, const size_t *columns,
+                     size_t n)
 {
-    size_t width = set->n_features, kept = 0;
+    size_t width = set->n_features, kept = 0, next;
     if (n == 0)
         return;
     for (size_t i = 0; i < set->n_rows; i++)
-        for (size_t c = 0; c < width; c++)
-            if (!is_among(c, columns, n))
-                set->x[kept++] = set->x[i * width + c];
-    set->n_features = width - n;
+        for (size_t c = 0; c < width; c = next) {
+            next = dataset_next_column(info, c);
+            if (is_among(c, columns, n))
+                continue;
+            memmove(&set->x[kept], &set->x[i * width + c], (next - c) * sizeof *set->x);
+            kept += next - c;
+        }
+    set->n_features = set->n_rows ? kept / set->n_rows : width;
 }
 
 as_status dataset_read_cells(const struct dataset_paths *paths, const struct dataset_info *info,

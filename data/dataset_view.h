@@ -8,19 +8,21 @@
 #include "data/dataset.h"
 #include "data/dataset_cells.h"
 
-/* The index of the column with this name among info->columns; SIZE_MAX: there is none. */
+/* The index among info->columns of the first feature of the column with this name; SIZE_MAX: there is
+ * none. */
 size_t dataset_find_column(const struct dataset_info *info, const char *name);
 
-/* Copy a record without n columns.
- *   columns  [n] distinct indices of info->columns, n below n_features; borrowed
+/* Copy a record without n columns of the file.
+ *   columns  [n] distinct indices of their first features, n below dataset_file_columns(); borrowed
  *   ret      owned by the caller, untouched on failure
  * AS_E_NOMEM. */
 AS_MUST_CHECK as_status dataset_info_without(const struct dataset_info *info, const size_t *columns,
                                              size_t n, struct dataset_info *ret,
                                              struct as_err *err);
 
-/* Take the same columns out of the rows of a table, in place. O(values). */
-void dataset_without(struct dataset *set, const size_t *columns, size_t n);
+/* Take the same columns of the record `info` out of the rows of its table, in place. O(values). */
+void dataset_without(struct dataset *set, const struct dataset_info *info, const size_t *columns,
+                     size_t n);
 
 /* Read the cells of a column of a CSV table. Values in memory (struct dataset) are float32 and know
  * the rare texts of a column only as "other": identifiers and times need the text.

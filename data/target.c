@@ -183,6 +183,17 @@ bool target_classes_whole(const struct dataset_info *info)
     return true;
 }
 
+bool target_classes_ascend(const struct dataset_info *info)
+{
+    bool whole = target_classes_whole(info);
+    for (size_t i = 1; i < info->n_classes; i++) {
+        const char *a = info->classes[i - 1], *b = info->classes[i];
+        if (whole ? strtoll(a, NULL, 10) >= strtoll(b, NULL, 10) : strcmp(a, b) >= 0)
+            return false;
+    }
+    return true;
+}
+
 /* Compare a class name with a value, as strcmp() does. */
 static int compare_class(const char *name, bool whole, const struct target_value *v)
 {

@@ -49,6 +49,10 @@ AS_MUST_CHECK as_status target_scan_end(struct target_scan *s, struct dataset_in
  * numbers, else as text. */
 bool target_classes_whole(const struct dataset_info *info);
 
+/* Are the names of the classes distinct and in the order that dataset.h promises? target_class_of()
+ * relies on it. */
+bool target_classes_ascend(const struct dataset_info *info);
+
 /* The index of the class of a value. AS_E_INVAL if it has no class. `whole` is
  * target_classes_whole(). */
 AS_MUST_CHECK as_status target_class_of(const struct dataset_info *info, bool whole,

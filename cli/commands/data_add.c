@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/temp_file.h"
 #include "cli/commands/data_show.h"
+#include "cli/files/image_folder.h"
 #include "cli/session/interrupt.h"
 #include "cli/view/format.h"
 #include "cli/view/meter.h"
@@ -40,6 +41,8 @@ static const char *format_of(const char *path)
         {"-ubyte", "idx"},      {"-ubyte.gz", "idx"},
         {".idx", "idx"},        {".idx.gz", "idx"},
         {".idx3-ubyte", "idx"}, {".data", "csv"},
+        {".csv.gz", "csv"},     {".tsv", "csv"},
+        {".tsv.gz", "csv"},     {".tab", "csv"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(ends); i++)
         if (as_ends_with(path, ends[i].end))
@@ -91,14 +94,15 @@ static as_status read_source(struct source *f, const char *path, int *fd, struct
     return st;
 }
 
-/* Compute the digest of a file, upload it, and store the digest in `files` under its role. */
-static as_status upload_file(const struct data_add *d, const char *path, const char *role,
-                             json_t *files, struct as_err *err)
+/* Compute the digest of a file, upload it, and store the digest in `files` under its role. `name` is
+ * the file's for people. */
+static as_status upload_named(const struct data_add *d, const char *path, const char *name,
+                              const char *role, json_t *files, struct as_err *err)
 {
     AS_AUTO(file_closep) int fd = -1;
     char size_text[32];
     bool sent = false;
-    struct source f = {.name = as_streq(path, "-") ? "standard input" : path};
+    struct source f = {.name = name};
     as_status st = read_source(&f, path, &fd, err);
     if (st < 0)
         return as_err_prefix(err, st, "%s", f.name);
@@ -126,6 +130,38 @@ static json_t *target_new(const char *text)
     return as_parse_i64(text, &index, NULL) == AS_OK ? json_integer(index) : json_string(text);
 }
 
+/* Add a list of names that commas separate. Returns 0, or -1 when memory is out. */
+static int add_names(json_t *o, const char *option, const char *text)
+{
+    JSON_AUTO list = json_array();
+    for (const char *p = text; p; p = *p ? p + 1 : NULL) {
+        size_t n = strcspn(p, ",");
+        if (json_array_append_new(list, json_stringn(p, n)) != 0)
+            return -1;
+        p += n;
+    }
+    return json_array_size(list) ? json_object_set(o, option, list) : 0;
+}
+
+/* How to read a table. Returns 0, or not 0 when memory is out. */
+static int add_csv_options(json_t *o, const struct data_add *d)
+{
+    bool tab = as_streq(d->separator, "tab") || as_streq(d->separator, "\\t");
+    int bad = 0;
+    if (d->separator)
+        bad |= json_object_set_new(o, "separator", json_string(tab ? "\t" : d->separator));
+    if (d->decimal)
+        bad |= json_object_set_new(o, "decimal", json_string(d->decimal));
+    if (d->comment)
+        bad |= json_object_set_new(o, "comment", json_string(d->comment));
+    bad |= add_names(o, "select", d->select);
+    bad |= add_names(o, "drop", d->drop);
+    bad |= add_names(o, "text", d->text);
+    if (d->buckets)
+        bad |= json_object_set_new(o, "buckets", json_integer(d->buckets));
+    return bad;
+}
+
 /* The options that differ from their defaults. New reference. */
 static json_t *options_new(const struct data_add *d)
 {
@@ -141,11 +177,90 @@ static json_t *options_new(const struct data_add *d)
         bad |= json_object_set_new(o, "x", json_string(d->x));
     if (d->y)
         bad |= json_object_set_new(o, "y", json_string(d->y));
+    bad |= add_csv_options(o, d);
     return bad ? NULL : as_steal(o);
+}
+
+/* Is it a folder, whose images are packed? */
+static bool is_folder(const char *path)
+{
+    struct stat sb;
+    return stat(path, &sb) == 0 && S_ISDIR(sb.st_mode);
+}
+
+/* "28x32": height and width. */
+static as_status parse_size(const char *text, size_t *height, size_t *width, struct as_err *err)
+{
+    int64_t h = 0, w = 0;
+    const char *x = strchr(text, 'x');
+    AS_AUTO(as_freep) char *first = as_strdup(text);
+    if (!first)
+        return as_fail_nomem(err);
+    if (x)
+        first[x - text] = '\0';
+    if (!x || as_parse_i64(first, &h, NULL) != AS_OK || as_parse_i64(x + 1, &w, NULL) != AS_OK ||
+        h < 1 || w < 1 || h > 65536 || w > 65536)
+        return as_fail(err, AS_E_INVAL,
+                       "--size: found '%.40s', expected HEIGHTxWIDTH, such as 32x32", text);
+    *height = (size_t)h;
+    *width = (size_t)w;
+    return AS_OK;
+}
+
+static as_status on_image(void *arg, size_t done, size_t total, struct as_err *err)
+{
+    (void)arg;
+    (void)done;
+    (void)total;
+    return interrupt_seen() ? as_fail(err, AS_E_UNAVAILABLE, "interrupted") : AS_OK;
+}
+
+/* Pack the images of a folder into the file at `path`. */
+static as_status pack_folder(const struct data_add *d, const char *path, struct as_err *err)
+{
+    struct image_folder packed;
+    struct image_folder_opts opts = {.grey = d->grey, .on_file = on_image};
+    as_status st = d->size ? parse_size(d->size, &opts.height, &opts.width, err) : AS_OK;
+    if (st < 0)
+        return st;
+    st = image_folder_pack(d->file, path, &opts, &packed, err);
+    if (st < 0)
+        return st;
+    say("%s: %zu images of %zu classes, %zu x %zu pixels, %zu channel%s", d->file, packed.n_images,
+        packed.n_classes, packed.height, packed.width, packed.channels,
+        packed.channels == 1 ? "" : "s");
+    if (packed.n_skipped)
+        say("%s: %zu other file%s skipped", d->file, packed.n_skipped,
+            packed.n_skipped == 1 ? "" : "s");
+    return AS_OK;
+}
+
+/* A folder is packed into a temporary file, which is uploaded. */
+static as_status upload_folder(const struct data_add *d, json_t *files, struct as_err *err)
+{
+    char path[256];
+    AS_AUTO(file_closep) int fd = -1;
+    as_status st = temp_file_create(path, sizeof path, &fd, err);
+    if (st < 0)
+        return st;
+    st = pack_folder(d, path, err);
+    if (st == AS_OK)
+        st = upload_named(d, path, d->file, "table", files, err);
+    (void)unlink(path);
+    return st;
+}
+
+static as_status upload_file(const struct data_add *d, const char *path, const char *role,
+                             json_t *files, struct as_err *err)
+{
+    const char *name = as_streq(path, "-") ? "standard input" : path;
+    return upload_named(d, path, name, role, files, err);
 }
 
 static as_status upload_files(const struct data_add *d, json_t *files, struct as_err *err)
 {
+    if (is_folder(d->file))
+        return upload_folder(d, files, err);
     as_status st = upload_file(d, d->file, d->targets ? "features" : "table", files, err);
     if (st < 0)
         return st;
@@ -212,6 +327,27 @@ static as_status check_test(const struct data_add *d, struct as_err *err)
     return AS_OK;
 }
 
+static as_status check_folder(struct data_add *d, struct as_err *err)
+{
+    size_t h, w;
+    if (d->format && !as_streq(d->format, "safetensors"))
+        return as_fail(err, AS_E_INVAL,
+                       "%.160s is a folder: its images are packed as safetensors, not as %s",
+                       d->file, d->format);
+    if (d->test || d->test_targets)
+        return as_fail(err, AS_E_INVAL,
+                       "--test: %.160s is a folder of images, whose test rows must be packed as the "
+                       "arrays x and y of a safetensors file, like those of the folder",
+                       d->file);
+    if (d->target || d->targets || d->x || d->y)
+        return as_fail(err, AS_E_INVAL,
+                       "%.160s is a folder: the classes of its images are its sub-folders, and it "
+                       "takes no --target, --targets, --x or --y",
+                       d->file);
+    d->format = "safetensors";
+    return d->size ? parse_size(d->size, &h, &w, err) : AS_OK;
+}
+
 as_status data_add_check(struct data_add *d, struct as_err *err)
 {
     if (d->file && d->features)
@@ -221,6 +357,11 @@ as_status data_add_check(struct data_add *d, struct as_err *err)
         return as_fail(err, AS_E_INVAL, "expected a FILE, or --features FILE --targets FILE");
     if (as_streq(d->file, "-") && as_streq(d->targets, "-"))
         return as_fail(err, AS_E_INVAL, "standard input (-) can be only one of the two files");
+    if (is_folder(d->file))
+        return check_folder(d, err);
+    if (d->size || d->grey)
+        return as_fail(err, AS_E_INVAL,
+                       "--size and --grey go with a folder of images, found %.160s", d->file);
     if (!d->format)
         d->format = format_of(d->file);
     if (!d->format && d->target)

@@ -20,6 +20,11 @@ struct data_add {
     bool channels_first, raw;
     int64_t vocab;
     const char *x, *y;
+    const char *separator, *decimal, *comment; /* csv */
+    const char *select, *drop, *text;          /* csv: names of columns, separated by commas */
+    int64_t buckets;
+    const char *size; /* of images in a folder */
+    bool grey;
 };
 
 /* Check that the options fit together, and set `file` and `format` if other options determine them.

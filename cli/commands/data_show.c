@@ -1,5 +1,7 @@
 #include "cli/commands/data_show.h"
 
+#include <time.h>
+
 #include "base/json.h"
 #include "cli/view/format.h"
 #include "cli/view/pairs.h"
@@ -70,11 +72,29 @@ static void add_head(struct pairs *p, const json_t *d)
     pairs_add_json(p, "created", json_object_get(d, "created_at"));
 }
 
+/* "days since 2024-03-09, week, hour". */
+static void describe_date(const json_t *column, struct str *b)
+{
+    time_t since = (time_t)(json_integer_value(json_object_get(column, "since")) * 86400);
+    struct tm day;
+    size_t i;
+    json_t *cycle;
+    if (gmtime_r(&since, &day))
+        str_printf(b, "days since %04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
+    json_array_foreach(json_object_get(column, "cycles"), i, cycle)
+        str_printf(b, ", %.20s", json_string_value(cycle));
+}
+
 static void add_column(struct table *t, const json_t *column)
 {
     AS_AUTO(str_done) struct str b = {0};
     json_int_t other = json_integer_value(json_object_get(column, "other"));
     list_values(json_object_get(column, "values"), &b);
+    if (json_object_get(column, "since"))
+        describe_date(column, &b);
+    if (json_object_get(column, "buckets"))
+        str_printf(&b, "words, hashed into %" JSON_INTEGER_FORMAT " numbers",
+                   json_integer_value(json_object_get(column, "buckets")));
     if (other > 0)
         str_printf(&b, "%s%" JSON_INTEGER_FORMAT " row%s of rare values", b.len ? "; " : "", other,
                    other == 1 ? "" : "s");

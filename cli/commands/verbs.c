@@ -180,7 +180,8 @@ static const struct verb table[] = {
      "end). Features in .npy and images in IDX need --targets: a file with as many rows.\n"
      "CIFAR, text, token files, .npz and .safetensors are one file that holds all of it. FILE is "
      "a\n"
-     "regular file, or - for standard input.",
+     "regular file, or - for standard input; or a folder with a folder of PNG and JPEG images for\n"
+     "each class.",
      cmd_data},
     {"predict", "predict MODEL --data FILE [--output FILE] [--proba] [--strict]",
      "the predictions of a model for the rows of a file",

@@ -96,7 +96,7 @@ static as_status open_table(struct predict_input *in, const char *path, struct a
     if (st != AS_OK)
         return st;
     source_interruptible(source);
-    st = csv_blocks_open(source, &in->blocks, err);
+    st = csv_blocks_open(source, in->info->options.comment, &in->blocks, err);
     if (st != AS_OK)
         return st;
     st = csv_blocks_next(in->blocks, &in->first, err);

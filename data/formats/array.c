@@ -166,3 +166,9 @@ as_status array_open_safetensors(const char *path, const char *name, struct arra
     *ret = a;
     return AS_OK;
 }
+
+const char *array_metadata(const struct array *a, const char *key)
+{
+    const struct tensor_state *t = a->state;
+    return a->read == tensor_values ? safetensors_metadata(t->file, key) : NULL;
+}

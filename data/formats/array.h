@@ -40,6 +40,8 @@ AS_MUST_CHECK as_status array_open_npz(const char *path, const char *name, struc
                                        struct as_err *err);
 AS_MUST_CHECK as_status array_open_safetensors(const char *path, const char *name,
                                                struct array *ret, struct as_err *err);
+/* A value of the file's `__metadata__`, or NULL: also for arrays of other files. A view of a. */
+const char *array_metadata(const struct array *a, const char *key);
 
 /* yann.lecun.com/exdb/mnist: 0, 0, a type (08 unsigned byte, 09 byte, 0B short, 0C int, 0D float,
  * 0E double), the number of dimensions, their sizes as 32-bit integers, the values; all

@@ -7,26 +7,22 @@
  *
  * The header is detected from the first two records. Splitting has then changed the buffer, so
  * open_table() opens the file a second time for the actual reading.
- *
- * parse_decimal() converts numbers of up to 15 digits itself, because strtod() is slower. */
+ */
 #include "data/formats/csv.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
-#include "base/file.h"
+#include "data/formats/source.h"
 #include "base/str.h"
 
 #define FIRST_BUFFER ((size_t)1 << 18)
-#define FOUND_MAX 60 /* bytes of a cell shown in a message */
+#define SAMPLE ((size_t)1 << 16) /* bytes from which the dialect is found */
+#define FOUND_MAX 60             /* bytes of a cell shown in a message */
 
 struct csv {
-    int fd; /* -1: all bytes are in the buffer */
+    struct source *in; /* NULL: all bytes are in the buffer */
+    struct csv_dialect dialect;
     char *buf;
     size_t cap, len, at; /* buf[at..len) is unread */
     bool eof;
@@ -43,7 +39,7 @@ void csv_free(struct csv *c)
 {
     if (!c)
         return;
-    file_closep(&c->fd);
+    source_free(c->in);
     for (size_t i = 0; c->names && i < c->n_columns; i++)
         free(c->names[i]);
     free(c->names);
@@ -66,15 +62,22 @@ static as_status fill_buffer(struct csv *c, struct as_err *err)
             return st;
         c->cap = cap;
     }
-    ssize_t n;
-    do
-        n = read(c->fd, c->buf + c->len, c->cap - c->len - 1);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return as_fail(err, AS_E_IO, "cannot read: %s", strerror(errno));
-    c->len += (size_t)n;
+    size_t n = 0;
+    as_status st = source_read(c->in, c->buf + c->len, c->cap - c->len - 1, &n, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "line %zu", c->line);
+    c->len += n;
     c->eof = n == 0;
     return AS_OK;
+}
+
+/* Move the unread bytes to the front, and read more behind them. */
+static as_status read_more(struct csv *c, struct as_err *err)
+{
+    memmove(c->buf, c->buf + c->at, c->len - c->at);
+    c->len -= c->at;
+    c->at = 0;
+    return fill_buffer(c, err);
 }
 
 /* The length of the record at buf[at] with its line end; 0 when the record is not yet complete. */
@@ -113,10 +116,7 @@ static as_status find_record(struct csv *c, size_t *ret_len, struct as_err *err)
             *ret_len = n;
             return AS_OK;
         }
-        memmove(c->buf, c->buf + c->at, left);
-        c->len = left;
-        c->at = 0;
-        as_status st = fill_buffer(c, err);
+        as_status st = read_more(c, err);
         if (st < 0)
             return st;
     }
@@ -153,6 +153,7 @@ static size_t unquote_cell(char *s, const char *end, char **ret_next)
 static as_status split_record(struct csv *c, size_t len, struct csv_row *ret, struct as_err *err)
 {
     char *p = c->buf + c->at, *end = p + len;
+    const char separator = c->dialect.separator;
     size_t lines = 0, n = 0;
     for (const char *q = p; q < end; q++)
         lines += *q == '\n';
@@ -167,12 +168,12 @@ static as_status split_record(struct csv *c, size_t len, struct csv_row *ret, st
         size_t cell_len;
         if (p < end && *p == '"') {
             cell_len = unquote_cell(p, end, &p);
-            if (p < end && *p != ',')
+            if (p < end && *p != separator)
                 return as_fail(err, AS_E_INVAL,
                                "line %zu, cell %zu: text follows the closing quote", c->line,
                                n + 1);
         } else {
-            while (p < end && *p != ',' && *p != '"')
+            while (p < end && *p != separator && *p != '"')
                 p++;
             if (p < end && *p == '"')
                 return as_fail(err, AS_E_INVAL,
@@ -185,6 +186,8 @@ static as_status split_record(struct csv *c, size_t len, struct csv_row *ret, st
             return st;
         more = p < end;
         cell[cell_len] = 0; /* overwrites the separator, a quote, the line end or the spare byte */
+        if (c->dialect.decimal == ',')
+            csv_dialect_point(cell, cell_len);
         p++;
     }
     *ret = (struct csv_row){.line = c->line, .n_cells = n, .cells = c->cells};
@@ -199,11 +202,40 @@ static bool is_blank(const char *s, size_t len)
            (len == 2 && s[0] == '\r' && s[1] == '\n');
 }
 
+/* Step over the lines from here on that are comments. A quote in them means nothing, so they end at
+ * the first line end. They may be longer than the buffer. */
+static as_status skip_comments(struct csv *c, struct as_err *err)
+{
+    bool inside = false;
+    while (c->dialect.comment) {
+        char *end = memchr(c->buf + c->at, '\n', c->len - c->at);
+        if (!inside && c->at < c->len && c->buf[c->at] != c->dialect.comment)
+            return AS_OK;
+        inside = inside || c->at < c->len;
+        if (end) {
+            c->at = (size_t)(end - c->buf) + 1;
+            c->line++;
+            inside = false;
+            continue;
+        }
+        c->at = inside ? c->len : c->at;
+        if (c->eof)
+            return AS_OK;
+        as_status st = read_more(c, err);
+        if (st < 0)
+            return st;
+    }
+    return AS_OK;
+}
+
 static as_status next_record(struct csv *c, struct csv_row *ret, struct as_err *err)
 {
     for (;;) {
         size_t len = 0;
-        as_status st = find_record(c, &len, err);
+        as_status st = skip_comments(c, err);
+        if (st < 0)
+            return st;
+        st = find_record(c, &len, err);
         if (st < 0)
             return st;
         if (len == 0)
@@ -279,55 +311,68 @@ static as_status number_names(struct csv *c, struct as_err *err)
     return AS_OK;
 }
 
-struct source {
+/* Where a table is. */
+struct place {
     const char *path;  /* a file, or NULL: */
     const char *bytes; /* len bytes in memory */
     size_t len;
+    struct csv_dialect dialect;
 };
 
+/* Step over a byte order mark. */
+static as_status check_mark(struct csv *c, struct as_err *err)
+{
+    const char *p = c->buf;
+    if (c->len >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0))
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "the table is text in UTF-16 (its first bytes say so), expected UTF-8; "
+                       "convert it: iconv -f UTF-16 -t UTF-8");
+    if (c->len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
+        c->at = 3;
+    return AS_OK;
+}
+
 /* A reader at the first record (behind a byte order mark) that does not know its columns yet. */
-static as_status open_source(const struct source *src, struct csv **ret, struct as_err *err)
+static as_status open_place(const struct place *src, struct csv **ret, struct as_err *err)
 {
     AS_AUTO(csv_freep) struct csv *c = as_calloc(1, sizeof *c);
     if (!c)
         return as_fail_nomem(err);
-    *c = (struct csv){.fd = -1, .line = 1, .cap = src->path ? FIRST_BUFFER : src->len + 1};
+    *c = (struct csv){.line = 1, .cap = src->path ? FIRST_BUFFER : src->len + 1};
+    c->dialect = src->dialect;
     c->buf = as_calloc(c->cap, 1);
     if (!c->buf)
         return as_fail_nomem(err);
+    as_status st = src->path ? source_open(src->path, true, &c->in, err) : AS_OK;
     if (src->path) {
-        c->fd = open(src->path, O_RDONLY | O_CLOEXEC);
-        if (c->fd < 0)
-            return as_fail(err, errno == ENOENT ? AS_E_NOT_FOUND : AS_E_IO,
-                           "cannot open %.200s: %s", src->path, strerror(errno));
-        while (c->len < 3 && !c->eof) {
-            as_status st = fill_buffer(c, err);
-            if (st < 0)
-                return st;
-        }
+        while (st == AS_OK && c->len < SAMPLE && !c->eof)
+            st = fill_buffer(c, err);
     } else {
         if (src->len)
             memcpy(c->buf, src->bytes, src->len);
         c->len = src->len;
         c->eof = true;
     }
-    if (c->len >= 3 && memcmp(c->buf, "\xef\xbb\xbf", 3) == 0)
-        c->at = 3;
+    if (st == AS_OK)
+        st = check_mark(c, err);
+    if (st < 0)
+        return st;
+    csv_dialect_find(c->buf + c->at, c->len - c->at, c->eof, &c->dialect);
     *ret = as_steal(c);
     return AS_OK;
 }
 
-/* A table with other separators would be read as one column, or as one long record. Report the
+/* A table with another separator would be read as one column, or as one long record. Report the
  * obvious cases. */
-static as_status check_dialect(const struct csv_row *row, struct as_err *err)
+static as_status check_dialect(const struct csv *c, const struct csv_row *row, struct as_err *err)
 {
     const struct csv_cell *first = &row->cells[0];
-    const char *tab = row->n_cells == 1 ? memchr(first->s, '\t', first->len) : NULL;
-    if (tab || (row->n_cells == 1 && memchr(first->s, ';', first->len)))
-        return as_fail(err, AS_E_INVAL,
-                       "line %zu: found %s and no ',', expected a comma between "
-                       "cells",
-                       row->line, tab ? "a tab" : "';'");
+    const char *other = ",;\t";
+    for (; row->n_cells == 1 && *other; other++)
+        if (memchr(first->s, *other, first->len))
+            return as_fail(err, AS_E_INVAL, "line %zu: found %s, expected %s between cells",
+                           row->line, csv_separator_name(*other),
+                           csv_separator_name(c->dialect.separator));
     for (size_t i = 0; i < row->n_cells; i++) {
         const char *cr = memchr(row->cells[i].s, '\r', row->cells[i].len);
         if (cr && cr[1] != '\n')
@@ -346,7 +391,7 @@ static as_status detect_header(struct csv *c, csv_header header, struct as_err *
     as_status st = next_record(c, &row, err);
     if (st < 0)
         return st == AS_E_EXHAUSTED ? as_fail(err, AS_E_INVAL, "the table is empty") : st;
-    st = check_dialect(&row, err);
+    st = check_dialect(c, &row, err);
     if (st != AS_OK)
         return st;
     st = take_names(c, &row, err);
@@ -371,18 +416,18 @@ static as_status detect_header(struct csv *c, csv_header header, struct as_err *
 }
 
 /* Splitting changes the buffer, so a separate reader reads the two records for the header. */
-static as_status open_table(const struct source *src, csv_header header, struct csv **ret,
+static as_status open_table(const struct place *src, csv_header header, struct csv **ret,
                             struct as_err *err)
 {
     AS_AUTO(csv_freep) struct csv *first = NULL;
     AS_AUTO(csv_freep) struct csv *c = NULL;
-    as_status st = open_source(src, &first, err);
+    as_status st = open_place(src, &first, err);
     if (st != AS_OK)
         return st;
     st = detect_header(first, header, err);
     if (st != AS_OK)
         return st;
-    st = open_source(src, &c, err);
+    st = open_place(src, &c, err);
     if (st != AS_OK)
         return st;
     c->n_columns = first->n_columns;
@@ -399,15 +444,35 @@ static as_status open_table(const struct source *src, csv_header header, struct 
     return AS_OK;
 }
 
+static const struct csv_dialect commas = {.separator = ',', .decimal = '.'};
+
 as_status csv_open(const char *path, csv_header header, struct csv **ret, struct as_err *err)
 {
-    return open_table(&(struct source){.path = path}, header, ret, err);
+    return csv_open_as(path, &commas, header, ret, err);
 }
 
 as_status csv_open_bytes(const char *bytes, size_t len, csv_header header, struct csv **ret,
                          struct as_err *err)
 {
-    return open_table(&(struct source){.bytes = bytes, .len = len}, header, ret, err);
+    return csv_open_bytes_as(bytes, len, &commas, header, ret, err);
+}
+
+as_status csv_open_as(const char *path, const struct csv_dialect *dialect, csv_header header,
+                      struct csv **ret, struct as_err *err)
+{
+    return open_table(&(struct place){.path = path, .dialect = *dialect}, header, ret, err);
+}
+
+as_status csv_open_bytes_as(const char *bytes, size_t len, const struct csv_dialect *dialect,
+                            csv_header header, struct csv **ret, struct as_err *err)
+{
+    return open_table(&(struct place){.bytes = bytes, .len = len, .dialect = *dialect}, header, ret,
+                      err);
+}
+
+struct csv_dialect csv_dialect_of(const struct csv *c)
+{
+    return c->dialect;
 }
 
 as_status csv_open_block(const struct csv *like, char *bytes, size_t len, size_t line,
@@ -416,13 +481,13 @@ as_status csv_open_block(const struct csv *like, char *bytes, size_t len, size_t
     struct csv *c = as_calloc(1, sizeof *c);
     if (!c)
         return as_fail_nomem(err);
-    *c = (struct csv){.fd = -1,
-                      .buf = bytes,
+    *c = (struct csv){.buf = bytes,
                       .cap = len + 1,
                       .len = len,
                       .eof = true,
                       .line = line,
                       .n_columns = like->n_columns,
+                      .dialect = like->dialect,
                       .borrowed = true};
     *ret = c;
     return AS_OK;
@@ -441,94 +506,6 @@ size_t csv_columns(const struct csv *c)
 const char *csv_column_name(const struct csv *c, size_t column)
 {
     return c->names[column];
-}
-
-static bool is_space(char ch)
-{
-    return ch == ' ' || ch == '\t';
-}
-
-/* 10^0 … 10^22: the powers that a double holds exactly. */
-static const double exact_power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
-/* Parse a whole text of the form: sign digits [. digits] [e sign digits]. A few digits with a small
- * power are exact in double arithmetic (Clinger 1990); strtod() does the rest. No program here sets
- * LC_NUMERIC, so strtod() expects a point. */
-static bool parse_decimal(const char *s, size_t len, double *ret)
-{
-    const char *p = s, *end = s + len;
-    bool negative = p < end && *p == '-';
-    p += p < end && (*p == '-' || *p == '+');
-    uint64_t mantissa = 0;
-    int digits = 0, significant = 0, power = 0;
-    bool point = false;
-    for (; p < end && ((*p >= '0' && *p <= '9') || (*p == '.' && !point)); p++) {
-        if (*p == '.') {
-            point = true;
-            continue;
-        }
-        digits++;
-        significant += significant > 0 || *p != '0';
-        if (significant <= 15) {
-            mantissa = mantissa * 10 + (uint64_t)(*p - '0');
-            power -= point;
-        }
-    }
-    if (digits == 0)
-        return false;
-    if (p < end) {
-        if (*p != 'e' && *p != 'E')
-            return false;
-        const char *q = p + 1;
-        q += q < end && (*q == '-' || *q == '+');
-        if (q == end || strspn(q, "0123456789") != (size_t)(end - q))
-            return false;
-        significant = 16; /* exponents are rare in tables: strtod() handles them */
-    }
-    if (significant <= 15 && power >= -22)
-        *ret = (negative ? -1.0 : 1.0) * ((double)mantissa / exact_power[-power]);
-    else
-        *ret = strtod(s, NULL);
-    return true;
-}
-
-static bool is_word(const char *s, size_t len, const char *word)
-{
-    return len == strlen(word) && strncasecmp(s, word, len) == 0;
-}
-
-csv_kind csv_cell_kind(const struct csv_cell *cell, double *ret)
-{
-    const char *s = cell->s;
-    size_t len = cell->len;
-    for (; len && is_space(*s); s++)
-        len--;
-    while (len && is_space(s[len - 1]))
-        len--;
-    if (len == 0)
-        return CSV_EMPTY;
-    double v;
-    if (csv_plain_number(s, len, ret))
-        return CSV_NUMBER;
-    char number[512];
-    if (len < sizeof number && memchr("+-.0123456789", *s, 13)) {
-        memcpy(number, s, len);
-        number[len] = 0;
-        if (parse_decimal(number, len, &v)) {
-            if (!isfinite(v))
-                return CSV_NOT_FINITE;
-            *ret = v;
-            return CSV_NUMBER;
-        }
-    }
-    if (*s == '+' || *s == '-') {
-        s++;
-        len--;
-    }
-    bool word = is_word(s, len, "nan") || is_word(s, len, "inf") || is_word(s, len, "infinity");
-    return word ? CSV_NOT_FINITE : CSV_TEXT;
 }
 
 as_status csv_number(const struct csv *c, const struct csv_row *row, size_t column, double *ret,

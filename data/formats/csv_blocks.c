@@ -2,8 +2,8 @@
  *
  * A line end is the end of a record if the number of quotes before it is even: a quoted cell may
  * contain line ends, and a doubled quote closes and opens again. That is also how csv.c finds
- * records. Most tables have no quotes, and then the last line end of the bytes is searched from
- * behind. What follows it is kept for the next block. */
+ * records. Quotes in comments do not count. Most tables have no quotes, and then the last line end of
+ * the bytes is searched from behind. What follows it is kept for the next block. */
 #include "data/formats/csv_blocks.h"
 
 #include <string.h>
@@ -11,6 +11,7 @@
 struct csv_blocks {
     struct source *source; /* owned */
     struct csv_block rest; /* read, and not given away yet */
+    char comment;          /* csv_dialect */
     size_t line;
     bool started, eof;
 };
@@ -30,14 +31,15 @@ void csv_blocks_free(struct csv_blocks *b)
     free(b);
 }
 
-as_status csv_blocks_open(struct source *source, struct csv_blocks **ret, struct as_err *err)
+as_status csv_blocks_open(struct source *source, char comment, struct csv_blocks **ret,
+                          struct as_err *err)
 {
     struct csv_blocks *b = as_calloc(1, sizeof *b);
     if (!b) {
         source_free(source);
         return as_fail_nomem(err);
     }
-    *b = (struct csv_blocks){.source = source, .line = 1};
+    *b = (struct csv_blocks){.source = source, .comment = comment, .line = 1};
     *ret = b;
     return AS_OK;
 }
@@ -53,7 +55,7 @@ static as_status reserve(struct csv_block *b, size_t len, struct as_err *err)
 }
 
 /* The length of the whole records in the first `len` bytes; 0: not even one. */
-static size_t whole_records(const char *bytes, size_t len)
+static size_t whole_records(const char *bytes, size_t len, char comment)
 {
     const char *end = bytes + len, *last = NULL;
     if (!memchr(bytes, '"', len)) {
@@ -62,6 +64,11 @@ static size_t whole_records(const char *bytes, size_t len)
     }
     bool quoted = false;
     for (const char *p = bytes; p < end; p++) {
+        if (comment && !quoted && *p == comment && (p == bytes || p[-1] == '\n')) {
+            p = memchr(p, '\n', (size_t)(end - p));
+            if (!p)
+                break;
+        }
         if (*p == '"')
             quoted = !quoted;
         else if (*p == '\n' && !quoted)
@@ -133,7 +140,7 @@ as_status csv_blocks_next(struct csv_blocks *b, struct csv_block *ret, struct as
         if (st != AS_OK)
             return st;
         drop_mark(b, ret);
-        whole = whole_records(ret->bytes, ret->len);
+        whole = whole_records(ret->bytes, ret->len, b->comment);
     }
     if (ret->len == 0)
         return AS_E_EXHAUSTED;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "data/preprocess/moments.h"
 #include "data/preprocess/table.h"
+#include "data/preprocess/target_unit.h"
 
 void preprocess_done(struct preprocess *p)
 {
@@ -15,6 +16,7 @@ void preprocess_done(struct preprocess *p)
     free(p->scale);
     free(p->target_mean);
     free(p->target_scale);
+    free(p->quantiles);
     free(p->fill);
     free(p->seen);
     *p = (struct preprocess){0};
@@ -45,12 +47,16 @@ static as_status check_size(const struct preprocess *p, const struct dataset_inf
 
 /* ---- fitting ---- */
 
-/* Indicators keep their values 0 and 1: mean 0, scale 1. */
+/* Indicators keep their values 0 and 1, and hashed texts their length 1: mean 0, scale 1. */
 static void reset_indicators(const struct dataset_info *info, double *mean, double *scale)
 {
     size_t at = 0;
     for (size_t i = 0; info->columns && i < info->n_features; i++) {
         const struct dataset_column *c = &info->columns[i];
+        if (c->part == DATASET_HASHED) {
+            mean[at] = 0;
+            scale[at] = 1;
+        }
         at += !c->categorical;
         if (!c->categorical && c->n_missing) {
             mean[at] = 0;
@@ -157,13 +163,7 @@ static as_status fit_targets(struct preprocess *p, const struct dataset *set,
         p->target_scale[c] = 1;
     if (shares)
         return check_shares(set, err);
-    const struct moments_columns v = {.x = set->targets,
-                                      .width = n,
-                                      .n = n,
-                                      .n_means = n,
-                                      .rows = rows->train,
-                                      .n_rows = rows->n_train};
-    return moments_of_columns(&v, p->target_mean, p->target_scale, err);
+    return target_unit_fit(set, rows, p, err);
 }
 
 static as_status fit_rows(struct preprocess *p, const struct dataset *set,
@@ -194,7 +194,8 @@ as_status preprocess_fit(const struct dataset *set, const struct dataset_info *i
     struct preprocess p = {.input = info->input,
                            .standardize = opts->standardize,
                            .n_train = rows->n_train,
-                           .n_held = rows->n_held};
+                           .n_held = rows->n_held,
+                           .target_transform = opts->target_transform};
     if (info->input == DATASET_TOKEN_TEXT) {
         p.context = opts->context;
         p.n_tokens = set->n_rows - opts->n_validation;
@@ -281,7 +282,7 @@ static void apply_targets(const struct preprocess *p, struct dataset *set)
     for (size_t i = 0; set->targets && i < set->n_rows; i++)
         for (size_t c = 0; c < p->n_targets; c++) {
             float *y = &set->targets[i * p->n_targets + c];
-            *y = (float)(((double)*y - p->target_mean[c]) / p->target_scale[c]);
+            *y = (float)target_unit_forward(p, c, (double)*y);
         }
 }
 

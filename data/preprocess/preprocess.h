@@ -10,7 +10,8 @@
  * model correct for the fill. A category becomes one-hot inputs, or a code for an embedding;
  * data/dataset.h has their layout. A value that no training row has counts as "other". Numbers are
  * standardised per column. Indicators and one-hot inputs stay 0 and 1: the deviation of a rare
- * category is so small that dividing by it would make its inputs huge.
+ * category is so small that dividing by it would make its inputs huge. Hashed texts stay as they are
+ * (data/text_hash.h) for the same reason. The numbers of a date are numbers like any others.
  *
  * Images. Each channel has one mean and one deviation, over all pixels of the training rows. Pixels
  * that are bytes stay bytes: their sums are exact, and the caller scales each batch when it gathers
@@ -39,6 +40,7 @@ struct preprocess_opts {
     bool embed_categories; /* codes for an embedding, not one-hot inputs */
     bool targets_as_shares; /* targets are in [0, 1] and are not standardised; two classes become
                              * one target, 0 or 1 */
+    target_transform target_transform; /* of a regression; AS_IS with targets_as_shares */
 };
 
 /* Which rows of a data set are training rows and which are held out; borrowed. */
@@ -58,7 +60,12 @@ struct preprocess {
     size_t n_scales;        /* tables: inputs that are numbers; images: channels; text: 0 */
     float *mean, *scale;    /* [n_scales]: x = (raw - mean) / scale */
     size_t n_targets;       /* targets of a regression; else 0 */
-    double *target_mean, *target_scale; /* [n_targets]: target = (raw - mean) / scale */
+    target_transform target_transform;
+    size_t n_quantiles; /* of each target; 0 unless the transformation is QUANTILE */
+    double *quantiles;  /* [n_targets, n_quantiles], ascending */
+    double *target_mean,
+        *target_scale; /* [n_targets]: target = (transformed - mean) / scale. To the
+                                         * targets' own unit and back: target_unit.h */
     float *fill; /* tables: [columns of the file] the value for a missing number; NULL when nothing
                   * is to be filled or encoded */
     char *seen;  /* tables: [all categories] 1 if the value is in a training row; NULL as `fill` */

@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "data/preprocess/record_priv.h"
 #include "data/preprocess/table.h"
 
 /* ---- writing ---- */
@@ -31,22 +32,33 @@ static json_t *floats_to_json(const float *v, size_t n)
     return as_steal(list);
 }
 
-static json_t *doubles_to_json(const double *v, size_t n)
+/* What a numeric feature is: its column, kind and part. `c` is NULL if the columns have no names;
+ * `index` is then the name. */
+struct feature_name {
+    const char *column, *kind;
+    const char *part; /* dates: dataset_part_names, else NULL */
+    char index[24];
+};
+
+static void name_feature(const struct dataset_column *c, size_t i, struct feature_name *ret)
 {
-    JSON_AUTO list = json_array();
-    for (size_t i = 0; i < n; i++)
-        if (json_array_append_new(list, json_number_new(v[i])) != 0)
-            return NULL;
-    return as_steal(list);
+    (void)snprintf(ret->index, sizeof ret->index, "%zu", i);
+    bool date = c && c->part != DATASET_CELL;
+    ret->column = c ? c->name : ret->index;
+    ret->kind = date ? "date" : "numeric";
+    ret->part = date ? dataset_part_names[c->part] : NULL;
 }
 
-/* A numeric column: its input, mean and scale; its fill and indicator if values are missing. */
-static json_t *numeric_column(const struct preprocess *p, const char *name, bool missing,
-                              size_t column, size_t at)
+/* A numeric feature: its input, mean and scale; its fill and indicator if values are missing. */
+static json_t *numeric_column(const struct preprocess *p, const struct feature_name *name,
+                              bool missing, size_t column, size_t at)
 {
-    JSON_AUTO obj = json_pack("{s:s, s:s, s:I, s:o, s:o}", "column", name, "kind", "numeric",
-                              "input", (json_int_t)at, "mean", json_number_new((double)p->mean[at]),
-                              "scale", json_number_new((double)p->scale[at]));
+    JSON_AUTO obj =
+        json_pack("{s:s, s:s, s:I, s:o, s:o}", "column", name->column, "kind", name->kind, "input",
+                  (json_int_t)at, "mean", json_number_new((double)p->mean[at]), "scale",
+                  json_number_new((double)p->scale[at]));
+    if (name->part && (!obj || json_object_set_new(obj, "part", json_string(name->part)) != 0))
+        return NULL;
     if (missing &&
         (!obj ||
          json_object_set_new(obj, "missing", json_number_new((double)p->fill[column])) != 0 ||
@@ -74,21 +86,29 @@ static json_t *categorical_column(const struct preprocess *p, const struct datas
     return as_steal(obj);
 }
 
+/* A column of hashed texts: nothing was learnt about it. */
+static json_t *text_column(const struct dataset_column *c, size_t at)
+{
+    return json_pack("{s:s, s:s, s:I, s:I}", "column", c->name, "kind", "text", "input",
+                     (json_int_t)at, "buckets", (json_int_t)c->n_parts);
+}
+
 static json_t *table_record(const struct preprocess *p, const struct dataset_info *info)
 {
     JSON_AUTO list = json_array();
     size_t at = 0;
     for (size_t i = 0; i < info->n_features; i++) {
-        char index[24];
+        struct feature_name name;
         const struct dataset_column *c = info->columns ? &info->columns[i] : NULL;
         if (c && c->categorical)
             continue;
-        (void)snprintf(index, sizeof index, "%zu", i);
-        bool missing = c && c->n_missing;
-        if (json_array_append_new(list, numeric_column(p, c ? c->name : index, missing, i, at)) !=
-            0)
+        bool text = c && c->part == DATASET_HASHED, missing = c && c->n_missing;
+        name_feature(c, i, &name);
+        json_t *item = text ? text_column(c, at) : numeric_column(p, &name, missing, i, at);
+        if (json_array_append_new(list, item) != 0)
             return NULL;
-        at += 1 + missing;
+        at += text ? c->n_parts : 1 + (size_t)missing;
+        i += text ? c->n_parts - 1 : 0;
     }
     at = p->n_codes ? 0 : at;
     const char *seen = p->seen;
@@ -118,12 +138,6 @@ static json_t *text_record(const struct preprocess *p, const struct dataset_info
                      (json_int_t)info->n_outputs, "training_tokens", (json_int_t)p->n_tokens);
 }
 
-static json_t *target_record(const struct preprocess *p)
-{
-    return json_pack("{s:o, s:o}", "mean", doubles_to_json(p->target_mean, p->n_targets), "scale",
-                     doubles_to_json(p->target_scale, p->n_targets));
-}
-
 json_t *preprocess_to_json(const struct preprocess *p, const struct dataset_info *info)
 {
     JSON_AUTO obj = json_pack("{s:s, s:b, s:I, s:I}", "input", dataset_input_name(p->input),
@@ -137,7 +151,7 @@ json_t *preprocess_to_json(const struct preprocess *p, const struct dataset_info
     if (!bad && p->input == DATASET_TOKEN_TEXT)
         bad |= json_object_set_new(obj, "text", text_record(p, info));
     if (!bad && p->n_targets > 0)
-        bad |= json_object_set_new(obj, "target", target_record(p));
+        bad |= json_object_set_new(obj, "target", record_target_new(p));
     return bad ? NULL : as_steal(obj);
 }
 
@@ -214,8 +228,7 @@ static as_status read_numbers(struct json_fields *f, const char *name, size_t n,
     return AS_OK;
 }
 
-/* Read means and scales [n], which are lists of numbers. */
-static as_status read_moments(struct json_fields *f, size_t n, double least_scale, double max,
+as_status record_read_moments(struct json_fields *f, size_t n, double least_scale, double max,
                               double *mean, double *scale, struct as_err *err)
 {
     as_status st = read_numbers(f, "mean", n, -max, max, mean, err);
@@ -224,18 +237,22 @@ static as_status read_moments(struct json_fields *f, size_t n, double least_scal
     return read_numbers(f, "scale", n, least_scale, max, scale, err);
 }
 
-static as_status read_numeric(const json_t *obj, const char *pointer, const char *name,
-                              bool missing, size_t at, float *mean, float *scale, float *fill,
-                              struct as_err *err)
+static as_status read_numeric(const json_t *obj, const char *pointer,
+                              const struct feature_name *name, bool missing, size_t at, float *mean,
+                              float *scale, float *fill, struct as_err *err)
 {
     struct json_fields f;
     as_status st = json_fields_init(&f, obj, pointer, err);
     if (st != AS_OK)
         return st;
-    st = expect_text(&f, "column", name, err);
+    st = expect_text(&f, "column", name->column, err);
     if (st != AS_OK)
         return st;
-    st = expect_text(&f, "kind", "numeric", err);
+    st = expect_text(&f, "kind", name->kind, err);
+    if (st != AS_OK)
+        return st;
+    if (name->part)
+        st = expect_text(&f, "part", name->part, err);
     if (st != AS_OK)
         return st;
     st = expect_size(&f, "input", at, err);
@@ -256,6 +273,26 @@ static as_status read_numeric(const json_t *obj, const char *pointer, const char
             return st;
     }
     return json_fields_end(&f, err);
+}
+
+static as_status read_text_column(const json_t *obj, const char *pointer,
+                                  const struct dataset_column *c, size_t at, struct as_err *err)
+{
+    struct json_fields f;
+    as_status st = json_fields_init(&f, obj, pointer, err);
+    if (st != AS_OK)
+        return st;
+    st = expect_text(&f, "column", c->name, err);
+    if (st != AS_OK)
+        return st;
+    st = expect_text(&f, "kind", "text", err);
+    if (st != AS_OK)
+        return st;
+    st = expect_size(&f, "input", at, err);
+    if (st != AS_OK)
+        return st;
+    st = expect_size(&f, "buckets", c->n_parts, err);
+    return st != AS_OK ? st : json_fields_end(&f, err);
 }
 
 /* Read the values of a column: each must be its name or null. */
@@ -318,19 +355,22 @@ static as_status read_numeric_columns(const json_t *list, const char *pointer,
 {
     size_t at = 0, next = 0;
     for (size_t i = 0; i < info->n_features; i++) {
-        char index[24], item[AS_ERR_POINTER_MAX];
+        char item[AS_ERR_POINTER_MAX];
+        struct feature_name name;
         const struct dataset_column *c = info->columns ? &info->columns[i] : NULL;
         if (c && c->categorical)
             continue;
-        (void)snprintf(index, sizeof index, "%zu", i);
+        name_feature(c, i, &name);
         json_pointer_index(pointer, next, item);
-        bool missing = c && c->n_missing;
-        as_status st =
-            read_numeric(json_array_get(list, next), item, c ? c->name : index, missing, at,
-                         &p->mean[at], &p->scale[at], missing ? &p->fill[i] : NULL, err);
+        bool text = c && c->part == DATASET_HASHED, missing = c && c->n_missing;
+        const json_t *obj = json_array_get(list, next);
+        as_status st = text ? read_text_column(obj, item, c, at, err)
+                            : read_numeric(obj, item, &name, missing, at, &p->mean[at],
+                                           &p->scale[at], missing ? &p->fill[i] : NULL, err);
         if (st != AS_OK)
             return st;
-        at += 1 + missing;
+        at += text ? c->n_parts : 1 + (size_t)missing;
+        i += text ? c->n_parts - 1 : 0;
         next++;
     }
     *ret_next = next;
@@ -373,6 +413,16 @@ static as_status alloc_scales(struct preprocess *p, size_t n, struct as_err *err
     return AS_OK;
 }
 
+/* The items of the record: one for each feature, but one for all features of a text. */
+static size_t items_of(const struct dataset_info *info)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < info->n_features; i++)
+        n += !info->columns || info->columns[i].part != DATASET_HASHED ||
+             info->columns[i].index == 0;
+    return n;
+}
+
 static as_status read_columns(struct json_fields *f, const struct dataset_info *info,
                               struct preprocess *p, struct as_err *err)
 {
@@ -383,10 +433,11 @@ static as_status read_columns(struct json_fields *f, const struct dataset_info *
     if (st != AS_OK)
         return st;
     json_pointer_child(f->pointer, "columns", pointer);
-    if (json_array_size(list) != info->n_features)
+    size_t n_items = items_of(info);
+    if (json_array_size(list) != n_items)
         return as_fail_at(err, AS_E_INVAL, pointer, "%s: found %zu columns, expected %zu", pointer,
-                          json_array_size(list), info->n_features);
-    const json_t *last = json_array_get(list, info->n_features - 1);
+                          json_array_size(list), n_items);
+    const json_t *last = json_array_get(list, n_items - 1);
     p->n_codes = json_object_get(last, "code") ? n_categorical : 0;
     st = alloc_scales(p, preprocess_inputs(p, info), err);
     if (st != AS_OK)
@@ -428,7 +479,8 @@ static as_status read_image(struct json_fields *parent, const struct dataset_inf
         if (st != AS_OK)
             return st;
     }
-    st = read_moments(&f, n, (double)FLT_TRUE_MIN, (double)FLT_MAX, moments, moments + n, err);
+    st = record_read_moments(&f, n, (double)FLT_TRUE_MIN, (double)FLT_MAX, moments, moments + n,
+                             err);
     if (st != AS_OK)
         return st;
     st = alloc_scales(p, n, err);
@@ -470,31 +522,6 @@ static as_status read_text(struct json_fields *parent, const struct dataset_info
     return json_fields_end(&f, err);
 }
 
-static as_status read_target(struct json_fields *parent, const struct dataset_info *info,
-                             struct preprocess *p, struct as_err *err)
-{
-    json_t *obj = NULL;
-    char pointer[AS_ERR_POINTER_MAX];
-    struct json_fields f;
-    size_t n = info->n_outputs;
-    as_status st = json_fields_object(parent, "target", JSON_REQUIRED, &obj, err);
-    if (st != AS_OK)
-        return st;
-    json_pointer_child(parent->pointer, "target", pointer);
-    st = json_fields_init(&f, obj, pointer, err);
-    if (st != AS_OK)
-        return st;
-    p->n_targets = n;
-    p->target_mean = as_calloc(n, sizeof *p->target_mean);
-    p->target_scale = as_calloc(n, sizeof *p->target_scale);
-    if (!p->target_mean || !p->target_scale)
-        return out_of_memory(err);
-    st = read_moments(&f, n, DBL_TRUE_MIN, DBL_MAX, p->target_mean, p->target_scale, err);
-    if (st != AS_OK)
-        return st;
-    return json_fields_end(&f, err);
-}
-
 static as_status read_record(struct json_fields *f, const struct dataset_info *info,
                              struct preprocess *p, struct as_err *err)
 {
@@ -520,7 +547,7 @@ static as_status read_record(struct json_fields *f, const struct dataset_info *i
     if (st != AS_OK)
         return st;
     if (info->task == DATASET_REGRESSION) {
-        st = read_target(f, info, p, err);
+        st = record_target_read(f, info, p, err);
         if (st != AS_OK)
             return st;
     }

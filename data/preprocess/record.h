@@ -1,10 +1,13 @@
 /* What preprocessing learnt from the training rows, as JSON. It is stored with a model.
  *   {input, standardize, training_rows, validation_rows,
  *    columns?: [{column, kind: "numeric", input, mean, scale, missing?, indicator?} or
+ *               {column, kind: "date", part, and the rest as for "numeric"} or
+ *               {column, kind: "text", input, buckets} or
  *               {column, kind: "categorical", input or code, values, other, missing?}],
  *    image?: {height, width, channels, mean, scale}, text?: {context, vocab, training_tokens},
- *    target?: {mean, scale}}
- * Numeric columns come first, then categorical ones, each in the order of the file. `input` and
+ *    target?: {mean, scale, transform?, quantiles?: a list for each target}}
+ * Numeric columns, dates (an item for each part) and texts come first, then categorical columns, each
+ * in the order of the file. The inputs of a text begin at `input`, and mean 0 and scale 1 are theirs. `input` and
  * `indicator` are indices of inputs. For a categorical column, `other` and `missing` are slots; for
  * a numeric column, `missing` is the fill. A value that no training row has is null. */
 #ifndef ASSAY_DATA_PREPROCESS_RECORD_H

@@ -213,6 +213,21 @@ static as_status parse_augment(struct json_fields *doc, struct train_augment_spe
     return json_fields_end(&f, err);
 }
 
+static as_status parse_target(struct json_fields *doc, struct train_spec *spec, struct as_err *err)
+{
+    struct json_fields f;
+    bool there;
+    int transform = TARGET_AS_IS;
+    as_status st = train_spec_section(doc, "target", &f, &there, err);
+    if (st < 0 || !there)
+        return st;
+    st = json_fields_word(&f, "transform", JSON_OPTIONAL, target_transform_names, &transform, err);
+    if (st != AS_OK)
+        return st;
+    spec->target_transform = (target_transform)transform;
+    return json_fields_end(&f, err);
+}
+
 /* ---- lists ---- */
 
 /* `class_weights`: "balanced", or as many numbers as there are classes. */
@@ -411,6 +426,9 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     if (st != AS_OK)
         return st;
     st = json_fields_note(f, train_spec_parse_weights(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_note(f, parse_target(f, spec, err), err);
     if (st != AS_OK)
         return st;
     st = json_fields_note(f, parse_metrics(f, spec, err), err);

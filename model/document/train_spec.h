@@ -204,6 +204,8 @@ struct train_spec {
                                    * The server writes `stratified` into the documents of new sweeps
                                    * that do not choose (scheduler/sweep/split_rule.h) */
     bool standardize;             /* the features; default true. Targets of regression always are */
+    target_transform
+        target_transform; /* `target: {transform: log}`: of a regression; default none */
     int64_t resample;     /* 0 (default): all training rows. K: the K-th bootstrap sample of them
                        * (train_data_order), 0..TRAIN_MAX_RESAMPLE */
     int64_t report_every; /* epochs (of trees: rounds) between reports, default 1, of trees a

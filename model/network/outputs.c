@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "data/preprocess/target_unit.h"
+
 static void softmax_row(float *row, size_t outputs)
 {
     float top = row[0];
@@ -22,13 +24,10 @@ void outputs_to_probabilities(float *z, size_t rows, size_t outputs, train_loss 
         softmax_row(z + r * outputs, outputs);
 }
 
-void outputs_to_own_unit(float *v, size_t rows, size_t targets, const double *mean,
-                         const double *scale)
+void outputs_to_own_unit(float *v, size_t rows, const struct preprocess *fit)
 {
-    for (size_t i = 0; i < rows * targets; i++) {
-        size_t t = i % targets;
-        v[i] = (float)((double)v[i] * scale[t] + mean[t]);
-    }
+    for (size_t i = 0; i < rows * fit->n_targets; i++)
+        v[i] = (float)target_unit_back(fit, i % fit->n_targets, (double)v[i]);
 }
 
 void outputs_to_both_classes(float *v, size_t rows)
@@ -45,7 +44,7 @@ void outputs_to_predictions(float *v, size_t rows, size_t outputs, size_t column
 {
     outputs_to_probabilities(v, rows, outputs, loss);
     if (fit->n_targets > 0)
-        outputs_to_own_unit(v, rows, columns, fit->target_mean, fit->target_scale);
+        outputs_to_own_unit(v, rows, fit);
     if (outputs < columns) /* one output for two classes: add the other column */
         outputs_to_both_classes(v, rows);
 }

@@ -12,9 +12,8 @@
  * softmax of a row; bce: the sigmoid of each); other outputs stay. loss is not AUTO. */
 void outputs_to_probabilities(float *z, size_t rows, size_t outputs, train_loss loss);
 
-/* v [rows, targets]: standardised numbers to the targets' own unit, v * scale[t] + mean[t]. */
-void outputs_to_own_unit(float *v, size_t rows, size_t targets, const double *mean,
-                         const double *scale);
+/* v [rows, fit->n_targets]: standardised numbers to the targets' own unit (target_unit.h). */
+void outputs_to_own_unit(float *v, size_t rows, const struct preprocess *fit);
 
 /* v has the probability of class 1 of each row [rows], and room for [rows, 2]. Afterwards it has
  * the probabilities of both classes. */

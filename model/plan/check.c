@@ -61,6 +61,26 @@ static as_status check_class_weights(const struct train_spec *spec, const struct
                       spec->n_class_weights, data->n_classes);
 }
 
+static as_status check_target(const struct train_spec *spec, const struct dataset_info *data,
+                              const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    const char *name = target_transform_names[spec->target_transform];
+    if (spec->target_transform == TARGET_AS_IS)
+        return AS_OK;
+    json_pointer_child(pointer, "target", at);
+    json_pointer_child(at, "transform", at);
+    if (data->task != DATASET_REGRESSION)
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found %s, expected none: data set '%s' is for %s", at, name,
+                          spec->dataset, dataset_task_name(data->task));
+    if (train_spec_loss(spec, data->task) == TRAIN_BCE)
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found %s, expected none: targets stay in [0, 1] with the loss bce",
+                          at, name);
+    return AS_OK;
+}
+
 static as_status check_rows(const struct train_spec *spec, const struct dataset_info *data,
                             const char *pointer, struct as_err *err)
 {
@@ -131,7 +151,7 @@ static as_status check_model(const struct train_spec *spec, const struct dataset
 /* Names of the columns, as many as fit into a message. */
 static void list_columns(const struct dataset_info *data, struct str *out)
 {
-    for (size_t i = 0; i < data->n_features && out->len < 120; i++)
+    for (size_t i = 0; i < data->n_features && out->len < 120; i = dataset_next_column(data, i))
         str_printf(out, "%s'%.40s'", i ? ", " : "", data->columns[i].name);
     if (out->len >= 120)
         str_puts(out, ", …");
@@ -152,12 +172,17 @@ static as_status check_column(const struct dataset_info *data, const char *name,
     if (column == SIZE_MAX)
         return as_fail_at(err, AS_E_INVAL, at, "%s: found '%.60s', expected one of %s", at, name,
                           str_cstr(&names));
-    size_t missing = data->columns[column].n_missing;
+    size_t missing = data->columns[column].n_missing + data->columns[column].n_empty;
     if (missing > 0)
         return as_fail_at(err, AS_E_INVAL, at,
                           "%s: column '%.60s' has %zu missing cells, expected none", at, name,
                           missing);
     return AS_OK;
+}
+
+static bool is_number(const struct dataset_column *c)
+{
+    return !c->categorical && c->part == DATASET_CELL;
 }
 
 static as_status check_columns(const struct train_spec *spec, const struct dataset_info *data,
@@ -181,8 +206,9 @@ static as_status check_columns(const struct train_spec *spec, const struct datas
         st = check_column(data, spec->weights, at, err);
     if (st != AS_OK)
         return st;
-    if (spec->weights && data->columns[dataset_find_column(data, spec->weights)].categorical)
-        return as_fail_at(err, AS_E_INVAL, at, "%s: column '%.60s' has text, expected numbers", at,
+    if (spec->weights && !is_number(&data->columns[dataset_find_column(data, spec->weights)]))
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: column '%.60s' has text or dates, expected numbers", at,
                           spec->weights);
     if (spec->folds > 0 && data->input == DATASET_TOKEN_TEXT) {
         json_pointer_child(validation, "folds", at);
@@ -191,7 +217,7 @@ static as_status check_columns(const struct train_spec *spec, const struct datas
                           spec->dataset);
     }
     size_t n = spec_columns(data, spec, columns);
-    if (n == 0 || n < data->n_features)
+    if (n == 0 || n < dataset_file_columns(data))
         return AS_OK;
     return as_fail_at(err, AS_E_INVAL, validation,
                       "%s: no column is left for the inputs of the model", validation);
@@ -207,6 +233,9 @@ as_status train_spec_check(const struct train_spec *spec, const struct dataset_i
     if (st != AS_OK)
         return st;
     st = check_class_weights(spec, data, pointer, err);
+    if (st != AS_OK)
+        return st;
+    st = check_target(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
     st = check_augment(spec, data, pointer, err);

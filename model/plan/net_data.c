@@ -42,9 +42,11 @@ struct net_data net_data_for(const struct dataset_info *info, const struct train
     size_t columns[SPEC_MAX_COLUMNS], n = spec_columns(info, spec, columns);
     for (size_t i = 0; i < n; i++) {
         const struct dataset_column *c = &info->columns[columns[i]];
-        d.n_categories -= c->categorical;
-        d.category_slots -= c->categorical ? dataset_column_slots(c) : 0;
-        d.numeric -= c->categorical ? 0 : 1 + (c->n_missing > 0);
+        for (size_t k = dataset_column_width(c); k > 0; k--, c++) {
+            d.n_categories -= c->categorical;
+            d.category_slots -= c->categorical ? dataset_column_slots(c) : 0;
+            d.numeric -= c->categorical ? 0 : 1 + (c->n_missing > 0);
+        }
     }
     return d;
 }

@@ -29,7 +29,7 @@ struct request {
     json_t *target; /* borrowed; NULL */
     char target_text[4000];
     json_t *options_json;                   /* borrowed; NULL */
-    struct dataset_options options;         /* owned strings */
+    struct dataset_options options;         /* owned */
     const char *table, *features, *targets; /* digests */
     const char *test, *test_targets;        /* of the test rows: a table or features, and targets */
 };
@@ -165,8 +165,7 @@ static void info_done(struct dataset_info *info)
 
 static void request_done(struct request *r)
 {
-    free(r->options.x);
-    free(r->options.y);
+    dataset_options_done(&r->options);
 }
 
 /* Messages name the files that a request gave. The names of temporary files would mean nothing to a

@@ -1,5 +1,6 @@
 /* CSV tables: whatever is read keeps its promises: the same number of cells in each row, cells that
- * end in NUL, numbers that are finite. Read twice, under both meanings of the first record. */
+ * end in NUL, numbers that are finite. Read under both
+ * meanings of the first record, and as whatever dialect its first records show. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +9,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void read_table(const char *bytes, size_t size, csv_header header)
+static void read_table(const char *bytes, size_t size, const struct csv_dialect *dialect,
+                       csv_header header)
 {
     struct as_err err;
     struct csv_row row;
     AS_AUTO(csv_freep) struct csv *c = NULL;
-    if (csv_open_bytes(bytes, size, header, &c, &err) < 0)
+    if (csv_open_bytes_as(bytes, size, dialect, header, &c, &err) < 0)
         return;
     size_t last_line = 0;
     while (csv_next(c, &row, &err) == AS_OK) {
@@ -32,7 +34,9 @@ static void read_table(const char *bytes, size_t size, csv_header header)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    read_table((const char *)data, size, CSV_HEADER_AUTO);
-    read_table((const char *)data, size, CSV_HEADER_NO);
+    static const struct csv_dialect commas = {',', 0, '.'}, found = {0, '#', 0};
+    read_table((const char *)data, size, &commas, CSV_HEADER_AUTO);
+    read_table((const char *)data, size, &commas, CSV_HEADER_NO);
+    read_table((const char *)data, size, &found, CSV_HEADER_AUTO);
     return 0;
 }

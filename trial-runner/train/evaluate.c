@@ -254,7 +254,7 @@ static as_status regression_metrics(const struct lockstep *ls, const struct memb
     const struct train_data *d = ls->setup->data;
     float *z = h->outputs + k * d->n_val * ls->plan->outputs;
     outputs_to_probabilities(z, d->n_val, ls->plan->outputs, ls->setup->loss);
-    outputs_to_own_unit(z, d->n_val, d->n_targets, d->fit.target_mean, d->fit.target_scale);
+    outputs_to_own_unit(z, d->n_val, &d->fit);
     const struct metric_input in = {.n = d->n_val,
                                     .outputs = d->n_targets,
                                     .targets = d->val_targets,
@@ -268,7 +268,8 @@ static as_status regression_metrics(const struct lockstep *ls, const struct memb
     for (size_t i = 0; st == AS_OK && i < m->spec.n_metrics; i++)
         if (train_spec_on_request(m->task, m->spec.metrics[i]))
             st = metric_compute(m->spec.metrics[i], &in, &e->asked[i], err);
-    if (ls->setup->loss == TRAIN_MSE && d->n_targets == 1)
+    if (ls->setup->loss == TRAIN_MSE && d->n_targets == 1 &&
+        d->fit.target_transform == TARGET_AS_IS)
         e->loss = metric_mse(&in); /* the same sum in double precision, which is more exact */
     return st;
 }

@@ -47,6 +47,7 @@ struct preprocess_opts job_preprocess_opts(const struct job *job, const struct t
                                     .context = (size_t)spec->model.context,
                                     .standardize = spec->standardize && !trees,
                                     .embed_categories = spec->model.embedding > 0 || trees,
+                                    .target_transform = spec->target_transform,
                                     .targets_as_shares =
                                         train_spec_loss(spec, job->info.task) == TRAIN_BCE};
 }

@@ -76,7 +76,7 @@ as_status row_roles_read(const struct job *job, const struct train_spec *spec, s
         st = read_weights(job, spec, set->n_rows, &r.weights, err);
     if (st != AS_OK)
         return st;
-    dataset_without(set, columns, n);
+    dataset_without(set, &job->info, columns, n);
     *ret = r;
     r = (struct row_roles){0};
     return AS_OK;

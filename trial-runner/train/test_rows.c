@@ -69,7 +69,7 @@ static as_status read_rows(struct test_rows *t, struct as_err *err)
     if (st == AS_OK && t->spec->weights)
         st = read_weights(t, &paths, err);
     if (st == AS_OK)
-        dataset_without(&t->set, columns, n);
+        dataset_without(&t->set, &job->info, columns, n);
     return st;
 }
 

@@ -120,8 +120,7 @@ as_status tree_evaluate(const struct lockstep_setup *s, const struct member *m, 
     evaluation_clear(&e);
     e.loss = tree_loss(s, m, values, d->val_rows, d->n_val, weights);
     if (!labels)
-        outputs_to_own_unit(values, d->n_val, d->n_targets, d->fit.target_mean,
-                            d->fit.target_scale);
+        outputs_to_own_unit(values, d->n_val, &d->fit);
     const struct metric_input in = {.n = d->n_val,
                                     .outputs = labels ? d->set.n_outputs : d->n_targets,
                                     .labels = labels,

@@ -2,11 +2,14 @@
  * and column, and memory that runs out. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #include "base/file.h"
 #include "data/formats/csv.h"
 #include "base/str.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
 static struct as_err err;
 
@@ -108,8 +111,10 @@ START_TEST(malformed)
     ck_fails(read_all("a,b\n1,\"2\n"), AS_E_INVAL, err, "line 2: a quoted cell is not closed");
     ck_fails(read_all("a,b\n1,\"2\"x\n"), AS_E_INVAL, err, "line 2, cell 2: text follows");
     ck_fails(read_all("a,b\n1,2\"\"\n"), AS_E_INVAL, err, "line 2, cell 2: a quote inside");
-    ck_fails(read_all("a;b\n1;2\n"), AS_E_INVAL, err, "line 1: found ';' and no ','");
-    ck_fails(read_all("a\tb\n1\t2\n"), AS_E_INVAL, err, "line 1: found a tab and no ','");
+    ck_fails(read_all("a;b\n1;2\n"), AS_E_INVAL, err,
+             "line 1: found ';', expected ',' between cells");
+    ck_fails(read_all("a\tb\n1\t2\n"), AS_E_INVAL, err,
+             "line 1: found a tab, expected ',' between cells");
     ck_fails(read_all("a,b\r1,2\r"), AS_E_INVAL, err, "line 1: found a carriage return");
     ck_fails(read_all("a,b\n1,\xff\n"), AS_E_INVAL, err, "line 2 is not valid UTF-8");
     struct csv *c = NULL;
@@ -222,6 +227,146 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
+static struct csv *open_as(const char *text, const struct csv_dialect *d)
+{
+    struct csv *c = NULL;
+    ck_ok(csv_open_bytes_as(text, strlen(text), d, CSV_HEADER_AUTO, &c, &err), err);
+    return c;
+}
+
+/* What the first records show, and the number of columns that follows. */
+START_TEST(dialect_is_found)
+{
+    static const struct {
+        const char *text;
+        char separator, decimal;
+        size_t columns;
+    } cases[] = {
+        {"a,b\n1,2\n", ',', '.', 2},
+        {"a\tb\tc\n1\t2\t3\n", '\t', '.', 3},
+        {"a;b\n1;2\n", ';', '.', 2},
+        {"a|b\n1|2\n", '|', '.', 2},
+        {"a;b\n1,5;2,25\n", ';', ',', 2},
+        {"1,5;2,25\n3,5;4,25\n", ';', ',', 2}, /* a comma cuts evenly, too, but into text */
+        {"a;b\n1,500;2,250\n", ';', '.', 2},   /* thousands */
+        {"a;b\n1,5;2.5\n", ';', '.', 2},       /* both signs */
+        {"a,b\nx;y,2\nu;v,3\n", ',', '.', 2},  /* ';' is in every row, but not in the header */
+        {"a,b\n1;2,3;4\n5;6,7;8\n", ',', '.', 2},
+        {"a;b\n\"x;y\";2\n\"u,v\";3\n", ';', '.', 2},
+        {"a,b\n\"x\ny,z\",2\n", ',', '.', 2},
+        {"\xef\xbb\xbf"
+         "a\tb\r\n1,5\t2\r\n",
+         '\t', '.', 2}, /* a comma means thousands or not */
+        {"alone\n1\n2\n", ',', '.', 1},
+        {"a;b\n1;2\n3\n", ';', '.', 2}, /* ragged: still ';' */
+        {"a b,c\n1\n", ',', '.', 2},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        const struct csv_dialect open = {0};
+        AS_AUTO(csv_freep) struct csv *c = open_as(cases[i].text, &open);
+        struct csv_dialect d = csv_dialect_of(c);
+        ck_assert_msg(d.separator == cases[i].separator && d.decimal == cases[i].decimal &&
+                          csv_columns(c) == cases[i].columns,
+                      "case %zu: '%c' '%c' %zu", i, d.separator, d.decimal, csv_columns(c));
+    }
+}
+END_TEST
+
+START_TEST(decimal_commas)
+{
+    static const char *const cells[][2] = {
+        {"1,5", "1.5"},     {"-,5", "-.5"},     {"+3,", "+3."},         {"2,5e-3", "2.5e-3"},
+        {" 1,5 ", " 1.5 "}, {"1,2,3", "1,2,3"}, {"1.234,5", "1.234,5"}, {"a,b", "a,b"},
+        {",", ","},         {"1,5e", "1,5e"},   {"1,5 kg", "1,5 kg"},   {"", ""},
+    };
+    const struct csv_dialect d = {.separator = ';', .decimal = ','};
+    for (size_t i = 0; i < AS_ARRAY_LEN(cells); i++) {
+        char text[64];
+        struct csv_row row;
+        (void)snprintf(text, sizeof text, "x;y\n%s;1\n", cells[i][0]);
+        AS_AUTO(csv_freep) struct csv *c = open_as(text, &d);
+        ck_ok(csv_next(c, &row, &err), err);
+        ck_assert_str_eq(row.cells[0].s, cells[i][1]);
+    }
+}
+END_TEST
+
+/* Comments are skipped wherever a record could begin; line numbers are those of the file. */
+START_TEST(comments)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    const struct csv_dialect d = {.comment = '#'};
+    struct csv_row row;
+    str_puts(&b, "# made by \"hand\n#\na;b\n#x\n1;\"#2\n3\"\n#");
+    for (size_t i = 0; i < 300000; i++) /* longer than the buffer */
+        str_puts(&b, "ab,\"");
+    str_puts(&b, "\n4;#5\n# the end");
+    AS_AUTO(csv_freep) struct csv *c = open_as(b.s, &d);
+    ck_assert_uint_eq(csv_columns(c), 2);
+    ck_ok(csv_next(c, &row, &err), err);
+    ck_assert_uint_eq(row.line, 5);
+    ck_assert_str_eq(row.cells[1].s, "#2\n3");
+    ck_ok(csv_next(c, &row, &err), err);
+    ck_assert_uint_eq(row.line, 8);
+    ck_assert_str_eq(row.cells[1].s, "#5");
+    ck_assert_int_eq(csv_next(c, &row, &err), AS_E_EXHAUSTED);
+    AS_AUTO(csv_freep) struct csv *none = open_as("a,b\n#1,2\n", &(struct csv_dialect){0});
+    ck_ok(csv_next(none, &row, &err), err);
+    ck_assert_str_eq(row.cells[0].s, "#1");
+}
+END_TEST
+
+/* A packed table reads as the plain one, from files; damage is named with its line. */
+START_TEST(gzip)
+{
+    char dir[TEMP_FOLDER_SIZE], path[128];
+    struct csv *c = NULL;
+    struct csv_row row;
+    temp_folder_make(dir);
+    (void)snprintf(path, sizeof path, "%s/t.csv.gz", dir);
+    gzFile z = gzopen(path, "wb");
+    ck_assert_ptr_nonnull(z);
+    ck_assert_int_gt(gzputs(z, "\xef\xbb\xbf"
+                               "a\tb\n"),
+                     0);
+    for (int i = 0; i < 200000; i++)
+        ck_assert_int_gt(gzprintf(z, "%d\t%d\n", i, i * 7919 % 100003), 0);
+    ck_assert_int_eq(gzclose(z), Z_OK);
+    ck_ok(csv_open_as(path, &(struct csv_dialect){0}, CSV_HEADER_AUTO, &c, &err), err);
+    ck_assert_str_eq(csv_column_name(c, 0), "a");
+    size_t n = 0;
+    for (; csv_next(c, &row, &err) == AS_OK; n++)
+        ck_assert_uint_eq(row.line, n + 2);
+    ck_assert_uint_eq(n, 200000);
+    csv_free(c);
+    ck_assert_int_eq(truncate(path, 400000), 0);
+    ck_ok(csv_open_as(path, &(struct csv_dialect){0}, CSV_HEADER_AUTO, &c, &err), err);
+    as_status st;
+    while ((st = csv_next(c, &row, &err)) == AS_OK) {
+    }
+    ck_fails(st, AS_E_INVAL, err, "the compressed data is cut short");
+    ck_assert_ptr_nonnull(strstr(err.msg, "line "));
+    csv_free(c);
+    temp_folder_remove(dir);
+}
+END_TEST
+
+START_TEST(other_dialects_are_refused)
+{
+    struct csv *c = NULL;
+    const struct csv_dialect tabs = {.separator = '\t'}, open = {0};
+    ck_fails(csv_open_bytes_as("\xff\xfe"
+                               "a\0,\0",
+                               6, &open, CSV_HEADER_AUTO, &c, &err),
+             AS_E_UNSUPPORTED, err, "UTF-16");
+    ck_fails(csv_open_bytes_as("\xfe\xff\0a", 4, &open, CSV_HEADER_AUTO, &c, &err),
+             AS_E_UNSUPPORTED, err, "iconv -f UTF-16 -t UTF-8");
+    ck_fails(csv_open_bytes_as("a,b\n1,2\n", 8, &tabs, CSV_HEADER_AUTO, &c, &err), AS_E_INVAL, err,
+             "line 1: found ',', expected a tab between cells");
+    ck_assert_ptr_null(c);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("csv");
@@ -235,6 +380,11 @@ Suite *test_suite(void)
     tcase_add_test(t, long_file);
     tcase_add_test(t, limits);
     tcase_add_test(t, out_of_memory);
+    tcase_add_test(t, dialect_is_found);
+    tcase_add_test(t, decimal_commas);
+    tcase_add_test(t, comments);
+    tcase_add_test(t, gzip);
+    tcase_add_test(t, other_dialects_are_refused);
     suite_add_tcase(s, t);
     return s;
 }

@@ -37,7 +37,9 @@ END_TEST
 START_TEST(own_unit)
 {
     float v[] = {1, 1, -2, 0};
-    outputs_to_own_unit(v, 2, 2, (const double[]){10, 100}, (const double[]){2, 0.5});
+    const struct preprocess fit = {
+        .n_targets = 2, .target_mean = (double[]){10, 100}, .target_scale = (double[]){2, 0.5}};
+    outputs_to_own_unit(v, 2, &fit);
     ck_assert(v[0] == 12 && v[1] == 100.5f && v[2] == 6 && v[3] == 100);
 }
 END_TEST

@@ -378,8 +378,7 @@ static void predict_trees(const struct rows *r, const struct model_file *f, floa
     ck_ok(tree_model_load(trees->data, trees->size_bytes, m->spec, r->info, 1, &model, &err), err);
     ck_ok(tree_model_predict(model, inputs, r->n, ret, &err), err);
     if (r->info->task == DATASET_REGRESSION)
-        outputs_to_own_unit(ret, r->n, r->info->n_outputs, m->fit->target_mean,
-                            m->fit->target_scale);
+        outputs_to_own_unit(ret, r->n, m->fit);
 }
 
 void onnx_case_compare(const struct child *c, const char *name, size_t rows)

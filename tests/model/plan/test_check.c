@@ -40,8 +40,15 @@ START_TEST(against_data)
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err,
              "/model/kind: found cnn, which takes images");
     s.model.kind = TRAIN_MLP;
-    s.loss = TRAIN_MSE;
+    s.target_transform = TARGET_LOG;
+    ck_fails(train_spec_check(&s, &d, "/trial/train", &err), AS_E_INVAL, err,
+             "/trial/train/target/transform: found log, expected none: data set 'd' is for "
+             "classification");
     d.task = DATASET_REGRESSION;
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "with the loss bce");
+    s.loss = TRAIN_MSE;
+    ck_ok(train_spec_check(&s, &d, "/trial/train", &err), err);
+    s.target_transform = TARGET_AS_IS;
     ck_ok(train_spec_check(&s, &d, "/trial/train", &err), err);
     s.balanced = true;
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "has no classes");
@@ -139,7 +146,7 @@ START_TEST(columns_are_checked)
     ck_ok(check("\"weights\":\"w\",\"validation\":{\"order\":\"w\"}", &people), err);
     ck_fails(check("\"weights\":\"weight\"", &people), AS_E_INVAL, err,
              "/trial/train/weights: found 'weight', expected one of 'a', 'b', 'who', 'w'");
-    ck_fails(check("\"weights\":\"who\"", &people), AS_E_INVAL, err, "has text, expected numbers");
+    ck_fails(check("\"weights\":\"who\"", &people), AS_E_INVAL, err, "has text or dates, expected numbers");
     ck_fails(check("\"validation\":{\"order\":\"b\"}", &people), AS_E_INVAL, err,
              "/trial/train/validation/order: column 'b' has 3 missing cells, expected none");
     ck_fails(check("\"validation\":{\"column\":\"class\"}", &people), AS_E_INVAL, err,

@@ -384,6 +384,7 @@ START_TEST(signatures)
         "\"validation\":{\"seed\":1}",
         "\"optimizer\":{\"ema\":0.9}",
         "\"class_weights\":\"balanced\"",
+        "\"target\":{\"transform\":\"log\"}",
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(free_to_differ); i++)
         ck_assert_msg(share("", free_to_differ[i], &digits), "%s", free_to_differ[i]);

@@ -244,7 +244,7 @@ static void predicts_as_recorded(const char *path)
         tree_inputs_of(&s.info, set.x, codes, rows + i, 1, x);
         ck_ok(tree_model_predict(s.model, x, 1, got, &err), err);
         if (s.info.task == DATASET_REGRESSION)
-            outputs_to_own_unit(got, 1, outputs, s.fit.target_mean, s.fit.target_scale);
+            outputs_to_own_unit(got, 1, &s.fit);
         for (size_t c = 0; c < outputs; c++) {
             float expected = (float)want[i * outputs + c];
             ck_assert_msg(memcmp(&expected, &got[c], sizeof expected) == 0,

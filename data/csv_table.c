@@ -1,0 +1,167 @@
+/* Opening a CSV file as a table.
+ *
+ * csv.h decides from two records whether there is a header. If the first record does not look like
+ * one but names the target, it is one (open_with_header).
+ *
+ * A pattern of `select`, `drop` or `text` that fits no column is an error: it is a typing error, and
+ * a column that was to be dropped would otherwise become an input without a word. */
+#include "data/csv_table.h"
+
+#include <fnmatch.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/dataset_alloc.h"
+#include "data/target.h"
+#include "base/str.h"
+
+void csv_table_done(struct csv_table *t)
+{
+    csv_free(t->csv);
+    free(t->targets);
+    free(t->input);
+    free(t->name);
+    *t = (struct csv_table){0};
+}
+
+static bool pattern_fits(const char *pattern, const char *name)
+{
+    return strcmp(pattern, name) == 0 || fnmatch(pattern, name, 0) == 0;
+}
+
+bool dataset_names_match(const struct dataset_names *names, const char *name)
+{
+    for (size_t i = 0; i < names->n; i++)
+        if (pattern_fits(names->name[i], name))
+            return true;
+    return false;
+}
+
+/* Each pattern must stand for a column. */
+static as_status check_patterns(const struct csv_table *t, const char *option,
+                                const struct dataset_names *names, struct as_err *err)
+{
+    for (size_t i = 0; i < names->n; i++) {
+        size_t c = 0;
+        while (c < t->n_columns && !pattern_fits(names->name[i], t->name[c]))
+            c++;
+        if (c < t->n_columns)
+            continue;
+        AS_AUTO(str_done) struct str list = {0};
+        for (size_t k = 0; k < t->n_columns && list.len < 120; k++)
+            str_printf(&list, "%s%.40s", k ? ", " : "", t->name[k]);
+        return as_fail(err, AS_E_INVAL, "%s: there is no column '%.60s'; the columns are: %s%s",
+                       option, names->name[i], str_cstr(&list), list.len >= 120 ? ", …" : "");
+    }
+    return AS_OK;
+}
+
+static as_status check_options(const struct csv_table *t, const struct dataset_options *o,
+                               struct as_err *err)
+{
+    as_status st = check_patterns(t, "select", &o->select, err);
+    if (st == AS_OK)
+        st = check_patterns(t, "drop", &o->drop, err);
+    if (st == AS_OK)
+        st = check_patterns(t, "text", &o->text, err);
+    for (size_t i = 0; st == AS_OK && i < t->n_targets; i++)
+        if (dataset_names_match(&o->drop, t->name[t->targets[i]]))
+            st = as_fail(err, AS_E_INVAL, "drop: it names the target '%.80s'",
+                         t->name[t->targets[i]]);
+    return st;
+}
+
+/* Number the inputs. */
+static as_status find_inputs(const struct dataset_options *o, struct csv_table *t,
+                             struct as_err *err)
+{
+    as_status st = check_options(t, o, err);
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < t->n_targets; i++)
+        t->input[t->targets[i]] = SIZE_MAX;
+    t->n_inputs = 0;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        bool out = t->input[i] == SIZE_MAX || dataset_names_match(&o->drop, t->name[i]) ||
+                   (o->select.n && !dataset_names_match(&o->select, t->name[i]));
+        t->input[i] = out ? SIZE_MAX : t->n_inputs++;
+    }
+    if (t->n_inputs == 0 && (o->select.n || o->drop.n))
+        return as_fail(err, AS_E_INVAL, "select and drop leave no column that is an input");
+    return dataset_check_size(0, t->n_inputs, err);
+}
+
+static as_status find_columns(const char *target, const struct dataset_options *o,
+                              struct csv_table *t, struct as_err *err)
+{
+    t->n_columns = csv_columns(t->csv);
+    t->name = as_calloc(t->n_columns, sizeof *t->name);
+    t->input = as_calloc(t->n_columns, sizeof *t->input);
+    if (!t->name || !t->input)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < t->n_columns; i++)
+        t->name[i] = csv_column_name(t->csv, i);
+    as_status st =
+        target_find_columns(target, t->n_columns, t->name, &t->targets, &t->n_targets, err);
+    return st < 0 ? st : find_inputs(o, t, err);
+}
+
+/* Open the table with its first record as the header, if that record names the target. */
+static as_status open_with_header(const char *path, const char *target,
+                                  const struct dataset_options *o, const struct csv_dialect *d,
+                                  struct csv_table *t)
+{
+    AS_AUTO(csv_table_done) struct csv_table with = {0};
+    as_status st = csv_open_as(path, d, CSV_HEADER_YES, &with.csv, NULL);
+    if (st != AS_OK)
+        return st;
+    st = find_columns(target, o, &with, NULL);
+    if (st != AS_OK)
+        return st;
+    csv_table_done(t);
+    *t = with;
+    with = (struct csv_table){0};
+    return AS_OK;
+}
+
+static as_status open_table(const char *path, const char *target, const struct dataset_options *o,
+                            const struct csv_dialect *d, struct csv_table *ret, struct as_err *err)
+{
+    as_status st = csv_open_as(path, d, CSV_HEADER_AUTO, &ret->csv, err);
+    if (st < 0)
+        return st;
+    st = find_columns(target, o, ret, err);
+    if (st == AS_E_INVAL && !csv_has_header(ret->csv) &&
+        open_with_header(path, target, o, d, ret) == AS_OK)
+        st = AS_OK;
+    return st;
+}
+
+as_status csv_table_find(const char *path, const char *target, const struct dataset_options *o,
+                         struct csv_table *ret, struct as_err *err)
+{
+    const struct csv_dialect d = {o->separator, o->comment, o->decimal};
+    return open_table(path, target, o, &d, ret, err);
+}
+
+static struct csv_dialect dialect_of(const struct dataset_options *o)
+{
+    return (struct csv_dialect){o->separator ? o->separator : ',', o->comment,
+                                o->decimal ? o->decimal : '.'};
+}
+
+as_status csv_table_open_as(const char *path, const char *target, const struct dataset_options *o,
+                            csv_header header, struct csv_table *ret, struct as_err *err)
+{
+    const struct csv_dialect d = dialect_of(o);
+    as_status st = csv_open_as(path, &d, header, &ret->csv, err);
+    return st == AS_OK ? find_columns(target, o, ret, err) : st;
+}
+
+as_status csv_table_open(const char *path, const char *target, const struct dataset_options *o,
+                         struct csv_table *ret, struct as_err *err)
+{
+    const struct csv_dialect d = dialect_of(o);
+    return open_table(path, target, o, &d, ret, err);
+}

@@ -1,0 +1,46 @@
+/* A CSV file as a table: which of its columns are targets, which are inputs, and which are neither
+ * (`select` and `drop` of the options). */
+#ifndef ASSAY_DATA_CSV_TABLE_H
+#define ASSAY_DATA_CSV_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "data/formats/csv.h"
+#include "data/dataset.h"
+
+struct csv_table {
+    struct csv *csv;
+    size_t n_columns, n_targets, n_inputs;
+    size_t *targets;   /* columns */
+    size_t *input;     /* [n_columns] which input a column is; SIZE_MAX: none */
+    const char **name; /* [n_columns] views of csv */
+    bool is_test;      /* dataset_csv.c: a cell that the training part has not seen is an error */
+};
+
+void csv_table_done(struct csv_table *t);
+
+/* Does one of the patterns stand for the name? */
+bool dataset_names_match(const struct dataset_names *names, const char *name);
+
+/* Open a file for inspection: what `o` leaves open of the dialect is found in the file.
+ *   target  as in dataset_inspect()
+ *   ret     owned by the caller, also on failure
+ * Errors of csv_open(); AS_E_INVAL: no such target, a pattern of the options that fits no column, a
+ * target that is dropped, no input is left; AS_E_NOMEM. */
+AS_MUST_CHECK as_status csv_table_find(const char *path, const char *target,
+                                       const struct dataset_options *o, struct csv_table *ret,
+                                       struct as_err *err);
+
+/* The same for a file that was inspected: its separator is a comma and its decimal sign a point
+ * where `o` does not say otherwise. */
+AS_MUST_CHECK as_status csv_table_open(const char *path, const char *target,
+                                       const struct dataset_options *o, struct csv_table *ret,
+                                       struct as_err *err);
+
+/* The same, but whether the first record is the header is known. */
+AS_MUST_CHECK as_status csv_table_open_as(const char *path, const char *target,
+                                          const struct dataset_options *o, csv_header header,
+                                          struct csv_table *ret, struct as_err *err);
+
+#endif
