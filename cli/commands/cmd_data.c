@@ -120,6 +120,8 @@ int cmd_data(const struct verb *v, int argc, char **argv)
         {"grey", 0, OPT_FLAG, &d.grey, NULL, NULL, "a folder of images: without colours"},
         {"test", 0, OPT_STRING, &d.test, "FILE", NULL,
          "rows for the final figure, which no search sees; a file like FILE"},
+        {"test-column", 0, OPT_STRING, &d.test_column, "COLUMN", NULL,
+         "csv: instead of --test, the column that says test or train of each row"},
         {"test-targets", 0, OPT_STRING, &d.test_targets, "FILE", NULL,
          "with --targets: what the rows of --test are to predict"},
         {"description", 0, OPT_STRING, &d.description, "TEXT", NULL, "for people"},
