@@ -412,15 +412,40 @@ static bool is_number(const char *name)
     return !name[strspn(name, "0123456789,")];
 }
 
-/* Had the training part a header? Without one its columns are named by their indices. */
-static csv_header header_of(const struct dataset_info *info)
+/* Has the training part names that are no indices, so that it must have a header? */
+static bool has_names(const struct dataset_info *info)
 {
-    if (!is_number(info->target))
-        return CSV_HEADER_YES;
-    for (size_t i = 0; info->columns && i < info->n_features; i++)
-        if (!is_number(info->columns[i].name))
-            return CSV_HEADER_YES;
-    return info->columns ? CSV_HEADER_NO : CSV_HEADER_AUTO;
+    const struct dataset_options *o = &info->options;
+    size_t n = 0; /* columns, if all are inputs or targets */
+    bool all = o->drop.n == 0 && o->select.n == 0;
+    for (size_t i = 0; info->columns && i < info->n_features; n++)
+        i += dataset_column_width(&info->columns[i]);
+    n += info->task == DATASET_CLASSIFICATION ? 1 : info->n_outputs;
+    for (size_t i = 0; info->columns && i < info->n_features; i++) {
+        int64_t index;
+        if (!is_number(info->columns[i].name) ||
+            (all &&
+             (as_parse_i64(info->columns[i].name, &index, NULL) != AS_OK || (size_t)index >= n)))
+            return true;
+    }
+    return !is_number(info->target);
+}
+
+/* Without names the first record is data, unless it is the indices themselves (csv.h): text above
+ * numbers, which would be a header elsewhere, is a row like others here. */
+static as_status open_like(const char *path, const struct dataset_info *info, struct csv_table *ret,
+                           struct as_err *err)
+{
+    csv_header header = has_names(info) ? CSV_HEADER_YES : CSV_HEADER_AUTO;
+    as_status st = csv_table_open_as(path, info->target, &info->options, header, ret, err);
+    if (header == CSV_HEADER_YES || !ret->csv || !csv_has_header(ret->csv))
+        return st;
+    for (size_t i = 0; i < csv_columns(ret->csv); i++)
+        if (!is_number(csv_column_name(ret->csv, i))) {
+            csv_table_done(ret);
+            return csv_table_open_as(path, info->target, &info->options, CSV_HEADER_NO, ret, err);
+        }
+    return st;
 }
 
 static as_status check_names(const struct csv_table *t, const struct dataset_info *info,
@@ -450,7 +475,7 @@ static as_status check_names(const struct csv_table *t, const struct dataset_inf
 static as_status open_test(const char *path, const struct dataset_info *info, struct csv_table *ret,
                            struct as_err *err)
 {
-    as_status st = csv_table_open_as(path, info->target, &info->options, header_of(info), ret, err);
+    as_status st = open_like(path, info, ret, err);
     if (st == AS_OK)
         st = check_targets(ret, info, err);
     ret->is_test = true;

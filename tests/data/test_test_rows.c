@@ -124,6 +124,18 @@ START_TEST(a_file_without_header_stays_without)
 }
 END_TEST
 
+/* pandas writes indices as a header when columns have no names. */
+START_TEST(indices_may_be_a_header)
+{
+    train_on("0,1,2,3\n5.5,6,1,1\n7.5,8,2,0\n5.5,5,1,1\n", "3");
+    ck_assert_uint_eq(info.n_rows, 3);
+    ck_ok(inspect_test("0,1,2,3\n5.5,6,1,1\n"), err);
+    ck_assert_uint_eq(rows, 1);
+    ck_ok(inspect_test("5.5,6,1,1\n7.5,8,1,1\n"), err);
+    ck_assert_uint_eq(rows, 2);
+}
+END_TEST
+
 /* Names that are numbers are a header if the target has another. */
 START_TEST(numbers_may_be_names)
 {
@@ -138,6 +150,36 @@ static void write_array(const char *path, npy_type type, const size_t *shape, si
 {
     ck_ok(npy_write(path, type, shape, n, data, &err), err);
 }
+
+static void fails_with(as_status st, const char *part)
+{
+    ck_assert_int_eq(st, AS_E_INVAL);
+    ck_assert_msg(strstr(err.msg, part) != NULL, "%s", err.msg);
+}
+
+/* The dialect, dates, texts and dropped columns are those of the training part too. */
+START_TEST(dialect_and_derived_columns)
+{
+    static const char text[] = "id;when;note;n;y\n"
+                               "a;02.03.2024;;1,5;1\nb;04.05.2024;very good tea;2,5;0\n"
+                               "c;09.12.2024;good cake and tea;;1\n";
+    struct dataset_options o = {.comment = '#',
+                                .drop = {(char *[]){(char *)"id"}, 1},
+                                .text = {(char *[]){(char *)"note"}, 1},
+                                .buckets = 8};
+    write_text(train_path, text);
+    ck_ok(dataset_inspect(&(struct dataset_paths){.table = train_path}, DATASET_CSV, "y",
+                          DATASET_TASK_AUTO, &o, &info, &err),
+          err);
+    ck_ok(inspect_test("# later\nid;when;note;n;y\nz;03.03.2024;new words;0,5;1\n"), err);
+    AS_AUTO(dataset_done) struct dataset d = load_test();
+    ck_assert_float_eq(d.x[0], 1); /* a day after the first one */
+    ck_assert_float_eq(d.x[d.n_features - 1], 0.5f);
+    fails_with(inspect_test("id;when;note;n;y\nz;;new words;0,5;1\n"), "'when', line 2");
+    fails_with(inspect_test("id;when;note;n;y\nz;soon;new words;0,5;1\n"), "'when', line 2");
+    fails_with(inspect_test("id;when;notes;n;y\nz;03.03.2024;a;0,5;1\n"), "note");
+}
+END_TEST
 
 START_TEST(arrays_have_test_rows_too)
 {
@@ -190,7 +232,9 @@ Suite *test_suite(void)
     tcase_add_test(t, what_the_training_part_has_not_is_refused);
     tcase_add_test(t, rare_values_make_room_for_others);
     tcase_add_test(t, a_file_without_header_stays_without);
+    tcase_add_test(t, indices_may_be_a_header);
     tcase_add_test(t, numbers_may_be_names);
+    tcase_add_test(t, dialect_and_derived_columns);
     tcase_add_test(t, arrays_have_test_rows_too);
     tcase_add_test(t, text_has_none);
     suite_add_tcase(s, t);
