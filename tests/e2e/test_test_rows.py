@@ -64,7 +64,9 @@ def document(name, train, trials=3, metric="val_error"):
     if train.get("model", {}).get("kind") == "boosted_trees":
         rate = {}
         train = {**train, "model": {**train["model"], "learning_rate": "${lr}"}}
-    return {"name": name, "search": {"method": "random", "seed": 7}, "metric": {"name": metric, "goal": "minimize"},
+    resources = {"resources": train["resources"]} if "resources" in train else {}
+    train = {k: v for k, v in train.items() if k != "resources"}
+    return {**resources, "name": name, "search": {"method": "random", "seed": 7}, "metric": {"name": metric, "goal": "minimize"},
             "parameters": parameters, "limits": {"max_trials": trials},
             "trial": {"train": {"dataset": "digits", **rate, **train}}}
 
@@ -72,6 +74,7 @@ def document(name, train, trials=3, metric="val_error"):
 SWEEPS = {
     "network": {"epochs": 4, "model": {"kind": "mlp", "layers": [24]}},
     "trees": {"model": {"kind": "boosted_trees", "n_estimators": 6}},
+    "ranks": {"epochs": 2, "batch_size": 64, "micro_batch": 32, "model": {"kind": "mlp", "layers": [16]}, "resources": {"ranks": 2}},
     "folds": {"epochs": 3, "model": {"kind": "mlp", "layers": [16]}, "validation": {"folds": 3}},
 }
 
