@@ -313,6 +313,11 @@ export type TrainDocument = {
   /** 0: all training rows. K: the K-th bootstrap sample of them */
   resample?: number | Template;
   standardize?: boolean | Template;
+  /** What is done to the targets of a regression */
+  target?: {
+    /** Before they are standardised; metrics and predictions are in their own unit. log needs targets above 0, log1p targets above -1; quantile gives each the normal score of its rank */
+    transform?: "none" | "log" | "log1p" | "quantile" | Template;
+  };
   precision?: "float32" | "bfloat16" | Template;
   loss?: "auto" | "cross_entropy" | "mse" | "huber" | "bce" | Template;
   label_smoothing?: number | Template;
@@ -926,6 +931,8 @@ export type Importance = {
 export type TrialDetail = Trial & {
   /** Texts that the trial wrote beside its numbers, the last one of each name */
   notes: Record<string, string>;
+  /** What its model is worth on the data set's test rows, from its artifact test.json; null without one. No search, early stopping or ensemble sees it, and trials are not listed by it */
+  test?: null | TrialTest;
   attempts: ({
     attempt: number;
     /** Null for an attempt of a client or of a gang */
@@ -945,6 +952,22 @@ export type TrialDetail = Trial & {
     /** How long its process ran, by its runner's clock; null when the runner did not say it */
     ran_ms?: number | null;
   })[];
+};
+
+export type TrialTest = {
+  rows: number;
+  /** By the names of the reports without val_: error, log_loss, rmse */
+  metrics: Record<string, Number>;
+};
+
+export type TestFigure = {
+  value: Number;
+  low?: Number;
+  high?: Number;
+  /** Of the interval from low to high, which is absent below 30 rows */
+  probability?: number;
+  /** Of a gain: the interval contains 0, or there is none */
+  within_noise?: boolean;
 };
 
 /** gathering: the ranks start, epoch 0. waiting: fewer than min_ranks live, so they do not train. over: the attempt has ended */
@@ -1162,6 +1185,14 @@ export type Ensemble = {
     value_select?: Number;
     params?: Params;
   }[];
+  /** Both on the test rows of the data set, which chose nothing: the ensemble's members combined as they are here, and the best single trial, by the same metric. Absent if the trials left no test predictions; with `reason` alone if these cannot be measured */
+  test?: {
+    reason?: string;
+    rows?: number;
+    ensemble?: TestFigure;
+    best_single?: TestFigure;
+    gain?: TestFigure;
+  };
   candidates?: number;
   /** Further candidates that were left out because all predictions together have more than 2^27 values */
   left_out?: number;
@@ -1189,11 +1220,14 @@ export type Event = {
 export type DatasetCreate = {
   name: string;
   format: "csv" | "npy" | "npz" | "idx" | "cifar" | "safetensors" | "text" | "tokens";
-  /** Digests by role: table (csv, npy, npz, cifar, safetensors, text, tokens), or features and targets (idx, npy) */
+  /** Digests by role: table (csv, npy, npz, cifar, safetensors, text, tokens), or features and targets (idx, npy). With test rows, which no search, early stopping or selection sees, also test beside table, or test_features and test_targets: files of the same form, read by what the other files say of columns, classes and categories */
   files: {
     table?: string;
     features?: string;
     targets?: string;
+    test?: string;
+    test_features?: string;
+    test_targets?: string;
   };
   /** Column of the target in a csv or npy table: its name, or its index (negative: from the end). Several columns, separated by commas, make a regression with several outputs */
   target?: string | number;
@@ -1214,14 +1248,34 @@ export type DatasetOptions = {
   x?: string;
   /** npz, safetensors: name of the targets, by default y */
   y?: string;
+  /** csv: between cells; by default what the first records show (comma, tab, ; or |) */
+  separator?: "," | "\t" | ";" | "|" | ":" | "^" | "~";
+  /** csv: the sign before the fraction of a number; by default what the first records show */
+  decimal?: "." | ",";
+  /** csv: lines that begin with this character are skipped */
+  comment?: string;
+  /** csv: the columns that are inputs; * stands for any text, ? for any character */
+  select?: string[];
+  /** csv: columns that are no inputs; * and ? as in select */
+  drop?: string[];
+  /** csv: columns of free text, whose words are hashed into numbers; * and ? as in select */
+  text?: string[];
+  /** csv: the numbers that a text becomes, by default 256 */
+  buckets?: number;
 };
 
 export type DatasetColumn = {
   /** The header's, or the index of the column */
   name: string;
-  kind: "numeric" | "categorical";
+  kind: "numeric" | "categorical" | "date" | "text";
   /** Rows without a value */
   missing: number;
+  /** date: the day that counts as 0, in days since 1970-01-01 */
+  since?: number;
+  /** date: the cycles that are inputs beside the days, because they vary */
+  cycles?: ("week" | "month" | "hour")[];
+  /** text: the numbers that it becomes */
+  buckets?: number;
   /** categorical: rows whose value occurs in no other row */
   other?: number;
   /** categorical: values that occur in two rows or more */
@@ -1255,10 +1309,16 @@ export type Dataset = {
     rows: number;
     features: number;
   };
+  /** The test rows, if it has any. The other fields are of the other rows alone */
+  test?: {
+    rows: number;
+    /** The digest that the data set would have without its test rows */
+    train_sha256: string;
+  };
   /** Digest of the files and of the options for reading them */
   sha256: string;
   files: ({
-    role: "table" | "features" | "targets";
+    role: "table" | "features" | "targets" | "test" | "test_features" | "test_targets";
     sha256: string;
     size: number;
   })[];
