@@ -144,6 +144,45 @@ START_TEST(cursors_are_checked)
 }
 END_TEST
 
+/* What the service returns of a trial whose artifact test.json has the text; NULL: nothing. */
+static const char *test_of(struct claimed_row *c, const char *text)
+{
+    char hex[SHA256_HEX_SIZE];
+    struct trial_detail detail;
+    put_blob(&s, text, hex);
+    struct file_row f[] = {{"test.json", (int64_t)strlen(text), hex}};
+    struct attempt_ref ref = ref_of(c);
+    ck_ok(attempt_files(s.db, &ref, NULL, FILE_ARTIFACT, f, 1, &err), err);
+    finish(&s, ref, 1);
+    ck_ok(trial_get(s.db, &s.a, "a", c->number, &detail, &err), err);
+    return detail.test;
+}
+
+/* It is a file that any program may write: what is not of the form is no figure, and no error. */
+START_TEST(figures_of_test_rows)
+{
+    static const char *const others[] = {"{\"rows\": 3}",
+                                         "{\"rows\": 0, \"metrics\": {}}",
+                                         "{\"rows\": 3, \"metrics\": {\"a\": \"low\"}}",
+                                         "{\"rows\": 3, \"metrics\": {}, \"more\": 1}",
+                                         "no JSON",
+                                         NULL};
+    char *long_text;
+    make_sweep(&s, "a", "'max_trials': 7", "");
+    epoch = make_runner(&s, "r", 7);
+    struct claim_list list = claim(&s, "r", epoch, 7);
+    ck_assert_uint_eq(list.n, 7);
+    const char *read =
+        test_of(&list.rows[0], "{\"rows\": 3, \"metrics\": {\"error\": 0.5, \"auc\": \"NaN\"}}\n");
+    ck_assert_str_eq(read, "{\"metrics\":{\"auc\":\"NaN\",\"error\":0.5},\"rows\":3}");
+    for (size_t i = 0; others[i]; i++)
+        ck_assert_msg(!test_of(&list.rows[1 + i], others[i]), "%s", others[i]);
+    ck_assert_int_ge(asprintf(&long_text, "%70000s", "{\"rows\": 3, \"metrics\": {}}"), 0);
+    ck_assert_ptr_null(test_of(&list.rows[6], long_text));
+    free(long_text);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *su = suite_create("trials");
@@ -154,5 +193,6 @@ Suite *test_suite(void)
     tcase_add_test(c, states_filter);
     tcase_add_test(c, best_first);
     tcase_add_test(c, cursors_are_checked);
+    tcase_add_test(c, figures_of_test_rows);
     return su;
 }
