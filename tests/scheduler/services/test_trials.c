@@ -145,16 +145,18 @@ START_TEST(cursors_are_checked)
 END_TEST
 
 /* What the service returns of a trial whose artifact test.json has the text; NULL: nothing. */
-static const char *test_of(struct claimed_row *c, const char *text)
+static const char *test_of(const char *text)
 {
+    struct claimed_row c = claim_one(&s, "tester", epoch);
     char hex[SHA256_HEX_SIZE];
     struct trial_detail detail;
     put_blob(&s, text, hex);
     struct file_row f[] = {{"test.json", (int64_t)strlen(text), hex}};
-    struct attempt_ref ref = ref_of(c);
+    struct attempt_ref ref = ref_of(&c);
     ck_ok(attempt_files(s.db, &ref, NULL, FILE_ARTIFACT, f, 1, &err), err);
     finish(&s, ref, 1);
-    ck_ok(trial_get(s.db, &s.a, "a", c->number, &detail, &err), err);
+    ck_assert_str_eq(c.sweep, "tested");
+    ck_ok(trial_get(s.db, &s.a, c.sweep, c.number, &detail, &err), err);
     return detail.test;
 }
 
@@ -168,17 +170,16 @@ START_TEST(figures_of_test_rows)
                                          "no JSON",
                                          NULL};
     char *long_text;
-    make_sweep(&s, "a", "'max_trials': 7", "");
-    epoch = make_runner(&s, "r", 7);
-    struct claim_list list = claim(&s, "r", epoch, 7);
-    ck_assert_uint_eq(list.n, 7);
-    const char *read =
-        test_of(&list.rows[0], "{\"rows\": 3, \"metrics\": {\"error\": 0.5, \"auc\": \"NaN\"}}\n");
+    make_sweep(&s, "tested", "'max_trials': 7", "");
+    epoch = make_runner(&s, "tester", 7);
+    const char *read = test_of("{\"rows\": 3, \"metrics\": {\"error\": 0.5, \"auc\": \"NaN\"}}\n");
     ck_assert_str_eq(read, "{\"metrics\":{\"auc\":\"NaN\",\"error\":0.5},\"rows\":3}");
-    for (size_t i = 0; others[i]; i++)
-        ck_assert_msg(!test_of(&list.rows[1 + i], others[i]), "%s", others[i]);
+    for (size_t i = 0; others[i]; i++) {
+        const char *none = test_of(others[i]);
+        ck_assert_msg(none == NULL, "%s: %s", others[i], none);
+    }
     ck_assert_int_ge(asprintf(&long_text, "%70000s", "{\"rows\": 3, \"metrics\": {}}"), 0);
-    ck_assert_ptr_null(test_of(&list.rows[6], long_text));
+    ck_assert_ptr_null(test_of(long_text));
     free(long_text);
 }
 END_TEST
