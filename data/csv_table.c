@@ -151,6 +151,14 @@ as_status csv_table_find(const char *path, const char *target, const struct data
     return open_table(path, target, o, &d, ret, err);
 }
 
+as_status csv_table_open_as(const char *path, const char *target, const struct dataset_options *o,
+                            csv_header header, struct csv_table *ret, struct as_err *err)
+{
+    const struct csv_dialect d = dataset_dialect(o);
+    as_status st = csv_open_as(path, &d, header, &ret->csv, err);
+    return st == AS_OK ? find_columns(target, o, ret, err) : st;
+}
+
 as_status csv_table_open(const char *path, const char *target, const struct dataset_options *o,
                          struct csv_table *ret, struct as_err *err)
 {

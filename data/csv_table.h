@@ -15,6 +15,7 @@ struct csv_table {
     size_t *targets;   /* columns */
     size_t *input;     /* [n_columns] which input a column is; SIZE_MAX: none */
     const char **name; /* [n_columns] views of csv */
+    bool is_test;      /* dataset_csv.c: a cell that the training part has not seen is an error */
 };
 
 void csv_table_done(struct csv_table *t);
@@ -39,5 +40,10 @@ AS_MUST_CHECK as_status csv_table_find(const char *path, const char *target,
 AS_MUST_CHECK as_status csv_table_open(const char *path, const char *target,
                                        const struct dataset_options *o, struct csv_table *ret,
                                        struct as_err *err);
+
+/* The same, but whether the first record is the header is known. */
+AS_MUST_CHECK as_status csv_table_open_as(const char *path, const char *target,
+                                          const struct dataset_options *o, csv_header header,
+                                          struct csv_table *ret, struct as_err *err);
 
 #endif

@@ -352,18 +352,19 @@ static as_status check_shape(const struct arrays *a, const struct dataset_info *
     return dataset_check_match(info, a->n_rows, n_features(a), err);
 }
 
+/* The target of row r of the file, at place `at` of d. */
 static as_status store_target(const struct arrays *a, const struct dataset_info *info, bool whole,
-                              size_t r, struct dataset *d, struct as_err *err)
+                              size_t r, size_t at, struct dataset *d, struct as_err *err)
 {
     for (size_t i = 0; d->targets && i < a->n_targets; i++)
-        d->targets[r * a->n_targets + i] = (float)a->target_row[i];
+        d->targets[at * a->n_targets + i] = (float)a->target_row[i];
     if (d->targets)
         return AS_OK;
     struct target_value v;
     as_status st = target_of(a, r, &v, err);
     if (st < 0)
         return st;
-    st = target_class_of(info, whole, &v, &d->labels[r], err);
+    st = target_class_of(info, whole, &v, &d->labels[at], err);
     return st < 0 ? as_err_prefix(err, st, "target of row %zu", r) : AS_OK;
 }
 
@@ -388,9 +389,61 @@ as_status dataset_arrays_load(const struct dataset_paths *paths, const struct da
         st = read_row(&a, r, ret->x + r * ret->n_features, err);
         if (st != AS_OK)
             return st;
-        st = store_target(&a, info, whole, r, ret, err);
+        st = store_target(&a, info, whole, r, r, ret, err);
         if (st != AS_OK)
             return st;
     }
     return check_missing(&a, info, err);
+}
+
+/* ---- the rows of test files ---- */
+
+/* A row may lack the values that rows of the training part lack. */
+static as_status check_seen(const struct dataset_info *info, const float *x, size_t r,
+                            struct as_err *err)
+{
+    for (size_t i = 0; i < info->n_features; i++)
+        if (isnan(x[i]) && !(info->columns && info->columns[i].n_missing > 0))
+            return as_fail(err, AS_E_INVAL,
+                           "row %zu, feature %zu: the value is missing, and no row of the training "
+                           "part lacks it",
+                           r, i);
+    return AS_OK;
+}
+
+/* Read all rows into `d`, one after another into the same place if it has room for one alone. */
+static as_status read_test_rows(struct arrays *a, const struct dataset_info *info, bool one,
+                                struct dataset *d, struct as_err *err)
+{
+    bool whole = target_classes_whole(info);
+    for (size_t r = 0; r < a->n_rows; r++) {
+        size_t at = one ? 0 : r;
+        as_status st = read_row(a, r, d->x + at * d->n_features, err);
+        if (st == AS_OK)
+            st = check_seen(info, d->x + at * d->n_features, r, err);
+        if (st == AS_OK)
+            st = store_target(a, info, whole, r, at, d, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+as_status dataset_arrays_test(const struct dataset_paths *paths, const struct dataset_info *info,
+                              size_t *ret_rows, struct dataset *ret, struct as_err *err)
+{
+    AS_AUTO(arrays_done) struct arrays a = {0};
+    AS_AUTO(dataset_done) struct dataset one = {0};
+    struct dataset_info rows = *info; /* borrows all that info owns */
+    as_status st = open_arrays(paths, info->format, info->target, &info->options, &a, err);
+    if (st != AS_OK)
+        return st;
+    rows.n_rows = ret ? *ret_rows : a.n_rows;
+    st = check_shape(&a, &rows, err);
+    if (st != AS_OK)
+        return st;
+    *ret_rows = a.n_rows;
+    rows.n_rows = ret ? a.n_rows : 1;
+    st = dataset_alloc(&rows, false, ret ? ret : &one, err);
+    return st == AS_OK ? read_test_rows(&a, &rows, !ret, ret ? ret : &one, err) : st;
 }

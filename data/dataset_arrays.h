@@ -17,4 +17,10 @@ AS_MUST_CHECK as_status dataset_arrays_load(const struct dataset_paths *paths,
                                             const struct dataset_info *info, struct dataset *ret,
                                             struct as_err *err);
 
+/* The rows of test files: dataset_test_inspect() if `ret` is NULL, else dataset_test_load() of
+ * *ret_rows rows. On failure `ret` may be half-filled: the caller frees it. */
+AS_MUST_CHECK as_status dataset_arrays_test(const struct dataset_paths *paths,
+                                            const struct dataset_info *info, size_t *ret_rows,
+                                            struct dataset *ret, struct as_err *err);
+
 #endif

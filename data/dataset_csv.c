@@ -6,7 +6,11 @@
  *
  * Loading takes columns, classes and targets from dataset_info. It checks that rows, columns and
  * missing values are those that were inspected, because a file that was edited since would give a
- * model of other data without an error. */
+ * model of other data without an error.
+ *
+ * The rows of a test file are read by the decisions of the training part: its header or none, its
+ * columns, its categories. What the training part has not seen is an error here, with the line,
+ * because a figure of such rows would say something else than people think. */
 #include "data/dataset_csv.h"
 
 #include <string.h>
@@ -250,6 +254,25 @@ as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *tar
 
 /* ---- loading ---- */
 
+/* Does the training part have such cells? `c` is the first feature of the column; NULL if it has numbers
+ * alone, none missing. A missing text is no words. */
+static as_status check_seen(const struct dataset_column *c, const struct column_cell *cell, float v,
+                            struct as_err *err)
+{
+    if (c && c->part == DATASET_HASHED)
+        return AS_OK;
+    if (cell->missing && (!c || c->n_missing == 0))
+        return as_fail(
+            err, AS_E_INVAL,
+            "the value is missing, and no row of the training part lacks it: expected %s",
+            c && c->categorical ? "a category" : "a number");
+    if (cell->missing || !c || !c->categorical || c->n_other > 0 || v < (float)c->n_values)
+        return AS_OK;
+    return as_fail(err, AS_E_INVAL,
+                   "found '%.*s', expected one of the %zu values that the training part has",
+                   cell->len < 60 ? (int)cell->len : 60, cell->s, c->n_values);
+}
+
 /* `missing` counts the missing cells of each input column. */
 static as_status load_features(const struct csv_table *t, const struct csv_row *row,
                                const struct dataset_info *info, size_t *missing, float *out,
@@ -263,6 +286,8 @@ static as_status load_features(const struct csv_table *t, const struct csv_row *
         struct column_cell cell = column_cell_of(&row->cells[i]);
         const struct dataset_column *c = info->columns ? &info->columns[at] : NULL;
         as_status st = column_values_of(c, &cell, &out[at], err);
+        if (st == AS_OK && t->is_test)
+            st = check_seen(c, &cell, out[at], err);
         if (st < 0)
             return prefix_cell(t, row, i, st, err);
         missing[k] += cell.missing;
@@ -378,6 +403,123 @@ as_status dataset_csv_load(const struct dataset_paths *paths, const struct datas
     if (st != AS_OK)
         return st;
     return check_missing(&t, info, missing, err);
+}
+
+/* ---- the rows of a test file ---- */
+
+static bool is_number(const char *name)
+{
+    return !name[strspn(name, "0123456789,")];
+}
+
+/* Has the training part names that are no indices, so that it must have a header? */
+static bool has_names(const struct dataset_info *info)
+{
+    const struct dataset_options *o = &info->options;
+    size_t n = 0; /* columns, if all are inputs or targets */
+    bool all = o->drop.n == 0 && o->select.n == 0;
+    for (size_t i = 0; info->columns && i < info->n_features; n++)
+        i += dataset_column_width(&info->columns[i]);
+    n += info->task == DATASET_CLASSIFICATION ? 1 : info->n_outputs;
+    for (size_t i = 0; info->columns && i < info->n_features; i++) {
+        int64_t index;
+        if (!is_number(info->columns[i].name) ||
+            (all &&
+             (as_parse_i64(info->columns[i].name, &index, NULL) != AS_OK || (size_t)index >= n)))
+            return true;
+    }
+    return !is_number(info->target);
+}
+
+/* Without names the first record is data, unless it is the indices themselves (csv.h): text above
+ * numbers, which would be a header elsewhere, is a row like others here. */
+static as_status open_like(const char *path, const struct dataset_info *info, struct csv_table *ret,
+                           struct as_err *err)
+{
+    csv_header header = has_names(info) ? CSV_HEADER_YES : CSV_HEADER_AUTO;
+    as_status st = csv_table_open_as(path, info->target, &info->options, header, ret, err);
+    if (header == CSV_HEADER_YES || !ret->csv || !csv_has_header(ret->csv))
+        return st;
+    for (size_t i = 0; i < csv_columns(ret->csv); i++)
+        if (!is_number(csv_column_name(ret->csv, i))) {
+            csv_table_done(ret);
+            return csv_table_open_as(path, info->target, &info->options, CSV_HEADER_NO, ret, err);
+        }
+    return st;
+}
+
+static as_status check_names(const struct csv_table *t, const struct dataset_info *info,
+                             struct as_err *err)
+{
+    size_t at = 0, n = 0, columns = 0;
+    for (; info->columns && at < info->n_features; columns++)
+        at += dataset_column_width(&info->columns[at]);
+    columns = info->columns ? columns : info->n_features;
+    if (t->n_inputs != columns)
+        return as_fail(err, AS_E_INVAL,
+                       "line 1: found %zu columns beside the target, the training part has %zu",
+                       t->n_inputs, columns);
+    for (size_t i = at = 0; info->columns && i < t->n_columns; i++) {
+        if (t->input[i] == SIZE_MAX)
+            continue;
+        if (!as_streq(t->name[i], info->columns[at].name))
+            return as_fail(err, AS_E_INVAL,
+                           "line 1: column %zu is '%.80s', that of the training part is '%.80s'", n,
+                           t->name[i], info->columns[at].name);
+        at += dataset_column_width(&info->columns[at]);
+        n++;
+    }
+    return AS_OK;
+}
+
+static as_status open_test(const char *path, const struct dataset_info *info, struct csv_table *ret,
+                           struct as_err *err)
+{
+    as_status st = open_like(path, info, ret, err);
+    if (st == AS_OK)
+        st = check_targets(ret, info, err);
+    ret->is_test = true;
+    return st == AS_OK ? check_names(ret, info, err) : st;
+}
+
+/* Read all rows into the one row of `d`, and count them. */
+static as_status count_test_rows(const struct csv_table *t, const struct dataset_info *info,
+                                 size_t *missing, struct dataset *d, size_t *ret,
+                                 struct as_err *err)
+{
+    bool whole = target_classes_whole(info);
+    struct csv_row row;
+    as_status st;
+    for (*ret = 0; (st = csv_next(t->csv, &row, err)) == AS_OK; ++*ret) {
+        st = dataset_check_size(*ret + 1, info->n_features, err);
+        if (st == AS_OK)
+            st = load_features(t, &row, info, missing, d->x, err);
+        if (st == AS_OK)
+            st = load_target(t, &row, info, whole, 0, d, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return st == AS_E_EXHAUSTED ? AS_OK : st;
+}
+
+as_status dataset_csv_test(const struct dataset_paths *paths, const struct dataset_info *info,
+                           size_t *ret_rows, struct dataset *ret, struct as_err *err)
+{
+    AS_AUTO(csv_table_done) struct csv_table t = {0};
+    AS_AUTO(dataset_done) struct dataset one = {0};
+    AS_AUTO(as_freep) size_t *missing = as_calloc(info->n_features, sizeof *missing);
+    struct dataset_info rows = *info; /* borrows all that info owns */
+    if (!missing)
+        return as_fail_nomem(err);
+    as_status st = open_test(paths->table, info, &t, err);
+    if (st != AS_OK)
+        return st;
+    rows.n_rows = ret ? *ret_rows : 1;
+    st = dataset_alloc(&rows, false, ret ? ret : &one, err);
+    if (st != AS_OK)
+        return st;
+    return ret ? load_rows(&t, &rows, missing, ret, err)
+               : count_test_rows(&t, &rows, missing, &one, ret_rows, err);
 }
 
 /* ---- the text of one column ---- */

@@ -18,6 +18,12 @@ AS_MUST_CHECK as_status dataset_csv_load(const struct dataset_paths *paths,
                                          const struct dataset_info *info, struct dataset *ret,
                                          struct as_err *err);
 
+/* The rows of a test file: dataset_test_inspect() if `ret` is NULL, else dataset_test_load() of
+ * *ret_rows rows. On failure `ret` may be half-filled: the caller frees it. */
+AS_MUST_CHECK as_status dataset_csv_test(const struct dataset_paths *paths,
+                                         const struct dataset_info *info, size_t *ret_rows,
+                                         struct dataset *ret, struct as_err *err);
+
 /* Append the cells of the column `name` to *ret, in the order of the rows. AS_E_INVAL: there is no
  * such column; else as dataset_csv_load(). On failure *ret has the rows before. */
 AS_MUST_CHECK as_status dataset_csv_cells(const struct dataset_paths *paths,

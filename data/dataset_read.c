@@ -33,18 +33,24 @@ static const struct format {
                          struct dataset_info *ret, struct as_err *err);
     as_status (*load)(const struct dataset_paths *paths, const struct dataset_info *info,
                       struct dataset *ret, struct as_err *err);
+    as_status (*test)(const struct dataset_paths *paths, const struct dataset_info *info,
+                      size_t *rows, struct dataset *ret, struct as_err *err); /* NULL: no rows */
 } formats[] = {
     [DATASET_CSV] = {ONE_FILE, true, DIALECT | COLUMNS | TEXT, dataset_csv_inspect,
-                     dataset_csv_load},
-    [DATASET_NPY] = {EITHER, true, CHANNELS_FIRST, dataset_arrays_inspect, dataset_arrays_load},
+                     dataset_csv_load, dataset_csv_test},
+    [DATASET_NPY] = {EITHER, true, CHANNELS_FIRST, dataset_arrays_inspect, dataset_arrays_load,
+                     dataset_arrays_test},
     [DATASET_NPZ] = {ONE_FILE, false, CHANNELS_FIRST | NAMES, dataset_arrays_inspect,
-                     dataset_arrays_load},
-    [DATASET_IDX] = {TWO_FILES, false, 0, dataset_arrays_inspect, dataset_arrays_load},
-    [DATASET_CIFAR] = {ONE_FILE, false, 0, dataset_arrays_inspect, dataset_arrays_load},
+                     dataset_arrays_load, dataset_arrays_test},
+    [DATASET_IDX] = {TWO_FILES, false, 0, dataset_arrays_inspect, dataset_arrays_load,
+                     dataset_arrays_test},
+    [DATASET_CIFAR] = {ONE_FILE, false, 0, dataset_arrays_inspect, dataset_arrays_load,
+                       dataset_arrays_test},
     [DATASET_SAFETENSORS] = {ONE_FILE, false, CHANNELS_FIRST | NAMES, dataset_arrays_inspect,
-                             dataset_arrays_load},
-    [DATASET_TEXT] = {ONE_FILE, false, 0, dataset_tokens_inspect, dataset_tokens_load},
-    [DATASET_TOKENS] = {ONE_FILE, false, RAW | VOCAB, dataset_tokens_inspect, dataset_tokens_load},
+                             dataset_arrays_load, dataset_arrays_test},
+    [DATASET_TEXT] = {ONE_FILE, false, 0, dataset_tokens_inspect, dataset_tokens_load, NULL},
+    [DATASET_TOKENS] = {ONE_FILE, false, RAW | VOCAB, dataset_tokens_inspect, dataset_tokens_load,
+                        NULL},
 };
 
 static as_status check_paths(const struct dataset_paths *p, dataset_format format,
@@ -169,4 +175,40 @@ as_status dataset_load_bytes(const struct dataset_paths *paths, const struct dat
                              struct dataset *ret, struct as_err *err)
 {
     return load_files(paths, info, info->input == DATASET_IMAGE, ret, err);
+}
+
+/* ---- test rows ---- */
+
+static as_status read_test(const struct dataset_paths *paths, const struct dataset_info *info,
+                           size_t *rows, struct dataset *ret, struct as_err *err)
+{
+    if (!formats[info->format].test)
+        return as_fail(err, AS_E_UNSUPPORTED, "test rows are for tables and images, found %s",
+                       dataset_format_names[info->format]);
+    as_status st = check_paths(paths, info->format, err);
+    if (st == AS_OK)
+        st = formats[info->format].test(paths, info, rows, ret, err);
+    return st == AS_OK && *rows == 0 ? as_fail(err, AS_E_INVAL, "the file has no rows") : st;
+}
+
+as_status dataset_test_inspect(const struct dataset_paths *paths, const struct dataset_info *info,
+                               size_t *ret_rows, struct as_err *err)
+{
+    size_t rows = 0;
+    as_status st = read_test(paths, info, &rows, NULL, err);
+    if (st == AS_OK)
+        *ret_rows = rows;
+    return st;
+}
+
+as_status dataset_test_load(const struct dataset_paths *paths, const struct dataset_info *info,
+                            size_t rows, struct dataset *ret, struct as_err *err)
+{
+    AS_AUTO(dataset_done) struct dataset d = {0};
+    as_status st = read_test(paths, info, &rows, &d, err);
+    if (st != AS_OK)
+        return st;
+    *ret = d;
+    d = (struct dataset){0};
+    return AS_OK;
 }

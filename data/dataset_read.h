@@ -48,4 +48,25 @@ AS_MUST_CHECK as_status dataset_load_bytes(const struct dataset_paths *paths,
                                            const struct dataset_info *info, struct dataset *ret,
                                            struct as_err *err);
 
+/* ---- test rows: other files of the same form ----
+ *
+ * They are read by what `info` says of the training part: its header or none, columns, kinds,
+ * classes, categories. What the training part has not is an error, whose message has the line and
+ * the column: another header, an unknown class, a category that it has not seen (unless it has rare
+ * ones, which all count as "other"), a value that is missing in a column that lacks none. */
+
+/* Check the files whole, and count their rows.
+ *   paths  as `info` was inspected with; `decoded` is not used
+ * AS_E_INVAL as above, or no rows; AS_E_UNSUPPORTED: text and tokens, which have no rows; else as
+ * for dataset_load(). Needs memory for one row. */
+AS_MUST_CHECK as_status dataset_test_inspect(const struct dataset_paths *paths,
+                                             const struct dataset_info *info, size_t *ret_rows,
+                                             struct as_err *err);
+
+/* Load them; there must be `rows`, and ret->n_rows is that. ret is owned by the caller, untouched on
+ * failure. Images are in x. */
+AS_MUST_CHECK as_status dataset_test_load(const struct dataset_paths *paths,
+                                          const struct dataset_info *info, size_t rows,
+                                          struct dataset *ret, struct as_err *err);
+
 #endif

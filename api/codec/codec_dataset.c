@@ -20,6 +20,14 @@ static json_t *expected_encode(const struct dataset_row *r)
     return out_end(&o);
 }
 
+static json_t *test_encode(const struct dataset_row *r)
+{
+    struct out o = out_begin();
+    out_i64(&o, "rows", r->test_rows);
+    out_str(&o, "train_sha256", r->train_sha256);
+    return out_end(&o);
+}
+
 /* with_columns: false in lists, because a data set may have thousands of columns. */
 static json_t *encode_dataset(const struct dataset_row *r, bool with_columns)
 {
@@ -45,6 +53,8 @@ static json_t *encode_dataset(const struct dataset_row *r, bool with_columns)
         out_json(&o, "columns", r->columns);
     if (r->expected_sha256)
         out_child(&o, "expected", expected_encode(r));
+    if (r->test_rows > 0)
+        out_child(&o, "test", test_encode(r));
     out_str(&o, "sha256", r->sha256);
     out_child(&o, "files", files);
     out_str(&o, "description", r->description);

@@ -96,6 +96,7 @@ json_t *trial_detail_encode(const struct trial_detail *d)
         out_str(&notes, d->notes[i].name, d->notes[i].text);
     out_child(&o, "notes", out_end(&notes));
     out_child(&o, "attempts", attempts);
+    out_json(&o, "test", d->test);
     return out_end(&o);
 }
 

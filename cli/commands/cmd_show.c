@@ -7,6 +7,7 @@
 #include "cli/view/format.h"
 #include "cli/view/objectives.h"
 #include "cli/view/pairs.h"
+#include "cli/view/test_view.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
 
@@ -153,11 +154,34 @@ static void add_changes(struct pairs *p, const json_t *changes)
     }
 }
 
+/* The figures on test rows of what an ended sweep recommends. Both stay NULL where there are none. */
+static as_status get_tested(const struct session *s, const struct trial_ref *ref,
+                            const json_t *sweep, json_t **ret_ensemble, json_t **ret_trial,
+                            struct as_err *err)
+{
+    char rest[48];
+    const json_t *number = json_object_get(json_object_get(sweep, "best"), "number");
+    if (!json_is_string(json_object_get(sweep, "finished_at")) || !number)
+        return AS_OK;
+    as_status st = request_get(s->client, ref, "ensemble", NULL, ret_ensemble, err);
+    if (st != AS_OK || json_object_get(*ret_ensemble, "test"))
+        return st;
+    (void)snprintf(rest, sizeof rest, "trials/%" JSON_INTEGER_FORMAT, json_integer_value(number));
+    return request_get(s->client, ref, rest, NULL, ret_trial, err);
+}
+
+static const char *metric_of(const json_t *sweep)
+{
+    return json_string_value(json_object_get(json_object_get(sweep, "metric"), "name"));
+}
+
 static as_status show_sweep(const struct session *s, const char *id, struct as_err *err)
 {
     struct trial_ref ref;
     JSON_AUTO sweep = NULL;
     JSON_AUTO changes = NULL;
+    JSON_AUTO ensemble = NULL;
+    JSON_AUTO best = NULL;
     as_status st = request_parse_ref(id, true, &ref, err);
     if (st < 0)
         return st;
@@ -169,6 +193,9 @@ static as_status show_sweep(const struct session *s, const char *id, struct as_e
     st = request_get(s->client, &ref, "changes", NULL, &changes, err);
     if (st < 0)
         return st;
+    st = get_tested(s, &ref, sweep, &ensemble, &best, err);
+    if (st < 0)
+        return st;
     if (s->json && json_object_set(sweep, "changes", json_object_get(changes, "items")) != 0)
         return as_fail_nomem(err);
     if (s->json)
@@ -177,6 +204,7 @@ static as_status show_sweep(const struct session *s, const char *id, struct as_e
     add_head(&p, sweep);
     add_counts(&p, json_object_get(sweep, "counts"), json_object_get(sweep, "planned_trials"));
     add_best(&p, sweep);
+    test_view_pairs(ensemble, best, metric_of(sweep), &p);
     add_times(&p, sweep);
     add_surroundings(&p, json_object_get(json_object_get(sweep, "document"), "trial"));
     add_changes(&p, changes);

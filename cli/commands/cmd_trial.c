@@ -197,6 +197,9 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     add_why(&p, trial, sweep);
     add_group(&p, "param", json_object_get(trial, "params"));
     add_group(&p, "metric", json_object_get(trial, "metrics"));
+    const json_t *test = json_object_get(trial, "test");
+    pairs_add_json(&p, "test rows", json_object_get(test, "rows"));
+    add_group(&p, "test", json_object_get(test, "metrics"));
     add_group(&p, "note", json_object_get(trial, "notes"));
     add_group(&p, "suggestion", json_object_get(trial, "suggestion"));
     add_retries(&p, json_object_get(trial, "retries"));

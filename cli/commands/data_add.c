@@ -20,6 +20,7 @@
 #include "base/temp_file.h"
 #include "cli/commands/data_show.h"
 #include "cli/files/image_folder.h"
+#include "cli/files/test_cut.h"
 #include "cli/session/interrupt.h"
 #include "cli/view/format.h"
 #include "cli/view/meter.h"
@@ -155,7 +156,10 @@ static int add_csv_options(json_t *o, const struct data_add *d)
     if (d->comment)
         bad |= json_object_set_new(o, "comment", json_string(d->comment));
     bad |= add_names(o, "select", d->select);
-    bad |= add_names(o, "drop", d->drop);
+    AS_AUTO(str_done) struct str drop = {0};
+    str_printf(&drop, "%s%s%s", d->drop ? d->drop : "", d->drop && d->test_column ? "," : "",
+               d->test_column ? d->test_column : "");
+    bad |= drop.failed || add_names(o, "drop", drop.len ? str_cstr(&drop) : NULL) != 0;
     bad |= add_names(o, "text", d->text);
     if (d->buckets)
         bad |= json_object_set_new(o, "buckets", json_integer(d->buckets));
@@ -259,14 +263,69 @@ static as_status upload_file(const struct data_add *d, const char *path, const c
     return upload_named(d, path, name, role, files, err);
 }
 
+/* One temporary file of the two that a table is cut into. */
+struct cut_file {
+    char path[256]; /* "": there is none */
+    int fd;
+};
+
+static void cut_file_done(struct cut_file *f)
+{
+    if (!*f->path)
+        return;
+    (void)close(f->fd);
+    (void)unlink(f->path);
+}
+
+static as_status cut_file_open(struct cut_file *f, struct as_err *err)
+{
+    as_status st = temp_file_create(f->path, sizeof f->path, &f->fd, err);
+    if (st < 0)
+        f->path[0] = '\0';
+    return st;
+}
+
+/* Cut the table in two and upload both. */
+static as_status upload_cut(const struct data_add *d, json_t *files, struct as_err *err)
+{
+    AS_AUTO(cut_file_done) struct cut_file train = {.fd = -1};
+    AS_AUTO(cut_file_done) struct cut_file test = {.fd = -1};
+    bool tab = as_streq(d->separator, "tab") || as_streq(d->separator, "\\t");
+    const struct csv_dialect dialect = {.separator = tab            ? '\t'
+                                                     : d->separator ? *d->separator
+                                                                    : '\0',
+                                        .comment = d->comment ? *d->comment : '\0',
+                                        .decimal = d->decimal ? *d->decimal : '\0'};
+    struct test_cut rows;
+    AS_AUTO(str_done) struct str name = {0};
+    as_status st = cut_file_open(&train, err);
+    if (st == AS_OK)
+        st = cut_file_open(&test, err);
+    if (st == AS_OK)
+        st = test_cut_file(d->file, &dialect, d->test_column, train.fd, test.fd, &rows, err);
+    if (st != AS_OK)
+        return st;
+    str_printf(&name, "%s, its %zu test rows", d->file, rows.n_test);
+    st = upload_named(d, train.path, d->file, "table", files, err);
+    return st == AS_OK ? upload_named(d, test.path, str_cstr(&name), "test", files, err) : st;
+}
+
 static as_status upload_files(const struct data_add *d, json_t *files, struct as_err *err)
 {
+    if (d->test_column)
+        return upload_cut(d, files, err);
     if (is_folder(d->file))
         return upload_folder(d, files, err);
     as_status st = upload_file(d, d->file, d->targets ? "features" : "table", files, err);
     if (st < 0)
         return st;
-    return d->targets ? upload_file(d, d->targets, "targets", files, err) : AS_OK;
+    if (d->targets)
+        st = upload_file(d, d->targets, "targets", files, err);
+    if (st == AS_OK && d->test)
+        st = upload_file(d, d->test, d->targets ? "test_features" : "test", files, err);
+    if (st == AS_OK && d->test_targets)
+        st = upload_file(d, d->test_targets, "test_targets", files, err);
+    return st;
 }
 
 /* Remove the pointer from an error, also from the beginning of its message. */
@@ -303,6 +362,37 @@ static as_status make_body(const struct data_add *d, json_t **ret, struct as_err
     return AS_OK;
 }
 
+/* Test rows are in files like the others. */
+static as_status check_test(const struct data_add *d, struct as_err *err)
+{
+    bool is_text = as_streq(d->format, "text") || as_streq(d->format, "tokens");
+    if (d->test_column && !as_streq(d->format, "csv"))
+        return as_fail(err, AS_E_INVAL, "--test-column names a column of a csv table, found %s",
+                       d->format);
+    if (d->test_column && (d->test || d->test_targets || as_streq(d->file, "-")))
+        return as_fail(err, AS_E_INVAL,
+                       "--test-column cuts FILE: it goes with neither --test nor standard input");
+    if (d->test_column && d->test_column[strcspn(d->test_column, ",*?[")])
+        return as_fail(
+            err, AS_E_INVAL,
+            "--test-column: found '%.60s', expected the name of one column without , * ? [",
+            d->test_column);
+    if (!d->test && !d->test_targets)
+        return AS_OK;
+    if (is_text)
+        return as_fail(err, AS_E_INVAL, "--test is for tables and images, found %s", d->format);
+    if (as_streq(d->test, "-") || as_streq(d->test_targets, "-"))
+        return as_fail(err, AS_E_INVAL, "--test: expected a file, found standard input (-)");
+    if (d->targets && !(d->test && d->test_targets))
+        return as_fail(err, AS_E_INVAL,
+                       "test rows of two files need both: --test FILE and --test-targets FILE");
+    if (!d->targets && d->test_targets)
+        return as_fail(err, AS_E_INVAL,
+                       "--test-targets goes with --targets; the targets of %.160s are in it",
+                       d->file);
+    return AS_OK;
+}
+
 static as_status check_folder(struct data_add *d, struct as_err *err)
 {
     size_t h, w;
@@ -310,6 +400,12 @@ static as_status check_folder(struct data_add *d, struct as_err *err)
         return as_fail(err, AS_E_INVAL,
                        "%.160s is a folder: its images are packed as safetensors, not as %s",
                        d->file, d->format);
+    if (d->test || d->test_targets || d->test_column)
+        return as_fail(
+            err, AS_E_INVAL,
+            "--test: %.160s is a folder of images, whose test rows must be packed as the "
+            "arrays x and y of a safetensors file, like those of the folder",
+            d->file);
     if (d->target || d->targets || d->x || d->y)
         return as_fail(err, AS_E_INVAL,
                        "%.160s is a folder: the classes of its images are its sub-folders, and it "
@@ -355,7 +451,7 @@ as_status data_add_check(struct data_add *d, struct as_err *err)
         return as_fail(err, AS_E_INVAL,
                        "a table needs --target COLUMN: the name of a column, or its number%s",
                        npy ? " (or --targets FILE)" : "");
-    return AS_OK;
+    return check_test(d, err);
 }
 
 static void say_added(const struct data_add *d, const json_t *answer, bool again)
@@ -373,6 +469,11 @@ static void say_added(const struct data_add *d, const json_t *answer, bool again
             " features, %s, %" JSON_INTEGER_FORMAT " %s",
             d->name, before, rows, features, task ? task : "?", outputs,
             as_streq(task, "classification") ? "classes" : "outputs");
+    const json_t *test = json_object_get(answer, "test");
+    if (test)
+        say("%s: %" JSON_INTEGER_FORMAT
+            " test rows, which no search sees: the end of a sweep reports them",
+            d->name, json_integer_value(json_object_get(test, "rows")));
     if (!d->task && data_show_numbers_are_classes(answer))
         say("%s: the target's %" JSON_INTEGER_FORMAT
             " whole numbers are taken as classes; if they are quantities, add the data with --task "
@@ -394,8 +495,13 @@ as_status data_add(const struct data_add *d, struct as_err *err)
     int http_status = 0;
     st = client_call(d->session->client, "POST", "/v1/datasets", NULL, body, &opts, &answer,
                      &http_status, err);
+    bool of_test = as_starts_with(err->pointer, "/files/test");
     if (st < 0 && as_starts_with(err->pointer, "/files"))
         forget_pointer(err); /* the paths of the files are clearer than "/files" */
+    if (st < 0 && of_test)
+        return as_err_prefix(err, st, "%s%s%s%s", d->test ? d->test : d->file,
+                             d->test ? "" : ", its test rows alone", d->test_targets ? ", " : "",
+                             d->test_targets ? d->test_targets : "");
     if (st < 0)
         return as_err_prefix(err, st, "%s%s%s", d->file, d->targets ? ", " : "",
                              d->targets ? d->targets : "");

@@ -14,6 +14,8 @@ struct data_add {
     const char *file;     /* FILE, or --features */
     const char *features; /* --features */
     const char *targets;
+    const char *test, *test_targets; /* files of the test rows */
+    const char *test_column;         /* or the column that says which they are */
     const char *format;
     const char *target, *task, *description;
     bool channels_first, raw;

@@ -54,6 +54,7 @@ static void add_head(struct pairs *p, const json_t *d)
     pairs_add_json(p, "description", json_object_get(d, "description"));
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
         pairs_add_json(p, names[i], json_object_get(d, names[i]));
+    pairs_add_json(p, "test rows", json_object_get(json_object_get(d, "test"), "rows"));
     list_values(classes, &b);
     pairs_add(p, "classes", STYLE_PLAIN, str_cstr(&b));
     if (json_array_size(classes) == 2)

@@ -15,6 +15,7 @@
 #include "cli/view/format.h"
 #include "cli/session/interrupt.h"
 #include "cli/view/objectives.h"
+#include "cli/view/test_view.h"
 #include "cli/view/text.h"
 #include "cli/view/trial_table.h"
 
@@ -96,6 +97,20 @@ static void add_best(const json_t *sweep, struct str *b)
                    json_string_value(json_object_get(sweep, "id")));
 }
 
+/* Get the best trial with its figures on the test rows, if the ensemble has none. *ret stays NULL if
+ * no trial has completed. */
+static as_status get_tested(const struct session *s, const struct trial_ref *ref,
+                            const json_t *sweep, const json_t *ensemble, json_t **ret,
+                            struct as_err *err)
+{
+    char rest[48];
+    const json_t *number = json_object_get(json_object_get(sweep, "best"), "number");
+    if (!number || json_object_get(ensemble, "test"))
+        return AS_OK;
+    (void)snprintf(rest, sizeof rest, "trials/%" JSON_INTEGER_FORMAT, json_integer_value(number));
+    return get_part(s, ref, rest, NULL, ret, err);
+}
+
 /* Get one failed trial, to show its reason. *ret stays NULL when no trial failed. */
 static as_status get_failure(const struct session *s, const struct trial_ref *ref,
                              const json_t *sweep, json_t **ret, struct as_err *err)
@@ -126,6 +141,7 @@ static void add_failure(const json_t *sweep, const json_t *failure, struct str *
 /* The parts of the summary besides the sweep; NULL: absent. */
 struct results {
     json_t *best, *ensemble, *failure;
+    json_t *tested; /* the best trial, with its test rows */
 };
 
 static void results_done(struct results *r)
@@ -133,6 +149,7 @@ static void results_done(struct results *r)
     json_decref(r->best);
     json_decref(r->ensemble);
     json_decref(r->failure);
+    json_decref(r->tested);
 }
 
 static as_status print_report(const struct session *s, const json_t *sweep, const struct results *r,
@@ -158,6 +175,9 @@ static as_status print_report(const struct session *s, const json_t *sweep, cons
     add_best(sweep, &b);
     if (json_array_size(json_object_get(r->ensemble, "members")) > 0)
         ensemble_view_summary(r->ensemble, &s->terminal, &b);
+    test_view_trial(r->tested,
+                    json_string_value(json_object_get(json_object_get(sweep, "metric"), "name")),
+                    &b);
     add_failure(sweep, r->failure, &b);
     str_printf(&b, "Dashboard          %s/#/sweeps/%s\n", s->url,
                json_string_value(json_object_get(sweep, "id")));
@@ -184,14 +204,17 @@ as_status sweep_report_print(const struct session *s, const struct trial_ref *re
     st = get_ensemble(s, ref, &r.ensemble, err);
     if (st < 0)
         return st;
-    st = get_failure(s, ref, sweep, &r.failure, err);
+    st = get_tested(s, ref, sweep, r.ensemble, &r.tested, err);
+    if (st == AS_OK)
+        st = get_failure(s, ref, sweep, &r.failure, err);
     if (st < 0)
         return st;
     if (!s->json)
         return print_report(s, sweep, &r, err);
     JSON_AUTO line =
-        json_pack("{s:O?, s:O?, s:O?, s:O?, s:O?}", "id", json_object_get(sweep, "id"), "state",
-                  json_object_get(sweep, "state"), "reason", json_object_get(sweep, "reason"),
-                  "best", json_object_get(r.best, "items"), "ensemble", r.ensemble);
+        json_pack("{s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "id", json_object_get(sweep, "id"),
+                  "state", json_object_get(sweep, "state"), "reason",
+                  json_object_get(sweep, "reason"), "best", json_object_get(r.best, "items"),
+                  "ensemble", r.ensemble, "test", json_object_get(r.tested, "test"));
     return session_print_json_line(line, err);
 }

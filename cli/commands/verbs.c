@@ -172,8 +172,8 @@ static const struct verb table[] = {
      "wrote; no server is needed for it. The same bits are promised on the same machine.",
      cmd_replay},
     {"data",
-     "data add NAME FILE [--target COLUMN] [--targets FILE] | data list | data show NAME | data "
-     "delete NAME",
+     "data add NAME FILE [--target COLUMN] [--targets FILE] [--test FILE] | data list | data show "
+     "NAME | data delete NAME",
      "register data sets for the built-in trainer, and look at them",
      "A table (CSV) needs --target: the name of a column, or its number from 0 (negative: from "
      "the\n"

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "cli/view/format.h"
+#include "cli/view/test_view.h"
 #include "cli/view/text.h"
 
 static void add_figure(struct str *b, const char *metric, const json_t *value)
@@ -161,6 +162,7 @@ void ensemble_view_summary(const json_t *ensemble, const struct terminal *termin
                json_integer_value(json_object_get(ensemble, "candidates")));
     add_gain(b, json_object_get(ensemble, "gain"));
     add_recommended(b, ensemble);
+    test_view_ensemble(ensemble, b);
     add_method(b, ensemble);
 }
 

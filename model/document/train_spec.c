@@ -280,6 +280,16 @@ static as_status parse_metrics(struct json_fields *f, struct train_spec *spec, s
             continue;
         AS_AUTO(str_done) struct str names = {0};
         char index[24];
+        if (name && as_starts_with(name, "test_")) {
+            st = as_fail_at(
+                err, AS_E_INVAL, at,
+                "%s: found '%.40s': test rows are measured at the end of each trial, apart "
+                "from its reports, and need no wish",
+                at, name);
+            if ((st = faults_note(f->faults, st, err)) != AS_OK)
+                return st;
+            continue;
+        }
         for (const char *const *m = train_spec_metrics(DATASET_TASK_AUTO); *m; m++)
             str_printf(&names, "%s%s", names.len ? ", " : "one of ", *m);
         (void)snprintf(index, sizeof index, "%zu", i);

@@ -13,15 +13,18 @@
 #include "base/str.h"
 #include "scheduler/lifecycle/ensemble_data.h"
 #include "scheduler/lifecycle/ensemble_metric.h"
+#include "scheduler/lifecycle/ensemble_test.h"
 
 struct work {
     const struct ensemble_job *job;
     struct ensemble_data data;
     struct ensemble_metric metric;
+    json_t *test; /* owned: what the test rows say; NULL: there are none */
 };
 
 static void work_done(struct work *w)
 {
+    json_decref(w->test);
     ensemble_data_done(&w->data);
 }
 
@@ -137,6 +140,8 @@ static char *ready_json(const struct work *w, const struct ensemble *e)
                   members_json(w, e), "candidates", (json_int_t)w->data.n_taken);
     if (j && o->non_negative && json_object_set_new(j, "non_negative", json_true()) != 0)
         return NULL;
+    if (j && w->test && json_object_set(j, "test", w->test) != 0)
+        return NULL;
     if (j && w->data.n_no_room > 0 &&
         json_object_set_new(j, "left_out", json_integer((json_int_t)w->data.n_no_room)) != 0)
         return NULL;
@@ -196,6 +201,8 @@ static as_status compute(struct store *db, struct work *w, char **ret, struct as
                                       .non_negative = job->options.non_negative,
                                       .seed = job->seed};
     st = ensemble_select(&in, &e, err);
+    if (st == AS_OK)
+        st = ensemble_test(db, &w->data, e, w->metric.metric, &w->test, err);
     if (st != AS_OK)
         return st;
     *ret = ready_json(w, e);

@@ -9,7 +9,7 @@
 #include "data/dataset.h"
 
 struct dataset_file_row {
-    const char *role; /* table, features, targets */
+    const char *role; /* table, features, targets; test, test_features, test_targets */
     const char *sha256;
     int64_t size;
 };
@@ -21,11 +21,13 @@ struct dataset_row {
     const char *input;  /* table, image, tokens */
     const char *target; /* JSON: a string or a whole number; NULL */
     int64_t n_rows, n_features, n_outputs;
+    int64_t test_rows;                     /* 0: there are none */
+    const char *train_sha256;              /* with test rows: the digest without them; NULL */
     const char *classes;                   /* JSON list of strings; NULL except for
                                               classification */
     const char *options, *image, *columns; /* JSON; NULL */
     const char *sha256;
-    struct dataset_file_row files[3];
+    struct dataset_file_row files[4];
     size_t n_files;
     const char *description;
     int64_t created_ms;

@@ -92,6 +92,7 @@ struct trial_detail {
     size_t n_notes;
     struct attempt_row *attempts; /* ascending */
     size_t n_attempts;
+    const char *test; /* JSON: what its test.json says (trial_test.h); NULL */
 };
 
 typedef enum trial_sort {

@@ -31,21 +31,40 @@ struct request {
     json_t *options_json;                   /* borrowed; NULL */
     struct dataset_options options;         /* owned */
     const char *table, *features, *targets; /* digests */
+    const char *test, *test_targets;        /* of the test rows: a table or features, and targets */
 };
+
+/* Test rows are in files like the others. */
+static as_status check_test(struct request *r, const char *test, const char *test_features,
+                            struct as_err *err)
+{
+    bool any = test || test_features || r->test_targets;
+    bool is_pair = test_features && r->test_targets && !test;
+    bool is_one = test && !test_features && !r->test_targets;
+    r->test = test ? test : test_features;
+    if (!any || (r->table ? is_one : is_pair))
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/files", "of test rows expected %s, as of the others",
+                      r->table ? "test alone" : "test_features and test_targets");
+}
 
 static as_status read_files(json_t *files, struct request *r, struct as_err *err)
 {
     struct json_fields f;
+    const char *test = NULL, *test_features = NULL;
     as_status st = json_fields_init(&f, files, "/files", err);
     if (st < 0 || (st = json_fields_str(&f, "table", JSON_OPTIONAL, &r->table, err)) < 0 ||
         (st = json_fields_str(&f, "features", JSON_OPTIONAL, &r->features, err)) < 0 ||
         (st = json_fields_str(&f, "targets", JSON_OPTIONAL, &r->targets, err)) < 0 ||
+        (st = json_fields_str(&f, "test", JSON_OPTIONAL, &test, err)) < 0 ||
+        (st = json_fields_str(&f, "test_features", JSON_OPTIONAL, &test_features, err)) < 0 ||
+        (st = json_fields_str(&f, "test_targets", JSON_OPTIONAL, &r->test_targets, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
     bool pair = r->features && r->targets && !r->table;
     if (!pair && !(r->table && !r->features && !r->targets))
         return as_fail_at(err, AS_E_INVAL, "/files", "expected table, or features and targets");
-    return AS_OK;
+    return check_test(r, test, test_features, err);
 }
 
 static as_status read_target(struct request *r, struct as_err *err)
@@ -121,7 +140,7 @@ static as_status read_request(const json_t *doc, struct request *r, struct as_er
 static as_status fetch_file(struct store *db, struct dataset_row *d, const char *role,
                             const char *sha256, struct blob_file *ret, struct as_err *err)
 {
-    char pointer[24];
+    char pointer[32];
     int64_t size = 0;
     snprintf(pointer, sizeof pointer, "/files/%s", role);
     if (!sha256_hex_valid(sha256))
@@ -163,6 +182,34 @@ static void name_file(struct as_err *err, const char *path, const char *role)
     snprintf(err->pointer, sizeof err->pointer, "/files/%s", role);
 }
 
+/* Read the test rows completely: by what the other files say. */
+static as_status inspect_test(struct store *db, const struct request *r, struct dataset_row *d,
+                              const struct dataset_info *info, struct as_err *err)
+{
+    AS_AUTO(blob_file_done) struct blob_file first = {0};
+    AS_AUTO(blob_file_done) struct blob_file second = {0};
+    const char *role = r->table ? "test" : "test_features";
+    size_t rows = 0;
+    as_status st = fetch_file(db, d, role, r->test, &first, err);
+    if (st == AS_OK && r->test_targets)
+        st = fetch_file(db, d, "test_targets", r->test_targets, &second, err);
+    if (st != AS_OK)
+        return st;
+    const struct dataset_paths paths = {.table = r->table ? first.path : NULL,
+                                        .features = r->table ? NULL : first.path,
+                                        .targets = r->test_targets ? second.path : NULL};
+    st = dataset_test_inspect(&paths, info, &rows, err);
+    d->test_rows = (int64_t)rows;
+    if (st == AS_OK)
+        return AS_OK;
+    name_file(err, first.path, role);
+    name_file(err, second.path, "test_targets");
+    if (st == AS_E_INVAL && err && err->pointer[0] == '\0')
+        snprintf(err->pointer, sizeof err->pointer, "/files/%s", role);
+    /* content of the request: 400, also where the format has no rows */
+    return st == AS_E_UNSUPPORTED ? as_fail_at(err, AS_E_INVAL, "/files/test", "%s", err->msg) : st;
+}
+
 /* Read the content completely. An error is an error of the named files. */
 static as_status inspect_content(struct store *db, const struct request *r, struct dataset_row *d,
                                  struct dataset_info *ret, struct as_err *err)
@@ -184,7 +231,7 @@ static as_status inspect_content(struct store *db, const struct request *r, stru
     st = dataset_inspect(&paths, r->format, r->target ? r->target_text : NULL, r->task, &r->options,
                          ret, err);
     if (st == AS_OK)
-        return st;
+        return r->test ? inspect_test(db, r, d, ret, err) : AS_OK;
     name_file(err, first.path, r->table ? "table" : "features");
     name_file(err, second.path, "targets");
     if (st == AS_E_INVAL && err && err->pointer[0] == '\0')
@@ -192,15 +239,22 @@ static as_status inspect_content(struct store *db, const struct request *r, stru
     return st;
 }
 
-/* The digest of the files and of the options for reading them. */
-static as_status digest_files(struct arena *a, struct dataset_row *d, struct as_err *err)
+static bool is_of_test(const struct dataset_file_row *f)
+{
+    return as_starts_with(f->role, "test");
+}
+
+/* The digest of the files and of the options for reading them, with or without the test rows. */
+static as_status digest_files(struct arena *a, const struct dataset_row *d, bool with_test,
+                              const char **ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str b = {0};
     str_printf(&b, "%s\n%s\n%s\n", d->format, d->task, d->target ? d->target : "");
     if (d->options)
         str_printf(&b, "%s\n", d->options);
     for (size_t i = 0; i < d->n_files; i++)
-        str_printf(&b, "%s %s\n", d->files[i].role, d->files[i].sha256);
+        if (with_test || !is_of_test(&d->files[i]))
+            str_printf(&b, "%s %s\n", d->files[i].role, d->files[i].sha256);
     char hex[SHA256_HEX_SIZE];
     as_status st = str_check(&b, err);
     if (st != AS_OK)
@@ -208,8 +262,8 @@ static as_status digest_files(struct arena *a, struct dataset_row *d, struct as_
     st = sha256_of(str_cstr(&b), b.len, hex, err);
     if (st != AS_OK)
         return st;
-    d->sha256 = arena_strdup(a, hex);
-    return d->sha256 ? AS_OK : as_fail_nomem(err);
+    *ret = arena_strdup(a, hex);
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 /* The text of a tree in the arena; NULL stays NULL. */
@@ -247,7 +301,8 @@ static as_status describe_dataset(struct arena *a, const struct request *r,
         (st = arena_json(a, json_object_get(j, "image"), &d->image, err)) < 0 ||
         (st = arena_json(a, json_object_get(j, "columns"), &d->columns, err)) < 0)
         return st;
-    return digest_files(a, d, err);
+    st = digest_files(a, d, true, &d->sha256, err);
+    return st == AS_OK && d->test_rows > 0 ? digest_files(a, d, false, &d->train_sha256, err) : st;
 }
 
 static as_status add_dataset(struct tx *t, struct arena *a, const struct dataset_row *d,

@@ -23,6 +23,7 @@
 #include "scheduler/content/blob_file.h"
 #include "scheduler/content/blobs.h"
 #include "scheduler/services/model_schema.h"
+#include "scheduler/services/trial_test.h"
 #include "scheduler/services/models_priv.h"
 #include "scheduler/store/ensemble_store.h"
 #include "scheduler/store/file_store.h"
@@ -37,7 +38,8 @@ struct part {
     struct trial_row trial;
     double weight;
     struct file_row file;
-    struct blob_file copy; /* owned */
+    struct file_list files; /* all artifacts */
+    struct blob_file copy;  /* owned */
     char seed[24];
 };
 
@@ -76,10 +78,35 @@ static as_status make_parts(struct making *m, size_t n, struct as_err *err)
     return AS_OK;
 }
 
-/* A name that says on which rows a metric was measured. */
-static bool is_of_test_rows(const char *metric)
+#define MEASURED_ON_TEST "; test_…: the rows of the test set"
+
+/* Add what the test rows say, as test_NAME. */
+static as_status add_test_metric(struct making *m, const char *name, json_t *value,
+                                 struct as_err *err)
 {
-    return as_starts_with(metric, "test_");
+    AS_AUTO(str_done) struct str own = {0};
+    str_printf(&own, "test_%s", name);
+    as_status st = str_check(&own, err);
+    return st == AS_OK && json_object_set(m->metrics, own.s, value) != 0 ? as_fail_nomem(err) : st;
+}
+
+/* Of a trial: its test.json. */
+static as_status trial_test_metrics(struct making *m, struct as_err *err)
+{
+    JSON_AUTO test = NULL;
+    const char *text = NULL, *name;
+    json_t *value;
+    as_status st = trial_test_read(m->db, m->a, &m->parts[0].files, &text, err);
+    if (st != AS_OK || !text || !as_streq(m->kind, "trial"))
+        return st;
+    st = json_parse(text, strlen(text), &test, err);
+    json_object_foreach(json_object_get(test, "metrics"), name, value)
+    {
+        if (st == AS_OK)
+            st = add_test_metric(m, name, value, err);
+    }
+    m->measured_on = "held-out rows" MEASURED_ON_TEST;
+    return st;
 }
 
 /* The metrics of a trial that say how good its model is: those of rows that it did not train on. */
@@ -88,7 +115,6 @@ static as_status trial_metrics(struct making *m, const struct trial_row *t, stru
     JSON_AUTO all = NULL;
     const char *name;
     json_t *value;
-    bool has_test = false;
     as_status st = json_parse_reals(t->metrics, strlen(t->metrics), &all, err);
     json_decref(m->metrics);
     m->metrics = json_object();
@@ -96,14 +122,12 @@ static as_status trial_metrics(struct making *m, const struct trial_row *t, stru
         return st;
     json_object_foreach(all, name, value)
     {
-        bool is_test = is_of_test_rows(name);
-        if (!is_test && !as_starts_with(name, "val_") && !as_streq(name, m->sweep.metric))
+        if (!as_starts_with(name, "val_") && !as_streq(name, m->sweep.metric))
             continue;
-        has_test = has_test || is_test;
         if (json_object_set(m->metrics, name, value) != 0)
             return as_fail_nomem(err);
     }
-    m->measured_on = has_test ? "held-out rows; test_…: the rows of the test set" : "held-out rows";
+    m->measured_on = "held-out rows";
     return m->metrics ? AS_OK : as_fail_nomem(err);
 }
 
@@ -117,7 +141,11 @@ static as_status ensemble_metrics(struct making *m, const json_t *ensemble, stru
     if (!m->metrics || (metric && value && json_object_set(m->metrics, metric, value) != 0))
         return as_fail_nomem(err);
     m->measured_on = "held-out rows, cross-fitted";
-    return AS_OK;
+    const json_t *test = json_object_get(json_object_get(ensemble, "test"), "ensemble");
+    if (!metric || !test)
+        return AS_OK;
+    m->measured_on = "held-out rows, cross-fitted" MEASURED_ON_TEST;
+    return add_test_metric(m, metric, json_object_get(test, "value"), err);
 }
 
 static as_status take_single(struct making *m, int64_t number, struct as_err *err)
@@ -190,12 +218,12 @@ static as_status choose(struct tx *t, struct making *m, struct as_err *err)
 
 static as_status find_file(struct tx *t, struct making *m, struct part *p, struct as_err *err)
 {
-    struct file_list files = {0};
-    as_status st = store_file_list(t, m->a, m->sweep_key, p->trial.number, "artifact", &files, err);
-    for (size_t i = 0; st == AS_OK && i < files.n; i++) {
-        if (!as_streq(files.rows[i].path, MODEL_FILE_NAME))
+    struct file_list *files = &p->files;
+    as_status st = store_file_list(t, m->a, m->sweep_key, p->trial.number, "artifact", files, err);
+    for (size_t i = 0; st == AS_OK && i < files->n; i++) {
+        if (!as_streq(files->rows[i].path, MODEL_FILE_NAME))
             continue;
-        p->file = files.rows[i];
+        p->file = files->rows[i];
         return AS_OK;
     }
     if (st != AS_OK)
@@ -452,7 +480,9 @@ as_status model_add(struct store *db, struct arena *a, const char *model,
         reading.status = read_origin(reading.tx, &m, err);
     if (reading.status != AS_OK)
         return reading.status;
-    st = make_content(&m, err);
+    st = trial_test_metrics(&m, err);
+    if (st == AS_OK)
+        st = make_content(&m, err);
     if (st != AS_OK)
         return st;
     struct tx_run run = tx_run_start(db, TX_WRITE, err);

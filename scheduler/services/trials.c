@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "scheduler/services/cursor_priv.h"
+#include "scheduler/services/trial_test.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/file_store.h"
 #include "scheduler/store/measurement_store.h"
@@ -154,12 +155,14 @@ static as_status find_trial(struct tx *t, struct arena *a, const char *sweep, in
 }
 
 static as_status get_detail(struct tx *t, struct arena *a, const char *sweep, int64_t number,
-                            struct trial_detail *ret, struct as_err *err)
+                            struct trial_detail *ret, struct file_list *ret_files,
+                            struct as_err *err)
 {
     int64_t key = 0;
     as_status st = find_trial(t, a, sweep, number, &key, &ret->trial, err);
     if (st != AS_OK ||
-        (st = store_note_list(t, a, key, number, &ret->notes, &ret->n_notes, err)) != AS_OK)
+        (st = store_note_list(t, a, key, number, &ret->notes, &ret->n_notes, err)) != AS_OK ||
+        (st = store_file_list(t, a, key, number, "artifact", ret_files, err)) != AS_OK)
         return st;
     return store_attempt_list(t, a, key, number, &ret->attempts, &ret->n_attempts, err);
 }
@@ -168,12 +171,16 @@ as_status trial_get(struct store *db, struct arena *a, const char *sweep, int64_
                     struct trial_detail *ret, struct as_err *err)
 {
     struct trial_detail detail = {0};
+    struct file_list files = {0};
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = get_detail(run.tx, a, sweep, number, &detail, err);
-    if (run.status == AS_OK)
+        run.status = get_detail(run.tx, a, sweep, number, &detail, &files, err);
+    if (run.status != AS_OK)
+        return run.status;
+    as_status st = trial_test_read(db, a, &files, &detail.test, err);
+    if (st == AS_OK)
         *ret = detail;
-    return run.status;
+    return st;
 }
 
 static as_status get_series(struct tx *t, struct arena *a, const char *sweep, int64_t number,

@@ -1,6 +1,6 @@
 /* Tables dataset and dataset_file.
  *
- * A data set has one file (a table) or two (features and targets). The statements return the files
+ * A data set has one file (a table) or two (features and targets), and as many of test rows. The statements return the files
  * as columns of the data set's row, in the order of roles, so that one row is one data set.
  * sweep_dataset records the content of a data set when a sweep was created. A claim compares it
  * with the current content, because a name may be removed and registered again. */
@@ -40,6 +40,8 @@ enum {
     NEXT(text, image, "d.image")                                                                   \
     NEXT(text, columns, "d.columns")                                                               \
     NEXT(text, sha256, "d.sha256")                                                                 \
+    NEXT(i64, test_rows, "d.test_rows")                                                            \
+    NEXT(text, train_sha256, "d.train_sha256")                                                     \
     NEXT(text, description, "d.description")                                                       \
     NEXT(i64, created_ms, SQL_MS("d.created_at"))                                                  \
     NEXT(text, files[0].role, "f1.role")                                                           \
@@ -47,7 +49,13 @@ enum {
     NEXT(i64, files[0].size, "f1.size")                                                            \
     NEXT(text, files[1].role, "f2.role")                                                           \
     NEXT(text, files[1].sha256, "f2.sha256")                                                       \
-    NEXT(i64, files[1].size, "f2.size")
+    NEXT(i64, files[1].size, "f2.size")                                                            \
+    NEXT(text, files[2].role, "f3.role")                                                           \
+    NEXT(text, files[2].sha256, "f3.sha256")                                                       \
+    NEXT(i64, files[2].size, "f3.size")                                                            \
+    NEXT(text, files[3].role, "f4.role")                                                           \
+    NEXT(text, files[3].sha256, "f4.sha256")                                                       \
+    NEXT(i64, files[3].size, "f4.size")
 COLUMNS_READER(dataset, struct dataset_row, DATASET_FIELDS)
 #define DATASET_COLUMNS COLUMNS_SQL(DATASET_FIELDS)
 
@@ -58,17 +66,20 @@ COLUMNS_READER(dataset, struct dataset_row, DATASET_FIELDS)
 COLUMNS_READER(expected, struct dataset_row, EXPECTED_FIELDS)
 #define EXPECTED_COLUMNS COLUMNS_SQL(EXPECTED_FIELDS)
 
-/* A table alone, or features and targets. */
+/* A table alone, or features and targets; the same of test rows. */
 #define DATASET_FROM                                                                               \
     " from dataset d join dataset_file f1 on f1.dataset = d.name and f1.role in ('table', "        \
-    "'features') left join dataset_file f2 on f2.dataset = d.name and f2.role = 'targets' "
+    "'features') left join dataset_file f2 on f2.dataset = d.name and f2.role = 'targets' "        \
+    "left join dataset_file f3 on f3.dataset = d.name and f3.role in ('test', 'test_features') "   \
+    "left join dataset_file f4 on f4.dataset = d.name and f4.role = 'test_targets' "
 
 static const struct stmt stmts[] = {
-    [DATASET_ADD] = {"dataset_add",
-                     "insert into dataset (name, format, task, input, target, n_rows, n_features, "
-                     "n_outputs, classes, options, image, columns, sha256, description) values "
-                     "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict "
-                     "(name) do nothing"},
+    [DATASET_ADD] =
+        {"dataset_add",
+         "insert into dataset (name, format, task, input, target, n_rows, n_features, "
+         "n_outputs, classes, options, image, columns, sha256, description, "
+         "test_rows, train_sha256) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
+         "$11, $12, $13, $14, nullif($15::bigint, 0), $16) on conflict (name) do nothing"},
     [DATASET_ADD_FILE] = {"dataset_add_file",
                           "insert into dataset_file (dataset, role, sha256, size) values ($1, $2, "
                           "$3, $4)"},
@@ -104,22 +115,28 @@ as_status store_dataset_add(struct tx *t, const struct dataset_row *d, bool *ret
                             struct as_err *err)
 {
     int n = 0;
-    as_status st = tx_exec(t, &stmts[DATASET_ADD],
-                           ARGS(arg_str(d->name), arg_str(d->format), arg_str(d->task),
-                                arg_str(d->input), arg_str(d->target), arg_i64(d->n_rows),
-                                arg_i64(d->n_features), arg_i64(d->n_outputs), arg_str(d->classes),
-                                arg_str(d->options), arg_str(d->image), arg_str(d->columns),
-                                arg_str(d->sha256), arg_str(d->description)),
-                           &n, err);
+    as_status st =
+        tx_exec(t, &stmts[DATASET_ADD],
+                ARGS(arg_str(d->name), arg_str(d->format), arg_str(d->task), arg_str(d->input),
+                     arg_str(d->target), arg_i64(d->n_rows), arg_i64(d->n_features),
+                     arg_i64(d->n_outputs), arg_str(d->classes), arg_str(d->options),
+                     arg_str(d->image), arg_str(d->columns), arg_str(d->sha256),
+                     arg_str(d->description), arg_i64(d->test_rows), arg_str(d->train_sha256)),
+                &n, err);
     *ret_created = n > 0;
     for (size_t i = 0; i < d->n_files && st == AS_OK && n > 0; i++)
         st = add_file(t, d->name, &d->files[i], err);
     return st;
 }
 
+/* Close the gaps that the joins leave. */
 static void count_files(struct dataset_row *d)
 {
-    d->n_files = d->files[1].role ? 2 : 1;
+    size_t n = 0;
+    for (size_t i = 0; i < AS_ARRAY_LEN(d->files); i++)
+        if (d->files[i].role)
+            d->files[n++] = d->files[i];
+    d->n_files = n;
 }
 
 as_status store_dataset_get(struct tx *t, struct arena *a, const char *name, bool keep,

@@ -34,7 +34,9 @@ enum {
     NEXT(text, predictions, "predictions")                                                         \
     NEXT(text, targets, "targets")                                                                 \
     NEXT(i64, predictions_size, "predictions_size")                                                \
-    NEXT(i64, targets_size, "targets_size")
+    NEXT(i64, targets_size, "targets_size")                                                        \
+    NEXT(text, test_predictions, "test_predictions")                                               \
+    NEXT(text, test_targets, "test_targets")
 COLUMNS_WHOLE_ROW(struct ensemble_candidate, CANDIDATE_FIELDS)
 COLUMNS_READER(candidate, struct ensemble_candidate, CANDIDATE_FIELDS)
 #define CANDIDATE_COLUMNS COLUMNS_SQL(CANDIDATE_FIELDS)
@@ -77,10 +79,15 @@ COLUMNS_READER(asked, struct ensemble_asked, ASKED_FIELDS)
 #define CANDIDATES                                                                                 \
     "with c as (select s.id as sweep, array_position($1::text[], s.id) as place, t.number, "       \
     "t.value, t.params, p.sha256 as predictions, p.size as predictions_size, g.sha256 as "         \
-    "targets, g.size as targets_size from sweep s join trial t on t.sweep_key = s.key join "       \
+    "targets, g.size as targets_size, tp.sha256 as test_predictions, tg.sha256 as test_targets "   \
+    "from sweep s join trial t on t.sweep_key = s.key join "                                       \
     "trial_file p on p.sweep_key = t.sweep_key and p.number = t.number and p.kind = 'artifact' "   \
     "and p.path = 'predictions.npy' join trial_file g on g.sweep_key = t.sweep_key and g.number "  \
-    "= t.number and g.kind = 'artifact' and g.path = 'targets.npy' where s.id = any($1::text[]) "  \
+    "= t.number and g.kind = 'artifact' and g.path = 'targets.npy' left join trial_file tp on "    \
+    "tp.sweep_key = t.sweep_key and tp.number = t.number and tp.kind = 'artifact' and tp.path = "  \
+    "'test_predictions.npy' left join trial_file tg on tg.sweep_key = t.sweep_key and tg.number "  \
+    "= t.number and tg.kind = 'artifact' and tg.path = 'test_targets.npy' where s.id = "           \
+    "any($1::text[]) "                                                                             \
     "and t.state = 'completed' and t.feasible) "
 
 static const struct stmt stmts[] = {

@@ -22,9 +22,10 @@ struct ensemble_candidate {
     const char *sweep; /* its id */
     int64_t number;
     double value;
-    const char *params;                     /* JSON */
-    const char *predictions, *targets;      /* digests */
-    int64_t predictions_size, targets_size; /* bytes */
+    const char *params;                          /* JSON */
+    const char *predictions, *targets;           /* digests */
+    int64_t predictions_size, targets_size;      /* bytes */
+    const char *test_predictions, *test_targets; /* digests; NULL: it left none */
 };
 
 /* The best `limit` candidates of the sweeps, best first. Only trials with the most common targets are

@@ -186,6 +186,13 @@ static as_status refuse_metric(const char *name, const char *pointer, const char
     if (train_spec_can_report(task, name))
         return as_fail_at(err, AS_E_INVAL, at,
                           "%s: trial.train reports '%s' when its field metrics lists it", at, name);
+    if (as_starts_with(name, "test_"))
+        return as_fail_at(
+            err, AS_E_INVAL, at,
+            "%s: '%s' would choose by the test rows, and then they say nothing of what "
+            "was chosen: no search sees them; expected a metric of held-out rows, "
+            "val_%s",
+            at, name, name + strlen("test_"));
     AS_AUTO(str_done) struct str list = {0};
     const char *const *names = train_spec_metrics(task);
     for (size_t i = 0; names[i]; i++)

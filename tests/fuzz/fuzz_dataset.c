@@ -1,6 +1,6 @@
 /* Files of data sets. The first byte of an input says which format the rest is ("d": the decoded
- * copy of a fixed data set). What is described can be loaded, keeps its promises, and loads again
- * as its JSON says. */
+ * copy of a fixed data set). What is described can be loaded, keeps its promises, loads again as its
+ * JSON says, and its files are test files of their own form. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +45,25 @@ static void check_values(const struct dataset_info *info, const struct dataset *
             abort();
 }
 
+static void load_as_test(const struct dataset_paths *paths, const struct dataset_info *info)
+{
+    struct dataset d = {0};
+    struct as_err err;
+    size_t rows = 0;
+    as_status st = dataset_test_inspect(paths, info, &rows, &err);
+    if (info->input == DATASET_TOKEN_TEXT) {
+        if (st != AS_E_UNSUPPORTED)
+            abort();
+        return;
+    }
+    if (st != AS_OK || rows != info->n_rows)
+        abort();
+    if (dataset_test_load(paths, info, rows, &d, &err) != AS_OK)
+        abort();
+    check_values(info, &d);
+    dataset_done(&d);
+}
+
 static void inspect_and_load(const struct dataset_paths *paths, dataset_format format,
                              const char *target, const struct dataset_options *options)
 {
@@ -59,6 +78,7 @@ static void inspect_and_load(const struct dataset_paths *paths, dataset_format f
     if (dataset_load(paths, &back, &d, &err) != AS_OK)
         abort();
     check_values(&back, &d);
+    load_as_test(paths, &back);
     dataset_done(&d);
     dataset_info_done(&info);
     dataset_info_done(&back);

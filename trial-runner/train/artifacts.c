@@ -20,6 +20,7 @@
 #include "data/preprocess/record.h"
 #include "base/json.h"
 #include "trial-runner/train/evaluate.h"
+#include "trial-runner/train/test_rows.h"
 
 static as_status write_array(const char *folder, const char *name, npy_type type,
                              const size_t *shape, size_t n_dims, const void *data,
@@ -177,5 +178,6 @@ as_status artifacts_write(struct lockstep *ls, struct backend *lane, size_t slot
     st = artifacts_write_preprocessing(folder, ls->setup, err);
     if (st != AS_OK)
         return st;
-    return write_model(folder, ls, slot, err);
+    st = write_model(folder, ls, slot, err);
+    return st == AS_OK ? test_rows_write(folder, ls->setup->job, ls->setup->threads, err) : st;
 }

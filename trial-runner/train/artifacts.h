@@ -10,7 +10,8 @@
  *                       preprocessing (data/preprocess/record.h) and fingerprint. A model of trees has
  *                       one tensor beside target.mean and target.scale: `trees`, U8, XGBoost's UBJSON
  *   preprocessing.json  the same preprocessing record alone, for people to read
- *   importance.json     of trees: model/trees/tree_model.h */
+ *   importance.json     of trees: model/trees/tree_model.h
+ *   test_predictions.npy, test_targets.npy, test.json  of the test rows, if there are any: test_rows.h */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 

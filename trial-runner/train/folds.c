@@ -20,6 +20,7 @@
 #include "trial-runner/train/artifacts.h"
 #include "trial-runner/train/member.h"
 #include "trial-runner/train/report_file.h"
+#include "trial-runner/train/test_rows.h"
 
 #define MAX_REPORT ((size_t)256 << 20)
 #define MAX_MODEL ((size_t)16 << 30)
@@ -110,6 +111,7 @@ static int train_fold(const struct folds *f, size_t i, struct channel *channel,
     member.report = report;
     member.checkpoints = member.artifacts = dir;
     job.members = &member;
+    job.test_rows = 0; /* the model of all folds predicts them, at the end */
     job.fold = i;
     (void)printf("fold %zu of %zu\n", i + 1, f->k);
     int exit = group_run(&job, channel, opts); /* it has written its errors */
@@ -358,7 +360,7 @@ static as_status write_preprocessing(const struct folds *f, struct as_err *err)
     return file_replace(path, text, strlen(text), 0644, err);
 }
 
-static as_status write_all(struct folds *f, struct as_err *err)
+static as_status write_all(struct folds *f, size_t threads, struct as_err *err)
 {
     if (!f->member->artifacts)
         return AS_OK;
@@ -369,6 +371,8 @@ static as_status write_all(struct folds *f, struct as_err *err)
         st = write_model(f, err);
     if (st == AS_OK)
         st = write_preprocessing(f, err);
+    if (st == AS_OK)
+        st = test_rows_write(f->member->artifacts, f->job, threads, err);
     /* what is in the checkpoint folder is the runner's to remove */
     if (st == AS_OK && !f->member->checkpoints)
         st = file_remove_tree(f->root, err);
@@ -405,6 +409,6 @@ int folds_run(const struct job *job, struct channel *channel, const struct group
         if (st != AS_OK)
             return fail(st, &err);
     }
-    st = write_all(&f, &err);
+    st = write_all(&f, opts->threads, &err);
     return st == AS_OK ? EXIT_DONE : fail(st, &err);
 }

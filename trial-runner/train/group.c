@@ -181,7 +181,8 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     st = device_data_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->device, err);
     if (st != AS_OK)
         return st;
-    g->setup = (struct lockstep_setup){g->be, g->job, &g->roles.info, &g->data, g->device, loss};
+    g->setup = (struct lockstep_setup){g->be,     g->job, &g->roles.info,  &g->data,
+                                       g->device, loss,   g->opts->threads};
     g->signature = as_strdup(m->signature);
     if (!g->signature)
         return as_fail_nomem(err);

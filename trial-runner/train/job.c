@@ -24,6 +24,9 @@ void job_done(struct job *job)
     free(job->features);
     free(job->targets);
     free(job->decoded);
+    free(job->test);
+    free(job->test_features);
+    free(job->test_targets);
     free(job->members);
     json_decref(job->doc);
     *job = (struct job){0};
@@ -61,11 +64,49 @@ static as_status read_path(struct json_fields *f, const char *name, char **ret, 
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
+/* The record of the test rows: {rows, train_sha256}. With them, checkpoints and models belong to the
+ * digest of the other rows: other test rows change nothing of a training. */
+static as_status read_test(const json_t *obj, struct job *job, struct as_err *err)
+{
+    json_t *test = json_object_get(obj, "test");
+    struct json_fields f;
+    int64_t rows = 0;
+    const char *digest = NULL;
+    if (!test)
+        return AS_OK;
+    as_status st = json_fields_init(&f, test, "/dataset/test", err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "rows", JSON_REQUIRED, 1, (int64_t)DATASET_MAX_ROWS, &rows, err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "train_sha256", JSON_OPTIONAL, &digest, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    job->test_rows = (size_t)rows;
+    job->digest = digest ? digest : job->digest;
+    return st;
+}
+
+static as_status check_test(const struct job *job, struct as_err *err)
+{
+    bool is_one = job->test && !job->test_features && !job->test_targets;
+    bool is_pair = !job->test && job->test_features && job->test_targets;
+    bool fits = job->table ? is_one : is_pair;
+    bool any = job->test || job->test_features || job->test_targets;
+    if (job->test_rows > 0 ? fits : !any)
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/dataset/paths",
+                      "/dataset/paths: expected %s for the %zu test rows, as for the others",
+                      job->table ? "test" : "test_features and test_targets", job->test_rows);
+}
+
 static as_status read_dataset(const json_t *obj, struct job *job, struct as_err *err)
 {
     const char *digest = json_string_value(json_object_get(obj, "sha256"));
     job->digest = digest ? digest : "";
-    as_status st = dataset_info_from_json(obj, "/dataset", &job->info, err);
+    as_status st = read_test(obj, job, err);
+    if (st != AS_OK)
+        return st;
+    st = dataset_info_from_json(obj, "/dataset", &job->info, err);
     if (st != AS_OK)
         return st;
     struct json_fields f;
@@ -82,12 +123,16 @@ static as_status read_dataset(const json_t *obj, struct job *job, struct as_err 
     if (st != AS_OK)
         return st;
     st = read_path(&f, "decoded", &job->decoded, err);
+    if (st == AS_OK)
+        st = read_path(&f, "test", &job->test, err);
+    if (st == AS_OK)
+        st = read_path(&f, "test_features", &job->test_features, err);
+    if (st == AS_OK)
+        st = read_path(&f, "test_targets", &job->test_targets, err);
     if (st != AS_OK)
         return st;
     st = json_fields_end(&f, err);
-    if (st != AS_OK)
-        return st;
-    return AS_OK;
+    return st == AS_OK ? check_test(job, err) : st;
 }
 
 /* ---- members ---- */

@@ -16,7 +16,12 @@
 struct job {
     struct dataset_info info;
     char *table, *features, *targets, *decoded; /* paths of the data; owned, NULL when not used */
-    const char *digest; /* of the data set's record, "" when it has none; a view of doc */
+    char *test, *test_features,
+        *test_targets; /* paths of its test rows; owned, NULL when not used */
+    size_t test_rows;  /* 0: it has none */
+    const char
+        *digest; /* of the data set without its test rows, "" when its record has none; a view
+                         * of doc */
     const char *metric; /* the sweep's metric, or NULL; a view of doc */
     bool maximize;      /* the sweep wants more of it */
     const char *listen; /* this process is a rank of a large trial and listens on this numeric

@@ -34,6 +34,7 @@ struct lockstep_setup {
     const struct train_data *data;
     struct device_data *device;
     train_loss loss; /* not AUTO */
+    size_t threads;  /* that may compute on the host */
 };
 
 /* What a member's settings need in a step. Set once, when the member gets its slot. */

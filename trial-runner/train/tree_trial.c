@@ -27,6 +27,7 @@
 #include "model/trees/tree_model.h"
 #include "model/trees/tree_train.h"
 #include "trial-runner/train/artifacts.h"
+#include "trial-runner/train/test_rows.h"
 #include "trial-runner/train/channel.h"
 #include "trial-runner/train/tree_metrics.h"
 
@@ -385,7 +386,9 @@ static as_status write_artifacts(const struct tree_trial *t, const struct tree_m
         st = artifacts_write_preprocessing(folder, t->setup, err);
     if (st == AS_OK)
         st = write_importance(t, folder, model, err);
-    return st == AS_OK ? write_model(t, folder, trees, len, err) : st;
+    if (st == AS_OK)
+        st = write_model(t, folder, trees, len, err);
+    return st == AS_OK ? test_rows_write(folder, t->setup->job, t->setup->threads, err) : st;
 }
 
 /* The last report, of the model that is kept, and the artifacts. */

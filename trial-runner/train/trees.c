@@ -21,7 +21,8 @@ static as_status open_trees(struct group *g, const struct member *m, struct as_e
     g->setup = (struct lockstep_setup){.job = g->job,
                                        .info = &g->roles.info,
                                        .data = &g->data,
-                                       .loss = train_spec_loss(&m->spec, g->job->info.task)};
+                                       .loss = train_spec_loss(&m->spec, g->job->info.task),
+                                       .threads = g->opts->threads};
     g->signature = as_strdup(m->signature);
     if (!g->signature)
         return as_fail_nomem(err);

@@ -31,8 +31,9 @@ static struct file_row put_array(struct service *s, const char *name, npy_type t
     return (struct file_row){.path = name, .size = (int64_t)len, .sha256 = hex};
 }
 
-void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool classification,
-                       size_t rows)
+/* Returns how many files there are. */
+static size_t put_held(struct service *s, int k, bool classification, size_t rows,
+                       struct file_row files[2])
 {
     int64_t classes[PREDICTED_ROWS];
     float predictions[PREDICTED_ROWS * 2], values[PREDICTED_ROWS];
@@ -46,10 +47,37 @@ void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool cl
         if (!classification)
             predictions[i] = (float)i + (wrong ? 3.0f : 0.5f);
     }
-    struct file_row files[2];
-    struct as_err err;
     files[0] = put_array(s, "predictions.npy", NPY_F4, rows, classification ? 2 : 1, predictions);
     files[1] = classification ? put_array(s, "targets.npy", NPY_I8, PREDICTED_ROWS, 0, classes)
                               : put_array(s, "targets.npy", NPY_F4, PREDICTED_ROWS, 0, values);
-    ck_ok(attempt_files(s->db, &ref, NULL, FILE_ARTIFACT, files, 2, &err), err);
+    return 2;
+}
+
+void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool classification,
+                       size_t rows)
+{
+    struct file_row files[2];
+    struct as_err err;
+    size_t n = put_held(s, k, classification, rows, files);
+    ck_ok(attempt_files(s->db, &ref, NULL, FILE_ARTIFACT, files, n, &err), err);
+}
+
+void leave_test_predictions(struct service *s, struct attempt_ref ref, int k, bool without)
+{
+    enum { ROWS = 80 };
+    int64_t classes[ROWS];
+    float predictions[ROWS * 2];
+    struct file_row files[4];
+    struct as_err err;
+    size_t n = put_held(s, k, true, PREDICTED_ROWS, files);
+    for (int i = 0; i < ROWS; i++) {
+        bool wrong = (i + k) % 4 == 0;
+        classes[i] = i / 2 % 2;
+        predictions[2 * i + classes[i]] = wrong ? 0.4f : 0.9f;
+        predictions[2 * i + 1 - classes[i]] = wrong ? 0.6f : 0.1f;
+    }
+    files[n++] = put_array(s, "test_predictions.npy", NPY_F4, ROWS, 2, predictions);
+    if (!without)
+        files[n++] = put_array(s, "test_targets.npy", NPY_I8, ROWS, 0, classes);
+    ck_ok(attempt_files(s->db, &ref, NULL, FILE_ARTIFACT, files, n, &err), err);
 }

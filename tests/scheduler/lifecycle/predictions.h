@@ -12,4 +12,8 @@
 void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool classification,
                        size_t rows);
 
+/* The same, of classes, with test files too: the trial's test predictions are right except in each row
+ * where (row + k) % 4 is 0. `without`: it has no test_targets.npy. */
+void leave_test_predictions(struct service *s, struct attempt_ref ref, int k, bool without);
+
 #endif

@@ -204,6 +204,43 @@ START_TEST(one_server_at_a_time)
 }
 END_TEST
 
+static double figure(const json_t *test, const char *which, const char *name)
+{
+    return json_number_value(json_object_get(json_object_get(test, which), name));
+}
+
+/* Each trial is wrong in a quarter of the test rows, in other ones: the mean of two is right. */
+START_TEST(test_rows_measure_what_was_chosen)
+{
+    make_sweep(&s, "a", "'max_trials': 3", "");
+    make_sweep(&s, "b", "'max_trials': 3", "");
+    struct claim_list list = claim(&s, "r", epoch, 6);
+    int of_sweep[2] = {0};
+    for (size_t i = 0; i < list.n; i++) {
+        bool is_b = list.rows[i].sweep[0] == 'b';
+        int k = of_sweep[is_b]++;
+        leave_test_predictions(&s, ref_of(&list.rows[i]), k, is_b && k < 2);
+        finish(&s, ref_of(&list.rows[i]), 1.0 / 3);
+    }
+    tick();
+    tick();
+    json_t *j = result("a"), *test = json_object_get(j, "test");
+    ck_assert_int_eq(json_integer_value(json_object_get(test, "rows")), 80);
+    ck_assert_double_eq_tol(figure(test, "best_single", "value"), 0.25, 1e-9);
+    ck_assert_double_eq_tol(figure(test, "ensemble", "value"), 0, 1e-9);
+    ck_assert_double_eq_tol(figure(test, "gain", "value"), 0.25, 1e-9);
+    /* an error rate: 1.6449 sqrt(p (1 - p) / n) */
+    ck_assert_double_eq_tol(figure(test, "best_single", "high") - 0.25, 0.07964, 1e-4);
+    ck_assert(figure(test, "gain", "low") > 0);
+    ck_assert(json_is_false(json_object_get(json_object_get(test, "gain"), "within_noise")));
+    json_decref(j);
+    j = result("b");
+    ck_assert_str_eq(word(j, "state"), "ready"); /* only its test figures are missing */
+    ck_assert_ptr_nonnull(strstr(word(json_object_get(j, "test"), "reason"), "left no test"));
+    json_decref(j);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *su = suite_create("ensembles");
@@ -213,6 +250,7 @@ Suite *test_suite(void)
     tcase_add_test(c, it_is_made_again_at_the_second_end);
     tcase_add_test(c, numbers_are_combined);
     tcase_add_test(c, too_few_make_none);
+    tcase_add_test(c, test_rows_measure_what_was_chosen);
     tcase_add_test(c, rubbish_makes_none);
     tcase_add_test(c, one_server_at_a_time);
     return su;

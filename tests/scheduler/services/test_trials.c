@@ -144,6 +144,46 @@ START_TEST(cursors_are_checked)
 }
 END_TEST
 
+/* What the service returns of a trial whose artifact test.json has the text; NULL: nothing. */
+static const char *test_of(const char *text)
+{
+    struct claimed_row c = claim_one(&s, "tester", epoch);
+    char hex[SHA256_HEX_SIZE];
+    struct trial_detail detail;
+    put_blob(&s, text, hex);
+    struct file_row f[] = {{"test.json", (int64_t)strlen(text), hex}};
+    struct attempt_ref ref = ref_of(&c);
+    ck_ok(attempt_files(s.db, &ref, NULL, FILE_ARTIFACT, f, 1, &err), err);
+    finish(&s, ref, 1);
+    ck_assert_str_eq(c.sweep, "tested");
+    ck_ok(trial_get(s.db, &s.a, c.sweep, c.number, &detail, &err), err);
+    return detail.test;
+}
+
+/* It is a file that any program may write: what is not of the form is no figure, and no error. */
+START_TEST(figures_of_test_rows)
+{
+    static const char *const others[] = {"{\"rows\": 3}",
+                                         "{\"rows\": 0, \"metrics\": {}}",
+                                         "{\"rows\": 3, \"metrics\": {\"a\": \"low\"}}",
+                                         "{\"rows\": 3, \"metrics\": {}, \"more\": 1}",
+                                         "no JSON",
+                                         NULL};
+    char *long_text;
+    make_sweep(&s, "tested", "'max_trials': 7", "");
+    epoch = make_runner(&s, "tester", 7);
+    const char *read = test_of("{\"rows\": 3, \"metrics\": {\"error\": 0.5, \"auc\": \"NaN\"}}\n");
+    ck_assert_str_eq(read, "{\"metrics\":{\"auc\":\"NaN\",\"error\":0.5},\"rows\":3}");
+    for (size_t i = 0; others[i]; i++) {
+        const char *none = test_of(others[i]);
+        ck_assert_msg(none == NULL, "%s: %s", others[i], none);
+    }
+    ck_assert_int_ge(asprintf(&long_text, "%70000s", "{\"rows\": 3, \"metrics\": {}}"), 0);
+    ck_assert_ptr_null(test_of(long_text));
+    free(long_text);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *su = suite_create("trials");
@@ -154,5 +194,6 @@ Suite *test_suite(void)
     tcase_add_test(c, states_filter);
     tcase_add_test(c, best_first);
     tcase_add_test(c, cursors_are_checked);
+    tcase_add_test(c, figures_of_test_rows);
     return su;
 }

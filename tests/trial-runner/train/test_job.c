@@ -154,6 +154,37 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
+#define WITH_TEST(rows, digest, paths)                                                             \
+    "{" TRAIN ",\"dataset\":{\"name\":\"d\",\"format\":\"csv\",\"task\":\"regression\","           \
+    "\"rows\":9,\"features\":3,\"outputs\":1,\"target\":\"y\",\"sha256\":\"" digest                \
+    "\",\"test\":{\"rows\":" rows ",\"train_sha256\":\"ab\"},\"paths\":{" paths "}}}"
+#define TABLE "\"table\":\"/tmp/t.csv\""
+
+/* Other test rows are another data set, and the same training. */
+START_TEST(test_rows_do_not_show)
+{
+    AS_AUTO(job_done) struct job job = {0}, bad = {0};
+    AS_AUTO(member_freep) struct member *m = NULL, *other = NULL, *none = NULL;
+    ck_ok(read_job(WITH_TEST("4", "cd", TABLE ",\"test\":\"/tmp/u.csv\""), &job), err);
+    ck_assert_uint_eq(job.test_rows, 4);
+    ck_assert_str_eq(job.test, "/tmp/u.csv");
+    ck_ok(read_member(WITH_TEST("4", "cd", TABLE ",\"test\":\"/tmp/u.csv\""), &m), err);
+    ck_ok(read_member(WITH_TEST("5", "ef", TABLE ",\"test\":\"/tmp/v.csv\""), &other), err);
+    ck_ok(read_member("{" TRAIN "," DATA "}", &none), err);
+    ck_assert_str_eq(m->fingerprint, other->fingerprint);
+    ck_assert_str_eq(m->fingerprint, none->fingerprint);
+    ck_fails(read_job(WITH_TEST("4", "cd", TABLE), &bad), AS_E_INVAL, err, "expected test");
+}
+END_TEST
+
+START_TEST(test_rows_need_their_files)
+{
+    AS_AUTO(job_done) struct job job = {0};
+    ck_fails(read_job(WITH_TEST("0", "cd", TABLE ",\"test\":\"/tmp/u.csv\""), &job), AS_E_INVAL,
+             err, "/dataset/test/rows");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("job");
@@ -163,6 +194,8 @@ Suite *test_suite(void)
     tcase_add_test(t, group_form);
     tcase_add_test(t, refused);
     tcase_add_test(t, out_of_memory);
+    tcase_add_test(t, test_rows_do_not_show);
+    tcase_add_test(t, test_rows_need_their_files);
     suite_add_tcase(s, t);
     return s;
 }

@@ -931,6 +931,8 @@ export type Importance = {
 export type TrialDetail = Trial & {
   /** Texts that the trial wrote beside its numbers, the last one of each name */
   notes: Record<string, string>;
+  /** What its model is worth on the data set's test rows, from its artifact test.json; null without one. No search, early stopping or ensemble sees it, and trials are not listed by it */
+  test?: null | TrialTest;
   attempts: ({
     attempt: number;
     /** Null for an attempt of a client or of a gang */
@@ -950,6 +952,22 @@ export type TrialDetail = Trial & {
     /** How long its process ran, by its runner's clock; null when the runner did not say it */
     ran_ms?: number | null;
   })[];
+};
+
+export type TrialTest = {
+  rows: number;
+  /** By the names of the reports without val_: error, log_loss, rmse */
+  metrics: Record<string, Number>;
+};
+
+export type TestFigure = {
+  value: Number;
+  low?: Number;
+  high?: Number;
+  /** Of the interval from low to high, which is absent below 30 rows */
+  probability?: number;
+  /** Of a gain: the interval contains 0, or there is none */
+  within_noise?: boolean;
 };
 
 /** gathering: the ranks start, epoch 0. waiting: fewer than min_ranks live, so they do not train. over: the attempt has ended */
@@ -1167,6 +1185,14 @@ export type Ensemble = {
     value_select?: Number;
     params?: Params;
   }[];
+  /** Both on the test rows of the data set, which chose nothing: the ensemble's members combined as they are here, and the best single trial, by the same metric. Absent if the trials left no test predictions; with `reason` alone if these cannot be measured */
+  test?: {
+    reason?: string;
+    rows?: number;
+    ensemble?: TestFigure;
+    best_single?: TestFigure;
+    gain?: TestFigure;
+  };
   candidates?: number;
   /** Further candidates that were left out because all predictions together have more than 2^27 values */
   left_out?: number;
@@ -1194,11 +1220,14 @@ export type Event = {
 export type DatasetCreate = {
   name: string;
   format: "csv" | "npy" | "npz" | "idx" | "cifar" | "safetensors" | "text" | "tokens";
-  /** Digests by role: table (csv, npy, npz, cifar, safetensors, text, tokens), or features and targets (idx, npy) */
+  /** Digests by role: table (csv, npy, npz, cifar, safetensors, text, tokens), or features and targets (idx, npy). With test rows, which no search, early stopping or selection sees, also test beside table, or test_features and test_targets: files of the same form, read by what the other files say of columns, classes and categories */
   files: {
     table?: string;
     features?: string;
     targets?: string;
+    test?: string;
+    test_features?: string;
+    test_targets?: string;
   };
   /** Column of the target in a csv or npy table: its name, or its index (negative: from the end). Several columns, separated by commas, make a regression with several outputs */
   target?: string | number;
@@ -1282,10 +1311,16 @@ export type Dataset = {
     rows: number;
     features: number;
   };
+  /** The test rows, if it has any. The other fields are of the other rows alone */
+  test?: {
+    rows: number;
+    /** The digest that the data set would have without its test rows */
+    train_sha256: string;
+  };
   /** Digest of the files and of the options for reading them */
   sha256: string;
   files: ({
-    role: "table" | "features" | "targets";
+    role: "table" | "features" | "targets" | "test" | "test_features" | "test_targets";
     sha256: string;
     size: number;
   })[];

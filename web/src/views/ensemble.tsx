@@ -28,6 +28,7 @@ function Ready({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }
     <div class="split">
       <div>
         <Comparison ensemble={ensemble} sweep={sweep} />
+        <TestRows ensemble={ensemble} />
         <p class="note">
           {ensemble.rows !== undefined
             ? <>Both are measured on all {count(ensemble.rows)} held-out rows, {ensemble.folds !== undefined ? `cut into ${count(ensemble.folds)} folds: what was chosen without a fold predicts it` : "of which what was chosen on one half predicts the other half"}. Members are shown with the values that chose them, which are too good.</>
@@ -51,6 +52,27 @@ function Ready({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }
         </table>
       </div>
     </div>
+  );
+}
+
+/** Both on the test rows, which chose nothing. */
+function TestRows({ ensemble }: { ensemble: Api.Ensemble }) {
+  const test = ensemble.test;
+  if (test === undefined) return null;
+  if (test.reason !== undefined) return <p class="note">No figure of the test rows: {test.reason}.</p>;
+  const figures: [string, Api.TestFigure | undefined][] = [["Ensemble", test.ensemble], ["Best single", test.best_single], ["Gain", test.gain]];
+  return (
+    <>
+      <h3>On {count(test.rows ?? 0)} test rows</h3>
+      <dl class="versus">
+        {figures.map(([name, f]) => f && (
+          <div key={name}>
+            <dt>{name}{f.probability !== undefined && <> <small>{`${Math.round(100 * f.probability)} %: ${sig(toNumber(f.low), 3)} to ${sig(toNumber(f.high), 3)}`}</small></>}</dt>
+            <dd>{sig(toNumber(f.value), 3)}{f.within_noise && <small> within the noise</small>}</dd>
+          </div>
+        ))}
+      </dl>
+    </>
   );
 }
 

@@ -26,6 +26,7 @@ export function TrialView({ sweep, number }: { sweep: string; number: number }) 
               <div class="stack">
                 <ParamsPanel trial={trial} sweep={model.sweep.value} />
                 <MetricsPanel trial={trial} sweep={model.sweep.value} />
+                <TestPanel trial={trial} />
                 <NotesPanel trial={trial} />
               </div>
               <div class="stack beside">
@@ -118,6 +119,18 @@ function ParamsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Swee
 }
 
 /** Texts that the program wrote beside its numbers: the last one of each name. */
+/** What its model is worth on the test rows. They are no metrics of the trial: nothing is chosen by them. */
+function TestPanel({ trial }: { trial: Api.TrialDetail }) {
+  const test = trial.test;
+  if (test === null || test === undefined) return null;
+  return (
+    <section class="panel" aria-label="Test rows">
+      <div class="bar"><h2>Test rows <small>{count(test.rows)}</small></h2></div>
+      <dl class="pairs">{Object.entries(test.metrics).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{sig(toNumber(v))}</dd></div>)}</dl>
+    </section>
+  );
+}
+
 function NotesPanel({ trial }: { trial: Api.TrialDetail }) {
   const notes = Object.entries(trial.notes);
   if (notes.length === 0) return null;

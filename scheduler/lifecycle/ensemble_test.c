@@ -1,0 +1,166 @@
+/* Test rows of an ensemble.
+ *
+ * The files of the test rows are read here, when the ensemble exists, and nowhere else in the
+ * scheduler: what chooses models is given none of them. Both figures have an interval, and so has
+ * their difference: normal ones, from the influences of the rows (search/score.h), as on the
+ * held-out rows. */
+#include "scheduler/lifecycle/ensemble_test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/str.h"
+
+#define QUANTILE 1.6449 /* of the normal distribution, for ENSEMBLE_INTERVAL */
+
+struct work {
+    const struct ensemble_data *chosen;
+    const struct ensemble *e;
+    score_metric metric;
+    struct ensemble_candidate *candidates; /* owned: those that are needed, with their test files */
+    size_t *place;       /* owned: [e->candidates] their indices; SIZE_MAX: none */
+    size_t n, n_without; /* those that are needed; of them, without test files */
+    struct ensemble_data data;
+    const float **predictions; /* owned: [e->candidates] views of data; NULL: not needed */
+    double *outputs;           /* owned: [rows, outputs] */
+    double *influence[2];      /* owned: [rows] of the ensemble, of the best single */
+};
+
+static void work_done(struct work *w)
+{
+    free(w->candidates);
+    free(w->place);
+    free(w->predictions);
+    free(w->outputs);
+    free(w->influence[0]);
+    free(w->influence[1]);
+    ensemble_data_done(&w->data);
+}
+
+/* ---- reading ---- */
+
+static as_status choose(struct work *w, struct as_err *err)
+{
+    size_t most = w->e->candidates;
+    w->candidates = as_calloc(most, sizeof *w->candidates);
+    w->place = as_calloc(most, sizeof *w->place);
+    w->predictions = as_calloc(most, sizeof *w->predictions);
+    if (!w->candidates || !w->place || !w->predictions)
+        return as_fail_nomem(err);
+    for (size_t j = 0; j < most; j++) {
+        w->place[j] = SIZE_MAX;
+        if (w->e->counts[j] == 0 && j != w->e->best_single)
+            continue;
+        struct ensemble_candidate c = w->chosen->candidates[w->chosen->index[j]];
+        c.predictions = c.test_predictions;
+        c.targets = c.test_targets;
+        w->n_without += !c.predictions || !c.targets;
+        w->place[j] = w->n;
+        w->candidates[w->n++] = c;
+    }
+    return AS_OK;
+}
+
+static as_status read_files(struct store *db, struct work *w, struct as_err *err)
+{
+    if (w->n_without > 0)
+        return as_fail(err, AS_E_INVAL, "%zu of the %zu trials left no test predictions",
+                       w->n_without, w->n);
+    for (size_t i = 1; i < w->n; i++)
+        if (!as_streq(w->candidates[i].targets, w->candidates[0].targets))
+            return as_fail(err, AS_E_INVAL, "the trials were tested on different rows");
+    as_status st = ensemble_data_read(db, w->candidates, w->n, &w->data, err);
+    if (st == AS_OK && w->data.n_taken < w->n)
+        return as_fail(err, AS_E_INVAL, "the test predictions of %zu trials are not usable",
+                       w->n - w->data.n_taken);
+    for (size_t j = 0; st == AS_OK && j < w->e->candidates; j++)
+        if (w->place[j] != SIZE_MAX)
+            w->predictions[j] = w->data.taken[w->place[j]]; /* all were taken, in their order */
+    return st;
+}
+
+/* ---- figures ---- */
+
+/* The half of an interval, from influences. */
+static double half_of(const struct work *w, bool difference, int k)
+{
+    double sum = 0, n = (double)w->data.rows;
+    for (size_t i = 0; i < w->data.rows; i++) {
+        double d = difference ? w->influence[0][i] - w->influence[1][i] : w->influence[k][i];
+        sum += d * d;
+    }
+    return w->data.rows < ENSEMBLE_INTERVAL_ROWS ? NAN : QUANTILE * sqrt(sum) / n;
+}
+
+static json_t *figure_new(double value, double half)
+{
+    JSON_AUTO j = json_pack("{s:o}", "value", json_number_new(value));
+    if (j && !isnan(half) &&
+        (json_object_set_new(j, "low", json_number_new(value - half)) != 0 ||
+         json_object_set_new(j, "high", json_number_new(value + half)) != 0 ||
+         json_object_set_new(j, "probability", json_real(ENSEMBLE_INTERVAL)) != 0))
+        return NULL;
+    return as_steal(j);
+}
+
+static as_status measure(struct work *w, double ret[2], struct as_err *err)
+{
+    const struct ensemble_input in = {.candidates = w->e->candidates,
+                                      .truth = ensemble_data_truth(&w->data),
+                                      .predictions = w->predictions,
+                                      .metric = w->metric,
+                                      .size = 1};
+    size_t rows = w->data.rows, cells = rows * w->data.outputs;
+    w->outputs = as_calloc(cells, sizeof *w->outputs);
+    w->influence[0] = as_calloc(rows, sizeof **w->influence);
+    w->influence[1] = as_calloc(rows, sizeof **w->influence);
+    if (!w->outputs || !w->influence[0] || !w->influence[1])
+        return as_fail_nomem(err);
+    if (w->data.outputs != w->e->outputs)
+        return as_fail(err, AS_E_INVAL, "the test predictions have %zu columns, the others %zu",
+                       w->data.outputs, w->e->outputs);
+    as_status st = ensemble_input_check(&in, err);
+    for (int k = 0; st == AS_OK && k < 2; k++) {
+        if (k == 0)
+            ensemble_predict(w->e, &in, NULL, rows, w->outputs);
+        for (size_t i = 0; k == 1 && i < cells; i++)
+            w->outputs[i] = (double)w->predictions[w->e->best_single][i];
+        st = score_compute(w->metric, &in.truth, NULL, rows, w->outputs, 1, &ret[k],
+                           w->influence[k], err);
+    }
+    return st;
+}
+
+static json_t *test_json(const struct work *w, const double value[2])
+{
+    double gain = score_is_maximized(w->metric) ? value[0] - value[1] : value[1] - value[0];
+    double half = half_of(w, true, 0);
+    JSON_AUTO difference = figure_new(gain, half);
+    bool beyond = gain - half > 0 || gain + half < 0; /* false if there is no interval */
+    if (!difference || json_object_set_new(difference, "within_noise", json_boolean(!beyond)) != 0)
+        return NULL;
+    return json_pack("{s:I, s:o, s:o, s:O}", "rows", (json_int_t)w->data.rows, "ensemble",
+                     figure_new(value[0], half_of(w, false, 0)), "best_single",
+                     figure_new(value[1], half_of(w, false, 1)), "gain", difference);
+}
+
+as_status ensemble_test(struct store *db, const struct ensemble_data *chosen,
+                        const struct ensemble *e, score_metric metric, json_t **ret,
+                        struct as_err *err)
+{
+    AS_AUTO(work_done) struct work w = {.chosen = chosen, .e = e, .metric = metric};
+    struct as_err why = {0};
+    double value[2] = {NAN, NAN};
+    as_status st = choose(&w, err);
+    *ret = NULL;
+    if (st != AS_OK || w.n_without == w.n)
+        return st;
+    st = read_files(db, &w, &why);
+    if (st == AS_OK)
+        st = measure(&w, value, &why);
+    if (st == AS_E_UNAVAILABLE || st == AS_E_NOMEM)
+        return as_fail(err, st, "%s", why.msg);
+    *ret = st == AS_OK ? test_json(&w, value) : json_pack("{s:s}", "reason", why.msg);
+    return *ret ? AS_OK : as_fail_nomem(err);
+}
