@@ -47,10 +47,14 @@ static as_status read_fit(struct json_fields *f, const struct dataset_info *info
     return AS_OK;
 }
 
-/* Where a member comes from. */
+/* Where a member comes from. A trial with folds numbers them, for people. */
 static as_status read_origin(struct json_fields *f, struct model_member *m, struct as_err *err)
 {
-    as_status st = json_fields_i64(f, "trial", JSON_OPTIONAL, 1, INT64_MAX, &m->trial, err);
+    int64_t fold = 0;
+    as_status st = json_fields_i64(f, "fold", JSON_OPTIONAL, 0, TRAIN_MAX_FOLDS - 1, &fold, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(f, "trial", JSON_OPTIONAL, 1, INT64_MAX, &m->trial, err);
     if (st != AS_OK)
         return st;
     st = json_fields_i64(f, "attempt", JSON_OPTIONAL, 1, INT64_MAX, &m->attempt, err);

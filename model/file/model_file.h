@@ -8,7 +8,7 @@
  *     {"dataset": {…},                      the data set it was trained on (data/dataset_json.h)
  *      "combine": {"kind": "mean"},         how members make one prediction
  *      "members": [{"weight": 0.5, "train": {…}, "preprocessing": {…},
- *                   "trial"?: 12, "attempt"?: 1, "seed"?: "123"}],
+ *                   "trial"?: 12, "attempt"?: 1, "seed"?: "123", "fold"?: 0}],
  *      "metrics"?: {…}, "measured_on"?: "held-out rows", "lineage"?: {…}}
  *   assay_crc32c  the checksum of the file; a model file without one is refused
  * The tensors of member I are those of its own model.safetensors, with the prefix "members/I/".
