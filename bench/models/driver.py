@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +17,8 @@ POLL_S = 0.5
 
 
 def installation(build, slots=2):
-    """The harness of the end-to-end tests, on a build folder."""
+    """The harness of the end-to-end tests, on a build folder. SIGTERM ends it, too, before this program."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.environ["ASSAY_SOURCE_ROOT"] = ROOT
     os.environ["ASSAY_BUILD_ROOT"] = os.path.abspath(build)
     sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
