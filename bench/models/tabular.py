@@ -152,6 +152,8 @@ def document(name, task, kinds, a):
     train = prune(doc["trial"]["train"])
     train.update(dataset=name.split("-")[0], validation={"folds": a.folds, "seed": a.seed} if a.folds else {"fraction": 0.25, "seed": a.seed},
                  metrics=[metric] if task == "classification" else [])
+    if "n_estimators" in train["model"]:
+        train["model"]["n_estimators"] = a.rounds
     doc["trial"]["train"] = train
     return doc
 
@@ -199,7 +201,7 @@ def forest(train, test, task, a):
     return predictions_of(model, test.drop(columns=TARGET), task)
 
 
-def boosting_of(train, task, params, seed, rounds=None):
+def boosting_of(train, task, params, seed, rounds=None, most=300):
     from sklearn.compose import ColumnTransformer
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from sklearn.pipeline import make_pipeline
@@ -208,7 +210,7 @@ def boosting_of(train, task, params, seed, rounds=None):
     kind = HistGradientBoostingClassifier if task == "classification" else HistGradientBoostingRegressor
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=numpy.nan, encoded_missing_value=numpy.nan)
     encode = ColumnTransformer([("texts", codes, texts), ("numbers", "passthrough", numbers)])
-    more = {"max_iter": rounds, "early_stopping": False} if rounds else {"max_iter": 300, "early_stopping": True, "n_iter_no_change": 20, "validation_fraction": 0.15}
+    more = {"max_iter": rounds, "early_stopping": False} if rounds else {"max_iter": most, "early_stopping": True, "n_iter_no_change": 20, "validation_fraction": 0.15}
     return make_pipeline(encode, kind(categorical_features=list(range(len(texts))), random_state=seed, **params, **more))
 
 
@@ -230,7 +232,7 @@ def boosting(train, test, task, a):
                   "l2_regularization": math.exp(rng.uniform(math.log(1e-3), math.log(30)))}
         sums, n, rounds = 0.0, 0, []
         for fit, held in parts:
-            model = boosting_of(train, task, params, a.seed)
+            model = boosting_of(train, task, params, a.seed, most=a.rounds)
             model.fit(train.iloc[fit].drop(columns=TARGET), train.iloc[fit][TARGET])
             rounds.append(model[-1].n_iter_)
             losses = Truth(train.iloc[held], task).losses(predictions_of(model, train.iloc[held].drop(columns=TARGET), task))
@@ -300,6 +302,7 @@ def main():
     p.add_argument("data")
     p.add_argument("--trials", type=int, default=60)
     p.add_argument("--rows", type=int, default=2000, help="of a training part and of a test part, at most")
+    p.add_argument("--rounds", type=int, default=300, help="of boosting at most, and trees of a forest")
     p.add_argument("--folds", type=int, default=5, help="by which sweeps and boosting choose; 0: a held-out quarter")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--sets", default=",".join(SETS), help=f"of {', '.join(SETS + MORE)}")
