@@ -1,13 +1,17 @@
 /* assay trial SWEEP/NUMBER: prints everything about one trial, as rows of name and value. The rows
- * about files and ranks come from further requests; --json adds them to the trial as "artifacts"
- * and "gang". */
+ * about files and ranks come from further requests, and those about a model's columns from the artifact
+ * importance.json; --json adds them to the trial as "artifacts", "gang" and "importance". */
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/temp_file.h"
 #include "cli/commands/cmd.h"
 #include "cli/session/exit_code.h"
+#include "cli/view/feature_view.h"
 #include "cli/view/format.h"
 #include "cli/view/gang_view.h"
 #include "cli/view/objectives.h"
@@ -157,11 +161,52 @@ static as_status get_gang(const struct session *s, const struct trial_ref *ref, 
     return request_get(s->client, ref, rest, NULL, ret, err);
 }
 
+static as_status read_json_file(const struct session *s, const char *sha256, json_t **ret,
+                                struct as_err *err)
+{
+    char path[256];
+    AS_AUTO(as_freep) char *text = NULL;
+    AS_AUTO(file_closep) int fd = -1;
+    size_t len = 0;
+    as_status st = temp_file_create(path, sizeof path, &fd, err);
+    if (st != AS_OK)
+        return st;
+    st = client_download_blob(s->client, sha256, path, FEATURE_VIEW_MAX_BYTES, NULL, err);
+    if (st == AS_OK)
+        st = file_read(path, FEATURE_VIEW_MAX_BYTES, &text, &len, err);
+    (void)unlink(path);
+    return st == AS_OK ? json_parse(text, len, ret, err) : st;
+}
+
+/* The importance of the columns, if the trial left one that the built-in trainer wrote; else *ret stays
+ * NULL. What a program wrote under this name is its own, and no error. */
+static as_status get_importance(const struct session *s, const json_t *files, json_t **ret,
+                                struct as_err *err)
+{
+    size_t i;
+    const json_t *f;
+    JSON_AUTO found = NULL;
+    as_status st = AS_OK;
+    json_array_foreach(files, i, f)
+    {
+        if (as_streq(json_string_value(json_object_get(f, "path")), FEATURE_VIEW_FILE) &&
+            json_integer_value(json_object_get(f, "size")) <= FEATURE_VIEW_MAX_BYTES)
+            st = read_json_file(s, json_string_value(json_object_get(f, "sha256")), &found, err);
+    }
+    if (st < 0) /* no JSON; or removed meanwhile */
+        return st == AS_E_INVAL || st == AS_E_NOT_FOUND ? AS_OK : st;
+    if (found && feature_view_knows(found))
+        *ret = as_steal(found);
+    return AS_OK;
+}
+
 static as_status print_as_json(json_t *trial, const json_t *files, const json_t *gang,
-                               struct as_err *err)
+                               const json_t *importance, struct as_err *err)
 {
     if (json_object_set(trial, "artifacts", (json_t *)files) != 0 ||
-        (gang && json_object_set(trial, "gang", (json_t *)gang) != 0))
+        (gang && json_object_set(trial, "gang", (json_t *)gang) != 0) ||
+        (importance &&
+         json_object_set(trial, "importance", json_object_get(importance, "columns")) != 0))
         return as_fail_nomem(err);
     return session_print_json(trial, err);
 }
@@ -173,6 +218,7 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     JSON_AUTO files = NULL;
     JSON_AUTO sweep = NULL;
     JSON_AUTO gang = NULL;
+    JSON_AUTO importance = NULL;
     as_status st = request_parse_ref(name, false, &ref, err);
     if (st < 0)
         return st;
@@ -185,8 +231,10 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     if ((st = get_gang(s, &ref, trial, &gang, err)) < 0)
         return st;
     const json_t *items = json_object_get(files, "items");
+    if ((st = get_importance(s, items, &importance, err)) < 0)
+        return st;
     if (s->json)
-        return print_as_json(trial, items, gang, err);
+        return print_as_json(trial, items, gang, importance, err);
     struct trial_ref whole = ref;
     whole.number = -1;
     st = request_get(s->client, &whole, NULL, NULL, &sweep, err);
@@ -205,6 +253,7 @@ static as_status show_trial(const struct session *s, const char *name, struct as
     add_retries(&p, json_object_get(trial, "retries"));
     add_attempts(&p, json_object_get(trial, "attempts"));
     gang_view_rows(&p, gang);
+    feature_view_rows(&p, importance);
     add_files(&p, items);
     pairs_addf(&p, "dashboard", "%s/#/sweeps/%s/trials/%" PRId64, s->url, ref.sweep, ref.number);
     return pairs_print(&p, err);

@@ -369,15 +369,24 @@ static as_status keep_json(struct arena *a, json_t *j, const char **ret, struct 
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
+/* What a trial gave to the file: its own model, or with folds one for each, all of one kind. Returns the
+ * kind, borrowed. */
+static const json_t *kind_of(const struct model_file *f, int64_t trial)
+{
+    size_t i = 0;
+    while (i + 1 < model_file_n_members(f) && model_file_member(f, i)->trial != trial)
+        i++;
+    return json_object_get(json_object_get(model_file_member(f, i)->train, "model"), "kind");
+}
+
 static json_t *members_json(const struct making *m, const struct model_file *f)
 {
     JSON_AUTO list = json_array();
     for (size_t i = 0; i < m->n; i++) {
         const struct part *p = &m->parts[i];
-        const json_t *model = json_object_get(model_file_member(f, i)->train, "model");
         json_t *j = json_pack("{s:I, s:I, s:s, s:f, s:O*}", "trial", (json_int_t)p->trial.number,
                               "attempt", (json_int_t)p->trial.attempt, "seed", p->seed, "weight",
-                              p->weight, "kind", json_object_get(model, "kind"));
+                              p->weight, "kind", kind_of(f, p->trial.number));
         if (json_array_append_new(list, j) != 0)
             return NULL;
     }

@@ -57,6 +57,13 @@ def check_kinds(assay, s):
     trees = next(t for t in items if t["params"]["kind"] == "boosted_trees")
     files = assay.call("GET", f"/v1/sweeps/{s['id']}/trials/{trees['number']}/artifacts")["items"]
     assert {"importance.json", "predictions.npy", "model.safetensors"} <= {f["path"] for f in files}, files
+    shown = json.loads(assay.cli("trial", f"{s['id']}/{trees['number']}", "--json").stdout)["importance"]
+    assert abs(sum(c["share"] for c in shown) - 1) < 1e-6 and shown[0]["column"].startswith("pixel_"), shown
+    lines = assay.cli("trial", f"{s['id']}/{trees['number']}").stdout.splitlines()
+    rows = [line.split("\t") for line in lines if line.startswith("importance.")]
+    assert [(name, float(v)) for name, v in rows] == [("importance." + c["column"], c["share"]) for c in shown], rows
+    network = next(t for t in items if t["params"]["kind"] == "mlp")
+    assert "importance" not in assay.cli("trial", f"{s['id']}/{network['number']}").stdout
     assert s["best"]["value"] < 0.12, s["best"]
     assert assay.call("GET", f"/v1/sweeps/{s['id']}/ensemble")["state"] == "ready"
 

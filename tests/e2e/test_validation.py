@@ -44,6 +44,26 @@ def refused(assay, part, *args, **kw):
     raise AssertionError(f"{args} was accepted")
 
 
+def check_models(assay, path):
+    """A trial with folds, and an ensemble of such trials, are models: all folds' trainings are in them."""
+    doc = document("kinds", {"folds": 3}, model={"kind": "${kind}", "layers": [4]})
+    doc["parameters"]["kind"] = {"type": "categorical", "values": ["mlp", "logistic"]}
+    doc["ensemble"] = {"method": "average", "size": 4}
+    sweep = assay.call("POST", "/v1/sweeps", doc)["id"]
+    assay.wait_ended(sweep)
+    kinds = {t["number"]: t["params"]["kind"] for t in assay.trials(sweep)}
+    assert len(set(kinds.values())) == 2, kinds
+    assay.cli("models", "add", "kinds/1", "one")
+    assay.cli("models", "add", "--use", "ensemble", "kinds", "all")
+    for name, trials in (("one", 1), ("all", 4)):
+        members = assay.call("GET", f"/v1/models/{name}/versions/1")["members"]
+        assert len(members) == trials and all(m["kind"] == kinds[m["trial"]] for m in members), members
+        rows = assay.cli("predict", name, "--data", path).stdout.splitlines()[1:]
+        with open(path, encoding="utf-8") as f:
+            truth = [line.rstrip().rsplit(",", 1)[1] for line in f][1:]
+        assert sum(r != t for r, t in zip(rows, truth, strict=True)) < 24, rows
+
+
 with tempfile.TemporaryDirectory() as folder, Assay() as assay:
     path = os.path.join(folder, "people.csv")
     table(path)
@@ -56,6 +76,7 @@ with tempfile.TemporaryDirectory() as folder, Assay() as assay:
     assert all("best_step" in t["metrics"] for t in trials), trials
     trials = run(assay, "folds", {"folds": 3}, "val_brier")
     assert all(t["metrics"]["val_brier_std"] > 0 for t in trials), trials
+    check_models(assay, path)
     refused(assay, "/trial/train/weights", "bad", {"column": "part"}, weights="weight")
     refused(assay, "expected numbers", "bad", {"column": "part"}, weights="who")
     refused(assay, "found beside column", "bad", {"column": "part", "folds": 3})

@@ -18,6 +18,7 @@
 #include "data/formats/npy.h"
 #include "data/formats/safetensors.h"
 #include "trial-runner/train/artifacts.h"
+#include "trial-runner/train/importance_file.h"
 #include "trial-runner/train/member.h"
 #include "trial-runner/train/report_file.h"
 #include "trial-runner/train/test_rows.h"
@@ -360,6 +361,24 @@ static as_status write_preprocessing(const struct folds *f, struct as_err *err)
     return file_replace(path, text, strlen(text), 0644, err);
 }
 
+/* Trees leave importance.json in each fold; other kinds do not. */
+static as_status write_importance(const struct folds *f, struct as_err *err)
+{
+    JSON_AUTO mean = NULL;
+    json_t *each[TRAIN_MAX_FOLDS] = {0};
+    as_status st = AS_OK;
+    for (size_t i = 0; st == AS_OK && i < f->k; i++)
+        st = importance_file_read(f->fold[i].dir, &each[i], err);
+    bool has_none = st == AS_E_NOT_FOUND && !each[0];
+    if (st == AS_OK)
+        st = importance_of_mean(each, f->k, &mean, err);
+    for (size_t i = 0; i < f->k; i++)
+        json_decref(each[i]);
+    if (st != AS_OK)
+        return has_none ? AS_OK : st;
+    return importance_file_write(f->member->artifacts, mean, err);
+}
+
 static as_status write_all(struct folds *f, size_t threads, struct as_err *err)
 {
     if (!f->member->artifacts)
@@ -371,6 +390,8 @@ static as_status write_all(struct folds *f, size_t threads, struct as_err *err)
         st = write_model(f, err);
     if (st == AS_OK)
         st = write_preprocessing(f, err);
+    if (st == AS_OK)
+        st = write_importance(f, err);
     if (st == AS_OK)
         st = test_rows_write(f->member->artifacts, f->job, threads, err);
     /* what is in the checkpoint folder is the runner's to remove */

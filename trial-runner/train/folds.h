@@ -6,6 +6,7 @@
  *   model.safetensors             the k models with weights 1/k, as a model file (format assay-model,
  *                                 version 1): the tensors of member I have the prefix members/I/
  *   preprocessing.json            a list of k records
+ *   importance.json               of trees: of all k models (importance_of_mean())
  *
  * Reports: one after each fold, step = folds that are done. A value is the mean over these folds,
  * weighted by their rows; NAME_std, of a metric val_*, is the deviation over them. The last report has

@@ -293,13 +293,13 @@ static as_status run_batches(struct lockstep *ls, struct backend *lane, struct w
 /* ---- the end of an epoch ---- */
 
 as_status run_report(struct member *m, int64_t step, double mean_loss, double lr,
-                     const struct evaluation *e, struct as_err *err)
+                     const struct evaluation *e, int64_t best_step, struct as_err *err)
 {
     const struct report_value always[] = {{"train_loss", mean_loss}, {"val_loss", e->loss},
                                           {"val_error", e->error},   {"val_accuracy", e->accuracy},
                                           {"val_rmse", e->rmse},     {"val_mae", e->mae},
                                           {"val_r2", e->r2},         {"lr", lr}};
-    struct report_value values[AS_ARRAY_LEN(always) + TRAIN_MAX_EXTRA_METRICS];
+    struct report_value values[AS_ARRAY_LEN(always) + TRAIN_MAX_EXTRA_METRICS + 1];
     size_t n = 0;
     for (size_t i = 0; i < AS_ARRAY_LEN(always); i++)
         if (train_spec_reports(&m->spec, m->task, always[i].name))
@@ -307,6 +307,8 @@ as_status run_report(struct member *m, int64_t step, double mean_loss, double lr
     for (size_t i = 0; i < m->spec.n_metrics; i++)
         if (train_spec_on_request(m->task, m->spec.metrics[i]))
             values[n++] = (struct report_value){m->spec.metrics[i], e->asked[i]};
+    if (best_step > 0)
+        values[n++] = (struct report_value){"best_step", (double)best_step};
     str_clear(&m->last_report);
     as_status st = report_format(step, values, n, &m->last_report, err);
     if (st != AS_OK)
@@ -314,8 +316,7 @@ as_status run_report(struct member *m, int64_t step, double mean_loss, double lr
     return report_file_append(&m->report, &m->last_report, err);
 }
 
-/* The value by which `patience` judges a report. */
-static double value_of(const struct member *m, double mean_loss, const struct evaluation *e)
+double run_judged(const struct member *m, double mean_loss, const struct evaluation *e)
 {
     return as_streq(m->judged_by, "train_loss") ? mean_loss
                                                 : evaluation_of(e, &m->spec, m->judged_by);
@@ -326,7 +327,7 @@ static as_status append_report(struct member *m, double mean_loss, const struct 
 {
     int64_t steps = m->layout.steps_per_epoch;
     double lr = schedule_lr(&m->spec, (m->epoch + 1) * steps - 1, steps);
-    return run_report(m, m->epoch + 1, mean_loss, lr, e, err);
+    return run_report(m, m->epoch + 1, mean_loss, lr, e, 0, err);
 }
 
 /* Report a member whose epoch is over, and end it if it diverged. */
@@ -342,7 +343,7 @@ static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w
     if (st != AS_OK)
         return fail_member(ls, slot, w, st, &why, err);
     if (!diverged)
-        return best_consider(ls, slot, value_of(m, mean_loss, e), err);
+        return best_consider(ls, slot, run_judged(m, mean_loss, e), err);
     (void)as_fail(&why, AS_E_NUMERIC, "diverged: the loss is not finite after epoch %lld",
                   (long long)m->epoch + 1);
     return end_member(ls, slot, w, EXIT_FAILED, &why, err);

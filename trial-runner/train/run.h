@@ -38,8 +38,13 @@ AS_MUST_CHECK as_status run_save(struct lockstep *ls, size_t slot, struct as_err
 struct evaluation;
 
 /* Write a report of the member, with the metrics that its document has. It becomes m->last_report.
+ *   best_step  of a last report: the step that its values are of; 0: it is no such report
  * AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status run_report(struct member *m, int64_t step, double mean_loss, double lr,
-                                   const struct evaluation *e, struct as_err *err);
+                                   const struct evaluation *e, int64_t best_step,
+                                   struct as_err *err);
+
+/* The value by which `patience` judges a report; NaN: it has none. */
+double run_judged(const struct member *m, double mean_loss, const struct evaluation *e);
 
 #endif

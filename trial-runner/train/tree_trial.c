@@ -1,9 +1,11 @@
 /* One model of trees from its first round to its artifacts.
  *
  * Reports go by rounds: `step` is the number of rounds done. The last report is of the model that is
- * kept, computed with the predictions that are written, so that table and files agree. With early
- * stopping the held-out loss is computed after every round; the model that is kept ends with the best
- * round, and nothing is lost by the rounds after it, because a boosted model is a sum of trees.
+ * kept, computed with the predictions that are written, so that table and files agree. A boosted model
+ * is a sum of trees, so one that ends with its best round costs nothing but the rounds after it. Two
+ * rules find that round: `early_stopping_rounds` looks at the held-out loss after every round;
+ * `patience`, if there is no such field, at the sweep's metric in each report, as for networks. The mean
+ * of a forest does not get worse by more trees, and neither rule is for it.
  *
  * A checkpoint is the trees at a boundary (tree_train.h) and what early stopping knew there. A member
  * that is stopped between two boundaries stores the rounds of the last one, and computes the few
@@ -29,6 +31,7 @@
 #include "trial-runner/train/artifacts.h"
 #include "trial-runner/train/test_rows.h"
 #include "trial-runner/train/channel.h"
+#include "trial-runner/train/importance_file.h"
 #include "trial-runner/train/tree_metrics.h"
 
 #define FORMAT "assay-checkpoint-trees-1"
@@ -40,8 +43,8 @@
 /* What a checkpoint holds beside the trees. */
 struct position {
     size_t rounds;
-    size_t best_rounds; /* after which val_loss was best; 0: none yet */
-    double best;
+    size_t best_rounds; /* after which `best` was; 0: none yet */
+    double best;        /* val_loss, or what `patience` judges by */
 };
 
 struct tree_trial {
@@ -308,29 +311,57 @@ static double rate_of(const struct member *m)
 }
 
 /* t->values are the predictions of the held-out rows. A loss that is not finite ends the member. */
-static as_status report(struct tree_trial *t, size_t step, double mean_loss, struct as_err *err)
+static as_status report(struct tree_trial *t, size_t step, double mean_loss, size_t best_step,
+                        struct evaluation *ret, struct as_err *err)
 {
-    struct evaluation e;
-    as_status st = tree_evaluate(t->setup, t->m, t->values, t->weights[TREE_HELD_ROWS], &e, err);
+    as_status st = tree_evaluate(t->setup, t->m, t->values, t->weights[TREE_HELD_ROWS], ret, err);
     if (st != AS_OK)
         return st;
-    bool diverged = !isfinite(mean_loss) || !isfinite(e.loss);
+    bool diverged = !isfinite(mean_loss) || !isfinite(ret->loss);
     if (diverged) /* metrics are undefined if any prediction is not finite */
-        evaluation_clear(&e);
-    st = run_report(t->m, (int64_t)step, isfinite(mean_loss) ? mean_loss : NAN, rate_of(t->m), &e,
-                    err);
+        evaluation_clear(ret);
+    st = run_report(t->m, (int64_t)step, isfinite(mean_loss) ? mean_loss : NAN, rate_of(t->m), ret,
+                    (int64_t)best_step, err);
     if (st != AS_OK || !diverged)
         return st;
     return as_fail(err, AS_E_NUMERIC, "diverged: the loss is not finite after round %zu", step);
 }
 
+/* ---- the best round ---- */
+
+static bool stops_by_rounds(const struct tree_trial *t)
+{
+    const struct train_model_spec *model = &t->m->spec.model;
+    return model->kind == TRAIN_BOOSTED_TREES && model->trees.early_stopping_rounds > 0;
+}
+
+static bool stops_by_reports(const struct tree_trial *t)
+{
+    const struct train_spec *spec = &t->m->spec;
+    return spec->model.kind == TRAIN_BOOSTED_TREES && spec->patience > 0 && !stops_by_rounds(t);
+}
+
+static void note(struct tree_trial *t, double value, bool maximizes)
+{
+    bool better = maximizes ? value > t->now.best : value < t->now.best;
+    if (isnan(value) || (t->now.best_rounds > 0 && !better))
+        return;
+    t->now.best = value;
+    t->now.best_rounds = t->now.rounds;
+}
+
 static as_status report_round(struct tree_trial *t, struct as_err *err)
 {
+    struct evaluation e;
     as_status st = tree_train_predict(t->train, TREE_TRAINING_ROWS, t->values, err);
     double loss = st == AS_OK ? part_loss(t, TREE_TRAINING_ROWS) : NAN;
     if (st == AS_OK)
         st = tree_train_predict(t->train, TREE_HELD_ROWS, t->values, err);
-    return st == AS_OK ? report(t, t->now.rounds, loss, err) : st;
+    if (st == AS_OK)
+        st = report(t, t->now.rounds, loss, 0, &e, err);
+    if (st == AS_OK && stops_by_reports(t))
+        note(t, run_judged(t->m, loss, &e), t->m->maximizes);
+    return st;
 }
 
 /* ---- the end ---- */
@@ -363,15 +394,8 @@ static as_status write_importance(const struct tree_trial *t, const char *folder
                                   const struct tree_model *model, struct as_err *err)
 {
     JSON_AUTO scores = NULL;
-    AS_AUTO(as_freep) char *path = file_join(folder, "importance.json");
     as_status st = tree_model_importance(model, t->setup->info, &scores, err);
-    if (st != AS_OK)
-        return st;
-    AS_AUTO(as_freep) char *text = json_format_pretty(scores);
-    if (!path || !text)
-        return as_fail_nomem(err);
-    const struct iovec part = {text, strlen(text)};
-    return file_publishv(path, &part, 1, 0644, err);
+    return st == AS_OK ? importance_file_write(folder, scores, err) : st;
 }
 
 /* t->values are the predictions of the held-out rows, in the targets' own unit. */
@@ -397,7 +421,8 @@ static as_status finish(struct tree_trial *t, struct as_err *err)
     AS_AUTO(as_freep) char *trees = NULL;
     AS_AUTO(tree_model_freep) struct tree_model *model = NULL;
     size_t len = 0;
-    bool stops = t->m->spec.model.trees.early_stopping_rounds > 0 && t->now.best_rounds > 0;
+    struct evaluation e;
+    bool stops = (stops_by_rounds(t) || stops_by_reports(t)) && t->now.best_rounds > 0;
     size_t kept = stops ? t->now.best_rounds : t->now.rounds;
     as_status st = tree_train_save(t->train, kept, &trees, &len, err);
     if (st == AS_OK)
@@ -409,37 +434,45 @@ static as_status finish(struct tree_trial *t, struct as_err *err)
     double loss = st == AS_OK ? part_loss(t, TREE_TRAINING_ROWS) : NAN;
     if (st == AS_OK)
         st = predict_rows(t, model, TREE_HELD_ROWS, err);
-    if (st == AS_OK)
-        st = report(t, t->now.rounds, loss, err);
+    if (st == AS_OK) /* with `patience` the last round has its own report */
+        st = report(t, t->now.rounds + stops_by_reports(t), loss, stops ? kept : 0, &e, err);
     return st == AS_OK ? write_artifacts(t, model, trees, len, err) : st;
 }
 
 /* ---- rounds ---- */
 
 /* The held-out loss after a round; it decides when early stopping is asked for. */
-static as_status note_best(struct tree_trial *t, struct as_err *err)
+static as_status note_round(struct tree_trial *t, struct as_err *err)
 {
-    const struct train_model_spec *model = &t->m->spec.model;
-    if (model->trees.early_stopping_rounds == 0 || model->kind != TRAIN_BOOSTED_TREES)
+    if (!stops_by_rounds(t))
         return AS_OK;
     as_status st = tree_train_predict(t->train, TREE_HELD_ROWS, t->values, err);
-    if (st != AS_OK)
-        return st;
-    double loss = part_loss(t, TREE_HELD_ROWS);
-    if (t->now.best_rounds == 0 || loss < t->now.best) {
-        t->now.best = loss;
-        t->now.best_rounds = t->now.rounds;
-    }
-    return AS_OK;
+    if (st == AS_OK)
+        note(t, part_loss(t, TREE_HELD_ROWS), false);
+    return st;
+}
+
+static bool is_last(const struct tree_trial *t)
+{
+    return t->now.rounds >= (size_t)t->m->spec.model.trees.n_estimators;
 }
 
 static bool is_over(const struct tree_trial *t)
 {
-    const struct train_trees_spec *s = &t->m->spec.model.trees;
-    if (t->now.rounds >= (size_t)s->n_estimators)
+    const struct train_spec *spec = &t->m->spec;
+    size_t since = t->now.rounds - t->now.best_rounds;
+    if (stops_by_reports(t) && since >= (size_t)(spec->patience * spec->report_every))
         return true;
-    return t->now.best_rounds > 0 && s->early_stopping_rounds > 0 &&
-           t->now.rounds - t->now.best_rounds >= (size_t)s->early_stopping_rounds;
+    return is_last(t) || (stops_by_rounds(t) && t->now.best_rounds > 0 &&
+                          since >= (size_t)spec->model.trees.early_stopping_rounds);
+}
+
+/* The last report is written with the model; with `patience` it is one more, because each report, also
+ * that of the last round, is judged first. */
+static bool reports_now(const struct tree_trial *t)
+{
+    bool due = t->now.rounds % (size_t)t->m->spec.report_every == 0;
+    return stops_by_reports(t) ? due || is_last(t) : due && !is_over(t);
 }
 
 static as_status do_round(struct tree_trial *t, struct watch *w, struct as_err *err)
@@ -457,8 +490,8 @@ static as_status do_round(struct tree_trial *t, struct watch *w, struct as_err *
         m->started = true;
         channel_send(m->channel, &e);
     }
-    st = note_best(t, err);
-    if (st == AS_OK && !is_over(t) && t->now.rounds % (size_t)m->spec.report_every == 0)
+    st = note_round(t, err);
+    if (st == AS_OK && reports_now(t))
         st = report_round(t, err);
     if (tree_train_is_boundary(t->train, t->now.rounds))
         t->boundary = t->now;
