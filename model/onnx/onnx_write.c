@@ -41,7 +41,7 @@ static as_status member_plan(const struct exporter *e, size_t i, struct net_plan
     const struct net_data data = net_data_of(e->info);
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     (void)snprintf(pointer, sizeof pointer, "/members/%zu/train", i);
-    as_status st = train_spec_check(m->spec, e->info, pointer, err);
+    as_status st = train_spec_check_trained(m->spec, e->info, pointer, err);
     if (st == AS_OK)
         st = net_plan_create(m->spec, &data, pointer, &plan, err);
     if (st != AS_OK)
