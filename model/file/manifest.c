@@ -4,15 +4,11 @@
  * can be read. The manifest is trusted in nothing: each member's document and preprocessing are
  * parsed by the rooms that own them, against the record of the data set, so that what is computed
  * with a member later needs no further checks than the sizes of its tensors. */
-#include <math.h>
-
 #include "base/json.h"
 #include "base/str.h"
 #include "data/dataset_json.h"
 #include "data/preprocess/record.h"
 #include "model/file/model_file_priv.h"
-
-#define WEIGHT_SLACK 1e-6 /* how far from 1 the sum of the weights may be */
 
 static as_status read_document(struct json_fields *f, struct train_spec *ret,
                                struct model_member *m, struct as_err *err)
@@ -60,7 +56,24 @@ static as_status read_origin(struct json_fields *f, struct model_member *m, stru
     st = json_fields_i64(f, "attempt", JSON_OPTIONAL, 1, INT64_MAX, &m->attempt, err);
     if (st != AS_OK)
         return st;
-    return json_fields_text(f, "seed", JSON_OPTIONAL, 1, 20, &m->seed, err);
+    st = json_fields_text(f, "seed", JSON_OPTIONAL, 1, 20, &m->seed, err);
+    if (st != AS_OK)
+        return st;
+    return json_fields_text(f, "sweep", JSON_OPTIONAL, 1, 80, &m->sweep, err);
+}
+
+/* Which input of a linear combination a member belongs to. A mean has one, so its members say
+ * nothing. */
+static as_status read_input(struct json_fields *f, const struct model_combine *combine,
+                            struct model_member *m, struct as_err *err)
+{
+    int64_t input = 0;
+    if (!combine->is_linear)
+        return AS_OK;
+    as_status st =
+        json_fields_i64(f, "input", JSON_REQUIRED, 0, (int64_t)combine->n_inputs - 1, &input, err);
+    m->input = (size_t)input;
+    return st;
 }
 
 static as_status read_member(const json_t *obj, const char *pointer, struct model_file *file,
@@ -71,12 +84,16 @@ static as_status read_member(const json_t *obj, const char *pointer, struct mode
     as_status st = json_fields_init(&f, obj, pointer, err);
     if (st != AS_OK)
         return st;
-    st = json_fields_double(&f, "weight", JSON_REQUIRED, 0, 1 + WEIGHT_SLACK, &m->weight, err);
+    st = json_fields_double(&f, "weight", JSON_REQUIRED, 0, 1 + MODEL_FILE_WEIGHT_SLACK, &m->weight,
+                            err);
     if (st != AS_OK)
         return st;
     if (!(m->weight > 0))
         return as_fail_at(err, AS_E_INVAL, pointer, "%s/weight: found %g, expected more than 0",
                           pointer, m->weight);
+    st = read_input(&f, &file->combine, m, err);
+    if (st != AS_OK)
+        return st;
     st = read_document(&f, &file->specs[i], m, err);
     if (st != AS_OK)
         return st;
@@ -92,7 +109,6 @@ static as_status read_member(const json_t *obj, const char *pointer, struct mode
 static as_status read_members(const json_t *list, struct model_file *file, struct as_err *err)
 {
     size_t n = json_array_size(list);
-    double sum = 0;
     if (n == 0)
         return as_fail_at(err, AS_E_INVAL, "/members", "/members: found none, expected at least 1");
     if (n > MODEL_FILE_MAX_MEMBERS)
@@ -110,28 +126,8 @@ static as_status read_members(const json_t *list, struct model_file *file, struc
         as_status st = read_member(json_array_get(list, i), pointer, file, i, err);
         if (st != AS_OK)
             return st;
-        sum += file->members[i].weight;
     }
-    if (fabs(sum - 1) > WEIGHT_SLACK)
-        return as_fail_at(err, AS_E_INVAL, "/members",
-                          "/members: the sum of the weights is %.9g, expected 1", sum);
-    return AS_OK;
-}
-
-static as_status read_combine(const json_t *obj, struct as_err *err)
-{
-    struct json_fields f;
-    const char *kind = NULL;
-    as_status st = json_fields_init(&f, obj, "/combine", err);
-    if (st != AS_OK)
-        return st;
-    st = json_fields_str(&f, "kind", JSON_REQUIRED, &kind, err);
-    if (st != AS_OK)
-        return st;
-    if (!as_streq(kind, "mean"))
-        return as_fail_at(err, AS_E_UNSUPPORTED, "/combine/kind",
-                          "/combine/kind: found '%.60s', this version knows mean", kind);
-    return json_fields_end(&f, err);
+    return model_manifest_inputs(file, err);
 }
 
 /* What is kept for people and not used for predicting. */
@@ -174,7 +170,7 @@ as_status model_manifest_read(json_t *manifest, struct model_file *file, struct 
     st = dataset_info_from_json(dataset, "/dataset", &file->info, err);
     if (st != AS_OK)
         return st;
-    st = read_combine(combine, err);
+    st = model_manifest_combine(combine, file, err);
     if (st != AS_OK)
         return st;
     return read_members(members, file, err);

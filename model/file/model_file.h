@@ -8,13 +8,21 @@
  *     {"dataset": {…},                      the data set it was trained on (data/dataset_json.h)
  *      "combine": {"kind": "mean"},         how members make one prediction
  *      "members": [{"weight": 0.5, "train": {…}, "preprocessing": {…},
- *                   "trial"?: 12, "attempt"?: 1, "seed"?: "123", "fold"?: 0}],
+ *                   "trial"?: 12, "attempt"?: 1, "seed"?: "123", "sweep"?: "s",
+ *                   "input"?: 0, "fold"?: 0}],
  *      "metrics"?: {…}, "measured_on"?: "held-out rows", "lineage"?: {…}}
  *   assay_crc32c  the checksum of the file; a model file without one is refused
  * The tensors of member I are those of its own model.safetensors, with the prefix "members/I/".
  *
- * combine.kind: `mean` is the weighted mean of the members' probabilities, or of their numbers in
- * the targets' own unit. Weights are above 0 and their sum is 1.
+ * combine.kind (the formulas: model/combine/combine.h):
+ *   mean    {}: the weighted mean of the members' probabilities, or of their numbers in the targets'
+ *           own unit. Weights are above 0 and their sum is 1.
+ *   linear  {"inputs": "log" for classes, "outputs" for numbers, "weights": [one for each input],
+ *           "biases": [one for each output]}: a stacked ensemble. An input is a model: the weighted
+ *           mean of the members whose `input` is its index, which follow each other in the order of
+ *           the inputs. Trials of several folds are inputs of several members, others of one. The
+ *           weights of an input's members are above 0, and their sum is 1; those of inputs are any
+ *           numbers but 0.
  *
  * The bytes are a function of the content: equal members in the same order give the same file. A
  * model is known by the SHA-256 of its file. Its name, versions and times are not in the file.
@@ -25,6 +33,7 @@
 #define ASSAY_MODEL_FILE_MODEL_FILE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,13 +73,27 @@ const json_t *model_file_manifest(const struct model_file *f);
 const struct dataset_info *model_file_data(const struct model_file *f);
 size_t model_file_n_members(const struct model_file *f);
 
+/* How members make one prediction. */
+struct model_combine {
+    bool is_linear;        /* else a mean */
+    bool of_logs;          /* linear: of logarithms of probabilities */
+    size_t n_inputs;       /* a mean has 1 */
+    const double *weights; /* linear: [n_inputs] */
+    const double *biases;  /* linear: [model_file_data()->n_outputs]; a mean: NULL */
+};
+
+/* A view of f. */
+const struct model_combine *model_file_combine(const struct model_file *f);
+
 struct model_member {
-    double weight; /* > 0; the sum over the members is 1 */
+    double weight; /* > 0; the sum over the members of an input is 1 */
+    size_t input;  /* linear: which input of the combination it belongs to; a mean: 0 */
     const struct train_spec *spec;
     const json_t *train;          /* the document of `spec` */
     const struct preprocess *fit; /* what this member's preprocessing learnt */
     int64_t trial, attempt;       /* 0: not known */
     const char *seed;             /* decimal; NULL: not known */
+    const char *sweep;            /* id; NULL: that of the lineage */
 };
 
 /* i < model_file_n_members(). */
@@ -92,17 +115,21 @@ AS_MUST_CHECK as_status model_file_tensor(const struct model_file *f, size_t mem
 /* A file that gives its members to a new model: a trial's model.safetensors or a model file. */
 struct model_source {
     const char *path;
-    double weight;          /* > 0; a source of several members divides it by their weights */
+    double weight;          /* mean: > 0; a source of several members divides it by their weights.
+                             * linear: not 0; the source is one input */
     int64_t trial, attempt; /* 0: those that the source has */
     const char *seed;       /* decimal; NULL: that of the source */
+    const char *sweep;      /* id; NULL: that of the source */
 };
 
 /* Compose a model of n >= 1 sources, in this order.
  *   path     replaced by the file in one step, but not durably (file_publishv)
- *   combine  the manifest's `combine`; NULL: {"kind": "mean"}
+ *   combine  the manifest's `combine`; NULL: {"kind": "mean"}. Of kind linear without `weights`,
+ *            which are those of the sources
  *   about    {metrics?, measured_on?, lineage?}, taken over into the manifest; or NULL
  * All borrowed. AS_E_INVAL: a source is no model, two were trained on other data sets, weights that
- * do not add up to 1, another field in `about`. AS_E_UNSUPPORTED as for model_file_read().
+ * do not add up to 1, another field in `about`. AS_E_UNSUPPORTED as for model_file_read(), or a
+ * source is itself a linear combination.
  * AS_E_TOO_LARGE: past MODEL_FILE_MAX_BYTES or MODEL_FILE_MAX_MEMBERS. AS_E_NOT_FOUND, AS_E_IO,
  * AS_E_NOMEM. Takes the memory of all sources together. */
 AS_MUST_CHECK as_status model_file_write(const char *path, const struct model_source *sources,

@@ -17,6 +17,7 @@ struct composition {
     const struct model_source *sources;
     size_t n;
     struct model_file **files; /* [n]; owned, each owned */
+    bool is_linear;            /* sources are inputs of a linear combination */
     json_t *members;           /* of the manifest; owned */
     size_t n_members, n_tensors;
     struct safetensors_tensor *tensors; /* owned */
@@ -46,6 +47,10 @@ static as_status check_source(const struct composition *c, size_t i, struct as_e
                        "%.150s and %.150s were trained on different data sets: their columns, "
                        "classes or numbers of rows differ",
                        c->sources[0].path, c->sources[i].path);
+    if (c->files[i]->combine.is_linear)
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "%.150s: a stacked ensemble cannot be a member of another ensemble",
+                       c->sources[i].path);
     return AS_OK;
 }
 
@@ -77,15 +82,20 @@ static int set_number(json_t *obj, const char *name, int64_t v)
     return v == 0 ? 0 : json_object_set_new(obj, name, json_integer((json_int_t)v));
 }
 
-static as_status add_member(struct composition *c, const struct model_source *source,
-                            const struct model_file *file, size_t i, struct as_err *err)
+/* Add member k of source i. */
+static as_status add_member(struct composition *c, size_t i, size_t k, struct as_err *err)
 {
-    const struct model_member *m = model_file_member(file, i);
-    const json_t *from = json_array_get(json_object_get(file->manifest, "members"), i);
-    const char *seed = source->seed ? source->seed : m->seed;
-    JSON_AUTO obj =
-        json_pack("{s:f, s:O, s:O, s:s*}", "weight", source->weight * m->weight, "train", m->train,
-                  "preprocessing", json_object_get(from, "preprocessing"), "seed", seed);
+    const struct model_source *source = &c->sources[i];
+    const struct model_file *file = c->files[i];
+    const struct model_member *m = model_file_member(file, k);
+    const json_t *from = json_array_get(json_object_get(file->manifest, "members"), k);
+    double weight = c->is_linear ? m->weight : source->weight * m->weight;
+    JSON_AUTO obj = json_pack("{s:f, s:O, s:O, s:s*, s:s*}", "weight", weight, "train", m->train,
+                              "preprocessing", json_object_get(from, "preprocessing"), "seed",
+                              source->seed ? source->seed : m->seed, "sweep",
+                              source->sweep ? source->sweep : m->sweep);
+    if (obj && c->is_linear && json_object_set_new(obj, "input", json_integer((json_int_t)i)) != 0)
+        return as_fail_nomem(err);
     if (!obj || set_number(obj, "trial", source->trial ? source->trial : m->trial) != 0 ||
         set_number(obj, "attempt", source->attempt ? source->attempt : m->attempt) != 0 ||
         json_array_append(c->members, obj) != 0)
@@ -101,10 +111,27 @@ static as_status add_members(struct composition *c, struct as_err *err)
         return as_fail_nomem(err);
     for (size_t i = 0; i < c->n; i++)
         for (size_t k = 0; k < c->files[i]->n; k++) {
-            as_status st = add_member(c, &c->sources[i], c->files[i], k, err);
+            as_status st = add_member(c, i, k, err);
             if (st != AS_OK)
                 return st;
         }
+    return AS_OK;
+}
+
+/* The manifest's `combine`. */
+static as_status make_combine(const struct composition *c, const json_t *combine, json_t **ret,
+                              struct as_err *err)
+{
+    JSON_AUTO j = combine ? json_copy((json_t *)combine) : json_pack("{s:s}", "kind", "mean");
+    JSON_AUTO weights = c->is_linear ? json_array() : NULL;
+    for (size_t i = 0; c->is_linear && i < c->n; i++)
+        if (json_array_append_new(weights, json_real(c->sources[i].weight)) != 0)
+            return as_fail(err, AS_E_NOMEM, "out of memory, or a weight is not finite");
+    if (json_object_get(j, "weights"))
+        return as_fail(err, AS_E_INVAL, "/combine/weights: they follow from the sources");
+    if (!j || (c->is_linear && json_object_set(j, "weights", weights) != 0))
+        return as_fail_nomem(err);
+    *ret = as_steal(j);
     return AS_OK;
 }
 
@@ -113,19 +140,21 @@ static as_status make_manifest(const struct composition *c, const json_t *combin
                                const json_t *about, json_t **ret, struct as_err *err)
 {
     AS_AUTO(model_file_freep) struct model_file *check = as_calloc(1, sizeof *check);
-    JSON_AUTO mean = json_pack("{s:s}", "kind", "mean");
+    JSON_AUTO made = NULL;
     JSON_AUTO manifest = about ? json_copy((json_t *)about) : json_object();
     const json_t *dataset = json_object_get(model_file_manifest(c->files[0]), "dataset");
     static const char *const own[] = {"dataset", "combine", "members"};
     for (size_t i = 0; i < AS_ARRAY_LEN(own); i++)
         if (json_object_get(manifest, own[i]))
             return as_fail(err, AS_E_INVAL, "/%s: it follows from the members", own[i]);
-    if (!check || !mean || !manifest ||
-        json_object_set(manifest, "dataset", (json_t *)dataset) != 0 ||
-        json_object_set(manifest, "combine", combine ? (json_t *)combine : mean) != 0 ||
+    as_status st = make_combine(c, combine, &made, err);
+    if (st != AS_OK)
+        return st;
+    if (!check || !manifest || json_object_set(manifest, "dataset", (json_t *)dataset) != 0 ||
+        json_object_set(manifest, "combine", made) != 0 ||
         json_object_set(manifest, "members", c->members) != 0)
         return as_fail_nomem(err);
-    as_status st = model_manifest_read(manifest, check, err);
+    st = model_manifest_read(manifest, check, err);
     if (st != AS_OK)
         return st;
     *ret = as_steal(manifest);
@@ -194,7 +223,9 @@ as_status model_file_write(const char *path, const struct model_source *sources,
                            const json_t *combine, const json_t *about, struct as_err *err)
 {
     AS_AUTO(composition_done) struct composition c = {.sources = sources, .n = n};
+    const json_t *kind = json_object_get(combine, "kind");
     JSON_AUTO manifest = NULL;
+    c.is_linear = as_streq(json_string_value(kind), "linear");
     as_status st = read_sources(&c, err);
     if (st != AS_OK)
         return st;

@@ -88,20 +88,6 @@ const char *onnx_member_predictions(struct onnx_graph *g, const struct dataset_i
     return loss == TRAIN_BCE ? onnx_both_classes(g, p) : p;
 }
 
-const char *onnx_mean(struct onnx_graph *g, const char *const *predictions, const double *weights,
-                      size_t n)
-{
-    const char *sum = NULL;
-    if (n == 1)
-        return predictions[0];
-    for (size_t i = 0; i < n; i++) {
-        const char *p = onnx_graph_cast(g, predictions[i], ONNX_DOUBLE);
-        p = onnx_graph_binary(g, "Mul", p, onnx_graph_doubles(g, "weight", &weights[i], 1));
-        sum = sum ? onnx_graph_binary(g, "Add", sum, p) : p;
-    }
-    return onnx_graph_cast(g, sum, ONNX_FLOAT);
-}
-
 /* ---- outputs ---- */
 
 static void add_texts(struct onnx_graph *g, const char *key, char *const *texts, size_t n)

@@ -17,10 +17,6 @@ const char *onnx_both_classes(struct onnx_graph *g, const char *p);
 const char *onnx_in_double(struct onnx_graph *g, const char *op, const char *z);
 const char *onnx_own_unit(struct onnx_graph *g, const struct preprocess *fit, const char *v);
 
-/* The weighted mean of n predictions. */
-const char *onnx_mean(struct onnx_graph *g, const char *const *predictions, const double *weights,
-                      size_t n);
-
 /* Declare the outputs of the graph. `check` (onnx_inputs) is added to each row; NULL: nothing. A row
  * that it makes NaN has the label "".
  *   classes     `label`, string [rows], the most probable class, the first of equals; and

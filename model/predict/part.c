@@ -36,8 +36,8 @@ as_status predict_plan(const struct model_file *f, size_t member, struct net_pla
     char pointer[AS_ERR_POINTER_MAX];
     struct net_data data = net_data_of(model_file_data(f));
     (void)snprintf(pointer, sizeof pointer, "/members/%zu/train", member);
-    as_status st =
-        train_spec_check(model_file_member(f, member)->spec, model_file_data(f), pointer, err);
+    as_status st = train_spec_check_trained(model_file_member(f, member)->spec, model_file_data(f),
+                                            pointer, err);
     if (st != AS_OK || predict_is_trees(f, member))
         return st;
     return net_plan_create(model_file_member(f, member)->spec, &data, pointer, ret, err);

@@ -53,13 +53,21 @@ static size_t put_held(struct service *s, int k, bool classification, size_t row
     return 2;
 }
 
+void leave_predictions_and(struct service *s, struct attempt_ref ref, int k, bool classification,
+                           size_t rows, const struct file_row *more)
+{
+    struct file_row files[3];
+    struct as_err err;
+    size_t n = put_held(s, k, classification, rows, files);
+    if (more)
+        files[n++] = *more;
+    ck_ok(attempt_files(s->db, &ref, NULL, FILE_ARTIFACT, files, n, &err), err);
+}
+
 void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool classification,
                        size_t rows)
 {
-    struct file_row files[2];
-    struct as_err err;
-    size_t n = put_held(s, k, classification, rows, files);
-    ck_ok(attempt_files(s->db, &ref, NULL, FILE_ARTIFACT, files, n, &err), err);
+    leave_predictions_and(s, ref, k, classification, rows, NULL);
 }
 
 void leave_test_predictions(struct service *s, struct attempt_ref ref, int k, bool without)

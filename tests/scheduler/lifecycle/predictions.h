@@ -12,7 +12,11 @@
 void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool classification,
                        size_t rows);
 
-/* The same, of classes, with test files too: the trial's test predictions are right except in each row
+/* The same, with one more file of the trial, whose content is stored. NULL: none. */
+void leave_predictions_and(struct service *s, struct attempt_ref ref, int k, bool classification,
+                           size_t rows, const struct file_row *more);
+
+/* The same as leave_predictions(), of classes, with test files too: the trial's test predictions are right except in each row
  * where (row + k) % 4 is 0. `without`: it has no test_targets.npy. */
 void leave_test_predictions(struct service *s, struct attempt_ref ref, int k, bool without);
 
