@@ -208,14 +208,16 @@ static double used_us(pid_t pid)
 
 struct measured {
     struct load_result load;
-    double us; /* processor time of the server for each request */
+    double us;         /* processor time of the server for each request */
+    double clients_us; /* and of the clients, which are this process */
 };
 
 static struct measured load(struct process p, const struct str *request, double seconds)
 {
-    double before = used_us(p.pid);
+    double before = used_us(p.pid), mine = used_us(getpid());
     struct load_result r = load_run(p.port, request->s, request->len, CLIENTS, seconds);
-    return (struct measured){r, (used_us(p.pid) - before) / (double)r.n_all};
+    return (struct measured){r, (used_us(p.pid) - before) / (double)r.n_all,
+                             (used_us(getpid()) - mine) / (double)r.n_all};
 }
 
 static void measure(const char *name, struct process p, const struct str *request, size_t rows,
@@ -234,6 +236,8 @@ static void measure(const char *name, struct process p, const struct str *reques
     bench_report(text, r.load.p99_ms, "ms", floor.load.p99_ms, NAN, NULL, NULL);
     (void)snprintf(text, sizeof text, "%s, processor time of a request", name);
     bench_report(text, r.us, "us", floor.us, NAN, NULL, NULL);
+    (void)snprintf(text, sizeof text, "%s, processor time of the clients", name);
+    bench_report(text, r.clients_us, "us", floor.clients_us, NAN, NULL, NULL);
 }
 
 static void write_data(const struct child *c, const char *x_path, const char *y_path)

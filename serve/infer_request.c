@@ -188,9 +188,36 @@ static bool read_data(struct json_reader *r, struct input_scan *s)
 
 /* ---- one tensor ---- */
 
-static bool read_shape(struct json_reader *r, struct input_scan *s)
+/* A dimension of few digits. Any other text is left to json_reader_count(), whose message needs a
+ * name that takes longer to write than the number takes to read. */
+static bool read_plain_dimension(struct json_reader *r, size_t *ret)
+{
+    const char *p = r->at;
+    size_t n = 0;
+    while (p < r->end && p - r->at < 9 && *p >= '0' && *p <= '9')
+        n = n * 10 + (size_t)(*p++ - '0');
+    if (p == r->at || *r->at == '0' || p == r->end || (*p != ',' && *p != ']'))
+        return false;
+    r->at = p;
+    *ret = n;
+    return true;
+}
+
+static bool read_dimension(struct json_reader *r, const struct infer_input *in, size_t *ret)
 {
     char name[NAME_SHOWN + 1], what[NAME_SHOWN + 64];
+    if (read_plain_dimension(r, ret))
+        return true;
+    (void)snprintf(what, sizeof what, "dimension %zu in the shape of tensor '%s'", in->n_dims,
+                   shown(in, name));
+    if (!json_reader_count(r, what, ret))
+        return false;
+    return *ret > 0 || json_reader_fail(r, AS_E_INVAL, "%s is 0, expected at least 1", what);
+}
+
+static bool read_shape(struct json_reader *r, struct input_scan *s)
+{
+    char name[NAME_SHOWN + 1];
     struct infer_input *in = s->in;
     bool is_first = true;
     if (!once(r, &s->has_shape, "shape") || !json_reader_enter(r, '[', "the shape of a tensor"))
@@ -202,13 +229,9 @@ static bool read_shape(struct json_reader *r, struct input_scan *s)
                                     "the shape of tensor '%s' has more than %d dimensions",
                                     shown(in, name), TENSOR_MAX_DIMS);
         size_t *dim = &in->shape[in->n_dims];
-        (void)snprintf(what, sizeof what, "dimension %zu in the shape of tensor '%s'", in->n_dims,
-                       shown(in, name));
-        if (!json_reader_count(r, what, dim))
+        if (!read_dimension(r, in, dim))
             return false;
         in->n_dims++;
-        if (*dim == 0)
-            return json_reader_fail(r, AS_E_INVAL, "%s is 0, expected at least 1", what);
         if (__builtin_mul_overflow(in->n, *dim, &in->n) || in->n > INT_MAX)
             return json_reader_fail(r, AS_E_TOO_LARGE,
                                     "the shape of tensor '%s' has more than %d elements",

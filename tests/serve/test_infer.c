@@ -83,6 +83,30 @@ START_TEST(test_values_may_be_nested_or_flat_and_keys_in_any_order)
 }
 END_TEST
 
+/* Every way to write the dimension 2, and texts that are none. */
+START_TEST(test_dimensions_are_json_numbers)
+{
+    static const char *const good[] = {"[2]", "[ 2]", "[2 ]", "[2.0]", "[2e0]", "[0.2E1]", "[2,1]"};
+    static const char *const bad[] = {"[02]", "[2.5]", "[-2]",    "[2x]",
+                                      "[2,]", "[+2]",  "[\"2\"]", "[2"};
+    char text[200];
+    for (size_t i = 0; i < AS_ARRAY_LEN(good); i++) {
+        (void)snprintf(text, sizeof text, TENSOR("%s", "FP32", "[1,2]"), good[i]);
+        ck_ok(parse(text), err);
+        ck_assert_uint_eq(q.inputs[0].shape[0], 2);
+        ck_assert_uint_eq(q.inputs[0].n, 2);
+    }
+    for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++) {
+        (void)snprintf(text, sizeof text, TENSOR("%s", "FP32", "[1,2]"), bad[i]);
+        refuses(text, AS_E_INVAL, "");
+    }
+    refuses(TENSOR("[2,02]", "FP32", "[1,2]"), AS_E_INVAL,
+            "dimension 1 in the shape of tensor 'a' begins with 0");
+    refuses(TENSOR("[1000000000,1000000000]", "FP32", "[1,2]"), AS_E_TOO_LARGE, "elements");
+    refuses(TENSOR("[123456789,999999999]", "FP32", "[1,2]"), AS_E_TOO_LARGE, "elements");
+}
+END_TEST
+
 START_TEST(test_refuses_shapes_that_lie)
 {
     refuses(TENSOR("[-1]", "FP32", "[1]"), AS_E_INVAL, "is -1, expected a whole number");
@@ -235,6 +259,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, test_reads_the_examples_of_the_specification);
     tcase_add_test(t, test_values_may_be_nested_or_flat_and_keys_in_any_order);
+    tcase_add_test(t, test_dimensions_are_json_numbers);
     tcase_add_test(t, test_refuses_shapes_that_lie);
     tcase_add_test(t, test_refuses_values_of_another_type);
     tcase_add_test(t, test_refuses_requests_that_are_not_whole);

@@ -11,8 +11,11 @@
  * that is stopped between two boundaries stores the rounds of the last one, and computes the few
  * rounds after it again when it resumes.
  *
- * Inputs are made once, for XGBoost's own copy. Predictions of the model that is kept go through
- * tree_model_predict(), in pieces, as any other program that has the model computes them. */
+ * Inputs are made once, for XGBoost's own copy. XGBoost keeps the sums of the trees so far for each
+ * row of that copy, so a report costs the trees since the last one. If the model that is kept ends
+ * with an earlier round, those sums have too many trees: its predictions go through
+ * tree_model_predict(), in pieces. Both add the trees in their order, so the bits are those that any
+ * other program computes from the model. */
 #include "trial-runner/train/tree_trial.h"
 
 #include <inttypes.h>
@@ -295,6 +298,14 @@ static as_status predict_rows(const struct tree_trial *t, const struct tree_mode
     return AS_OK;
 }
 
+/* is_whole: the model has all rounds that were done. */
+static as_status predict_kept(const struct tree_trial *t, const struct tree_model *model,
+                              bool is_whole, tree_part part, struct as_err *err)
+{
+    return is_whole ? tree_train_predict(t->train, part, t->values, err)
+                    : predict_rows(t, model, part, err);
+}
+
 /* ---- reports ---- */
 
 static double part_loss(const struct tree_trial *t, tree_part part)
@@ -424,16 +435,15 @@ static as_status finish(struct tree_trial *t, struct as_err *err)
     struct evaluation e;
     bool stops = (stops_by_rounds(t) || stops_by_reports(t)) && t->now.best_rounds > 0;
     size_t kept = stops ? t->now.best_rounds : t->now.rounds;
+    bool is_whole = kept == t->now.rounds;
     as_status st = tree_train_save(t->train, kept, &trees, &len, err);
     if (st == AS_OK)
         st = tree_model_load(trees, len, &t->m->spec, t->setup->info, t->threads, &model, err);
     if (st == AS_OK)
-        st = kept == t->now.rounds
-                 ? tree_train_predict(t->train, TREE_TRAINING_ROWS, t->values, err)
-                 : predict_rows(t, model, TREE_TRAINING_ROWS, err);
+        st = predict_kept(t, model, is_whole, TREE_TRAINING_ROWS, err);
     double loss = st == AS_OK ? part_loss(t, TREE_TRAINING_ROWS) : NAN;
     if (st == AS_OK)
-        st = predict_rows(t, model, TREE_HELD_ROWS, err);
+        st = predict_kept(t, model, is_whole, TREE_HELD_ROWS, err);
     if (st == AS_OK) /* with `patience` the last round has its own report */
         st = report(t, t->now.rounds + stops_by_reports(t), loss, stops ? kept : 0, &e, err);
     return st == AS_OK ? write_artifacts(t, model, trees, len, err) : st;
