@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ensembles become models, whatever their method: the model of a stacked ensemble predicts the held-out rows with
 the figure that the ensemble reported, computed here once more from the members' recorded predictions; the same over
-two sweeps, of numbers, of bags, over HTTP; members of other programs are refused by name."""
+two sweeps, of numbers, of folds, of bags, over HTTP; members of other programs are refused by name."""
 import csv
 import json
 import math
@@ -173,6 +173,21 @@ def check_numbers(assay, work, path):
     assert abs(rmse - e["value_select"]) < 1e-5 * rmse, (rmse, e)
 
 
+def check_folds(assay, work, data):
+    """A trial of folds is one input of several members; its predictions of rows that it saw are not recorded, so
+    the model is held against the models of the trials, each fetched alone."""
+    e = run(assay, "folds", "people", "val_error", {"method": "stacking"}, trials=3, validation={"folds": 3})
+    v = json.loads(assay.cli("models", "add", "folds", "folds", "--use", "ensemble", "--json").stdout)
+    assert len(v["members"]) == len(e["members"]) == 3 and {m["kind"] for m in v["members"]} == {"mlp"}, v
+    for m in e["members"]:
+        assay.cli("models", "add", f"folds/{m['number']}", f"fold-{m['number']}")
+        alone = os.path.join(work, f"folds-{m['number']}.npy")
+        assay.cli("predict", f"fold-{m['number']}", "--data", data, "--output", alone)
+    path = os.path.join(work, "p.npy")
+    assay.cli("predict", "folds", "--data", data, "--output", path)
+    close(read_npy(path), combined(assay, work, "folds", e))
+
+
 def check_bags(assay, work, data):
     """Bagging is a sweep whose ensemble is the mean of all."""
     assay.cli("ensemble", "stack", "--method", "bagging", "--size", "3")
@@ -229,6 +244,7 @@ def main():
         check_served(path, data, found)
         check_asked(assay, work, data, e)
         check_numbers(assay, work, data)
+        check_folds(assay, work, data)
         check_bags(assay, work, data)
         check_others(assay, work)
     print("stacked models: ok")
