@@ -32,6 +32,20 @@ void train_data_done(struct train_data *d)
     *d = (struct train_data){0};
 }
 
+as_status train_data_held_labels(const struct train_data *d, int32_t **ret, struct as_err *err)
+{
+    *ret = NULL;
+    if (!d->set.labels)
+        return AS_OK;
+    int32_t *labels = as_calloc(d->n_val, sizeof *labels);
+    if (!labels)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu labels", d->n_val);
+    for (size_t i = 0; i < d->n_val; i++)
+        labels[i] = d->set.labels[d->val_rows[i]];
+    *ret = labels;
+    return AS_OK;
+}
+
 static as_status out_of_memory(struct as_err *err)
 {
     return as_fail(err, AS_E_NOMEM, "out of memory for the data of the run");

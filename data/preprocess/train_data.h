@@ -49,6 +49,11 @@ AS_MUST_CHECK as_status train_data_prepare(struct dataset *set, const struct dat
                                            struct train_data *ret, struct as_err *err);
 void train_data_done(struct train_data *d);
 
+/* The labels of the held-out rows, [n_val]. Owned by the caller (free); NULL if the data set has no
+ * labels. AS_E_NOMEM. */
+AS_MUST_CHECK as_status train_data_held_labels(const struct train_data *d, int32_t **ret,
+                                               struct as_err *err);
+
 /* The n_train rows of an epoch in their order; for text, the offsets of windows in set.tokens. The
  * order depends on seed and epoch alone.
  *   resample  0: each training row once. Else a bootstrap sample: n_train rows (text: windows) drawn

@@ -14,7 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/network/metrics.h"
 #include "model/network/outputs.h"
 
 double loss_unit(const struct lockstep_setup *s)
@@ -174,15 +173,26 @@ static as_status evaluate_held_rows(struct lockstep *ls, struct backend *lane, s
 
 /* ---- metrics ---- */
 
-static as_status held_labels(const struct train_data *d, int32_t **ret, struct as_err *err)
+as_status evaluation_measure(const struct member *m, const struct metric_input *in,
+                             struct evaluation *ret, struct as_err *err)
 {
-    int32_t *labels = as_calloc(d->n_val, sizeof *labels);
-    if (!labels)
-        return as_fail(err, AS_E_NOMEM, "out of memory for %zu labels", d->n_val);
-    for (size_t i = 0; i < d->n_val; i++)
-        labels[i] = d->set.labels[d->val_rows[i]];
-    *ret = labels;
-    return AS_OK;
+    const struct {
+        const char *name;
+        double *ret;
+        bool of_classes;
+    } always[] = {{"val_error", &ret->error, true},
+                  {"val_accuracy", &ret->accuracy, true},
+                  {"val_rmse", &ret->rmse, false},
+                  {"val_mae", &ret->mae, false},
+                  {"val_r2", &ret->r2, false}};
+    as_status st = AS_OK;
+    for (size_t i = 0; st == AS_OK && i < AS_ARRAY_LEN(always); i++)
+        if (always[i].of_classes == (in->labels != NULL))
+            st = metric_compute(always[i].name, in, always[i].ret, err);
+    for (size_t i = 0; st == AS_OK && i < m->spec.n_metrics; i++)
+        if (train_spec_on_request(m->task, m->spec.metrics[i]))
+            st = metric_compute(m->spec.metrics[i], in, &ret->asked[i], err);
+    return st;
 }
 
 /* Compute one of spec.metrics. `z` holds the logits, or NULL. */
@@ -227,7 +237,7 @@ static as_status class_metrics(const struct lockstep *ls, const struct member *m
     AS_AUTO(as_freep) float *probabilities = NULL;
     if (!h->classes)
         return AS_OK;
-    as_status st = held_labels(d, &labels, err);
+    as_status st = train_data_held_labels(d, &labels, err);
     if (st == AS_OK && z)
         st = probabilities_of(ls, z, &probabilities, err);
     if (st != AS_OK)
@@ -260,14 +270,7 @@ static as_status regression_metrics(const struct lockstep *ls, const struct memb
                                     .targets = d->val_targets,
                                     .predicted = z,
                                     .weights = d->val_weights};
-    as_status st = metric_compute("val_rmse", &in, &e->rmse, err);
-    if (st == AS_OK)
-        st = metric_compute("val_mae", &in, &e->mae, err);
-    if (st == AS_OK)
-        st = metric_compute("val_r2", &in, &e->r2, err);
-    for (size_t i = 0; st == AS_OK && i < m->spec.n_metrics; i++)
-        if (train_spec_on_request(m->task, m->spec.metrics[i]))
-            st = metric_compute(m->spec.metrics[i], &in, &e->asked[i], err);
+    as_status st = evaluation_measure(m, &in, e, err);
     if (ls->setup->loss == TRAIN_MSE && d->n_targets == 1 &&
         d->fit.target_transform == TARGET_AS_IS)
         e->loss = metric_mse(&in); /* the same sum in double precision, which is more exact */

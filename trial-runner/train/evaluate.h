@@ -2,6 +2,7 @@
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_EVALUATE_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_EVALUATE_H
 
+#include "model/network/metrics.h"
 #include "trial-runner/train/lockstep.h"
 
 /* The metrics of one member (model/network/metrics.h). Metrics of another task are NaN. If rows have
@@ -20,6 +21,11 @@ void evaluation_clear(struct evaluation *e);
 /* The value that reports have under a name: "val_loss", "val_error", …, or one of spec.metrics. NaN if
  * it is not among them. */
 double evaluation_of(const struct evaluation *e, const struct train_spec *spec, const char *name);
+
+/* Compute the metrics that are always reported and those that the member asks for, all but the loss,
+ * from predictions of held-out rows. AS_E_NOMEM. */
+AS_MUST_CHECK as_status evaluation_measure(const struct member *m, const struct metric_input *in,
+                                           struct evaluation *ret, struct as_err *err);
 
 /* Returns the factor from the loss as trained to the loss as reported. The mean squared error of
  * one target is reported in the target's own unit, squared. Other losses are reported as trained,

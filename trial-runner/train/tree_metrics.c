@@ -3,7 +3,6 @@
 #include <float.h>
 #include <math.h>
 
-#include "model/network/metrics.h"
 #include "model/network/outputs.h"
 
 /* ---- the loss ---- */
@@ -78,45 +77,15 @@ double tree_loss(const struct lockstep_setup *s, const struct member *m, const f
 
 /* ---- metrics ---- */
 
-/* The labels of the held-out rows. Owned by the caller; NULL: memory is out, or there are none. */
-static int32_t *held_labels(const struct train_data *d)
-{
-    int32_t *labels = d->set.labels ? as_calloc(d->n_val, sizeof *labels) : NULL;
-    for (size_t i = 0; labels && i < d->n_val; i++)
-        labels[i] = d->set.labels[d->val_rows[i]];
-    return labels;
-}
-
-static as_status compute_all(const struct member *m, const struct metric_input *in,
-                             struct evaluation *e, struct as_err *err)
-{
-    const struct {
-        const char *name;
-        double *ret;
-        bool of_classes;
-    } always[] = {{"val_error", &e->error, true},
-                  {"val_accuracy", &e->accuracy, true},
-                  {"val_rmse", &e->rmse, false},
-                  {"val_mae", &e->mae, false},
-                  {"val_r2", &e->r2, false}};
-    as_status st = AS_OK;
-    for (size_t i = 0; st == AS_OK && i < AS_ARRAY_LEN(always); i++)
-        if (always[i].of_classes == (in->labels != NULL))
-            st = metric_compute(always[i].name, in, always[i].ret, err);
-    for (size_t i = 0; st == AS_OK && i < m->spec.n_metrics; i++)
-        if (train_spec_on_request(m->task, m->spec.metrics[i]))
-            st = metric_compute(m->spec.metrics[i], in, &e->asked[i], err);
-    return st;
-}
-
 as_status tree_evaluate(const struct lockstep_setup *s, const struct member *m, float *values,
                         const float *weights, struct evaluation *ret, struct as_err *err)
 {
     const struct train_data *d = s->data;
     struct evaluation e;
-    AS_AUTO(as_freep) int32_t *labels = held_labels(d);
-    if (d->set.labels && !labels)
-        return as_fail(err, AS_E_NOMEM, "out of memory for %zu labels", d->n_val);
+    AS_AUTO(as_freep) int32_t *labels = NULL;
+    as_status st = train_data_held_labels(d, &labels, err);
+    if (st != AS_OK)
+        return st;
     evaluation_clear(&e);
     e.loss = tree_loss(s, m, values, d->val_rows, d->n_val, weights);
     if (!labels)
@@ -127,7 +96,7 @@ as_status tree_evaluate(const struct lockstep_setup *s, const struct member *m, 
                                     .targets = d->val_targets,
                                     .predicted = values,
                                     .weights = d->val_weights};
-    as_status st = compute_all(m, &in, &e, err);
+    st = evaluation_measure(m, &in, &e, err);
     if (st == AS_OK)
         *ret = e;
     return st;
