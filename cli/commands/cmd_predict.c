@@ -157,7 +157,8 @@ int cmd_predict(const struct verb *v, int argc, char **argv)
     int n, code;
     const struct opt table[] = {
         {"data", 'd', OPT_STRING, &run.data, "FILE", NULL,
-         "the rows: CSV (also .gz), .npy, .npz, .safetensors or IDX; - is standard input"},
+         "the rows: CSV (also .gz), .npy, .npz, .safetensors or IDX; a folder of images, or one "
+         "image; - is standard input"},
         {"output", 'o', OPT_STRING, &run.output, "FILE", NULL,
          "CSV, or an array if it ends with .npy; - and the default are standard output"},
         {"proba", 0, OPT_FLAG, &run.proba, NULL, NULL,

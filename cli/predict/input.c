@@ -5,7 +5,8 @@
  * model's data set was: the same separator, decimal sign and comments. A model that has names needs a
  * header, so for it the first record is one; for others csv.h decides.
  *
- * Images in an array may have their channels first, as the model's data set had. */
+ * Images in an array may have their channels first, as the model's data set had. A block of image files
+ * is their names: decoding is the work of the threads that compute. */
 #include "cli/predict/input.h"
 
 #include <math.h>
@@ -20,6 +21,7 @@
 #include "data/target.h"
 
 #define BLOCK_NUMBERS ((size_t)1 << 16) /* of an array: 256 KiB as float32 */
+#define BLOCK_IMAGES ((size_t)32)       /* files */
 
 struct predict_input {
     const struct dataset_info *info; /* borrowed */
@@ -33,8 +35,11 @@ struct predict_input {
     bool has_first, has_header;
 
     struct array array; /* an array */
-    size_t rows, at;
-    double *row; /* one row of it */
+    size_t rows, at;    /* of the array, or of images */
+    double *row;        /* one row of the array */
+
+    bool has_images;
+    struct image_list images;
 };
 
 void predict_block_done(struct predict_block *b)
@@ -53,6 +58,7 @@ void predict_input_free(struct predict_input *in)
     csv_free(in->table);
     csv_block_done(&in->first);
     array_done(&in->array);
+    image_list_done(&in->images);
     free(in->row);
     free(in);
 }
@@ -72,9 +78,9 @@ const struct csv *predict_input_table(const struct predict_input *in)
     return in->table;
 }
 
-int64_t predict_input_bytes(const struct predict_input *in)
+bool predict_input_has_images(const struct predict_input *in)
 {
-    return in->file_bytes;
+    return in->has_images;
 }
 
 /* ---- tables ---- */
@@ -186,6 +192,16 @@ static bool is_array(const char *path)
     return false;
 }
 
+/* ---- all ---- */
+
+static as_status open_images(struct predict_input *in, const char *path, struct as_err *err)
+{
+    as_status st = predict_images_list(in->info, path, &in->images, err);
+    in->has_images = true;
+    in->rows = in->images.paths.n;
+    return st;
+}
+
 as_status predict_input_open(const struct model_file *f, const char *path,
                              struct predict_input **ret, struct as_err *err)
 {
@@ -197,12 +213,16 @@ as_status predict_input_open(const struct model_file *f, const char *path,
     *in = (struct predict_input){
         .info = model_file_data(f), .name = standard ? "standard input" : path, .file_bytes = -1};
     if (!standard && stat(path, &sb) == 0) {
-        if (S_ISDIR(sb.st_mode) || S_ISCHR(sb.st_mode) || S_ISBLK(sb.st_mode))
-            return as_fail(err, AS_E_INVAL, "%.200s is a folder or a device, expected a file",
+        if (S_ISCHR(sb.st_mode) || S_ISBLK(sb.st_mode))
+            return as_fail(err, AS_E_INVAL, "%.200s is a device, expected a file or a folder",
                            path);
         in->file_bytes = S_ISREG(sb.st_mode) && !as_ends_with(path, ".gz") ? sb.st_size : -1;
     }
-    if (!standard && is_array(path)) {
+    if (!standard && predict_images_at(path)) {
+        as_status st = open_images(in, path, err);
+        if (st != AS_OK)
+            return st;
+    } else if (!standard && is_array(path)) {
         as_status st = open_array(in, path, err);
         if (st != AS_OK)
             return st;
@@ -259,11 +279,31 @@ static as_status next_rows(struct predict_input *in, struct predict_block *ret, 
     return AS_OK;
 }
 
+static as_status next_images(struct predict_input *in, struct predict_block *ret,
+                             int64_t *ret_bytes)
+{
+    size_t left = in->rows - in->at;
+    if (left == 0)
+        return AS_E_EXHAUSTED;
+    ret->rows = left < BLOCK_IMAGES ? left : BLOCK_IMAGES;
+    ret->first = in->at;
+    ret->files = in->images.paths.name + in->at;
+    in->at += ret->rows;
+    for (size_t i = 0; i < ret->rows; i++) {
+        struct stat sb;
+        *ret_bytes += stat(ret->files[i], &sb) == 0 ? sb.st_size : 0;
+    }
+    return AS_OK;
+}
+
 as_status predict_input_next(struct predict_input *in, struct predict_block *ret,
                              int64_t *ret_bytes, struct as_err *err)
 {
     as_status st = AS_OK;
-    if (!in->blocks) {
+    *ret_bytes = 0;
+    if (in->has_images) {
+        st = next_images(in, ret, ret_bytes);
+    } else if (!in->blocks) {
         st = next_rows(in, ret, ret_bytes, err);
     } else if (in->has_first) {
         csv_block_done(&ret->csv);

@@ -1,7 +1,8 @@
 /* Formats and writes predictions.
  *
  * CSV has one line for each row: `prediction`, the class or the number of the target; with several
- * targets `prediction_TARGET` for each. With `proba` each class has a column `probability_CLASS`.
+ * targets `prediction_TARGET` for each. With `proba` each class has a column `probability_CLASS`. Images
+ * have the column `file` before these.
  * Class names are written as they are, also those that a spreadsheet would take for a formula,
  * because programs compare them. Numbers are the shortest text that reads back as the same float32.
  *
@@ -96,6 +97,7 @@ static void put_target(struct str *b, const struct dataset_info *info, size_t i)
 static void put_header(const struct predict_output *o, struct str *b)
 {
     bool several = o->info->task == DATASET_REGRESSION && o->columns > 1;
+    str_puts(b, o->files ? "file," : "");
     str_puts(b, several ? "" : "prediction");
     for (size_t i = 0; i < o->columns && (several || o->proba); i++) {
         AS_AUTO(str_done) struct str name = {0};
@@ -135,12 +137,13 @@ static as_status npy_start(const struct predict_output *o, struct str *b, struct
 }
 
 as_status predict_output_open(struct predict_output *o, const struct dataset_info *info,
-                              const char *path, bool proba, struct as_err *err)
+                              const char *path, bool proba, bool files, struct as_err *err)
 {
     AS_AUTO(str_done) struct str b = {0};
     *o = (struct predict_output){.info = info,
                                  .npy = as_ends_with(path, ".npy"),
                                  .proba = proba,
+                                 .files = files,
                                  .columns = info->n_outputs};
     as_status st = info->task == DATASET_CLASSIFICATION ? quote_labels(o, err) : AS_OK;
     if (st == AS_OK)
@@ -157,13 +160,18 @@ as_status predict_output_open(struct predict_output *o, const struct dataset_inf
     return st == AS_OK ? predict_output_write(o, &b, 0, err) : st;
 }
 
-void predict_output_format(const struct predict_output *o, const float *predictions, size_t rows,
-                           struct str *b)
+void predict_output_format(const struct predict_output *o, const float *predictions,
+                           char *const *files, size_t rows, struct str *b)
 {
     if (o->npy)
         str_add(b, (const char *)predictions, rows * o->columns * sizeof *predictions);
-    for (size_t r = 0; !o->npy && r < rows; r++)
+    for (size_t r = 0; !o->npy && r < rows; r++) {
+        if (files) {
+            put_text(b, files[r]);
+            str_putc(b, ',');
+        }
         put_row(o, predictions + r * o->columns, b);
+    }
 }
 
 as_status predict_output_write(struct predict_output *o, const struct str *b, size_t rows,

@@ -13,7 +13,9 @@
 #include "model/file/model_file.h"
 
 struct predict_opts {
-    const char *data; /* .npy, .npz, .idx, .safetensors: an array; else CSV; "-": standard input */
+    const char
+        *data; /* .npy, .npz, .idx, .safetensors: an array; a folder, .png, .jpg: images; else
+                       * CSV; "-": standard input */
     const char *output; /* NULL or "-": standard output; .npy: an array; else CSV */
     bool proba;         /* CSV of classes: a column for each class, too */
     bool strict;        /* a category that training did not see is an error */

@@ -15,6 +15,7 @@ void predict_worker_done(struct predict_worker *w)
 {
     predictor_free(w->predictor);
     free(w->raw);
+    free(w->bytes);
     free(w->predictions);
     free(w->categorical);
     *w = (struct predict_worker){0};
@@ -32,6 +33,8 @@ as_status predict_worker_init(struct predict_worker *w, const struct model_file 
     w->predictions = as_calloc(w->batch * info->n_outputs, sizeof *w->predictions);
     w->categorical = as_calloc(info->n_features, sizeof *w->categorical);
     if (!w->raw || !w->predictions || !w->categorical)
+        return as_fail_nomem(err);
+    if (predict_input_has_images(input) && !(w->bytes = as_calloc(info->n_features, 1)))
         return as_fail_nomem(err);
     for (size_t i = 0; info->columns && i < info->n_features; i++)
         w->categorical[i] = info->columns[i].categorical;
@@ -94,13 +97,14 @@ static as_status convert_row(struct predict_worker *w, const struct csv_row *row
 
 /* ---- rows ---- */
 
-static as_status predict_rows(struct predict_worker *w, const float *raw, size_t rows,
-                              struct predict_done *ret)
+/* `files` are the names of images; NULL: the rows have none. */
+static as_status predict_rows(struct predict_worker *w, const float *raw, char *const *files,
+                              size_t rows, struct predict_done *ret)
 {
     as_status st = predictor_run(w->predictor, raw, rows, w->predictions, &ret->err);
     if (st != AS_OK)
         return as_err_prefix(&ret->err, st, "%.150s", predict_input_name(w->input));
-    predict_output_format(w->output, w->predictions, rows, &ret->text);
+    predict_output_format(w->output, w->predictions, files, rows, &ret->text);
     ret->rows += rows;
     return AS_OK;
 }
@@ -116,13 +120,13 @@ static as_status run_records(struct predict_worker *w, struct csv *csv, bool hea
         if (st != AS_OK)
             return st;
         if (++n == w->batch) {
-            st = predict_rows(w, w->raw, n, ret);
+            st = predict_rows(w, w->raw, NULL, n, ret);
             n = 0;
         }
     }
     if (st != AS_E_EXHAUSTED)
         return as_err_prefix(&ret->err, st, "%.150s", predict_input_name(w->input));
-    return n > 0 ? predict_rows(w, w->raw, n, ret) : AS_OK;
+    return n > 0 ? predict_rows(w, w->raw, NULL, n, ret) : AS_OK;
 }
 
 static as_status run_table(struct predict_worker *w, struct predict_block *block,
@@ -147,7 +151,26 @@ static as_status run_array(struct predict_worker *w, const struct predict_block 
                 return as_err_prefix(&ret->err, st, "%.150s: row %zu", predict_input_name(w->input),
                                      block->first + at + i / width);
         }
-        as_status st = predict_rows(w, raw, n, ret);
+        as_status st = predict_rows(w, raw, NULL, n, ret);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+static as_status run_images(struct predict_worker *w, const struct predict_block *block,
+                            struct predict_done *ret)
+{
+    size_t width = predictor_inputs(w->predictor);
+    for (size_t at = 0; at < block->rows; at += w->batch) {
+        size_t n = block->rows - at < w->batch ? block->rows - at : w->batch;
+        char *const *files = block->files + at;
+        as_status st = AS_OK;
+        for (size_t i = 0; st == AS_OK && i < n; i++)
+            st = predict_images_read(w->output->info, files[i], w->bytes, w->raw + i * width,
+                                     &ret->err);
+        if (st == AS_OK)
+            st = predict_rows(w, w->raw, files, n, ret);
         if (st != AS_OK)
             return st;
     }
@@ -160,5 +183,7 @@ void predict_worker_run(struct predict_worker *w, struct predict_block *block,
     str_clear(&ret->text);
     ret->rows = ret->unknown = 0;
     ret->err = (struct as_err){0};
-    ret->st = predict_input_table(w->input) ? run_table(w, block, ret) : run_array(w, block, ret);
+    ret->st = predict_input_has_images(w->input) ? run_images(w, block, ret)
+              : predict_input_table(w->input)    ? run_table(w, block, ret)
+                                                 : run_array(w, block, ret);
 }

@@ -24,6 +24,7 @@ struct predict_worker {
     struct predictor *predictor; /* owned, like the rest */
     size_t batch;                /* rows that are predicted at once */
     float *raw, *predictions;    /* [batch, …] */
+    unsigned char *bytes;        /* of one image; NULL: there are none */
     bool *categorical;           /* [columns of the model] */
 };
 
