@@ -132,7 +132,8 @@ START_TEST(a_trial_becomes_a_version_once)
     ck_assert_str_eq(v.inputs, "[{\"name\":\"x\",\"kind\":\"number\",\"missing\":true},{\"name\":"
                                "\"c\",\"kind\":\"category\",\"missing\":false,\"values\":[\"u\","
                                "\"v\"]}]");
-    ck_assert_str_eq(v.outputs, "{\"target\":\"y\",\"classes\":[\"no\",\"yes\"]}");
+    ck_assert_str_eq(v.outputs,
+                     "{\"target\":\"y\",\"classes\":[\"no\",\"yes\"],\"positive\":\"yes\"}");
     ck_assert(strstr(v.members, "\"kind\":\"mlp\"") && strstr(v.members, "\"weight\":1.0"));
     ck_assert(strstr(v.lineage, "\"sweep_id\":\"s\"") && strstr(v.lineage, "\"document\":{"));
     ck_ok(add("m", "s", number, &again, &created), err);
