@@ -376,11 +376,10 @@ static json_t *members_json(const struct making *m, const struct model_file *f)
     JSON_AUTO list = json_array();
     for (size_t i = 0; i < m->n; i++) {
         const struct part *p = &m->parts[i];
-        const json_t *model = json_object_get(member_of(p, f)->train, "model");
-        json_t *j =
-            json_pack("{s:s*, s:I, s:I, s:s, s:f, s:O*}", "sweep", p->sweep, "trial",
-                      (json_int_t)p->trial.number, "attempt", (json_int_t)p->trial.attempt, "seed",
-                      p->seed, "weight", p->of->weight, "kind", json_object_get(model, "kind"));
+        const char *kind = train_model_name(&member_of(p, f)->spec->model);
+        json_t *j = json_pack("{s:s*, s:I, s:I, s:s, s:f, s:s}", "sweep", p->sweep, "trial",
+                              (json_int_t)p->trial.number, "attempt", (json_int_t)p->trial.attempt,
+                              "seed", p->seed, "weight", p->of->weight, "kind", kind);
         if (json_array_append_new(list, j) != 0)
             return NULL;
     }
