@@ -29,6 +29,7 @@
 #define TRAIN_MAX_CONTEXT 8192
 #define TRAIN_MAX_EXTRA_METRICS 32 /* in `metrics`, with the sweep's own */
 #define TRAIN_MAX_FOLDS 20
+#define TRAIN_MAX_CYCLES 64
 #define TRAIN_MAX_COLUMN_NAME 1024 /* bytes */
 
 typedef enum train_model_kind {
@@ -165,8 +166,12 @@ struct train_schedule_spec {
     double warmup_epochs; /* constant, cosine, step: linear from 0; default 0, at most `epochs` */
     double pct_start;     /* one_cycle: share of the steps that rise, (0, 1); default 0.3 */
     double min_lr;        /* cosine, one_cycle: where it ends; [0, lr]; default 0 */
-    double step_epochs;   /* step: every so many epochs, > 0; default 10 … */
-    double gamma;         /* … the rate is multiplied by this, (0, 1]; default 0.1 */
+    int64_t cycles;       /* cosine: falls so many times, in equal parts of the epochs; default 1 */
+    int64_t
+        snapshots; /* cosine: the model is the mean of the weights' outputs at the ends of the last so
+                           * many cycles (Huang et al. 2017); 0 (default): the last weights alone */
+    double step_epochs; /* step: every so many epochs, > 0; default 10 … */
+    double gamma;       /* … the rate is multiplied by this, (0, 1]; default 0.1 */
 };
 
 /* Images only (refused for other data when not 0). */
@@ -220,6 +225,12 @@ struct train_spec {
 };
 
 void train_spec_done(struct train_spec *spec); /* a zeroed one is fine */
+
+/* The snapshots that a training keeps; 0: none. They count for networks with the schedule cosine. */
+int64_t train_spec_snapshots(const struct train_spec *spec);
+
+/* The epochs after which cycle c of 0 .. schedule.cycles - 1 has ended. */
+int64_t train_spec_cycle_end(const struct train_spec *spec, int64_t c);
 
 /* Parse `doc`, whose JSON pointer is `pointer` ("/trial/train"). ret is untouched on failure.
  * AS_E_INVAL with the pointer of the field, what was found and what was expected. */

@@ -20,10 +20,12 @@
 
 #define FOLD_ROWS_NAME "rows.npy" /* int32 [n_val], of one fold (folds.h) alone: rows of the file */
 
-/* Write the files of the member in a slot. Without a folder it writes nothing. AS_E_IO, AS_E_NOMEM.
- * */
+/* Write the files of the member in a slot. Without a folder it writes nothing.
+ *   mean  the predictions of a member with snapshots (snapshots.h), whose model.safetensors is a model
+ *         file with a member for each of them (model/file/model_file.h); else NULL
+ * AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status artifacts_write(struct lockstep *ls, struct backend *lane, size_t slot,
-                                        struct as_err *err);
+                                        const float *mean, struct as_err *err);
 
 /* ---- the parts that a model of trees has too (tree_trial.h); s->be and s->device are not used ---- */
 

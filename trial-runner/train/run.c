@@ -26,6 +26,7 @@
 #include "trial-runner/train/evaluate.h"
 #include "trial-runner/train/fault.h"
 #include "trial-runner/train/report_file.h"
+#include "trial-runner/train/snapshots.h"
 #include "model/network/schedule.h"
 
 /* Inside an epoch a checkpoint is due after 15 times the wait at epoch ends, and saving takes at
@@ -112,6 +113,7 @@ struct finishing {
     struct lockstep *ls;
     struct backend *lane;
     size_t slot;
+    const float *mean; /* of snapshots; NULL: the slot's weights predict */
 };
 
 static as_status finish_save(void *arg, struct as_err *err)
@@ -123,7 +125,7 @@ static as_status finish_save(void *arg, struct as_err *err)
 static as_status finish_artifacts(void *arg, struct as_err *err)
 {
     const struct finishing *f = arg;
-    return artifacts_write(f->ls, f->lane, f->slot, err);
+    return artifacts_write(f->ls, f->lane, f->slot, f->mean, err);
 }
 
 /* Is this the end of a rank, after which another attempt goes on (shared_step.h)? */
@@ -349,17 +351,21 @@ static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w
 }
 
 /* The training is over: with `patience` the best weights come back, and the final report says which
- * step they are of. */
+ * step they are of; with snapshots it is of their mean. */
 static as_status write_end(struct lockstep *ls, struct backend *lane, size_t slot, struct watch *w,
                            struct as_err *err)
 {
     struct member *m = ls->member[slot];
+    AS_AUTO(as_freep) float *mean = NULL;
     struct finishing f = {.ls = ls, .lane = lane, .slot = slot};
     as_status st = best_restore(ls, slot, err);
     if (st == AS_OK && m->best.epoch > 0)
         st = report_file_append(&m->report, &m->last_report, err);
+    if (st == AS_OK)
+        st = snapshots_finish(ls, lane, slot, &mean, err);
     if (st != AS_OK)
         return st;
+    f.mean = mean;
     return w->shared ? shared_step_finish(w->shared, lane, false, finish_artifacts, &f, err)
                      : finish_artifacts(&f, err);
 }
@@ -376,6 +382,9 @@ static as_status next_epoch(struct lockstep *ls, struct backend *lane, size_t sl
     as_status st = loss_sums_clear(&ls->losses->train, slot, 1, err);
     if (st != AS_OK)
         return st;
+    st = snapshots_take(ls, slot, &why);
+    if (st != AS_OK)
+        return fail_member(ls, slot, w, st, &why, err);
     if (m->epoch == m->spec.epochs || best_is_past(m)) {
         st = write_end(ls, lane, slot, w, &why);
         if (ends_rank(w, st))

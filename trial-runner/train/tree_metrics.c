@@ -133,3 +133,21 @@ as_status tree_evaluate(const struct lockstep_setup *s, const struct member *m, 
         *ret = e;
     return st;
 }
+
+as_status tree_evaluate_own(const struct lockstep_setup *s, const struct member *m,
+                            const float *values, const float *weights, struct evaluation *ret,
+                            struct as_err *err)
+{
+    const struct train_data *d = s->data;
+    size_t columns = evaluate_columns(s), n = d->n_val * columns;
+    AS_AUTO(as_freep) float *z = as_calloc(n, sizeof *z);
+    if (!z)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", n);
+    for (size_t i = 0; i < n; i++) {
+        size_t t = i % columns;
+        z[i] = d->set.labels
+                   ? values[i]
+                   : (float)(((double)values[i] - d->fit.target_mean[t]) / d->fit.target_scale[t]);
+    }
+    return tree_evaluate(s, m, z, weights, ret, err);
+}

@@ -502,6 +502,10 @@ export type TrainSchedule = {
   warmup_epochs?: number | Template;
   pct_start?: number | Template;
   min_lr?: number | Template;
+  /** cosine: the rate falls so many times, in equal parts of the epochs */
+  cycles?: number | Template;
+  /** cosine: the model is the mean of the predictions of the weights at the ends of the last so many cycles, and so is the last report */
+  snapshots?: number | Template;
   step_epochs?: number | Template;
   gamma?: number | Template;
 };
