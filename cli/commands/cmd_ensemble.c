@@ -147,6 +147,7 @@ struct training_method {
 static const struct training_method training_methods[] = {
     {"bagging", "samples", BAGGING_MAX, 16, bagging_document},
     {"snapshot", "snapshots", 64, 5, follow_up_snapshots},
+    {"boosting", "stages", 256, 8, follow_up_boosting},
 };
 
 static const struct training_method *training_method(const char *name)
@@ -220,9 +221,9 @@ int cmd_ensemble(const struct verb *v, int argc, char **argv)
     int n, code;
     const struct opt table[] = {
         {"method", 0, OPT_STRING, &w.method, "METHOD", NULL, "how models are combined",
-         "greedy|stacking|average|bucketing|bagging|snapshot"},
+         "greedy|stacking|average|bucketing|bagging|snapshot|boosting"},
         {"size", 0, OPT_I64, &w.size, "N", NULL,
-         "members at most; bagging: samples (16); snapshot: cycles (5)"},
+         "members at most; bagging: samples (16); snapshot: cycles (5); boosting: stages (8)"},
         {"non-negative", 0, OPT_FLAG, &w.non_negative, NULL, NULL,
          "stacking: no coefficient below 0"},
         {"list", 0, OPT_FLAG, &w.list, NULL, NULL, "those that were asked for before"},

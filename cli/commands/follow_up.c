@@ -144,3 +144,35 @@ as_status follow_up_snapshots(const json_t *sweep, size_t snapshots, json_t **re
     *ret = as_steal(doc);
     return AS_OK;
 }
+
+/* ---- boosting ---- */
+
+as_status follow_up_boosting(const json_t *sweep, size_t stages, json_t **ret, struct as_err *err)
+{
+    char what[64];
+    JSON_AUTO doc = NULL;
+    (void)snprintf(what, sizeof what, "in %zu stages of boosting", stages);
+    as_status st = follow_up_document(sweep, "-boosting", what, &doc, err);
+    if (st != AS_OK)
+        return st;
+    json_t *train = json_object_get(json_object_get(doc, "trial"), "train");
+    json_t *spaces = json_object_get(doc, "parameters");
+    const char *name = json_object_get(spaces, "stage") ? "stage_of_boosting" : "stage";
+    json_t *limits = json_object_get(doc, "limits");
+    int bad = json_object_set_new(train, "boost",
+                                  json_pack("{s:o}", "stage", json_sprintf("${%s}", name)));
+    bad |= json_object_set_new(
+        spaces, name,
+        json_pack("{s:s, s:i, s:I}", "type", "int", "min", 0, "max", (json_int_t)stages - 1));
+    if (!limits)
+        bad |= json_object_set_new(doc, "limits", limits = json_object());
+    /* a stage needs the one before */
+    bad |= json_object_set_new(limits, "max_concurrent_trials", json_integer(1));
+    bad |= json_object_set_new(limits, "max_failed_trials", json_integer(1));
+    bad |= json_object_set_new(doc, "ensemble", json_pack("{s:s}", "method", "bucketing"));
+    (void)json_object_del(json_object_get(doc, "resources"), "group");
+    if (bad)
+        return as_fail_nomem(err);
+    *ret = as_steal(doc);
+    return AS_OK;
+}

@@ -24,4 +24,9 @@ const json_t *follow_up_value(const json_t *sweep, const json_t *field);
 AS_MUST_CHECK as_status follow_up_snapshots(const json_t *sweep, size_t snapshots, json_t **ret,
                                             struct as_err *err);
 
+/* The best configuration as `stages` stages of boosting, one trial after another; its ensemble is the
+ * number of stages that is best by cross-validation. As follow_up_document(). */
+AS_MUST_CHECK as_status follow_up_boosting(const json_t *sweep, size_t stages, json_t **ret,
+                                           struct as_err *err);
+
 #endif

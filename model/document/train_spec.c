@@ -392,6 +392,37 @@ static void settle_rounds(const struct json_fields *f, struct train_spec *spec)
         spec->report_every = (spec->epochs + TREE_REPORTS - 1) / TREE_REPORTS;
 }
 
+static as_status parse_boost(struct json_fields *doc, struct train_spec *spec, struct as_err *err)
+{
+    struct train_boost_spec *b = &spec->boost;
+    struct json_fields f;
+    as_status st = train_spec_section(doc, "boost", &f, &b->given, err);
+    if (st < 0 || !b->given)
+        return st;
+    const struct train_integer stage = {"stage", 0, TRAIN_MAX_STAGES - 1, &b->stage};
+    const struct train_number rate = {"rate", FLT_MIN, 1, &b->rate};
+    st = train_spec_integers(&f, &stage, 1, err);
+    if (st == AS_OK)
+        st = train_spec_numbers(&f, &rate, 1, err);
+    return st == AS_OK ? json_fields_end(&f, err) : st;
+}
+
+/* A stage is one model, and the rows that it learns from are those that all stages do. */
+static as_status check_boost(struct json_fields *f, const struct train_spec *spec,
+                             struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    const char *with = spec->folds > 0                  ? "validation.folds"
+                       : train_spec_snapshots(spec) > 0 ? "schedule.snapshots"
+                       : spec->loss == TRAIN_BCE        ? "loss bce"
+                                                        : NULL;
+    if (!spec->boost.given || !with)
+        return AS_OK;
+    json_pointer_child(f->pointer, "boost", at);
+    return as_fail_at(err, AS_E_INVAL, at, "%s: found beside %s, expected a model without", at,
+                      with);
+}
+
 /* `patience` keeps one of the weights, and ends anywhere in a cycle. */
 static as_status check_snapshots(struct json_fields *f, const struct train_spec *spec,
                                  struct as_err *err)
@@ -451,6 +482,12 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     st = json_fields_note(f, check_snapshots(f, spec, err), err);
     if (st != AS_OK)
         return st;
+    st = json_fields_note(f, parse_boost(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_note(f, check_boost(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
     st = json_fields_note(f, parse_metrics(f, spec, err), err);
     if (st != AS_OK)
         return st;
@@ -475,6 +512,7 @@ as_status train_spec_parse_noting(const json_t *doc, const char *pointer, struct
                   .context = 64},
         .huber_delta = 1,
         .optimizer = {.kind = TRAIN_ADAMW, .beta1 = 0.9},
+        .boost = {.rate = 0.3},
         .schedule = {.kind = TRAIN_CONSTANT,
                      .pct_start = 0.3,
                      .cycles = 1,

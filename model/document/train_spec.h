@@ -30,6 +30,7 @@
 #define TRAIN_MAX_EXTRA_METRICS 32 /* in `metrics`, with the sweep's own */
 #define TRAIN_MAX_FOLDS 20
 #define TRAIN_MAX_CYCLES 64
+#define TRAIN_MAX_STAGES 256
 #define TRAIN_MAX_COLUMN_NAME 1024 /* bytes */
 
 typedef enum train_model_kind {
@@ -174,6 +175,16 @@ struct train_schedule_spec {
     double gamma;       /* … the rate is multiplied by this, (0, 1]; default 0.1 */
 };
 
+/* Gradient boosting: this trial is one stage of a model that is a sum (J. Friedman, "Greedy function
+ * approximation: a gradient boosting machine", Annals of Statistics 29, 2001). Stage 0 is a training
+ * like any other. A later stage fits what the sum of those before misses: of numbers the residuals, of
+ * classes the negative gradient of the log loss on the scores. */
+struct train_boost_spec {
+    bool given;
+    int64_t stage; /* 0..TRAIN_MAX_STAGES - 1; default 0 */
+    double rate;   /* (0, 1], of each stage after 0; default 0.3 */
+};
+
 /* Images only (refused for other data when not 0). */
 struct train_augment_spec {
     int64_t pad;    /* pad-crop: shifts by up to so many pixels; 0..64, default 0 */
@@ -221,7 +232,8 @@ struct train_spec {
                        * reported. Metrics that only some tasks always report are stored too, so
                        * that the check for another task refuses them */
     const char *metrics[TRAIN_MAX_EXTRA_METRICS]; /* static names */
-    struct distributed_spec distributed;          /* of trials with several ranks */
+    struct train_boost_spec boost;
+    struct distributed_spec distributed; /* of trials with several ranks */
 };
 
 void train_spec_done(struct train_spec *spec); /* a zeroed one is fine */

@@ -12,6 +12,7 @@
 #include "data/preprocess/record.h"
 #include "model/file/model_file_priv.h"
 
+#define MAX_RATE 1e9      /* weights of a sum */
 #define WEIGHT_SLACK 1e-6 /* how far from 1 the sum of the weights may be */
 
 static as_status read_document(struct json_fields *f, struct train_spec *ret,
@@ -31,8 +32,8 @@ static as_status read_document(struct json_fields *f, struct train_spec *ret,
     return AS_OK;
 }
 
-static as_status read_fit(struct json_fields *f, const struct dataset_info *info,
-                          struct preprocess *ret, struct model_member *m, struct as_err *err)
+static as_status read_fit(struct json_fields *f, struct preprocess *ret, struct model_member *m,
+                          struct as_err *err)
 {
     json_t *record = NULL;
     char pointer[AS_ERR_POINTER_MAX];
@@ -40,7 +41,7 @@ static as_status read_fit(struct json_fields *f, const struct dataset_info *info
     if (st != AS_OK)
         return st;
     json_pointer_child(f->pointer, "preprocessing", pointer);
-    st = preprocess_from_json(record, pointer, info, ret, err);
+    st = preprocess_from_json(record, pointer, m->info, ret, err);
     if (st != AS_OK)
         return st;
     m->fit = ret;
@@ -67,7 +68,10 @@ static as_status read_member(const json_t *obj, const char *pointer, struct mode
     as_status st = json_fields_init(&f, obj, pointer, err);
     if (st != AS_OK)
         return st;
-    st = json_fields_double(&f, "weight", JSON_REQUIRED, 0, 1 + WEIGHT_SLACK, &m->weight, err);
+    st = json_fields_double(&f, "weight", JSON_REQUIRED, 0,
+                            file->combine == MODEL_SUM ? MAX_RATE : 1 + WEIGHT_SLACK, &m->weight,
+                            err);
+    m->info = file->combine == MODEL_SUM && i > 0 ? &file->residual : &file->info;
     if (st != AS_OK)
         return st;
     if (!(m->weight > 0))
@@ -76,7 +80,7 @@ static as_status read_member(const json_t *obj, const char *pointer, struct mode
     st = read_document(&f, &file->specs[i], m, err);
     if (st != AS_OK)
         return st;
-    st = read_fit(&f, &file->info, &file->fits[i], m, err);
+    st = read_fit(&f, &file->fits[i], m, err);
     if (st != AS_OK)
         return st;
     st = read_origin(&f, m, err);
@@ -108,13 +112,29 @@ static as_status read_members(const json_t *list, struct model_file *file, struc
             return st;
         sum += file->members[i].weight;
     }
-    if (fabs(sum - 1) > WEIGHT_SLACK)
+    if (file->combine == MODEL_SUM && fabs(file->members[0].weight - 1) > WEIGHT_SLACK)
+        return as_fail_at(err, AS_E_INVAL, "/members/0/weight",
+                          "/members/0/weight: found %g, expected 1: the first of a sum",
+                          file->members[0].weight);
+    if (file->combine == MODEL_MEAN && fabs(sum - 1) > WEIGHT_SLACK)
         return as_fail_at(err, AS_E_INVAL, "/members",
                           "/members: the sum of the weights is %.9g, expected 1", sum);
     return AS_OK;
 }
 
-static as_status read_combine(const json_t *obj, struct as_err *err)
+static const char *const combine_names[] = {"mean", "sum"}; /* by model_combine */
+
+as_status model_residual_info(const struct dataset_info *info, struct dataset_info *ret,
+                              struct as_err *err)
+{
+    JSON_AUTO obj = dataset_info_to_json(info);
+    if (!obj || json_object_set_new(obj, "task", json_string("regression")) != 0)
+        return as_fail_nomem(err);
+    (void)json_object_del(obj, "classes");
+    return dataset_info_from_json(obj, "/dataset", ret, err);
+}
+
+static as_status read_combine(const json_t *obj, struct model_file *file, struct as_err *err)
 {
     struct json_fields f;
     const char *kind = NULL;
@@ -124,10 +144,17 @@ static as_status read_combine(const json_t *obj, struct as_err *err)
     st = json_fields_str(&f, "kind", JSON_REQUIRED, &kind, err);
     if (st != AS_OK)
         return st;
-    if (!as_streq(kind, "mean"))
+    size_t i = 0;
+    while (i < AS_ARRAY_LEN(combine_names) && !as_streq(kind, combine_names[i]))
+        i++;
+    if (i == AS_ARRAY_LEN(combine_names))
         return as_fail_at(err, AS_E_UNSUPPORTED, "/combine/kind",
-                          "/combine/kind: found '%.60s', this version knows mean", kind);
-    return json_fields_end(&f, err);
+                          "/combine/kind: found '%.60s', this version knows mean, sum", kind);
+    file->combine = (model_combine)i;
+    st = json_fields_end(&f, err);
+    return st == AS_OK && file->combine == MODEL_SUM
+               ? model_residual_info(&file->info, &file->residual, err)
+               : st;
 }
 
 /* What is kept for people and not used for predicting. */
@@ -170,7 +197,7 @@ as_status model_manifest_read(json_t *manifest, struct model_file *file, struct 
     st = dataset_info_from_json(dataset, "/dataset", &file->info, err);
     if (st != AS_OK)
         return st;
-    st = read_combine(combine, err);
+    st = read_combine(combine, file, err);
     if (st != AS_OK)
         return st;
     return read_members(members, file, err);

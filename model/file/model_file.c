@@ -31,6 +31,7 @@ void model_file_free(struct model_file *f)
     free(f->specs);
     free(f->fits);
     dataset_info_done(&f->info);
+    dataset_info_done(&f->residual);
     json_decref(f->manifest);
     safetensors_free(f->tensors);
     free(f);
@@ -180,6 +181,11 @@ const json_t *model_file_manifest(const struct model_file *f)
 const struct dataset_info *model_file_data(const struct model_file *f)
 {
     return &f->info;
+}
+
+model_combine model_file_combine(const struct model_file *f)
+{
+    return f->combine;
 }
 
 size_t model_file_n_members(const struct model_file *f)

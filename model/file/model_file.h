@@ -14,7 +14,11 @@
  * The tensors of member I are those of its own model.safetensors, with the prefix "members/I/".
  *
  * combine.kind: `mean` is the weighted mean of the members' probabilities, or of their numbers in
- * the targets' own unit. Weights are above 0 and their sum is 1.
+ * the targets' own unit. Weights are above 0 and their sum is 1. `sum` (boosting) is of numbers the first
+ * member's prediction plus the weighted predictions of the others. Of classes the first member gives
+ * the scores, the logarithms of its probabilities (at least MODEL_SUM_LEAST); the others predict numbers
+ * that are added to the scores, one for each class, and the softmax of the sum are the
+ * probabilities. Weights are above 0; the first is 1.
  *
  * The bytes are a function of the content: equal members in the same order give the same file. A
  * model is known by the SHA-256 of its file. Its name, versions and times are not in the file.
@@ -40,6 +44,15 @@
 #define MODEL_FILE_MAX_BYTES ((size_t)8 << 30) /* the default limit of readers, and the writer's */
 #define MODEL_FILE_MAX_MEMBERS ((size_t)1024)
 
+#define MODEL_SUM_LEAST 1e-7 /* the least probability of the first member of a sum */
+
+typedef enum model_combine { MODEL_MEAN, MODEL_SUM } model_combine;
+
+/* The data set as the later members of a sum see it: numbers to predict, as many as `info` has outputs.
+ * *ret: dataset_info_done(). AS_E_NOMEM. */
+AS_MUST_CHECK as_status model_residual_info(const struct dataset_info *info,
+                                            struct dataset_info *ret, struct as_err *err);
+
 /* ---- reading ---- */
 
 /* A file that was read and checked whole. It is never changed, so threads may share it. */
@@ -62,10 +75,13 @@ AS_DEFINE_FREEP(struct model_file, model_file_free)
 /* Views of f, until model_file_free(). */
 const json_t *model_file_manifest(const struct model_file *f);
 const struct dataset_info *model_file_data(const struct model_file *f);
+model_combine model_file_combine(const struct model_file *f);
 size_t model_file_n_members(const struct model_file *f);
 
 struct model_member {
-    double weight; /* > 0; the sum over the members is 1 */
+    double weight; /* > 0; the sum over the members of a mean is 1 */
+    const struct dataset_info
+        *info; /* what it predicts: model_file_data(), or model_residual_info() */
     const struct train_spec *spec;
     const json_t *train;          /* the document of `spec` */
     const struct preprocess *fit; /* what this member's preprocessing learnt */
@@ -99,7 +115,8 @@ struct model_source {
 
 /* Compose a model of n >= 1 sources, in this order.
  *   path     replaced by the file in one step, but not durably (file_publishv)
- *   combine  the manifest's `combine`; NULL: {"kind": "mean"}
+ *   combine  the manifest's `combine`; NULL: {"kind": "mean"}. Of a sum the sources after the first are
+ *            trained on its model_residual_info()
  *   about    {metrics?, measured_on?, lineage?}, taken over into the manifest; or NULL
  * All borrowed. AS_E_INVAL: a source is no model, two were trained on other data sets, weights that
  * do not add up to 1, another field in `about`. AS_E_UNSUPPORTED as for model_file_read().

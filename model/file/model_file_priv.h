@@ -10,7 +10,8 @@
 struct model_file {
     struct safetensors *tensors; /* NULL: a manifest alone */
     json_t *manifest;
-    struct dataset_info info;
+    struct dataset_info info, residual; /* residual: of a sum; else empty */
+    model_combine combine;
     size_t n;
     struct model_member *members; /* [n]; views of specs, fits and manifest */
     struct train_spec *specs;     /* [n] */

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "data/dataset_json.h"
 #include "model/file/model_file_priv.h"
 
 /* Sources, their members one after another, and what is written of them. */
@@ -19,6 +20,7 @@ struct composition {
     struct model_file **files; /* [n]; owned, each owned */
     json_t *members;           /* of the manifest; owned */
     size_t n_members, n_tensors;
+    bool is_sum;
     struct safetensors_tensor *tensors; /* owned */
     char **names;                       /* [n_tensors]; owned, each owned */
 };
@@ -37,9 +39,19 @@ static void composition_done(struct composition *c)
 
 /* ---- reading the sources ---- */
 
+/* Is the data set of source i that of the first, or in a sum what the first misses of it? */
 static as_status check_source(const struct composition *c, size_t i, struct as_err *err)
 {
-    const json_t *first = json_object_get(model_file_manifest(c->files[0]), "dataset");
+    AS_AUTO(dataset_info_done) struct dataset_info residual = {0};
+    JSON_AUTO first = json_incref(json_object_get(model_file_manifest(c->files[0]), "dataset"));
+    if (c->is_sum && i > 0) {
+        as_status st = model_residual_info(model_file_data(c->files[0]), &residual, err);
+        if (st != AS_OK)
+            return st;
+        json_decref(first);
+        if (!(first = dataset_info_to_json(&residual)))
+            return as_fail_nomem(err);
+    }
     const json_t *own = json_object_get(model_file_manifest(c->files[i]), "dataset");
     if (!json_equal(first, own))
         return as_fail(err, AS_E_INVAL,
@@ -190,10 +202,16 @@ static as_status list_tensors(struct composition *c, struct as_err *err)
     return AS_OK;
 }
 
+static bool is_sum(const json_t *combine)
+{
+    return as_streq(json_string_value(json_object_get(combine, "kind")), "sum");
+}
+
 as_status model_file_write(const char *path, const struct model_source *sources, size_t n,
                            const json_t *combine, const json_t *about, struct as_err *err)
 {
-    AS_AUTO(composition_done) struct composition c = {.sources = sources, .n = n};
+    AS_AUTO(composition_done)
+    struct composition c = {.sources = sources, .n = n, .is_sum = is_sum(combine)};
     JSON_AUTO manifest = NULL;
     as_status st = read_sources(&c, err);
     if (st != AS_OK)

@@ -34,10 +34,12 @@ as_status predict_plan(const struct model_file *f, size_t member, struct net_pla
                        struct as_err *err)
 {
     char pointer[AS_ERR_POINTER_MAX];
-    struct net_data data = net_data_of(model_file_data(f));
+    const struct dataset_info *info = model_file_member(f, member)->info;
+    struct train_spec spec = *model_file_member(f, member)->spec;
+    spec.holdout_column = spec.weights = NULL; /* no inputs, so the file does not have them */
+    struct net_data data = net_data_of(info);
     (void)snprintf(pointer, sizeof pointer, "/members/%zu/train", member);
-    as_status st =
-        train_spec_check(model_file_member(f, member)->spec, model_file_data(f), pointer, err);
+    as_status st = train_spec_check(&spec, info, pointer, err);
     if (st != AS_OK || predict_is_trees(f, member))
         return st;
     return net_plan_create(model_file_member(f, member)->spec, &data, pointer, ret, err);
@@ -87,7 +89,7 @@ static as_status load_trees(struct predict_part *part, const struct model_file *
     if (!t || t->type != SAFETENSORS_U8)
         return as_fail(err, AS_E_INVAL, "/members/%zu: it has no tensor 'trees' of U8", member);
     as_status st = tree_model_load(t->data, t->size_bytes, model_file_member(f, member)->spec,
-                                   model_file_data(f), 1, &part->trees, err);
+                                   model_file_member(f, member)->info, 1, &part->trees, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "/members/%zu", member);
     part->outputs = tree_model_outputs(part->trees);

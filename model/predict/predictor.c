@@ -41,6 +41,7 @@ void predictor_free(struct predictor *p)
     free(p->parts);
     free(p->values);
     free(p->of_part);
+    free(p->scores);
     free(p->first_value);
     free(p->categorical);
     free(p->known);
@@ -130,7 +131,8 @@ static as_status load_parts(struct predictor *p, struct as_err *err)
     size_t n = model_file_n_members(p->file);
     p->values = as_calloc(n * p->max_rows, p->n_outputs * sizeof *p->values);
     p->of_part = as_calloc(n, sizeof *p->of_part);
-    if (!p->values || !p->of_part)
+    p->scores = as_calloc(p->n_outputs, sizeof *p->scores);
+    if (!p->values || !p->of_part || !p->scores)
         return as_fail_nomem(err);
     as_status st = backend_open("cpu", &opts, &p->be, err);
     for (size_t i = 0; st == AS_OK && i < p->n_parts; i++)
@@ -207,7 +209,7 @@ static as_status run_part(struct predictor *p, struct predict_part *part, struct
     for (size_t i = 0; st == AS_OK && i < part->n; i++) {
         const struct model_member *m = model_file_member(p->file, part->member[i]);
         /* trees have made probabilities of their outputs; huber leaves them as they are */
-        train_loss loss = part->trees ? TRAIN_HUBER : train_spec_loss(m->spec, p->info->task);
+        train_loss loss = part->trees ? TRAIN_HUBER : train_spec_loss(m->spec, m->info->task);
         outputs_to_predictions(p->of_part[i], rows.rows, part->outputs, p->n_outputs, loss, m->fit);
     }
     return st;
@@ -225,6 +227,26 @@ static void combine(const struct predictor *p, size_t rows, float *ret)
     }
 }
 
+/* One row of a sum: z [outputs] in double precision, as for a mean. */
+static void sum_row(const struct predictor *p, size_t row, double *z, float *ret)
+{
+    size_t n = model_file_n_members(p->file), outputs = p->n_outputs;
+    bool classes = p->info->task == DATASET_CLASSIFICATION;
+    double most = -INFINITY, total = 0;
+    for (size_t c = 0; c < outputs; c++) {
+        double v = (double)values_of(p, 0)[row * outputs + c];
+        z[c] = !classes ? v : log(v < MODEL_SUM_LEAST ? MODEL_SUM_LEAST : v);
+        for (size_t m = 1; m < n; m++)
+            z[c] +=
+                model_file_member(p->file, m)->weight * (double)values_of(p, m)[row * outputs + c];
+        most = z[c] > most ? z[c] : most;
+    }
+    for (size_t c = 0; classes && c < outputs; c++)
+        total += z[c] = exp(z[c] - most);
+    for (size_t c = 0; c < outputs; c++)
+        ret[row * outputs + c] = (float)(classes ? z[c] / total : z[c]);
+}
+
 static as_status run_pass(struct predictor *p, const float *raw, size_t rows, float *ret,
                           struct as_err *err)
 {
@@ -235,10 +257,14 @@ static as_status run_pass(struct predictor *p, const float *raw, size_t rows, fl
         st = run_part(p, &p->parts[i], err);
     if (st != AS_OK)
         return st;
-    if (model_file_n_members(p->file) == 1)
+    if (model_file_combine(p->file) == MODEL_SUM) {
+        for (size_t r = 0; r < rows; r++)
+            sum_row(p, r, p->scores, ret);
+    } else if (model_file_n_members(p->file) == 1) {
         memcpy(ret, p->values, rows * p->n_outputs * sizeof *ret);
-    else
+    } else {
         combine(p, rows, ret);
+    }
     return AS_OK;
 }
 

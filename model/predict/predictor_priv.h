@@ -23,6 +23,7 @@ struct predictor {
     struct predict_encoding *encodings;
     struct predict_part *parts;
     float *values;       /* [members, max_rows, n_outputs]: predictions of a pass */
+    double *scores;      /* [n_outputs]: of a row of a sum */
     float **of_part;     /* [members]: where the members of the current part write theirs */
     bool *categorical;   /* [columns] */
     size_t *first_value; /* tables with columns: [columns], in `known` */

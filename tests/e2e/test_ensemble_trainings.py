@@ -57,9 +57,23 @@ def snapshot(assay):
     assert wrong.returncode != 0 and "cycles: found 20" in wrong.stderr, wrong
 
 
+def boosting(assay):
+    """Each stage a trial with the model of all before it; the ensemble says where to stop."""
+    run(assay, "weak", {"dataset": "ring", "epochs": "${n}", "model": {"layers": [8]}, "optimizer": {"lr": 0.01}},
+        {"n": {"type": "int", "min": 3, "max": 5}})
+    assay.cli("ensemble", "weak", "--method", "boosting", "--size", "4")
+    made = assay.call("GET", "/v1/sweeps/weak-boosting")
+    trials = sorted(assay.trials("weak-boosting"), key=lambda t: t["number"])
+    assert made["state"] == "completed" and len(trials) == 4, (made, trials)
+    assert [t["params"]["stage"] for t in trials] == [0, 1, 2, 3], trials
+    assert min(t["value"] for t in trials[1:]) < trials[0]["value"], trials
+    e = assay.call("GET", "/v1/sweeps/weak-boosting/ensemble")
+    assert e["state"] == "ready" and e["method"] == "bucketing" and e["folds"] == 5, e
+
+
 def main():
     with Assay(runners=1) as assay:
-        for step in (snapshot,):
+        for step in (snapshot, boosting):
             step(assay)
             print(f"{step.__name__}: ok", flush=True)
 

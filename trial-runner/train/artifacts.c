@@ -197,8 +197,7 @@ static json_t *snapshot_members(const struct lockstep_setup *s, const struct mem
     return as_steal(list);
 }
 
-/* What the last report says of the held-out rows, as far as it is finite. */
-static json_t *last_metrics(const struct member *m)
+json_t *artifacts_last_metrics(const struct member *m)
 {
     JSON_AUTO line = parsed(str_cstr(&m->last_report));
     JSON_AUTO metrics = json_object();
@@ -217,7 +216,7 @@ static json_t *snapshots_metadata(const struct lockstep_setup *s, const struct m
 {
     JSON_AUTO info = dataset_info_to_json(s->info);
     JSON_AUTO members = snapshot_members(s, m);
-    JSON_AUTO metrics = last_metrics(m);
+    JSON_AUTO metrics = artifacts_last_metrics(m);
     JSON_AUTO model =
         json_pack("{s:O, s:{s:s}, s:O, s:O, s:s}", "dataset", info, "combine", "kind", "mean",
                   "members", members, "metrics", metrics, "measured_on", "held-out rows");

@@ -39,4 +39,8 @@ AS_MUST_CHECK as_status artifacts_write_preprocessing(const char *folder,
 /* The metadata of model.safetensors. A new reference; NULL when memory is out. */
 json_t *artifacts_metadata(const struct lockstep_setup *s, const struct member *m);
 
+/* What the member's last report says of the held-out rows, as far as it is finite. A new reference; NULL
+ * when memory is out. */
+json_t *artifacts_last_metrics(const struct member *m);
+
 #endif

@@ -63,6 +63,16 @@ static as_status check_snapshots(const struct member *m, const struct job *job, 
                       "/train/schedule/snapshots: found in a trial of several ranks");
 }
 
+/* A stage after the first has a process of its own (boost.h). */
+static as_status check_boost(const struct member *m, const struct job *job, struct as_err *err)
+{
+    if (m->spec.boost.stage == 0 || !(job->group || job->listen))
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/train/boost/stage",
+                      "/train/boost/stage: found in a %s, expected a trial of its own",
+                      job->group ? "group" : "trial of several ranks");
+}
+
 /* Folds are trainings of a process of their own (folds.h). */
 static as_status check_folds(const struct member *m, const struct job *job, struct as_err *err)
 {
@@ -91,6 +101,8 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
         st = set_patience(m, job, err);
     if (st == AS_OK)
         st = check_snapshots(m, job, err);
+    if (st == AS_OK)
+        st = check_boost(m, job, err);
     if (st != AS_OK)
         return st;
     bool trees = train_model_is_trees(&m->spec.model);

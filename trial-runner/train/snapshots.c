@@ -1,11 +1,8 @@
 #include "trial-runner/train/snapshots.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "trial-runner/train/evaluate.h"
-#include "trial-runner/train/run.h"
 #include "trial-runner/train/tree_metrics.h"
 
 /* The arena that reports and artifacts are made with. */
@@ -79,41 +76,24 @@ static as_status mean_prediction(struct lockstep *ls, struct backend *lane, size
     return AS_OK;
 }
 
-static double last_value(const json_t *line, const char *name)
+static as_status evaluate_mean(const struct lockstep_setup *s, const struct member *m,
+                               const float *values, struct evaluation *ret, struct as_err *err)
 {
-    double v = NAN;
-    (void)json_number_get(json_object_get(line, name), &v);
-    return v;
-}
-
-/* The training's loss and rate are those of the last epoch. */
-static as_status report_mean(const struct lockstep_setup *s, struct member *m, const float *values,
-                             struct as_err *err)
-{
-    struct evaluation e;
-    JSON_AUTO line = NULL;
     AS_AUTO(as_freep) float *weights = NULL;
-    as_status st = json_parse(str_cstr(&m->last_report), m->last_report.len, &line, err);
-    if (st == AS_OK)
-        st = tree_row_weights(s, m, s->data->val_rows, s->data->n_val, &weights, err);
-    if (st == AS_OK)
-        st = tree_evaluate_own(s, m, values, weights, &e, err);
-    if (st != AS_OK)
-        return st;
-    return run_report(m, m->epoch + 1, last_value(line, "train_loss"), last_value(line, "lr"), &e,
-                      err);
+    as_status st = tree_row_weights(s, m, s->data->val_rows, s->data->n_val, &weights, err);
+    return st == AS_OK ? tree_evaluate_own(s, m, values, weights, ret, err) : st;
 }
 
 as_status snapshots_finish(struct lockstep *ls, struct backend *lane, size_t slot, float **ret,
-                           struct as_err *err)
+                           struct evaluation *ret_e, struct as_err *err)
 {
-    struct member *m = ls->member[slot];
+    const struct member *m = ls->member[slot];
     AS_AUTO(as_freep) float *values = NULL;
     if (m->snapshots.n == 0)
         return AS_OK;
     as_status st = mean_prediction(ls, lane, slot, &values, err);
     if (st == AS_OK)
-        st = report_mean(ls->setup, m, values, err);
+        st = evaluate_mean(ls->setup, m, values, ret_e, err);
     if (st == AS_OK)
         *ret = as_steal(values);
     return st;

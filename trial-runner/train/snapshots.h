@@ -12,11 +12,13 @@
  * counts ended with them. AS_E_NOMEM. */
 AS_MUST_CHECK as_status snapshots_take(struct lockstep *ls, size_t slot, struct as_err *err);
 
-/* After the last epoch: compute the mean prediction of the held-out rows, and append a last line to
- * the report, one step after the last, whose metrics are those of the mean. *ret: as of
- * evaluate_predict(); owned by the caller; NULL when the member keeps no snapshots. The slot has the
- * last weights again. AS_E_NOMEM, AS_E_IO. */
+struct evaluation;
+
+/* After the last epoch: compute the mean prediction of the held-out rows, and its metrics.
+ *   ret    as of evaluate_predict(); owned by the caller; NULL when the member keeps no snapshots
+ *   ret_e  its metrics; untouched when *ret is NULL
+ * The slot has the last weights again. AS_E_NOMEM. */
 AS_MUST_CHECK as_status snapshots_finish(struct lockstep *ls, struct backend *lane, size_t slot,
-                                         float **ret, struct as_err *err);
+                                         float **ret, struct evaluation *ret_e, struct as_err *err);
 
 #endif

@@ -111,6 +111,29 @@ START_TEST(snapshots)
 }
 END_TEST
 
+START_TEST(boosting)
+{
+    JSON_AUTO sweep =
+        json_of("{'id': 'm', 'best': {'number': 3, 'params': {'stage': 0.1}}, 'document': {'name': "
+                "'m', 'parameters': {'stage': {'type': 'float', 'min': 0, 'max': 1}}, 'limits': "
+                "{'max_trials': 4, 'trial_timeout': '5m'}, 'resources': {'group': 8}, 'trial': "
+                "{'train': {'epochs': 9}}}}");
+    JSON_AUTO want = json_of(
+        "{'name': 'm-boosting', 'description': 'The configuration of m/3, in 5 stages of "
+        "boosting', "
+        "'parameters': {'stage': {'type': 'constant', 'value': 0.1}, 'stage_of_boosting': {'type': "
+        "'int', 'min': 0, 'max': 4}}, 'limits': {'trial_timeout': '5m', 'max_concurrent_trials': "
+        "1, "
+        "'max_failed_trials': 1}, 'resources': {}, 'search': {'method': 'grid'}, 'ensemble': "
+        "{'method': 'bucketing'}, 'trial': {'train': {'epochs': 9, 'boost': {'stage': "
+        "'${stage_of_boosting}'}}}}");
+    JSON_AUTO doc = NULL;
+    ck_ok(follow_up_boosting(sweep, 5, &doc, &err), err);
+    AS_AUTO(as_freep) char *text = json_format(doc);
+    ck_assert_msg(json_equal(doc, want), "%s", text);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("bagging");
@@ -119,6 +142,7 @@ Suite *test_suite(void)
     tcase_add_test(t, names_and_ranks);
     tcase_add_test(t, refuses);
     tcase_add_test(t, snapshots);
+    tcase_add_test(t, boosting);
     suite_add_tcase(s, t);
     return s;
 }

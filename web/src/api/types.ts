@@ -321,6 +321,11 @@ export type TrainDocument = {
   class_weights?: "balanced" | (number | Template)[] | Template;
   /** The column of a table with the weights of the rows, 0 or more, in the loss and in metrics */
   weights?: string;
+  /** This trial is one stage of a model that is a sum: stage 0 is a training like any other, a later one fits what the model of the stages before misses. Stage S goes on from trial S - 1 of its sweep */
+  boost?: {
+    stage?: number | Template;
+    rate?: number | Template;
+  };
   /** So many reports without a better one, by the sweep's metric, end the training; the weights of the best report are kept. Default: it never ends early */
   patience?: number | Template;
   model?: TrainModel;
