@@ -67,6 +67,7 @@ as_status model_request_decode(const json_t *doc, struct model_request *ret, str
     as_status st = json_fields_init(&f, doc, "", err);
     if (st < 0 || (st = json_fields_text(&f, "sweep", JSON_REQUIRED, 1, 80, &q.sweep, err)) < 0 ||
         (st = json_fields_i64(&f, "trial", JSON_OPTIONAL, 0, INT32_MAX, &q.trial, err)) < 0 ||
+        (st = json_fields_i64(&f, "ensemble", JSON_OPTIONAL, 1, INT32_MAX, &q.ensemble, err)) < 0 ||
         (st = json_fields_word(&f, "use", JSON_OPTIONAL, model_use_words, &use, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
@@ -74,6 +75,10 @@ as_status model_request_decode(const json_t *doc, struct model_request *ret, str
         return as_fail_at(err, AS_E_INVAL, "/use",
                           "found '%s' beside a trial, expected one of both: the trial is used",
                           model_use_words[use]);
+    if (q.ensemble > 0 && (use >= 0 || q.trial >= 0))
+        return as_fail_at(err, AS_E_INVAL, "/ensemble",
+                          "found %lld beside %s, expected one of both: the ensemble is used",
+                          (long long)q.ensemble, use >= 0 ? "`use`" : "a trial");
     q.use = use < 0 ? MODEL_RECOMMENDED : (model_use)use;
     *ret = q;
     return AS_OK;

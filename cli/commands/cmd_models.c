@@ -24,6 +24,7 @@
 struct models {
     struct session session;
     const char *use;    /* NULL: what the sweep recommends */
+    int64_t ensemble;   /* add: number of one that was asked for; 0: none */
     const char *format; /* of get */
     const char *from;   /* get: a model file; NULL: the server's */
     bool remove, yes;
@@ -92,6 +93,9 @@ static as_status add_version(const struct models *m, const char *from, const cha
                        "expected the name of a model, found '%.80s': the server numbers versions",
                        name);
     JSON_AUTO body = json_pack("{s:s, s:s*}", "sweep", trial.sweep, "use", m->use);
+    if (body && m->ensemble &&
+        json_object_set_new(body, "ensemble", json_integer(m->ensemble)) != 0)
+        return as_fail_nomem(err);
     if (!body ||
         (trial.number >= 0 && json_object_set_new(body, "trial", json_integer(trial.number)) != 0))
         return as_fail_nomem(err);
@@ -275,7 +279,7 @@ static int run_action(struct models *m, int n, char **argv)
     struct model_ref ref;
     as_status st = AS_OK;
     bool get = as_streq(action, "get"), plain = !m->from && as_streq(m->format, "safetensors");
-    bool no_options = !m->use && !m->remove && (get || plain);
+    bool no_options = !m->use && !m->ensemble && !m->remove && (get || plain);
     if (as_streq(action, "list") && n == 1 && no_options) {
         st = list_models(&m->session, &err);
     } else if (as_streq(action, "show") && n == 2 && no_options) {
@@ -283,7 +287,8 @@ static int run_action(struct models *m, int n, char **argv)
         st = st < 0 ? st : models_show(&m->session, &ref, &err);
     } else if (as_streq(action, "add") && n == 3 && !m->remove && plain) {
         st = add_version(m, argv[2], argv[3], &err);
-    } else if (as_streq(action, "alias") && n == (m->remove ? 3 : 4) && !m->use && plain) {
+    } else if (as_streq(action, "alias") && n == (m->remove ? 3 : 4) && !m->use && !m->ensemble &&
+               plain) {
         st = change_alias(m, argv[2], argv[3], m->remove ? NULL : argv[4], &err);
     } else if (get && m->from && n == 2 && no_options) {
         st = convert_file(m, argv[2], &err);
@@ -292,13 +297,14 @@ static int run_action(struct models *m, int n, char **argv)
     } else if (as_streq(action, "delete") && n == 2 && no_options) {
         return delete_model(m, argv[2]);
     } else {
-        return exit_with_usage("models",
-                               "expected `list`, `show MODEL[@VERSION]`, `add SWEEP[/NUMBER] MODEL "
-                               "[--use WHAT]`, `alias MODEL ALIAS VERSION`, `alias MODEL ALIAS "
-                               "--remove`, `get MODEL[@VERSION] [FILE] [--format onnx]`, `get "
-                               "FILE --from FILE --format onnx` or `delete MODEL[@VERSION]`, found "
-                               "'%.60s' with %d more",
-                               action, n - 1);
+        return exit_with_usage(
+            "models",
+            "expected `list`, `show MODEL[@VERSION]`, `add SWEEP[/NUMBER] MODEL "
+            "[--use WHAT | --ensemble N]`, `alias MODEL ALIAS VERSION`, `alias MODEL ALIAS "
+            "--remove`, `get MODEL[@VERSION] [FILE] [--format onnx]`, `get "
+            "FILE --from FILE --format onnx` or `delete MODEL[@VERSION]`, found "
+            "'%.60s' with %d more",
+            action, n - 1);
     }
     return session_end(&m->session, st, &err);
 }
@@ -310,6 +316,8 @@ int cmd_models(const struct verb *v, int argc, char **argv)
     const struct opt table[] = {
         {"use", 0, OPT_STRING, &m.use, "WHAT", NULL,
          "add: of a sweep, instead of what it recommends", "recommended|ensemble|single"},
+        {"ensemble", 0, OPT_I64, &m.ensemble, "N", NULL,
+         "add: the ensemble with this number of a sweep, which was asked for after its end"},
         {"remove", 0, OPT_FLAG, &m.remove, NULL, NULL, "alias: remove it; its version stays"},
         {"format", 0, OPT_STRING, &m.format, "FORMAT", NULL, "get: of the file",
          "safetensors|onnx"},

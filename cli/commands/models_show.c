@@ -105,6 +105,27 @@ static void add_texts(struct pairs *p, const char *name, const json_t *values)
     pairs_add(p, name, STYLE_PLAIN, str_cstr(&b));
 }
 
+/* How an ensemble was made: "stacking, number 2", and "linear, of logarithms of probabilities, biases
+ * 0.1, -0.1". */
+static void add_ensemble(struct pairs *p, const json_t *e)
+{
+    AS_AUTO(str_done) struct str method = {0};
+    AS_AUTO(str_done) struct str how = {0};
+    const json_t *combine = json_object_get(e, "combine"), *number = json_object_get(e, "number");
+    const char *kind = json_string_value(json_object_get(combine, "kind"));
+    const char *inputs = json_string_value(json_object_get(combine, "inputs"));
+    format_value(&method, json_object_get(e, "method"), FORMAT_EXACT);
+    if (number)
+        str_printf(&method, ", number %" JSON_INTEGER_FORMAT, json_integer_value(number));
+    pairs_add(p, "method", STYLE_PLAIN, str_cstr(&method));
+    str_puts(&how, kind ? kind : "");
+    if (inputs)
+        str_printf(&how, ", of %s, biases ",
+                   as_streq(inputs, "log") ? "logarithms of probabilities" : "numbers");
+    list_texts(json_object_get(combine, "biases"), &how);
+    pairs_add(p, "combination", STYLE_PLAIN, str_cstr(&how));
+}
+
 static void add_members(struct pairs *p, const json_t *members)
 {
     size_t i;
@@ -113,10 +134,12 @@ static void add_members(struct pairs *p, const json_t *members)
     {
         const char *kind = json_string_value(json_object_get(m, "kind"));
         const char *seed = json_string_value(json_object_get(m, "seed"));
+        const char *sweep = json_string_value(json_object_get(m, "sweep"));
         pairs_addf(p, "member",
-                   "%s trial %" JSON_INTEGER_FORMAT ", attempt %" JSON_INTEGER_FORMAT
+                   "%s trial %s%s%" JSON_INTEGER_FORMAT ", attempt %" JSON_INTEGER_FORMAT
                    ", seed %s, weight %.4g",
-                   kind ? kind : "model", json_integer_value(json_object_get(m, "trial")),
+                   kind ? kind : "model", sweep ? sweep : "", sweep ? "/" : "",
+                   json_integer_value(json_object_get(m, "trial")),
                    json_integer_value(json_object_get(m, "attempt")), seed ? seed : "?",
                    json_number_value(json_object_get(m, "weight")));
     }
@@ -138,6 +161,8 @@ static void add_version(struct pairs *p, const json_t *v, bool tty)
     pairs_add_json(p, "sweep", json_object_get(v, "sweep"));
     pairs_add_json(p, "data set", json_object_get(dataset, "name"));
     pairs_add_json(p, "its digest", json_object_get(dataset, "sha256"));
+    if (json_object_get(json_object_get(v, "lineage"), "ensemble"))
+        add_ensemble(p, json_object_get(json_object_get(v, "lineage"), "ensemble"));
     add_members(p, json_object_get(v, "members"));
     str_clear(&b);
     models_format_metrics(&b, v, tty);

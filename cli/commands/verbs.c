@@ -201,15 +201,19 @@ static const struct verb table[] = {
      cmd_predict},
     {"models",
      "models list | models show MODEL | models add SWEEP MODEL | models add SWEEP/NUMBER MODEL | "
+     "models add SWEEP --ensemble N MODEL | "
      "models alias MODEL ALIAS VERSION | models get MODEL [FILE] [--format onnx] | models delete "
      "MODEL",
      "keep what sweeps found as versions of models, and fetch them",
      "`add` makes the next version of MODEL from a completed trial, or from what a sweep "
      "recommends "
      "that\n"
-     "has ended: its ensemble or its best trial (--use). A version goes on to exist when the sweep "
-     "is\n"
-     "deleted. show, get and delete also take MODEL@VERSION, where VERSION is a number or an "
+     "has ended: its ensemble or its best trial (--use), or from an ensemble that was asked for "
+     "after\n"
+     "the end (--ensemble N, the number in `assay ensemble SWEEP --list`). A version goes on to "
+     "exist\n"
+     "when the sweep is deleted. show, get and delete also take MODEL@VERSION, where VERSION is a "
+     "number or an "
      "alias; "
      "the\n"
      "name alone is MODEL@champion, or the newest version. get writes one file with all that "

@@ -27,6 +27,8 @@ void model_file_free(struct model_file *f)
         train_spec_done(&f->specs[i]);
         preprocess_done(&f->fits[i]);
     }
+    free(f->combine_weights);
+    free(f->combine_biases);
     free(f->members);
     free(f->specs);
     free(f->fits);
@@ -178,14 +180,14 @@ const json_t *model_file_manifest(const struct model_file *f)
     return f->manifest;
 }
 
+const struct model_combine *model_file_combine(const struct model_file *f)
+{
+    return &f->combine;
+}
+
 const struct dataset_info *model_file_data(const struct model_file *f)
 {
     return &f->info;
-}
-
-model_combine model_file_combine(const struct model_file *f)
-{
-    return f->combine;
 }
 
 size_t model_file_n_members(const struct model_file *f)

@@ -8,17 +8,24 @@
  *     {"dataset": {…},                      the data set it was trained on (data/dataset_json.h)
  *      "combine": {"kind": "mean"},         how members make one prediction
  *      "members": [{"weight": 0.5, "train": {…}, "preprocessing": {…},
- *                   "trial"?: 12, "attempt"?: 1, "seed"?: "123"}],
+ *                   "trial"?: 12, "attempt"?: 1, "seed"?: "123", "sweep"?: "s", "input"?: 0}],
  *      "metrics"?: {…}, "measured_on"?: "held-out rows", "lineage"?: {…}}
  *   assay_crc32c  the checksum of the file; a model file without one is refused
  * The tensors of member I are those of its own model.safetensors, with the prefix "members/I/".
  *
- * combine.kind: `mean` is the weighted mean of the members' probabilities, or of their numbers in
- * the targets' own unit. Weights are above 0 and their sum is 1. `sum` (boosting) is of numbers the first
- * member's prediction plus the weighted predictions of the others. Of classes the first member gives
- * the scores, the logarithms of its probabilities (at least MODEL_SUM_LEAST); the others predict numbers
- * that are added to the scores, one for each class, and the softmax of the sum are the
- * probabilities. Weights are above 0; the first is 1.
+ * combine.kind (the formulas: model/combine/combine.h):
+ *   mean    {}: the weighted mean of the members' probabilities, or of their numbers in the targets'
+ *           own unit. Weights are above 0 and their sum is 1.
+ *   linear  {"inputs": "log" for classes, "outputs" for numbers, "weights": [one for each input],
+ *           "biases": [one for each output]}: a stacked ensemble. An input is a model: the weighted
+ *           mean of the members whose `input` is its index, which follow each other in the order of
+ *           the inputs. Trials of several folds are inputs of several members, others of one. The
+ *           weights of an input's members are above 0, and their sum is 1; those of inputs are any
+ *           numbers but 0.
+ *   sum     {}: boosting. The first member predicts what the model predicts, with weight 1. The others
+ *           predict numbers, one for each output (model_residual_info), which are added with weights
+ *           above 0: of a regression to its predictions, of classes to the logarithms of its
+ *           probabilities.
  *
  * The bytes are a function of the content: equal members in the same order give the same file. A
  * model is known by the SHA-256 of its file. Its name, versions and times are not in the file.
@@ -29,6 +36,7 @@
 #define ASSAY_MODEL_FILE_MODEL_FILE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,15 +51,6 @@
 #define MODEL_FILE_VERSION "1"
 #define MODEL_FILE_MAX_BYTES ((size_t)8 << 30) /* the default limit of readers, and the writer's */
 #define MODEL_FILE_MAX_MEMBERS ((size_t)1024)
-
-#define MODEL_SUM_LEAST 1e-7 /* the least probability of the first member of a sum */
-
-typedef enum model_combine { MODEL_MEAN, MODEL_SUM } model_combine;
-
-/* The data set as the later members of a sum see it: numbers to predict, as many as `info` has outputs.
- * *ret: dataset_info_done(). AS_E_NOMEM. */
-AS_MUST_CHECK as_status model_residual_info(const struct dataset_info *info,
-                                            struct dataset_info *ret, struct as_err *err);
 
 /* ---- reading ---- */
 
@@ -75,18 +74,33 @@ AS_DEFINE_FREEP(struct model_file, model_file_free)
 /* Views of f, until model_file_free(). */
 const json_t *model_file_manifest(const struct model_file *f);
 const struct dataset_info *model_file_data(const struct model_file *f);
-model_combine model_file_combine(const struct model_file *f);
 size_t model_file_n_members(const struct model_file *f);
 
+typedef enum model_combine_kind { MODEL_MEAN, MODEL_LINEAR, MODEL_SUM } model_combine_kind;
+
+/* How members make one prediction. */
+struct model_combine {
+    model_combine_kind kind;
+    bool of_logs;          /* linear, sum: of logarithms of probabilities */
+    size_t n_inputs;       /* a mean and a sum have 1 */
+    const double *weights; /* linear: [n_inputs] */
+    const double *biases;  /* linear: [model_file_data()->n_outputs]; a mean: NULL */
+};
+
+/* A view of f. */
+const struct model_combine *model_file_combine(const struct model_file *f);
+
 struct model_member {
-    double weight; /* > 0; the sum over the members of a mean is 1 */
     const struct dataset_info
-        *info; /* what it predicts: model_file_data(), or model_residual_info() */
+        *info;     /* what it was trained on: model_file_data(), or its residual */
+    double weight; /* > 0; the sum over the members of an input is 1, but not in a sum */
+    size_t input;  /* linear: which input of the combination it belongs to; a mean: 0 */
     const struct train_spec *spec;
     const json_t *train;          /* the document of `spec` */
     const struct preprocess *fit; /* what this member's preprocessing learnt */
     int64_t trial, attempt;       /* 0: not known */
     const char *seed;             /* decimal; NULL: not known */
+    const char *sweep;            /* id; NULL: that of the lineage */
 };
 
 /* i < model_file_n_members(). */
@@ -105,21 +119,30 @@ AS_MUST_CHECK as_status model_file_tensor(const struct model_file *f, size_t mem
 
 /* ---- writing ---- */
 
+/* The data set as the later members of a sum see it: a regression of as many numbers as `info` has
+ * outputs. *ret: dataset_info_done(). AS_E_NOMEM. */
+AS_MUST_CHECK as_status model_residual_info(const struct dataset_info *info,
+                                            struct dataset_info *ret, struct as_err *err);
+
 /* A file that gives its members to a new model: a trial's model.safetensors or a model file. */
 struct model_source {
     const char *path;
-    double weight;          /* > 0; a source of several members divides it by their weights */
+    double weight;          /* mean: > 0; a source of several members divides it by their weights.
+                             * linear: not 0; the source is one input */
     int64_t trial, attempt; /* 0: those that the source has */
     const char *seed;       /* decimal; NULL: that of the source */
+    const char *sweep;      /* id; NULL: that of the source */
 };
 
 /* Compose a model of n >= 1 sources, in this order.
  *   path     replaced by the file in one step, but not durably (file_publishv)
- *   combine  the manifest's `combine`; NULL: {"kind": "mean"}. Of a sum the sources after the first are
- *            trained on its model_residual_info()
+ *   combine  the manifest's `combine`; NULL: {"kind": "mean"}, or that of a single source that is a sum. Of kind linear without `weights`,
+ *            which are those of the sources. Of kind sum the first source may be a sum itself, and the
+ *            others were trained on its model_residual_info()
  *   about    {metrics?, measured_on?, lineage?}, taken over into the manifest; or NULL
  * All borrowed. AS_E_INVAL: a source is no model, two were trained on other data sets, weights that
- * do not add up to 1, another field in `about`. AS_E_UNSUPPORTED as for model_file_read().
+ * do not add up to 1, another field in `about`. AS_E_UNSUPPORTED as for model_file_read(), or a
+ * source is itself a linear combination, or a sum beside others.
  * AS_E_TOO_LARGE: past MODEL_FILE_MAX_BYTES or MODEL_FILE_MAX_MEMBERS. AS_E_NOT_FOUND, AS_E_IO,
  * AS_E_NOMEM. Takes the memory of all sources together. */
 AS_MUST_CHECK as_status model_file_write(const char *path, const struct model_source *sources,

@@ -5,13 +5,16 @@
 #include "model/file/model_file.h"
 
 #define MODEL_FILE_TRIAL_FORMAT "assay-model-1" /* of a trial's own model.safetensors */
+#define MODEL_FILE_WEIGHT_SLACK 1e-6            /* how far from 1 the sum of weights may be */
+#define MODEL_FILE_RATE_MAX 1e30                /* weights of a sum */
 #define MODEL_FILE_PREFIX_MAX 32                /* bytes of "members/I/" with its NUL */
 
 struct model_file {
     struct safetensors *tensors; /* NULL: a manifest alone */
     json_t *manifest;
-    struct dataset_info info, residual; /* residual: of a sum; else empty */
-    model_combine combine;
+    struct dataset_info info, residual; /* residual: of a sum, else empty */
+    struct model_combine combine;
+    double *combine_weights, *combine_biases; /* of `combine`; owned */
     size_t n;
     struct model_member *members; /* [n]; views of specs, fits and manifest */
     struct train_spec *specs;     /* [n] */
@@ -23,6 +26,11 @@ struct model_file {
  * caller frees f. Errors as in model_file_read(). */
 AS_MUST_CHECK as_status model_manifest_read(json_t *manifest, struct model_file *f,
                                             struct as_err *err);
+
+/* The parts of it: `combine`, and how members belong to its inputs. */
+AS_MUST_CHECK as_status model_manifest_combine(const json_t *obj, struct model_file *file,
+                                               struct as_err *err);
+AS_MUST_CHECK as_status model_manifest_inputs(const struct model_file *file, struct as_err *err);
 
 /* "members/12/" */
 void model_file_prefix(size_t member, char ret[MODEL_FILE_PREFIX_MAX]);

@@ -1,6 +1,6 @@
 /* A graph is made in the order in which a row goes through it: inputs, preprocessing, the network
- * of each member, their predictions, the mean, the outputs. Members whose preprocessing is equal
- * share its nodes, as do most members of an ensemble over one sweep.
+ * of each member, their predictions, the combination of them, the outputs. Members whose
+ * preprocessing is equal share its nodes, as do most members of an ensemble over one sweep.
  *
  * Kinds of members are a table, by the kind of the train document's model. */
 #include "model/onnx/onnx_write.h"
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "model/onnx/combination.h"
 #include "model/onnx/encode.h"
 #include "model/onnx/graph.h"
 #include "model/onnx/inputs.h"
@@ -26,7 +27,6 @@ struct exporter {
     size_t n;
     struct onnx_encoded *encoded; /* [n] */
     const char **predictions;     /* [n] */
-    double *weights;              /* [n] */
 };
 
 /* ---- members ---- */
@@ -38,10 +38,10 @@ static as_status member_plan(const struct exporter *e, size_t i, struct net_plan
 {
     char pointer[AS_ERR_POINTER_MAX];
     const struct model_member *m = model_file_member(e->file, i);
-    const struct net_data data = net_data_of(e->info);
+    const struct net_data data = net_data_of(m->info);
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     (void)snprintf(pointer, sizeof pointer, "/members/%zu/train", i);
-    as_status st = train_spec_check(m->spec, e->info, pointer, err);
+    as_status st = train_spec_check_trained(m->spec, m->info, pointer, err);
     if (st == AS_OK)
         st = net_plan_create(m->spec, &data, pointer, &plan, err);
     if (st != AS_OK)
@@ -91,14 +91,14 @@ static const char *export_network(struct exporter *e, size_t i)
     const char *outputs = onnx_layers_add(e->g, e->file, i, plan, &e->encoded[i]);
     return e->info->input == DATASET_TOKEN_TEXT
                ? outputs
-               : onnx_member_predictions(e->g, e->info, model_file_member(e->file, i),
-                                         transform_of(e, i), outputs);
+               : onnx_member_predictions(e->g, model_file_member(e->file, i), transform_of(e, i),
+                                         outputs);
 }
 
 static const char *export_trees(struct exporter *e, size_t i)
 {
     const char *p = onnx_trees_add(e->g, e->file, i, &e->inputs);
-    return e->info->task == DATASET_REGRESSION
+    return model_file_member(e->file, i)->info->task == DATASET_REGRESSION
                ? onnx_own_unit(e->g, model_file_member(e->file, i)->fit, transform_of(e, i), p)
                : p;
 }
@@ -122,7 +122,6 @@ static void export_member(struct exporter *e, size_t i)
                         "member %zu: a model of this kind cannot be exported to ONNX", i);
         return;
     }
-    e->weights[i] = m->weight;
     e->predictions[i] = kinds[kind](e, i);
 }
 
@@ -149,13 +148,6 @@ static as_status check_columns(const struct model_file *f, struct as_err *err)
 
 static as_status check_model(const struct model_file *f, struct as_err *err)
 {
-    const json_t *combine = json_object_get(model_file_manifest(f), "combine");
-    const char *kind = json_string_value(json_object_get(combine, "kind"));
-    if (combine && (!kind || strcmp(kind, "mean") != 0))
-        return as_fail(err, AS_E_UNSUPPORTED,
-                       "its members are combined by %s, expected mean: no other kind can be "
-                       "exported to ONNX",
-                       kind ? kind : "no known kind");
     if (model_file_data(f)->input == DATASET_TOKEN_TEXT && model_file_n_members(f) > 1)
         return as_fail(err, AS_E_UNSUPPORTED,
                        "an ensemble of %zu members over text cannot be exported to ONNX, expected "
@@ -186,16 +178,15 @@ static void export_model(struct exporter *e)
     onnx_inputs_add(e->g, e->info, context, &e->inputs);
     e->encoded = onnx_graph_memory(e->g, e->n, sizeof *e->encoded);
     e->predictions = onnx_graph_memory(e->g, e->n, sizeof *e->predictions);
-    e->weights = onnx_graph_memory(e->g, e->n, sizeof *e->weights);
-    for (size_t i = 0; e->weights && i < e->n; i++)
+    for (size_t i = 0; e->predictions && i < e->n; i++)
         export_member(e, i);
     onnx_graph_scope(e->g, "");
-    if (!e->weights)
+    if (!e->predictions)
         return;
     if (e->info->input == DATASET_TOKEN_TEXT)
         onnx_logits_add(e->g, e->info, context, e->predictions[0]);
     else
-        onnx_outputs_add(e->g, e->info, onnx_mean(e->g, e->predictions, e->weights, e->n),
+        onnx_outputs_add(e->g, e->info, onnx_combine(e->g, e->file, e->predictions),
                          e->inputs.check);
     add_properties(e);
 }

@@ -8,9 +8,8 @@
 /* What member `m` predicts, from the outputs of its network: float [rows, n_outputs],
  * probabilities of the classes, or numbers in the targets' own unit. `transform`: as of
  * onnx_own_unit(). */
-const char *onnx_member_predictions(struct onnx_graph *g, const struct dataset_info *info,
-                                    const struct model_member *m, const char *transform,
-                                    const char *outputs);
+const char *onnx_member_predictions(struct onnx_graph *g, const struct model_member *m,
+                                    const char *transform, const char *outputs);
 
 /* The parts of it. The probability of class 1 [rows, 1] to those of both classes; Softmax (over the
  * classes) or Sigmoid in double; standardised numbers to the targets' own unit, where `transform`
@@ -20,10 +19,6 @@ const char *onnx_both_classes(struct onnx_graph *g, const char *p);
 const char *onnx_in_double(struct onnx_graph *g, const char *op, const char *z);
 const char *onnx_own_unit(struct onnx_graph *g, const struct preprocess *fit, const char *transform,
                           const char *v);
-
-/* The weighted mean of n predictions. */
-const char *onnx_mean(struct onnx_graph *g, const char *const *predictions, const double *weights,
-                      size_t n);
 
 /* Declare the outputs of the graph. `check` (onnx_inputs) is added to each row; NULL: nothing. A row
  * that it makes NaN has the label "".

@@ -239,3 +239,10 @@ as_status train_spec_check(const struct train_spec *spec, const struct dataset_i
         return st;
     return check_rows(spec, data, pointer, err);
 }
+
+as_status train_spec_check_trained(const struct train_spec *spec, const struct dataset_info *data,
+                                   const char *pointer, struct as_err *err)
+{
+    as_status st = check_loss(spec, data, pointer, err);
+    return st == AS_OK ? check_model(spec, data, pointer, err) : st;
+}

@@ -13,4 +13,10 @@ AS_MUST_CHECK as_status train_spec_check(const struct train_spec *spec,
                                          const struct dataset_info *data, const char *pointer,
                                          struct as_err *err);
 
+/* The part of it that predicting with a trained model needs: loss and model. Columns that only held
+ * rows out or weighed them are no longer in the record of the data. */
+AS_MUST_CHECK as_status train_spec_check_trained(const struct train_spec *spec,
+                                                 const struct dataset_info *data,
+                                                 const char *pointer, struct as_err *err);
+
 #endif

@@ -34,15 +34,13 @@ as_status predict_plan(const struct model_file *f, size_t member, struct net_pla
                        struct as_err *err)
 {
     char pointer[AS_ERR_POINTER_MAX];
-    const struct dataset_info *info = model_file_member(f, member)->info;
-    struct train_spec spec = *model_file_member(f, member)->spec;
-    spec.holdout_column = spec.weights = NULL; /* no inputs, so the file does not have them */
-    struct net_data data = net_data_of(info);
+    const struct model_member *m = model_file_member(f, member);
+    struct net_data data = net_data_of(m->info);
     (void)snprintf(pointer, sizeof pointer, "/members/%zu/train", member);
-    as_status st = train_spec_check(&spec, info, pointer, err);
+    as_status st = train_spec_check_trained(m->spec, m->info, pointer, err);
     if (st != AS_OK || predict_is_trees(f, member))
         return st;
-    return net_plan_create(model_file_member(f, member)->spec, &data, pointer, ret, err);
+    return net_plan_create(m->spec, &data, pointer, ret, err);
 }
 
 bool predict_plans_equal(const struct net_plan *a, const struct net_plan *b)

@@ -7,7 +7,7 @@
  *
  * Rows go through in passes. A pass is so small that what the layers hand on stays in the second
  * cache (PASS_BYTES), and the predictions of all members are kept until its end: they are then
- * added in the order of the members, whatever shares a network. */
+ * combined in the order of the members, whatever shares a network (combination.c). */
 #include "model/predict/predictor.h"
 
 #include <math.h>
@@ -41,7 +41,9 @@ void predictor_free(struct predictor *p)
     free(p->parts);
     free(p->values);
     free(p->of_part);
-    free(p->scores);
+    free(p->terms);
+    free(p->inputs);
+    free(p->sum);
     free(p->first_value);
     free(p->categorical);
     free(p->known);
@@ -131,10 +133,11 @@ static as_status load_parts(struct predictor *p, struct as_err *err)
     size_t n = model_file_n_members(p->file);
     p->values = as_calloc(n * p->max_rows, p->n_outputs * sizeof *p->values);
     p->of_part = as_calloc(n, sizeof *p->of_part);
-    p->scores = as_calloc(p->n_outputs, sizeof *p->scores);
-    if (!p->values || !p->of_part || !p->scores)
+    if (!p->values || !p->of_part)
         return as_fail_nomem(err);
-    as_status st = backend_open("cpu", &opts, &p->be, err);
+    as_status st = predictor_combine_init(p, err);
+    if (st == AS_OK)
+        st = backend_open("cpu", &opts, &p->be, err);
     for (size_t i = 0; st == AS_OK && i < p->n_parts; i++)
         st = predict_part_load(&p->parts[i], p->be, p->file, p->max_rows, err);
     return st;
@@ -190,11 +193,6 @@ static as_status encode(const struct predictor *p, struct predict_encoding *e, c
     return preprocess_apply(e->fit, p->info, &e->set, &e->codes, err);
 }
 
-static float *values_of(const struct predictor *p, size_t member)
-{
-    return p->values + member * p->max_rows * p->n_outputs;
-}
-
 static as_status run_part(struct predictor *p, struct predict_part *part, struct as_err *err)
 {
     const struct predict_encoding *e = &p->encodings[part->encoding];
@@ -204,7 +202,7 @@ static as_status run_part(struct predictor *p, struct predict_part *part, struct
                                       .x = e->set.x,
                                       .codes = e->codes};
     for (size_t i = 0; i < part->n; i++)
-        p->of_part[i] = values_of(p, part->member[i]);
+        p->of_part[i] = predictor_values(p, part->member[i]);
     as_status st = predict_part_run(part, p->be, p->info, &rows, p->of_part, err);
     for (size_t i = 0; st == AS_OK && i < part->n; i++) {
         const struct model_member *m = model_file_member(p->file, part->member[i]);
@@ -213,38 +211,6 @@ static as_status run_part(struct predictor *p, struct predict_part *part, struct
         outputs_to_predictions(p->of_part[i], rows.rows, part->outputs, p->n_outputs, loss, m->fit);
     }
     return st;
-}
-
-/* The weighted mean of the members' predictions. */
-static void combine(const struct predictor *p, size_t rows, float *ret)
-{
-    size_t n = model_file_n_members(p->file);
-    for (size_t i = 0; i < rows * p->n_outputs; i++) {
-        double sum = 0;
-        for (size_t m = 0; m < n; m++)
-            sum += model_file_member(p->file, m)->weight * (double)values_of(p, m)[i];
-        ret[i] = (float)sum;
-    }
-}
-
-/* One row of a sum: z [outputs] in double precision, as for a mean. */
-static void sum_row(const struct predictor *p, size_t row, double *z, float *ret)
-{
-    size_t n = model_file_n_members(p->file), outputs = p->n_outputs;
-    bool classes = p->info->task == DATASET_CLASSIFICATION;
-    double most = -INFINITY, total = 0;
-    for (size_t c = 0; c < outputs; c++) {
-        double v = (double)values_of(p, 0)[row * outputs + c];
-        z[c] = !classes ? v : log(v < MODEL_SUM_LEAST ? MODEL_SUM_LEAST : v);
-        for (size_t m = 1; m < n; m++)
-            z[c] +=
-                model_file_member(p->file, m)->weight * (double)values_of(p, m)[row * outputs + c];
-        most = z[c] > most ? z[c] : most;
-    }
-    for (size_t c = 0; classes && c < outputs; c++)
-        total += z[c] = exp(z[c] - most);
-    for (size_t c = 0; c < outputs; c++)
-        ret[row * outputs + c] = (float)(classes ? z[c] / total : z[c]);
 }
 
 static as_status run_pass(struct predictor *p, const float *raw, size_t rows, float *ret,
@@ -257,14 +223,7 @@ static as_status run_pass(struct predictor *p, const float *raw, size_t rows, fl
         st = run_part(p, &p->parts[i], err);
     if (st != AS_OK)
         return st;
-    if (model_file_combine(p->file) == MODEL_SUM) {
-        for (size_t r = 0; r < rows; r++)
-            sum_row(p, r, p->scores, ret);
-    } else if (model_file_n_members(p->file) == 1) {
-        memcpy(ret, p->values, rows * p->n_outputs * sizeof *ret);
-    } else {
-        combine(p, rows, ret);
-    }
+    predictor_combine(p, rows, ret);
     return AS_OK;
 }
 

@@ -6,7 +6,8 @@
  * the unit of the data set's files. predictor_cell() makes such a number of a cell.
  *
  * A prediction is the probability of each class, or a number for each target in its own unit. The
- * members' predictions are combined in double, in the order of the members.
+ * members' predictions are combined as the model file says (model_file.h: `combine`), in double and
+ * in the order of the members.
  *
  * Bits. On a machine with AVX2 the prediction of a row depends on the row alone, not on the rows
  * beside it or how rows are cut into calls. It has the same bits as the trainer's predictions.npy,

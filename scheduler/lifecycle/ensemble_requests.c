@@ -6,6 +6,7 @@
  * be computed by any server, more than once, to the same bytes. */
 #include "scheduler/lifecycle/ensemble_requests.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -40,10 +41,10 @@ static as_status parse_sweeps(const json_t *list, struct request *q, struct as_e
 {
     size_t i;
     json_t *item;
-    if (json_array_size(list) > ENSEMBLE_SWEEPS_MAX - 1)
+    if (json_array_size(list) > ENSEMBLE_SWEEPS_MAX - q->n)
         return as_fail_at(err, AS_E_INVAL, "/sweeps",
-                          "/sweeps: found %zu further sweeps, expected at most %d",
-                          json_array_size(list), ENSEMBLE_SWEEPS_MAX - 1);
+                          "/sweeps: found %zu further sweeps, expected at most %zu",
+                          json_array_size(list), ENSEMBLE_SWEEPS_MAX - q->n);
     json_array_foreach(list, i, item)
     {
         char at[AS_ERR_POINTER_MAX];
@@ -180,6 +181,53 @@ as_status ensemble_asked_list(struct store *db, struct arena *a, const char *swe
     while (tx_run_again(&run))
         run.status = list(run.tx, a, sweep, ret, err);
     return run.status;
+}
+
+/* ---- its sweeps ---- */
+
+/* The sweep of this id must be the one that the ensemble was asked of: ids are given again. */
+static as_status check_sweep(struct tx *t, const char *id, int64_t key, struct as_err *err)
+{
+    int64_t now = 0;
+    struct as_err why = {0};
+    as_status st = store_sweep_key(t, id, &now, &why);
+    if (st == AS_OK && now == key)
+        return AS_OK;
+    if (st != AS_OK && st != AS_E_NOT_FOUND)
+        return as_fail(err, st, "%s", why.msg);
+    return as_fail(err, AS_E_CONFLICT,
+                   "the sweep '%.80s' was deleted since the ensemble was asked for", id);
+}
+
+as_status ensemble_asked_sweeps(struct tx *t, struct arena *a, const struct ensemble_asked *e,
+                                struct ensemble_asked_sweep **ret, size_t *ret_n,
+                                struct as_err *err)
+{
+    JSON_AUTO body = NULL;
+    const char *end = e->ends;
+    as_status st = json_parse(e->request, strlen(e->request), &body, err);
+    if (st != AS_OK)
+        return st;
+    const json_t *ids = json_object_get(body, "sweeps");
+    size_t n = json_array_size(ids);
+    struct ensemble_asked_sweep *sweeps = arena_alloc(a, n, sizeof *sweeps);
+    if (!sweeps)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        sweeps[i].id = arena_strdup(a, json_string_value(json_array_get(ids, i)));
+        if (!sweeps[i].id || !end)
+            return as_fail(err, AS_E_INTERNAL, "the ends of ensemble %lld do not fit its request",
+                           (long long)e->number);
+        sweeps[i].key = strtoll(end, NULL, 10);
+        end = strchr(end, ' ');
+        end = end ? end + 1 : NULL;
+        st = check_sweep(t, sweeps[i].id, sweeps[i].key, err);
+        if (st != AS_OK)
+            return st;
+    }
+    *ret = sweeps;
+    *ret_n = n;
+    return AS_OK;
 }
 
 /* ---- computing ---- */

@@ -36,6 +36,19 @@ struct ensemble_asked_list {
 AS_MUST_CHECK as_status ensemble_asked_list(struct store *db, struct arena *a, const char *sweep,
                                             struct ensemble_asked_list *ret, struct as_err *err);
 
+/* A sweep that an ensemble was asked of. */
+struct ensemble_asked_sweep {
+    const char *id;
+    int64_t key;
+};
+
+/* The sweeps of an ensemble, in the order of its request. AS_E_CONFLICT: one was deleted since it was
+ * asked for, so its members may be gone. */
+AS_MUST_CHECK as_status ensemble_asked_sweeps(struct tx *t, struct arena *a,
+                                              const struct ensemble_asked *e,
+                                              struct ensemble_asked_sweep **ret, size_t *ret_n,
+                                              struct as_err *err);
+
 /* Compute one that is pending. *ret_worked is false if there is none. One server at a time computes it,
  * by a lease, and an event says that it is there. May take seconds. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status ensemble_requests_tick(struct store *db, bool *ret_worked,

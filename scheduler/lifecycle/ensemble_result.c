@@ -48,22 +48,19 @@ static json_t *member_json(const struct work *w, const struct ensemble *e, size_
                      (int)e->counts[i], "value", json_number_new(e->values[i]), "params", params);
 }
 
-/* Members in the order of falling weight; equal ones in the order of the candidates. */
+/* Members in the order in which they are added (ensemble_members): a model that is made of the result
+ * has them in this order, so it computes the same sums. */
 static json_t *members_json(const struct work *w, const struct ensemble *e)
 {
     JSON_AUTO list = json_array();
-    AS_AUTO(as_freep) bool *listed = as_calloc(e->candidates, sizeof *listed);
-    for (size_t n = 0; listed && n < e->members; n++) {
-        size_t next = e->candidates;
-        for (size_t i = 0; i < e->candidates; i++)
-            if (e->counts[i] > 0 && !listed[i] &&
-                (next == e->candidates || e->weights[i] > e->weights[next]))
-                next = i;
-        listed[next] = true;
-        if (json_array_append_new(list, member_json(w, e, next)) != 0)
+    AS_AUTO(as_freep) size_t *order = as_calloc(e->candidates, sizeof *order);
+    if (!order)
+        return NULL;
+    ensemble_members(e, order);
+    for (size_t i = 0; i < e->members; i++)
+        if (json_array_append_new(list, member_json(w, e, order[i])) != 0)
             return NULL;
-    }
-    return listed ? as_steal(list) : NULL;
+    return as_steal(list);
 }
 
 /* The trials that are best outside of each fold, each once. */

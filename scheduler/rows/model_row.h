@@ -34,7 +34,7 @@ struct model_version_row {
     const char *lineage;    /* JSON; NULL in a list */
     const char *sweep;      /* the name of the sweep, of the lineage */
     const char *sweep_id;   /* the sweep may be deleted, and its id may be another's by now */
-    const char *trials;     /* JSON [number, …] of the members */
+    const char *trials;     /* JSON [number, …] of the members, without those of other sweeps */
     const char *aliases;    /* JSON [alias, …] */
     const char *created_by; /* the id of a token; NULL: none */
     int64_t created_ms;

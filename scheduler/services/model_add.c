@@ -1,4 +1,4 @@
-/* Making a version of a model: from one trial, or from the ensemble of a sweep.
+/* Making a version of a model: from one trial, or from an ensemble (model_choice.c).
  *
  * Three steps. One transaction reads what the version is made of (state, attempts, digests of files,
  * metrics, the ensemble's weights). Then, without a transaction, the files are copied, composed into
@@ -22,6 +22,7 @@
 #include "model/file/model_file.h"
 #include "scheduler/content/blob_file.h"
 #include "scheduler/content/blobs.h"
+#include "scheduler/lifecycle/ensemble_result.h"
 #include "scheduler/services/model_schema.h"
 #include "scheduler/services/models_priv.h"
 #include "scheduler/store/ensemble_store.h"
@@ -35,7 +36,8 @@
 /* One member of the version. */
 struct part {
     struct trial_row trial;
-    double weight;
+    const struct model_choice_member *of;
+    const char *sweep; /* its id, if that is not the one of the version; else NULL */
     struct file_row file;
     struct blob_file copy; /* owned */
     char seed[24];
@@ -48,9 +50,11 @@ struct making {
     const struct model_request *q;
     int64_t sweep_key;
     struct sweep_row sweep;
-    const char *kind; /* trial, ensemble */
-    struct part *parts;
+    struct model_choice choice; /* owned */
+    struct part *parts;         /* of choice.members */
     size_t n;
+    struct sweep_row others[ENSEMBLE_SWEEPS_MAX]; /* sweeps of members beside `sweep` */
+    size_t n_others;
     json_t *metrics; /* owned */
     const char *measured_on;
     struct blob_file whole; /* owned: the composed file */
@@ -62,19 +66,11 @@ static void making_done(struct making *m)
     for (size_t i = 0; m->parts && i < m->n; i++)
         blob_file_done(&m->parts[i].copy);
     blob_file_done(&m->whole);
+    model_choice_done(&m->choice);
     json_decref(m->metrics);
 }
 
 /* ---- what it is made of ---- */
-
-static as_status make_parts(struct making *m, size_t n, struct as_err *err)
-{
-    m->parts = arena_alloc(m->a, n, sizeof *m->parts);
-    if (!m->parts)
-        return as_fail_nomem(err);
-    m->n = n;
-    return AS_OK;
-}
 
 /* A name that says on which rows a metric was measured. */
 static bool is_of_test_rows(const char *metric)
@@ -108,8 +104,9 @@ static as_status trial_metrics(struct making *m, const struct trial_row *t, stru
 }
 
 /* The ensemble's own figure is cross-fitted: no row was predicted by a choice that had seen it. */
-static as_status ensemble_metrics(struct making *m, const json_t *ensemble, struct as_err *err)
+static as_status ensemble_metrics(struct making *m, struct as_err *err)
 {
+    const json_t *ensemble = m->choice.ensemble;
     const char *metric = json_string_value(json_object_get(ensemble, "metric"));
     json_t *value = json_object_get(ensemble, "value");
     json_decref(m->metrics);
@@ -120,78 +117,26 @@ static as_status ensemble_metrics(struct making *m, const json_t *ensemble, stru
     return AS_OK;
 }
 
-static as_status take_single(struct making *m, int64_t number, struct as_err *err)
+/* The sweep of a part, which may be another one than that of the version. */
+static as_status note_sweep(struct tx *t, struct making *m, struct part *p, struct as_err *err)
 {
-    as_status st = make_parts(m, 1, err);
-    if (st != AS_OK)
-        return st;
-    m->kind = "trial";
-    m->parts[0].trial.number = number;
-    m->parts[0].weight = 1;
-    return AS_OK;
-}
-
-static as_status take_members(struct making *m, const json_t *ensemble, struct as_err *err)
-{
-    const json_t *members = json_object_get(ensemble, "members");
-    const char *method = json_string_value(json_object_get(ensemble, "method"));
-    if (method && !as_streq(method, "greedy") && !as_streq(method, "average"))
-        return as_fail(
-            err, AS_E_UNSUPPORTED,
-            "the ensemble of '%.80s' is of the method %.40s, expected greedy or average: "
-            "weights of predictions; name a trial instead",
-            m->q->sweep, method);
-    if (json_array_size(members) == 0)
-        return as_fail(err, AS_E_CONFLICT, "the ensemble of '%.80s' has no members", m->q->sweep);
-    as_status st = make_parts(m, json_array_size(members), err);
-    for (size_t i = 0; st == AS_OK && i < m->n; i++) {
-        const json_t *member = json_array_get(members, i);
-        m->parts[i].trial.number = json_integer_value(json_object_get(member, "number"));
-        m->parts[i].weight = json_number_value(json_object_get(member, "weight"));
-    }
-    m->kind = "ensemble";
-    return st;
-}
-
-/* What the sweep recommends, or what the request wants of it. */
-static as_status choose(struct tx *t, struct making *m, struct as_err *err)
-{
-    JSON_AUTO ensemble = NULL;
-    const char *text = NULL;
-    sweep_state state;
-    as_status st = store_ensemble_get(t, m->a, m->q->sweep, &text, &state, err);
-    if (st == AS_OK && !sweep_state_is_final(state))
-        return as_fail(err, AS_E_CONFLICT,
-                       "the sweep '%.80s' is %s: name a trial, or wait until it has ended",
-                       m->q->sweep, sweep_state_format(state));
-    if (st == AS_OK && text)
-        st = json_parse(text, strlen(text), &ensemble, err);
-    if (st != AS_OK)
-        return st;
-    bool is_ready = as_streq(json_string_value(json_object_get(ensemble, "state")), "ready");
-    const char *wants = json_string_value(json_object_get(ensemble, "recommended"));
-    bool is_ensemble = m->q->use == MODEL_ENSEMBLE ||
-                       (m->q->use == MODEL_RECOMMENDED && is_ready && as_streq(wants, "ensemble"));
-    if (is_ensemble && !is_ready) {
-        const char *why = json_string_value(json_object_get(ensemble, "reason"));
-        return as_fail(err, AS_E_CONFLICT, "the sweep '%.80s' has no ensemble: %.140s", m->q->sweep,
-                       why ? why : "it did not complete");
-    }
-    if (is_ensemble) {
-        st = take_members(m, ensemble, err);
-        return st == AS_OK ? ensemble_metrics(m, ensemble, err) : st;
-    }
-    const json_t *single = json_object_get(json_object_get(ensemble, "best_single"), "number");
-    if (!single && !m->sweep.has_best)
-        return as_fail(err, AS_E_CONFLICT, "no trial of the sweep '%.80s' has completed",
-                       m->q->sweep);
-    return take_single(m, single ? json_integer_value(single) : m->sweep.best_number, err);
+    p->sweep = p->of->sweep_key == m->sweep_key ? NULL : p->of->sweep;
+    for (size_t i = 0; p->sweep && i < m->n_others; i++)
+        if (as_streq(m->others[i].id, p->sweep))
+            return AS_OK;
+    if (!p->sweep)
+        return AS_OK;
+    if (m->n_others == ENSEMBLE_SWEEPS_MAX)
+        return as_fail(err, AS_E_INTERNAL, "an ensemble of more than %d sweeps",
+                       ENSEMBLE_SWEEPS_MAX);
+    return store_sweep_get(t, m->a, p->of->sweep_key, &m->others[m->n_others++], err);
 }
 
 static as_status find_file(struct tx *t, struct making *m, struct part *p, struct as_err *err)
 {
     struct file_list files = {0};
-    as_status st = store_file_list(t, m->a, m->sweep_key, p->trial.number, "artifact", &files, err);
+    as_status st =
+        store_file_list(t, m->a, p->of->sweep_key, p->of->number, "artifact", &files, err);
     for (size_t i = 0; st == AS_OK && i < files.n; i++) {
         if (!as_streq(files.rows[i].path, MODEL_FILE_NAME))
             continue;
@@ -203,17 +148,19 @@ static as_status find_file(struct tx *t, struct making *m, struct part *p, struc
     return as_fail(err, AS_E_UNSUPPORTED,
                    "trial %.80s/%lld stored no " MODEL_FILE_NAME
                    ": only trials of the built-in trainer leave a model that can be kept",
-                   m->q->sweep, (long long)p->trial.number);
+                   p->of->sweep, (long long)p->of->number);
 }
 
 static as_status read_part(struct tx *t, struct making *m, struct part *p, struct as_err *err)
 {
-    as_status st = store_trial_get(t, m->a, m->sweep_key, p->trial.number, &p->trial, err);
+    as_status st = store_trial_get(t, m->a, p->of->sweep_key, p->of->number, &p->trial, err);
+    if (st == AS_OK)
+        st = note_sweep(t, m, p, err);
     if (st != AS_OK)
         return st;
     if (p->trial.state != TRIAL_COMPLETED)
         return as_fail(err, AS_E_CONFLICT,
-                       "trial %.80s/%lld is %s: only completed trials make a model", m->q->sweep,
+                       "trial %.80s/%lld is %s: only completed trials make a model", p->of->sweep,
                        (long long)p->trial.number, trial_state_format(p->trial.state));
     (void)snprintf(p->seed, sizeof p->seed, "%lld", (long long)p->trial.seed);
     return find_file(t, m, p, err);
@@ -226,13 +173,22 @@ static as_status read_origin(struct tx *t, struct making *m, struct as_err *err)
     if (st == AS_OK)
         st = store_sweep_get(t, m->a, m->sweep_key, &m->sweep, err);
     if (st == AS_OK)
-        st = m->q->trial >= 0 ? take_single(m, m->q->trial, err) : choose(t, m, err);
+        st = model_choose(t, m->a, m->q, &m->sweep, &m->choice, err);
+    if (st != AS_OK)
+        return st;
+    m->n_others = 0;
+    m->n = m->choice.n;
+    m->parts = arena_alloc(m->a, m->n, sizeof *m->parts);
+    if (!m->parts)
+        return as_fail_nomem(err);
     for (size_t i = 0; st == AS_OK && i < m->n; i++) {
+        m->parts[i].of = &m->choice.members[i];
         st = read_part(t, m, &m->parts[i], err);
         bytes += m->parts[i].file.size;
     }
-    if (st == AS_OK && as_streq(m->kind, "trial"))
-        st = trial_metrics(m, &m->parts[0].trial, err);
+    if (st == AS_OK)
+        st = as_streq(m->choice.kind, "trial") ? trial_metrics(m, &m->parts[0].trial, err)
+                                               : ensemble_metrics(m, err);
     if (st == AS_OK && bytes > MODEL_CONTENT_MAX)
         return as_fail(err, AS_E_TOO_LARGE,
                        "the files of the %zu members have %lld bytes, expected at most %lld", m->n,
@@ -251,7 +207,7 @@ static as_status name_trial(const struct making *m, as_status st, struct as_err 
         if (!at)
             continue;
         (void)snprintf(msg, sizeof msg, "%.*s" MODEL_FILE_NAME " of trial %s/%lld%s",
-                       (int)(at - err->msg), err->msg, m->q->sweep,
+                       (int)(at - err->msg), err->msg, m->parts[i].of->sweep,
                        (long long)m->parts[i].trial.number, at + strlen(path));
         (void)snprintf(err->msg, sizeof err->msg, "%s", msg);
     }
@@ -265,8 +221,8 @@ static as_status copy_parts(struct making *m, struct as_err *err)
         as_status st = blob_file_init(m->db, m->parts[i].file.sha256, &m->parts[i].copy, err);
         if (st == AS_E_NOT_FOUND)
             return as_fail(err, AS_E_CONFLICT,
-                           "the files of trial %.80s/%lld were removed meanwhile", m->q->sweep,
-                           (long long)m->parts[i].trial.number);
+                           "the files of trial %.80s/%lld were removed meanwhile",
+                           m->parts[i].of->sweep, (long long)m->parts[i].trial.number);
         if (st != AS_OK)
             return st;
     }
@@ -285,11 +241,45 @@ static as_status dataset_json(struct making *m, json_t **ret, struct as_err *err
     const char *name = model_file_member(f, 0)->spec->dataset;
     struct tx_run run = tx_run_start(m->db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = store_model_dataset(run.tx, m->a, m->sweep_key, name, &sha256, err);
+        run.status =
+            store_model_dataset(run.tx, m->a, m->parts[0].of->sweep_key, name, &sha256, err);
     if (run.status != AS_OK)
         return run.status;
     *ret = json_pack("{s:s, s:s?}", "name", name, "sha256", sha256);
     return *ret ? AS_OK : as_fail_nomem(err);
+}
+
+/* The sweeps of members that are not of the version's own sweep. */
+static as_status sweeps_json(const struct making *m, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO list = json_array();
+    for (size_t i = 0; i < m->n_others; i++) {
+        const struct sweep_row *s = &m->others[i];
+        JSON_AUTO document = NULL;
+        as_status st = json_parse(s->document, strlen(s->document), &document, err);
+        if (st != AS_OK)
+            return st;
+        if (json_array_append_new(list, json_pack("{s:s, s:s, s:O}", "sweep", s->name, "sweep_id",
+                                                  s->id, "document", document)) != 0)
+            return as_fail_nomem(err);
+    }
+    *ret = as_steal(list);
+    return *ret ? AS_OK : as_fail_nomem(err);
+}
+
+/* What an ensemble adds to the lineage of its version. */
+static as_status add_ensemble(const struct making *m, json_t *lineage, struct as_err *err)
+{
+    JSON_AUTO sweeps = NULL;
+    if (as_streq(m->choice.kind, "trial"))
+        return AS_OK;
+    as_status st = sweeps_json(m, &sweeps, err);
+    if (st != AS_OK)
+        return st;
+    if (json_object_set_new(lineage, "ensemble", model_choice_lineage(&m->choice, m->q)) != 0 ||
+        (m->n_others > 0 && json_object_set(lineage, "sweeps", sweeps) != 0))
+        return as_fail_nomem(err);
+    return AS_OK;
 }
 
 /* What the file says beside its members. */
@@ -305,7 +295,7 @@ static as_status about_json(struct making *m, json_t **ret, struct as_err *err)
     *ret = json_pack("{s:O, s:s, s:{s:s, s:s, s:O, s:O}}", "metrics", m->metrics, "measured_on",
                      m->measured_on, "lineage", "sweep", m->sweep.name, "sweep_id", m->sweep.id,
                      "document", document, "dataset", dataset);
-    return *ret ? AS_OK : as_fail_nomem(err);
+    return *ret ? add_ensemble(m, json_object_get(*ret, "lineage"), err) : as_fail_nomem(err);
 }
 
 static as_status compose_file(struct making *m, const json_t *about, struct as_err *err)
@@ -317,17 +307,18 @@ static as_status compose_file(struct making *m, const json_t *about, struct as_e
     for (size_t i = 0; i < m->n; i++) {
         const struct part *p = &m->parts[i];
         sources[i] = (struct model_source){.path = p->copy.path,
-                                           .weight = p->weight,
+                                           .weight = p->of->weight,
                                            .trial = p->trial.number,
                                            .attempt = p->trial.attempt,
-                                           .seed = p->seed};
+                                           .seed = p->seed,
+                                           .sweep = p->sweep};
     }
     as_status st = temp_file_create(m->whole.path, sizeof m->whole.path, &fd, err);
     if (st != AS_OK) {
         m->whole.path[0] = '\0';
         return st;
     }
-    st = model_file_write(m->whole.path, sources, m->n, NULL, about, err);
+    st = model_file_write(m->whole.path, sources, m->n, m->choice.combine, about, err);
     return st == AS_OK ? AS_OK : name_trial(m, st, err);
 }
 
@@ -341,15 +332,27 @@ static as_status keep_json(struct arena *a, json_t *j, const char **ret, struct 
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
+/* A trial of several folds is several members of the file, which follow each other. */
+static const struct model_member *member_of(const struct part *p, const struct model_file *f)
+{
+    for (size_t i = 0; i < model_file_n_members(f); i++) {
+        const struct model_member *m = model_file_member(f, i);
+        if (m->trial == p->trial.number && as_streq(m->sweep, p->sweep))
+            return m;
+    }
+    return model_file_member(f, 0);
+}
+
 static json_t *members_json(const struct making *m, const struct model_file *f)
 {
     JSON_AUTO list = json_array();
     for (size_t i = 0; i < m->n; i++) {
         const struct part *p = &m->parts[i];
-        const json_t *model = json_object_get(model_file_member(f, i)->train, "model");
-        json_t *j = json_pack("{s:I, s:I, s:s, s:f, s:O*}", "trial", (json_int_t)p->trial.number,
-                              "attempt", (json_int_t)p->trial.attempt, "seed", p->seed, "weight",
-                              p->weight, "kind", json_object_get(model, "kind"));
+        const json_t *model = json_object_get(member_of(p, f)->train, "model");
+        json_t *j =
+            json_pack("{s:s*, s:I, s:I, s:s, s:f, s:O*}", "sweep", p->sweep, "trial",
+                      (json_int_t)p->trial.number, "attempt", (json_int_t)p->trial.attempt, "seed",
+                      p->seed, "weight", p->of->weight, "kind", json_object_get(model, "kind"));
         if (json_array_append_new(list, j) != 0)
             return NULL;
     }
@@ -367,7 +370,7 @@ static as_status describe(struct making *m, struct as_err *err)
     const struct dataset_info *info = model_file_data(f);
     const json_t *lineage = json_object_get(model_file_manifest(f), "lineage");
     v->model = m->model;
-    v->kind = m->kind;
+    v->kind = m->choice.kind;
     v->task = dataset_task_name(info->task);
     v->input = dataset_input_name(info->input);
     v->measured_on = m->measured_on;

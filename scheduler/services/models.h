@@ -26,7 +26,8 @@ extern const char *const model_use_words[]; /* NULL-terminated: "recommended", â
 /* What becomes a version. */
 struct model_request {
     const char *sweep; /* id */
-    int64_t trial;     /* its number; -1: what `use` says */
+    int64_t trial;     /* its number; -1: what `ensemble` and `use` say */
+    int64_t ensemble;  /* number of one that was asked for after the end; 0: what `use` says */
     model_use use;
     const char *by; /* the id of a token; NULL: none */
 };
@@ -34,8 +35,9 @@ struct model_request {
 /* Add a version: compose its file from the files of the trials, store the file, and give it the next
  * number. The model is created if there is none of that name. *ret_created is false if a version of
  * the model has this content already; that version is returned. Takes seconds. May be repeated.
- * AS_E_INVAL with pointer: the name. AS_E_NOT_FOUND: no such sweep or trial. AS_E_CONFLICT: a trial
- * has not completed, or the sweep has not ended or has no ensemble. AS_E_UNSUPPORTED: a trial stored
+ * AS_E_INVAL with pointer: the name. AS_E_NOT_FOUND: no such sweep, trial or ensemble.
+ * AS_E_CONFLICT: a trial has not completed, or the sweep has not ended or has no ensemble, or the
+ * ensemble is not computed, or one of its sweeps was deleted. AS_E_UNSUPPORTED: a trial stored
  * no model, or one that cannot be kept (the API answers 422); the message names the trial.
  * AS_E_TOO_LARGE: above MODEL_CONTENT_MAX. AS_E_IO. */
 AS_MUST_CHECK as_status model_add(struct store *db, struct arena *a, const char *model,

@@ -61,6 +61,7 @@ COLUMNS_READER(source, struct ensemble_source, SOURCE_FIELDS)
     NEXT(i64, number, "e.number")                                                                  \
     NEXT(text, sweep, "s.id")                                                                      \
     NEXT(text, request, "e.request")                                                               \
+    NEXT(text, ends, "e.ends")                                                                     \
     NEXT(text, state, "e.state")                                                                   \
     NEXT(text, result, RESULT)                                                                     \
     NEXT(i64, created_ms, SQL_MS("e.created_at"))

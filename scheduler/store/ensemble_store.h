@@ -67,8 +67,9 @@ struct ensemble_asked {
     int64_t key, number;
     const char *sweep;   /* the id of the sweep that it belongs to */
     const char *request; /* JSON: method, size, non_negative?, sweeps */
-    const char *state;   /* pending, ready, none */
-    const char *result;  /* JSON; NULL while it is pending */
+    const char *ends;  /* "KEY:END KEY:END": of each sweep its key and the number of its last end */
+    const char *state; /* pending, ready, none */
+    const char *result; /* JSON; NULL while it is pending */
     int64_t created_ms;
 };
 

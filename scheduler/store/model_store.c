@@ -68,7 +68,8 @@ COLUMNS_READER(model, struct model_row, MODEL_FIELDS)
     NEXT(text, sweep_id, "v.lineage ->> 'sweep_id'")                                               \
     NEXT(text, trials,                                                                             \
          "(select coalesce(json_agg(e.member -> 'trial' order by e.place), '[]') from "            \
-         "json_array_elements(v.members) with ordinality as e(member, place))")                    \
+         "json_array_elements(v.members) with ordinality as e(member, place) where e.member ->> "  \
+         "'sweep' is null)")                                                                       \
     NEXT(text, aliases,                                                                            \
          "(select coalesce(json_agg(a.alias order by a.alias), '[]') from model_alias a where "    \
          "a.model = v.model and a.version = v.version)")                                           \

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/combine/combine.h"
 #include "search/ensemble/selection_priv.h"
 
 as_status combination_init(struct combination *c, const struct ensemble_input *in,
@@ -40,42 +41,32 @@ void combination_average(struct combination *c, const struct ensemble_input *in)
         c->weights[j] = (double)c->counts[j] / total;
 }
 
-/* p[C] = softmax(p + biases). */
-static void softmax(double *p, const double *biases, size_t C)
+size_t combination_members(const unsigned *counts, const double *weights, size_t candidates,
+                           size_t *ret)
 {
-    double most = -INFINITY, sum = 0;
-    for (size_t c = 0; c < C; c++) {
-        p[c] += biases[c];
-        most = p[c] > most ? p[c] : most;
+    size_t n = 0;
+    for (size_t j = 0; j < candidates; j++) {
+        size_t at = n;
+        if (counts[j] == 0)
+            continue;
+        for (; at > 0 && weights[ret[at - 1]] < weights[j]; at--)
+            ret[at] = ret[at - 1];
+        ret[at] = j;
+        n++;
     }
-    for (size_t c = 0; c < C; c++)
-        sum += p[c] = exp(p[c] - most);
-    for (size_t c = 0; c < C; c++)
-        p[c] /= sum;
+    return n;
 }
 
 void combination_predict(const struct combination *k, const struct ensemble_input *in,
                          struct row_list l, double *ret)
 {
-    size_t C = in->truth.outputs;
-    bool classes = in->truth.classes != NULL;
-    memset(ret, 0, l.n * C * sizeof *ret);
-    for (size_t j = 0; j < in->candidates; j++) {
-        const float *p = in->predictions[j];
-        double w = k->weights[j];
-        if (k->counts[j] == 0)
-            continue;
-        for (size_t i = 0; i < l.n; i++)
-            for (size_t c = 0; c < C; c++) {
-                double v = (double)p[(l.rows ? l.rows[i] : i) * C + c];
-                bool log_of = k->is_linear && classes;
-                ret[i * C + c] += w * (log_of ? log(fmin(fmax(v, MIN_PROBABILITY), 1)) : v);
-            }
-    }
-    for (size_t i = 0; k->is_linear && i < l.n; i++) {
-        if (classes)
-            softmax(ret + i * C, k->biases, C);
-        for (size_t c = 0; !classes && c < C; c++)
-            ret[i * C + c] += k->biases[c];
-    }
+    const struct combine_rule rule = {.outputs = in->truth.outputs,
+                                      .biases = k->is_linear ? k->biases : NULL,
+                                      .of_logs = in->truth.classes != NULL};
+    size_t members[ENSEMBLE_MAX_CANDIDATES];
+    struct combine_term terms[ENSEMBLE_MAX_CANDIDATES];
+    size_t n = combination_members(k->counts, k->weights, in->candidates, members);
+    for (size_t i = 0; i < n; i++)
+        terms[i] = (struct combine_term){in->predictions[members[i]], k->weights[members[i]]};
+    combine_predictions(&rule, terms, n, l.rows, l.n, ret);
 }

@@ -261,6 +261,11 @@ as_status ensemble_select(const struct ensemble_input *in, struct ensemble **ret
     return AS_OK;
 }
 
+void ensemble_members(const struct ensemble *e, size_t *ret)
+{
+    (void)combination_members(e->counts, e->weights, e->candidates, ret);
+}
+
 void ensemble_predict(const struct ensemble *e, const struct ensemble_input *in, const size_t *rows,
                       size_t n, double *ret)
 {

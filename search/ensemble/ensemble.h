@@ -27,9 +27,8 @@
 /* Candidates keep the order of the input. Values are in the metric's own unit and direction, and NaN
  * where the metric has none.
  *
- * A weighted mean (biases is NULL) predicts sum(weights * outputs), and its weights sum to 1. A
- * linear combination predicts numbers as sum(weights * outputs) + biases, and classes as
- * softmax(sum(weights * ln(outputs)) + biases), with outputs clipped to [1e-7, 1]. */
+ * A weighted mean (biases is NULL) has weights whose sum is 1. The formulas of it and of a linear
+ * combination are in model/combine/combine.h; those of classes take logarithms. */
 struct ensemble {
     size_t candidates, outputs;
     unsigned *counts; /* [candidates]: how often each was taken; 0 = not a member */
@@ -76,6 +75,10 @@ size_t ensemble_n_folds(size_t rows);
  * folds / rows. AS_E_NOMEM. */
 AS_MUST_CHECK as_status ensemble_places(size_t rows, uint64_t seed, size_t *ret,
                                         struct as_err *err);
+
+/* The members in the order in which their predictions are added: of falling weight, equal ones in
+ * the order of the candidates. ret[candidates]: the first e->members of it are set. */
+void ensemble_members(const struct ensemble *e, size_t *ret);
 
 /* What a combination predicts for n rows: ret[n, outputs].
  *   e     of the same candidates

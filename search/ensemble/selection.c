@@ -3,6 +3,8 @@
 
 #include "search/ensemble/selection_priv.h"
 
+#define MIN_PROBABILITY 1e-7 /* as in score.h */
+
 bool rank_less(struct rank a, struct rank b)
 {
     return a.loss < b.loss || (a.loss == b.loss && a.guide < b.guide);

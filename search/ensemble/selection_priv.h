@@ -10,8 +10,6 @@
 #include "base/status.h"
 #include "search/ensemble/ensemble_input.h"
 
-#define MIN_PROBABILITY 1e-7 /* as in score.h */
-
 /* The metric as a loss; and the loss that guides steps and settles ties. */
 struct rank {
     double loss, guide;
@@ -38,6 +36,10 @@ void combination_done(struct combination *c);
 void combination_clear(struct combination *c, const struct ensemble_input *in);
 /* The weights of a mean, from the counts. */
 void combination_average(struct combination *c, const struct ensemble_input *in);
+/* The members in the order in which their predictions are added: of falling weight, equal ones in
+ * the order of the candidates. ret has room for all candidates; returns how many there are. */
+size_t combination_members(const unsigned *counts, const double *weights, size_t candidates,
+                           size_t *ret);
 /* ret[n, outputs]. */
 void combination_predict(const struct combination *c, const struct ensemble_input *in,
                          struct row_list l, double *ret);

@@ -22,6 +22,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/combine/combine.h"
 #include "search/ensemble/selection_priv.h"
 #include "search/regression/lbfgs.h"
 
@@ -106,8 +107,7 @@ static void copy_row(struct stack *k, const struct selection *s, size_t row, siz
     for (size_t m = 0; m < k->M; m++)
         for (size_t c = 0; c < k->C; c++) {
             double v = (double)s->in->predictions[s->order[m]][row * k->C + c];
-            k->x[(i * k->M + m) * k->C + c] =
-                t->classes ? log(fmin(fmax(v, MIN_PROBABILITY), 1)) : v;
+            k->x[(i * k->M + m) * k->C + c] = t->classes ? combine_log(v) : v;
         }
     if (t->classes)
         k->label[i] = (size_t)t->classes[row];

@@ -1,6 +1,7 @@
 /* Model files. An input that begins with "{" is a manifest: it is put into a file with the right
  * checksum, as mutations of a whole file rarely get past it. Anything else is a whole file. What is
- * read has members within their limits, and each says how rows are encoded. */
+ * read has members within their limits, and each says how rows are encoded; what a linear combination
+ * computes with is finite. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,14 +52,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!bytes || model_file_parse(bytes, len, &f, NULL) != AS_OK)
         return 0;
     size_t n = model_file_n_members(f);
+    const struct model_combine *c = model_file_combine(f);
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         const struct model_member *m = model_file_member(f, i);
-        if (m->fit->input != model_file_data(f)->input || !m->train || m->spec->epochs < 1)
+        if (m->fit->input != model_file_data(f)->input || !m->train || m->spec->epochs < 1 ||
+            m->input >= c->n_inputs || !(m->weight > 0))
             abort();
         sum += m->weight;
     }
-    if (n == 0 || n > MODEL_FILE_MAX_MEMBERS || fabs(sum - 1) > 1e-5)
+    if (n == 0 || n > MODEL_FILE_MAX_MEMBERS ||
+        fabs(sum - (double)c->n_inputs) > 1e-5 * (double)c->n_inputs)
         abort();
+    for (size_t i = 0; c->kind == MODEL_LINEAR && i < c->n_inputs; i++)
+        if (!isfinite(c->weights[i]) || c->weights[i] == 0)
+            abort();
+    for (size_t i = 0; c->kind == MODEL_LINEAR && i < model_file_data(f)->n_outputs; i++)
+        if (!isfinite(c->biases[i]))
+            abort();
     return 0;
 }

@@ -19,6 +19,7 @@
 #include "data/dataset_json.h"
 #include "data/dataset_read.h"
 #include "data/preprocess/holdout.h"
+#include "model/combine/combine.h"
 #include "model/file/model_file.h"
 #include "model/predict/predictor.h"
 #include "trial-runner/train/artifacts.h"
@@ -163,7 +164,7 @@ static as_status check_base(const struct boost *b, struct as_err *err)
     if (st != AS_OK)
         return st;
     size_t n = model_file_n_members(f);
-    if ((int64_t)n != stage || (n > 1 && model_file_combine(f) != MODEL_SUM))
+    if ((int64_t)n != stage || (n > 1 && model_file_combine(f)->kind != MODEL_SUM))
         return as_fail(
             err, AS_E_INVAL,
             "/train/boost/stage: found %lld, but the trial before is %zu %s: a grid over "
@@ -295,9 +296,9 @@ static void derivatives(const struct boost *b, const float *h, double step, doub
         double most = -INFINITY, total = 0, mean = 0, square = 0;
         double w = b->weights ? (double)b->weights[row] : 1;
         for (size_t c = 0; c < C; c++)
-            most = fmax(most, log(fmax((double)p[c], MODEL_SUM_LEAST)) + step * (double)g[c]);
+            most = fmax(most, combine_log((double)p[c]) + step * (double)g[c]);
         for (size_t c = 0; c < C; c++) {
-            double z = log(fmax((double)p[c], MODEL_SUM_LEAST)) + step * (double)g[c];
+            double z = combine_log((double)p[c]) + step * (double)g[c];
             double q = exp(z - most), v = (double)g[c];
             total += q;
             mean += q * v;

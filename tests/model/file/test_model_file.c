@@ -208,6 +208,53 @@ START_TEST(a_model_may_be_a_source)
 }
 END_TEST
 
+/* ---- stacked ensembles ---- */
+
+static json_t *linear(const char *inputs, double bias)
+{
+    return json_pack("{s:s, s:s, s:[f, f]}", "kind", "linear", "inputs", inputs, "biases", bias,
+                     -0.5);
+}
+
+/* Sources are inputs; one that has several members (a trial of several folds) stays one input. */
+START_TEST(a_stacked_ensemble_has_inputs)
+{
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    AS_AUTO(as_freep) char *m = in_dir("m");
+    AS_AUTO(as_freep) char *c = in_dir("c");
+    AS_AUTO(as_freep) char *all = in_dir("all");
+    JSON_AUTO combine = linear("log", 0.1);
+    write_trial("a", 5, 6, 7);
+    write_trial("b", 9, 6, 8);
+    write_trial("c", 3, 6, 9);
+    ck_ok(compose("m", "a", 0.75, "b", 0.25, NULL, NULL), err);
+    const struct model_source sources[] = {{.path = m, .weight = 1.25, .sweep = "folds"},
+                                           {.path = c, .weight = -3, .trial = 4}};
+    ck_ok(model_file_write(all, sources, 2, combine, NULL, &err), err);
+    ck_ok(read_model("all", &f), err);
+    const struct model_combine *k = model_file_combine(f);
+    ck_assert(k->kind == MODEL_LINEAR && k->of_logs && k->n_inputs == 2);
+    ck_assert(k->weights[0] == 1.25 && k->weights[1] == -3);
+    ck_assert(k->biases[0] == 0.1 && k->biases[1] == -0.5);
+    const size_t inputs[] = {0, 0, 1};
+    const double weights[] = {0.75, 0.25, 1};
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq(model_file_member(f, i)->input, inputs[i]);
+        ck_assert_double_eq(model_file_member(f, i)->weight, weights[i]);
+    }
+    ck_assert_str_eq(model_file_member(f, 1)->sweep, "folds");
+    ck_assert_ptr_null(model_file_member(f, 2)->sweep);
+    ck_assert_float_eq(first_number(f, 2, "z"), 9);
+    ck_fails(compose("n", "all", 1, NULL, 0, NULL, NULL), AS_E_UNSUPPORTED, err,
+             "all: a stacked ensemble cannot be a member");
+    ck_fails(compose("n", "a", 0, NULL, 0, combine, NULL), AS_E_INVAL, err,
+             "/combine/weights/0: found 0");
+    ck_assert_int_eq(json_object_set_new(combine, "weights", json_pack("[f]", 1.0)), 0);
+    ck_fails(compose("n", "a", 1, NULL, 0, combine, NULL), AS_E_INVAL, err,
+             "they follow from the sources");
+}
+END_TEST
+
 /* ---- damage ---- */
 
 static as_status parse_copy(const char *bytes, size_t len, struct model_file **ret)
@@ -303,6 +350,83 @@ static void refuses(as_status status, const char *field, json_t *value, const ch
     ck_fails(read_manifest("1", text, tensor_names[1]), status, err, message);
 }
 
+/* The same of one that is stacked of two inputs, with another `combine` or other members. */
+static as_status read_stacked(json_t *combine, const char *const *members)
+{
+    AS_AUTO(as_freep) char *text = manifest_with(NULL, NULL);
+    JSON_AUTO m = NULL;
+    JSON_AUTO list = json_array();
+    ck_ok(json_parse(text, strlen(text), &m, &err), err);
+    for (; *members; members++) {
+        JSON_AUTO more = NULL;
+        JSON_AUTO copy = json_copy(json_array_get(json_object_get(m, "members"), 0));
+        ck_ok(json_parse(*members, strlen(*members), &more, &err), err);
+        ck_assert(json_object_update(copy, more) == 0 && json_array_append(list, copy) == 0);
+    }
+    ck_assert(json_object_set(m, "members", list) == 0 &&
+              json_object_set_new(m, "combine", combine) == 0);
+    AS_AUTO(as_freep) char *out = json_format(m);
+    ck_assert_ptr_nonnull(out);
+    return read_manifest("1", out, tensor_names[1]);
+}
+
+static json_t *stacked(const char *field, json_t *value)
+{
+    json_t *j = json_pack("{s:s, s:s, s:[f, f], s:[f, f]}", "kind", "linear", "inputs", "log",
+                          "weights", 2.0, -1.0, "biases", 0.0, 1.0);
+    if (value)
+        ck_assert_int_eq(json_object_set_new(j, field, value), 0);
+    else if (field)
+        ck_assert_int_eq(json_object_del(j, field), 0);
+    return j;
+}
+
+START_TEST(stacked_manifests_that_are_refused)
+{
+    static const char *const good[] = {"{\"input\":0,\"weight\":0.5}",
+                                       "{\"input\":0,\"weight\":0.5}", "{\"input\":1}", NULL};
+    ck_ok(read_stacked(stacked(NULL, NULL), good), err);
+    const struct {
+        const char *field;
+        json_t *value;
+        const char *message;
+    } bad[] = {
+        {"inputs", NULL, "/combine/inputs"},
+        {"inputs", json_string("outputs"),
+         "/combine/inputs: found 'outputs', expected 'log' for a classification"},
+        {"inputs", json_string("exp"), "/combine/inputs"},
+        {"biases", NULL, "/combine/biases"},
+        {"biases", json_pack("[f]", 1.0), "/combine/biases: found 1, expected 2"},
+        {"biases", json_pack("[f, s]", 1.0, "2"), "/combine/biases/1: expected a number"},
+        {"biases", json_pack("[f, f]", 1e39, 0.0), "/combine/biases/0: expected a number"},
+        {"weights", NULL, "/combine/weights"},
+        {"weights", json_array(), "/combine/weights: found 0, expected 1 to 1024"},
+        {"weights", json_pack("[f, f]", 1.0, 1e31), "/combine/weights/1: expected a number"},
+        {"weights", json_pack("[f, f]", 1.0, 0.0), "/combine/weights/1: found 0"},
+        {"weights", json_pack("[f, n]", 1.0), "/combine/weights/1: expected a number"},
+        {"weights", json_pack("[f]", 1.0), "/members/2/input: found 1"},
+        {"weights", json_pack("[f, f, f]", 1.0, 1.0, 1.0),
+         "they are of 2 inputs, /combine/weights has 3"},
+        {"penalty", json_real(1), "penalty"},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++)
+        ck_fails(read_stacked(stacked(bad[i].field, bad[i].value), good), AS_E_INVAL, err,
+                 bad[i].message);
+    static const char *const members[][4] = {{"{}", NULL},
+                                             {"{\"input\":0}", "{\"input\":0}", NULL},
+                                             {"{\"input\":1}", "{\"input\":0}", NULL},
+                                             {"{\"input\":0}", "{\"input\":-1}", NULL},
+                                             {"{\"input\":0}", "{\"input\":1,\"weight\":0.5}"}};
+    static const char *const messages[] = {"/members/0/input", "input 0 is 2, expected 1",
+                                           "/members/0/input: found 1, expected 0",
+                                           "/members/1/input", "input 1 is 0.5, expected 1"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(messages); i++)
+        ck_fails(read_stacked(stacked(NULL, NULL), members[i]), AS_E_INVAL, err, messages[i]);
+    static const char *const of_mean[] = {"{\"input\":0}", NULL};
+    ck_fails(read_stacked(json_pack("{s:s}", "kind", "mean"), of_mean), AS_E_INVAL, err, "input");
+}
+END_TEST
+
 START_TEST(manifests_that_are_refused)
 {
     AS_AUTO(as_freep) char *good = manifest_with(NULL, NULL);
@@ -367,6 +491,8 @@ Suite *test_suite(void)
     tcase_add_test(t, numbers_are_aligned);
     tcase_add_test(t, equal_content_gives_equal_bytes);
     tcase_add_test(t, a_model_may_be_a_source);
+    tcase_add_test(t, a_stacked_ensemble_has_inputs);
+    tcase_add_test(t, stacked_manifests_that_are_refused);
     tcase_add_test(t, every_cut_and_every_changed_byte_is_found);
     tcase_add_test(t, running_out_of_memory_is_an_error);
     tcase_add_test(t, manifests_that_are_refused);

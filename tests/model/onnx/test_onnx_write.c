@@ -344,15 +344,22 @@ END_TEST
 
 /* ---- ensembles ---- */
 
-static void compose(const char *const *names, const double *weights, size_t n)
+static void compose_as(const char *name, const char *const *names, const double *weights, size_t n,
+                       json_t *combine)
 {
     struct model_source sources[8] = {0};
-    AS_AUTO(as_freep) char *path = in_dir("ensemble");
+    AS_AUTO(as_freep) char *path = in_dir(name);
     for (size_t i = 0; i < n; i++)
         sources[i] = (struct model_source){.path = in_dir(names[i]), .weight = weights[i]};
-    ck_ok(model_file_write(path, sources, n, NULL, NULL, &err), err);
+    ck_ok(model_file_write(path, sources, n, combine, NULL, &err), err);
     for (size_t i = 0; i < n; i++)
         free((char *)sources[i].path);
+    json_decref(combine);
+}
+
+static void compose(const char *const *names, const double *weights, size_t n)
+{
+    compose_as("ensemble", names, weights, n, NULL);
 }
 
 /* Members of different shapes and encodings, with other training rows. */
@@ -377,6 +384,36 @@ START_TEST(ensemble_of_regressions)
     train_table(0, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
     train_table(0, "\"epochs\":3,\"validation\":{\"seed\":7},\"model\":{\"layers\":[9]}", "2", "b");
     compose((const char *[]){"a", "b"}, (double[]){0.25, 0.75}, 2);
+    onnx_case_compare(&child, "ensemble", ROWS);
+}
+END_TEST
+
+/* Stacked: of logarithms of probabilities, some of which are too small for one, with a coefficient
+ * below 0, and with an input that is a mean of two (a trial of folds). */
+START_TEST(stacked_classifiers)
+{
+    write_table(211, 3);
+    train_table(3, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
+    train_table(3, "\"epochs\":60,\"model\":{\"layers\":[64,64]},\"optimizer\":{\"lr\":0.03}", "2",
+                "b");
+    train_table(3, "\"epochs\":3,\"standardize\":false,\"model\":{\"kind\":\"logistic\"}", "3",
+                "c");
+    compose_as("pair", (const char *[]){"a", "b"}, (double[]){0.25, 0.75}, 2, NULL);
+    compose_as("ensemble", (const char *[]){"b", "pair", "c"}, (double[]){0.9, 0.5, -0.3}, 3,
+               json_pack("{s:s, s:s, s:[f, f, f]}", "kind", "linear", "inputs", "log", "biases",
+                         0.3, -0.2, -0.1));
+    onnx_case_compare(&child, "ensemble", ROWS);
+}
+END_TEST
+
+START_TEST(stacked_regressions)
+{
+    write_table(211, 0);
+    train_table(0, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
+    train_table(0, "\"epochs\":3,\"validation\":{\"seed\":7},\"model\":{\"layers\":[9]}", "2", "b");
+    compose_as("ensemble", (const char *[]){"a", "b"}, (double[]){1.25, -0.5}, 2,
+               json_pack("{s:s, s:s, s:[f, f]}", "kind", "linear", "inputs", "outputs", "biases",
+                         210.5, 0.25));
     onnx_case_compare(&child, "ensemble", ROWS);
 }
 END_TEST
@@ -532,6 +569,8 @@ Suite *test_suite(void)
     add_test_if(t, trees_of_pictures, trees, why);
     tcase_add_test(t, ensemble_of_classifiers);
     tcase_add_test(t, ensemble_of_regressions);
+    tcase_add_test(t, stacked_classifiers);
+    tcase_add_test(t, stacked_regressions);
     tcase_add_test(t, transformed_targets);
     tcase_add_test(t, equal_models_give_equal_bytes);
     tcase_add_test(t, full_disk);

@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "data/dataset_read.h"
 #include "data/formats/npy.h"
 #include "data/preprocess/train_data.h"
 #include "model/file/model_file.h"
 #include "model/predict/predictor.h"
 #include "model/trees/xgboost.h"
+#include "search/ensemble/ensemble.h"
 #include "tests/support/check_main.h"
 #include "tests/support/trained.h"
 
@@ -332,6 +334,134 @@ START_TEST(ensemble_with_trees)
 }
 END_TEST
 
+/* ---- stacked ensembles ---- */
+
+#define CANDIDATES 3
+
+/* What is true of the held-out rows, as the trainer of model 0 recorded it. */
+static void read_truth(bool of_classes, size_t rows, int64_t **ret_classes, float **ret_targets)
+{
+    AS_AUTO(as_freep) char *path = trained_path(&child[0], "artifacts/targets.npy");
+    AS_AUTO(npy_freep) struct npy *npy = NULL;
+    AS_AUTO(as_freep) double *values = as_calloc(rows, sizeof *values);
+    ck_ok(npy_open(path, &npy, &err), err);
+    ck_assert(values && npy_header_of(npy)->n_values == rows);
+    ck_ok(npy_read(npy, rows, values, &err), err);
+    int64_t *classes = as_calloc(rows, sizeof *classes);
+    float *targets = as_calloc(rows, sizeof *targets);
+    ck_assert(classes && targets);
+    for (size_t i = 0; i < rows; i++) {
+        classes[i] = (int64_t)values[i];
+        targets[i] = (float)values[i];
+    }
+    *ret_classes = of_classes ? as_steal(classes) : NULL;
+    *ret_targets = of_classes ? NULL : as_steal(targets);
+    free(classes);
+    free(targets);
+}
+
+/* Compose the stacked ensemble as the server does: its members in their order. Candidate 0 is the
+ * model file `pair`, which is of two trials. */
+static void compose_stacked(const struct ensemble *e, bool of_classes, const char *pair,
+                            const char *path)
+{
+    size_t order[CANDIDATES];
+    struct model_source sources[CANDIDATES];
+    JSON_AUTO biases = json_array();
+    ensemble_members(e, order);
+    for (size_t c = 0; c < e->outputs; c++)
+        ck_assert_int_eq(json_array_append_new(biases, json_real(e->biases[c])), 0);
+    JSON_AUTO combine = json_pack("{s:s, s:s, s:O}", "kind", "linear", "inputs",
+                                  of_classes ? "log" : "outputs", "biases", biases);
+    for (size_t i = 0; i < e->members; i++)
+        sources[i] = (struct model_source){
+            .path = order[i] == 0
+                        ? strdup(pair)
+                        : trained_path(&child[order[i] + 1], "artifacts/model.safetensors"),
+            .weight = e->weights[order[i]]};
+    ck_ok(model_file_write(path, sources, e->members, combine, NULL, &err), err);
+    for (size_t i = 0; i < e->members; i++)
+        free((char *)sources[i].path);
+}
+
+/* The predictions of the candidates on the held-out rows: the first is the mean of models 0 and 1. */
+static void read_candidates(size_t rows, size_t columns, float **ret)
+{
+    AS_AUTO(as_freep) float *other = recorded(1, rows, columns);
+    ret[0] = recorded(0, rows, columns);
+    for (size_t k = 0; k < rows * columns; k++) /* in double, as its own predictor does */
+        ret[0][k] = (float)(0.75 * (double)ret[0][k] + 0.25 * (double)other[k]);
+    for (size_t i = 1; i < CANDIDATES; i++)
+        ret[i] = recorded(i + 1, rows, columns);
+}
+
+/* Fit a stacked ensemble on the recorded predictions, as the server does. The model that is composed
+ * of it predicts the held-out rows to the bits of what the ensemble measured. */
+static void stacked_case(int classes)
+{
+    static const char *const fields[MOST_MODELS] = {
+        "\"epochs\":2,\"model\":{\"layers\":[12]}",
+        "\"epochs\":3,\"model\":{\"layers\":[5,4],\"embedding\":2}",
+        "\"epochs\":6,\"model\":{\"layers\":[12]}",
+        "\"epochs\":4,\"standardize\":false,\"model\":{\"kind\":\"linear\"},\"optimizer\":{\"lr\":"
+        "1e-5}"};
+    size_t columns = classes ? (size_t)classes : 1;
+    AS_AUTO(as_freep) char *table = trained_path(&child[0], "t.csv");
+    AS_AUTO(as_freep) char *pair = trained_path(&child[0], "pair.model");
+    AS_AUTO(as_freep) char *all = trained_path(&child[0], "all.model");
+    AS_AUTO(as_freep) char *first = trained_path(&child[0], "artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *second = trained_path(&child[1], "artifacts/model.safetensors");
+    const struct dataset_paths paths = {.table = table};
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    AS_AUTO(rows_done) struct rows rows = {0};
+    AS_AUTO(as_freep) int64_t *labels = NULL;
+    AS_AUTO(as_freep) float *targets = NULL;
+    float *candidates[CANDIDATES];
+    trained_write_table(&child[0], 401, classes);
+    for (size_t i = 0; i < MOST_MODELS; i++)
+        train(i, &paths, DATASET_CSV, "y", classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION,
+              fields[i]);
+    const struct model_source two[] = {{.path = first, .weight = 0.75},
+                                       {.path = second, .weight = 0.25}};
+    ck_ok(model_file_write(pair, two, 2, NULL, NULL, &err), err);
+    AS_AUTO(model_file_freep) struct model_file *trial = read_trial(0);
+    held_rows(trial, &paths, &rows);
+    read_candidates(rows.n, columns, candidates);
+    read_truth(classes > 0, rows.n, &labels, &targets);
+    const struct ensemble_input in = {.candidates = CANDIDATES,
+                                      .truth = {rows.n, columns, labels, targets},
+                                      .predictions = (const float *const *)candidates,
+                                      .metric = classes ? SCORE_LOG_LOSS : SCORE_RMSE,
+                                      .method = ENSEMBLE_STACKING,
+                                      .size = CANDIDATES,
+                                      .seed = 1};
+    AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
+    ck_ok(ensemble_select(&in, &e, &err), err);
+    ck_assert(e->members == CANDIDATES && e->biases);
+    compose_stacked(e, classes > 0, pair, all);
+    ck_ok(model_file_read(all, 1 << 26, &f, &err), err);
+    AS_AUTO(as_freep) double *sum = as_calloc(rows.n * columns, sizeof *sum);
+    AS_AUTO(as_freep) float *expected = as_calloc(rows.n * columns, sizeof *expected);
+    ensemble_predict(e, &in, NULL, rows.n, sum);
+    for (size_t k = 0; k < rows.n * columns; k++)
+        expected[k] = (float)sum[k];
+    predicts(f, &rows, expected, columns);
+    for (size_t i = 0; i < CANDIDATES; i++)
+        free(candidates[i]);
+}
+
+START_TEST(stacked_classes)
+{
+    stacked_case(3);
+}
+END_TEST
+
+START_TEST(stacked_numbers)
+{
+    stacked_case(0);
+}
+END_TEST
+
 /* ---- cells ---- */
 
 static as_status cell(const struct predictor *p, size_t column, const char *text, float *ret)
@@ -420,6 +550,8 @@ Suite *test_suite(void)
     add_test_if(t, trees_of_two_classes, has_trees, lacks);
     add_test_if(t, forest_of_numbers, has_trees, lacks);
     add_test_if(t, ensemble_with_trees, has_trees, lacks);
+    tcase_add_test(t, stacked_classes);
+    tcase_add_test(t, stacked_numbers);
     tcase_add_test(t, cells);
     tcase_add_test(t, text_has_no_rows);
     suite_add_tcase(s, t);

@@ -31,8 +31,8 @@ static struct file_row put_array(struct service *s, const char *name, npy_type t
     return (struct file_row){.path = name, .size = (int64_t)len, .sha256 = hex};
 }
 
-void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool classification,
-                       size_t rows)
+void leave_predictions_and(struct service *s, struct attempt_ref ref, int k, bool classification,
+                           size_t rows, const struct file_row *more)
 {
     int64_t classes[PREDICTED_ROWS];
     float predictions[PREDICTED_ROWS * 2], values[PREDICTED_ROWS];
@@ -46,10 +46,18 @@ void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool cl
         if (!classification)
             predictions[i] = (float)i + (wrong ? 3.0f : 0.5f);
     }
-    struct file_row files[2];
+    struct file_row files[3];
     struct as_err err;
     files[0] = put_array(s, "predictions.npy", NPY_F4, rows, classification ? 2 : 1, predictions);
     files[1] = classification ? put_array(s, "targets.npy", NPY_I8, PREDICTED_ROWS, 0, classes)
                               : put_array(s, "targets.npy", NPY_F4, PREDICTED_ROWS, 0, values);
-    ck_ok(attempt_files(s->db, &ref, NULL, FILE_ARTIFACT, files, 2, &err), err);
+    if (more)
+        files[2] = *more;
+    ck_ok(attempt_files(s->db, &ref, NULL, FILE_ARTIFACT, files, more ? 3 : 2, &err), err);
+}
+
+void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool classification,
+                       size_t rows)
+{
+    leave_predictions_and(s, ref, k, classification, rows, NULL);
 }

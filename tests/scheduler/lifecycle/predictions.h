@@ -12,4 +12,8 @@
 void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool classification,
                        size_t rows);
 
+/* The same, with one more file of the trial, whose content is stored. NULL: none. */
+void leave_predictions_and(struct service *s, struct attempt_ref ref, int k, bool classification,
+                           size_t rows, const struct file_row *more);
+
 #endif

@@ -168,7 +168,7 @@ static void predicts_what_was_recorded(int classes, size_t members)
     AS_AUTO(as_freep) double *recorded = read_array("artifacts/predictions.npy", &n_values);
     ck_ok(model_file_read(path, 1 << 26, &f, &err), err);
     ck_assert_uint_eq(model_file_n_members(f), members);
-    ck_assert_int_eq(model_file_combine(f), members > 1 ? MODEL_SUM : MODEL_MEAN);
+    ck_assert_int_eq(model_file_combine(f)->kind, members > 1 ? MODEL_SUM : MODEL_MEAN);
     ck_ok(predictor_create(f, 7, &p, &err), err);
     held_rows(classes, f, &x, &n);
     ck_assert_uint_eq(n * predictor_outputs(p), n_values);

@@ -1100,6 +1100,15 @@ export type FileSet = {
   files: File[];
 };
 
+/** How the outputs of the members become those of the ensemble. mean: the sum of weight times output; the weights sum to 1. linear: sum of weight times input, plus a bias for each output; for classes the inputs are the natural logarithms of the probabilities, clipped to 1e-7 and 1, and the outputs are the softmax of that */
+export type EnsembleCombine = {
+  kind: "mean" | "linear";
+  inputs?: "log" | "outputs";
+  biases?: number[];
+  /** The strength of the regularisation, chosen by cross-validation */
+  penalty?: Number;
+};
+
 export type Ensemble = {
   /** none: the sweep asked for none, or too few trials left predictions */
   state: "pending" | "ready" | "none";
@@ -1151,14 +1160,7 @@ export type Ensemble = {
   };
   /** Which of them to use: the ensemble if its gain is above 0 */
   recommended?: "ensemble" | "single";
-  /** How the outputs of the members become those of the ensemble. mean: the sum of weight times output; the weights sum to 1. linear: sum of weight times input, plus a bias for each output; for classes the inputs are the natural logarithms of the probabilities, clipped to 1e-7 and 1, and the outputs are the softmax of that */
-  combine?: {
-    kind: "mean" | "linear";
-    inputs?: "log" | "outputs";
-    biases?: number[];
-    /** The strength of the regularisation, chosen by cross-validation */
-    penalty?: Number;
-  };
+  combine?: EnsembleCombine;
   members?: {
     /** Of several sweeps: the one of this trial */
     sweep?: string;
@@ -1287,6 +1289,8 @@ export type ModelVersionCreate = {
   trial?: number;
   /** Of a sweep that has ended: what it recommends, its ensemble, or its best trial. Not beside `trial` */
   use?: "recommended" | "ensemble" | "single";
+  /** Number of an ensemble that was asked for after the end (askEnsemble). Beside neither `trial` nor `use` */
+  ensemble?: number;
 };
 
 export type ModelAlias = {
@@ -1336,10 +1340,12 @@ export type ModelOutputs = {
 };
 
 export type ModelMember = {
+  /** Id of its sweep, if that is not `sweep_id` of the version */
+  sweep?: string;
   trial: number;
   attempt: number;
   seed: string;
-  /** Weights add up to 1 */
+  /** Of a mean they add up to 1; of a linear combination (lineage.ensemble.combine) they are any numbers */
   weight: number;
   /** model.kind of its training document */
   kind?: string;
@@ -1354,6 +1360,21 @@ export type ModelLineage = {
     /** Of its content when the sweep was created */
     sha256: string | null;
   };
+  /** Of an ensemble: how it was made */
+  ensemble?: {
+    method?: EnsembleMethod;
+    /** As it was asked for */
+    size?: number;
+    /** Of one that was asked for after the end; absent: that of the sweep's end */
+    number?: number;
+    combine?: EnsembleCombine;
+  };
+  /** Of an ensemble of several sweeps: those of its members that are not `sweep_id` */
+  sweeps?: {
+    sweep: string;
+    sweep_id: string;
+    document: SweepDocument;
+  }[];
 };
 
 export type ModelVersion = {
@@ -1366,7 +1387,7 @@ export type ModelVersion = {
   sweep: string;
   /** Its id then. The sweep may be deleted */
   sweep_id: string;
-  /** Numbers of the trials of its members */
+  /** Numbers of the trials of its members; of an ensemble of several sweeps, those of `sweep_id` */
   trials: number[];
   task: "classification" | "regression" | "language_modeling";
   input: "table" | "image" | "tokens";

@@ -214,13 +214,22 @@ function FiguresPanel({ version }: { version: Api.ModelVersion }) {
   );
 }
 
+/** How the members of an ensemble make one prediction. */
+function combinationOf(combine: Api.EnsembleCombine): string {
+  if (combine.kind === "mean") return "weighted mean";
+  return combine.inputs === "log" ? "linear, of logarithms of probabilities" : "linear, of numbers";
+}
+
 function LineagePanel({ version }: { version: Api.ModelVersion }) {
   const data = version.lineage?.dataset;
+  const ensemble = version.lineage?.ensemble;
   return (
     <section class="panel" aria-label="Lineage">
       <div class="bar"><h2>Where it comes from</h2></div>
       <dl class="pairs">
         <div><dt>Sweep</dt><dd><a href={href(["sweeps", version.sweep_id])}>{version.sweep}</a></dd></div>
+        {ensemble && <div><dt>Method</dt><dd>{ensemble.method ?? NONE}{ensemble.number !== undefined && `, ensemble ${ensemble.number}`}</dd></div>}
+        {ensemble?.combine && <div><dt>Combination</dt><dd>{combinationOf(ensemble.combine)}</dd></div>}
         <div><dt>Data set</dt><dd>{data?.name ?? NONE}</dd></div>
         <div><dt>Its digest</dt><dd title={data?.sha256 ?? ""}>{data?.sha256?.slice(0, 16) ?? NONE}</dd></div>
         <div><dt>Digest of the file</dt><dd title={version.sha256}>{version.sha256.slice(0, 16)}</dd></div>
@@ -228,7 +237,7 @@ function LineagePanel({ version }: { version: Api.ModelVersion }) {
       </dl>
       <div class="scroll" tabIndex={0} role="region" aria-label="Members"><table>
         <thead><tr><th scope="col" class="num">Trial</th><th scope="col">Kind</th><th scope="col" class="num">Weight</th><th scope="col" class="num">Attempt</th><th scope="col" class="num">Seed</th></tr></thead>
-        <tbody>{(version.members ?? []).map((m) => <tr key={m.trial}><td class="num"><a href={href(["sweeps", version.sweep_id, "trials", m.trial])}>#{m.trial}</a></td><td>{m.kind ?? ""}</td><td class="num">{sig(m.weight, 3)}</td><td class="num">{m.attempt}</td><td class="num">{m.seed}</td></tr>)}</tbody>
+        <tbody>{(version.members ?? []).map((m) => <tr key={`${m.sweep ?? ""}/${m.trial}`}><td class="num"><a href={href(["sweeps", m.sweep ?? version.sweep_id, "trials", m.trial])}>{m.sweep}#{m.trial}</a></td><td>{m.kind ?? ""}</td><td class="num">{sig(m.weight, 3)}</td><td class="num">{m.attempt}</td><td class="num">{m.seed}</td></tr>)}</tbody>
       </table></div>
     </section>
   );

@@ -1,0 +1,13 @@
+/* From the predictions of members to those of the model, as model/combine/ computes them. */
+#ifndef ASSAY_MODEL_ONNX_COMBINATION_H
+#define ASSAY_MODEL_ONNX_COMBINATION_H
+
+#include "model/file/model_file.h"
+#include "model/onnx/graph.h"
+
+/* Combine the predictions of all members of f, float [rows, outputs] each, as f says. Everything is
+ * computed in double, and the result is float. */
+const char *onnx_combine(struct onnx_graph *g, const struct model_file *f,
+                         const char *const *predictions);
+
+#endif

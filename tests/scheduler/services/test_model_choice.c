@@ -1,0 +1,254 @@
+/* Ensembles as versions of models: of every method, of one sweep or several, and what is refused. The
+ * files are those that the trainer writes, the predictions those of lifecycle/predictions.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "data/formats/safetensors.h"
+#include "model/file/model_file.h"
+#include "scheduler/content/blob_file.h"
+#include "scheduler/content/blobs.h"
+#include "scheduler/lifecycle/ensemble_requests.h"
+#include "scheduler/services/models.h"
+#include "tests/scheduler/lifecycle/predictions.h"
+#include "tests/support/check_main.h"
+#include "tests/support/service.h"
+#include "tests/support/temp_folder.h"
+
+#define TRAIN "{\"dataset\":\"d\",\"epochs\":1,\"model\":{\"kind\":\"mlp\",\"layers\":[4]}}"
+#define DATASET                                                                                    \
+    "{\"format\":\"csv\",\"task\":\"classification\",\"rows\":6,\"features\":2,\"outputs\":2,"     \
+    "\"input\":\"table\",\"target\":\"y\",\"classes\":[\"no\",\"yes\"],\"columns\":[{\"name\":"    \
+    "\"x\",\"kind\":\"numeric\",\"missing\":1},{\"name\":\"c\",\"kind\":\"categorical\","          \
+    "\"missing\":0,\"other\":0,\"values\":[\"u\",\"v\"]}]}"
+#define RECORD                                                                                     \
+    "{\"input\":\"table\",\"standardize\":true,\"training_rows\":4,\"validation_rows\":2,"         \
+    "\"columns\":[{\"column\":\"x\",\"kind\":\"numeric\",\"input\":0,\"mean\":1.5,\"scale\":2,"    \
+    "\"missing\":0.5,\"indicator\":1},{\"column\":\"c\",\"kind\":\"categorical\",\"input\":2,"     \
+    "\"values\":[\"u\",null],\"other\":4}]}"
+
+static struct service s;
+static struct as_err err;
+static char dir[TEMP_FOLDER_SIZE];
+static int64_t epoch;
+
+static void setup(void)
+{
+    temp_folder_make(dir);
+    epoch = make_runner(&s, "r", 16);
+}
+
+static void teardown(void)
+{
+    temp_folder_remove(dir);
+}
+
+/* The bytes of a trial's file with this weight; owned by the caller. */
+static char *model_bytes(float weight, size_t *ret_len)
+{
+    AS_AUTO(as_freep) char *path = file_join(dir, "model.safetensors");
+    const struct safetensors_tensor w = {
+        .name = "layers.0.weight", .n_dims = 1, .shape = {1}, .data = &weight};
+    JSON_AUTO meta = json_pack("{s:s, s:s, s:s, s:s}", "format", "assay-model-1", "train", TRAIN,
+                               "dataset", DATASET, "preprocessing", RECORD);
+    char *bytes = NULL;
+    ck_ok(safetensors_write(path, meta, &w, 1, &err), err);
+    ck_ok(file_read(path, 1 << 20, &bytes, ret_len, &err), err);
+    return bytes;
+}
+
+/* Trial k leaves its predictions, and the file of a model. */
+static void leave_model(struct attempt_ref ref, int k)
+{
+    AS_AUTO(blob_put_freep) struct blob_put *p = NULL;
+    char hex[SHA256_HEX_SIZE];
+    size_t len = 0;
+    bool created;
+    AS_AUTO(as_freep) char *bytes = model_bytes((float)k, &len);
+    ck_ok(sha256_of(bytes, len, hex, &err), err);
+    ck_ok(blob_put_create(hex, &p, &err), err);
+    ck_ok(blob_put_add(p, bytes, len, &err), err);
+    ck_ok(blob_put_commit(s.db, p, &created, &err), err);
+    const struct file_row f = {.path = "model.safetensors", .size = (int64_t)len, .sha256 = hex};
+    leave_predictions_and(&s, ref, k, true, PREDICTED_ROWS, &f);
+}
+
+static void tick(void)
+{
+    struct reaper_report r;
+    ck_ok(reaper_tick(&s.reaper, &r, &err), err);
+}
+
+/* A sweep of n trials from trial `first` of predictions.h, which has ended. */
+static void ended_sweep(const char *name, int n, int first, bool models)
+{
+    char limits[40];
+    (void)snprintf(limits, sizeof limits, "'max_trials': %d", n);
+    make_sweep(&s, name, limits, "");
+    struct claim_list list = claim(&s, "r", epoch, n);
+    for (int k = 0; k < n; k++) {
+        if (models)
+            leave_model(ref_of(&list.rows[k]), first + k);
+        else
+            leave_predictions(&s, ref_of(&list.rows[k]), first + k, true, PREDICTED_ROWS);
+        finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
+    }
+    tick();
+    ck_assert_int_eq(sweep_of_id(&s, name).state, SWEEP_COMPLETED);
+}
+
+static int64_t ask_for(const char *sweep, const char *body)
+{
+    struct ensemble_asked e;
+    bool created;
+    JSON_AUTO j = json_of(body);
+    ck_ok(ensemble_ask(s.db, &s.a, sweep, j, &e, &created, &err), err);
+    return e.number;
+}
+
+/* The ensemble as the API returns it. */
+static json_t *result(const char *sweep, int64_t number)
+{
+    struct ensemble_asked e;
+    json_t *j = NULL;
+    ck_ok(ensemble_asked_get(s.db, &s.a, sweep, number, &e, &err), err);
+    ck_assert_str_eq(e.state, "ready");
+    ck_ok(json_parse(e.result, strlen(e.result), &j, &err), err);
+    return j;
+}
+
+static as_status add(const char *sweep, int64_t ensemble, struct model_version_row *ret)
+{
+    const struct model_request q = {.sweep = sweep, .trial = -1, .ensemble = ensemble};
+    bool created;
+    err = (struct as_err){0};
+    return model_add(s.db, &s.a, "m", &q, ret, &created, &err);
+}
+
+static struct model_file *file_of(const struct model_version_row *v)
+{
+    AS_AUTO(blob_file_done) struct blob_file copy = {0};
+    struct model_file *f = NULL;
+    ck_ok(blob_file_init(s.db, v->sha256, &copy, &err), err);
+    ck_ok(model_file_read(copy.path, 1 << 20, &f, &err), err);
+    return f;
+}
+
+/* The version is what the ensemble is: the same weights in the same order, the same biases. */
+static void is_version_of(const struct model_version_row *v, const json_t *e)
+{
+    AS_AUTO(model_file_freep) struct model_file *f = file_of(v);
+    const json_t *members = json_object_get(e, "members"), *member;
+    const json_t *combine = json_object_get(e, "combine");
+    const struct model_combine *c = model_file_combine(f);
+    size_t i;
+    ck_assert_str_eq(v->kind, "ensemble");
+    ck_assert_uint_eq(model_file_n_members(f), json_array_size(members));
+    json_array_foreach(members, i, member)
+    {
+        const struct model_member *m = model_file_member(f, i);
+        double weight = json_number_value(json_object_get(member, "weight"));
+        const char *sweep = json_string_value(json_object_get(member, "sweep"));
+        ck_assert_int_eq(m->trial, json_integer_value(json_object_get(member, "number")));
+        ck_assert_double_eq(c->kind == MODEL_LINEAR ? c->weights[i] : m->weight, weight);
+        ck_assert_str_eq(m->sweep ? m->sweep : "a", sweep ? sweep : "a");
+    }
+    ck_assert((c->kind == MODEL_LINEAR) == (json_object_get(combine, "biases") != NULL));
+    json_array_foreach(json_object_get(combine, "biases"), i, member)
+        ck_assert_double_eq(c->biases[i], json_number_value(member));
+}
+
+START_TEST(each_method_becomes_a_version)
+{
+    static const char *const bodies[] = {
+        "{'method': 'greedy', 'size': 3}", "{'method': 'stacking'}",
+        "{'method': 'stacking', 'non_negative': true}", "{'method': 'average', 'size': 2}",
+        "{'method': 'bucketing'}"};
+    struct model_version_row v;
+    ended_sweep("a", 4, 0, true);
+    for (size_t i = 0; i < AS_ARRAY_LEN(bodies); i++) {
+        char method[64];
+        int64_t number = ask_for("a", bodies[i]);
+        ck_fails(add("a", number, &v), AS_E_CONFLICT, err, "is not computed yet");
+        tick();
+        JSON_AUTO e = result("a", number);
+        ck_ok(add("a", number, &v), err);
+        ck_assert_int_eq(v.version, (int64_t)i + 1);
+        is_version_of(&v, e);
+        (void)snprintf(method, sizeof method, "\"method\":\"%s\",\"number\":%d,",
+                       json_string_value(json_object_get(e, "method")), (int)number);
+        ck_assert_msg(strstr(v.lineage, method), "%s", v.lineage);
+        ck_assert(strstr(v.measured_on, "cross-fitted"));
+    }
+    ck_fails(add("a", 77, &v), AS_E_NOT_FOUND, err, "no ensemble 77");
+}
+END_TEST
+
+/* Members of another sweep say so; a sweep of the same name is not the one that was asked for. */
+START_TEST(several_sweeps)
+{
+    struct model_version_row v;
+    ended_sweep("a", 2, 0, true);
+    ended_sweep("b", 2, 2, true);
+    int64_t number = ask_for("a", "{'method': 'stacking', 'sweeps': ['b']}");
+    tick();
+    JSON_AUTO e = result("a", number);
+    ck_assert_uint_eq(json_array_size(json_object_get(e, "members")), 4);
+    ck_ok(add("a", number, &v), err);
+    is_version_of(&v, e);
+    ck_assert(strstr(v.members, "\"sweep\":\"b\"") && !strstr(v.members, "\"sweep\":\"a\""));
+    JSON_AUTO lineage = NULL;
+    ck_ok(json_parse(v.lineage, strlen(v.lineage), &lineage, &err), err);
+    const json_t *others = json_object_get(lineage, "sweeps");
+    ck_assert_uint_eq(json_array_size(others), 1);
+    ck_assert_str_eq(json_string_value(json_object_get(json_array_get(others, 0), "sweep_id")),
+                     "b");
+    ck_assert(json_is_object(json_object_get(json_array_get(others, 0), "document")));
+    JSON_AUTO trials = NULL;
+    ck_ok(json_parse(v.trials, strlen(v.trials), &trials, &err), err);
+    ck_assert_uint_eq(json_array_size(trials), 2); /* of `a` alone */
+    ck_ok(sweep_delete(s.db, "b", &err), err);
+    ck_fails(add("a", number, &v), AS_E_CONFLICT, err, "the sweep 'b' was deleted since");
+    ended_sweep("b", 2, 2, true);
+    ck_fails(add("a", number, &v), AS_E_CONFLICT, err, "the sweep 'b' was deleted since");
+}
+END_TEST
+
+/* Trials of other programs take part in ensembles, and leave no model. */
+START_TEST(members_without_a_model_are_refused_by_name)
+{
+    struct model_version_row v;
+    ended_sweep("a", 1, 0, true);
+    ended_sweep("other", 1, 1, false);
+    int64_t number = ask_for("a", "{'method': 'average', 'sweeps': ['other']}");
+    tick();
+    ck_fails(add("a", number, &v), AS_E_UNSUPPORTED, err,
+             "trial other/0 stored no model.safetensors");
+}
+END_TEST
+
+/* The number of outputs that predictions have need not be that of the model. */
+START_TEST(an_ensemble_that_does_not_fit_its_models_is_refused)
+{
+    struct model_version_row v;
+    ended_sweep("a", 2, 0, true);
+    int64_t number = ask_for("a", "{'method': 'stacking'}");
+    tick();
+    pg_fixture_exec(s.url, "update ensemble_asked set result = replace(result::text, "
+                           "'\"biases\":[', '\"biases\":[1,')::json");
+    ck_fails(add("a", number, &v), AS_E_UNSUPPORTED, err, "/combine/biases: found 3, expected 2");
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *suite = suite_create("scheduler/services/model_choice");
+    TCase *t = service_case(suite, "model_choice", &s, 0);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, each_method_becomes_a_version);
+    tcase_add_test(t, several_sweeps);
+    tcase_add_test(t, members_without_a_model_are_refused_by_name);
+    tcase_add_test(t, an_ensemble_that_does_not_fit_its_models_is_refused);
+    return suite;
+}
