@@ -59,6 +59,7 @@ def snapshot(assay):
 
 def boosting(assay):
     """Each stage a trial with the model of all before it; the ensemble says where to stop."""
+    path = os.path.join(assay.data, "ring.csv")
     run(assay, "weak", {"dataset": "ring", "epochs": "${n}", "model": {"layers": [8]}, "optimizer": {"lr": 0.01}},
         {"n": {"type": "int", "min": 3, "max": 5}})
     assay.cli("ensemble", "weak", "--method", "boosting", "--size", "4")
@@ -69,6 +70,15 @@ def boosting(assay):
     assert min(t["value"] for t in trials[1:]) < trials[0]["value"], trials
     e = assay.call("GET", "/v1/sweeps/weak-boosting/ensemble")
     assert e["state"] == "ready" and e["method"] == "bucketing" and e["folds"] == 5, e
+    assay.cli("models", "add", "weak-boosting/3", "sum")
+    assert len(predictions(assay, "sum", path)) == 400
+    manifest = json.loads(assay.cli("models", "show", "sum", "--json").stdout)["items"][0]
+    assert abs(manifest["metrics"]["val_log_loss"] - trials[3]["value"]) < 1e-6, (manifest, trials)
+    chosen = json.loads(assay.cli("models", "add", "weak-boosting", "chosen", "--json").stdout)
+    best = min(trials, key=lambda t: t["value"])["number"]
+    assert chosen["trials"] == [best] and best > 0, (chosen, trials)
+    wrong = assay.cli("ensemble", "weak", "--method", "boosting", "--size", "257", check=False)
+    assert wrong.returncode != 0 and "256" in wrong.stderr, wrong
 
 
 def main():
