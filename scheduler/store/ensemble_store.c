@@ -33,6 +33,7 @@ enum {
     NEXT(text, params, "params")                                                                   \
     NEXT(text, predictions, "predictions")                                                         \
     NEXT(text, targets, "targets")                                                                 \
+    NEXT(text, weights, "weights")                                                                 \
     NEXT(i64, predictions_size, "predictions_size")                                                \
     NEXT(i64, targets_size, "targets_size")
 COLUMNS_WHOLE_ROW(struct ensemble_candidate, CANDIDATE_FIELDS)
@@ -49,9 +50,12 @@ COLUMNS_READER(candidate, struct ensemble_candidate, CANDIDATE_FIELDS)
     NEXT(bool, is_trainers, "s.max_group is not null")                                             \
     NEXT(i64, seed, "s.seed")                                                                      \
     NEXT(i64, finish_seq, "s.finish_seq")                                                          \
-    NEXT(bool, same_rows, "exists (select from c where c.sweep = s.id and targets = " COMMON ")")
-/* The targets that most candidates have. */
-#define COMMON "(select targets from c group by targets order by count(*) desc, targets limit 1)"
+    NEXT(bool, same_rows,                                                                          \
+         "exists (select from c where c.sweep = s.id and (targets, weights) = " COMMON ")")
+/* The targets and weights that most candidates have. */
+#define COMMON                                                                                     \
+    "(select targets, weights from c group by targets, weights order by count(*) desc, targets, "  \
+    "weights limit 1)"
 COLUMNS_WHOLE_ROW(struct ensemble_source, SOURCE_FIELDS)
 COLUMNS_READER(source, struct ensemble_source, SOURCE_FIELDS)
 #define SOURCE_COLUMNS COLUMNS_SQL(SOURCE_FIELDS)
@@ -78,10 +82,13 @@ COLUMNS_READER(asked, struct ensemble_asked, ASKED_FIELDS)
 #define CANDIDATES                                                                                 \
     "with c as (select s.id as sweep, array_position($1::text[], s.id) as place, t.number, "       \
     "t.value, t.params, p.sha256 as predictions, p.size as predictions_size, g.sha256 as "         \
-    "targets, g.size as targets_size from sweep s join trial t on t.sweep_key = s.key join "       \
+    "targets, g.size as targets_size, coalesce(w.sha256, '') as weights from sweep s join trial "  \
+    "t on t.sweep_key = s.key join "                                                               \
     "trial_file p on p.sweep_key = t.sweep_key and p.number = t.number and p.kind = 'artifact' "   \
     "and p.path = 'predictions.npy' join trial_file g on g.sweep_key = t.sweep_key and g.number "  \
-    "= t.number and g.kind = 'artifact' and g.path = 'targets.npy' where s.id = any($1::text[]) "  \
+    "= t.number and g.kind = 'artifact' and g.path = 'targets.npy' left join trial_file w on "     \
+    "w.sweep_key = t.sweep_key and w.number = t.number and w.kind = 'artifact' and w.path = "      \
+    "'weights.npy' where s.id = any($1::text[]) "                                                  \
     "and t.state = 'completed' and t.feasible) "
 
 static const struct stmt stmts[] = {
@@ -94,9 +101,10 @@ static const struct stmt stmts[] = {
          "e.sweep_key where s.state = 'finishing' and e.state = 'pending' and "
          "(e.lease_until is null or e.lease_until < now()) order by e.sweep_key limit "
          "1 for update of e skip locked) returning sweep_key"},
-    [ENSEMBLE_CANDIDATES] = {"ensemble_candidates", CANDIDATES
-                             "select " CANDIDATE_COLUMNS " from c where targets = " COMMON
-                             " order by value * $2::int, place, number limit $3"},
+    [ENSEMBLE_CANDIDATES] = {"ensemble_candidates",
+                             CANDIDATES "select " CANDIDATE_COLUMNS
+                                        " from c where (targets, weights) = " COMMON
+                                        " order by value * $2::int, place, number limit $3"},
     [ENSEMBLE_PUT] = {"ensemble_put", "update ensemble set state = $2, result = $3, lease_until = "
                                       "null where sweep_key = $1 and state = 'pending'"},
     [ENSEMBLE_RESET] = {"ensemble_reset", "update ensemble set state = 'pending', result = null, "

@@ -61,6 +61,8 @@ as_status artifacts_write_held(const char *folder, const struct lockstep_setup *
     if (st != AS_OK)
         return st;
     st = write_targets(folder, d, err);
+    if (st == AS_OK && d->held_weights)
+        st = write_array(folder, "weights.npy", NPY_F4, &d->n_val, 1, d->held_weights, err);
     return st == AS_OK && m->spec.folds > 0 ? write_rows(folder, d, err) : st;
 }
 

@@ -332,6 +332,8 @@ static as_status write_all(struct folds *f, struct as_err *err)
     as_status st = join_array(f, "predictions.npy", err);
     if (st == AS_OK)
         st = join_array(f, "targets.npy", err);
+    if (st == AS_OK && json_object_get(f->member->train, "weights"))
+        st = join_array(f, "weights.npy", err);
     if (st == AS_OK)
         st = write_model(f, err);
     if (st == AS_OK)

@@ -1174,6 +1174,8 @@ export type Ensemble = {
     params?: Params;
   }[];
   candidates?: number;
+  /** The held-out rows have weights: all values are weighted as the trials' metrics, and what is chosen is chosen by them */
+  weighted?: boolean;
   /** Further candidates that were left out because all predictions together have more than 2^27 values */
   left_out?: number;
 };
