@@ -151,4 +151,5 @@ def main():
         print(f"| {', '.join(map(str, key))} | {methods(key[0], lines)}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,11 @@
  * no functions of means of rows: the influence of AUC is made of the shares of the other side's rows
  * that lie below (DeLong's structural components), that of average precision of the rows below.
  *
+ * Rows with weights are a distribution in which a row has the share u / n, where n is the number of rows
+ * and u its weight divided by the mean weight; without weights u is 1. All sums over rows are of u.
+ * The functions compute the influence of a further row of weight 1; that of the row itself, with its
+ * weight, is u times that.
+ *
  * AUC sorts its rows for each class, and an ensemble is compared with AUC hundreds of times, so the
  * sort is a radix sort of float32 keys. The trainer's outputs are float32 too, so single models have
  * the trainer's ties. */
@@ -79,7 +84,13 @@ struct score {
     const double *p; /* [n, outputs], times members */
     double members;
     double *influence; /* [n], never NULL */
+    double unit;       /* a weight of 1 is this u */
 };
+
+double score_weight(const struct score_truth *t, size_t row)
+{
+    return t->weights ? (double)t->weights[row] : 1;
+}
 
 static size_t row_of(const struct score *s, size_t i)
 {
@@ -89,6 +100,12 @@ static size_t row_of(const struct score *s, size_t i)
 static size_t class_of(const struct score *s, size_t i)
 {
     return (size_t)s->truth->classes[row_of(s, i)];
+}
+
+/* The row's weight, of which the sum over the rows is their number. */
+static double u_of(const struct score *s, size_t i)
+{
+    return s->truth->weights ? s->unit * (double)s->truth->weights[row_of(s, i)] : 1;
 }
 
 /* ---- means over rows ---- */
@@ -167,7 +184,7 @@ static double mean_over_rows(const struct score *s, score_metric m)
     for (size_t i = 0; i < s->n; i++) {
         s->influence[i] =
             score_is_of_classes(m) ? row_of_classes(s, m, i) : row_of_numbers(s, m, i);
-        mean += s->influence[i] / (double)s->n;
+        mean += u_of(s, i) * s->influence[i] / (double)s->n;
     }
     for (size_t i = 0; i < s->n; i++)
         s->influence[i] -= mean;
@@ -187,7 +204,7 @@ static double output_rmse(const struct score *s, size_t c)
 {
     double n = (double)s->n, mean = 0;
     for (size_t i = 0; i < s->n; i++)
-        mean += error_of(s, i, c) * error_of(s, i, c) / n;
+        mean += u_of(s, i) * error_of(s, i, c) * error_of(s, i, c) / n;
     double rmse = sqrt(mean), share = rmse > 0 ? 0.5 / rmse / (double)s->truth->outputs : 0;
     for (size_t i = 0; i < s->n; i++)
         s->influence[i] += share * (error_of(s, i, c) * error_of(s, i, c) - mean);
@@ -201,11 +218,11 @@ static double output_r2(const struct score *s, size_t c)
     size_t C = s->truth->outputs;
     double n = (double)s->n, a = 0, b = 0, centre = 0;
     for (size_t i = 0; i < s->n; i++)
-        centre += (double)s->truth->targets[row_of(s, i) * C + c] / n;
+        centre += u_of(s, i) * (double)s->truth->targets[row_of(s, i) * C + c] / n;
     for (size_t i = 0; i < s->n; i++) {
         double t = (double)s->truth->targets[row_of(s, i) * C + c] - centre;
-        a += error_of(s, i, c) * error_of(s, i, c) / n;
-        b += t * t / n;
+        a += u_of(s, i) * error_of(s, i, c) * error_of(s, i, c) / n;
+        b += u_of(s, i) * t * t / n;
     }
     if (!(b > 0))
         return a == 0;
@@ -232,26 +249,26 @@ static as_status compute_f1(const struct score *s, double *ret, struct as_err *e
 {
     size_t C = s->truth->outputs, first = C == 2 ? 1 : 0, used = 0;
     AS_AUTO(as_freep)
-    size_t(*count)[2] = as_calloc(C, sizeof *count); /* right; predicted + labels */
+    double(*count)[2] = as_calloc(C, sizeof *count); /* weights: right; predicted + labels */
     AS_AUTO(as_freep) size_t *predicted = as_calloc(s->n, sizeof *predicted);
     if (!count || !predicted)
         return as_fail_nomem(err);
     for (size_t i = 0; i < s->n; i++) {
         predicted[i] = largest_output(s, i);
-        count[predicted[i]][0] += predicted[i] == class_of(s, i);
-        count[predicted[i]][1]++;
-        count[class_of(s, i)][1]++;
+        count[predicted[i]][0] += predicted[i] == class_of(s, i) ? u_of(s, i) : 0;
+        count[predicted[i]][1] += u_of(s, i);
+        count[class_of(s, i)][1] += u_of(s, i);
     }
     double sum = 0;
     for (size_t c = first; c < C; c++) {
         used += count[c][1] > 0 || C == 2;
-        sum += count[c][1] > 0 ? 2 * (double)count[c][0] / (double)count[c][1] : 0;
+        sum += count[c][1] > 0 ? 2 * count[c][0] / count[c][1] : 0;
     }
     for (size_t i = 0; i < s->n; i++) {
         const size_t of[2] = {predicted[i], class_of(s, i)};
         for (size_t k = 0; k < 2; k++) { /* half of 2 t_i belongs to each, if they are the same */
-            double u = (double)count[of[k]][1] / (double)s->n;
-            double f1 = 2 * (double)count[of[k]][0] / (double)count[of[k]][1];
+            double u = count[of[k]][1] / (double)s->n;
+            double f1 = 2 * count[of[k]][0] / count[of[k]][1];
             if (of[k] >= first)
                 s->influence[i] += ((of[0] == of[1]) - f1) / u / (double)used;
         }
@@ -267,14 +284,14 @@ static as_status compute_f1(const struct score *s, double *ret, struct as_err *e
 static as_status compute_balanced(const struct score *s, double *ret, struct as_err *err)
 {
     size_t C = s->truth->outputs;
-    AS_AUTO(as_freep) double(*count)[2] = as_calloc(C, sizeof *count); /* right; rows */
+    AS_AUTO(as_freep) double(*count)[2] = as_calloc(C, sizeof *count); /* weights: right; all */
     if (!count)
         return as_fail_nomem(err);
     for (size_t i = 0; i < s->n; i++) {
         size_t c = class_of(s, i);
         s->influence[i] = largest_output(s, i) == c;
-        count[c][0] += s->influence[i];
-        count[c][1]++;
+        count[c][0] += u_of(s, i) * s->influence[i];
+        count[c][1] += u_of(s, i);
     }
     double sum = 0, used = 0;
     for (size_t c = 0; c < C; c++) {
@@ -328,17 +345,37 @@ static struct ranked *sort_ranked(struct ranked *items, struct ranked *spare, si
     return items;
 }
 
-/* Add the AUC's influence of class c, times `scale`, where it is `auc` and the rows are sorted. A
- * positive row has the share of other rows below it, another row the share of positive rows above
- * it; half of the equal ones counts. */
-static void add_auc_influence(const struct score *s, size_t c, const struct ranked *sorted,
-                              double positive, double auc, double scale)
+/* The rows of a class and the others, sorted upwards by the class's score. Rows without weight are left
+ * out: at the top they would be a set of nothing. */
+struct sides {
+    const struct ranked *sorted;
+    size_t n;
+    double others, positive; /* weights; their sum is the number of all rows */
+};
+
+/* The weights of the set of equal scores that begins at i: [others, positive]. Returns its end. */
+static size_t equal_from(const struct score *s, size_t c, const struct sides *of, size_t i,
+                         double ret[2])
 {
-    double n = (double)s->n, others = n - positive, below[2] = {0, 0}; /* others, positive */
-    for (size_t i = 0, end; i < s->n; i = end) {
-        double equal[2] = {0, 0};
-        for (end = i; end < s->n && sorted[end].key == sorted[i].key; end++)
-            equal[class_of(s, sorted[end].row) == c]++;
+    size_t end = i;
+    ret[0] = ret[1] = 0;
+    for (; end < of->n && of->sorted[end].key == of->sorted[i].key; end++)
+        ret[class_of(s, of->sorted[end].row) == c] += u_of(s, of->sorted[end].row);
+    return end;
+}
+
+/* Add the AUC's influence of class c, times `scale`, where it is `auc`. A positive row has the share
+ * of other rows below it, another row the share of positive rows above it; half of the equal ones
+ * counts. */
+static void add_auc_influence(const struct score *s, size_t c, const struct sides *of, double auc,
+                              double scale)
+{
+    const struct ranked *sorted = of->sorted;
+    double n = (double)s->n, others = of->others, positive = of->positive;
+    double below[2] = {0, 0}; /* others, positive */
+    for (size_t i = 0, end; i < of->n; i = end) {
+        double equal[2];
+        end = equal_from(s, c, of, i, equal);
         for (size_t k = i; k < end; k++) {
             bool mine = class_of(s, sorted[k].row) == c;
             double share = mine ? (below[0] + equal[0] / 2) / others
@@ -351,17 +388,16 @@ static void add_auc_influence(const struct score *s, size_t c, const struct rank
 }
 
 /* The share of pairs (positive, other) in the right order, ties counting half. */
-static double auc_of(const struct score *s, size_t c, const struct ranked *sorted, double positive)
+static double auc_of(const struct score *s, size_t c, const struct sides *of)
 {
     double pairs = 0, below = 0;
-    for (size_t i = 0, end; i < s->n; i = end) {
-        double equal[2] = {0, 0};
-        for (end = i; end < s->n && sorted[end].key == sorted[i].key; end++)
-            equal[class_of(s, sorted[end].row) == c]++;
+    for (size_t i = 0, end; i < of->n; i = end) {
+        double equal[2];
+        end = equal_from(s, c, of, i, equal);
         pairs += equal[1] * (below + equal[0] / 2);
         below += equal[0];
     }
-    return pairs / positive / ((double)s->n - positive);
+    return pairs / of->positive / of->others;
 }
 
 /* The average precision of class c: the mean over its rows of t / a, with a the rows that score at
@@ -370,15 +406,17 @@ static double auc_of(const struct score *s, size_t c, const struct ranked *sorte
  * of (t? - t_i / a_i) / a_i, with t? 1 if it is of the class, and then its own t / a less the mean;
  * divided by the class's rows, times all rows. The rows are sorted upwards, so these sums are those
  * of the rows that came before. */
-static double precision_of(const struct score *s, size_t c, const struct ranked *sorted,
-                           double positive, double scale)
+static double precision_of(const struct score *s, size_t c, const struct sides *of, double scale)
 {
-    double n = (double)s->n, above[2] = {n - positive, positive}, sum = 0;
+    const struct ranked *sorted = of->sorted;
+    double n = (double)s->n, positive = of->positive, above[2] = {of->others, positive}, sum = 0;
     double shares = 0, parts = 0; /* over the class's rows so far: 1 / a_i, t_i / a_i^2 */
-    for (size_t i = 0, end; i < s->n; i = end) {
-        double equal[2] = {0, 0}, a = above[0] + above[1], precision = above[1] / a;
-        for (end = i; end < s->n && sorted[end].key == sorted[i].key; end++)
-            equal[class_of(s, sorted[end].row) == c]++;
+    for (size_t i = 0, end; i < of->n; i = end) {
+        double equal[2];
+        end = equal_from(s, c, of, i, equal);
+        for (int k = 0; k < 2; k++) /* what is left may be rounded to less than the set */
+            above[k] = fmax(above[k], equal[k]);
+        double a = above[0] + above[1], precision = above[1] / a;
         sum += equal[1] * precision / positive;
         shares += equal[1] / a;
         parts += equal[1] * precision / a;
@@ -397,47 +435,64 @@ static double precision_of(const struct score *s, size_t c, const struct ranked 
     return sum;
 }
 
-/* Does class c have a value? AUC needs rows on both sides, average precision rows of the class. */
-static bool has_value(const struct score *s, score_metric m, size_t rows)
+/* Does a class with so many rows that have weight, of n, have a value? AUC needs rows on both sides,
+ * average precision rows of the class. */
+static bool has_value(score_metric m, size_t rows, size_t n)
 {
-    return rows > 0 && (m == SCORE_AVERAGE_PRECISION || rows < s->n);
+    return rows > 0 && (m == SCORE_AVERAGE_PRECISION || rows < n);
 }
 
 /* The number of classes that have a value; *ret_first is the first class to compare. */
 static size_t classes_to_compare(const struct score *s, score_metric m, const size_t *count,
-                                 size_t *ret_first)
+                                 size_t n, size_t *ret_first)
 {
     size_t used = 0;
     *ret_first = s->truth->outputs == 2 ? 1 : 0;
     for (size_t c = *ret_first; c < s->truth->outputs; c++)
-        used += has_value(s, m, count[c]);
+        used += has_value(m, count[c], n);
     return used;
+}
+
+/* Sort the rows that have weight by the scores of class c; `items` has room for 2n. */
+static struct sides sides_of(const struct score *s, size_t c, struct ranked *items)
+{
+    struct sides of = {0};
+    for (size_t i = 0; i < s->n; i++) {
+        double u = u_of(s, i), v = s->p[i * s->truth->outputs + c] / s->members;
+        if (!(u > 0))
+            continue;
+        items[of.n++] = (struct ranked){key_of(v), (uint32_t)i};
+        *(class_of(s, i) == c ? &of.positive : &of.others) += u;
+    }
+    of.sorted = sort_ranked(items, items + s->n, of.n);
+    return of;
 }
 
 static as_status compute_ranking(const struct score *s, score_metric m, double *ret,
                                  struct as_err *err)
 {
-    size_t C = s->truth->outputs, first = 0;
+    size_t C = s->truth->outputs, first = 0, n = 0;
     AS_AUTO(as_freep) struct ranked *items = as_calloc(s->n, 2 * sizeof *items);
     AS_AUTO(as_freep) size_t *count = as_calloc(C, sizeof *count);
     if (!items || !count)
         return as_fail_nomem(err);
-    for (size_t i = 0; i < s->n; i++)
-        count[class_of(s, i)]++;
-    size_t used = classes_to_compare(s, m, count, &first);
+    for (size_t i = 0; i < s->n; i++) {
+        bool counts = u_of(s, i) > 0;
+        n += counts;
+        count[class_of(s, i)] += counts;
+    }
+    size_t used = classes_to_compare(s, m, count, n, &first);
     double sum = 0;
     for (size_t c = first; c < C; c++) {
-        if (!has_value(s, m, count[c]))
+        if (!has_value(m, count[c], n))
             continue;
-        for (size_t i = 0; i < s->n; i++)
-            items[i] = (struct ranked){key_of(s->p[i * C + c] / s->members), (uint32_t)i};
-        const struct ranked *sorted = sort_ranked(items, items + s->n, s->n);
+        const struct sides of = sides_of(s, c, items);
         if (m == SCORE_AVERAGE_PRECISION) {
-            sum += precision_of(s, c, sorted, (double)count[c], 1 / (double)used);
+            sum += precision_of(s, c, &of, 1 / (double)used);
             continue;
         }
-        double auc = auc_of(s, c, sorted, (double)count[c]);
-        add_auc_influence(s, c, sorted, (double)count[c], auc, 1 / (double)used);
+        double auc = auc_of(s, c, &of);
+        add_auc_influence(s, c, &of, auc, 1 / (double)used);
         sum += auc;
     }
     bool none = m == SCORE_AVERAGE_PRECISION && s->truth->outputs == 2; /* 0 without class 1 */
@@ -447,24 +502,43 @@ static as_status compute_ranking(const struct score *s, score_metric m, double *
 
 /* ---- all of them ---- */
 
+/* The value, and the influence of a further row of weight 1. */
+static as_status compute(const struct score *s, score_metric m, double *ret, struct as_err *err)
+{
+    if (m == SCORE_F1)
+        return compute_f1(s, ret, err);
+    if (m == SCORE_AUC || m == SCORE_AVERAGE_PRECISION)
+        return compute_ranking(s, m, ret, err);
+    if (m == SCORE_BALANCED_ACCURACY)
+        return compute_balanced(s, ret, err);
+    if (m == SCORE_RMSE || m == SCORE_R2)
+        *ret = mean_over_outputs(s, m == SCORE_RMSE ? output_rmse : output_r2);
+    else
+        *ret = mean_over_rows(s, m);
+    return AS_OK;
+}
+
 as_status score_compute(score_metric m, const struct score_truth *truth, const size_t *rows,
                         size_t n, const double *p, double members, double *ret,
                         double *ret_influence, struct as_err *err)
 {
     AS_AUTO(as_freep) double *own = ret_influence ? NULL : as_calloc(n, sizeof *own);
-    struct score s = {truth, rows, n, p, members, ret_influence ? ret_influence : own};
+    struct score s = {truth, rows, n, p, members, ret_influence ? ret_influence : own, 1};
+    double total = 0;
     if (!s.influence)
         return as_fail_nomem(err);
     memset(s.influence, 0, n * sizeof *s.influence);
-    if (m == SCORE_F1)
-        return compute_f1(&s, ret, err);
-    if (m == SCORE_AUC || m == SCORE_AVERAGE_PRECISION)
-        return compute_ranking(&s, m, ret, err);
-    if (m == SCORE_BALANCED_ACCURACY)
-        return compute_balanced(&s, ret, err);
-    if (m == SCORE_RMSE || m == SCORE_R2)
-        *ret = mean_over_outputs(&s, m == SCORE_RMSE ? output_rmse : output_r2);
-    else
-        *ret = mean_over_rows(&s, m);
-    return AS_OK;
+    for (size_t i = 0; i < n; i++)
+        total += score_weight(truth, row_of(&s, i));
+    if (!(total > 0)) {
+        *ret = NAN;
+        return AS_OK;
+    }
+    s.unit = (double)n / total;
+    as_status st = compute(&s, m, ret, err);
+    for (size_t i = 0; truth->weights && i < n; i++) {
+        double u = u_of(&s, i);
+        s.influence[i] = u > 0 ? s.influence[i] * u : 0; /* it may be NaN without weight */
+    }
+    return st;
 }

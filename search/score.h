@@ -1,6 +1,7 @@
 /* Metrics of predictions on any set of rows: the value, and what each row contributes to it.
  *
- * The definitions are those of the trainer (model/network/metrics.h) and of scikit-learn. The
+ * The definitions are those of the trainer (model/network/metrics.h) and of scikit-learn, with
+ * sample_weight where rows have weights. The
  * contribution of a row is its empirical influence, the first-order change of the metric as the row
  * gets more weight. The influences of all rows sum to 0, and sum(influence^2) / n^2 estimates the
  * variance of the metric (the infinitesimal jackknife: B. Efron, "The Jackknife, the Bootstrap and
@@ -51,12 +52,16 @@ struct score_truth {
     size_t rows, outputs;
     const int64_t *classes; /* [rows], 0 <= class < outputs; NULL for numbers */
     const float *targets;   /* [rows, outputs]; NULL for classes */
+    const float *weights;   /* [rows], finite and 0 or more; NULL: all alike */
 };
+
+/* The weight of a row; 1 if all are alike. */
+double score_weight(const struct score_truth *t, size_t row);
 
 /* Compute a metric over n of the rows.
  *   rows      [n] row numbers, or NULL for the first n
  *   p         [n, outputs]: the predictions times `members`, finite
- *   ret       the value; NaN if it has none (AUC without two classes)
+ *   ret       the value; NaN if it has none (AUC without two classes; no row has weight)
  *   ret_influence  [n] or NULL; all 0 if the value is NaN
  * n >= 1. AS_E_NOMEM. O(n outputs), with AUC O(n outputs) too (radix sort in float32). */
 AS_MUST_CHECK as_status score_compute(score_metric m, const struct score_truth *truth,

@@ -54,7 +54,7 @@ const struct route routes[] = {
     {"retryTrial", "POST", TRIAL "/retry", WRITERS, NONE, ROUTE_WAKES, "", h_trial_retry},
     {"listMeasurements", "GET", TRIAL "/measurements", READERS, NONE, 0, "metric cursor", h_trial_series},
     {"getTrialLog", "GET", TRIAL "/log", READERS, NONE, 0, "attempt", h_trial_log},
-    {"listArtifacts", "GET", TRIAL "/artifacts", READERS, NONE, 0, "kind", h_trial_artifacts},
+    {"listArtifacts", "GET", TRIAL "/artifacts", ALL_ROLES, NONE, 0, "kind", h_trial_artifacts},
 
     {"askSuggestions", "POST", SWEEP "/suggestions", WRITERS, JSON, ROUTE_URGENT, "", h_suggestion_ask},
     {"measureSuggestion", "POST", SUGGESTION "/measurements", WRITERS, JSON, 0, "", h_suggestion_measure},

@@ -1,7 +1,7 @@
 /* assay ensemble: prints the members of an ensemble on stdout, and its figures in words on stderr.
  *
- * `--method bagging` trains: it makes a sweep of the best configuration on bootstrap samples, and follows
- * it. The others need predictions alone. Without options that is the ensemble that the sweep got at its end. With a method, or with several
+ * Some methods train (training_methods): each makes a sweep of the best configuration, and follows it. The
+ * others need predictions alone. Without options that is the ensemble that the sweep got at its end. With a method, or with several
  * sweeps, another one is asked for, and waited for; asked again, the server finds it. */
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/commands/bagging.h"
 #include "cli/commands/cmd.h"
+#include "cli/commands/follow_up.h"
 #include "cli/commands/watch.h"
 #include "cli/session/exit_code.h"
 #include "cli/session/interrupt.h"
@@ -136,19 +137,41 @@ static as_status ask_ensemble(const struct session *s, const struct trial_ref *r
     return s->json ? session_print_json(asked, err) : print_ensemble(s, e, err);
 }
 
-/* Make the sweep; *ret_id is its id, a view of *ret. */
-static as_status make_bags(const struct session *s, const struct trial_ref *ref,
-                           const struct wish *w, json_t **ret, const char **ret_id,
-                           struct as_err *err)
+/* A method that trains: a sweep of the best configuration. */
+struct training_method {
+    const char *name, *unit;
+    int64_t most, usual; /* --size */
+    as_status (*document)(const json_t *sweep, size_t n, json_t **ret, struct as_err *err);
+};
+
+static const struct training_method training_methods[] = {
+    {"bagging", "samples", BAGGING_MAX, 16, bagging_document},
+    {"snapshot", "snapshots", 64, 5, follow_up_snapshots},
+    {"boosting", "stages", 256, 8, follow_up_boosting},
+};
+
+static const struct training_method *training_method(const char *name)
 {
+    for (size_t i = 0; i < AS_ARRAY_LEN(training_methods); i++)
+        if (as_streq(training_methods[i].name, name))
+            return &training_methods[i];
+    return NULL;
+}
+
+/* Make the sweep; *ret_id is its id, a view of *ret. */
+static as_status make_sweep(const struct session *s, const struct trial_ref *ref,
+                            const struct wish *w, json_t **ret, const char **ret_id,
+                            struct as_err *err)
+{
+    const struct training_method *m = training_method(w->method);
     JSON_AUTO sweep = NULL;
     JSON_AUTO doc = NULL;
-    if (w->size < 0 || w->size > BAGGING_MAX)
-        return as_fail(err, AS_E_INVAL, "--size: found %lld, expected 1 to %d samples",
-                       (long long)w->size, BAGGING_MAX);
+    if (w->size < 0 || w->size > m->most)
+        return as_fail(err, AS_E_INVAL, "--size: found %lld, expected 1 to %lld %s",
+                       (long long)w->size, (long long)m->most, m->unit);
     as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
     if (st == AS_OK)
-        st = bagging_document(sweep, w->size ? (size_t)w->size : 16, &doc, err);
+        st = m->document(sweep, (size_t)(w->size ? w->size : m->usual), &doc, err);
     if (st == AS_OK)
         st = client_call(s->client, "POST", "/v1/sweeps", NULL, doc, NULL, ret, NULL, err);
     if (st < 0)
@@ -157,13 +180,13 @@ static as_status make_bags(const struct session *s, const struct trial_ref *ref,
     return *ret_id ? AS_OK : as_fail(err, AS_E_INTERNAL, "the server returned a sweep without id");
 }
 
-static int bag(struct session *s, const struct trial_ref *ref, const struct wish *w)
+static int train(struct session *s, const struct trial_ref *ref, const struct wish *w)
 {
     struct as_err err = {0};
     JSON_AUTO made = NULL;
     const char *id = NULL;
     const struct watch_opts opts = {.top = 10};
-    as_status st = make_bags(s, ref, w, &made, &id, &err);
+    as_status st = make_sweep(s, ref, w, &made, &id, &err);
     if (st < 0)
         return session_end(s, st, &err);
     if (!s->json)
@@ -179,10 +202,10 @@ static int run(struct session *s, const struct wish *w, int n, char **argv)
     if (w->list && asks)
         return exit_with_usage("ensemble", "--list takes one SWEEP and no other option");
     as_status st = request_parse_sweep(argv[1], &ref, &err);
-    if (as_streq(w->method, "bagging")) {
+    if (training_method(w->method)) {
         if (n > 1 || w->non_negative)
-            return exit_with_usage("ensemble", "--method bagging takes one SWEEP and --size");
-        return st == AS_OK ? bag(s, &ref, w) : session_end(s, st, &err);
+            return exit_with_usage("ensemble", "a --method that trains takes one SWEEP and --size");
+        return st == AS_OK ? train(s, &ref, w) : session_end(s, st, &err);
     }
     if (st == AS_OK)
         st = w->list ? list_ensembles(s, &ref, &err)
@@ -198,8 +221,9 @@ int cmd_ensemble(const struct verb *v, int argc, char **argv)
     int n, code;
     const struct opt table[] = {
         {"method", 0, OPT_STRING, &w.method, "METHOD", NULL, "how models are combined",
-         "greedy|stacking|average|bucketing|bagging"},
-        {"size", 0, OPT_I64, &w.size, "N", NULL, "members at most; bagging: samples (16)"},
+         "greedy|stacking|average|bucketing|bagging|snapshot|boosting"},
+        {"size", 0, OPT_I64, &w.size, "N", NULL,
+         "members at most; bagging: samples (16); snapshot: cycles (5); boosting: stages (8)"},
         {"non-negative", 0, OPT_FLAG, &w.non_negative, NULL, NULL,
          "stacking: no coefficient below 0"},
         {"list", 0, OPT_FLAG, &w.list, NULL, NULL, "those that were asked for before"},

@@ -156,7 +156,10 @@ static const struct verb table[] = {
      "shown; the same again shows the one that is kept. --list shows those that were asked for.\n"
      "--method bagging trains the best configuration of a sweep of the built-in trainer again, on "
      "N\n"
-     "bootstrap samples in one process, as a sweep of its own, and follows it.",
+     "bootstrap samples in one process, as a sweep of its own, and follows it. --method snapshot\n"
+     "trains it once, with N cycles of the learning rate, and keeps the weights at their ends. "
+     "--method\n"
+     "boosting trains N stages, each on what those before miss, and tells after how many to stop.",
      cmd_ensemble},
     {"export", "export SWEEP --csv | --json [--output FILE]", "all trials, for other programs",
      "One row per trial: number, state, value, parameters (param.NAME), metrics (metric.NAME), "

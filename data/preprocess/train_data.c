@@ -28,6 +28,7 @@ void train_data_done(struct train_data *d)
     free(d->val_targets);
     free(d->weights);
     free(d->val_weights);
+    free(d->held_weights);
     free(d->class_rows);
     *d = (struct train_data){0};
 }
@@ -223,12 +224,15 @@ static as_status prepare_weights(struct train_data *d, const float *weights, str
                        train > 0 ? d->n_val : d->n_train, train > 0 ? "held out" : "to train on");
     d->weights = as_calloc(d->set.n_rows, sizeof *d->weights);
     d->val_weights = as_calloc(d->n_val, sizeof *d->val_weights);
-    if (!d->weights || !d->val_weights)
+    d->held_weights = as_calloc(d->n_val, sizeof *d->held_weights);
+    if (!d->weights || !d->val_weights || !d->held_weights)
         return out_of_memory(err);
     for (size_t i = 0; i < d->set.n_rows; i++)
         d->weights[i] = (float)((double)weights[i] / train * (double)d->n_train);
-    for (size_t i = 0; i < d->n_val; i++)
+    for (size_t i = 0; i < d->n_val; i++) {
         d->val_weights[i] = d->weights[d->val_rows[i]];
+        d->held_weights[i] = weights[d->val_rows[i]];
+    }
     return AS_OK;
 }
 

@@ -34,6 +34,7 @@ struct train_data {
     float *val_targets;             /* [n_val, n_targets] in the target's own unit */
     float *weights;      /* [n_rows], so that their mean over the training rows is 1; NULL: all 1 */
     float *val_weights;  /* [n_val] of these; NULL as them */
+    float *held_weights; /* [n_val] as they were given; NULL as them */
     int64_t *class_rows; /* [n_outputs] training rows of each class; classification, else NULL */
 };
 

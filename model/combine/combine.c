@@ -9,11 +9,10 @@ double combine_log(double p)
     return log(clipped > 1 ? 1 : clipped);
 }
 
-static void add_term(const struct combine_rule *rule, const struct combine_term *t,
+static void add_term(const struct combine_rule *rule, const struct combine_term *t, bool of_logs,
                      const size_t *rows, size_t n_rows, double *ret)
 {
     size_t C = rule->outputs;
-    bool of_logs = rule->biases && rule->of_logs;
     for (size_t i = 0; i < n_rows; i++) {
         const float *p = t->predictions + (rows ? rows[i] : i) * C;
         for (size_t c = 0; c < C; c++)
@@ -36,13 +35,14 @@ void combine_predictions(const struct combine_rule *rule, const struct combine_t
                          size_t n, const size_t *rows, size_t n_rows, double *ret)
 {
     size_t C = rule->outputs;
+    bool of_logs = rule->of_logs && (rule->biases || rule->is_sum);
     memset(ret, 0, n_rows * C * sizeof *ret);
     for (size_t t = 0; t < n; t++)
-        add_term(rule, &terms[t], rows, n_rows, ret);
-    for (size_t i = 0; rule->biases && i < n_rows; i++) {
-        for (size_t c = 0; c < C; c++)
+        add_term(rule, &terms[t], of_logs && (t == 0 || !rule->is_sum), rows, n_rows, ret);
+    for (size_t i = 0; i < n_rows; i++) {
+        for (size_t c = 0; rule->biases && c < C; c++)
             ret[i * C + c] += rule->biases[c];
-        if (rule->of_logs)
+        if (of_logs)
             softmax(ret + i * C, C);
     }
 }

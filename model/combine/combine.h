@@ -11,7 +11,8 @@
 struct combine_rule {
     size_t outputs;       /* classes, or targets */
     const double *biases; /* [outputs]; NULL: a weighted mean, which has none */
-    bool of_logs;         /* with biases: classes, whose inputs are logarithms of probabilities */
+    bool of_logs;         /* with biases or is_sum: classes, by logarithms of probabilities */
+    bool is_sum; /* boosting: the first term is a model, the others numbers that are added */
 };
 
 /* One of the models that are combined. Borrowed. */
@@ -29,6 +30,9 @@ double combine_log(double p);
  *           a mean           sum(weight * prediction)
  *           linear           sum(weight * prediction) + bias
  *           linear, of_logs  softmax over the outputs of sum(weight * ln(prediction)) + bias
+ *           is_sum           sum(weight * prediction)
+ *           is_sum, of_logs  softmax over the outputs of weight * ln(prediction) of the first term
+ *                            + sum(weight * prediction) of the others
  * Everything is computed in double, and terms are added in their order: equal terms in the same
  * order give equal bits. A prediction that is not finite makes its row not finite. Allocates
  * nothing. */

@@ -148,6 +148,21 @@ static as_status parse_optimizer(struct json_fields *doc, struct train_optimizer
     return json_fields_end(&f, err);
 }
 
+/* A cycle has at least one epoch, and a snapshot is taken at the end of one. */
+static as_status parse_cycles(struct json_fields *f, int64_t longest, struct train_schedule_spec *s,
+                              struct as_err *err)
+{
+    const int64_t most = longest < TRAIN_MAX_CYCLES ? longest : TRAIN_MAX_CYCLES;
+    const struct train_integer cycles = {"cycles", 1, most, &s->cycles};
+    as_status st = train_spec_integers(f, &cycles, 1, err);
+    if (st != AS_OK)
+        return st;
+    /* cycles that are not given may be at fault, or a template: then any number may be right */
+    const struct train_integer snapshots = {
+        "snapshots", 1, f->is_faulty ? TRAIN_MAX_CYCLES : s->cycles, &s->snapshots};
+    return train_spec_integers(f, &snapshots, 1, err);
+}
+
 static as_status parse_schedule(struct json_fields *doc, struct train_spec *spec,
                                 struct as_err *err)
 {
@@ -172,6 +187,9 @@ static as_status parse_schedule(struct json_fields *doc, struct train_spec *spec
     if (st != AS_OK)
         return st;
     st = train_spec_numbers(&f, numbers, AS_ARRAY_LEN(numbers), err);
+    if (st != AS_OK)
+        return st;
+    st = parse_cycles(&f, longest, s, err);
     if (st != AS_OK)
         return st;
     st = json_fields_end(&f, err);
@@ -399,6 +417,65 @@ static void settle_rounds(const struct json_fields *f, struct train_spec *spec)
         spec->report_every = (spec->epochs + TREE_REPORTS - 1) / TREE_REPORTS;
 }
 
+static as_status parse_boost(struct json_fields *doc, struct train_spec *spec, struct as_err *err)
+{
+    struct train_boost_spec *b = &spec->boost;
+    struct json_fields f;
+    as_status st = train_spec_section(doc, "boost", &f, &b->given, err);
+    if (st < 0 || !b->given)
+        return st;
+    const struct train_integer stage = {"stage", 0, TRAIN_MAX_STAGES - 1, &b->stage};
+    const struct train_number rate = {"rate", FLT_MIN, 1, &b->rate};
+    st = train_spec_integers(&f, &stage, 1, err);
+    if (st == AS_OK)
+        st = train_spec_numbers(&f, &rate, 1, err);
+    return st == AS_OK ? json_fields_end(&f, err) : st;
+}
+
+/* A stage is one model, and the rows that it learns from are those that all stages do. */
+static as_status check_boost(struct json_fields *f, const struct train_spec *spec,
+                             struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    const char *with = spec->folds > 0                          ? "validation.folds"
+                       : train_spec_snapshots(spec) > 0         ? "schedule.snapshots"
+                       : spec->target_transform != TARGET_AS_IS ? "target.transform"
+                       : spec->loss == TRAIN_BCE                ? "loss bce"
+                                                                : NULL;
+    if (!spec->boost.given || !with)
+        return AS_OK;
+    json_pointer_child(f->pointer, "boost", at);
+    return as_fail_at(err, AS_E_INVAL, at, "%s: found beside %s, expected a model without", at,
+                      with);
+}
+
+/* `patience` keeps one of the weights, and ends anywhere in a cycle. */
+static as_status check_snapshots(struct json_fields *f, const struct train_spec *spec,
+                                 struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX], child[AS_ERR_POINTER_MAX];
+    if (train_spec_snapshots(spec) == 0 || spec->patience == 0)
+        return AS_OK;
+    json_pointer_child(f->pointer, "schedule", at);
+    json_pointer_child(at, "snapshots", child);
+    return as_fail_at(err, AS_E_INVAL, child,
+                      "%s: found %" PRId64
+                      " with patience, expected one of the two: patience keeps "
+                      "one of the weights",
+                      child, spec->schedule.snapshots);
+}
+
+int64_t train_spec_snapshots(const struct train_spec *spec)
+{
+    bool counts = spec->schedule.kind == TRAIN_COSINE && !train_model_is_trees(&spec->model);
+    return counts ? spec->schedule.snapshots : 0;
+}
+
+int64_t train_spec_cycle_end(const struct train_spec *spec, int64_t c)
+{
+    return spec->epochs * (c + 1) / spec->schedule.cycles;
+}
+
 static as_status parse_fields(struct json_fields *f, struct train_spec *spec, struct as_err *err)
 {
     as_status st = parse_plain(f, spec, err);
@@ -431,6 +508,15 @@ static as_status parse_fields(struct json_fields *f, struct train_spec *spec, st
     st = json_fields_note(f, parse_target(f, spec, err), err);
     if (st != AS_OK)
         return st;
+    st = json_fields_note(f, check_snapshots(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_note(f, parse_boost(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_note(f, check_boost(f, spec, err), err);
+    if (st != AS_OK)
+        return st;
     st = json_fields_note(f, parse_metrics(f, spec, err), err);
     if (st != AS_OK)
         return st;
@@ -455,7 +541,12 @@ as_status train_spec_parse_noting(const json_t *doc, const char *pointer, struct
                   .context = 64},
         .huber_delta = 1,
         .optimizer = {.kind = TRAIN_ADAMW, .beta1 = 0.9},
-        .schedule = {.kind = TRAIN_CONSTANT, .pct_start = 0.3, .step_epochs = 10, .gamma = 0.1},
+        .boost = {.rate = 0.3},
+        .schedule = {.kind = TRAIN_CONSTANT,
+                     .pct_start = 0.3,
+                     .cycles = 1,
+                     .step_epochs = 10,
+                     .gamma = 0.1},
         .batch_size = 32,
         .validation_fraction = 0.25,
         .standardize = true,

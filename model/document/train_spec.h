@@ -29,6 +29,8 @@
 #define TRAIN_MAX_CONTEXT 8192
 #define TRAIN_MAX_EXTRA_METRICS 32 /* in `metrics`, with the sweep's own */
 #define TRAIN_MAX_FOLDS 20
+#define TRAIN_MAX_CYCLES 64
+#define TRAIN_MAX_STAGES 256
 #define TRAIN_MAX_COLUMN_NAME 1024 /* bytes */
 
 typedef enum train_model_kind {
@@ -165,8 +167,22 @@ struct train_schedule_spec {
     double warmup_epochs; /* constant, cosine, step: linear from 0; default 0, at most `epochs` */
     double pct_start;     /* one_cycle: share of the steps that rise, (0, 1); default 0.3 */
     double min_lr;        /* cosine, one_cycle: where it ends; [0, lr]; default 0 */
-    double step_epochs;   /* step: every so many epochs, > 0; default 10 … */
-    double gamma;         /* … the rate is multiplied by this, (0, 1]; default 0.1 */
+    int64_t cycles;       /* cosine: falls so many times, in equal parts of the epochs; default 1 */
+    int64_t
+        snapshots; /* cosine: the model is the mean of the weights' outputs at the ends of the last so
+                           * many cycles (Huang et al. 2017); 0 (default): the last weights alone */
+    double step_epochs; /* step: every so many epochs, > 0; default 10 … */
+    double gamma;       /* … the rate is multiplied by this, (0, 1]; default 0.1 */
+};
+
+/* Gradient boosting: this trial is one stage of a model that is a sum (J. Friedman, "Greedy function
+ * approximation: a gradient boosting machine", Annals of Statistics 29, 2001). Stage 0 is a training
+ * like any other. A later stage fits what the sum of those before misses: of numbers the residuals, of
+ * classes the negative gradient of the log loss on the scores. */
+struct train_boost_spec {
+    bool given;
+    int64_t stage; /* 0..TRAIN_MAX_STAGES - 1; default 0 */
+    double rate;   /* (0, 1], of each stage after 0; default 0.3 */
 };
 
 /* Images only (refused for other data when not 0). */
@@ -218,10 +234,17 @@ struct train_spec {
                        * reported. Metrics that only some tasks always report are stored too, so
                        * that the check for another task refuses them */
     const char *metrics[TRAIN_MAX_EXTRA_METRICS]; /* static names */
-    struct distributed_spec distributed;          /* of trials with several ranks */
+    struct train_boost_spec boost;
+    struct distributed_spec distributed; /* of trials with several ranks */
 };
 
 void train_spec_done(struct train_spec *spec); /* a zeroed one is fine */
+
+/* The snapshots that a training keeps; 0: none. They count for networks with the schedule cosine. */
+int64_t train_spec_snapshots(const struct train_spec *spec);
+
+/* The epochs after which cycle c of 0 .. schedule.cycles - 1 has ended. */
+int64_t train_spec_cycle_end(const struct train_spec *spec, int64_t c);
 
 /* Parse `doc`, whose JSON pointer is `pointer` ("/trial/train"). ret is untouched on failure.
  * AS_E_INVAL with the pointer of the field, what was found and what was expected. */

@@ -401,6 +401,17 @@ as_status distributed_check_ranks(const struct train_spec *spec, int64_t ranks,
                           "end together after the same step",
                           at, spec->patience, ranks);
     }
+    if (ranks > 1 && spec->boost.given) {
+        json_pointer_child(pointer, "boost", at);
+        return as_fail_at(err, AS_E_INVAL, at, "%s: found with %" PRId64 " ranks, expected one", at,
+                          ranks);
+    }
+    if (ranks > 1 && train_spec_snapshots(spec) > 0) {
+        (void)snprintf(at, sizeof at, "%s/schedule/snapshots", pointer);
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found %" PRId64 " with %" PRId64 " ranks, expected no snapshots", at,
+                          spec->schedule.snapshots, ranks);
+    }
     if (ranks > shards)
         return as_fail_at(err, AS_E_INVAL, at_ranks,
                           "%s: found %" PRId64 ", expected at most the %" PRId64

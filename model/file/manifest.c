@@ -27,8 +27,8 @@ static as_status read_document(struct json_fields *f, struct train_spec *ret,
     return AS_OK;
 }
 
-static as_status read_fit(struct json_fields *f, const struct dataset_info *info,
-                          struct preprocess *ret, struct model_member *m, struct as_err *err)
+static as_status read_fit(struct json_fields *f, struct preprocess *ret, struct model_member *m,
+                          struct as_err *err)
 {
     json_t *record = NULL;
     char pointer[AS_ERR_POINTER_MAX];
@@ -36,7 +36,7 @@ static as_status read_fit(struct json_fields *f, const struct dataset_info *info
     if (st != AS_OK)
         return st;
     json_pointer_child(f->pointer, "preprocessing", pointer);
-    st = preprocess_from_json(record, pointer, info, ret, err);
+    st = preprocess_from_json(record, pointer, m->info, ret, err);
     if (st != AS_OK)
         return st;
     m->fit = ret;
@@ -62,13 +62,13 @@ static as_status read_origin(struct json_fields *f, struct model_member *m, stru
     return json_fields_text(f, "sweep", JSON_OPTIONAL, 1, 80, &m->sweep, err);
 }
 
-/* Which input of a linear combination a member belongs to. A mean has one, so its members say
- * nothing. */
+/* Which input of a linear combination a member belongs to. The others have one, so their members
+ * say nothing. */
 static as_status read_input(struct json_fields *f, const struct model_combine *combine,
                             struct model_member *m, struct as_err *err)
 {
     int64_t input = 0;
-    if (!combine->is_linear)
+    if (combine->kind != MODEL_LINEAR)
         return AS_OK;
     as_status st =
         json_fields_i64(f, "input", JSON_REQUIRED, 0, (int64_t)combine->n_inputs - 1, &input, err);
@@ -81,10 +81,13 @@ static as_status read_member(const json_t *obj, const char *pointer, struct mode
 {
     struct json_fields f;
     struct model_member *m = &file->members[i];
+    bool sums = file->combine.kind == MODEL_SUM;
     as_status st = json_fields_init(&f, obj, pointer, err);
     if (st != AS_OK)
         return st;
-    st = json_fields_double(&f, "weight", JSON_REQUIRED, 0, 1 + MODEL_FILE_WEIGHT_SLACK, &m->weight,
+    m->info = sums && i > 0 ? &file->residual : &file->info;
+    st = json_fields_double(&f, "weight", JSON_REQUIRED, 0,
+                            sums ? MODEL_FILE_RATE_MAX : 1 + MODEL_FILE_WEIGHT_SLACK, &m->weight,
                             err);
     if (st != AS_OK)
         return st;
@@ -97,7 +100,7 @@ static as_status read_member(const json_t *obj, const char *pointer, struct mode
     st = read_document(&f, &file->specs[i], m, err);
     if (st != AS_OK)
         return st;
-    st = read_fit(&f, &file->info, &file->fits[i], m, err);
+    st = read_fit(&f, &file->fits[i], m, err);
     if (st != AS_OK)
         return st;
     st = read_origin(&f, m, err);

@@ -5,12 +5,12 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "data/dataset_json.h"
 #include "model/file/model_file_priv.h"
 
 #define WEIGHT_MAX 1e30
 #define BIAS_MAX ((double)FLT_MAX)
 
-static const char *const kinds[] = {"mean", "linear", NULL};
 static const char *const inputs[] = {"outputs", "log", NULL};
 
 /* The numbers of a list. */
@@ -87,11 +87,45 @@ static as_status read_linear(struct json_fields *f, struct model_file *file, str
         return as_fail_at(err, AS_E_INVAL, "/combine/inputs",
                           "/combine/inputs: found '%s', expected '%s' for a %s", inputs[input],
                           inputs[of_classes], of_classes ? "classification" : "regression");
-    file->combine.is_linear = true;
     file->combine.of_logs = of_classes;
     st = read_weights(f, file, err);
     return st == AS_OK ? read_biases(f, file, err) : st;
 }
+
+as_status model_residual_info(const struct dataset_info *info, struct dataset_info *ret,
+                              struct as_err *err)
+{
+    JSON_AUTO obj = dataset_info_to_json(info);
+    if (!obj || json_object_set_new(obj, "task", json_string("regression")) != 0)
+        return as_fail_nomem(err);
+    (void)json_object_del(obj, "classes");
+    return dataset_info_from_json(obj, "/dataset", ret, err);
+}
+
+static as_status read_sum(struct json_fields *f, struct model_file *file, struct as_err *err)
+{
+    (void)f;
+    if (file->info.task == DATASET_LANGUAGE_MODELING)
+        return as_fail_at(err, AS_E_INVAL, "/combine/kind",
+                          "/combine/kind: found 'sum' for a model of text, expected 'mean'");
+    file->combine.of_logs = file->info.task == DATASET_CLASSIFICATION;
+    return model_residual_info(&file->info, &file->residual, err);
+}
+
+static as_status read_mean(struct json_fields *f, struct model_file *file, struct as_err *err)
+{
+    (void)f, (void)file, (void)err;
+    return AS_OK;
+}
+
+static const struct {
+    const char *name;
+    as_status (*read)(struct json_fields *f, struct model_file *file, struct as_err *err);
+} kinds[] = {
+    [MODEL_MEAN] = {"mean", read_mean},
+    [MODEL_LINEAR] = {"linear", read_linear},
+    [MODEL_SUM] = {"sum", read_sum},
+};
 
 as_status model_manifest_combine(const json_t *obj, struct model_file *file, struct as_err *err)
 {
@@ -103,12 +137,15 @@ as_status model_manifest_combine(const json_t *obj, struct model_file *file, str
     st = json_fields_str(&f, "kind", JSON_REQUIRED, &kind, err);
     if (st != AS_OK)
         return st;
-    file->combine = (struct model_combine){.n_inputs = 1};
-    if (as_streq(kind, kinds[1]))
-        st = read_linear(&f, file, err);
-    else if (!as_streq(kind, kinds[0]))
+    size_t i = 0;
+    while (i < AS_ARRAY_LEN(kinds) && !as_streq(kind, kinds[i].name))
+        i++;
+    if (i == AS_ARRAY_LEN(kinds))
         return as_fail_at(err, AS_E_UNSUPPORTED, "/combine/kind",
-                          "/combine/kind: found '%.60s', this version knows mean and linear", kind);
+                          "/combine/kind: found '%.60s', this version knows mean, linear and sum",
+                          kind);
+    file->combine = (struct model_combine){.kind = (model_combine_kind)i, .n_inputs = 1};
+    st = kinds[i].read(&f, file, err);
     return st == AS_OK ? json_fields_end(&f, err) : st;
 }
 
@@ -126,9 +163,21 @@ static as_status check_order(const struct model_file *file, size_t i, struct as_
                       i > 0 ? " or the next one" : "");
 }
 
+/* A sum is what the first member predicts, and corrections of it. */
+static as_status check_sum(const struct model_file *file, struct as_err *err)
+{
+    if (file->members[0].weight == 1)
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/members/0/weight",
+                      "/members/0/weight: found %g, expected 1: the first of a sum",
+                      file->members[0].weight);
+}
+
 as_status model_manifest_inputs(const struct model_file *file, struct as_err *err)
 {
     double sum = 0;
+    if (file->combine.kind == MODEL_SUM)
+        return check_sum(file, err);
     for (size_t i = 0; i < file->n; i++) {
         bool last = i + 1 == file->n || file->members[i + 1].input != file->members[i].input;
         as_status st = check_order(file, i, err);
@@ -137,7 +186,7 @@ as_status model_manifest_inputs(const struct model_file *file, struct as_err *er
         sum += file->members[i].weight;
         if (!last)
             continue;
-        if (fabs(sum - 1) > MODEL_FILE_WEIGHT_SLACK && !file->combine.is_linear)
+        if (fabs(sum - 1) > MODEL_FILE_WEIGHT_SLACK && file->combine.kind == MODEL_MEAN)
             return as_fail_at(err, AS_E_INVAL, "/members",
                               "/members: the sum of the weights is %.9g, expected 1", sum);
         if (fabs(sum - 1) > MODEL_FILE_WEIGHT_SLACK)

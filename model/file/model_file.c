@@ -33,6 +33,7 @@ void model_file_free(struct model_file *f)
     free(f->specs);
     free(f->fits);
     dataset_info_done(&f->info);
+    dataset_info_done(&f->residual);
     json_decref(f->manifest);
     safetensors_free(f->tensors);
     free(f);

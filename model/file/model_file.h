@@ -23,6 +23,10 @@
  *           the inputs. Trials of several folds are inputs of several members, others of one. The
  *           weights of an input's members are above 0, and their sum is 1; those of inputs are any
  *           numbers but 0.
+ *   sum     {}: boosting. The first member predicts what the model predicts, with weight 1. The others
+ *           predict numbers, one for each output (model_residual_info), which are added with weights
+ *           above 0: of a regression to its predictions, of classes to the logarithms of its
+ *           probabilities.
  *
  * The bytes are a function of the content: equal members in the same order give the same file. A
  * model is known by the SHA-256 of its file. Its name, versions and times are not in the file.
@@ -73,11 +77,13 @@ const json_t *model_file_manifest(const struct model_file *f);
 const struct dataset_info *model_file_data(const struct model_file *f);
 size_t model_file_n_members(const struct model_file *f);
 
+typedef enum model_combine_kind { MODEL_MEAN, MODEL_LINEAR, MODEL_SUM } model_combine_kind;
+
 /* How members make one prediction. */
 struct model_combine {
-    bool is_linear;        /* else a mean */
-    bool of_logs;          /* linear: of logarithms of probabilities */
-    size_t n_inputs;       /* a mean has 1 */
+    model_combine_kind kind;
+    bool of_logs;          /* linear, sum: of logarithms of probabilities */
+    size_t n_inputs;       /* a mean and a sum have 1 */
     const double *weights; /* linear: [n_inputs] */
     const double *biases;  /* linear: [model_file_data()->n_outputs]; a mean: NULL */
 };
@@ -86,7 +92,9 @@ struct model_combine {
 const struct model_combine *model_file_combine(const struct model_file *f);
 
 struct model_member {
-    double weight; /* > 0; the sum over the members of an input is 1 */
+    const struct dataset_info
+        *info;     /* what it was trained on: model_file_data(), or its residual */
+    double weight; /* > 0; the sum over the members of an input is 1, but not in a sum */
     size_t input;  /* linear: which input of the combination it belongs to; a mean: 0 */
     const struct train_spec *spec;
     const json_t *train;          /* the document of `spec` */
@@ -112,6 +120,11 @@ AS_MUST_CHECK as_status model_file_tensor(const struct model_file *f, size_t mem
 
 /* ---- writing ---- */
 
+/* The data set as the later members of a sum see it: a regression of as many numbers as `info` has
+ * outputs. *ret: dataset_info_done(). AS_E_NOMEM. */
+AS_MUST_CHECK as_status model_residual_info(const struct dataset_info *info,
+                                            struct dataset_info *ret, struct as_err *err);
+
 /* A file that gives its members to a new model: a trial's model.safetensors or a model file. */
 struct model_source {
     const char *path;
@@ -124,12 +137,13 @@ struct model_source {
 
 /* Compose a model of n >= 1 sources, in this order.
  *   path     replaced by the file in one step, but not durably (file_publishv)
- *   combine  the manifest's `combine`; NULL: {"kind": "mean"}. Of kind linear without `weights`,
- *            which are those of the sources
+ *   combine  the manifest's `combine`; NULL: {"kind": "mean"}, or that of a single source that is a sum. Of kind linear without `weights`,
+ *            which are those of the sources. Of kind sum the first source may be a sum itself, and the
+ *            others were trained on its model_residual_info()
  *   about    {metrics?, measured_on?, lineage?}, taken over into the manifest; or NULL
  * All borrowed. AS_E_INVAL: a source is no model, two were trained on other data sets, weights that
  * do not add up to 1, another field in `about`. AS_E_UNSUPPORTED as for model_file_read(), or a
- * source is itself a linear combination.
+ * source is itself a linear combination, or a sum beside others.
  * AS_E_TOO_LARGE: past MODEL_FILE_MAX_BYTES or MODEL_FILE_MAX_MEMBERS. AS_E_NOT_FOUND, AS_E_IO,
  * AS_E_NOMEM. Takes the memory of all sources together. */
 AS_MUST_CHECK as_status model_file_write(const char *path, const struct model_source *sources,

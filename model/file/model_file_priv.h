@@ -6,12 +6,13 @@
 
 #define MODEL_FILE_TRIAL_FORMAT "assay-model-1" /* of a trial's own model.safetensors */
 #define MODEL_FILE_WEIGHT_SLACK 1e-6            /* how far from 1 the sum of weights may be */
+#define MODEL_FILE_RATE_MAX 1e30                /* weights of a sum */
 #define MODEL_FILE_PREFIX_MAX 32                /* bytes of "members/I/" with its NUL */
 
 struct model_file {
     struct safetensors *tensors; /* NULL: a manifest alone */
     json_t *manifest;
-    struct dataset_info info;
+    struct dataset_info info, residual; /* residual: of a sum, else empty */
     struct model_combine combine;
     double *combine_weights, *combine_biases; /* of `combine`; owned */
     size_t n;

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "data/dataset_json.h"
 #include "model/file/model_file_priv.h"
 
 /* Sources, their members one after another, and what is written of them. */
@@ -17,7 +18,7 @@ struct composition {
     const struct model_source *sources;
     size_t n;
     struct model_file **files; /* [n]; owned, each owned */
-    bool is_linear;            /* sources are inputs of a linear combination */
+    model_combine_kind kind;   /* linear: sources are inputs of it */
     json_t *members;           /* of the manifest; owned */
     size_t n_members, n_tensors;
     struct safetensors_tensor *tensors; /* owned */
@@ -38,23 +39,58 @@ static void composition_done(struct composition *c)
 
 /* ---- reading the sources ---- */
 
+/* What source i must have been trained on. A new reference; NULL: memory is out. */
+static json_t *expected_data(const struct composition *c, size_t i)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info residual = {0};
+    const struct model_file *first = c->files[0];
+    if (c->kind != MODEL_SUM || i == 0)
+        return json_incref(json_object_get(model_file_manifest(first), "dataset"));
+    return model_residual_info(model_file_data(first), &residual, NULL) == AS_OK
+               ? dataset_info_to_json(&residual)
+               : NULL;
+}
+
+/* May what source i is be a part of the composition? Another one has its own place for it: a sum is
+ * the beginning of a longer sum, or alone. */
+static as_status check_kind(const struct composition *c, size_t i, struct as_err *err)
+{
+    model_combine_kind kind = c->files[i]->combine.kind;
+    bool begins = kind == MODEL_SUM && c->kind == MODEL_SUM && i == 0;
+    bool single = c->kind != MODEL_SUM || c->files[i]->n == 1;
+    if (begins || (kind == MODEL_MEAN && single))
+        return AS_OK;
+    return as_fail(err, AS_E_UNSUPPORTED, "%.150s: %s cannot be a member of another ensemble",
+                   c->sources[i].path,
+                   kind == MODEL_LINEAR ? "a stacked ensemble"
+                   : kind == MODEL_SUM  ? "a model of boosting"
+                                        : "a mean of several models");
+}
+
 static as_status check_source(const struct composition *c, size_t i, struct as_err *err)
 {
-    const json_t *first = json_object_get(model_file_manifest(c->files[0]), "dataset");
     const json_t *own = json_object_get(model_file_manifest(c->files[i]), "dataset");
-    if (!json_equal(first, own))
+    JSON_AUTO expected = expected_data(c, i);
+    if (!expected)
+        return as_fail_nomem(err);
+    if (!json_equal(expected, own))
         return as_fail(err, AS_E_INVAL,
                        "%.150s and %.150s were trained on different data sets: their columns, "
                        "classes or numbers of rows differ",
                        c->sources[0].path, c->sources[i].path);
-    if (c->files[i]->combine.is_linear)
-        return as_fail(err, AS_E_UNSUPPORTED,
-                       "%.150s: a stacked ensemble cannot be a member of another ensemble",
-                       c->sources[i].path);
-    return AS_OK;
+    return check_kind(c, i, err);
 }
 
-static as_status read_sources(struct composition *c, struct as_err *err)
+/* Without `combine` one source keeps its own: that of a trial may be a sum. */
+static model_combine_kind kind_of(const json_t *combine, const struct composition *c)
+{
+    const char *kind = json_string_value(json_object_get(combine, "kind"));
+    if (!combine && c->n == 1 && c->files[0]->combine.kind == MODEL_SUM)
+        return MODEL_SUM;
+    return as_streq(kind, "linear") ? MODEL_LINEAR : as_streq(kind, "sum") ? MODEL_SUM : MODEL_MEAN;
+}
+
+static as_status read_sources(struct composition *c, const json_t *combine, struct as_err *err)
 {
     size_t left = MODEL_FILE_MAX_BYTES;
     c->files = as_calloc(c->n, sizeof *c->files);
@@ -68,6 +104,7 @@ static as_status read_sources(struct composition *c, struct as_err *err)
         for (size_t t = 0; t < safetensors_count(s); t++)
             left -= safetensors_at(s, t)->size_bytes;
         c->n_tensors += safetensors_count(s);
+        c->kind = kind_of(combine, c);
         st = check_source(c, i, err);
         if (st != AS_OK)
             return st;
@@ -89,12 +126,13 @@ static as_status add_member(struct composition *c, size_t i, size_t k, struct as
     const struct model_file *file = c->files[i];
     const struct model_member *m = model_file_member(file, k);
     const json_t *from = json_array_get(json_object_get(file->manifest, "members"), k);
-    double weight = c->is_linear ? m->weight : source->weight * m->weight;
+    double weight = c->kind == MODEL_LINEAR ? m->weight : source->weight * m->weight;
     JSON_AUTO obj = json_pack("{s:f, s:O, s:O, s:s*, s:s*}", "weight", weight, "train", m->train,
                               "preprocessing", json_object_get(from, "preprocessing"), "seed",
                               source->seed ? source->seed : m->seed, "sweep",
                               source->sweep ? source->sweep : m->sweep);
-    if (obj && c->is_linear && json_object_set_new(obj, "input", json_integer((json_int_t)i)) != 0)
+    if (obj && c->kind == MODEL_LINEAR &&
+        json_object_set_new(obj, "input", json_integer((json_int_t)i)) != 0)
         return as_fail_nomem(err);
     if (!obj || set_number(obj, "trial", source->trial ? source->trial : m->trial) != 0 ||
         set_number(obj, "attempt", source->attempt ? source->attempt : m->attempt) != 0 ||
@@ -122,14 +160,16 @@ static as_status add_members(struct composition *c, struct as_err *err)
 static as_status make_combine(const struct composition *c, const json_t *combine, json_t **ret,
                               struct as_err *err)
 {
-    JSON_AUTO j = combine ? json_copy((json_t *)combine) : json_pack("{s:s}", "kind", "mean");
-    JSON_AUTO weights = c->is_linear ? json_array() : NULL;
-    for (size_t i = 0; c->is_linear && i < c->n; i++)
+    bool is_linear = c->kind == MODEL_LINEAR;
+    const json_t *own = json_object_get(model_file_manifest(c->files[0]), "combine");
+    JSON_AUTO j = json_copy((json_t *)(combine ? combine : own));
+    JSON_AUTO weights = is_linear ? json_array() : NULL;
+    for (size_t i = 0; is_linear && i < c->n; i++)
         if (json_array_append_new(weights, json_real(c->sources[i].weight)) != 0)
             return as_fail(err, AS_E_NOMEM, "out of memory, or a weight is not finite");
     if (json_object_get(j, "weights"))
         return as_fail(err, AS_E_INVAL, "/combine/weights: they follow from the sources");
-    if (!j || (c->is_linear && json_object_set(j, "weights", weights) != 0))
+    if (!j || (is_linear && json_object_set(j, "weights", weights) != 0))
         return as_fail_nomem(err);
     *ret = as_steal(j);
     return AS_OK;
@@ -223,10 +263,8 @@ as_status model_file_write(const char *path, const struct model_source *sources,
                            const json_t *combine, const json_t *about, struct as_err *err)
 {
     AS_AUTO(composition_done) struct composition c = {.sources = sources, .n = n};
-    const json_t *kind = json_object_get(combine, "kind");
     JSON_AUTO manifest = NULL;
-    c.is_linear = as_streq(json_string_value(kind), "linear");
-    as_status st = read_sources(&c, err);
+    as_status st = read_sources(&c, combine, err);
     if (st != AS_OK)
         return st;
     st = add_members(&c, err);

@@ -22,6 +22,20 @@ static double one_cycle_lr(const struct train_spec *spec, double step, double to
     return cosine_between(lr, spec->schedule.min_lr, fall > 0 ? (step - top) / fall : 0);
 }
 
+/* The fall of the cycle that a step is in. The warm-up shortens the cycles that it reaches. */
+static double cosine_cycles(const struct train_spec *spec, double step, double rise,
+                            int64_t steps_per_epoch)
+{
+    const struct train_schedule_spec *s = &spec->schedule;
+    double per_epoch = (double)steps_per_epoch, first = 0, end = 0;
+    for (int64_t c = 0; c < s->cycles && end <= step; c++) {
+        first = end;
+        end = (double)train_spec_cycle_end(spec, c) * per_epoch;
+    }
+    first = first < rise ? rise : first;
+    return cosine_between(spec->optimizer.lr, s->min_lr, (step - first) / (end - first));
+}
+
 double schedule_lr(const struct train_spec *spec, int64_t step, int64_t steps_per_epoch)
 {
     const struct train_schedule_spec *s = &spec->schedule;
@@ -36,5 +50,5 @@ double schedule_lr(const struct train_spec *spec, int64_t step, int64_t steps_pe
     if (s->kind == TRAIN_STEP) /* spans count from step 0, the warm-up included */
         return spec->optimizer.lr *
                pow(s->gamma, floor(at / (s->step_epochs * (double)steps_per_epoch) + 1e-9));
-    return cosine_between(spec->optimizer.lr, s->min_lr, (at - rise) / (total - rise));
+    return cosine_cycles(spec, at, rise, steps_per_epoch);
 }

@@ -11,7 +11,9 @@
  *   step       the same rise, else lr * gamma^k after k spans of step_epochs, counted from step 0
  *              (the form of torch's StepLR)
  *   cosine     the same rise, then min_lr + (lr - min_lr) (1 + cos(pi t)) / 2, t from 0 towards 1
- *              over the rest (Loshchilov and Hutter 2017)
+ *              over the rest (Loshchilov and Hutter 2017).
+ *              With cycles the epochs are cut into so many parts, and each is such a fall: the rate
+ *              begins anew at lr
  *   one_cycle  half a cosine from lr / 25 up to lr over pct_start of the steps, half a cosine down
  *   to
  *              min_lr at the last step (Smith and Topin 2018; the form of torch's OneCycleLR) */

@@ -29,14 +29,30 @@ static const char *mean_of(struct onnx_graph *g, const struct model_file *f, siz
     return onnx_graph_cast(g, sum, ONNX_FLOAT);
 }
 
+/* Boosting: the first member's predictions, and numbers that are added to them. */
+static const char *sum_of(struct onnx_graph *g, const struct model_file *f,
+                          const char *const *predictions)
+{
+    bool of_logs = model_file_combine(f)->of_logs;
+    const char *sum = weighted(g, predictions[0], 1, of_logs);
+    for (size_t i = 1; i < model_file_n_members(f); i++)
+        sum = onnx_graph_binary(
+            g, "Add", sum, weighted(g, predictions[i], model_file_member(f, i)->weight, false));
+    if (of_logs)
+        sum = onnx_graph_unary(g, "Softmax", sum);
+    return onnx_graph_cast(g, sum, ONNX_FLOAT);
+}
+
 const char *onnx_combine(struct onnx_graph *g, const struct model_file *f,
                          const char *const *predictions)
 {
     const struct model_combine *c = model_file_combine(f);
     size_t n = model_file_n_members(f), end = 0;
     const char *sum = NULL;
-    if (!c->is_linear)
+    if (c->kind == MODEL_MEAN)
         return mean_of(g, f, 0, n, predictions);
+    if (c->kind == MODEL_SUM)
+        return sum_of(g, f, predictions);
     for (size_t k = 0; k < c->n_inputs; k++) {
         size_t first = end;
         while (end < n && model_file_member(f, end)->input == k)

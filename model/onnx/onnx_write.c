@@ -38,10 +38,10 @@ static as_status member_plan(const struct exporter *e, size_t i, struct net_plan
 {
     char pointer[AS_ERR_POINTER_MAX];
     const struct model_member *m = model_file_member(e->file, i);
-    const struct net_data data = net_data_of(e->info);
+    const struct net_data data = net_data_of(m->info);
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     (void)snprintf(pointer, sizeof pointer, "/members/%zu/train", i);
-    as_status st = train_spec_check_trained(m->spec, e->info, pointer, err);
+    as_status st = train_spec_check_trained(m->spec, m->info, pointer, err);
     if (st == AS_OK)
         st = net_plan_create(m->spec, &data, pointer, &plan, err);
     if (st != AS_OK)
@@ -82,13 +82,13 @@ static const char *export_network(struct exporter *e, size_t i)
     const char *outputs = onnx_layers_add(e->g, e->file, i, plan, &e->encoded[i]);
     return e->info->input == DATASET_TOKEN_TEXT
                ? outputs
-               : onnx_member_predictions(e->g, e->info, model_file_member(e->file, i), outputs);
+               : onnx_member_predictions(e->g, model_file_member(e->file, i), outputs);
 }
 
 static const char *export_trees(struct exporter *e, size_t i)
 {
     const char *p = onnx_trees_add(e->g, e->file, i, &e->inputs);
-    return e->info->task == DATASET_REGRESSION
+    return model_file_member(e->file, i)->info->task == DATASET_REGRESSION
                ? onnx_own_unit(e->g, model_file_member(e->file, i)->fit, p)
                : p;
 }

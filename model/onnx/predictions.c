@@ -74,16 +74,16 @@ const char *onnx_own_unit(struct onnx_graph *g, const struct preprocess *fit, co
     return onnx_graph_cast(g, undo(g, fit, v), ONNX_FLOAT);
 }
 
-const char *onnx_member_predictions(struct onnx_graph *g, const struct dataset_info *info,
-                                    const struct model_member *m, const char *outputs)
+const char *onnx_member_predictions(struct onnx_graph *g, const struct model_member *m,
+                                    const char *outputs)
 {
-    train_loss loss = train_spec_loss(m->spec, info->task);
+    train_loss loss = train_spec_loss(m->spec, m->info->task);
     const char *p = outputs;
     if (loss == TRAIN_CROSS_ENTROPY)
         p = onnx_in_double(g, "Softmax", p); /* over the last axis, its default */
     else if (loss == TRAIN_BCE)
         p = onnx_in_double(g, "Sigmoid", p);
-    if (info->task == DATASET_REGRESSION)
+    if (m->info->task == DATASET_REGRESSION)
         return onnx_own_unit(g, m->fit, p);
     return loss == TRAIN_BCE ? onnx_both_classes(g, p) : p;
 }

@@ -7,8 +7,8 @@
 
 /* What member `m` predicts, from the outputs of its network: float [rows, n_outputs],
  * probabilities of the classes, or numbers in the targets' own unit. */
-const char *onnx_member_predictions(struct onnx_graph *g, const struct dataset_info *info,
-                                    const struct model_member *m, const char *outputs);
+const char *onnx_member_predictions(struct onnx_graph *g, const struct model_member *m,
+                                    const char *outputs);
 
 /* The parts of it. The probability of class 1 [rows, 1] to those of both classes; Softmax (over the
  * classes) or Sigmoid in double; standardised numbers to the targets' own unit, also of targets that

@@ -395,7 +395,7 @@ const char *onnx_trees_add(struct onnx_graph *g, const struct model_file *f, siz
 {
     const struct model_member *m = model_file_member(f, member);
     const struct safetensors_tensor *trees = model_file_find(f, member, "trees");
-    const struct tree_outputs o = tree_outputs_of(m->spec, in->info);
+    const struct tree_outputs o = tree_outputs_of(m->spec, m->info);
     if (!trees || trees->type != SAFETENSORS_U8) {
         onnx_graph_fail(g, AS_E_INVAL, "member %zu: found no tensor trees of bytes", member);
         return NULL;

@@ -108,6 +108,22 @@ static as_status check_augment(const struct train_spec *spec, const struct datas
                       spec->dataset, data->input == DATASET_TABLE ? "a table" : "a text of tokens");
 }
 
+/* Of the combinations that add predictions of rows. */
+static as_status check_row_predictions(const struct train_spec *spec,
+                                       const struct dataset_info *data, const char *pointer,
+                                       struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX], child[AS_ERR_POINTER_MAX];
+    bool snapshots = train_spec_snapshots(spec) > 0;
+    if (!(snapshots || spec->boost.given) || data->input != DATASET_TOKEN_TEXT)
+        return AS_OK;
+    json_pointer_child(pointer, snapshots ? "schedule" : "boost", at);
+    json_pointer_child(at, snapshots ? "snapshots" : "stage", child);
+    return as_fail_at(err, AS_E_INVAL, child,
+                      "%s: data set '%s' is a text of tokens, expected rows to predict", child,
+                      spec->dataset);
+}
+
 static as_status check_metrics(const struct train_spec *spec, const struct dataset_info *data,
                                const char *pointer, struct as_err *err)
 {
@@ -239,6 +255,9 @@ as_status train_spec_check(const struct train_spec *spec, const struct dataset_i
     if (st != AS_OK)
         return st;
     st = check_augment(spec, data, pointer, err);
+    if (st != AS_OK)
+        return st;
+    st = check_row_predictions(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
     st = check_metrics(spec, data, pointer, err);

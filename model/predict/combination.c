@@ -42,11 +42,20 @@ static void mean_of(const struct predictor *p, size_t first, size_t n, size_t ro
 void predictor_combine(const struct predictor *p, size_t rows, float *ret)
 {
     const struct model_combine *c = model_file_combine(p->file);
-    const struct combine_rule linear = {
-        .outputs = p->n_outputs, .biases = c->biases, .of_logs = c->of_logs};
+    const struct combine_rule rule = {.outputs = p->n_outputs,
+                                      .biases = c->biases,
+                                      .of_logs = c->of_logs,
+                                      .is_sum = c->kind == MODEL_SUM};
     size_t n = model_file_n_members(p->file), end = 0;
-    if (!c->is_linear) {
+    if (c->kind == MODEL_MEAN) {
         mean_of(p, 0, n, rows, ret);
+        return;
+    }
+    if (c->kind == MODEL_SUM) {
+        for (size_t i = 0; i < n; i++)
+            p->terms[i] = (struct combine_term){predictor_values(p, i),
+                                                model_file_member(p->file, i)->weight};
+        combine(p, &rule, p->terms, n, rows, ret);
         return;
     }
     for (size_t k = 0; k < c->n_inputs; k++) {
@@ -56,5 +65,5 @@ void predictor_combine(const struct predictor *p, size_t rows, float *ret)
         mean_of(p, first, end - first, rows, predictor_values(p, first));
         p->inputs[k] = (struct combine_term){predictor_values(p, first), c->weights[k]};
     }
-    combine(p, &linear, p->inputs, c->n_inputs, rows, ret);
+    combine(p, &rule, p->inputs, c->n_inputs, rows, ret);
 }

@@ -34,13 +34,13 @@ as_status predict_plan(const struct model_file *f, size_t member, struct net_pla
                        struct as_err *err)
 {
     char pointer[AS_ERR_POINTER_MAX];
-    struct net_data data = net_data_of(model_file_data(f));
+    const struct model_member *m = model_file_member(f, member);
+    struct net_data data = net_data_of(m->info);
     (void)snprintf(pointer, sizeof pointer, "/members/%zu/train", member);
-    as_status st = train_spec_check_trained(model_file_member(f, member)->spec, model_file_data(f),
-                                            pointer, err);
+    as_status st = train_spec_check_trained(m->spec, m->info, pointer, err);
     if (st != AS_OK || predict_is_trees(f, member))
         return st;
-    return net_plan_create(model_file_member(f, member)->spec, &data, pointer, ret, err);
+    return net_plan_create(m->spec, &data, pointer, ret, err);
 }
 
 bool predict_plans_equal(const struct net_plan *a, const struct net_plan *b)
@@ -87,7 +87,7 @@ static as_status load_trees(struct predict_part *part, const struct model_file *
     if (!t || t->type != SAFETENSORS_U8)
         return as_fail(err, AS_E_INVAL, "/members/%zu: it has no tensor 'trees' of U8", member);
     as_status st = tree_model_load(t->data, t->size_bytes, model_file_member(f, member)->spec,
-                                   model_file_data(f), 1, &part->trees, err);
+                                   model_file_member(f, member)->info, 1, &part->trees, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "/members/%zu", member);
     part->outputs = tree_model_outputs(part->trees);

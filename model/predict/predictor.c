@@ -207,7 +207,7 @@ static as_status run_part(struct predictor *p, struct predict_part *part, struct
     for (size_t i = 0; st == AS_OK && i < part->n; i++) {
         const struct model_member *m = model_file_member(p->file, part->member[i]);
         /* trees have made probabilities of their outputs; huber leaves them as they are */
-        train_loss loss = part->trees ? TRAIN_HUBER : train_spec_loss(m->spec, p->info->task);
+        train_loss loss = part->trees ? TRAIN_HUBER : train_spec_loss(m->spec, m->info->task);
         outputs_to_predictions(p->of_part[i], rows.rows, part->outputs, p->n_outputs, loss, m->fit);
     }
     return st;

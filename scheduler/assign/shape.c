@@ -123,8 +123,8 @@ static as_status describe_shape(const struct shaper *s, const json_t *train, str
     st = member_bytes(&spec, &data, ret_bytes, err);
     if (st != AS_OK)
         return st;
-    if (spec.folds > 0)
-        return AS_OK; /* no shape: its folds are members of their own process */
+    if (spec.folds > 0 || spec.boost.given)
+        return AS_OK; /* no shape: its trainings have a process of their own */
     net_signature(&spec, &data, text);
     return shorten_text(text, err);
 }

@@ -1,4 +1,4 @@
-/* Reading predictions.npy and targets.npy.
+/* Reading predictions.npy, targets.npy and weights.npy.
  *
  * The authors of trials write these files, so every property of them is checked. Values are read in
  * pieces, because an array may have millions of them and is needed as float32 only. */
@@ -18,6 +18,7 @@ void ensemble_data_done(struct ensemble_data *d)
 {
     free(d->classes);
     free(d->targets);
+    free(d->weights);
     for (size_t i = 0; d->taken && i < d->n_taken; i++)
         free(d->taken[i]);
     free(d->taken);
@@ -26,7 +27,7 @@ void ensemble_data_done(struct ensemble_data *d)
 
 struct score_truth ensemble_data_truth(const struct ensemble_data *d)
 {
-    return (struct score_truth){d->rows, d->outputs, d->classes, d->targets};
+    return (struct score_truth){d->rows, d->outputs, d->classes, d->targets, d->weights};
 }
 
 /* An open array of one or two dimensions. */
@@ -121,6 +122,28 @@ static as_status read_targets(struct store *db, struct ensemble_data *d, struct 
     return array_read(&a, d->classes, d->targets, err);
 }
 
+static as_status read_weights(struct store *db, struct ensemble_data *d, struct as_err *err)
+{
+    AS_AUTO(array_done) struct array a = {0};
+    if (!d->candidates[0].weights[0])
+        return AS_OK;
+    as_status st = array_open_blob(db, d->candidates[0].weights, "weights.npy", &a, err);
+    if (st != AS_OK)
+        return st;
+    if (a.rows != d->rows || a.columns != 1)
+        return as_fail(err, AS_E_INVAL, "weights.npy is %zu x %zu, the targets ask for %zu x 1",
+                       a.rows, a.columns, d->rows);
+    d->weights = as_calloc(a.rows, sizeof *d->weights);
+    if (!d->weights)
+        return as_fail_nomem(err);
+    st = array_read(&a, NULL, d->weights, err);
+    for (size_t i = 0; st == AS_OK && i < d->rows; i++)
+        if (d->weights[i] < 0)
+            return as_fail(err, AS_E_INVAL, "weights.npy has %g in row %zu, expected 0 or more",
+                           (double)d->weights[i], i);
+    return st;
+}
+
 /* The predictions of one candidate. They must have the shape of the targets and of the first
  * candidate. */
 static as_status read_predictions(struct store *db, struct ensemble_data *d, const char *sha256,
@@ -149,6 +172,8 @@ as_status ensemble_data_read(struct store *db, const struct ensemble_candidate *
 {
     d->candidates = candidates;
     as_status st = read_targets(db, d, err);
+    if (st == AS_OK)
+        st = read_weights(db, d, err);
     if (st != AS_OK)
         return st;
     d->taken = as_calloc(n, sizeof *d->taken);

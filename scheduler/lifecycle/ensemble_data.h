@@ -15,16 +15,17 @@ struct ensemble_data {
     size_t rows, outputs;
     int64_t *classes; /* owned; NULL for numbers */
     float *targets;   /* owned; NULL for classes */
+    float *weights;   /* owned: [rows]; NULL: all rows count alike */
     float **taken;    /* owned, each owned: predictions of the usable candidates */
     size_t *index;    /* owned: the candidate of each of them */
     size_t n_taken;
     size_t n_no_room; /* candidates that ENSEMBLE_MAX_VALUES left out */
 };
 
-/* Read the targets of the first candidate and the predictions of all. A candidate that is not usable is
+/* Read the targets and weights of the first candidate and the predictions of all. A candidate that is not usable is
  * left out and logged.
  *   ret  zeroed by the caller, who calls ensemble_data_done() in any case; candidates are borrowed
- * AS_E_INVAL, AS_E_TOO_LARGE, …: the targets are wrong; the message names the file. AS_E_UNAVAILABLE,
+ * AS_E_INVAL, AS_E_TOO_LARGE, …: the targets or weights are wrong; the message names the file. AS_E_UNAVAILABLE,
  * AS_E_NOMEM. Memory: ENSEMBLE_MAX_VALUES float32, and the targets. */
 AS_MUST_CHECK as_status ensemble_data_read(struct store *db,
                                            const struct ensemble_candidate *candidates, size_t n,

@@ -108,10 +108,11 @@ static as_status check_sources(const struct ensemble_source *s, size_t n, struct
     }
     for (size_t i = 0; n > 1 && i < n; i++)
         if (!s[i].same_rows)
-            return as_fail(err, AS_E_CONFLICT,
-                           "no completed trial of the sweep '%.80s' left predictions of the same "
-                           "held-out rows as the other sweeps: their targets.npy differ",
-                           s[i].id);
+            return as_fail(
+                err, AS_E_CONFLICT,
+                "no completed trial of the sweep '%.80s' left predictions of the same "
+                "held-out rows as the other sweeps: their targets.npy or weights.npy differ",
+                s[i].id);
     return AS_OK;
 }
 

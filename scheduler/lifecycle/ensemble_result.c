@@ -135,6 +135,8 @@ static char *ready_json(const struct work *w, const struct ensemble *e)
                   "best_single", single_json(w, e), "gain", gain_json(e), "recommended",
                   e->recommended ? "ensemble" : "single", "combine", combine_json(w, e), "members",
                   members_json(w, e), "candidates", (json_int_t)w->data.n_taken);
+    if (j && w->data.weights && json_object_set_new(j, "weighted", json_true()) != 0)
+        return NULL;
     if (j && o->non_negative && json_object_set_new(j, "non_negative", json_true()) != 0)
         return NULL;
     if (j && w->test && json_object_set(j, "test", w->test) != 0)

@@ -55,6 +55,7 @@ static as_status choose(struct work *w, struct as_err *err)
         struct ensemble_candidate c = w->chosen->candidates[w->chosen->index[j]];
         c.predictions = c.test_predictions;
         c.targets = c.test_targets;
+        c.weights = c.test_weights;
         w->n_without += !c.predictions || !c.targets;
         w->place[j] = w->n;
         w->candidates[w->n++] = c;
@@ -68,8 +69,10 @@ static as_status read_files(struct store *db, struct work *w, struct as_err *err
         return as_fail(err, AS_E_INVAL, "%zu of the %zu trials left no test predictions",
                        w->n_without, w->n);
     for (size_t i = 1; i < w->n; i++)
-        if (!as_streq(w->candidates[i].targets, w->candidates[0].targets))
-            return as_fail(err, AS_E_INVAL, "the trials were tested on different rows");
+        if (!as_streq(w->candidates[i].targets, w->candidates[0].targets) ||
+            !as_streq(w->candidates[i].weights, w->candidates[0].weights))
+            return as_fail(err, AS_E_INVAL,
+                           "the trials were tested on different rows, or weigh them differently");
     as_status st = ensemble_data_read(db, w->candidates, w->n, &w->data, err);
     if (st == AS_OK && w->data.n_taken < w->n)
         return as_fail(err, AS_E_INVAL, "the test predictions of %zu trials are not usable",

@@ -33,10 +33,12 @@ enum {
     NEXT(text, params, "params")                                                                   \
     NEXT(text, predictions, "predictions")                                                         \
     NEXT(text, targets, "targets")                                                                 \
+    NEXT(text, weights, "weights")                                                                 \
     NEXT(i64, predictions_size, "predictions_size")                                                \
     NEXT(i64, targets_size, "targets_size")                                                        \
     NEXT(text, test_predictions, "test_predictions")                                               \
-    NEXT(text, test_targets, "test_targets")
+    NEXT(text, test_targets, "test_targets")                                                       \
+    NEXT(text, test_weights, "test_weights")
 COLUMNS_WHOLE_ROW(struct ensemble_candidate, CANDIDATE_FIELDS)
 COLUMNS_READER(candidate, struct ensemble_candidate, CANDIDATE_FIELDS)
 #define CANDIDATE_COLUMNS COLUMNS_SQL(CANDIDATE_FIELDS)
@@ -51,9 +53,12 @@ COLUMNS_READER(candidate, struct ensemble_candidate, CANDIDATE_FIELDS)
     NEXT(bool, is_trainers, "s.max_group is not null")                                             \
     NEXT(i64, seed, "s.seed")                                                                      \
     NEXT(i64, finish_seq, "s.finish_seq")                                                          \
-    NEXT(bool, same_rows, "exists (select from c where c.sweep = s.id and targets = " COMMON ")")
-/* The targets that most candidates have. */
-#define COMMON "(select targets from c group by targets order by count(*) desc, targets limit 1)"
+    NEXT(bool, same_rows,                                                                          \
+         "exists (select from c where c.sweep = s.id and (targets, weights) = " COMMON ")")
+/* The targets and weights that most candidates have. */
+#define COMMON                                                                                     \
+    "(select targets, weights from c group by targets, weights order by count(*) desc, targets, "  \
+    "weights limit 1)"
 COLUMNS_WHOLE_ROW(struct ensemble_source, SOURCE_FIELDS)
 COLUMNS_READER(source, struct ensemble_source, SOURCE_FIELDS)
 #define SOURCE_COLUMNS COLUMNS_SQL(SOURCE_FIELDS)
@@ -80,15 +85,19 @@ COLUMNS_READER(asked, struct ensemble_asked, ASKED_FIELDS)
 #define CANDIDATES                                                                                 \
     "with c as (select s.id as sweep, array_position($1::text[], s.id) as place, t.number, "       \
     "t.value, t.params, p.sha256 as predictions, p.size as predictions_size, g.sha256 as "         \
-    "targets, g.size as targets_size, tp.sha256 as test_predictions, tg.sha256 as test_targets "   \
+    "targets, g.size as targets_size, coalesce(w.sha256, '') as weights, tp.sha256 as "            \
+    "test_predictions, tg.sha256 as test_targets, coalesce(tw.sha256, '') as test_weights "        \
     "from sweep s join trial t on t.sweep_key = s.key join "                                       \
     "trial_file p on p.sweep_key = t.sweep_key and p.number = t.number and p.kind = 'artifact' "   \
     "and p.path = 'predictions.npy' join trial_file g on g.sweep_key = t.sweep_key and g.number "  \
-    "= t.number and g.kind = 'artifact' and g.path = 'targets.npy' left join trial_file tp on "    \
+    "= t.number and g.kind = 'artifact' and g.path = 'targets.npy' left join trial_file w on "     \
+    "w.sweep_key = t.sweep_key and w.number = t.number and w.kind = 'artifact' and w.path = "      \
+    "'weights.npy' left join trial_file tp on "                                                    \
     "tp.sweep_key = t.sweep_key and tp.number = t.number and tp.kind = 'artifact' and tp.path = "  \
     "'test_predictions.npy' left join trial_file tg on tg.sweep_key = t.sweep_key and tg.number "  \
-    "= t.number and tg.kind = 'artifact' and tg.path = 'test_targets.npy' where s.id = "           \
-    "any($1::text[]) "                                                                             \
+    "= t.number and tg.kind = 'artifact' and tg.path = 'test_targets.npy' left join trial_file "   \
+    "tw on tw.sweep_key = t.sweep_key and tw.number = t.number and tw.kind = 'artifact' and "      \
+    "tw.path = 'test_weights.npy' where s.id = any($1::text[]) "                                   \
     "and t.state = 'completed' and t.feasible) "
 
 static const struct stmt stmts[] = {
@@ -101,9 +110,10 @@ static const struct stmt stmts[] = {
          "e.sweep_key where s.state = 'finishing' and e.state = 'pending' and "
          "(e.lease_until is null or e.lease_until < now()) order by e.sweep_key limit "
          "1 for update of e skip locked) returning sweep_key"},
-    [ENSEMBLE_CANDIDATES] = {"ensemble_candidates", CANDIDATES
-                             "select " CANDIDATE_COLUMNS " from c where targets = " COMMON
-                             " order by value * $2::int, place, number limit $3"},
+    [ENSEMBLE_CANDIDATES] = {"ensemble_candidates",
+                             CANDIDATES "select " CANDIDATE_COLUMNS
+                                        " from c where (targets, weights) = " COMMON
+                                        " order by value * $2::int, place, number limit $3"},
     [ENSEMBLE_PUT] = {"ensemble_put", "update ensemble set state = $2, result = $3, lease_until = "
                                       "null where sweep_key = $1 and state = 'pending'"},
     [ENSEMBLE_RESET] = {"ensemble_reset", "update ensemble set state = 'pending', result = null, "

@@ -24,12 +24,14 @@ struct ensemble_candidate {
     double value;
     const char *params;                          /* JSON */
     const char *predictions, *targets;           /* digests */
+    const char *weights;                         /* likewise; "": all rows count alike */
     int64_t predictions_size, targets_size;      /* bytes */
     const char *test_predictions, *test_targets; /* digests; NULL: it left none */
+    const char *test_weights;                    /* as `weights` */
 };
 
-/* The best `limit` candidates of the sweeps, best first. Only trials with the most common targets are
- * candidates. Trials with equal values are in the order of `sweeps` and of their numbers. */
+/* The best `limit` candidates of the sweeps, best first. Only trials with the most common targets
+ * and weights are candidates. Trials with equal values are in the order of `sweeps` and of their numbers. */
 AS_MUST_CHECK as_status store_ensemble_candidates(struct tx *t, struct arena *a,
                                                   const char *const *sweeps, size_t n_sweeps,
                                                   bool maximize, int64_t limit,

@@ -32,6 +32,18 @@ static as_status check_targets(const struct ensemble_input *in, struct as_err *e
     return AS_OK;
 }
 
+static as_status check_weights(const struct score_truth *t, struct as_err *err)
+{
+    double sum = t->weights ? 0 : 1;
+    for (size_t i = 0; t->weights && i < t->rows; i++) {
+        if (!(t->weights[i] >= 0) || !isfinite(t->weights[i]))
+            return as_fail(err, AS_E_INVAL, "row %zu has the weight %g, expected 0 or more", i,
+                           (double)t->weights[i]);
+        sum += (double)t->weights[i];
+    }
+    return sum > 0 ? AS_OK : as_fail(err, AS_E_INVAL, "all rows have the weight 0");
+}
+
 as_status ensemble_input_check(const struct ensemble_input *in, struct as_err *err)
 {
     size_t cells, bytes, rows = in->truth.rows, outputs = in->truth.outputs;
@@ -49,5 +61,6 @@ as_status ensemble_input_check(const struct ensemble_input *in, struct as_err *e
         __builtin_mul_overflow(cells, 2 * sizeof(double), &bytes))
         return as_fail(err, AS_E_TOO_LARGE, "%zu rows of %zu outputs do not fit in memory", rows,
                        outputs);
-    return check_targets(in, err);
+    as_status st = check_weights(&in->truth, err);
+    return st == AS_OK ? check_targets(in, err) : st;
 }

@@ -70,18 +70,21 @@ double selection_guide(const struct selection *s, struct row_list l, size_t cand
     size_t C = t->outputs;
     bool classes = t->classes != NULL && score_is_of_classes(s->in->metric);
     const float *p = candidate < s->in->candidates ? s->in->predictions[candidate] : NULL;
-    double total = 0;
+    double total = 0, of = 0;
     for (size_t i = 0; i < l.n; i++) {
+        double row_loss = 0, weight = score_weight(t, l.rows[i]);
         size_t row = l.rows[i], first = classes ? (size_t)t->classes[row] : 0;
         for (size_t c = first; c < (classes ? first + 1 : C); c++) {
             double v = (s->sum[i * C + c] + (p ? (double)p[row * C + c] : 0)) / members;
             double d = classes ? 0 : v - (double)t->targets[row * C + c];
-            total += classes                      ? -log(fmin(fmax(v, MIN_PROBABILITY), 1))
-                     : s->in->metric == SCORE_MAE ? fabs(d)
-                                                  : d * d;
+            row_loss += classes                      ? -log(fmin(fmax(v, MIN_PROBABILITY), 1))
+                        : s->in->metric == SCORE_MAE ? fabs(d)
+                                                     : d * d;
         }
+        total += weight * row_loss;
+        of += weight;
     }
-    return total / (double)l.n;
+    return of > 0 ? total / of : 0;
 }
 
 /* v to 48 bits: a mean of shares such as 1/2 + 1/3 and 1/3 + 1/2 is a tie, whatever its rounding. */

@@ -17,6 +17,8 @@
  * (geometric) mean of its members. The strength is chosen by cross-validation inside of the rows that
  * are fitted. With non_negative, coefficients are at least 0 (L. Breiman, "Stacked regressions", 1996).
  *
+ * Means over rows are weighted where rows have weights; a row of weight 2 counts as two.
+ *
  * At most STACK_VALUES logarithms or numbers take part: a few dozen coefficients need no more rows, and
  * the time stays within seconds. */
 #include <math.h>
@@ -37,6 +39,7 @@ struct stack {
     double *x;           /* [n, M, C]; classes: logarithms */
     double *y;           /* numbers: [n, C] */
     size_t *label;       /* classes: [n] */
+    double *weight;      /* [n]; 1 if all are alike */
     unsigned char *fold; /* [n] */
     int without;         /* the fold that a fit leaves out; -1: none */
     double penalty, scale;
@@ -54,6 +57,7 @@ static void stack_done(struct stack *k)
     free(k->x);
     free(k->y);
     free(k->label);
+    free(k->weight);
     free(k->fold);
     free(k->gram);
     free(k->mean);
@@ -87,6 +91,7 @@ static as_status stack_init(struct stack *k, const struct selection *s, size_t n
     k->x = as_calloc(n * k->M, k->C * sizeof *k->x);
     k->y = as_calloc(classes ? 1 : n * k->C, sizeof *k->y);
     k->label = as_calloc(classes ? n : 1, sizeof *k->label);
+    k->weight = as_calloc(n, sizeof *k->weight);
     k->fold = as_calloc(n, sizeof *k->fold);
     k->gram = as_calloc(k->M + 1, k->M * sizeof *k->gram);
     k->mean = as_calloc(k->M + 1, k->C * sizeof *k->mean);
@@ -94,8 +99,8 @@ static as_status stack_init(struct stack *k, const struct selection *s, size_t n
     k->lower = as_calloc(k->M + k->C, sizeof *k->lower);
     k->upper = as_calloc(k->M + k->C, sizeof *k->upper);
     k->logits = as_calloc(k->C, sizeof *k->logits);
-    if (!k->x || !k->y || !k->label || !k->fold || !k->gram || !k->mean || !k->theta || !k->lower ||
-        !k->upper || !k->logits)
+    if (!k->x || !k->y || !k->label || !k->weight || !k->fold || !k->gram || !k->mean ||
+        !k->theta || !k->lower || !k->upper || !k->logits)
         return as_fail_nomem(err);
     set_bounds(k, in->non_negative);
     return lbfgs_work_create(k->M + k->C, 1, &k->lbfgs, err);
@@ -104,11 +109,11 @@ static as_status stack_init(struct stack *k, const struct selection *s, size_t n
 static void copy_row(struct stack *k, const struct selection *s, size_t row, size_t i)
 {
     const struct score_truth *t = &s->in->truth;
+    k->weight[i] = score_weight(t, row);
     for (size_t m = 0; m < k->M; m++)
         for (size_t c = 0; c < k->C; c++) {
             double v = (double)s->in->predictions[s->order[m]][row * k->C + c];
-            k->x[(i * k->M + m) * k->C + c] =
-                t->classes ? combine_log(v) : v;
+            k->x[(i * k->M + m) * k->C + c] = t->classes ? combine_log(v) : v;
         }
     if (t->classes)
         k->label[i] = (size_t)t->classes[row];
@@ -132,6 +137,16 @@ static size_t copy_rows(struct stack *k, const struct selection *s, struct row_l
     return n;
 }
 
+/* Where no row has weight, all count alike. */
+static void mend_weights(struct stack *k)
+{
+    double sum = 0;
+    for (size_t i = 0; i < k->n; i++)
+        sum += k->weight[i];
+    for (size_t i = 0; !(sum > 0) && i < k->n; i++)
+        k->weight[i] = 1;
+}
+
 static bool is_used(const struct stack *k, size_t i)
 {
     return k->fold[i] != k->without;
@@ -142,14 +157,16 @@ static bool is_used(const struct stack *k, size_t i)
 /* The mean square of the inputs around their means over the classes of a row. */
 static double scale_of_logs(const struct stack *k)
 {
-    double sum = 0, cells = (double)k->n * (double)k->M * (double)k->C;
+    double sum = 0, cells = 0;
     for (size_t i = 0; i < k->n * k->M; i++) {
+        double w = k->weight[i / k->M];
+        cells += w * (double)k->C;
         const double *x = k->x + i * k->C;
         double mean = 0;
         for (size_t c = 0; c < k->C; c++)
             mean += x[c] / (double)k->C;
         for (size_t c = 0; c < k->C; c++)
-            sum += (x[c] - mean) * (x[c] - mean);
+            sum += w * (x[c] - mean) * (x[c] - mean);
     }
     return sum > 0 ? sum / cells : 1;
 }
@@ -187,9 +204,12 @@ static void logistic(void *ctx, const double *theta, const size_t *start, size_t
     for (size_t i = 0; i < k->n; i++) {
         if (!is_used(k, i))
             continue;
-        n += 1;
-        f += row_loss(k, theta, i);
+        double w = k->weight[i];
+        n += w;
+        f += w * row_loss(k, theta, i);
         k->logits[k->label[i]] -= 1; /* the derivative by the logits */
+        for (size_t c = 0; c < k->C; c++)
+            k->logits[c] *= w;
         for (size_t m = 0; m < k->M; m++) {
             const double *x = k->x + (i * k->M + m) * k->C;
             for (size_t c = 0; c < k->C; c++)
@@ -215,11 +235,12 @@ static void centre(struct stack *k)
     double n = 0;
     memset(k->mean, 0, (k->M + 1) * k->C * sizeof *k->mean);
     for (size_t i = 0; i < k->n; i++) {
+        double w = is_used(k, i) ? k->weight[i] : 0;
         for (size_t j = 0; is_used(k, i) && j < k->M * k->C; j++)
-            k->mean[j] += k->x[i * k->M * k->C + j];
+            k->mean[j] += w * k->x[i * k->M * k->C + j];
         for (size_t c = 0; is_used(k, i) && c < k->C; c++)
-            k->mean[k->M * k->C + c] += k->y[i * k->C + c];
-        n += is_used(k, i);
+            k->mean[k->M * k->C + c] += w * k->y[i * k->C + c];
+        n += w;
     }
     for (size_t j = 0; j < (k->M + 1) * k->C; j++)
         k->mean[j] /= n;
@@ -233,15 +254,16 @@ static void multiply(struct stack *k)
     k->squares = 0;
     for (size_t i = 0; i < k->n; i++) {
         const double *x = k->x + i * k->M * k->C;
-        n += is_used(k, i) ? (double)k->C : 0;
+        double w = is_used(k, i) ? k->weight[i] : 0;
+        n += w * (double)k->C;
         for (size_t c = 0; is_used(k, i) && c < k->C; c++) {
             double y = k->y[i * k->C + c] - k->mean[k->M * k->C + c];
-            k->squares += y * y;
+            k->squares += w * y * y;
             for (size_t a = 0; a < k->M; a++) {
                 double xa = x[a * k->C + c] - k->mean[a * k->C + c];
-                by_y[a] += xa * y;
+                by_y[a] += w * xa * y;
                 for (size_t b = 0; b <= a; b++)
-                    k->gram[a * k->M + b] += xa * (x[b * k->C + c] - k->mean[b * k->C + c]);
+                    k->gram[a * k->M + b] += w * xa * (x[b * k->C + c] - k->mean[b * k->C + c]);
             }
         }
     }
@@ -343,18 +365,21 @@ static void validate(struct stack *k, bool classes, double *losses)
         solve(k, classes, true);
         for (size_t i = 0; i < k->n; i++)
             if (!is_used(k, i))
-                losses[p] += classes ? row_loss(k, k->theta, i) : row_error(k, i);
+                losses[p] += k->weight[i] * (classes ? row_loss(k, k->theta, i) : row_error(k, i));
     }
 }
 
 static size_t choose_penalty(struct stack *k, bool classes, bool non_negative)
 {
     double losses[AS_ARRAY_LEN(penalties)] = {0};
-    size_t best = 0, count[INNER_FOLDS] = {0};
-    for (size_t i = 0; i < k->n; i++)
-        count[k->fold[i]]++;
+    double count[INNER_FOLDS] = {0}, all = 0;
+    size_t best = 0;
+    for (size_t i = 0; i < k->n; i++) {
+        count[k->fold[i]] += k->weight[i];
+        all += k->weight[i];
+    }
     for (int f = 0; f < INNER_FOLDS; f++) {
-        if (count[f] == 0 || count[f] == k->n)
+        if (!(count[f] > 0) || !(count[f] < all))
             continue; /* very few rows: the strongest penalty */
         leave_out(k, f, classes, non_negative);
         validate(k, classes, losses);
@@ -381,6 +406,7 @@ as_status stacking_fit(struct selection *s, struct row_list l, struct combinatio
         k.n = 1;
         copy_row(&k, s, l.rows[0], 0);
     }
+    mend_weights(&k);
     k.scale = classes ? scale_of_logs(&k) : 1;
     size_t chosen = choose_penalty(&k, classes, in->non_negative);
     leave_out(&k, -1, classes, in->non_negative);

@@ -64,6 +64,14 @@ def check_models(assay, path):
         assert sum(r != t for r, t in zip(rows, truth, strict=True)) < 24, rows
 
 
+def weighted(assay, name, trials):
+    """The ensemble weighs rows as the trials' metrics do: each member alone has the value that it reported."""
+    e = assay.call("GET", f"/v1/sweeps/{name}/ensemble")
+    reported = {t["number"]: t["value"] for t in trials}
+    assert e["state"] == "ready" and e["weighted"] is True and e["is_sweep_metric"], e
+    assert all(abs(m["value"] - reported[m["number"]]) < 1e-6 for m in e["members"]), (e["members"], reported)
+
+
 with tempfile.TemporaryDirectory() as folder, Assay() as assay:
     path = os.path.join(folder, "people.csv")
     table(path)
@@ -72,11 +80,15 @@ with tempfile.TemporaryDirectory() as folder, Assay() as assay:
                              ("groups", {"groups": "who", "fraction": 0.3})):
         trials = run(assay, name, validation, weights="w")
         assert all(0 <= t["metrics"]["val_error"] < 0.6 for t in trials), trials
+        weighted(assay, name, trials)
     trials = run(assay, "quantile", {"column": "part"}, "val_average_precision", "maximize", patience=2)
     assert all("best_step" in t["metrics"] for t in trials), trials
     trials = run(assay, "folds", {"folds": 3}, "val_brier")
     assert all(t["metrics"]["val_brier_std"] > 0 for t in trials), trials
     check_models(assay, path)
+    assert "weighted" not in assay.call("GET", "/v1/sweeps/folds/ensemble")
+    run(assay, "weighted-folds", {"folds": 3}, "val_brier", weights="w")
+    assert assay.call("GET", "/v1/sweeps/weighted-folds/ensemble")["weighted"] is True
     refused(assay, "/trial/train/weights", "bad", {"column": "part"}, weights="weight")
     refused(assay, "expected numbers", "bad", {"column": "part"}, weights="who")
     refused(assay, "found beside column", "bad", {"column": "part", "folds": 3})

@@ -1,7 +1,7 @@
 /* Model files. An input that begins with "{" is a manifest: it is put into a file with the right
  * checksum, as mutations of a whole file rarely get past it. Anything else is a whole file. What is
  * read has members within their limits, and each says how rows are encoded; what a linear combination
- * computes with is finite. */
+ * or a sum computes with is finite. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,18 +56,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         const struct model_member *m = model_file_member(f, i);
+        bool residual = c->kind == MODEL_SUM && i > 0;
+        if (residual && (m->info->task != DATASET_REGRESSION ||
+                         m->info->n_outputs != model_file_data(f)->n_outputs))
+            abort();
         if (m->fit->input != model_file_data(f)->input || !m->train || m->spec->epochs < 1 ||
             m->input >= c->n_inputs || !(m->weight > 0))
             abort();
         sum += m->weight;
     }
-    if (n == 0 || n > MODEL_FILE_MAX_MEMBERS ||
-        fabs(sum - (double)c->n_inputs) > 1e-5 * (double)c->n_inputs)
+    if (n == 0 || n > MODEL_FILE_MAX_MEMBERS || !isfinite(sum))
         abort();
-    for (size_t i = 0; c->is_linear && i < c->n_inputs; i++)
+    if (c->kind == MODEL_SUM ? model_file_member(f, 0)->weight != 1
+                             : fabs(sum - (double)c->n_inputs) > 1e-5 * (double)c->n_inputs)
+        abort();
+    for (size_t i = 0; c->kind == MODEL_LINEAR && i < c->n_inputs; i++)
         if (!isfinite(c->weights[i]) || c->weights[i] == 0)
             abort();
-    for (size_t i = 0; c->is_linear && i < model_file_data(f)->n_outputs; i++)
+    for (size_t i = 0; c->kind == MODEL_LINEAR && i < model_file_data(f)->n_outputs; i++)
         if (!isfinite(c->biases[i]))
             abort();
     return 0;

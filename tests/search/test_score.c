@@ -19,10 +19,11 @@ struct problem {
     int64_t classes[MAX_ROWS];
     float targets[MAX_ROWS * MAX_C];
     float p[MAX_ROWS * MAX_C];
+    float weights[MAX_ROWS];
     size_t n;
 };
 
-/* Coarse outputs, so that there are ties. */
+/* Coarse outputs, so that there are ties. Rows have weights, some of them none, if the seed is odd. */
 static void random_problem(struct problem *p, uint64_t seed, score_metric m)
 {
     struct rng r;
@@ -32,7 +33,9 @@ static void random_problem(struct problem *p, uint64_t seed, score_metric m)
     p->n = 4 + rng_below(&r, MAX_ROWS - 3);
     p->truth =
         (struct score_truth){p->n, C, classes ? p->classes : NULL, classes ? NULL : p->targets};
+    p->truth.weights = seed % 2 ? p->weights : NULL;
     for (size_t i = 0; i < p->n; i++) {
+        p->weights[i] = i > 0 ? (float)rng_below(&r, 4) * 0.7f : 1;
         p->classes[i] = (int64_t)rng_below(&r, C);
         for (size_t c = 0; c < C; c++) {
             double hint = classes ? p->classes[i] == (int64_t)c : 0;
@@ -55,7 +58,8 @@ static double oracle(const struct problem *p, score_metric m)
                                     .outputs = p->truth.outputs,
                                     .labels = score_is_of_classes(m) ? labels : NULL,
                                     .targets = p->targets,
-                                    .predicted = p->p};
+                                    .predicted = p->p,
+                                    .weights = p->truth.weights};
     if (m == SCORE_MSE)
         return metric_mse(&in);
     (void)snprintf(name, sizeof name, "val_%s", score_format(m));
@@ -130,6 +134,19 @@ START_TEST(no_value_without_two_classes)
 }
 END_TEST
 
+/* A list of rows without weight has no value either. */
+START_TEST(no_value_without_weight)
+{
+    struct problem p;
+    double influence[MAX_ROWS];
+    const size_t rows[2] = {1, 2};
+    random_problem(&p, 1, (score_metric)_i);
+    p.weights[1] = p.weights[2] = 0;
+    ck_assert(isnan(compute(&p, (score_metric)_i, rows, 2, 1, influence)));
+    ck_assert(influence[0] == 0 && influence[1] == 0);
+}
+END_TEST
+
 START_TEST(runs_out_of_memory_cleanly)
 {
     struct problem p;
@@ -179,6 +196,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, values_are_the_trainers, SCORE_PINBALL(1), SCORE_PINBALL(100));
     tcase_add_loop_test(t, influences_are_derivatives, SCORE_PINBALL(90), SCORE_PINBALL(91));
     tcase_add_test(t, no_value_without_two_classes);
+    tcase_add_loop_test(t, no_value_without_weight, 0, SCORE_METRICS);
     tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, SCORE_METRICS);
     tcase_add_test(t, metrics_have_names);
     suite_add_tcase(s, t);

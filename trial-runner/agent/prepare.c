@@ -9,6 +9,7 @@
  * that a document cannot change which trial the process is. */
 #include "trial-runner/agent/prepare.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -140,6 +141,55 @@ static as_status add_listen(const struct rank *r, json_t *job, struct as_err *er
                                                                         : AS_OK;
 }
 
+/* The digest of the model that a trial of this attempt's sweep has left. */
+static as_status find_model(struct attempt *a, int64_t trial, json_t **ret_list, const char **ret,
+                            struct as_err *err)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    size_t i;
+    json_t *f;
+    str_puts(&path, "/v1/sweeps");
+    client_path_add(&path, a->sweep);
+    str_puts(&path, "/trials");
+    client_path_add_i64(&path, trial);
+    str_puts(&path, "/artifacts");
+    as_status st = str_check(&path, err);
+    if (st == AS_OK)
+        st = client_call(a->fetch, "GET", path.s, NULL, NULL, &patient, ret_list, NULL, err);
+    if (st < 0)
+        return st;
+    json_array_foreach(json_object_get(*ret_list, "items"), i, f)
+    {
+        if (as_streq(json_string_value(json_object_get(f, "path")), "model.safetensors"))
+            *ret = json_string_value(json_object_get(f, "sha256"));
+    }
+    return *ret ? AS_OK : as_fail(err, AS_E_NOT_FOUND, "it has left no model");
+}
+
+/* A stage of boosting goes on from the trial before it. The trainer checks that this is the stage
+ * before. */
+static as_status add_base(struct attempt *a, const json_t *train, json_t *job, struct as_err *err)
+{
+    const json_t *boost = json_object_get(train, "boost");
+    int64_t stage = json_integer_value(json_object_get(boost, "stage")), from = a->id.number - 1;
+    AS_AUTO(as_freep) char *path = file_join(a->dir, "base.safetensors");
+    JSON_AUTO list = NULL;
+    const char *sha = NULL;
+    if (stage <= 0)
+        return AS_OK;
+    if (from < 0)
+        return as_fail(err, AS_E_INVAL,
+                       "boost.stage: found %" PRId64 " in the first trial of a sweep, expected 0",
+                       stage);
+    as_status st = path ? find_model(a, from, &list, &sha, err) : as_fail_nomem(err);
+    if (st == AS_OK)
+        st = client_download_blob(a->fetch, sha, path, 0, &patient, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "boost.stage %" PRId64 " goes on from trial %" PRId64, stage,
+                             from);
+    return json_object_set_new(job, "base", json_string(path)) == 0 ? AS_OK : as_fail_nomem(err);
+}
+
 static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *err)
 {
     JSON_AUTO substituted = NULL;
@@ -161,7 +211,8 @@ static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *
         return as_fail_nomem(err);
     if (a->rank && (st = add_listen(a->rank, job, err)) < 0)
         return st;
-    if ((st = result_journal_write_json(a->dir, "job.json", job, err)) < 0)
+    if ((st = add_base(a, substituted, job, err)) < 0 ||
+        (st = result_journal_write_json(a->dir, "job.json", job, err)) < 0)
         return st;
     const char *args[] = {a->options->trainer, job_path};
     return child_spec_set_argv(&a->spec, args, 2, err);

@@ -2,8 +2,7 @@
  *
  * A checkpoint holds everything that changes from step to step: parameters, moments, the average of
  * weights, running statistics, the step counter, the epoch's loss sum, the position, and with
- * `patience` the best weights so far. All else is
- * a function of the train document, the data set and the seed; the fingerprint in the file stands
+ * `patience` the best weights so far, and the snapshots that were taken. All else is a function of the train document, the data set and the seed; the fingerprint in the file stands
  * for these three, and a file with another fingerprint is refused. A fresh start instead would give
  * the result of another run without a word.
  *
@@ -24,7 +23,7 @@
 
 #define NAME_MAX_BYTES 64
 #define BEST_NUMBERS 3 /* epoch, since, and the bits of value */
-#define MAX_TENSORS (SLOT_PARTS + STRATEGY_MAX_PARTS + 4 + 3)
+#define MAX_TENSORS (SLOT_PARTS + STRATEGY_MAX_PARTS + 4 + 3 + TRAIN_MAX_CYCLES)
 
 /* The tensor of what a strategy keeps. */
 static const char *part_name(const struct strategy_part *part, char ret[NAME_MAX_BYTES])
@@ -92,6 +91,43 @@ static as_status restore_best(struct member *m, const struct safetensors *file, 
     return str_check(&b->line, err);
 }
 
+/* ---- snapshots (snapshots.h) ---- */
+
+static const char *snapshot_name(size_t i, char ret[NAME_MAX_BYTES])
+{
+    (void)snprintf(ret, NAME_MAX_BYTES, "snapshot.%zu", i);
+    return ret;
+}
+
+static size_t add_snapshots(const struct member *m, char names[][NAME_MAX_BYTES],
+                            struct safetensors_tensor *tensors, size_t n)
+{
+    size_t numbers = m->plan->n_params + m->plan->n_state;
+    for (size_t i = 0; i < m->snapshots.n; i++)
+        tensors[n++] = vector_tensor(snapshot_name(i, names[i]), SAFETENSORS_F32, numbers,
+                                     m->snapshots.values[i]);
+    return n;
+}
+
+/* Those that were taken before the position, which is already read. */
+static as_status restore_snapshots(struct member *m, const struct safetensors *file,
+                                   struct as_err *err)
+{
+    struct snapshots *s = &m->snapshots;
+    size_t numbers = m->plan->n_params + m->plan->n_state;
+    size_t taken = snapshots_after(&m->spec, m->epoch);
+    for (s->n = 0; s->n < taken; s->n++) {
+        char name[NAME_MAX_BYTES];
+        as_status st = snapshots_alloc(s, numbers, err);
+        if (st == AS_OK)
+            st = safetensors_copy(file, snapshot_name(s->n, name), SAFETENSORS_F32, numbers,
+                                  s->values[s->n], err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
 as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
 {
     const struct member *m = ls->member[slot];
@@ -103,6 +139,7 @@ as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
     size_t n = 0;
     int64_t position[2] = {m->epoch, (int64_t)(m->at / m->layout.per_batch)};
     int64_t best[BEST_NUMBERS];
+    char snapshot_names[TRAIN_MAX_CYCLES][NAME_MAX_BYTES];
     JSON_AUTO meta =
         json_pack("{s:s, s:s, s:s, s:s}", "format", FORMAT, "fingerprint", m->fingerprint, "report",
                   str_cstr(&m->last_report), "best", str_cstr(&m->best.line));
@@ -126,6 +163,7 @@ as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
     tensors[n++] = vector_tensor("loss_sum", SAFETENSORS_F32, 1, &s.loss_sum);
     tensors[n++] = vector_tensor("position", SAFETENSORS_I64, 2, position);
     n = add_best(m, best, tensors, n);
+    n = add_snapshots(m, snapshot_names, tensors, n);
     return safetensors_write(m->checkpoint, meta, tensors, n, err);
 }
 
@@ -222,6 +260,9 @@ static as_status restore_member(struct lockstep *ls, size_t slot, const struct s
     st = restore_best(m, file, err);
     if (st != AS_OK)
         return st;
+    st = restore_snapshots(m, file, err);
+    if (st != AS_OK)
+        return st;
     st = restore_kept(ls->strategy, file, err);
     if (st != AS_OK)
         return st;
@@ -236,6 +277,8 @@ as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found, str
     size_t most = (4 * m->plan->n_params + m->plan->n_state) * sizeof(float) + HEADER_SLACK;
     if (m->spec.patience > 0)
         most += (m->plan->n_params + m->plan->n_state) * sizeof(float);
+    most += (size_t)train_spec_snapshots(&m->spec) * (m->plan->n_params + m->plan->n_state) *
+            sizeof(float);
     size_t n_kept = ls->strategy ? strategy_parts(ls->strategy, kept) : 0;
     for (size_t i = 0; i < n_kept; i++)
         most += kept[i].n * sizeof(float);

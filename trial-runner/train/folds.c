@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "data/formats/npy.h"
-#include "data/formats/safetensors.h"
+#include "model/file/model_file.h"
 #include "trial-runner/train/artifacts.h"
 #include "trial-runner/train/importance_file.h"
 #include "trial-runner/train/member.h"
@@ -24,13 +24,12 @@
 #include "trial-runner/train/test_rows.h"
 
 #define MAX_REPORT ((size_t)256 << 20)
-#define MAX_MODEL ((size_t)16 << 30)
 
 struct fold {
     char *dir;       /* owned, as all here */
     json_t *report;  /* the last line */
     size_t n, width; /* held-out rows; columns of predictions */
-    struct safetensors *model;
+    char *model;     /* path */
 };
 
 struct folds {
@@ -48,7 +47,7 @@ static void folds_done(struct folds *f)
     for (size_t i = 0; f->fold && i < f->k; i++) {
         free(f->fold[i].dir);
         json_decref(f->fold[i].report);
-        safetensors_free(f->fold[i].model);
+        free(f->fold[i].model);
     }
     free(f->fold);
     free(f->root);
@@ -79,7 +78,8 @@ static as_status create_folds(struct folds *f, struct as_err *err)
         char name[24];
         (void)snprintf(name, sizeof name, "%zu", i);
         f->fold[i].dir = file_join(f->root, name);
-        if (!f->fold[i].dir)
+        f->fold[i].model = f->fold[i].dir ? file_join(f->fold[i].dir, "model.safetensors") : NULL;
+        if (!f->fold[i].model)
             return as_fail_nomem(err);
         as_status st = file_mkdirs(f->fold[i].dir, 0777, err);
         if (st != AS_OK)
@@ -269,91 +269,58 @@ static as_status join_array(const struct folds *f, const char *name, struct as_e
 
 /* ---- the model ---- */
 
-static json_t *metadata_json(const struct fold *fold, const char *name)
+/* What is known of the model: the last report's held-out metrics. */
+static json_t *about(const struct folds *f)
 {
-    const char *text = safetensors_metadata(fold->model, name);
-    json_t *ret = NULL;
-    return text && json_parse(text, strlen(text), &ret, NULL) == AS_OK ? ret : NULL;
-}
-
-static json_t *member_manifest(const struct folds *f, size_t i)
-{
-    char seed[24];
-    (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->member->seed);
-    return json_pack("{s:f, s:o, s:o, s:s, s:i}", "weight", 1 / (double)f->k, "train",
-                     metadata_json(&f->fold[i], "train"), "preprocessing",
-                     metadata_json(&f->fold[i], "preprocessing"), "seed", seed, "fold", (int)i);
-}
-
-/* The `model` of a model file: what its members are and how they are combined. */
-static json_t *manifest(const struct folds *f)
-{
-    JSON_AUTO members = json_array();
     JSON_AUTO metrics = json_object();
     const char *name;
     json_t *value;
-    for (size_t i = 0; i < f->k; i++)
-        if (json_array_append_new(members, member_manifest(f, i)) != 0)
-            return NULL;
     json_object_foreach(f->values, name, value)
     {
         if (json_is_number(value) && strncmp(name, "val_", 4) == 0 &&
             json_object_set(metrics, name, value) != 0)
             return NULL;
     }
-    return json_pack("{s:o, s:{s:s}, s:O, s:O, s:s}", "dataset",
-                     metadata_json(&f->fold[0], "dataset"), "combine", "kind", "mean", "members",
-                     members, "metrics", metrics, "measured_on", "out-of-fold rows");
+    return json_pack("{s:O, s:s}", "metrics", metrics, "measured_on", "out-of-fold rows");
 }
 
-static as_status read_models(struct folds *f, size_t *ret_tensors, struct as_err *err)
+/* The mean of the folds' models; each of them may be of several members, as with snapshots. */
+static as_status write_model(const struct folds *f, struct as_err *err)
 {
-    *ret_tensors = 0;
+    struct model_source sources[TRAIN_MAX_FOLDS];
+    char seed[24];
+    JSON_AUTO known = about(f);
+    AS_AUTO(as_freep) char *path = file_join(f->member->artifacts, "model.safetensors");
+    as_status st = path && known ? AS_OK : as_fail_nomem(err);
+    (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->member->seed);
     for (size_t i = 0; i < f->k; i++) {
-        AS_AUTO(as_freep) char *path = file_join(f->fold[i].dir, "model.safetensors");
-        as_status st =
-            path ? safetensors_read(path, MAX_MODEL, &f->fold[i].model, err) : as_fail_nomem(err);
-        if (st != AS_OK)
-            return st;
-        *ret_tensors += safetensors_count(f->fold[i].model);
+        sources[i] = (struct model_source){
+            .path = f->fold[i].model, .weight = 1 / (double)f->k, .seed = seed};
     }
-    return AS_OK;
+    return st == AS_OK ? model_file_write(path, sources, f->k, NULL, known, err) : st;
 }
 
-static as_status write_model(struct folds *f, struct as_err *err)
+static as_status add_preprocessing(const struct fold *fold, json_t *list, struct as_err *err)
 {
-    size_t n_tensors = 0, n = 0;
-    as_status st = read_models(f, &n_tensors, err);
+    AS_AUTO(as_freep) char *path = file_join(fold->dir, "preprocessing.json");
+    AS_AUTO(as_freep) char *text = NULL;
+    json_t *record = NULL;
+    size_t len = 0;
+    as_status st = path ? file_read(path, MAX_REPORT, &text, &len, err) : as_fail_nomem(err);
+    if (st == AS_OK)
+        st = json_parse(text, len, &record, err);
     if (st != AS_OK)
         return st;
-    JSON_AUTO model = manifest(f);
-    AS_AUTO(as_freep) char *text = model ? json_format(model) : NULL;
-    JSON_AUTO meta =
-        text ? json_pack("{s:s, s:s, s:s}", "format", "assay-model", "version", "1", "model", text)
-             : NULL;
-    AS_AUTO(as_freep) char *path = file_join(f->member->artifacts, "model.safetensors");
-    AS_AUTO(as_freep) struct safetensors_tensor *list = as_calloc(n_tensors, sizeof *list);
-    AS_AUTO(as_freep) struct str *names = as_calloc(n_tensors, sizeof *names);
-    if (!meta || !path || !list || !names)
-        return as_fail_nomem(err);
-    for (size_t i = 0; i < f->k; i++)
-        for (size_t t = 0; t < safetensors_count(f->fold[i].model); t++, n++) {
-            list[n] = *safetensors_at(f->fold[i].model, t);
-            str_printf(&names[n], "members/%zu/%s", i, list[n].name);
-            list[n].name = str_cstr(&names[n]);
-        }
-    st = safetensors_write(path, meta, list, n, err);
-    for (size_t i = 0; i < n; i++)
-        str_done(&names[i]);
-    return st;
+    return json_array_append_new(list, record) == 0 ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status write_preprocessing(const struct folds *f, struct as_err *err)
 {
     JSON_AUTO all = json_array();
+    as_status st = AS_OK;
     for (size_t i = 0; i < f->k; i++)
-        if (json_array_append_new(all, metadata_json(&f->fold[i], "preprocessing")) != 0)
-            return as_fail_nomem(err);
+        if ((st = add_preprocessing(&f->fold[i], all, err)) != AS_OK)
+            return st;
     AS_AUTO(as_freep) char *text = json_format_pretty(all);
     AS_AUTO(as_freep) char *path = file_join(f->member->artifacts, "preprocessing.json");
     if (!text || !path)
@@ -386,6 +353,8 @@ static as_status write_all(struct folds *f, size_t threads, struct as_err *err)
     as_status st = join_array(f, "predictions.npy", err);
     if (st == AS_OK)
         st = join_array(f, "targets.npy", err);
+    if (st == AS_OK && json_object_get(f->member->train, "weights"))
+        st = join_array(f, "weights.npy", err);
     if (st == AS_OK)
         st = write_model(f, err);
     if (st == AS_OK)

@@ -21,6 +21,7 @@
 #include "kernels/ops.h"
 #include "trial-runner/train/fault.h"
 #include "trial-runner/train/group_priv.h"
+#include "trial-runner/train/stage_targets.h"
 
 #define WAIT_MS 100                 /* how often to look for a signal while no member trains */
 #define THROUGHPUT_NS NS_PER_S      /* how often to send the throughput */
@@ -112,11 +113,16 @@ as_status group_load_data(struct group *g, const struct train_spec *spec, struct
     bool trees = train_model_is_trees(&spec->model); /* they take numbers, not bytes */
     struct dataset set = {0};
     struct dataset_paths paths = job_paths(g->job);
-    as_status st = trees ? dataset_load(&paths, &g->job->info, &set, err)
-                         : dataset_load_bytes(&paths, &g->job->info, &set, err);
+    struct job of_files = *g->job;
+    if (g->job->boost)
+        of_files.info = *g->job->boost->info;
+    as_status st = trees ? dataset_load(&paths, &of_files.info, &set, err)
+                         : dataset_load_bytes(&paths, &of_files.info, &set, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "data set '%s'", spec->dataset);
-    st = row_roles_read(g->job, spec, &set, &g->roles, err);
+    st = row_roles_read(&of_files, spec, &set, &g->roles, err);
+    if (st == AS_OK && g->job->boost)
+        st = stage_targets_put(g->job->boost, &g->roles, &set, err);
     if (st != AS_OK) {
         dataset_done(&set);
         return as_err_prefix(err, st, "data set '%s'", spec->dataset);

@@ -224,6 +224,10 @@ static as_status read_document(struct job *job, struct as_err *err)
         st = json_fields_text(&f, "listen", JSON_OPTIONAL, 1, 63, &job->listen, err);
     if (st != AS_OK)
         return st;
+    if (!group)
+        st = json_fields_text(&f, "base", JSON_OPTIONAL, 1, 4096, &job->base, err);
+    if (st != AS_OK)
+        return st;
     st = json_fields_object(&f, "dataset", JSON_REQUIRED, &dataset, err);
     if (st != AS_OK)
         return st;

@@ -13,6 +13,8 @@
 #include "trial-runner/protocol/control.h"
 #include "base/status.h"
 
+struct stage_targets;
+
 struct job {
     struct dataset_info info;
     char *table, *features, *targets, *decoded; /* paths of the data; owned, NULL when not used */
@@ -26,10 +28,14 @@ struct job {
     bool maximize;      /* the sweep wants more of it */
     const char *listen; /* this process is a rank of a large trial and listens on this numeric
                          * address; NULL: it trains alone; a view of doc */
-    size_t fold;        /* of a document with folds (folds.h), from 0 */
-    bool group;         /* the group form */
-    size_t slots;       /* members at once: 1 in the single form */
-    size_t n_members;   /* members in JOB.json; at most slots */
+    /* Of a stage of boosting after the first (boost.h), else NULL: the file of the model before it,
+     * a view of doc; and what its own training learns. */
+    const char *base;
+    const struct stage_targets *boost;
+    size_t fold;                    /* of a document with folds (folds.h), from 0 */
+    bool group;                     /* the group form */
+    size_t slots;                   /* members at once: 1 in the single form */
+    size_t n_members;               /* members in JOB.json; at most slots */
     struct control_member *members; /* views of doc. In the single form there is one, with id "" and
                                      * views of the environment: ASSAY_SEED, _REPORT, … */
     json_t *doc;

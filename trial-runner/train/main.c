@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/opt.h"
 #include "kernels/backend.h"
+#include "trial-runner/train/boost.h"
 #include "trial-runner/train/folds.h"
 #include "trial-runner/train/group.h"
 
@@ -93,7 +94,9 @@ static int run_job(const char *path, int64_t checkpoint_ms, const struct team_op
         channel_done(&channel);
         channel_init(&channel, 0);
     }
-    return folds_of(&job) > 0 ? folds_run(&job, &channel, &opts) : group_run(&job, &channel, &opts);
+    return folds_of(&job) > 0     ? folds_run(&job, &channel, &opts)
+           : boost_is_stage(&job) ? boost_run(&job, &channel, &opts)
+                                  : group_run(&job, &channel, &opts);
 }
 
 /* For a runner on a machine without NVML: it must not open devices itself. */

@@ -26,6 +26,7 @@ void member_free(struct member *m)
     free(m->artifacts);
     str_done(&m->last_report);
     best_done(&m->best);
+    snapshots_done(&m->snapshots);
     free(m);
 }
 
@@ -54,6 +55,24 @@ static as_status set_patience(struct member *m, const struct job *job, struct as
                       "/train/patience: found in a trial of several ranks, which cannot end early");
 }
 
+static as_status check_snapshots(const struct member *m, const struct job *job, struct as_err *err)
+{
+    if (train_spec_snapshots(&m->spec) == 0 || !job->listen)
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/train/schedule/snapshots",
+                      "/train/schedule/snapshots: found in a trial of several ranks");
+}
+
+/* A stage after the first has a process of its own (boost.h). */
+static as_status check_boost(const struct member *m, const struct job *job, struct as_err *err)
+{
+    if (m->spec.boost.stage == 0 || !(job->group || job->listen))
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/train/boost/stage",
+                      "/train/boost/stage: found in a %s, expected a trial of its own",
+                      job->group ? "group" : "trial of several ranks");
+}
+
 /* Folds are trainings of a process of their own (folds.h). */
 static as_status check_folds(const struct member *m, const struct job *job, struct as_err *err)
 {
@@ -80,6 +99,10 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
     st = check_folds(m, job, err);
     if (st == AS_OK)
         st = set_patience(m, job, err);
+    if (st == AS_OK)
+        st = check_snapshots(m, job, err);
+    if (st == AS_OK)
+        st = check_boost(m, job, err);
     if (st != AS_OK)
         return st;
     bool trees = train_model_is_trees(&m->spec.model);

@@ -19,6 +19,7 @@
 #include "trial-runner/train/best_record.h"
 #include "trial-runner/train/job.h"
 #include "trial-runner/train/report_file.h"
+#include "trial-runner/train/snapshot_record.h"
 
 #define CHECKPOINT_NAME "checkpoint.safetensors" /* in the checkpoint folder */
 
@@ -57,6 +58,7 @@ struct member {
                              * of the job */
     bool maximizes;         /* more of it is better */
     struct best best;
+    struct snapshots snapshots;
 
     bool divides_moments; /* the ranks of the trial divide the optimizer's moments */
     member_ask ask;

@@ -19,6 +19,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "trial-runner/train/artifacts.h"
 #include "trial-runner/train/best.h"
 #include "trial-runner/train/channel.h"
@@ -26,6 +27,7 @@
 #include "trial-runner/train/evaluate.h"
 #include "trial-runner/train/fault.h"
 #include "trial-runner/train/report_file.h"
+#include "trial-runner/train/snapshots.h"
 #include "model/network/schedule.h"
 
 /* Inside an epoch a checkpoint is due after 15 times the wait at epoch ends, and saving takes at
@@ -112,6 +114,7 @@ struct finishing {
     struct lockstep *ls;
     struct backend *lane;
     size_t slot;
+    const float *mean; /* of snapshots; NULL: the slot's weights predict */
 };
 
 static as_status finish_save(void *arg, struct as_err *err)
@@ -123,7 +126,7 @@ static as_status finish_save(void *arg, struct as_err *err)
 static as_status finish_artifacts(void *arg, struct as_err *err)
 {
     const struct finishing *f = arg;
-    return artifacts_write(f->ls, f->lane, f->slot, err);
+    return artifacts_write(f->ls, f->lane, f->slot, f->mean, err);
 }
 
 /* Is this the end of a rank, after which another attempt goes on (shared_step.h)? */
@@ -349,18 +352,44 @@ static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w
     return end_member(ls, slot, w, EXIT_FAILED, &why, err);
 }
 
+static double last_value(const json_t *line, const char *name)
+{
+    double v = NAN;
+    (void)json_number_get(json_object_get(line, name), &v);
+    return v;
+}
+
+/* One step after the last: the metrics of the snapshots' mean, with the loss and the rate of the
+ * last epoch. */
+static as_status report_mean(struct member *m, const struct evaluation *e, struct as_err *err)
+{
+    JSON_AUTO line = NULL;
+    as_status st = json_parse(str_cstr(&m->last_report), m->last_report.len, &line, err);
+    if (st != AS_OK)
+        return st;
+    return run_report(m, m->epoch + 1, last_value(line, "train_loss"), last_value(line, "lr"), e,
+                      err);
+}
+
 /* The training is over: with `patience` the best weights come back, and the final report says which
- * step they are of. */
+ * step they are of; with snapshots it is of their mean. */
 static as_status write_end(struct lockstep *ls, struct backend *lane, size_t slot, struct watch *w,
                            struct as_err *err)
 {
     struct member *m = ls->member[slot];
+    struct evaluation e;
+    AS_AUTO(as_freep) float *mean = NULL;
     struct finishing f = {.ls = ls, .lane = lane, .slot = slot};
     as_status st = best_restore(ls, slot, err);
     if (st == AS_OK && m->best.epoch > 0)
         st = report_file_append(&m->report, &m->last_report, err);
+    if (st == AS_OK)
+        st = snapshots_finish(ls, lane, slot, &mean, &e, err);
+    if (st == AS_OK && mean)
+        st = report_mean(m, &e, err);
     if (st != AS_OK)
         return st;
+    f.mean = mean;
     return w->shared ? shared_step_finish(w->shared, lane, false, finish_artifacts, &f, err)
                      : finish_artifacts(&f, err);
 }
@@ -377,6 +406,9 @@ static as_status next_epoch(struct lockstep *ls, struct backend *lane, size_t sl
     as_status st = loss_sums_clear(&ls->losses->train, slot, 1, err);
     if (st != AS_OK)
         return st;
+    st = snapshots_take(ls, slot, &why);
+    if (st != AS_OK)
+        return fail_member(ls, slot, w, st, &why, err);
     if (m->epoch == m->spec.epochs || best_is_past(m)) {
         st = write_end(ls, lane, slot, w, &why);
         if (ends_rank(w, st))

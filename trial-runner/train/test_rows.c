@@ -188,6 +188,8 @@ static as_status write_arrays(const struct test_rows *t, struct as_err *err)
     const struct dataset *d = &t->set;
     const size_t shape[] = {d->n_rows, d->n_outputs};
     as_status st = write_array(t, "test_predictions.npy", NPY_F4, shape, 2, t->predicted, err);
+    if (st == AS_OK && t->weights)
+        st = write_array(t, "test_weights.npy", NPY_F4, shape, 1, t->weights, err);
     if (st != AS_OK || !d->labels)
         return st == AS_OK ? write_array(t, "test_targets.npy", NPY_F4, shape, 2, d->targets, err)
                            : st;

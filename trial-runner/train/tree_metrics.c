@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "data/preprocess/target_unit.h"
 #include "model/network/outputs.h"
 
 /* ---- the loss ---- */
@@ -100,4 +101,20 @@ as_status tree_evaluate(const struct lockstep_setup *s, const struct member *m, 
     if (st == AS_OK)
         *ret = e;
     return st;
+}
+
+as_status tree_evaluate_own(const struct lockstep_setup *s, const struct member *m,
+                            const float *values, const float *weights, struct evaluation *ret,
+                            struct as_err *err)
+{
+    const struct train_data *d = s->data;
+    size_t columns = evaluate_columns(s), n = d->n_val * columns;
+    AS_AUTO(as_freep) float *z = as_calloc(n, sizeof *z);
+    if (!z)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", n);
+    for (size_t i = 0; i < n; i++) {
+        double v = (double)values[i];
+        z[i] = d->set.labels ? values[i] : (float)target_unit_forward(&d->fit, i % columns, v);
+    }
+    return tree_evaluate(s, m, z, weights, ret, err);
 }

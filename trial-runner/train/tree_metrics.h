@@ -1,4 +1,4 @@
-/* Losses and metrics of a model of trees, from its predictions. The definitions are those of networks
+/* Losses and metrics from predictions: of a model of trees, and of several models together. The definitions are those of networks
  * (evaluate.h); a probability below FLT_EPSILON counts as that, because a forest may say 0. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_TREE_METRICS_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_TREE_METRICS_H
@@ -28,5 +28,10 @@ double tree_loss(const struct lockstep_setup *s, const struct member *m, const f
 AS_MUST_CHECK as_status tree_evaluate(const struct lockstep_setup *s, const struct member *m,
                                       float *values, const float *weights, struct evaluation *ret,
                                       struct as_err *err);
+
+/* The same of values in the targets' own unit, which are left as they are. */
+AS_MUST_CHECK as_status tree_evaluate_own(const struct lockstep_setup *s, const struct member *m,
+                                          const float *values, const float *weights,
+                                          struct evaluation *ret, struct as_err *err);
 
 #endif

@@ -1,5 +1,6 @@
 /* The document of a sweep that bags the best trial of another one. */
 #include "cli/commands/bagging.h"
+#include "cli/commands/follow_up.h"
 
 #include <string.h>
 
@@ -83,6 +84,56 @@ START_TEST(refuses)
 }
 END_TEST
 
+START_TEST(snapshots)
+{
+    JSON_AUTO sweep = json_of(
+        "{'id': 'm', 'best': {'number': 3, 'params': {'lr': 0.1, 'kind': 'mlp'}}, "
+        "'document': {'name': 'm', 'parameters': {'lr': {'type': 'float', 'min': 0, 'max': "
+        "1}, 'kind': {'type': 'categorical', 'values': ['mlp', 'random_forest']}}, 'limits': "
+        "{'max_trials': 4}, 'ensemble': {'method': 'average'}, 'trial': {'train': {'epochs': "
+        "9, 'patience': 2, 'model': {'kind': '${kind}'}, 'schedule': {'kind': 'step', "
+        "'min_lr': 0.01}}}}}");
+    JSON_AUTO want = json_of(
+        "{'name': 'm-snapshot', 'description': 'The configuration of m/3, with 4 snapshots', "
+        "'parameters': {'lr': {'type': 'constant', 'value': 0.1}, 'kind': {'type': 'constant', "
+        "'value': 'mlp'}}, 'limits': {}, 'search': {'method': 'grid'}, 'trial': {'train': "
+        "{'epochs': "
+        "9, 'model': {'kind': '${kind}'}, 'schedule': {'kind': 'cosine', 'min_lr': 0.01, 'cycles': "
+        "4, 'snapshots': 4}}}}");
+    JSON_AUTO doc = NULL;
+    json_t *none = NULL;
+    ck_ok(follow_up_snapshots(sweep, 4, &doc, &err), err);
+    AS_AUTO(as_freep) char *text = json_format(doc);
+    ck_assert_msg(json_equal(doc, want), "%s", text);
+    json_t *params = json_object_get(json_object_get(sweep, "best"), "params");
+    (void)json_object_set_new(params, "kind", json_string("random_forest"));
+    ck_fails(follow_up_snapshots(sweep, 4, &none, &err), AS_E_INVAL, err, "of random_forest");
+}
+END_TEST
+
+START_TEST(boosting)
+{
+    JSON_AUTO sweep =
+        json_of("{'id': 'm', 'best': {'number': 3, 'params': {'stage': 0.1}}, 'document': {'name': "
+                "'m', 'parameters': {'stage': {'type': 'float', 'min': 0, 'max': 1}}, 'limits': "
+                "{'max_trials': 4, 'trial_timeout': '5m'}, 'resources': {'group': 8}, 'trial': "
+                "{'train': {'epochs': 9}}}}");
+    JSON_AUTO want = json_of(
+        "{'name': 'm-boosting', 'description': 'The configuration of m/3, in 5 stages of "
+        "boosting', "
+        "'parameters': {'stage': {'type': 'constant', 'value': 0.1}, 'stage_of_boosting': {'type': "
+        "'int', 'min': 0, 'max': 4}}, 'limits': {'trial_timeout': '5m', 'max_concurrent_trials': "
+        "1, "
+        "'max_failed_trials': 1}, 'resources': {}, 'search': {'method': 'grid'}, 'ensemble': "
+        "{'method': 'bucketing'}, 'trial': {'train': {'epochs': 9, 'boost': {'stage': "
+        "'${stage_of_boosting}'}}}}");
+    JSON_AUTO doc = NULL;
+    ck_ok(follow_up_boosting(sweep, 5, &doc, &err), err);
+    AS_AUTO(as_freep) char *text = json_format(doc);
+    ck_assert_msg(json_equal(doc, want), "%s", text);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("bagging");
@@ -90,6 +141,8 @@ Suite *test_suite(void)
     tcase_add_test(t, fixes_the_best_configuration);
     tcase_add_test(t, names_and_ranks);
     tcase_add_test(t, refuses);
+    tcase_add_test(t, snapshots);
+    tcase_add_test(t, boosting);
     suite_add_tcase(s, t);
     return s;
 }

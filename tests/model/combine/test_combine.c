@@ -49,6 +49,19 @@ START_TEST(classes_with_biases)
 }
 END_TEST
 
+START_TEST(sums)
+{
+    const struct combine_rule numbers = {.outputs = 2, .is_sum = true};
+    combines(&numbers, 1, 0.5, NULL, 2, (double[]){0.5, 1, 1, 0.5});
+    const struct combine_rule classes = {.outputs = 2, .is_sum = true, .of_logs = true};
+    double a = 0.25 * exp(1), b = 0.75 * exp(1), c = 0.5 * exp(2), d = 0.5;
+    double e = exp(0.25), f = 1e-7 * exp(1.75); /* 0 counts as 1e-7 in the first term only */
+    combines(
+        &classes, 1, 2, NULL, 3,
+        (double[]){a / (a + b), b / (a + b), c / (c + d), d / (c + d), e / (e + f), f / (e + f)});
+}
+END_TEST
+
 /* Large logits are no trouble. */
 START_TEST(large_weights)
 {
@@ -80,6 +93,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_mean);
     tcase_add_test(t, numbers_with_biases);
     tcase_add_test(t, classes_with_biases);
+    tcase_add_test(t, sums);
     tcase_add_test(t, large_weights);
     tcase_add_test(t, nan_stays);
     suite_add_tcase(s, t);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "data/dataset_json.h"
 #include "model/file/model_file.h"
 #include "tests/support/check_main.h"
 #include "tests/support/temp_folder.h"
@@ -233,7 +234,7 @@ START_TEST(a_stacked_ensemble_has_inputs)
     ck_ok(model_file_write(all, sources, 2, combine, NULL, &err), err);
     ck_ok(read_model("all", &f), err);
     const struct model_combine *k = model_file_combine(f);
-    ck_assert(k->is_linear && k->of_logs && k->n_inputs == 2);
+    ck_assert(k->kind == MODEL_LINEAR && k->of_logs && k->n_inputs == 2);
     ck_assert(k->weights[0] == 1.25 && k->weights[1] == -3);
     ck_assert(k->biases[0] == 0.1 && k->biases[1] == -0.5);
     const size_t inputs[] = {0, 0, 1};
@@ -252,6 +253,68 @@ START_TEST(a_stacked_ensemble_has_inputs)
     ck_assert_int_eq(json_object_set_new(combine, "weights", json_pack("[f]", 1.0)), 0);
     ck_fails(compose("n", "a", 1, NULL, 0, combine, NULL), AS_E_INVAL, err,
              "they follow from the sources");
+}
+END_TEST
+
+/* ---- boosting ---- */
+
+/* A trial's file that learnt what the one of write_trial() misses: two numbers. */
+static void write_stage(const char *name, float value)
+{
+    static const char *const names[] = {"odd", "layers.0.weight", "z"};
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    AS_AUTO(dataset_info_done) struct dataset_info residual = {0};
+    JSON_AUTO record = NULL;
+    write_trial("whole", 5, 6, 0);
+    ck_ok(read_model("whole", &f), err);
+    ck_ok(model_residual_info(model_file_data(f), &residual, &err), err);
+    ck_assert(residual.task == DATASET_REGRESSION && residual.n_outputs == 2 && !residual.classes);
+    JSON_AUTO dataset = dataset_info_to_json(&residual);
+    ck_ok(json_parse(RECORD, strlen(RECORD), &record, &err), err);
+    JSON_AUTO target = json_pack("{s:[f, f], s:[f, f]}", "mean", 0.0, 0.0, "scale", 1.0, 1.0);
+    ck_assert_int_eq(json_object_set(record, "target", target), 0);
+    char train[200];
+    (void)snprintf(train, sizeof train, TRAIN, 5);
+    AS_AUTO(as_freep) char *data = json_format(dataset);
+    AS_AUTO(as_freep) char *learnt = json_format(record);
+    JSON_AUTO meta = json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", "assay-model-1", "train",
+                               train, "dataset", data, "preprocessing", learnt, "fingerprint", "f");
+    write_file(name, meta, names, 3, value);
+}
+
+/* A sum grows at its end, is kept whole where it is alone, and is no part of anything else. */
+START_TEST(a_sum_grows)
+{
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    AS_AUTO(model_file_freep) struct model_file *alone = NULL;
+    JSON_AUTO sum = json_pack("{s:s}", "kind", "sum");
+    write_trial("a", 5, 6, 7);
+    write_stage("b", 8);
+    write_stage("c", 9);
+    ck_ok(compose("two", "a", 1, "b", 4.5, sum, NULL), err);
+    ck_ok(compose("three", "two", 1, "c", 0.25, sum, NULL), err);
+    ck_ok(read_model("three", &f), err);
+    ck_assert(model_file_combine(f)->kind == MODEL_SUM && model_file_combine(f)->of_logs);
+    const double weights[] = {1, 4.5, 0.25};
+    for (size_t i = 0; i < 3; i++) {
+        const struct model_member *m = model_file_member(f, i);
+        ck_assert_double_eq(m->weight, weights[i]);
+        ck_assert_int_eq(m->info->task, i ? DATASET_REGRESSION : DATASET_CLASSIFICATION);
+        ck_assert_float_eq(first_number(f, i, "z"), (float)(7 + i));
+    }
+    ck_ok(compose("copy", "three", 1, NULL, 0, NULL, NULL), err);
+    ck_ok(read_model("copy", &alone), err);
+    ck_assert_int_eq(model_file_combine(alone)->kind, MODEL_SUM);
+    ck_assert_double_eq(model_file_member(alone, 1)->weight, 4.5);
+    ck_fails(compose("n", "three", 0.5, "a", 0.5, NULL, NULL), AS_E_UNSUPPORTED, err,
+             "three: a model of boosting cannot be a member");
+    ck_fails(compose("n", "a", 1, "three", 1, sum, NULL), AS_E_INVAL, err, "different data sets");
+    ck_fails(compose("n", "a", 1, "a", 1, sum, NULL), AS_E_INVAL, err, "different data sets");
+    ck_fails(compose("n", "a", 0.5, "b", 1, sum, NULL), AS_E_INVAL, err,
+             "/members/0/weight: found 0.5, expected 1");
+    ck_ok(compose("pair", "a", 0.5, "a", 0.5, NULL, NULL), err);
+    ck_fails(compose("n", "pair", 1, "b", 1, sum, NULL), AS_E_UNSUPPORTED, err,
+             "pair: a mean of several models cannot be a member");
 }
 END_TEST
 
@@ -492,6 +555,7 @@ Suite *test_suite(void)
     tcase_add_test(t, equal_content_gives_equal_bytes);
     tcase_add_test(t, a_model_may_be_a_source);
     tcase_add_test(t, a_stacked_ensemble_has_inputs);
+    tcase_add_test(t, a_sum_grows);
     tcase_add_test(t, stacked_manifests_that_are_refused);
     tcase_add_test(t, every_cut_and_every_changed_byte_is_found);
     tcase_add_test(t, running_out_of_memory_is_an_error);

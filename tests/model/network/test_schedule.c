@@ -3,8 +3,9 @@
 
 static struct train_spec spec_of(train_schedule_kind kind)
 {
-    return (struct train_spec){
-        .optimizer = {.lr = 0.5}, .schedule = {.kind = kind, .pct_start = 0.3}, .epochs = 10};
+    return (struct train_spec){.optimizer = {.lr = 0.5},
+                               .schedule = {.kind = kind, .pct_start = 0.3, .cycles = 1},
+                               .epochs = 10};
 }
 
 START_TEST(constant)
@@ -35,6 +36,26 @@ START_TEST(cosine)
     ck_assert_double_eq(schedule_lr(&s, 10, 10), 0.5);
     s.schedule.warmup_epochs = 10;
     ck_assert_double_eq(schedule_lr(&s, 99, 10), 0.5);
+}
+END_TEST
+
+/* 10 epochs in 3 cycles: 3, 3 and 4 epochs. */
+START_TEST(cosine_in_cycles)
+{
+    struct train_spec s = spec_of(TRAIN_COSINE);
+    s.schedule.cycles = 3;
+    const int64_t first[] = {0, 30, 60}, n[] = {30, 30, 40};
+    for (size_t c = 0; c < 3; c++) {
+        ck_assert_double_eq(schedule_lr(&s, first[c], 10), 0.5);
+        ck_assert_double_eq_tol(schedule_lr(&s, first[c] + n[c] / 2, 10), 0.25, 1e-12);
+        for (int64_t i = 1; i < n[c]; i++)
+            ck_assert(schedule_lr(&s, first[c] + i, 10) < schedule_lr(&s, first[c] + i - 1, 10));
+        ck_assert_double_lt(schedule_lr(&s, first[c] + n[c] - 1, 10), 0.01);
+    }
+    s.schedule.warmup_epochs = 4; /* past the first cycle */
+    ck_assert_double_eq_tol(schedule_lr(&s, 39, 10), 0.5, 1e-12);
+    ck_assert_double_eq(schedule_lr(&s, 40, 10), 0.5);
+    ck_assert_double_eq_tol(schedule_lr(&s, 50, 10), 0.25, 1e-12);
 }
 END_TEST
 
@@ -78,6 +99,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("schedule");
     tcase_add_test(t, constant);
     tcase_add_test(t, cosine);
+    tcase_add_test(t, cosine_in_cycles);
     tcase_add_test(t, one_cycle);
     tcase_add_test(t, step);
     suite_add_tcase(s, t);

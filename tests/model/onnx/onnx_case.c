@@ -116,7 +116,10 @@ void onnx_case_train(struct child *c, const struct onnx_data *data, const char *
     AS_AUTO(as_freep) char *checkpoints = in_dir(c, "checkpoints");
     AS_AUTO(as_freep) char *from = in_dir(c, "artifacts/model.safetensors");
     AS_AUTO(as_freep) char *to = in_dir(c, name);
-    str_printf(&job, "{\"train\":{\"dataset\":\"d\",%s},\"dataset\":%s}", fields, text);
+    str_printf(&job, "{\"train\":{\"dataset\":\"d\",%s},\"dataset\":%s", fields, text);
+    if (data->base)
+        str_printf(&job, ",\"base\":\"%s/%s\"", c->dir, data->base);
+    str_puts(&job, "}");
     child_write(c, "job.json", job.s, job.len);
     ck_ok(file_remove_tree(checkpoints, &err), err);
     child_start(c, seed, NULL);

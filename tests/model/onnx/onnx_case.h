@@ -25,6 +25,7 @@ struct onnx_data {
     const char *target;
     dataset_task task;
     struct dataset_options options;
+    const char *base; /* of a stage of boosting: the model before it, in DIR; else NULL */
 };
 
 /* Train with the fields of `train` besides its data set; the model becomes DIR/name. */

@@ -75,7 +75,8 @@ static void write_table(size_t rows, int classes)
     child_write(&child, "t.csv", b.s, b.len);
 }
 
-static void train_table(int classes, const char *fields, const char *seed, const char *name)
+static void train_stage(int classes, const char *fields, const char *seed, const char *base,
+                        const char *name)
 {
     AS_AUTO(as_freep) char *path = in_dir("t.csv");
     const struct onnx_data data = {
@@ -83,8 +84,14 @@ static void train_table(int classes, const char *fields, const char *seed, const
         .format = DATASET_CSV,
         .target = classes ? "y" : "y,y2",
         .task = classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION,
+        .base = base,
     };
     onnx_case_train(&child, &data, fields, seed, name);
+}
+
+static void train_table(int classes, const char *fields, const char *seed, const char *name)
+{
+    train_stage(classes, fields, seed, NULL, name);
 }
 
 static void table_case(int classes, const char *fields)
@@ -419,6 +426,37 @@ START_TEST(stacked_regressions)
 }
 END_TEST
 
+/* Boosting: scores of the first stage, and numbers of the others. */
+static void boosting_case(int classes, const char *fields)
+{
+    char text[400];
+    write_table(211, classes);
+    train_table(classes, fields, "1", "model0");
+    for (int stage = 1; stage < 3; stage++) {
+        char base[] = "model0", name[] = "model0";
+        base[5] = (char)('0' + stage - 1);
+        name[5] = (char)('0' + stage);
+        (void)snprintf(text, sizeof text, "%s,\"boost\":{\"stage\":%d}", fields, stage);
+        train_stage(classes, text, "2", base, name);
+    }
+    onnx_case_compare(&child, "model2", ROWS);
+}
+
+START_TEST(boosted_networks)
+{
+    boosting_case(3, "\"epochs\":20,\"model\":{\"layers\":[32]},\"optimizer\":{\"lr\":0.03}");
+    boosting_case(2, "\"epochs\":3,\"model\":{\"kind\":\"logistic\"}");
+    boosting_case(0, "\"epochs\":4,\"model\":{\"layers\":[9],\"embedding\":2}");
+}
+END_TEST
+
+START_TEST(boosted_trees_in_stages)
+{
+    boosting_case(3, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":5,\"max_depth\":3}");
+    boosting_case(0, "\"model\":{\"kind\":\"random_forest\",\"n_estimators\":5,\"max_depth\":3}");
+}
+END_TEST
+
 /* ---- transformed targets ---- */
 
 /* Two targets: the graph gives what target_unit_back() gives, also past the ends of the quantiles. */
@@ -620,6 +658,8 @@ Suite *test_suite(void)
     tcase_add_test(t, ensemble_of_regressions);
     tcase_add_test(t, stacked_classifiers);
     tcase_add_test(t, stacked_regressions);
+    tcase_add_test(t, boosted_networks);
+    add_test_if(t, boosted_trees_in_stages, trees, why);
     tcase_add_test(t, transformed_targets);
     tcase_add_test(t, models_of_transformed_targets);
     tcase_add_test(t, dates_and_texts_are_refused);

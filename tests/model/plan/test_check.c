@@ -36,6 +36,13 @@ START_TEST(against_data)
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err,
              "/augment: data set 'd' is a table, expected images");
     s.augment.pad = 0;
+    s.schedule.kind = TRAIN_COSINE;
+    s.schedule.snapshots = 1;
+    d.input = DATASET_TOKEN_TEXT;
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err,
+             "/schedule/snapshots: data set 'd' is a text of tokens");
+    s.schedule.snapshots = 0;
+    d.input = DATASET_TABLE;
     s.model.kind = TRAIN_CNN;
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err,
              "/model/kind: found cnn, which takes images");

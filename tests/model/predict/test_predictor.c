@@ -183,6 +183,42 @@ START_TEST(regression)
 }
 END_TEST
 
+/* The model is the mean of several weights of one training. */
+START_TEST(snapshots_of_classes)
+{
+    table_case(3,
+               "\"epochs\":7,\"batch_size\":16,\"model\":{\"layers\":[12],\"norm\":\"batch\","
+               "\"embedding\":2},\"schedule\":{\"kind\":\"cosine\",\"cycles\":4,\"snapshots\":3}");
+    AS_AUTO(model_file_freep) struct model_file *f = read_trial(0);
+    ck_assert_uint_eq(model_file_n_members(f), 3);
+}
+END_TEST
+
+START_TEST(snapshots_of_numbers)
+{
+    table_case(0, "\"epochs\":5,\"optimizer\":{\"ema\":0.8},\"schedule\":{\"kind\":\"cosine\","
+                  "\"cycles\":5,\"snapshots\":5}");
+}
+END_TEST
+
+/* The model of folds can be read; with snapshots each fold gives several members. */
+START_TEST(folds_of_snapshots)
+{
+    trained_write_table(&child[0], 211, 3);
+    AS_AUTO(as_freep) char *path = trained_path(&child[0], "t.csv");
+    const struct dataset_paths paths = {.table = path};
+    train(0, &paths, DATASET_CSV, "y", DATASET_CLASSIFICATION,
+          "\"epochs\":4,\"validation\":{\"folds\":3},\"schedule\":{\"kind\":\"cosine\","
+          "\"cycles\":2,\"snapshots\":2}");
+    AS_AUTO(model_file_freep) struct model_file *f = read_trial(0);
+    AS_AUTO(predictor_freep) struct predictor *p = NULL;
+    ck_assert_uint_eq(model_file_n_members(f), 6);
+    for (size_t i = 0; i < 6; i++)
+        ck_assert_double_eq_tol(model_file_member(f, i)->weight, 1.0 / 6, 1e-12);
+    ck_ok(predictor_create(f, 0, &p, &err), err);
+}
+END_TEST
+
 START_TEST(not_standardised)
 {
     table_case(0, "\"epochs\":2,\"standardize\":false,\"model\":{\"kind\":\"linear\"},"
@@ -569,6 +605,9 @@ Suite *test_suite(void)
     tcase_add_test(t, embedded_categories_of_two_classes);
     tcase_add_test(t, logistic);
     tcase_add_test(t, regression);
+    tcase_add_test(t, snapshots_of_classes);
+    tcase_add_test(t, snapshots_of_numbers);
+    tcase_add_test(t, folds_of_snapshots);
     tcase_add_test(t, not_standardised);
     tcase_add_test(t, transformed_targets);
     tcase_add_test(t, dates_and_texts);

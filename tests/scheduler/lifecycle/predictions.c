@@ -31,6 +31,14 @@ static struct file_row put_array(struct service *s, const char *name, npy_type t
     return (struct file_row){.path = name, .size = (int64_t)len, .sha256 = hex};
 }
 
+struct file_row put_weights(struct service *s, const float weights[3])
+{
+    float all[PREDICTED_ROWS];
+    for (int i = 0; i < PREDICTED_ROWS; i++)
+        all[i] = weights[i % 3];
+    return put_array(s, "weights.npy", NPY_F4, PREDICTED_ROWS, 0, all);
+}
+
 /* Returns how many files there are. */
 static size_t put_held(struct service *s, int k, bool classification, size_t rows,
                        struct file_row files[2])

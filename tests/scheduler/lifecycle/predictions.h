@@ -12,6 +12,9 @@
 void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool classification,
                        size_t rows);
 
+/* Store a weights.npy of PREDICTED_ROWS, where row i weighs weights[i % 3]. */
+struct file_row put_weights(struct service *s, const float weights[3]);
+
 /* The same, with one more file of the trial, whose content is stored. NULL: none. */
 void leave_predictions_and(struct service *s, struct attempt_ref ref, int k, bool classification,
                            size_t rows, const struct file_row *more);

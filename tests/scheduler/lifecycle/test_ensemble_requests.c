@@ -167,7 +167,7 @@ START_TEST(refuses)
     ck_fails(ask_for("a", "{'sweeps': ['x']}", &e, &created), AS_E_NOT_FOUND, err, "'x'");
     ck_fails(ask_for("a", "{'sweeps': ['runs']}", &e, &created), AS_E_CONFLICT, err, "'runs' is");
     ck_fails(ask_for("a", "{'sweeps': ['other-rows']}", &e, &created), AS_E_CONFLICT, err,
-             "targets.npy differ");
+             "targets.npy or weights.npy differ");
     ck_fails(ask_for("a", "{'sweeps': ['a']}", &e, &created), AS_E_INVAL, err, "twice");
     ck_fails(ask_for("a", "{'sweeps': [3]}", &e, &created), AS_E_INVAL, err, "/sweeps/0");
     ck_fails(ask_for("a", "{'sweeps': 'b'}", &e, &created), AS_E_INVAL, err, "/sweeps");

@@ -142,6 +142,55 @@ START_TEST(numbers_are_combined)
 }
 END_TEST
 
+/* Rows of weight 4 are those in which trial 0 is wrong. A trial without weights is left out. */
+START_TEST(rows_have_weights)
+{
+    const double errors[] = {4.0 / 6, 1.0 / 6, 1.0 / 6, 1.0 / 3};
+    make_sweep(&s, "a", "'max_trials': 4", "");
+    struct claim_list list = claim(&s, "r", epoch, 4);
+    for (int k = 0; k < 4; k++) {
+        const struct file_row weights = put_weights(&s, (float[]){4, 1, 1});
+        leave_predictions_and(&s, ref_of(&list.rows[k]), k, true, ROWS, k < 3 ? &weights : NULL);
+        finish(&s, ref_of(&list.rows[k]), errors[k]);
+    }
+    tick();
+    json_t *j = result("a");
+    ck_assert_str_eq(word(j, "state"), "ready");
+    ck_assert(json_is_true(json_object_get(j, "weighted")));
+    ck_assert_str_eq(word(j, "metric"), "error");
+    ck_assert(json_is_true(json_object_get(j, "is_sweep_metric"))); /* weighted, it is reported */
+    ck_assert_int_eq(json_integer_value(json_object_get(j, "candidates")), 3);
+    const json_t *single = json_object_get(j, "best_single");
+    ck_assert_int_eq(json_integer_value(json_object_get(single, "number")), 1);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(single, "value_select")), 1.0 / 6,
+                            1e-9);
+    json_decref(j);
+}
+END_TEST
+
+START_TEST(weights_that_make_none)
+{
+    static const float bad[][3] = {{1, -1, 1}, {0, 0, 0}};
+    static const char *const messages[] = {"weights.npy has -1 in row 1",
+                                           "all rows have the weight"};
+    for (size_t b = 0; b < 2; b++) {
+        const char *name = b ? "c" : "b";
+        make_sweep(&s, name, "'max_trials': 2", "");
+        struct claim_list list = claim(&s, "r", epoch, 2);
+        for (int k = 0; k < 2; k++) {
+            const struct file_row weights = put_weights(&s, bad[b]);
+            leave_predictions_and(&s, ref_of(&list.rows[k]), k, true, ROWS, &weights);
+            finish(&s, ref_of(&list.rows[k]), 0.5);
+        }
+        tick();
+        json_t *j = result(name);
+        ck_assert_str_eq(word(j, "state"), "none");
+        ck_assert_msg(strstr(word(j, "reason"), messages[b]), "%s", word(j, "reason"));
+        json_decref(j);
+    }
+}
+END_TEST
+
 START_TEST(too_few_make_none)
 {
     make_sweep(&s, "a", "'max_trials': 2", "");
@@ -249,6 +298,8 @@ Suite *test_suite(void)
     tcase_add_test(c, classes_are_combined);
     tcase_add_test(c, it_is_made_again_at_the_second_end);
     tcase_add_test(c, numbers_are_combined);
+    tcase_add_test(c, rows_have_weights);
+    tcase_add_test(c, weights_that_make_none);
     tcase_add_test(c, too_few_make_none);
     tcase_add_test(c, test_rows_measure_what_was_chosen);
     tcase_add_test(c, rubbish_makes_none);

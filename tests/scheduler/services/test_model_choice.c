@@ -151,10 +151,10 @@ static void is_version_of(const struct model_version_row *v, const json_t *e)
         double weight = json_number_value(json_object_get(member, "weight"));
         const char *sweep = json_string_value(json_object_get(member, "sweep"));
         ck_assert_int_eq(m->trial, json_integer_value(json_object_get(member, "number")));
-        ck_assert_double_eq(c->is_linear ? c->weights[i] : m->weight, weight);
+        ck_assert_double_eq(c->kind == MODEL_LINEAR ? c->weights[i] : m->weight, weight);
         ck_assert_str_eq(m->sweep ? m->sweep : "a", sweep ? sweep : "a");
     }
-    ck_assert(c->is_linear == (json_object_get(combine, "biases") != NULL));
+    ck_assert((c->kind == MODEL_LINEAR) == (json_object_get(combine, "biases") != NULL));
     json_array_foreach(json_object_get(combine, "biases"), i, member)
         ck_assert_double_eq(c->biases[i], json_number_value(member));
 }

@@ -22,8 +22,10 @@ struct problem {
     float predictions[MAX_M][MAX_ROWS * MAX_C];
     float targets[MAX_ROWS * MAX_C];
     int64_t classes[MAX_ROWS];
+    float weights[MAX_ROWS];
 };
 
+/* Rows have weights, some of them none, if the seed is odd. */
 static void random_problem(struct problem *p, uint64_t seed, score_metric metric)
 {
     struct rng r;
@@ -32,6 +34,7 @@ static void random_problem(struct problem *p, uint64_t seed, score_metric metric
     size_t C =
         score_is_of_classes(metric) ? 2 + rng_below(&r, MAX_C - 1) : 1 + rng_below(&r, MAX_C);
     for (size_t i = 0; i < rows; i++) {
+        p->weights[i] = i > 0 && i % 4 == 0 ? 0 : 0.5f + (float)(i % 3);
         p->classes[i] = (int64_t)rng_below(&r, C);
         for (size_t c = 0; c < C; c++)
             p->targets[i * C + c] = (float)rng_normal(&r);
@@ -58,6 +61,7 @@ static void random_problem(struct problem *p, uint64_t seed, score_metric metric
         .metric = metric,
         .size = 1 + rng_below(&r, 8),
         .seed = seed};
+    p->in.truth.weights = seed % 2 ? p->weights : NULL;
 }
 
 struct rank {
@@ -95,7 +99,7 @@ static struct rank oracle_rank(const struct ensemble_input *in, const size_t *me
     ck_ok(score_compute(in->metric, &in->truth, rows, n, p, 1, &v, NULL, &err), err);
     ck_ok(score_compute(by, &in->truth, rows, n, p, 1, &guide, NULL, &err), err);
     v = score_is_maximized(in->metric) ? -v : v;
-    return (struct rank){isnan(v) ? 0 : v, guide};
+    return (struct rank){isnan(v) ? 0 : v, isnan(guide) ? 0 : guide}; /* no row has weight */
 }
 
 /* Select on the rows as ensemble.h says; returns the number of picks. */
@@ -398,6 +402,67 @@ END_TEST
 /* Many equal models that are lucky on some rows: the best of them is not better than the others, and
  * cross-fitting must not claim a gain over it, nor the opposite. Over 200 problems with 90 % intervals,
  * 20 are expected to exclude 0 by chance; 45 or more have a probability below 1e-6. */
+/* A row of weight 2 counts as two rows where all rows choose, and one of 0 as none. */
+START_TEST(weights_are_copies)
+{
+    static const ensemble_method methods[] = {ENSEMBLE_GREEDY, ENSEMBLE_AVERAGE,
+                                              ENSEMBLE_BUCKETING};
+    const ensemble_method method = methods[_i];
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct problem p, q;
+        struct as_err err = {0};
+        AS_AUTO(ensemble_freep) struct ensemble *a = NULL, *b = NULL;
+        random_problem(&p, 2 * seed + 1, SCORE_LOG_LOSS);
+        size_t C = p.in.truth.outputs, n = 0;
+        q = p;
+        for (size_t i = 0; i < p.in.truth.rows; i++) {
+            p.weights[i] = (float)(i % 3);
+            for (size_t k = 0; k < i % 3 && n < MAX_ROWS; k++, n++) {
+                q.classes[n] = p.classes[i];
+                for (size_t m = 0; m < p.in.candidates; m++)
+                    memcpy(&q.predictions[m][n * C], &p.predictions[m][i * C],
+                           C * sizeof *q.predictions[m]);
+            }
+        }
+        if (n == 0 || n == MAX_ROWS)
+            continue;
+        for (size_t m = 0; m < p.in.candidates; m++) {
+            p.rows_of[m] = p.predictions[m];
+            q.rows_of[m] = q.predictions[m];
+        }
+        p.in.method = q.in.method = method;
+        p.in.predictions = p.rows_of;
+        q.in.predictions = q.rows_of;
+        p.in.truth.weights = p.weights;
+        p.in.truth.classes = p.classes;
+        q.in.truth = (struct score_truth){n, C, q.classes, NULL, NULL};
+        ck_ok(ensemble_select(&p.in, &a, &err), err);
+        ck_ok(ensemble_select(&q.in, &b, &err), err);
+        ck_assert_double_eq_tol(a->value_selected, b->value_selected, 1e-12);
+        ck_assert_uint_eq(a->best_single, b->best_single);
+        for (size_t m = 0; m < p.in.candidates; m++) {
+            ck_assert_uint_eq(a->counts[m], b->counts[m]);
+            ck_assert_double_eq_tol(a->values[m], b->values[m], 1e-12);
+        }
+    }
+}
+END_TEST
+
+START_TEST(weights_that_are_refused)
+{
+    struct problem p;
+    struct as_err err = {0};
+    AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
+    random_problem(&p, 1, SCORE_ERROR);
+    p.weights[1] = -1;
+    ck_fails(ensemble_select(&p.in, &e, &err), AS_E_INVAL, err, "row 1 has the weight -1");
+    p.weights[1] = NAN;
+    ck_fails(ensemble_select(&p.in, &e, &err), AS_E_INVAL, err, "row 1 has the weight nan");
+    memset(p.weights, 0, sizeof p.weights);
+    ck_fails(ensemble_select(&p.in, &e, &err), AS_E_INVAL, err, "all rows have the weight 0");
+}
+END_TEST
+
 START_TEST(chance_is_noise)
 {
     enum { ROWS = 200, MODELS = 6 };
@@ -446,6 +511,8 @@ Suite *test_suite(void)
     tcase_add_test(t, folds_are_even_and_follow_the_seed);
     tcase_add_test(t, refuses);
     tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, 2);
+    tcase_add_test(t, weights_that_are_refused);
+    tcase_add_loop_test(t, weights_are_copies, 0, 3);
     tcase_add_test(t, chance_is_noise);
     suite_add_tcase(s, t);
     return s;

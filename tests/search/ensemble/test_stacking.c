@@ -13,14 +13,17 @@ enum { ROWS = 240, M = 4 };
 static float predictions[M][ROWS * 3];
 static float targets[ROWS * 3];
 static int64_t classes[ROWS];
+static float weights[ROWS];
 static const float *of[M];
 
+/* Rows have weights if half of the seed is odd. */
 static struct ensemble_input problem(bool of_classes, size_t outputs, uint64_t seed)
 {
     struct rng r;
     rng_init(&r, seed, 6);
     for (size_t i = 0; i < ROWS; i++) {
         classes[i] = (int64_t)rng_below(&r, outputs);
+        weights[i] = (float)(i % 4) * 0.75f;
         for (size_t c = 0; c < outputs; c++)
             targets[i * outputs + c] = (float)(3 + 10 * rng_normal(&r));
         for (size_t m = 0; m < M; m++) {
@@ -38,14 +41,15 @@ static struct ensemble_input problem(bool of_classes, size_t outputs, uint64_t s
     }
     for (size_t m = 0; m < M; m++)
         of[m] = predictions[m];
-    return (struct ensemble_input){
-        .candidates = M,
-        .truth = {ROWS, outputs, of_classes ? classes : NULL, of_classes ? NULL : targets},
-        .predictions = of,
-        .metric = of_classes ? SCORE_LOG_LOSS : SCORE_RMSE,
-        .method = ENSEMBLE_STACKING,
-        .size = M,
-        .seed = seed};
+    return (struct ensemble_input){.candidates = M,
+                                   .truth = {ROWS, outputs, of_classes ? classes : NULL,
+                                             of_classes ? NULL : targets,
+                                             seed / 2 % 2 ? weights : NULL},
+                                   .predictions = of,
+                                   .metric = of_classes ? SCORE_LOG_LOSS : SCORE_RMSE,
+                                   .method = ENSEMBLE_STACKING,
+                                   .size = M,
+                                   .seed = seed};
 }
 
 static double input_of(const struct ensemble_input *in, size_t m, size_t i, size_t c)
@@ -58,7 +62,9 @@ static double input_of(const struct ensemble_input *in, size_t m, size_t i, size
 static double scale_of(const struct ensemble_input *in)
 {
     size_t C = in->truth.outputs;
-    double sum = 0;
+    double sum = 0, all = 0;
+    for (size_t i = 0; i < ROWS; i++)
+        all += score_weight(&in->truth, i);
     for (size_t m = 0; m < M; m++)
         for (size_t i = 0; i < ROWS; i++)
             for (size_t c = 0; c < C; c++) {
@@ -66,18 +72,19 @@ static double scale_of(const struct ensemble_input *in)
                 for (size_t k = 0; in->truth.classes && k < C; k++)
                     mean += input_of(in, m, i, k) / (double)C;
                 for (size_t k = 0; !in->truth.classes && k < ROWS; k++)
-                    mean += input_of(in, m, k, c) / ROWS;
-                sum += pow(input_of(in, m, i, c) - mean, 2);
+                    mean += score_weight(&in->truth, k) * input_of(in, m, k, c) / all;
+                sum += score_weight(&in->truth, i) * pow(input_of(in, m, i, c) - mean, 2);
             }
-    return sum / (double)(ROWS * M * C);
+    return sum / (all * (double)(M * C));
 }
 
 static double objective(const struct ensemble_input *in, double penalty, double scale,
                         const double *w, const double *b)
 {
     size_t C = in->truth.outputs;
-    double total = 0, pull = 0, bias = 0;
+    double total = 0, pull = 0, bias = 0, all = 0;
     for (size_t i = 0; i < ROWS; i++) {
+        double weight = score_weight(&in->truth, i);
         double z[3], sum = 0, error = 0;
         for (size_t c = 0; c < C; c++) {
             z[c] = b[c];
@@ -86,13 +93,15 @@ static double objective(const struct ensemble_input *in, double penalty, double 
             sum += exp(z[c]);
             error += in->truth.targets ? pow(z[c] - in->truth.targets[i * C + c], 2) : 0;
         }
-        total += in->truth.classes ? log(sum) - z[in->truth.classes[i]] : error / (double)C;
+        total +=
+            weight * (in->truth.classes ? log(sum) - z[in->truth.classes[i]] : error / (double)C);
+        all += weight;
     }
     for (size_t m = 0; m < M; m++)
         pull += scale * pow(w[m] - 1.0 / M, 2);
     for (size_t c = 0; c < C; c++)
         bias += b[c] * b[c];
-    return total / ROWS + (in->truth.classes ? penalty / 2 * (pull + bias) : penalty * pull);
+    return total / all + (in->truth.classes ? penalty / 2 * (pull + bias) : penalty * pull);
 }
 
 static void check_is_minimum(const struct ensemble_input *in, const struct ensemble *e)

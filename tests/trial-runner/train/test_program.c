@@ -132,7 +132,13 @@ END_TEST
     "\"model\":{\"layers\":[64,32],\"norm\":\"batch\"},\"batch_size\":16,\"optimizer\":{"          \
     "\"kind\":\"sgd\",\"lr\":0.05,\"momentum\":0.9,\"ema\":0.8},\"epochs\":60,\"patience\":6"
 
-static const char *const long_jobs[] = {LONG_JOB, PATIENT_JOB};
+/* With snapshots: those of earlier cycles are in a checkpoint in the middle of a cycle. */
+#define SNAPSHOT_JOB                                                                               \
+    "\"model\":{\"layers\":[64,32],\"norm\":\"batch\"},\"batch_size\":16,\"optimizer\":{"          \
+    "\"kind\":\"sgd\",\"lr\":0.05,\"momentum\":0.9,\"ema\":0.5},\"epochs\":60,\"schedule\":{"      \
+    "\"kind\":\"cosine\",\"cycles\":7,\"snapshots\":5}"
+
+static const char *const long_jobs[] = {LONG_JOB, PATIENT_JOB, SNAPSHOT_JOB};
 
 /* Keep the first report of each step; a later one must be the same text. */
 static void take_line(char seen[LONG_EPOCHS + 2][512], const char *line)
@@ -460,7 +466,8 @@ Suite *test_suite(void)
     TCase *t = tcase_create("train_program");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, digits);
-    tcase_add_loop_test(t, killed_at_any_moment_it_ends_with_the_same_bits, 0, 2);
+    tcase_add_loop_test(t, killed_at_any_moment_it_ends_with_the_same_bits, 0,
+                        (int)AS_ARRAY_LEN(long_jobs));
     tcase_add_test(t, sigterm);
     tcase_add_test(t, no_room_for_files);
     tcase_add_test(t, foreign_and_cut_checkpoints);

@@ -338,6 +338,47 @@ START_TEST(files_are_those_of_the_best_report)
 }
 END_TEST
 
+/* ---- snapshots ---- */
+
+#define CYCLES(snapshots)                                                                          \
+    "\"epochs\":11,\"batch_size\":8,\"model\":{\"layers\":[20],\"norm\":\"batch\"},"               \
+    "\"optimizer\":{\"lr\":0.05,\"ema\":0.5},\"metrics\":[\"val_auc\",\"val_log_loss\"],"          \
+    "\"schedule\":{\"kind\":\"cosine\",\"cycles\":3,\"snapshots\":" snapshots "}"
+
+/* A group ends with what each has alone. The last report is of the mean: with one snapshot it repeats
+ * the last epoch's, with more it has other values. */
+START_TEST(snapshots_have_a_report_of_their_mean)
+{
+    static const struct trial t[] = {
+        {"a", CYCLES("1"), "1"}, {"b", CYCLES("3"), "2"}, {"c", CYCLES("2"), "3"}};
+    static const char *const names[] = {"val_loss", "val_error", "val_auc", "val_log_loss"};
+    static const char *const backends[] = {"cpu", "reference"};
+    const struct trial *all[] = {&t[0], &t[1], &t[2]};
+    size_t n = 0;
+    write_table("t", &(struct table){"", nothing, NULL});
+    for (size_t b = 0; b < 2; b++) {
+        char solo[16], fused[16];
+        (void)snprintf(solo, sizeof solo, "s-%s", backends[b]);
+        (void)snprintf(fused, sizeof fused, "f-%s", backends[b]);
+        for (size_t i = 0; i < 3; i++)
+            ck_assert_int_eq(rig_solo(&rig, solo, &t[i], backends[b]), 0);
+        rig_job(&rig, fused, all, 3, 3);
+        ck_assert_int_eq(rig_run(&rig, backends[b], 2), 0);
+        for (size_t i = 0; i < 3; i++)
+            rig_same(&rig, solo, fused, &t[i]);
+    }
+    JSON_AUTO one = lines_of("s-cpu", "a", &n);
+    ck_assert_uint_eq(n, 12);
+    ck_assert_double_eq(value_in(one, 11, "step"), 12);
+    ck_assert_double_eq(value_in(one, 11, "train_loss"), value_in(one, 10, "train_loss"));
+    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
+        ck_assert_double_eq_tol(value_in(one, 11, names[i]), value_in(one, 10, names[i]), 1e-5);
+    JSON_AUTO three = lines_of("s-cpu", "b", &n);
+    ck_assert_double_ne(value_in(three, 11, "val_loss"), value_in(three, 10, "val_loss"));
+    ck_assert_double_gt(value_in(three, 4, "lr"), value_in(three, 2, "lr")); /* it began anew */
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("train_validation");
@@ -348,6 +389,7 @@ Suite *test_suite(void)
     tcase_add_test(t, weights_count_as_copies);
     tcase_add_test(t, bad_columns_end_the_trial);
     tcase_add_test(t, patience_keeps_the_best_weights);
+    tcase_add_test(t, snapshots_have_a_report_of_their_mean);
     tcase_add_test(t, files_are_those_of_the_best_report);
     suite_add_tcase(s, t);
     return s;

@@ -326,6 +326,11 @@ export type TrainDocument = {
   class_weights?: "balanced" | (number | Template)[] | Template;
   /** The column of a table with the weights of the rows, 0 or more, in the loss and in metrics */
   weights?: string;
+  /** This trial is one stage of a model that is a sum: stage 0 is a training like any other, a later one fits what the model of the stages before misses. Stage S goes on from trial S - 1 of its sweep */
+  boost?: {
+    stage?: number | Template;
+    rate?: number | Template;
+  };
   /** So many reports without a better one, by the sweep's metric, end the training; the weights of the best report are kept. Default: it never ends early */
   patience?: number | Template;
   model?: TrainModel;
@@ -507,6 +512,10 @@ export type TrainSchedule = {
   warmup_epochs?: number | Template;
   pct_start?: number | Template;
   min_lr?: number | Template;
+  /** cosine: the rate falls so many times, in equal parts of the epochs */
+  cycles?: number | Template;
+  /** cosine: the model is the mean of the predictions of the weights at the ends of the last so many cycles, and so is the last report */
+  snapshots?: number | Template;
   step_epochs?: number | Template;
   gamma?: number | Template;
 };
@@ -1196,6 +1205,8 @@ export type Ensemble = {
     gain?: TestFigure;
   };
   candidates?: number;
+  /** The held-out rows have weights: all values are weighted as the trials' metrics, and what is chosen is chosen by them */
+  weighted?: boolean;
   /** Further candidates that were left out because all predictions together have more than 2^27 values */
   left_out?: number;
 };

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Ensembles that train: the sweep that they make, its trials, and the model that predicts as they recorded."""
+import csv
+import json
+import os
+import random
+
+from harness import Assay
+
+
+def table(assay, name, rows=400):
+    """Two moons, roughly: a linear model is not enough."""
+    rng = random.Random(name)
+    path = os.path.join(assay.data, name + ".csv")
+    with open(path, "w", newline="") as f:
+        out = csv.writer(f)
+        out.writerow(["a", "b", "y"])
+        for _ in range(rows):
+            a, b = rng.uniform(-2, 2), rng.uniform(-2, 2)
+            out.writerow([a, b, "in" if a * a + b * b + rng.gauss(0, 0.3) < 2 else "out"])
+    assay.cli("data", "add", name, path, "--target", "y")
+    return path
+
+
+def run(assay, name, train, parameters):
+    doc = {"name": name, "metric": {"name": "val_log_loss", "goal": "minimize"}, "parameters": parameters,
+           "limits": {"max_trials": 3}, "search": {"method": "random", "seed": 1}, "trial": {"train": train}}
+    assay.call("POST", "/v1/sweeps", doc)
+    assay.wait_ended(name)
+    return assay.call("GET", f"/v1/sweeps/{name}")
+
+
+def predictions(assay, model, path):
+    out = os.path.join(assay.data, model + ".csv")
+    assay.cli("predict", model, "--data", path, "--output", out, "--proba")
+    return list(csv.DictReader(open(out)))
+
+
+def snapshot(assay):
+    path = table(assay, "ring")
+    s = run(assay, "nets", {"dataset": "ring", "epochs": 9, "patience": 5, "model": {"layers": [16]},
+                            "optimizer": {"kind": "adamw", "lr": "${lr}"}},
+            {"lr": {"type": "float", "min": 1e-3, "max": 0.1, "scale": "log"}})
+    assay.cli("ensemble", "nets", "--method", "snapshot", "--size", "3")
+    made = assay.call("GET", "/v1/sweeps/nets-snapshot")
+    trials = assay.trials("nets-snapshot")
+    assert made["state"] == "completed" and len(trials) == 1, made
+    assert trials[0]["params"]["lr"] == s["best"]["params"]["lr"], trials
+    assert made["document"]["trial"]["train"]["schedule"] == {"kind": "cosine", "cycles": 3, "snapshots": 3}, made
+    assay.cli("models", "add", "nets-snapshot/0", "snap")
+    version = json.loads(assay.cli("models", "show", "snap", "--json").stdout)["items"][0]
+    assert abs(version["metrics"]["val_log_loss"] - trials[0]["value"]) < 1e-6, (version, trials)
+    assert len(predictions(assay, "snap", path)) == 400
+    wrong = assay.cli("ensemble", "nets", "--method", "snapshot", "--size", "65", check=False)
+    assert wrong.returncode != 0 and "1 to 64 snapshots" in wrong.stderr, wrong
+    wrong = assay.cli("ensemble", "nets", "--method", "snapshot", "--size", "20", check=False)
+    assert wrong.returncode != 0 and "cycles: found 20" in wrong.stderr, wrong
+
+
+def boosting(assay):
+    """Each stage a trial with the model of all before it; the ensemble says where to stop."""
+    path = os.path.join(assay.data, "ring.csv")
+    run(assay, "weak", {"dataset": "ring", "epochs": "${n}", "model": {"layers": [8]}, "optimizer": {"lr": 0.01}},
+        {"n": {"type": "int", "min": 3, "max": 5}})
+    assay.cli("ensemble", "weak", "--method", "boosting", "--size", "4")
+    made = assay.call("GET", "/v1/sweeps/weak-boosting")
+    trials = sorted(assay.trials("weak-boosting"), key=lambda t: t["number"])
+    assert made["state"] == "completed" and len(trials) == 4, (made, trials)
+    assert [t["params"]["stage"] for t in trials] == [0, 1, 2, 3], trials
+    assert min(t["value"] for t in trials[1:]) < trials[0]["value"], trials
+    e = assay.call("GET", "/v1/sweeps/weak-boosting/ensemble")
+    assert e["state"] == "ready" and e["method"] == "bucketing" and e["folds"] == 5, e
+    assay.cli("models", "add", "weak-boosting/3", "sum")
+    assert len(predictions(assay, "sum", path)) == 400
+    manifest = json.loads(assay.cli("models", "show", "sum", "--json").stdout)["items"][0]
+    assert abs(manifest["metrics"]["val_log_loss"] - trials[3]["value"]) < 1e-6, (manifest, trials)
+    chosen = json.loads(assay.cli("models", "add", "weak-boosting", "chosen", "--json").stdout)
+    best = min(trials, key=lambda t: t["value"])["number"]
+    assert chosen["trials"] == [best] and best > 0, (chosen, trials)
+    wrong = assay.cli("ensemble", "weak", "--method", "boosting", "--size", "257", check=False)
+    assert wrong.returncode != 0 and "256" in wrong.stderr, wrong
+
+
+def main():
+    with Assay(runners=1) as assay:
+        for step in (snapshot, boosting):
+            step(assay)
+            print(f"{step.__name__}: ok", flush=True)
+
+
+main()
