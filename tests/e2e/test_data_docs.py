@@ -13,7 +13,7 @@ from harness import ASSAY, SOURCE, Assay
 def run_docs(assay):
     text = (pathlib.Path(SOURCE) / "docs" / "data.md").read_text()
     blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
-    assert len(blocks) == 4, len(blocks)
+    assert len(blocks) == 5, len(blocks)
     env = {**assay.env, "PATH": os.path.dirname(ASSAY) + ":" + os.environ["PATH"]}
     with tempfile.TemporaryDirectory() as folder:
         for block in blocks:
