@@ -388,7 +388,7 @@ static as_status report_sum(const struct boost *b, const float *values, struct a
         st = tree_row_weights(&b->setup, m, b->data.val_rows, b->data.n_val, &weights, err);
     if (st == AS_OK)
         st = tree_evaluate_own(&b->setup, m, values, weights, &e, err);
-    return st == AS_OK ? run_report(m, 1, loss, m->spec.boost.rate, &e, err) : st;
+    return st == AS_OK ? run_report(m, 1, loss, m->spec.boost.rate, &e, 0, err) : st;
 }
 
 static as_status about_sum(const struct boost *b, json_t **ret, struct as_err *err)

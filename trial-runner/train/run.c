@@ -368,7 +368,7 @@ static as_status report_mean(struct member *m, const struct evaluation *e, struc
     if (st != AS_OK)
         return st;
     return run_report(m, m->epoch + 1, last_value(line, "train_loss"), last_value(line, "lr"), e,
-                      err);
+                      0, err);
 }
 
 /* The training is over: with `patience` the best weights come back, and the final report says which
