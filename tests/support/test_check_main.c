@@ -46,10 +46,10 @@ static void *fail_here(void *arg)
 /* The test's own thread goes on meanwhile, deeper in its stack than where Check would jump to. */
 START_TEST(fails_in_threads)
 {
-    pthread_t threads[2];
-    for (int i = 0; i < 2; i++)
+    pthread_t threads[16];
+    for (int i = 0; i < 16; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, fail_here, NULL), 0);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 16; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
     ck_abort_msg("the threads have not failed");
 }
