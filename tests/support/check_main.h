@@ -22,7 +22,7 @@ void assert_failed_in_thread(const char *file, int line, const char *expr, const
      _ck_assert_failed(file, line, expr, __VA_ARGS__))
 
 /* How long a test waits for an event that must come. It bounds no speed; it only ends a hang. */
-#define PATIENCE_MS 120000
+#define PATIENCE_MS 240000
 
 /* Is this a build with a sanitizer? Whole trainings take up to ten times as long there; a test may
  * then repeat less of the same code, and never checks less of what it does run. */

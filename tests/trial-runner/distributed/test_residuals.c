@@ -233,7 +233,6 @@ Suite *test_suite(void)
     tcase_add_test(t, what_nobody_knows_to_be_right_begins_from_0);
     tcase_add_test(t, merged_residuals_are_the_sum_of_a_run);
     tcase_add_test(t, shards_of_a_short_batch_stay_where_they_are);
-    tcase_set_timeout(t, 60);
     suite_add_tcase(s, t);
     return s;
 }
