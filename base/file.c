@@ -311,27 +311,46 @@ as_status file_publishv(const char *path, const struct iovec *parts, size_t n_pa
     return replace_file(path, parts, n_parts, mode, false, err);
 }
 
+#define MKDIRS_TRIES 1000
+
+/* All of them from the top. *ret_gone: one that was there, or was made, has gone meanwhile. */
+static as_status make_folders(char *p, mode_t mode, bool *ret_gone, struct as_err *err)
+{
+    *ret_gone = false;
+    for (char *s = p + 1;; s++) {
+        bool is_last = !*s;
+        if (!is_last && *s != '/')
+            continue;
+        *s = 0;
+        int failure = mkdir(p, is_last ? mode : 0777) == 0 ? 0 : errno;
+        *ret_gone = failure == ENOENT;
+        if (failure != 0 && failure != EEXIST)
+            return fail_errno(err, "make the folder", p);
+        if (is_last)
+            break;
+        *s = '/';
+    }
+    struct stat sb;
+    bool is_there = stat(p, &sb) == 0;
+    *ret_gone = !is_there && errno == ENOENT;
+    if (!is_there || !S_ISDIR(sb.st_mode))
+        return as_fail(err, AS_E_IO, "%.200s exists and is not a folder", p);
+    return AS_OK;
+}
+
 as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err)
 {
     if (!*path)
         return as_fail(err, AS_E_IO, "cannot make a folder without a name");
-    AS_AUTO(as_freep) char *p = as_strdup(path);
-    if (!p)
-        return as_fail_nomem(err);
-    for (char *s = p + 1; *s; s++) {
-        if (*s != '/')
-            continue;
-        *s = 0;
-        if (mkdir(p, 0777) != 0 && errno != EEXIST)
-            return fail_errno(err, "make the folder", p);
-        *s = '/';
+    for (int try = 1;; try++) {
+        bool gone = false;
+        AS_AUTO(as_freep) char *p = as_strdup(path);
+        if (!p)
+            return as_fail_nomem(err);
+        as_status st = make_folders(p, mode, &gone, err);
+        if (!gone || try == MKDIRS_TRIES) /* a link to nothing is gone each time */
+            return st;
     }
-    if (mkdir(p, mode) != 0 && errno != EEXIST)
-        return fail_errno(err, "make the folder", p);
-    struct stat sb;
-    if (stat(p, &sb) != 0 || !S_ISDIR(sb.st_mode))
-        return as_fail(err, AS_E_IO, "%.200s exists and is not a folder", p);
-    return AS_OK;
 }
 
 as_status file_own_folder(const char *path, struct as_err *err)

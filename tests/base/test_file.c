@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -78,6 +80,36 @@ START_TEST(full_disk_is_named)
 }
 END_TEST
 
+/* As the end of one attempt removes the empty folders of a trial, when the next attempt makes its own. */
+static pid_t start_remover(const char *a, const char *b)
+{
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (pid == 0) {
+        (void)rmdir(b);
+        (void)rmdir(a);
+    }
+    return pid;
+}
+
+START_TEST(folders_are_made_beside_one_that_removes_empty_ones)
+{
+    struct as_err err;
+    AS_AUTO(as_freep) char *a = file_join(dir, "a");
+    AS_AUTO(as_freep) char *b = file_join(a, "b");
+    AS_AUTO(as_freep) char *c = file_join(b, "c");
+    pid_t pid = start_remover(a, b);
+    for (int i = 0; i < 200; i++) {
+        ck_ok(file_mkdirs(c, 0700, &err), err);
+        ck_assert_int_eq(rmdir(c), 0);
+    }
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
 START_TEST(folders)
 {
     struct as_err err;
@@ -87,6 +119,10 @@ START_TEST(folders)
     ck_fails(file_mkdirs("", 0700, &err), AS_E_IO, err, "without a name");
     AS_AUTO(as_freep) char *file = file_join(path, "x");
     ck_fails(file_mkdirs("/dev/null", 0700, &err), AS_E_IO, err, "is not a folder");
+    AS_AUTO(as_freep) char *link = file_join(dir, "link");
+    AS_AUTO(as_freep) char *below = file_join(link, "below");
+    ck_assert_int_eq(symlink("nothing", link), 0);
+    ck_fails(file_mkdirs(below, 0700, &err), AS_E_NOT_FOUND, err, "make the folder");
     ck_ok(file_replace(file, "abc", 3, 0600, &err), err);
     char hex[SHA256_HEX_SIZE];
     int64_t size;
@@ -299,6 +335,7 @@ Suite *test_suite(void)
     tcase_add_test(t, publish_and_sync);
     tcase_add_test(t, full_disk_is_named);
     tcase_add_test(t, folders);
+    tcase_add_test(t, folders_are_made_beside_one_that_removes_empty_ones);
     tcase_add_test(t, own_folders);
     tcase_add_test(t, devices_are_not_replaced);
     tcase_add_test(t, pipes_are_written_to);

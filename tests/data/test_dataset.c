@@ -481,7 +481,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("dataset");
     TCase *t = tcase_create("dataset");
-    tcase_set_timeout(t, 60); /* decoded_copy writes and reads some 400 files */
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, text_classes);
     tcase_add_test(t, target_makes_the_header);

@@ -316,7 +316,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("peers");
     TCase *t = tcase_create("peers");
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, messages_arrive_in_order_with_operations);
     tcase_add_test(t, a_dead_peer_is_an_error);
     tcase_add_test(t, a_rank_that_does_not_come_is_waited_for_until_the_end);

@@ -13,8 +13,16 @@
 #undef _mark_point
 #define _mark_point(file, line) ((void)0)
 
+/* A failed assertion ends its test by longjmp where tests are no processes of their own (CK_FORK=no),
+ * which only the test's own thread may do. In another thread it ends the program, with its message. */
+void assert_failed_in_thread(const char *file, int line, const char *expr, const char *msg, ...)
+    __attribute__((format(printf, 4, 5)));
+#define _ck_assert_failed(file, line, expr, ...)                                                   \
+    (assert_failed_in_thread(file, line, expr, __VA_ARGS__),                                       \
+     _ck_assert_failed(file, line, expr, __VA_ARGS__))
+
 /* How long a test waits for an event that must come. It bounds no speed; it only ends a hang. */
-#define PATIENCE_MS 120000
+#define PATIENCE_MS 240000
 
 /* Is this a build with a sanitizer? Whole trainings take up to ten times as long there; a test may
  * then repeat less of the same code, and never checks less of what it does run. */

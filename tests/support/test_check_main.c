@@ -1,7 +1,9 @@
-/* The main() of all Check programs: skipped tests give the exit status that Meson counts. The
+/* The main() of all Check programs: skipped tests give the exit status that Meson counts, and a
+ * thread that fails a test ends it well. The
  * program runs itself, with a suite of the kind that ASSAY_TEST_SUITE names. */
 #include "tests/support/check_main.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +37,39 @@ START_TEST(fails)
 }
 END_TEST
 
+static void *fail_here(void *arg)
+{
+    ck_assert_msg(arg != NULL, "as it should, in a thread");
+    return NULL;
+}
+
+/* The test's own thread goes on meanwhile, deeper in its stack than where Check would jump to. */
+START_TEST(fails_in_threads)
+{
+    pthread_t threads[16];
+    for (int i = 0; i < 16; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, fail_here, NULL), 0);
+    for (int i = 0; i < 16; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    ck_abort_msg("the threads have not failed");
+}
+END_TEST
+
 START_TEST(exit_status_counts_skips)
 {
     ck_assert_int_eq(run_suite("skipped"), 77);
     ck_assert_int_eq(run_suite("skipped holds"), 0); /* a test ran */
     ck_assert_int_eq(run_suite("skipped holds fails"), 1);
     ck_assert_int_eq(run_suite("empty"), 0);
+}
+END_TEST
+
+/* Also where a test is no process of its own: not by a crash. */
+START_TEST(a_thread_may_fail_a_test)
+{
+    static const char *const modes[] = {"no", "yes"};
+    (void)setenv("CK_FORK", modes[_i], 1);
+    ck_assert_int_eq(run_suite("thread"), 1);
 }
 END_TEST
 
@@ -52,6 +81,7 @@ Suite *test_suite(void)
     suite_add_tcase(s, t);
     if (kind == NULL) {
         tcase_add_test(t, exit_status_counts_skips);
+        tcase_add_loop_test(t, a_thread_may_fail_a_test, 0, 2);
         return s;
     }
     if (strstr(kind, "skipped") != NULL)
@@ -60,5 +90,7 @@ Suite *test_suite(void)
         tcase_add_test(t, holds);
     if (strstr(kind, "fails") != NULL)
         tcase_add_test(t, fails);
+    if (strstr(kind, "thread") != NULL)
+        tcase_add_test(t, fails_in_threads);
     return s;
 }

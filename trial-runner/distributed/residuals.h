@@ -4,7 +4,9 @@
  *
  * A message's loss is written aside first (`after`). It becomes the residual when the step is
  * complete, so a step can be repeated in another world. A rank that missed the end of a step whose
- * result others have makes it the residual when they meet. */
+ * result others have makes it the residual when they meet. A step with fewer shards than there are, such
+ * as the last one of an epoch, may be complete before a rank without any of them has begun it: what that
+ * rank holds has not changed. */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_RESIDUALS_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_RESIDUALS_H
 
@@ -24,6 +26,8 @@ struct residuals {
                            * with it: a step that is complete copies nothing */
     float **after;    /* [shards] of n: the other one; NULL: not needed yet */
     bool *held;       /* [shards]: of_shards is right for the position `step` */
+    int64_t *changed; /* [shards]: the position behind the last step that had this shard: what is
+                           * right for that position is right now */
     bool *written;    /* [shards]: `after` is about the step from `step` to `next` */
     float *of_sum;    /* [n], NULL: the sum is not encoded */
     float *sum_after; /* [n] */
@@ -32,6 +36,7 @@ struct residuals {
     size_t slice_first, slice_end;
     bool sum_written;
     int64_t step, next; /* next -1: no step has been encoded */
+    uint32_t begun;     /* shards of that step */
     uint32_t lost;      /* shards whose residuals were lost with their ranks */
 };
 
@@ -45,8 +50,9 @@ void residuals_done(struct residuals *r); /* a zeroed one is fine */
 void residuals_spread(const struct residuals *r, uint32_t shards, int32_t n_ranks,
                       struct shard_run *ret);
 
-/* The step from `step` to `next` is about to be encoded, perhaps again. */
-void residuals_begin(struct residuals *r, int64_t step, int64_t next);
+/* The step from `step` to `next` is about to be encoded, perhaps again. It changes residuals of its first
+ * `shards` shards only, of whatever rank. */
+void residuals_begin(struct residuals *r, int64_t step, int64_t next, uint32_t shards);
 /* The residual of a shard [n], and where what its message loses goes. AS_E_NOMEM. */
 const float *residuals_before(const struct residuals *r, uint32_t shard);
 AS_MUST_CHECK as_status residuals_after(struct residuals *r, uint32_t shard, float **ret,
@@ -63,8 +69,9 @@ void residuals_merge(struct residuals *r, struct shard_run run);
 void residuals_hold_all(struct residuals *r, int64_t step);
 
 /* All ranks of a new world, which are at position `step` now: each gets the residuals of its run
- * (runs, by rank) and of its slice of the sum, from who held them. What nobody held is 0, and a line on rank 0's stderr
- * says so. */
+ * (runs, by rank) and of its slice of the sum, from who held them. A rank that has missed steps holds
+ * those of shards that these steps did not have. What nobody held is 0, and a line on rank 0's stderr
+ * says so. After an error the residuals are those of the position before, and may meet again. */
 AS_MUST_CHECK as_status residuals_meet(struct residuals *r, struct coll *c, int64_t step,
                                        const struct shard_run *runs, size_t sum_first,
                                        size_t sum_end, struct as_err *err);

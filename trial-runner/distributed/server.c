@@ -42,6 +42,7 @@ struct flight {
     float **after; /* [max_shards] of n_params: what the messages of `run` have lost; NULL rows
                            * were not needed yet */
     struct shard_run run; /* the shards that were encoded */
+    uint32_t total;       /* of so many that the step has */
     int64_t step;         /* for this step; -1: none */
 };
 
@@ -397,6 +398,7 @@ static as_status give(struct server *s, struct backend *lane, int64_t ahead, uns
     as_status st = compute_run(s, lane, ahead, run, wishes, err);
     if (st == AS_OK)
         st = make_calls(s, f, err);
+    f->total = total;
     if (st == AS_OK && s->form.codec) {
         items = run.count;
         st = pack_shards(s, f, s->next, run, err);
@@ -474,7 +476,7 @@ static as_status stage(struct server *s, int64_t step, struct as_err *err)
     const struct flight *f = flight_of(s, step);
     if (!has_feedback(s))
         return AS_OK;
-    residuals_begin(&s->kept, step, step + 1);
+    residuals_begin(&s->kept, step, step + 1, f->step == step ? f->total : s->kept.shards);
     for (uint32_t i = f->run.first; f->step == step && i < f->run.first + f->run.count; i++) {
         float *after;
         as_status st = residuals_after(&s->kept, i, &after, err);
@@ -592,6 +594,18 @@ static as_status server_gather(void *self, struct coll *c, struct backend *lane,
 }
 
 /* Others may have had the sums of several steps that this rank has given and not got. */
+static as_status stage_missed(struct server *s, int64_t at, struct as_err *err)
+{
+    for (int64_t p = s->kept.step; p < at && flight_of(s, p)->step == p; p++) {
+        as_status st = stage(s, p, err);
+        if (st < 0)
+            return st;
+        if (p < at - 1)
+            residuals_commit(&s->kept);
+    }
+    return AS_OK;
+}
+
 static as_status server_meet(void *self, struct meeting *m, struct as_err *err)
 {
     struct server *s = self;
@@ -599,8 +613,7 @@ static as_status server_meet(void *self, struct meeting *m, struct as_err *err)
     int64_t at = s->replica->ops->step(s->replica->self);
     if (st < 0 || !has_feedback(s))
         return st;
-    if (at > s->kept.step && at > 0 && flight_of(s, at - 1)->step == at - 1 &&
-        (st = stage(s, at - 1, err)) < 0)
+    if ((st = stage_missed(s, at, err)) < 0)
         return st;
     residuals_spread(&s->kept, s->kept.shards, coll_size(m->coll), s->runs);
     st = residuals_meet(&s->kept, m->coll, at, s->runs, 0, 0, err);

@@ -447,7 +447,7 @@ static as_status settle(struct async *a, struct coll *c, struct slice_taken *tak
     struct coll_id id = {.step = (uint64_t)a->at, .tag = TAG_END, .what = "phase"};
     as_status st = coll_broadcast(c, id, 0, taken, sizeof *taken, err);
     if (st == AS_OK && a->kept.n) /* others may end the phase, and this rank not */
-        residuals_begin(&a->kept, a->at, a->at + taken->count);
+        residuals_begin(&a->kept, a->at, a->at + taken->count, a->kept.shards);
     if (st == AS_OK && taken->count > 0)
         st = coll_broadcast(c, id, 0, a->losses, (size_t)taken->count * sizeof *a->losses, err);
     for (uint32_t k = 0; st == AS_OK && k < a->n_slices; k++) {

@@ -216,7 +216,7 @@ static as_status sum_coded(struct shard_sum *s, struct coll *c, struct shard_ste
         .step = (uint64_t)at.step, .shards = at.shards, .runs = s->runs, .partials = partials};
     struct codec *codec = s->coded.codec;
     if (s->coded.residuals)
-        residuals_begin(s->coded.residuals, at.step, at.next);
+        residuals_begin(s->coded.residuals, at.step, at.next, at.shards);
     as_status st =
         codec_sums(codec) ? sum_factors(s, c, &t, ret, err) : sum_messages(s, c, at, &t, ret, err);
     if (st < 0)
@@ -234,7 +234,7 @@ static as_status sum_warmup(struct shard_sum *s, struct coll *c, struct shard_st
     const struct part whole = {
         0, s->n, {.step = (uint64_t)at.step, .tag = TAG_SUM, .what = "gradients"}};
     if (s->coded.residuals)
-        residuals_begin(s->coded.residuals, at.step, at.next);
+        residuals_begin(s->coded.residuals, at.step, at.next, 0);
     as_status st = sum_in_tree(s, c, at, &whole, partials, ret, err);
     if (st == AS_OK && s->coded.residuals)
         residuals_commit(s->coded.residuals);

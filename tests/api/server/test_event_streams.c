@@ -135,7 +135,6 @@ Suite *test_suite(void)
 {
     Suite *suite = suite_create("event_streams");
     TCase *t = service_case(suite, "streams", &s, 0);
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, stalled_streams_cost_no_queries_and_miss_nothing);
     tcase_add_test(t, streams_at_one_place_share_a_query);
     return suite;

@@ -245,7 +245,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("api_gangs");
     TCase *tc = tcase_create("gangs");
-    tcase_set_timeout(tc, 60);
     tcase_add_unchecked_fixture(tc, fixture_start, fixture_stop);
     tcase_add_test(tc, a_claim_waits_for_its_gang);
     tcase_add_test(tc, ranks_wait_for_worlds);

@@ -498,7 +498,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("predict_file");
     TCase *t = tcase_create("predict_file");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, columns_by_name);
     tcase_add_test(t, packed_tables);
     tcase_add_test(t, numbers_and_arrays);

@@ -193,7 +193,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("predict");
     TCase *t = tcase_create("predict");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, transformer);
     suite_add_tcase(s, t);
     return s;

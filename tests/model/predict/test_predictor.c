@@ -600,7 +600,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("predictor");
     TCase *t = tcase_create("predictor");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, categories_and_missing_values);
     tcase_add_test(t, embedded_categories_of_two_classes);
     tcase_add_test(t, logistic);

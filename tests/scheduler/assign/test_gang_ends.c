@@ -359,7 +359,6 @@ Suite *test_suite(void)
     TCase *t = tcase_create("gangs");
     pg_fixture_start();
     tcase_add_checked_fixture(t, open_grouped, close_grouped);
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, a_lost_runner_loses_its_ranks);
     tcase_add_test(t, a_lost_host_is_one_change);
     tcase_add_test(t, the_reaper_finds_them);

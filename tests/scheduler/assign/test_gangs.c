@@ -505,7 +505,6 @@ Suite *test_suite(void)
     TCase *t = tcase_create("gangs");
     pg_fixture_start();
     tcase_add_checked_fixture(t, open_grouped, close_grouped);
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, epoch_1_begins_when_all_listen);
     tcase_add_test(t, only_the_leader_of_the_epoch_writes);
     tcase_add_test(t, one_half_of_a_partition_goes_on);

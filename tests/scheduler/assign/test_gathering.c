@@ -432,7 +432,6 @@ Suite *test_suite(void)
     TCase *t = tcase_create("gathering");
     pg_fixture_start();
     tcase_add_checked_fixture(t, open_grouped, close_grouped);
-    tcase_set_timeout(t, 150);
     tcase_add_test(t, all_or_none);
     tcase_add_test(t, older_runners_get_no_ranks);
     tcase_add_test(t, a_claim_says_how_many_seats);

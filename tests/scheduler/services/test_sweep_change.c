@@ -325,7 +325,6 @@ Suite *test_suite(void)
 {
     Suite *suite = suite_create("scheduler/services/sweep_change");
     TCase *c = service_case(suite, "changes", &s, 0);
-    tcase_set_timeout(c, 120);
     tcase_add_test(c, an_ended_sweep_runs_on);
     tcase_add_test(c, what_blocks_is_said);
     tcase_add_test(c, a_cancelled_sweep_waits_for_a_word);

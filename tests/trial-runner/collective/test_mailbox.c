@@ -348,7 +348,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("mailbox");
     TCase *t = tcase_create("mailbox");
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, requests_are_answered_in_any_order_of_ranks, 0, 3);
     tcase_add_loop_test(t, rank_in_an_operation_answers, 0, 2);
     tcase_add_test(t, memory_is_bounded_and_late_answers_arrive);

@@ -1,3 +1,6 @@
+/* Something happens to most of these gangs while they train: a death, a newcomer, a stop. On a busy
+ * machine the training may be over before this process gets to it. Such a run is no test: its folder is
+ * moved away, and another one begins. */
 #include "tests/trial-runner/distributed/gang_runs.h"
 
 #include <signal.h>
@@ -50,10 +53,47 @@ void gang_train_with(struct rig *rig, const char *tag, const char *train, size_t
     gang_done(&g);
 }
 
+#define ATTEMPTS 20
+
+/* The run was over too early. */
+static void discard(const struct rig *rig, const char *tag, int attempt)
+{
+    char from[200], to[200];
+    (void)snprintf(from, sizeof from, "%s/%s", rig->dir, tag);
+    (void)snprintf(to, sizeof to, "%s/%s-early%d", rig->dir, tag, attempt);
+    ck_assert_int_eq(rename(from, to), 0);
+    ck_assert_msg(attempt + 1 < ATTEMPTS,
+                  "%s: each of %d trainings was over before it was disturbed", tag, ATTEMPTS);
+}
+
 size_t gang_train_dying(struct rig *rig, const char *tag, const char *train, size_t n,
                         size_t deaths, uint64_t seed)
 {
     return gang_train_dying_with(rig, tag, train, n, deaths, seed, &(struct gang_opts){0});
+}
+
+/* Returns how many it has killed. */
+static size_t run_and_kill(struct gang *g, size_t deaths, uint64_t seed)
+{
+    struct rng r;
+    int64_t next_ns = 0;
+    size_t killed = 0;
+    rng_init(&r, seed, 0);
+    while (gang_turn(g, 5)) {
+        bool training = g->epoch > 0; /* all have met again: one death at a time */
+        for (size_t i = 0; i < g->n; i++)
+            training = training && (!g->ranks[i].pid || g->ranks[i].joined == g->epoch);
+        size_t victim = rng_below(&r, g->n);
+        if (!training || killed == deaths || clock_mono_ns() < next_ns || gang_alive(g) < 2 ||
+            !g->ranks[victim].pid)
+            continue;
+        next_ns = clock_mono_ns() + (int64_t)(20 + rng_below(&r, 80)) * NS_PER_MS;
+        gang_kill(g, victim, SIGKILL);
+        killed++;
+        if (g->n < GANG_MAX)
+            gang_add(g);
+    }
+    return killed;
 }
 
 size_t gang_train_dying_with(struct rig *rig, const char *tag, const char *train, size_t n,
@@ -61,27 +101,15 @@ size_t gang_train_dying_with(struct rig *rig, const char *tag, const char *train
 {
     const struct trial t = {"a", train, "3"};
     struct gang g;
-    struct rng r;
-    int64_t next_ns = 0;
-    size_t killed = 0;
-    rng_init(&r, seed, 0);
-    gang_start_with(&g, rig, tag, &t, n, opts);
-    while (gang_turn(&g, 5)) {
-        bool training = g.epoch > 0; /* all have met again: one death at a time */
-        for (size_t i = 0; i < g.n; i++)
-            training = training && (!g.ranks[i].pid || g.ranks[i].joined == g.epoch);
-        size_t victim = rng_below(&r, g.n);
-        if (!training || killed == deaths || clock_mono_ns() < next_ns || gang_alive(&g) < 2 ||
-            !g.ranks[victim].pid)
-            continue;
-        next_ns = clock_mono_ns() + (int64_t)(20 + rng_below(&r, 80)) * NS_PER_MS;
-        gang_kill(&g, victim, SIGKILL);
-        killed++;
-        if (g.n < GANG_MAX)
-            gang_add(&g);
+    for (int attempt = 0;; attempt++) {
+        gang_start_with(&g, rig, tag, &t, n, opts);
+        size_t killed = run_and_kill(&g, deaths, seed);
+        expect_ends(rig, &g, 0, -SIGKILL);
+        if (killed > 0)
+            break;
+        gang_done(&g);
+        discard(rig, tag, attempt);
     }
-    ck_assert_uint_ge(killed, 1);
-    expect_ends(rig, &g, 0, -SIGKILL);
     size_t well = 0;
     while (well + 1 < g.n && g.ended[well] != 0)
         well++;
@@ -107,24 +135,34 @@ static void add_in_time(struct gang *g)
     signal_first(g, place, SIGCONT);
 }
 
+static void run_and_add(struct gang *g, size_t most)
+{
+    int64_t next_ns = INT64_MAX;
+    while (gang_turn(g, 5)) {
+        if (next_ns == INT64_MAX && g->ranks[0].joined > 0)
+            next_ns = clock_mono_ns();
+        if (g->n == most || clock_mono_ns() < next_ns || gang_alive(g) < g->n)
+            continue;
+        add_in_time(g);
+        next_ns = clock_mono_ns() + 30 * NS_PER_MS;
+    }
+}
+
+/* A newcomer that comes when the trial is over has no part in it, and is killed. */
 void gang_train_growing(struct rig *rig, const char *tag, const char *train, size_t n, size_t most)
 {
     const struct trial t = {"a", train, "3"};
     struct gang g;
-    int64_t next_ns = INT64_MAX;
-    gang_start(&g, rig, tag, &t, n);
-    while (gang_turn(&g, 5)) {
-        if (next_ns == INT64_MAX && g.ranks[0].joined > 0)
-            next_ns = clock_mono_ns();
-        if (g.n == most || clock_mono_ns() < next_ns || gang_alive(&g) < g.n)
-            continue;
-        add_in_time(&g);
-        next_ns = clock_mono_ns() + 30 * NS_PER_MS;
+    for (int attempt = 0;; attempt++) {
+        gang_start(&g, rig, tag, &t, n);
+        run_and_add(&g, most);
+        bool has_grown = g.n == most && g.ranks[most - 1].joined > 0;
+        expect_ends(rig, &g, 0, has_grown ? 0 : -SIGKILL);
+        gang_done(&g);
+        if (has_grown)
+            return;
+        discard(rig, tag, attempt);
     }
-    ck_assert_uint_eq(g.n, most);
-    ck_assert_int_gt(g.ranks[most - 1].joined, 0);
-    expect_ends(rig, &g, 0, 0);
-    gang_done(&g);
 }
 
 static size_t lines_of(const struct rig *rig, const char *tag)
@@ -146,46 +184,60 @@ void gang_move_aside(const struct rig *rig, const char *tag, size_t n)
     }
 }
 
-void gang_train_halted(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
-                       size_t then)
+static void ask_to_stop(struct gang *g)
+{
+    AS_AUTO(str_done) struct str line = {0};
+    struct rank_request stop = {.op = RANK_STOP};
+    ck_assert_int_eq(rank_request_format(&stop, &line, NULL), AS_OK);
+    for (size_t i = 0; i < g->n; i++)
+        if (g->ranks[i].pid)
+            (void)!write(g->ranks[i].fd, line.s, line.len);
+}
+
+static void kill_all(struct gang *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->ranks[i].pid)
+            gang_kill(g, i, SIGKILL);
+}
+
+/* Trains until rank 0 has reported `epochs` epochs, ends the gang, and goes on with `then` ranks. `end`
+ * makes each rank end with `status`, unless it has ended well before. */
+static void train_ended(struct rig *rig, const char *tag, const char *train, size_t n,
+                        size_t epochs, size_t then, void (*end)(struct gang *g), int status)
 {
     const struct trial t = {"a", train, "3"};
     struct gang g;
-    bool asked = false;
-    gang_start(&g, rig, tag, &t, n);
-    while (gang_turn(&g, 2)) {
-        if (!asked && lines_of(rig, tag) >= epochs) {
-            AS_AUTO(str_done) struct str line = {0};
-            struct rank_request stop = {.op = RANK_STOP};
-            ck_assert_int_eq(rank_request_format(&stop, &line, NULL), AS_OK);
-            for (size_t i = 0; i < g.n; i++)
-                if (g.ranks[i].pid)
-                    (void)!write(g.ranks[i].fd, line.s, line.len);
-            asked = true;
-        }
+    for (int attempt = 0;; attempt++) {
+        bool has_begun_to_end = false, is_complete = false;
+        gang_start(&g, rig, tag, &t, n);
+        while (gang_turn(&g, 2))
+            if (!has_begun_to_end && lines_of(rig, tag) >= epochs) {
+                end(&g);
+                has_begun_to_end = true;
+            }
+        for (size_t i = 0; i < g.n; i++)
+            is_complete = is_complete || g.ended[i] == 0;
+        expect_ends(rig, &g, is_complete ? 0 : status, status);
+        gang_done(&g);
+        if (!is_complete)
+            break;
+        discard(rig, tag, attempt);
     }
-    ck_assert(asked);
-    expect_ends(rig, &g, 75, 75);
-    gang_done(&g);
     gang_move_aside(rig, tag, n);
     gang_train(rig, tag, train, then);
+}
+
+void gang_train_halted(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
+                       size_t then)
+{
+    train_ended(rig, tag, train, n, epochs, then, ask_to_stop, 75);
 }
 
 void gang_train_killed(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
                        size_t then)
 {
-    const struct trial t = {"a", train, "3"};
-    struct gang g;
-    gang_start(&g, rig, tag, &t, n);
-    while (gang_turn(&g, 2))
-        if (lines_of(rig, tag) >= epochs)
-            for (size_t i = 0; i < g.n; i++)
-                if (g.ranks[i].pid)
-                    gang_kill(&g, i, SIGKILL);
-    expect_ends(rig, &g, -SIGKILL, -SIGKILL);
-    gang_done(&g);
-    gang_move_aside(rig, tag, n);
-    gang_train(rig, tag, train, then);
+    train_ended(rig, tag, train, n, epochs, then, kill_all, -SIGKILL);
 }
 
 double gang_last(const struct rig *rig, const char *tag, const char *metric)

@@ -64,7 +64,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("buckets");
     TCase *t = tcase_create("buckets");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
     tcase_add_test(t, buckets_give_equal_bits_for_any_number_of_ranks);
     tcase_add_test(t, deaths_between_buckets_change_no_bit);
     suite_add_tcase(s, t);

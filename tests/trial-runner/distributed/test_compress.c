@@ -174,7 +174,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("compress");
     TCase *t = tcase_create("compress");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, codecs_give_equal_bits_for_any_number_of_ranks, 0, CODECS);
     tcase_add_loop_test(t, checkpoints_hold_what_messages_have_lost, 0, CODECS);
     tcase_add_loop_test(t, other_sums_reach_the_same_loss, 0, 3);

@@ -229,7 +229,6 @@ static TCase *case_of(Suite *s, const char *name)
 {
     TCase *t = tcase_create(name);
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 600);
     suite_add_tcase(s, t);
     return t;
 }

@@ -157,7 +157,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("device_sum");
     TCase *t = tcase_create("device_sum");
-    tcase_set_timeout(t, 200);
     tcase_add_loop_test(t, device_sums_have_equal_bits_for_any_number_of_ranks, 0, 5);
     tcase_add_test(t, runs_that_are_no_runs_are_refused);
     suite_add_tcase(s, t);

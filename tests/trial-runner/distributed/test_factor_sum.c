@@ -139,7 +139,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("factor_sum");
     TCase *t = tcase_create("factor_sum");
     tcase_add_loop_test(t, sum_and_residuals_lose_nothing, 0, (int)AS_ARRAY_LEN(hows));
-    tcase_set_timeout(t, 60);
     suite_add_tcase(s, t);
     return s;
 }

@@ -143,7 +143,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("gossip");
     TCase *t = tcase_create("gossip");
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, mass_is_kept_and_ranks_agree_geometrically, 0, 2);
     tcase_add_test(t, gossip_learns);
     tcase_add_test(t, death_does_not_stop_the_others);

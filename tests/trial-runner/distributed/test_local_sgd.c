@@ -133,7 +133,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("local_sgd");
     TCase *t = tcase_create("local_sgd");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, any_number_of_ranks_gives_the_same_bits, 0, 2);
     tcase_add_loop_test(t, deaths_and_restarts_change_no_bit, 0, 2);
     tcase_add_test(t, blocks_of_one_plain_step_are_synchronous_training);

@@ -240,7 +240,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("overlap");
     TCase *t = tcase_create("overlap");
-    tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, buckets_are_summed_while_the_gradient_is_computed, 0,
                         AS_ARRAY_LEN(hows));
     tcase_add_test(t, a_rank_that_fails_in_its_gradient_leaves);

@@ -161,7 +161,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("server");
     TCase *t = tcase_create("server");
-    tcase_set_timeout(t, 240);
     tcase_add_test(t, synchronous_server_has_the_bits_of_the_serial_run);
     tcase_add_test(t, no_rank_leads_by_more_than_the_staleness);
     tcase_add_test(t, slow_rank_is_not_waited_for);

@@ -104,7 +104,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("asynchronous server");
     TCase *t = tcase_create("async");
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, server_messages_are_one_for_each_group_and_step);
     tcase_add_loop_test(t, death_does_not_pause_the_others, 0, 2);
     suite_add_tcase(s, t);

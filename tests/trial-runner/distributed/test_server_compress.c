@@ -163,7 +163,6 @@ static void add(Suite *s, const char *name, const TTest *test, int n)
 {
     TCase *t = tcase_create(name);
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, test, 0, n);
     suite_add_tcase(s, t);
 }

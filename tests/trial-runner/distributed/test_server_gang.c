@@ -192,7 +192,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("server in gangs");
     TCase *t = tcase_create("gang");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 200);
     tcase_add_test(t, synchronous_server_has_the_bits_of_the_serial_run);
     tcase_add_test(t, traffic_is_that_of_a_push_and_a_pull);
     tcase_add_test(t, stale_server_reaches_the_bar);

@@ -236,7 +236,6 @@ Suite *test_suite(void)
     TCase *t = tcase_create("shard_loss");
     tcase_add_loop_test(t, a_death_costs_its_residuals_and_no_other_bit, 0,
                         (int)AS_ARRAY_LEN(forms) * RANKS);
-    tcase_set_timeout(t, 60);
     suite_add_tcase(s, t);
     return s;
 }

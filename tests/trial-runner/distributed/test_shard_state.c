@@ -147,7 +147,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("shard_state");
     TCase *t = tcase_create("shard_state");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, divided_moments_give_the_bits_of_whole_ones, 0, OPTIMIZERS);
     tcase_add_loop_test(t, deaths_and_restarts_change_no_bit, 0, 2);
     tcase_add_test(t, each_rank_holds_its_part_of_the_moments);
@@ -155,7 +154,6 @@ Suite *test_suite(void)
     suite_add_tcase(s, t);
     t = tcase_create("killed");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, checkpoints_on_the_way_are_whole, 0, 3);
     suite_add_tcase(s, t);
     return s;

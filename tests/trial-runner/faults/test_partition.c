@@ -116,7 +116,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("partition");
     TCase *t = tcase_create("partition");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 600);
     add_test_if(t, one_half_goes_on, may_make_hosts(),
                 "network namespaces cannot be made here (ip netns add)");
     suite_add_tcase(s, t);

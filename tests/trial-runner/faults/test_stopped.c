@@ -114,7 +114,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("stopped");
     TCase *t = tcase_create("stopped");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 600);
     tcase_add_test(t, stopped_rank_is_refused_and_may_come_back);
     tcase_add_test(t, late_calls_of_an_old_epoch_are_refused);
     suite_add_tcase(s, t);

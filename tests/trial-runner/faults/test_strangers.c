@@ -260,7 +260,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("strangers");
     TCase *t = tcase_create("strangers");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 600);
     tcase_add_test(t, strangers_do_not_hold_up_a_meeting);
     tcase_add_test(t, garbage_of_a_member_is_a_loss_of_that_member);
     suite_add_tcase(s, t);

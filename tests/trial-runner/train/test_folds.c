@@ -236,7 +236,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("train_folds");
     TCase *t = tcase_create("train_folds");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, each_row_is_predicted_once);
     tcase_add_test(t, the_model_has_a_member_for_each_fold);
     tcase_add_test(t, numbers_have_folds_too);

@@ -121,7 +121,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("ranks");
     TCase *t = tcase_create("ranks");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 600);
     tcase_add_loop_test(t, any_number_of_ranks_gives_the_same_bits, 0, 2);
     tcase_add_test(t, deaths_change_no_bit);
     tcase_add_test(t, who_has_no_data_does_not_listen);

@@ -347,7 +347,6 @@ Suite *test_suite(void)
     TCase *t = tcase_create("all");
     bool here = xgboost_open(&x, NULL) == AS_OK;
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
     add_test_if(t, boosted_digits, here, lacks);
     add_test_if(t, forest_of_digits, here, lacks);
     add_test_if(t, categories_and_gaps, here, lacks);
