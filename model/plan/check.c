@@ -200,6 +200,11 @@ static as_status check_columns(const struct train_spec *spec, const struct datas
     if (spec->weights && data->columns[dataset_find_column(data, spec->weights)].categorical)
         return as_fail_at(err, AS_E_INVAL, at, "%s: column '%.60s' has text, expected numbers", at,
                           spec->weights);
+    json_pointer_child(pointer, "buckets", at);
+    if (spec->buckets)
+        st = check_column(data, spec->buckets, at, err);
+    if (st != AS_OK)
+        return st;
     if (spec->folds > 0 && data->input == DATASET_TOKEN_TEXT) {
         json_pointer_child(validation, "folds", at);
         return as_fail_at(err, AS_E_INVAL, at,

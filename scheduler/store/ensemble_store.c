@@ -34,6 +34,7 @@ enum {
     NEXT(text, predictions, "predictions")                                                         \
     NEXT(text, targets, "targets")                                                                 \
     NEXT(text, weights, "weights")                                                                 \
+    NEXT(text, buckets, "buckets")                                                                 \
     NEXT(i64, predictions_size, "predictions_size")                                                \
     NEXT(i64, targets_size, "targets_size")
 COLUMNS_WHOLE_ROW(struct ensemble_candidate, CANDIDATE_FIELDS)
@@ -82,13 +83,15 @@ COLUMNS_READER(asked, struct ensemble_asked, ASKED_FIELDS)
 #define CANDIDATES                                                                                 \
     "with c as (select s.id as sweep, array_position($1::text[], s.id) as place, t.number, "       \
     "t.value, t.params, p.sha256 as predictions, p.size as predictions_size, g.sha256 as "         \
-    "targets, g.size as targets_size, coalesce(w.sha256, '') as weights from sweep s join trial "  \
+    "targets, g.size as targets_size, coalesce(w.sha256, '') as weights, coalesce(b.sha256, '') "  \
+    "as buckets from sweep s join trial "                                                          \
     "t on t.sweep_key = s.key join "                                                               \
     "trial_file p on p.sweep_key = t.sweep_key and p.number = t.number and p.kind = 'artifact' "   \
     "and p.path = 'predictions.npy' join trial_file g on g.sweep_key = t.sweep_key and g.number "  \
     "= t.number and g.kind = 'artifact' and g.path = 'targets.npy' left join trial_file w on "     \
     "w.sweep_key = t.sweep_key and w.number = t.number and w.kind = 'artifact' and w.path = "      \
-    "'weights.npy' where s.id = any($1::text[]) "                                                  \
+    "'weights.npy' left join trial_file b on b.sweep_key = t.sweep_key and b.number = t.number "   \
+    "and b.kind = 'artifact' and b.path = 'buckets.json' where s.id = any($1::text[]) "            \
     "and t.state = 'completed' and t.feasible) "
 
 static const struct stmt stmts[] = {

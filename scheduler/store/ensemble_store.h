@@ -25,6 +25,7 @@ struct ensemble_candidate {
     const char *params;                     /* JSON */
     const char *predictions, *targets;      /* digests */
     const char *weights;                    /* likewise; "": all rows count alike */
+    const char *buckets;                    /* likewise; "": all rows are in one */
     int64_t predictions_size, targets_size; /* bytes */
 };
 

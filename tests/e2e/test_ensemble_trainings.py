@@ -81,9 +81,39 @@ def boosting(assay):
     assert wrong.returncode != 0 and "256" in wrong.stderr, wrong
 
 
+def buckets(assay):
+    """Two regions with opposite rules, and models of one input each: each region gets its own trial."""
+    rng = random.Random("regions")
+    path = os.path.join(assay.data, "regions.csv")
+    with open(path, "w", newline="") as f:
+        out = csv.writer(f)
+        out.writerow(["a", "b", "region", "y"])
+        for i in range(400):
+            a, b, region = rng.gauss(0, 1), rng.gauss(0, 1), ("north", "south")[i % 2]
+            out.writerow([a, b, region, "in" if (a if i % 2 else b) > 0 else "out"])
+    assay.cli("data", "add", "regions", path, "--target", "y")
+    doc = {"name": "regional", "metric": {"name": "val_error", "goal": "minimize"},
+           "parameters": {"epochs": {"type": "int", "min": 1, "max": 12}}, "limits": {"max_trials": 5},
+           "search": {"method": "random", "seed": 3}, "ensemble": {"method": "bucketing"},
+           "trial": {"train": {"dataset": "regions", "epochs": "${epochs}", "buckets": "region", "model": {"layers": [16]},
+                               "optimizer": {"lr": 0.02}}}}
+    assay.call("POST", "/v1/sweeps", doc)
+    assay.wait_ended("regional")
+    e = assay.call("GET", "/v1/sweeps/regional/ensemble")
+    combine = e["combine"]
+    assert e["state"] == "ready" and combine["kind"] == "by" and combine["column"] == "region", e
+    assert sorted(b["value"] for b in combine["buckets"]) == ["north", "south"] and "number" in combine["other"], combine
+    asked = assay.cli("ensemble", "regional", "--method", "greedy", "--json")
+    assert json.loads(asked.stdout)["ensemble"]["combine"]["kind"] == "mean", asked
+    again = json.loads(assay.cli("ensemble", "regional", "--method", "bucketing", "--json").stdout)
+    assert again["ensemble"]["combine"] == combine, again
+    wrong = assay.cli("models", "add", "regional", "r", "--ensemble", str(again["number"]), check=False)
+    assert wrong.returncode != 0 and "for each value of 'region'" in wrong.stderr, wrong
+
+
 def main():
     with Assay(runners=1) as assay:
-        for step in (snapshot, boosting):
+        for step in (snapshot, boosting, buckets):
             step(assay)
             print(f"{step.__name__}: ok", flush=True)
 

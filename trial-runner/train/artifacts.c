@@ -19,6 +19,7 @@
 #include "data/formats/safetensors.h"
 #include "data/preprocess/record.h"
 #include "base/json.h"
+#include "trial-runner/train/buckets_file.h"
 #include "trial-runner/train/evaluate.h"
 
 #define TENSOR_NAME_MAX 320 /* bytes of a name with "members/I/" before it */
@@ -63,6 +64,8 @@ as_status artifacts_write_held(const char *folder, const struct lockstep_setup *
     st = write_targets(folder, d, err);
     if (st == AS_OK && d->held_weights)
         st = write_array(folder, "weights.npy", NPY_F4, &d->n_val, 1, d->held_weights, err);
+    if (st == AS_OK && m->spec.buckets && m->spec.folds == 0)
+        st = buckets_file_write(folder, s->job, m->spec.buckets, d->val_rows, d->n_val, err);
     return st == AS_OK && m->spec.folds > 0 ? write_rows(folder, d, err) : st;
 }
 

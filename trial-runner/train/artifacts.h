@@ -4,6 +4,7 @@
  *                       not for text
  *   targets.npy         int64 [n_val] class indices, or float32 [n_val, targets]; not for text
  *   weights.npy         float32 [n_val]: what these rows weigh, as the data set has it; with train.weights
+ *   buckets.json        with train.buckets: buckets_file.h
  *   model.safetensors   the plan's tensors by name (the average of weights where there is one), the
  *                       running statistics of batch normalisation; input.mean, input.scale and, for
  *                       regression, target.mean, target.scale. Its `__metadata__` has train, dataset (without columns that are no inputs),
@@ -30,8 +31,8 @@ AS_MUST_CHECK as_status artifacts_write(struct lockstep *ls, struct backend *lan
 
 /* ---- the parts that a model of trees has too (tree_trial.h); s->be and s->device are not used ---- */
 
-/* predictions.npy of values [n_val, evaluate_columns(s)], targets.npy, and weights.npy where rows have
- * weights. */
+/* predictions.npy of values [n_val, evaluate_columns(s)], targets.npy, and weights.npy and buckets.json
+ * where the document asks for them. */
 AS_MUST_CHECK as_status artifacts_write_held(const char *folder, const struct lockstep_setup *s,
                                              const struct member *m, const float *values,
                                              struct as_err *err);

@@ -18,6 +18,7 @@
 #include "data/formats/npy.h"
 #include "model/file/model_file.h"
 #include "trial-runner/train/artifacts.h"
+#include "trial-runner/train/buckets_file.h"
 #include "trial-runner/train/member.h"
 #include "trial-runner/train/report_file.h"
 
@@ -334,6 +335,9 @@ static as_status write_all(struct folds *f, struct as_err *err)
         st = join_array(f, "targets.npy", err);
     if (st == AS_OK && json_object_get(f->member->train, "weights"))
         st = join_array(f, "weights.npy", err);
+    const char *buckets = json_string_value(json_object_get(f->member->train, "buckets"));
+    if (st == AS_OK && buckets)
+        st = buckets_file_write(f->member->artifacts, f->job, buckets, NULL, 0, err);
     if (st == AS_OK)
         st = write_model(f, err);
     if (st == AS_OK)
