@@ -54,8 +54,8 @@ static as_status read_values(struct ensemble_data *d, const json_t *values, stru
     return AS_OK;
 }
 
-static as_status parse_buckets(const char *text, size_t len, struct ensemble_data *d,
-                               struct as_err *err)
+as_status ensemble_data_parse_buckets(const char *text, size_t len, struct ensemble_data *d,
+                                      struct as_err *err)
 {
     JSON_AUTO all = NULL;
     as_status st = json_parse(text, len, &all, err);
@@ -83,5 +83,5 @@ as_status ensemble_data_read_buckets(struct store *db, size_t n, struct ensemble
     as_status st = blob_file_init(db, sha256, &file, err);
     if (st == AS_OK)
         st = file_read(file.path, MAX_BYTES, &text, &len, err);
-    return st == AS_OK ? parse_buckets(text, len, d, err) : st;
+    return st == AS_OK ? ensemble_data_parse_buckets(text, len, d, err) : st;
 }

@@ -42,6 +42,10 @@ AS_MUST_CHECK as_status ensemble_data_read(struct store *db,
  * rows stay in one. AS_E_INVAL: the file is wrong. AS_E_UNAVAILABLE, AS_E_NOMEM. */
 AS_MUST_CHECK as_status ensemble_data_read_buckets(struct store *db, size_t n,
                                                    struct ensemble_data *d, struct as_err *err);
+
+/* The same from the text of the file, for d->rows. AS_E_INVAL, AS_E_NOMEM. */
+AS_MUST_CHECK as_status ensemble_data_parse_buckets(const char *text, size_t len,
+                                                    struct ensemble_data *d, struct as_err *err);
 void ensemble_data_done(struct ensemble_data *d);
 
 /* A view of it. */
