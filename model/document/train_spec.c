@@ -39,8 +39,9 @@ void train_spec_done(struct train_spec *spec)
     free(spec->class_weights);
     free(spec->holdout_column);
     free(spec->weights);
+    free(spec->buckets);
     spec->class_weights = NULL;
-    spec->holdout_column = spec->weights = NULL;
+    spec->holdout_column = spec->weights = spec->buckets = NULL;
     spec->n_class_weights = 0;
 }
 

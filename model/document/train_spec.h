@@ -228,6 +228,8 @@ struct train_spec {
                            * twentieth of the rounds, rounded up; the last is always reported */
     int64_t folds;        /* TRAIN_HOLD_FOLDS: 2 to TRAIN_MAX_FOLDS; else 0 */
     char *weights;        /* owned: the column with the weights of the rows; NULL: all 1 */
+    char *buckets;        /* owned: the column whose values of held-out rows the trial leaves, for
+                           * ensembles by bucketing; NULL: none */
     int64_t patience;     /* so many reports without a better one end the training, and the best
                            * weights are kept; 0 (default): never */
     size_t n_metrics; /* `metrics: [val_auc, val_f1]`: reported in addition to those that are always

@@ -154,5 +154,7 @@ as_status train_spec_parse_weights(struct json_fields *doc, struct train_spec *s
 {
     const struct train_integer patience = {"patience", 1, TRAIN_MAX_EPOCHS, &spec->patience};
     as_status st = parse_column(doc, "weights", &spec->weights, err);
+    if (st == AS_OK)
+        st = parse_column(doc, "buckets", &spec->buckets, err);
     return st != AS_OK ? st : train_spec_integers(doc, &patience, 1, err);
 }

@@ -226,6 +226,11 @@ static as_status check_columns(const struct train_spec *spec, const struct datas
         return as_fail_at(err, AS_E_INVAL, at,
                           "%s: column '%.60s' has text or dates, expected numbers", at,
                           spec->weights);
+    json_pointer_child(pointer, "buckets", at);
+    if (spec->buckets)
+        st = check_column(data, spec->buckets, at, err);
+    if (st != AS_OK)
+        return st;
     if (spec->folds > 0 && data->input == DATASET_TOKEN_TEXT) {
         json_pointer_child(validation, "folds", at);
         return as_fail_at(err, AS_E_INVAL, at,

@@ -19,6 +19,9 @@ void ensemble_data_done(struct ensemble_data *d)
     free(d->classes);
     free(d->targets);
     free(d->weights);
+    free(d->buckets);
+    free(d->bucket_column);
+    json_decref(d->bucket_values);
     for (size_t i = 0; d->taken && i < d->n_taken; i++)
         free(d->taken[i]);
     free(d->taken);

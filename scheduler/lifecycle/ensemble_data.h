@@ -2,6 +2,8 @@
 #ifndef ASSAY_SCHEDULER_LIFECYCLE_ENSEMBLE_DATA_H
 #define ASSAY_SCHEDULER_LIFECYCLE_ENSEMBLE_DATA_H
 
+#include <jansson.h>
+
 #include "base/mem.h"
 #include "base/status.h"
 #include "scheduler/store/ensemble_store.h"
@@ -16,8 +18,13 @@ struct ensemble_data {
     int64_t *classes; /* owned; NULL for numbers */
     float *targets;   /* owned; NULL for classes */
     float *weights;   /* owned: [rows]; NULL: all rows count alike */
-    float **taken;    /* owned, each owned: predictions of the usable candidates */
-    size_t *index;    /* owned: the candidate of each of them */
+    /* Of bucketing, owned: the bucket of each row, NULL: all are in one; [n_buckets] the values. */
+    uint32_t *buckets;
+    json_t *bucket_values;
+    size_t n_buckets;
+    char *bucket_column;
+    float **taken; /* owned, each owned: predictions of the usable candidates */
+    size_t *index; /* owned: the candidate of each of them */
     size_t n_taken;
     size_t n_no_room; /* candidates that ENSEMBLE_MAX_VALUES left out */
 };
@@ -30,6 +37,15 @@ struct ensemble_data {
 AS_MUST_CHECK as_status ensemble_data_read(struct store *db,
                                            const struct ensemble_candidate *candidates, size_t n,
                                            struct ensemble_data *ret, struct as_err *err);
+
+/* Read the buckets of the rows, which the first candidate that left buckets.json says. Without any all
+ * rows stay in one. AS_E_INVAL: the file is wrong. AS_E_UNAVAILABLE, AS_E_NOMEM. */
+AS_MUST_CHECK as_status ensemble_data_read_buckets(struct store *db, size_t n,
+                                                   struct ensemble_data *d, struct as_err *err);
+
+/* The same from the text of the file, for d->rows. AS_E_INVAL, AS_E_NOMEM. */
+AS_MUST_CHECK as_status ensemble_data_parse_buckets(const char *text, size_t len,
+                                                    struct ensemble_data *d, struct as_err *err);
 void ensemble_data_done(struct ensemble_data *d);
 
 /* A view of it. */

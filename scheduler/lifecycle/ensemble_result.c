@@ -105,9 +105,34 @@ static json_t *gain_json(const struct ensemble *e)
     return as_steal(j);
 }
 
+/* {"number": N, "sweep"?}: a trial. */
+static json_t *trial_json(const struct work *w, size_t candidate)
+{
+    const struct ensemble_candidate *c = candidate_of(w, candidate);
+    return json_pack("{s:s*, s:I}", "sweep", w->job->several ? c->sweep : NULL, "number",
+                     (json_int_t)c->number);
+}
+
+/* The trial of each value of the column, and that of any other. */
+static json_t *buckets_json(const struct work *w, const struct ensemble *e)
+{
+    const struct ensemble_data *d = &w->data;
+    JSON_AUTO list = json_array();
+    for (size_t b = 0; b < d->n_buckets; b++) {
+        JSON_AUTO bucket = trial_json(w, e->of_bucket[b]);
+        if (!bucket || json_object_set(bucket, "value", json_array_get(d->bucket_values, b)) != 0 ||
+            json_array_append(list, bucket) != 0)
+            return NULL;
+    }
+    return json_pack("{s:s, s:s, s:O, s:o}", "kind", "by", "column", d->bucket_column, "buckets",
+                     list, "other", trial_json(w, e->of_bucket[d->n_buckets]));
+}
+
 /* How outputs of members become outputs of the ensemble, as struct ensemble says. */
 static json_t *combine_json(const struct work *w, const struct ensemble *e)
 {
+    if (e->of_bucket)
+        return buckets_json(w, e);
     if (!e->biases)
         return json_pack("{s:s}", "kind", "mean");
     JSON_AUTO biases = json_array();
@@ -189,6 +214,8 @@ static as_status compute(struct store *db, struct work *w, char **ret, struct as
                        "fewer than two completed trials left usable predictions.npy and "
                        "targets.npy");
     st = choose_metric(w, err);
+    if (st == AS_OK && job->options.method == ENSEMBLE_BUCKETING)
+        st = ensemble_data_read_buckets(db, job->n, &w->data, err);
     if (st != AS_OK)
         return st;
     const struct ensemble_input in = {.candidates = w->data.n_taken,
@@ -198,6 +225,8 @@ static as_status compute(struct store *db, struct work *w, char **ret, struct as
                                       .method = job->options.method,
                                       .size = job->options.size,
                                       .non_negative = job->options.non_negative,
+                                      .buckets = w->data.buckets,
+                                      .n_buckets = w->data.n_buckets,
                                       .seed = job->seed};
     st = ensemble_select(&in, &e, err);
     if (st == AS_OK)

@@ -22,6 +22,7 @@ struct work {
     size_t *place;       /* owned: [e->candidates] their indices; SIZE_MAX: none */
     size_t n, n_without; /* those that are needed; of them, without test files */
     struct ensemble_data data;
+    uint32_t *buckets;         /* owned: [rows] of an ensemble by buckets; else NULL */
     const float **predictions; /* owned: [e->candidates] views of data; NULL: not needed */
     double *outputs;           /* owned: [rows, outputs] */
     double *influence[2];      /* owned: [rows] of the ensemble, of the best single */
@@ -31,6 +32,7 @@ static void work_done(struct work *w)
 {
     free(w->candidates);
     free(w->place);
+    free(w->buckets);
     free(w->predictions);
     free(w->outputs);
     free(w->influence[0]);
@@ -56,10 +58,48 @@ static as_status choose(struct work *w, struct as_err *err)
         c.predictions = c.test_predictions;
         c.targets = c.test_targets;
         c.weights = c.test_weights;
+        c.buckets = c.test_buckets;
         w->n_without += !c.predictions || !c.targets;
         w->place[j] = w->n;
         w->candidates[w->n++] = c;
     }
+    return AS_OK;
+}
+
+static const char *bucket_value(const struct ensemble_data *d, size_t bucket)
+{
+    return json_string_value(json_array_get(d->bucket_values, bucket));
+}
+
+/* The buckets of the test rows, by the numbers of the chosen ones. A value that these do not have is in
+ * the last one, of any other. */
+static as_status read_buckets(struct store *db, struct work *w, struct as_err *err)
+{
+    const struct ensemble_data *chosen = w->chosen;
+    struct ensemble_data *d = &w->data;
+    if (!w->e->of_bucket)
+        return AS_OK;
+    as_status st = ensemble_data_read_buckets(db, w->n, d, err);
+    if (st != AS_OK)
+        return st;
+    if (!d->buckets || !as_streq(d->bucket_column, chosen->bucket_column))
+        return as_fail(err, AS_E_INVAL,
+                       "the trials left no test_buckets.json of the column '%.80s'",
+                       chosen->bucket_column);
+    JSON_AUTO known = json_object();
+    AS_AUTO(as_freep) uint32_t *number = as_calloc(d->n_buckets, sizeof *number);
+    w->buckets = as_calloc(d->rows, sizeof *w->buckets);
+    if (!known || !number || !w->buckets)
+        return as_fail_nomem(err);
+    for (size_t b = 0; b < chosen->n_buckets; b++)
+        if (json_object_set_new(known, bucket_value(chosen, b), json_integer((json_int_t)b)) != 0)
+            return as_fail_nomem(err);
+    for (size_t b = 0; b < d->n_buckets; b++) {
+        const json_t *j = json_object_get(known, bucket_value(d, b));
+        number[b] = (uint32_t)(j ? (size_t)json_integer_value(j) : chosen->n_buckets);
+    }
+    for (size_t i = 0; i < d->rows; i++)
+        w->buckets[i] = number[d->buckets[i]];
     return AS_OK;
 }
 
@@ -80,7 +120,7 @@ static as_status read_files(struct store *db, struct work *w, struct as_err *err
     for (size_t j = 0; st == AS_OK && j < w->e->candidates; j++)
         if (w->place[j] != SIZE_MAX)
             w->predictions[j] = w->data.taken[w->place[j]]; /* all were taken, in their order */
-    return st;
+    return st == AS_OK ? read_buckets(db, w, err) : st;
 }
 
 /* ---- figures ---- */
@@ -113,6 +153,8 @@ static as_status measure(struct work *w, double ret[2], struct as_err *err)
                                       .truth = ensemble_data_truth(&w->data),
                                       .predictions = w->predictions,
                                       .metric = w->metric,
+                                      .buckets = w->buckets,
+                                      .n_buckets = w->chosen->n_buckets,
                                       .size = 1};
     size_t rows = w->data.rows, cells = rows * w->data.outputs;
     w->outputs = as_calloc(cells, sizeof *w->outputs);

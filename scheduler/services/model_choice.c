@@ -47,6 +47,12 @@ static as_status choose_trial(struct tx *t, struct arena *a, const struct model_
 static as_status read_combine(struct model_choice *ret, struct as_err *err)
 {
     const json_t *combine = json_object_get(ret->ensemble, "combine");
+    if (as_streq(json_string_value(json_object_get(combine, "kind")), "by"))
+        return as_fail(
+            err, AS_E_UNSUPPORTED,
+            "the ensemble has a trial for each value of '%.60s', which cannot be one model; "
+            "keep its trials: SWEEP/NUMBER",
+            json_string_value(json_object_get(combine, "column")));
     if (!combine || as_streq(json_string_value(json_object_get(combine, "kind")), "mean"))
         return AS_OK;
     ret->combine = json_copy((json_t *)combine);

@@ -34,11 +34,13 @@ enum {
     NEXT(text, predictions, "predictions")                                                         \
     NEXT(text, targets, "targets")                                                                 \
     NEXT(text, weights, "weights")                                                                 \
+    NEXT(text, buckets, "buckets")                                                                 \
     NEXT(i64, predictions_size, "predictions_size")                                                \
     NEXT(i64, targets_size, "targets_size")                                                        \
     NEXT(text, test_predictions, "test_predictions")                                               \
     NEXT(text, test_targets, "test_targets")                                                       \
-    NEXT(text, test_weights, "test_weights")
+    NEXT(text, test_weights, "test_weights")                                                       \
+    NEXT(text, test_buckets, "test_buckets")
 COLUMNS_WHOLE_ROW(struct ensemble_candidate, CANDIDATE_FIELDS)
 COLUMNS_READER(candidate, struct ensemble_candidate, CANDIDATE_FIELDS)
 #define CANDIDATE_COLUMNS COLUMNS_SQL(CANDIDATE_FIELDS)
@@ -85,19 +87,23 @@ COLUMNS_READER(asked, struct ensemble_asked, ASKED_FIELDS)
 #define CANDIDATES                                                                                 \
     "with c as (select s.id as sweep, array_position($1::text[], s.id) as place, t.number, "       \
     "t.value, t.params, p.sha256 as predictions, p.size as predictions_size, g.sha256 as "         \
-    "targets, g.size as targets_size, coalesce(w.sha256, '') as weights, tp.sha256 as "            \
-    "test_predictions, tg.sha256 as test_targets, coalesce(tw.sha256, '') as test_weights "        \
+    "targets, g.size as targets_size, coalesce(w.sha256, '') as weights, coalesce(b.sha256, '') "  \
+    "as buckets, tp.sha256 as test_predictions, tg.sha256 as test_targets, coalesce(tw.sha256, "   \
+    "'') as test_weights, coalesce(tb.sha256, '') as test_buckets "                                \
     "from sweep s join trial t on t.sweep_key = s.key join "                                       \
     "trial_file p on p.sweep_key = t.sweep_key and p.number = t.number and p.kind = 'artifact' "   \
     "and p.path = 'predictions.npy' join trial_file g on g.sweep_key = t.sweep_key and g.number "  \
     "= t.number and g.kind = 'artifact' and g.path = 'targets.npy' left join trial_file w on "     \
     "w.sweep_key = t.sweep_key and w.number = t.number and w.kind = 'artifact' and w.path = "      \
-    "'weights.npy' left join trial_file tp on "                                                    \
+    "'weights.npy' left join trial_file b on b.sweep_key = t.sweep_key and b.number = t.number "   \
+    "and b.kind = 'artifact' and b.path = 'buckets.json' left join trial_file tp on "              \
     "tp.sweep_key = t.sweep_key and tp.number = t.number and tp.kind = 'artifact' and tp.path = "  \
     "'test_predictions.npy' left join trial_file tg on tg.sweep_key = t.sweep_key and tg.number "  \
     "= t.number and tg.kind = 'artifact' and tg.path = 'test_targets.npy' left join trial_file "   \
     "tw on tw.sweep_key = t.sweep_key and tw.number = t.number and tw.kind = 'artifact' and "      \
-    "tw.path = 'test_weights.npy' where s.id = any($1::text[]) "                                   \
+    "tw.path = 'test_weights.npy' left join trial_file tb on tb.sweep_key = t.sweep_key and "      \
+    "tb.number = t.number and tb.kind = 'artifact' and tb.path = 'test_buckets.json' where s.id "  \
+    "= any($1::text[]) "                                                                           \
     "and t.state = 'completed' and t.feasible) "
 
 static const struct stmt stmts[] = {

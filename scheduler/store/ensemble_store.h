@@ -25,9 +25,10 @@ struct ensemble_candidate {
     const char *params;                          /* JSON */
     const char *predictions, *targets;           /* digests */
     const char *weights;                         /* likewise; "": all rows count alike */
+    const char *buckets;                         /* likewise; "": all rows are in one */
     int64_t predictions_size, targets_size;      /* bytes */
     const char *test_predictions, *test_targets; /* digests; NULL: it left none */
-    const char *test_weights;                    /* as `weights` */
+    const char *test_weights, *test_buckets;     /* as `weights` and `buckets` */
 };
 
 /* The best `limit` candidates of the sweeps, best first. Only trials with the most common targets

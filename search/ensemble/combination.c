@@ -10,7 +10,8 @@ as_status combination_init(struct combination *c, const struct ensemble_input *i
     c->counts = as_calloc(in->candidates, sizeof *c->counts);
     c->weights = as_calloc(in->candidates, sizeof *c->weights);
     c->biases = as_calloc(in->truth.outputs, sizeof *c->biases);
-    if (!c->counts || !c->weights || !c->biases)
+    c->of_bucket = as_calloc(in->n_buckets + 1, sizeof *c->of_bucket);
+    if (!c->counts || !c->weights || !c->biases || !c->of_bucket)
         return as_fail_nomem(err);
     combination_clear(c, in);
     return AS_OK;
@@ -21,6 +22,7 @@ void combination_done(struct combination *c)
     free(c->counts);
     free(c->weights);
     free(c->biases);
+    free(c->of_bucket);
 }
 
 void combination_clear(struct combination *c, const struct ensemble_input *in)
@@ -28,7 +30,8 @@ void combination_clear(struct combination *c, const struct ensemble_input *in)
     memset(c->counts, 0, in->candidates * sizeof *c->counts);
     memset(c->weights, 0, in->candidates * sizeof *c->weights);
     memset(c->biases, 0, in->truth.outputs * sizeof *c->biases);
-    c->is_linear = false;
+    memset(c->of_bucket, 0, (in->n_buckets + 1) * sizeof *c->of_bucket);
+    c->is_linear = c->is_by_bucket = false;
     c->penalty = NAN;
 }
 
@@ -57,12 +60,30 @@ size_t combination_members(const unsigned *counts, const double *weights, size_t
     return n;
 }
 
+/* Each row by the model of its bucket. */
+static void predict_by_bucket(const struct combination *k, const struct ensemble_input *in,
+                              struct row_list l, double *ret)
+{
+    size_t C = in->truth.outputs;
+    for (size_t i = 0; i < l.n; i++) {
+        size_t row = l.rows ? l.rows[i] : i;
+        size_t bucket = in->buckets ? in->buckets[row] : in->n_buckets;
+        const float *p = in->predictions[k->of_bucket[bucket]] + row * C;
+        for (size_t c = 0; c < C; c++)
+            ret[i * C + c] = (double)p[c];
+    }
+}
+
 void combination_predict(const struct combination *k, const struct ensemble_input *in,
                          struct row_list l, double *ret)
 {
     const struct combine_rule rule = {.outputs = in->truth.outputs,
                                       .biases = k->is_linear ? k->biases : NULL,
                                       .of_logs = in->truth.classes != NULL};
+    if (k->is_by_bucket) {
+        predict_by_bucket(k, in, l, ret);
+        return;
+    }
     size_t members[ENSEMBLE_MAX_CANDIDATES];
     struct combine_term terms[ENSEMBLE_MAX_CANDIDATES];
     size_t n = combination_members(k->counts, k->weights, in->candidates, members);

@@ -31,6 +31,7 @@ void ensemble_free(struct ensemble *e)
     free(e->counts);
     free(e->weights);
     free(e->biases);
+    free(e->of_bucket);
     free(e->values);
     free(e);
 }
@@ -233,6 +234,7 @@ static as_status make_members(struct work *w, struct ensemble *e, struct as_err 
     e->counts = as_steal(w->c.counts);
     e->weights = as_steal(w->c.weights);
     e->biases = w->c.is_linear ? as_steal(w->c.biases) : NULL;
+    e->of_bucket = w->c.is_by_bucket ? as_steal(w->c.of_bucket) : NULL;
     e->penalty = w->c.penalty;
     return st;
 }
@@ -269,7 +271,11 @@ void ensemble_members(const struct ensemble *e, size_t *ret)
 void ensemble_predict(const struct ensemble *e, const struct ensemble_input *in, const size_t *rows,
                       size_t n, double *ret)
 {
-    const struct combination c = {
-        .counts = e->counts, .weights = e->weights, .biases = e->biases, .is_linear = e->biases};
+    const struct combination c = {.counts = e->counts,
+                                  .weights = e->weights,
+                                  .biases = e->biases,
+                                  .is_linear = e->biases,
+                                  .of_bucket = e->of_bucket,
+                                  .is_by_bucket = e->of_bucket};
     combination_predict(&c, in, (struct row_list){rows, n}, ret);
 }

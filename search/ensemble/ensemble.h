@@ -33,11 +33,14 @@ struct ensemble {
     size_t candidates, outputs;
     unsigned *counts; /* [candidates]: how often each was taken; 0 = not a member */
     double *weights;  /* [candidates] */
-    double *biases;   /* [outputs]; NULL: a weighted mean */
-    double penalty;   /* stacking: the strength of the regularisation (stacking.c); others: NaN */
-    double *values;   /* [candidates]: of each alone on all rows; NaN if skipped */
-    size_t members;   /* distinct candidates with counts > 0 */
-    size_t size;      /* sum of counts */
+    double *biases;   /* [outputs]; NULL: a weighted mean, or by buckets */
+    size_t
+        *of_bucket; /* bucketing of rows in buckets: [n_buckets + 1] the candidate of each, the last
+                        * of any other; NULL. Weights are then shares of the rows */
+    double penalty; /* stacking: the strength of the regularisation (stacking.c); others: NaN */
+    double *values; /* [candidates]: of each alone on all rows; NaN if skipped */
+    size_t members; /* distinct candidates with counts > 0 */
+    size_t size;    /* sum of counts */
     size_t rows, folds;
     double value;          /* cross-fitted: each row predicted by what was fitted without it */
     double value_selected; /* of the members on all rows, which chose them: too good */

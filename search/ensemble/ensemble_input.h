@@ -11,6 +11,8 @@
 
 #define ENSEMBLE_MAX_SIZE 100
 #define ENSEMBLE_MAX_CANDIDATES 1000
+#define ENSEMBLE_MAX_BUCKETS 1000
+#define ENSEMBLE_BUCKET_ROWS 10 /* with fewer rows a bucket has the model that is best on all */
 
 /* greedy     members are added one by one, with replacement (greedy.c). R. Caruana, A.
  *            Niculescu-Mizil, G. Crew, A. Ksikes, "Ensemble selection from libraries of models", ICML 2004
@@ -18,7 +20,8 @@
  *            generalization", Neural Networks 5, 1992; L. Breiman, "Stacked regressions", Machine
  *            Learning 24, 1996; K. Ting, I. Witten, "Issues in stacked generalization", JAIR 10, 1999
  * average    the mean of the best `size` candidates
- * bucketing  the one that is best by cross-validation: every candidate's held-out rows are that */
+ * bucketing  the one that is best by cross-validation: every candidate's held-out rows are that. Of rows in
+ *            buckets, each bucket has its own */
 typedef enum ensemble_method {
     ENSEMBLE_GREEDY,
     ENSEMBLE_STACKING,
@@ -39,7 +42,10 @@ struct ensemble_input {
     size_t size;       /* greedy: members to add at most; others: distinct members at most.
                         * 1..ENSEMBLE_MAX_SIZE */
     bool non_negative; /* stacking: no coefficient below 0 */
-    uint64_t seed;     /* of the sweep */
+    /* bucketing: which bucket each row is in, [rows], each below n_buckets; NULL: all in one */
+    const uint32_t *buckets;
+    size_t n_buckets;
+    uint64_t seed; /* of the sweep */
 };
 
 /* Check everything but the values of predictions. AS_E_INVAL, AS_E_TOO_LARGE: what is wrong. */

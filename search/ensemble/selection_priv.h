@@ -29,6 +29,8 @@ struct combination {
     double *biases;   /* [outputs] */
     bool is_linear;   /* biases count */
     double penalty;
+    size_t *of_bucket; /* [n_buckets + 1] */
+    bool is_by_bucket; /* of_bucket counts, and weights say only how much each has */
 };
 AS_MUST_CHECK as_status combination_init(struct combination *c, const struct ensemble_input *in,
                                          struct as_err *err);

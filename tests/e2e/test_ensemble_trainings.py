@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Ensembles that train: the sweep that they make, its trials, and the model that predicts as they recorded."""
+import contextlib
 import csv
 import json
 import os
 import random
+import signal
 
 from harness import Assay
 
@@ -81,9 +83,68 @@ def boosting(assay):
     assert wrong.returncode != 0 and "256" in wrong.stderr, wrong
 
 
+def stages(name):
+    return {"name": name, "metric": {"name": "val_log_loss", "goal": "minimize"}, "ensemble": False,
+            "parameters": {"stage": {"type": "int", "min": 0, "max": 2}}, "search": {"method": "grid", "seed": 5},
+            "limits": {"max_concurrent_trials": 1},
+            "trial": {"train": {"dataset": "ring", "epochs": 5000, "model": {"layers": [8]}, "optimizer": {"lr": 0.001},
+                                "report_every": 100, "boost": {"stage": "${stage}"}}}}
+
+
+def killed(assay):
+    """A stage whose process is killed gets its base again, and the sum ends with the numbers of one that was left alone."""
+    values = []
+    for name in ("alone", "killed"):
+        assay.call("POST", "/v1/sweeps", stages(name))
+        while name == "killed":
+            assay.wait(lambda: assay.sweep(name)["counts"]["completed"] >= 1, "the first stage")
+            found = assay.processes("assay-train")
+            if found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(found[0], signal.SIGKILL)
+                assay.wait(lambda: any(t["restarts"] for t in assay.trials(name)) or assay.sweep(name)["state"] == "completed",
+                           "a second attempt")
+                break
+        assay.wait_ended(name)
+        trials = sorted(assay.trials(name), key=lambda t: t["number"])
+        assert [t["state"] for t in trials] == ["completed"] * 3, trials
+        values.append([t["value"] for t in trials])
+    assert values[0] == values[1] and sum(t["restarts"] for t in trials) >= 1, (values, trials)
+
+
+def buckets(assay):
+    """Two regions with opposite rules, and models of one input each: each region gets its own trial."""
+    rng = random.Random("regions")
+    path = os.path.join(assay.data, "regions.csv")
+    with open(path, "w", newline="") as f:
+        out = csv.writer(f)
+        out.writerow(["a", "b", "region", "y"])
+        for i in range(400):
+            a, b, region = rng.gauss(0, 1), rng.gauss(0, 1), ("north", "south")[i % 2]
+            out.writerow([a, b, region, "in" if (a if i % 2 else b) > 0 else "out"])
+    assay.cli("data", "add", "regions", path, "--target", "y")
+    doc = {"name": "regional", "metric": {"name": "val_error", "goal": "minimize"},
+           "parameters": {"epochs": {"type": "int", "min": 1, "max": 12}}, "limits": {"max_trials": 5},
+           "search": {"method": "random", "seed": 3}, "ensemble": {"method": "bucketing"},
+           "trial": {"train": {"dataset": "regions", "epochs": "${epochs}", "buckets": "region", "model": {"layers": [16]},
+                               "optimizer": {"lr": 0.02}}}}
+    assay.call("POST", "/v1/sweeps", doc)
+    assay.wait_ended("regional")
+    e = assay.call("GET", "/v1/sweeps/regional/ensemble")
+    combine = e["combine"]
+    assert e["state"] == "ready" and combine["kind"] == "by" and combine["column"] == "region", e
+    assert sorted(b["value"] for b in combine["buckets"]) == ["north", "south"] and "number" in combine["other"], combine
+    asked = assay.cli("ensemble", "regional", "--method", "greedy", "--json")
+    assert json.loads(asked.stdout)["ensemble"]["combine"]["kind"] == "mean", asked
+    again = json.loads(assay.cli("ensemble", "regional", "--method", "bucketing", "--json").stdout)
+    assert again["ensemble"]["combine"] == combine, again
+    wrong = assay.cli("models", "add", "regional", "r", "--ensemble", str(again["number"]), check=False)
+    assert wrong.returncode != 0 and "for each value of 'region'" in wrong.stderr, wrong
+
+
 def main():
     with Assay(runners=1) as assay:
-        for step in (snapshot, boosting):
+        for step in (snapshot, boosting, killed, buckets):
             step(assay)
             print(f"{step.__name__}: ok", flush=True)
 

@@ -19,6 +19,7 @@
 #include "data/formats/safetensors.h"
 #include "data/preprocess/record.h"
 #include "base/json.h"
+#include "trial-runner/train/buckets_file.h"
 #include "trial-runner/train/evaluate.h"
 #include "trial-runner/train/test_rows.h"
 
@@ -53,6 +54,17 @@ static as_status write_rows(const char *folder, const struct train_data *d, stru
     return write_array(folder, FOLD_ROWS_NAME, NPY_I4, &d->n_val, 1, d->val_rows, err);
 }
 
+static as_status write_buckets(const char *folder, const struct lockstep_setup *s,
+                               const struct member *m, struct as_err *err)
+{
+    const struct train_data *d = s->data;
+    const struct dataset_paths paths = job_paths(s->job);
+    AS_AUTO(as_freep) char *path = file_join(folder, "buckets.json");
+    return path ? buckets_file_write(path, &paths, &s->job->info, m->spec.buckets, d->val_rows,
+                                     d->n_val, err)
+                : as_fail_nomem(err);
+}
+
 as_status artifacts_write_held(const char *folder, const struct lockstep_setup *s,
                                const struct member *m, const float *values, struct as_err *err)
 {
@@ -64,6 +76,8 @@ as_status artifacts_write_held(const char *folder, const struct lockstep_setup *
     st = write_targets(folder, d, err);
     if (st == AS_OK && d->held_weights)
         st = write_array(folder, "weights.npy", NPY_F4, &d->n_val, 1, d->held_weights, err);
+    if (st == AS_OK && m->spec.buckets && m->spec.folds == 0)
+        st = write_buckets(folder, s, m, err);
     return st == AS_OK && m->spec.folds > 0 ? write_rows(folder, d, err) : st;
 }
 

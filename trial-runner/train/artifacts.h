@@ -4,15 +4,16 @@
  *                       not for text
  *   targets.npy         int64 [n_val] class indices, or float32 [n_val, targets]; not for text
  *   weights.npy         float32 [n_val]: what these rows weigh, as the data set has it; with train.weights
+ *   buckets.json        with train.buckets: buckets_file.h
  *   model.safetensors   the plan's tensors by name (the average of weights where there is one), the
  *                       running statistics of batch normalisation; input.mean, input.scale and, for
- *                       regression, target.mean, target.scale. Its `__metadata__` has train, dataset (without columns that are no inputs),
- *                       preprocessing (data/preprocess/record.h) and fingerprint
- *                       preprocessing (data/preprocess/record.h) and fingerprint. A model of trees has
- *                       one tensor beside target.mean and target.scale: `trees`, U8, XGBoost's UBJSON
+ *                       regression, target.mean, target.scale. Its `__metadata__` has train,
+ *                       dataset (without columns that are no inputs), preprocessing
+ *                       (data/preprocess/record.h) and fingerprint. A model of trees has one tensor
+ *                       beside target.mean and target.scale: `trees`, U8, XGBoost's UBJSON
  *   preprocessing.json  the same preprocessing record alone, for people to read
  *   importance.json     of trees: model/trees/tree_model.h
- *   test_predictions.npy, test_targets.npy, test.json  of the test rows, if there are any: test_rows.h */
+ *   test_predictions.npy, …, test.json  of the test rows, if there are any: test_rows.h */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 
@@ -31,8 +32,8 @@ AS_MUST_CHECK as_status artifacts_write(struct lockstep *ls, struct backend *lan
 
 /* ---- the parts that a model of trees has too (tree_trial.h); s->be and s->device are not used ---- */
 
-/* predictions.npy of values [n_val, evaluate_columns(s)], targets.npy, and weights.npy where rows have
- * weights. */
+/* predictions.npy of values [n_val, evaluate_columns(s)], targets.npy, and weights.npy and buckets.json
+ * where the document asks for them. */
 AS_MUST_CHECK as_status artifacts_write_held(const char *folder, const struct lockstep_setup *s,
                                              const struct member *m, const float *values,
                                              struct as_err *err);

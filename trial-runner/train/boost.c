@@ -237,6 +237,7 @@ static json_t *stage_document(const struct boost *b, const json_t *train)
     json_t *model = json_object_get(doc, "model");
     (void)json_object_del(doc, "boost");
     (void)json_object_del(doc, "metrics");
+    (void)json_object_del(doc, "buckets");
     for (size_t i = 0; b->data.set.labels && i < AS_ARRAY_LEN(of_classes); i++)
         (void)json_object_del(doc, of_classes[i]);
     if (as_streq(json_string_value(json_object_get(model, "kind")), "logistic"))

@@ -18,6 +18,7 @@
 #include "data/formats/npy.h"
 #include "model/file/model_file.h"
 #include "trial-runner/train/artifacts.h"
+#include "trial-runner/train/buckets_file.h"
 #include "trial-runner/train/importance_file.h"
 #include "trial-runner/train/member.h"
 #include "trial-runner/train/report_file.h"
@@ -346,6 +347,17 @@ static as_status write_importance(const struct folds *f, struct as_err *err)
     return importance_file_write(f->member->artifacts, mean, err);
 }
 
+static as_status write_buckets(const struct folds *f, struct as_err *err)
+{
+    const struct dataset_paths paths = job_paths(f->job);
+    const char *column = json_string_value(json_object_get(f->member->train, "buckets"));
+    AS_AUTO(as_freep) char *path = file_join(f->member->artifacts, "buckets.json");
+    if (!column)
+        return AS_OK;
+    return path ? buckets_file_write(path, &paths, &f->job->info, column, NULL, 0, err)
+                : as_fail_nomem(err);
+}
+
 static as_status write_all(struct folds *f, size_t threads, struct as_err *err)
 {
     if (!f->member->artifacts)
@@ -355,6 +367,8 @@ static as_status write_all(struct folds *f, size_t threads, struct as_err *err)
         st = join_array(f, "targets.npy", err);
     if (st == AS_OK && json_object_get(f->member->train, "weights"))
         st = join_array(f, "weights.npy", err);
+    if (st == AS_OK)
+        st = write_buckets(f, err);
     if (st == AS_OK)
         st = write_model(f, err);
     if (st == AS_OK)

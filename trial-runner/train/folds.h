@@ -3,7 +3,7 @@
  *
  * Files of the trial:
  *   predictions.npy, targets.npy  of all rows, in the order of the file: out-of-fold
- *   weights.npy                   of them, where rows have weights
+ *   weights.npy, buckets.json     of them, where the document asks for them
  *   model.safetensors             the k models with weights 1/k, as a model file (format assay-model,
  *                                 version 1): the tensors of member I have the prefix members/I/
  *   preprocessing.json            a list of k records

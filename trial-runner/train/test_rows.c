@@ -21,6 +21,7 @@
 #include "model/network/metrics.h"
 #include "model/plan/net_data.h"
 #include "model/predict/predictor.h"
+#include "trial-runner/train/buckets_file.h"
 
 #define ROWS_OF_THREAD ((size_t)256) /* fewer are not worth a thread */
 
@@ -44,13 +45,26 @@ static void test_rows_done(struct test_rows *t)
 
 /* ---- reading ---- */
 
-static as_status read_weights(struct test_rows *t, const struct dataset_paths *paths,
-                              struct as_err *err)
+static struct dataset_paths test_paths(const struct job *job)
+{
+    return (struct dataset_paths){
+        .table = job->test, .features = job->test_features, .targets = job->test_targets};
+}
+
+/* The record of the data set with the number of test rows; borrows from the job. */
+static struct dataset_info test_info(const struct job *job)
+{
+    struct dataset_info info = job->info;
+    info.n_rows = (size_t)job->test_rows;
+    return info;
+}
+
+static as_status read_weights(struct test_rows *t, struct as_err *err)
 {
     AS_AUTO(dataset_cells_done) struct dataset_cells cells = {0};
-    struct dataset_info info = t->job->info; /* borrows */
-    info.n_rows = t->set.n_rows;
-    as_status st = dataset_read_cells(paths, &info, t->spec->weights, &cells, err);
+    const struct dataset_paths paths = test_paths(t->job);
+    const struct dataset_info info = test_info(t->job);
+    as_status st = dataset_read_cells(&paths, &info, t->spec->weights, &cells, err);
     if (st != AS_OK)
         return st;
     t->weights = as_calloc(info.n_rows, sizeof *t->weights);
@@ -62,12 +76,11 @@ static as_status read_weights(struct test_rows *t, const struct dataset_paths *p
 static as_status read_rows(struct test_rows *t, struct as_err *err)
 {
     const struct job *job = t->job;
-    const struct dataset_paths paths = {
-        .table = job->test, .features = job->test_features, .targets = job->test_targets};
+    const struct dataset_paths paths = test_paths(job);
     size_t columns[SPEC_MAX_COLUMNS], n = spec_columns(&job->info, t->spec, columns);
     as_status st = dataset_test_load(&paths, &job->info, job->test_rows, &t->set, err);
     if (st == AS_OK && t->spec->weights)
-        st = read_weights(t, &paths, err);
+        st = read_weights(t, err);
     if (st == AS_OK)
         dataset_without(&t->set, &job->info, columns, n);
     return st;
@@ -183,6 +196,17 @@ static as_status write_array(const struct test_rows *t, const char *name, npy_ty
     return path ? npy_write(path, type, shape, n_dims, data, err) : as_fail_nomem(err);
 }
 
+static as_status write_buckets(const struct test_rows *t, struct as_err *err)
+{
+    const struct dataset_paths paths = test_paths(t->job);
+    const struct dataset_info info = test_info(t->job);
+    AS_AUTO(as_freep) char *path = file_join(t->folder, "test_buckets.json");
+    if (!t->spec->buckets)
+        return AS_OK;
+    return path ? buckets_file_write(path, &paths, &info, t->spec->buckets, NULL, 0, err)
+                : as_fail_nomem(err);
+}
+
 static as_status write_arrays(const struct test_rows *t, struct as_err *err)
 {
     const struct dataset *d = &t->set;
@@ -229,6 +253,8 @@ as_status test_rows_write(const char *folder, const struct job *job, size_t thre
         st = predict(&t, threads, err);
     if (st == AS_OK)
         st = write_arrays(&t, err);
+    if (st == AS_OK)
+        st = write_buckets(&t, err);
     if (st == AS_OK)
         st = write_figures(&t, err);
     return st == AS_OK ? AS_OK : as_err_prefix(err, st, "test rows");

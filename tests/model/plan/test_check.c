@@ -153,6 +153,9 @@ START_TEST(columns_are_checked)
     ck_ok(check("\"weights\":\"w\",\"validation\":{\"order\":\"w\"}", &people), err);
     ck_fails(check("\"weights\":\"weight\"", &people), AS_E_INVAL, err,
              "/trial/train/weights: found 'weight', expected one of 'a', 'b', 'who', 'w'");
+    ck_ok(check("\"buckets\":\"who\"", &people), err);
+    ck_fails(check("\"buckets\":\"where\"", &people), AS_E_INVAL, err,
+             "/trial/train/buckets: found 'where', expected one of 'a', 'b', 'who', 'w'");
     ck_fails(check("\"weights\":\"who\"", &people), AS_E_INVAL, err,
              "has text or dates, expected numbers");
     ck_fails(check("\"validation\":{\"order\":\"b\"}", &people), AS_E_INVAL, err,

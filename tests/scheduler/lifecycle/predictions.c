@@ -1,34 +1,59 @@
 #include "tests/scheduler/lifecycle/predictions.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/str.h"
 #include "data/formats/npy.h"
 #include "scheduler/content/blobs.h"
 #include "tests/support/check_main.h"
 
-/* Store an array as a blob; the row of a file. */
+/* Store bytes as a blob; the row of a file. */
+static struct file_row put_bytes(struct service *s, const char *name, const char *bytes, size_t len)
+{
+    char *hex = arena_alloc(&s->a, SHA256_HEX_SIZE, 1);
+    struct blob_put *p = NULL;
+    struct as_err err;
+    bool created;
+    ck_ok(sha256_of(bytes, len, hex, &err), err);
+    ck_ok(blob_put_create(hex, &p, &err), err);
+    ck_ok(blob_put_add(p, bytes, len, &err), err);
+    ck_ok(blob_put_commit(s->db, p, &created, &err), err);
+    blob_put_free(p);
+    return (struct file_row){.path = name, .size = (int64_t)len, .sha256 = hex};
+}
+
+struct file_row put_text(struct service *s, const char *name, const char *text)
+{
+    return put_bytes(s, name, text, strlen(text));
+}
+
+struct file_row put_buckets(struct service *s, const char *const names[3])
+{
+    AS_AUTO(str_done) struct str text = {0};
+    str_puts(&text, "{\"column\":\"region\",\"values\":[");
+    for (int i = 0; i < PREDICTED_ROWS; i++)
+        str_printf(&text, "%s\"%s\"", i ? "," : "", names[i % 3]);
+    str_puts(&text, "]}");
+    return put_text(s, "buckets.json", str_cstr(&text));
+}
+
 static struct file_row put_array(struct service *s, const char *name, npy_type type, size_t rows,
                                  size_t columns, const void *data)
 {
     char path[] = "/tmp/assay-test-XXXXXX";
     AS_AUTO(file_closep) int fd = mkstemp(path);
     size_t shape[2] = {rows, columns}, len = 0;
-    char *hex = arena_alloc(&s->a, SHA256_HEX_SIZE, 1), *bytes = NULL;
-    struct blob_put *p = NULL;
+    char *bytes = NULL;
     struct as_err err;
-    bool created;
     ck_ok(npy_write(path, type, shape, columns ? 2 : 1, data, &err), err);
     ck_ok(file_read(path, 1 << 20, &bytes, &len, &err), err);
     unlink(path);
-    ck_ok(sha256_of(bytes, len, hex, &err), err);
-    ck_ok(blob_put_create(hex, &p, &err), err);
-    ck_ok(blob_put_add(p, bytes, len, &err), err);
-    ck_ok(blob_put_commit(s->db, p, &created, &err), err);
-    blob_put_free(p);
+    const struct file_row row = put_bytes(s, name, bytes, len);
     free(bytes);
-    return (struct file_row){.path = name, .size = (int64_t)len, .sha256 = hex};
+    return row;
 }
 
 struct file_row put_weights(struct service *s, const float weights[3])

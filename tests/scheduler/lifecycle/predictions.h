@@ -15,6 +15,10 @@ void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool cl
 /* Store a weights.npy of PREDICTED_ROWS, where row i weighs weights[i % 3]. */
 struct file_row put_weights(struct service *s, const float weights[3]);
 
+/* Store a buckets.json of the column "region": that of PREDICTED_ROWS whose row i has names[i % 3]. */
+struct file_row put_buckets(struct service *s, const char *const names[3]);
+struct file_row put_text(struct service *s, const char *name, const char *text);
+
 /* The same, with one more file of the trial, whose content is stored. NULL: none. */
 void leave_predictions_and(struct service *s, struct attempt_ref ref, int k, bool classification,
                            size_t rows, const struct file_row *more);

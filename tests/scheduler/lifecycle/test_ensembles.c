@@ -168,6 +168,62 @@ START_TEST(rows_have_weights)
 }
 END_TEST
 
+#define BUCKETING ", 'ensemble': {'method': 'bucketing'}"
+
+/* Trial k is wrong in the rows of one region, and is not the one for it. */
+START_TEST(regions_have_their_own_trials)
+{
+    static const char *const names[] = {"north", "west", "south"};
+    make_sweep(&s, "a", "'max_trials': 3", BUCKETING);
+    struct claim_list list = claim(&s, "r", epoch, 3);
+    for (int k = 0; k < 3; k++) {
+        const struct file_row buckets = put_buckets(&s, names);
+        leave_predictions_and(&s, ref_of(&list.rows[k]), k, true, ROWS, k ? &buckets : NULL);
+        finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
+    }
+    tick();
+    json_t *j = result("a");
+    json_t *combine = json_object_get(j, "combine"), *of = json_object_get(combine, "buckets");
+    ck_assert_str_eq(word(combine, "kind"), "by");
+    ck_assert_str_eq(word(combine, "column"), "region");
+    ck_assert_uint_eq(json_array_size(of), 3);
+    for (int b = 0; b < 3; b++) {
+        int64_t number = json_integer_value(json_object_get(json_array_get(of, b), "number"));
+        ck_assert_str_eq(word(json_array_get(of, b), "value"), names[b]);
+        ck_assert_int_ne((b + number) % 3, 0);
+    }
+    ck_assert(json_is_integer(json_object_get(json_object_get(combine, "other"), "number")));
+    ck_assert(json_number_value(json_object_get(j, "value")) == 0);
+    ck_assert_str_eq(word(j, "recommended"), "ensemble");
+    json_decref(j);
+}
+END_TEST
+
+START_TEST(buckets_that_make_none)
+{
+    static const struct {
+        const char *text, *message;
+    } bad[] = {{"{", "buckets.json"},
+               {"{\"values\":[]}", "/column is no text"},
+               {"{\"column\":\"a\",\"values\":[\"b\"]}", "has 1 values, the targets ask for 600"}};
+    for (size_t b = 0; b < AS_ARRAY_LEN(bad); b++) {
+        const char name[2] = {(char)('b' + b), 0};
+        make_sweep(&s, name, "'max_trials': 2", BUCKETING);
+        struct claim_list list = claim(&s, "r", epoch, 2);
+        for (int k = 0; k < 2; k++) {
+            const struct file_row buckets = put_text(&s, "buckets.json", bad[b].text);
+            leave_predictions_and(&s, ref_of(&list.rows[k]), k, true, ROWS, &buckets);
+            finish(&s, ref_of(&list.rows[k]), 0.5);
+        }
+        tick();
+        json_t *j = result(name);
+        ck_assert_str_eq(word(j, "state"), "none");
+        ck_assert_msg(strstr(word(j, "reason"), bad[b].message), "%s", word(j, "reason"));
+        json_decref(j);
+    }
+}
+END_TEST
+
 START_TEST(weights_that_make_none)
 {
     static const float bad[][3] = {{1, -1, 1}, {0, 0, 0}};
@@ -299,6 +355,8 @@ Suite *test_suite(void)
     tcase_add_test(c, it_is_made_again_at_the_second_end);
     tcase_add_test(c, numbers_are_combined);
     tcase_add_test(c, rows_have_weights);
+    tcase_add_test(c, regions_have_their_own_trials);
+    tcase_add_test(c, buckets_that_make_none);
     tcase_add_test(c, weights_that_make_none);
     tcase_add_test(c, too_few_make_none);
     tcase_add_test(c, test_rows_measure_what_was_chosen);

@@ -448,6 +448,50 @@ START_TEST(weights_are_copies)
 }
 END_TEST
 
+/* Two models, each right in one bucket; a third bucket has too few rows for a choice of its own. */
+START_TEST(buckets_have_their_own)
+{
+    struct problem p;
+    struct as_err err = {0};
+    uint32_t buckets[MAX_ROWS];
+    AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
+    double got[MAX_ROWS * 2];
+    for (size_t i = 0; i < MAX_ROWS; i++) {
+        buckets[i] = i < 5 ? 2 : i % 3 > 0; /* more rows are in bucket 1 */
+        p.classes[i] = (int64_t)(i / 2 % 2);
+        for (size_t m = 0; m < 2; m++)
+            for (int64_t c = 0; c < 2; c++)
+                p.predictions[m][i * 2 + (size_t)c] =
+                    (p.classes[i] == c) == (buckets[i] == m) ? 0.9f : 0.1f;
+    }
+    p.rows_of[0] = p.predictions[0];
+    p.rows_of[1] = p.predictions[1];
+    p.in = (struct ensemble_input){.candidates = 2,
+                                   .truth = {MAX_ROWS, 2, p.classes, NULL, NULL},
+                                   .predictions = p.rows_of,
+                                   .metric = SCORE_ERROR,
+                                   .method = ENSEMBLE_BUCKETING,
+                                   .size = 1,
+                                   .buckets = buckets,
+                                   .n_buckets = 3};
+    ck_ok(ensemble_select(&p.in, &e, &err), err);
+    ck_assert(e->of_bucket[0] == 0 && e->of_bucket[1] == 1);
+    ck_assert(e->of_bucket[2] == 1 && e->of_bucket[3] == 1 && e->best_single == 1);
+    ck_assert_double_eq_tol(e->value, 5.0 / MAX_ROWS, 1e-12); /* those of bucket 2 */
+    ck_assert_double_eq_tol(e->weights[0] + e->weights[1], 1, 1e-12);
+    ck_assert(e->members == 2 && e->recommended && e->gain > 0.2);
+    ensemble_predict(e, &p.in, NULL, MAX_ROWS, got);
+    ck_assert_double_eq(got[2 * 6], (double)p.predictions[0][2 * 6]);
+    p.in.buckets = NULL; /* rows of which nobody knows the bucket */
+    ensemble_predict(e, &p.in, NULL, MAX_ROWS, got);
+    ck_assert_double_eq(got[2 * 6], (double)p.predictions[1][2 * 6]);
+    p.in.buckets = buckets;
+    p.in.n_buckets = ENSEMBLE_MAX_BUCKETS + 1;
+    AS_AUTO(ensemble_freep) struct ensemble *none = NULL;
+    ck_fails(ensemble_select(&p.in, &none, &err), AS_E_TOO_LARGE, err, "1001 buckets");
+}
+END_TEST
+
 START_TEST(weights_that_are_refused)
 {
     struct problem p;
@@ -511,6 +555,7 @@ Suite *test_suite(void)
     tcase_add_test(t, folds_are_even_and_follow_the_seed);
     tcase_add_test(t, refuses);
     tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, 2);
+    tcase_add_test(t, buckets_have_their_own);
     tcase_add_test(t, weights_that_are_refused);
     tcase_add_loop_test(t, weights_are_copies, 0, 3);
     tcase_add_test(t, chance_is_noise);

@@ -131,6 +131,28 @@ START_TEST(each_row_is_predicted_once)
 }
 END_TEST
 
+/* Of all rows, in the order of the file. */
+START_TEST(buckets_are_of_all_rows)
+{
+    static char lines[FOLDS + 2][900];
+    AS_AUTO(str_done) struct str want = {0};
+    size_t len = 0;
+    write_job(false, FOUR ",\"buckets\":\"b\"");
+    ck_assert_uint_eq(run(lines, NULL), FOLDS);
+    ck_assert_int_eq(child_wait(&child), 0);
+    AS_AUTO(as_freep) char *table = child_read(&child, "t.csv", &len);
+    AS_AUTO(as_freep) char *got = child_read(&child, "artifacts/buckets.json", &len);
+    str_puts(&want, "{\"column\":\"b\",\"values\":[");
+    char *line = strchr(table, '\n') + 1;
+    for (size_t i = 0; i < ROWS; i++, line = strchr(line, '\n') + 1) {
+        char *b = strchr(line, ',') + 1;
+        str_printf(&want, "%s\"%.*s\"", i ? "," : "", (int)strcspn(b, ","), b);
+    }
+    str_puts(&want, "]}");
+    ck_assert_msg(len == want.len && memcmp(got, want.s, len) == 0, "%.*s", (int)len, got);
+}
+END_TEST
+
 /* The model file has the models of all folds, which have equal shares. */
 START_TEST(the_model_has_a_member_for_each_fold)
 {
@@ -237,6 +259,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("train_folds");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, each_row_is_predicted_once);
+    tcase_add_test(t, buckets_are_of_all_rows);
     tcase_add_test(t, the_model_has_a_member_for_each_fold);
     tcase_add_test(t, numbers_have_folds_too);
     tcase_add_test(t, killed_it_ends_with_the_same_bits);

@@ -159,6 +159,31 @@ START_TEST(groups_stay_together)
 }
 END_TEST
 
+static void part_and_group(struct str *out, size_t row)
+{
+    str_printf(out, "%d,g%zu,", is_held(row), row / 4);
+}
+
+/* Texts of the held-out rows, in the order of the predictions. */
+START_TEST(buckets_are_of_the_held_rows)
+{
+    static const struct trial t = {
+        "m", SMALL "\"buckets\":\"who\",\"validation\":{\"column\":\"part\"}", "1"};
+    write_table("t", &(struct table){"part,who,", part_and_group, NULL});
+    size_t len = 0;
+    ck_assert_int_eq(rig_solo(&rig, "held", &t, "cpu"), 0);
+    AS_AUTO(as_freep) char *text = rig_read(&rig, "held", "m", "artifacts/buckets.json", &len);
+    AS_AUTO(str_done) struct str want = {0};
+    str_puts(&want, "{\"column\":\"who\",\"values\":[");
+    for (size_t row = 0; row < ROWS; row++)
+        if (is_held(row))
+            str_printf(&want, "%s\"g%zu\"", want.s[want.len - 1] == '[' ? "" : ",", row / 4);
+    str_puts(&want, "]}");
+    ck_assert_msg(len == want.len && memcmp(text, want.s, len) == 0, "%.*s\n%s", (int)len, text,
+                  want.s);
+}
+END_TEST
+
 static size_t times(size_t row)
 {
     return row % 3;
@@ -386,6 +411,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_column_or_an_order_holds_rows_out);
     tcase_add_test(t, groups_stay_together);
+    tcase_add_test(t, buckets_are_of_the_held_rows);
     tcase_add_test(t, weights_count_as_copies);
     tcase_add_test(t, bad_columns_end_the_trial);
     tcase_add_test(t, patience_keeps_the_best_weights);

@@ -213,7 +213,7 @@ export type EnsembleOptions = {
   non_negative?: boolean;
 };
 
-/** greedy: members are added one by one, with replacement. stacking: a regularised regression on the members' outputs. average: the mean of the best trials. bucketing: the one trial that is best by cross-validation */
+/** greedy: members are added one by one, with replacement. stacking: a regularised regression on the members' outputs. average: the mean of the best trials. bucketing: the one trial that is best by cross-validation, or one for each value of the column of trial.train.buckets */
 export type EnsembleMethod = "greedy" | "stacking" | "average" | "bucketing";
 
 export type EnsembleRequest = {
@@ -326,6 +326,8 @@ export type TrainDocument = {
   class_weights?: "balanced" | (number | Template)[] | Template;
   /** The column of a table with the weights of the rows, 0 or more, in the loss and in metrics */
   weights?: string;
+  /** The column of a table whose values say which bucket a row is in, for ensembles by bucketing */
+  buckets?: string;
   /** This trial is one stage of a model that is a sum: stage 0 is a training like any other, a later one fits what the model of the stages before misses. Stage S goes on from trial S - 1 of its sweep */
   boost?: {
     stage?: number | Template;
@@ -1123,9 +1125,23 @@ export type FileSet = {
   files: File[];
 };
 
-/** How the outputs of the members become those of the ensemble. mean: the sum of weight times output; the weights sum to 1. linear: sum of weight times input, plus a bias for each output; for classes the inputs are the natural logarithms of the probabilities, clipped to 1e-7 and 1, and the outputs are the softmax of that */
+/** How the outputs of the members become those of the ensemble. mean: the sum of weight times output; the weights sum to 1. linear: sum of weight times input, plus a bias for each output; for classes the inputs are the natural logarithms of the probabilities, clipped to 1e-7 and 1, and the outputs are the softmax of that. by: each row is predicted by the trial of its value in a column, and the weights are shares of the rows */
 export type EnsembleCombine = {
-  kind: "mean" | "linear";
+  kind: "mean" | "linear" | "by";
+  /** by: the column of trial.train.buckets */
+  column?: string;
+  /** by: the trial of each value of the column in the held-out rows */
+  buckets?: {
+    value: string;
+    /** Of several sweeps: the one of this trial */
+    sweep?: string;
+    number: number;
+  }[];
+  /** by: the trial of any other value, which is the best on all rows */
+  other?: {
+    sweep?: string;
+    number: number;
+  };
   inputs?: "log" | "outputs";
   biases?: number[];
   /** The strength of the regularisation, chosen by cross-validation */
