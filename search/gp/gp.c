@@ -462,7 +462,7 @@ static int describe_model(const struct ask *a, json_t *reason)
         rc = add_branch(a, reason);
     else if (rc == 0 && a->trust.is_on)
         rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
-    if (rc == 0 && a->set->stagnant)
+    if (rc == 0 && (a->set->stagnant || a->set->crowded))
         rc = json_object_set_new(reason, "stagnant", json_true());
     return rc < 0 ? rc : add_predictions(a, reason);
 }
