@@ -4,7 +4,7 @@
  * Classical functions lie on shifted domains, so that a search that begins in the centre has no
  * advantage; mixed and conditional ones have categories, ints and conditional parameters; noisy
  * ones add Gaussian noise to the observed value; real ones resemble the searches that people run
- * (real.c), or are such: surrogates of training (surrogate.h) and tables of the built-in trainer's
+ * (real.c), or are such: surrogates of training (trained.c) and tables of the built-in trainer's
  * runs; tables are real training runs, one per cell of a
  * grid (tables/make.py). */
 #ifndef ASSAY_BENCH_SEARCH_PROBLEMS_H
