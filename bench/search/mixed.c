@@ -244,3 +244,11 @@ const struct problem_def table_problems[] = {
     {"mlp-digits", NULL, NULL, NAN, NULL, 0, NULL},
     {0},
 };
+
+/* The same in the family `real`: a depth that opens widths, an optimizer that opens its parameter.
+ * `gp` was tuned on the first. */
+const struct problem_def trainer_problems[] = {
+    {"trainer-digits", NULL, NULL, NAN, NULL, 0, NULL},
+    {"trainer-california", NULL, NULL, NAN, NULL, 0, NULL},
+    {0},
+};

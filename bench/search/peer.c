@@ -1,29 +1,21 @@
 #include "bench/search/peer.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "bench/answer.h"
+#include "bench/search/child.h"
 
 #define SCRIPT BENCH_SEARCH_DIR "/peer_optuna.py"
 #define NO_PEER "no interpreter imports Optuna: install python3-optuna, or name one in ASSAY_PYTHON"
 
-extern char **environ;
-
 static struct {
-    pid_t pid; /* 0: not running */
-    int to;
-    FILE *from;
+    struct child child;
     char version[64];
     bool has_gp;
     bool looked; /* not found: do not look again */
@@ -42,51 +34,17 @@ const char *peer_version(void)
 
 void peer_close(void)
 {
-    if (peer.pid == 0)
-        return;
-    (void)close(peer.to);
-    (void)fclose(peer.from);
-    (void)waitpid(peer.pid, NULL, 0);
-    peer.pid = 0;
-}
-
-/* Start `python` with pipes on both ends. */
-static as_status spawn(const char *python, struct as_err *err)
-{
-    int in[2], out[2];
-    if (pipe2(in, O_CLOEXEC) != 0)
-        return as_fail(err, AS_E_IO, "no pipe");
-    if (pipe2(out, O_CLOEXEC) != 0) {
-        (void)close(in[0]);
-        (void)close(in[1]);
-        return as_fail(err, AS_E_IO, "no pipe");
-    }
-    char *argv[] = {(char *)python, (char *)SCRIPT, NULL};
-    posix_spawn_file_actions_t files;
-    (void)posix_spawn_file_actions_init(&files);
-    (void)posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
-    (void)posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
-    int failed = posix_spawnp(&peer.pid, python, &files, NULL, argv, environ);
-    (void)posix_spawn_file_actions_destroy(&files);
-    (void)close(in[0]);
-    (void)close(out[1]);
-    peer.to = in[1];
-    peer.from = fdopen(out[0], "r");
-    if (failed == 0 && peer.from != NULL)
-        return AS_OK;
-    peer.pid = 0;
-    (void)close(in[1]);
-    (void)(peer.from != NULL ? fclose(peer.from) : close(out[0]));
-    return as_fail(err, AS_E_UNAVAILABLE, "%s does not start", python);
+    child_end(&peer.child);
 }
 
 static as_status try_start(const char *python, struct as_err *err)
 {
     JSON_AUTO hello = NULL;
-    as_status st = spawn(python, err);
+    char *argv[] = {(char *)python, (char *)SCRIPT, NULL};
+    as_status st = child_start(argv, &peer.child, err);
     if (st < 0)
         return st;
-    st = answer_read(peer.from, "Optuna", &hello, err);
+    st = answer_read(peer.child.from, "Optuna", &hello, err);
     if (st < 0) {
         peer_close();
         return st;
@@ -100,11 +58,10 @@ static as_status try_start(const char *python, struct as_err *err)
 static as_status start(struct as_err *err)
 {
     const char *pythons[] = {getenv("ASSAY_PYTHON"), "/usr/bin/python3", "python3"};
-    if (peer.pid != 0)
+    if (peer.child.pid != 0)
         return AS_OK;
     (void)setenv("OMP_NUM_THREADS", "1", 0);
     (void)setenv("OPENBLAS_NUM_THREADS", "1", 0);
-    (void)signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < AS_ARRAY_LEN(pythons) && !peer.looked; i++)
         if (pythons[i] != NULL && try_start(pythons[i], err) == AS_OK)
             return AS_OK;
@@ -130,11 +87,11 @@ as_status peer_request(json_t *request, json_t **ret, struct as_err *err)
     AS_AUTO(as_freep) char *text = owned != NULL ? json_format_ordered(owned) : NULL;
     if (text == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    st = file_write_all(peer.to, text, strlen(text), err);
+    st = file_write_all(peer.child.to, text, strlen(text), err);
     if (st == AS_OK) /* any failure closes the peer */
-        st = file_write_all(peer.to, "\n", 1, err);
+        st = file_write_all(peer.child.to, "\n", 1, err);
     if (st == AS_OK)
-        st = answer_read(peer.from, "Optuna", ret, err);
+        st = answer_read(peer.child.from, "Optuna", ret, err);
     if (st < 0)
         peer_close();
     return st;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Optuna as a peer: suggests, and evaluates nothing. A line of JSON per request on stdin, one per answer on stdout.
 
-    {"op": "begin", "sampler": "gp" | "tpe", "seed": 1, "deterministic": true, "parameters": {the sweep's parameters}}
+    {"op": "begin", "sampler": "gp" | "tpe" | "cmaes", "seed": 1, "deterministic": true, "parameters": {the sweep's parameters}}
     {"op": "ask", "trial": 0}                        -> {"params": {…}, "ms": 12.3, "cpu_ms": 12.1}
     {"op": "tell", "trial": 0, "value": 1.5 | null}  null: the trial failed
     {"op": "add", "params": {…}, "value": 1.5}       a trial that was run elsewhere
@@ -64,6 +64,8 @@ class Peer:
         kinds = self.optuna.samplers
         if sampler == "gp":
             chosen = kinds.GPSampler(seed=seed, deterministic_objective=deterministic)
+        elif sampler == "cmaes":
+            chosen = kinds.CmaEsSampler(seed=seed)
         else:
             chosen = kinds.TPESampler(seed=seed)
         self.study = self.optuna.create_study(sampler=chosen)

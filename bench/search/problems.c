@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "base/yaml_reader.h"
 #include "bench/search/problems_priv.h"
+#include "bench/search/surrogate.h"
 #include "bench/search/table.h"
 #include "search/sampling/sampler.h"
 
@@ -31,6 +32,8 @@ static const struct {
     {"conditional", conditional_problems},
     {"noisy", noisy_problems},
     {"real", real_problems},
+    {"real", surrogate_problems},
+    {"real", trainer_problems},
     {"table", table_problems},
 };
 
@@ -113,6 +116,10 @@ static as_status take_scale(struct problem *p, struct as_err *err)
 {
     double regret[SCALE_POINTS];
     size_t n = 0;
+    if (p->surrogate != NULL) {
+        p->scale = surrogate_median(p->surrogate) - p->optimum;
+        return AS_OK;
+    }
     for (uint64_t i = 0; i < SCALE_POINTS; i++) {
         AS_AUTO(config_freep) struct config *c = NULL;
         as_status st = sampler_draw(p->space, SAMPLER_SOBOL, 0, i, &c, NULL, err);
@@ -165,6 +172,10 @@ as_status problem_open(const struct problem_def *def, struct problem **ret, stru
         if (st < 0)
             return st;
         p->optimum = table_lowest(p->table);
+    } else if (def->fn == fn_surrogate) {
+        st = surrogate_open(def->arg, p->space, &p->surrogate, err);
+        if (st < 0)
+            return st;
     }
     st = take_scale(p, err);
     if (st < 0)
@@ -178,6 +189,7 @@ void problem_free(struct problem *p)
     if (p == NULL)
         return;
     table_free(p->table); /* refers to the space */
+    surrogate_free(p->surrogate);
     space_free(p->space);
     json_decref(p->parameters);
     free(p);

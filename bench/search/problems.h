@@ -3,8 +3,9 @@
  *
  * Classical functions lie on shifted domains, so that a search that begins in the centre has no
  * advantage; mixed and conditional ones have categories, ints and conditional parameters; noisy
- * ones add Gaussian noise to the observed value; real ones (real.c) resemble the searches that people
- * run; tables are real training runs, one per cell of a
+ * ones add Gaussian noise to the observed value; real ones resemble the searches that people run
+ * (real.c), or are such: surrogates of training (trained.c) and tables of the built-in trainer's
+ * runs; tables are real training runs, one per cell of a
  * grid (tables/make.py). */
 #ifndef ASSAY_BENCH_SEARCH_PROBLEMS_H
 #define ASSAY_BENCH_SEARCH_PROBLEMS_H
@@ -41,14 +42,16 @@ struct problem_def {
     problem_best_fn *fn_best;
 };
 
-struct table; /* table.h */
+struct table;     /* table.h */
+struct surrogate; /* surrogate.h */
 
 struct problem {
     const struct problem_def *def;
     const char *family; /* "classical", "mixed", "conditional", "noisy", "real", "table" */
     struct space *space;
-    json_t *parameters;  /* canonical document of the space, in its order */
-    struct table *table; /* NULL: a function */
+    json_t *parameters;          /* canonical document of the space, in its order */
+    struct table *table;         /* NULL: a function */
+    struct surrogate *surrogate; /* of a surrogate's problem */
     double optimum;
     double scale; /* median regret of 512 Sobol points: the unit of "small" on this problem */
 };
@@ -59,8 +62,9 @@ const struct problem_def *problem_at(size_t i);
 /* The row of that name, or NULL. */
 const struct problem_def *problem_find(const char *name);
 
-/* Parse the space, read the table (from bench/search/tables of the source tree) and measure the
- * scale. AS_E_INVAL with the error in the space or table, AS_E_IO, AS_E_NOMEM. Owned by the
+/* Parse the space, read the table (from bench/search/tables of the source tree) or start the
+ * surrogate, and measure the scale. AS_E_INVAL with the error in the space or table,
+ * AS_E_UNAVAILABLE where the surrogate's files are not there, AS_E_IO, AS_E_NOMEM. Owned by the
  * caller. */
 AS_MUST_CHECK as_status problem_open(const struct problem_def *def, struct problem **ret,
                                      struct as_err *err);

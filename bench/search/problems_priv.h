@@ -9,9 +9,13 @@ extern const struct problem_def mixed_problems[];
 extern const struct problem_def conditional_problems[];
 extern const struct problem_def noisy_problems[];
 extern const struct problem_def real_problems[];
+extern const struct problem_def surrogate_problems[];
+extern const struct problem_def trainer_problems[]; /* tables of the built-in trainer's runs */
 extern const struct problem_def table_problems[];
 
 /* Functions that more than one family uses. */
 problem_fn fn_branin, fn_camel, fn_hartmann6, fn_levy, fn_ackley;
+
+problem_fn fn_surrogate; /* of surrogate_problems */
 
 #endif

@@ -18,6 +18,7 @@
 #include "bench/search/ranking.h"
 #include "bench/search/report.h"
 #include "bench/search/searcher.h"
+#include "bench/search/surrogate.h"
 #include "bench/search/sweep.h"
 #include "bench/search/traces.h"
 
@@ -27,7 +28,7 @@
 
 struct settings {
     int64_t seeds, first_seed, trials, slots, jobs;
-    const char *problems, *methods, *csv, *optuna_path;
+    const char *problems, *methods, *csv, *optuna_path, *surrogate;
     const char *load;
     bool json, markdown, list, bars, no_run, help;
 };
@@ -94,10 +95,14 @@ static as_status open_problems(struct quality *q, struct as_err *err)
         if (!is_listed(q->set.problems, def->name))
             continue;
         st = problem_open(def, &q->problems[q->n_problems], err);
-        if (st < 0)
+        if (st == AS_E_UNAVAILABLE)
+            (void)fprintf(stderr, "search-quality: %s is left out: %s\n", def->name, err->msg);
+        else if (st < 0)
             return st;
-        q->n_problems++;
+        q->n_problems += st == AS_OK;
     }
+    if (q->n_problems == 0)
+        return as_fail(err, AS_E_UNAVAILABLE, "no problem is left");
     return AS_OK;
 }
 
@@ -306,9 +311,8 @@ int main(int argc, char **argv)
         {"slots", 0, OPT_I64, &s->slots, "N", NULL, "trials under way at a time (1)"},
         {"problems", 0, OPT_STRING, &s->problems, "A,B", NULL, "these alone"},
         {"methods", 0, OPT_STRING, &s->methods, "A,B", NULL,
-         "random, sobol, gp, optuna-gp, optuna-tpe (these); tpe, cmaes, evolution, auto; NAME:8 "
-         "for "
-         "8 slots"},
+         "random, sobol, gp, optuna-gp, optuna-tpe (these); tpe, cmaes, evolution, auto, "
+         "optuna-cmaes; NAME:8 for 8 slots"},
         {"csv", 0, OPT_STRING, &s->csv, "FILE", NULL, "keep traces here, and run what it lacks"},
         {"load", 0, OPT_STRING, &s->load, "FILE", NULL,
          "traces to use, such as the peers' of before"},
@@ -317,6 +321,8 @@ int main(int argc, char **argv)
          "processes (1); times are undisturbed with 1 alone"},
         {"optuna-path", 0, OPT_STRING, &s->optuna_path, "DIR", "OPTUNA_PATH",
          "a folder with another Optuna in it"},
+        {"surrogate", 0, OPT_STRING, &s->surrogate, "FILE", "ASSAY_SURROGATE",
+         "surrogate.py of the problems xgboost-* and lcbench-*"},
         {"json", 0, OPT_FLAG, &s->json, NULL, NULL, "a line of JSON per case"},
         {"markdown", 0, OPT_FLAG, &s->markdown, NULL, NULL, "the tables of docs/search.md"},
         {"bars", 0, OPT_FLAG, &s->bars, NULL, NULL,
@@ -341,6 +347,7 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     peer_set_path(s->optuna_path);
+    surrogate_set_path(s->surrogate);
     st = s->list   ? list_problems(&q, &err)
          : s->bars ? bars_run("gp", s->problems, s->json, &err)
                    : run(&q, &err);

@@ -19,9 +19,9 @@ static const struct {
     const char *name;
     const char *sampler; /* the peer's sampler; NULL: our method, with this name in documents */
 } methods[] = {
-    {"random", NULL}, {"sobol", NULL},     {"gp", NULL},
-    {"tpe", NULL},    {"cmaes", NULL},     {"evolution", NULL},
-    {"auto", NULL},   {"optuna-gp", "gp"}, {"optuna-tpe", "tpe"},
+    {"random", NULL},      {"sobol", NULL},           {"gp", NULL},   {"tpe", NULL},
+    {"cmaes", NULL},       {"evolution", NULL},       {"auto", NULL}, {"optuna-gp", "gp"},
+    {"optuna-tpe", "tpe"}, {"optuna-cmaes", "cmaes"},
 };
 
 static bool time_cpu;
@@ -105,7 +105,7 @@ as_status searcher_open(const char *method, const struct problem *p, uint64_t se
     if (m == AS_ARRAY_LEN(methods))
         return as_fail(err, AS_E_NOT_FOUND,
                        "no method '%s'; there are random, sobol, gp, tpe, cmaes, evolution, auto, "
-                       "optuna-gp, optuna-tpe",
+                       "optuna-gp, optuna-tpe, optuna-cmaes",
                        method);
     if (s == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");

@@ -107,6 +107,8 @@ static void add_branch(const json_t *branch, struct str *b)
                                  : "?");
     if (json_number_get(json_object_get(branch, "optimistic"), &optimistic))
         str_printf(b, ", which may still reach %.4g", optimistic);
+    if (json_is_true(json_object_get(branch, "crossing")))
+        str_puts(b, ", all else as in the best trial");
 }
 
 static void add_gp(const json_t *s, const json_t *metrics, struct str *b)

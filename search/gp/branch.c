@@ -1,6 +1,7 @@
 /* Which branch deserves a trial. The trials of each branch are walked in the order of their numbers
  * to make the curve of its best cost. A branch inside another one counts the trials in which its
- * parameter is active.
+ * parameter is active. A branch that was left is visited again, more and more rarely, because the
+ * parameters that it shares with others are tuned meanwhile.
  *
  * The constants were chosen on the instances 1 and 2 of the benchmark's family `real`. */
 #include "search/gp/branch.h"
@@ -17,6 +18,7 @@
 #define TRIALS_MOST 14
 #define SLOPE_LEAST 3 /* trials that a slope is taken over; otherwise half of the branch's */
 #define DEVIATIONS 0.5
+#define REVISIT 1.6 /* a branch that was left: times the trials that there were at its last one */
 
 struct branches {
     const struct training_set *s;
@@ -102,10 +104,12 @@ static void read_trials(const struct branches *t, struct branch *b, double *curv
     const struct training_set *s = t->s;
     size_t n_values = 0;
     double best = INFINITY, mean = 0, squares = 0;
+    size_t last = 0; /* trials before the branch's last one */
     b->best = TRAINING_SET_NONE;
     for (size_t i = 0; i < s->n; i++) {
         if (!is_in(t, i, b))
             continue;
+        last = i;
         if (s->state[i] == OBSERVED_PENDING) {
             b->n_pending++;
             continue;
@@ -124,22 +128,26 @@ static void read_trials(const struct branches *t, struct branch *b, double *curv
     size_t has = b->n_ended + b->n_pending;
     size_t wanted = has < TRIALS_MOST ? trials_wanted(t, b) : 0;
     b->n_missing = has < wanted ? wanted - has : 0;
+    b->is_revisit = (double)t->n_results >= REVISIT * (double)(last + 1);
 }
 
 /* Only a branch that opens parameters is tuned for its own sake; the models compare the others. */
-static bool deserves_trial(const struct branches *t, const struct branch *b)
+static bool deserves_trial(const struct branches *t, struct branch *b)
 {
     const struct training_set *s = t->s;
-    if (b->n_missing)
-        return true;
-    return s->enc->params[b->param].is_parent && !b->n_pending && s->best != TRAINING_SET_NONE &&
-           b->optimistic < s->costs[s->best];
+    bool is_tuned =
+        s->enc->params[b->param].is_parent && !b->n_pending && s->best != TRAINING_SET_NONE;
+    bool is_promising = b->n_missing || (is_tuned && b->optimistic < s->costs[s->best]);
+    b->is_revisit &= is_tuned && !is_promising;
+    return is_promising || b->is_revisit;
 }
 
 static bool precedes(const struct branch *a, const struct branch *b)
 {
     if (a->n_missing != b->n_missing)
         return a->n_missing > b->n_missing;
+    if (a->is_revisit != b->is_revisit) /* rare, so it cannot starve the others */
+        return a->is_revisit;
     return a->optimistic < b->optimistic;
 }
 

@@ -7,7 +7,9 @@
  * last slope for as long as the sweep has lasted, gives an optimistic cost. The branch is left while
  * the best trial of the sweep is ahead of it. Unlike theirs, the optimistic cost also falls by a
  * share of the branch's deviation, as in bandits with upper confidence bounds, because a short curve
- * is often flat. */
+ * is often flat. A branch that was left is looked at again after every 0.6 times the results that
+ * the sweep had before: what the sweep has learned of the other parameters may serve there
+ * (crossing.h). */
 #ifndef ASSAY_SEARCH_GP_BRANCH_H
 #define ASSAY_SEARCH_GP_BRANCH_H
 
@@ -24,6 +26,7 @@ struct branch {
     size_t n_ended, n_pending; /* its trials; ended ones may have failed */
     size_t n_missing;          /* trials that it gets whatever they show */
     size_t best;               /* its best feasible trial, TRAINING_SET_NONE without one */
+    bool is_revisit;           /* it was left, and its time for another look has come */
     double optimistic; /* the cost that its best trial may still reach; INFINITY: none of its
                                   trials has a cost */
 };

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "search/gp/caution.h"
+#include "search/gp/crossing.h"
 #include "search/population/design.h"
 #include "search/gp/optimize.h"
 #include "search/pareto/pareto.h"
@@ -78,6 +79,7 @@ struct ask {
     struct trust_region trust;
     struct branch branch; /* of a row for branches */
     bool is_quadratic;    /* the point is the quadratic's */
+    bool is_crossing;     /* the best trial, moved into the branch */
     struct gp_found found;
     double *point;               /* [enc->n] */
     const struct config *config; /* that of the point; borrowed */
@@ -293,6 +295,16 @@ static as_status set_marks(struct ask *a, struct as_err *err)
 
 /* ---- the point ---- */
 
+/* Every second trial of a branch is a crossing, and each one of a branch that was left. */
+static bool crosses(struct ask *a)
+{
+    const struct branch *b = &a->branch;
+    size_t n = b->n_ended + b->n_pending;
+    if (!b->is_revisit && n % 2 == 0)
+        return false;
+    return crossing_point(a->set, b, a->number, b->is_revisit || n % 4 == 1, a->point);
+}
+
 static as_status find_point(struct ask *a, struct as_err *err)
 {
     size_t d = a->set->enc->n;
@@ -307,6 +319,10 @@ static as_status find_point(struct ask *a, struct as_err *err)
     }
     if (a->row->is_branch)
         p.region.branch = &a->branch;
+    if (a->row->is_branch && crosses(a)) {
+        a->is_crossing = true;
+        return gp_describe(&p, &a->cache->optimizer, a->point, &a->found, err);
+    }
     return gp_optimize(&p, &a->cache->optimizer, a->point, &a->found, err);
 }
 
@@ -421,10 +437,11 @@ static int add_branch(const struct ask *a, json_t *reason)
     double optimistic = a->set->spec->maximize[0] ? -b->optimistic : b->optimistic;
     return json_object_set_new(
         reason, "branch",
-        json_pack("{s:s, s:o, s:I, s:o}", "parameter", p->name, "value",
+        json_pack("{s:s, s:o, s:I, s:o, s:o*}", "parameter", p->name, "value",
                   param_value_to_json(p, a->config->entries[b->param].value), "trials",
                   (json_int_t)(b->n_ended + b->n_pending), "optimistic",
-                  isfinite(optimistic) ? json_number_new(optimistic) : json_null()));
+                  isfinite(optimistic) ? json_number_new(optimistic) : json_null(), "crossing",
+                  a->is_crossing ? json_true() : NULL));
 }
 
 static int describe_model(const struct ask *a, json_t *reason)
@@ -445,7 +462,7 @@ static int describe_model(const struct ask *a, json_t *reason)
         rc = add_branch(a, reason);
     else if (rc == 0 && a->trust.is_on)
         rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
-    if (rc == 0 && a->set->stagnant)
+    if (rc == 0 && (a->set->stagnant || a->set->crowded))
         rc = json_object_set_new(reason, "stagnant", json_true());
     return rc < 0 ? rc : add_predictions(a, reason);
 }

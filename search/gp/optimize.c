@@ -576,3 +576,18 @@ as_status gp_optimize(const struct gp_optimizer_problem *p, struct gp_optimizer_
     *ret = found;
     return AS_OK;
 }
+
+as_status gp_describe(const struct gp_optimizer_problem *p, struct gp_optimizer_work *w,
+                      const double *point, struct gp_found *ret, struct as_err *err)
+{
+    AS_AUTO(search_done) struct search s = {.p = p, .e = p->set->enc, .w = w};
+    s.d = s.e->n;
+    s.n_models = p->acquisition->n_objectives + p->acquisition->n_limits;
+    as_status st = allocate_search(&s, err);
+    if (st < 0)
+        return st;
+    struct gp_found found = {.runner_up = NAN};
+    fill_found(&s, point, 1, s.start, &found);
+    *ret = found;
+    return AS_OK;
+}

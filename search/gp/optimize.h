@@ -52,4 +52,10 @@ AS_MUST_CHECK as_status gp_optimize(const struct gp_optimizer_problem *p,
                                     struct gp_optimizer_work *w, double *ret_point,
                                     struct gp_found *ret, struct as_err *err);
 
+/* The acquisition and the predictions at one point, which must be snapped and allowed. AS_E_NOMEM.
+ */
+AS_MUST_CHECK as_status gp_describe(const struct gp_optimizer_problem *p,
+                                    struct gp_optimizer_work *w, const double *point,
+                                    struct gp_found *ret, struct as_err *err);
+
 #endif

@@ -11,7 +11,7 @@
  *   all categories. Every fourth suggestion is UCB, unless trials are pending, because its choices
  *   would repeat those trials. Without categories, UCB is the rule and logEI takes every fourth
  *   suggestion. Another fourth goes to logEI on the plain model while the sweep is stagnant, to
- *   look elsewhere than in the best basin.
+ *   look elsewhere than in the best basin; half of all while the trials crowd in that basin.
  *   While trials are pending, one in eight is PE, pure exploration where a good value is possible.
  *   One in four tries the quadratic before UCB. */
 static const struct schedule_row rows[] = {
@@ -22,6 +22,7 @@ static const struct schedule_row rows[] = {
     {FACT_CATEGORIES | FACT_NONE_PENDING, 4, 2, ACQUISITION_UCB, false, false, false},
     {FACT_CATEGORIES, 2, 1, ACQUISITION_LOGEI, true, false, false},
     {FACT_CATEGORIES, 1, 0, ACQUISITION_LOGEI, false, false, false},
+    {FACT_CROWDED, 2, 1, ACQUISITION_LOGEI, true, false, false},
     {FACT_STAGNANT, 4, 1, ACQUISITION_LOGEI, true, false, false},
     {0, 4, 3, ACQUISITION_LOGEI, false, false, false},
     {FACT_PENDING, 8, 5, ACQUISITION_PE, false, false, false},
@@ -50,6 +51,8 @@ unsigned schedule_facts(const struct training_set *s)
         facts |= FACT_CATEGORIES;
     if (s->stagnant)
         facts |= FACT_STAGNANT;
+    if (s->crowded)
+        facts |= FACT_CROWDED;
     return facts;
 }
 

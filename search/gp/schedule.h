@@ -16,7 +16,8 @@ enum schedule_fact {
     FACT_STAGNANT = 1 << 3,           /* recent trials improved almost nothing */
     FACT_PENDING = 1 << 4,            /* at least one trial is pending */
     FACT_NONE_PENDING = 1 << 5,       /* no trial is pending */
-    FACT_BRANCH = 1 << 6              /* a branch deserves a trial (branch.h) */
+    FACT_BRANCH = 1 << 6,             /* a branch deserves a trial (branch.h) */
+    FACT_CROWDED = 1 << 7             /* the trials crowd around the best (training_set.h) */
 };
 
 /* One row: it matches when all of its facts hold and index % period == phase. */

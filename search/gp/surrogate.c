@@ -159,7 +159,11 @@ static as_status transform_values(struct surrogate_task *t, struct surrogate *re
         standardise_failures(t, ret);
         return AS_OK;
     }
-    gp_warp_kind kind = t->spec->target == SURROGATE_WARPED ? WARP_HALF_RANK : WARP_PLAIN;
+    gp_warp_kind kind = WARP_PLAIN;
+    if (t->spec->target == SURROGATE_WARPED)
+        kind = WARP_HALF_RANK;
+    else if (t->spec->target == SURROGATE_PLAIN && !t->s->enc->n_category)
+        kind = WARP_PLAIN_WIDE; /* of a crowded sweep in a space of numbers (schedule.h) */
     as_status st = gp_warp_create(kind, t->y, t->n_done, &ret->warp, err);
     if (st < 0)
         return st;

@@ -11,6 +11,12 @@
 #define STAGNANT_SHARE 1e-3
 #define STAGNANT_TRIALS 10 /* and one more for each parameter */
 
+/* The trials crowd: a quarter of them are this close to the best, as a share of (median of the first
+ * trials - best), and the newest gained less than the second share. */
+#define CROWD_SHARE 0.01
+#define CROWD_GAIN 2e-3
+#define CROWD_NEWEST 0.6 /* of the trials after which a sweep stagnates */
+
 void training_set_free(struct training_set *s)
 {
     if (!s)
@@ -164,6 +170,20 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double sort_for_median(double *v, size_t n)
+{
+    qsort(v, n, sizeof *v, by_value);
+    return v[n / 2];
+}
+
+static double best_before(const double *v, size_t n, size_t newest)
+{
+    double best = INFINITY;
+    for (size_t i = 0; i + newest < n; i++)
+        best = fmin(best, v[i]);
+    return best;
+}
+
 static as_status judge_progress(struct training_set *s, struct as_err *err)
 {
     size_t window = STAGNANT_TRIALS + s->enc->n_lengths, n = 0;
@@ -176,11 +196,12 @@ static as_status judge_progress(struct training_set *s, struct as_err *err)
         if (s->feasible[i])
             v[n++] = s->costs[i];
     }
-    double before = INFINITY;
-    for (size_t i = 0; i + window < n; i++)
-        before = fmin(before, v[i]);
-    qsort(v, n, sizeof *v, by_value);
-    s->stagnant = before - v[0] <= STAGNANT_SHARE * (v[n / 2] - v[0]);
+    double before = best_before(v, n, window);
+    double lately = best_before(v, n, (size_t)(CROWD_NEWEST * (double)window));
+    double first = sort_for_median(v, window), median = sort_for_median(v, n), best = v[0];
+    s->stagnant = before - best <= STAGNANT_SHARE * (median - best);
+    s->crowded = v[n / 4] - best <= CROWD_SHARE * (first - best) &&
+                 lately - best <= CROWD_GAIN * (first - best);
     return AS_OK;
 }
 

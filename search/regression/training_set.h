@@ -35,6 +35,9 @@ struct training_set {
     size_t n_completed, n_failed, n_pending, n_feasible;
     size_t best;   /* the feasible trial of lowest first cost, TRAINING_SET_NONE without one */
     bool stagnant; /* the last 10 + d completed trials gained almost nothing (one objective) */
+    bool
+        crowded; /* a quarter of the trials lies very close to the best, and the newest 0.6 (10 + d)
+                      gained almost nothing (one objective) */
 };
 
 /* Configurations of trials and their points, kept from one training set of a sweep to the next.

@@ -15,6 +15,8 @@
 
 #include "search/regression/special.h"
 
+#define FIRST 20 /* values; they limit the cut when they are at most half of all */
+#define FIRST_WIDE 20.0
 #define SCALED_MOST 0x1p400 /* of a value divided by 2^exponent: squares do not overflow */
 
 /* A distinct observed value and its transformed value. */
@@ -152,6 +154,23 @@ static double cut_above(const double *sorted, size_t n, double median)
     return spread > 0 ? median + 5 * spread : INFINITY;
 }
 
+/* The lowest place of a cut. When a sweep stands still, more than half of its values lie within a
+ * hair of the best, and a cut above them would make all others equal. So the first values, which
+ * came before, count: their first quartile, and 20 times its distance from the best. */
+static double least_cut(const struct gp_warp *w, const double *y, double best)
+{
+    double first[FIRST];
+    size_t n = 0;
+    for (size_t i = 0; i < FIRST && w->n >= 2 * FIRST; i++)
+        if (isfinite(y[i]))
+            first[n++] = scale_value(w, y[i]);
+    if (n == 0)
+        return -INFINITY;
+    qsort(first, n, sizeof *first, compare_doubles);
+    double quartile = quantile(first, n, 0.25);
+    return quartile + FIRST_WIDE * (quartile - best);
+}
+
 /* Shift and scale to mean 0, deviation 1; the knots as well. It first subtracts the least value,
  * because these differences are exact if all values lie close together, far from 0. */
 static void standardize_knots(struct gp_warp *w)
@@ -188,6 +207,8 @@ static void transform_knots(struct gp_warp *w, const double *y, const double *so
         bad = worst + 0.5 * (worst - best) + 1;
     } else if (finite > 0) {
         cut = cut_above(sorted, finite, median);
+        if (w->kind == WARP_PLAIN_WIDE)
+            cut = fmax(cut, least_cut(w, y, sorted[0]));
         bad = fmin(sorted[finite - 1], cut);
     }
     for (size_t i = 0; i < w->n; i++) {
@@ -227,7 +248,7 @@ double gp_warp_forward(const struct gp_warp *w, double y)
     double at = scale_value(w, y);
     if (w->n_knots < 2 || w->sd == 0)
         return w->n_knots > 0 ? w->knots[0].v : 0;
-    if (w->kind == WARP_PLAIN)
+    if (w->kind != WARP_HALF_RANK)
         return (at - w->least - w->mean) / w->sd;
     size_t i = knot_before(w, at);
     return w->knots[i].y == at ? w->knots[i].v
@@ -257,7 +278,7 @@ double gp_warp_inverse(const struct gp_warp *w, double v)
 {
     if (w->n_knots < 2 || w->sd == 0)
         return w->n_knots > 0 ? unscale_value(w, w->knots[0].y) : 0;
-    if (w->kind == WARP_PLAIN)
+    if (w->kind != WARP_HALF_RANK)
         return unscale_value(w, w->least + (w->mean + v * w->sd));
     const struct knot *a = &w->knots[segment_of(w, v)], *b = a + 1;
     if (!(b->v > a->v))
@@ -269,7 +290,7 @@ double gp_warp_inverse_slope(const struct gp_warp *w, double v)
 {
     if (w->n_knots < 2 || w->sd == 0)
         return 0;
-    if (w->kind == WARP_PLAIN)
+    if (w->kind != WARP_HALF_RANK)
         return unscale_value(w, w->sd);
     const struct knot *a = &w->knots[segment_of(w, v)], *b = a + 1;
     return b->v > a->v ? unscale_value(w, (b->y - a->y) / (b->v - a->v)) : 0;

@@ -7,9 +7,11 @@
  *                   below the worst. After Google Vizier's output warpers (X. Song et al., "The
  *                   Vizier Gaussian process bandit algorithm", arXiv 2408.11527)
  *   WARP_PLAIN      values above median + 5 (median - first quartile) are cut to there; failures
- *                   get the worst remaining value The result has mean 0 and deviation 1 (all 0 if
+ *                   get the worst remaining value. The result has mean 0 and deviation 1 (all 0 if
  *                   all values are equal). Exact under multiplication of y by powers of two, and
- *                   safe for all finite values. */
+ *                   safe for all finite values
+ *   WARP_PLAIN_WIDE the same, but with 40 values or more the cut is not below q + 20 (q - best),
+ *                   where q is the first quartile of the first 20 values */
 #ifndef ASSAY_SEARCH_REGRESSION_WARP_H
 #define ASSAY_SEARCH_REGRESSION_WARP_H
 
@@ -18,11 +20,11 @@
 #include "base/mem.h"
 #include "base/status.h"
 
-typedef enum gp_warp_kind { WARP_HALF_RANK, WARP_PLAIN } gp_warp_kind;
+typedef enum gp_warp_kind { WARP_HALF_RANK, WARP_PLAIN, WARP_PLAIN_WIDE } gp_warp_kind;
 
 struct gp_warp;
 
-/* Learn the transform of n values and apply it. y is borrowed. n = 0 is allowed. O(n log n).
+/* Learn the transform of n values, in the order of their trials, and apply it. y is borrowed. n = 0 is allowed. O(n log n).
  * AS_E_NOMEM. */
 AS_MUST_CHECK as_status gp_warp_create(gp_warp_kind kind, const double *y, size_t n,
                                        struct gp_warp **ret, struct as_err *err);
@@ -33,7 +35,7 @@ AS_DEFINE_FREEP(struct gp_warp, gp_warp_free)
 const double *gp_warp_values(const struct gp_warp *w);
 
 /* Convert any finite value (a threshold, an incumbent) to its transformed place, and back. Both
- * maps are non-decreasing. WARP_PLAIN is affine here and does not cut; WARP_HALF_RANK is linear
+ * maps are non-decreasing. The plain kinds are affine here and do not cut; WARP_HALF_RANK is linear
  * between neighbouring observations and continues with the outermost slope outside them. The way
  * back is for display: it is the inverse up to rounding, except where several values share a place.
  * With one distinct finite value both are constant; with none both are 0. */

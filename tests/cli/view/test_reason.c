@@ -33,6 +33,11 @@ START_TEST(of_the_model)
         "within a trust region of side 0.4; 1 result seen, 2 failed");
     check("{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"later\",\"observed\":9}",
           "chosen by the model; 9 results seen");
+    check("{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"logei\",\"observed\":9,"
+          "\"pending\":0,\"failed\":0,\"branch\":{\"parameter\":\"booster\",\"value\":\"dart\","
+          "\"trials\":3,\"optimistic\":0.5,\"crossing\":true}}",
+          "chosen by expected improvement, inside booster = dart, which may still reach 0.5, all "
+          "else as in the best trial; 9 results seen");
 }
 END_TEST
 

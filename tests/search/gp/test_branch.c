@@ -1,4 +1,5 @@
-/* Branches and caution: which branch deserves a trial, when it is left, and how much failures count.
+/* Branches and caution: which branch deserves a trial, when it is left and visited again, what a
+ * crossing holds, and how much failures count.
  * Then whole sweeps on spaces with a branch that looks bad until it is tuned, and with a region of
  * failures beside the best values. */
 #include "search/gp/branch.h"
@@ -8,6 +9,7 @@
 
 #include "base/rng.h"
 #include "search/gp/caution.h"
+#include "search/gp/crossing.h"
 #include "tests/search/sweep.h"
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
@@ -73,6 +75,109 @@ START_TEST(a_branch_that_rises_stays)
     for (int i = 0; i < 12; i++)
         add(&w, s, 1, 0.05 * i, 2.5); /* it rises no more */
     ck_assert(!chosen(&w, &b));
+}
+END_TEST
+
+START_TEST(a_branch_that_was_left_is_visited_again)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(two_methods);
+    AS_AUTO(sweep_done) struct sweep w;
+    struct branch b;
+    sweep_init(&w, s, 1, false);
+    for (int i = 0; i < 5; i++)
+        add(&w, s, 1, 0.2 * i, 9);
+    for (int i = 0; i < 2; i++)
+        add(&w, s, 0, 0.3 * i, 1);
+    ck_assert(!chosen(&w, &b)); /* `easy` holds the best trial, and `deep` is left */
+    add(&w, s, 0, 0.9, 1);
+    ck_assert(chosen(&w, &b)); /* the last trial of five, and eight now */
+    ck_assert(b.param == 0 && b.level == 1 && b.is_revisit && b.n_missing == 0);
+    add(&w, s, 1, 0.9, 9);
+    ck_assert(!chosen(&w, &b));
+}
+END_TEST
+
+/* ---- crossings ---- */
+
+static const char shared[] = "method: {type: categorical, values: [easy, deep, wide]}\n"
+                             "lr: {type: float, min: 0, max: 1}\n"
+                             "act: {type: categorical, values: [p, q, r]}\n"
+                             "a: {type: float, min: 0, max: 1, when: {method: deep}}\n"
+                             "u: {type: float, min: 0, max: 1, when: {method: wide}}\n"
+                             "v: {type: float, min: 0, max: 1, when: {method: wide}}\n"
+                             "w: {type: float, min: 0, max: 1, when: {method: wide}}\n";
+
+static void add_shared(struct sweep *w, const struct space *s, unsigned method, double lr,
+                       double own, double value)
+{
+    AS_AUTO(config_freep) struct config *c = config_create(s);
+    c->entries[0].value.choice = method;
+    c->entries[1].value.real = lr;
+    c->entries[2].value.choice = method == 0 ? 2 : 1;
+    for (size_t i = 3; i < s->n; i++)
+        c->entries[i].value.real = own;
+    config_settle(s, c);
+    sweep_add(w, c, value);
+}
+
+/* The crossing into a value of `method`; its place is in point. */
+static bool crossed(struct sweep *w, struct branch *b, bool as_its_best, double *point)
+{
+    AS_AUTO(training_set_freep) struct training_set *set = NULL;
+    struct as_err err = {0};
+    const struct history h = {w->trials, w->n};
+    ck_ok(training_set_create(&w->spec, &h, NULL, &set, &err), err);
+    return crossing_point(set, b, 7, as_its_best, point);
+}
+
+START_TEST(a_crossing_is_the_best_trial_in_the_branch)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(shared);
+    AS_AUTO(sweep_done) struct sweep w;
+    struct branch deep = {.param = 0, .level = 1, .best = 2}, wide = {.param = 0, .level = 2};
+    double point[7];
+    sweep_init(&w, s, 1, false);
+    add_shared(&w, s, 0, 0.25, 0, 1);
+    add_shared(&w, s, 1, 0.75, 0.1, 6);
+    add_shared(&w, s, 1, 0.5, 0.2, 5);
+    wide.best = TRAINING_SET_NONE;
+    ck_assert(!crossed(&w, &wide, true, point)); /* nothing is known of it */
+    add_shared(&w, s, 2, 0.5, 0.4, 7);
+    wide.best = 3;
+    ck_assert(crossed(&w, &deep, true, point));
+    ck_assert(point[0] == 1 && point[1] == 0.25 && point[2] == 2); /* from the best trial */
+    ck_assert_double_eq(point[3], 0.2);                            /* from the branch's */
+    ck_assert(crossed(&w, &deep, false, point));
+    ck_assert(point[0] == 1 && point[1] == 0.25 && point[2] == 2);
+    ck_assert_double_gt(point[3], 0.8);           /* far from 0.1 and 0.2 */
+    ck_assert(!crossed(&w, &wide, false, point)); /* the model leads in three dimensions */
+    wide.is_revisit = true;
+    ck_assert(crossed(&w, &wide, true, point));
+    ck_assert(point[0] == 2 && point[1] == 0.25 && point[4] == 0.4);
+}
+END_TEST
+
+START_TEST(a_crossing_that_was_tried_is_not_repeated)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(shared);
+    AS_AUTO(sweep_done) struct sweep w;
+    struct branch deep = {.param = 0, .level = 1, .best = 1};
+    double point[7];
+    sweep_init(&w, s, 1, false);
+    add_shared(&w, s, 0, 0.25, 0, 1);
+    add_shared(&w, s, 1, 0.75, 0.1, 6);
+    ck_assert(crossed(&w, &deep, true, point));
+    {
+        AS_AUTO(config_freep) struct config *c = config_create(s);
+        c->entries[0].value.choice = 1;
+        c->entries[1].value.real = 0.25;
+        c->entries[2].value.choice = 2;
+        c->entries[3].value.real = 0.1;
+        config_settle(s, c);
+        sweep_add(&w, c, 8);
+    }
+    ck_assert(crossed(&w, &deep, true, point));
+    ck_assert_double_gt(point[3], 0.7);
 }
 END_TEST
 
@@ -244,6 +349,9 @@ Suite *test_suite(void)
     TCase *t = tcase_create("branch");
     tcase_add_test(t, each_branch_gets_its_first_trials);
     tcase_add_test(t, a_branch_that_rises_stays);
+    tcase_add_test(t, a_branch_that_was_left_is_visited_again);
+    tcase_add_test(t, a_crossing_is_the_best_trial_in_the_branch);
+    tcase_add_test(t, a_crossing_that_was_tried_is_not_repeated);
     tcase_add_test(t, a_branch_that_always_fails_is_left);
     tcase_add_test(t, a_branch_holds_its_points);
     tcase_add_test(t, caution_grows_where_failures_have_a_place);

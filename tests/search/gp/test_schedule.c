@@ -34,6 +34,8 @@ START_TEST(numbers_alone)
     check_turns(FACT_PENDING, "QUULQEUL");
     check_turns(FACT_STAGNANT | FACT_NONE_PENDING, "QPULQPUL");
     check_turns(FACT_STAGNANT | FACT_PENDING, "QPULQPUL");
+    check_turns(FACT_CROWDED | FACT_NONE_PENDING, "QPUPQPUP");
+    check_turns(FACT_CROWDED | FACT_STAGNANT | FACT_PENDING, "QPUPQPUP");
 }
 END_TEST
 
@@ -114,6 +116,30 @@ START_TEST(facts_of_histories)
 }
 END_TEST
 
+/* Sixteen trials that scatter, then others that come closer to the best by `step` each. */
+static unsigned facts_after(double step, size_t n)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    AS_AUTO(sweep_done) struct sweep w;
+    struct as_err err = {0};
+    ck_ok(space_from_yaml("x: {type: float, min: 0, max: 1}", &s, &err), err);
+    sweep_init(&w, s, 1, false);
+    for (size_t t = 0; t < n; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        sweep_tell(&w, t, t < 16 ? 40 - (double)t : 1 - step * (double)t);
+    }
+    return facts_of(&w);
+}
+
+START_TEST(a_crowd_around_the_best_is_seen)
+{
+    ck_assert_uint_eq(facts_after(1e-4, 16), FACT_NONE_PENDING);
+    ck_assert_uint_eq(facts_after(1e-4, 21), FACT_NONE_PENDING); /* no crowd yet */
+    ck_assert_uint_eq(facts_after(1e-4, 40), FACT_NONE_PENDING | FACT_CROWDED);
+    ck_assert_uint_eq(facts_after(0.05, 40), FACT_NONE_PENDING); /* still on its way */
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("search/schedule");
@@ -123,6 +149,7 @@ Suite *test_suite(void)
     tcase_add_test(t, several_objectives_and_no_feasible_trial);
     tcase_add_test(t, facts_of_spaces);
     tcase_add_test(t, facts_of_histories);
+    tcase_add_test(t, a_crowd_around_the_best_is_seen);
     suite_add_tcase(s, t);
     return s;
 }

@@ -70,6 +70,26 @@ START_TEST(plain_by_hand)
 }
 END_TEST
 
+/* Twenty values from 1 to 20, then a crowd at 1: the cut is not at 1, but at q + 20 (q - best). */
+START_TEST(a_crowd_at_the_best_does_not_hide_the_others)
+{
+    double y[60], best = 0.999, quartile = 6.75, cut = quartile + 20 * (quartile - best);
+    for (int i = 0; i < 60; i++)
+        y[i] = i < 20 ? 1 + (double)i : best + 1e-6 * (double)(i - 20);
+    y[3] = 500;
+    AS_AUTO(gp_warp_freep) struct gp_warp *w = warp(WARP_PLAIN_WIDE, y, 60);
+    const double *v = gp_warp_values(w);
+    ck_assert_double_gt(v[19], v[5]);
+    ck_assert_double_eq_tol(gp_warp_inverse(w, v[19]), 20, 1e-9);
+    ck_assert_double_lt(v[3], gp_warp_forward(w, 500));
+    ck_assert_double_eq_tol(gp_warp_inverse(w, v[3]), cut, 1e-9);
+    AS_AUTO(gp_warp_freep) struct gp_warp *narrow = warp(WARP_PLAIN, y, 60);
+    ck_assert_double_eq(gp_warp_values(narrow)[19], gp_warp_values(narrow)[18]);
+    AS_AUTO(gp_warp_freep) struct gp_warp *few = warp(WARP_PLAIN_WIDE, y, 39);
+    ck_assert_double_eq(gp_warp_values(few)[19], gp_warp_values(few)[18]);
+}
+END_TEST
+
 /* The order is kept, equal values stay equal, failures are worst, and the inverse works. */
 static void check_any(gp_warp_kind kind, const double *y, size_t n)
 {
@@ -94,7 +114,7 @@ static void check_any(gp_warp_kind kind, const double *y, size_t n)
             continue;
         double forward = gp_warp_forward(w, y[i]), back = gp_warp_inverse(w, forward);
         ck_assert(isfinite(forward) && isfinite(back) && isfinite(gp_warp_inverse_slope(w, v[i])));
-        ck_assert(kind == WARP_PLAIN ? forward >= v[i] - 1e-9 : forward == v[i]);
+        ck_assert(kind != WARP_HALF_RANK ? forward >= v[i] - 1e-9 : forward == v[i]);
         if (range > 0)
             ck_assert_double_le(fabs(back / 2 - y[i] / 2), 1e-9 * range + 1e-15 * fabs(y[i]));
     }
@@ -122,6 +142,7 @@ START_TEST(any_values)
         }
         check_any(WARP_HALF_RANK, y, n);
         check_any(WARP_PLAIN, y, n);
+        check_any(WARP_PLAIN_WIDE, y, n);
     }
 }
 END_TEST
@@ -129,7 +150,7 @@ END_TEST
 START_TEST(nothing_to_tell_apart)
 {
     double same[4] = {7, 7, 7, 7}, bad[3] = {NAN, INFINITY, -INFINITY}, mixed[3] = {5, NAN, 5};
-    for (int kind = WARP_HALF_RANK; kind <= WARP_PLAIN; kind++) {
+    for (int kind = WARP_HALF_RANK; kind <= WARP_PLAIN_WIDE; kind++) {
         AS_AUTO(gp_warp_freep) struct gp_warp *a = warp((gp_warp_kind)kind, same, 4);
         AS_AUTO(gp_warp_freep) struct gp_warp *b = warp((gp_warp_kind)kind, bad, 3);
         AS_AUTO(gp_warp_freep) struct gp_warp *c = warp((gp_warp_kind)kind, same, 1);
@@ -141,7 +162,7 @@ START_TEST(nothing_to_tell_apart)
         ck_assert(gp_warp_inverse(none, 1) == 0 && gp_warp_forward(none, 1) == 0);
         ck_assert(gp_warp_inverse(b, 1) == 0 && gp_warp_inverse_slope(a, 0) == 0);
         /* With ranks, a failure among equal values still has a worse value. */
-        ck_assert(kind == WARP_PLAIN || gp_warp_values(d)[1] > gp_warp_values(d)[0]);
+        ck_assert(kind != WARP_HALF_RANK || gp_warp_values(d)[1] > gp_warp_values(d)[0]);
     }
 }
 END_TEST
@@ -155,7 +176,7 @@ START_TEST(exact_under_powers_of_two)
         y[i] = rng_normal(&r);
         scaled[i] = ldexp(y[i], -900);
     }
-    for (int kind = WARP_HALF_RANK; kind <= WARP_PLAIN; kind++) {
+    for (int kind = WARP_HALF_RANK; kind <= WARP_PLAIN_WIDE; kind++) {
         AS_AUTO(gp_warp_freep) struct gp_warp *a = warp((gp_warp_kind)kind, y, 20);
         AS_AUTO(gp_warp_freep) struct gp_warp *b = warp((gp_warp_kind)kind, scaled, 20);
         ck_assert_mem_eq(gp_warp_values(a), gp_warp_values(b), sizeof(y));
@@ -167,7 +188,7 @@ END_TEST
 START_TEST(one_diverged)
 {
     double y[7] = {3, 1, 2.5, 4, 2, 1e6, 5};
-    for (int kind = WARP_HALF_RANK; kind <= WARP_PLAIN; kind++) {
+    for (int kind = WARP_HALF_RANK; kind <= WARP_PLAIN_WIDE; kind++) {
         y[5] = 1e6;
         AS_AUTO(gp_warp_freep) struct gp_warp *a = warp((gp_warp_kind)kind, y, 7);
         for (double worst = 1e100; worst < INFINITY; worst *= 1e104) {
@@ -200,6 +221,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("warp");
     tcase_add_test(t, half_rank_by_hand);
     tcase_add_test(t, plain_by_hand);
+    tcase_add_test(t, a_crowd_at_the_best_does_not_hide_the_others);
     tcase_add_test(t, any_values);
     tcase_add_test(t, nothing_to_tell_apart);
     tcase_add_test(t, exact_under_powers_of_two);

@@ -768,6 +768,8 @@ export type SuggestionReason = {
     trials: number;
     /** What its best trial may still reach; null: unknown */
     optimistic: null | Number;
+    /** True: everything that the best trial also has is as in the best trial; otherwise absent */
+    crossing?: boolean;
   };
   /** gp: recent trials improved almost nothing, so it looks elsewhere */
   stagnant?: boolean;
