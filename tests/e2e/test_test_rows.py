@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Test rows through every layer: a real set cut in two, networks, groups, trees, folds and ensembles. The figures are
+"""Test rows through every layer: a real set cut in two, networks, snapshots, groups, trees, folds, stages of
+boosting and ensembles. The figures are
 those of the predictions of `assay predict`, by the definitions of scikit-learn; and other targets of the test rows
 change no bit of anything but the test figures."""
 import array
@@ -73,6 +74,7 @@ def document(name, train, trials=3, metric="val_error"):
 
 SWEEPS = {
     "network": {"epochs": 4, "model": {"kind": "mlp", "layers": [24]}},
+    "snapshots": {"epochs": 4, "schedule": {"kind": "cosine", "cycles": 2, "snapshots": 2}, "model": {"kind": "mlp", "layers": [16]}},
     "trees": {"model": {"kind": "boosted_trees", "n_estimators": 6}},
     "ranks": {"epochs": 2, "batch_size": 64, "micro_batch": 32, "model": {"kind": "mlp", "layers": [16]}, "resources": {"ranks": 2}},
     "folds": {"epochs": 3, "model": {"kind": "mlp", "layers": [16]}, "validation": {"folds": 3}},
@@ -199,6 +201,36 @@ def check_words(assay, folder, classes):
     assert "Test rows" in said and "trial" in said, said
 
 
+def check_weights_and_buckets(assay, folder, train_path, test_path):
+    """Test rows weigh what their column says, and an ensemble by buckets gives each the model of its value. `far` is a
+    value of test rows alone."""
+    paths, tests = [], []
+    for path, regions in ((train_path, "north south"), (test_path, "north south far")):
+        paths.append(path + ".weighted.csv")
+        with open(path, encoding="utf-8", newline="") as f, open(paths[-1], "w", encoding="utf-8") as out:
+            header, *rows = list(csv.reader(f))
+            tests = [(i % 3 + 1, regions.split()[i % len(regions.split())], r[header.index("class")]) for i, r in enumerate(rows)]
+            csv.writer(out).writerows([["w", "region", *header]] + [[w, g, *r] for r, (w, g, _) in zip(rows, tests)])
+    assay.cli("data", "add", "weighted", paths[0], "--target", "class", "--test", paths[1])
+    doc = document("weighted", {**SWEEPS["network"], "dataset": "weighted", "weights": "w", "buckets": "region"}, 6)
+    assay.call("POST", "/v1/sweeps", {**doc, "ensemble": {"method": "bucketing"}})
+    assay.wait_ended("weighted")
+    e = assay.call("GET", "/v1/sweeps/weighted/ensemble")
+    assert e["combine"]["kind"] == "by" and e["weighted"] is True, e
+    model = {b["value"]: b["number"] for b in e["combine"]["buckets"]}
+    wrong = {}
+    for number in {*model.values(), e["combine"]["other"]["number"]}:
+        (_, outputs), p = read_npy(content(assay, folder, "weighted", number, "test_predictions.npy")[0])
+        rows = [p[i * outputs:(i + 1) * outputs] for i in range(len(tests))]
+        wrong[number] = [row.index(max(row)) != int(c) for row, (_, _, c) in zip(rows, tests)]
+    mine = [wrong[model.get(g, e["combine"]["other"]["number"])][i] for i, (_, g, _) in enumerate(tests)]
+    error = sum(w * m for m, (w, _, _) in zip(mine, tests)) / sum(w for w, _, _ in tests)
+    assert near(e["test"]["ensemble"]["value"], error), (e["test"], error)
+    single = e["best_single"]["number"]
+    alone = assay.call("GET", f"/v1/sweeps/weighted/trials/{single}")["test"]["metrics"]["error"]
+    assert near(e["test"]["best_single"]["value"], alone), (e["test"], alone)
+
+
 def check_column(assay, folder):
     """One file, cut by a column when it is added."""
     path = os.path.join(folder, "parts.csv")
@@ -218,6 +250,10 @@ with tempfile.TemporaryDirectory() as folder, Assay() as assay:
     first, train_path, test_path, classes = pass_over(assay, folder, 0, "")
     check_words(assay, folder, classes)
     check_refusals(assay, folder, train_path, test_path)
+    check_weights_and_buckets(assay, folder, train_path, test_path)
+    assay.cli("ensemble", "network", "--method", "boosting", "--size", "3")
+    for trial in assay.trials("network-boosting"):
+        check_trial(assay, folder, "network-boosting", trial["number"], test_path, classes)
     check_column(assay, folder)
     assay.cli("data", "delete", "digits", "--yes")
     second, *_ = pass_over(assay, folder, 1, "-again")
