@@ -200,6 +200,13 @@ static as_status predict(const struct boost *b, const char *path, const int32_t 
     return st;
 }
 
+/* The share of class c in what is true of a row: label smoothing gives some to each. */
+static double true_share(const struct boost *b, size_t row, size_t c)
+{
+    double s = b->member->spec.label_smoothing;
+    return (1 - s) * ((size_t)b->data.set.labels[row] == c) + s / (double)b->outputs;
+}
+
 /* Residuals, or the negative gradient of the (class-weighted) log loss on the scores. The weights of
  * rows are those of the training. */
 static as_status find_misses(struct boost *b, struct as_err *err)
@@ -218,8 +225,7 @@ static as_status find_misses(struct boost *b, struct as_err *err)
         for (size_t c = 0; c < C; c++) {
             float own = d->weights && d->weights[i] > 0 ? d->weights[i] : 1;
             float weight = b->weights && d->set.labels ? b->weights[i] / own : 1;
-            float truth =
-                d->set.labels ? (float)((size_t)d->set.labels[i] == c) : b->targets[i * C + c];
+            float truth = d->set.labels ? (float)true_share(b, i, c) : b->targets[i * C + c];
             b->misses[i * C + c] = weight * (truth - b->before[i * C + c]);
         }
     return AS_OK;
@@ -294,7 +300,7 @@ static void derivatives(const struct boost *b, const float *h, double step, doub
     for (size_t i = 0; i < d->n_train; i++) {
         size_t row = (size_t)d->train_rows[i];
         const float *p = b->before + row * C, *g = h + i * C;
-        double most = -INFINITY, total = 0, mean = 0, square = 0;
+        double most = -INFINITY, total = 0, mean = 0, square = 0, truth = 0;
         double w = b->weights ? (double)b->weights[row] : 1;
         for (size_t c = 0; c < C; c++)
             most = fmax(most, combine_log((double)p[c]) + step * (double)g[c]);
@@ -304,9 +310,10 @@ static void derivatives(const struct boost *b, const float *h, double step, doub
             total += q;
             mean += q * v;
             square += q * v * v;
+            truth += true_share(b, row, c) * v;
         }
         mean /= total;
-        *ret_first += w * (mean - (double)g[d->set.labels[row]]);
+        *ret_first += w * (mean - truth);
         *ret_second += w * (square / total - mean * mean);
     }
 }
