@@ -374,14 +374,9 @@ static as_status training_loss(const struct boost *b, double *ret, struct as_err
     as_status st = predict(b, b->draft, d->train_rows, d->n_train, &values, err);
     if (st == AS_OK)
         st = tree_row_weights(&b->setup, b->member, d->train_rows, d->n_train, &weights, err);
-    if (st != AS_OK)
-        return st;
-    for (size_t i = 0; b->targets && i < d->n_train * b->outputs; i++) {
-        size_t t = i % b->outputs;
-        values[i] = (float)(((double)values[i] - d->fit.target_mean[t]) / d->fit.target_scale[t]);
-    }
-    *ret = tree_loss(&b->setup, b->member, values, d->train_rows, d->n_train, weights);
-    return AS_OK;
+    return st == AS_OK ? tree_loss_own(&b->setup, b->member, values, d->train_rows, d->n_train,
+                                       weights, ret, err)
+                       : st;
 }
 
 static as_status report_sum(const struct boost *b, const float *values, struct as_err *err)
