@@ -164,6 +164,7 @@ as_status follow_up_boosting(const json_t *sweep, size_t stages, json_t **ret, s
     bad |= json_object_set_new(
         spaces, name,
         json_pack("{s:s, s:i, s:I}", "type", "int", "min", 0, "max", (json_int_t)stages - 1));
+    (void)json_object_del(train, "buckets"); /* one number of stages for all rows */
     if (!limits)
         bad |= json_object_set_new(doc, "limits", limits = json_object());
     /* a stage needs the one before */

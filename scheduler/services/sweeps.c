@@ -17,6 +17,7 @@
 #include "scheduler/services/cursor_priv.h"
 #include "scheduler/services/datasets.h"
 #include "scheduler/assign/grouping.h"
+#include "scheduler/sweep/buckets_rule.h"
 #include "scheduler/sweep/split_rule.h"
 #include "scheduler/sweep/stored_doc.h"
 #include "scheduler/sweep/sweep_doc.h"
@@ -314,8 +315,11 @@ as_status sweep_request_create(struct store *db, struct arena *a, const struct s
     uint64_t seed = 0;
     random_bytes(&seed, sizeof seed);
     AS_AUTO(sweep_doc_freep) struct sweep_doc *parsed = NULL;
+    JSON_AUTO moved = NULL;
     JSON_AUTO whole = NULL;
-    as_status st = split_rule_choose(q->doc, &whole, err);
+    as_status st = buckets_rule_apply(q->doc, &moved, err);
+    if (st == AS_OK)
+        st = split_rule_choose(moved, &whole, err);
     if (st != AS_OK)
         return st;
     st = sweep_doc_parse_noting(whole, seed, q->faults, &parsed, err);

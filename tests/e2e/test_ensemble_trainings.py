@@ -125,8 +125,8 @@ def buckets(assay):
     assay.cli("data", "add", "regions", path, "--target", "y")
     doc = {"name": "regional", "metric": {"name": "val_error", "goal": "minimize"},
            "parameters": {"epochs": {"type": "int", "min": 1, "max": 12}}, "limits": {"max_trials": 5},
-           "search": {"method": "random", "seed": 3}, "ensemble": {"method": "bucketing"},
-           "trial": {"train": {"dataset": "regions", "epochs": "${epochs}", "buckets": "region", "model": {"layers": [16]},
+           "search": {"method": "random", "seed": 3}, "ensemble": {"method": "bucketing", "by": "region"},
+           "trial": {"train": {"dataset": "regions", "epochs": "${epochs}", "model": {"layers": [16]},
                                "optimizer": {"lr": 0.02}}}}
     assay.call("POST", "/v1/sweeps", doc)
     assay.wait_ended("regional")

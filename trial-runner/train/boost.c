@@ -19,7 +19,6 @@
 #include "data/dataset_json.h"
 #include "data/dataset_read.h"
 #include "data/preprocess/holdout.h"
-#include "data/preprocess/target_unit.h"
 #include "model/combine/combine.h"
 #include "model/file/model_file.h"
 #include "model/predict/predictor.h"
@@ -202,6 +201,13 @@ static as_status predict(const struct boost *b, const char *path, const int32_t 
     return st;
 }
 
+/* The share of class c in what is true of a row: label smoothing gives some to each. */
+static double true_share(const struct boost *b, size_t row, size_t c)
+{
+    double s = b->member->spec.label_smoothing;
+    return (1 - s) * ((size_t)b->data.set.labels[row] == c) + s / (double)b->outputs;
+}
+
 /* Residuals, or the negative gradient of the (class-weighted) log loss on the scores. The weights of
  * rows are those of the training. */
 static as_status find_misses(struct boost *b, struct as_err *err)
@@ -220,8 +226,7 @@ static as_status find_misses(struct boost *b, struct as_err *err)
         for (size_t c = 0; c < C; c++) {
             float own = d->weights && d->weights[i] > 0 ? d->weights[i] : 1;
             float weight = b->weights && d->set.labels ? b->weights[i] / own : 1;
-            float truth =
-                d->set.labels ? (float)((size_t)d->set.labels[i] == c) : b->targets[i * C + c];
+            float truth = d->set.labels ? (float)true_share(b, i, c) : b->targets[i * C + c];
             b->misses[i * C + c] = weight * (truth - b->before[i * C + c]);
         }
     return AS_OK;
@@ -297,7 +302,7 @@ static void derivatives(const struct boost *b, const float *h, double step, doub
     for (size_t i = 0; i < d->n_train; i++) {
         size_t row = (size_t)d->train_rows[i];
         const float *p = b->before + row * C, *g = h + i * C;
-        double most = -INFINITY, total = 0, mean = 0, square = 0;
+        double most = -INFINITY, total = 0, mean = 0, square = 0, truth = 0;
         double w = b->weights ? (double)b->weights[row] : 1;
         for (size_t c = 0; c < C; c++)
             most = fmax(most, combine_log((double)p[c]) + step * (double)g[c]);
@@ -307,9 +312,10 @@ static void derivatives(const struct boost *b, const float *h, double step, doub
             total += q;
             mean += q * v;
             square += q * v * v;
+            truth += true_share(b, row, c) * v;
         }
         mean /= total;
-        *ret_first += w * (mean - (double)g[d->set.labels[row]]);
+        *ret_first += w * (mean - truth);
         *ret_second += w * (square / total - mean * mean);
     }
 }
@@ -370,12 +376,9 @@ static as_status training_loss(const struct boost *b, double *ret, struct as_err
     as_status st = predict(b, b->draft, d->train_rows, d->n_train, &values, err);
     if (st == AS_OK)
         st = tree_row_weights(&b->setup, b->member, d->train_rows, d->n_train, &weights, err);
-    if (st != AS_OK)
-        return st;
-    for (size_t i = 0; b->targets && i < d->n_train * b->outputs; i++)
-        values[i] = (float)target_unit_forward(&d->fit, i % b->outputs, (double)values[i]);
-    *ret = tree_loss(&b->setup, b->member, values, d->train_rows, d->n_train, weights);
-    return AS_OK;
+    return st == AS_OK ? tree_loss_own(&b->setup, b->member, values, d->train_rows, d->n_train,
+                                       weights, ret, err)
+                       : st;
 }
 
 static as_status report_sum(const struct boost *b, const float *values, struct as_err *err)

@@ -103,18 +103,40 @@ as_status tree_evaluate(const struct lockstep_setup *s, const struct member *m, 
     return st;
 }
 
+/* Values [n, evaluate_columns()] in the targets' own unit as they are trained: standardised, of
+ * probabilities a copy. Owned by the caller. */
+static as_status as_trained(const struct lockstep_setup *s, const float *values, size_t n,
+                            float **ret, struct as_err *err)
+{
+    const struct train_data *d = s->data;
+    size_t columns = evaluate_columns(s);
+    float *z = as_calloc(n * columns, sizeof *z);
+    if (!z)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", n * columns);
+    for (size_t i = 0; i < n * columns; i++) {
+        double v = (double)values[i];
+        z[i] = d->set.labels ? values[i] : (float)target_unit_forward(&d->fit, i % columns, v);
+    }
+    *ret = z;
+    return AS_OK;
+}
+
+as_status tree_loss_own(const struct lockstep_setup *s, const struct member *m, const float *values,
+                        const int32_t *rows, size_t n, const float *weights, double *ret,
+                        struct as_err *err)
+{
+    AS_AUTO(as_freep) float *z = NULL;
+    as_status st = as_trained(s, values, n, &z, err);
+    if (st == AS_OK)
+        *ret = tree_loss(s, m, z, rows, n, weights);
+    return st;
+}
+
 as_status tree_evaluate_own(const struct lockstep_setup *s, const struct member *m,
                             const float *values, const float *weights, struct evaluation *ret,
                             struct as_err *err)
 {
-    const struct train_data *d = s->data;
-    size_t columns = evaluate_columns(s), n = d->n_val * columns;
-    AS_AUTO(as_freep) float *z = as_calloc(n, sizeof *z);
-    if (!z)
-        return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", n);
-    for (size_t i = 0; i < n; i++) {
-        double v = (double)values[i];
-        z[i] = d->set.labels ? values[i] : (float)target_unit_forward(&d->fit, i % columns, v);
-    }
-    return tree_evaluate(s, m, z, weights, ret, err);
+    AS_AUTO(as_freep) float *z = NULL;
+    as_status st = as_trained(s, values, s->data->n_val, &z, err);
+    return st == AS_OK ? tree_evaluate(s, m, z, weights, ret, err) : st;
 }

@@ -20,6 +20,11 @@ AS_MUST_CHECK as_status tree_row_weights(const struct lockstep_setup *s, const s
 double tree_loss(const struct lockstep_setup *s, const struct member *m, const float *values,
                  const int32_t *rows, size_t n, const float *weights);
 
+/* The same of values in the targets' own unit, which are left as they are. AS_E_NOMEM. */
+AS_MUST_CHECK as_status tree_loss_own(const struct lockstep_setup *s, const struct member *m,
+                                      const float *values, const int32_t *rows, size_t n,
+                                      const float *weights, double *ret, struct as_err *err);
+
 /* The metrics of the held-out rows; those of other tasks, and those not asked for, are NaN.
  *   values  [n_val, evaluate_columns()], as above; of numbers they are in the targets' own unit
  *           afterwards
@@ -29,7 +34,7 @@ AS_MUST_CHECK as_status tree_evaluate(const struct lockstep_setup *s, const stru
                                       float *values, const float *weights, struct evaluation *ret,
                                       struct as_err *err);
 
-/* The same of values in the targets' own unit, which are left as they are. */
+/* The same of values in the targets' own unit. */
 AS_MUST_CHECK as_status tree_evaluate_own(const struct lockstep_setup *s, const struct member *m,
                                           const float *values, const float *weights,
                                           struct evaluation *ret, struct as_err *err);

@@ -117,7 +117,7 @@ START_TEST(boosting)
         json_of("{'id': 'm', 'best': {'number': 3, 'params': {'stage': 0.1}}, 'document': {'name': "
                 "'m', 'parameters': {'stage': {'type': 'float', 'min': 0, 'max': 1}}, 'limits': "
                 "{'max_trials': 4, 'trial_timeout': '5m'}, 'resources': {'group': 8}, 'trial': "
-                "{'train': {'epochs': 9}}}}");
+                "{'train': {'epochs': 9, 'buckets': 'b'}}}}");
     JSON_AUTO want = json_of(
         "{'name': 'm-boosting', 'description': 'The configuration of m/3, in 5 stages of "
         "boosting', "

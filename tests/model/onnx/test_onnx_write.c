@@ -214,7 +214,23 @@ static void picture_case(size_t channels, bool first, const char *fields)
     write_pictures(120, channels, first);
     onnx_case_train(&child, &data, fields, "3", "model");
     onnx_case_compare(&child, "model", 13);
+    if (!strstr(fields, "boost"))
+        return;
+    struct onnx_data next = data;
+    next.base = "model";
+    AS_AUTO(str_done) struct str stage = {0};
+    str_printf(&stage, "%.*s1}", (int)(strlen(fields) - 2), fields);
+    onnx_case_train(&child, &next, str_cstr(&stage), "4", "sum");
+    onnx_case_compare(&child, "sum", 13);
 }
+
+START_TEST(boosted_pictures)
+{
+    picture_case(2, true,
+                 "\"epochs\":2,\"model\":{\"kind\":\"cnn\",\"layers\":[{\"conv\":4,\"kernel\":3},{"
+                 "\"pool\":\"global\"},{\"dense\":5}]},\"boost\":{\"stage\":0}");
+}
+END_TEST
 
 START_TEST(convolutions)
 {
@@ -288,6 +304,10 @@ START_TEST(images_of_bytes)
                     "\"max\"}]}",
                     "4", "model");
     onnx_case_compare(&child, "model", 13);
+    struct onnx_data next = data;
+    next.base = "model";
+    onnx_case_train(&child, &next, "\"epochs\":2,\"boost\":{\"stage\":1}", "4", "sum");
+    onnx_case_compare(&child, "sum", 13);
 }
 END_TEST
 
@@ -659,6 +679,7 @@ Suite *test_suite(void)
     tcase_add_test(t, stacked_classifiers);
     tcase_add_test(t, stacked_regressions);
     tcase_add_test(t, boosted_networks);
+    tcase_add_test(t, boosted_pictures);
     add_test_if(t, boosted_trees_in_stages, trees, why);
     tcase_add_test(t, transformed_targets);
     tcase_add_test(t, models_of_transformed_targets);

@@ -227,7 +227,8 @@ END_TEST
 START_TEST(numbers_by_networks)
 {
     double loss[2];
-    boost(0, "\"epochs\":8,\"model\":{\"layers\":[8]},\"optimizer\":{\"lr\":0.01}", loss);
+    boost(0, "\"epochs\":8,\"patience\":4,\"model\":{\"layers\":[8]},\"optimizer\":{\"lr\":0.01}",
+          loss);
     ck_assert_double_lt(loss[1], loss[0]);
 }
 END_TEST

@@ -211,6 +211,8 @@ export type EnsembleOptions = {
   size?: number;
   /** stacking: no coefficient below 0 */
   non_negative?: boolean;
+  /** bucketing: the column whose values are buckets. It becomes trial.train.buckets, and is not in the stored document */
+  by?: string;
 };
 
 /** greedy: members are added one by one, with replacement. stacking: a regularised regression on the members' outputs. average: the mean of the best trials. bucketing: the one trial that is best by cross-validation, or one for each value of the column of trial.train.buckets */
