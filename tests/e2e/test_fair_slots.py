@@ -38,14 +38,16 @@ def overlap(a, b):
 
 
 def check_shares(assay):
-    """Sweeps that have work all the time are never more than a few trials apart, and all go on."""
-    names = [create(assay, f"share-{i}", 400, seconds=0.05) for i in range(3)]
+    """Sweeps that have work all the time are never more than a few trials apart, and all go on. What the first ones
+    ran before the last one was there does not count."""
+    names = [create(assay, f"share-{i}", 4000, seconds=0.05) for i in range(3)]
 
     def begun():
         counts = {s["id"]: s["counts"]["total"] for s in assay.call("GET", "/v1/sweeps")["items"]}
         return [counts[n] for n in names]
+    before = begun()
     for ends in (12, 30, 48):
-        found = assay.wait(lambda: sum(n := begun()) >= ends and n, f"{ends} trials")
+        found = assay.wait(lambda: sum(n := [b - a for a, b in zip(before, begun())]) >= ends and n, f"{ends} trials")
         assert max(found) - min(found) <= 3, found
     for n in names:
         assay.cli("cancel", n)
@@ -53,10 +55,13 @@ def check_shares(assay):
 
 
 def check_priority(assay):
-    low = create(assay, "low", 6, seconds=0.1, priority=-1)
+    """Once the higher priority is there, the lower one begins no trial before all of that have begun."""
+    low = create(assay, "low", 4000, seconds=0.1, priority=-1)
     high = create(assay, "high", 8, seconds=0.1, priority=3)
     ran(assay, high, 8)
-    assert assay.sweep(low)["counts"]["completed"] < 6, "a lower priority ended first"
+    first, *_, last = sorted(t["started_at"] for t in assay.trials(high))
+    between = [t for t in assay.trials(low) if first < t["started_at"] < last]
+    assert not between, (first, last, between)
     assay.cli("pause", low)
     assert "low has priority 9" in (lambda p: p.stdout + p.stderr)(assay.cli("priority", low, "9"))
     assert assay.sweep(low)["priority"] == 9 == assay.sweep(low)["document"]["priority"]
@@ -65,7 +70,10 @@ def check_priority(assay):
     for bad in ("101", "high"):
         assert subprocess.run([ASSAY, "priority", low, bad], env=assay.env, capture_output=True).returncode != 0
     assay.cli("resume", low)
-    ran(assay, low, 6)
+    before = assay.sweep(low)["counts"]["completed"]
+    assay.wait(lambda: assay.sweep(low)["counts"]["completed"] > before + 4, "low to go on")
+    assay.cli("cancel", low)
+    assay.wait_ended(low)
 
 
 def check_cores(assay):

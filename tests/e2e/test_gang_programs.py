@@ -19,7 +19,8 @@ if rank == 0:
     open(os.path.join(folder, "seen"), "w").write("x")
 if not before:
     if rank == int(sys.argv[1]):
-        time.sleep(3)  # the checkpoint is copied every two seconds
+        while not os.path.exists(sys.argv[2]):  # the gate
+            time.sleep(0.05)
         print("the disk of rank", rank, "is gone")
         sys.exit(1)
     time.sleep(1000)
@@ -85,9 +86,18 @@ def python_with_torch():
     return None
 
 
+def await_checkpoint(assay, sweep):
+    """It is copied every two seconds."""
+    files = f"/v1/sweeps/{sweep}/trials/0/artifacts?kind=checkpoint"
+    assay.wait(lambda: any(f["path"] == "seen" for f in assay.call("GET", files)["items"]), "the checkpoint")
+
+
 def fail(assay, rank):
     """A rank exits with 1: the attempt ends for all, names the rank, and is tried again from its checkpoint."""
-    sweep = create(assay, f"fail-{rank}", 3, [sys.executable, "-c", PROGRAM, str(rank)])
+    gate = os.path.join(assay.data, f"gate-{rank}")
+    sweep = create(assay, f"fail-{rank}", 3, [sys.executable, "-c", PROGRAM, str(rank), gate])
+    await_checkpoint(assay, sweep)
+    open(gate, "w").close()
     trial = only_trial(assay, sweep)
     assert trial["state"] == "completed" and trial["restarts"] == 1 and trial["value"] == 1, trial
     first = next(a for a in trial["attempts"] if a["attempt"] == 1)
@@ -111,10 +121,9 @@ def pids_of(mark):
 
 def killed(assay):
     mark = f"mark-{os.getpid()}"
-    program = PROGRAM.replace("time.sleep(3)", "time.sleep(1000)")
-    sweep = create(assay, "killed", 3, [sys.executable, "-c", program, "7", mark])
+    sweep = create(assay, "killed", 3, [sys.executable, "-c", PROGRAM, "7", mark])
     pids = assay.wait(lambda: len(p := pids_of(mark)) == 3 and p, "three processes")
-    time.sleep(3)  # the checkpoint is copied every two seconds
+    await_checkpoint(assay, sweep)
     begin = time.monotonic()
     os.kill(pids[-1], signal.SIGKILL)
     assay.wait(lambda: not set(pids) & set(pids_of(mark)), "the end of the others")

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from harness import BUILD, Assay
+from harness import BUILD, PATIENCE_S, Assay
 
 EPOCHS = 60
 
@@ -136,7 +136,7 @@ def leaving(assay, epochs):
         g = await_training(assay, sweep, 6, step=5)
         assert sum(s["runner"] == "guest" for s in g["seats"]) == 2, g
         guest.send_signal(signal.SIGTERM)
-        assert guest.wait(60) == 0
+        assert guest.wait(PATIENCE_S) == 0
         g = await_training(assay, sweep, 4, step=g["step"])
         assert g["deaths"] == 0 and [s["state"] for s in g["seats"] if s["runner"] == "guest"] == ["left"] * 2, g
     return result(assay, sweep), sweep

@@ -57,7 +57,7 @@ def run(assay, name, fault, restarts=0):
     have been lost, because another server saw the runner's lease end; then its late result counts,
     unless the next attempt has begun before it came."""
     sweep = assay.call("POST", "/v1/sweeps", document(name, SHORT, restarts))["id"]
-    assay.wait(lambda: assay.sweep(sweep)["counts"]["running"] == TRIALS, f"{name}: its trials to run")
+    assay.wait(lambda: (c := assay.sweep(sweep)["counts"])["running"] + c["completed"] == TRIALS, f"{name}: its trials to run")
     fault(assay)
     s = assay.wait_ended(sweep)
     trials = assay.trials(sweep)

@@ -3,7 +3,6 @@
 import json
 import os
 import struct
-import subprocess
 import sys
 import textwrap
 import time
@@ -190,12 +189,13 @@ def shared_runs(p):
         with open(f"runs/events.out.tfevents.1.host.{os.getpid()}.0", "wb") as f:
             f.write(data)
             f.flush()
-            open(f"there{x}", "w").close()
-            while not (os.path.exists("there1") and os.path.exists("there2")):
+            while not os.path.exists("go"):
                 time.sleep(0.02)
-            time.sleep(0.5)  # both look at both
     """ % tuple((VERSION + scalar(1, "loss", v)).hex() for v in (1, 2))
-    sweep, _ = p.run(source, {"tensorboard": "runs"}, {"x": {"type": "categorical", "values": [1, 2]}})
+    sweep, folder = p.run(source, {"tensorboard": "runs"}, {"x": {"type": "categorical", "values": [1, 2]}}, wait=False)
+    p.assay.wait(lambda: all(p.series(sweep, n) == {"loss": {1: n + 1}} for n in (0, 1)), "both values, while both run")
+    open(os.path.join(folder, "go"), "w").close()
+    p.assay.wait_ended(sweep)
     for t in p.assay.trials(sweep):
         assert t["state"] == "completed" and t["value"] == t["params"]["x"], t
 
@@ -210,8 +210,9 @@ def much_output(p):
     """, {"stdout": EPOCHS})
     got = p.series(sweep)["loss"]
     assert got == {i: i for i in range(105)}, len(got)
-    runners = subprocess.run(["ps", "-C", "assay-runner", "-o", "rss="], capture_output=True, text=True).stdout.split()
-    assert runners and max(map(int, runners)) < 64 << 10, runners
+    rss = {pid: int(open(f"/proc/{pid}/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
+           for pid in p.assay.processes("assay-runner")}
+    assert rss and max(rss.values()) < 64 << 20, rss
 
 
 def slow_pattern(p):

@@ -316,7 +316,7 @@ def typed(shell, setup, env, text, want):
     master, slave = pty.openpty()
     process = subprocess.Popen(shell, stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True)
     os.close(slave)
-    seen, deadline, asked = b"", time.monotonic() + 30, False
+    seen, deadline, asked = b"", time.monotonic() + PATIENCE_S, False
     os.write(master, setup.encode() + b"\necho re''ady\n")
     try:
         while time.monotonic() < deadline:

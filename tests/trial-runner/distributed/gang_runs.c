@@ -37,6 +37,16 @@ static void expect_ends(const struct rig *rig, const struct gang *g, int one, in
     }
 }
 
+/* No rank is taken for lost because the machine is slow: silence is no subject of these tests. */
+static void begin(struct gang *g, struct rig *rig, const char *tag, const struct trial *t, size_t n,
+                  const struct gang_opts *opts)
+{
+    struct gang_opts patient = *opts;
+    patient.silence = opts->silence ? opts->silence : "10m";
+    patient.join = opts->join ? opts->join : "10m";
+    gang_start_with(g, rig, tag, t, n, &patient);
+}
+
 void gang_train(struct rig *rig, const char *tag, const char *train, size_t n)
 {
     gang_train_with(rig, tag, train, n, &(struct gang_opts){0});
@@ -47,7 +57,7 @@ void gang_train_with(struct rig *rig, const char *tag, const char *train, size_t
 {
     const struct trial t = {"a", train, "3"};
     struct gang g;
-    gang_start_with(&g, rig, tag, &t, n, opts);
+    begin(&g, rig, tag, &t, n, opts);
     gang_run(&g);
     expect_ends(rig, &g, 0, 0);
     gang_done(&g);
@@ -102,7 +112,7 @@ size_t gang_train_dying_with(struct rig *rig, const char *tag, const char *train
     const struct trial t = {"a", train, "3"};
     struct gang g;
     for (int attempt = 0;; attempt++) {
-        gang_start_with(&g, rig, tag, &t, n, opts);
+        begin(&g, rig, tag, &t, n, opts);
         size_t killed = run_and_kill(&g, deaths, seed);
         expect_ends(rig, &g, 0, -SIGKILL);
         if (killed > 0)
@@ -154,7 +164,7 @@ void gang_train_growing(struct rig *rig, const char *tag, const char *train, siz
     const struct trial t = {"a", train, "3"};
     struct gang g;
     for (int attempt = 0;; attempt++) {
-        gang_start(&g, rig, tag, &t, n);
+        begin(&g, rig, tag, &t, n, &(struct gang_opts){0});
         run_and_add(&g, most);
         bool has_grown = g.n == most && g.ranks[most - 1].joined > 0;
         expect_ends(rig, &g, 0, has_grown ? 0 : -SIGKILL);
@@ -201,24 +211,30 @@ static void kill_all(struct gang *g)
             gang_kill(g, i, SIGKILL);
 }
 
-/* Trains until rank 0 has reported `epochs` epochs, ends the gang, and goes on with `then` ranks. `end`
- * makes each rank end with `status`, unless it has ended well before. */
+/* `end` makes each rank end with `one` or `other`, unless the training is complete before. */
+struct ending {
+    void (*end)(struct gang *g);
+    int one, other;
+};
+
+/* Trains until rank 0 has reported `epochs` epochs, ends the gang, and goes on with `then` ranks. */
 static void train_ended(struct rig *rig, const char *tag, const char *train, size_t n,
-                        size_t epochs, size_t then, void (*end)(struct gang *g), int status)
+                        size_t epochs, size_t then, const struct ending *how)
 {
     const struct trial t = {"a", train, "3"};
     struct gang g;
     for (int attempt = 0;; attempt++) {
         bool has_begun_to_end = false, is_complete = false;
-        gang_start(&g, rig, tag, &t, n);
+        begin(&g, rig, tag, &t, n, &(struct gang_opts){0});
         while (gang_turn(&g, 2))
             if (!has_begun_to_end && lines_of(rig, tag) >= epochs) {
-                end(&g);
+                how->end(&g);
                 has_begun_to_end = true;
             }
         for (size_t i = 0; i < g.n; i++)
             is_complete = is_complete || g.ended[i] == 0;
-        expect_ends(rig, &g, is_complete ? 0 : status, status);
+        if (!is_complete)
+            expect_ends(rig, &g, how->one, how->other);
         gang_done(&g);
         if (!is_complete)
             break;
@@ -231,13 +247,24 @@ static void train_ended(struct rig *rig, const char *tag, const char *train, siz
 void gang_train_halted(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
                        size_t then)
 {
-    train_ended(rig, tag, train, n, epochs, then, ask_to_stop, 75);
+    train_ended(rig, tag, train, n, epochs, then, &(struct ending){ask_to_stop, 75, 75});
 }
 
 void gang_train_killed(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
                        size_t then)
 {
-    train_ended(rig, tag, train, n, epochs, then, kill_all, -SIGKILL);
+    train_ended(rig, tag, train, n, epochs, then, &(struct ending){kill_all, -SIGKILL, -SIGKILL});
+}
+
+static void kill_last(struct gang *g)
+{
+    gang_kill(g, g->n - 1, SIGKILL);
+}
+
+void gang_train_orphaned(struct rig *rig, const char *tag, const char *train, size_t n,
+                         size_t epochs, size_t then)
+{
+    train_ended(rig, tag, train, n, epochs, then, &(struct ending){kill_last, -SIGKILL, 75});
 }
 
 double gang_last(const struct rig *rig, const char *tag, const char *metric)

@@ -27,6 +27,9 @@ void gang_train_halted(struct rig *rig, const char *tag, const char *train, size
 /* The same, but all ranks are killed: what goes on is a checkpoint that was written on the way. */
 void gang_train_killed(struct rig *rig, const char *tag, const char *train, size_t n, size_t epochs,
                        size_t then);
+/* The same, but the last rank alone is killed, and the others cannot go on without it. */
+void gang_train_orphaned(struct rig *rig, const char *tag, const char *train, size_t n,
+                         size_t epochs, size_t then);
 /* Makes place for another run of the same gang with its checkpoint: renames its ranks' folders. */
 void gang_move_aside(const struct rig *rig, const char *tag, size_t n);
 

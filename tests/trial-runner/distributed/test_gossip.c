@@ -113,10 +113,11 @@ static void die(struct toy *t, int64_t step, uint32_t shard)
     (void)shard;
     if (t->rank == 2 && step == 4) {
         t->board->flags = 1;
+        t->board->dead[t->rank] = 1;
         _exit(9);
     }
     if (step >= 8)
-        (void)toy_wait(&t->board->flags, 1, 60000);
+        (void)toy_wait(&t->board->flags, 1, PATIENCE_MS);
 }
 
 /* No new world comes, and the others go on to the next common step. */

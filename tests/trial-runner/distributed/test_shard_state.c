@@ -1,7 +1,6 @@
 /* Divided moments in real processes: equal bits to whole ones, whoever dies; less memory; what one
  * copy costs. */
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -119,25 +118,8 @@ START_TEST(one_copy_restarts_from_the_checkpoint)
 {
     char train[500];
     compose(train, 100, 0, ONE_COPY);
-    const struct trial t = {"a", train, "3"};
-    struct gang g;
-    bool killed = false;
     gang_train(&rig, "calm", train, 2);
-    gang_start(&g, &rig, "dying", &t, 3);
-    while (gang_turn(&g, 5)) {
-        size_t len = 0;
-        AS_AUTO(as_freep) char *report = rig_read(&rig, "dying", "r0", "report", &len);
-        if (!killed && report && len > 0) {
-            gang_kill(&g, 2, SIGKILL);
-            killed = true;
-        }
-    }
-    ck_assert(killed);
-    ck_assert_int_eq(g.ended[0], 75);
-    ck_assert_int_eq(g.ended[1], 75);
-    gang_done(&g);
-    gang_move_aside(&rig, "dying", 3);
-    gang_train(&rig, "dying", train, 2);
+    gang_train_orphaned(&rig, "dying", train, 3, 1, 2);
     gang_same(&rig, "calm", "dying");
 }
 END_TEST

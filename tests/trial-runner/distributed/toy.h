@@ -17,6 +17,8 @@ struct toy_board {
     _Atomic int32_t steps[RANKS_MAX]; /* steps that run() has done */
     _Atomic int32_t widest;           /* by how many steps a rank was ahead of the slowest */
     _Atomic int32_t ends[RANKS_MAX];  /* 1: well; 2: a rank was lost */
+    _Atomic int32_t
+        dead[RANKS_MAX]; /* set by a rank that ends in the middle: nobody waits for its end */
     _Atomic int32_t flags;
     _Atomic int32_t pushes;    /* updates of slices, of all ranks */
     _Atomic int32_t after;     /* what a test counts */
