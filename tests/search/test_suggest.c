@@ -32,6 +32,16 @@
     "drop: {type: float, min: 0, max: 0.5, step: 0.05}\n"                                          \
     "fixed: {type: constant, value: 7}\n"
 
+/* Two of them right for bowl(), two wrong. */
+#define BELIEVED                                                                                   \
+    "lr: {type: float, min: 1e-5, max: 1, scale: log, prior: {mean: 1e-3, deviation: 1}}\n"        \
+    "width: {type: int, min: 8, max: 512, scale: log, prior: {mean: 500, deviation: 0.3}}\n"       \
+    "opt: {type: categorical, values: [sgd, adamw, lion], prior: {weights: {lion: 9}}}\n"          \
+    "momentum: {type: float, min: 0, max: 0.99, when: {opt: sgd},\n"                               \
+    "           prior: {mean: 0.9, deviation: 0.05}}\n"                                            \
+    "size: {type: ordinal, values: [xs, s, m, l], prior: {weights: {s: 4}}}\n"                     \
+    "drop: {type: float, min: 0, max: 0.5, step: 0.05, prior: {mean: 0.15, deviation: 0.1}}\n"
+
 /* Methods that learn from results; loop tests run once for each. */
 static const struct search_method *const learning[] = {&search_gp, &search_tpe, &search_cmaes,
                                                        &search_evolution, &search_auto};
@@ -147,6 +157,8 @@ START_TEST(same_bits_with_and_without_cache)
 {
     AS_AUTO(space_freep) struct space *mixed = parse(MIXED);
     run_twice(learning[_i], mixed, 1, 60, 4);
+    AS_AUTO(space_freep) struct space *believed = parse(BELIEVED);
+    run_twice(learning[_i], believed, 3, 60, 4);
     AS_AUTO(space_freep)
     struct space *plane =
         parse("x: {type: float, min: -1, max: 2}\ny: {type: float, min: 0, max: 1}\n");
