@@ -479,9 +479,12 @@ static as_status write_reason(const struct ask *a, const char *fallback, json_t 
 
 /* ---- the whole ---- */
 
+/* Priors that the first results confirm make the rest of the design superfluous. */
 static bool is_initial(const struct training_set *s)
 {
     size_t size = design_size(s), results = s->n_completed + s->n_failed;
+    if (s->n < size && !s->spec->initial_trials && trust_is_confirmed(s))
+        return false;
     return s->n < size || results < (size < LEAST_RESULTS ? size : LEAST_RESULTS);
 }
 

@@ -178,7 +178,8 @@ double belief_share(uint64_t n)
 
 double belief_weight(size_t n)
 {
-    return BELIEF_BETA / (double)(n > 0 ? n : 1);
+    double results = (double)(n > 0 ? n : 1);
+    return BELIEF_BETA / results * fmin(1, BELIEF_BETA / results);
 }
 
 /* Minus the log of one prior relative to its maximum, and its slope. */

@@ -57,6 +57,11 @@ double trust_of(const struct training_set *s, size_t rows)
     return fmin(1, fmax(0, (1 + z) / 2));
 }
 
+bool trust_is_confirmed(const struct training_set *s)
+{
+    return s->n_completed + s->n_failed >= TRUST_LEAST && trust_of(s, s->n) >= 1;
+}
+
 double trust_weight(const struct training_set *s)
 {
     size_t n = s->n_completed + s->n_failed;

@@ -6,6 +6,7 @@
 #ifndef ASSAY_SEARCH_PRIOR_TRUST_H
 #define ASSAY_SEARCH_PRIOR_TRUST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "search/regression/training_set.h"
@@ -19,6 +20,9 @@
  * that do not, a failed one last; of several objectives, dominance decides. 0 if no parameter has a
  * prior. O(n d + n^2) for n counted results. */
 double trust_of(const struct training_set *s, size_t rows);
+
+/* Have TRUST_LEAST results or more confirmed the priors (z >= 1)? */
+bool trust_is_confirmed(const struct training_set *s);
 
 /* What the priors add to an acquisition, now: belief_weight() times the trust; 0 after TRUST_MOST
  * results. */

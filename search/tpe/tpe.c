@@ -288,7 +288,9 @@ static as_status tpe_propose(void *self, const struct population *p, struct rng 
     (void)p;
     choose(t, r, ret_point, &value);
     if (json_object_set_new(reason, "good", json_integer((json_int_t)t->good.n)) < 0 ||
-        json_object_set_new(reason, "value", json_number_new(value)) < 0)
+        json_object_set_new(reason, "value", json_number_new(value)) < 0 ||
+        (t->good.belief > 0 &&
+         json_object_set_new(reason, "prior", json_number_new(t->good.belief)) < 0))
         return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion's reason");
     return AS_OK;
 }

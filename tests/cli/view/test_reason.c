@@ -33,6 +33,12 @@ START_TEST(of_the_model)
         "within a trust region of side 0.4; 1 result seen, 2 failed");
     check("{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"later\",\"observed\":9}",
           "chosen by the model; 9 results seen");
+    check("{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"later\",\"prior\":0.8333,"
+          "\"observed\":12}",
+          "chosen by the model, with the priors at weight 0.83; 12 results seen");
+    check("{\"method\":\"tpe\",\"phase\":\"search\",\"good\":2,\"prior\":0.5,\"observed\":12}",
+          "like the 2 best trials and unlike the others, with the priors at weight 0.5; 12 results "
+          "seen");
 }
 END_TEST
 
