@@ -111,6 +111,13 @@ static void add_branch(const json_t *branch, struct str *b)
         str_puts(b, ", all else as in the best trial");
 }
 
+static void add_prior(const json_t *s, struct str *b)
+{
+    double weight;
+    if (json_number_get(json_object_get(s, "prior"), &weight))
+        str_printf(b, ", with the priors at weight %.2g", weight);
+}
+
 static void add_gp(const json_t *s, const json_t *metrics, struct str *b)
 {
     const char *words = acquisition_words(text_of(s, "acquisition"));
@@ -121,6 +128,7 @@ static void add_gp(const json_t *s, const json_t *metrics, struct str *b)
         if (json_number_get(json_object_get(s, "trust_region"), &length))
             str_printf(b, ", within a trust region of side %.3g", length);
         add_branch(json_object_get(s, "branch"), b);
+        add_prior(s, b);
         if (json_is_true(json_object_get(s, "stagnant")))
             str_puts(b, "; recent trials improved almost nothing");
     } else {
@@ -143,6 +151,7 @@ static void add_tpe(const json_t *s, struct str *b)
 {
     str_printf(b, "like the %" JSON_INTEGER_FORMAT " best trials and unlike the others",
                count_of(s, "good"));
+    add_prior(s, b);
 }
 
 static void add_evolution(const json_t *s, struct str *b)

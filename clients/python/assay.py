@@ -428,8 +428,8 @@ class _Parameter:
         return str(self.spec["type"])
 
     def same(self, other: "_Parameter") -> bool:
-        """Is it the same parameter, whatever its conditions?"""
-        mine, theirs = ({k: v for k, v in p.spec.items() if k not in ("when", "points")} for p in (self, other))
+        """Is it the same parameter, whatever its conditions and what is known of it?"""
+        mine, theirs = ({k: v for k, v in p.spec.items() if k not in ("when", "points", "prior")} for p in (self, other))
         mine.setdefault("scale", "linear")
         theirs.setdefault("scale", "linear")
         return json.dumps(mine, sort_keys=True) == json.dumps(theirs, sort_keys=True)

@@ -10,6 +10,8 @@
 #include "search/cmaes/distribution.h"
 #include "search/population/design.h"
 #include "search/population/population.h"
+#include "search/prior/belief.h"
+#include "search/prior/trust.h"
 #include "search/regression/special.h"
 #include "search/sampling/sampler.h"
 
@@ -18,6 +20,8 @@
 #define LAMBDA_GROWS 2
 #define LAMBDA_MOST_TIMES 16
 #define STEP_LEAST 1e-6 /* a run whose largest deviation is smaller has ended */
+#define BELIEVED 2.0    /* a start within this many deviations of a prior's mean believes it, */
+#define NARROWEST 0.1   /* down to this share of the first deviation */
 #define BOUND_TRIES 20
 #define CHOICE_MARGIN 0.73 /* CatCMA, section 4.3 */
 
@@ -31,6 +35,7 @@ struct strategy {
     bool *active;    /* [parameters] */
     struct distribution now;
     size_t restarts, generation; /* of the run */
+    double trust;                /* in the priors, by the design's results */
     size_t best, since; /* rank of the run's best trial, and the generations since it was found */
 };
 
@@ -80,13 +85,19 @@ static as_status list_parameters(struct strategy *s, struct as_err *err)
     return AS_OK;
 }
 
-/* Every value as likely, but for the one that the run begins at. */
+/* Every value as likely, but for the one that the run begins at. A prior that is trusted counts for
+ * half in the first run. */
 static void reset_choices(struct strategy *s, const double *at)
 {
+    const struct encoding *e = s->set->enc;
     for (size_t k = 0; k < s->n_choices; k++) {
-        size_t j = s->choice[k], levels = (size_t)s->set->enc->params[j].levels;
-        for (size_t v = 0; v < levels; v++)
-            s->chance[k][v] = at ? 0.5 / (double)levels : 1.0 / (double)levels;
+        size_t j = s->choice[k], levels = (size_t)e->params[j].levels;
+        double share = s->restarts == 0 && e->space->params[j].prior ? 0.5 * s->trust : 0;
+        for (size_t v = 0; v < levels; v++) {
+            double likely =
+                share > 0 ? 1 - share + share * exp(belief_density(e, j, (double)v)) : 1;
+            s->chance[k][v] = likely * (at ? 0.5 : 1.0) / (double)levels;
+        }
         if (at)
             s->chance[k][(size_t)at[j]] += 0.5;
     }
@@ -107,6 +118,21 @@ static as_status begin_run(struct strategy *s, const double *at, double sigma, s
     s->generation = s->since = 0;
     s->best = SIZE_MAX;
     return distribution_make(s->d, s->d <= CMAES_FULL_MOST, lambda, sigma, mean, &s->now, err);
+}
+
+/* Where the first run begins at a place that a prior finds likely, the prior says how far it looks. */
+static void believe_deviations(struct strategy *s, const double *at)
+{
+    const struct encoding *e = s->set->enc;
+    for (size_t k = 0; at && k < s->d; k++) {
+        const struct space_param *p = &e->space->params[s->number[k]];
+        if (!p->prior || param_is_choice(p))
+            continue;
+        struct belief_normal b = belief_normal(p);
+        double narrow = fmin(1, fmax(NARROWEST, b.deviation / SIGMA_FIRST));
+        if (fabs(at[s->number[k]] - b.mean) <= BELIEVED * b.deviation)
+            distribution_scale(&s->now, k, pow(narrow, s->trust));
+    }
 }
 
 /* ---- a generation ---- */
@@ -198,8 +224,11 @@ static as_status replay_trials(struct strategy *s, const struct population *p, s
     for (size_t i = 0; i < set->n && i < design; i++)
         if (set->state[i] != OBSERVED_PENDING && (best == set->n || rank[i] < rank[best]))
             best = i;
+    s->trust = trust_of(set, design);
     as_status st = begin_run(s, best < set->n ? training_set_point(set, best) : NULL, SIGMA_FIRST,
                              distribution_lambda(s->d + s->n_choices), err);
+    if (st == AS_OK)
+        believe_deviations(s, best < set->n ? training_set_point(set, best) : NULL);
     for (size_t i = design; i < set->n && st == AS_OK; i++) {
         if (set->state[i] == OBSERVED_PENDING)
             continue;

@@ -65,6 +65,13 @@ as_status distribution_make(size_t d, bool is_full, size_t lambda, double sigma,
     return AS_OK;
 }
 
+void distribution_scale(struct distribution *s, size_t j, double by)
+{
+    size_t at = s->is_full ? j * s->d + j : j;
+    s->factor[at] *= by;
+    s->cov[at] *= by * by;
+}
+
 void distribution_done(struct distribution *s)
 {
     free(s->weights);

@@ -32,6 +32,8 @@ size_t distribution_lambda(size_t d);
 AS_MUST_CHECK as_status distribution_make(size_t d, bool is_full, size_t lambda, double sigma,
                                           const double *mean, struct distribution *ret,
                                           struct as_err *err);
+/* Multiply the deviation in a dimension of a new distribution. */
+void distribution_scale(struct distribution *s, size_t j, double by);
 void distribution_done(struct distribution *s); /* accepts a zeroed one */
 
 /* Adapt to a generation. best: [mu, d], the better half, best first. */

@@ -14,6 +14,7 @@
 #include "search/population/design.h"
 #include "search/gp/optimize.h"
 #include "search/pareto/pareto.h"
+#include "search/prior/trust.h"
 #include "search/gp/quadratic.h"
 #include "search/gp/schedule.h"
 #include "search/gp/surrogate.h"
@@ -80,6 +81,7 @@ struct ask {
     struct branch branch; /* of a row for branches */
     bool is_quadratic;    /* the point is the quadratic's */
     bool is_crossing;     /* the best trial, moved into the branch */
+    double belief;        /* how much the parameters' priors count; 0 if there are none */
     struct gp_found found;
     double *point;               /* [enc->n] */
     const struct config *config; /* that of the point; borrowed */
@@ -319,6 +321,7 @@ static as_status find_point(struct ask *a, struct as_err *err)
     }
     if (a->row->is_branch)
         p.region.branch = &a->branch;
+    p.belief = a->belief;
     if (a->row->is_branch && crosses(a)) {
         a->is_crossing = true;
         return gp_describe(&p, &a->cache->optimizer, a->point, &a->found, err);
@@ -347,6 +350,7 @@ static as_status ask_models(struct ask *a, struct as_err *err)
 {
     /* also if the models fail, because its state continues */
     trust_region_update(&a->trust, a->set);
+    a->belief = trust_weight(a->set);
     as_status st = prepare_models(a, err);
     if (st < 0)
         return st;
@@ -462,6 +466,8 @@ static int describe_model(const struct ask *a, json_t *reason)
         rc = add_branch(a, reason);
     else if (rc == 0 && a->trust.is_on)
         rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
+    if (rc == 0 && a->belief > 0)
+        rc = json_object_set_new(reason, "prior", json_real(a->belief));
     if (rc == 0 && (a->set->stagnant || a->set->crowded))
         rc = json_object_set_new(reason, "stagnant", json_true());
     return rc < 0 ? rc : add_predictions(a, reason);
@@ -490,9 +496,12 @@ static as_status write_reason(const struct ask *a, const char *fallback, json_t 
 
 /* ---- the whole ---- */
 
+/* Priors that the first results confirm make the rest of the design superfluous. */
 static bool is_initial(const struct training_set *s)
 {
     size_t size = design_size(s), results = s->n_completed + s->n_failed;
+    if (s->n < size && !s->spec->initial_trials && trust_is_confirmed(s))
+        return false;
     return s->n < size || results < (size < LEAST_RESULTS ? size : LEAST_RESULTS);
 }
 

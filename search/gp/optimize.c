@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "search/population/design.h"
 #include "search/population/enumeration.h"
+#include "search/prior/belief.h"
 #include "search/problem/draw.h"
 
 #define STARTS 4
@@ -177,8 +178,20 @@ static void evaluate_batch(struct search *s, const double *points, size_t n, dou
     for (size_t k = 0; k < s->n_models; k++)
         gp_predict(s->p->models[k].model, s->w->predict, &rows, s->mean + k * BATCH,
                    s->var + k * BATCH);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         ret[i] = value_at(s, i, BATCH, NULL, NULL);
+        if (s->p->belief > 0)
+            ret[i] += s->p->belief * belief_log(s->e, points + i * s->d, NULL);
+    }
+}
+
+/* Add what the priors say to minus the acquisition and its gradient. */
+static void add_belief(const struct search *s, const double *point, double *f, double *g)
+{
+    double slope[SPACE_MAX_PARAMS];
+    *f -= s->p->belief * belief_log(s->e, point, slope);
+    for (size_t j = 0; j < s->d; j++)
+        g[j] -= s->p->belief * slope[j];
 }
 
 /* lbfgs_fn: minus the acquisition. */
@@ -205,6 +218,8 @@ static void negative_acquisition(void *ctx, const double *points, const size_t *
                 s->dx[j] -= by_mean[k] * dm[j] + by_var * dv[j];
         }
         encoding_pull_gradient(s->e, points + i * s->d, s->dx, ret_g + i * s->d);
+        if (s->p->belief > 0)
+            add_belief(s, points + i * s->d, &ret_f[i], ret_g + i * s->d);
     }
 }
 

@@ -34,6 +34,7 @@ struct gp_optimizer_problem {
     const struct surrogate *models; /* in the acquisition's order */
     struct gp_region region;        /* zeroed: everywhere */
     uint64_t number;                /* the suggestion's number: keys the draws */
+    double belief; /* how much belief_log() adds to the acquisition; 0: no parameter has a prior */
 };
 
 struct gp_found {

@@ -3,6 +3,8 @@
 
 #include "base/rng.h"
 #include "search/population/enumeration.h"
+#include "search/prior/belief.h"
+#include "search/prior/trust.h"
 #include "search/problem/draw.h"
 #include "search/sampling/sampler.h"
 #include "search/sampling/sobol.h"
@@ -13,8 +15,9 @@
 #define SIZE_OF_CHOICES 10
 #define SIZE_MOST 40
 
-#define DRAWS 512  /* of one point, before the sampler for narrow spaces tries, */
-#define SAMPLED 16 /* and the sampler's draws before the space is enumerated */
+#define DRAWS 512    /* of one point, before the sampler for narrow spaces tries, */
+#define BELIEVED 256 /* of them from the priors, which may lie where nothing is allowed, */
+#define SAMPLED 16   /* and the sampler's draws before the space is enumerated */
 #define SAMPLED_STRIDE (UINT64_C(1) << 32) /* between its indices: no sweep has so many */
 
 /* Of numbers alone that have no order of branches? Then the model is better than a design at once. */
@@ -32,14 +35,27 @@ size_t design_size(const struct training_set *s)
     return is_continuous(s->enc) || n < least ? least : n < SIZE_MOST ? n : SIZE_MOST;
 }
 
+/* Move the numbers that lead to a point to those that lead to a likely one. */
+static void believe(const struct encoding *e, const double *u, double *point)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (e->space->params[i].prior)
+            point[i] = belief_place(e, i, u[i]);
+    encoding_snap(e, point);
+}
+
+/* believes: from the priors. */
 static void draw_design_point(const struct training_set *s, uint64_t index, uint64_t retry,
-                              double *point)
+                              bool believes, double *point)
 {
     uint64_t seed = s->spec->seed;
     uint64_t key = retry ? rng_mix(seed, retry << 8 | SEARCH_DRAW_GP_DESIGN) : seed;
+    double u[SPACE_MAX_PARAMS];
     for (size_t i = 0; i < s->enc->n; i++)
-        point[i] = sobol_point(key, index, (unsigned)i);
-    encoding_from_unit(s->enc, point, point);
+        u[i] = sobol_point(key, index, (unsigned)i);
+    encoding_from_unit(s->enc, u, point);
+    if (believes)
+        believe(s->enc, u, point);
 }
 
 static bool is_new(const struct training_set *s, const double *point)
@@ -92,8 +108,9 @@ static as_status look_for_one(const struct training_set *s, uint64_t drawn, doub
 as_status design_anywhere(const struct training_set *s, uint64_t index, double *ret_point,
                           struct as_err *err)
 {
+    bool believes = belief_draws_design(index) && trust_of(s, s->n) > 0;
     for (uint64_t retry = 0; retry < DRAWS; retry++) {
-        draw_design_point(s, index, retry, ret_point);
+        draw_design_point(s, index, retry, believes && retry < BELIEVED, ret_point);
         if (is_new(s, ret_point))
             return AS_OK;
     }
@@ -107,9 +124,11 @@ as_status design_point(const struct training_set *s, uint64_t index, double *ret
                        struct as_err *err)
 {
     if (index == 0) {
-        draw_design_point(s, 0, 0, ret_point);
+        draw_design_point(s, 0, 0, false, ret_point);
         for (size_t i = 0; i < s->enc->n; i++) {
-            if (s->enc->params[i].kind != ENCODED_CHOICE)
+            if (s->enc->space->params[i].prior)
+                ret_point[i] = belief_mode(s->enc, i);
+            else if (s->enc->params[i].kind != ENCODED_CHOICE)
                 ret_point[i] = 0.5;
         }
         encoding_snap(s->enc, ret_point);

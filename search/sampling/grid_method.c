@@ -1,6 +1,7 @@
 #include "search/sampling/grid_method.h"
 
 #include "base/json.h"
+#include "search/prior/belief.h"
 #include "search/sampling/grid.h"
 
 static const struct grid *grid_of(const struct search_prepared *p)
@@ -8,11 +9,31 @@ static const struct grid *grid_of(const struct search_prepared *p)
     return (const struct grid *)p;
 }
 
+/* A grid tries every cell whatever is likely. */
+static as_status refuse_priors(const struct space *space, const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    for (size_t i = 0; i < space->n; i++) {
+        if (!space->params[i].prior)
+            continue;
+        json_pointer_child(pointer, space->params[i].name, at);
+        json_pointer_child(at, "prior", at);
+        return as_fail_at(
+            err, AS_E_INVAL, at,
+            "%s: the method grid tries every cell; leave prior out, or choose another "
+            "method",
+            at);
+    }
+    return AS_OK;
+}
+
 static as_status prepare_grid(const struct space *space, const char *pointer,
                               struct search_prepared **ret, uint64_t *ret_total, struct as_err *err)
 {
     struct grid *g = NULL;
-    as_status st = grid_create(space, pointer, &g, err);
+    as_status st = refuse_priors(space, pointer, err);
+    if (st == AS_OK)
+        st = grid_create(space, pointer, &g, err);
     if (st != AS_OK)
         return st;
     *ret = (struct search_prepared *)g;

@@ -6,11 +6,13 @@
 
 #include "base/json.h"
 #include "base/rng.h"
+#include "search/prior/belief.h"
 #include "search/problem/draw.h"
 #include "search/sampling/feasible.h"
 #include "search/sampling/grid.h"
 #include "search/sampling/sobol.h"
 
+#define BELIEVED 100 /* redraws that come from the priors, which may lie where nothing is allowed */
 #define CHECK_SEED 0 /* of the draws that say whether a space is narrow: no sweep's seed counts */
 
 _Static_assert(SPACE_MAX_PARAMS <= SOBOL_MAX_DIMS, "every parameter has a Sobol dimension");
@@ -18,7 +20,7 @@ _Static_assert(SPACE_MAX_PARAMS <= SOBOL_MAX_DIMS, "every parameter has a Sobol 
 /* Drawing the level itself is uniform over any int range, also where a double cannot distinguish
  * the levels. */
 static union param_value draw_random(const struct space_param *p, uint64_t seed, uint64_t trial,
-                                     size_t i, uint64_t redraw)
+                                     size_t i, uint64_t redraw, bool believes)
 {
     struct rng r;
     rng_init(&r, seed, trial << 8 | SEARCH_DRAW_RANDOM);
@@ -26,20 +28,29 @@ static union param_value draw_random(const struct space_param *p, uint64_t seed,
      */
     r.lo = redraw << 24 | (uint64_t)i << 16;
     uint64_t levels = param_levels(p);
+    if (believes && p->prior)
+        return belief_value(p, rng_uniform(&r));
     if (levels && (param_is_choice(p) || p->scale == SCALE_LINEAR))
         return param_level(p, rng_below(&r, levels));
     return param_decode(p, rng_uniform(&r));
 }
 
+static union param_value draw_sobol(const struct space_param *p, uint64_t seed, uint64_t point,
+                                    size_t i, bool believes)
+{
+    double u = sobol_point(seed, point, (unsigned)i);
+    return believes && p->prior ? belief_value(p, u) : param_decode(p, u);
+}
+
 static void draw_config(const struct space *s, sampler_kind kind, uint64_t seed, uint64_t trial,
                         uint64_t redraw, struct config *c)
 {
+    bool believes = redraw < BELIEVED && belief_exists(s) && belief_draws_random(seed, trial);
     for (size_t i = 0; i < s->n; i++) {
         const struct space_param *p = &s->params[i];
-        c->entries[i].value =
-            kind == SAMPLER_RANDOM
-                ? draw_random(p, seed, trial, i, redraw)
-                : param_decode(p, sobol_point(seed, redraw << 32 | trial, (unsigned)i));
+        c->entries[i].value = kind == SAMPLER_RANDOM
+                                  ? draw_random(p, seed, trial, i, redraw, believes)
+                                  : draw_sobol(p, seed, redraw << 32 | trial, i, believes);
     }
     config_settle(s, c);
 }

@@ -11,6 +11,8 @@
  * random draws, the same for every sweep, find nothing that is allowed. There a configuration is
  * drawn from the list of all if the space is finite, and else by a walk (feasible.h).
  *
+ * Parameters with a prior are drawn from it in 10 of 11 + index draws (search/prior/belief.h).
+ *
  * The index counts the method's own suggestions from 0, without holes: index t of a Sobol sweep is
  * point t (sobol.h). */
 #ifndef ASSAY_SEARCH_SAMPLING_SAMPLER_H

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "search/space/cond.h"
+#include "search/space/param_prior.h"
 
 /* Every whole number up to here is a double, so a whole real may stand for an int. */
 #define DOUBLE_EXACT 9007199254740992.0
@@ -38,6 +39,7 @@ void param_done(struct space_param *p)
     for (size_t i = 0; i < p->n_conds; i++)
         cond_done(&p->conds[i]);
     free(p->conds);
+    param_prior_free(p->prior);
     *p = (struct space_param){0};
 }
 
@@ -633,6 +635,8 @@ as_status param_parse(const char *name, const json_t *j, const char *pointer, st
     st = json_fields_note(&f, parse_domain(&f, &p, err), err);
     if (st < 0)
         return st;
+    if (!f.is_faulty && (st = param_prior_parse(&f, &p, err)) < 0)
+        return st;
     st = json_fields_end(&f, err);
     if (st < 0)
         return st;
@@ -666,5 +670,7 @@ json_t *param_to_json(const struct space_param *p)
         if (p->points)
             bad |= json_object_set_new(j, "points", json_integer(p->points));
     }
+    if (p->prior)
+        bad |= json_object_set_new(j, "prior", param_prior_to_json(p));
     return bad ? NULL : as_steal(j);
 }

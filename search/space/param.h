@@ -43,7 +43,8 @@ union param_value {
     size_t choice;   /* the others: index into values */
 };
 
-struct cond; /* cond.h */
+struct cond;        /* cond.h */
+struct param_prior; /* param_prior.h */
 
 struct space_param {
     char *name;
@@ -62,7 +63,8 @@ struct space_param {
     size_t n_values;
     struct cond *conds; /* owned; empty: always active */
     size_t n_conds;
-    bool is_parent; /* some other parameter's `when` names it */
+    bool is_parent;            /* some other parameter's `when` names it */
+    struct param_prior *prior; /* owned; NULL: the document says nothing of what is likely */
 };
 
 /* Parse one parameter's object; `pointer` is its place in the document. `when` is not parsed,

@@ -9,6 +9,8 @@
 
 #include "base/json.h"
 #include "search/population/population.h"
+#include "search/prior/belief.h"
+#include "search/prior/trust.h"
 #include "search/regression/special.h"
 #include "search/sampling/sampler.h"
 
@@ -17,11 +19,13 @@
 #define SQRT_2_PI 2.5066282746310002
 #define FEWEST_OF_FLOOR 100.0
 
-/* One mixture. Component n is flat. */
+/* One mixture. Component n is flat. In the mixture of the best, a share of it is the priors, which falls
+ * with the number of results. */
 struct mixture {
     const struct training_set *set; /* borrowed */
     const size_t *rows;             /* [n] of the set; borrowed */
     size_t n;
+    double belief;      /* the share of component n that is the priors */
     const bool *active; /* [set->n, d]: which parameters a trial has; borrowed */
     double *width;      /* [d] of the kernels of numbers; for choices the share that is spread */
     double *log_scale;  /* [n, d]: minus the log of the kernel's integral over [0, 1] */
@@ -78,6 +82,7 @@ static as_status mixture_make(const struct training_set *s, const size_t *rows, 
     struct mixture m = {s,
                         rows,
                         n,
+                        0,
                         active,
                         as_calloc(d, sizeof *m.width),
                         as_calloc(n + 1, d * sizeof *m.log_scale)};
@@ -105,9 +110,11 @@ static double draw_number(struct rng *r, double centre, double width)
     return fmin(1, fmax(0, x));
 }
 
-static double draw_flat(const struct encoding *e, size_t j, struct rng *r)
+static double draw_flat(const struct encoding *e, size_t j, bool believes, struct rng *r)
 {
     const struct encoded_param *p = &e->params[j];
+    if (believes && e->space->params[j].prior)
+        return belief_place(e, j, rng_uniform(r));
     if (p->kind == ENCODED_CONSTANT)
         return 0;
     if (p->kind == ENCODED_CHOICE)
@@ -120,10 +127,11 @@ static void mixture_draw(const struct mixture *m, struct rng *r, double *ret)
 {
     const struct encoding *e = m->set->enc;
     size_t i = (size_t)rng_below(r, m->n + 1), d = e->n;
+    bool believes = i == m->n && m->belief > 0 && rng_uniform(r) < m->belief;
     for (size_t j = 0; j < d; j++) {
         bool flat = i == m->n || !m->active[m->rows[i] * d + j];
         if (flat || (is_choice(e, j) && rng_uniform(r) < m->width[j]))
-            ret[j] = draw_flat(e, j, r);
+            ret[j] = draw_flat(e, j, believes, r);
         else if (is_choice(e, j) || e->params[j].kind == ENCODED_CONSTANT)
             ret[j] = training_set_point(m->set, m->rows[i])[j];
         else
@@ -155,10 +163,22 @@ static double kernel_log(const struct mixture *m, size_t i, const double *x, con
     return sum;
 }
 
+/* The log of the last component. */
+static double flat_log(const struct mixture *m, const double *x, const bool *active)
+{
+    double sum = 0;
+    if (!(m->belief > 0))
+        return 0;
+    for (size_t j = 0; j < m->set->enc->n; j++)
+        sum += active[j] ? belief_density(m->set->enc, j, x[j]) : 0;
+    double share = log(m->belief), rest = log1p(-m->belief);
+    return fmax(share + sum, rest) + log1p(exp(-fabs(share + sum - rest)));
+}
+
 /* Up to a constant that all mixtures share at a point: log of the mean over the components. */
 static double mixture_log(const struct mixture *m, const double *x, const bool *active)
 {
-    double most = 0, sum = 1; /* the flat component */
+    double most = flat_log(m, x, active), sum = 1;
     for (size_t i = 0; i < m->n; i++) {
         double v = kernel_log(m, i, x, active);
         if (v > most) {
@@ -228,9 +248,11 @@ static as_status tpe_begin(const struct population *p, void **ret_self, struct a
         encoding_active(s->enc, training_set_point(s, i), t->active + i * d);
     if (st == AS_OK)
         st = mixture_make(s, p->order, n_good, t->active, &t->good, err);
-    if (st == AS_OK)
+    if (st == AS_OK) {
+        t->good.belief = trust_of(s, s->n) * belief_share(p->n);
         st = mixture_make(s, t->others_rows, list_others(p, n_good, t->others_rows), t->active,
                           &t->others, err);
+    }
     if (st < 0)
         tpe_end(t);
     else
@@ -266,7 +288,9 @@ static as_status tpe_propose(void *self, const struct population *p, struct rng 
     (void)p;
     choose(t, r, ret_point, &value);
     if (json_object_set_new(reason, "good", json_integer((json_int_t)t->good.n)) < 0 ||
-        json_object_set_new(reason, "value", json_number_new(value)) < 0)
+        json_object_set_new(reason, "value", json_number_new(value)) < 0 ||
+        (t->good.belief > 0 &&
+         json_object_set_new(reason, "prior", json_number_new(t->good.belief)) < 0))
         return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion's reason");
     return AS_OK;
 }

@@ -84,6 +84,13 @@ class Parameters(Case):
         self.assertEqual(assay._choices("c", [-1, 0, 1]).spec["values"], [-1, 0, 1])
         self.assertIs(assay._choices("c", [True, False]).decode(False), False)
 
+    def test_a_prior_makes_no_other_parameter(self):
+        """A sweep whose document has a prior takes the trials of a program that knows none."""
+        plain = {"type": "float", "min": 0, "max": 1}
+        known = assay._Parameter("x", {**plain, "scale": "linear", "prior": {"mean": 0.2, "deviation": 0.1}})
+        self.assertTrue(assay._Parameter("x", plain).same(known))
+        self.assertFalse(assay._Parameter("x", {**plain, "max": 2}).same(known))
+
     def test_draws_are_in_range(self):
         rng = random.Random(1)
         for p in [assay._range("p", "float", 1e-5, 1e-1, None, True), assay._range("p", "int", 1, 3, None, False),

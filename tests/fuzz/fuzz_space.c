@@ -1,10 +1,12 @@
 /* A space from JSON, with its constraints or without: whatever parses has a canonical form that
  * parses to the same, draws values of its own domain that are allowed, survives the encoding, and
- * numbers its grid both ways. */
+ * numbers its grid both ways; its priors are finite. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "search/prior/belief.h"
 #include "search/space/encoding.h"
 #include "search/sampling/grid.h"
 #include "search/sampling/sampler.h"
@@ -67,6 +69,28 @@ static void check_encoding(const struct encoding *e, const struct config *c)
     }
 }
 
+/* Priors are finite everywhere, and draw values of the domain. */
+static void check_priors(const struct encoding *e)
+{
+    double point[SPACE_MAX_PARAMS], slope[SPACE_MAX_PARAMS];
+    for (double u = 0; u <= 1; u += 0.25) {
+        for (size_t i = 0; i < e->n; i++) {
+            const struct space_param *p = &e->space->params[i];
+            point[i] = u;
+            if (p->prior && (!param_contains(p, belief_value(p, u)) ||
+                             !isfinite(belief_density(e, i, belief_place(e, i, u)))))
+                abort();
+        }
+        encoding_snap(e, point);
+        double log = belief_log(e, point, slope);
+        if (!(log <= 0 && log >= -BELIEF_FLOOR))
+            abort();
+        for (size_t i = 0; i < e->n; i++)
+            if (!isfinite(slope[i]))
+                abort();
+    }
+}
+
 /* The whole of a document's part, or the parameters alone. */
 static as_status parse(const json_t *j, struct space **ret)
 {
@@ -106,6 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (encoding_create(s, &e, NULL) < 0)
         abort();
+    check_priors(e);
     for (uint64_t t = 0; t < 8 && sampler_check(s, NULL) == AS_OK; t++) {
         AS_AUTO(config_freep) struct config *c = NULL;
         if (sampler_draw(s, t % 2 ? SAMPLER_SOBOL : SAMPLER_RANDOM, 1, t, &c, NULL, NULL) < 0)

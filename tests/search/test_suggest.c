@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/rng.h"
+#include "base/str.h"
 #include "base/yaml_reader.h"
 #include "search/auto.h"
 #include "search/cmaes/cmaes.h"
@@ -31,6 +32,16 @@
     "norm: {type: categorical, values: [none, batch, layer], when: {layers: [2, 3, 4]}}\n"         \
     "drop: {type: float, min: 0, max: 0.5, step: 0.05}\n"                                          \
     "fixed: {type: constant, value: 7}\n"
+
+/* Two of them right for bowl(), two wrong. */
+#define BELIEVED                                                                                   \
+    "lr: {type: float, min: 1e-5, max: 1, scale: log, prior: {mean: 1e-3, deviation: 1}}\n"        \
+    "width: {type: int, min: 8, max: 512, scale: log, prior: {mean: 500, deviation: 0.3}}\n"       \
+    "opt: {type: categorical, values: [sgd, adamw, lion], prior: {weights: {lion: 9}}}\n"          \
+    "momentum: {type: float, min: 0, max: 0.99, when: {opt: sgd},\n"                               \
+    "           prior: {mean: 0.9, deviation: 0.05}}\n"                                            \
+    "size: {type: ordinal, values: [xs, s, m, l], prior: {weights: {s: 4}}}\n"                     \
+    "drop: {type: float, min: 0, max: 0.5, step: 0.05, prior: {mean: 0.15, deviation: 0.1}}\n"
 
 /* Methods that learn from results; loop tests run once for each. */
 static const struct search_method *const learning[] = {&search_gp, &search_tpe, &search_cmaes,
@@ -147,6 +158,8 @@ START_TEST(same_bits_with_and_without_cache)
 {
     AS_AUTO(space_freep) struct space *mixed = parse(MIXED);
     run_twice(learning[_i], mixed, 1, 60, 4);
+    AS_AUTO(space_freep) struct space *believed = parse(BELIEVED);
+    run_twice(learning[_i], believed, 3, 60, 4);
     AS_AUTO(space_freep)
     struct space *plane =
         parse("x: {type: float, min: -1, max: 2}\ny: {type: float, min: 0, max: 1}\n");
@@ -408,6 +421,34 @@ START_TEST(initial_design)
     v.spec.initial_trials = 7;
     ck_ok(sweep_ask(&v, &err), err);
     ck_assert_str_eq(json_string_value(json_object_get(v.reason, "phase")), "initial");
+}
+END_TEST
+
+/* With priors the first point is at their modes and every second one is drawn from them. Results that
+ * confirm them end the design of gp early; results that contradict them end the draws. */
+START_TEST(design_with_priors)
+{
+    AS_AUTO(space_freep)
+    struct space *s =
+        parse("x: {type: float, min: 0, max: 1, prior: {mean: 0.8, deviation: 0.01}}\n"
+              "c: {type: categorical, values: [a, b, c], prior: {weights: {b: 4}}}\n");
+    for (int wrong = 0; wrong < 2; wrong++) {
+        AS_AUTO(sweep_done) struct sweep w = {0};
+        struct as_err err = {0};
+        sweep_init(&w, s, 1, true);
+        size_t initial = 0, near = 0;
+        for (size_t t = 0; t < 10; t++) {
+            ck_ok(sweep_ask(&w, &err), err);
+            bool first = as_streq(json_string_value(json_object_get(w.reason, "phase")), "initial");
+            double off = fabs(sweep_number(&w, t, 0) - 0.8);
+            initial += first;
+            near += first && off < 0.05;
+            ck_assert_msg(t > 4 || (t % 2 == 0 && t > 0) || off < 0.05, "trial %zu: %g", t, off);
+            ck_assert(t > 0 || (off < 1e-12 && sweep_number(&w, t, 1) == 1));
+            sweep_tell(&w, t, wrong ? -off : off);
+        }
+        ck_assert_msg(wrong ? initial == 10 && near <= 4 : initial == 5, "%zu, %zu", initial, near);
+    }
 }
 END_TEST
 
@@ -714,6 +755,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, repeated_rows_never_break_it, 0, LEARNING);
     tcase_add_loop_test(t, many_parameters_and_few, 0, LEARNING);
     tcase_add_test(t, initial_design);
+    tcase_add_test(t, design_with_priors);
     tcase_add_test(t, acquisitions_take_turns);
     tcase_add_test(t, follows_a_valley_across_the_axes);
     tcase_add_test(t, outcome_constraints);

@@ -38,6 +38,12 @@ START_TEST(of_the_model)
           "\"trials\":3,\"optimistic\":0.5,\"crossing\":true}}",
           "chosen by expected improvement, inside booster = dart, which may still reach 0.5, all "
           "else as in the best trial; 9 results seen");
+    check("{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"later\",\"prior\":0.8333,"
+          "\"observed\":12}",
+          "chosen by the model, with the priors at weight 0.83; 12 results seen");
+    check("{\"method\":\"tpe\",\"phase\":\"search\",\"good\":2,\"prior\":0.5,\"observed\":12}",
+          "like the 2 best trials and unlike the others, with the priors at weight 0.5; 12 results "
+          "seen");
 }
 END_TEST
 

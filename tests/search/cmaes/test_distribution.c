@@ -111,6 +111,31 @@ START_TEST(injected)
 }
 END_TEST
 
+/* A first run may be narrower in a dimension than in the others. */
+START_TEST(scales_a_dimension)
+{
+    for (int full = 0; full < 2; full++) {
+        AS_AUTO(distribution_done) struct distribution s = {0};
+        const double mean[3] = {0.5, 0.5, 0.5}, least[3] = {0};
+        double sum[3] = {0}, x[3];
+        struct rng r;
+        struct as_err err = {0};
+        rng_init(&r, 3, 1);
+        ck_ok(distribution_make(3, full, 8, 0.2, mean, &s, &err), err);
+        distribution_scale(&s, 1, 0.1);
+        ck_assert_double_eq_tol(distribution_deviation(&s, 1), 0.02, 1e-12);
+        ck_assert_double_eq_tol(distribution_deviation(&s, 2), 0.2, 1e-12);
+        for (size_t i = 0; i < 4000; i++) {
+            distribution_draw(&s, &r, least, x);
+            for (size_t j = 0; j < 3; j++)
+                sum[j] += (x[j] - 0.5) * (x[j] - 0.5) / 4000;
+        }
+        ck_assert_double_eq_tol(sqrt(sum[1]), 0.02, 0.002);
+        ck_assert_double_eq_tol(sqrt(sum[2]), 0.2, 0.02);
+    }
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("search/distribution");
@@ -118,6 +143,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, evaluations, 0, 3);
     tcase_add_test(t, diagonal_does_not_turn);
     tcase_add_test(t, injected);
+    tcase_add_test(t, scales_a_dimension);
     suite_add_tcase(s, t);
     return s;
 }

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/yaml_reader.h"
 #include "search/space/config.h"
+#include "search/space/param_prior.h"
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
 
@@ -69,6 +70,36 @@ static const struct refusal refusals[] = {
      "/parameters/x/when/l/0", "found 64, expected one of [[64],null]"},
     {"l: {type: categorical, values: [[64], a]}\nx: {type: bool, when: {l: null}}",
      "/parameters/x/when/l", "found null, expected one of"},
+    {"x: {type: float, min: 0, max: 1, prior: 0.5}", "/parameters/x/prior", "expected an object"},
+    {"x: {type: float, min: 0, max: 1, prior: {deviation: 1}}", "/parameters/x/prior/mean",
+     "missing"},
+    {"x: {type: float, min: 0, max: 1, prior: {mean: 0.5}}", "/parameters/x/prior/deviation",
+     "missing"},
+    {"x: {type: float, min: 0, max: 1, prior: {mean: 1.5, deviation: 1}}",
+     "/parameters/x/prior/mean", "found 1.5, expected a number from 0 to 1"},
+    {"x: {type: int, min: 2, max: 9, prior: {mean: 1, deviation: 1}}", "/parameters/x/prior/mean",
+     "from 2 to 9"},
+    {"x: {type: float, min: 0, max: 1, prior: {mean: 0.5, deviation: 0}}",
+     "/parameters/x/prior/deviation", "above 0"},
+    {"x: {type: float, min: 0, max: 1, prior: {mean: 0.5, deviation: -1}}",
+     "/parameters/x/prior/deviation", "found -1, expected a number above 0"},
+    {"x: {type: float, min: 0, max: 1, prior: {mean: 0.5, sigma: 1, deviation: 1}}",
+     "/parameters/x/prior/sigma", "not a known field"},
+    {"x: {type: float, min: 0, max: 1, prior: {weights: {a: 1}}}", "/parameters/x/prior/mean",
+     "missing"},
+    {"x: {type: bool, prior: {mean: 0, deviation: 1}}", "/parameters/x/prior/weights", "missing"},
+    {"x: {type: bool, prior: {weights: [1, 2]}}", "/parameters/x/prior/weights",
+     "expected an object"},
+    {"x: {type: categorical, values: [a, b], prior: {weights: {c: 2}}}",
+     "/parameters/x/prior/weights/c", "no value"},
+    {"x: {type: categorical, values: [a, b], prior: {weights: {a: 0}}}",
+     "/parameters/x/prior/weights/a", "from 1e-06"},
+    {"x: {type: ordinal, values: [a, b], prior: {weights: {a: many}}}",
+     "/parameters/x/prior/weights/a", "expected a number"},
+    {"x: {type: categorical, values: ['1', 1], prior: {weights: {'1': 2}}}",
+     "/parameters/x/prior/weights/1", "two values"},
+    {"x: {type: constant, value: 1, prior: {weights: {'1': 2}}}", "/parameters/x/prior",
+     "one value"},
     {"x: {type: bool, values: [1]}", "/parameters/x/values", "not a known field"},
     {"x: {type: constant}", "/parameters/x/value", "missing"},
     {"x: {type: constant, value: {a: 1}}", "/parameters/x/value", "a string, a number"},
@@ -317,10 +348,58 @@ START_TEST(canonical_json_parses_to_an_equal_space)
 }
 END_TEST
 
+START_TEST(priors_are_kept)
+{
+    AS_AUTO(space_freep) struct space *a = NULL, *b = NULL;
+    struct as_err err = {0};
+    MUST("f: {type: float, min: 1e-3, max: 1, scale: log, prior: {mean: 0.1, deviation: 0.7}}\n"
+         "i: {type: int, min: 1, max: 9, prior: {mean: 2.5, deviation: 2}}\n"
+         "c: {type: categorical, values: [a, null, [1, b], 2.5, '3', 3],\n"
+         "    prior: {weights: {a: 3, 'null': 2, '[1,\"b\"]': 0.5, '2.5': 7}}}\n"
+         "b: {type: bool, prior: {weights: {'true': 4}}}\n"
+         "o: {type: ordinal, values: [16, 32], prior: {weights: {}}}\n",
+         &a);
+    const struct param_prior *c = a->params[2].prior, *o = a->params[4].prior;
+    ck_assert(a->params[0].prior->mean == 0.1 && a->params[0].prior->deviation == 0.7);
+    ck_assert(a->params[1].prior->mean == 2.5 && !a->params[1].prior->weights);
+    const double weights[] = {3, 2, 0.5, 7, 1, 1};
+    ck_assert_mem_eq(c->weights, weights, sizeof weights);
+    ck_assert(a->params[3].prior->weights[0] == 1 && a->params[3].prior->weights[1] == 4);
+    ck_assert(o->weights[0] == 1 && o->weights[1] == 1);
+    JSON_AUTO j = space_to_json(a);
+    ck_ok(space_parse(j, "", &b, &err), err);
+    JSON_AUTO k = space_to_json(b);
+    AS_AUTO(as_freep) char *x = json_format_pretty(j);
+    AS_AUTO(as_freep) char *y = json_format_pretty(k);
+    ck_assert_str_eq(x, y);
+    ck_assert_mem_eq(b->params[2].prior->weights, weights, sizeof weights);
+}
+END_TEST
+
+/* Each fault of a document is noted, also those of one list of weights. */
+START_TEST(faults_of_priors_are_all_noted)
+{
+    const char *yaml = "x: {type: float, min: 0, max: 1, prior: {mean: 2, deviation: 0}}\n"
+                       "c: {type: categorical, values: [a, b], prior: {weights: {z: 1, a: -1}}}\n";
+    static const char *const pointers[] = {
+        "/parameters/x/prior/mean", "/parameters/x/prior/deviation",
+        "/parameters/c/prior/weights/z", "/parameters/c/prior/weights/a"};
+    AS_AUTO(faults_done) struct faults faults = {0};
+    AS_AUTO(space_freep) struct space *s = NULL;
+    struct as_err err = {0};
+    JSON_AUTO j = NULL;
+    ck_ok(yaml_parse(yaml, strlen(yaml), &j, &err), err);
+    ck_ok(space_parse_noting(j, "/parameters", &faults, &s, &err), err);
+    ck_assert_uint_eq(faults.n, AS_ARRAY_LEN(pointers));
+    for (size_t i = 0; i < AS_ARRAY_LEN(pointers); i++)
+        ck_assert_uint_lt(faults_find(&faults, pointers[i]), faults.n);
+}
+END_TEST
+
 START_TEST(runs_out_of_memory_cleanly)
 {
-    const char *yaml = "a: {type: categorical, values: [x, y]}\n"
-                       "b: {type: int, min: 1, max: 9, when: {a: [x, y]}}\n"
+    const char *yaml = "a: {type: categorical, values: [x, 1], prior: {weights: {x: 2, '1': 3}}}\n"
+                       "b: {type: int, min: 1, max: 9, when: {a: [x, 1]}}\n"
                        "c: {type: float, min: 0, max: 1, when: {b: {min: 2}, a: x}}\n";
     JSON_AUTO rules = json_pack("[s]", "b < 3");
     JSON_AUTO pairs = json_pack("[{s:s, s:{s:i}}]", "a", "x", "b", "min", 4);
@@ -360,6 +439,8 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, refuses_rules, 0, AS_ARRAY_LEN(rule_refusals));
     tcase_add_test(t, forbids_combinations);
     tcase_add_test(t, canonical_json_parses_to_an_equal_space);
+    tcase_add_test(t, priors_are_kept);
+    tcase_add_test(t, faults_of_priors_are_all_noted);
     tcase_add_test(t, runs_out_of_memory_cleanly);
     suite_add_tcase(s, t);
     return s;

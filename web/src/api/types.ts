@@ -93,6 +93,7 @@ export type FloatParameter = {
   /** Only min, min + step, …; not with points */
   step?: number;
   points?: GridPoints;
+  prior?: NumberPrior;
   when?: Conditions;
 };
 
@@ -104,7 +105,22 @@ export type IntParameter = {
   /** Only min, min + step, …; not with points */
   step?: number;
   points?: GridPoints;
+  prior?: NumberPrior;
   when?: Conditions;
+};
+
+/** Where the good values of a number are likely to be, as a normal distribution. The influence fades with the number of results, and at once where they contradict it. Not with the method grid */
+export type NumberPrior = {
+  /** From min to max, in the parameter's unit; on a log scale the median */
+  mean: number;
+  /** In the parameter's unit; on a log scale that of the natural logarithm, where 0.7 is a factor of 2 */
+  deviation: number;
+};
+
+/** How likely the values are to be good. As NumberPrior */
+export type ValuePrior = {
+  /** By value: how much likelier it is than one that is not listed, which has 1. A value that is no text is written as JSON: "true", "0.5", "null" */
+  weights: Record<string, number>;
 };
 
 /** The number of grid cells of a parameter without a step; other methods ignore it */
@@ -114,6 +130,7 @@ export type CategoricalParameter = {
   type: "categorical";
   /** Distinct values. A list has strings, numbers, booleans, null and lists, at most 1000 in all and 4 lists deep */
   values: Value[];
+  prior?: ValuePrior;
   when?: Conditions;
 };
 
@@ -121,11 +138,13 @@ export type OrdinalParameter = {
   type: "ordinal";
   /** In their order */
   values: (string | number)[];
+  prior?: ValuePrior;
   when?: Conditions;
 };
 
 export type BoolParameter = {
   type: "bool";
+  prior?: ValuePrior;
   when?: Conditions;
 };
 
@@ -773,6 +792,8 @@ export type SuggestionReason = {
     /** True: everything that the best trial also has is as in the best trial; otherwise absent */
     crossing?: boolean;
   };
+  /** How much the parameters' priors still count. gp: the factor of their logarithm in the acquisition; tpe: their share of the draws that are not near a good trial. Absent: not at all */
+  prior?: number;
   /** gp: recent trials improved almost nothing, so it looks elsewhere */
   stagnant?: boolean;
   /** gp: of the objective, or a list in the order of the objectives */

@@ -1,0 +1,64 @@
+/* What the document says of the parameters (param_prior.h), as the methods use it: draws and
+ * densities.
+ *
+ * A number's prior is a normal distribution of its place, cut at the ends of the range. Places are
+ * those of encoding.h: 0 is the lowest value and 1 the highest, on the parameter's scale. The influence
+ * of a prior fades: belief_weight() falls with the number of results (C. Hvarfner, D. Stoll, A. Souza,
+ * M. Lindauer, F. Hutter, L. Nardi, "piBO: Augmenting acquisition functions with user beliefs for
+ * Bayesian optimization", ICLR 2022: acquisition x prior^(beta / n)). Unlike theirs, the logarithm of
+ * the prior has a floor, so that a prior that is far off is overcome after some tens of results and
+ * not after some hundreds.
+ *
+ * All functions are pure and allocate nothing. */
+#ifndef ASSAY_SEARCH_PRIOR_BELIEF_H
+#define ASSAY_SEARCH_PRIOR_BELIEF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "search/space/encoding.h"
+#include "search/space/param.h"
+#include "search/space/space.h"
+
+#define BELIEF_BETA 10.0 /* the weight is this over the number of results */
+#define BELIEF_FLOOR 5.0 /* belief_log() is never below minus this */
+
+/* Has any parameter a prior? */
+bool belief_exists(const struct space *s);
+
+/* The share of draws that the priors make after n draws or results: 10 of n + 11. */
+double belief_share(uint64_t n);
+
+/* Is draw `index` of a design or of a random method made from the priors? Every second one of a design
+ * is; of a method that learns nothing, belief_share(index), by a hash of (seed, index). */
+bool belief_draws_design(uint64_t index);
+bool belief_draws_random(uint64_t seed, uint64_t index);
+
+/* The value at quantile u in [0, 1] of the parameter's prior, which must have one. */
+union param_value belief_value(const struct space_param *p, double u);
+
+/* The same as a place of a point; and the likeliest place. Parameter i has a prior. */
+double belief_place(const struct encoding *e, size_t i, double u);
+double belief_mode(const struct encoding *e, size_t i);
+
+/* Mean and deviation of a number's place. */
+struct belief_normal {
+    double mean, deviation;
+};
+struct belief_normal belief_normal(const struct space_param *p);
+
+/* The log of the prior's density at a place, relative to the flat one. */
+double belief_density(const struct encoding *e, size_t i, double place);
+
+/* Minus the log of all active parameters' priors at a point, relative to their maximum; at least 0. */
+double belief_distance(const struct encoding *e, const double *point);
+
+/* How much belief_log() counts after n results that agree with the priors (trust.h). */
+double belief_weight(size_t n);
+
+/* Minus the distance of a point, with a floor: in [-BELIEF_FLOOR, 0]. ret_slope: NULL, or [enc->n]: its gradient by the places is written there (0 for
+ * choices). */
+double belief_log(const struct encoding *e, const double *point, double *ret_slope);
+
+#endif

@@ -1,0 +1,31 @@
+/* How far the results agree with the parameters' priors.
+ *
+ * A prior that is wrong must not be believed for as long as one that is right. Kendall's rank
+ * correlation between how likely the trials are by the priors and how good they turned out tells
+ * the two apart after few trials, and for values on any scale. */
+#ifndef ASSAY_SEARCH_PRIOR_TRUST_H
+#define ASSAY_SEARCH_PRIOR_TRUST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "search/regression/training_set.h"
+
+#define TRUST_LEAST 5  /* results, before they are asked */
+#define TRUST_MOST 200 /* results, after which no prior has a weight */
+
+/* In [0, 1]: 1 with fewer than TRUST_LEAST results among the first `rows` trials of the set, and else
+ * (1 + z) / 2 within these limits, where z is Kendall's correlation in units of its deviation without
+ * any relation. Only the first TRUST_MOST results count. A trial that breaks a bound ranks behind all
+ * that do not, a failed one last; of several objectives, dominance decides. 0 if no parameter has a
+ * prior. O(n d + n^2) for n counted results. */
+double trust_of(const struct training_set *s, size_t rows);
+
+/* Have TRUST_LEAST results or more confirmed the priors (z >= 1)? */
+bool trust_is_confirmed(const struct training_set *s);
+
+/* What the priors add to an acquisition, now: belief_weight() times the trust; 0 after TRUST_MOST
+ * results. */
+double trust_weight(const struct training_set *s);
+
+#endif
