@@ -42,7 +42,7 @@ size_t design_size(const struct training_set *s)
     size_t n = (size_t)(SIZE_FOR_PARAM * (double)s->enc->n_lengths);
     size_t least = s->enc->n_category ? SIZE_OF_CHOICES : SIZE_LEAST;
     n = is_continuous(s->enc) || n < least ? least : n < SIZE_MOST ? n : SIZE_MOST;
-    return n + count_earlier(s);
+    return n;
 }
 
 /* Move the numbers that lead to a point to those that lead to a likely one. */

@@ -74,7 +74,7 @@ double trust_of(const struct training_set *s, size_t rows)
 double trust_of_earlier(const struct training_set *s, size_t k)
 {
     const struct earlier *w = s->spec->earlier;
-    return w && w->sweeps[k].n ? fmin(1, fmax(0, correlate(s, s->n, k) - 0.5)) : 0;
+    return w && w->sweeps[k].n ? fmin(1, fmax(0, correlate(s, s->n, k) - 1)) : 0;
 }
 
 bool trust_is_confirmed(const struct training_set *s)

@@ -26,7 +26,7 @@ double trust_of(const struct training_set *s, size_t rows);
 /* Have TRUST_LEAST results or more confirmed the priors or an earlier sweep: is the trust 1? */
 bool trust_is_confirmed(const struct training_set *s);
 
-/* The same of earlier sweep k of the specification, which must show that it helps: z - 1/2, within 0 and
+/* The same of earlier sweep k of the specification, which must show that it helps: z - 1, within 0 and
  * 1; 0 if none of its trials fits the space. */
 double trust_of_earlier(const struct training_set *s, size_t k);
 

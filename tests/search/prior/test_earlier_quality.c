@@ -1,11 +1,10 @@
 /* What earlier sweeps gain and cost: whole sweeps with a copy, a shifted and an unrelated sweep before
  * them, and without.
  *
- * The figure is the mean of log10(regret) over two problems and twelve seeds. With a related sweep half
- * the trials reach as far as all trials do without one; with an unrelated one the regret is at most a
- * tenth larger. */
+ * The figure is the mean of log10(regret) over two problems and twelve seeds. With a copy half the trials
+ * reach as far as all trials do without one; with a shifted sweep the regret is smaller throughout; with an
+ * unrelated one it is at most a tenth larger at the end. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -94,8 +93,8 @@ static struct earlier *take(const struct sweep *w)
         ck_assert_int_eq(
             json_array_append_new(
                 trials, json_pack("{s:o, s:f}", "params",
-                                  config_to_json(w->spec.space, w->trials[order[i]].config),
-                                  "cost", w->trials[order[i]].values[0])),
+                                  config_to_json(w->spec.space, w->trials[order[i]].config), "cost",
+                                  w->trials[order[i]].values[0])),
             0);
     JSON_AUTO j = json_pack("{s:[{s:s, s:I, s:O}]}", "prior", "sweep", "before", "completed",
                             (json_int_t)w->n, "trials", trials);
@@ -127,8 +126,7 @@ static void run(const struct search_method *m, const struct space *s, size_t pro
 static const struct {
     const struct search_method *method;
     size_t trials;
-} methods[] = {
-    {&search_gp, 24}, {&search_tpe, 40}, {&search_cmaes, 60}, {&search_evolution, 60}};
+} methods[] = {{&search_gp, 48}, {&search_tpe, 40}, {&search_cmaes, 60}, {&search_evolution, 60}};
 
 START_TEST(earlier_sweeps_help_and_do_not_mislead)
 {
@@ -148,10 +146,11 @@ START_TEST(earlier_sweeps_help_and_do_not_mislead)
                     &all[kind]);
             }
     }
-    printf("%s none %.2f %.2f copy %.2f %.2f shifted %.2f %.2f unrelated %.2f %.2f\n", m->name, half[0],all[0],half[1],all[1],half[2],all[2],half[3],all[3]);
-    ck_assert_msg(half[COPY] <= all[NONE] && half[SHIFTED] <= all[NONE],
-                  "%s: %g and %g at half, without %g", m->name, half[COPY], half[SHIFTED],
+    ck_assert_msg(half[COPY] <= all[NONE], "%s: copy %g at half, without %g", m->name, half[COPY],
                   all[NONE]);
+    ck_assert_msg(half[SHIFTED] <= half[NONE] - 0.4 && all[SHIFTED] <= all[NONE] - 0.4,
+                  "%s: shifted %g and %g, without %g and %g", m->name, half[SHIFTED], all[SHIFTED],
+                  half[NONE], all[NONE]);
     double limit = 2 * log10(1.1); /* of two problems */
     ck_assert_msg(all[UNRELATED] <= all[NONE] + limit, "%s: unrelated %g, without %g", m->name,
                   all[UNRELATED], all[NONE]);
