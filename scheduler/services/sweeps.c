@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "scheduler/services/cursor_priv.h"
 #include "scheduler/services/datasets.h"
+#include "scheduler/services/sweep_prior.h"
 #include "scheduler/assign/grouping.h"
 #include "scheduler/sweep/split_rule.h"
 #include "scheduler/sweep/stored_doc.h"
@@ -314,8 +315,12 @@ as_status sweep_request_create(struct store *db, struct arena *a, const struct s
     uint64_t seed = 0;
     random_bytes(&seed, sizeof seed);
     AS_AUTO(sweep_doc_freep) struct sweep_doc *parsed = NULL;
+    JSON_AUTO known = NULL;
     JSON_AUTO whole = NULL;
-    as_status st = split_rule_choose(q->doc, &whole, err);
+    as_status st = sweep_prior_take(db, q->doc, &known, err);
+    if (st != AS_OK)
+        return st;
+    st = split_rule_choose(known, &whole, err);
     if (st != AS_OK)
         return st;
     st = sweep_doc_parse_noting(whole, seed, q->faults, &parsed, err);
