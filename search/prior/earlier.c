@@ -202,7 +202,7 @@ static as_status read_sweep(struct json_fields *parent, const json_t *j, const c
                           "when it creates a sweep; expected an object",
                           at);
     as_status st = json_fields_under(&f, parent, j, at, err);
-    if (st < 0 || (st = json_fields_text(&f, "sweep", JSON_REQUIRED, 1, 63, &name, err)) < 0 ||
+    if (st < 0 || (st = json_fields_text(&f, "sweep", JSON_REQUIRED, 1, 80, &name, err)) < 0 ||
         (st = json_fields_i64(&f, "completed", JSON_REQUIRED, 0, 1000000000, &completed, err)) <
             0 ||
         (st = json_fields_i64(&f, "dropped", JSON_OPTIONAL, 0, 1000000000, &dropped, err)) < 0 ||
