@@ -27,9 +27,9 @@ struct gp_optimizer_work {
 void gp_optimizer_work_done(struct gp_optimizer_work *w); /* accepts a zeroed one */
 size_t gp_optimizer_work_bytes(const struct gp_optimizer_work *w);
 
-/* Everything borrowed. */
 struct prior_weights; /* search/prior/trust.h */
 
+/* Everything borrowed. */
 struct gp_optimizer_problem {
     const struct training_set *set;
     const struct acquisition *acquisition;
