@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "search/prior/earlier.h"
 #include "search/space/config.h"
 #include "search/suggest.h"
 #include "search/trial_past.h"
@@ -35,6 +36,7 @@ struct replay {
     struct search_spec spec;
     struct space *space; /* owned, as all below */
     struct search_prepared *prepared;
+    struct earlier *earlier;
     struct record *records;
     size_t n;
     size_t n_suggested;
@@ -64,6 +66,7 @@ void replay_free(struct replay *r)
     json_decref(r->state);
     json_decref(r->again);
     search_prepared_free(r->spec.method, r->prepared); /* before its space */
+    earlier_free(r->earlier);
     space_free(r->space);
     free(r);
 }
@@ -155,6 +158,15 @@ static as_status read_space(struct replay *r, const json_t *document, struct as_
                           &total, err);
 }
 
+static as_status read_earlier(struct replay *r, const json_t *search, struct as_err *err)
+{
+    struct json_fields f;
+    if (!json_is_object(search))
+        return AS_OK;
+    as_status st = json_fields_init(&f, search, "/sweep/document/search", err);
+    return st < 0 ? st : earlier_parse(&f, r->space, &r->earlier, err);
+}
+
 static as_status read_sweep(struct replay *r, const json_t *sweep, struct as_err *err)
 {
     const json_t *document = json_object_get(sweep, "document");
@@ -175,7 +187,11 @@ static as_status read_sweep(struct replay *r, const json_t *sweep, struct as_err
     st = read_space(r, document, err);
     if (st < 0)
         return st;
+    st = read_earlier(r, search, err);
+    if (st < 0)
+        return st;
     r->spec.space = r->space;
+    r->spec.earlier = r->earlier;
     r->spec.prepared = r->prepared;
     r->spec.initial_trials =
         (uint64_t)json_integer_value(json_object_get(search, "initial_trials"));

@@ -118,6 +118,19 @@ static void add_prior(const json_t *s, struct str *b)
         str_printf(b, ", with the priors at weight %.2g", weight);
 }
 
+static void add_prior_sweeps(const json_t *list, struct str *b)
+{
+    size_t i;
+    const json_t *item;
+    double weight;
+    json_array_foreach(list, i, item)
+    {
+        const char *sweep = text_of(item, "sweep");
+        if (json_number_get(json_object_get(item, "weight"), &weight))
+            str_printf(b, ", with the sweep %s at weight %.2g", sweep ? sweep : "?", weight);
+    }
+}
+
 static void add_gp(const json_t *s, const json_t *metrics, struct str *b)
 {
     const char *words = acquisition_words(text_of(s, "acquisition"));
@@ -129,6 +142,7 @@ static void add_gp(const json_t *s, const json_t *metrics, struct str *b)
             str_printf(b, ", within a trust region of side %.3g", length);
         add_branch(json_object_get(s, "branch"), b);
         add_prior(s, b);
+        add_prior_sweeps(json_object_get(s, "prior_sweeps"), b);
         if (json_is_true(json_object_get(s, "stagnant")))
             str_puts(b, "; recent trials improved almost nothing");
     } else {

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "scheduler/services/cursor_priv.h"
 #include "scheduler/services/datasets.h"
+#include "scheduler/services/sweep_prior.h"
 #include "scheduler/assign/grouping.h"
 #include "scheduler/sweep/buckets_rule.h"
 #include "scheduler/sweep/split_rule.h"
@@ -315,9 +316,12 @@ as_status sweep_request_create(struct store *db, struct arena *a, const struct s
     uint64_t seed = 0;
     random_bytes(&seed, sizeof seed);
     AS_AUTO(sweep_doc_freep) struct sweep_doc *parsed = NULL;
+    JSON_AUTO known = NULL;
     JSON_AUTO moved = NULL;
     JSON_AUTO whole = NULL;
-    as_status st = buckets_rule_apply(q->doc, &moved, err);
+    as_status st = sweep_prior_take(db, q->doc, &known, err);
+    if (st == AS_OK)
+        st = buckets_rule_apply(known, &moved, err);
     if (st == AS_OK)
         st = split_rule_choose(moved, &whole, err);
     if (st != AS_OK)

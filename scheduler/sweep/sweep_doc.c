@@ -20,6 +20,7 @@
 #include "scheduler/sweep/sweep_metrics_priv.h"
 #include "scheduler/sweep/sweep_resources_priv.h"
 #include "scheduler/sweep/sweep_trial_priv.h"
+#include "search/prior/earlier.h"
 #include "search/suggest.h"
 
 #define MAX_DESCRIPTION 10000
@@ -38,6 +39,7 @@ void sweep_doc_free(struct sweep_doc *d)
     json_decref(d->tags);
     sweep_metrics_done(d);
     search_prepared_free(d->method, d->prepared); /* it borrows the space */
+    earlier_free(d->earlier);
     space_free(d->space);
     sweep_trial_done(d);
     json_decref(d->canonical);
@@ -175,6 +177,25 @@ static as_status check_possible(struct sweep_doc *d, struct as_err *err)
     return AS_E_INVAL;
 }
 
+/* Earlier sweeps have one order of trials, and a method that learns uses it. */
+static as_status read_earlier(struct json_fields *f, struct sweep_doc *d, struct as_err *err)
+{
+    as_status st = earlier_parse(f, d->space, &d->earlier, err);
+    if (st != AS_OK || !d->earlier)
+        return st;
+    if (!d->method->is_model_based)
+        return as_fail_at(
+            err, AS_E_INVAL, "/search/prior",
+            "/search/prior: the method %s learns from no results; leave prior out, or "
+            "choose another method",
+            d->method->name);
+    if (d->n_objectives > 1)
+        return as_fail_at(err, AS_E_INVAL, "/search/prior",
+                          "/search/prior: it serves sweeps of one metric; this one has %zu",
+                          d->n_objectives);
+    return AS_OK;
+}
+
 static as_status read_search(struct json_fields *f, struct sweep_doc *d, struct as_err *err)
 {
     const char *method = NULL;
@@ -193,7 +214,8 @@ static as_status read_search(struct json_fields *f, struct sweep_doc *d, struct 
         (st = json_fields_note(f, search_method_parse(method, "/search/method", &d->method, err),
                                err)) != AS_OK)
         return st;
-    return json_fields_end(f, err);
+    st = json_fields_note(f, read_earlier(f, d, err), err);
+    return st != AS_OK ? st : json_fields_end(f, err);
 }
 
 /* `parameters` and `search`. What they mean together is checked if nothing is wrong with them. */
@@ -310,6 +332,8 @@ static json_t *search_to_json(const struct sweep_doc *d)
     int bad = 0;
     if (d->initial_trials)
         bad = json_object_set_new(j, "initial_trials", json_integer((json_int_t)d->initial_trials));
+    if (d->earlier)
+        bad |= json_object_set(j, "prior", d->earlier->canonical);
     return bad ? NULL : as_steal(j);
 }
 
@@ -342,6 +366,7 @@ void sweep_doc_search_spec(const struct sweep_doc *d, struct search_spec *ret)
                                 .n_objectives = d->n_objectives,
                                 .n_outcomes = d->n_outcomes,
                                 .initial_trials = d->initial_trials,
+                                .earlier = d->earlier,
                                 .prepared = d->prepared};
     for (size_t i = 0; i < d->n_objectives; i++)
         ret->maximize[i] = d->objectives[i].maximize;

@@ -93,6 +93,7 @@ struct sweep_doc {
     const struct search_method *method;
     uint64_t seed;                    /* at most SWEEP_MAX_SEED */
     uint64_t initial_trials;          /* search.initial_trials; 0: not given */
+    struct earlier *earlier;          /* search.prior; NULL: none */
     struct search_prepared *prepared; /* for the space; NULL: the method needs no preparation */
     bool is_searchable; /* space and method are right, and some configuration exists */
     uint64_t n_listed;  /* the number of configurations in an enumeration; 0 for

@@ -81,7 +81,7 @@ struct ask {
     struct branch branch; /* of a row for branches */
     bool is_quadratic;    /* the point is the quadratic's */
     bool is_crossing;     /* the best trial, moved into the branch */
-    double belief;        /* how much the parameters' priors count; 0 if there are none */
+    struct prior_weights priors;
     struct gp_found found;
     double *point;               /* [enc->n] */
     const struct config *config; /* that of the point; borrowed */
@@ -321,7 +321,7 @@ static as_status find_point(struct ask *a, struct as_err *err)
     }
     if (a->row->is_branch)
         p.region.branch = &a->branch;
-    p.belief = a->belief;
+    p.priors = a->priors.any ? &a->priors : NULL;
     if (a->row->is_branch && crosses(a)) {
         a->is_crossing = true;
         return gp_describe(&p, &a->cache->optimizer, a->point, &a->found, err);
@@ -350,7 +350,7 @@ static as_status ask_models(struct ask *a, struct as_err *err)
 {
     /* also if the models fail, because its state continues */
     trust_region_update(&a->trust, a->set);
-    a->belief = trust_weight(a->set);
+    a->priors = trust_weights(a->set);
     as_status st = prepare_models(a, err);
     if (st < 0)
         return st;
@@ -448,6 +448,24 @@ static int add_branch(const struct ask *a, json_t *reason)
                   a->is_crossing ? json_true() : NULL));
 }
 
+static int add_priors(const struct ask *a, json_t *reason)
+{
+    const struct earlier *w = a->set->spec->earlier;
+    int rc = a->priors.belief > 0
+                 ? json_object_set_new(reason, "prior", json_real(a->priors.belief))
+                 : 0;
+    for (size_t k = 0; w && k < w->n && rc == 0; k++) {
+        if (!(a->priors.earlier[k] > 0))
+            continue;
+        json_t *list = json_object_get(reason, "prior_sweeps");
+        if (!list && json_object_set_new(reason, "prior_sweeps", list = json_array()) < 0)
+            return -1;
+        rc = json_array_append_new(list, json_pack("{s:s, s:f}", "sweep", w->sweeps[k].name,
+                                                   "weight", a->priors.earlier[k]));
+    }
+    return rc;
+}
+
 static int describe_model(const struct ask *a, json_t *reason)
 {
     const struct surrogate *m = &a->models[0];
@@ -466,8 +484,8 @@ static int describe_model(const struct ask *a, json_t *reason)
         rc = add_branch(a, reason);
     else if (rc == 0 && a->trust.is_on)
         rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
-    if (rc == 0 && a->belief > 0)
-        rc = json_object_set_new(reason, "prior", json_real(a->belief));
+    if (rc == 0 && a->priors.any)
+        rc = add_priors(a, reason);
     if (rc == 0 && (a->set->stagnant || a->set->crowded))
         rc = json_object_set_new(reason, "stagnant", json_true());
     return rc < 0 ? rc : add_predictions(a, reason);

@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "search/population/design.h"
 #include "search/population/enumeration.h"
-#include "search/prior/belief.h"
+#include "search/prior/trust.h"
 #include "search/problem/draw.h"
 
 #define STARTS 4
@@ -180,18 +180,18 @@ static void evaluate_batch(struct search *s, const double *points, size_t n, dou
                    s->var + k * BATCH);
     for (size_t i = 0; i < n; i++) {
         ret[i] = value_at(s, i, BATCH, NULL, NULL);
-        if (s->p->belief > 0)
-            ret[i] += s->p->belief * belief_log(s->e, points + i * s->d, NULL);
+        if (s->p->priors)
+            ret[i] += trust_log(s->p->priors, s->p->set, points + i * s->d, NULL);
     }
 }
 
 /* Add what the priors say to minus the acquisition and its gradient. */
-static void add_belief(const struct search *s, const double *point, double *f, double *g)
+static void add_priors(const struct search *s, const double *point, double *f, double *g)
 {
     double slope[SPACE_MAX_PARAMS];
-    *f -= s->p->belief * belief_log(s->e, point, slope);
+    *f -= trust_log(s->p->priors, s->p->set, point, slope);
     for (size_t j = 0; j < s->d; j++)
-        g[j] -= s->p->belief * slope[j];
+        g[j] -= slope[j];
 }
 
 /* lbfgs_fn: minus the acquisition. */
@@ -218,8 +218,8 @@ static void negative_acquisition(void *ctx, const double *points, const size_t *
                 s->dx[j] -= by_mean[k] * dm[j] + by_var * dv[j];
         }
         encoding_pull_gradient(s->e, points + i * s->d, s->dx, ret_g + i * s->d);
-        if (s->p->belief > 0)
-            add_belief(s, points + i * s->d, &ret_f[i], ret_g + i * s->d);
+        if (s->p->priors)
+            add_priors(s, points + i * s->d, &ret_f[i], ret_g + i * s->d);
     }
 }
 

@@ -27,14 +27,16 @@ struct gp_optimizer_work {
 void gp_optimizer_work_done(struct gp_optimizer_work *w); /* accepts a zeroed one */
 size_t gp_optimizer_work_bytes(const struct gp_optimizer_work *w);
 
+struct prior_weights; /* search/prior/trust.h */
+
 /* Everything borrowed. */
 struct gp_optimizer_problem {
     const struct training_set *set;
     const struct acquisition *acquisition;
-    const struct surrogate *models; /* in the acquisition's order */
-    struct gp_region region;        /* zeroed: everywhere */
-    uint64_t number;                /* the suggestion's number: keys the draws */
-    double belief; /* how much belief_log() adds to the acquisition; 0: no parameter has a prior */
+    const struct surrogate *models;     /* in the acquisition's order */
+    struct gp_region region;            /* zeroed: everywhere */
+    uint64_t number;                    /* the suggestion's number: keys the draws */
+    const struct prior_weights *priors; /* whose logarithm is added; NULL: none */
 };
 
 struct gp_found {

@@ -26,13 +26,23 @@ static bool is_continuous(const struct encoding *e)
     return e->n_continuous == e->n_lengths;
 }
 
+/* Earlier sweeps of which a trial fits the space. */
+static size_t count_earlier(const struct training_set *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; s->spec->earlier && i < s->spec->earlier->n; i++)
+        n += s->spec->earlier->sweeps[i].n > 0;
+    return n;
+}
+
 size_t design_size(const struct training_set *s)
 {
     if (s->spec->initial_trials)
         return s->spec->initial_trials;
     size_t n = (size_t)(SIZE_FOR_PARAM * (double)s->enc->n_lengths);
     size_t least = s->enc->n_category ? SIZE_OF_CHOICES : SIZE_LEAST;
-    return is_continuous(s->enc) || n < least ? least : n < SIZE_MOST ? n : SIZE_MOST;
+    n = is_continuous(s->enc) || n < least ? least : n < SIZE_MOST ? n : SIZE_MOST;
+    return n;
 }
 
 /* Move the numbers that lead to a point to those that lead to a likely one. */
@@ -120,9 +130,27 @@ as_status design_anywhere(const struct training_set *s, uint64_t index, double *
     return st < 0 || found ? st : look_for_one(s, drawn, ret_point, err);
 }
 
+/* The best trial of each earlier sweep of which one fits the space comes first; k counts these. */
+static bool place_earlier(const struct training_set *s, uint64_t k, double *point)
+{
+    const struct earlier *w = s->spec->earlier;
+    for (size_t i = 0; w && i < w->n; i++) {
+        if (!w->sweeps[i].n || k-- > 0)
+            continue;
+        draw_design_point(s, 0, 0, false, point);
+        earlier_place(w, i, 0, point);
+        encoding_snap(s->enc, point);
+        return true;
+    }
+    return false;
+}
+
 as_status design_point(const struct training_set *s, uint64_t index, double *ret_point,
                        struct as_err *err)
 {
+    if (place_earlier(s, index, ret_point) && is_new(s, ret_point))
+        return AS_OK;
+    index -= index < count_earlier(s) ? 0 : count_earlier(s);
     if (index == 0) {
         draw_design_point(s, 0, 0, false, ret_point);
         for (size_t i = 0; i < s->enc->n; i++) {

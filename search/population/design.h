@@ -14,7 +14,8 @@
  * most 40 and at least 5, or 10 with categories; 5 in a space of floats (decision 0052). */
 size_t design_size(const struct training_set *s);
 
-/* Point `index` of the design: the space's centre (choices as Sobol has them; parameters with a prior
+/* Point `index` of the design: the best trial of each earlier sweep (search/prior/earlier.h), then the
+ * space's centre (choices as Sobol has them; parameters with a prior
  * at its likeliest place), then Owen-scrambled Sobol points, every second of them moved to where the
  * priors say (search/prior/belief.h), unless the results so far say that they are wrong (trust.h). A point
  * that is not allowed or was tried is drawn again under other scramblings. If this fails, the space is searched one configuration at a time.

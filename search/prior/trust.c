@@ -4,21 +4,30 @@
 
 #include "search/prior/belief.h"
 
+#define BELIEF SIZE_MAX /* the source that is the parameters' priors; else the earlier sweep */
+
 /* A result: how bad its kind is, and its row. */
 struct result {
     int class; /* 0: feasible, 1: breaks a bound, 2: failed */
     size_t row;
-    double distance; /* from what is likely: belief_distance() */
+    double distance; /* from what is likely */
 };
 
-static size_t list_results(const struct training_set *s, size_t rows, struct result *ret)
+static double distance_of(const struct training_set *s, size_t source, const double *point)
+{
+    return source == BELIEF ? belief_distance(s->enc, point)
+                            : earlier_distance(s->spec->earlier, source, s->enc, point, NULL);
+}
+
+static size_t list_results(const struct training_set *s, size_t rows, size_t source,
+                           struct result *ret)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n && i < rows && n < TRUST_MOST; i++) {
         if (s->state[i] == OBSERVED_PENDING)
             continue;
         int class = s->feasible[i] ? 0 : s->state[i] == OBSERVED_COMPLETED ? 1 : 2;
-        ret[n++] = (struct result){class, i, belief_distance(s->enc, training_set_point(s, i))};
+        ret[n++] = (struct result){class, i, distance_of(s, source, training_set_point(s, i))};
     }
     return n;
 }
@@ -38,33 +47,75 @@ static int compare(const struct training_set *s, const struct result *a, const s
     return better == worse ? 0 : better ? 1 : -1;
 }
 
-double trust_of(const struct training_set *s, size_t rows)
+/* Kendall's correlation in units of its deviation; INFINITY with too few results. */
+static double correlate(const struct training_set *s, size_t rows, size_t source)
 {
     struct result list[TRUST_MOST];
     int sum = 0;
-    if (!belief_exists(s->spec->space))
-        return 0;
-    size_t n = list_results(s, rows, list);
+    size_t n = list_results(s, rows, source, list);
     if (n < TRUST_LEAST)
-        return 1;
+        return INFINITY;
     for (size_t i = 1; i < n; i++)
         for (size_t j = 0; j < i; j++) {
             double off = list[j].distance - list[i].distance;
             sum += compare(s, &list[i], &list[j]) * ((off > 0) - (off < 0));
         }
     double pairs = (double)n * (double)(n - 1) / 2;
-    double z = sum / pairs / sqrt((double)(2 * (2 * n + 5)) / (double)(9 * n * (n - 1)));
-    return fmin(1, fmax(0, (1 + z) / 2));
+    return sum / pairs / sqrt((double)(2 * (2 * n + 5)) / (double)(9 * n * (n - 1)));
+}
+
+double trust_of(const struct training_set *s, size_t rows)
+{
+    if (!belief_exists(s->spec->space))
+        return 0;
+    return fmin(1, fmax(0, (1 + correlate(s, rows, BELIEF)) / 2));
+}
+
+double trust_of_earlier(const struct training_set *s, size_t k)
+{
+    const struct earlier *w = s->spec->earlier;
+    return w && w->sweeps[k].n ? fmin(1, fmax(0, correlate(s, s->n, k) - 1)) : 0;
 }
 
 bool trust_is_confirmed(const struct training_set *s)
 {
-    return s->n_completed + s->n_failed >= TRUST_LEAST && trust_of(s, s->n) >= 1;
+    if (s->n_completed + s->n_failed < TRUST_LEAST)
+        return false;
+    for (size_t k = 0; s->spec->earlier && k < s->spec->earlier->n; k++)
+        if (trust_of_earlier(s, k) >= 1)
+            return true;
+    return trust_of(s, s->n) >= 1;
 }
 
-double trust_weight(const struct training_set *s)
+struct prior_weights trust_weights(const struct training_set *s)
 {
     size_t n = s->n_completed + s->n_failed;
-    return n < TRUST_MOST && belief_exists(s->spec->space) ? trust_of(s, s->n) * belief_weight(n)
-                                                           : 0;
+    struct prior_weights w = {0};
+    if (n >= TRUST_MOST)
+        return w;
+    w.belief = trust_of(s, s->n) * belief_weight(n);
+    w.any = w.belief > 0;
+    for (size_t k = 0; s->spec->earlier && k < s->spec->earlier->n; k++) {
+        w.earlier[k] = trust_of_earlier(s, k) * belief_weight(n);
+        w.any |= w.earlier[k] > 0;
+    }
+    return w;
+}
+
+double trust_log(const struct prior_weights *w, const struct training_set *s, const double *point,
+                 double *ret_slope)
+{
+    double sum = w->belief * belief_log(s->enc, point, ret_slope), slope[SPACE_MAX_PARAMS];
+    for (size_t j = 0; ret_slope && j < s->enc->n; j++)
+        ret_slope[j] *= w->belief;
+    for (size_t k = 0; k < EARLIER_SWEEPS; k++) {
+        if (!(w->earlier[k] > 0))
+            continue;
+        double off = earlier_distance(s->spec->earlier, k, s->enc, point, ret_slope ? slope : NULL);
+        double share = exp(-off / BELIEF_FLOOR);
+        sum -= w->earlier[k] * BELIEF_FLOOR * (1 - share);
+        for (size_t j = 0; ret_slope && j < s->enc->n; j++)
+            ret_slope[j] -= w->earlier[k] * share * slope[j];
+    }
+    return sum;
 }

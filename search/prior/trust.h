@@ -1,4 +1,5 @@
-/* How far the results agree with the parameters' priors.
+/* How far the results agree with the parameters' priors and with earlier sweeps, and what these add to an
+ * acquisition.
  *
  * A prior that is wrong must not be believed for as long as one that is right. Kendall's rank
  * correlation between how likely the trials are by the priors and how good they turned out tells
@@ -9,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "search/prior/earlier.h"
 #include "search/regression/training_set.h"
 
 #define TRUST_LEAST 5  /* results, before they are asked */
@@ -21,11 +23,23 @@
  * prior. O(n d + n^2) for n counted results. */
 double trust_of(const struct training_set *s, size_t rows);
 
-/* Have TRUST_LEAST results or more confirmed the priors (z >= 1)? */
+/* Have TRUST_LEAST results or more confirmed the priors or an earlier sweep: is the trust 1? */
 bool trust_is_confirmed(const struct training_set *s);
 
-/* What the priors add to an acquisition, now: belief_weight() times the trust; 0 after TRUST_MOST
- * results. */
-double trust_weight(const struct training_set *s);
+/* The same of earlier sweep k of the specification, which must show that it helps: z - 1, within 0 and
+ * 1; 0 if none of its trials fits the space. */
+double trust_of_earlier(const struct training_set *s, size_t k);
+
+/* How much counts now: belief_weight() times the trust in each; 0 after TRUST_MOST results. */
+struct prior_weights {
+    double belief, earlier[EARLIER_SWEEPS];
+    bool any; /* one of them is above 0 */
+};
+struct prior_weights trust_weights(const struct training_set *s);
+
+/* The sum of weight x logarithm, each with the floor of belief_log(). ret_slope: NULL, or [enc->n]: the
+ * gradient by the places is written there. */
+double trust_log(const struct prior_weights *w, const struct training_set *s, const double *point,
+                 double *ret_slope);
 
 #endif

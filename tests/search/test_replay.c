@@ -7,25 +7,29 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "search/prior/earlier.h"
 #include "search/suggest.h"
 #include "tests/support/check_main.h"
 #include "tests/support/json_text.h"
 
 #define LATE 3 /* results are known this many trials later */
 
+/* What the search of a sweep learns from, and the prior of x; empty: nothing. */
+static const char *earlier = "", *believed = "";
+
 static json_t *make_sweep(const char *method)
 {
-    char text[900];
+    char text[1200];
     (void)snprintf(text, sizeof text,
                    "{\"id\":\"s\",\"method\":\"%s\",\"seed\":\"7\",\"metrics\":[{\"name\":\"loss\","
                    "\"goal\":\"minimize\"}],\"constraints\":[{\"metric\":\"ms\",\"max\":20}],"
-                   "\"document\":{\"search\":{\"method\":\"%s\",\"seed\":7},\"parameters\":{"
-                   "\"x\":{\"type\":\"float\",\"min\":-1,\"max\":1,\"points\":4},"
+                   "\"document\":{\"search\":{\"method\":\"%s\",\"seed\":7%s},\"parameters\":{"
+                   "\"x\":{\"type\":\"float\",\"min\":-1,\"max\":1,\"points\":4%s},"
                    "\"w\":{\"type\":\"int\",\"min\":1,\"max\":9},"
                    "\"opt\":{\"type\":\"categorical\",\"values\":[\"a\",\"b\"]},"
                    "\"m\":{\"type\":\"float\",\"min\":0,\"max\":1,\"points\":3,\"when\":{\"opt\":"
                    "\"a\"}}}}}",
-                   method, method);
+                   method, method, earlier, believed);
     return json_plain(text);
 }
 
@@ -34,6 +38,7 @@ struct maker {
     json_t *sweep, *items, *state;
     struct space *space;
     struct search_spec spec;
+    struct earlier *earlier;
     struct observation all[64];
     struct config *configs[64];
     size_t n, n_suggested;
@@ -50,6 +55,11 @@ static void maker_init(struct maker *m, const char *method)
         (struct search_spec){.space = m->space, .seed = 7, .n_objectives = 1, .n_outcomes = 1};
     m->spec.outcomes[0] = (struct outcome_bound){.min = -INFINITY, .max = 20};
     ck_ok(search_method_parse(method, "/method", &m->spec.method, &err), err);
+    struct json_fields f;
+    const json_t *search = json_object_get(json_object_get(m->sweep, "document"), "search");
+    ck_ok(json_fields_init(&f, search, "/search", &err), err);
+    ck_ok(earlier_parse(&f, m->space, &m->earlier, &err), err);
+    m->spec.earlier = m->earlier;
 }
 
 static void maker_done(struct maker *m)
@@ -59,6 +69,7 @@ static void maker_done(struct maker *m)
     json_decref(m->sweep);
     json_decref(m->items);
     json_decref(m->state);
+    earlier_free(m->earlier);
     space_free(m->space);
 }
 
@@ -182,6 +193,27 @@ START_TEST(the_same_again)
     ck_assert_uint_eq(count_same(&m, &total, &first), 28);
     ck_assert_uint_eq(total, 28);
     maker_done(&m);
+}
+END_TEST
+
+/* The document holds what was known before; without it the first suggestion is another one. */
+START_TEST(the_same_with_what_was_known_before)
+{
+    static const char *const learning[] = {"gp", "tpe", "cmaes", "evolution"};
+    struct maker m;
+    size_t total;
+    int64_t first;
+    earlier = ",\"prior\":[{\"sweep\":\"old\",\"completed\":9,\"trials\":[{\"params\":{\"x\":0.9,"
+              "\"w\":8,\"opt\":\"a\",\"m\":0.1},\"cost\":3}]}]";
+    believed = ",\"prior\":{\"mean\":-0.8,\"deviation\":0.1}";
+    make(&m, learning[_i]);
+    ck_assert_uint_eq(count_same(&m, &total, &first), 28);
+    json_t *search = json_object_get(json_object_get(m.sweep, "document"), "search");
+    ck_assert_int_eq(json_object_del(search, "prior"), 0);
+    ck_assert_uint_lt(count_same(&m, &total, &first), 28);
+    ck_assert_int_eq(first, 0);
+    maker_done(&m);
+    earlier = believed = "";
 }
 END_TEST
 
@@ -322,6 +354,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("replay");
     TCase *t = tcase_create("replay");
+    tcase_add_loop_test(t, the_same_with_what_was_known_before, 0, 4);
     tcase_add_loop_test(t, the_same_again, 0, 8);
     tcase_add_test(t, in_any_order);
     tcase_add_loop_test(t, a_changed_parameter, 0, 8);

@@ -16,6 +16,7 @@
 #include "search/cmaes/cmaes.h"
 #include "search/evolution/evolution.h"
 #include "search/gp/gp.h"
+#include "search/prior/earlier.h"
 #include "search/sampling/grid_method.h"
 #include "search/sampling/sampler.h"
 #include "search/tpe/tpe.h"
@@ -118,8 +119,9 @@ static void through_text(struct sweep *w)
     w->state = back;
 }
 
-static void run_twice(const struct search_method *m, const struct space *s, uint64_t seed,
-                      size_t trials, size_t slots)
+static void run_twice_after(const struct search_method *m, const struct space *s,
+                            const struct earlier *before, uint64_t seed, size_t trials,
+                            size_t slots)
 {
     AS_AUTO(sweep_done) struct sweep a = {0}, b = {0};
     struct as_err err = {0};
@@ -127,6 +129,7 @@ static void run_twice(const struct search_method *m, const struct space *s, uint
     sweep_init(&a, s, seed, true);
     sweep_init(&b, s, seed, false);
     a.spec.method = b.spec.method = m;
+    a.spec.earlier = b.spec.earlier = before;
     rng_init(&ra, seed, 1);
     rng_init(&rb, seed, 1);
     for (size_t t = 0; t < trials; t++) {
@@ -153,6 +156,42 @@ static void run_twice(const struct search_method *m, const struct space *s, uint
     }
     sweep_done(&b);
 }
+
+static void run_twice(const struct search_method *m, const struct space *s, uint64_t seed,
+                      size_t trials, size_t slots)
+{
+    run_twice_after(m, s, NULL, seed, trials, slots);
+}
+
+/* Two earlier sweeps, one of which knows other parameters. The first trial is the best of the first. */
+START_TEST(same_bits_after_earlier_sweeps)
+{
+    static const char text[] =
+        "{\"prior\":[{\"sweep\":\"a\",\"completed\":30,\"trials\":["
+        "{\"params\":{\"lr\":0.01,\"width\":40,\"opt\":\"lion\",\"layers\":2,\"norm\":\"batch\"},"
+        "\"cost\":1},"
+        "{\"params\":{\"lr\":0.02,\"width\":41,\"opt\":\"sgd\",\"momentum\":0.5},\"cost\":2}]},"
+        "{\"sweep\":\"b\",\"completed\":5,\"trials\":[{\"params\":{\"drop\":0.15},\"cost\":7}]}]}";
+    AS_AUTO(space_freep) struct space *s = parse(MIXED);
+    AS_AUTO(earlier_freep) struct earlier *before = NULL;
+    JSON_AUTO j = NULL;
+    struct json_fields f;
+    struct as_err err = {0};
+    ck_ok(json_parse(text, sizeof text - 1, &j, &err), err);
+    ck_ok(json_fields_init(&f, j, "/search", &err), err);
+    ck_ok(earlier_parse(&f, s, &before, &err), err);
+    run_twice_after(learning[_i], s, before, 5, 50, 4);
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    sweep_init(&w, s, 1, false);
+    w.spec.method = learning[_i];
+    w.spec.earlier = before;
+    for (size_t t = 0; t < 2; t++)
+        ck_ok(sweep_ask(&w, &err), err);
+    ck_assert_double_eq_tol(sweep_number(&w, 0, 0), 0.01, 1e-9);
+    ck_assert(sweep_number(&w, 0, 1) == 40 && sweep_number(&w, 0, 3) == 2);
+    ck_assert_double_eq_tol(sweep_number(&w, 1, 6), 0.15, 1e-9);
+}
+END_TEST
 
 START_TEST(same_bits_with_and_without_cache)
 {
@@ -746,6 +785,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("suggest");
     tcase_add_test(t, parses_methods);
     tcase_add_test(t, prepared_or_not_is_the_same);
+    tcase_add_loop_test(t, same_bits_after_earlier_sweeps, 0, LEARNING);
     tcase_add_loop_test(t, same_bits_with_and_without_cache, 0, LEARNING);
     tcase_add_test(t, same_bits_when_the_factor_grows);
     tcase_add_loop_test(t, finite_spaces_end_exactly, 0, LEARNING);

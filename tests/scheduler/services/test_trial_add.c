@@ -76,6 +76,86 @@ START_TEST(additions_neither_skip_nor_repeat)
 }
 END_TEST
 
+#define PRIOR_DOC                                                                                  \
+    "{'name': '%s', 'metric': {'name': 'gain', 'goal': '%s'}, 'parameters': {'x': {'type': "       \
+    "'float', 'min': 0, 'max': %s}, 'c': {'type': 'categorical', 'values': ['p', 'q']}}, "         \
+    "'search': {'method': '%s', 'seed': 3%s}, 'limits': {'max_trials': 9}}"
+
+static as_status create_after(const char *name, const char *goal, const char *max,
+                              const char *method, const char *prior, struct sweep_row *ret)
+{
+    char text[900];
+    snprintf(text, sizeof text, PRIOR_DOC, name, goal, max, method, prior);
+    json_t *doc = json_of(text);
+    as_status st = sweep_create(s.db, &s.a, doc, NULL, ret, &err);
+    json_decref(doc);
+    return st;
+}
+
+static void cancel(const char *id)
+{
+    struct sweep_patch p;
+    struct sweep_changed changed;
+    json_t *patch = json_of("{'state': 'cancelled'}");
+    ck_ok(sweep_patch_parse(patch, &p, &err), err);
+    ck_ok(sweep_change(s.db, &s.a, id, &p, NULL, &changed, &err), err);
+    json_decref(patch);
+}
+
+/* A sweep takes a snapshot of an earlier one, begins at its best trial, and needs it no more. */
+START_TEST(earlier_sweeps_are_taken)
+{
+    struct sweep_row row;
+    ck_ok(create_after("old", "maximize", "10", "gp", "", &row), err);
+    add("old", "{'params': {'x': 7, 'c': 'q'}, 'metrics': {'gain': 5}}");
+    add("old", "{'params': {'x': 3, 'c': 'p'}, 'metrics': {'gain': 9}}");
+    add("old", "{'params': {'x': 9.5, 'c': 'p'}, 'metrics': {'gain': 99}}");
+    add("old", "{'params': {'x': 1, 'c': 'p'}, 'state': 'failed', 'reason': 'no'}");
+    ck_ok(create_after("new", "minimize", "8", "gp", ", 'prior': ['old']", &row), err);
+    json_t *doc = json_loads(row.document, 0, NULL);
+    const json_t *taken =
+        json_array_get(json_object_get(json_object_get(doc, "search"), "prior"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(taken, "sweep")), "old");
+    ck_assert_int_eq(json_integer_value(json_object_get(taken, "completed")), 3);
+    ck_assert_int_eq(json_integer_value(json_object_get(taken, "dropped")), 1); /* 9.5 */
+    ck_assert_uint_eq(json_array_size(json_object_get(taken, "trials")), 2);
+    json_decref(doc);
+    cancel("old");
+    ck_ok(sweep_delete(s.db, "old", &err), err);
+    json_t *first = json_loads(ask_one(&s, "new", "k").params, 0, NULL);
+    ck_assert_double_eq(json_number_value(json_object_get(first, "x")), 3);
+    ck_assert_str_eq(json_string_value(json_object_get(first, "c")), "p");
+    json_decref(first);
+}
+END_TEST
+
+START_TEST(earlier_sweeps_are_refused)
+{
+    static const struct {
+        const char *method, *prior, *pointer, *part;
+    } bad[] = {
+        {"gp", ", 'prior': ['none']", "/search/prior/0", "no sweep 'none'"},
+        {"gp", ", 'prior': ['empty']", "/search/prior/0", "no completed trial"},
+        {"gp", ", 'prior': ['a', 'b', 'c', 'd', 'e']", "/search/prior", "at most 4"},
+        {"gp", ", 'prior': 'empty'", "/search/prior", "expected a list"},
+        {"gp", ", 'prior': [7]", "/search/prior/0", "expected an object"},
+        {"random", ", 'prior': ['full']", "/search/prior", "the method random"},
+        {"grid", ", 'prior': ['full']", "/search/prior", "the method grid"},
+    };
+    struct sweep_row row;
+    ck_ok(create_after("empty", "maximize", "10", "gp", "", &row), err);
+    ck_ok(create_after("full", "maximize", "10", "gp", "", &row), err);
+    add("full", "{'params': {'x': 7, 'c': 'q'}, 'metrics': {'gain': 5}}");
+    for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++) {
+        as_status st = create_after("n", "minimize", "8", bad[i].method, bad[i].prior, &row);
+        ck_assert_msg(st == AS_E_INVAL || st == AS_E_TOO_LARGE, "%zu: %d", i, (int)st);
+        ck_assert_str_eq(err.pointer, bad[i].pointer);
+        ck_assert_msg(strstr(err.msg, bad[i].part) != NULL, "%s", err.msg);
+    }
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from sweep"), 2);
+}
+END_TEST
+
 START_TEST(known_results_use_no_budget)
 {
     struct sweep_row row;
@@ -337,6 +417,8 @@ Suite *test_suite(void)
     TCase *c = service_case(su, "trial_add", &s, 0);
     tcase_add_test(c, enqueued_trials_run_next);
     tcase_add_test(c, additions_neither_skip_nor_repeat);
+    tcase_add_test(c, earlier_sweeps_are_taken);
+    tcase_add_test(c, earlier_sweeps_are_refused);
     tcase_add_test(c, known_results_use_no_budget);
     tcase_add_test(c, known_results_prepare_nothing);
     tcase_add_test(c, limits_count_the_others);

@@ -28,7 +28,7 @@ static double trust_after(const char *yaml, size_t n, double (*value)(double))
     }
     const struct history h = {w.trials, w.n};
     ck_ok(training_set_create(&w.spec, &h, NULL, &set, &err), err);
-    ck_assert_double_eq_tol(trust_weight(set), trust_of(set, n) * belief_weight(n), 1e-15);
+    ck_assert_double_eq_tol(trust_weights(set).belief, trust_of(set, n) * belief_weight(n), 1e-15);
     ck_assert(trust_of(set, 3) == 1 || !s->params[0].prior);
     return trust_of(set, n);
 }
@@ -80,7 +80,7 @@ START_TEST(it_ends)
     }
     const struct history h = {w.trials, w.n};
     ck_ok(training_set_create(&w.spec, &h, NULL, &set, &err), err);
-    ck_assert_double_eq(trust_weight(set), 0);
+    ck_assert(trust_weights(set).belief == 0 && !trust_weights(set).any);
 }
 END_TEST
 

@@ -171,6 +171,22 @@ export type SearchOptions = {
   seed?: number;
   /** Space-filling trials before the model of gp takes over; chosen from the space when absent */
   initial_trials?: number;
+  /** Earlier sweeps of one metric to learn from. A name is replaced by a snapshot of the sweep's best trials when this sweep is created, so that it needs the other no more. For methods that learn, and one metric */
+  prior?: (string | EarlierSweep)[];
+};
+
+/** The best trials of a sweep, as far as their parameters fit this one: a value that a parameter cannot take is left out; a trial with a number outside of a range is dropped */
+export type EarlierSweep = {
+  sweep: string;
+  /** Trials that had a value within the sweep's bounds */
+  completed: number;
+  /** Of the best ones, because they do not fit */
+  dropped?: number;
+  trials: {
+    params: Record<string, Value>;
+    /** The metric, negated if it was maximised */
+    cost: number;
+  }[];
 };
 
 export type SearchMethod = "gp" | "tpe" | "cmaes" | "evolution" | "auto" | "sobol" | "random" | "grid";
@@ -794,6 +810,11 @@ export type SuggestionReason = {
   };
   /** How much the parameters' priors still count. gp: the factor of their logarithm in the acquisition; tpe: their share of the draws that are not near a good trial. Absent: not at all */
   prior?: number;
+  /** gp: how much each earlier sweep counts; absent ones do not */
+  prior_sweeps?: {
+    sweep: string;
+    weight: number;
+  }[];
   /** gp: recent trials improved almost nothing, so it looks elsewhere */
   stagnant?: boolean;
   /** gp: of the objective, or a list in the order of the objectives */
