@@ -202,14 +202,17 @@ def check_words(assay, folder, classes):
 
 
 def check_weights_and_buckets(assay, folder, train_path, test_path):
-    """Test rows weigh what their column says, and an ensemble by buckets gives each the model of its value. `far` is a
-    value of test rows alone."""
+    """Test rows weigh what their column says, and an ensemble by buckets gives each the model of its value. Few training
+    rows are `far`."""
     paths, tests = [], []
-    for path, regions in ((train_path, "north south"), (test_path, "north south far")):
+    for path in (train_path, test_path):
         paths.append(path + ".weighted.csv")
         with open(path, encoding="utf-8", newline="") as f, open(paths[-1], "w", encoding="utf-8") as out:
             header, *rows = list(csv.reader(f))
-            tests = [(i % 3 + 1, regions.split()[i % len(regions.split())], r[header.index("class")]) for i, r in enumerate(rows)]
+            many = path == train_path and len(rows) - 5
+            regions = ["far" if i >= many else ("north", "south")[i % 2] for i in range(len(rows))] if many else [
+                ("north", "south", "far")[i % 3] for i in range(len(rows))]
+            tests = [(i % 3 + 1, regions[i], r[header.index("class")]) for i, r in enumerate(rows)]
             csv.writer(out).writerows([["w", "region", *header]] + [[w, g, *r] for r, (w, g, _) in zip(rows, tests)])
     assay.cli("data", "add", "weighted", paths[0], "--target", "class", "--test", paths[1])
     doc = document("weighted", {**SWEEPS["network"], "dataset": "weighted", "weights": "w", "buckets": "region"}, 6)
