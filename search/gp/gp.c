@@ -1,8 +1,8 @@
 /* One suggestion. Below the size of the design it takes a design point. Otherwise it fits the
- * models, takes the acquisition from the schedule, finds its best point and writes the reason and
- * the new state. If a model cannot be fitted, a Sobol point replaces the suggestion and the reason
+ * models, takes the acquisition from the schedule, finds its best point and writes the reason (reason.c)
+ * and the new state. If a model cannot be fitted, a Sobol point replaces the suggestion and the reason
  * names the error, because a sweep must not stop for numerical reasons. */
-#include "search/gp/gp.h"
+#include "search/gp/gp_priv.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,14 +11,9 @@
 #include "base/json.h"
 #include "search/gp/caution.h"
 #include "search/gp/crossing.h"
-#include "search/population/design.h"
-#include "search/gp/optimize.h"
-#include "search/pareto/pareto.h"
-#include "search/prior/trust.h"
 #include "search/gp/quadratic.h"
-#include "search/gp/schedule.h"
-#include "search/gp/surrogate.h"
-#include "search/gp/trust_region.h"
+#include "search/pareto/pareto.h"
+#include "search/population/design.h"
 #include "search/sampling/sampler.h"
 
 /* UCB's number of deviations, without pending trials and with this many. Pending trials shrink the
@@ -66,28 +61,7 @@ static size_t cache_bytes(const struct search_method_cache *cache)
            training_places_bytes(&c->places);
 }
 
-/* What one suggestion works on. */
-struct ask {
-    struct training_set *set;
-    struct gp_cache *cache;
-    const json_t *state; /* borrowed; left by the previous suggestion */
-    uint64_t number, index;
-    const struct schedule_row *row; /* NULL: no model is used */
-    size_t n_models;
-    struct surrogate models[ACQUISITION_MAX_MODELS];
-    struct acquisition acquisition;
-    struct gp_ehvi *ehvi;
-    struct trust_region trust;
-    struct branch branch; /* of a row for branches */
-    bool is_quadratic;    /* the point is the quadratic's */
-    bool is_crossing;     /* the best trial, moved into the branch */
-    struct prior_weights priors;
-    struct gp_found found;
-    double *point;               /* [enc->n] */
-    const struct config *config; /* that of the point; borrowed */
-};
-
-static void ask_done(struct ask *a)
+static void ask_done(struct gp_ask *a)
 {
     for (size_t i = 0; i < a->n_models; i++)
         surrogate_done(&a->models[i]);
@@ -103,13 +77,13 @@ static as_status out_of_memory(struct as_err *err)
 
 /* ---- models ---- */
 
-static size_t max_rows(const struct ask *a)
+static size_t max_rows(const struct gp_ask *a)
 {
     size_t n = a->set->spec->n_objectives + a->set->spec->n_outcomes;
     return n <= FEW_MODELS ? GP_MAX_ROWS : GP_MAX_ROWS_MANY;
 }
 
-static as_status add_model(struct ask *a, surrogate_target target, size_t k, struct as_err *err)
+static as_status add_model(struct gp_ask *a, surrogate_target target, size_t k, struct as_err *err)
 {
     struct surrogate_spec spec = {target, k, max_rows(a), a->number};
     char name[16];
@@ -123,7 +97,7 @@ static as_status add_model(struct ask *a, surrogate_target target, size_t k, str
     return AS_OK;
 }
 
-static void add_limit(struct ask *a, double min, double max)
+static void add_limit(struct gp_ask *a, double min, double max)
 {
     struct acquisition *q = &a->acquisition;
     q->limits[q->n_limits++] = (struct outcome_bound){min, max};
@@ -137,7 +111,7 @@ static double beta_of(const struct training_set *s)
 
 /* Prepare the objectives' models, then the outcomes', then that of failures. The other models do
  * not see failed trials and would continue to suggest where trials fail. */
-static as_status prepare_models(struct ask *a, struct as_err *err)
+static as_status prepare_models(struct gp_ask *a, struct as_err *err)
 {
     const struct search_spec *spec = a->set->spec;
     surrogate_target objective = a->row->plain ? SURROGATE_PLAIN : SURROGATE_WARPED;
@@ -172,7 +146,7 @@ static as_status prepare_models(struct ask *a, struct as_err *err)
 /* ---- what the acquisition compares with ---- */
 
 /* Predict n <= LOOK trials with the first model. */
-static as_status predict_trials(struct ask *a, const size_t *trials, size_t n, double *mean,
+static as_status predict_trials(struct gp_ask *a, const size_t *trials, size_t n, double *mean,
                                 double *var, struct as_err *err)
 {
     const struct training_set *s = a->set;
@@ -195,7 +169,7 @@ static as_status predict_trials(struct ask *a, const size_t *trials, size_t n, d
 }
 
 /* Set PE's threshold: the mean of the best trial with the lowest mean - 1.8 sigma. */
-static as_status set_threshold(struct ask *a, struct as_err *err)
+static as_status set_threshold(struct gp_ask *a, struct as_err *err)
 {
     size_t top[LOOK], n = gp_candidates_top(a->set, LOOK, top);
     double mean[LOOK], var[LOOK], lowest = INFINITY;
@@ -214,7 +188,7 @@ static as_status set_threshold(struct ask *a, struct as_err *err)
 
 /* The worst feasible value of objective k as its model sees it. It is cut, so that a diverged trial
  * does not determine it. The warp's values are those of the completed trials. */
-static double worst_of(const struct ask *a, size_t k)
+static double worst_of(const struct gp_ask *a, size_t k)
 {
     const struct training_set *s = a->set;
     const double *v = gp_warp_values(a->models[k].warp);
@@ -232,7 +206,7 @@ static double worst_of(const struct ask *a, size_t k)
 /* Set the value that logEI improves on: the lowest of the best result and the pending trials'
  * means. A pending trial counts as observed at its mean, so reaching that mean is no improvement.
  * Whether it meets the bounds is unknown and is ignored. */
-static as_status set_best(struct ask *a, struct as_err *err)
+static as_status set_best(struct gp_ask *a, struct as_err *err)
 {
     const struct training_set *s = a->set;
     size_t some[LOOK];
@@ -260,7 +234,7 @@ static as_status set_best(struct ask *a, struct as_err *err)
     return AS_OK;
 }
 
-static as_status set_front(struct ask *a, struct as_err *err)
+static as_status set_front(struct gp_ask *a, struct as_err *err)
 {
     const struct training_set *s = a->set;
     size_t m = s->spec->n_objectives, n = 0, n_front = 0;
@@ -286,7 +260,7 @@ static as_status set_front(struct ask *a, struct as_err *err)
     return st;
 }
 
-static as_status set_marks(struct ask *a, struct as_err *err)
+static as_status set_marks(struct gp_ask *a, struct as_err *err)
 {
     if (a->row->kind == ACQUISITION_EHVI)
         return set_front(a, err);
@@ -298,7 +272,7 @@ static as_status set_marks(struct ask *a, struct as_err *err)
 /* ---- the point ---- */
 
 /* Every second trial of a branch is a crossing, and each one of a branch that was left. */
-static bool crosses(struct ask *a)
+static bool crosses(struct gp_ask *a)
 {
     const struct branch *b = &a->branch;
     size_t n = b->n_ended + b->n_pending;
@@ -307,7 +281,7 @@ static bool crosses(struct ask *a)
     return crossing_point(a->set, b, a->number, b->is_revisit || n % 4 == 1, a->point);
 }
 
-static as_status find_point(struct ask *a, struct as_err *err)
+static as_status find_point(struct gp_ask *a, struct as_err *err)
 {
     size_t d = a->set->enc->n;
     AS_AUTO(as_freep) double *box = as_calloc(2 * d, sizeof *box);
@@ -330,7 +304,7 @@ static as_status find_point(struct ask *a, struct as_err *err)
 }
 
 /* If the schedule says so, use the minimum of a quadratic when it predicts best. */
-static as_status try_quadratic(struct ask *a, struct as_err *err)
+static as_status try_quadratic(struct gp_ask *a, struct as_err *err)
 {
     struct gp_quadratic q;
     const struct surrogate *m = &a->models[0];
@@ -346,7 +320,7 @@ static as_status try_quadratic(struct ask *a, struct as_err *err)
     return AS_OK;
 }
 
-static as_status ask_models(struct ask *a, struct as_err *err)
+static as_status ask_models(struct gp_ask *a, struct as_err *err)
 {
     /* also if the models fail, because its state continues */
     trust_region_update(&a->trust, a->set);
@@ -363,7 +337,7 @@ static as_status ask_models(struct ask *a, struct as_err *err)
 
 /* ---- the state: {"models": {name: …}, "trust": {…}} ---- */
 
-static as_status write_state(const struct ask *a, json_t **ret, struct as_err *err)
+static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err *err)
 {
     static const surrogate_target objective[] = {SURROGATE_WARPED, SURROGATE_PLAIN};
     JSON_AUTO state = json_pack("{s:{}, s:o*}", "models", "trust", trust_region_write(&a->trust));
@@ -390,128 +364,6 @@ static as_status write_state(const struct ask *a, json_t **ret, struct as_err *e
     return AS_OK;
 }
 
-/* ---- the reason ---- */
-
-static const char *model_word(const struct ask *a)
-{
-    if (!a->acquisition.n_objectives)
-        return "outcomes";
-    return a->row->plain ? "plain" : "warped";
-}
-
-/* The prediction in the metric's own unit and sense. */
-static json_t *prediction_to_json(const struct ask *a, size_t k)
-{
-    const struct surrogate *m = &a->models[k];
-    double mean = surrogate_back(m, a->found.mean[k]);
-    double deviation = surrogate_back_deviation(m, a->found.mean[k], a->found.sd[k]);
-    bool turned = k < a->acquisition.n_objectives && a->set->spec->maximize[k];
-    return json_pack("{s:o, s:o}", "mean", json_number_new(turned ? -mean : mean), "deviation",
-                     json_number_new(deviation));
-}
-
-static int add_predictions(const struct ask *a, json_t *reason)
-{
-    size_t n = a->acquisition.n_objectives;
-    if (n == 1)
-        return json_object_set_new(reason, "predicted", prediction_to_json(a, 0));
-    json_t *list = json_array();
-    int rc = json_object_set_new(reason, "predicted", list);
-    for (size_t k = 0; k < n && rc == 0; k++)
-        rc = json_array_append_new(list, prediction_to_json(a, k));
-    return rc;
-}
-
-static int add_incumbent(const struct ask *a, json_t *reason)
-{
-    const struct training_set *s = a->set;
-    if (s->best == TRAINING_SET_NONE || s->spec->n_objectives > 1)
-        return 0;
-    const struct observation *o = &s->trials[s->best];
-    return json_object_set_new(reason, "incumbent",
-                               json_pack("{s:I, s:o}", "number", (json_int_t)o->number, "value",
-                                         json_number_new(o->values[0])));
-}
-
-/* {"parameter", "value", "trials", "optimistic"}; the last in the metric's own sense. */
-static int add_branch(const struct ask *a, json_t *reason)
-{
-    const struct branch *b = &a->branch;
-    const struct space_param *p = &a->set->spec->space->params[b->param];
-    double optimistic = a->set->spec->maximize[0] ? -b->optimistic : b->optimistic;
-    return json_object_set_new(
-        reason, "branch",
-        json_pack("{s:s, s:o, s:I, s:o, s:o*}", "parameter", p->name, "value",
-                  param_value_to_json(p, a->config->entries[b->param].value), "trials",
-                  (json_int_t)(b->n_ended + b->n_pending), "optimistic",
-                  isfinite(optimistic) ? json_number_new(optimistic) : json_null(), "crossing",
-                  a->is_crossing ? json_true() : NULL));
-}
-
-static int add_priors(const struct ask *a, json_t *reason)
-{
-    const struct earlier *w = a->set->spec->earlier;
-    int rc = a->priors.belief > 0
-                 ? json_object_set_new(reason, "prior", json_real(a->priors.belief))
-                 : 0;
-    for (size_t k = 0; w && k < w->n && rc == 0; k++) {
-        if (!(a->priors.earlier[k] > 0))
-            continue;
-        json_t *list = json_object_get(reason, "prior_sweeps");
-        if (!list && json_object_set_new(reason, "prior_sweeps", list = json_array()) < 0)
-            return -1;
-        rc = json_array_append_new(list, json_pack("{s:s, s:f}", "sweep", w->sweeps[k].name,
-                                                   "weight", a->priors.earlier[k]));
-    }
-    return rc;
-}
-
-static int describe_model(const struct ask *a, json_t *reason)
-{
-    const struct surrogate *m = &a->models[0];
-    bool refitted = false;
-    for (size_t i = 0; i < a->n_models; i++)
-        refitted |= a->models[i].refitted;
-    int rc = json_object_update_new(
-        reason,
-        json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:{s:b, s:I}}", "phase", "model", "acquisition",
-                  a->is_quadratic ? "quadratic" : acquisition_name(a->row->kind), "value",
-                  json_number_new(a->found.value), "model", model_word(a), "candidates",
-                  (json_int_t)a->found.candidates, "runner_up",
-                  isnan(a->found.runner_up) ? json_null() : json_number_new(a->found.runner_up),
-                  "fit", "refitted", refitted, "rows", (json_int_t)m->fit_rows));
-    if (rc == 0 && a->row->is_branch)
-        rc = add_branch(a, reason);
-    else if (rc == 0 && a->trust.is_on)
-        rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
-    if (rc == 0 && a->priors.any)
-        rc = add_priors(a, reason);
-    if (rc == 0 && (a->set->stagnant || a->set->crowded))
-        rc = json_object_set_new(reason, "stagnant", json_true());
-    return rc < 0 ? rc : add_predictions(a, reason);
-}
-
-/* fallback: why the models were not used, or NULL. */
-static as_status write_reason(const struct ask *a, const char *fallback, json_t **ret,
-                              struct as_err *err)
-{
-    const struct training_set *s = a->set;
-    JSON_AUTO reason = json_pack("{s:s, s:I, s:I, s:I}", "method", search_gp.name, "observed",
-                                 (json_int_t)s->n_completed, "pending", (json_int_t)s->n_pending,
-                                 "failed", (json_int_t)s->n_failed);
-    int rc = reason ? add_incumbent(a, reason) : -1;
-    if (rc == 0 && a->found.is_found)
-        rc = describe_model(a, reason);
-    else if (rc == 0)
-        rc = json_object_update_new(reason,
-                                    json_pack("{s:s, s:I, s:s*}", "phase", "initial", "point",
-                                              (json_int_t)a->index, "fallback", fallback));
-    if (rc < 0)
-        return out_of_memory(err);
-    *ret = as_steal(reason);
-    return AS_OK;
-}
-
 /* ---- the whole ---- */
 
 /* Priors that the first results confirm make the rest of the design superfluous. */
@@ -523,7 +375,7 @@ static bool is_initial(const struct training_set *s)
     return s->n < size || results < (size < LEAST_RESULTS ? size : LEAST_RESULTS);
 }
 
-static as_status choose_row(struct ask *a, struct as_err *err)
+static as_status choose_row(struct gp_ask *a, struct as_err *err)
 {
     const struct training_set *s = a->set;
     bool is_found = false;
@@ -535,7 +387,7 @@ static as_status choose_row(struct ask *a, struct as_err *err)
 }
 
 /* Set the point, and `why` if the models failed. Never returns AS_E_NUMERIC. */
-static as_status choose_point(struct ask *a, char why[AS_ERR_MSG_MAX], struct as_err *err)
+static as_status choose_point(struct gp_ask *a, char why[AS_ERR_MSG_MAX], struct as_err *err)
 {
     const struct training_set *s = a->set;
     if (s->enc->n_lengths && is_initial(s))
@@ -570,7 +422,7 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
 {
     AS_AUTO(cache_freep) struct search_method_cache *own = cache ? NULL : cache_create();
     AS_AUTO(ask_done)
-    struct ask a = {
+    struct gp_ask a = {
         .cache = gp_cache(cache ? cache : own), .state = state, .number = number, .index = index};
     AS_AUTO(suggestion_done) struct suggestion s = {0};
     char why[AS_ERR_MSG_MAX] = "";
@@ -589,7 +441,7 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
         return st;
     encoding_to_config(a.set->enc, a.point, s.config);
     a.config = s.config;
-    st = write_reason(&a, *why ? why : NULL, &s.reason, err);
+    st = gp_reason_write(&a, *why ? why : NULL, &s.reason, err);
     if (st < 0)
         return st;
     st = write_state(&a, &s.state, err);

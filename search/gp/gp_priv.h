@@ -1,0 +1,45 @@
+/* What one suggestion works on. For search/gp/ alone. */
+#ifndef ASSAY_SEARCH_GP_GP_PRIV_H
+#define ASSAY_SEARCH_GP_GP_PRIV_H
+
+#include <jansson.h>
+
+#include "search/gp/acquisition.h"
+#include "search/gp/branch.h"
+#include "search/gp/gp.h"
+#include "search/gp/optimize.h"
+#include "search/gp/schedule.h"
+#include "search/gp/surrogate.h"
+#include "search/gp/trust_region.h"
+#include "search/prior/trust.h"
+
+struct gp_cache;
+
+struct gp_ask {
+    struct training_set *set;
+    struct gp_cache *cache;
+    const json_t *state; /* borrowed; left by the previous suggestion */
+    uint64_t number, index;
+    const struct schedule_row *row; /* NULL: no model is used */
+    size_t n_models;
+    struct surrogate models[ACQUISITION_MAX_MODELS];
+    struct acquisition acquisition;
+    struct gp_ehvi *ehvi;
+    struct trust_region trust;
+    struct branch branch; /* of a row for branches */
+    bool is_quadratic;    /* the point is the quadratic's */
+    bool is_crossing;     /* the best trial, moved into the branch */
+    struct prior_weights priors;
+    struct gp_found found;
+    double *point;               /* [enc->n] */
+    const struct config *config; /* that of the point; borrowed */
+};
+
+/* Write the reason.
+ *   fallback  why the models were not used, or NULL
+ *   ret       a new reference
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status gp_reason_write(const struct gp_ask *a, const char *fallback, json_t **ret,
+                                        struct as_err *err);
+
+#endif

@@ -1,0 +1,124 @@
+/* The reason of a suggestion: what was known, which model and acquisition chose it, and what they expect. */
+#include <math.h>
+
+#include "base/json.h"
+#include "search/gp/gp_priv.h"
+
+static const char *model_word(const struct gp_ask *a)
+{
+    if (!a->acquisition.n_objectives)
+        return "outcomes";
+    return a->row->plain ? "plain" : "warped";
+}
+
+/* The prediction in the metric's own unit and sense. */
+static json_t *prediction_to_json(const struct gp_ask *a, size_t k)
+{
+    const struct surrogate *m = &a->models[k];
+    double mean = surrogate_back(m, a->found.mean[k]);
+    double deviation = surrogate_back_deviation(m, a->found.mean[k], a->found.sd[k]);
+    bool turned = k < a->acquisition.n_objectives && a->set->spec->maximize[k];
+    return json_pack("{s:o, s:o}", "mean", json_number_new(turned ? -mean : mean), "deviation",
+                     json_number_new(deviation));
+}
+
+static int add_predictions(const struct gp_ask *a, json_t *reason)
+{
+    size_t n = a->acquisition.n_objectives;
+    if (n == 1)
+        return json_object_set_new(reason, "predicted", prediction_to_json(a, 0));
+    json_t *list = json_array();
+    int rc = json_object_set_new(reason, "predicted", list);
+    for (size_t k = 0; k < n && rc == 0; k++)
+        rc = json_array_append_new(list, prediction_to_json(a, k));
+    return rc;
+}
+
+static int add_incumbent(const struct gp_ask *a, json_t *reason)
+{
+    const struct training_set *s = a->set;
+    if (s->best == TRAINING_SET_NONE || s->spec->n_objectives > 1)
+        return 0;
+    const struct observation *o = &s->trials[s->best];
+    return json_object_set_new(reason, "incumbent",
+                               json_pack("{s:I, s:o}", "number", (json_int_t)o->number, "value",
+                                         json_number_new(o->values[0])));
+}
+
+/* {"parameter", "value", "trials", "optimistic"}; the last in the metric's own sense. */
+static int add_branch(const struct gp_ask *a, json_t *reason)
+{
+    const struct branch *b = &a->branch;
+    const struct space_param *p = &a->set->spec->space->params[b->param];
+    double optimistic = a->set->spec->maximize[0] ? -b->optimistic : b->optimistic;
+    return json_object_set_new(
+        reason, "branch",
+        json_pack("{s:s, s:o, s:I, s:o, s:o*}", "parameter", p->name, "value",
+                  param_value_to_json(p, a->config->entries[b->param].value), "trials",
+                  (json_int_t)(b->n_ended + b->n_pending), "optimistic",
+                  isfinite(optimistic) ? json_number_new(optimistic) : json_null(), "crossing",
+                  a->is_crossing ? json_true() : NULL));
+}
+
+static int add_priors(const struct gp_ask *a, json_t *reason)
+{
+    const struct earlier *w = a->set->spec->earlier;
+    int rc = a->priors.belief > 0
+                 ? json_object_set_new(reason, "prior", json_real(a->priors.belief))
+                 : 0;
+    for (size_t k = 0; w && k < w->n && rc == 0; k++) {
+        if (!(a->priors.earlier[k] > 0))
+            continue;
+        json_t *list = json_object_get(reason, "prior_sweeps");
+        if (!list && json_object_set_new(reason, "prior_sweeps", list = json_array()) < 0)
+            return -1;
+        rc = json_array_append_new(list, json_pack("{s:s, s:f}", "sweep", w->sweeps[k].name,
+                                                   "weight", a->priors.earlier[k]));
+    }
+    return rc;
+}
+
+static int describe_model(const struct gp_ask *a, json_t *reason)
+{
+    const struct surrogate *m = &a->models[0];
+    bool refitted = false;
+    for (size_t i = 0; i < a->n_models; i++)
+        refitted |= a->models[i].refitted;
+    int rc = json_object_update_new(
+        reason,
+        json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:{s:b, s:I}}", "phase", "model", "acquisition",
+                  a->is_quadratic ? "quadratic" : acquisition_name(a->row->kind), "value",
+                  json_number_new(a->found.value), "model", model_word(a), "candidates",
+                  (json_int_t)a->found.candidates, "runner_up",
+                  isnan(a->found.runner_up) ? json_null() : json_number_new(a->found.runner_up),
+                  "fit", "refitted", refitted, "rows", (json_int_t)m->fit_rows));
+    if (rc == 0 && a->row->is_branch)
+        rc = add_branch(a, reason);
+    else if (rc == 0 && a->trust.is_on)
+        rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
+    if (rc == 0 && a->priors.any)
+        rc = add_priors(a, reason);
+    if (rc == 0 && (a->set->stagnant || a->set->crowded))
+        rc = json_object_set_new(reason, "stagnant", json_true());
+    return rc < 0 ? rc : add_predictions(a, reason);
+}
+
+as_status gp_reason_write(const struct gp_ask *a, const char *fallback, json_t **ret,
+                          struct as_err *err)
+{
+    const struct training_set *s = a->set;
+    JSON_AUTO reason = json_pack("{s:s, s:I, s:I, s:I}", "method", search_gp.name, "observed",
+                                 (json_int_t)s->n_completed, "pending", (json_int_t)s->n_pending,
+                                 "failed", (json_int_t)s->n_failed);
+    int rc = reason ? add_incumbent(a, reason) : -1;
+    if (rc == 0 && a->found.is_found)
+        rc = describe_model(a, reason);
+    else if (rc == 0)
+        rc = json_object_update_new(reason,
+                                    json_pack("{s:s, s:I, s:s*}", "phase", "initial", "point",
+                                              (json_int_t)a->index, "fallback", fallback));
+    if (rc < 0)
+        return as_fail_nomem(err);
+    *ret = as_steal(reason);
+    return AS_OK;
+}
