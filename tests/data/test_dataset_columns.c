@@ -185,9 +185,8 @@ START_TEST(dates)
     ck_assert(isnan(d.x[6]) && d.x[7] == 0 && d.x[8] == 0 && d.x[9] == 0 && d.x[10] == 0);
     ck_assert_float_eq(d.x[12], 0);
     ck_assert_float_eq(d.x[18], 36);
-    ck_ok(file_replace(path, "when,a,y\n2024-03-09,1,0\n?,2,1\nsoon,3,0\n2024-04-09,4,1\n", 58,
-                       0644, &err),
-          err);
+    static const char other_rows[] = "when,a,y\n2024-03-09,1,0\n?,2,1\nsoon,3,0\n2024-04-09,4,1\n";
+    ck_ok(file_replace(path, other_rows, strlen(other_rows), 0644, &err), err);
     struct dataset other = {0};
     ck_fails(dataset_load(&(struct dataset_paths){.table = path}, &info, &other, &err), AS_E_INVAL,
              err, "column 'when', line 4: found 'soon', expected a date");
