@@ -311,6 +311,12 @@ as_status file_publishv(const char *path, const struct iovec *parts, size_t n_pa
     return replace_file(path, parts, n_parts, mode, false, err);
 }
 
+bool file_is_folder(const char *path)
+{
+    struct stat sb;
+    return stat(path, &sb) == 0 && S_ISDIR(sb.st_mode);
+}
+
 #define MKDIRS_TRIES 1000
 
 /* All of them from the top. *ret_gone: one that was there, or was made, has gone meanwhile. */

@@ -79,6 +79,9 @@ AS_MUST_CHECK as_status file_publishv(const char *path, const struct iovec *part
 /* fsync a file or folder; a symbolic link is not followed. AS_E_NOT_FOUND, AS_E_IO. */
 AS_MUST_CHECK as_status file_sync(const char *path, struct as_err *err);
 
+/* Is there a folder, or a link to one? */
+bool file_is_folder(const char *path);
+
 /* mkdir -p with mode 0777 less the umask (the last component gets `mode`). Others may remove empty folders
  * of the path meanwhile: these are made again. AS_E_IO. */
 AS_MUST_CHECK as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err);

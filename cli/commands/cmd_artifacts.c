@@ -3,7 +3,6 @@
  * fetch_content() writes each file, so a cut, Ctrl-C or damaged content leaves what was there
  * before. */
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -73,11 +72,10 @@ static as_status fetch_file(const struct artifacts *a, const json_t *file, const
 static as_status destination_of_one(const struct artifacts *a, const char *path, char **ret,
                                     struct as_err *err)
 {
-    struct stat sb;
     const char *name = artifact_path_name(path);
     if (!artifact_path_valid(path))
         return artifact_path_prepare(".", path, ret, err); /* fails, and says why */
-    bool is_folder = a->output && stat(a->output, &sb) == 0 && S_ISDIR(sb.st_mode);
+    bool is_folder = a->output && file_is_folder(a->output);
     *ret = is_folder ? file_join(a->output, name) : as_strdup(a->output ? a->output : name);
     return *ret ? AS_OK : as_fail_nomem(err);
 }

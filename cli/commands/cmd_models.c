@@ -1,6 +1,5 @@
 /* assay models list | show | add | alias | get | delete: what sweeps found, kept under names. */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -163,8 +162,7 @@ static as_status change_alias(const struct models *m, const char *name, const ch
 static char *destination_of(const struct models *m, const json_t *v, const char *to)
 {
     AS_AUTO(str_done) struct str name = {0};
-    struct stat sb;
-    bool is_folder = to && stat(to, &sb) == 0 && S_ISDIR(sb.st_mode);
+    bool is_folder = to && file_is_folder(to);
     if (to && !is_folder)
         return as_strdup(to);
     str_printf(&name, "%s-%" JSON_INTEGER_FORMAT ".%s",

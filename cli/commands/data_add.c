@@ -187,13 +187,6 @@ static json_t *options_new(const struct data_add *d)
     return bad ? NULL : as_steal(o);
 }
 
-/* Is it a folder, whose images are packed? */
-static bool is_folder(const char *path)
-{
-    struct stat sb;
-    return stat(path, &sb) == 0 && S_ISDIR(sb.st_mode);
-}
-
 /* "28x32": height and width. */
 static as_status parse_size(const char *text, size_t *height, size_t *width, struct as_err *err)
 {
@@ -314,7 +307,7 @@ static as_status upload_files(const struct data_add *d, json_t *files, struct as
 {
     if (d->test_column)
         return upload_cut(d, files, err);
-    if (is_folder(d->file))
+    if (file_is_folder(d->file))
         return upload_folder(d, files, err);
     as_status st = upload_file(d, d->file, d->targets ? "features" : "table", files, err);
     if (st < 0)
@@ -424,7 +417,7 @@ as_status data_add_check(struct data_add *d, struct as_err *err)
         return as_fail(err, AS_E_INVAL, "expected a FILE, or --features FILE --targets FILE");
     if (as_streq(d->file, "-") && as_streq(d->targets, "-"))
         return as_fail(err, AS_E_INVAL, "standard input (-) can be only one of the two files");
-    if (is_folder(d->file))
+    if (file_is_folder(d->file))
         return check_folder(d, err);
     if (d->size || d->grey)
         return as_fail(err, AS_E_INVAL,

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 
@@ -65,12 +64,6 @@ static as_status list_folder(const char *folder, struct image_names *ret, struct
     return AS_OK;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat sb;
-    return stat(path, &sb) == 0 && S_ISDIR(sb.st_mode);
-}
-
 bool image_list_is_image(const char *name)
 {
     static const char *const ends[] = {".png", ".jpg", ".jpeg"};
@@ -92,7 +85,7 @@ static as_status add_images(const char *folder, struct image_list *l,
         AS_AUTO(as_freep) char *path = file_join(folder, names.name[i]);
         if (!path)
             return as_fail_nomem(err);
-        if (is_folder(path)) {
+        if (file_is_folder(path)) {
             if (ret_folders)
                 st = names_add(ret_folders, as_steal(names.name[i]), err);
             l->n_skipped += !ret_folders;

@@ -1,18 +1,11 @@
 #include "cli/predict/images.h"
 
-#include <sys/stat.h>
-
+#include "base/file.h"
 #include "data/image/image.h"
-
-static bool is_folder(const char *path)
-{
-    struct stat sb;
-    return stat(path, &sb) == 0 && S_ISDIR(sb.st_mode);
-}
 
 bool predict_images_at(const char *path)
 {
-    return is_folder(path) || image_list_is_image(path);
+    return file_is_folder(path) || image_list_is_image(path);
 }
 
 static as_status list_one(const char *path, struct image_list *ret, struct as_err *err)
@@ -32,7 +25,7 @@ as_status predict_images_list(const struct dataset_info *info, const char *path,
     if (info->input != DATASET_IMAGE)
         return as_fail(err, AS_E_INVAL,
                        "%.200s is %s, but the model takes %s: expected a file with rows", path,
-                       is_folder(path) ? "a folder" : "an image",
+                       file_is_folder(path) ? "a folder" : "an image",
                        info->input == DATASET_TABLE ? "columns of a table" : "text");
     if (info->channels != 1 && info->channels != 3)
         return as_fail(
@@ -40,7 +33,8 @@ as_status predict_images_list(const struct dataset_info *info, const char *path,
             "%.200s: image files have 1 or 3 channels, but the model takes %zu: expected "
             "an array",
             path, info->channels);
-    as_status st = is_folder(path) ? image_list_read(path, ret, err) : list_one(path, ret, err);
+    as_status st =
+        file_is_folder(path) ? image_list_read(path, ret, err) : list_one(path, ret, err);
     if (st == AS_OK && ret->paths.n == 0)
         return as_fail(err, AS_E_INVAL,
                        "%.200s: found no image, expected files .png, .jpg or .jpeg", path);
