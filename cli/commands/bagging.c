@@ -8,13 +8,6 @@
 #include "base/json.h"
 #include "cli/commands/follow_up.h"
 
-#define PARAMETER "resample"
-
-static const char *parameter_name(const json_t *spaces)
-{
-    return json_object_get(spaces, PARAMETER) ? PARAMETER "_of_bagging" : PARAMETER;
-}
-
 /* Trials of several ranks do not share a process. */
 static int set_resources(json_t *doc, size_t samples)
 {
@@ -36,13 +29,8 @@ as_status bagging_document(const json_t *sweep, size_t samples, json_t **ret, st
     as_status st = follow_up_document(sweep, "-bagging", what, &doc, err);
     if (st != AS_OK)
         return st;
-    json_t *spaces = json_object_get(doc, "parameters");
     json_t *train = json_object_get(json_object_get(doc, "trial"), "train");
-    const char *name = parameter_name(spaces);
-    int bad = json_object_set_new(train, "resample", json_sprintf("${%s}", name));
-    bad |= json_object_set_new(
-        spaces, name,
-        json_pack("{s:s, s:i, s:I}", "type", "int", "min", 1, "max", (json_int_t)samples));
+    int bad = follow_up_search(doc, train, "resample", "resample_of_bagging", 1, samples);
     bad |= json_object_set_new(
         doc, "ensemble", json_pack("{s:s, s:I}", "method", "average", "size", (json_int_t)samples));
     bad |= set_resources(doc, samples);

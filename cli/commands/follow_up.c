@@ -106,6 +106,18 @@ const json_t *follow_up_value(const json_t *sweep, const json_t *field)
     return json_object_get(json_object_get(json_object_get(sweep, "best"), "params"), name);
 }
 
+int follow_up_search(json_t *doc, json_t *holder, const char *field, const char *other, size_t min,
+                     size_t max)
+{
+    json_t *spaces = json_object_get(doc, "parameters");
+    const char *name = json_object_get(spaces, field) ? other : field;
+    int bad = json_object_set_new(holder, field, json_sprintf("${%s}", name));
+    bad |= json_object_set_new(spaces, name,
+                               json_pack("{s:s, s:I, s:I}", "type", "int", "min", (json_int_t)min,
+                                         "max", (json_int_t)max));
+    return bad;
+}
+
 /* ---- snapshots ---- */
 
 static as_status check_network(const json_t *sweep, const json_t *train, struct as_err *err)
@@ -156,14 +168,10 @@ as_status follow_up_boosting(const json_t *sweep, size_t stages, json_t **ret, s
     if (st != AS_OK)
         return st;
     json_t *train = json_object_get(json_object_get(doc, "trial"), "train");
-    json_t *spaces = json_object_get(doc, "parameters");
-    const char *name = json_object_get(spaces, "stage") ? "stage_of_boosting" : "stage";
+    json_t *boost = json_object();
     json_t *limits = json_object_get(doc, "limits");
-    int bad = json_object_set_new(train, "boost",
-                                  json_pack("{s:o}", "stage", json_sprintf("${%s}", name)));
-    bad |= json_object_set_new(
-        spaces, name,
-        json_pack("{s:s, s:i, s:I}", "type", "int", "min", 0, "max", (json_int_t)stages - 1));
+    int bad = json_object_set_new(train, "boost", boost);
+    bad |= follow_up_search(doc, boost, "stage", "stage_of_boosting", 0, stages - 1);
     (void)json_object_del(train, "buckets"); /* one number of stages for all rows */
     if (!limits)
         bad |= json_object_set_new(doc, "limits", limits = json_object());

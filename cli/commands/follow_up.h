@@ -19,6 +19,11 @@ AS_MUST_CHECK as_status follow_up_document(const json_t *sweep, const char *suff
  * parameters. A view of sweep; NULL when there is none. */
 const json_t *follow_up_value(const json_t *sweep, const json_t *field);
 
+/* Let the document search over a whole number, which `holder`, a part of it, has as `field`. The parameter has the
+ * field's name, or `other` if the sweep has one of that name. Not 0: memory is out. */
+int follow_up_search(json_t *doc, json_t *holder, const char *field, const char *other, size_t min,
+                     size_t max);
+
 /* The best configuration with `snapshots` cycles of the cosine schedule, all of which end in a snapshot.
  * AS_E_INVAL also: it is a model of trees. Else as follow_up_document(). */
 AS_MUST_CHECK as_status follow_up_snapshots(const json_t *sweep, size_t snapshots, json_t **ret,
