@@ -83,6 +83,19 @@ COLUMNS_READER(asked, struct ensemble_asked, ASKED_FIELDS)
     ASKED_FIELDS_WITH(FIRST, NEXT, "e.result::jsonb - 'members' - 'combine'")
 #define LISTED_COLUMNS COLUMNS_SQL(LISTED_FIELDS)
 
+/* `join` the artifact of the trial t with a path, as f. */
+#define ARTIFACT(join, f, path)                                                                    \
+    join " trial_file " f " on " f ".sweep_key = t.sweep_key and " f ".number = t.number and " f   \
+         ".kind = 'artifact' and " f ".path = '" path "' "
+#define HELD_FILES                                                                                 \
+    ARTIFACT("join", "p", "predictions.npy")                                                       \
+    ARTIFACT("join", "g", "targets.npy")                                                           \
+    ARTIFACT("left join", "w", "weights.npy") ARTIFACT("left join", "b", "buckets.json")
+#define TEST_FILES                                                                                 \
+    ARTIFACT("left join", "tp", "test_predictions.npy")                                            \
+    ARTIFACT("left join", "tg", "test_targets.npy")                                                \
+    ARTIFACT("left join", "tw", "test_weights.npy") ARTIFACT("left join", "tb", "test_buckets.json")
+
 /* Completed trials with predictions and targets, of the sweeps whose ids are $1. */
 #define CANDIDATES                                                                                 \
     "with c as (select s.id as sweep, array_position($1::text[], s.id) as place, t.number, "       \
@@ -90,21 +103,8 @@ COLUMNS_READER(asked, struct ensemble_asked, ASKED_FIELDS)
     "targets, g.size as targets_size, coalesce(w.sha256, '') as weights, coalesce(b.sha256, '') "  \
     "as buckets, tp.sha256 as test_predictions, tg.sha256 as test_targets, coalesce(tw.sha256, "   \
     "'') as test_weights, coalesce(tb.sha256, '') as test_buckets "                                \
-    "from sweep s join trial t on t.sweep_key = s.key join "                                       \
-    "trial_file p on p.sweep_key = t.sweep_key and p.number = t.number and p.kind = 'artifact' "   \
-    "and p.path = 'predictions.npy' join trial_file g on g.sweep_key = t.sweep_key and g.number "  \
-    "= t.number and g.kind = 'artifact' and g.path = 'targets.npy' left join trial_file w on "     \
-    "w.sweep_key = t.sweep_key and w.number = t.number and w.kind = 'artifact' and w.path = "      \
-    "'weights.npy' left join trial_file b on b.sweep_key = t.sweep_key and b.number = t.number "   \
-    "and b.kind = 'artifact' and b.path = 'buckets.json' left join trial_file tp on "              \
-    "tp.sweep_key = t.sweep_key and tp.number = t.number and tp.kind = 'artifact' and tp.path = "  \
-    "'test_predictions.npy' left join trial_file tg on tg.sweep_key = t.sweep_key and tg.number "  \
-    "= t.number and tg.kind = 'artifact' and tg.path = 'test_targets.npy' left join trial_file "   \
-    "tw on tw.sweep_key = t.sweep_key and tw.number = t.number and tw.kind = 'artifact' and "      \
-    "tw.path = 'test_weights.npy' left join trial_file tb on tb.sweep_key = t.sweep_key and "      \
-    "tb.number = t.number and tb.kind = 'artifact' and tb.path = 'test_buckets.json' where s.id "  \
-    "= any($1::text[]) "                                                                           \
-    "and t.state = 'completed' and t.feasible) "
+    "from sweep s join trial t on t.sweep_key = s.key " HELD_FILES TEST_FILES                      \
+    "where s.id = any($1::text[]) and t.state = 'completed' and t.feasible) "
 
 static const struct stmt stmts[] = {
     [ENSEMBLE_GET] = {"ensemble_get", "select e.result, s.state from sweep s join ensemble e on "
