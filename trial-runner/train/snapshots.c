@@ -1,7 +1,8 @@
 #include "trial-runner/train/snapshots.h"
 
-#include <string.h>
+#include <stdlib.h>
 
+#include "model/combine/combine.h"
 #include "trial-runner/train/evaluate.h"
 #include "trial-runner/train/tree_metrics.h"
 
@@ -47,33 +48,46 @@ static as_status put_weights(struct lockstep *ls, size_t slot, const float *valu
     return st;
 }
 
-/* The mean of the snapshots' predictions, in the order and with the rounding of a predictor
- * (model/predict), so that predicting the rows again gives the same bits. The last snapshot, whose
+/* The predictions of each snapshot: owned by the caller, on failure too. The last snapshot, whose
  * weights the slot has at its end, is the last one that is put there. */
+static as_status predict_each(struct lockstep *ls, struct backend *lane, size_t slot,
+                              struct combine_term *terms, float **ret, struct as_err *err)
+{
+    const struct snapshots *s = &ls->member[slot]->snapshots;
+    for (size_t k = 0; k < s->n; k++) {
+        as_status st = put_weights(ls, slot, s->values[k], err);
+        if (st == AS_OK)
+            st = evaluate_predict(ls, lane, slot, &ret[k], err);
+        if (st != AS_OK)
+            return st;
+        terms[k] = (struct combine_term){ret[k], 1 / (double)s->n};
+    }
+    return AS_OK;
+}
+
+/* The mean of the snapshots' predictions, by the formula of a predictor (model/combine), so that
+ * predicting the rows again gives the same bits. */
 static as_status mean_prediction(struct lockstep *ls, struct backend *lane, size_t slot,
                                  float **ret, struct as_err *err)
 {
-    const struct snapshots *s = &ls->member[slot]->snapshots;
-    size_t n = ls->setup->data->n_val * evaluate_columns(ls->setup);
+    size_t m = ls->member[slot]->snapshots.n, rows = ls->setup->data->n_val;
+    const struct combine_rule mean = {.outputs = evaluate_columns(ls->setup)};
+    size_t n = rows * mean.outputs;
     AS_AUTO(as_freep) double *sum = as_calloc(n, sizeof *sum);
-    AS_AUTO(as_freep) float *values = NULL;
-    if (!sum)
+    AS_AUTO(as_freep) struct combine_term *terms = as_calloc(m, sizeof *terms);
+    AS_AUTO(as_freep) float **each = as_calloc(m, sizeof *each);
+    if (!sum || !terms || !each)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", n);
-    for (size_t k = 0; k < s->n; k++) {
-        free(values);
-        values = NULL;
-        as_status st = put_weights(ls, slot, s->values[k], err);
-        if (st == AS_OK)
-            st = evaluate_predict(ls, lane, slot, &values, err);
-        if (st != AS_OK)
-            return st;
+    as_status st = predict_each(ls, lane, slot, terms, each, err);
+    if (st == AS_OK) {
+        combine_predictions(&mean, terms, m, NULL, rows, sum);
         for (size_t i = 0; i < n; i++)
-            sum[i] += 1 / (double)s->n * (double)values[i];
+            each[0][i] = (float)sum[i];
+        *ret = as_steal(each[0]);
     }
-    for (size_t i = 0; s->n > 1 && i < n; i++)
-        values[i] = (float)sum[i];
-    *ret = as_steal(values);
-    return AS_OK;
+    for (size_t k = 0; k < m; k++)
+        free(each[k]);
+    return st;
 }
 
 static as_status evaluate_mean(const struct lockstep_setup *s, const struct member *m,
