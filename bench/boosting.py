@@ -19,7 +19,7 @@ import random
 import subprocess
 import tempfile
 
-from ensemble import data_sets
+from ensemble import data_sets, write_set
 
 CHOOSE = 450
 
@@ -106,13 +106,7 @@ def main():
             if a.sets and not name.startswith(tuple(a.sets.split(","))):
                 continue
             folder = os.path.join(a.work or temporary, name.replace(": ", "-"))
-            os.makedirs(folder, exist_ok=True)
-            table = os.path.join(folder, "data.csv")
-            with open(table, "w", newline="") as f:
-                csv.writer(f).writerows([head] + rows)
-            record = json.loads(subprocess.run([os.path.join(a.build, "bench", "ensemble"), "record", table, target, task],
-                                               check=True, capture_output=True).stdout)
-            record["paths"] = {"table": table}
+            record = write_set(os.path.join(a.build, "bench", "ensemble"), folder, head, rows, target, task)
             for kind in ("networks", "linear", "trees"):
                 cases = [case(a, folder, record, held, task, kind, seed) for seed in range(a.seeds)]
                 single = [mean(s[0]) for s, _ in cases]

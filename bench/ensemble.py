@@ -98,6 +98,16 @@ def methods(metric, lines):
     return " | ".join(f"{ratio_of(metric, lines, rule):.3f} | {worse_of(metric, lines, rule):.0f} %" for rule in METHODS) + " |"
 
 
+def write_set(program, folder, head, rows, target, task):
+    """The set as a table in its folder; returns its record, as a job has it."""
+    os.makedirs(folder, exist_ok=True)
+    table = os.path.join(folder, "data.csv")
+    with open(table, "w", newline="") as f:
+        csv.writer(f).writerows([head] + rows)
+    record = json.loads(subprocess.run([program, "record", table, target, task], check=True, capture_output=True).stdout)
+    return {**record, "paths": {"table": table}}
+
+
 def summary(metric, lines):
     def ratio(rule):
         return ratio_of(metric, lines, rule)
@@ -125,12 +135,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         for name, head, rows, target, held, task in data_sets(a.data):
             folder = os.path.join(a.work or temporary, name.replace(": ", "-"))
-            os.makedirs(folder, exist_ok=True)
-            table = os.path.join(folder, "data.csv")
-            with open(table, "w", newline="") as f:
-                csv.writer(f).writerows([head] + rows)
-            record = json.loads(subprocess.run([program, "record", table, target, task], check=True, capture_output=True).stdout)
-            record["paths"] = {"table": table}
+            record = write_set(program, folder, head, rows, target, task)
             for seed in range(a.seeds):
                 paths, targets = train(a.build, folder, record, held, name, seed, a.trials)
                 for metric in ("rmse", "mae") if task == "regression" else ("error", "auc", "f1", "log_loss"):

@@ -119,6 +119,18 @@ static void own_path(char *ret, size_t size)
     ret[n] = 0;
 }
 
+/* Wait for a child's end; what it took since `start` (ns) and `cpu` (s). */
+static struct seconds wait_for(pid_t pid, const char *name, int64_t start, double cpu)
+{
+    int status = 0;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) {
+        (void)fprintf(stderr, "%s ended with status %d\n", name, status);
+        exit(EXIT_FAILURE);
+    }
+    return (struct seconds){(double)(clock_mono_ns() - start) / NS_PER_S,
+                            cpu_seconds(RUSAGE_CHILDREN) - cpu};
+}
+
 static struct seconds run_trainer(const struct table *t)
 {
     double cpu = cpu_seconds(RUSAGE_CHILDREN);
@@ -138,13 +150,7 @@ static struct seconds run_trainer(const struct table *t)
         (void)execl(program, "assay-train", "job.json", (char *)NULL);
         _exit(127);
     }
-    int status = 0;
-    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) {
-        (void)fprintf(stderr, "assay-train ended with status %d\n", status);
-        exit(EXIT_FAILURE);
-    }
-    return (struct seconds){(double)(clock_mono_ns() - start) / NS_PER_S,
-                            cpu_seconds(RUSAGE_CHILDREN) - cpu};
+    return wait_for(pid, "assay-train", start, cpu);
 }
 
 /* ---- the bare loop ---- */
@@ -286,13 +292,7 @@ static struct seconds run_direct(const struct table *t)
                     "--direct", t->dir, (char *)NULL);
         _exit(127);
     }
-    int status = 0;
-    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) {
-        (void)fprintf(stderr, "the direct program ended with status %d\n", status);
-        exit(EXIT_FAILURE);
-    }
-    return (struct seconds){(double)(clock_mono_ns() - start) / NS_PER_S,
-                            cpu_seconds(RUSAGE_CHILDREN) - cpu};
+    return wait_for(pid, "the direct program", start, cpu);
 }
 
 static void report(const char *what, double *value, double *floor, double *peer)

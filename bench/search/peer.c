@@ -9,13 +9,13 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "bench/answer.h"
-#include "bench/search/child.h"
+#include "bench/peer_process.h"
 
 #define SCRIPT BENCH_SEARCH_DIR "/peer_optuna.py"
 #define NO_PEER "no interpreter imports Optuna: install python3-optuna, or name one in ASSAY_PYTHON"
 
 static struct {
-    struct child child;
+    struct peer_process child;
     char version[64];
     bool has_gp;
     bool looked; /* not found: do not look again */
@@ -34,14 +34,14 @@ const char *peer_version(void)
 
 void peer_close(void)
 {
-    child_end(&peer.child);
+    peer_process_end(&peer.child);
 }
 
 static as_status try_start(const char *python, struct as_err *err)
 {
     JSON_AUTO hello = NULL;
     char *argv[] = {(char *)python, (char *)SCRIPT, NULL};
-    as_status st = child_start(argv, &peer.child, err);
+    as_status st = peer_process_start(argv, false, &peer.child, err);
     if (st < 0)
         return st;
     st = answer_read(peer.child.from, "Optuna", &hello, err);

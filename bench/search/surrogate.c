@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "bench/search/child.h"
+#include "bench/peer_process.h"
 
 #define SCRIPT BENCH_SEARCH_DIR "/../../../shared/bench/surrogate.py"
 #define ANSWER_MAX 64
@@ -18,7 +18,7 @@
 struct surrogate {
     const struct surrogate_def *def;
     const struct space *space;
-    struct child child;
+    struct peer_process child;
     json_t *asked; /* the last configuration, and its error: a trial's value is wanted twice */
     double value;
 };
@@ -35,7 +35,7 @@ void surrogate_free(struct surrogate *s)
 {
     if (s == NULL)
         return;
-    child_end(&s->child);
+    peer_process_end(&s->child);
     json_decref(s->asked);
     free(s);
 }
@@ -52,8 +52,8 @@ static as_status start(struct surrogate *s, struct as_err *err)
                     NULL};
     if (s->child.pid != 0 && s->child.parent == getpid())
         return AS_OK;
-    child_end(&s->child); /* of a fork's parent */
-    return child_start(argv, &s->child, err);
+    peer_process_end(&s->child); /* of a fork's parent */
+    return peer_process_start(argv, false, &s->child, err);
 }
 
 /* Send a line and read the number that answers it. */

@@ -5,35 +5,24 @@
  * that a process needs are set only for the duration of its posix_spawn, and then restored. */
 #include "bench/train/peer.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/mem.h"
 #include "bench/answer.h"
+#include "bench/peer_process.h"
 
 #define SCRIPT BENCH_TRAIN_DIR "/peer_torch.py"
 #define OPENMP_BLAS "/usr/lib/x86_64-linux-gnu/openblas-openmp"
-
-extern char **environ;
 
 /* OPENBLAS_CORETYPE of each process. Debian's OpenBLAS takes some new cores for a Haswell. Where it
  * does not, its own choice may be better. */
 static const char *const cores[] = {NULL, "SkylakeX"};
 
-struct torch {
-    pid_t pid; /* 0: not running */
-    int to;
-    FILE *from;
-};
-
-static struct torch torches[AS_ARRAY_LEN(cores)];
+static struct peer_process torches[AS_ARRAY_LEN(cores)];
 static char version[64];
 static bool looked; /* and found none: do not search again */
 
@@ -42,20 +31,10 @@ const char *torch_version(void)
     return version[0] != '\0' ? version : NULL;
 }
 
-static void close_one(struct torch *t)
-{
-    if (t->pid == 0)
-        return;
-    (void)close(t->to);
-    (void)fclose(t->from);
-    (void)waitpid(t->pid, NULL, 0);
-    t->pid = 0;
-}
-
 void torch_close(void)
 {
     for (size_t i = 0; i < AS_ARRAY_LEN(torches); i++)
-        close_one(&torches[i]);
+        peer_process_end(&torches[i]);
 }
 
 static void set_or_not(const char *name, const char *value)
@@ -63,10 +42,11 @@ static void set_or_not(const char *name, const char *value)
     (void)(value != NULL ? setenv(name, value, 1) : unsetenv(name));
 }
 
-/* posix_spawnp() with variables for this child alone. */
-static int spawn_with(struct torch *t, const char *core, const char *python,
-                      const posix_spawn_file_actions_t *files, char **argv)
+/* Start `python` with variables for this child alone. */
+static as_status spawn(struct peer_process *t, const char *core, const char *python,
+                       struct as_err *err)
 {
+    char *argv[] = {(char *)python, (char *)SCRIPT, NULL};
     bool has_openmp = access(OPENMP_BLAS "/libopenblas.so.0", R_OK) == 0;
     const char *now = getenv("OPENBLAS_CORETYPE");
     char before[64];
@@ -76,47 +56,16 @@ static int spawn_with(struct torch *t, const char *core, const char *python,
         set_or_not("LD_LIBRARY_PATH", OPENMP_BLAS);
         set_or_not("LD_PRELOAD", OPENMP_BLAS "/libopenblas.so.0");
     }
-    int rc = posix_spawnp(&t->pid, python, files, NULL, argv, environ);
+    as_status st = peer_process_start(argv, true, t, err);
     if (has_openmp) {
         set_or_not("LD_LIBRARY_PATH", NULL);
         set_or_not("LD_PRELOAD", NULL);
     }
     set_or_not("OPENBLAS_CORETYPE", now != NULL ? before : NULL);
-    return rc;
+    return st;
 }
 
-/* Start `python` with pipes for its stdin and stdout. */
-static as_status spawn(struct torch *t, const char *core, const char *python, struct as_err *err)
-{
-    int in[2], out[2];
-    if (pipe2(in, O_CLOEXEC) != 0)
-        return as_fail(err, AS_E_IO, "no pipe");
-    if (pipe2(out, O_CLOEXEC) != 0) {
-        (void)close(in[0]);
-        (void)close(in[1]);
-        return as_fail(err, AS_E_IO, "no pipe");
-    }
-    char *argv[] = {(char *)python, (char *)SCRIPT, NULL};
-    posix_spawn_file_actions_t files;
-    (void)posix_spawn_file_actions_init(&files);
-    (void)posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
-    (void)posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
-    (void)posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    int failed = spawn_with(t, core, python, &files, argv);
-    (void)posix_spawn_file_actions_destroy(&files);
-    (void)close(in[0]);
-    (void)close(out[1]);
-    t->to = in[1];
-    t->from = fdopen(out[0], "r");
-    if (failed == 0 && t->from != NULL)
-        return AS_OK;
-    t->pid = 0;
-    (void)close(in[1]);
-    (void)(t->from != NULL ? fclose(t->from) : close(out[0]));
-    return as_fail(err, AS_E_UNAVAILABLE, "%s does not start", python);
-}
-
-static as_status start_one(struct torch *t, const char *core, const char *python,
+static as_status start_one(struct peer_process *t, const char *core, const char *python,
                            struct as_err *err)
 {
     JSON_AUTO hello = NULL;
@@ -127,7 +76,7 @@ static as_status start_one(struct torch *t, const char *core, const char *python
         return st;
     st = answer_read(t->from, "PyTorch", &hello, err);
     if (st < 0) {
-        close_one(t);
+        peer_process_end(t);
         return st;
     }
     (void)snprintf(version, sizeof version, "PyTorch %s",
@@ -159,7 +108,6 @@ static as_status start_all(const char *python, struct as_err *err)
 static as_status start(struct as_err *err)
 {
     const char *pythons[] = {getenv("ASSAY_PYTHON"), "/usr/bin/python3", "python3"};
-    (void)signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < AS_ARRAY_LEN(pythons) && !looked; i++)
         if (pythons[i] != NULL && start_all(pythons[i], err) == AS_OK)
             return AS_OK;
@@ -169,7 +117,7 @@ static as_status start(struct as_err *err)
         "no interpreter imports torch: install python3-torch, or name one in ASSAY_PYTHON");
 }
 
-static as_status ask(struct torch *t, const json_t *request, double *ret, struct as_err *err)
+static as_status ask(struct peer_process *t, const json_t *request, double *ret, struct as_err *err)
 {
     JSON_AUTO reply = NULL;
     AS_AUTO(as_freep) char *text = json_dumps(request, JSON_COMPACT);

@@ -1,4 +1,4 @@
-#include "bench/search/child.h"
+#include "bench/peer_process.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 extern char **environ;
 
-void child_end(struct child *c)
+void peer_process_end(struct peer_process *c)
 {
     if (c->pid == 0)
         return;
@@ -16,13 +16,14 @@ void child_end(struct child *c)
     (void)fclose(c->from);
     if (c->parent == getpid())
         (void)waitpid(c->pid, NULL, 0);
-    *c = (struct child){0};
+    *c = (struct peer_process){0};
 }
 
-as_status child_start(char *const argv[], struct child *ret, struct as_err *err)
+as_status peer_process_start(char *const argv[], bool quiet, struct peer_process *ret,
+                             struct as_err *err)
 {
     int in[2], out[2];
-    struct child c = {.parent = getpid()};
+    struct peer_process c = {.parent = getpid()};
     (void)signal(SIGPIPE, SIG_IGN);
     if (pipe2(in, O_CLOEXEC) != 0)
         return as_fail(err, AS_E_IO, "no pipe");
@@ -35,6 +36,8 @@ as_status child_start(char *const argv[], struct child *ret, struct as_err *err)
     (void)posix_spawn_file_actions_init(&files);
     (void)posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
     (void)posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
+    if (quiet)
+        (void)posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     int failed = posix_spawnp(&c.pid, argv[0], &files, NULL, argv, environ);
     (void)posix_spawn_file_actions_destroy(&files);
     (void)close(in[0]);
