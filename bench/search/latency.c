@@ -1,6 +1,7 @@
 /* search: how long a suggestion takes, by the number of observations.
  *
- * Ten dimensions: Hartmann6 with four dummies, and Levy-10. A suggestion gets the same inputs as in
+ * Ten dimensions: Hartmann6 with four dummies, and Levy-10; 50 dimensions: Hartmann6 with 44; 30
+ * parameters of which a part are categories: additive30. A suggestion gets the same inputs as in
  * the service: the whole history, the state of the previous suggestion and a warm cache. One
  * observation arrives between two suggestions. Up to n = 210 the observations are the method's own,
  * of five seeds, and at each n the ten suggestions from n to n+9 of every seed are measured. Beyond
@@ -39,6 +40,13 @@
 #define MAX_SAMPLES (SEEDS * WINDOW_OWN > WINDOW_FILLED ? SEEDS * WINDOW_OWN : WINDOW_FILLED)
 
 void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info);
+
+static const struct {
+    const char *name, *problem;
+} functions[] = {{"hartmann6", "hartmann6-10d"},
+                 {"levy10", "levy10"},
+                 {"hartmann6-50d", "hartmann6-50d"},
+                 {"mixed30", "additive30-3"}};
 
 static const size_t sizes[] = {50, 100, 200, 500, 1000, LARGE};
 
@@ -120,7 +128,15 @@ static void step(struct run *r, struct samples *s)
     observe(r, c, true);
 }
 
-/* Half Sobol points, half perturbations of the best. Every parameter is a float. */
+/* A value near v: numbers by 0.05 of the range, of choices one in ten is drawn anew. */
+static union param_value perturb(const struct space_param *p, union param_value v, struct rng *draw)
+{
+    if (!param_is_choice(p))
+        return param_decode(p, fmin(fmax(param_encode(p, v) + 0.05 * rng_normal(draw), 0), 1));
+    return rng_uniform(draw) < 0.1 ? param_decode(p, rng_uniform(draw)) : v;
+}
+
+/* Half Sobol points, half perturbations of the best. No parameter has a condition. */
 static void fill(struct run *r, size_t to)
 {
     const struct space *space = r->problem->space;
@@ -134,11 +150,8 @@ static void fill(struct run *r, size_t to)
         struct rng draw;
         rng_init(&draw, r->seed, (uint64_t)r->n << 8 | FILL_PURPOSE);
         c = must_have(config_copy(r->seen[r->best].config));
-        for (size_t i = 0; i < space->n; i++) {
-            double u = param_encode(&space->params[i], c->entries[i].value);
-            u = fmin(fmax(u + 0.05 * rng_normal(&draw), 0), 1);
-            c->entries[i].value = param_decode(&space->params[i], u);
-        }
+        for (size_t i = 0; i < space->n; i++)
+            c->entries[i].value = perturb(&space->params[i], c->entries[i].value, &draw);
         observe(r, c, false);
     }
 }
@@ -293,9 +306,11 @@ static void bench_function(const char *name, const struct problem_def *def, cons
 int main(int argc, char **argv)
 {
     struct wish w = {.limit = LARGE};
-    const char *optuna_path = NULL;
+    const char *optuna_path = NULL, *only = NULL;
     const struct opt more[] = {
         {"limit", 0, OPT_I64, &w.limit, "N", NULL, "the largest number of observations (5000)"},
+        {"only", 0, OPT_STRING, &only, "NAME", NULL,
+         "hartmann6, levy10, hartmann6-50d or mixed30 alone"},
         {"no-peer", 0, OPT_FLAG, &w.no_peer, NULL, NULL, "do not time Optuna"},
         {"cpu-time", 0, OPT_FLAG, &w.cpu_time, NULL, NULL,
          "processor time instead of wall-clock time, for a busy machine"},
@@ -309,8 +324,9 @@ int main(int argc, char **argv)
     openblas_set_num_threads(1);
     peer_set_path(optuna_path);
     searcher_time_cpu(w.cpu_time);
-    bench_function("hartmann6", problem_find("hartmann6-10d"), &w);
-    bench_function("levy10", problem_find("levy10"), &w);
+    for (size_t i = 0; i < AS_ARRAY_LEN(functions); i++)
+        if (only == NULL || strcmp(only, functions[i].name) == 0)
+            bench_function(functions[i].name, problem_find(functions[i].problem), &w);
     peer_close();
     return bench_exit();
 }
