@@ -17,7 +17,8 @@
 
 #define STARTS 4
 #define ROUNDS 6
-#define NEIGHBOURS 16 /* of one discrete parameter; a parameter with more levels is relaxed */
+#define CLIMB_EVALS 90 /* calls of one climb */
+#define NEIGHBOURS 16  /* of one discrete parameter; a parameter with more levels is relaxed */
 #define BATCH CANDIDATES_MAX
 #define ENUMERATE_ALL 1024 /* a space of at most this many configurations is evaluated completely */
 #define HALVINGS 12        /* when stepping back from a point that is not allowed */
@@ -30,6 +31,11 @@
 #define WORK_LEAST 512
 #define WORK_MOST 20000
 
+/* The climbs of a suggestion stop after this many calls of the acquisition with its gradient, for
+ * all starts at once, divided by n^2: more than any climb takes up to about 500 rows. */
+#define CLIMB_WORK 3.0e7
+#define CLIMB_LEAST 30
+
 struct search {
     const struct gp_optimizer_problem *p;
     const struct encoding *e;
@@ -37,6 +43,7 @@ struct search {
     size_t d, n_models;
     bool has_numeric, has_discrete, has_wide, refused;
     size_t left;           /* predictions that the local search may still make */
+    size_t climbs_left;    /* calls with gradients that the climbs may still make */
     double *points;        /* [BATCH x d] */
     double *values;        /* [BATCH] */
     double *x;             /* [BATCH x n_real] */
@@ -140,8 +147,9 @@ static void evaluate_candidates(struct search *s)
         size_t n = gp_model_rows(s->p->models[k].model);
         rows = n > rows ? n : rows;
     }
-    double work = WORK_OPERATIONS / (2.0 * (double)rows * (double)rows * (double)s->n_models);
-    s->left = (size_t)fmin(WORK_MOST, fmax(WORK_LEAST, work));
+    double square = (double)rows * (double)rows * (double)s->n_models;
+    s->left = (size_t)fmin(WORK_MOST, fmax(WORK_LEAST, 0.5 * WORK_OPERATIONS / square));
+    s->climbs_left = (size_t)fmin(ROUNDS * CLIMB_EVALS, fmax(CLIMB_LEAST, CLIMB_WORK / square));
     for (size_t i = 0; i < s->d; i++) {
         const struct encoded_param *p = &s->e->params[i];
         s->has_numeric |= p->kind == ENCODED_CONTINUOUS || is_wide(p);
@@ -201,6 +209,7 @@ static void negative_acquisition(void *ctx, const double *points, const size_t *
     struct search *s = ctx;
     (void)start;
     size_t n_real = s->e->n_real;
+    s->climbs_left -= s->climbs_left > 0;
     struct gp_rows rows = batch_features(s, points, n);
     for (size_t k = 0; k < s->n_models; k++)
         gp_predict_grad(s->p->models[k].model, s->w->predict, &rows, s->mean + k * BATCH,
@@ -343,7 +352,7 @@ static bool climb_starts(struct search *s, bool relax)
     struct lbfgs_opts opts = LBFGS_DEFAULTS;
     struct lbfgs_result results[STARTS];
     opts.max_iters = 60;
-    opts.max_evals = 90;
+    opts.max_evals = s->climbs_left < CLIMB_EVALS ? s->climbs_left : CLIMB_EVALS;
     opts.f_tol = 1e-8;
     set_bounds(s, relax);
     memcpy(s->trial, s->start, s->n_starts * s->d * sizeof *s->trial);
@@ -363,14 +372,11 @@ static bool climb_starts(struct search *s, bool relax)
     return moved;
 }
 
-/* Evaluate the batch of n points that belong to starts `owner`, and accept those that are
- * better. */
-static bool take_best(struct search *s, size_t n, bool *moved)
+/* Accept those of the evaluated points from `from` to `to` that are better than their start. */
+static bool accept_better(struct search *s, size_t from, size_t to, bool *moved)
 {
     bool any = false;
-    evaluate_batch(s, s->points, n, s->values);
-    s->left -= n < s->left ? n : s->left;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = from; i < to; i++) {
         const double *point = s->points + i * s->d;
         if (!(s->values[i] > s->best[s->owner[i]]) ||
             !branch_holds(s->e, s->p->region.branch, point) ||
@@ -383,12 +389,12 @@ static bool take_best(struct search *s, size_t n, bool *moved)
     return any;
 }
 
-/* Try the neighbours of discrete parameter j for all starts that still move, in one batch. */
-static bool try_levels(struct search *s, size_t j, const bool *live, bool *moved)
+/* Append the neighbours in discrete parameter j of all starts that still move; n points are there.
+ * Returns how many are there then. */
+static size_t add_neighbours(struct search *s, size_t j, const bool *live, size_t n)
 {
     double places[NEIGHBOURS];
-    size_t n = 0;
-    bool any = false, active[SPACE_MAX_PARAMS];
+    bool active[SPACE_MAX_PARAMS];
     for (size_t i = 0; i < s->n_starts; i++) {
         const double *from = s->start + i * s->d;
         encoding_active(s->e, from, active);
@@ -404,19 +410,48 @@ static bool try_levels(struct search *s, size_t j, const bool *live, bool *moved
             s->owner[n++] = i;
         }
     }
-    if (n)
-        any = take_best(s, n, moved);
-    return any;
+    return n;
+}
+
+/* Evaluate the neighbours in up to `width` discrete parameters from j on in one batch, and accept
+ * the best of one parameter after the other. The first parameter that moves a start ends this:
+ * what was evaluated beyond it belongs to the place before. Returns the first parameter that was
+ * not tried. */
+static size_t try_levels(struct search *s, size_t j, size_t width, const bool *live, bool *moved)
+{
+    size_t of[SPACE_MAX_PARAMS], end[SPACE_MAX_PARAMS], tried = 0, n = 0;
+    for (; j < s->d && tried < width && n + STARTS * NEIGHBOURS <= BATCH; j++) {
+        if (!is_discrete(&s->e->params[j]))
+            continue;
+        n = add_neighbours(s, j, live, n);
+        of[tried] = j;
+        end[tried++] = n;
+    }
+    if (!n)
+        return j;
+    evaluate_batch(s, s->points, n, s->values);
+    for (size_t q = 0, from = 0; q < tried; from = end[q++]) {
+        s->left -= end[q] - from < s->left ? end[q] - from : s->left;
+        if (accept_better(s, from, end[q], moved) || !s->left)
+            return of[q] + 1;
+    }
+    return j;
 }
 
 /* Try all discrete parameters once. live: the starts still in the search; a start that did not move
- * leaves. */
+ * leaves. Few calls move a start near the end, so the batch doubles as long as none does. */
 static bool sweep_levels(struct search *s, bool *live)
 {
     bool moved[STARTS] = {false}, any = false;
-    for (size_t j = 0; j < s->d && s->left; j++) {
-        if (is_discrete(&s->e->params[j]))
-            any |= try_levels(s, j, live, moved);
+    for (size_t j = 0, width = 1; j < s->d && s->left;) {
+        bool now[STARTS] = {false}, is_better = false;
+        j = try_levels(s, j, width, live, now);
+        for (size_t i = 0; i < STARTS; i++) {
+            is_better |= now[i];
+            moved[i] |= now[i];
+        }
+        width = is_better ? 1 : 2 * width;
+        any |= is_better;
     }
     memcpy(live, moved, sizeof moved);
     return any;
@@ -445,8 +480,10 @@ static void polish_border(struct search *s)
             s->owner[n] = i % s->n_starts;
             n += encoding_allows(s->e, point, s->p->set->scratch);
         }
-        if (n)
-            take_best(s, n, moved);
+        if (n) {
+            evaluate_batch(s, s->points, n, s->values);
+            (void)accept_better(s, 0, n, moved);
+        }
     }
 }
 
@@ -456,7 +493,7 @@ static void improve_starts(struct search *s)
     for (size_t i = 0; i < STARTS; i++)
         live[i] = i < s->n_starts;
     for (int round = 0; round < ROUNDS; round++) {
-        if (s->has_numeric && (round == 0 || s->e->n_continuous))
+        if (s->has_numeric && (round == 0 || s->e->n_continuous) && s->climbs_left)
             climb_starts(s, round == 0);
         if (!s->has_discrete || !sweep_levels(s, live))
             break;
