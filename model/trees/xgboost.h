@@ -23,6 +23,9 @@ typedef uint64_t xgb_size; /* bst_ulong */
     F(int, set_global, XGBSetGlobalConfig, (const char *config))                                   \
     F(int, matrix_from_dense, XGDMatrixCreateFromDense,                                            \
       (const char *data, const char *config, xgb_matrix *ret))                                     \
+    F(int, matrix_from_floats, XGDMatrixCreateFromMat_omp,                                         \
+      (const float *rows, xgb_size n, xgb_size columns, float missing, xgb_matrix *ret,            \
+       int threads))                                                                               \
     F(int, matrix_free, XGDMatrixFree, (xgb_matrix m))                                             \
     F(int, matrix_set_info, XGDMatrixSetInfoFromInterface,                                         \
       (xgb_matrix m, const char *field, const char *data))                                         \
