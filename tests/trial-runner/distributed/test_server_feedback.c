@@ -116,7 +116,7 @@ START_TEST(steps_that_were_not_given_end_it)
 {
     give(STEP, SHARDS);
     give(STEP + 1, SHARDS);
-    ck_ok(server_stage_missed(&s, STEP + 3, &err), err);
+    ck_ok(server_stage_missed(&s, STEP + 4, &err), err);
     residuals_are_of(STEP + 2);
     ck_assert_int_eq(s.kept.step, STEP + 2);
     for (uint32_t shard = 0; shard < SHARDS; shard++)
@@ -143,7 +143,7 @@ START_TEST(places_of_older_steps)
     give(STEP - BOUND, SHARDS); /* the place of STEP + 1 */
     ck_assert_ptr_eq(server_flight(&s, STEP + 1), server_flight(&s, STEP - BOUND));
     give(STEP, 3);
-    ck_ok(server_stage_missed(&s, STEP + 2, &err), err);
+    ck_ok(server_stage_missed(&s, STEP + 3, &err), err);
     residuals_are_of(STEP + 1);
     ck_assert_int_eq(s.kept.step, STEP + 1);
     ck_assert_int_eq(s.kept.changed[2], STEP + 1);
