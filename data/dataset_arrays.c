@@ -4,6 +4,7 @@
  * classes (metadata `classes`, a list of names in JSON): its targets are then indices of names. */
 #include "data/dataset_arrays.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,16 @@
 
 _Static_assert(ARRAY_MAX_VALUES == DATASET_MAX_VALUES, "an array holds what a data set may hold");
 
+#define BLOCK_VALUES ((size_t)4096) /* that are read at once: 32 KiB */
+#define KNOWN_CLASSES 256
+
+/* Rows of an array that were read together: a row of a few values is not worth a call. */
+struct row_block {
+    double *values; /* [room, columns], owned */
+    size_t columns, room;
+    size_t n, at; /* rows in it, and the next one */
+};
+
 struct arrays {
     struct array features, targets; /* targets is empty when they are columns of `features` */
     size_t n_rows, n_columns;       /* values of a row of `features` */
@@ -24,11 +35,16 @@ struct arrays {
     size_t *target;                 /* [n_targets] columns of `features`; NULL: use `targets` */
     bool channels_first;
     size_t height, width, channels; /* images */
-    double *row, *target_row;       /* n_columns, n_targets values */
-    float *out;                     /* n_columns values */
-    char **names;    /* [n_names] of the classes that targets are indices of, owned; */
-    size_t n_names;  /* 0: the targets themselves are classes or numbers */
-    size_t *missing; /* tables: [n_columns] rows whose value is missing */
+    struct row_block rows, target_rows;
+    double *row,
+        *target_row;    /* the current ones, n_columns and n_targets values; views of the blocks
+                               * (target_row without `targets`: its own) */
+    double *own_target; /* [n_targets] */
+    float *out;         /* n_columns values */
+    int32_t known[KNOWN_CLASSES]; /* 1 + the label of target i; 0: not looked up yet */
+    char **names;                 /* [n_names] of the classes that targets are indices of, owned; */
+    size_t n_names;               /* 0: the targets themselves are classes or numbers */
+    size_t *missing;              /* tables: [n_columns] rows whose value is missing */
 };
 
 static void arrays_done(struct arrays *a)
@@ -36,8 +52,9 @@ static void arrays_done(struct arrays *a)
     array_done(&a->features);
     array_done(&a->targets);
     free(a->target);
-    free(a->row);
-    free(a->target_row);
+    free(a->rows.values);
+    free(a->target_rows.values);
+    free(a->own_target);
     free(a->out);
     free(a->missing);
     for (size_t i = 0; i < a->n_names; i++)
@@ -121,6 +138,31 @@ static as_status find_columns(const char *target, struct arrays *a, struct as_er
     return target_find_columns(target, a->n_columns, NULL, &a->target, &a->n_targets, err);
 }
 
+static bool row_block_init(struct row_block *b, size_t columns)
+{
+    b->columns = columns;
+    b->room = columns > 0 && columns < BLOCK_VALUES ? BLOCK_VALUES / columns : 1;
+    b->values = as_calloc(b->room * columns, sizeof *b->values);
+    return b->values != NULL;
+}
+
+/* The next row of `from`: a view until the next call. */
+static as_status row_block_next(struct row_block *b, struct array *from, double **ret,
+                                struct as_err *err)
+{
+    if (b->at == b->n) {
+        size_t left = (from->n_values - from->at) / b->columns;
+        size_t n = left < 1 ? 1 : left < b->room ? left : b->room;
+        as_status st = array_read(from, n * b->columns, b->values, err);
+        if (st != AS_OK)
+            return st;
+        b->n = n;
+        b->at = 0;
+    }
+    *ret = b->values + b->at++ * b->columns;
+    return AS_OK;
+}
+
 static as_status open_arrays(const struct dataset_paths *paths, dataset_format format,
                              const char *target, const struct dataset_options *o, struct arrays *a,
                              struct as_err *err)
@@ -140,11 +182,13 @@ static as_status open_arrays(const struct dataset_paths *paths, dataset_format f
     st = dataset_check_size(a->n_rows, a->n_columns - among, err);
     if (st != AS_OK)
         return st;
-    a->row = as_calloc(a->n_columns, sizeof *a->row);
     a->out = as_calloc(a->n_columns, sizeof *a->out);
     a->missing = as_calloc(a->n_columns, sizeof *a->missing);
-    a->target_row = as_calloc(a->n_targets, sizeof *a->target_row);
-    return a->row && a->out && a->missing && a->target_row ? AS_OK : as_fail_nomem(err);
+    a->own_target = as_calloc(a->n_targets, sizeof *a->own_target);
+    a->target_row = a->own_target;
+    bool has_room = row_block_init(&a->rows, a->n_columns) &&
+                    row_block_init(&a->target_rows, a->targets.state ? a->n_targets : 0);
+    return has_room && a->out && a->missing && a->own_target ? AS_OK : as_fail_nomem(err);
 }
 
 static size_t n_features(const struct arrays *a)
@@ -162,11 +206,24 @@ static bool is_target(const struct arrays *a, size_t column)
 
 /* ---- rows ---- */
 
+/* A row whose columns are its features, in their order. False: some value is no finite float32. */
+static bool convert_plain(const double *row, size_t n, float *out)
+{
+    bool fits = true;
+    for (size_t i = 0; i < n; i++) {
+        fits &= fabs(row[i]) <= (double)FLT_MAX;
+        out[i] = (float)row[i];
+    }
+    return fits;
+}
+
 /* a->row as float32 into out: columns without the targets, or pixels with the channels last. */
 static as_status convert_features(struct arrays *a, size_t r, float *out, struct as_err *err)
 {
-    bool table = a->features.n_dims == 2;
+    bool table = a->features.n_dims == 2, is_plain = !a->target && (table || !a->channels_first);
     size_t plane = a->height * a->width, k = 0;
+    if (is_plain && convert_plain(a->row, a->n_columns, out))
+        return AS_OK;
     for (size_t i = 0; i < a->n_columns; i++) {
         double v = a->row[i];
         bool missing = table && isnan(v) && !is_target(a, i);
@@ -186,14 +243,14 @@ static as_status convert_features(struct arrays *a, size_t r, float *out, struct
 /* Row r: its features into out, its target into a->target_row. */
 static as_status read_row(struct arrays *a, size_t r, float *out, struct as_err *err)
 {
-    as_status st = array_read(&a->features, a->n_columns, a->row, err);
+    as_status st = row_block_next(&a->rows, &a->features, &a->row, err);
     if (st != AS_OK)
         return st;
     st = convert_features(a, r, out, err);
     if (st != AS_OK)
         return st;
     if (a->targets.state)
-        st = array_read(&a->targets, a->n_targets, a->target_row, err);
+        st = row_block_next(&a->target_rows, &a->targets, &a->target_row, err);
     if (st != AS_OK)
         return st;
     for (size_t i = 0; i < a->n_targets; i++) {
@@ -353,19 +410,30 @@ static as_status check_shape(const struct arrays *a, const struct dataset_info *
 }
 
 /* The target of row r of the file, at place `at` of d. */
-static as_status store_target(const struct arrays *a, const struct dataset_info *info, bool whole,
+static as_status store_target(struct arrays *a, const struct dataset_info *info, bool whole,
                               size_t r, size_t at, struct dataset *d, struct as_err *err)
 {
     for (size_t i = 0; d->targets && i < a->n_targets; i++)
         d->targets[at * a->n_targets + i] = (float)a->target_row[i];
     if (d->targets)
         return AS_OK;
+    double number = a->target_row[0];
+    bool is_small = number >= 0 && number < KNOWN_CLASSES && number == floor(number);
+    int32_t *known = is_small ? &a->known[(size_t)number] : NULL;
+    if (known && *known > 0) { /* looking a class up compares names */
+        d->labels[at] = *known - 1;
+        return AS_OK;
+    }
     struct target_value v;
     as_status st = target_of(a, r, &v, err);
     if (st < 0)
         return st;
     st = target_class_of(info, whole, &v, &d->labels[at], err);
-    return st < 0 ? as_err_prefix(err, st, "target of row %zu", r) : AS_OK;
+    if (st < 0)
+        return as_err_prefix(err, st, "target of row %zu", r);
+    if (known)
+        *known = d->labels[at] + 1;
+    return AS_OK;
 }
 
 as_status dataset_arrays_load(const struct dataset_paths *paths, const struct dataset_info *info,

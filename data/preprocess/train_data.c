@@ -26,25 +26,12 @@ void train_data_done(struct train_data *d)
     free(d->codes);
     free(d->rows);
     free(d->val_targets);
+    free(d->val_labels);
     free(d->weights);
     free(d->val_weights);
     free(d->held_weights);
     free(d->class_rows);
     *d = (struct train_data){0};
-}
-
-as_status train_data_held_labels(const struct train_data *d, int32_t **ret, struct as_err *err)
-{
-    *ret = NULL;
-    if (!d->set.labels)
-        return AS_OK;
-    int32_t *labels = as_calloc(d->n_val, sizeof *labels);
-    if (!labels)
-        return as_fail(err, AS_E_NOMEM, "out of memory for %zu labels", d->n_val);
-    for (size_t i = 0; i < d->n_val; i++)
-        labels[i] = d->set.labels[d->val_rows[i]];
-    *ret = labels;
-    return AS_OK;
 }
 
 static as_status out_of_memory(struct as_err *err)
@@ -183,6 +170,17 @@ static as_status keep_val_targets(struct train_data *d, struct as_err *err)
     return AS_OK;
 }
 
+/* Every report needs them. */
+static as_status keep_val_labels(struct train_data *d, struct as_err *err)
+{
+    d->val_labels = as_calloc(d->n_val, sizeof *d->val_labels);
+    if (!d->val_labels)
+        return out_of_memory(err);
+    for (size_t i = 0; i < d->n_val; i++)
+        d->val_labels[i] = d->set.labels[d->val_rows[i]];
+    return AS_OK;
+}
+
 /* Keep what evaluation needs of the targets, in the unit of the file. */
 static as_status prepare_targets(struct train_data *d, bool shares, struct as_err *err)
 {
@@ -190,6 +188,8 @@ static as_status prepare_targets(struct train_data *d, bool shares, struct as_er
     d->n_targets = d->set.targets ? d->set.n_outputs : 0;
     if (d->set.labels) {
         st = count_classes(d, err);
+        if (st == AS_OK)
+            st = keep_val_labels(d, err);
         if (st != AS_OK)
             return st;
     }

@@ -32,6 +32,7 @@ struct train_data {
     bool is_bytes;                  /* set.bytes is there, or was until device_data_create() */
     size_t n_targets;               /* columns of set.targets; 0 without */
     float *val_targets;             /* [n_val, n_targets] in the target's own unit */
+    int32_t *val_labels;            /* [n_val]; NULL as set.labels */
     float *weights;      /* [n_rows], so that their mean over the training rows is 1; NULL: all 1 */
     float *val_weights;  /* [n_val] of these; NULL as them */
     float *held_weights; /* [n_val] as they were given; NULL as them */
@@ -49,11 +50,6 @@ AS_MUST_CHECK as_status train_data_prepare(struct dataset *set, const struct dat
                                            const struct preprocess_opts *opts,
                                            struct train_data *ret, struct as_err *err);
 void train_data_done(struct train_data *d);
-
-/* The labels of the held-out rows, [n_val]. Owned by the caller (free); NULL if the data set has no
- * labels. AS_E_NOMEM. */
-AS_MUST_CHECK as_status train_data_held_labels(const struct train_data *d, int32_t **ret,
-                                               struct as_err *err);
 
 /* The n_train rows of an epoch in their order; for text, the offsets of windows in set.tokens. The
  * order depends on seed and epoch alone.

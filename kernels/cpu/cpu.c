@@ -6,12 +6,12 @@
  * error of the lowest task is returned, so an error does not depend on timing either. */
 #include "kernels/cpu/cpu.h"
 
-#include <cblas.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "kernels/cpu/blas.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/pool.h"
 #include "kernels/host_buf.h"
@@ -215,7 +215,8 @@ const struct backend_ops cpu_ops = {
  * of OpenBLAS asks OpenMP, which keeps the number per thread. */
 static void one_blas_thread(void)
 {
-    openblas_set_num_threads(1);
+    if (blas_get() != NULL)
+        blas_get()->set_num_threads(1);
 }
 
 static as_status start_lanes(struct cpu_backend *c, size_t threads, struct as_err *err)
@@ -237,13 +238,17 @@ static void describe_device(char *device, size_t len, int threads)
     const char *plural = threads == 1 ? "" : "s";
     gemm_isa best = gemm_best();
     if (best == GEMM_BLAS)
-        snprintf(device, len, "OpenBLAS %s, %d thread%s", openblas_get_corename(), threads, plural);
+        snprintf(device, len, "OpenBLAS %s, %d thread%s", blas_get()->get_corename(), threads,
+                 plural);
     else
         snprintf(device, len, "%s, %d thread%s", own[best], threads, plural);
 }
 
 as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)
 {
+    as_status st = gemm_best() == GEMM_BLAS ? blas_open(err) : AS_OK;
+    if (st < 0)
+        return st;
     struct cpu_backend *c = as_calloc(1, sizeof(*c));
     if (c == NULL)
         return as_fail(err, AS_E_NOMEM, "back end cpu: out of memory");
@@ -251,7 +256,7 @@ as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct
     c->side.base.ops = &cpu_ops;
     describe_device(c->side.base.device, sizeof(c->side.base.device), threads);
     one_blas_thread();
-    as_status st = threads > 1 ? start_lanes(c, (size_t)threads, err) : AS_OK;
+    st = threads > 1 ? start_lanes(c, (size_t)threads, err) : AS_OK;
     if (st < 0) {
         cpu_close(&c->side.base);
         return st;

@@ -18,17 +18,20 @@
 
 #include "kernels/cpu/gemm.h"
 
-#include <cblas.h>
+#include <assert.h>
 #include <string.h>
 
 #include "kernels/cpu/activation.h"
 #include "base/cpu_clones.h"
+#include "kernels/cpu/blas.h"
 #include "kernels/cpu/transpose.h"
 
-/* For machines without AVX2. */
+/* For machines without AVX2: cpu_open() has opened the library. */
 static void blas_gemm(const struct gemm *g)
 {
-    cblas_sgemm(CblasRowMajor, g->ta ? CblasTrans : CblasNoTrans, g->tb ? CblasTrans : CblasNoTrans,
+    const struct blas *blas = blas_get();
+    assert(blas != NULL);
+    blas->sgemm(CblasRowMajor, g->ta ? CblasTrans : CblasNoTrans, g->tb ? CblasTrans : CblasNoTrans,
                 (blasint)g->m, (blasint)g->n, (blasint)g->k, 1.0f, g->a, (blasint)g->lda, g->b,
                 (blasint)g->ldb, g->add ? 1.0f : 0.0f, g->c, (blasint)g->ldc);
 }

@@ -33,7 +33,7 @@ void cpu_gemm(const struct gemm *g);
 typedef enum gemm_isa { GEMM_BLAS, GEMM_AVX2, GEMM_AVX512 } gemm_isa;
 
 gemm_isa gemm_best(void);
-void cpu_gemm_with(gemm_isa isa, const struct gemm *g);
+void cpu_gemm_with(gemm_isa isa, const struct gemm *g); /* GEMM_BLAS: after blas_open() */
 
 /* How a product is cut for several threads: n pieces of at most rows x cols, `across` of them side
  * by side. A function of the shape alone. */

@@ -168,6 +168,8 @@ static size_t class_predicted(const struct metric_input *in, size_t i)
         return (size_t)(int64_t)in->predicted_class[i];
     const float *p = in->predicted + i * in->outputs;
     size_t best = 0;
+    if (in->outputs == 2) /* without a branch: either class is as likely as the other */
+        return isunordered(p[0], p[1]) ? SIZE_MAX : (size_t)(p[1] > p[0]);
     for (size_t c = 0; c < in->outputs; c++) {
         if (isnan(p[c]))
             return SIZE_MAX;
@@ -176,25 +178,32 @@ static size_t class_predicted(const struct metric_input *in, size_t i)
     return best;
 }
 
+/* The weight of the rows that are predicted rightly, or of those that are not. Rows without weights
+ * are counted without a branch: which of them are right is not to be foreseen. */
+static double weight_where(const struct metric_input *in, bool right)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < in->n; i++) {
+        bool is_counted = (class_predicted(in, i) == (size_t)in->labels[i]) == right;
+        count += is_counted;
+        if (in->weights && is_counted)
+            sum += (double)in->weights[i];
+    }
+    return in->weights ? sum : (double)count;
+}
+
 static as_status compute_accuracy(const struct metric_input *in, double *ret, struct as_err *err)
 {
-    double right = 0;
     (void)err;
-    for (size_t i = 0; i < in->n; i++)
-        if (class_predicted(in, i) == (size_t)in->labels[i])
-            right += weight_of(in->weights, i);
-    *ret = right / weight_sum(in);
+    *ret = weight_where(in, true) / weight_sum(in);
     return AS_OK;
 }
 
 static as_status compute_error(const struct metric_input *in, double *ret, struct as_err *err)
 {
-    double wrong = 0;
     (void)err;
-    for (size_t i = 0; i < in->n; i++)
-        if (class_predicted(in, i) != (size_t)in->labels[i])
-            wrong += weight_of(in->weights, i);
-    *ret = wrong / weight_sum(in);
+    *ret = weight_where(in, false) / weight_sum(in);
     return AS_OK;
 }
 

@@ -50,14 +50,31 @@ static void share_out(float *p, size_t n)
         p[c] = sum > 0 || isnan(sum) ? p[c] / sum : 1 / (float)n;
 }
 
+/* Boosting gives the values themselves; of two classes, the probability of class 1. */
+static void boosted_outputs(const struct tree_outputs *o, const float *raw, size_t rows, float *ret)
+{
+    if (o->raw == o->values) {
+        memcpy(ret, raw, rows * o->raw * sizeof *ret);
+        return;
+    }
+    for (size_t r = 0; r < rows; r++) {
+        ret[2 * r] = 1 - raw[r];
+        ret[2 * r + 1] = raw[r];
+    }
+}
+
 void tree_outputs_apply(const struct tree_outputs *o, const float *raw, size_t rows, float scale,
                         float *ret)
 {
     bool limited = o->forest && (o->classes || o->shares);
+    if (!o->forest) {
+        boosted_outputs(o, raw, rows, ret);
+        return;
+    }
     for (size_t r = 0; r < rows; r++, raw += o->raw, ret += o->values) {
         bool both = o->raw < o->values; /* two classes: raw is class 1 */
         for (size_t c = 0; c < o->raw; c++) {
-            float v = o->forest ? raw[c] * scale : raw[c];
+            float v = raw[c] * scale;
             ret[both ? 1 : c] = limited ? limit_share(v) : v;
         }
         if (both)

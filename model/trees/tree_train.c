@@ -116,12 +116,13 @@ static as_status set_targets(struct tree_train *t, xgb_matrix m, const struct tr
 static as_status set_rows(struct tree_train *t, tree_part part, const struct tree_rows *rows,
                           const struct tree_train_opts *opts, struct as_err *err)
 {
-    char array[XGBOOST_ARRAY_MAX], config[64];
-    xgboost_array(rows->inputs, rows->n, tree_inputs_count(opts->info), array);
-    (void)snprintf(config, sizeof config, "{\"missing\": NaN, \"nthread\": %zu}", opts->threads);
     t->n[part] = rows->n;
+    /* The rows of matrix_from_dense(), bit by bit; that one looks up the type of each value. */
     as_status st =
-        check(t, t->x->matrix_from_dense(array, config, &t->rows[part]), "the rows", err);
+        check(t,
+              t->x->matrix_from_floats(rows->inputs, rows->n, tree_inputs_count(opts->info), NAN,
+                                       &t->rows[part], (int)opts->threads),
+              "the rows", err);
     if (st != AS_OK)
         return st;
     st = set_kinds(t, t->rows[part], opts->info, err);

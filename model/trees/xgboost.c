@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,6 +102,30 @@ as_status xgboost_open(const struct xgboost **ret, struct as_err *err)
     if (st == AS_OK)
         *ret = &library;
     return st;
+}
+
+/* Only what takes time: the configuration that xgboost_open() sets is one of the calling thread. */
+static void *open_in_thread(void *arg)
+{
+    const char *name;
+    void *handle;
+    struct as_err why;
+    (void)arg;
+    (void)open_library(&name, &handle, &why); /* if it fails, xgboost_open() fails too */
+    return NULL;
+}
+
+void xgboost_opening_begin(struct xgboost_opening *o)
+{
+    let_threads_sleep(); /* another thread must not change the environment */
+    o->is_running = pthread_create(&o->thread, NULL, open_in_thread, NULL) == 0;
+}
+
+void xgboost_opening_wait(struct xgboost_opening *o)
+{
+    if (o->is_running)
+        (void)pthread_join(o->thread, NULL);
+    o->is_running = false;
 }
 
 as_status xgboost_check(const struct xgboost *x, int result, const char *what, struct as_err *err)

@@ -6,6 +6,8 @@
 #ifndef ASSAY_MODEL_TREES_XGBOOST_H
 #define ASSAY_MODEL_TREES_XGBOOST_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +25,9 @@ typedef uint64_t xgb_size; /* bst_ulong */
     F(int, set_global, XGBSetGlobalConfig, (const char *config))                                   \
     F(int, matrix_from_dense, XGDMatrixCreateFromDense,                                            \
       (const char *data, const char *config, xgb_matrix *ret))                                     \
+    F(int, matrix_from_floats, XGDMatrixCreateFromMat_omp,                                         \
+      (const float *rows, xgb_size n, xgb_size columns, float missing, xgb_matrix *ret,            \
+       int threads))                                                                               \
     F(int, matrix_free, XGDMatrixFree, (xgb_matrix m))                                             \
     F(int, matrix_set_info, XGDMatrixSetInfoFromInterface,                                         \
       (xgb_matrix m, const char *field, const char *data))                                         \
@@ -66,6 +71,16 @@ struct xgboost {
  * AS_E_UNSUPPORTED: it does not open, lacks a function, or has another version; the message names
  * the library and what to do. */
 AS_MUST_CHECK as_status xgboost_open(const struct xgboost **ret, struct as_err *err);
+
+/* Open the library in a thread of its own, while the caller does something else: that takes some
+ * milliseconds. The next xgboost_open() reports what is wrong with it. */
+struct xgboost_opening {
+    pthread_t thread;
+    bool is_running; /* false if no thread could be started: xgboost_open() does the work */
+};
+
+void xgboost_opening_begin(struct xgboost_opening *o);
+void xgboost_opening_wait(struct xgboost_opening *o);
 
 /* Turn a result other than 0 into an error: `what` failed, and the library's reason. A reason that
  * speaks of memory is AS_E_NOMEM, all others are AS_E_INTERNAL. */

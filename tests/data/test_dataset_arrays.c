@@ -148,6 +148,54 @@ START_TEST(npy_pair)
 }
 END_TEST
 
+/* More rows than are read at once, with three columns, so that no block ends with the array. */
+#define LONG ((size_t)4000)
+
+static double long_value(size_t i)
+{
+    return (double)(i % 1000) / 8 - 50;
+}
+
+static void write_long(size_t at, double special)
+{
+    AS_AUTO(as_freep) double *x = as_calloc(LONG * 3, sizeof *x);
+    AS_AUTO(as_freep) double *y = as_calloc(LONG, sizeof *y);
+    ck_assert_ptr_nonnull(x);
+    ck_assert_ptr_nonnull(y);
+    for (size_t i = 0; i < LONG * 3; i++)
+        x[i] = i == at ? special : long_value(i);
+    for (size_t r = 0; r < LONG; r++) /* 300 classes: more than labels are remembered of */
+        y[r] = (double)(r % 300);
+    ck_ok(npy_write(x_path, NPY_F8, (size_t[]){LONG, 3}, 2, x, &err), err);
+    ck_ok(npy_write(y_path, NPY_F8, (size_t[]){LONG}, 1, y, &err), err);
+}
+
+START_TEST(rows_of_many_blocks)
+{
+    static const double largest = 3.4028234663852886e38; /* FLT_MAX */
+    const size_t at = 2999 * 3 + 1;
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    AS_AUTO(dataset_done) struct dataset d = {0};
+    write_long(at, NAN);
+    ck_ok(dataset_inspect(&pair, DATASET_NPY, NULL, DATASET_CLASSIFICATION, NULL, &info, &err),
+          err);
+    ck_assert_uint_eq(info.columns[1].n_missing, 1);
+    ck_assert_uint_eq(info.columns[0].n_missing + info.columns[2].n_missing, 0);
+    ck_ok(dataset_load(&pair, &info, &d, &err), err);
+    for (size_t i = 0; i < LONG * 3; i++)
+        if (i == at)
+            ck_assert(isnan(d.x[i]));
+        else
+            ck_assert_float_eq(d.x[i], (float)long_value(i));
+    for (size_t r = 0; r < LONG; r++)
+        ck_assert_int_eq(d.labels[r], (int)(r % 300));
+    write_long(at, largest * 1.0000001);
+    ck_assert_int_eq(dataset_load(&pair, &info, &d, &err), AS_E_INVAL);
+    ck_assert_ptr_nonnull(
+        strstr(err.msg, "row 2999, column 1: found 3.40282e+38, which is too large"));
+}
+END_TEST
+
 START_TEST(npy_images)
 {
     AS_AUTO(dataset_info_done) struct dataset_info last = {0}, first = {0}, grey = {0}, no = {0};
@@ -496,6 +544,7 @@ Suite *test_suite(void)
     tcase_add_test(t, npy_table);
     tcase_add_test(t, npy_missing);
     tcase_add_test(t, npy_pair);
+    tcase_add_test(t, rows_of_many_blocks);
     tcase_add_test(t, npy_images);
     tcase_add_test(t, npz);
     tcase_add_test(t, zip_cut_anywhere);

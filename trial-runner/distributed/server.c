@@ -17,7 +17,8 @@
  * messages decode to, in the order of the shards: equal bits for any number of ranks. Sums come back as
  * float32. What a shard's messages lose stays with the shard (residuals.h). A step that is computed
  * ahead begins with what the one before it will have lost; so each flight keeps that, and a step becomes
- * the residual when its sum is applied. A slice that came too late to count is taken back.
+ * the residual when its sum is applied. A slice that came too late to count is taken back
+ * (server_feedback.c). What a rank computes and sends is in server_give.c.
  *
  * When the rank of a slice dies, nothing is lost but sums that nobody has: all ranks have the
  * weights. In the next world those that are behind get the state of one that is not, and steps whose
@@ -26,57 +27,10 @@
 #include <string.h>
 
 #include "trial-runner/distributed/clock.h"
-#include "trial-runner/distributed/residuals.h"
+#include "trial-runner/distributed/server_priv.h"
 #include "trial-runner/distributed/shard_tree.h"
-#include "trial-runner/distributed/strategy.h"
-#include "trial-runner/distributed/sum_service.h"
-
-enum { N_WISHES = 2 }; /* they follow the numbers of a gradient */
-
-/* The requests of one step: one for each slice. */
-struct flight {
-    bool begun;              /* the gradient has been given */
-    struct mail_call *calls; /* [n_slices]; one with an answer has the sum of its slice */
-    uint8_t *message;        /* all slices' heads and numbers */
-    /* Stays until the flight is used again: */
-    float **after; /* [max_shards] of n_params: what the messages of `run` have lost; NULL rows
-                           * were not needed yet */
-    struct shard_run run; /* the shards that were encoded */
-    uint32_t total;       /* of so many that the step has */
-    int64_t step;         /* for this step; -1: none */
-};
-
-struct server {
-    struct replica *replica;
-    size_t n; /* of a vector: the gradient's numbers and the wishes */
-    int64_t bound, slices_wanted;
-    uint32_t backup;
-    struct push_form form, holder; /* this rank's, and that of its service */
-    struct residuals kept;         /* zeroed without error feedback */
-    /* What has been computed for step `step`: */
-    int64_t step;
-    float **partials; /* [max_shards] */
-    bool *has;        /* [max_shards] */
-    float *sum, *node;
-    struct shard_run *runs;
-
-    /* Of the world: */
-    uint32_t epoch; /* 0: none */
-    int32_t rank, n_ranks;
-    uint32_t n_slices;
-    struct mailbox *box;
-    struct sum_service *service;
-    struct flight *flights; /* [bound + 1], by step modulo that */
-    int64_t next;           /* the first step that this rank has not computed */
-    bool behind;            /* its last gift was late */
-};
 
 /* ---- life ---- */
-
-static struct flight *flight_of(struct server *s, int64_t step)
-{
-    return &s->flights[step % (s->bound + 1)];
-}
 
 static void land(struct server *s, struct flight *f)
 {
@@ -129,11 +83,6 @@ static void server_free(void *self)
 static inline void server_freep(struct server **s)
 {
     server_free(*s);
-}
-
-static bool has_feedback(const struct server *s)
-{
-    return s->kept.n > 0;
 }
 
 static as_status create_residuals(struct server *s, struct as_err *err)
@@ -219,203 +168,6 @@ static as_status join(struct server *s, struct coll *c, struct as_err *err)
     return st;
 }
 
-/* ---- what this rank gives ---- */
-
-static as_status compute_shard(struct server *s, struct backend *lane, int64_t ahead,
-                               uint32_t shard, struct as_err *err)
-{
-    struct replica *r = s->replica;
-    if (!s->partials[shard] && !(s->partials[shard] = as_calloc(s->n, sizeof(float))))
-        return as_fail_nomem(err);
-    float *to = s->partials[shard];
-    as_status st = r->ops->gradient(r->self, lane, ahead, shard, to, err);
-    if (st < 0)
-        return st;
-    float share = r->ops->share(r->self, ahead, shard);
-    for (size_t i = 0; i < r->n_params + r->n_state; i++)
-        to[i] *= share;
-    s->has[shard] = true;
-    return AS_OK;
-}
-
-static as_status compute_run(struct server *s, struct backend *lane, int64_t ahead,
-                             struct shard_run run, unsigned wishes, struct as_err *err)
-{
-    int64_t step = s->replica->ops->step(s->replica->self) + ahead;
-    if (s->step != step)
-        memset(s->has, 0, s->replica->max_shards * sizeof *s->has);
-    s->step = step;
-    for (uint32_t i = 0; i < run.count; i++) {
-        uint32_t shard = run.first + i;
-        as_status st = s->has[shard] ? AS_OK : compute_shard(s, lane, ahead, shard, err);
-        if (st < 0)
-            return st;
-        for (size_t w = 0; w < N_WISHES; w++)
-            s->partials[shard][s->replica->n_numbers + w] = i == 0 && (wishes >> w & 1);
-    }
-    return AS_OK;
-}
-
-static size_t slice_of(const struct server *s, uint32_t k, size_t *ret_first)
-{
-    return push_slice_n(&s->form, k, s->n_slices, ret_first);
-}
-
-/* The slices of a step's messages. */
-static struct push_slice push_of(const struct server *s, int64_t step, uint32_t k)
-{
-    return (struct push_slice){k, s->n_slices, !s->form.codec || step < s->form.warmup};
-}
-
-/* Memory for messages with `items` vectors in each. */
-static as_status make_message(struct server *s, struct flight *f, int64_t step, size_t items,
-                              struct as_err *err)
-{
-    size_t bytes = 0;
-    for (uint32_t k = 0; k < s->n_slices; k++)
-        bytes += sizeof(struct sum_head) + items * push_bytes(&s->form, push_of(s, step, k));
-    free(f->message);
-    f->message = as_calloc(bytes, 1);
-    return f->message ? AS_OK : as_fail_nomem(err);
-}
-
-/* Puts vector `i` of `items` into the messages: each has its head, then its slice of each vector. */
-static void pack(struct server *s, struct flight *f, int64_t step, size_t items, size_t i,
-                 const float *x, const float *before, float *after)
-{
-    uint8_t *message = f->message;
-    for (uint32_t k = 0; k < s->n_slices; k++) {
-        struct push_slice slice = push_of(s, step, k);
-        size_t bytes = push_bytes(&s->form, slice);
-        push_encode(&s->form, slice, x, before, after,
-                    message + sizeof(struct sum_head) + i * bytes);
-        message += sizeof(struct sum_head) + items * bytes;
-    }
-}
-
-/* What the messages before those of `step` have lost, also if their sums are not here yet. */
-static const float *lost_before(struct server *s, int64_t step, uint32_t shard)
-{
-    int64_t at = s->replica->ops->step(s->replica->self);
-    for (int64_t prev = step - 1; prev >= at; prev--) {
-        const struct flight *f = flight_of(s, prev);
-        if (f->step == prev && shard - f->run.first < f->run.count)
-            return f->after[shard];
-    }
-    return residuals_before(&s->kept, shard);
-}
-
-/* The run's gradients as messages, each shard by itself. */
-static as_status pack_shards(struct server *s, struct flight *f, int64_t step, struct shard_run run,
-                             struct as_err *err)
-{
-    as_status st = make_message(s, f, step, run.count, err);
-    f->step = -1;
-    for (uint32_t i = 0; st == AS_OK && i < run.count; i++) {
-        uint32_t shard = run.first + i;
-        const float *before = NULL;
-        float *after = NULL;
-        if (has_feedback(s)) {
-            float **row = &f->after[shard];
-            if (!*row && !(*row = as_calloc(s->kept.n, sizeof **row)))
-                return as_fail_nomem(err);
-            before = lost_before(s, step, shard);
-            after = *row;
-        }
-        pack(s, f, step, run.count, i, s->partials[shard], before, after);
-    }
-    f->run = run;
-    f->step = step;
-    return st;
-}
-
-/* The run's gradients, summed to the nodes that cover it, as messages. */
-static as_status pack_nodes(struct server *s, struct flight *f, int64_t step, struct shard_run run,
-                            uint32_t total, size_t *ret_nodes, struct as_err *err)
-{
-    struct shard_node nodes[SHARD_TREE_NODES];
-    AS_AUTO(as_freep) struct shard_node *leaves = as_calloc(run.count, sizeof *leaves);
-    size_t n_nodes = shard_tree_cover(total, run, nodes);
-    as_status st = make_message(s, f, step, n_nodes, err);
-    if (!leaves || st < 0)
-        return as_fail_nomem(err);
-    for (uint32_t i = 0; i < run.count; i++)
-        leaves[i] = (struct shard_node){run.first + i, 0, s->partials[run.first + i]};
-    for (size_t i = 0; i < n_nodes; i++) {
-        st = shard_tree_sum(total, nodes[i], leaves, run.count, s->node, s->n, err);
-        if (st < 0)
-            return st;
-        pack(s, f, step, n_nodes, i, s->node, NULL, NULL);
-    }
-    *ret_nodes = n_nodes;
-    return AS_OK;
-}
-
-/* Sends a message for each slice whose sum is not here yet. `head` is that of the first slice. */
-static void send_all(struct server *s, struct flight *f, int kind, int64_t step,
-                     struct sum_head head, size_t items)
-{
-    uint8_t *message = f->message;
-    for (uint32_t k = 0; k < s->n_slices; k++) {
-        struct push_slice slice = push_of(s, step, k);
-        size_t n = sizeof head + items * push_bytes(&s->form, slice);
-        struct mail_call *call = &f->calls[k];
-        head.slice = k;
-        head.n_slices = s->n_slices;
-        head.plain = slice.plain;
-        memcpy(message, &head, sizeof head);
-        if (!call->answer) {
-            *call = (struct mail_call){.to = (int32_t)(k % (uint32_t)s->n_ranks),
-                                       .kind = kind,
-                                       .step = (uint64_t)step,
-                                       .parts = {{message, n}}};
-            mailbox_begin(s->box, call);
-        }
-        message += n;
-    }
-}
-
-static as_status make_calls(struct server *s, struct flight *f, struct as_err *err)
-{
-    if (!f->calls)
-        f->calls = as_calloc(s->n_slices, sizeof *f->calls);
-    return f->calls ? AS_OK : as_fail_nomem(err);
-}
-
-/* Computes this rank's part of the next step, and gives it. */
-static as_status give(struct server *s, struct backend *lane, int64_t ahead, unsigned wishes,
-                      struct as_err *err)
-{
-    const struct replica *r = s->replica;
-    struct flight *f = flight_of(s, s->next);
-    uint32_t total = r->ops->shards(r->self, ahead);
-    size_t items = 0;
-    if (has_feedback(s))
-        residuals_spread(&s->kept, total, s->n_ranks, s->runs);
-    else
-        coll_spread(total, s->n_ranks, s->runs);
-    struct shard_run run = s->runs[s->rank];
-    as_status st = compute_run(s, lane, ahead, run, wishes, err);
-    if (st == AS_OK)
-        st = make_calls(s, f, err);
-    f->total = total;
-    if (st == AS_OK && s->form.codec) {
-        items = run.count;
-        st = pack_shards(s, f, s->next, run, err);
-    } else if (st == AS_OK) {
-        st = pack_nodes(s, f, s->next, run, total, &items, err);
-    }
-    if (st < 0)
-        return st;
-    struct sum_head head = {.first = run.first, .count = run.count, .total = total};
-    for (uint32_t i = 0; i < run.count; i++)
-        head.share += r->ops->share(r->self, ahead, run.first + i);
-    send_all(s, f, SUM_GIVE, s->next, head, items);
-    f->begun = true;
-    s->next++;
-    return AS_OK;
-}
-
 /* ---- what it gets ---- */
 
 static bool is_here(struct server *s, const struct flight *f)
@@ -433,7 +185,7 @@ static as_status wait_for(struct server *s, struct flight *f, bool peeked, bool 
     *ret_all = true;
     for (uint32_t k = 0; k < s->n_slices; k++) {
         struct mail_call *call = &f->calls[k];
-        size_t first, n = slice_of(s, k, &first);
+        size_t first, n = server_slice(s, k, &first);
         as_status st = mailbox_finish(s->box, call, err);
         if (st == AS_E_NOT_FOUND && peeked) {
             free(call->answer);
@@ -453,48 +205,20 @@ static as_status wait_for(struct server *s, struct flight *f, bool peeked, bool 
 /* Asks for the sum of a step that others have perhaps completed without this rank. */
 static as_status peek(struct server *s, int64_t step, bool *ret_all, struct as_err *err)
 {
-    struct flight *f = flight_of(s, step);
-    as_status st = make_calls(s, f, err);
+    struct flight *f = server_flight(s, step);
+    as_status st = server_make_calls(s, f, err);
     if (st < 0)
         return st;
     f->message = as_calloc(s->n_slices, sizeof(struct sum_head));
     if (!f->message)
         return as_fail_nomem(err);
-    send_all(s, f, SUM_PEEK, step, (struct sum_head){.total = 1}, 0);
+    server_send_all(s, f, SUM_PEEK, step, (struct sum_head){.total = 1}, 0);
     st = wait_for(s, f, true, ret_all, err);
     free(f->message);
     f->message = NULL;
     if (st == AS_OK && *ret_all)
         s->next++;
     return st;
-}
-
-/* What the messages of this step have lost is about to become the residual; another rank may have the
- * step's sum, and this one not. */
-static as_status stage(struct server *s, int64_t step, struct as_err *err)
-{
-    const struct flight *f = flight_of(s, step);
-    if (!has_feedback(s))
-        return AS_OK;
-    residuals_begin(&s->kept, step, step + 1, f->step == step ? f->total : s->kept.shards);
-    for (uint32_t i = f->run.first; f->step == step && i < f->run.first + f->run.count; i++) {
-        float *after;
-        as_status st = residuals_after(&s->kept, i, &after, err);
-        if (st < 0)
-            return st;
-        memcpy(after, f->after[i], s->kept.n * sizeof *after);
-    }
-    return AS_OK;
-}
-
-/* A slice that was not added is owed as before. */
-static void take_back(struct server *s, const struct flight *f, size_t first, size_t n)
-{
-    n = first + n <= s->kept.n ? n : s->kept.n - first;
-    for (uint32_t i = f->run.first; i < f->run.first + f->run.count; i++)
-        if (s->kept.written[i])
-            memcpy(s->kept.after[i] + first, residuals_before(&s->kept, i) + first,
-                   n * sizeof(float));
 }
 
 /* Applies the sum that has come. */
@@ -506,12 +230,12 @@ static as_status apply(struct server *s, struct backend *lane, struct flight *f,
     *ret = 0;
     for (uint32_t k = 0; k < s->n_slices; k++) {
         struct sum_answer a;
-        size_t first, n = slice_of(s, k, &first);
+        size_t first, n = server_slice(s, k, &first);
         memcpy(&a, f->calls[k].answer, sizeof a);
         memcpy(s->sum + first, f->calls[k].answer + sizeof a, n * sizeof(float));
         late = late || a.late;
-        if (a.late && f->begun && has_feedback(s) && first < s->kept.n)
-            take_back(s, f, first, n);
+        if (a.late && f->begun && server_has_feedback(s) && first < s->kept.n)
+            server_take_back(s, f, first, n);
     }
     s->behind = late || (s->behind && !f->begun);
     land(s, f);
@@ -519,7 +243,7 @@ static as_status apply(struct server *s, struct backend *lane, struct flight *f,
         if (s->sum[r->n_numbers + w] > 0)
             *ret |= 1U << w;
     as_status st = r->ops->update(r->self, lane, s->sum, err);
-    if (st == AS_OK && has_feedback(s))
+    if (st == AS_OK && server_has_feedback(s))
         residuals_commit(&s->kept);
     return st;
 }
@@ -531,7 +255,7 @@ static as_status step(struct server *s, struct backend *lane, unsigned wishes, u
 {
     const struct replica *r = s->replica;
     int64_t at = r->ops->step(r->self);
-    struct flight *f = flight_of(s, at);
+    struct flight *f = server_flight(s, at);
     bool all = false;
     as_status st = AS_OK;
     if (s->next < at)
@@ -541,9 +265,9 @@ static as_status step(struct server *s, struct backend *lane, unsigned wishes, u
     s->behind = s->behind && all;
     while (!all && clock_may_begin(s->bound, at, s->next) &&
            r->ops->shards(r->self, s->next - at) > 0 && !(f->begun && is_here(s, f)))
-        if ((st = give(s, lane, s->next - at, wishes, err)) < 0)
+        if ((st = server_give(s, lane, s->next - at, wishes, err)) < 0)
             return st;
-    if ((st = stage(s, at, err)) < 0)
+    if ((st = server_stage(s, at, err)) < 0)
         return st;
     if (!all && (st = wait_for(s, f, false, &all, err)) < 0)
         return st;
@@ -573,37 +297,24 @@ static as_status server_restored(void *self, bool from_checkpoint, struct as_err
 {
     struct server *s = self;
     (void)err;
-    if (has_feedback(s) && from_checkpoint)
+    if (server_has_feedback(s) && from_checkpoint)
         residuals_hold_all(&s->kept, s->replica->ops->step(s->replica->self));
     return AS_OK;
 }
 
 static bool server_gathers(const void *self)
 {
-    return has_feedback(self);
+    return server_has_feedback(self);
 }
 
 static as_status server_gather(void *self, struct coll *c, struct backend *lane, struct as_err *err)
 {
     struct server *s = self;
     (void)lane;
-    if (!has_feedback(s))
+    if (!server_has_feedback(s))
         return AS_OK;
     residuals_spread(&s->kept, s->kept.shards, coll_size(c), s->runs);
     return residuals_gather(&s->kept, c, s->runs, err);
-}
-
-/* Others may have had the sums of several steps that this rank has given and not got. */
-static as_status stage_missed(struct server *s, int64_t at, struct as_err *err)
-{
-    for (int64_t p = s->kept.step; p < at && flight_of(s, p)->step == p; p++) {
-        as_status st = stage(s, p, err);
-        if (st < 0)
-            return st;
-        if (p < at - 1)
-            residuals_commit(&s->kept);
-    }
-    return AS_OK;
 }
 
 static as_status server_meet(void *self, struct meeting *m, struct as_err *err)
@@ -611,9 +322,9 @@ static as_status server_meet(void *self, struct meeting *m, struct as_err *err)
     struct server *s = self;
     as_status st = meeting_catch_up(m, err);
     int64_t at = s->replica->ops->step(s->replica->self);
-    if (st < 0 || !has_feedback(s))
+    if (st < 0 || !server_has_feedback(s))
         return st;
-    if ((st = stage_missed(s, at, err)) < 0)
+    if ((st = server_stage_missed(s, at, err)) < 0)
         return st;
     residuals_spread(&s->kept, s->kept.shards, coll_size(m->coll), s->runs);
     st = residuals_meet(&s->kept, m->coll, at, s->runs, 0, 0, err);

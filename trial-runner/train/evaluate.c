@@ -233,18 +233,15 @@ static as_status class_metrics(const struct lockstep *ls, const struct member *m
 {
     const struct train_data *d = ls->setup->data;
     const float *z = h->values ? h->outputs + k * d->n_val * ls->plan->outputs : NULL;
-    AS_AUTO(as_freep) int32_t *labels = NULL;
     AS_AUTO(as_freep) float *probabilities = NULL;
     if (!h->classes)
         return AS_OK;
-    as_status st = train_data_held_labels(d, &labels, err);
-    if (st == AS_OK && z)
-        st = probabilities_of(ls, z, &probabilities, err);
+    as_status st = z ? probabilities_of(ls, z, &probabilities, err) : AS_OK;
     if (st != AS_OK)
         return st;
     const struct metric_input in = {.n = d->n_val,
                                     .outputs = d->set.n_outputs,
-                                    .labels = labels,
+                                    .labels = d->val_labels,
                                     .predicted = probabilities,
                                     .predicted_class = h->predicted + k * d->n_val,
                                     .weights = d->val_weights};

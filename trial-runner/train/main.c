@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/opt.h"
@@ -112,20 +111,8 @@ static int list_devices(void)
     return EXIT_SUCCESS;
 }
 
-/* OpenBLAS starts a thread for each CPU before main(), and these threads are never used
- * (kernels/cpu/cpu.c). Where memory is short they wait for ever for their buffers, and the process
- * waits for them at its end. Only this variable prevents it, and it must be set before the program
- * starts. So the program sets it and starts itself again. The runner sets it in the first place. */
-static void one_blas_thread(char **argv)
-{
-    if (getenv("OPENBLAS_NUM_THREADS") || setenv("OPENBLAS_NUM_THREADS", "1", 1) != 0)
-        return;
-    (void)execv("/proc/self/exe", argv); /* if this fails, the program continues as it is */
-}
-
 int main(int argc, char **argv)
 {
-    one_blas_thread(argv);
     (void)mallopt(M_ARENA_MAX, 1); /* arenas of other threads grow by many system calls */
     bool help = false, list = false;
     int64_t checkpoint_ms = 2000;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "model/trees/tree_inputs.h"
+#include "model/trees/xgboost.h"
 #include "trial-runner/train/channel.h"
 #include "trial-runner/train/evaluate.h"
 #include "trial-runner/train/group_priv.h"
@@ -15,7 +16,10 @@
 /* Load the data, as the first member's document asks. */
 static as_status open_trees(struct group *g, const struct member *m, struct as_err *err)
 {
+    struct xgboost_opening opening;
+    xgboost_opening_begin(&opening);
     as_status st = group_load_data(g, &m->spec, err);
+    xgboost_opening_wait(&opening);
     if (st != AS_OK)
         return st;
     g->setup = (struct lockstep_setup){.job = g->job,

@@ -409,7 +409,19 @@ START_TEST(target_that_is_no_number)
 }
 END_TEST
 
-/* Threads of the child after its first epoch; it is stopped then. */
+/* Has the child loaded a library of this name? */
+static bool child_has_loaded(const char *name)
+{
+    char path[64];
+    AS_AUTO(as_freep) char *maps = NULL;
+    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)child.pid);
+    ck_ok(file_read(path, (size_t)1 << 24, &maps, NULL, &err), err);
+    ck_assert_ptr_nonnull(strstr(maps, "libc.so"));
+    return strstr(maps, name) != NULL;
+}
+
+/* Threads of the child after its first epoch; it is stopped then. It loads no library of matrix products
+ * where it has its own. */
 static size_t threads_of_child(void)
 {
     char path[64], line[512];
@@ -422,6 +434,10 @@ static size_t threads_of_child(void)
     for (struct dirent *e; (e = readdir(dir));)
         n += e->d_name[0] != '.';
     closedir(dir);
+#if defined(__x86_64__)
+    ck_assert_int_eq(child_has_loaded("libopenblas"),
+                     !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")));
+#endif
     ck_assert_int_eq(kill(child.pid, SIGTERM), 0);
     ck_assert_int_eq(child_wait(&child), 75);
     return n;

@@ -1,0 +1,192 @@
+/* What a rank gives to a parameter server with a common step: the gradients of its run of shards, as a
+ * message for each slice.
+ *
+ * Without a codec the shards are added up to the nodes of the tree that cover the run, so that the sum
+ * has the order of the tree over all shards. With a codec each shard is encoded by itself, because
+ * only then a message does not depend on how many ranks there are. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trial-runner/distributed/server_priv.h"
+#include "trial-runner/distributed/shard_tree.h"
+
+static as_status compute_shard(struct server *s, struct backend *lane, int64_t ahead,
+                               uint32_t shard, struct as_err *err)
+{
+    struct replica *r = s->replica;
+    if (!s->partials[shard] && !(s->partials[shard] = as_calloc(s->n, sizeof(float))))
+        return as_fail_nomem(err);
+    float *to = s->partials[shard];
+    as_status st = r->ops->gradient(r->self, lane, ahead, shard, to, err);
+    if (st < 0)
+        return st;
+    float share = r->ops->share(r->self, ahead, shard);
+    for (size_t i = 0; i < r->n_params + r->n_state; i++)
+        to[i] *= share;
+    s->has[shard] = true;
+    return AS_OK;
+}
+
+static as_status compute_run(struct server *s, struct backend *lane, int64_t ahead,
+                             struct shard_run run, unsigned wishes, struct as_err *err)
+{
+    int64_t step = s->replica->ops->step(s->replica->self) + ahead;
+    if (s->step != step)
+        memset(s->has, 0, s->replica->max_shards * sizeof *s->has);
+    s->step = step;
+    for (uint32_t i = 0; i < run.count; i++) {
+        uint32_t shard = run.first + i;
+        as_status st = s->has[shard] ? AS_OK : compute_shard(s, lane, ahead, shard, err);
+        if (st < 0)
+            return st;
+        for (size_t w = 0; w < N_WISHES; w++)
+            s->partials[shard][s->replica->n_numbers + w] = i == 0 && (wishes >> w & 1);
+    }
+    return AS_OK;
+}
+
+size_t server_slice(const struct server *s, uint32_t k, size_t *ret_first)
+{
+    return push_slice_n(&s->form, k, s->n_slices, ret_first);
+}
+
+/* The slices of a step's messages. */
+static struct push_slice push_of(const struct server *s, int64_t step, uint32_t k)
+{
+    return (struct push_slice){k, s->n_slices, !s->form.codec || step < s->form.warmup};
+}
+
+/* Memory for messages with `items` vectors in each. */
+static as_status make_message(struct server *s, struct flight *f, int64_t step, size_t items,
+                              struct as_err *err)
+{
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < s->n_slices; k++)
+        bytes += sizeof(struct sum_head) + items * push_bytes(&s->form, push_of(s, step, k));
+    free(f->message);
+    f->message = as_calloc(bytes, 1);
+    return f->message ? AS_OK : as_fail_nomem(err);
+}
+
+/* Puts vector `i` of `items` into the messages: each has its head, then its slice of each vector. */
+static void pack(struct server *s, struct flight *f, int64_t step, size_t items, size_t i,
+                 const float *x, const float *before, float *after)
+{
+    uint8_t *message = f->message;
+    for (uint32_t k = 0; k < s->n_slices; k++) {
+        struct push_slice slice = push_of(s, step, k);
+        size_t bytes = push_bytes(&s->form, slice);
+        push_encode(&s->form, slice, x, before, after,
+                    message + sizeof(struct sum_head) + i * bytes);
+        message += sizeof(struct sum_head) + items * bytes;
+    }
+}
+
+/* The run's gradients as messages, each shard by itself. */
+static as_status pack_shards(struct server *s, struct flight *f, int64_t step, struct shard_run run,
+                             struct as_err *err)
+{
+    as_status st = make_message(s, f, step, run.count, err);
+    f->step = -1;
+    for (uint32_t i = 0; st == AS_OK && i < run.count; i++) {
+        uint32_t shard = run.first + i;
+        const float *before = NULL;
+        float *after = NULL;
+        if (server_has_feedback(s)) {
+            float **row = &f->after[shard];
+            if (!*row && !(*row = as_calloc(s->kept.n, sizeof **row)))
+                return as_fail_nomem(err);
+            before = server_lost_before(s, step, shard);
+            after = *row;
+        }
+        pack(s, f, step, run.count, i, s->partials[shard], before, after);
+    }
+    f->run = run;
+    f->step = step;
+    return st;
+}
+
+/* The run's gradients, summed to the nodes that cover it, as messages. */
+static as_status pack_nodes(struct server *s, struct flight *f, int64_t step, struct shard_run run,
+                            uint32_t total, size_t *ret_nodes, struct as_err *err)
+{
+    struct shard_node nodes[SHARD_TREE_NODES];
+    AS_AUTO(as_freep) struct shard_node *leaves = as_calloc(run.count, sizeof *leaves);
+    size_t n_nodes = shard_tree_cover(total, run, nodes);
+    as_status st = make_message(s, f, step, n_nodes, err);
+    if (!leaves || st < 0)
+        return as_fail_nomem(err);
+    for (uint32_t i = 0; i < run.count; i++)
+        leaves[i] = (struct shard_node){run.first + i, 0, s->partials[run.first + i]};
+    for (size_t i = 0; i < n_nodes; i++) {
+        st = shard_tree_sum(total, nodes[i], leaves, run.count, s->node, s->n, err);
+        if (st < 0)
+            return st;
+        pack(s, f, step, n_nodes, i, s->node, NULL, NULL);
+    }
+    *ret_nodes = n_nodes;
+    return AS_OK;
+}
+
+void server_send_all(struct server *s, struct flight *f, int kind, int64_t step,
+                     struct sum_head head, size_t items)
+{
+    uint8_t *message = f->message;
+    for (uint32_t k = 0; k < s->n_slices; k++) {
+        struct push_slice slice = push_of(s, step, k);
+        size_t n = sizeof head + items * push_bytes(&s->form, slice);
+        struct mail_call *call = &f->calls[k];
+        head.slice = k;
+        head.n_slices = s->n_slices;
+        head.plain = slice.plain;
+        memcpy(message, &head, sizeof head);
+        if (!call->answer) {
+            *call = (struct mail_call){.to = (int32_t)(k % (uint32_t)s->n_ranks),
+                                       .kind = kind,
+                                       .step = (uint64_t)step,
+                                       .parts = {{message, n}}};
+            mailbox_begin(s->box, call);
+        }
+        message += n;
+    }
+}
+
+as_status server_make_calls(struct server *s, struct flight *f, struct as_err *err)
+{
+    if (!f->calls)
+        f->calls = as_calloc(s->n_slices, sizeof *f->calls);
+    return f->calls ? AS_OK : as_fail_nomem(err);
+}
+
+as_status server_give(struct server *s, struct backend *lane, int64_t ahead, unsigned wishes,
+                      struct as_err *err)
+{
+    const struct replica *r = s->replica;
+    struct flight *f = server_flight(s, s->next);
+    uint32_t total = r->ops->shards(r->self, ahead);
+    size_t items = 0;
+    if (server_has_feedback(s))
+        residuals_spread(&s->kept, total, s->n_ranks, s->runs);
+    else
+        coll_spread(total, s->n_ranks, s->runs);
+    struct shard_run run = s->runs[s->rank];
+    as_status st = compute_run(s, lane, ahead, run, wishes, err);
+    if (st == AS_OK)
+        st = server_make_calls(s, f, err);
+    f->total = total;
+    if (st == AS_OK && s->form.codec) {
+        items = run.count;
+        st = pack_shards(s, f, s->next, run, err);
+    } else if (st == AS_OK) {
+        st = pack_nodes(s, f, s->next, run, total, &items, err);
+    }
+    if (st < 0)
+        return st;
+    struct sum_head head = {.first = run.first, .count = run.count, .total = total};
+    for (uint32_t i = 0; i < run.count; i++)
+        head.share += r->ops->share(r->self, ahead, run.first + i);
+    server_send_all(s, f, SUM_GIVE, s->next, head, items);
+    f->begun = true;
+    s->next++;
+    return AS_OK;
+}
