@@ -260,6 +260,7 @@ static const struct verb table[] = {
 const struct verbs_variable verbs_environment[] = {
     {"ASSAY_SERVER, ASSAY_TOKEN, ASSAY_TOKEN_FILE", "where to, and with which token"},
     {"ASSAY_PROFILE", "a server of the configuration file"},
+    {"ASSAY_DATA", "the data folder of the `assay up` that is meant, or is started"},
     {"NO_COLOR, COLUMNS", "no colours; the width of tables"},
     {.names = NULL},
 };
