@@ -11,7 +11,6 @@ for each set and kind: the loss on new rows of the single model and of the chose
 how often the sum is worse."""
 import array
 import ast
-import csv
 import json
 import math
 import os
