@@ -3,6 +3,7 @@
 batches, programs that are killed and started again, a server that is killed, and programs that assay-runner starts."""
 import contextlib
 import io
+import json
 import os
 import re
 import signal
