@@ -1,25 +1,23 @@
 #!/usr/bin/env python3
 """Is boosting better than the best single trial, on rows that the sweep never saw?
 
-    bench/boosting.py BUILD DATA [--trials 12] [--stages 8] [--seeds 2] [--rate 0.3] [--work FOLDER]
+    bench/boosting.py BUILD DATA [--trials 12] [--stages 8] [--seeds 2] [--rate 0.3] [--sets NAMES]
+                      [--work FOLDER]
 
 As bench/ensemble.py, whose data sets these are: random networks, logistic models or trees are trained on a small
 share of a table. 450 of the other rows choose, by log loss or RMSE, the best configuration, and then after how
 many stages of boosting (train.boost) to stop. The rest are new and measure. Prints a Markdown table with one line
 for each set and kind: the loss on new rows of the single model and of the chosen sum, their geometric ratio, and
 how often the sum is worse."""
-import argparse
 import array
 import ast
-import csv
 import json
 import math
 import os
 import random
 import subprocess
-import tempfile
 
-from ensemble import data_sets, write_set
+from ensemble import parser, written_sets
 
 CHOOSE = 450
 
@@ -90,34 +88,23 @@ def case(a, folder, record, held, task, kind, seed):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("build")
-    p.add_argument("data")
-    p.add_argument("--trials", type=int, default=12)
+    p = parser(__doc__, trials=12)
     p.add_argument("--stages", type=int, default=8)
-    p.add_argument("--seeds", type=int, default=2)
     p.add_argument("--rate", type=float, default=0.3)
-    p.add_argument("--sets", help="only those whose names begin with one of these, comma-separated")
-    p.add_argument("--work", help="keep the data sets and predictions here")
     a = p.parse_args()
     print("| set | kind | single | boosted | ratio | error: single | boosted | stages | worse |\n" + "| --- " * 9 + "|", flush=True)
-    with tempfile.TemporaryDirectory() as temporary:
-        for name, head, rows, target, held, task in data_sets(a.data):
-            if a.sets and not name.startswith(tuple(a.sets.split(","))):
-                continue
-            folder = os.path.join(a.work or temporary, name.replace(": ", "-"))
-            record = write_set(os.path.join(a.build, "bench", "ensemble"), folder, head, rows, target, task)
-            for kind in ("networks", "linear", "trees"):
-                cases = [case(a, folder, record, held, task, kind, seed) for seed in range(a.seeds)]
-                single = [mean(s[0]) for s, _ in cases]
-                chosen = [mean(s[c]) for s, c in cases]
-                ratio = math.exp(sum(math.log(b / s) for s, b in zip(single, chosen)) / len(cases))
-                error = [sum(sum(v[1] for v in s[k]) / len(s[k]) for s, k in pairs) / len(cases)
-                         for pairs in ([(s, 0) for s, _ in cases], cases)]
-                root = math.sqrt if task == "regression" else float
-                print(f"| {name} | {kind} | {root(sum(single) / len(cases)):.4g} | {root(sum(chosen) / len(cases)):.4g} | {root(ratio):.3f} | "
-                      f"{error[0]:.4f} | {error[1]:.4f} | {', '.join(str(c) for _, c in cases)} | "
-                      f"{sum(b > s for s, b in zip(single, chosen))} of {len(cases)} |", flush=True)
+    for name, folder, record, held, task in written_sets(a):
+        for kind in ("networks", "linear", "trees"):
+            cases = [case(a, folder, record, held, task, kind, seed) for seed in range(a.seeds)]
+            single = [mean(s[0]) for s, _ in cases]
+            chosen = [mean(s[c]) for s, c in cases]
+            ratio = math.exp(sum(math.log(b / s) for s, b in zip(single, chosen)) / len(cases))
+            error = [sum(sum(v[1] for v in s[k]) / len(s[k]) for s, k in pairs) / len(cases)
+                     for pairs in ([(s, 0) for s, _ in cases], cases)]
+            root = math.sqrt if task == "regression" else float
+            print(f"| {name} | {kind} | {root(sum(single) / len(cases)):.4g} | {root(sum(chosen) / len(cases)):.4g} | {root(ratio):.3f} | "
+                  f"{error[0]:.4f} | {error[1]:.4f} | {', '.join(str(c) for _, c in cases)} | "
+                  f"{sum(b > s for s, b in zip(single, chosen))} of {len(cases)} |", flush=True)
 
 
 main()

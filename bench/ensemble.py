@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Are ensembles better than the best single trial, on rows that the sweep never saw?
 
-    bench/ensemble.py BUILD DATA [--trials 30] [--seeds 2] [--splits 6] [--work FOLDER]
+    bench/ensemble.py BUILD DATA [--trials 30] [--seeds 2] [--splits 6] [--sets NAMES]
+                      [--work FOLDER]
 
 BUILD is a build folder, DATA holds digits.csv, letter.csv, adult_train.csv, california_housing.csv. assay-train
 trains random networks on a small share of each table. Of the rows that are left, 150 or 450 are the held-out
@@ -121,30 +122,44 @@ def summary(metric, lines):
             f"{ratio('recommended'):.3f} | {worse('recommended'):.0f} % | {len(inside)} of {len(lines)}, {wrong} wrong |")
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser(doc, trials):
+    """The arguments that bench/boosting.py has too."""
+    p = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("build")
     p.add_argument("data")
-    p.add_argument("--trials", type=int, default=30)
+    p.add_argument("--trials", type=int, default=trials)
     p.add_argument("--seeds", type=int, default=2)
-    p.add_argument("--splits", type=int, default=6)
+    p.add_argument("--sets", help="only those whose names begin with one of these, comma-separated")
     p.add_argument("--work", help="keep the data sets and predictions here")
+    return p
+
+
+def written_sets(a):
+    """Writes each set that is asked for, and yields its name, folder, record, the rows to hold out and the task."""
+    with tempfile.TemporaryDirectory() as temporary:
+        for name, head, rows, target, held, task in data_sets(a.data):
+            if not a.sets or name.startswith(tuple(a.sets.split(","))):
+                folder = os.path.join(a.work or temporary, name.replace(": ", "-"))
+                record = write_set(os.path.join(a.build, "bench", "ensemble"), folder, head, rows, target, task)
+                yield name, folder, record, held, task
+
+
+def main():
+    p = parser(__doc__, trials=30)
+    p.add_argument("--splits", type=int, default=6)
     a = p.parse_args()
     program = os.path.join(a.build, "bench", "ensemble")
     by_metric, by_set = {}, {}
-    with tempfile.TemporaryDirectory() as temporary:
-        for name, head, rows, target, held, task in data_sets(a.data):
-            folder = os.path.join(a.work or temporary, name.replace(": ", "-"))
-            record = write_set(program, folder, head, rows, target, task)
-            for seed in range(a.seeds):
-                paths, targets = train(a.build, folder, record, held, name, seed, a.trials)
-                for metric in ("rmse", "mae") if task == "regression" else ("error", "auc", "f1", "log_loss"):
-                    for n in HELD:
-                        done = subprocess.run([program, "compare", metric, str(n), str(a.splits), str(SIZE), targets, *paths],
-                                              check=True, capture_output=True, text=True)
-                        lines = [json.loads(line) for line in done.stdout.splitlines()]
-                        by_metric.setdefault((metric, n), []).extend(lines)
-                        by_set.setdefault((name, metric), []).extend(lines)
+    for name, folder, record, held, task in written_sets(a):
+        for seed in range(a.seeds):
+            paths, targets = train(a.build, folder, record, held, name, seed, a.trials)
+            for metric in ("rmse", "mae") if task == "regression" else ("error", "auc", "f1", "log_loss"):
+                for n in HELD:
+                    done = subprocess.run([program, "compare", metric, str(n), str(a.splits), str(SIZE), targets, *paths],
+                                          check=True, capture_output=True, text=True)
+                    lines = [json.loads(line) for line in done.stdout.splitlines()]
+                    by_metric.setdefault((metric, n), []).extend(lines)
+                    by_set.setdefault((name, metric), []).extend(lines)
     columns = "before: loss / single's | worse | now | worse | recommended | worse | beyond the noise |"
     for title, table in (("metric, held-out rows", by_metric), ("set, metric", by_set)):
         print(f"| {title} | {columns}\n| --- |" + " --- |" * 7)

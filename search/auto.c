@@ -5,6 +5,7 @@
 #include "search/evolution/evolution.h"
 #include "search/gp/gp.h"
 #include "search/sampling/sampler.h"
+#include "search/search_cache.h"
 #include "search/tpe/tpe.h"
 
 /* ---- the rule ---- */
@@ -24,47 +25,21 @@ static const struct search_method *choose(const struct space *s, size_t n_trials
     return is_conditional ? &search_evolution : &search_cmaes;
 }
 
-/* ---- caches: of the method that suggested last ---- */
-
-struct auto_cache {
-    const struct search_method *method; /* of `own` */
-    struct search_method_cache *own;
-};
+/* ---- its cache: a search_cache ---- */
 
 static struct search_method_cache *cache_create(void)
 {
-    return as_calloc(1, sizeof(struct auto_cache));
+    return (struct search_method_cache *)search_cache_create();
 }
 
 static void cache_free(struct search_method_cache *cache)
 {
-    struct auto_cache *c = (struct auto_cache *)cache;
-    if (c && c->own)
-        c->method->cache_free(c->own);
-    free(c);
+    search_cache_free((struct search_cache *)cache);
 }
 
 static size_t cache_bytes(const struct search_method_cache *cache)
 {
-    const struct auto_cache *c = (const struct auto_cache *)cache;
-    return sizeof *c + (c->own ? c->method->cache_bytes(c->own) : 0);
-}
-
-static struct search_method_cache *cache_of(struct search_method_cache *cache,
-                                            const struct search_method *m)
-{
-    struct auto_cache *c = (struct auto_cache *)cache;
-    if (!c)
-        return NULL;
-    if (c->own && c->method != m) {
-        c->method->cache_free(c->own);
-        c->own = NULL;
-    }
-    if (!c->own) {
-        c->method = m;
-        c->own = m->cache_create();
-    }
-    return c->own;
+    return search_cache_bytes((const struct search_cache *)cache);
 }
 
 /* ---- the suggestion ---- */
@@ -77,8 +52,9 @@ static as_status auto_suggest(const struct search_spec *spec, const struct histo
     const struct search_method *m = choose(spec->space, history ? history->n : 0);
     struct search_spec as = *spec;
     AS_AUTO(suggestion_done) struct suggestion s = {0};
+    struct search_method_cache *own = search_cache_of((struct search_cache *)cache, m);
     as.method = m;
-    as_status st = m->suggest(&as, history, state, number, index, cache_of(cache, m), &s, err);
+    as_status st = m->suggest(&as, history, state, number, index, own, &s, err);
     if (st < 0)
         return st;
     if (json_object_set_new(s.reason, "chosen_by", json_string(search_auto.name)) < 0)

@@ -47,44 +47,10 @@ as_status search_method_parse(const char *name, const char *pointer,
     return refuse_name(name, pointer, err);
 }
 
-struct search_cache {
-    const struct search_method *method; /* of `own`; NULL until the first suggestion */
-    struct search_method_cache *own;
-};
-
-struct search_cache *search_cache_create(void)
-{
-    return as_calloc(1, sizeof(struct search_cache));
-}
-
-void search_cache_free(struct search_cache *c)
-{
-    if (c && c->own)
-        c->method->cache_free(c->own);
-    free(c);
-}
-
-size_t search_cache_bytes(const struct search_cache *c)
-{
-    return sizeof *c + (c->own ? c->method->cache_bytes(c->own) : 0);
-}
-
-/* The method's cache in c, created on first use; NULL if the method has none or memory is out. */
-static struct search_method_cache *own_cache(struct search_cache *c, const struct search_method *m)
-{
-    if (!c || !m->cache_create)
-        return NULL;
-    if (!c->own) {
-        c->method = m;
-        c->own = m->cache_create();
-    }
-    return c->own;
-}
-
 as_status suggest(const struct search_spec *spec, const struct history *history,
                   const json_t *state, uint64_t number, uint64_t index, struct search_cache *cache,
                   struct suggestion *ret, struct as_err *err)
 {
     const struct search_method *m = spec->method;
-    return m->suggest(spec, history, state, number, index, own_cache(cache, m), ret, err);
+    return m->suggest(spec, history, state, number, index, search_cache_of(cache, m), ret, err);
 }

@@ -9,20 +9,12 @@
 #include "base/status.h"
 #include "search/problem/method.h"
 #include "search/problem/problem.h"
+#include "search/search_cache.h"
 
 /* The method of that name, static. NULL: the default method. `pointer` names the field in errors
  * ("/search/method"). AS_E_INVAL: no such method; *ret is untouched. */
 AS_MUST_CHECK as_status search_method_parse(const char *name, const char *pointer,
                                             const struct search_method **ret, struct as_err *err);
-
-/* What earlier suggestions of one sweep computed (struct search_method_cache). It only saves time:
- * suggestions have the same bits without it. One thread at a time; belongs to one sweep. NULL when
- * memory is out. */
-struct search_cache;
-struct search_cache *search_cache_create(void);
-void search_cache_free(struct search_cache *c);
-AS_DEFINE_FREEP(struct search_cache, search_cache_free)
-size_t search_cache_bytes(const struct search_cache *c); /* about what it holds */
 
 /* Suggest trial `number`.
  *   spec, history  borrowed; history NULL is the same as empty

@@ -170,7 +170,7 @@ static void done(struct tell *t)
 #define CLIENT_OPT(t)                                                                              \
     {                                                                                              \
         "client", 0, OPT_STRING, &(t)->client, "NAME", "ASSAY_CLIENT",                             \
-            "who asked (of this user on this machine it need not be said)"                         \
+            "who asked; may be left out on the machine where `assay ask` ran without it"           \
     }
 
 int cmd_tell(const struct verb *v, int argc, char **argv)

@@ -26,7 +26,7 @@
 
 static as_status write_ready(const struct up *u, struct as_err *err)
 {
-    as_status st = running_server_write(u->url, u->folder.admin_token, err);
+    as_status st = running_server_write(u->url, u->folder.admin_token, u->folder.path, err);
     if (st < 0) { /* not fatal: a user without a home folder can use --server */
         say("Other commands will not find this server by themselves: %s", err->msg);
         st = AS_OK;

@@ -22,7 +22,9 @@ static const struct verb table[] = {
      "the\n"
      "stored files, the tokens and the logs; `assay up` on the same folder goes on where it was. "
      "Other\n"
-     "commands on this machine find the server by themselves while it runs.",
+     "commands on this machine find the server by themselves while it runs; if several run, "
+     "ASSAY_DATA\n"
+     "is the data folder of the one that is meant.",
      cmd_up},
     {"run", "run FILE [--watch] [--paused] [--set FIELD=VALUE]…",
      "create a sweep from a YAML or JSON document; it starts at once",
@@ -118,12 +120,10 @@ static const struct verb table[] = {
     {"resume", "resume SWEEP", "go on with a paused or cancelled sweep", NULL, cmd_resume},
     {"set", "set SWEEP LIMIT=VALUE…", "change limits of a sweep, also after it has ended",
      "LIMIT is max_trials, max_concurrent_trials, max_failed_trials, max_restarts, target,\n"
-     "trial_timeout, on_timeout, wall_time or grace; `none` removes it: assay set digits "
-     "max_trials=200 wall_time=6h. A sweep "
-     "that\n"
-     "has ended runs on if its new limits leave it work. With a max_trials below the number of "
-     "trials\n"
-     "no more are made, and those that run go on.",
+     "trial_timeout, on_timeout, wall_time or grace; `none` removes it:\n"
+     "    assay set digits max_trials=200 wall_time=6h\n"
+     "A sweep that has ended runs on if its new limits leave it work. With a max_trials below the\n"
+     "number of trials no more are made, and those that run go on.",
      cmd_set},
     {"priority", "priority SWEEP N", "let a sweep have free slots before others, or after them",
      "N is -100 to 100, and 0 unless the document says otherwise. While a sweep of a higher "
@@ -132,7 +132,7 @@ static const struct verb table[] = {
      "work, those of a lower one begin no trial; trials that run go on. A negative N is written "
      "after "
      "--:\n"
-     "assay priority digits -- -5.",
+     "    assay priority digits -- -5",
      cmd_priority},
     {"retry", "retry SWEEP/NUMBER… | retry SWEEP --failed | --cancelled",
      "try trials again that failed or were cancelled",
@@ -140,7 +140,11 @@ static const struct verb table[] = {
      "limits\n"
      "must allow that (`assay set`).",
      cmd_retry},
-    {"cancel", "cancel SWEEP | SWEEP/NUMBER", "stop a sweep or one trial", NULL, cmd_cancel},
+    {"cancel", "cancel SWEEP | SWEEP/NUMBER", "stop a sweep or one trial",
+     "Trials that run get SIGTERM, and SIGKILL after limits.grace. `assay resume` lets a "
+     "cancelled\n"
+     "sweep run on, and `assay retry` tries a cancelled trial again.",
+     cmd_cancel},
     {"delete", "delete SWEEP [--yes]", "delete a sweep that has ended, with its trials and files",
      "On a terminal it says what will be lost and asks. Without a terminal, or with --yes, it does "
      "not\n"
@@ -159,7 +163,7 @@ static const struct verb table[] = {
      "bootstrap samples in one process, as a sweep of its own, and follows it. --method snapshot\n"
      "trains it once, with N cycles of the learning rate, and keeps the weights at their ends. "
      "--method\n"
-     "boosting trains N stages, each on what those before miss, and tells after how many to stop.",
+     "boosting trains N stages, each on what those before miss, and finds after how many to stop.",
      cmd_ensemble},
     {"export", "export SWEEP --csv | --json [--output FILE]", "all trials, for other programs",
      "One row per trial: number, state, value, parameters (param.NAME), metrics (metric.NAME), "
@@ -213,17 +217,13 @@ static const struct verb table[] = {
      "after\n"
      "the end (--ensemble N, the number in `assay ensemble SWEEP --list`). A version goes on to "
      "exist\n"
-     "when the sweep is deleted. show, get and delete also take MODEL@VERSION, where VERSION is a "
-     "number or an "
-     "alias; "
-     "the\n"
-     "name alone is MODEL@champion, or the newest version. get writes one file with all that "
-     "predicting\n"
-     "needs, to FILE or MODEL-VERSION.safetensors, under its name when its digest is right; - is "
-     "standard\n"
-     "output. With --format onnx it is one ONNX graph from raw columns to predictions; --from "
-     "converts\n"
-     "a model file of this machine. `alias MODEL ALIAS --remove` removes an alias.",
+     "when the sweep is deleted. show, get and delete also take MODEL@VERSION, where VERSION is a\n"
+     "number or an alias; the name alone is MODEL@champion, or the newest version. get writes one\n"
+     "file with all that predicting needs, to FILE or MODEL-VERSION.safetensors, under its name "
+     "when\n"
+     "its digest is right; - is standard output. With --format onnx it is one ONNX graph from raw\n"
+     "columns to predictions; --from converts a model file of this machine.\n"
+     "`alias MODEL ALIAS --remove` removes an alias.",
      cmd_models},
     {"serve", "serve MODEL… [--dir DIR] [--listen HOST:PORT]",
      "answer predictions over HTTP, in the Open Inference Protocol",
@@ -248,10 +248,8 @@ static const struct verb table[] = {
      "    source <(assay completion bash)\n"
      "    source <(assay completion zsh)\n"
      "    assay completion fish | source\n"
-     "Verbs, options, their values, and the names of sweeps, trials, models and data sets are "
-     "completed. "
-     "The\n"
-     "names come from the server, which has two seconds.",
+     "Verbs, options, their values, and the names of sweeps, trials, models and data sets are\n"
+     "completed. The names come from the server, which has two seconds.",
      cmd_completion},
     {"version", "version", "print the version", NULL, cmd_version},
     {"help", "help [VERB]", "show this, or the help of a verb", NULL, cmd_help},
@@ -260,6 +258,7 @@ static const struct verb table[] = {
 const struct verbs_variable verbs_environment[] = {
     {"ASSAY_SERVER, ASSAY_TOKEN, ASSAY_TOKEN_FILE", "where to, and with which token"},
     {"ASSAY_PROFILE", "a server of the configuration file"},
+    {"ASSAY_DATA", "the data folder of the `assay up` that is meant"},
     {"NO_COLOR, COLUMNS", "no colours; the width of tables"},
     {.names = NULL},
 };

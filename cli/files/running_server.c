@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,9 +48,21 @@ static bool is_live(const json_t *note)
     return pid > 0 && start > 0 && (json_int_t)process_start_ticks(pid) == start;
 }
 
-/* Store the note in `best` when its process is alive, it is a note of this server, and it is newer
- * than `best`; count it. Remove the note of a dead process. */
-static void keep_if_newer(const char *path, const char *url, json_t **best, size_t *n)
+/* What a note must have; NULL: anything. */
+struct wanted {
+    const char *url, *data;
+};
+
+static bool is_wanted(const json_t *note, const struct wanted *w)
+{
+    const char *url = json_string_value(json_object_get(note, "url"));
+    const char *data = json_string_value(json_object_get(note, "data"));
+    return (!w->url || as_streq(w->url, url)) && (!w->data || as_streq(w->data, data));
+}
+
+/* Store the note in `best` when its process is alive, it is wanted, and it is newer than `best`;
+ * count it. Remove the note of a dead process. */
+static void keep_if_newer(const char *path, const struct wanted *w, json_t **best, size_t *n)
 {
     AS_AUTO(as_freep) char *text = NULL;
     JSON_AUTO note = NULL;
@@ -59,7 +72,7 @@ static void keep_if_newer(const char *path, const char *url, json_t **best, size
     bool live = is_live(note);
     if (!live)
         (void)unlink(path);
-    if (!live || (url && !as_streq(url, json_string_value(json_object_get(note, "url")))))
+    if (!live || !is_wanted(note, w))
         return;
     ++*n;
     if (!*best || json_integer_value(json_object_get(note, "since")) >
@@ -69,27 +82,30 @@ static void keep_if_newer(const char *path, const char *url, json_t **best, size
     }
 }
 
-static void find_newest_note(const char *folder, const char *url, json_t **best, size_t *n)
+static void find_newest_note(const char *folder, const struct wanted *w, json_t **best, size_t *n)
 {
     DIR *dir = opendir(folder);
     for (const struct dirent *e; dir && (e = readdir(dir));) {
         AS_AUTO(as_freep) char *path = file_join(folder, e->d_name);
         if (path && as_ends_with(e->d_name, ".json"))
-            keep_if_newer(path, url, best, n);
+            keep_if_newer(path, w, best, n);
     }
     if (dir)
         (void)closedir(dir);
 }
 
-as_status running_server_read(const char *url, struct running_server *ret, struct as_err *err)
+as_status running_server_read(const char *url, const char *data, struct running_server *ret,
+                              struct as_err *err)
 {
     AS_AUTO(as_freep) char *folder = NULL;
+    AS_AUTO(as_freep) char *real = data ? realpath(data, NULL) : NULL;
     JSON_AUTO best = NULL;
     as_status st = notes_folder(&folder, err);
     if (st < 0)
         return st;
     size_t n = 0;
-    find_newest_note(folder, url, &best, &n);
+    if (!data || real) /* nothing runs in a folder that does not exist */
+        find_newest_note(folder, &(struct wanted){url, real}, &best, &n);
     url = json_string_value(json_object_get(best, "url"));
     const char *token_file = json_string_value(json_object_get(best, "token_file"));
     if (!url || !token_file)
@@ -104,7 +120,8 @@ as_status running_server_read(const char *url, struct running_server *ret, struc
     return AS_OK;
 }
 
-as_status running_server_write(const char *url, const char *token_file, struct as_err *err)
+as_status running_server_write(const char *url, const char *token_file, const char *data,
+                               struct as_err *err)
 {
     AS_AUTO(as_freep) char *folder = NULL;
     AS_AUTO(as_freep) char *path = NULL;
@@ -118,9 +135,9 @@ as_status running_server_write(const char *url, const char *token_file, struct a
     if (st < 0)
         return st;
     JSON_AUTO j =
-        json_pack("{s:s, s:s, s:I, s:I, s:I}", "url", url, "token_file", token_file, "pid",
-                  (json_int_t)getpid(), "start", (json_int_t)process_start_ticks(getpid()), "since",
-                  (json_int_t)clock_wall_ms());
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "url", url, "token_file", token_file, "data",
+                  data, "pid", (json_int_t)getpid(), "start",
+                  (json_int_t)process_start_ticks(getpid()), "since", (json_int_t)clock_wall_ms());
     AS_AUTO(as_freep) char *text = j ? json_format_pretty(j) : NULL;
     if (!text)
         return as_fail_nomem(err);

@@ -18,6 +18,12 @@
 
 #define TOKEN_MAX_BYTES 4096
 
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
 /* The first line of a token file. Owned by the caller. */
 static as_status read_token(const char *path, char **ret, struct as_err *err)
 {
@@ -56,7 +62,7 @@ static as_status find_token(const struct session *s, const struct running_server
 as_status session_token(const struct session *s, char **ret, struct as_err *err)
 {
     AS_AUTO(running_server_done) struct running_server note = {0};
-    (void)!running_server_read(s->url, &note, NULL); /* no note is no error: other sources */
+    (void)!running_server_read(s->url, NULL, &note, NULL); /* no note is no error: other sources */
     return find_token(s, &note, ret, err);
 }
 
@@ -99,26 +105,29 @@ static as_status fail_no_server(struct as_err *err)
     return st;
 }
 
-/* The newest `assay up` of this user; a word about it if it is not the only one. */
+/* The `assay up` of this user whose data folder ASSAY_DATA names. Without the variable the newest,
+ * with a word about it if it is not the only one. */
 static as_status use_running(struct session *s, struct as_err *err)
 {
     AS_AUTO(running_server_done) struct running_server note = {0};
-    as_status st = running_server_read(NULL, &note, err);
+    const char *data = variable("ASSAY_DATA");
+    as_status st = running_server_read(NULL, data, &note, err);
+    if (st == AS_E_NOT_FOUND && data)
+        return as_fail(
+            err, AS_E_UNAVAILABLE,
+            "no `assay up` runs on the data folder %.100s (ASSAY_DATA): start it, or name "
+            "a server with --server, --profile or ASSAY_SERVER",
+            data);
     if (st == AS_E_NOT_FOUND)
         return fail_no_server(err);
     if (st < 0)
         return st;
     if (note.n_running > 1)
-        say("%zu `assay up` run; this is the newest, %s (--server names another).", note.n_running,
-            note.url);
+        say("%zu `assay up` run; this is the newest, %s (ASSAY_DATA or --server names "
+            "another).",
+            note.n_running, note.url);
     s->url = as_strdup(note.url);
     return s->url ? AS_OK : as_fail_nomem(err);
-}
-
-static const char *variable(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value ? value : NULL;
 }
 
 static as_status find_server(struct session *s, struct as_err *err)
@@ -139,7 +148,7 @@ static as_status find_server(struct session *s, struct as_err *err)
         return st;
     for (size_t n = strlen(s->url); n > 0 && s->url[n - 1] == '/'; n--)
         s->url[n - 1] = 0;
-    s->local = running_server_read(s->url, &note, NULL) == AS_OK;
+    s->local = running_server_read(s->url, NULL, &note, NULL) == AS_OK;
     return AS_OK;
 }
 

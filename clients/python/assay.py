@@ -131,15 +131,18 @@ def _start_ticks(pid: int) -> int:
 
 
 def _running(url: Optional[str] = None) -> Optional[JSON]:
-    """The note of the newest `assay up` of this user that still runs, or None. url: only of that server."""
+    """The note of the newest `assay up` of this user that still runs, or None. url: only of that server; without it,
+    only of that on the data folder ASSAY_DATA, if the variable is set."""
     folder = os.path.join(_user_folder("XDG_STATE_HOME", ".local/state"), "up")
+    data = os.environ.get("ASSAY_DATA") if url is None else None
     best: Optional[JSON] = None
     for name in os.listdir(folder) if os.path.isdir(folder) else []:
         try:
             with open(os.path.join(folder, name), encoding="utf-8") as f:
                 note = json.load(f)
             live = name.endswith(".json") and note["start"] > 0 and _start_ticks(note["pid"]) == note["start"]
-            if live and url in (None, note["url"]) and (best is None or note["since"] > best["since"]):
+            meant = url in (None, note["url"]) and (not data or note.get("data") == os.path.realpath(data))
+            if live and meant and (best is None or note["since"] > best["since"]):
                 best = note
         except (OSError, ValueError, KeyError, TypeError):
             continue
@@ -247,6 +250,9 @@ def _find(server: Optional[str], profile: Optional[str], token: Optional[str], s
         origin = f"the profile {profile}"
     if not server:
         note = _running() or (_start_server() if start else None)
+        if note is None and env("ASSAY_DATA"):
+            raise Unavailable(f"no `assay up` runs on the data folder {env('ASSAY_DATA')} (ASSAY_DATA): start it, or "
+                              "name a server with server=, profile= or ASSAY_SERVER")
         if note is None:
             raise Unavailable("no server is known: start one with `assay up`, or name one with server=, profile= or "
                               "ASSAY_SERVER")

@@ -237,18 +237,23 @@ as_status record_read_moments(struct json_fields *f, size_t n, double least_scal
     return read_numbers(f, "scale", n, least_scale, max, scale, err);
 }
 
+/* Begin to read the record of a column, whose name and kind are known. */
+static as_status begin_column(struct json_fields *f, const json_t *obj, const char *pointer,
+                              const char *column, const char *kind, struct as_err *err)
+{
+    as_status st = json_fields_init(f, obj, pointer, err);
+    if (st != AS_OK)
+        return st;
+    st = expect_text(f, "column", column, err);
+    return st != AS_OK ? st : expect_text(f, "kind", kind, err);
+}
+
 static as_status read_numeric(const json_t *obj, const char *pointer,
                               const struct feature_name *name, bool missing, size_t at, float *mean,
                               float *scale, float *fill, struct as_err *err)
 {
     struct json_fields f;
-    as_status st = json_fields_init(&f, obj, pointer, err);
-    if (st != AS_OK)
-        return st;
-    st = expect_text(&f, "column", name->column, err);
-    if (st != AS_OK)
-        return st;
-    st = expect_text(&f, "kind", name->kind, err);
+    as_status st = begin_column(&f, obj, pointer, name->column, name->kind, err);
     if (st != AS_OK)
         return st;
     if (name->part)
@@ -279,13 +284,7 @@ static as_status read_text_column(const json_t *obj, const char *pointer,
                                   const struct dataset_column *c, size_t at, struct as_err *err)
 {
     struct json_fields f;
-    as_status st = json_fields_init(&f, obj, pointer, err);
-    if (st != AS_OK)
-        return st;
-    st = expect_text(&f, "column", c->name, err);
-    if (st != AS_OK)
-        return st;
-    st = expect_text(&f, "kind", "text", err);
+    as_status st = begin_column(&f, obj, pointer, c->name, "text", err);
     if (st != AS_OK)
         return st;
     st = expect_size(&f, "input", at, err);
@@ -322,13 +321,7 @@ static as_status read_categorical(const json_t *obj, const char *pointer,
                                   struct as_err *err)
 {
     struct json_fields f;
-    as_status st = json_fields_init(&f, obj, pointer, err);
-    if (st != AS_OK)
-        return st;
-    st = expect_text(&f, "column", c->name, err);
-    if (st != AS_OK)
-        return st;
-    st = expect_text(&f, "kind", "categorical", err);
+    as_status st = begin_column(&f, obj, pointer, c->name, "categorical", err);
     if (st != AS_OK)
         return st;
     st = expect_size(&f, codes ? "code" : "input", at, err);

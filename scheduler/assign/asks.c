@@ -15,6 +15,7 @@
 #include "scheduler/assign/assignment_priv.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/client_store.h"
+#include "scheduler/store/room_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/sweep/stored_doc.h"
@@ -215,7 +216,7 @@ as_status asks_pending(struct store *db, struct suggester *sg, const int64_t *sw
         return AS_OK;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = store_sweep_askable(run.tx, &a, sweeps, n, &rooms, err);
+        run.status = store_room_askable(run.tx, &a, sweeps, n, &rooms, err);
     if (run.status != AS_OK)
         return run.status;
     assert(rooms); /* one for each sweep */

@@ -23,6 +23,7 @@
 #include "scheduler/assign/claims_priv.h"
 #include "scheduler/assign/sharing.h"
 #include "scheduler/store/assignment_store.h"
+#include "scheduler/store/room_store.h"
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/seat_store.h"
 #include "scheduler/store/sweep_store.h"
@@ -373,7 +374,7 @@ as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
 static as_status read_pending(struct tx *t, struct arena *a, struct sweep_room **ret, size_t *ret_n,
                               int64_t *ret_seats, struct as_err *err)
 {
-    as_status st = store_sweep_pending(t, a, ret, ret_n, err);
+    as_status st = store_room_pending(t, a, ret, ret_n, err);
     return st == AS_OK ? store_gathering_pending(t, ret_seats, err) : st;
 }
 

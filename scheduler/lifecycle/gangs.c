@@ -56,6 +56,18 @@ static as_status read_seat(struct tx *t, struct arena *a, const struct gang_key 
     return st == AS_OK ? check_caller(ret, by, err) : st;
 }
 
+/* Hold the gang, and read its world and the caller's seat. */
+static as_status open_seat(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                           int64_t seat, const struct gang_caller *by, struct gang_world *w,
+                           struct gang_seat_row *ret, struct as_err *err)
+{
+    struct gang_key key;
+    as_status st = find_gang(t, a, ref, &key, err);
+    if (st == AS_OK)
+        st = gang_world_open(t, a, &key, w, err);
+    return st == AS_OK ? read_seat(t, a, &key, seat, by, ret, err) : st;
+}
+
 static bool may_see_secret(const struct gang_detail *d, const struct gang_caller *by)
 {
     bool holds = by->is_admin;
@@ -92,14 +104,9 @@ static as_status listen_seat(struct tx *t, struct arena *a, const struct seat_re
                              const struct gang_caller *by, const struct seat_address *at,
                              struct gang_detail *ret, struct as_err *err)
 {
-    struct gang_key key;
     struct gang_world w;
     struct gang_seat_row row;
-    as_status st = find_gang(t, a, &ref->attempt, &key, err);
-    if (st == AS_OK)
-        st = gang_world_open(t, a, &key, &w, err);
-    if (st == AS_OK)
-        st = read_seat(t, a, &key, ref->seat, by, &row, err);
+    as_status st = open_seat(t, a, &ref->attempt, ref->seat, by, &w, &row, err);
     if (st != AS_OK)
         return st;
     if (!seat_state_is_live(row.state))
@@ -108,13 +115,13 @@ static as_status listen_seat(struct tx *t, struct arena *a, const struct seat_re
         return as_fail(err, AS_E_CONFLICT, "seat %lld listens at %.200s already",
                        (long long)row.seat, row.at.endpoint);
     if (row.state == SEAT_SEATED) {
-        st = store_gang_listen(t, &key, ref->seat, at, err);
+        st = store_gang_listen(t, &w.key, ref->seat, at, err);
         if (st == AS_OK)
             st = gang_world_apply(&w, gang_world_seat(&w, ref->seat), SEAT_EV_LISTEN, NULL, err);
         if (st == AS_OK)
             st = gang_world_settle(&w, err);
     }
-    return st == AS_OK ? read_world(t, a, &key, by, ret, err) : st;
+    return st == AS_OK ? read_world(t, a, &w.key, by, ret, err) : st;
 }
 
 as_status gang_listen(struct store *db, struct arena *a, const struct seat_ref *ref,
@@ -288,20 +295,15 @@ static as_status end_seat(struct tx *t, struct arena *a, const struct seat_ref *
                           const struct gang_caller *by, const struct seat_end *e,
                           struct gang_detail *ret, struct as_err *err)
 {
-    struct gang_key key;
     struct gang_world w;
     struct gang_seat_row row;
-    as_status st = find_gang(t, a, &ref->attempt, &key, err);
-    if (st == AS_OK)
-        st = gang_world_open(t, a, &key, &w, err);
-    if (st == AS_OK)
-        st = read_seat(t, a, &key, ref->seat, by, &row, err);
+    as_status st = open_seat(t, a, &ref->attempt, ref->seat, by, &w, &row, err);
     if (st != AS_OK)
         return st;
     struct gang_seat_row *seat = gang_world_seat(&w, ref->seat);
     if (!seat_state_is_live(row.state)) {
         bool is_repeat = as_streq(row.outcome, attempt_outcome_words[e->outcome]);
-        return is_repeat ? read_world(t, a, &key, by, ret, err) : fail_gone(&row, err);
+        return is_repeat ? read_world(t, a, &w.key, by, ret, err) : fail_gone(&row, err);
     }
     if (e->outcome == OUTCOME_TIMEOUT)
         st = gang_world_check_timeout(&w, err);
@@ -312,7 +314,7 @@ static as_status end_seat(struct tx *t, struct arena *a, const struct seat_ref *
     const char *reason = end_reason(a, e);
     st = w.gang.elastic ? end_elastic(&w, seat, e, reason, err)
                         : end_fixed(&w, seat, e, reason, err);
-    return st == AS_OK ? read_world(t, a, &key, by, ret, err) : st;
+    return st == AS_OK ? read_world(t, a, &w.key, by, ret, err) : st;
 }
 
 as_status gang_end(struct store *db, struct arena *a, const struct seat_ref *ref,
@@ -398,14 +400,9 @@ static as_status change_world(struct tx *t, struct arena *a, const struct attemp
                               const struct gang_caller *by, const struct world_change *c,
                               struct gang_detail *ret, struct as_err *err)
 {
-    struct gang_key key;
     struct gang_world w;
     struct gang_seat_row row;
-    as_status st = find_gang(t, a, ref, &key, err);
-    if (st == AS_OK)
-        st = gang_world_open(t, a, &key, &w, err);
-    if (st == AS_OK)
-        st = read_seat(t, a, &key, c->seat, by, &row, err);
+    as_status st = open_seat(t, a, ref, c->seat, by, &w, &row, err);
     if (st != AS_OK)
         return st;
     struct gang_seat_row *asker = gang_world_seat(&w, c->seat);
@@ -416,7 +413,7 @@ static as_status change_world(struct tx *t, struct arena *a, const struct attemp
     w.must_change = true; /* without names, the members only meet again */
     if ((st = drop_seats(&w, c, asker, err)) == AS_OK)
         st = gang_world_settle(&w, err);
-    return st == AS_OK ? read_world(t, a, &key, by, ret, err) : st;
+    return st == AS_OK ? read_world(t, a, &w.key, by, ret, err) : st;
 }
 
 as_status gang_change(struct store *db, struct arena *a, const struct attempt_ref *ref,

@@ -1,9 +1,8 @@
 /* Table sweep, and what is decided from its rows alone.
  *
  * A sweep's row holds the counts of its trials, which triggers maintain. So the statements that
- * decide whether a sweep has work, how much room it has, and whether it is over read one row for
- * each sweep and no trials. HAS_WORK (has_work_priv.h), ROOM and WALL_TIME_OVER define these terms
- * once for all statements.
+ * decide whether a sweep has work (has_work_priv.h), how much room it has (room_store.c), and whether
+ * it is over (WALL_TIME_OVER) read one row for each sweep and no trials.
  *
  * The transaction that changes the state of a trial holds the sweep's row (SWEEP_LOCK, for no key
  * update). That lock does not stop the check of a foreign key, so other transactions can insert
@@ -13,7 +12,6 @@
 #include <math.h>
 
 #include "scheduler/store/columns_priv.h"
-#include "scheduler/store/has_work_priv.h"
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -42,8 +40,6 @@ enum {
     SWEEP_DELETE_PATIENCE,
     SWEEP_DELETE_POINTS,
     SWEEP_DELETE_EVENTS,
-    SWEEP_PENDING,
-    SWEEP_ASKABLE,
     SWEEP_TARGET,
     SWEEP_DUE
 };
@@ -55,9 +51,6 @@ enum {
     "limit 1) union all (select number, value, params from trial where sweep_key = s.key and "     \
     "state = 'completed' and feasible and s.goal = 'maximize' order by value desc, number limit "  \
     "1)) b on true "
-
-/* Valid only where HAS_WORK holds. */
-#define ROOM "least(n_queued + planned - n_total, max_concurrent - n_running)"
 
 /* Milliseconds since the sweep began or ran on. A sweep that was created paused has not begun. */
 #define RUN_MS                                                                                     \
@@ -193,17 +186,6 @@ COLUMNS_WHOLE_ROW(struct sweep_making, MAKING_FIELDS)
 COLUMNS_READER(making, struct sweep_making, MAKING_FIELDS)
 #define MAKING_COLUMNS COLUMNS_SQL(MAKING_FIELDS)
 
-/* For one sweep u.key. SWEEP_PENDING returns its two kinds of rows with the same columns. */
-#define ROOM_FIELDS(FIRST, NEXT)                                                                   \
-    FIRST(i64, key, "u.key")                                                                       \
-    NEXT(i64, queued, "n_queued")                                                                  \
-    NEXT(i64, room, "case when " HAS_WORK " then " ROOM " else 0 end")                             \
-    NEXT(bool, learns, "learns")                                                                   \
-    NEXT(bool, has_ended, "coalesce(state not in ('running', 'paused'), true)")
-COLUMNS_WHOLE_ROW(struct sweep_room, ROOM_FIELDS)
-COLUMNS_READER(room, struct sweep_room, ROOM_FIELDS)
-#define ROOM_COLUMNS COLUMNS_SQL(ROOM_FIELDS)
-
 #define CHANGE_FIELDS(FIRST, NEXT)                                                                 \
     FIRST(i64, changed_ms, SQL_MS("changed_at"))                                                   \
     NEXT(text, by, "changed_by")                                                                   \
@@ -288,21 +270,6 @@ static const struct stmt stmts[] = {
                                "select set_config('statement_timeout', '300s', true)"},
     [SWEEP_DELETE_POINTS] = {"sweep_delete_points", "delete from measurement where sweep_key = $1"},
     [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
-    /* Sweeps that do not learn are one sum, because any server can draw their trials at once.
-     * For the others the caller asks the suggester what is ready, so each has its own row. Sweeps
-     * whose trials have ranks are in store_gathering_pending(), except one that learns and whose
-     * gang has its seats: it waits for a suggestion. */
-    [SWEEP_PENDING] = {"sweep_pending",
-                       "select 0::bigint, 0::bigint, coalesce(sum(" ROOM "), 0), false, false from "
-                       "sweep where for_runners and not learns and not gang and " HAS_WORK
-                       " union all select key, n_queued, " ROOM ", true, false from sweep where "
-                       "for_runners and learns and " HAS_WORK " and (not gang or exists (select "
-                       "from gathering g where g.sweep_key = sweep.key and (select count(*) from "
-                       "gathering_seat) >= ranks))"},
-    [SWEEP_ASKABLE] = {"sweep_askable",
-                       "select " ROOM_COLUMNS " from "
-                       "unnest($1::bigint[]) with ordinality as u(key, place) left join sweep s on "
-                       "s.key = u.key order by u.place"},
     [SWEEP_TARGET] = {"sweep_target",
                       "select " TARGET_COLUMNS " from trial t join sweep s on s.key = "
                       "t.sweep_key where t.sweep_key = $1 and t.state = 'completed' and t.feasible "
@@ -577,37 +544,6 @@ static as_status read_keys(const struct result *r, struct arena *a, int64_t **re
     *ret = keys;
     *ret_n = (size_t)r->rows;
     return AS_OK;
-}
-
-as_status store_sweep_pending(struct tx *t, struct arena *a, struct sweep_room **ret, size_t *ret_n,
-                              struct as_err *err)
-{
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_PENDING], NULL, &r, err);
-    if (st != AS_OK)
-        return st;
-    *ret_n = (size_t)r.rows;
-    return read_room_rows(&r, r.rows, a, ret, err);
-}
-
-as_status store_sweep_askable(struct tx *t, struct arena *a, const int64_t *keys, size_t n,
-                              struct sweep_room **ret, struct as_err *err)
-{
-    AS_AUTO(str_done) struct str list = {0};
-    array_open(&list);
-    for (size_t i = 0; i < n; i++)
-        array_i64(&list, keys[i]);
-    array_close(&list);
-    as_status st = str_check(&list, err);
-    if (st != AS_OK)
-        return st;
-    RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[SWEEP_ASKABLE], ARGS(arg_str(str_cstr(&list))), &r, err);
-    if (st != AS_OK)
-        return st;
-    if ((size_t)r.rows != n)
-        return as_fail(err, AS_E_INTERNAL, "%d answers for %zu sweeps", r.rows, n);
-    return read_room_rows(&r, r.rows, a, ret, err);
 }
 
 as_status store_sweep_target(struct tx *t, int64_t key, struct sweep_target *ret,

@@ -154,23 +154,6 @@ AS_MUST_CHECK as_status store_sweep_searched(struct tx *t, int64_t key, const ch
 /* Delete it with everything that belongs to it. */
 AS_MUST_CHECK as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err);
 
-/* How many trials a sweep may hand out now. */
-struct sweep_room {
-    int64_t key;    /* 0: all sweeps together that do not learn */
-    int64_t queued; /* queued trials; set only for sweeps that learn */
-    int64_t room;   /* trials that it may hand out, the queued ones included */
-    bool learns;
-    bool has_ended; /* or it was deleted */
-};
-
-/* For runners: one row for all sweeps that do not learn, and one for each sweep that learns and has
- * room. */
-AS_MUST_CHECK as_status store_sweep_pending(struct tx *t, struct arena *a, struct sweep_room **ret,
-                                            size_t *ret_n, struct as_err *err);
-/* For clients: one row for each of these keys, in their order. */
-AS_MUST_CHECK as_status store_sweep_askable(struct tx *t, struct arena *a, const int64_t *keys,
-                                            size_t n, struct sweep_room **ret, struct as_err *err);
-
 /* Sweeps whose time or trials are over, and that still run or are paused. At most 100. */
 AS_MUST_CHECK as_status store_sweep_due(struct tx *t, struct arena *a, int64_t **ret, size_t *ret_n,
                                         struct as_err *err);

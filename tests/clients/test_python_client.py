@@ -3,6 +3,7 @@
 batches, programs that are killed and started again, a server that is killed, and programs that assay-runner starts."""
 import contextlib
 import io
+import json
 import os
 import re
 import signal
@@ -470,6 +471,33 @@ class Programs(Case):
             UP.call("POST", f"/v1/sweeps/{sweep}/trials/0/cancel")  # SIGTERM: it ends by itself, long before SIGKILL
             UP.wait(lambda: not subprocess.run(["pgrep", "-f", script], stdout=subprocess.DEVNULL).returncode == 0,
                     "the program to end")
+
+    def test_data_folder_chooses(self):
+        before = dict(os.environ)
+        with tempfile.TemporaryDirectory(prefix="assay-py-", dir="/var/tmp") as folder:
+            notes = os.path.join(folder, "assay", "up")
+            for i, name in enumerate(("old", "new")):
+                os.makedirs(os.path.join(folder, name))
+                os.makedirs(notes, exist_ok=True)
+                with open(os.path.join(notes, f"{name}.json"), "w") as f:
+                    json.dump({"url": f"http://h:{i}", "token_file": "t", "data": os.path.join(folder, name), "since": i,
+                               "pid": os.getpid(), "start": assay._start_ticks(os.getpid())}, f)
+            os.symlink("old", os.path.join(folder, "link"))
+            try:
+                os.environ["XDG_STATE_HOME"] = folder
+                for variable in ("ASSAY_DATA", "ASSAY_SERVER", "ASSAY_PROFILE"):
+                    os.environ.pop(variable, None)
+                self.assertEqual(assay._running()["url"], "http://h:1")
+                for name, url in (("old", "http://h:0"), ("new", "http://h:1"), ("link", "http://h:0")):
+                    os.environ["ASSAY_DATA"] = os.path.join(folder, name)
+                    self.assertEqual(assay._running()["url"], url)
+                    self.assertEqual(assay._running("http://h:1")["url"], "http://h:1")  # for a token: the URL decides
+                os.environ["ASSAY_DATA"] = os.path.join(folder, "none")
+                with self.assertRaisesRegex(assay.Unavailable, "data folder .*none"):
+                    assay._find(None, None, None, start=False)
+            finally:
+                os.environ.clear()
+                os.environ.update(before)
 
     def test_starts_a_server(self):
         with tempfile.TemporaryDirectory(prefix="assay-py-", dir="/var/tmp") as folder:

@@ -240,7 +240,7 @@ def check_profiles(assay, folder):
 
 
 def check_several(env, home, folder):
-    """When several `assay up` run, a word says which one is meant."""
+    """When several `assay up` run, ASSAY_DATA chooses; without it the newest is used, and a word says which."""
     notes = os.path.join(home, "assay", "up")
     os.makedirs(notes)
     sleepers = [subprocess.Popen(["sleep", "600"]) for _ in range(2)]
@@ -248,11 +248,20 @@ def check_several(env, home, folder):
         with open(f"/proc/{sleeper.pid}/stat") as f:
             ticks = int(f.read().rsplit(")", 1)[1].split()[19])
         with open(os.path.join(notes, f"{sleeper.pid}.json"), "w") as f:
-            json.dump({"url": f"http://127.0.0.1:{9 + since}", "token_file": os.path.join(folder, "none"),
+            data = os.path.join(os.path.realpath(home), f"data{since}")
+            os.makedirs(data)
+            json.dump({"url": f"http://127.0.0.1:{9 + since}", "token_file": os.path.join(folder, "none"), "data": data,
                        "pid": sleeper.pid, "start": ticks, "since": since + 1}, f)
     token = ["--token", "assay_x"]
     two = subprocess.run([ASSAY, "sweeps", *token], env=env, capture_output=True, text=True)
     expect(two, 7, "2 `assay up` run; this is the newest, http://127.0.0.1:10 ")
+    for since in range(2):
+        chosen = subprocess.run([ASSAY, "sweeps", *token], env={**env, "ASSAY_DATA": os.path.join(home, f"data{since}")},
+                                capture_output=True, text=True)
+        expect(chosen, 7, f"127.0.0.1:{9 + since}")
+        assert "newest" not in chosen.stderr, chosen
+    none = subprocess.run([ASSAY, "sweeps", *token], env={**env, "ASSAY_DATA": home}, capture_output=True, text=True)
+    expect(none, 7, f"no `assay up` runs on the data folder {home} (ASSAY_DATA)")
     quiet = subprocess.run([ASSAY, "sweeps", *token, "--json"], env=env, capture_output=True, text=True)
     assert quiet.returncode == 7 and json.loads(quiet.stderr)["exit_code"] == 7, quiet
     sleepers[1].kill()

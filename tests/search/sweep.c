@@ -72,3 +72,28 @@ double sweep_number(const struct sweep *w, size_t trial, size_t i)
         return (double)e->value.choice;
     }
 }
+
+double sweep_bowl(const struct sweep *w, size_t trial)
+{
+    double sum = 0;
+    for (size_t i = 0; i < w->spec.space->n; i++) {
+        const struct space_param *p = &w->spec.space->params[i];
+        const struct config_entry *e = &w->trials[trial].config->entries[i];
+        double u = e->active ? param_encode(p, e->value) : 0.9;
+        sum += (1 + (double)i) * (u - 0.35) * (u - 0.35);
+    }
+    return sum;
+}
+
+void sweep_check(const struct sweep *w, size_t trial)
+{
+    const struct space *s = w->spec.space;
+    const struct config *c = w->trials[trial].config;
+    for (size_t i = 0; i < s->n; i++) {
+        ck_assert_int_eq(c->entries[i].active, config_wants(s, c, i));
+        ck_assert(!c->entries[i].active || param_contains(&s->params[i], c->entries[i].value));
+    }
+    ck_assert(space_allows(s, c));
+    for (size_t t = 0; t < trial; t++)
+        ck_assert_msg(!config_equal(s, c, w->trials[t].config), "trial %zu repeats %zu", trial, t);
+}

@@ -215,16 +215,21 @@ struct trial_row trial_of(struct service *s, const char *sweep, int64_t number)
     return d.trial;
 }
 
-void put_blob(struct service *s, const char *text, char ret_sha256[SHA256_HEX_SIZE])
+void put_bytes(struct service *s, const char *bytes, size_t len, char ret_sha256[SHA256_HEX_SIZE])
 {
     struct as_err err = {0};
     struct blob_put *p = NULL;
     bool created;
-    ck_ok(sha256_of(text, strlen(text), ret_sha256, &err), err);
+    ck_ok(sha256_of(bytes, len, ret_sha256, &err), err);
     ck_ok(blob_put_create(ret_sha256, &p, &err), err);
-    ck_ok(blob_put_add(p, text, strlen(text), &err), err);
+    ck_ok(blob_put_add(p, bytes, len, &err), err);
     ck_ok(blob_put_commit(s->db, p, &created, &err), err);
     blob_put_free(p);
+}
+
+void put_blob(struct service *s, const char *text, char ret_sha256[SHA256_HEX_SIZE])
+{
+    put_bytes(s, text, strlen(text), ret_sha256);
 }
 
 /* Was this limit of a sweep changed? It may be below what was there before. */
@@ -232,124 +237,126 @@ void put_blob(struct service *s, const char *text, char ret_sha256[SHA256_HEX_SI
     "exists (select from sweep_change c where c.sweep_key = key and c.changes -> '" limit          \
     "' is not null)"
 
+static const struct {
+    const char *what, *sql; /* counts the rows that violate it */
+} invariants[] = {
+    {"the counters of a sweep are those of its trials",
+     "select count(*) from sweep s cross join lateral (select count(*) as n, count(*) filter "
+     "(where state = 'queued') as q, count(*) filter (where state = 'running') as r, count(*) "
+     "filter (where state = 'completed') as c, count(*) filter (where state = 'failed') as f, "
+     "count(*) filter (where state = 'cancelled') as x from trial where sweep_key = s.key) t "
+     "where (n_total, n_queued, n_running, n_completed, n_failed, n_cancelled) <> (t.n, t.q, "
+     "t.r, t.c, t.f, t.x)"},
+    {"trials are numbered without holes",
+     "select count(*) from sweep s where n_total > 0 and (select max(number) + 1 from trial "
+     "where sweep_key = s.key) <> n_total"},
+    {"no more trials than planned", "select count(*) from sweep where n_total > planned"},
+    {"no more run than may", "select count(*) from sweep where n_running > max_concurrent "
+                             "and not " CHANGED("max_concurrent_trials")},
+    {"a running trial has one open attempt, its latest",
+     "select count(*) from trial t where state = 'running' and not exists (select from attempt "
+     "a where a.sweep_key = t.sweep_key and a.number = t.number and a.attempt = t.attempt and "
+     "a.ended_at is null and a.runner is not distinct from t.runner and a.client is not "
+     "distinct "
+     "from t.client)"},
+    {"an open attempt is the latest of a running trial",
+     "select count(*) from attempt a join trial t using (sweep_key, number) where a.ended_at "
+     "is null and (t.state <> 'running' or t.attempt <> a.attempt)"},
+    {"attempts are numbered from 1 without holes",
+     "select count(*) from trial t where t.attempt <> (select count(*) from attempt a where "
+     "a.sweep_key = t.sweep_key and a.number = t.number)"},
+    {"one completed attempt for each completed trial",
+     "select count(*) from trial t where t.state = 'completed' and (t.origin <> 'known')::int "
+     "<> "
+     "(select count(*) from attempt a where a.sweep_key = t.sweep_key and a.number = t.number "
+     "and outcome = case when t.timed_out then 'timeout' else 'completed' end)"},
+    {"the method's suggestions are numbered without holes",
+     "select count(*) from sweep s cross join lateral (select count(suggestion_index) as n, "
+     "count(distinct suggestion_index) as d, coalesce(max(suggestion_index) + 1, 0) as m from "
+     "trial where sweep_key = s.key) t where (t.n, t.d, t.m) <> (n_suggested, n_suggested, "
+     "n_suggested)"},
+    {"ends are numbered without holes",
+     "select count(*) from sweep s cross join lateral (select count(seq) as n, "
+     "count(distinct seq) as d, coalesce(max(seq), 0) as m from (select finish_seq as seq from "
+     "trial where sweep_key = s.key and finish_seq is not null union all select "
+     "unnest(array[(e ->> 'finish_seq')::bigint, (e ->> 'retry_seq')::bigint]) from trial, "
+     "jsonb_array_elements(retries) e where sweep_key = s.key) o) t where (t.n, t.d, t.m) <> "
+     "(s.finish_seq, s.finish_seq, s.finish_seq)"},
+    {"what runs on has a pending ensemble",
+     "select count(*) from sweep s join ensemble e on e.sweep_key = s.key where s.state in "
+     "('running', 'paused') and e.state <> 'pending'"},
+    {"no suggestion knows what was not there", "select count(*) from trial t join sweep s on "
+                                               "s.key = t.sweep_key where seen > s.finish_seq"},
+    {"a later suggestion knows no less",
+     "select count(*) from trial a join trial b using (sweep_key) where a.number < b.number "
+     "and a.seen > b.seen"},
+    {"known results use no budget",
+     "select count(*) from sweep s where n_known <> (select count(*) from trial where "
+     "sweep_key = s.key and origin = 'known') or n_known_failed <> (select count(*) from trial "
+     "where sweep_key = s.key and origin = 'known' and state = 'failed')"},
+    {"runners get no trial of a sweep without `trial`",
+     "select count(*) from attempt a join sweep s on s.key = a.sweep_key where not "
+     "for_runners and runner is not null"},
+    {"the mark is there when something was suggested",
+     "select count(*) from sweep where learns and (n_suggested > 0) <> (search_mark <> 0)"},
+    {"the running trials of a group have one sweep, one shape, one runner",
+     "select count(*) from (select group_id from trial where state = 'running' and group_id is "
+     "not null group by group_id having count(distinct (sweep_key, shape, runner)) > 1) g"},
+    {"a group has no more members than its sweep lets share",
+     "select count(*) from (select t.group_id from trial t join sweep s on s.key = t.sweep_key "
+     "where t.state = 'running' and t.group_id is not null group by t.group_id, s.max_group "
+     "having count(*) > s.max_group) g"},
+    {"the group of a trial is that of its latest attempt",
+     "select count(*) from trial t join attempt a on a.sweep_key = t.sweep_key and a.number = "
+     "t.number and a.attempt = t.attempt where a.group_id is distinct from t.group_id"},
+    {"what crashed or was lost runs alone",
+     "select count(*) from attempt a join attempt b on b.sweep_key = a.sweep_key and b.number "
+     "= a.number and b.attempt = a.attempt - 1 where a.group_id is not null and b.outcome is "
+     "distinct from 'released'"},
+    {"a running trial of a gang has a gang that is not over",
+     "select count(*) from trial t where t.state = 'running' and t.gang and not exists (select "
+     "from gang g where g.sweep_key = t.sweep_key and g.number = t.number and g.attempt = "
+     "t.attempt and g.state <> 'over')"},
+    {"a gang that is not over is of a running trial",
+     "select count(*) from gang g join trial t using (sweep_key, number) where g.state <> "
+     "'over' and (t.state <> 'running' or t.attempt <> g.attempt or not t.gang)"},
+    {"nobody holds a seat of a gang that is over",
+     "select count(*) from gang_seat q join gang g using (sweep_key, number, attempt) where "
+     "g.state = 'over' and q.state in ('seated', 'listening', 'running')"},
+    {"a gang has no more ranks than its sweep says",
+     "select count(*) from gang g where ranks < (select count(*) from gang_seat q where "
+     "q.sweep_key = g.sweep_key and q.number = g.number and q.attempt = g.attempt and q.state "
+     "in ('seated', 'listening', 'running'))"},
+    {"a gang that runs has at least min_ranks members that live, else it waits",
+     "select count(*) from gang g where g.state in ('running', 'waiting') and not g.is_ending "
+     "and (g.state = 'running') <> ((select count(*) from gang_seat q where q.sweep_key = "
+     "g.sweep_key and q.number = g.number and q.attempt = g.attempt and q.is_member and "
+     "(q.state in ('listening', 'running') or q.state = 'ended')) >= g.min_ranks)"},
+    {"slots are kept only while a gang gathers",
+     "select count(*) from gathering_seat where (select sweep_key from gathering) is null"},
+    {"there is one gathering", "select abs(count(*) - 1) from gathering"},
+    {"what runs on a runner fits in it",
+     "select count(*) from runner r cross join lateral (select coalesce(sum(cpus), 0) as c, "
+     "coalesce(sum(memory_bytes), 0) as m from (select distinct on (coalesce(group_id, "
+     "concat(sweep_key, '/', number, '/', seat))) cpus, memory_bytes from held_needs where "
+     "runner = r.name and number is not null) n) u where r.state = 'live' and r.cpus > 0 and "
+     "(u.c > r.cpus or u.m > r.memory_bytes)"},
+    {"a trial that needs its machine to itself has it",
+     "select count(*) from held_needs x join runner a on a.name = x.runner join held h on "
+     "(h.sweep_key, h.number) is distinct from (x.sweep_key, x.number) and (x.group_id is null "
+     "or h.group_id is distinct from x.group_id) join runner b on b.name = h.runner where "
+     "x.exclusive and (a.name = b.name or a.machine = b.machine)"},
+    {"restarts within the budget",
+     "select count(*) from trial t join sweep s on s.key = "
+     "t.sweep_key where t.restarts > s.max_restarts and not " CHANGED("max_restarts")},
+    {"no two trials of a grid are the same",
+     "select count(*) from (select sweep_key, params::text from trial t join sweep s on s.key "
+     "= t.sweep_key where s.method = 'grid' group by 1, 2 having count(*) > 1) d"},
+};
+
 void check_invariants(struct service *s)
 {
-    static const struct {
-        const char *what, *sql; /* counts the rows that violate it */
-    } rules[] = {
-        {"the counters of a sweep are those of its trials",
-         "select count(*) from sweep s cross join lateral (select count(*) as n, count(*) filter "
-         "(where state = 'queued') as q, count(*) filter (where state = 'running') as r, count(*) "
-         "filter (where state = 'completed') as c, count(*) filter (where state = 'failed') as f, "
-         "count(*) filter (where state = 'cancelled') as x from trial where sweep_key = s.key) t "
-         "where (n_total, n_queued, n_running, n_completed, n_failed, n_cancelled) <> (t.n, t.q, "
-         "t.r, t.c, t.f, t.x)"},
-        {"trials are numbered without holes",
-         "select count(*) from sweep s where n_total > 0 and (select max(number) + 1 from trial "
-         "where sweep_key = s.key) <> n_total"},
-        {"no more trials than planned", "select count(*) from sweep where n_total > planned"},
-        {"no more run than may", "select count(*) from sweep where n_running > max_concurrent "
-                                 "and not " CHANGED("max_concurrent_trials")},
-        {"a running trial has one open attempt, its latest",
-         "select count(*) from trial t where state = 'running' and not exists (select from attempt "
-         "a where a.sweep_key = t.sweep_key and a.number = t.number and a.attempt = t.attempt and "
-         "a.ended_at is null and a.runner is not distinct from t.runner and a.client is not "
-         "distinct "
-         "from t.client)"},
-        {"an open attempt is the latest of a running trial",
-         "select count(*) from attempt a join trial t using (sweep_key, number) where a.ended_at "
-         "is null and (t.state <> 'running' or t.attempt <> a.attempt)"},
-        {"attempts are numbered from 1 without holes",
-         "select count(*) from trial t where t.attempt <> (select count(*) from attempt a where "
-         "a.sweep_key = t.sweep_key and a.number = t.number)"},
-        {"one completed attempt for each completed trial",
-         "select count(*) from trial t where t.state = 'completed' and (t.origin <> 'known')::int "
-         "<> "
-         "(select count(*) from attempt a where a.sweep_key = t.sweep_key and a.number = t.number "
-         "and outcome = case when t.timed_out then 'timeout' else 'completed' end)"},
-        {"the method's suggestions are numbered without holes",
-         "select count(*) from sweep s cross join lateral (select count(suggestion_index) as n, "
-         "count(distinct suggestion_index) as d, coalesce(max(suggestion_index) + 1, 0) as m from "
-         "trial where sweep_key = s.key) t where (t.n, t.d, t.m) <> (n_suggested, n_suggested, "
-         "n_suggested)"},
-        {"ends are numbered without holes",
-         "select count(*) from sweep s cross join lateral (select count(seq) as n, "
-         "count(distinct seq) as d, coalesce(max(seq), 0) as m from (select finish_seq as seq from "
-         "trial where sweep_key = s.key and finish_seq is not null union all select "
-         "unnest(array[(e ->> 'finish_seq')::bigint, (e ->> 'retry_seq')::bigint]) from trial, "
-         "jsonb_array_elements(retries) e where sweep_key = s.key) o) t where (t.n, t.d, t.m) <> "
-         "(s.finish_seq, s.finish_seq, s.finish_seq)"},
-        {"what runs on has a pending ensemble",
-         "select count(*) from sweep s join ensemble e on e.sweep_key = s.key where s.state in "
-         "('running', 'paused') and e.state <> 'pending'"},
-        {"no suggestion knows what was not there", "select count(*) from trial t join sweep s on "
-                                                   "s.key = t.sweep_key where seen > s.finish_seq"},
-        {"a later suggestion knows no less",
-         "select count(*) from trial a join trial b using (sweep_key) where a.number < b.number "
-         "and a.seen > b.seen"},
-        {"known results use no budget",
-         "select count(*) from sweep s where n_known <> (select count(*) from trial where "
-         "sweep_key = s.key and origin = 'known') or n_known_failed <> (select count(*) from trial "
-         "where sweep_key = s.key and origin = 'known' and state = 'failed')"},
-        {"runners get no trial of a sweep without `trial`",
-         "select count(*) from attempt a join sweep s on s.key = a.sweep_key where not "
-         "for_runners and runner is not null"},
-        {"the mark is there when something was suggested",
-         "select count(*) from sweep where learns and (n_suggested > 0) <> (search_mark <> 0)"},
-        {"the running trials of a group have one sweep, one shape, one runner",
-         "select count(*) from (select group_id from trial where state = 'running' and group_id is "
-         "not null group by group_id having count(distinct (sweep_key, shape, runner)) > 1) g"},
-        {"a group has no more members than its sweep lets share",
-         "select count(*) from (select t.group_id from trial t join sweep s on s.key = t.sweep_key "
-         "where t.state = 'running' and t.group_id is not null group by t.group_id, s.max_group "
-         "having count(*) > s.max_group) g"},
-        {"the group of a trial is that of its latest attempt",
-         "select count(*) from trial t join attempt a on a.sweep_key = t.sweep_key and a.number = "
-         "t.number and a.attempt = t.attempt where a.group_id is distinct from t.group_id"},
-        {"what crashed or was lost runs alone",
-         "select count(*) from attempt a join attempt b on b.sweep_key = a.sweep_key and b.number "
-         "= a.number and b.attempt = a.attempt - 1 where a.group_id is not null and b.outcome is "
-         "distinct from 'released'"},
-        {"a running trial of a gang has a gang that is not over",
-         "select count(*) from trial t where t.state = 'running' and t.gang and not exists (select "
-         "from gang g where g.sweep_key = t.sweep_key and g.number = t.number and g.attempt = "
-         "t.attempt and g.state <> 'over')"},
-        {"a gang that is not over is of a running trial",
-         "select count(*) from gang g join trial t using (sweep_key, number) where g.state <> "
-         "'over' and (t.state <> 'running' or t.attempt <> g.attempt or not t.gang)"},
-        {"nobody holds a seat of a gang that is over",
-         "select count(*) from gang_seat q join gang g using (sweep_key, number, attempt) where "
-         "g.state = 'over' and q.state in ('seated', 'listening', 'running')"},
-        {"a gang has no more ranks than its sweep says",
-         "select count(*) from gang g where ranks < (select count(*) from gang_seat q where "
-         "q.sweep_key = g.sweep_key and q.number = g.number and q.attempt = g.attempt and q.state "
-         "in ('seated', 'listening', 'running'))"},
-        {"a gang that runs has at least min_ranks members that live, else it waits",
-         "select count(*) from gang g where g.state in ('running', 'waiting') and not g.is_ending "
-         "and (g.state = 'running') <> ((select count(*) from gang_seat q where q.sweep_key = "
-         "g.sweep_key and q.number = g.number and q.attempt = g.attempt and q.is_member and "
-         "(q.state in ('listening', 'running') or q.state = 'ended')) >= g.min_ranks)"},
-        {"slots are kept only while a gang gathers",
-         "select count(*) from gathering_seat where (select sweep_key from gathering) is null"},
-        {"there is one gathering", "select abs(count(*) - 1) from gathering"},
-        {"what runs on a runner fits in it",
-         "select count(*) from runner r cross join lateral (select coalesce(sum(cpus), 0) as c, "
-         "coalesce(sum(memory_bytes), 0) as m from (select distinct on (coalesce(group_id, "
-         "concat(sweep_key, '/', number, '/', seat))) cpus, memory_bytes from held_needs where "
-         "runner = r.name and number is not null) n) u where r.state = 'live' and r.cpus > 0 and "
-         "(u.c > r.cpus or u.m > r.memory_bytes)"},
-        {"a trial that needs its machine to itself has it",
-         "select count(*) from held_needs x join runner a on a.name = x.runner join held h on "
-         "(h.sweep_key, h.number) is distinct from (x.sweep_key, x.number) and (x.group_id is null "
-         "or h.group_id is distinct from x.group_id) join runner b on b.name = h.runner where "
-         "x.exclusive and (a.name = b.name or a.machine = b.machine)"},
-        {"restarts within the budget",
-         "select count(*) from trial t join sweep s on s.key = "
-         "t.sweep_key where t.restarts > s.max_restarts and not " CHANGED("max_restarts")},
-        {"no two trials of a grid are the same",
-         "select count(*) from (select sweep_key, params::text from trial t join sweep s on s.key "
-         "= t.sweep_key where s.method = 'grid' group by 1, 2 having count(*) > 1) d"},
-    };
-    for (size_t i = 0; i < AS_ARRAY_LEN(rules); i++)
-        ck_assert_msg(pg_fixture_i64(s->url, rules[i].sql) == 0, "broken: %s", rules[i].what);
+    for (size_t i = 0; i < AS_ARRAY_LEN(invariants); i++)
+        ck_assert_msg(pg_fixture_i64(s->url, invariants[i].sql) == 0, "broken: %s",
+                      invariants[i].what);
 }

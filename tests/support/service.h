@@ -75,6 +75,7 @@ struct trial_row trial_of(struct service *s, const char *sweep, int64_t number);
 
 /* Store the bytes of a text; its digest. */
 void put_blob(struct service *s, const char *text, char ret_sha256[SHA256_HEX_SIZE]);
+void put_bytes(struct service *s, const char *bytes, size_t len, char ret_sha256[SHA256_HEX_SIZE]);
 
 /* Check the invariants. Fails the test with the name of the one that is violated. */
 void check_invariants(struct service *s);

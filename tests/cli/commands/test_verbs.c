@@ -40,12 +40,25 @@ START_TEST(rows)
 }
 END_TEST
 
+/* The paragraphs of every help text fit into 100 columns. */
+START_TEST(paragraphs_fit)
+{
+    const struct verb *v;
+    for (size_t i = 0; (v = verbs_at(i)); i++)
+        for (const char *at = v->details, *end; at && *at; at = *end ? end + 1 : end) {
+            end = strchrnul(at, '\n');
+            ck_assert_msg(end - at <= 100, "assay help %s: %.*s", v->name, (int)(end - at), at);
+        }
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("verbs");
     TCase *t = tcase_create("verbs");
     tcase_add_test(t, suggestions);
     tcase_add_test(t, rows);
+    tcase_add_test(t, paragraphs_fit);
     suite_add_tcase(s, t);
     return s;
 }

@@ -5,243 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "tests/support/check_main.h"
-#include "data/draw.h"
 #include "model/network/network.h"
 #include "model/plan/memory.h"
 #include "model/plan/pad.h"
 #include "model/plan/plan.h"
+#include "tests/model/network/rig.h"
+#include "tests/support/check_main.h"
 
-#define ROWS 5
 #define MOST_SLOTS 3
 
 static struct as_err err;
-
-/* ---- data ---- */
-
-static const struct net_data table = {.task = DATASET_CLASSIFICATION, .numeric = 4, .outputs = 3};
-static const struct net_data mixed = {.task = DATASET_CLASSIFICATION,
-                                      .numeric = 3,
-                                      .n_categories = 2,
-                                      .category_slots = 7,
-                                      .outputs = 3};
-static const struct net_data images = {.kind = NET_IMAGES,
-                                       .task = DATASET_CLASSIFICATION,
-                                       .height = 8,
-                                       .width = 7,
-                                       .channels = 3,
-                                       .outputs = 3};
-static const struct net_data text = {
-    .kind = NET_TOKENS, .task = DATASET_LANGUAGE_MODELING, .vocab = 11, .outputs = 11};
-
-static const struct kind {
-    const char *name, *rest;
-    const struct net_data *data;
-    bool smooth; /* no kinks: differences are exact */
-} kinds[] = {
-    {"mlp relu", "\"model\":{\"layers\":[6,5]}", &table, false},
-    {"mlp tanh", "\"model\":{\"layers\":[6,5],\"activation\":\"tanh\",\"dropout\":0.3}", &table,
-     true},
-    {"mlp gelu", "\"model\":{\"layers\":[6,5],\"activation\":\"gelu\",\"dropout\":0.3}", &table,
-     true},
-    {"mlp norm", "\"model\":{\"layers\":[6,5],\"norm\":\"batch\",\"dropout\":0.3}", &table, false},
-    {"mlp of images", "\"model\":{\"layers\":[6],\"activation\":\"tanh\"}", &images, true},
-    {"linear", "\"model\":{\"kind\":\"logistic\"}", &table, true},
-    {"one-hot", "\"model\":{\"layers\":[6],\"activation\":\"tanh\"}", &mixed, true},
-    {"embedding", "\"model\":{\"layers\":[6],\"activation\":\"tanh\",\"embedding\":4}", &mixed,
-     true},
-    {"cnn tanh",
-     "\"model\":{\"kind\":\"cnn\",\"activation\":\"tanh\",\"dropout\":0.3,\"layers\":[{\"conv\":4},"
-     "{\"dropout\":true},{\"pool\":\"avg\",\"size\":3,\"stride\":2,\"padding\":1},{\"conv\":6,"
-     "\"kernel\":2,\"padding\":0},{\"dense\":5},{\"dropout\":true}]}",
-     &images, true},
-    {"cnn gelu",
-     "\"model\":{\"kind\":\"cnn\",\"activation\":\"gelu\",\"layers\":[{\"conv\":4,\"stride\":2},"
-     "{\"conv\":8,\"depthwise\":true,\"padding\":1},{\"conv\":5,\"kernel\":1,\"activation\":"
-     "\"none\"},"
-     "{\"pool\":\"global\"}]}",
-     &images, true},
-    {"cnn relu",
-     "\"model\":{\"kind\":\"cnn\",\"dropout\":0.2,\"layers\":[{\"conv\":6,\"norm\":\"batch\"},{"
-     "\"pool\":"
-     "\"max\"},{\"dropout\":true},{\"dense\":5,\"norm\":\"batch\"},{\"dropout\":true}]}",
-     &images, false},
-    {"resnet",
-     "\"model\":{\"kind\":\"cnn\",\"layers\":[{\"conv\":4,\"norm\":\"batch\"},{\"residual\":[{"
-     "\"conv\":4,"
-     "\"norm\":\"batch\"},{\"conv\":4,\"norm\":\"batch\",\"activation\":\"none\"}]},{\"residual\":["
-     "{"
-     "\"conv\":6,\"stride\":2,\"norm\":\"batch\"},{\"conv\":6,\"norm\":\"batch\",\"activation\":"
-     "\"none\"}"
-     "]},{\"residual\":[{\"pool\":\"max\",\"size\":3,\"stride\":1,\"padding\":1}]},{\"pool\":"
-     "\"global\"}]}",
-     &images, false},
-    {"transformer",
-     "\"model\":{\"kind\":\"transformer\",\"depth\":2,\"width\":8,\"heads\":2,\"context\":6,"
-     "\"dropout\":0.2}",
-     &text, true},
-};
-#define KINDS ((int)AS_ARRAY_LEN(kinds))
-
-/* ---- a rig: a network and a batch for `slots` members ---- */
-
-struct rig {
-    struct backend *be;
-    struct net_plan *plan;
-    struct network *network;
-    struct network_pass pass;
-    size_t slots, classes, loss_rows;
-    struct buf *x, *codes, *labels, *rate, *seed, *step, *row_loss, *row_class, *correct, *loss;
-};
-
-static struct net_plan *plan_of(const char *rest, const struct net_data *data)
-{
-    struct train_spec s = {0};
-    struct net_plan *p = NULL;
-    char doc[1024];
-    JSON_AUTO j = NULL;
-    (void)snprintf(doc, sizeof doc, "{\"dataset\":\"d\",\"epochs\":3,\"batch_size\":5,%s}", rest);
-    ck_ok(json_parse(doc, strlen(doc), &j, &err), err);
-    ck_ok(train_spec_parse(j, "", &s, &err), err);
-    ck_ok(net_plan_create(&s, data, "", &p, &err), err);
-    train_spec_done(&s);
-    return p;
-}
-
-static struct buf *new_buf(struct rig *r, buf_kind kind, size_t n)
-{
-    struct buf *b = NULL;
-    ck_ok(buf_create(r->be, kind, n, &b, &err), err);
-    return b;
-}
-
-/* Normal floats, or whole numbers in [lo, lo + below), the same for every member. */
-static struct buf *random_f32(struct rig *r, struct rng *rng, size_t n)
-{
-    struct buf *b = new_buf(r, BUF_F32, n);
-    for (size_t i = 0; i < n; i++) {
-        float v = (float)rng_normal(rng);
-        ck_ok(buf_upload(b, i, &v, 1, &err), err);
-    }
-    return b;
-}
-
-static struct buf *random_i32(struct rig *r, struct rng *rng, size_t n, uint64_t below)
-{
-    struct buf *b = new_buf(r, BUF_I32, n);
-    for (size_t i = 0; i < n; i++)
-        ck_ok(buf_fill_i32(b, i, 1, (int32_t)rng_below(rng, below), &err), err);
-    return b;
-}
-
-static void open_data(struct rig *r, const struct net_data *d)
-{
-    struct rng rng = draw_stream(11, DRAW_SHUFFLE, 0);
-    size_t tokens = r->plan->tokens, inputs = net_shape_elements(r->plan->nodes[0].out);
-    r->classes = r->plan->outputs;
-    r->loss_rows = ROWS * tokens;
-    r->labels = random_i32(r, &rng, r->loss_rows, r->classes);
-    if (d->kind == NET_TOKENS) {
-        r->codes = random_i32(r, &rng, ROWS * tokens, d->vocab);
-        r->pass.codes = tensor_at(r->codes, 0, 0);
-        return;
-    }
-    r->x = random_f32(r, &rng, ROWS * inputs);
-    r->pass.x = tensor_at(r->x, 0, 0);
-    if (r->plan->n_categories == 0)
-        return;
-    r->codes = random_i32(r, &rng, ROWS * 2, 3);
-    for (size_t i = 0; i < ROWS; i++) /* the second column's numbers follow the first's three */
-        ck_ok(buf_fill_i32(r->codes, 2 * i + 1, 1, 3 + (int32_t)rng_below(&rng, 4), &err), err);
-    r->pass.codes = tensor_at(r->codes, 0, 0);
-}
-
-/* Takes the plan. Slot k trains under seed first_seed + k. */
-static void rig_open(struct rig *r, const char *backend, struct net_plan *plan,
-                     const struct net_data *data, size_t slots, int32_t first_seed)
-{
-    *r = (struct rig){.slots = slots, .plan = plan};
-    ck_ok(backend_open(backend, NULL, &r->be, &err), err);
-    ck_ok(network_create(r->be, plan, slots, ROWS + 2, &r->network, &err), err);
-    open_data(r, data);
-    r->rate = new_buf(r, BUF_F32, slots);
-    r->seed = new_buf(r, BUF_I32, 2 * slots);
-    r->step = new_buf(r, BUF_I32, slots);
-    r->row_loss = new_buf(r, BUF_F32, slots * r->loss_rows);
-    r->row_class = new_buf(r, BUF_I32, slots * r->loss_rows);
-    r->correct = new_buf(r, BUF_I32, slots);
-    r->loss = new_buf(r, BUF_F32, slots);
-    for (size_t k = 0; k < slots; k++) {
-        ck_ok(buf_fill_f32(r->rate, k, 1, 0.3f, &err), err);
-        ck_ok(buf_fill_i32(r->seed, 2 * k, 1, first_seed + (int32_t)k, &err), err);
-        ck_ok(buf_fill_i32(r->step, k, 1, 3, &err), err);
-    }
-    r->pass.rows = ROWS;
-    r->pass.train = true;
-    r->pass.rate = tensor_at(r->rate, 0, 1);
-    r->pass.seed = tensor_at(r->seed, 0, 2);
-    r->pass.step = tensor_at(r->step, 0, 1);
-}
-
-static void rig_close(struct rig *r)
-{
-    struct buf *all[] = {r->x,    r->codes,    r->labels,    r->rate,    r->seed,
-                         r->step, r->row_loss, r->row_class, r->correct, r->loss};
-    for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
-        buf_free(all[i]);
-    network_free(r->network);
-    net_plan_free(r->plan);
-    backend_free(r->be);
-}
-
-/* The loss of each member of the range; with `grad` its gradient in the outputs' place. */
-static as_status loss_of(struct rig *r, struct backend *lane, size_t first, size_t n, bool grad,
-                         struct as_err *e)
-{
-    struct tensor out = network_outputs(r->network, first);
-    struct softmax_ce_args a = {
-        .members = n,
-        .batch = r->loss_rows,
-        .classes = r->classes,
-        .logits = out,
-        .labels = tensor_at(r->labels, 0, 0),
-        .dlogits = grad ? out : tensor_none(),
-        .grad_scale = 1,
-        .row_class = tensor_from(tensor_at(r->row_class, 0, r->loss_rows), first),
-        .correct = tensor_at(r->correct, first, 1),
-        .out = {.row_loss = tensor_from(tensor_at(r->row_loss, 0, r->loss_rows), first),
-                .loss = tensor_at(r->loss, first, 1),
-                .weight = 1}};
-    return backend_softmax_ce(lane, &a, e);
-}
-
-static as_status train(struct rig *r, struct backend *lane, size_t first, size_t n,
-                       struct as_err *e)
-{
-    as_status st = network_forward(r->network, lane, first, n, &r->pass, e);
-    if (st == AS_OK)
-        st = loss_of(r, lane, first, n, true, e);
-    return st < 0 ? st : network_backward(r->network, lane, first, n, &r->pass, e);
-}
-
-static double loss_now(struct rig *r, size_t k)
-{
-    float loss = 0;
-    ck_ok(network_forward(r->network, r->be, 0, r->slots, &r->pass, &err), err);
-    ck_ok(loss_of(r, r->be, 0, r->slots, false, &err), err);
-    ck_ok(buf_download(r->loss, k, &loss, 1, &err), err);
-    return (double)loss;
-}
-
-/* An arena's member in the shape of `own`; owned by the caller. */
-static float *read_member(const struct rig *r, const struct buf *arena, size_t slot,
-                          const struct net_plan *own)
-{
-    float *v = as_calloc(own->n_params, sizeof *v);
-    ck_ok(network_read(r->network, arena, slot, own, v, &err), err);
-    return v;
-}
 
 /* ---- gradients ---- */
 
@@ -249,9 +22,9 @@ static double difference(struct rig *r, size_t k, size_t at, float p, float h)
 {
     struct buf *params = network_params(r->network);
     ck_ok(buf_fill_f32(params, at, 1, p + h, &err), err);
-    double up = loss_now(r, k);
+    double up = rig_loss(r, k);
     ck_ok(buf_fill_f32(params, at, 1, p - h, &err), err);
-    double down = loss_now(r, k);
+    double down = rig_loss(r, k);
     ck_ok(buf_fill_f32(params, at, 1, p, &err), err);
     return (up - down) / (2 * (double)h);
 }
@@ -270,8 +43,8 @@ static bool agrees(struct rig *r, size_t k, size_t at, float p, float g)
 
 /* Some forty elements of a tensor. Where the loss has kinks, a step may cross one: then one element
  * in eight may disagree. */
-static size_t check_tensor(struct rig *r, const struct kind *kind, size_t k, const float *params,
-                           const float *grads, const struct net_tensor *t)
+static size_t check_tensor(struct rig *r, const struct rig_kind *kind, size_t k,
+                           const float *params, const float *grads, const struct net_tensor *t)
 {
     size_t stride = t->count > 40 ? t->count / 40 : 1, tried = 0, wrong = 0, moved = 0;
     size_t base = k * r->plan->n_params;
@@ -292,16 +65,16 @@ static size_t check_tensor(struct rig *r, const struct kind *kind, size_t k, con
 
 START_TEST(gradients)
 {
-    const struct kind *kind = &kinds[_i];
+    const struct rig_kind *kind = &rig_kinds[_i];
     struct rig r;
-    rig_open(&r, "reference", plan_of(kind->rest, kind->data), kind->data, 2, 5);
+    rig_open(&r, "reference", rig_plan(kind->rest, kind->data), kind->data, 2, 5);
     size_t moved = 0;
     for (size_t k = 0; k < 2; k++)
         ck_ok(network_init(r.network, k, r.plan, 20 + k, &err), err);
-    ck_ok(train(&r, r.be, 0, 2, &err), err);
+    ck_ok(rig_train(&r, r.be, 0, 2, &err), err);
     for (size_t k = 0; k < 2; k++) {
-        AS_AUTO(as_freep) float *params = read_member(&r, network_params(r.network), k, r.plan);
-        AS_AUTO(as_freep) float *grads = read_member(&r, network_gradients(r.network), k, r.plan);
+        AS_AUTO(as_freep) float *params = rig_read(&r, network_params(r.network), k, r.plan);
+        AS_AUTO(as_freep) float *grads = rig_read(&r, network_gradients(r.network), k, r.plan);
         for (size_t t = 0; t < r.plan->n_tensors; t++)
             moved += check_tensor(&r, kind, k, params, grads, &r.plan->tensors[t]);
     }
@@ -333,9 +106,9 @@ static as_status take_report(void *arg, size_t first, size_t n, struct as_err *e
 
 START_TEST(each_gradient_is_reported_once_when_it_is_complete)
 {
-    const struct kind *kind = &kinds[_i];
+    const struct rig_kind *kind = &rig_kinds[_i];
     struct rig r;
-    rig_open(&r, "cpu", plan_of(kind->rest, kind->data), kind->data, 1, 5);
+    rig_open(&r, "cpu", rig_plan(kind->rest, kind->data), kind->data, 1, 5);
     size_t n = r.plan->n_params;
     AS_AUTO(as_freep) float *seen = as_calloc(n, sizeof *seen);
     AS_AUTO(as_freep) unsigned *times = as_calloc(n, sizeof *times);
@@ -343,8 +116,8 @@ START_TEST(each_gradient_is_reported_once_when_it_is_complete)
     r.pass.on_grads = take_report;
     r.pass.on_grads_arg = &s;
     ck_ok(network_init(r.network, 0, r.plan, 20, &err), err);
-    ck_ok(train(&r, r.be, 0, 1, &err), err);
-    AS_AUTO(as_freep) float *grads = read_member(&r, network_gradients(r.network), 0, r.plan);
+    ck_ok(rig_train(&r, r.be, 0, 1, &err), err);
+    AS_AUTO(as_freep) float *grads = rig_read(&r, network_gradients(r.network), 0, r.plan);
     for (size_t i = 0; i < n; i++)
         ck_assert_msg(times[i] == 1, "%s: parameter %zu is reported %u times", kind->name, i,
                       times[i]);
@@ -364,7 +137,7 @@ struct lanes {
 
 static as_status train_slot(struct backend *lane, size_t i, void *arg, struct as_err *e)
 {
-    return train(((struct lanes *)arg)->r, lane, i, 1, e);
+    return rig_train(((struct lanes *)arg)->r, lane, i, 1, e);
 }
 
 static void same_member(const struct rig *group, size_t k, const struct rig *solo, size_t slot,
@@ -372,9 +145,9 @@ static void same_member(const struct rig *group, size_t k, const struct rig *sol
 {
     size_t n = solo->plan->n_params, s = solo->plan->n_state;
     AS_AUTO(as_freep)
-    float *a = read_member(group, network_gradients(group->network), k, solo->plan);
+    float *a = rig_read(group, network_gradients(group->network), k, solo->plan);
     AS_AUTO(as_freep)
-    float *b = read_member(solo, network_gradients(solo->network), slot, solo->plan);
+    float *b = rig_read(solo, network_gradients(solo->network), slot, solo->plan);
     AS_AUTO(as_freep) float *x = as_calloc(s, sizeof *x), *y = as_calloc(s, sizeof *y);
     ck_assert_msg(memcmp(a, b, n * sizeof *a) == 0, "%s: gradients", what);
     ck_ok(network_read_state(group->network, k, x, &err), err);
@@ -385,22 +158,22 @@ static void same_member(const struct rig *group, size_t k, const struct rig *sol
 /* Member k of three, and in a lane of its own, has the bits that it has alone. */
 START_TEST(group_is_solo)
 {
-    const struct kind *kind = &kinds[_i];
+    const struct rig_kind *kind = &rig_kinds[_i];
     struct rig group, apart;
-    rig_open(&group, "cpu", plan_of(kind->rest, kind->data), kind->data, MOST_SLOTS, 5);
-    rig_open(&apart, "cpu", plan_of(kind->rest, kind->data), kind->data, MOST_SLOTS, 5);
+    rig_open(&group, "cpu", rig_plan(kind->rest, kind->data), kind->data, MOST_SLOTS, 5);
+    rig_open(&apart, "cpu", rig_plan(kind->rest, kind->data), kind->data, MOST_SLOTS, 5);
     for (size_t k = 0; k < MOST_SLOTS; k++) {
         ck_ok(network_init(group.network, k, group.plan, 20 + k, &err), err);
         ck_ok(network_init(apart.network, k, group.plan, 20 + k, &err), err);
     }
-    ck_ok(train(&group, group.be, 0, MOST_SLOTS, &err), err);
+    ck_ok(rig_train(&group, group.be, 0, MOST_SLOTS, &err), err);
     struct lanes lanes = {&apart};
     ck_ok(backend_for_each(apart.be, MOST_SLOTS, train_slot, &lanes, &err), err);
     for (size_t k = 0; k < MOST_SLOTS; k++) {
         struct rig solo;
-        rig_open(&solo, "cpu", plan_of(kind->rest, kind->data), kind->data, 1, 5 + (int32_t)k);
+        rig_open(&solo, "cpu", rig_plan(kind->rest, kind->data), kind->data, 1, 5 + (int32_t)k);
         ck_ok(network_init(solo.network, 0, solo.plan, 20 + k, &err), err);
-        ck_ok(train(&solo, solo.be, 0, 1, &err), err);
+        ck_ok(rig_train(&solo, solo.be, 0, 1, &err), err);
         same_member(&group, k, &solo, 0, kind->name);
         same_member(&apart, k, &solo, 0, kind->name);
         rig_close(&solo);
@@ -417,16 +190,16 @@ static const struct {
     const struct net_data *data;
 } pairs[] = {
     {"\"model\":{\"activation\":\"tanh\",\"dropout\":0}", "\"model\":{\"activation\":\"tanh\"}",
-     &table},
+     &rig_table},
     {"\"model\":{\"kind\":\"cnn\",\"dropout\":0,\"layers\":[{\"conv\":4},{\"residual\":[{"
      "\"conv\":4},{\"dropout\":true}]},{\"dropout\":true}]}",
      "\"model\":{\"kind\":\"cnn\",\"layers\":[{\"conv\":4},{\"residual\":[{\"conv\":4},{"
      "\"dropout\":true}]},{\"dropout\":true}]}",
-     &images},
+     &rig_images},
     {"\"model\":{\"kind\":\"transformer\",\"depth\":2,\"width\":8,\"heads\":2,\"context\":6,"
      "\"dropout\":0}",
      "\"model\":{\"kind\":\"transformer\",\"depth\":2,\"width\":8,\"heads\":2,\"context\":6}",
-     &text},
+     &rig_text},
 };
 
 START_TEST(dropout_of_none)
@@ -434,16 +207,16 @@ START_TEST(dropout_of_none)
     const struct net_data *data = pairs[_i].data;
     for (int given = 0; given < 2; given++) {
         struct rig with, without;
-        rig_open(&with, "cpu", plan_of(pairs[_i].with, data), data, 1, 5);
-        rig_open(&without, "cpu", plan_of(pairs[_i].without, data), data, 1, 5);
+        rig_open(&with, "cpu", rig_plan(pairs[_i].with, data), data, 1, 5);
+        rig_open(&without, "cpu", rig_plan(pairs[_i].without, data), data, 1, 5);
         ck_assert_uint_gt(with.plan->n_nodes, without.plan->n_nodes);
         ck_ok(network_init(with.network, 0, with.plan, 20, &err), err);
         ck_ok(network_init(without.network, 0, without.plan, 20, &err), err);
         ck_ok(buf_fill_f32(with.rate, 0, 1, 0, &err), err);
         if (!given)
             with.pass.rate = tensor_none();
-        ck_ok(train(&with, with.be, 0, 1, &err), err);
-        ck_ok(train(&without, without.be, 0, 1, &err), err);
+        ck_ok(rig_train(&with, with.be, 0, 1, &err), err);
+        ck_ok(rig_train(&without, without.be, 0, 1, &err), err);
         same_member(&with, 0, &without, 0, "dropout of 0");
         rig_close(&with);
         rig_close(&without);
@@ -454,17 +227,17 @@ END_TEST
 /* The host's kernels against the oracle, through a whole network. */
 START_TEST(cpu_is_reference)
 {
-    const struct kind *kind = &kinds[_i];
+    const struct rig_kind *kind = &rig_kinds[_i];
     struct rig oracle, cpu;
-    rig_open(&oracle, "reference", plan_of(kind->rest, kind->data), kind->data, 1, 5);
-    rig_open(&cpu, "cpu", plan_of(kind->rest, kind->data), kind->data, 1, 5);
+    rig_open(&oracle, "reference", rig_plan(kind->rest, kind->data), kind->data, 1, 5);
+    rig_open(&cpu, "cpu", rig_plan(kind->rest, kind->data), kind->data, 1, 5);
     ck_ok(network_init(oracle.network, 0, oracle.plan, 20, &err), err);
     ck_ok(network_init(cpu.network, 0, cpu.plan, 20, &err), err);
-    ck_ok(train(&oracle, oracle.be, 0, 1, &err), err);
-    ck_ok(train(&cpu, cpu.be, 0, 1, &err), err);
+    ck_ok(rig_train(&oracle, oracle.be, 0, 1, &err), err);
+    ck_ok(rig_train(&cpu, cpu.be, 0, 1, &err), err);
     AS_AUTO(as_freep)
-    float *a = read_member(&oracle, network_gradients(oracle.network), 0, oracle.plan);
-    AS_AUTO(as_freep) float *b = read_member(&cpu, network_gradients(cpu.network), 0, cpu.plan);
+    float *a = rig_read(&oracle, network_gradients(oracle.network), 0, oracle.plan);
+    AS_AUTO(as_freep) float *b = rig_read(&cpu, network_gradients(cpu.network), 0, cpu.plan);
     for (size_t i = 0; i < oracle.plan->n_params; i++)
         ck_assert_msg(fabsf(a[i] - b[i]) <= 2e-5f + 1e-4f * fabsf(a[i]), "%s: %zu: %g and %g",
                       kind->name, i, (double)a[i], (double)b[i]);
@@ -481,9 +254,9 @@ END_TEST
 static void step_all(struct rig *r, int32_t kind, struct buf *m1, struct buf *m2, struct buf *steps)
 {
     size_t n = r->plan->n_params;
-    struct buf *kinds_of = new_buf(r, BUF_I32, r->slots), *lr = new_buf(r, BUF_F32, r->slots);
-    struct buf *work = new_buf(r, BUF_F32, r->slots * 2 * r->plan->n_tensors);
-    struct buf *decay = new_buf(r, BUF_F32, r->slots);
+    struct buf *kinds_of = rig_buf(r, BUF_I32, r->slots), *lr = rig_buf(r, BUF_F32, r->slots);
+    struct buf *work = rig_buf(r, BUF_F32, r->slots * 2 * r->plan->n_tensors);
+    struct buf *decay = rig_buf(r, BUF_F32, r->slots);
     size_t segments[16];
     ck_ok(buf_fill_i32(kinds_of, 0, r->slots, kind, &err), err);
     ck_ok(buf_fill_f32(lr, 0, r->slots, 0.02f, &err), err);
@@ -513,10 +286,10 @@ static void step_all(struct rig *r, int32_t kind, struct buf *m1, struct buf *m2
 static void train_steps(struct rig *r, int32_t kind)
 {
     size_t n = r->plan->n_params;
-    struct buf *m1 = new_buf(r, BUF_F32, r->slots * n), *m2 = new_buf(r, BUF_F32, r->slots * n);
-    struct buf *steps = new_buf(r, BUF_I32, r->slots);
+    struct buf *m1 = rig_buf(r, BUF_F32, r->slots * n), *m2 = rig_buf(r, BUF_F32, r->slots * n);
+    struct buf *steps = rig_buf(r, BUF_I32, r->slots);
     for (int i = 0; i < PAD_STEPS; i++) {
-        ck_ok(train(r, r->be, 0, r->slots, &err), err);
+        ck_ok(rig_train(r, r->be, 0, r->slots, &err), err);
         step_all(r, kind, m1, m2, steps);
     }
     buf_free(m1);
@@ -533,23 +306,23 @@ static void padded(const char *backend, int32_t optimizer, const char *model, bo
     (void)snprintf(wide_model, sizeof wide_model, "\"model\":{\"layers\":[7,9],%s}", model);
     char narrow_model[256];
     (void)snprintf(narrow_model, sizeof narrow_model, "\"model\":{\"layers\":[5,7],%s}", model);
-    AS_AUTO(net_plan_freep) struct net_plan *own = plan_of(narrow_model, &table);
-    struct net_plan *wide = plan_of(wide_model, &table), *both = NULL;
+    AS_AUTO(net_plan_freep) struct net_plan *own = rig_plan(narrow_model, &rig_table);
+    struct net_plan *wide = rig_plan(wide_model, &rig_table), *both = NULL;
     ck_ok(net_plan_merge(own, wide, &both, &err), err);
-    rig_open(&solo, backend, plan_of(narrow_model, &table), &table, 1, 5);
-    rig_open(&pair, backend, both, &table, 2, 5);
+    rig_open(&solo, backend, rig_plan(narrow_model, &rig_table), &rig_table, 1, 5);
+    rig_open(&pair, backend, both, &rig_table, 2, 5);
     ck_ok(network_init(solo.network, 0, own, 33, &err), err);
     ck_ok(network_init(pair.network, 0, own, 33, &err), err);
     ck_ok(network_init(pair.network, 1, wide, 34, &err), err);
     train_steps(&solo, optimizer);
     train_steps(&pair, optimizer);
-    AS_AUTO(as_freep) float *a = read_member(&solo, network_params(solo.network), 0, own);
-    AS_AUTO(as_freep) float *b = read_member(&pair, network_params(pair.network), 0, own);
+    AS_AUTO(as_freep) float *a = rig_read(&solo, network_params(solo.network), 0, own);
+    AS_AUTO(as_freep) float *b = rig_read(&pair, network_params(pair.network), 0, own);
     for (size_t i = 0; i < own->n_params; i++)
         ck_assert_msg(bits ? a[i] == b[i] : fabsf(a[i] - b[i]) <= 1e-6f * (1 + fabsf(a[i])),
                       "optimizer %d: %zu: %.9g alone, %.9g padded", optimizer, i, (double)a[i],
                       (double)b[i]);
-    AS_AUTO(as_freep) float *all = read_member(&pair, network_params(pair.network), 0, both);
+    AS_AUTO(as_freep) float *all = rig_read(&pair, network_params(pair.network), 0, both);
     AS_AUTO(as_freep) float *spread = as_calloc(both->n_params, sizeof *spread);
     net_plan_spread(own, both, b, spread);
     for (size_t i = 0; i < both->n_params; i++)
@@ -575,31 +348,31 @@ END_TEST
 START_TEST(moving)
 {
     struct rig r;
-    const struct kind *kind = &kinds[KINDS - 2]; /* resnet: it has state */
-    rig_open(&r, "cpu", plan_of(kind->rest, kind->data), kind->data, 3, 5);
+    const struct rig_kind *kind = &rig_kinds[RIG_RESNET];
+    rig_open(&r, "cpu", rig_plan(kind->rest, kind->data), kind->data, 3, 5);
     for (size_t k = 0; k < 3; k++)
         ck_ok(network_init(r.network, k, r.plan, 20 + k, &err), err);
-    ck_ok(train(&r, r.be, 0, 3, &err), err);
+    ck_ok(rig_train(&r, r.be, 0, 3, &err), err);
     size_t s = r.plan->n_state;
     ck_assert_uint_gt(s, 0);
-    AS_AUTO(as_freep) float *params = read_member(&r, network_params(r.network), 2, r.plan);
+    AS_AUTO(as_freep) float *params = rig_read(&r, network_params(r.network), 2, r.plan);
     AS_AUTO(as_freep) float *state = as_calloc(s, sizeof *state);
     AS_AUTO(as_freep) float *moved_state = as_calloc(s, sizeof *state);
     ck_ok(network_read_state(r.network, 2, state, &err), err);
     ck_ok(network_move(r.network, 2, 0, &err), err);
     ck_ok(network_move(r.network, 1, 1, &err), err);
-    AS_AUTO(as_freep) float *moved = read_member(&r, network_params(r.network), 0, r.plan);
+    AS_AUTO(as_freep) float *moved = rig_read(&r, network_params(r.network), 0, r.plan);
     ck_ok(network_read_state(r.network, 0, moved_state, &err), err);
     ck_assert_mem_eq(params, moved, r.plan->n_params * sizeof *moved);
     ck_assert_mem_eq(state, moved_state, s * sizeof *state);
     /* evaluation uses the state and leaves it */
     r.pass.train = false;
-    double before = loss_now(&r, 0);
-    ck_assert_double_eq(before, loss_now(&r, 0));
+    double before = rig_loss(&r, 0);
+    ck_assert_double_eq(before, rig_loss(&r, 0));
     for (size_t i = 0; i < s; i++)
         moved_state[i] = moved_state[i] * 2 + 1;
     ck_ok(network_write_state(r.network, 0, moved_state, &err), err);
-    ck_assert(loss_now(&r, 0) != before);
+    ck_assert(rig_loss(&r, 0) != before);
     rig_close(&r);
 }
 END_TEST
@@ -608,15 +381,15 @@ END_TEST
 START_TEST(other_params)
 {
     struct rig r;
-    rig_open(&r, "cpu", plan_of(kinds[0].rest, &table), &table, 2, 5);
+    rig_open(&r, "cpu", rig_plan(rig_kinds[0].rest, &rig_table), &rig_table, 2, 5);
     for (size_t k = 0; k < 2; k++)
         ck_ok(network_init(r.network, k, r.plan, 20 + k, &err), err);
     r.pass.train = false;
-    double own = loss_now(&r, 1);
-    r.pass.params = new_buf(&r, BUF_F32, 2 * r.plan->n_params);
-    ck_assert_double_eq_tol(loss_now(&r, 1), log(3), 1e-6);
+    double own = rig_loss(&r, 1);
+    r.pass.params = rig_buf(&r, BUF_F32, 2 * r.plan->n_params);
+    ck_assert_double_eq_tol(rig_loss(&r, 1), log(3), 1e-6);
     r.pass.params = (buf_free(r.pass.params), NULL);
-    ck_assert_double_eq(loss_now(&r, 1), own);
+    ck_assert_double_eq(rig_loss(&r, 1), own);
     rig_close(&r);
 }
 END_TEST
@@ -624,9 +397,9 @@ END_TEST
 /* What the plan says is what the network takes, and the bound on workspaces holds on the host. */
 START_TEST(memory)
 {
-    const struct kind *kind = &kinds[_i];
+    const struct rig_kind *kind = &rig_kinds[_i];
     struct train_spec s = {0};
-    AS_AUTO(net_plan_freep) struct net_plan *p = plan_of(kind->rest, kind->data);
+    AS_AUTO(net_plan_freep) struct net_plan *p = rig_plan(kind->rest, kind->data);
     AS_AUTO(backend_freep) struct backend *be = NULL;
     struct net_bytes b;
     ck_ok(backend_open("cpu", NULL, &be, &err), err);
@@ -660,7 +433,7 @@ START_TEST(preset_memory)
         size_t n = rows[i / (AS_ARRAY_LEN(presets) * AS_ARRAY_LEN(sizes))];
         (void)snprintf(rest, sizeof rest, "\"model\":{\"kind\":\"cnn\",\"preset\":\"%s\"}",
                        presets[i % AS_ARRAY_LEN(presets)]);
-        AS_AUTO(net_plan_freep) struct net_plan *p = plan_of(rest, d);
+        AS_AUTO(net_plan_freep) struct net_plan *p = rig_plan(rest, d);
         struct net_bytes b;
         net_plan_bytes(p, &s, d, n, &b);
         size_t planned = b.parameters + b.gradients + b.state + b.activations;
@@ -674,15 +447,15 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("network");
     TCase *t = tcase_create("network");
-    tcase_add_loop_test(t, gradients, 0, KINDS);
-    tcase_add_loop_test(t, each_gradient_is_reported_once_when_it_is_complete, 0, KINDS);
-    tcase_add_loop_test(t, group_is_solo, 0, KINDS);
+    tcase_add_loop_test(t, gradients, 0, RIG_KINDS);
+    tcase_add_loop_test(t, each_gradient_is_reported_once_when_it_is_complete, 0, RIG_KINDS);
+    tcase_add_loop_test(t, group_is_solo, 0, RIG_KINDS);
     tcase_add_loop_test(t, dropout_of_none, 0, (int)AS_ARRAY_LEN(pairs));
-    tcase_add_loop_test(t, cpu_is_reference, 0, KINDS);
+    tcase_add_loop_test(t, cpu_is_reference, 0, RIG_KINDS);
     tcase_add_loop_test(t, padding, 0, OPTIM_KINDS);
     tcase_add_test(t, moving);
     tcase_add_test(t, other_params);
-    tcase_add_loop_test(t, memory, 0, KINDS);
+    tcase_add_loop_test(t, memory, 0, RIG_KINDS);
     tcase_add_test(t, preset_memory);
     suite_add_tcase(s, t);
     return s;

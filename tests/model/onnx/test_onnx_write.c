@@ -1,4 +1,4 @@
-/* Models of every kind as ONNX files. Each is trained by assay-train, exported, checked by the onnx
+/* Models of every kind as ONNX files; ensembles are in test_onnx_ensembles.c. Each is trained by assay-train, exported, checked by the onnx
  * package, and run by ONNX Runtime on rows as their user has them: the outputs are those of
  * model/predict within 1e-5 of the largest number of a row. */
 #include <math.h>
@@ -19,6 +19,7 @@
 #include "model/onnx/onnx_write.h"
 #include "model/onnx/predictions.h"
 #include "tests/model/onnx/onnx_case.h"
+#include "tests/model/onnx/onnx_table.h"
 #include "tests/support/check_main.h"
 
 #define ROWS 97
@@ -45,59 +46,10 @@ static char *in_dir(const char *name)
 
 /* ---- tables ---- */
 
-/* Two columns of numbers, one of them sometimes missing, two of categories, likewise. One value of
- * `shape` is rare, so that it is "other". Columns are named to provoke: like outputs of the graph,
- * like its own values, with a comma. The target: 3 classes, 2, or (0) two numbers. */
-static void write_table(size_t rows, int classes)
-{
-    static const char *const colours[] = {"blue", "green", "", "red"};
-    static const char *const names[] = {"high", "low", "middle, or so"};
-    AS_AUTO(str_done) struct str b = {0};
-    struct rng r;
-    rng_init(&r, 1, 5);
-    str_puts(&b, "probabilities,assay/x,\"colour, NA\",label,y,y2\n");
-    for (size_t i = 0; i < rows; i++) {
-        double x = rng_uniform(&r), w = 100 * rng_uniform(&r);
-        size_t c = (size_t)rng_below(&r, 4);
-        double y = 3 * x + 0.05 * w + 2 * (double)c + rng_uniform(&r);
-        if (rng_below(&r, 8) > 0)
-            str_printf(&b, "%.4f", x);
-        str_printf(&b, ",%.4f,%s,", w, colours[c]);
-        if (i >= 10 && i < 26) /* values of two rows, which training may not see */
-            str_printf(&b, "scarce %zu,", i / 2);
-        else
-            str_printf(&b, "%s,", i == 7 ? "rare" : rng_below(&r, 2) ? "round" : "square");
-        if (classes == 0)
-            str_printf(&b, "%.4f,%.4f\n", 1000 + 50 * y, -y / 1000);
-        else
-            str_printf(&b, "\"%s\",1\n", names[y < 5 ? 1 : y > 8 && classes == 3 ? 0 : 2]);
-    }
-    child_write(&child, "t.csv", b.s, b.len);
-}
-
-static void train_stage(int classes, const char *fields, const char *seed, const char *base,
-                        const char *name)
-{
-    AS_AUTO(as_freep) char *path = in_dir("t.csv");
-    const struct onnx_data data = {
-        .paths = {.table = path},
-        .format = DATASET_CSV,
-        .target = classes ? "y" : "y,y2",
-        .task = classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION,
-        .base = base,
-    };
-    onnx_case_train(&child, &data, fields, seed, name);
-}
-
-static void train_table(int classes, const char *fields, const char *seed, const char *name)
-{
-    train_stage(classes, fields, seed, NULL, name);
-}
-
 static void table_case(int classes, const char *fields)
 {
-    write_table(211, classes);
-    train_table(classes, fields, "11", "model");
+    onnx_table_write(&child, 211, classes);
+    onnx_table_train(&child, classes, fields, "11", "model");
     onnx_case_compare(&child, "model", ROWS);
 }
 
@@ -145,8 +97,8 @@ END_TEST
 /* A row that predicting refuses gives NaN, and no label. */
 START_TEST(refused_rows)
 {
-    write_table(211, 3);
-    train_table(3, "\"epochs\":1,\"model\":{\"layers\":[8]}", "1", "model");
+    onnx_table_write(&child, 211, 3);
+    onnx_table_train(&child, 3, "\"epochs\":1,\"model\":{\"layers\":[8]}", "1", "model");
     onnx_case_refuses(&child, "model", 1, NAN);
     onnx_case_refuses(&child, "model", 1, INFINITY);
     onnx_case_refuses(&child, "model", 0, -INFINITY);
@@ -370,113 +322,6 @@ START_TEST(trees_of_pictures)
 }
 END_TEST
 
-/* ---- ensembles ---- */
-
-static void compose_as(const char *name, const char *const *names, const double *weights, size_t n,
-                       json_t *combine)
-{
-    struct model_source sources[8] = {0};
-    AS_AUTO(as_freep) char *path = in_dir(name);
-    for (size_t i = 0; i < n; i++)
-        sources[i] = (struct model_source){.path = in_dir(names[i]), .weight = weights[i]};
-    ck_ok(model_file_write(path, sources, n, combine, NULL, &err), err);
-    for (size_t i = 0; i < n; i++)
-        free((char *)sources[i].path);
-    json_decref(combine);
-}
-
-static void compose(const char *const *names, const double *weights, size_t n)
-{
-    compose_as("ensemble", names, weights, n, NULL);
-}
-
-/* Members of different shapes and encodings, with other training rows. */
-START_TEST(ensemble_of_classifiers)
-{
-    write_table(211, 2);
-    train_table(2, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
-    train_table(2,
-                "\"epochs\":3,\"loss\":\"bce\",\"validation\":{\"seed\":7,\"fraction\":0.6},"
-                "\"model\":{\"layers\":[7,5],\"embedding\":2}",
-                "2", "b");
-    train_table(2, "\"epochs\":3,\"standardize\":false,\"model\":{\"kind\":\"logistic\"}", "3",
-                "c");
-    compose((const char *[]){"a", "b", "c"}, (double[]){0.5, 0.3, 0.2}, 3);
-    onnx_case_compare(&child, "ensemble", ROWS);
-}
-END_TEST
-
-START_TEST(ensemble_of_regressions)
-{
-    write_table(211, 0);
-    train_table(0, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
-    train_table(0, "\"epochs\":3,\"validation\":{\"seed\":7},\"model\":{\"layers\":[9]}", "2", "b");
-    compose((const char *[]){"a", "b"}, (double[]){0.25, 0.75}, 2);
-    onnx_case_compare(&child, "ensemble", ROWS);
-}
-END_TEST
-
-/* Stacked: of logarithms of probabilities, some of which are too small for one, with a coefficient
- * below 0, and with an input that is a mean of two (a trial of folds). */
-START_TEST(stacked_classifiers)
-{
-    write_table(211, 3);
-    train_table(3, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
-    train_table(3, "\"epochs\":60,\"model\":{\"layers\":[64,64]},\"optimizer\":{\"lr\":0.03}", "2",
-                "b");
-    train_table(3, "\"epochs\":3,\"standardize\":false,\"model\":{\"kind\":\"logistic\"}", "3",
-                "c");
-    compose_as("pair", (const char *[]){"a", "b"}, (double[]){0.25, 0.75}, 2, NULL);
-    compose_as("ensemble", (const char *[]){"b", "pair", "c"}, (double[]){0.9, 0.5, -0.3}, 3,
-               json_pack("{s:s, s:s, s:[f, f, f]}", "kind", "linear", "inputs", "log", "biases",
-                         0.3, -0.2, -0.1));
-    onnx_case_compare(&child, "ensemble", ROWS);
-}
-END_TEST
-
-START_TEST(stacked_regressions)
-{
-    write_table(211, 0);
-    train_table(0, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
-    train_table(0, "\"epochs\":3,\"validation\":{\"seed\":7},\"model\":{\"layers\":[9]}", "2", "b");
-    compose_as("ensemble", (const char *[]){"a", "b"}, (double[]){1.25, -0.5}, 2,
-               json_pack("{s:s, s:s, s:[f, f]}", "kind", "linear", "inputs", "outputs", "biases",
-                         210.5, 0.25));
-    onnx_case_compare(&child, "ensemble", ROWS);
-}
-END_TEST
-
-/* Boosting: scores of the first stage, and numbers of the others. */
-static void boosting_case(int classes, const char *fields)
-{
-    char text[400];
-    write_table(211, classes);
-    train_table(classes, fields, "1", "model0");
-    for (int stage = 1; stage < 3; stage++) {
-        char base[] = "model0", name[] = "model0";
-        base[5] = (char)('0' + stage - 1);
-        name[5] = (char)('0' + stage);
-        (void)snprintf(text, sizeof text, "%s,\"boost\":{\"stage\":%d}", fields, stage);
-        train_stage(classes, text, "2", base, name);
-    }
-    onnx_case_compare(&child, "model2", ROWS);
-}
-
-START_TEST(boosted_networks)
-{
-    boosting_case(3, "\"epochs\":20,\"model\":{\"layers\":[32]},\"optimizer\":{\"lr\":0.03}");
-    boosting_case(2, "\"epochs\":3,\"model\":{\"kind\":\"logistic\"}");
-    boosting_case(0, "\"epochs\":4,\"model\":{\"layers\":[9],\"embedding\":2}");
-}
-END_TEST
-
-START_TEST(boosted_trees_in_stages)
-{
-    boosting_case(3, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":5,\"max_depth\":3}");
-    boosting_case(0, "\"model\":{\"kind\":\"random_forest\",\"n_estimators\":5,\"max_depth\":3}");
-}
-END_TEST
-
 /* ---- transformed targets ---- */
 
 /* Two targets: the graph gives what target_unit_back() gives, also past the ends of the quantiles. */
@@ -532,7 +377,7 @@ START_TEST(models_of_transformed_targets)
                                    .format = DATASET_CSV,
                                    .target = "y",
                                    .task = DATASET_REGRESSION};
-    write_table(211, 0);
+    onnx_table_write(&child, 211, 0);
     for (size_t i = 0; i < (onnx_case_has_trees() ? 2 : 1); i++)
         for (target_transform t = TARGET_LOG; t <= TARGET_QUANTILE; t++) {
             char fields[200];
@@ -579,8 +424,8 @@ static struct model_file *small_model(void)
 {
     struct model_file *f = NULL;
     AS_AUTO(as_freep) char *path = in_dir("model");
-    write_table(60, 3);
-    train_table(3, "\"epochs\":1,\"model\":{\"layers\":[64]}", "1", "model");
+    onnx_table_write(&child, 60, 3);
+    onnx_table_train(&child, 3, "\"epochs\":1,\"model\":{\"layers\":[64]}", "1", "model");
     ck_ok(model_file_read(path, MODEL_FILE_MAX_BYTES, &f, &err), err);
     return f;
 }
@@ -674,13 +519,7 @@ Suite *test_suite(void)
     add_test_if(t, boosted_trees_of_numbers, trees, why);
     add_test_if(t, forests, trees, why);
     add_test_if(t, trees_of_pictures, trees, why);
-    tcase_add_test(t, ensemble_of_classifiers);
-    tcase_add_test(t, ensemble_of_regressions);
-    tcase_add_test(t, stacked_classifiers);
-    tcase_add_test(t, stacked_regressions);
-    tcase_add_test(t, boosted_networks);
     tcase_add_test(t, boosted_pictures);
-    add_test_if(t, boosted_trees_in_stages, trees, why);
     tcase_add_test(t, transformed_targets);
     tcase_add_test(t, models_of_transformed_targets);
     tcase_add_test(t, dates_and_texts_are_refused);

@@ -11,23 +11,16 @@
 #include "tests/support/check_main.h"
 
 /* Store bytes as a blob; the row of a file. */
-static struct file_row put_bytes(struct service *s, const char *name, const char *bytes, size_t len)
+static struct file_row put_file(struct service *s, const char *name, const char *bytes, size_t len)
 {
     char *hex = arena_alloc(&s->a, SHA256_HEX_SIZE, 1);
-    struct blob_put *p = NULL;
-    struct as_err err;
-    bool created;
-    ck_ok(sha256_of(bytes, len, hex, &err), err);
-    ck_ok(blob_put_create(hex, &p, &err), err);
-    ck_ok(blob_put_add(p, bytes, len, &err), err);
-    ck_ok(blob_put_commit(s->db, p, &created, &err), err);
-    blob_put_free(p);
+    put_bytes(s, bytes, len, hex);
     return (struct file_row){.path = name, .size = (int64_t)len, .sha256 = hex};
 }
 
 struct file_row put_text(struct service *s, const char *name, const char *text)
 {
-    return put_bytes(s, name, text, strlen(text));
+    return put_file(s, name, text, strlen(text));
 }
 
 struct file_row put_buckets(struct service *s, const char *const names[3])
@@ -51,7 +44,7 @@ static struct file_row put_array(struct service *s, const char *name, npy_type t
     ck_ok(npy_write(path, type, shape, columns ? 2 : 1, data, &err), err);
     ck_ok(file_read(path, 1 << 20, &bytes, &len, &err), err);
     unlink(path);
-    const struct file_row row = put_bytes(s, name, bytes, len);
+    const struct file_row row = put_file(s, name, bytes, len);
     free(bytes);
     return row;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "data/formats/safetensors.h"
 #include "model/file/model_file.h"
 #include "scheduler/content/blob_file.h"
 #include "scheduler/content/blobs.h"
@@ -13,21 +12,10 @@
 #include "scheduler/services/events.h"
 #include "scheduler/services/models.h"
 #include "scheduler/services/model_schema.h"
+#include "tests/scheduler/services/model_bytes.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
 #include "tests/support/temp_folder.h"
-
-#define TRAIN "{\"dataset\":\"d\",\"epochs\":1,\"model\":{\"kind\":\"mlp\",\"layers\":[4]}}"
-#define DATASET                                                                                    \
-    "{\"format\":\"csv\",\"task\":\"classification\",\"rows\":6,\"features\":2,\"outputs\":2,"     \
-    "\"input\":\"table\",\"target\":\"y\",\"classes\":[\"no\",\"yes\"],\"columns\":[{\"name\":"    \
-    "\"x\",\"kind\":\"numeric\",\"missing\":1},{\"name\":\"c\",\"kind\":\"categorical\","          \
-    "\"missing\":0,\"other\":0,\"values\":[\"u\",\"v\"]}]}"
-#define RECORD                                                                                     \
-    "{\"input\":\"table\",\"standardize\":true,\"training_rows\":4,\"validation_rows\":2,"         \
-    "\"columns\":[{\"column\":\"x\",\"kind\":\"numeric\",\"input\":0,\"mean\":1.5,\"scale\":2,"    \
-    "\"missing\":0.5,\"indicator\":1},{\"column\":\"c\",\"kind\":\"categorical\",\"input\":2,"     \
-    "\"values\":[\"u\",null],\"other\":4}]}"
 
 static struct service s;
 static struct as_err err;
@@ -45,32 +33,13 @@ static void teardown(void)
     temp_folder_remove(dir);
 }
 
-/* The bytes of a trial's file with this weight; owned by the caller. */
-static char *model_bytes(float weight, size_t *ret_len)
-{
-    AS_AUTO(as_freep) char *path = file_join(dir, "model.safetensors");
-    const struct safetensors_tensor w = {
-        .name = "layers.0.weight", .n_dims = 1, .shape = {1}, .data = &weight};
-    JSON_AUTO meta = json_pack("{s:s, s:s, s:s, s:s}", "format", "assay-model-1", "train", TRAIN,
-                               "dataset", DATASET, "preprocessing", RECORD);
-    char *bytes = NULL;
-    ck_ok(safetensors_write(path, meta, &w, 1, &err), err);
-    ck_ok(file_read(path, 1 << 20, &bytes, ret_len, &err), err);
-    return bytes;
-}
-
 /* A completed trial with one file. */
 static int64_t trial_with(const char *name, const char *bytes, size_t len, double loss)
 {
-    AS_AUTO(blob_put_freep) struct blob_put *p = NULL;
     char hex[SHA256_HEX_SIZE];
-    bool created;
     struct claimed_row c = claim_one(&s, "r", epoch);
     struct attempt_ref ref = ref_of(&c);
-    ck_ok(sha256_of(bytes, len, hex, &err), err);
-    ck_ok(blob_put_create(hex, &p, &err), err);
-    ck_ok(blob_put_add(p, bytes, len, &err), err);
-    ck_ok(blob_put_commit(s.db, p, &created, &err), err);
+    put_bytes(&s, bytes, len, hex);
     const struct file_row f = {.path = name, .size = (int64_t)len, .sha256 = hex};
     ck_ok(attempt_files(s.db, &ref, NULL, FILE_ARTIFACT, &f, 1, &err), err);
     measure(&s, ref, "val_error", 1, loss / 2);
@@ -81,7 +50,7 @@ static int64_t trial_with(const char *name, const char *bytes, size_t len, doubl
 static int64_t trained(float weight, double loss)
 {
     size_t len = 0;
-    AS_AUTO(as_freep) char *bytes = model_bytes(weight, &len);
+    AS_AUTO(as_freep) char *bytes = model_bytes(dir, weight, &len);
     return trial_with("model.safetensors", bytes, len, loss);
 }
 
@@ -149,7 +118,7 @@ END_TEST
 START_TEST(what_is_no_model_is_refused_and_leaves_nothing)
 {
     size_t len = 0;
-    AS_AUTO(as_freep) char *bytes = model_bytes(1, &len);
+    AS_AUTO(as_freep) char *bytes = model_bytes(dir, 1, &len);
     (void)make_sweep(&s, "s", "'max_trials': 6", "");
     int64_t none = trial_with("notes.txt", "hello", 5, 1);
     int64_t fake = trial_with("model.safetensors", "hello", 5, 1);

@@ -1,0 +1,164 @@
+/* Ensembles as ONNX files: means, stacked ones, and sums of boosting. As in test_onnx_write.c, members
+ * are trained by assay-train, and the graph gives what model/predict gives. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "model/file/model_file.h"
+#include "tests/model/onnx/onnx_case.h"
+#include "tests/model/onnx/onnx_table.h"
+#include "tests/support/check_main.h"
+
+#define ROWS 97
+
+static struct as_err err;
+static struct child child;
+
+static void setup(void)
+{
+    child_setup(&child);
+}
+
+static void teardown(void)
+{
+    child_teardown(&child);
+}
+
+static char *in_dir(const char *name)
+{
+    char *path = file_join(child.dir, name);
+    ck_assert_ptr_nonnull(path);
+    return path;
+}
+
+static void compose_as(const char *name, const char *const *names, const double *weights, size_t n,
+                       json_t *combine)
+{
+    struct model_source sources[8] = {0};
+    AS_AUTO(as_freep) char *path = in_dir(name);
+    for (size_t i = 0; i < n; i++)
+        sources[i] = (struct model_source){.path = in_dir(names[i]), .weight = weights[i]};
+    ck_ok(model_file_write(path, sources, n, combine, NULL, &err), err);
+    for (size_t i = 0; i < n; i++)
+        free((char *)sources[i].path);
+    json_decref(combine);
+}
+
+static void compose(const char *const *names, const double *weights, size_t n)
+{
+    compose_as("ensemble", names, weights, n, NULL);
+}
+
+/* Members of different shapes and encodings, with other training rows. */
+START_TEST(ensemble_of_classifiers)
+{
+    onnx_table_write(&child, 211, 2);
+    onnx_table_train(&child, 2, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
+    onnx_table_train(&child, 2,
+                     "\"epochs\":3,\"loss\":\"bce\",\"validation\":{\"seed\":7,\"fraction\":0.6},"
+                     "\"model\":{\"layers\":[7,5],\"embedding\":2}",
+                     "2", "b");
+    onnx_table_train(&child, 2,
+                     "\"epochs\":3,\"standardize\":false,\"model\":{\"kind\":\"logistic\"}", "3",
+                     "c");
+    compose((const char *[]){"a", "b", "c"}, (double[]){0.5, 0.3, 0.2}, 3);
+    onnx_case_compare(&child, "ensemble", ROWS);
+}
+END_TEST
+
+START_TEST(ensemble_of_regressions)
+{
+    onnx_table_write(&child, 211, 0);
+    onnx_table_train(&child, 0, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
+    onnx_table_train(
+        &child, 0, "\"epochs\":3,\"validation\":{\"seed\":7},\"model\":{\"layers\":[9]}", "2", "b");
+    compose((const char *[]){"a", "b"}, (double[]){0.25, 0.75}, 2);
+    onnx_case_compare(&child, "ensemble", ROWS);
+}
+END_TEST
+
+/* Stacked: of logarithms of probabilities, some of which are too small for one, with a coefficient
+ * below 0, and with an input that is a mean of two (a trial of folds). */
+START_TEST(stacked_classifiers)
+{
+    onnx_table_write(&child, 211, 3);
+    onnx_table_train(&child, 3, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
+    onnx_table_train(&child, 3,
+                     "\"epochs\":60,\"model\":{\"layers\":[64,64]},\"optimizer\":{\"lr\":0.03}",
+                     "2", "b");
+    onnx_table_train(&child, 3,
+                     "\"epochs\":3,\"standardize\":false,\"model\":{\"kind\":\"logistic\"}", "3",
+                     "c");
+    compose_as("pair", (const char *[]){"a", "b"}, (double[]){0.25, 0.75}, 2, NULL);
+    compose_as("ensemble", (const char *[]){"b", "pair", "c"}, (double[]){0.9, 0.5, -0.3}, 3,
+               json_pack("{s:s, s:s, s:[f, f, f]}", "kind", "linear", "inputs", "log", "biases",
+                         0.3, -0.2, -0.1));
+    onnx_case_compare(&child, "ensemble", ROWS);
+}
+END_TEST
+
+START_TEST(stacked_regressions)
+{
+    onnx_table_write(&child, 211, 0);
+    onnx_table_train(&child, 0, "\"epochs\":3,\"model\":{\"layers\":[9]}", "1", "a");
+    onnx_table_train(
+        &child, 0, "\"epochs\":3,\"validation\":{\"seed\":7},\"model\":{\"layers\":[9]}", "2", "b");
+    compose_as("ensemble", (const char *[]){"a", "b"}, (double[]){1.25, -0.5}, 2,
+               json_pack("{s:s, s:s, s:[f, f]}", "kind", "linear", "inputs", "outputs", "biases",
+                         210.5, 0.25));
+    onnx_case_compare(&child, "ensemble", ROWS);
+}
+END_TEST
+
+/* Boosting: scores of the first stage, and numbers of the others. */
+static void boosting_case(int classes, const char *fields)
+{
+    char text[400];
+    onnx_table_write(&child, 211, classes);
+    onnx_table_train(&child, classes, fields, "1", "model0");
+    for (int stage = 1; stage < 3; stage++) {
+        char base[] = "model0", name[] = "model0";
+        base[5] = (char)('0' + stage - 1);
+        name[5] = (char)('0' + stage);
+        (void)snprintf(text, sizeof text, "%s,\"boost\":{\"stage\":%d}", fields, stage);
+        onnx_table_train_stage(&child, classes, text, "2", base, name);
+    }
+    onnx_case_compare(&child, "model2", ROWS);
+}
+
+START_TEST(boosted_networks)
+{
+    boosting_case(3, "\"epochs\":20,\"model\":{\"layers\":[32]},\"optimizer\":{\"lr\":0.03}");
+    boosting_case(2, "\"epochs\":3,\"model\":{\"kind\":\"logistic\"}");
+    boosting_case(0, "\"epochs\":4,\"model\":{\"layers\":[9],\"embedding\":2}");
+}
+END_TEST
+
+START_TEST(boosted_trees_in_stages)
+{
+    boosting_case(3, "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":5,\"max_depth\":3}");
+    boosting_case(0, "\"model\":{\"kind\":\"random_forest\",\"n_estimators\":5,\"max_depth\":3}");
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("onnx_ensembles");
+    TCase *t = tcase_create("onnx_ensembles");
+    tcase_add_checked_fixture(t, setup, teardown);
+    if (!onnx_case_has_checker())
+        skip_tests("checks of the files", 1, "python3 has no package onnx (python3-onnx)");
+    if (!onnx_case_has_runtime())
+        skip_tests("runs of the files", 1, "no ONNX Runtime is installed: see ASSAY_ONNX_RUNTIME");
+    bool trees = onnx_case_has_trees();
+    const char *why = "there is no libxgboost (libxgboost0)";
+    tcase_add_test(t, ensemble_of_classifiers);
+    tcase_add_test(t, ensemble_of_regressions);
+    tcase_add_test(t, stacked_classifiers);
+    tcase_add_test(t, stacked_regressions);
+    tcase_add_test(t, boosted_networks);
+    add_test_if(t, boosted_trees_in_stages, trees, why);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,23 @@
+/* Valid sweep documents, for tests that read them or change one field. */
+#ifndef ASSAY_TESTS_SCHEDULER_SWEEP_DOCUMENTS_H
+#define ASSAY_TESTS_SCHEDULER_SWEEP_DOCUMENTS_H
+
+#include <jansson.h>
+
+#include "scheduler/sweep/sweep_doc.h"
+
+extern const char train_yaml[], command_yaml[];
+extern const char shards_yaml[];     /* a batch has 4,096 shards */
+extern const char program_yaml[];    /* the fields before `trial` */
+extern const char objectives_yaml[]; /* two metrics, constraints, no trial */
+
+/* Read a document, which may have no seed. */
+as_status parse_text(const char *yaml, struct sweep_doc **ret, struct as_err *err);
+
+/* A document with one edit; owned by the caller.
+ *   whole  "train", "shards" or "command"
+ *   path   the field, its parents before it with "/" between; "-" replaces the whole document
+ *   edit   its new value as YAML; NULL removes it */
+json_t *edited(const char *whole, const char *path, const char *edit);
+
+#endif
