@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 
-from harness import ASSAY, Assay, Problem, SOURCE
+from harness import ASSAY, PATIENCE_S, Assay, Problem, SOURCE
 
 SWEEP = """
 name: keep
@@ -184,15 +184,23 @@ def unused_bytes(assay):
     return float(line.split()[1])
 
 
+def is_gone(assay, sha256):
+    try:
+        assay.call("GET", f"/v1/blobs/{sha256}")
+    except Problem as p:
+        assert p.status == 404, p
+        return True
+    return False
+
+
 def check_outlives(assay, work, whole):
     """The sweep, its trials, their files and the data set go; content care has its time."""
     content = assay.call("GET", "/v1/sweeps/keep/trials/0/artifacts")["items"]
     assay.cli("delete", "keep", "--yes")
     assay.cli("data", "delete", "digits", "--yes")
-    assert unused_bytes(assay) > 0
-    assay.wait(lambda: unused_bytes(assay) == 0, "the content of the deleted sweep to be removed")
     model, = [f for f in content if f["path"] == "model.safetensors"]
-    refused(assay, 404, [], "GET", f"/v1/blobs/{model['sha256']}")
+    assay.wait(lambda: is_gone(assay, model["sha256"]), "the content of the deleted sweep to be removed")
+    assay.wait(lambda: unused_bytes(assay) == 0, "all that nothing refers to to be removed")
     path = os.path.join(work, "later.safetensors")
     assay.cli("models", "get", "Digits@champion", path)
     assert sha256_of(path) == whole["sha256"]
@@ -209,7 +217,7 @@ def check_cut(assay, work, whole):
     get = subprocess.Popen([ASSAY, "models", "get", "Digits@2", path], env=assay.env, cwd=SOURCE,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     os.kill(pid, signal.SIGKILL)
-    out, err = get.communicate(timeout=240)
+    out, err = get.communicate(timeout=PATIENCE_S)
     if get.returncode == 0:
         assert sha256_of(path) == whole["sha256"]
     else:
