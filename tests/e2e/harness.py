@@ -139,8 +139,8 @@ class Assay:
             raise Problem(e.code, document) from None
 
     def cli(self, *args, check=True, **kw):
-        """Run the CLI; returns CompletedProcess with text output."""
-        done = subprocess.run([ASSAY, *args], capture_output=True, text=True, env=self.env, timeout=PATIENCE_S,
+        """Run the CLI; returns CompletedProcess with text output. It may follow a whole sweep: twice the patience."""
+        done = subprocess.run([ASSAY, *args], capture_output=True, text=True, env=self.env, timeout=2 * PATIENCE_S,
                               cwd=kw.pop("cwd", SOURCE), **kw)
         if check and done.returncode != 0:
             raise AssertionError(f"assay {' '.join(args)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")

@@ -109,7 +109,7 @@ START_TEST(a_claim_waits_for_its_gang)
     start_claim(&waits, "a", a, 2, 60000);
     await_figure("assay_gathering_seats", 2);
     await_figure(WAITING_ANY_TRIAL, 1);
-    REPLY_AUTO mine = claim_seats("b", b, 1, 0);
+    REPLY_AUTO mine = claim_seats("b", b, 1, 60000);
     ck_status(mine, 200);
     ck_assert_uint_eq(json_array_size(reply_get(&mine, "trials")), 1);
     ck_assert_int_eq(reply_int(&mine, "trials.0.gang.ranks"), 3);
@@ -149,7 +149,7 @@ START_TEST(ranks_wait_for_worlds)
     viewer.secret = admin.secret = "";
     make_gang("w", 2, "{\"command\":[\"true\"]}");
     long long c = make_runner("c", 2);
-    check_ok(claim_seats("c", c, 2, 0));
+    check_ok(claim_seats("c", c, 2, 60000));
     check_ok(listens("w", 0));
     struct rest_request waits;
     char path[120];
@@ -229,7 +229,7 @@ START_TEST(a_deleted_gang_answers_who_waits)
     char path[120];
     make_gang("d", 1 + 1, "{\"command\":[\"true\"],\"launch\":\"first\"}");
     long long e = make_runner("d", 2);
-    check_ok(claim_seats("d", e, 2, 0));
+    check_ok(claim_seats("d", e, 2, 60000));
     (void)snprintf(path, sizeof path, ATTEMPT "/world?wait_ms=20000", "d");
     rest_start(&waits, &runner, "GET", path, NULL);
     await_figure("assay_waiting_requests{for=\"one_world\"}", 1);
