@@ -193,11 +193,11 @@ class Assay:
     def wait_ended(self, sweep):
         """However long its trials take: only a sweep in which nothing happens for PATIENCE_S hangs."""
         while True:
-            before = self.progress(sweep)
+            before = self.wait(lambda: self.progress(sweep), "the server")
             try:
                 return self.wait(lambda: (s := self.sweep(sweep))["state"] in ENDED and s, f"{sweep} to end")
             except Hang:
-                if self.progress(sweep) == before:
+                if self.wait(lambda: self.progress(sweep), "the server") == before:
                     raise
 
     def progress(self, sweep):

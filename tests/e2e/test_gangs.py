@@ -166,6 +166,7 @@ def in_time(assay, run):
             return run(assay, epochs), epochs
         except Over as e:
             early.append(str(e))
+            print(f"over too early: {e}", flush=True)
             for s in assay.call("GET", "/v1/sweeps")["items"]:  # before the next one begins
                 assay.wait_ended(s["id"])
     raise AssertionError(early)
