@@ -98,6 +98,7 @@ def read_terminal(fd, process, on_text):
     """Read the terminal of the process until it ends; call on_text(all text so far) after each piece."""
     text, deadline = b"", time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
+        is_over = process.poll() is not None  # before the look: what it wrote last is there then
         ready, _, _ = select.select([fd], [], [], 0.2)
         if ready:
             try:
@@ -108,7 +109,7 @@ def read_terminal(fd, process, on_text):
                 break
             text += chunk
             on_text(text.decode(errors="replace"))
-        elif process.poll() is not None:
+        elif is_over:
             break
     return text.decode(errors="replace")
 
@@ -236,7 +237,9 @@ def check_kill(assay):
     assert assay.sweep("slow")["state"] == "completed"
     for pid in children:
         assert not os.path.exists(f"/proc/{pid}") or pid not in assay.processes("postgres"), pid
-    os.kill(next(p for p in assay.processes("postgres")), signal.SIGKILL)
+    killed = assay.postmaster()
+    os.kill(killed, signal.SIGKILL)  # until its children notice it, they may still answer
+    assay.wait(lambda: assay.postmaster() not in (None, killed), "another postmaster")
     assay.wait(lambda: assay.cli("sweeps", check=False).returncode == 0, "the database to come back")
 
 

@@ -33,6 +33,10 @@ def skip(why):
     sys.exit(77)
 
 
+class Hang(AssertionError):
+    """What must come did not, for PATIENCE_S."""
+
+
 class Problem(Exception):
     """An HTTP answer that is not 2xx: .status and the problem document in .body."""
 
@@ -108,7 +112,7 @@ class Assay:
             if self.up.poll() is not None:
                 raise AssertionError(f"assay up ended with {self.up.returncode} while waiting for {what}")
             time.sleep(0.05)
-        raise AssertionError(f"waited {PATIENCE_S} s for {what}")
+        raise Hang(f"waited {PATIENCE_S} s for {what}")
 
     def call(self, method, path, body=None, token=None, raw=None, headers=None):
         """One request; JSON in and out. Raises Problem for other than 2xx."""
@@ -135,24 +139,35 @@ class Assay:
             raise Problem(e.code, document) from None
 
     def cli(self, *args, check=True, **kw):
-        """Run the CLI; returns CompletedProcess with text output."""
-        done = subprocess.run([ASSAY, *args], capture_output=True, text=True, env=self.env, timeout=PATIENCE_S,
+        """Run the CLI; returns CompletedProcess with text output. It may follow a whole sweep: twice the patience."""
+        done = subprocess.run([ASSAY, *args], capture_output=True, text=True, env=self.env, timeout=2 * PATIENCE_S,
                               cwd=kw.pop("cwd", SOURCE), **kw)
         if check and done.returncode != 0:
             raise AssertionError(f"assay {' '.join(args)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done
 
     def processes(self, program):
-        """Pids of our children whose program is `program` (assayd, assay-runner, postgres, …)."""
-        found = []
+        """Pids of our children whose program is `program` (assayd, assay-runner, postgres, …). A child that a process
+        has just started, and that does not run its own program yet, is not one of them."""
+        found = {}
         for path in glob.glob("/proc/[0-9]*/stat"):
             with contextlib.suppress(OSError):
                 text = open(path).read()
                 pid, rest = int(text.split(" ", 1)[0]), text.rsplit(")", 1)[1].split()
                 name = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
                 if rest[0] != "Z" and name == program and self._is_ours(pid):
-                    found.append(pid)
-        return sorted(found)
+                    found[pid] = int(rest[1])
+        return sorted(pid for pid, parent in found.items() if parent not in found or program == "postgres")
+
+    def postmaster(self):
+        """The postgres process whose parent is none; None where there is none at the moment."""
+        pids = self.processes("postgres")
+        for pid in pids:
+            with contextlib.suppress(FileNotFoundError):  # a backend that has just ended
+                parent = int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
+                if parent not in pids:
+                    return pid
+        return None
 
     def _is_ours(self, pid):
         while pid > 1:
@@ -176,7 +191,18 @@ class Assay:
                 return items
 
     def wait_ended(self, sweep):
-        return self.wait(lambda: (s := self.sweep(sweep))["state"] in ENDED and s, f"{sweep} to end")
+        """However long its trials take: only a sweep in which nothing happens for PATIENCE_S hangs."""
+        while True:
+            before = self.wait(lambda: self.progress(sweep), "the server")
+            try:
+                return self.wait(lambda: (s := self.sweep(sweep))["state"] in ENDED and s, f"{sweep} to end")
+            except Hang:
+                if self.wait(lambda: self.progress(sweep), "the server") == before:
+                    raise
+
+    def progress(self, sweep):
+        """What changes while trials run."""
+        return self.sweep(sweep)["state"], [(t["state"], t["attempt"], t["step"]) for t in self.trials(sweep)]
 
     def check_exact(self, sweep, planned):
         """The promise: exactly `planned` trials, each number once, each ended once, sums that agree."""

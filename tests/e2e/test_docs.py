@@ -48,6 +48,7 @@ INSTEAD = [
      "the page has no second sweep"),
     ("docs/serving.md", "assay serve digits@champion", "assay help serve", "it stays"),
     ("docs/serving.md", "assay serve best.safetensors --listen 127.0.0.1:7118", "assay help serve", "it stays"),
+    ("docs/serving.md", "localhost:7118", "\"$(cat serve-address)\"", "any free port"),
     ("docs/serving.md", "assay-serve iris=models/iris-7.safetensors", "serve_iris",
      "in the background, on a model that is trained before"),
     ("docs/serving.md", "assay-serve --dir models", "assay-serve --help", "it stays"),
@@ -106,7 +107,8 @@ serve_iris() {
     assay models add flowers iris
     mkdir models
     assay models get iris models/iris-7.safetensors
-    until_ready 'curl -sf localhost:7118/v2/health/ready' assay-serve --listen 127.0.0.1:7118 iris=models/iris-7.safetensors
+    until_ready 'curl -sf "$(cat serve-address)/v2/health/ready"' assay-serve --listen 127.0.0.1:0 \
+        --address-file serve-address iris=models/iris-7.safetensors
 }
 finish() {
     local code=$? pid

@@ -13,6 +13,12 @@ import time
 from harness import BUILD, PATIENCE_S, Assay
 
 EPOCHS = 60
+# Of a trial in which something happens: the first length at whose end all of it has happened.
+LONG = (2000, 5000, 12500, 31250, 80000)
+
+
+class Over(Exception):
+    """The trial was over before all had happened that was to happen."""
 
 
 def document(name, ranks, epochs=EPOCHS, **more):
@@ -51,9 +57,16 @@ def gang(assay, sweep, attempt=1):
     return assay.call("GET", f"/v1/sweeps/{sweep}/trials/0/attempts/{attempt}/gang")
 
 
+def gang_at_work(assay, sweep):
+    g = gang(assay, sweep)
+    if g["state"] == "over":
+        raise Over(f"{sweep}, at step {g['step']} after {g['deaths']} deaths")
+    return g
+
+
 def trains(assay, sweep, ranks, step=0, deaths=0):
     """The gang, once so many ranks are in its world, all connected, at this step or later, after so many deaths."""
-    g = gang(assay, sweep)
+    g = gang_at_work(assay, sweep)
     members = [s for s in g["seats"] if s["rank"] is not None]
     ok = (g["state"] == "running" and len(members) == ranks and (g["step"] or 0) >= step and g["deaths"] >= deaths and
           all(s["joined_epoch"] == g["epoch"] for s in members))
@@ -66,13 +79,15 @@ def await_training(assay, sweep, ranks, step=0, deaths=0):
 
 
 def kill_rank(assay):
-    os.kill(assay.processes("assay-train")[0], signal.SIGKILL)
+    for pid in assay.processes("assay-train")[:1]:  # there is none once the trial is over, which the next wait notices
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def seconds_to_next_world(assay, sweep, g):
     """From now until the members of a later epoch are connected; printed, not checked."""
     begin = time.monotonic()
-    assay.wait(lambda: (n := gang(assay, sweep))["epoch"] > g["epoch"] and
+    assay.wait(lambda: (n := gang_at_work(assay, sweep))["epoch"] > g["epoch"] and
                any(s["joined_epoch"] == n["epoch"] for s in n["seats"]), "the next world")
     return time.monotonic() - begin
 
@@ -103,7 +118,7 @@ def faults(assay, epochs):
     os.kill(runner_pid(assay, victim), signal.SIGKILL)
     g = await_training(assay, sweep, 3, step=(g["step"] or 0) + 1, deaths=2)  # the server hears of the death later
     assert g["sent_bytes"] > 0, g
-    return result(assay, sweep), sweep
+    return sweep
 
 
 def runner_pid(assay, name):
@@ -140,27 +155,34 @@ def leaving(assay, epochs):
         assert guest.wait(PATIENCE_S) == 0
         g = await_training(assay, sweep, 4, step=g["step"])
         assert g["deaths"] == 0 and [s["state"] for s in g["seats"] if s["runner"] == "guest"] == ["left"] * 2, g
-    return result(assay, sweep), sweep
+    return sweep
 
 
-def undisturbed_run(assay):
-    """A trial that is long enough for the faults, on any machine: its epochs and its result."""
-    for long in (2000, 5000, 12500, 31250):
-        begin = time.monotonic()
-        undisturbed = result(assay, start(assay, f"long-{long}", 2, epochs=long))
-        if time.monotonic() - begin > 12:
-            break
-    return long, undisturbed
+def in_time(assay, run):
+    """The run in a trial that is long enough, on any machine: the sweep and its epochs."""
+    early = []
+    for epochs in LONG:
+        try:
+            return run(assay, epochs), epochs
+        except Over as e:
+            early.append(str(e))
+            print(f"over too early: {e}", flush=True)
+            for s in assay.call("GET", "/v1/sweeps")["items"]:  # before the next one begins
+                assay.wait_ended(s["id"])
+    raise AssertionError(early)
 
 
 def main():
     with Assay(runners=2, slots=2) as assay:
         assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")
         same_bits(assay)
-        long, undisturbed = undisturbed_run(assay)
+        undisturbed = {}
         for run in (faults, leaving):
-            got, sweep = run(assay, long)
-            assert got == undisturbed, (sweep, got[0], undisturbed[0])
+            sweep, epochs = in_time(assay, run)
+            got = result(assay, sweep)
+            if epochs not in undisturbed:
+                undisturbed[epochs] = result(assay, start(assay, f"long-{epochs}", 2, epochs=epochs))
+            assert got == undisturbed[epochs], (sweep, got[0], undisturbed[epochs][0])
             attempts = assay.call("GET", f"/v1/sweeps/{sweep}/trials/0")["attempts"]
             assert len(attempts) == 1, attempts  # the trial never started again
 

@@ -42,8 +42,12 @@ def replay(assay, sweep, suggested):
 
 
 def ask(assay, sweep):
-    done = assay.cli("ask", sweep, "--client", "me", "--wait", "10s", "--json", check=False)
-    items = json.loads(done.stdout)["items"] if done.stdout else []
+    """A trial, however long its suggestion takes; None when there are no more."""
+    def answer():
+        done = assay.cli("ask", sweep, "--client", "me", "--wait", "10s", "--json", check=False)
+        said = json.loads(done.stdout) if done.stdout else None
+        return said and (said["items"] or said["done"]) and said
+    items = assay.wait(answer, f"{sweep} to answer an ask")["items"]
     return items[0] if items else None
 
 

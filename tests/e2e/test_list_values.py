@@ -82,7 +82,8 @@ def asked(assay):
         assay.cli("trials", "add", sweep, *sum((["--param", p] for p in (f"layers={layers}", "extra=false", "x=0.5")), []),
                   "--metric", "loss=1")
     for n in range(8):
-        item, = assay.call("POST", f"/v1/sweeps/{sweep}/suggestions", {"client": "c", "count": 1, "wait_ms": 20000})["items"]
+        item, = assay.wait(lambda: assay.call("POST", f"/v1/sweeps/{sweep}/suggestions", {"client": "c", "count": 1})["items"],
+                           "a suggestion")
         params = item["params"]
         assert params["layers"] in VALUES and params["layers"] != "8", params
         assert not (params["layers"] is None and params["extra"]), params

@@ -5,7 +5,7 @@ import os
 import subprocess
 import tempfile
 
-from harness import ASSAY, SOURCE, Assay, skip
+from harness import ASSAY, PATIENCE_S, SOURCE, Assay, skip
 
 SWEEP = """
 name: keep
@@ -35,7 +35,7 @@ def alone(work, *args):
     """The command where no server is to be found."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("ASSAY_")}
     env.update(HOME=work, XDG_RUNTIME_DIR=work, XDG_CONFIG_HOME=work)
-    return subprocess.run([ASSAY, "models", "get", *args], env=env, cwd=work, capture_output=True, text=True, timeout=120)
+    return subprocess.run([ASSAY, "models", "get", *args], env=env, cwd=work, capture_output=True, text=True, timeout=PATIENCE_S)
 
 
 def check_conversion(assay, work):
@@ -48,7 +48,7 @@ def check_conversion(assay, work):
     assert read(graph) == read(again) and len(read(graph)) > 10000
     assert b"probabilities" in read(graph) and b"ai.onnx.ml" in read(graph)
     piped = subprocess.run([ASSAY, "models", "get", "Digits", "-", "--format", "onnx"], env=assay.env, cwd=SOURCE,
-                           capture_output=True, timeout=120)
+                           capture_output=True, timeout=PATIENCE_S)
     assert piped.returncode == 0 and piped.stdout == read(graph), piped.stderr
     assay.cli("models", "get", "Digits@1", work, "--format", "onnx")
     assert read(os.path.join(work, "Digits-1.onnx")) == read(graph)

@@ -53,7 +53,7 @@ def serving(*args, env=None, program=(SERVE,), ends=True):
         address, log = os.path.join(folder, "address"), os.path.join(folder, "log")
         with open(log, "wb") as out:
             process = subprocess.Popen([*program, *args, "--listen", "127.0.0.1:0", "--address-file", address,
-                                        "--poll", "50ms"], env=env, stderr=out, stdout=out)
+                                        "--poll", "50ms", "--deadline", "10m"], env=env, stderr=out, stdout=out)
         server = Server(process, log)
         try:
             def has_address():

@@ -128,6 +128,12 @@ const char *child_line(struct child *c, char *buf, size_t size)
     return buf;
 }
 
+bool child_has_ended(const struct child *c)
+{
+    struct pollfd p = {c->gone, POLLIN, 0};
+    return poll(&p, 1, 0) != 0;
+}
+
 int child_wait(struct child *c)
 {
     int status = 0;

@@ -4,6 +4,7 @@
 #ifndef ASSAY_TESTS_SUPPORT_CHILD_H
 #define ASSAY_TESTS_SUPPORT_CHILD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -32,6 +33,9 @@ void child_start(struct child *c, const char *seed, const char *option);
 
 /* The next report line without its end, or NULL when the child has ended. */
 const char *child_line(struct child *c, char *buf, size_t size);
+
+/* Has it ended? It is still to be waited for. */
+bool child_has_ended(const struct child *c);
 
 /* Wait for the end: the exit status, or minus the signal. */
 int child_wait(struct child *c);

@@ -125,6 +125,23 @@ size_t gang_add_on(struct gang *g, size_t host)
     return add(g, host, NULL, NULL);
 }
 
+static void signal_first(struct gang *g, size_t n, int signal)
+{
+    for (size_t i = 0; i < n; i++)
+        if (g->ranks[i].pid)
+            gang_kill(g, i, signal);
+}
+
+size_t gang_add_in_time(struct gang *g)
+{
+    size_t place = gang_add(g);
+    signal_first(g, place, SIGSTOP);
+    while (!g->ranks[place].endpoint[0] && g->ranks[place].pid && gang_turn(g, 5))
+        ;
+    signal_first(g, place, SIGCONT);
+    return place;
+}
+
 size_t gang_add_guest(struct gang *g, void (*play)(int fd, const void *arg), const void *arg)
 {
     return add(g, 0, play, arg);

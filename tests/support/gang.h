@@ -71,6 +71,9 @@ void gang_start_with(struct gang *g, struct rig *rig, const char *tag, const str
                      size_t n, const struct gang_opts *opts);
 /* Starts one more rank, which joins when it listens. Returns its place. */
 size_t gang_add(struct gang *g);
+/* The same, and the others stand still until it listens: on a busy machine they would be done before.
+ * Not where silence is a subject. */
+size_t gang_add_in_time(struct gang *g);
 size_t gang_add_on(struct gang *g, size_t host);
 /* Adds a rank that is not assay-train: a process of its own that runs `play` with the rank's end of
  * the socket, and ends with 0 when that returns. */

@@ -494,12 +494,18 @@ START_TEST(test_slow_first_line)
     static const char *const begins[] = {"", "G", "GET /one HTTP/1.1\r\n" HOST "\r\nG"};
     for (size_t i = 0; i < AS_ARRAY_LEN(begins); i++) {
         struct str out = {0};
-        int fd = raw_connect(app.port);
         int64_t begin = clock_mono_ns();
         bool closed = false;
+        int fd = raw_connect(app.port);
         raw_puts(fd, begins[i]);
-        if (i == 2)
-            ck_assert(!raw_read(fd, &out, "/one body", PATIENCE_MS));
+        /* On a busy machine the request itself may come too late: then once more. */
+        while (i == 2 && raw_read(fd, &out, "/one body", PATIENCE_MS)) {
+            ck_assert_int_lt(clock_mono_ns() - begin, PATIENCE_MS * NS_PER_MS);
+            (void)close(fd);
+            str_clear(&out);
+            fd = raw_connect(app.port);
+            raw_puts(fd, begins[i]);
+        }
         while (!closed && clock_mono_ns() - begin < PATIENCE_MS * NS_PER_MS) {
             closed = raw_read(fd, &out, NULL, 100);
             if (!closed && i == 2)

@@ -166,7 +166,7 @@ START_TEST(test_upload_without_token)
         "PUT /v1/blobs/"
         "0000000000000000000000000000000000000000000000000000000000000000 HTTP/1.1\r\n"
         "Host: localhost\r\nExpect: 100-continue\r\nContent-Length: 5000000\r\n\r\n";
-    int status = raw_request(fix.port, head, strlen(head), 5000, &out);
+    int status = raw_request(fix.port, head, strlen(head), PATIENCE_MS, &out);
     ck_assert_msg(status == 401, "%s", str_cstr(&out)); /* and not 100 */
     str_done(&out);
 }

@@ -22,7 +22,7 @@ START_TEST(test_service)
     ck_status(doc, 200);
     ck_assert_str_eq(reply_str(&doc, "openapi"), "3.1.0");
     (void)make_sweep("figures", 1);
-    REPLY_AUTO claimed = claim("figures", make_runner("figures", 1), 1, 5000);
+    REPLY_AUTO claimed = claim("figures", make_runner("figures", 1), 1, 60000);
     ck_status(claimed, 200);
     REPLY_AUTO metrics = rest_get(&viewer, "/metrics");
     ck_status(metrics, 200);
@@ -102,7 +102,7 @@ START_TEST(test_runner_protocol)
     char at[200], path[300], body[400], hex[SHA256_HEX_SIZE];
     const char *id = make_sweep("protocol", 2);
     long long epoch = make_runner("r1", 2);
-    REPLY_AUTO claimed = claim("r1", epoch, 1, 5000);
+    REPLY_AUTO claimed = claim("r1", epoch, 1, 60000);
     ck_status(claimed, 200);
     ck_assert_str_eq(reply_str(&claimed, "trials.0.sweep"), id);
     ck_assert_int_eq(reply_int(&claimed, "trials.0.attempt"), 1);
@@ -211,7 +211,7 @@ START_TEST(test_runner_protocol)
     REPLY_AUTO runners = rest_get(&viewer, "/v1/runners");
     ck_status(runners, 200);
 
-    REPLY_AUTO other = claim("r1", epoch, 1, 5000);
+    REPLY_AUTO other = claim("r1", epoch, 1, 60000);
     (void)snprintf(path, sizeof path, "/v1/sweeps/%s/trials/%lld/cancel", id,
                    reply_int(&other, "trials.0.number"));
     REPLY_AUTO cancelled = rest_call(&user, "POST", path, NULL);

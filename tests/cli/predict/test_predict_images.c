@@ -206,7 +206,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("predict_images");
     TCase *t = tcase_create("predict_images");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, as_the_same_pixels_in_an_array);
     tcase_add_test(t, one_image_of_another_size);
     tcase_add_test(t, faults_are_named);

@@ -117,6 +117,7 @@ START_TEST(a_name_is_free_when_its_lease_has_ended)
     keep_alive();
     ck_ok(claim_with(reg.epoch, MINE, &list), err);
     struct attempt_ref ref = ref_of(&list.rows[0]);
+    keep_alive(); /* the claim has renewed the short lease */
     ck_fails(register_with(OTHER, &ref, &taken), AS_E_CONFLICT, err, "another secret");
     ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_RUNNING);
     expire("r");

@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "tests/support/roots.h"
 
-#define FREEZE_MS 4000
 #define DO(what) "{\"dataset\":\"d\",\"do\":\"" what "\"}"
 
 static void start(void)
@@ -189,18 +188,27 @@ END_TEST
 /* The runner was frozen when the member ended, and looks again after its timeout. */
 START_TEST(a_member_that_ended_in_time_is_no_timeout)
 {
-    struct trial *a = offer_member(0, DO("linger"), "g1");
-    AS_AUTO(as_freep) char *go = file_join(fx.work, "trials/s/0/1/artifacts/go");
-    json_object_set_new(a->claim, "timeout_ms", json_integer(FREEZE_MS));
-    start();
-    AWAIT(a->items);
-    ck_assert_int_eq(kill(fx.runner, SIGSTOP), 0);
-    ck_ok(file_replace(go, "", 0, 0600, NULL), (struct as_err){0});
-    clock_sleep_ms(FREEZE_MS); /* that is the fault */
-    ck_assert_int_eq(kill(fx.runner, SIGCONT), 0);
-    AWAIT(a->completion);
-    ck_assert_str_eq(outcome_of(a), "completed");
-    leave_cleanly();
+    /* On a busy machine a member may take so long to begin: then once more, with more time. */
+    for (int timeout_ms = 4000, is_in_time = 0; !is_in_time; timeout_ms *= 2) {
+        ck_assert_int_le(timeout_ms, 64000);
+        struct trial *a = offer_member(0, DO("linger"), "g1");
+        AS_AUTO(as_freep) char *go = file_join(fx.work, "trials/s/0/1/artifacts/go");
+        json_object_set_new(a->claim, "timeout_ms", json_integer(timeout_ms));
+        start();
+        AWAIT(a->items || a->completion);
+        ck_assert_int_eq(kill(fx.runner, SIGSTOP), 0);
+        if (!a->completion)
+            ck_ok(file_replace(go, "", 0, 0600, NULL), (struct as_err){0});
+        clock_sleep_ms(timeout_ms); /* that is the fault */
+        ck_assert_int_eq(kill(fx.runner, SIGCONT), 0);
+        AWAIT(a->completion);
+        is_in_time = strcmp(outcome_of(a), "completed") == 0;
+        leave_cleanly();
+        if (!is_in_time) {
+            fx_teardown();
+            fx_setup();
+        }
+    }
 }
 END_TEST
 

@@ -46,12 +46,27 @@ static void wait_for(const _Atomic int32_t *counter, int32_t at_least)
 struct case_of {
     bool tcp_only;
     int64_t silence_ms;
+    int64_t slowness; /* times are this many times as long; 0: as 1 */
     struct board *board;
 };
 
 static struct mesh_opts opts_of(const struct case_of *k)
 {
     return (struct mesh_opts){.tcp_only = k->tcp_only, .silence_ms = k->silence_ms};
+}
+
+/* Silence is the subject of some tests. On a busy machine a process may get no processor for as long,
+ * and is lost although nothing is wrong: then once more, with longer times. */
+#define SLOWEST 16
+
+static bool run_in_time(int32_t n, rank_fn *f, struct case_of *k)
+{
+    for (k->slowness = 1; k->slowness <= SLOWEST; k->slowness *= 2) {
+        memset(k->board, 0, sizeof *k->board);
+        if (ranks_run(n, f, k))
+            return true;
+    }
+    return false;
 }
 
 static as_status add_up(struct coll *c, uint64_t step, float *in, float *out, struct as_err *err)
@@ -113,23 +128,35 @@ static int survivor_rank(const struct ranks *r, int32_t rank, void *arg)
     return 0;
 }
 
-static void strike(bool tcp_only, int signal)
+/* True if all ended as they should. */
+static bool strike_once(struct case_of *k, int signal)
 {
     struct ranks r;
-    struct case_of k = {.tcp_only = tcp_only,
-                        .silence_ms = signal == SIGSTOP ? 1000 : PATIENCE_MS,
-                        .board = board_create()};
+    bool well = true;
+    memset(k->board, 0, sizeof *k->board);
     ranks_init(&r, 4);
-    ranks_start(&r, survivor_rank, &k);
-    wait_for(&k.board->rounds[VICTIM], 20);
+    ranks_start(&r, survivor_rank, k);
+    wait_for(&k->board->rounds[VICTIM], 20);
     ck_assert_int_eq(kill(r.pids[VICTIM], signal), 0);
     for (int32_t i = 0; i < r.n; i++)
         if (i != VICTIM)
-            ck_assert_int_eq(ranks_wait(&r, i), 0);
+            well = ranks_wait(&r, i) == 0 && well;
     if (signal == SIGSTOP)
         ck_assert_int_eq(kill(r.pids[VICTIM], SIGCONT), 0);
-    ck_assert_int_eq(ranks_wait(&r, VICTIM), signal == SIGSTOP ? 0 : 128 + signal);
+    well = ranks_wait(&r, VICTIM) == (signal == SIGSTOP ? 0 : 128 + signal) && well;
     ranks_done(&r);
+    return well;
+}
+
+static void strike(bool tcp_only, int signal)
+{
+    struct case_of k = {.tcp_only = tcp_only, .silence_ms = PATIENCE_MS, .board = board_create()};
+    bool well = signal != SIGSTOP && strike_once(&k, signal);
+    for (int64_t i = 1; signal == SIGSTOP && i <= SLOWEST && !well; i *= 2) {
+        k.silence_ms = 1000 * i;
+        well = strike_once(&k, signal);
+    }
+    ck_assert(well);
     (void)munmap(k.board, sizeof *k.board);
 }
 
@@ -198,15 +225,16 @@ static int late_rank(const struct ranks *r, int32_t rank, void *arg)
 {
     struct case_of *k = arg;
     struct as_err err = {0};
-    struct mesh_opts opts = {.stall_ms = 200, .silence_ms = 1000, .tcp_only = k->tcp_only};
+    struct mesh_opts opts = {
+        .stall_ms = 200, .silence_ms = 1000 * k->slowness, .tcp_only = k->tcp_only};
     AS_AUTO(as_freep) float *in = calloc(FLOATS, sizeof *in);
     AS_AUTO(as_freep) float *out = calloc(FLOATS, sizeof *out);
-    opts.on_stall = note_stall;
+    opts.on_stall = rank == VICTIM ? NULL : note_stall;
     opts.arg = k->board;
     AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, &opts);
     EXPECT(c);
     if (rank == VICTIM) /* computes for longer than the silence that is allowed */
-        clock_sleep_ms(3000);
+        clock_sleep_ms(3000 * k->slowness);
     EXPECT(add_up(c, 9, in, out, &err) == AS_OK);
     EXPECT(coll_barrier(c, (struct coll_id){.step = 10}, &err) == AS_OK);
     return 0;
@@ -215,8 +243,8 @@ static int late_rank(const struct ranks *r, int32_t rank, void *arg)
 START_TEST(late_rank_is_reported_and_waited_for)
 {
     struct case_of k = {.tcp_only = _i == 1, .board = board_create()};
-    ck_assert(ranks_run(2, late_rank, &k));
-    ck_assert_int_eq(k.board->stalls, 1);
+    ck_assert(run_in_time(2, late_rank, &k));
+    ck_assert_int_ge(k.board->stalls, 1);
     ck_assert_int_eq(k.board->stalled_peer, VICTIM);
     (void)munmap(k.board, sizeof *k.board);
 }
@@ -330,10 +358,9 @@ END_TEST
 static int lonely_rank(const struct ranks *r, int32_t rank, void *arg)
 {
     struct as_err err = {0};
-    struct mesh_opts opts = {.join_ms = 200};
+    struct mesh_opts opts = {.join_ms = 200 * ((struct case_of *)arg)->slowness};
     struct coll *c = NULL;
     int32_t missing = -1;
-    (void)arg;
     if (rank == 2)
         return 0;
     struct world w = ranks_world(r, rank, 1);
@@ -344,7 +371,9 @@ static int lonely_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(missing_rank_is_named)
 {
-    ck_assert(ranks_run(3, lonely_rank, NULL));
+    struct case_of k = {.board = board_create()};
+    ck_assert(run_in_time(3, lonely_rank, &k));
+    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -353,9 +382,10 @@ END_TEST
 static int patient_rank(const struct ranks *r, int32_t rank, void *arg)
 {
     struct as_err err = {0};
-    struct mesh_opts opts = {.silence_ms = 400, .tcp_only = ((struct case_of *)arg)->tcp_only};
+    const struct case_of *k = arg;
+    struct mesh_opts opts = {.silence_ms = 400 * k->slowness, .tcp_only = k->tcp_only};
     if (rank == 1) /* the others have connected long before */
-        clock_sleep_ms(1200);
+        clock_sleep_ms(1200 * k->slowness);
     AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, &opts);
     EXPECT(c);
     EXPECT(coll_barrier(c, (struct coll_id){.step = 1}, &err) == AS_OK);
@@ -365,8 +395,9 @@ static int patient_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(who_waited_for_a_late_rank_is_not_lost)
 {
-    struct case_of k = {.tcp_only = _i == 1};
-    ck_assert(ranks_run(3, patient_rank, &k));
+    struct case_of k = {.tcp_only = _i == 1, .board = board_create()};
+    ck_assert(run_in_time(3, patient_rank, &k));
+    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -375,8 +406,9 @@ END_TEST
 static int torn_rank(const struct ranks *r, int32_t rank, void *arg)
 {
     struct as_err err = {0};
+    const struct case_of *k = arg;
     struct mesh_opts opts = {
-        .silence_ms = 400, .join_ms = 2000, .tcp_only = ((struct case_of *)arg)->tcp_only};
+        .silence_ms = 400 * k->slowness, .join_ms = 2000 * k->slowness, .tcp_only = k->tcp_only};
     struct ranks seen = *r;
     struct listener *nobody = NULL;
     struct coll *c = NULL;
@@ -400,8 +432,9 @@ static int torn_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(who_cannot_reach_another_is_not_lost_to_the_rest)
 {
-    struct case_of k = {.tcp_only = _i == 1};
-    ck_assert(ranks_run(3, torn_rank, &k));
+    struct case_of k = {.tcp_only = _i == 1, .board = board_create()};
+    ck_assert(run_in_time(3, torn_rank, &k));
+    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 

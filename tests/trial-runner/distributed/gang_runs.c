@@ -128,23 +128,6 @@ size_t gang_train_dying_with(struct rig *rig, const char *tag, const char *train
     return well;
 }
 
-static void signal_first(struct gang *g, size_t n, int signal)
-{
-    for (size_t i = 0; i < n; i++)
-        if (g->ranks[i].pid)
-            gang_kill(g, i, signal);
-}
-
-/* Add a rank. The others stand still until it listens: on a busy machine they would be done before. */
-static void add_in_time(struct gang *g)
-{
-    size_t place = gang_add(g);
-    signal_first(g, place, SIGSTOP);
-    while (!g->ranks[place].endpoint[0] && g->ranks[place].pid && gang_turn(g, 5))
-        ;
-    signal_first(g, place, SIGCONT);
-}
-
 static void run_and_add(struct gang *g, size_t most)
 {
     int64_t next_ns = INT64_MAX;
@@ -153,7 +136,7 @@ static void run_and_add(struct gang *g, size_t most)
             next_ns = clock_mono_ns();
         if (g->n == most || clock_mono_ns() < next_ns || gang_alive(g) < g->n)
             continue;
-        add_in_time(g);
+        (void)gang_add_in_time(g);
         next_ns = clock_mono_ns() + 30 * NS_PER_MS;
     }
 }

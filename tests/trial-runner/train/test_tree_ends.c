@@ -285,7 +285,6 @@ Suite *test_suite(void)
     TCase *t = tcase_create("all");
     bool here = xgboost_open(&x, NULL) == AS_OK;
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
     add_test_if(t, patience, here, lacks);
     add_test_if(t, patience_follows_the_metric, here, lacks);
     add_test_if(t, folds_of_trees, here, lacks);
