@@ -5,7 +5,9 @@
  * weights. `gp` was tuned on the instances 1 and 2; the others are for reports. The functions are
  * this benchmark's own, except for Rastrigin's, Rosenbrock's and Schwefel's inside. */
 #include <math.h>
+#include <string.h>
 
+#include "base/rng.h"
 #include "bench/search/problems_priv.h"
 
 struct rough {
@@ -256,6 +258,29 @@ static void best_banana(const struct problem *p, double *x)
     x[1] = banana_middle(p, x[0]) + 0.12 * (1 + 1e-12);
 }
 
+/* ---- chance: a fifth of the trials fail, anywhere ---- */
+
+static double chance(const struct problem *p, const double *x)
+{
+    double f = 0;
+    uint32_t w[4] = {rough_of(p)->instance};
+    for (unsigned i = 0; i < p->space->n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        philox4x32(7703, bits, (uint64_t)w[0] << 32 | i, w);
+        double z = 4 * (x[i] - 0.2 - 0.6 * draw(p, 70, i));
+        f += z * z + 0.5 * (1 - cos(3 * z)) +
+             (i ? 0.3 * z * (x[i - 1] - 0.2 - 0.6 * draw(p, 70, i - 1)) : 0);
+    }
+    return w[0] < 0.2 * 4294967296.0 ? NAN : f;
+}
+
+static void best_chance(const struct problem *p, double *x)
+{
+    for (unsigned i = 0; i < p->space->n; i++)
+        x[i] = 0.2 + 0.6 * draw(p, 70, i);
+}
+
 #define UNIT(name) name ": {type: float, min: 0, max: 1}\n"
 #define KIND "kind: {type: categorical, values: [a, b, c]}\n"
 #define INT(name, max) name ": {type: int, min: 0, max: " max "}\n"
@@ -305,5 +330,9 @@ const struct problem_def rough_problems[] = {
     ROW("banana-2", six_kind_space, banana, best_banana, 2, 2),
     ROW("banana-3", four_kind_space, banana, best_banana, 3, 2),
     ROW("banana-4", six_kind_space, banana, best_banana, 4, 2),
+    ROW("chance-1", two_space, chance, best_chance, 1, 2),
+    ROW("chance-2", four_space, chance, best_chance, 2, 4),
+    ROW("chance-3", six_space, chance, best_chance, 3, 6),
+    ROW("chance-4", three_space, chance, best_chance, 4, 3),
     {0},
 };
