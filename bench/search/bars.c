@@ -59,11 +59,12 @@ static as_status run_seeds(const struct bar *b, const char *method, double regre
     AS_AUTO(as_freep) double *ms = as_calloc(b->trials, sizeof(double));
     if (trace == NULL || ms == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
+    struct sweep_record record = {.regret = trace, .ms = ms};
     as_status st = problem_open(b->own != NULL ? b->own : problem_find(b->problem), &p, err);
     if (st < 0)
         return st;
     for (size_t s = 0; s < SEEDS; s++) {
-        st = sweep_run(p, method, FIRST_SEED + s, 1, b->trials, trace, ms, err);
+        st = sweep_run(p, method, FIRST_SEED + s, 1, b->trials, &record, err);
         if (st < 0)
             return st;
         regrets[s] = fmax(trace[b->trials - 1], 0);

@@ -35,7 +35,15 @@ static const struct {
     {"real", surrogate_problems},
     {"real", trainer_problems},
     {"table", table_problems},
+    {"rough", rough_problems},
 };
+
+double problem_draw(unsigned instance, unsigned a, unsigned b)
+{
+    uint32_t w[4];
+    philox4x32(7702, instance, (uint64_t)a << 32 | b, w);
+    return w[0] / 4294967296.0;
+}
 
 static const struct problem_def *walk(size_t i, const char *name, const char **ret_family)
 {

@@ -6,7 +6,8 @@
  * ones add Gaussian noise to the observed value; real ones resemble the searches that people run
  * (real.c), or are such: surrogates of training (trained.c) and tables of the built-in trainer's
  * runs; tables are real training runs, one per cell of a
- * grid (tables/make.py). */
+ * grid (tables/make.py); rough ones have many local optima, bent valleys, or regions that fail behind
+ * curved borders (rough.c). */
 #ifndef ASSAY_BENCH_SEARCH_PROBLEMS_H
 #define ASSAY_BENCH_SEARCH_PROBLEMS_H
 
@@ -47,7 +48,7 @@ struct surrogate; /* surrogate.h */
 
 struct problem {
     const struct problem_def *def;
-    const char *family; /* "classical", "mixed", "conditional", "noisy", "real", "table" */
+    const char *family; /* "classical", "mixed", "conditional", "noisy", "real", "table", "rough" */
     struct space *space;
     json_t *parameters;          /* canonical document of the space, in its order */
     struct table *table;         /* NULL: a function */

@@ -12,6 +12,10 @@ extern const struct problem_def real_problems[];
 extern const struct problem_def surrogate_problems[];
 extern const struct problem_def trainer_problems[]; /* tables of the built-in trainer's runs */
 extern const struct problem_def table_problems[];
+extern const struct problem_def rough_problems[];
+
+/* A hash of (instance, a, b) in [0,1), for families of instances. */
+double problem_draw(unsigned instance, unsigned a, unsigned b);
 
 /* Functions that more than one family uses. */
 problem_fn fn_branin, fn_camel, fn_hartmann6, fn_levy, fn_ackley;

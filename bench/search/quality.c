@@ -137,8 +137,9 @@ static as_status run_one(const struct quality *q, const struct problem *p,
     AS_AUTO(as_freep) double *ms = as_calloc(n, sizeof(double));
     if (regret == NULL || ms == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
+    struct sweep_record record = {.regret = regret, .ms = ms};
     int64_t from = clock_mono_ns();
-    as_status st = sweep_run(p, m->name, seed, m->slots, n, regret, ms, err);
+    as_status st = sweep_run(p, m->name, seed, m->slots, n, &record, err);
     if (st < 0)
         return as_err_prefix(err, st, "%s on %s, seed %" PRIu64, m->label, p->def->name, seed);
     struct trace t = {.slots = m->slots,
@@ -149,9 +150,13 @@ static as_status run_one(const struct quality *q, const struct problem *p,
                       .peer = searcher_peer(m->name)};
     (void)snprintf(t.problem, sizeof t.problem, "%s", p->def->name);
     (void)snprintf(t.method, sizeof t.method, "%s", m->name);
-    (void)fprintf(stderr, "%-18s %-10s seed %" PRIu64 ": regret %.3g, %.1f s\n", p->def->name,
+    (void)fprintf(stderr, "%-18s %-10s seed %" PRIu64 ": regret %.3g, %.1f s", p->def->name,
                   m->label, seed, regret[n - 1],
                   (double)(clock_mono_ns() - from) / (double)NS_PER_S);
+    if (record.failed > 0)
+        (void)fprintf(stderr, ", %zu failed, of %zu after the tenth failure %zu", record.failed,
+                      record.late, record.failed_late);
+    (void)fputc('\n', stderr);
     return traces_append(q->set.csv, &t, err);
 }
 

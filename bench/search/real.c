@@ -7,7 +7,6 @@
  * are this benchmark's own. */
 #include <math.h>
 
-#include "base/rng.h"
 #include "bench/search/problems_priv.h"
 
 static double square(double v)
@@ -20,12 +19,9 @@ static unsigned instance_of(const struct problem *p)
     return *(const unsigned *)p->def->arg;
 }
 
-/* A hash of (instance, a, b) in [0,1). */
 static double draw(const struct problem *p, unsigned a, unsigned b)
 {
-    uint32_t w[4];
-    philox4x32(7702, instance_of(p), (uint64_t)a << 32 | b, w);
-    return w[0] / 4294967296.0;
+    return problem_draw(instance_of(p), a, b);
 }
 
 static unsigned pick(const struct problem *p, unsigned a, unsigned n)

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "bench/search/searcher.h"
 
+#define FAILURES_EARLY 10
 #define DURATION_PURPOSE 201 /* noise of problems is 200 */
 
 struct run {
@@ -16,9 +17,11 @@ struct run {
     size_t trials, asked, ended;
     struct observation *seen; /* by number */
     struct config **configs;
+    bool *late;   /* suggested after the tenth failure; by number */
     double *ends; /* time at which a trial ends; by number */
     double now;
     double lowest, regret; /* of the best so far */
+    struct sweep_record *record;
 };
 
 static void run_done(struct run *r)
@@ -28,6 +31,7 @@ static void run_done(struct run *r)
     free(r->configs);
     free(r->seen);
     free(r->ends);
+    free(r->late);
     searcher_free(r->searcher);
 }
 
@@ -48,6 +52,7 @@ static as_status begin_trial(struct run *r, double *ret_ms, struct as_err *err)
     r->seen[t] = (struct observation){
         .number = t, .config = r->configs[t], .state = OBSERVED_PENDING, .is_suggested = true};
     r->ends[t] = r->now + duration(r->seed, t);
+    r->late[t] = r->record->failed >= FAILURES_EARLY;
     r->asked++;
     return AS_OK;
 }
@@ -66,13 +71,16 @@ static as_status end_trial(struct run *r, struct as_err *err)
         r->lowest = v;
         r->regret = problem_value(r->problem, r->configs[t]) - r->problem->optimum;
     }
+    r->record->failed += !isfinite(v);
+    r->record->late += r->late[t];
+    r->record->failed_late += r->late[t] && !isfinite(v);
     r->ended++;
     return searcher_tell(r->searcher, t, v, err);
 }
 
-static as_status run_all(struct run *r, size_t slots, double *ret_regret, double *ret_ms,
-                         struct as_err *err)
+static as_status run_all(struct run *r, size_t slots, struct as_err *err)
 {
+    double *ret_regret = r->record->regret, *ret_ms = r->record->ms;
     bool exhausted = false;
     while (r->ended < r->trials) {
         while (!exhausted && r->asked < r->trials && r->asked - r->ended < slots) {
@@ -96,7 +104,7 @@ static as_status run_all(struct run *r, size_t slots, double *ret_regret, double
 }
 
 as_status sweep_run(const struct problem *p, const char *method, uint64_t seed, size_t slots,
-                    size_t trials, double *ret_regret, double *ret_ms, struct as_err *err)
+                    size_t trials, struct sweep_record *ret, struct as_err *err)
 {
     AS_AUTO(run_done)
     struct run r = {.problem = p,
@@ -105,10 +113,13 @@ as_status sweep_run(const struct problem *p, const char *method, uint64_t seed, 
                     .seen = as_calloc(trials, sizeof *r.seen),
                     .configs = as_calloc(trials, sizeof(struct config *)),
                     .ends = as_calloc(trials, sizeof(double)),
+                    .late = as_calloc(trials, sizeof(bool)),
+                    .record = ret,
                     .lowest = INFINITY,
                     .regret = INFINITY};
-    if (r.seen == NULL || r.configs == NULL || r.ends == NULL)
+    if (r.seen == NULL || r.configs == NULL || r.ends == NULL || r.late == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
+    ret->failed = ret->late = ret->failed_late = 0;
     as_status st = searcher_open(method, p, seed, &r.searcher, err);
-    return st == AS_OK ? run_all(&r, slots, ret_regret, ret_ms, err) : st;
+    return st == AS_OK ? run_all(&r, slots, err) : st;
 }

@@ -13,14 +13,21 @@
 #include "base/status.h"
 #include "bench/search/problems.h"
 
-/* Run `trials` trials. By the place in which trials ended, 0..trials-1:
- *   ret_regret  value of the best trial so far minus the optimum. The best trial has the lowest
- *               observed value; its value is taken without noise. INFINITY while none succeeded
- *   ret_ms      the time of the suggestion of trial i, by number A finite space that is exhausted
- *               keeps its last regret, with ret_ms 0.
- * Errors are those of the method. */
+/* What a sweep found. The caller owns the arrays, which hold one number for each trial. */
+struct sweep_record {
+    double *regret; /* by the place in which trials ended: value of the best trial so far minus the
+                       optimum. The best trial has the lowest observed value; its value is taken
+                       without noise. INFINITY while none succeeded */
+    double *ms;     /* the time of the suggestion of trial i, by number */
+    size_t failed;  /* trials */
+    size_t late, failed_late; /* trials that were suggested after the tenth failure had ended, and
+                                 how many of them failed */
+};
+
+/* Run `trials` trials. A finite space that is exhausted keeps its last regret, with 0 ms. Errors are
+ * those of the method. */
 AS_MUST_CHECK as_status sweep_run(const struct problem *p, const char *method, uint64_t seed,
-                                  size_t slots, size_t trials, double *ret_regret, double *ret_ms,
+                                  size_t slots, size_t trials, struct sweep_record *ret,
                                   struct as_err *err);
 
 #endif

@@ -12,6 +12,11 @@
 #define PE_PENALTY 10.0
 #define PE_MARGIN 0.5
 
+/* Where a failure is likelier than not, it counts so many times more. logEI has no lower bound: late in
+ * a sweep it is so low everywhere near the best trials that no weight keeps it from places that it
+ * does not know, where most trials fail. */
+#define LIKELY_FAILURE 30.0
+
 /* Narrower than this many deviations, the mass between two ends is density times width. */
 #define NARROW 1e-5
 
@@ -109,6 +114,18 @@ static double of_objectives(const struct acquisition *a, const double *mean, con
     return 0;
 }
 
+/* What the probability that the trial completes adds, with its slopes. */
+static double of_failures(const struct acquisition *a, const struct outcome_bound *limit,
+                          double mean, double sd, double *d_mean, double *d_sd)
+{
+    double v = acquisition_log_within(limit, mean, sd, d_mean, d_sd), weight = a->failure_weight;
+    double steep = LIKELY_FAILURE * (weight - 1), past = fmin(0, v + M_LN2), slope = weight;
+    slope += past < 0 ? steep : 0;
+    *d_mean *= slope;
+    *d_sd *= slope;
+    return weight * v + steep * past;
+}
+
 double acquisition_value(const struct acquisition *a, const double *mean, const double *sd,
                          double *d_mean, double *d_sd)
 {
@@ -116,11 +133,10 @@ double acquisition_value(const struct acquisition *a, const double *mean, const 
     size_t n = a->n_objectives + a->n_limits;
     double v = of_objectives(a, mean, sd, by_mean, by_sd);
     for (size_t i = 0, k = a->n_objectives; i < a->n_limits; i++, k++) {
+        const struct outcome_bound *limit = &a->limits[i];
         bool is_of_failures = i + 1 == a->n_limits && a->failure_weight > 0;
-        double weight = is_of_failures ? a->failure_weight : 1;
-        v += weight * acquisition_log_within(&a->limits[i], mean[k], sd[k], &by_mean[k], &by_sd[k]);
-        by_mean[k] *= weight;
-        by_sd[k] *= weight;
+        v += is_of_failures ? of_failures(a, limit, mean[k], sd[k], &by_mean[k], &by_sd[k])
+                            : acquisition_log_within(limit, mean[k], sd[k], &by_mean[k], &by_sd[k]);
     }
     if (d_mean) {
         memcpy(d_mean, by_mean, n * sizeof *d_mean);

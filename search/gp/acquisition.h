@@ -40,7 +40,9 @@ struct acquisition {
     double threshold;     /* PE */
     struct gp_ehvi *ehvi; /* EHVI; borrowed */
     size_t n_limits;
-    double failure_weight; /* of the last limit; 0: it is no model of failures, and counts once */
+    double
+        failure_weight; /* of the last limit; 0: it is no model of failures, and counts once. Where
+                              a failure is likelier than not, what exceeds 1 counts 31 times */
     struct outcome_bound limits[ACQUISITION_MAX_LIMITS]; /* in the models' units; may be infinite */
 };
 

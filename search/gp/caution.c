@@ -13,6 +13,11 @@
 #define NEIGHBOURS 3
 #define SKILL_OF_CHANCE 0.1 /* up to this, failures count as random */
 #define SKILL_ENOUGH 0.35
+/* Variance of the noise in the model of failures, relative to that of the ends: from here on, ends
+ * count as predictable, and up to there, as random. Beside a region that fails it was 0 to 0.7, with
+ * failures anywhere 0.85 to 1. */
+#define NOISE_ENOUGH 0.6
+#define NOISE_OF_CHANCE 0.85
 #define THRESHOLD 0.5
 #define THRESHOLD_LOWER 0.25 /* by so much with full trust */
 
@@ -96,6 +101,17 @@ static double prediction_skill(const struct training_set *s, const double *theta
     return n > commonest ? ((double)n_right - (double)commonest) / (double)(n - commonest) : 0;
 }
 
+/* How far failures can be predicted, 0 to 1. While the trials gather at the border of a region, the
+ * neighbours of each are of both kinds and predict little, although the model knows the region: so
+ * the model's noise also counts. */
+static double trust_of_failures(const struct training_set *s, const double *theta)
+{
+    double skill = prediction_skill(s, theta), noise = exp(theta[s->enc->n_lengths + 1]);
+    double by_skill = (skill - SKILL_OF_CHANCE) / (SKILL_ENOUGH - SKILL_OF_CHANCE);
+    double by_noise = (NOISE_OF_CHANCE - noise) / (NOISE_OF_CHANCE - NOISE_ENOUGH);
+    return fmin(1, fmax(0, fmax(by_skill, by_noise)));
+}
+
 struct caution caution_of(const struct training_set *s, const double *theta)
 {
     double sum = 0;
@@ -104,8 +120,6 @@ struct caution caution_of(const struct training_set *s, const double *theta)
             sum += has_failed(s, i) ? STEP : -STEP * TARGET / (1 - TARGET);
         sum = fmin(SUM_MOST, fmax(0, sum));
     }
-    double trust =
-        (prediction_skill(s, theta) - SKILL_OF_CHANCE) / (SKILL_ENOUGH - SKILL_OF_CHANCE);
-    trust = fmin(1, fmax(0, trust));
+    double trust = trust_of_failures(s, theta);
     return (struct caution){exp(sum * trust), THRESHOLD - THRESHOLD_LOWER * trust};
 }

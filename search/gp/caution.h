@@ -6,7 +6,8 @@
  * probability of a failure is outweighed there. The weight grows with each failure and shrinks with
  * each completed trial, so that it settles where one trial in ten fails. Failures that come anywhere
  * say nothing about places, and a weight would only lead the search away from good ones. So the
- * weight counts as far as the nearest trials predict failures better than the commonest end does. */
+ * weight counts as far as the nearest trials predict failures better than the commonest end does, or
+ * as the model of failures has little noise. */
 #ifndef ASSAY_SEARCH_GP_CAUTION_H
 #define ASSAY_SEARCH_GP_CAUTION_H
 
@@ -17,7 +18,8 @@ struct caution {
     double threshold; /* a trial completes where the model of failures (1: failed) is below it */
 };
 
-/* theta: of the model of failures; its lengthscales measure which trials are near. O(n d). */
+/* theta: of the model of failures (gp_model_theta); its lengthscales measure which trials are near,
+ * and its noise how far ends are random. O(n d) for each of the 64 newest trials. */
 struct caution caution_of(const struct training_set *s, const double *theta);
 
 #endif

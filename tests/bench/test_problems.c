@@ -64,6 +64,16 @@ START_TEST(the_best_is_the_optimum)
 }
 END_TEST
 
+static bool has_failures(const char *name)
+{
+    static const char *const families[] = {"cliff-", "ball-",   "disc-",
+                                           "slope-", "banana-", "chance-"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(families); i++)
+        if (strncmp(name, families[i], strlen(families[i])) == 0)
+            return true;
+    return false;
+}
+
 START_TEST(nothing_is_below_the_optimum)
 {
     AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
@@ -76,8 +86,8 @@ START_TEST(nothing_is_below_the_optimum)
         double v = problem_value(p, c);
         ck_assert_msg(!(v < p->optimum), "%s: %.17g is below the optimum %.17g", p->def->name, v,
                       p->optimum);
-        /* only runs fail, and the trials of `cliff` */
-        ck_assert(isfinite(v) || p->table != NULL || strncmp(p->def->name, "cliff", 5) == 0);
+        /* only runs fail, and trials of problems that are made for it */
+        ck_assert(isfinite(v) || p->table != NULL || has_failures(p->def->name));
     }
 }
 END_TEST

@@ -121,14 +121,32 @@ START_TEST(a_sweep_is_its_seed)
     for (size_t m = 0; m < AS_ARRAY_LEN(methods); m++)
         for (size_t slots = 1; slots <= 8; slots += 7) {
             double a[TRIALS], b[TRIALS], ms[TRIALS];
-            ck_ok(sweep_run(p, methods[m], 5, slots, TRIALS, a, ms, &err), err);
-            ck_ok(sweep_run(p, methods[m], 5, slots, TRIALS, b, ms, &err), err);
+            struct sweep_record first = {.regret = a, .ms = ms}, second = {.regret = b, .ms = ms};
+            ck_ok(sweep_run(p, methods[m], 5, slots, TRIALS, &first, &err), err);
+            ck_ok(sweep_run(p, methods[m], 5, slots, TRIALS, &second, &err), err);
+            ck_assert_uint_eq(first.failed, 0);
             ck_assert_mem_eq(a, b, sizeof a);
             for (size_t i = 1; i < TRIALS; i++)
                 ck_assert(a[i] <= a[i - 1]);
         }
     double a[1], ms[1];
-    ck_fails(sweep_run(p, "none-such", 5, 1, 1, a, ms, &err), AS_E_NOT_FOUND, err, "none-such");
+    struct sweep_record record = {.regret = a, .ms = ms};
+    ck_fails(sweep_run(p, "none-such", 5, 1, 1, &record, &err), AS_E_NOT_FOUND, err, "none-such");
+}
+END_TEST
+
+/* Half of a uniform sequence fails on this problem, before the tenth failure and after it. */
+START_TEST(failures_after_the_tenth_are_counted)
+{
+    AS_AUTO(problem_freep) struct problem *p = NULL;
+    double regret[200], ms[200];
+    struct sweep_record record = {.regret = regret, .ms = ms};
+    ck_ok(problem_open(problem_find("slope-1"), &p, &err), err);
+    ck_ok(sweep_run(p, "sobol", 5, 1, 200, &record, &err), err);
+    ck_assert_uint_gt(record.failed, 20);
+    ck_assert_uint_eq(record.failed - record.failed_late, 10);
+    ck_assert_uint_lt(record.late, 190);
+    ck_assert_uint_gt(record.late, record.failed_late + 40);
 }
 END_TEST
 
@@ -141,6 +159,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_broken_line_is_named);
     tcase_add_test(t, ranks_ratios_and_wins);
     tcase_add_test(t, a_sweep_is_its_seed);
+    tcase_add_test(t, failures_after_the_tenth_are_counted);
     suite_add_tcase(s, t);
     return s;
 }

@@ -91,6 +91,27 @@ START_TEST(feasibility_is_the_limits_alone)
 }
 END_TEST
 
+/* The last limit is that of failures. However little is to be gained near the best trials, a place where
+ * most trials fail is not better. */
+START_TEST(nothing_outweighs_a_likely_failure)
+{
+    struct acquisition a = {.kind = ACQUISITION_LOGEI,
+                            .n_objectives = 1,
+                            .best = -1.1,
+                            .n_limits = 1,
+                            .failure_weight = 15,
+                            .limits = {{-INFINITY, 0}}};
+    double known_mean[] = {20, -3}, unknown_mean[] = {-1, 1}, sd[] = {1, 1};
+    ck_assert_double_gt(acquisition_value(&a, known_mean, sd, NULL, NULL),
+                        acquisition_value(&a, unknown_mean, sd, NULL, NULL));
+    check_at_random(&a, 30);
+    a.failure_weight = 1; /* without caution, a failure only costs its trial */
+    ck_assert_double_lt(acquisition_value(&a, known_mean, sd, NULL, NULL),
+                        acquisition_value(&a, unknown_mean, sd, NULL, NULL));
+    check_at_random(&a, 31);
+}
+END_TEST
+
 START_TEST(hypervolume_gradients_match_differences)
 {
     static const double costs[] = {-1.2, 0.9, -0.4, -0.1, 0.8, -1.3};
@@ -156,6 +177,7 @@ Suite *test_suite(void)
     tcase_add_test(t, gradients_match_differences);
     tcase_add_test(t, feasibility_is_the_limits_alone);
     tcase_add_test(t, hypervolume_gradients_match_differences);
+    tcase_add_test(t, nothing_outweighs_a_likely_failure);
     tcase_add_test(t, stays_finite_far_away);
     tcase_add_test(t, known_values);
     suite_add_tcase(s, t);

@@ -78,6 +78,32 @@ START_TEST(a_branch_that_rises_stays)
 }
 END_TEST
 
+/* Each pending trial of a branch counts as one that improves nothing. */
+START_TEST(many_runners_work_in_a_branch_but_not_all)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(two_methods);
+    AS_AUTO(sweep_done) struct sweep w;
+    struct branch b;
+    sweep_init(&w, s, 1, false);
+    for (int i = 0; i < 6; i++)
+        add(&w, s, 0, 0.1 * i, 1);
+    for (int i = 0; i < 6; i++)
+        add(&w, s, 1, 0.1 * i, 5 - 0.5 * i);
+    ck_assert(chosen(&w, &b));
+    double alone = b.optimistic;
+    add(&w, s, 1, 0.7, 0);
+    w.trials[w.n - 1].state = OBSERVED_PENDING;
+    ck_assert(chosen(&w, &b));
+    ck_assert(b.level == 1 && b.n_pending == 1);
+    ck_assert_double_gt(b.optimistic, alone);
+    for (int i = 0; i < 7; i++) {
+        add(&w, s, 1, 0.71 + 0.01 * i, 0);
+        w.trials[w.n - 1].state = OBSERVED_PENDING;
+    }
+    ck_assert(!chosen(&w, &b));
+}
+END_TEST
+
 START_TEST(a_branch_that_was_left_is_visited_again)
 {
     AS_AUTO(space_freep) struct space *s = space_of_yaml(two_methods);
@@ -212,8 +238,9 @@ END_TEST
 
 /* ---- caution ---- */
 
-/* 60 random trials of the unit square; those fail that `fails` says. */
-static struct caution caution_for(bool (*fails)(double x, double y, struct rng *r))
+/* 60 random trials of the unit square; those fail that `fails` says. noise: that the model of failures
+ * found. */
+static struct caution caution_for(bool (*fails)(double x, double y, struct rng *r), double noise)
 {
     AS_AUTO(space_freep)
     struct space *s = space_of_yaml("x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, "
@@ -233,7 +260,7 @@ static struct caution caution_for(bool (*fails)(double x, double y, struct rng *
     }
     const struct history h = {w.trials, w.n};
     ck_ok(training_set_create(&w.spec, &h, NULL, &set, &err), err);
-    return caution_of(set, (double[]){0, 0, 0, 0});
+    return caution_of(set, (double[]){0, 0, 0, log(noise)});
 }
 
 static bool on_one_side(double x, double y, struct rng *r)
@@ -259,12 +286,23 @@ static bool nowhere(double x, double y, struct rng *r)
 
 START_TEST(caution_grows_where_failures_have_a_place)
 {
-    struct caution region = caution_for(on_one_side), random = caution_for(anywhere);
+    struct caution region = caution_for(on_one_side, 0.95), random = caution_for(anywhere, 0.95);
     ck_assert_double_gt(region.weight, 10);
     ck_assert_double_lt(region.threshold, 0.3);
     ck_assert_double_lt(random.weight, 3);
-    ck_assert_double_eq(caution_for(nowhere).weight, 1);
-    ck_assert_double_eq(caution_for(nowhere).threshold, 0.5);
+    ck_assert_double_eq(caution_for(nowhere, 0.95).weight, 1);
+    ck_assert_double_eq(caution_for(nowhere, 0.95).threshold, 0.5);
+}
+END_TEST
+
+/* Where trials gather at a border, the neighbours of each are of both kinds and predict nothing. */
+START_TEST(caution_grows_where_the_model_of_failures_has_little_noise)
+{
+    struct caution known = caution_for(anywhere, 0.3), random = caution_for(anywhere, 0.95);
+    ck_assert_double_gt(known.weight, 10);
+    ck_assert_double_lt(known.threshold, 0.3);
+    ck_assert_double_gt(known.weight, 5 * random.weight);
+    ck_assert_double_eq(caution_for(nowhere, 0.3).weight, 1);
 }
 END_TEST
 
@@ -349,12 +387,14 @@ Suite *test_suite(void)
     TCase *t = tcase_create("branch");
     tcase_add_test(t, each_branch_gets_its_first_trials);
     tcase_add_test(t, a_branch_that_rises_stays);
+    tcase_add_test(t, many_runners_work_in_a_branch_but_not_all);
     tcase_add_test(t, a_branch_that_was_left_is_visited_again);
     tcase_add_test(t, a_crossing_is_the_best_trial_in_the_branch);
     tcase_add_test(t, a_crossing_that_was_tried_is_not_repeated);
     tcase_add_test(t, a_branch_that_always_fails_is_left);
     tcase_add_test(t, a_branch_holds_its_points);
     tcase_add_test(t, caution_grows_where_failures_have_a_place);
+    tcase_add_test(t, caution_grows_where_the_model_of_failures_has_little_noise);
     tcase_add_test(t, finds_the_branch_that_looks_bad_untuned);
     tcase_add_test(t, a_region_of_failures_costs_few_trials);
     suite_add_tcase(s, t);
