@@ -14,8 +14,8 @@
 #define SKILL_OF_CHANCE 0.1 /* up to this, failures count as random */
 #define SKILL_ENOUGH 0.35
 /* Variance of the noise in the model of failures, relative to that of the ends: from here on, ends
- * count as predictable, and up to there, as random. Beside a region that fails it was 0 to 0.7, with
- * failures anywhere 0.85 to 1. */
+ * count as predictable, and up to there, as random. Beside a region that fails it was 0 to 0.7 most
+ * of the time, with failures anywhere 0.85 to 1. */
 #define NOISE_ENOUGH 0.6
 #define NOISE_OF_CHANCE 0.85
 #define THRESHOLD 0.5
