@@ -477,6 +477,50 @@ START_TEST(boosted_trees_in_stages)
 }
 END_TEST
 
+/* A sum, its first stage and another model: as a mean, stacked, and by a column. */
+static void nested_case(int classes)
+{
+    static const char *const fields = "\"epochs\":20,\"model\":{\"layers\":[16]}";
+    const char *const names[] = {"sum", "c", "a"};
+    write_table(211, classes);
+    train_table(classes, fields, "1", "a");
+    train_stage(classes, "\"epochs\":20,\"model\":{\"layers\":[16]},\"boost\":{\"stage\":1}", "2",
+                "a", "sum");
+    train_table(classes, "\"epochs\":3,\"model\":{\"layers\":[7,5],\"embedding\":2}", "3", "c");
+    compose(names, (double[]){0.5, 0.375, 0.125}, 3);
+    onnx_case_compare(&child, "ensemble", ROWS);
+    json_t *biases = json_array();
+    for (int i = 0; i < (classes ? classes : 2); i++)
+        (void)json_array_append_new(biases, json_real(0.25 * i));
+    compose_as("ensemble", names, (double[]){0.75, -0.25, 0.5}, 3,
+               json_pack("{s:s, s:s, s:o}", "kind", "linear", "inputs", classes ? "log" : "outputs",
+                         "biases", biases));
+    onnx_case_compare(&child, "ensemble", ROWS);
+    compose_as("ensemble", names, (double[]){0, 0, 0}, 3,
+               json_pack("{s:s, s:s, s:[{s:s, s:i}, {s:s, s:i}, {s:s, s:i}], s:i}", "kind", "by",
+                         "column", "colour, NA", "buckets", "value", "green", "input", 0, "value",
+                         "blue", "input", 1, "value", "red", "input", 0, "other", 2));
+    onnx_case_compare(&child, "ensemble", ROWS);
+    compose_as("ensemble", names, (double[]){0, 0, 0}, 3,
+               json_pack("{s:s, s:s, s:[{s:s, s:i}, {s:s, s:i}], s:i}", "kind", "by", "column",
+                         "probabilities", "buckets", "value", "0.5", "input", 0, "value", "-0",
+                         "input", 1, "other", 2));
+    onnx_case_compare(&child, "ensemble", ROWS);
+    onnx_case_refuses(&child, "ensemble", 0, INFINITY);
+}
+
+START_TEST(classes_of_sums_and_by_columns)
+{
+    nested_case(3);
+}
+END_TEST
+
+START_TEST(numbers_of_sums_and_by_columns)
+{
+    nested_case(0);
+}
+END_TEST
+
 /* ---- transformed targets ---- */
 
 /* Two targets: the graph gives what target_unit_back() gives, also past the ends of the quantiles. */
@@ -680,6 +724,8 @@ Suite *test_suite(void)
     tcase_add_test(t, stacked_regressions);
     tcase_add_test(t, boosted_networks);
     tcase_add_test(t, boosted_pictures);
+    tcase_add_test(t, classes_of_sums_and_by_columns);
+    tcase_add_test(t, numbers_of_sums_and_by_columns);
     add_test_if(t, boosted_trees_in_stages, trees, why);
     tcase_add_test(t, transformed_targets);
     tcase_add_test(t, models_of_transformed_targets);
