@@ -20,25 +20,29 @@ NUMBERS = ("a", "b", "shop", "day", "team")
 
 
 def table(path, rows, seed):
-    """Two regions with opposite rules; shops are numbers that are written in two ways; `far` is in one row."""
+    """Most rows of the north and of shop 7 are `in`, the others `out`; shops are numbers that are written in two ways;
+    `far` is in one row."""
     rng = random.Random(seed)
     with open(path, "w", newline="", encoding="utf-8") as f:
         out = csv.writer(f)
         out.writerow(["a", "b", "region", "shop", "day", "team", "part", "y"])
         for i in range(rows):
             a, b, region = rng.gauss(0, 1), rng.gauss(0, 1), rng.choice(["north", "south"])
-            out.writerow([f"{a:.4f}", f"{b:.4f}", "far" if i == 1 else region, rng.choice(["1", "1.0", "02", "7"]), i % 50,
-                          rng.randrange(20), "val" if i % 3 == 0 else "train",
-                          "in" if (a if region == "north" else b) + rng.gauss(0, 0.3) > 0 else "out"])
+            shop = rng.choice(["1", "1.0", "02", "7"])
+            likely = 0.85 if region == "north" or shop == "7" else 0.1
+            out.writerow([f"{a:.4f}", f"{b:.4f}", "far" if i == 1 else region, shop, i % 50, rng.randrange(20),
+                          "val" if i % 3 == 0 else "train", "in" if rng.random() < likely else "out"])
 
 
-def sweep(assay, name, way, ensemble, trials=3):
+def sweep(assay, name, way, ensemble):
+    """Trials that say `in` or `out` of nearly every row."""
     assay.call("POST", "/v1/sweeps", {
-        "name": name, "metric": {"name": "val_error", "goal": "minimize"}, "limits": {"max_trials": trials},
-        "parameters": {"width": {"type": "categorical", "values": [2, 4, 8]}}, "search": {"method": "grid"},
+        "name": name, "metric": {"name": "val_error", "goal": "minimize"}, "limits": {"max_trials": 3},
+        "parameters": {"weights": {"type": "categorical", "values": [[60, 1], [1, 60], [1, 30]]}},
+        "search": {"method": "grid", "seed": 5},
         "ensemble": ensemble,
-        "trial": {"train": {"dataset": "shops", "epochs": 4, "model": {"layers": ["${width}"]}, "validation": WAYS[way],
-                            "optimizer": {"kind": "adamw", "lr": 0.03}}}})
+        "trial": {"train": {"dataset": "shops", "epochs": 4, "model": {"layers": [6]}, "validation": WAYS[way],
+                            "class_weights": "${weights}", "optimizer": {"kind": "adamw", "lr": 0.03}}}})
 
 
 def asked(assay, *args):
@@ -58,6 +62,7 @@ def check_ways(assay):
         assert own["state"] == "ready" and own["combine"]["kind"] == "by", own
         assert "reason" not in own["test"] and own["test"]["rows"] == 90, own
         assert later["ensemble"] == own, (way, later["ensemble"], own)
+        assert len({b["number"] for b in own["combine"]["buckets"]}) > 1 and own["recommended"] == "ensemble", own
         again = asked(assay, f"none-{way}", "--method", "bucketing", "--by", "region")
         assert again == later, again
         other = asked(assay, f"left-{way}", "--method", "bucketing", "--by", "shop")["ensemble"]
