@@ -1,5 +1,6 @@
 #include "data/dataset_view.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,8 @@ as_status dataset_read_cells(const struct dataset_paths *paths, const struct dat
     return AS_OK;
 }
 
+#define WHOLE_NUMBERS 1e9F /* smaller ones are written without an exponent */
+
 const char *dataset_value_text(const struct dataset_column *c, const char *cell,
                                char buf[DATASET_VALUE_TEXT])
 {
@@ -92,6 +95,10 @@ const char *dataset_value_text(const struct dataset_column *c, const char *cell,
         column_value_of(c, &value, &v, NULL) != AS_OK)
         return cell;
     v += 0.0F; /* -0 is 0 */
+    if (v == truncf(v) && fabsf(v) < WHOLE_NUMBERS) {
+        (void)snprintf(buf, DATASET_VALUE_TEXT, "%.0f", (double)v);
+        return buf;
+    }
     for (int digits = 1; digits <= 9; digits++) {
         (void)snprintf(buf, DATASET_VALUE_TEXT, "%.*g", digits, (double)v);
         if (strtof(buf, NULL) == v)
