@@ -1,9 +1,13 @@
 #include "data/dataset_view.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/str.h"
+#include "data/column.h"
 #include "data/dataset_csv.h"
 #include "data/dataset_json.h"
 
@@ -77,4 +81,28 @@ as_status dataset_read_cells(const struct dataset_paths *paths, const struct dat
     *ret = cells;
     cells = (struct dataset_cells){0};
     return AS_OK;
+}
+
+#define WHOLE_NUMBERS 1e9F /* smaller ones are written without an exponent */
+
+const char *dataset_value_text(const struct dataset_column *c, const char *cell,
+                               char buf[DATASET_VALUE_TEXT])
+{
+    const struct csv_cell bare = {.s = cell, .len = strlen(cell)};
+    struct column_cell value = column_cell_of(&bare);
+    float v = 0;
+    if (!c || c->categorical || c->part != DATASET_CELL || value.missing ||
+        column_value_of(c, &value, &v, NULL) != AS_OK)
+        return cell;
+    v += 0.0F; /* -0 is 0 */
+    if (v == truncf(v) && fabsf(v) < WHOLE_NUMBERS) {
+        (void)snprintf(buf, DATASET_VALUE_TEXT, "%.0f", (double)v);
+        return buf;
+    }
+    for (int digits = 1; digits <= 9; digits++) {
+        (void)snprintf(buf, DATASET_VALUE_TEXT, "%.*g", digits, (double)v);
+        if (strtof(buf, NULL) == v)
+            break;
+    }
+    return buf;
 }

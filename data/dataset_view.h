@@ -34,4 +34,14 @@ AS_MUST_CHECK as_status dataset_read_cells(const struct dataset_paths *paths,
                                            const struct dataset_info *info, const char *name,
                                            struct dataset_cells *ret, struct as_err *err);
 
+#define DATASET_VALUE_TEXT ((size_t)32) /* bytes of a number as text, with its NUL */
+
+/* The text of a cell by which equal values of a column are equal: of a column of numbers the shortest one
+ * that reads back as the same float32 ("1" for 1.0 and 01), else the cell itself.
+ *   c     the column, or NULL if its kind is not known
+ *   cell  without the blanks around it; borrowed
+ * Returns `buf` or `cell`. */
+const char *dataset_value_text(const struct dataset_column *c, const char *cell,
+                               char buf[DATASET_VALUE_TEXT]);
+
 #endif

@@ -1,13 +1,12 @@
 /* assay ensemble: prints the members of an ensemble on stdout, and its figures in words on stderr.
  *
- * Some methods train (training_methods): each makes a sweep of the best configuration, and follows it. The
+ * Some methods train (follow_up.h): each makes a sweep of the best configuration, and follows it. The
  * others need predictions alone. Without options that is the ensemble that the sweep got at its end. With a method, or with several
  * sweeps, another one is asked for, and waited for; asked again, the server finds it. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/commands/bagging.h"
 #include "cli/commands/cmd.h"
 #include "cli/commands/follow_up.h"
 #include "cli/commands/watch.h"
@@ -23,6 +22,7 @@
 
 struct wish {
     const char *method; /* NULL: not given */
+    const char *by;     /* likewise */
     int64_t size;       /* 0: not given */
     bool non_negative, list;
 };
@@ -88,6 +88,8 @@ static as_status make_body(const struct wish *w, int n, char **argv, json_t **re
         bad |= json_object_set_new(body, "size", json_integer((json_int_t)w->size));
     if (w->non_negative)
         bad |= json_object_set_new(body, "non_negative", json_true());
+    if (w->by)
+        bad |= json_object_set_new(body, "by", json_string(w->by));
     for (int i = 2; i <= n; i++) {
         struct trial_ref ref;
         as_status st = request_parse_sweep(argv[i], &ref, err);
@@ -137,41 +139,20 @@ static as_status ask_ensemble(const struct session *s, const struct trial_ref *r
     return s->json ? session_print_json(asked, err) : print_ensemble(s, e, err);
 }
 
-/* A method that trains: a sweep of the best configuration. */
-struct training_method {
-    const char *name, *unit;
-    int64_t most, usual; /* --size */
-    as_status (*document)(const json_t *sweep, size_t n, json_t **ret, struct as_err *err);
-};
-
-static const struct training_method training_methods[] = {
-    {"bagging", "samples", BAGGING_MAX, 16, bagging_document},
-    {"snapshot", "snapshots", 64, 5, follow_up_snapshots},
-    {"boosting", "stages", 256, 8, follow_up_boosting},
-};
-
-static const struct training_method *training_method(const char *name)
-{
-    for (size_t i = 0; i < AS_ARRAY_LEN(training_methods); i++)
-        if (as_streq(training_methods[i].name, name))
-            return &training_methods[i];
-    return NULL;
-}
-
 /* Make the sweep; *ret_id is its id, a view of *ret. */
 static as_status make_sweep(const struct session *s, const struct trial_ref *ref,
                             const struct wish *w, json_t **ret, const char **ret_id,
                             struct as_err *err)
 {
-    const struct training_method *m = training_method(w->method);
+    const struct follow_up *f = follow_up_find(w->method);
     JSON_AUTO sweep = NULL;
     JSON_AUTO doc = NULL;
-    if (w->size < 0 || w->size > m->most)
-        return as_fail(err, AS_E_INVAL, "--size: found %lld, expected 1 to %lld %s",
-                       (long long)w->size, (long long)m->most, m->unit);
+    if (w->size < 0 || w->size > (int64_t)f->most)
+        return as_fail(err, AS_E_INVAL, "--size: found %lld, expected 1 to %zu %s",
+                       (long long)w->size, f->most, f->unit);
     as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
     if (st == AS_OK)
-        st = m->document(sweep, (size_t)(w->size ? w->size : m->usual), &doc, err);
+        st = follow_up_document(f, sweep, w->size ? (size_t)w->size : f->usual, &doc, err);
     if (st == AS_OK)
         st = client_call(s->client, "POST", "/v1/sweeps", NULL, doc, NULL, ret, NULL, err);
     if (st < 0)
@@ -198,12 +179,12 @@ static int run(struct session *s, const struct wish *w, int n, char **argv)
 {
     struct as_err err = {0};
     struct trial_ref ref;
-    bool asks = n > 1 || w->method || w->size || w->non_negative;
+    bool asks = n > 1 || w->method || w->by || w->size || w->non_negative;
     if (w->list && asks)
         return exit_with_usage("ensemble", "--list takes one SWEEP and no other option");
     as_status st = request_parse_sweep(argv[1], &ref, &err);
-    if (training_method(w->method)) {
-        if (n > 1 || w->non_negative)
+    if (follow_up_find(w->method)) {
+        if (n > 1 || w->non_negative || w->by)
             return exit_with_usage("ensemble", "a --method that trains takes one SWEEP and --size");
         return st == AS_OK ? train(s, &ref, w) : session_end(s, st, &err);
     }
@@ -226,6 +207,8 @@ int cmd_ensemble(const struct verb *v, int argc, char **argv)
          "members at most; bagging: samples (16); snapshot: cycles (5); boosting: stages (8)"},
         {"non-negative", 0, OPT_FLAG, &w.non_negative, NULL, NULL,
          "stacking: no coefficient below 0"},
+        {"by", 0, OPT_STRING, &w.by, "COLUMN", NULL,
+         "bucketing: a trial for each value of this column of the data set"},
         {"list", 0, OPT_FLAG, &w.list, NULL, NULL, "those that were asked for before"},
         SESSION_OPTS(&s),
     };

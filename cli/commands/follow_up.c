@@ -1,5 +1,9 @@
-/* What follow-up sweeps have in common: the configuration of a trial becomes a document without
- * anything to search. */
+/* Follow-up sweeps are a table. What they have in common: the configuration of a trial becomes a document
+ * without anything to search. A row says how many trainings of which kind follow, and its function
+ * changes the document.
+ *
+ * They are sweeps like any other, so their trials are claimed, checkpointed, retried and shown as others
+ * are, and their ensemble is measured as others are. */
 #include "cli/commands/follow_up.h"
 
 #include <stdio.h>
@@ -51,25 +55,28 @@ static as_status check_sweep(const json_t *sweep, struct as_err *err)
     return AS_OK;
 }
 
-static json_t *name_of(const json_t *doc, const char *suffix)
+static json_t *name_of(const struct follow_up *f, const json_t *doc)
 {
-    char name[NAME_MAX_LEN + 1];
+    char name[NAME_MAX_LEN + 1], suffix[32];
+    (void)snprintf(suffix, sizeof suffix, "-%s", f->name);
     const char *base = json_string_value(json_object_get(doc, "name"));
     (void)snprintf(name, sizeof name, "%.*s%s", (int)(NAME_MAX_LEN - strlen(suffix)),
                    base ? base : "sweep", suffix);
     return json_string(name);
 }
 
-static json_t *description_of(const json_t *sweep, const char *what)
+static json_t *description_of(const struct follow_up *f, const json_t *sweep, size_t n)
 {
     return json_sprintf(
-        "The configuration of %s/%lld, %s", json_string_value(json_object_get(sweep, "id")),
+        "The configuration of %s/%lld, %s %zu %s", json_string_value(json_object_get(sweep, "id")),
         (long long)json_integer_value(json_object_get(json_object_get(sweep, "best"), "number")),
-        what);
+        f->how, n, f->unit);
 }
 
-as_status follow_up_document(const json_t *sweep, const char *suffix, const char *what,
-                             json_t **ret, struct as_err *err)
+/* The document of `sweep` with its parameters fixed at the best trial's, a grid as search, the limits of the
+ * search and the constraints gone. Its trial.train is an object. */
+static as_status make_document(const struct follow_up *f, const json_t *sweep, size_t n,
+                               json_t **ret, struct as_err *err)
 {
     static const char *const dropped[] = {"parameter_constraints", "forbidden", "ensemble"};
     static const char *const of_search[] = {"max_trials", "wall_time", "target",
@@ -86,8 +93,8 @@ as_status follow_up_document(const json_t *sweep, const char *suffix, const char
         (void)json_object_del(doc, dropped[i]);
     for (size_t i = 0; i < AS_ARRAY_LEN(of_search); i++)
         (void)json_object_del(json_object_get(doc, "limits"), of_search[i]);
-    bad |= json_object_set_new(doc, "name", name_of(doc, suffix));
-    bad |= json_object_set_new(doc, "description", description_of(sweep, what));
+    bad |= json_object_set_new(doc, "name", name_of(f, doc));
+    bad |= json_object_set_new(doc, "description", description_of(f, sweep, n));
     bad |= json_object_set_new(doc, "search", json_pack("{s:s}", "method", "grid"));
     if (bad)
         return as_fail_nomem(err);
@@ -95,7 +102,9 @@ as_status follow_up_document(const json_t *sweep, const char *suffix, const char
     return AS_OK;
 }
 
-const json_t *follow_up_value(const json_t *sweep, const json_t *field)
+/* The value of a field of trial.train in the best trial: a template is looked up among the trial's
+ * parameters. A view of sweep; NULL when there is none. */
+static const json_t *value_of(const json_t *sweep, const json_t *field)
 {
     char name[256];
     const char *text = json_string_value(field);
@@ -106,8 +115,10 @@ const json_t *follow_up_value(const json_t *sweep, const json_t *field)
     return json_object_get(json_object_get(json_object_get(sweep, "best"), "params"), name);
 }
 
-int follow_up_search(json_t *doc, json_t *holder, const char *field, const char *other, size_t min,
-                     size_t max)
+/* Let the document search over a whole number, which `holder`, a part of it, has as `field`. The parameter has the
+ * field's name, or `other` if the sweep has one of that name. Not 0: memory is out. */
+static int search_over(json_t *doc, json_t *holder, const char *field, const char *other,
+                       size_t min, size_t max)
 {
     json_t *spaces = json_object_get(doc, "parameters");
     const char *name = json_object_get(spaces, field) ? other : field;
@@ -118,12 +129,40 @@ int follow_up_search(json_t *doc, json_t *holder, const char *field, const char 
     return bad;
 }
 
+/* ---- bagging ---- */
+
+/* Trials of several ranks do not share a process. */
+static int set_group(json_t *doc, size_t samples)
+{
+    json_t *resources = json_object_get(doc, "resources");
+    json_int_t ranks = json_integer_value(json_object_get(resources, "ranks"));
+    if (ranks > 1 || samples == 1)
+        return 0;
+    if (!json_is_object(resources))
+        return json_object_set_new(doc, "resources",
+                                   json_pack("{s:I}", "group", (json_int_t)samples));
+    return json_object_set_new(resources, "group", json_integer((json_int_t)samples));
+}
+
+/* A grid over the number of the bootstrap sample, in one group. Members of a mean of all are not
+ * selected, so its figure has no bias of selection. L. Breiman, "Bagging predictors", Machine Learning
+ * 24, 1996. */
+static as_status bag(const json_t *sweep, json_t *doc, json_t *train, size_t n, struct as_err *err)
+{
+    (void)sweep;
+    int bad = search_over(doc, train, "resample", "resample_of_bagging", 1, n);
+    bad |= json_object_set_new(doc, "ensemble",
+                               json_pack("{s:s, s:I}", "method", "average", "size", (json_int_t)n));
+    bad |= set_group(doc, n);
+    return bad ? as_fail_nomem(err) : AS_OK;
+}
+
 /* ---- snapshots ---- */
 
 static as_status check_network(const json_t *sweep, const json_t *train, struct as_err *err)
 {
     const json_t *kind = json_object_get(json_object_get(train, "model"), "kind");
-    const char *found = json_string_value(follow_up_value(sweep, kind));
+    const char *found = json_string_value(value_of(sweep, kind));
     if (as_streq(found, "boosted_trees") || as_streq(found, "random_forest"))
         return as_fail(err, AS_E_INVAL,
                        "the best trial of '%.80s' is of %s, which have no learning rate with "
@@ -132,46 +171,35 @@ static as_status check_network(const json_t *sweep, const json_t *train, struct 
     return AS_OK;
 }
 
-as_status follow_up_snapshots(const json_t *sweep, size_t snapshots, json_t **ret,
-                              struct as_err *err)
+/* As many cycles of the cosine schedule, all of which end in a snapshot. */
+static as_status take_snapshots(const json_t *sweep, json_t *doc, json_t *train, size_t n,
+                                struct as_err *err)
 {
-    char what[64];
-    JSON_AUTO doc = NULL;
-    (void)snprintf(what, sizeof what, "with %zu snapshots", snapshots);
-    as_status st = follow_up_document(sweep, "-snapshot", what, &doc, err);
+    (void)doc;
+    as_status st = check_network(sweep, train, err);
     if (st != AS_OK)
         return st;
-    json_t *train = json_object_get(json_object_get(doc, "trial"), "train");
-    st = check_network(sweep, train, err);
-    if (st != AS_OK)
-        return st;
-    JSON_AUTO own = json_pack("{s:s, s:I, s:I}", "kind", "cosine", "cycles", (json_int_t)snapshots,
-                              "snapshots", (json_int_t)snapshots);
+    JSON_AUTO own = json_pack("{s:s, s:I, s:I}", "kind", "cosine", "cycles", (json_int_t)n,
+                              "snapshots", (json_int_t)n);
     json_t *schedule = json_object_get(train, "schedule");
     (void)json_object_del(train, "patience"); /* it would end the training within a cycle */
     int bad = json_is_object(schedule) ? json_object_update(schedule, own)
                                        : json_object_set(train, "schedule", own);
-    if (!own || bad)
-        return as_fail_nomem(err);
-    *ret = as_steal(doc);
-    return AS_OK;
+    return !own || bad ? as_fail_nomem(err) : AS_OK;
 }
 
 /* ---- boosting ---- */
 
-as_status follow_up_boosting(const json_t *sweep, size_t stages, json_t **ret, struct as_err *err)
+/* Stages, one trial after another; the ensemble is the number of stages that is best by
+ * cross-validation. */
+static as_status boost(const json_t *sweep, json_t *doc, json_t *train, size_t n,
+                       struct as_err *err)
 {
-    char what[64];
-    JSON_AUTO doc = NULL;
-    (void)snprintf(what, sizeof what, "in %zu stages of boosting", stages);
-    as_status st = follow_up_document(sweep, "-boosting", what, &doc, err);
-    if (st != AS_OK)
-        return st;
-    json_t *train = json_object_get(json_object_get(doc, "trial"), "train");
-    json_t *boost = json_object();
+    json_t *stages = json_object();
     json_t *limits = json_object_get(doc, "limits");
-    int bad = json_object_set_new(train, "boost", boost);
-    bad |= follow_up_search(doc, boost, "stage", "stage_of_boosting", 0, stages - 1);
+    (void)sweep;
+    int bad = json_object_set_new(train, "boost", stages);
+    bad |= search_over(doc, stages, "stage", "stage_of_boosting", 0, n - 1);
     (void)json_object_del(train, "buckets"); /* one number of stages for all rows */
     if (!limits)
         bad |= json_object_set_new(doc, "limits", limits = json_object());
@@ -180,8 +208,35 @@ as_status follow_up_boosting(const json_t *sweep, size_t stages, json_t **ret, s
     bad |= json_object_set_new(limits, "max_failed_trials", json_integer(1));
     bad |= json_object_set_new(doc, "ensemble", json_pack("{s:s}", "method", "bucketing"));
     (void)json_object_del(json_object_get(doc, "resources"), "group");
-    if (bad)
-        return as_fail_nomem(err);
-    *ret = as_steal(doc);
-    return AS_OK;
+    return bad ? as_fail_nomem(err) : AS_OK;
+}
+
+/* ---- the table ---- */
+
+static const struct follow_up follow_ups[] = {
+    {"bagging", "on", "bootstrap samples", 64, 16, bag},
+    {"snapshot", "with", "snapshots", 64, 5, take_snapshots},
+    {"boosting", "in", "stages of boosting", 256, 8, boost},
+};
+
+const struct follow_up *follow_up_find(const char *method)
+{
+    for (size_t i = 0; i < AS_ARRAY_LEN(follow_ups); i++)
+        if (as_streq(follow_ups[i].name, method))
+            return &follow_ups[i];
+    return NULL;
+}
+
+as_status follow_up_document(const struct follow_up *f, const json_t *sweep, size_t n, json_t **ret,
+                             struct as_err *err)
+{
+    JSON_AUTO doc = NULL;
+    as_status st = make_document(f, sweep, n, &doc, err);
+    if (st != AS_OK)
+        return st;
+    json_t *train = json_object_get(json_object_get(doc, "trial"), "train");
+    st = f->change(sweep, doc, train, n, err);
+    if (st == AS_OK)
+        *ret = as_steal(doc);
+    return st;
 }

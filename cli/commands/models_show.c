@@ -105,8 +105,37 @@ static void add_texts(struct pairs *p, const char *name, const json_t *values)
     pairs_add(p, name, STYLE_PLAIN, str_cstr(&b));
 }
 
+static void put_trial(const json_t *trial, struct str *b)
+{
+    const char *sweep = json_string_value(json_object_get(trial, "sweep"));
+    str_printf(b, "trial %s%s%" JSON_INTEGER_FORMAT, sweep ? sweep : "", sweep ? "/" : "",
+               json_integer_value(json_object_get(trial, "number")));
+}
+
+/* "by region: north trial 3, south trial 5, others trial 3". */
+static void put_buckets(const json_t *combine, struct str *b)
+{
+    const json_t *buckets = json_object_get(combine, "buckets"), *bucket;
+    size_t i;
+    format_value(b, json_object_get(combine, "column"), FORMAT_EXACT);
+    str_puts(b, ": ");
+    json_array_foreach(buckets, i, bucket)
+    {
+        if (i == VALUES_SHOWN)
+            break;
+        format_value(b, json_object_get(bucket, "value"), FORMAT_EXACT);
+        str_puts(b, " ");
+        put_trial(bucket, b);
+        str_puts(b, ", ");
+    }
+    if (json_array_size(buckets) > VALUES_SHOWN)
+        str_printf(b, "… (%zu in all), ", json_array_size(buckets));
+    str_puts(b, "others ");
+    put_trial(json_object_get(combine, "other"), b);
+}
+
 /* How an ensemble was made: "stacking, number 2", and "linear, of logarithms of probabilities, biases
- * 0.1, -0.1". */
+ * 0.1, -0.1", or the trials of values. */
 static void add_ensemble(struct pairs *p, const json_t *e)
 {
     AS_AUTO(str_done) struct str method = {0};
@@ -123,6 +152,10 @@ static void add_ensemble(struct pairs *p, const json_t *e)
         str_printf(&how, ", of %s, biases ",
                    as_streq(inputs, "log") ? "logarithms of probabilities" : "numbers");
     list_texts(json_object_get(combine, "biases"), &how);
+    if (as_streq(kind, "by")) {
+        str_puts(&how, " ");
+        put_buckets(combine, &how);
+    }
     pairs_add(p, "combination", STYLE_PLAIN, str_cstr(&how));
 }
 

@@ -62,13 +62,12 @@ static as_status read_origin(struct json_fields *f, struct model_member *m, stru
     return json_fields_text(f, "sweep", JSON_OPTIONAL, 1, 80, &m->sweep, err);
 }
 
-/* Which input of a linear combination a member belongs to. The others have one, so their members
- * say nothing. */
+/* Which input of the combination a member belongs to. Where there is only one, members say nothing. */
 static as_status read_input(struct json_fields *f, const struct model_combine *combine,
                             struct model_member *m, struct as_err *err)
 {
     int64_t input = 0;
-    if (combine->kind != MODEL_LINEAR)
+    if (!model_has_inputs(combine))
         return AS_OK;
     as_status st =
         json_fields_i64(f, "input", JSON_REQUIRED, 0, (int64_t)combine->n_inputs - 1, &input, err);
@@ -76,25 +75,31 @@ static as_status read_input(struct json_fields *f, const struct model_combine *c
     return st;
 }
 
+static as_status read_weight(struct json_fields *f, bool is_sum, struct model_member *m,
+                             struct as_err *err)
+{
+    double most = is_sum ? MODEL_FILE_RATE_MAX : 1 + MODEL_FILE_WEIGHT_SLACK;
+    as_status st = json_fields_double(f, "weight", JSON_REQUIRED, 0, most, &m->weight, err);
+    if (st != AS_OK || m->weight > 0)
+        return st;
+    return as_fail_at(err, AS_E_INVAL, f->pointer, "%s/weight: found %g, expected more than 0",
+                      f->pointer, m->weight);
+}
+
 static as_status read_member(const json_t *obj, const char *pointer, struct model_file *file,
                              size_t i, struct as_err *err)
 {
     struct json_fields f;
     struct model_member *m = &file->members[i];
-    bool sums = file->combine.kind == MODEL_SUM;
     as_status st = json_fields_init(&f, obj, pointer, err);
+    if (st == AS_OK)
+        st = read_input(&f, &file->combine, m, err);
     if (st != AS_OK)
         return st;
-    m->info = sums && i > 0 ? &file->residual : &file->info;
-    st = json_fields_double(&f, "weight", JSON_REQUIRED, 0,
-                            sums ? MODEL_FILE_RATE_MAX : 1 + MODEL_FILE_WEIGHT_SLACK, &m->weight,
-                            err);
-    if (st != AS_OK)
-        return st;
-    if (!(m->weight > 0))
-        return as_fail_at(err, AS_E_INVAL, pointer, "%s/weight: found %g, expected more than 0",
-                          pointer, m->weight);
-    st = read_input(&f, &file->combine, m, err);
+    bool is_sum = file->combine.sums[m->input];
+    bool is_later = i > 0 && file->members[i - 1].input == m->input;
+    m->info = is_sum && is_later ? &file->residual : &file->info;
+    st = read_weight(&f, is_sum, m, err);
     if (st != AS_OK)
         return st;
     st = read_document(&f, &file->specs[i], m, err);
@@ -173,7 +178,7 @@ as_status model_manifest_read(json_t *manifest, struct model_file *file, struct 
     st = dataset_info_from_json(dataset, "/dataset", &file->info, err);
     if (st != AS_OK)
         return st;
-    st = model_manifest_combine(combine, file, err);
+    st = model_manifest_combine(combine, members, file, err);
     if (st != AS_OK)
         return st;
     return read_members(members, file, err);

@@ -29,11 +29,33 @@ static as_status read_numbers(const json_t *list, const char *pointer, double mo
     return AS_OK;
 }
 
-static as_status read_weights(struct json_fields *f, struct model_file *file, struct as_err *err)
+/* The weights of inputs: of a mean above 0, with the sum 1. */
+static as_status check_weights(const struct model_file *file, struct as_err *err)
+{
+    bool is_mean = file->combine.kind == MODEL_MEAN;
+    double sum = 0;
+    for (size_t i = 0; i < file->combine.n_inputs; i++) {
+        double w = file->combine_weights[i];
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_index("/combine/weights", i, at);
+        if (w == 0 || (is_mean && w < 0))
+            return as_fail_at(err, AS_E_INVAL, at, "%s: found %g, expected %s", at, w,
+                              is_mean ? "more than 0" : "another number");
+        sum += w;
+    }
+    if (is_mean && fabs(sum - 1) > MODEL_FILE_WEIGHT_SLACK)
+        return as_fail_at(err, AS_E_INVAL, "/combine/weights",
+                          "/combine/weights: their sum is %.9g, expected 1", sum);
+    return AS_OK;
+}
+
+/* The weights of inputs say how many inputs there are. */
+static as_status read_weights(struct json_fields *f, json_need need, struct model_file *file,
+                              struct as_err *err)
 {
     json_t *list = NULL;
-    as_status st = json_fields_array(f, "weights", JSON_REQUIRED, &list, err);
-    if (st != AS_OK)
+    as_status st = json_fields_array(f, "weights", need, &list, err);
+    if (st != AS_OK || !list)
         return st;
     size_t n = json_array_size(list);
     if (n == 0 || n > MODEL_FILE_MAX_MEMBERS)
@@ -44,15 +66,9 @@ static as_status read_weights(struct json_fields *f, struct model_file *file, st
     file->combine_weights = as_calloc(n, sizeof *file->combine_weights);
     if (!file->combine_weights)
         return as_fail_nomem(err);
-    st = read_numbers(list, "/combine/weights", WEIGHT_MAX, file->combine_weights, err);
-    for (size_t i = 0; st == AS_OK && i < n; i++) {
-        char at[AS_ERR_POINTER_MAX];
-        json_pointer_index("/combine/weights", i, at);
-        if (file->combine_weights[i] == 0)
-            return as_fail_at(err, AS_E_INVAL, at, "%s: found 0, expected another number", at);
-    }
     file->combine.weights = file->combine_weights;
-    return st;
+    st = read_numbers(list, "/combine/weights", WEIGHT_MAX, file->combine_weights, err);
+    return st == AS_OK ? check_weights(file, err) : st;
 }
 
 static as_status read_biases(struct json_fields *f, struct model_file *file, struct as_err *err)
@@ -88,7 +104,7 @@ static as_status read_linear(struct json_fields *f, struct model_file *file, str
                           "/combine/inputs: found '%s', expected '%s' for a %s", inputs[input],
                           inputs[of_classes], of_classes ? "classification" : "regression");
     file->combine.of_logs = of_classes;
-    st = read_weights(f, file, err);
+    st = read_weights(f, JSON_REQUIRED, file, err);
     return st == AS_OK ? read_biases(f, file, err) : st;
 }
 
@@ -104,18 +120,13 @@ as_status model_residual_info(const struct dataset_info *info, struct dataset_in
 
 static as_status read_sum(struct json_fields *f, struct model_file *file, struct as_err *err)
 {
-    (void)f;
-    if (file->info.task == DATASET_LANGUAGE_MODELING)
-        return as_fail_at(err, AS_E_INVAL, "/combine/kind",
-                          "/combine/kind: found 'sum' for a model of text, expected 'mean'");
-    file->combine.of_logs = file->info.task == DATASET_CLASSIFICATION;
-    return model_residual_info(&file->info, &file->residual, err);
+    (void)f, (void)file, (void)err;
+    return AS_OK; /* its one input is a sum */
 }
 
 static as_status read_mean(struct json_fields *f, struct model_file *file, struct as_err *err)
 {
-    (void)f, (void)file, (void)err;
-    return AS_OK;
+    return read_weights(f, JSON_OPTIONAL, file, err);
 }
 
 static const struct {
@@ -125,9 +136,61 @@ static const struct {
     [MODEL_MEAN] = {"mean", read_mean},
     [MODEL_LINEAR] = {"linear", read_linear},
     [MODEL_SUM] = {"sum", read_sum},
+    [MODEL_BY] = {"by", model_manifest_by},
 };
 
-as_status model_manifest_combine(const json_t *obj, struct model_file *file, struct as_err *err)
+/* ---- inputs that are sums ---- */
+
+static as_status list_sums(const json_t *list, struct model_file *file, struct as_err *err)
+{
+    json_int_t before = -1, last = (json_int_t)file->combine.n_inputs - 1;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *v = json_array_get(list, i);
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_index("/combine/sums", i, at);
+        if (!json_is_integer(v) || json_integer_value(v) <= before || json_integer_value(v) > last)
+            return as_fail_at(err, AS_E_INVAL, at,
+                              "%s: expected the index of an input, %lld to %lld, in rising order",
+                              at, (long long)before + 1, (long long)last);
+        before = json_integer_value(v);
+        file->combine_sums[before] = true;
+    }
+    return AS_OK;
+}
+
+static as_status read_sums(struct json_fields *f, struct model_file *file, struct as_err *err)
+{
+    json_t *list = NULL;
+    as_status st = AS_OK;
+    file->combine_sums = as_calloc(file->combine.n_inputs, sizeof *file->combine_sums);
+    file->combine.sums = file->combine_sums;
+    if (!file->combine_sums)
+        return as_fail_nomem(err);
+    if (file->combine.kind == MODEL_SUM)
+        file->combine_sums[0] = true;
+    else if (model_has_inputs(&file->combine))
+        st = json_fields_array(f, "sums", JSON_OPTIONAL, &list, err);
+    if (st == AS_OK)
+        st = list_sums(list, file, err);
+    if (st != AS_OK || (file->combine.kind != MODEL_SUM && json_array_size(list) == 0))
+        return st;
+    if (file->info.task == DATASET_LANGUAGE_MODELING)
+        return as_fail_at(err, AS_E_INVAL, "/combine/kind",
+                          "/combine/kind: found a sum for a model of text, expected 'mean'");
+    return model_residual_info(&file->info, &file->residual, err);
+}
+
+/* Of a combination whose fields do not say how many inputs it has: the members do. Those that name none
+ * are refused with the members. */
+static size_t inputs_of_members(const json_t *members)
+{
+    size_t n = json_array_size(members);
+    json_int_t last = json_integer_value(json_object_get(json_array_get(members, n - 1), "input"));
+    return last < 0 || n == 0 ? 1 : (size_t)last >= n ? n : (size_t)last + 1;
+}
+
+as_status model_manifest_combine(const json_t *obj, const json_t *members, struct model_file *file,
+                                 struct as_err *err)
 {
     struct json_fields f;
     const char *kind = NULL;
@@ -141,11 +204,15 @@ as_status model_manifest_combine(const json_t *obj, struct model_file *file, str
     while (i < AS_ARRAY_LEN(kinds) && !as_streq(kind, kinds[i].name))
         i++;
     if (i == AS_ARRAY_LEN(kinds))
-        return as_fail_at(err, AS_E_UNSUPPORTED, "/combine/kind",
-                          "/combine/kind: found '%.60s', this version knows mean, linear and sum",
-                          kind);
+        return as_fail_at(
+            err, AS_E_UNSUPPORTED, "/combine/kind",
+            "/combine/kind: found '%.60s', this version knows mean, linear, sum and by", kind);
     file->combine = (struct model_combine){.kind = (model_combine_kind)i, .n_inputs = 1};
+    if (file->combine.kind == MODEL_BY)
+        file->combine.n_inputs = inputs_of_members(members);
     st = kinds[i].read(&f, file, err);
+    if (st == AS_OK)
+        st = read_sums(&f, file, err);
     return st == AS_OK ? json_fields_end(&f, err) : st;
 }
 
@@ -163,41 +230,56 @@ static as_status check_order(const struct model_file *file, size_t i, struct as_
                       i > 0 ? " or the next one" : "");
 }
 
-/* A sum is what the first member predicts, and corrections of it. */
-static as_status check_sum(const struct model_file *file, struct as_err *err)
+/* A sum is what its first member predicts, and corrections of it. */
+static as_status check_sum(const struct model_file *file, size_t first, struct as_err *err)
 {
-    if (file->members[0].weight == 1)
+    char at[AS_ERR_POINTER_MAX];
+    if (file->members[first].weight == 1)
         return AS_OK;
-    return as_fail_at(err, AS_E_INVAL, "/members/0/weight",
-                      "/members/0/weight: found %g, expected 1: the first of a sum",
-                      file->members[0].weight);
+    json_pointer_index("/members", first, at);
+    return as_fail_at(err, AS_E_INVAL, at, "%s/weight: found %g, expected 1: the first of a sum",
+                      at, file->members[first].weight);
 }
 
-as_status model_manifest_inputs(const struct model_file *file, struct as_err *err)
+/* The members of an input from `first` to `last` are a mean of weights with the sum 1, or a sum. */
+static as_status check_input(const struct model_file *file, size_t first, size_t last,
+                             struct as_err *err)
 {
+    size_t input = file->members[first].input;
     double sum = 0;
-    if (file->combine.kind == MODEL_SUM)
-        return check_sum(file, err);
+    if (file->combine.sums[input])
+        return check_sum(file, first, err);
+    for (size_t i = first; i <= last; i++)
+        sum += file->members[i].weight;
+    if (fabs(sum - 1) <= MODEL_FILE_WEIGHT_SLACK)
+        return AS_OK;
+    if (!model_has_inputs(&file->combine))
+        return as_fail_at(err, AS_E_INVAL, "/members",
+                          "/members: the sum of the weights is %.9g, expected 1", sum);
+    return as_fail_at(err, AS_E_INVAL, "/members",
+                      "/members: the sum of the weights of input %zu is %.9g, expected 1", input,
+                      sum);
+}
+
+as_status model_manifest_inputs(struct model_file *file, struct as_err *err)
+{
+    size_t first = 0, n_inputs = file->combine.n_inputs;
+    file->first = as_calloc(n_inputs + 1, sizeof *file->first);
+    if (!file->first)
+        return as_fail_nomem(err);
     for (size_t i = 0; i < file->n; i++) {
         bool last = i + 1 == file->n || file->members[i + 1].input != file->members[i].input;
         as_status st = check_order(file, i, err);
+        if (st == AS_OK && last)
+            st = check_input(file, first, i, err);
         if (st != AS_OK)
             return st;
-        sum += file->members[i].weight;
-        if (!last)
-            continue;
-        if (fabs(sum - 1) > MODEL_FILE_WEIGHT_SLACK && file->combine.kind == MODEL_MEAN)
-            return as_fail_at(err, AS_E_INVAL, "/members",
-                              "/members: the sum of the weights is %.9g, expected 1", sum);
-        if (fabs(sum - 1) > MODEL_FILE_WEIGHT_SLACK)
-            return as_fail_at(err, AS_E_INVAL, "/members",
-                              "/members: the sum of the weights of input %zu is %.9g, expected 1",
-                              file->members[i].input, sum);
-        sum = 0;
+        first = last ? i + 1 : first;
+        file->first[file->members[i].input + 1] = i + 1;
     }
-    if (file->members[file->n - 1].input + 1 != file->combine.n_inputs)
+    if (file->members[file->n - 1].input + 1 != n_inputs)
         return as_fail_at(err, AS_E_INVAL, "/members",
-                          "/members: they are of %zu inputs, /combine/weights has %zu",
-                          file->members[file->n - 1].input + 1, file->combine.n_inputs);
+                          "/members: they are of %zu inputs, /combine has %zu",
+                          file->members[file->n - 1].input + 1, n_inputs);
     return AS_OK;
 }

@@ -29,6 +29,10 @@ void model_file_free(struct model_file *f)
     }
     free(f->combine_weights);
     free(f->combine_biases);
+    free(f->combine_sums);
+    free(f->combine_buckets);
+    free(f->bucket_features);
+    free(f->first);
     free(f->members);
     free(f->specs);
     free(f->fits);
@@ -198,6 +202,12 @@ size_t model_file_n_members(const struct model_file *f)
 const struct model_member *model_file_member(const struct model_file *f, size_t i)
 {
     return &f->members[i];
+}
+
+size_t model_file_input(const struct model_file *f, size_t input, size_t *ret_first)
+{
+    *ret_first = f->first[input];
+    return f->first[input + 1] - f->first[input];
 }
 
 const struct safetensors_tensor *model_file_find(const struct model_file *f, size_t member,

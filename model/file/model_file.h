@@ -27,6 +27,14 @@
  *           predict numbers, one for each output (model_residual_info), which are added with weights
  *           above 0: of a regression to its predictions, of classes to the logarithms of its
  *           probabilities.
+ *   by      {"column": NAME, "buckets": [{"value": TEXT, "input": 0}], "other": 1}: each row has the
+ *           prediction of one input: that of the value which the row has in a column of the data set,
+ *           or `other` where the cell has no such value or is missing. A value is a text as a CSV file
+ *           may have it: a category, a number or a date, which is compared as a model reads it.
+ *
+ * Where models of boosting are combined with others, `combine` of kind mean, linear or by has the field
+ * "sums": [the inputs whose members are a sum, in rising order]. A mean then has inputs too, and
+ * "weights": [one for each input], above 0, the sum is 1.
  *
  * The bytes are a function of the content: equal members in the same order give the same file. A
  * model is known by the SHA-256 of its file. Its name, versions and times are not in the file.
@@ -52,6 +60,7 @@
 #define MODEL_FILE_VERSION "1"
 #define MODEL_FILE_MAX_BYTES ((size_t)8 << 30) /* the default limit of readers, and the writer's */
 #define MODEL_FILE_MAX_MEMBERS ((size_t)1024)
+#define MODEL_FILE_MAX_BUCKETS ((size_t)1000)
 
 /* ---- reading ---- */
 
@@ -77,16 +86,40 @@ const json_t *model_file_manifest(const struct model_file *f);
 const struct dataset_info *model_file_data(const struct model_file *f);
 size_t model_file_n_members(const struct model_file *f);
 
-typedef enum model_combine_kind { MODEL_MEAN, MODEL_LINEAR, MODEL_SUM } model_combine_kind;
+typedef enum model_combine_kind {
+    MODEL_MEAN,
+    MODEL_LINEAR,
+    MODEL_SUM,
+    MODEL_BY
+} model_combine_kind;
 
-/* How members make one prediction. */
+/* A value of the column of MODEL_BY, and the input that predicts the rows with it. */
+struct model_bucket {
+    const char *value;
+    size_t input;
+    size_t width;          /* the features of the column */
+    const float *features; /* [width]: the value as a row has it */
+};
+
+/* How members make one prediction: those of an input make one, then the inputs. */
 struct model_combine {
     model_combine_kind kind;
-    bool of_logs;          /* linear, sum: of logarithms of probabilities */
-    size_t n_inputs;       /* a mean and a sum have 1 */
-    const double *weights; /* linear: [n_inputs] */
-    const double *biases;  /* linear: [model_file_data()->n_outputs]; a mean: NULL */
+    bool of_logs;          /* linear: of logarithms of probabilities */
+    size_t n_inputs;       /* of a sum, and of a mean without weights: 1 */
+    const double *weights; /* [n_inputs] of linear, and of a mean that has inputs; else NULL */
+    const double *biases;  /* linear: [model_file_data()->n_outputs]; else NULL */
+    const bool *sums;      /* [n_inputs]: are the members of the input a sum of boosting? Else their
+                            * weighted mean is taken */
+    size_t column;         /* by: the first feature of the column */
+    const struct model_bucket *buckets; /* by: [n_buckets], sorted by their features */
+    size_t n_buckets, other;
 };
+
+/* Which input predicts a row?
+ *   c    of kind MODEL_BY
+ *   row  its features, as dataset_load() gives them
+ * O(log n_buckets). */
+size_t model_combine_input(const struct model_combine *c, const float *row);
 
 /* A view of f. */
 const struct model_combine *model_file_combine(const struct model_file *f);
@@ -95,7 +128,7 @@ struct model_member {
     const struct dataset_info
         *info;     /* what it was trained on: model_file_data(), or its residual */
     double weight; /* > 0; the sum over the members of an input is 1, but not in a sum */
-    size_t input;  /* linear: which input of the combination it belongs to; a mean: 0 */
+    size_t input;  /* which input of the combination it belongs to */
     const struct train_spec *spec;
     const json_t *train;          /* the document of `spec` */
     const struct preprocess *fit; /* what this member's preprocessing learnt */
@@ -106,6 +139,9 @@ struct model_member {
 
 /* i < model_file_n_members(). */
 const struct model_member *model_file_member(const struct model_file *f, size_t i);
+
+/* The members of an input, which follow each other: returns their number; *ret_first is the first. */
+size_t model_file_input(const struct model_file *f, size_t input, size_t *ret_first);
 
 /* A tensor of a member, by its name in the member's own file; a view of f, or NULL. Its data may be
  * unaligned. */
@@ -129,7 +165,7 @@ AS_MUST_CHECK as_status model_residual_info(const struct dataset_info *info,
 struct model_source {
     const char *path;
     double weight;          /* mean: > 0; a source of several members divides it by their weights.
-                             * linear: not 0; the source is one input */
+                             * linear: not 0; the source is one input. by: not used, the same */
     int64_t trial, attempt; /* 0: those that the source has */
     const char *seed;       /* decimal; NULL: that of the source */
     const char *sweep;      /* id; NULL: that of the source */
@@ -137,13 +173,16 @@ struct model_source {
 
 /* Compose a model of n >= 1 sources, in this order.
  *   path     replaced by the file in one step, but not durably (file_publishv)
- *   combine  the manifest's `combine`; NULL: {"kind": "mean"}, or that of a single source that is a sum. Of kind linear without `weights`,
- *            which are those of the sources. Of kind sum the first source may be a sum itself, and the
- *            others were trained on its model_residual_info()
+ *   combine  the manifest's `combine`; NULL: {"kind": "mean"}, or that of a single source that is a
+ *            sum. Without `weights` and `sums`, which are those of the sources. Of kind sum the first
+ *            source may be a sum itself, and the others were trained on its model_residual_info(). Of
+ *            kind by, inputs are the indices of sources; a value that the column does not have in the
+ *            data set, or that is written in two ways, is left out if that changes no prediction
  *   about    {metrics?, measured_on?, lineage?}, taken over into the manifest; or NULL
  * All borrowed. AS_E_INVAL: a source is no model, two were trained on other data sets, weights that
- * do not add up to 1, another field in `about`. AS_E_UNSUPPORTED as for model_file_read(), or a
- * source is itself a linear combination, or a sum beside others.
+ * do not add up to 1, another field in `about`, a column that the data set does not have.
+ * AS_E_UNSUPPORTED as for model_file_read(), or a source is itself a linear combination or by a column,
+ * or a sum in a sum.
  * AS_E_TOO_LARGE: past MODEL_FILE_MAX_BYTES or MODEL_FILE_MAX_MEMBERS. AS_E_NOT_FOUND, AS_E_IO,
  * AS_E_NOMEM. Takes the memory of all sources together. */
 AS_MUST_CHECK as_status model_file_write(const char *path, const struct model_source *sources,

@@ -2,6 +2,7 @@
 #ifndef ASSAY_MODEL_FILE_MODEL_FILE_PRIV_H
 #define ASSAY_MODEL_FILE_MODEL_FILE_PRIV_H
 
+#include "base/json.h"
 #include "model/file/model_file.h"
 
 #define MODEL_FILE_TRIAL_FORMAT "assay-model-1" /* of a trial's own model.safetensors */
@@ -14,7 +15,11 @@ struct model_file {
     json_t *manifest;
     struct dataset_info info, residual; /* residual: of a sum, else empty */
     struct model_combine combine;
-    double *combine_weights, *combine_biases; /* of `combine`; owned */
+    double *combine_weights, *combine_biases; /* of `combine`; owned, as what follows */
+    bool *combine_sums;
+    struct model_bucket *combine_buckets;
+    float *bucket_features;
+    size_t *first; /* [inputs + 1]: the first member of each, then n; owned */
     size_t n;
     struct model_member *members; /* [n]; views of specs, fits and manifest */
     struct train_spec *specs;     /* [n] */
@@ -27,10 +32,25 @@ struct model_file {
 AS_MUST_CHECK as_status model_manifest_read(json_t *manifest, struct model_file *f,
                                             struct as_err *err);
 
-/* The parts of it: `combine`, and how members belong to its inputs. */
-AS_MUST_CHECK as_status model_manifest_combine(const json_t *obj, struct model_file *file,
-                                               struct as_err *err);
-AS_MUST_CHECK as_status model_manifest_inputs(const struct model_file *file, struct as_err *err);
+/* The parts of it: `combine`, for these members of the manifest; and how members belong to its inputs. */
+AS_MUST_CHECK as_status model_manifest_combine(const json_t *obj, const json_t *members,
+                                               struct model_file *file, struct as_err *err);
+AS_MUST_CHECK as_status model_manifest_inputs(struct model_file *file, struct as_err *err);
+
+/* The fields of a `combine` of kind by. */
+AS_MUST_CHECK as_status model_manifest_by(struct json_fields *f, struct model_file *file,
+                                          struct as_err *err);
+
+/* A copy of a `combine` of kind by without the buckets that a reader would refuse and that change no
+ * prediction. *ret is a new reference. AS_E_NOMEM. */
+AS_MUST_CHECK as_status model_by_tidy(const struct dataset_info *info, const json_t *combine,
+                                      json_t **ret, struct as_err *err);
+
+/* Do members have inputs, which they name? */
+static inline bool model_has_inputs(const struct model_combine *c)
+{
+    return c->kind == MODEL_LINEAR || c->kind == MODEL_BY || (c->kind == MODEL_MEAN && c->weights);
+}
 
 /* "members/12/" */
 void model_file_prefix(size_t member, char ret[MODEL_FILE_PREFIX_MAX]);

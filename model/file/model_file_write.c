@@ -18,8 +18,9 @@ struct composition {
     const struct model_source *sources;
     size_t n;
     struct model_file **files; /* [n]; owned, each owned */
-    model_combine_kind kind;   /* linear: sources are inputs of it */
-    json_t *members;           /* of the manifest; owned */
+    model_combine_kind kind;
+    bool has_inputs; /* each source is one input */
+    json_t *members; /* of the manifest; owned */
     size_t n_members, n_tensors;
     struct safetensors_tensor *tensors; /* owned */
     char **names;                       /* [n_tensors]; owned, each owned */
@@ -51,20 +52,23 @@ static json_t *expected_data(const struct composition *c, size_t i)
                : NULL;
 }
 
-/* May what source i is be a part of the composition? Another one has its own place for it: a sum is
- * the beginning of a longer sum, or alone. */
+/* May what source i is be a part of the composition? Beside a mean, a sum may be an input, or the
+ * beginning of a longer sum. */
 static as_status check_kind(const struct composition *c, size_t i, struct as_err *err)
 {
-    model_combine_kind kind = c->files[i]->combine.kind;
-    bool begins = kind == MODEL_SUM && c->kind == MODEL_SUM && i == 0;
-    bool single = c->kind != MODEL_SUM || c->files[i]->n == 1;
-    if (begins || (kind == MODEL_MEAN && single))
+    static const char *const names[] = {[MODEL_MEAN] = "a mean of several models",
+                                        [MODEL_LINEAR] = "a stacked ensemble",
+                                        [MODEL_SUM] = "a model of boosting",
+                                        [MODEL_BY] = "an ensemble by a column"};
+    const struct model_combine *own = &c->files[i]->combine;
+    bool plain = own->kind == MODEL_MEAN && !own->weights;
+    bool fits = plain || own->kind == MODEL_SUM;
+    if (c->kind == MODEL_SUM)
+        fits = (plain && c->files[i]->n == 1) || (own->kind == MODEL_SUM && i == 0);
+    if (fits)
         return AS_OK;
     return as_fail(err, AS_E_UNSUPPORTED, "%.150s: %s cannot be a member of another ensemble",
-                   c->sources[i].path,
-                   kind == MODEL_LINEAR ? "a stacked ensemble"
-                   : kind == MODEL_SUM  ? "a model of boosting"
-                                        : "a mean of several models");
+                   c->sources[i].path, names[own->kind]);
 }
 
 static as_status check_source(const struct composition *c, size_t i, struct as_err *err)
@@ -84,10 +88,24 @@ static as_status check_source(const struct composition *c, size_t i, struct as_e
 /* Without `combine` one source keeps its own: that of a trial may be a sum. */
 static model_combine_kind kind_of(const json_t *combine, const struct composition *c)
 {
+    static const char *const names[] = {
+        [MODEL_MEAN] = "mean", [MODEL_LINEAR] = "linear", [MODEL_SUM] = "sum", [MODEL_BY] = "by"};
     const char *kind = json_string_value(json_object_get(combine, "kind"));
     if (!combine && c->n == 1 && c->files[0]->combine.kind == MODEL_SUM)
         return MODEL_SUM;
-    return as_streq(kind, "linear") ? MODEL_LINEAR : as_streq(kind, "sum") ? MODEL_SUM : MODEL_MEAN;
+    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
+        if (as_streq(kind, names[i]))
+            return (model_combine_kind)i;
+    return MODEL_MEAN;
+}
+
+/* Sources are inputs where the formula needs them, or where one is a sum and others are not. */
+static bool needs_inputs(const struct composition *c)
+{
+    bool needs = c->kind == MODEL_LINEAR || c->kind == MODEL_BY;
+    for (size_t i = 0; c->kind == MODEL_MEAN && i < c->n; i++)
+        needs = needs || c->files[i]->combine.kind == MODEL_SUM;
+    return needs;
 }
 
 static as_status read_sources(struct composition *c, const json_t *combine, struct as_err *err)
@@ -109,6 +127,7 @@ static as_status read_sources(struct composition *c, const json_t *combine, stru
         if (st != AS_OK)
             return st;
     }
+    c->has_inputs = needs_inputs(c);
     return AS_OK;
 }
 
@@ -126,13 +145,12 @@ static as_status add_member(struct composition *c, size_t i, size_t k, struct as
     const struct model_file *file = c->files[i];
     const struct model_member *m = model_file_member(file, k);
     const json_t *from = json_array_get(json_object_get(file->manifest, "members"), k);
-    double weight = c->kind == MODEL_LINEAR ? m->weight : source->weight * m->weight;
+    double weight = c->has_inputs ? m->weight : source->weight * m->weight;
     JSON_AUTO obj = json_pack("{s:f, s:O, s:O, s:s*, s:s*}", "weight", weight, "train", m->train,
                               "preprocessing", json_object_get(from, "preprocessing"), "seed",
                               source->seed ? source->seed : m->seed, "sweep",
                               source->sweep ? source->sweep : m->sweep);
-    if (obj && c->kind == MODEL_LINEAR &&
-        json_object_set_new(obj, "input", json_integer((json_int_t)i)) != 0)
+    if (obj && c->has_inputs && json_object_set_new(obj, "input", json_integer((json_int_t)i)) != 0)
         return as_fail_nomem(err);
     if (!obj || set_number(obj, "trial", source->trial ? source->trial : m->trial) != 0 ||
         set_number(obj, "attempt", source->attempt ? source->attempt : m->attempt) != 0 ||
@@ -156,23 +174,49 @@ static as_status add_members(struct composition *c, struct as_err *err)
     return AS_OK;
 }
 
+/* The weights of sources as inputs, and which of them are sums. */
+static as_status add_inputs(const struct composition *c, json_t *combine, struct as_err *err)
+{
+    JSON_AUTO weights = json_array();
+    JSON_AUTO sums = json_array();
+    int bad = !weights || !sums;
+    for (size_t i = 0; i < c->n; i++) {
+        bad |= json_array_append_new(weights, json_real(c->sources[i].weight));
+        if (c->files[i]->combine.kind == MODEL_SUM)
+            bad |= json_array_append_new(sums, json_integer((json_int_t)i));
+    }
+    if (bad)
+        return as_fail(err, AS_E_NOMEM, "out of memory, or a weight is not finite");
+    if (c->kind != MODEL_BY)
+        bad |= json_object_set(combine, "weights", weights);
+    if (json_array_size(sums) > 0)
+        bad |= json_object_set(combine, "sums", sums);
+    return bad ? as_fail_nomem(err) : AS_OK;
+}
+
 /* The manifest's `combine`. */
 static as_status make_combine(const struct composition *c, const json_t *combine, json_t **ret,
                               struct as_err *err)
 {
-    bool is_linear = c->kind == MODEL_LINEAR;
-    const json_t *own = json_object_get(model_file_manifest(c->files[0]), "combine");
-    JSON_AUTO j = json_copy((json_t *)(combine ? combine : own));
-    JSON_AUTO weights = is_linear ? json_array() : NULL;
-    for (size_t i = 0; is_linear && i < c->n; i++)
-        if (json_array_append_new(weights, json_real(c->sources[i].weight)) != 0)
-            return as_fail(err, AS_E_NOMEM, "out of memory, or a weight is not finite");
-    if (json_object_get(j, "weights"))
-        return as_fail(err, AS_E_INVAL, "/combine/weights: they follow from the sources");
-    if (!j || (is_linear && json_object_set(j, "weights", weights) != 0))
-        return as_fail_nomem(err);
+    static const char *const own[] = {"weights", "sums"};
+    const struct model_file *first = c->files[0];
+    JSON_AUTO j = NULL;
+    as_status st = AS_OK;
+    for (size_t i = 0; i < AS_ARRAY_LEN(own); i++)
+        if (json_object_get(combine, own[i]))
+            return as_fail(err, AS_E_INVAL, "/combine/%s: they follow from the sources", own[i]);
+    if (c->kind == MODEL_BY)
+        st = model_by_tidy(&first->info, combine, &j, err);
+    else if (combine)
+        j = json_copy((json_t *)combine);
+    else
+        j = json_pack("{s:s}", "kind", c->kind == MODEL_SUM ? "sum" : "mean");
+    if (st == AS_OK && j && c->has_inputs)
+        st = add_inputs(c, j, err);
+    if (st != AS_OK)
+        return st;
     *ret = as_steal(j);
-    return AS_OK;
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 /* The manifest, checked as a reader will check it. */

@@ -4,10 +4,12 @@
 
 #include "model/file/model_file.h"
 #include "model/onnx/graph.h"
+#include "model/onnx/inputs.h"
 
 /* Combine the predictions of all members of f, float [rows, outputs] each, as f says. Everything is
- * computed in double, and the result is float. */
+ * computed in double, and the result is float.
+ *   in  the inputs of the graph; a combination by a column looks at one of them */
 const char *onnx_combine(struct onnx_graph *g, const struct model_file *f,
-                         const char *const *predictions);
+                         const struct onnx_inputs *in, const char *const *predictions);
 
 #endif

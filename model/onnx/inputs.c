@@ -75,8 +75,10 @@ static void add_columns(struct onnx_graph *g, const struct dataset_info *info,
     size_t n = 0;
     const char **numbers = onnx_graph_memory(g, info->n_features, sizeof *numbers);
     const char **texts = onnx_graph_memory(g, info->n_features, sizeof *texts);
-    for (size_t c = 0; texts && c < info->n_features; c++) {
+    ret->columns = onnx_graph_memory(g, info->n_features, sizeof *ret->columns);
+    for (size_t c = 0; numbers && texts && ret->columns && c < info->n_features; c++) {
         const char *value = add_column(g, info, c);
+        ret->columns[c] = value;
         if (info->columns[c].categorical)
             texts[c] = value;
         else

@@ -12,9 +12,10 @@ struct onnx_inputs {
                           * missing; NULL: there is no such column */
     const char **texts;  /* table: [n_features] string [rows, 1] of each category column, else NULL;
                           * NULL: there is no such column */
-    const char *pixels;  /* images: float [rows, height, width, channels] */
-    const char *tokens;  /* text: int64 [rows, context] */
-    const char *check;   /* float [rows, 1]: 0, or NaN if the row has a number that predicting
+    const char **columns; /* table with named columns: [n_features] the input of each; else NULL */
+    const char *pixels;   /* images: float [rows, height, width, channels] */
+    const char *tokens;   /* text: int64 [rows, context] */
+    const char *check;    /* float [rows, 1]: 0, or NaN if the row has a number that predicting
                           * refuses: infinite, or missing in a column that had no missing number in
                           * the data set. NULL: no row can have one */
 };

@@ -7,7 +7,10 @@
  *
  * Rows go through in passes. A pass is so small that what the layers hand on stays in the second
  * cache (PASS_BYTES), and the predictions of all members are kept until its end: they are then
- * combined in the order of the members, whatever shares a network (combination.c). */
+ * combined in the order of the members, whatever shares a network (combination.c).
+ *
+ * In a combination by a column each row needs the members of one input only. So members of different
+ * inputs share no network, and each input gets its own rows of a pass (by_column.c). */
 #include "model/predict/predictor.h"
 
 #include <math.h>
@@ -44,6 +47,9 @@ void predictor_free(struct predictor *p)
     free(p->terms);
     free(p->inputs);
     free(p->sum);
+    free(p->of_row);
+    free(p->raw);
+    free(p->part);
     free(p->first_value);
     free(p->categorical);
     free(p->known);
@@ -67,14 +73,14 @@ static size_t find_encoding(struct predictor *p, size_t member)
 
 /* The part of a member with this plan, which may be a new one. Trees (NULL) have parts of their
  * own. */
-static struct predict_part *find_part(struct predictor *p, size_t encoding,
+static struct predict_part *find_part(struct predictor *p, size_t encoding, size_t input,
                                       const struct net_plan *plan)
 {
     for (size_t i = 0; plan && i < p->n_parts; i++)
-        if (p->parts[i].plan && p->parts[i].encoding == encoding &&
+        if (p->parts[i].plan && p->parts[i].encoding == encoding && p->parts[i].input == input &&
             predict_plans_equal(p->parts[i].plan, plan))
             return &p->parts[i];
-    p->parts[p->n_parts] = (struct predict_part){.encoding = encoding};
+    p->parts[p->n_parts] = (struct predict_part){.encoding = encoding, .input = input};
     return &p->parts[p->n_parts++];
 }
 
@@ -84,7 +90,9 @@ static as_status add_member(struct predictor *p, size_t member, struct as_err *e
     as_status st = predict_plan(p->file, member, &plan, err);
     if (st != AS_OK)
         return st;
-    struct predict_part *part = find_part(p, find_encoding(p, member), plan);
+    bool is_by = model_file_combine(p->file)->kind == MODEL_BY;
+    size_t input = is_by ? model_file_member(p->file, member)->input : 0;
+    struct predict_part *part = find_part(p, find_encoding(p, member), input, plan);
     if (!part->member)
         part->member = as_calloc(model_file_n_members(p->file), sizeof *part->member);
     if (!part->member)
@@ -213,14 +221,31 @@ static as_status run_part(struct predictor *p, struct predict_part *part, struct
     return st;
 }
 
+as_status predictor_members_run(struct predictor *p, size_t input, const float *raw, size_t rows,
+                                struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < p->n_encodings; i++)
+        p->encodings[i].is_made = false;
+    for (size_t i = 0; st == AS_OK && i < p->n_parts; i++) {
+        struct predict_encoding *e = &p->encodings[p->parts[i].encoding];
+        if (input != SIZE_MAX && p->parts[i].input != input)
+            continue;
+        if (!e->is_made)
+            st = encode(p, e, raw, rows, err);
+        e->is_made = true;
+        if (st == AS_OK)
+            st = run_part(p, &p->parts[i], err);
+    }
+    return st;
+}
+
 static as_status run_pass(struct predictor *p, const float *raw, size_t rows, float *ret,
                           struct as_err *err)
 {
-    as_status st = AS_OK;
-    for (size_t i = 0; st == AS_OK && i < p->n_encodings; i++)
-        st = encode(p, &p->encodings[i], raw, rows, err);
-    for (size_t i = 0; st == AS_OK && i < p->n_parts; i++)
-        st = run_part(p, &p->parts[i], err);
+    if (model_file_combine(p->file)->kind == MODEL_BY)
+        return predictor_by_column(p, raw, rows, ret, err);
+    as_status st = predictor_members_run(p, SIZE_MAX, raw, rows, err);
     if (st != AS_OK)
         return st;
     predictor_combine(p, rows, ret);

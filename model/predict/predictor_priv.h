@@ -11,6 +11,7 @@
 struct predict_encoding {
     const struct preprocess *fit; /* view of the model file */
     const json_t *record;         /* the same, as JSON */
+    bool is_made;                 /* for the rows that go through now */
     struct dataset set;           /* the encoded rows of a pass */
     int32_t *codes;
 };
@@ -27,19 +28,35 @@ struct predictor {
     float **of_part; /* [members]: where the members of the current part write theirs */
     struct combine_term *terms, *inputs; /* [members]; what is combined */
     double *sum;                         /* [max_rows, n_outputs] */
-    bool *categorical;                   /* [columns] */
-    size_t *first_value;                 /* tables with columns: [columns], in `known` */
-    bool *known; /* [values of all columns]: has the training data of a member this one? */
+    size_t *of_row;    /* by a column: [max_rows] the input of each row of a pass; else NULL */
+    float *raw, *part; /* by a column: rows of an input [max_rows, n_features], and what it predicts
+                        * [max_rows, n_outputs] */
+    bool *categorical; /* [columns] */
+    size_t *first_value; /* tables with columns: [columns], in `known` */
+    bool *known;         /* [values of all columns]: has the training data of a member this one? */
 };
 
 /* The predictions of a member in a pass: [rows, n_outputs]. */
 float *predictor_values(const struct predictor *p, size_t member);
 
-/* Set terms, inputs and sum, for max_rows. AS_E_NOMEM. */
+/* Set terms, inputs, sum, and what a combination by a column needs, for max_rows. AS_E_NOMEM. */
 AS_MUST_CHECK as_status predictor_combine_init(struct predictor *p, struct as_err *err);
 
-/* Combine the members' predictions of a pass, which are lost: ret[rows, n_outputs]. */
+/* Combine the members' predictions of a pass, which are lost: ret[rows, n_outputs]. Not of a
+ * combination by a column. */
 void predictor_combine(const struct predictor *p, size_t rows, float *ret);
+
+/* What one input predicts, from the predictions of its members. */
+void predictor_combine_input(const struct predictor *p, size_t input, size_t rows, float *ret);
+
+/* A pass of at most max_rows rows through the members of one input, or of all (SIZE_MAX): encode them and set
+ * predictor_values(). AS_E_NOMEM and the errors of back ends. */
+AS_MUST_CHECK as_status predictor_members_run(struct predictor *p, size_t input, const float *raw,
+                                              size_t rows, struct as_err *err);
+
+/* A pass of a combination by a column: each input predicts its rows. As predictor_members_run(). */
+AS_MUST_CHECK as_status predictor_by_column(struct predictor *p, const float *raw, size_t rows,
+                                            float *ret, struct as_err *err);
 
 /* Set categorical, first_value and known. AS_E_NOMEM. */
 AS_MUST_CHECK as_status predictor_know_values(struct predictor *p, struct as_err *err);

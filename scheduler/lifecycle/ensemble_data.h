@@ -38,10 +38,15 @@ AS_MUST_CHECK as_status ensemble_data_read(struct store *db,
                                            const struct ensemble_candidate *candidates, size_t n,
                                            struct ensemble_data *ret, struct as_err *err);
 
-/* Read the buckets of the rows, which the first candidate that left buckets.json says. Without any all
- * rows stay in one. AS_E_INVAL: the file is wrong. AS_E_UNAVAILABLE, AS_E_NOMEM. */
-AS_MUST_CHECK as_status ensemble_data_read_buckets(struct store *db, size_t n,
-                                                   struct ensemble_data *d, struct as_err *err);
+/* Read the buckets of the rows.
+ *   column   the column whose values they are: of the first candidate that left them in buckets.json, else
+ *            from the data set. NULL: the column of the first candidate that left one; without any all rows
+ *            stay in one bucket
+ *   is_test  the rows are those of the test set
+ * AS_E_INVAL: a file is wrong. AS_E_UNAVAILABLE, AS_E_NOMEM, and the errors of ensemble_column_read(). */
+AS_MUST_CHECK as_status ensemble_data_read_buckets(struct store *db, size_t n, const char *column,
+                                                   bool is_test, struct ensemble_data *d,
+                                                   struct as_err *err);
 
 /* The same from the text of the file, for d->rows. AS_E_INVAL, AS_E_NOMEM. */
 AS_MUST_CHECK as_status ensemble_data_parse_buckets(const char *text, size_t len,

@@ -12,14 +12,18 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "scheduler/lifecycle/ensemble_column.h"
 #include "scheduler/lifecycle/ensemble_result.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/sweep/ensemble_options.h"
 
+#define BY_MAX 1024 /* characters of a column's name */
+
 /* A request: parsed from a body, or from the stored text. */
 struct request {
     struct ensemble_options options;
+    const char *by;                          /* bucketing: a column; NULL: none is named */
     const char *sweeps[ENSEMBLE_SWEEPS_MAX]; /* views of the document, or of the caller's id */
     size_t n;
 };
@@ -58,6 +62,16 @@ static as_status parse_sweeps(const json_t *list, struct request *q, struct as_e
     return AS_OK;
 }
 
+/* `by`, which bucketing alone has. */
+static as_status parse_by(struct json_fields *f, struct request *q, struct as_err *err)
+{
+    as_status st = json_fields_text(f, "by", JSON_OPTIONAL, 1, BY_MAX, &q->by, err);
+    if (st != AS_OK || !q->by || q->options.method == ENSEMBLE_BUCKETING)
+        return st;
+    return as_fail_at(err, AS_E_INVAL, "/by", "/by: found with method %s, expected bucketing",
+                      ensemble_method_names[q->options.method]);
+}
+
 /* `sweep` NULL: all sweeps are in the document. */
 static as_status parse_request(const json_t *body, const char *sweep, struct request *ret,
                                struct as_err *err)
@@ -68,6 +82,8 @@ static as_status parse_request(const json_t *body, const char *sweep, struct req
     as_status st = json_fields_init(&f, body, "", err);
     if (st == AS_OK)
         st = ensemble_options_parse(&f, &ret->options, err);
+    if (st == AS_OK)
+        st = parse_by(&f, ret, err);
     if (st == AS_OK)
         st = json_fields_array(&f, "sweeps", JSON_OPTIONAL, &list, err);
     if (st == AS_OK)
@@ -82,6 +98,8 @@ static char *format_request(const struct request *q)
     JSON_AUTO j = ensemble_options_to_json(&q->options);
     json_t *list = json_array();
     int bad = !j || json_object_set_new(j, "sweeps", list) != 0;
+    if (!bad && q->by)
+        bad = json_object_set_new(j, "by", json_string(q->by)) != 0;
     for (size_t i = 0; !bad && i < q->n; i++)
         bad = json_array_append_new(list, json_string(q->sweeps[i])) != 0;
     return bad ? NULL : json_format(j);
@@ -130,6 +148,8 @@ static as_status ask(struct tx *t, struct arena *a, const struct request *q, con
         st = store_ensemble_sources(t, a, q->sweeps, q->n, &s, err);
     if (st == AS_OK)
         st = check_sources(s, q->n, err);
+    if (st == AS_OK && q->by)
+        st = ensemble_column_check(t, q->sweeps[0], q->by, err);
     if (st != AS_OK)
         return st;
     for (size_t i = 0; i < q->n; i++)
@@ -277,6 +297,7 @@ static as_status compute(struct store *db, struct work *w, struct as_err *err)
                                      .maximize = s[0].maximize,
                                      .seed = (uint64_t)s[0].seed,
                                      .options = w->q.options,
+                                     .by = w->q.by,
                                      .several = w->q.n > 1,
                                      .candidates = w->candidates,
                                      .n = w->n};

@@ -215,7 +215,7 @@ static as_status compute(struct store *db, struct work *w, char **ret, struct as
                        "targets.npy");
     st = choose_metric(w, err);
     if (st == AS_OK && job->options.method == ENSEMBLE_BUCKETING)
-        st = ensemble_data_read_buckets(db, job->n, &w->data, err);
+        st = ensemble_data_read_buckets(db, job->n, job->by, false, &w->data, err);
     if (st != AS_OK)
         return st;
     const struct ensemble_input in = {.candidates = w->data.n_taken,

@@ -79,13 +79,10 @@ static as_status read_buckets(struct store *db, struct work *w, struct as_err *e
     struct ensemble_data *d = &w->data;
     if (!w->e->of_bucket)
         return AS_OK;
-    as_status st = ensemble_data_read_buckets(db, w->n, d, err);
+    as_status st = ensemble_data_read_buckets(db, w->n, chosen->bucket_column, true, d, err);
     if (st != AS_OK)
-        return st;
-    if (!d->buckets || !as_streq(d->bucket_column, chosen->bucket_column))
-        return as_fail(err, AS_E_INVAL,
-                       "the trials left no test_buckets.json of the column '%.80s'",
-                       chosen->bucket_column);
+        return as_err_prefix(err, st, "the values of '%.60s' in the test rows",
+                             chosen->bucket_column);
     JSON_AUTO known = json_object();
     AS_AUTO(as_freep) uint32_t *number = as_calloc(d->n_buckets, sizeof *number);
     w->buckets = as_calloc(d->rows, sizeof *w->buckets);

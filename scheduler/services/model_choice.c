@@ -1,7 +1,8 @@
 /* What a version of a model is made of: the trials, and how they are combined.
  *
  * An ensemble says so itself: its `members`, their weights, and `combine` (ensemble_result.h). The
- * order of its members is kept, so that the model adds what the ensemble added, in its order. A
+ * order of its members is kept, so that the model adds what the ensemble added, in its order. An
+ * ensemble by a column names trials for values; they become inputs, which are members here. A
  * sweep has the ensemble of its end, and those that were asked for afterwards, which may be of
  * several sweeps. */
 #include <stdlib.h>
@@ -43,25 +44,6 @@ static as_status choose_trial(struct tx *t, struct arena *a, const struct model_
     return store_sweep_key(t, q->sweep, &ret->members[0].sweep_key, err);
 }
 
-/* The manifest's `combine`: without the penalty, which only fitting needs. NULL is a mean. */
-static as_status read_combine(struct model_choice *ret, struct as_err *err)
-{
-    const json_t *combine = json_object_get(ret->ensemble, "combine");
-    if (as_streq(json_string_value(json_object_get(combine, "kind")), "by"))
-        return as_fail(
-            err, AS_E_UNSUPPORTED,
-            "the ensemble has a trial for each value of '%.60s', which cannot be one model; "
-            "keep its trials: SWEEP/NUMBER",
-            json_string_value(json_object_get(combine, "column")));
-    if (!combine || as_streq(json_string_value(json_object_get(combine, "kind")), "mean"))
-        return AS_OK;
-    ret->combine = json_copy((json_t *)combine);
-    if (!ret->combine)
-        return as_fail_nomem(err);
-    (void)json_object_del(ret->combine, "penalty");
-    return AS_OK;
-}
-
 /* The sweep of a member: that which it names, else the first. */
 static as_status find_sweep(const struct ensemble_asked_sweep *sweeps, size_t n,
                             const json_t *member, struct model_choice_member *ret,
@@ -79,16 +61,102 @@ static as_status find_sweep(const struct ensemble_asked_sweep *sweeps, size_t n,
                    id ? id : "");
 }
 
+/* The sweeps of an ensemble. */
+struct sources {
+    const struct ensemble_asked_sweep *sweeps;
+    size_t n;
+};
+
+/* The input of the trial that an object names, {"number", "sweep"?}: its place among the members; their
+ * number if it is not among them. *ret_member is the trial. */
+static as_status input_of(const struct sources *s, const json_t *trial,
+                          const struct model_choice *c, struct model_choice_member *ret_member,
+                          size_t *ret, struct as_err *err)
+{
+    size_t i = 0;
+    *ret_member = (struct model_choice_member){
+        .number = json_integer_value(json_object_get(trial, "number"))};
+    as_status st = find_sweep(s->sweeps, s->n, trial, ret_member, err);
+    while (st == AS_OK && i < c->n &&
+           (c->members[i].sweep_key != ret_member->sweep_key ||
+            c->members[i].number != ret_member->number))
+        i++;
+    *ret = i;
+    return st;
+}
+
+/* The input of rows with other values. Its trial becomes the last member if each value has another one;
+ * there is room for it. */
+static as_status add_other(const struct sources *s, const json_t *trial, struct model_choice *c,
+                           size_t *ret, struct as_err *err)
+{
+    struct model_choice_member m;
+    as_status st = input_of(s, trial, c, &m, ret, err);
+    if (st == AS_OK && *ret == c->n)
+        c->members[c->n++] = m;
+    return st;
+}
+
+/* The manifest's `combine` of an ensemble by a column: values have inputs instead of trials. */
+static as_status combine_by(const struct sources *s, const json_t *combine, struct model_choice *c,
+                            struct as_err *err)
+{
+    JSON_AUTO list = json_array();
+    const json_t *bucket;
+    struct model_choice_member m;
+    size_t i, other = 0, input = 0;
+    as_status st =
+        list ? add_other(s, json_object_get(combine, "other"), c, &other, err) : as_fail_nomem(err);
+    json_array_foreach(json_object_get(combine, "buckets"), i, bucket)
+    {
+        if (st == AS_OK)
+            st = input_of(s, bucket, c, &m, &input, err);
+        if (st == AS_OK && input == c->n)
+            st =
+                as_fail(err, AS_E_INTERNAL, "bucket %zu of the ensemble is none of its members", i);
+        if (st != AS_OK)
+            return st;
+        if (json_array_append_new(list,
+                                  json_pack("{s:O, s:I}", "value", json_object_get(bucket, "value"),
+                                            "input", (json_int_t)input)) != 0)
+            return as_fail_nomem(err);
+    }
+    if (st != AS_OK)
+        return st;
+    c->combine =
+        json_pack("{s:s, s:O, s:O, s:I}", "kind", "by", "column",
+                  json_object_get(combine, "column"), "buckets", list, "other", (json_int_t)other);
+    return c->combine ? AS_OK : as_fail_nomem(err);
+}
+
+/* The manifest's `combine`: without the penalty, which only fitting needs. NULL is a mean. */
+static as_status read_combine(const struct sources *s, struct model_choice *ret, struct as_err *err)
+{
+    const json_t *combine = json_object_get(ret->ensemble, "combine");
+    const char *kind = json_string_value(json_object_get(combine, "kind"));
+    if (!combine || as_streq(kind, "mean"))
+        return AS_OK;
+    if (as_streq(kind, "by"))
+        return combine_by(s, combine, ret, err);
+    ret->combine = json_copy((json_t *)combine);
+    if (!ret->combine)
+        return as_fail_nomem(err);
+    (void)json_object_del(ret->combine, "penalty");
+    return AS_OK;
+}
+
 /* The members of ret->ensemble. */
-static as_status choose_members(struct arena *a, const struct ensemble_asked_sweep *sweeps,
-                                size_t n, struct model_choice *ret, struct as_err *err)
+static as_status choose_members(struct arena *a, const struct sources *sources,
+                                struct model_choice *ret, struct as_err *err)
 {
     const json_t *members = json_object_get(ret->ensemble, "members"), *member;
-    size_t i;
-    if (json_array_size(members) == 0)
-        return as_fail(err, AS_E_CONFLICT, "the ensemble of '%.80s' has no members", sweeps[0].id);
-    as_status st = make_members(a, json_array_size(members), ret, err);
+    size_t i, n = json_array_size(members);
+    if (n == 0)
+        return as_fail(err, AS_E_CONFLICT, "the ensemble of '%.80s' has no members",
+                       sources->sweeps[0].id);
+    as_status st = make_members(a, n + 1, ret, err);
     ret->kind = "ensemble";
+    ret->n = n;
     json_array_foreach(members, i, member)
     {
         if (st != AS_OK)
@@ -96,9 +164,9 @@ static as_status choose_members(struct arena *a, const struct ensemble_asked_swe
         struct model_choice_member *m = &ret->members[i];
         m->number = json_integer_value(json_object_get(member, "number"));
         m->weight = json_number_value(json_object_get(member, "weight"));
-        st = find_sweep(sweeps, n, member, m, err);
+        st = find_sweep(sources->sweeps, sources->n, member, m, err);
     }
-    return st == AS_OK ? read_combine(ret, err) : st;
+    return st == AS_OK ? read_combine(sources, ret, err) : st;
 }
 
 /* One that was asked for after the end. */
@@ -124,7 +192,8 @@ static as_status choose_asked(struct tx *t, struct arena *a, const struct model_
                        (long long)q->ensemble, q->sweep, why ? why : "?");
     }
     st = ensemble_asked_sweeps(t, a, &asked, &sweeps, &n, err);
-    return st == AS_OK ? choose_members(a, sweeps, n, ret, err) : st;
+    const struct sources sources = {sweeps, n};
+    return st == AS_OK ? choose_members(a, &sources, ret, err) : st;
 }
 
 /* The ensemble of the sweep's end, or its best trial. */
@@ -156,8 +225,9 @@ static as_status choose_by_use(struct tx *t, struct arena *a, const struct model
         return as_fail(err, AS_E_CONFLICT, "the sweep '%.80s' has no ensemble: %.140s", q->sweep,
                        why ? why : "it did not complete");
     }
+    const struct sources sources = {&own, 1};
     if (is_ensemble)
-        return choose_members(a, &own, 1, ret, err);
+        return choose_members(a, &sources, ret, err);
     const json_t *single = json_object_get(json_object_get(e, "best_single"), "number");
     if (!single && !sweep->has_best)
         return as_fail(err, AS_E_CONFLICT, "no trial of the sweep '%.80s' has completed", q->sweep);

@@ -376,6 +376,32 @@ START_TEST(positive_class)
 }
 END_TEST
 
+/* Equal numbers have one text; all else stays as it is. */
+START_TEST(texts_of_values)
+{
+    static const struct dataset_column number = {.part = DATASET_CELL},
+                                       category = {.categorical = true},
+                                       date = {.part = DATASET_DAYS};
+    static const char *const cells[][2] = {{"1.0", "1"},
+                                           {"01", "1"},
+                                           {"-0", "0"},
+                                           {"0.10", "0.1"},
+                                           {"1e3", "1000"},
+                                           {"1000", "1000"},
+                                           {"16777217", "16777216"},
+                                           {"2.5e-7", "2.5e-07"},
+                                           {"x", "x"},
+                                           {"", ""}};
+    char buf[DATASET_VALUE_TEXT];
+    for (size_t i = 0; i < AS_ARRAY_LEN(cells); i++) {
+        ck_assert_str_eq(dataset_value_text(&number, cells[i][0], buf), cells[i][1]);
+        ck_assert_ptr_eq(dataset_value_text(&category, cells[i][0], buf), cells[i][0]);
+        ck_assert_ptr_eq(dataset_value_text(&date, cells[i][0], buf), cells[i][0]);
+        ck_assert_ptr_eq(dataset_value_text(NULL, cells[i][0], buf), cells[i][0]);
+    }
+}
+END_TEST
+
 START_TEST(out_of_memory)
 {
     static const char text[] =
@@ -411,6 +437,7 @@ Suite *test_suite(void)
     tcase_add_test(t, bad_records);
     tcase_add_test(t, columns_leave_whole);
     tcase_add_test(t, positive_class);
+    tcase_add_test(t, texts_of_values);
     tcase_add_test(t, out_of_memory);
     suite_add_tcase(s, t);
     return s;

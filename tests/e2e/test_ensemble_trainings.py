@@ -147,8 +147,8 @@ def buckets(assay):
     assert json.loads(asked.stdout)["ensemble"]["combine"]["kind"] == "mean", asked
     again = json.loads(assay.cli("ensemble", "regional", "--method", "bucketing", "--json").stdout)
     assert again["ensemble"]["combine"] == combine, again
-    wrong = assay.cli("models", "add", "regional", "r", "--ensemble", str(again["number"]), check=False)
-    assert wrong.returncode != 0 and "for each value of 'region'" in wrong.stderr, wrong
+    kept = json.loads(assay.cli("models", "add", "regional", "r", "--ensemble", str(again["number"]), "--json").stdout)
+    assert kept["lineage"]["ensemble"]["combine"] == combine and len(predictions(assay, "r", path)) == 400, kept
 
 
 def main():

@@ -1,7 +1,7 @@
 /* Model files. An input that begins with "{" is a manifest: it is put into a file with the right
  * checksum, as mutations of a whole file rarely get past it. Anything else is a whole file. What is
- * read has members within their limits, and each says how rows are encoded; what a linear combination
- * or a sum computes with is finite. */
+ * read has members within their limits, and each says how rows are encoded; what a combination computes
+ * with is finite, and each value of a column leads to its input. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,11 +40,57 @@ static char *file_of(const uint8_t *data, size_t size, size_t *ret_len)
     return str_take(&b);
 }
 
+/* The members of input k, which begin at *at. */
+static void check_input(const struct model_file *f, size_t k, size_t *at)
+{
+    const struct model_combine *c = model_file_combine(f);
+    size_t first = 0, n = model_file_input(f, k, &first);
+    double sum = 0;
+    if (n == 0 || first != *at)
+        abort();
+    for (size_t i = first; i < first + n; i++) {
+        const struct model_member *m = model_file_member(f, i);
+        bool residual = c->sums[k] && i > first;
+        if (residual && (m->info->task != DATASET_REGRESSION ||
+                         m->info->n_outputs != model_file_data(f)->n_outputs))
+            abort();
+        if (m->fit->input != model_file_data(f)->input || !m->train || m->spec->epochs < 1 ||
+            m->input != k || !(m->weight > 0))
+            abort();
+        sum += m->weight;
+    }
+    if (c->sums[k] ? model_file_member(f, first)->weight != 1 || !isfinite(sum)
+                   : fabs(sum - 1) > 1e-5)
+        abort();
+    *at = first + n;
+}
+
+/* Each value is found as a row has it, and leads to an input. */
+static void check_buckets(const struct model_file *f)
+{
+    const struct model_combine *c = model_file_combine(f);
+    const struct dataset_info *info = model_file_data(f);
+    AS_AUTO(as_freep) float *row = as_calloc(info->n_features, sizeof *row);
+    if (!row)
+        return;
+    if (c->column >= info->n_features || c->other >= c->n_inputs ||
+        model_combine_input(c, row) >= c->n_inputs)
+        abort();
+    for (size_t i = 0; i < c->n_buckets; i++) {
+        const struct model_bucket *b = &c->buckets[i];
+        if (b->input >= c->n_inputs || b->width > info->n_features - c->column)
+            abort();
+        memcpy(row + c->column, b->features, b->width * sizeof *row);
+        if (model_combine_input(c, row) != b->input)
+            abort();
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     AS_AUTO(model_file_freep) struct model_file *f = NULL;
     char *bytes = NULL;
-    size_t len = size;
+    size_t len = size, at = 0;
     if (size && data[0] == '{')
         bytes = file_of(data, size, &len);
     else if ((bytes = malloc(size ? size : 1)) != NULL && size)
@@ -53,28 +99,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     size_t n = model_file_n_members(f);
     const struct model_combine *c = model_file_combine(f);
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct model_member *m = model_file_member(f, i);
-        bool residual = c->kind == MODEL_SUM && i > 0;
-        if (residual && (m->info->task != DATASET_REGRESSION ||
-                         m->info->n_outputs != model_file_data(f)->n_outputs))
-            abort();
-        if (m->fit->input != model_file_data(f)->input || !m->train || m->spec->epochs < 1 ||
-            m->input >= c->n_inputs || !(m->weight > 0))
-            abort();
-        sum += m->weight;
-    }
-    if (n == 0 || n > MODEL_FILE_MAX_MEMBERS || !isfinite(sum))
+    if (n == 0 || n > MODEL_FILE_MAX_MEMBERS)
         abort();
-    if (c->kind == MODEL_SUM ? model_file_member(f, 0)->weight != 1
-                             : fabs(sum - (double)c->n_inputs) > 1e-5 * (double)c->n_inputs)
+    for (size_t k = 0; k < c->n_inputs; k++)
+        check_input(f, k, &at);
+    if (at != n ||
+        ((c->kind == MODEL_MEAN || c->kind == MODEL_SUM) && !c->weights && c->n_inputs != 1))
         abort();
-    for (size_t i = 0; c->kind == MODEL_LINEAR && i < c->n_inputs; i++)
+    for (size_t i = 0; c->weights && i < c->n_inputs; i++)
         if (!isfinite(c->weights[i]) || c->weights[i] == 0)
             abort();
     for (size_t i = 0; c->kind == MODEL_LINEAR && i < model_file_data(f)->n_outputs; i++)
         if (!isfinite(c->biases[i]))
             abort();
+    if (c->kind == MODEL_BY)
+        check_buckets(f);
     return 0;
 }

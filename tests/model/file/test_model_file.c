@@ -1,5 +1,6 @@
 /* Model files: composing, reading back, equal bytes; damage, other versions, and manifests that say
  * what they must not. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -282,7 +283,7 @@ static void write_stage(const char *name, float value)
     write_file(name, meta, names, 3, value);
 }
 
-/* A sum grows at its end, is kept whole where it is alone, and is no part of anything else. */
+/* A sum grows at its end, and is kept whole where it is alone. */
 START_TEST(a_sum_grows)
 {
     AS_AUTO(model_file_freep) struct model_file *f = NULL;
@@ -294,7 +295,7 @@ START_TEST(a_sum_grows)
     ck_ok(compose("two", "a", 1, "b", 4.5, sum, NULL), err);
     ck_ok(compose("three", "two", 1, "c", 0.25, sum, NULL), err);
     ck_ok(read_model("three", &f), err);
-    ck_assert(model_file_combine(f)->kind == MODEL_SUM && model_file_combine(f)->of_logs);
+    ck_assert(model_file_combine(f)->kind == MODEL_SUM && model_file_combine(f)->sums[0]);
     const double weights[] = {1, 4.5, 0.25};
     for (size_t i = 0; i < 3; i++) {
         const struct model_member *m = model_file_member(f, i);
@@ -306,8 +307,6 @@ START_TEST(a_sum_grows)
     ck_ok(read_model("copy", &alone), err);
     ck_assert_int_eq(model_file_combine(alone)->kind, MODEL_SUM);
     ck_assert_double_eq(model_file_member(alone, 1)->weight, 4.5);
-    ck_fails(compose("n", "three", 0.5, "a", 0.5, NULL, NULL), AS_E_UNSUPPORTED, err,
-             "three: a model of boosting cannot be a member");
     ck_fails(compose("n", "a", 1, "three", 1, sum, NULL), AS_E_INVAL, err, "different data sets");
     ck_fails(compose("n", "a", 1, "a", 1, sum, NULL), AS_E_INVAL, err, "different data sets");
     ck_fails(compose("n", "a", 0.5, "b", 1, sum, NULL), AS_E_INVAL, err,
@@ -315,6 +314,149 @@ START_TEST(a_sum_grows)
     ck_ok(compose("pair", "a", 0.5, "a", 0.5, NULL, NULL), err);
     ck_fails(compose("n", "pair", 1, "b", 1, sum, NULL), AS_E_UNSUPPORTED, err,
              "pair: a mean of several models cannot be a member");
+    ck_fails(compose("n", "three", 1, "three", 1, sum, NULL), AS_E_INVAL, err,
+             "different data sets");
+}
+END_TEST
+
+/* The inputs of a model, each with the members from..to. */
+static void has_inputs(const struct model_file *f, const size_t *n, const bool *sums, size_t inputs)
+{
+    size_t at = 0, first = 0;
+    ck_assert_uint_eq(model_file_combine(f)->n_inputs, inputs);
+    for (size_t k = 0; k < inputs; k++) {
+        ck_assert_uint_eq(model_file_input(f, k, &first), n[k]);
+        ck_assert_uint_eq(first, at);
+        ck_assert_int_eq(model_file_combine(f)->sums[k], sums[k]);
+        for (size_t i = at; i < at + n[k]; i++)
+            ck_assert_int_eq(model_file_member(f, i)->info->task,
+                             sums[k] && i > at ? DATASET_REGRESSION : DATASET_CLASSIFICATION);
+        at += n[k];
+    }
+    ck_assert_uint_eq(at, model_file_n_members(f));
+}
+
+/* Beside others a sum is an input, of a mean too. */
+START_TEST(a_sum_may_be_an_input)
+{
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    AS_AUTO(model_file_freep) struct model_file *stacked = NULL;
+    JSON_AUTO sum = json_pack("{s:s}", "kind", "sum");
+    JSON_AUTO mean = json_pack("{s:s}", "kind", "mean");
+    JSON_AUTO combine = linear("log", 0.1);
+    write_trial("a", 5, 6, 7);
+    write_stage("b", 8);
+    ck_ok(compose("two", "a", 1, "b", 4.5, sum, NULL), err);
+    ck_ok(compose("pair", "a", 0.25, "a", 0.75, NULL, NULL), err);
+    ck_ok(compose("m", "two", 0.625, "pair", 0.375, mean, NULL), err);
+    ck_ok(read_model("m", &f), err);
+    ck_assert_int_eq(model_file_combine(f)->kind, MODEL_MEAN);
+    ck_assert_double_eq(model_file_combine(f)->weights[0], 0.625);
+    has_inputs(f, (size_t[]){2, 2}, (bool[]){true, false}, 2);
+    ck_assert_double_eq(model_file_member(f, 1)->weight, 4.5);
+    ck_assert_double_eq(model_file_member(f, 3)->weight, 0.75);
+    ck_ok(compose("l", "pair", -2, "two", 0.5, combine, NULL), err);
+    ck_ok(read_model("l", &stacked), err);
+    has_inputs(stacked, (size_t[]){2, 2}, (bool[]){false, true}, 2);
+    ck_fails(compose("n", "two", 0.5, "a", 0.4, NULL, NULL), AS_E_INVAL, err,
+             "/combine/weights: their sum is 0.9, expected 1");
+    ck_fails(compose("n", "two", 1.5, "a", -0.5, NULL, NULL), AS_E_INVAL, err,
+             "/combine/weights/1: found -0.5, expected more than 0");
+    ck_fails(compose("n", "m", 0.5, "a", 0.5, NULL, NULL), AS_E_UNSUPPORTED, err,
+             "m: a mean of several models cannot be a member");
+    ck_assert_int_eq(json_object_set_new(combine, "sums", json_pack("[i]", 0)), 0);
+    ck_fails(compose("n", "two", 1, "a", 1, combine, NULL), AS_E_INVAL, err,
+             "/combine/sums: they follow from the sources");
+}
+END_TEST
+
+/* ---- by a column ---- */
+
+static json_t *by_column(const char *column, const char *first, const char *second)
+{
+    return json_pack("{s:s, s:s, s:[{s:s, s:i}, {s:s, s:i}], s:i}", "kind", "by", "column", column,
+                     "buckets", "value", first, "input", 0, "value", second, "input", 1, "other",
+                     1);
+}
+
+/* A row of the data set: x, and the index of c. */
+static size_t input_of(const struct model_file *f, float x, float c)
+{
+    return model_combine_input(model_file_combine(f), (float[]){x, c});
+}
+
+START_TEST(an_ensemble_by_a_category)
+{
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    JSON_AUTO combine = by_column("c", "v", "u");
+    write_trial("a", 5, 6, 7);
+    write_trial("b", 9, 6, 8);
+    ck_ok(compose("pair", "a", 0.25, "b", 0.75, NULL, NULL), err);
+    ck_ok(compose("m", "pair", 0, "b", 0, combine, NULL), err);
+    ck_ok(read_model("m", &f), err);
+    const struct model_combine *k = model_file_combine(f);
+    ck_assert(k->kind == MODEL_BY && k->n_buckets == 2 && k->column == 1 && k->other == 1);
+    has_inputs(f, (size_t[]){2, 1}, (bool[]){false, false}, 2);
+    ck_assert_uint_eq(input_of(f, 5, 1), 0); /* v */
+    ck_assert_uint_eq(input_of(f, 5, 0), 1);
+    ck_assert_uint_eq(input_of(f, 5, 2), 1); /* another value, and none */
+    ck_assert_uint_eq(input_of(f, 5, 3), 1);
+    ck_fails(compose("n", "m", 0.5, "a", 0.5, NULL, NULL), AS_E_UNSUPPORTED, err,
+             "m: an ensemble by a column cannot be a member");
+}
+END_TEST
+
+/* Numbers are compared as a row has them, however they are written. */
+START_TEST(an_ensemble_by_a_number)
+{
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    AS_AUTO(model_file_freep) struct model_file *none = NULL;
+    JSON_AUTO combine = by_column("x", "-2.50", "1e1");
+    write_trial("a", 5, 6, 7);
+    write_trial("b", 9, 6, 8);
+    json_t *buckets = json_object_get(combine, "buckets");
+    (void)json_array_append_new(buckets, json_pack("{s:s, s:i}", "value", "10.0", "input", 1));
+    (void)json_array_append_new(buckets, json_pack("{s:s, s:i}", "value", "-0", "input", 0));
+    ck_ok(compose("m", "a", 0, "b", 0, combine, NULL), err);
+    ck_ok(read_model("m", &f), err);
+    ck_assert_uint_eq(model_file_combine(f)->n_buckets, 3); /* 10.0 is 1e1 */
+    ck_assert_uint_eq(input_of(f, -2.5F, 0), 0);
+    ck_assert_uint_eq(input_of(f, 10, 0), 1);
+    ck_assert_uint_eq(input_of(f, 0, 0), 0);
+    ck_assert_uint_eq(input_of(f, NAN, 0), 1);
+    ck_assert_uint_eq(input_of(f, 2.5F, 0), 1);
+    (void)json_object_set_new(combine, "buckets", json_array());
+    (void)json_object_set_new(combine, "other", json_integer(0));
+    ck_ok(compose("n", "a", 0, "b", 0, combine, NULL), err); /* then all rows are others */
+    ck_ok(read_model("n", &none), err);
+    ck_assert_uint_eq(input_of(none, 10, 0), 0);
+}
+END_TEST
+
+/* What can occur in no row is left out where that changes nothing, and refused elsewhere. */
+START_TEST(values_that_no_row_has)
+{
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    JSON_AUTO rare = by_column("c", "u", "rare");
+    JSON_AUTO stray = by_column("c", "rare", "u");
+    JSON_AUTO gap = by_column("c", "?", "u");
+    JSON_AUTO twice = by_column("x", "1", "1.0");
+    JSON_AUTO word = by_column("x", "one", "2");
+    JSON_AUTO stranger = by_column("d", "u", "v");
+    write_trial("a", 5, 6, 7);
+    ck_ok(compose("m", "a", 0, "a", 0, rare, NULL), err);
+    ck_ok(read_model("m", &f), err);
+    ck_assert_uint_eq(model_file_combine(f)->n_buckets, 1);
+    ck_fails(compose("n", "a", 0, "a", 0, stray, NULL), AS_E_INVAL, err,
+             "/combine/buckets/0/value: found 'rare', expected a category of 'c'");
+    ck_fails(compose("n", "a", 0, "a", 0, gap, NULL), AS_E_INVAL, err,
+             "/combine/buckets/0/value: found '?', a missing value");
+    ck_fails(compose("n", "a", 0, "a", 0, twice, NULL), AS_E_INVAL, err,
+             "'1.0' are one value, expected each value once");
+    ck_fails(compose("n", "a", 0, "a", 0, word, NULL), AS_E_INVAL, err,
+             "/combine/buckets/0/value: found 'one', expected a number");
+    ck_fails(compose("n", "a", 0, "a", 0, stranger, NULL), AS_E_INVAL, err,
+             "/combine/column: found 'd', expected a column");
 }
 END_TEST
 
@@ -355,8 +497,9 @@ START_TEST(running_out_of_memory_is_an_error)
     AS_AUTO(as_freep) char *bytes = NULL;
     AS_AUTO(as_freep) char *path = in_dir("m");
     size_t len = 0;
+    JSON_AUTO combine = by_column("c", "u", "v");
     write_trial("a", 5, 6, 7);
-    ck_ok(compose("m", "a", 0.5, "a", 0.5, NULL, NULL), err);
+    ck_ok(compose("m", "a", 0, "a", 0, combine, NULL), err);
     ck_ok(file_read(path, 1 << 20, &bytes, &len, &err), err);
     as_status st = AS_E_NOMEM;
     for (size_t nth = 1; st != AS_OK; nth++) {
@@ -468,8 +611,7 @@ START_TEST(stacked_manifests_that_are_refused)
         {"weights", json_pack("[f, f]", 1.0, 0.0), "/combine/weights/1: found 0"},
         {"weights", json_pack("[f, n]", 1.0), "/combine/weights/1: expected a number"},
         {"weights", json_pack("[f]", 1.0), "/members/2/input: found 1"},
-        {"weights", json_pack("[f, f, f]", 1.0, 1.0, 1.0),
-         "they are of 2 inputs, /combine/weights has 3"},
+        {"weights", json_pack("[f, f, f]", 1.0, 1.0, 1.0), "they are of 2 inputs, /combine has 3"},
         {"penalty", json_real(1), "penalty"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++)
@@ -487,6 +629,64 @@ START_TEST(stacked_manifests_that_are_refused)
         ck_fails(read_stacked(stacked(NULL, NULL), members[i]), AS_E_INVAL, err, messages[i]);
     static const char *const of_mean[] = {"{\"input\":0}", NULL};
     ck_fails(read_stacked(json_pack("{s:s}", "kind", "mean"), of_mean), AS_E_INVAL, err, "input");
+}
+END_TEST
+
+START_TEST(manifests_by_a_column_that_are_refused)
+{
+    static const char *const two[] = {"{\"input\":0}", "{\"input\":1}", NULL};
+    ck_ok(read_stacked(by_column("c", "u", "v"), two), err);
+    const struct {
+        const char *field;
+        json_t *value;
+        const char *message;
+    } bad[] = {
+        {"column", NULL, "/combine/column"},
+        {"column", json_integer(1), "/combine/column"},
+        {"other", NULL, "/combine/other"},
+        {"other", json_integer(2), "/combine/other: found 2, expected a whole number from 0 to 1"},
+        {"other", json_integer(-1), "/combine/other"},
+        {"buckets", NULL, "/combine/buckets"},
+        {"buckets", json_pack("[n]"), "/combine/buckets/0"},
+        {"buckets", json_pack("[{s:s}]", "value", "u"), "/combine/buckets/0/input"},
+        {"buckets", json_pack("[{s:i}]", "input", 0), "/combine/buckets/0/value"},
+        {"buckets", json_pack("[{s:s, s:i}]", "value", "u", "input", 2),
+         "/combine/buckets/0/input: found 2, expected a whole number from 0 to 1"},
+        {"buckets", json_pack("[{s:s, s:i, s:i}]", "value", "u", "input", 1, "n", 1), "n"},
+        {"buckets",
+         json_pack("[{s:s, s:i}, {s:s, s:i}]", "value", "u", "input", 0, "value", "u", "input", 0),
+         "'u' and 'u' are one value"},
+        {"biases", json_pack("[f, f]", 0.0, 0.0), "biases"},
+        {"sums", json_pack("[i]", 2), "/combine/sums/0: expected the index of an input, 0 to 1"},
+        {"sums", json_pack("[i, i]", 1, 0), "/combine/sums/1"},
+        {"sums", json_pack("[i, i]", 1, 1), "/combine/sums/1"},
+        {"sums", json_pack("[f]", 1.0), "/combine/sums/0"},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++) {
+        json_t *j = by_column("c", "u", "v");
+        if (bad[i].value)
+            ck_assert_int_eq(json_object_set_new(j, bad[i].field, bad[i].value), 0);
+        else
+            ck_assert_int_eq(json_object_del(j, bad[i].field), 0);
+        ck_fails(read_stacked(j, two), AS_E_INVAL, err, bad[i].message);
+    }
+    static const char *const members[][3] = {{"{}", "{}", NULL},
+                                             {"{\"input\":0}", "{\"input\":2}", NULL},
+                                             {"{\"input\":1}", "{\"input\":1}", NULL},
+                                             {"{\"input\":0}", "{\"input\":0}", NULL}};
+    static const char *const messages[] = {
+        "/combine/other: found 1, expected a whole number from 0 to 0",
+        "/members/1/input: found 2, expected a whole number from 0 to 1",
+        "/members/0/input: found 1, expected 0",
+        "/combine/other: found 1, expected a whole number from 0 to 0"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(messages); i++)
+        ck_fails(read_stacked(by_column("c", "u", "v"), members[i]), AS_E_INVAL, err, messages[i]);
+    JSON_AUTO many = json_array();
+    for (size_t i = 0; i <= MODEL_FILE_MAX_BUCKETS; i++)
+        ck_assert_int_eq(json_array_append_new(many, json_object()), 0);
+    json_t *all = by_column("c", "u", "v");
+    ck_assert_int_eq(json_object_set(all, "buckets", many), 0);
+    ck_fails(read_stacked(all, two), AS_E_TOO_LARGE, err, "found 1001, at most 1000");
 }
 END_TEST
 
@@ -556,7 +756,12 @@ Suite *test_suite(void)
     tcase_add_test(t, a_model_may_be_a_source);
     tcase_add_test(t, a_stacked_ensemble_has_inputs);
     tcase_add_test(t, a_sum_grows);
+    tcase_add_test(t, a_sum_may_be_an_input);
+    tcase_add_test(t, an_ensemble_by_a_category);
+    tcase_add_test(t, an_ensemble_by_a_number);
+    tcase_add_test(t, values_that_no_row_has);
     tcase_add_test(t, stacked_manifests_that_are_refused);
+    tcase_add_test(t, manifests_by_a_column_that_are_refused);
     tcase_add_test(t, every_cut_and_every_changed_byte_is_found);
     tcase_add_test(t, running_out_of_memory_is_an_error);
     tcase_add_test(t, manifests_that_are_refused);

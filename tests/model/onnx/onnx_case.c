@@ -137,6 +137,7 @@ void onnx_case_train(struct child *c, const struct onnx_data *data, const char *
 struct rows {
     const struct child *child;
     const struct dataset_info *info;
+    const struct model_combine *combine;
     size_t n;
     float *raw;        /* [n, inputs]: what the predictor gets */
     char (*texts)[24]; /* [n, inputs]: cells of category columns */
@@ -166,7 +167,11 @@ static void draw_cell(struct rows *r, size_t row, size_t column, struct rng *rng
     size_t at = row * r->info->n_features + column;
     const struct dataset_column *c = r->info->columns ? &r->info->columns[column] : NULL;
     char *text = r->texts[at];
-    if (c && c->categorical)
+    const struct model_combine *k = r->combine;
+    bool by_number = k->kind == MODEL_BY && k->column == column && c && !c->categorical;
+    if (by_number && rng_below(rng, 2)) /* a value that has an input */
+        (void)snprintf(text, 24, "%s", k->buckets[rng_below(rng, k->n_buckets)].value);
+    else if (c && c->categorical)
         category_text(c, rng, text);
     else if (c && c->n_missing && rng_below(rng, 3) == 0)
         (void)snprintf(text, 24, "%s", rng_below(rng, 2) ? "" : "nan");
@@ -359,7 +364,8 @@ static void begin(struct rows *r, const struct child *c, const char *name, size_
 {
     AS_AUTO(as_freep) char *path = in_dir(c, name);
     ck_ok(model_file_read(path, MODEL_FILE_MAX_BYTES, ret, &err), err);
-    *r = (struct rows){.child = c, .info = model_file_data(*ret), .n = n};
+    *r = (struct rows){
+        .child = c, .info = model_file_data(*ret), .combine = model_file_combine(*ret), .n = n};
     draw_rows(r);
 }
 

@@ -1,5 +1,6 @@
-/* Ensembles as ONNX files: means, stacked ones, and sums of boosting. As in test_onnx_write.c, members
+/* Ensembles as ONNX files: means, stacked ones, sums of boosting, and those by a column. As in test_onnx_write.c, members
  * are trained by assay-train, and the graph gives what model/predict gives. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -142,6 +143,52 @@ START_TEST(boosted_trees_in_stages)
 }
 END_TEST
 
+/* A sum, its first stage and another model: as a mean, stacked, and by a column. */
+static void nested_case(int classes)
+{
+    static const char *const fields = "\"epochs\":20,\"model\":{\"layers\":[16]}";
+    const char *const names[] = {"sum", "c", "a"};
+    onnx_table_write(&child, 211, classes);
+    onnx_table_train(&child, classes, fields, "1", "a");
+    onnx_table_train_stage(&child, classes,
+                           "\"epochs\":20,\"model\":{\"layers\":[16]},\"boost\":{\"stage\":1}", "2",
+                           "a", "sum");
+    onnx_table_train(&child, classes, "\"epochs\":3,\"model\":{\"layers\":[7,5],\"embedding\":2}",
+                     "3", "c");
+    compose(names, (double[]){0.5, 0.375, 0.125}, 3);
+    onnx_case_compare(&child, "ensemble", ROWS);
+    json_t *biases = json_array();
+    for (int i = 0; i < (classes ? classes : 2); i++)
+        (void)json_array_append_new(biases, json_real(0.25 * i));
+    compose_as("ensemble", names, (double[]){0.75, -0.25, 0.5}, 3,
+               json_pack("{s:s, s:s, s:o}", "kind", "linear", "inputs", classes ? "log" : "outputs",
+                         "biases", biases));
+    onnx_case_compare(&child, "ensemble", ROWS);
+    compose_as("ensemble", names, (double[]){0, 0, 0}, 3,
+               json_pack("{s:s, s:s, s:[{s:s, s:i}, {s:s, s:i}, {s:s, s:i}], s:i}", "kind", "by",
+                         "column", "colour, NA", "buckets", "value", "green", "input", 0, "value",
+                         "blue", "input", 1, "value", "red", "input", 0, "other", 2));
+    onnx_case_compare(&child, "ensemble", ROWS);
+    compose_as("ensemble", names, (double[]){0, 0, 0}, 3,
+               json_pack("{s:s, s:s, s:[{s:s, s:i}, {s:s, s:i}], s:i}", "kind", "by", "column",
+                         "probabilities", "buckets", "value", "0.5", "input", 0, "value", "-0",
+                         "input", 1, "other", 2));
+    onnx_case_compare(&child, "ensemble", ROWS);
+    onnx_case_refuses(&child, "ensemble", 0, INFINITY);
+}
+
+START_TEST(classes_of_sums_and_by_columns)
+{
+    nested_case(3);
+}
+END_TEST
+
+START_TEST(numbers_of_sums_and_by_columns)
+{
+    nested_case(0);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("onnx_ensembles");
@@ -158,6 +205,8 @@ Suite *test_suite(void)
     tcase_add_test(t, stacked_classifiers);
     tcase_add_test(t, stacked_regressions);
     tcase_add_test(t, boosted_networks);
+    tcase_add_test(t, classes_of_sums_and_by_columns);
+    tcase_add_test(t, numbers_of_sums_and_by_columns);
     add_test_if(t, boosted_trees_in_stages, trees, why);
     suite_add_tcase(s, t);
     return s;

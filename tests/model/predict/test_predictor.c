@@ -531,6 +531,127 @@ START_TEST(stacked_numbers)
 }
 END_TEST
 
+/* ---- by a column ---- */
+
+/* Compose the models 0..2: 0 and 1 for two values of the column, 2 for all others. */
+static void compose_by(const char *column, const char *const values[2], const char *path)
+{
+    struct model_source sources[CANDIDATES];
+    JSON_AUTO combine = json_pack("{s:s, s:s, s:[{s:s, s:i}, {s:s, s:i}], s:i}", "kind", "by",
+                                  "column", column, "buckets", "value", values[0], "input", 0,
+                                  "value", values[1], "input", 1, "other", 2);
+    for (size_t i = 0; i < CANDIDATES; i++)
+        sources[i] =
+            (struct model_source){.path = trained_path(&child[i], "artifacts/model.safetensors")};
+    ck_ok(model_file_write(path, sources, CANDIDATES, combine, NULL, &err), err);
+    for (size_t i = 0; i < CANDIDATES; i++)
+        free((char *)sources[i].path);
+}
+
+/* Each held-out row has the recorded bits of the model of its value: by a category (its index is that of
+ * `values`), and by a number, which only two rows have. */
+static void by_case(int classes, bool trees)
+{
+    static const char *const fields[CANDIDATES] = {
+        "\"epochs\":2,\"model\":{\"layers\":[12]}", "\"epochs\":4,\"model\":{\"layers\":[12]}",
+        "\"epochs\":3,\"model\":{\"layers\":[5,4],\"embedding\":2}"};
+    static const char *const colours[] = {"red", "blue"};
+    size_t columns = classes ? (size_t)classes : 1;
+    AS_AUTO(as_freep) char *table = trained_path(&child[0], "t.csv");
+    AS_AUTO(as_freep) char *all = trained_path(&child[0], "all.model");
+    const struct dataset_paths paths = {.table = table};
+    AS_AUTO(rows_done) struct rows rows = {0};
+    float *own[CANDIDATES];
+    trained_write_table(&child[0], 211, classes);
+    for (size_t i = 0; i < CANDIDATES; i++)
+        train(i, &paths, DATASET_CSV, "y", classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION,
+              trees && i == 1 ? "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":4}"
+                              : fields[i]);
+    AS_AUTO(model_file_freep) struct model_file *trial = read_trial(0);
+    held_rows(trial, &paths, &rows);
+    for (size_t i = 0; i < CANDIDATES; i++)
+        own[i] = recorded(i, rows.n, columns);
+    AS_AUTO(as_freep) float *expected = as_calloc(rows.n * columns, sizeof *expected);
+    size_t n[CANDIDATES] = {0};
+    for (int by_number = 0; by_number < 2; by_number++) {
+        AS_AUTO(model_file_freep) struct model_file *f = NULL;
+        char numbers[2][32];
+        for (int k = 0; k < 2; k++)
+            (void)snprintf(numbers[k], sizeof numbers[k], "%.9g0",
+                           (double)rows.x[(size_t)(3 + 2 * k) * rows.width + 1]);
+        const char *texts[] = {numbers[0], numbers[1]};
+        compose_by(by_number ? "weight" : "colour", by_number ? texts : colours, all);
+        ck_ok(model_file_read(all, 1 << 26, &f, &err), err);
+        for (size_t r = 0; r < rows.n; r++) {
+            size_t colour = (size_t)rows.x[r * rows.width + 2]; /* blue, green, red */
+            size_t i = by_number ? (r == 3 ? 0 : r == 5 ? 1 : 2) : (size_t[]){1, 2, 0}[colour];
+            n[i]++;
+            memcpy(expected + r * columns, own[i] + r * columns, columns * sizeof *expected);
+        }
+        predicts(f, &rows, expected, columns);
+    }
+    for (size_t i = 0; i < CANDIDATES; i++) {
+        ck_assert_uint_gt(n[i], 3);
+        free(own[i]);
+    }
+}
+
+START_TEST(classes_by_a_column)
+{
+    by_case(3, false);
+}
+END_TEST
+
+START_TEST(numbers_by_a_column)
+{
+    by_case(0, false);
+}
+END_TEST
+
+START_TEST(trees_by_a_column)
+{
+    by_case(2, true);
+}
+END_TEST
+
+/* Two ways to write a date are one value, and a cell without one is another. */
+START_TEST(dates_by_a_column)
+{
+    AS_AUTO(model_file_freep) struct model_file *f = NULL;
+    AS_AUTO(predictor_freep) struct predictor *p = NULL;
+    AS_AUTO(as_freep) char *table = trained_path(&child[0], "t.csv");
+    AS_AUTO(as_freep) char *all = trained_path(&child[0], "all.model");
+    const struct dataset_paths paths = {.table = table};
+    static const char text[] = "when,x,y\n2024-03-09,1,2\n2024-04-10 06:00,2,3\n,3,5\n"
+                               "2025-01-01,3,6\n2024-03-09,2,4\n2024-04-10,7,3\n";
+    child_write(&child[0], "t.csv", text, sizeof text - 1);
+    for (size_t i = 0; i < CANDIDATES; i++)
+        train(i, &paths, DATASET_CSV, "y", DATASET_REGRESSION,
+              i == 0   ? "\"epochs\":1,\"model\":{\"layers\":[2]}"
+              : i == 1 ? "\"epochs\":7,\"model\":{\"layers\":[3]}"
+                       : "\"epochs\":3,\"model\":{\"layers\":[2]}");
+    const char *const dates[] = {"2024-03-09 00:00", "2024-04-10 06:00:00"};
+    compose_by("when", dates, all);
+    ck_ok(model_file_read(all, 1 << 26, &f, &err), err);
+    ck_ok(predictor_create(f, 0, &p, &err), err);
+    size_t width = predictor_inputs(p);
+    static const char *const cells[] = {"2024-03-09", "2024-04-10T06:00", "2024-04-10", ""};
+    static const size_t inputs[] = {0, 1, 2, 2};
+    for (size_t i = 0; i < AS_ARRAY_LEN(cells); i++) {
+        AS_AUTO(model_file_freep) struct model_file *one = read_trial(inputs[i]);
+        AS_AUTO(predictor_freep) struct predictor *own = NULL;
+        AS_AUTO(as_freep) float *row = as_calloc(width, sizeof *row);
+        float got = 0, expected = 0;
+        ck_ok(predictor_create(one, 0, &own, &err), err);
+        ck_ok(predictor_cell(p, 0, cells[i], strlen(cells[i]), row, &err), err);
+        row[width - 1] = 4;
+        ck_ok(predictor_run(p, row, 1, &got, &err), err);
+        ck_ok(predictor_run(own, row, 1, &expected, &err), err);
+        same_bits(&got, &expected, 1, cells[i]);
+    }
+}
+END_TEST
+
 /* ---- cells ---- */
 
 static as_status cell(const struct predictor *p, size_t column, const char *text, float *ret)
@@ -623,6 +744,10 @@ Suite *test_suite(void)
     add_test_if(t, ensemble_with_trees, has_trees, lacks);
     tcase_add_test(t, stacked_classes);
     tcase_add_test(t, stacked_numbers);
+    tcase_add_test(t, classes_by_a_column);
+    tcase_add_test(t, numbers_by_a_column);
+    tcase_add_test(t, dates_by_a_column);
+    add_test_if(t, trees_by_a_column, has_trees, lacks);
     tcase_add_test(t, cells);
     tcase_add_test(t, text_has_no_rows);
     suite_add_tcase(s, t);

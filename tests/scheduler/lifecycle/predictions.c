@@ -79,15 +79,22 @@ static size_t put_held(struct service *s, int k, bool classification, size_t row
     return 2;
 }
 
+void leave_predictions_with(struct service *s, struct attempt_ref ref, int k, bool classification,
+                            size_t rows, const struct file_row *more, size_t n_more)
+{
+    struct file_row files[6];
+    struct as_err err;
+    size_t n = put_held(s, k, classification, rows, files);
+    ck_assert_uint_le(n + n_more, 6);
+    for (size_t i = 0; i < n_more; i++)
+        files[n++] = more[i];
+    ck_ok(attempt_files(s->db, &ref, NULL, FILE_ARTIFACT, files, n, &err), err);
+}
+
 void leave_predictions_and(struct service *s, struct attempt_ref ref, int k, bool classification,
                            size_t rows, const struct file_row *more)
 {
-    struct file_row files[3];
-    struct as_err err;
-    size_t n = put_held(s, k, classification, rows, files);
-    if (more)
-        files[n++] = *more;
-    ck_ok(attempt_files(s->db, &ref, NULL, FILE_ARTIFACT, files, n, &err), err);
+    leave_predictions_with(s, ref, k, classification, rows, more, more ? 1 : 0);
 }
 
 void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool classification,

@@ -23,6 +23,10 @@ struct file_row put_text(struct service *s, const char *name, const char *text);
 void leave_predictions_and(struct service *s, struct attempt_ref ref, int k, bool classification,
                            size_t rows, const struct file_row *more);
 
+/* The same with at most four more files. */
+void leave_predictions_with(struct service *s, struct attempt_ref ref, int k, bool classification,
+                            size_t rows, const struct file_row *more, size_t n_more);
+
 /* The same as leave_predictions(), of classes, with test files too: the trial's test predictions are right except in each row
  * where (row + k) % 4 is 0. `without`: it has no test_targets.npy. */
 void leave_test_predictions(struct service *s, struct attempt_ref ref, int k, bool without);

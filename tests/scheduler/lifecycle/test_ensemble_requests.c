@@ -175,12 +175,48 @@ START_TEST(refuses)
     ck_fails(ask_for("a", "{'size': 101}", &e, &created), AS_E_INVAL, err, "/size");
     ck_fails(ask_for("a", "{'method': 'greedy', 'non_negative': true}", &e, &created), AS_E_INVAL,
              err, "only stacking");
+    ck_fails(ask_for("a", "{'by': 'c'}", &e, &created), AS_E_INVAL, err,
+             "/by: found with method greedy, expected bucketing");
+    ck_fails(ask_for("a", "{'method': 'bucketing', 'by': 7}", &e, &created), AS_E_INVAL, err,
+             "/by");
     ck_fails(ask_for("a", "{'sort': 1}", &e, &created), AS_E_INVAL, err, "/sort");
     ck_fails(ensemble_asked_get(s.db, &s.a, "a", 1, &e, &err), AS_E_NOT_FOUND, err, "ensemble 1");
     struct ensemble_asked_list list;
     ck_fails(ensemble_asked_list(s.db, &s.a, "x", &list, &err), AS_E_NOT_FOUND, err, "'x'");
     ck_ok(ensemble_asked_list(s.db, &s.a, "a", &list, &err), err);
     ck_assert_uint_eq(list.n, 0);
+}
+END_TEST
+
+/* Trials left the values of two columns, one of them for another number of rows. A column that none left is looked
+ * for in a data set, which programs do not have. */
+START_TEST(by_a_column_that_trials_left)
+{
+    static const char *const names[] = {"north", "west", "south"};
+    make_sweep(&s, "a", "'max_trials': 3", "");
+    struct claim_list list = claim(&s, "r", epoch, 3);
+    for (int k = 0; k < 3; k++) {
+        const struct file_row buckets =
+            k == 0 ? put_text(&s, "buckets.json", "{\"column\":\"other\",\"values\":[\"x\"]}")
+                   : put_buckets(&s, names);
+        leave_predictions_and(&s, ref_of(&list.rows[k]), k, true, PREDICTED_ROWS, &buckets);
+        finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
+    }
+    tick();
+    json_t *j = asked("a", "{'method': 'bucketing', 'by': 'region'}", 1);
+    const json_t *combine = json_object_get(j, "combine");
+    ck_assert_str_eq(word(combine, "kind"), "by");
+    ck_assert_str_eq(word(combine, "column"), "region");
+    ck_assert_uint_eq(json_array_size(json_object_get(combine, "buckets")), 3);
+    json_decref(j);
+    j = asked("a", "{'method': 'bucketing', 'by': 'other'}", 2);
+    ck_assert_msg(strstr(word(j, "reason"), "has 1 values, the targets ask for 600"), "%s",
+                  word(j, "reason"));
+    json_decref(j);
+    j = asked("a", "{'method': 'bucketing', 'by': 'colour'}", 3);
+    ck_assert_msg(strstr(word(j, "reason"), "no trial left buckets.json of the column 'colour'"),
+                  "%s", word(j, "reason"));
+    json_decref(j);
 }
 END_TEST
 
@@ -208,6 +244,7 @@ Suite *test_suite(void)
     tcase_add_test(c, the_same_request_is_the_same_ensemble);
     tcase_add_test(c, several_sweeps);
     tcase_add_test(c, refuses);
+    tcase_add_test(c, by_a_column_that_trials_left);
     tcase_add_test(c, one_server_at_a_time);
     return su;
 }

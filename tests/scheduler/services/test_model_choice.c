@@ -32,15 +32,21 @@ static void teardown(void)
     temp_folder_remove(dir);
 }
 
-/* Trial k leaves its predictions, and the file of a model. */
-static void leave_model(struct attempt_ref ref, int k)
+/* Trial k leaves its predictions, the file of a model, and one more file unless it is NULL. */
+static void leave_model_and(struct attempt_ref ref, int k, const struct file_row *more)
 {
     char hex[SHA256_HEX_SIZE];
     size_t len = 0;
     AS_AUTO(as_freep) char *bytes = model_bytes(dir, (float)k, &len);
     put_bytes(&s, bytes, len, hex);
     const struct file_row f = {.path = "model.safetensors", .size = (int64_t)len, .sha256 = hex};
-    leave_predictions_and(&s, ref, k, true, PREDICTED_ROWS, &f);
+    const struct file_row files[] = {f, more ? *more : f};
+    leave_predictions_with(&s, ref, k, true, PREDICTED_ROWS, files, more ? 2 : 1);
+}
+
+static void leave_model(struct attempt_ref ref, int k)
+{
+    leave_model_and(ref, k, NULL);
 }
 
 static void tick(void)
@@ -184,6 +190,58 @@ START_TEST(several_sweeps)
 }
 END_TEST
 
+/* The values of the column of DATASET in the held-out rows, with a text that is none of them. */
+static struct file_row put_column(void)
+{
+    AS_AUTO(str_done) struct str text = {0};
+    str_puts(&text, "{\"column\":\"c\",\"values\":[\"rare\"");
+    for (int i = 1; i < PREDICTED_ROWS; i++)
+        str_printf(&text, ",\"%s\"", i % 3 == 1 ? "v" : "u");
+    str_puts(&text, "]}");
+    return put_text(&s, "buckets.json", str_cstr(&text));
+}
+
+/* A trial for each value, and one for others. A value that is too rare to be one of the data set's is
+ * among the others. Trial k is wrong where (row + k) % 3 is 0. */
+START_TEST(an_ensemble_by_a_column_becomes_a_version)
+{
+    struct model_version_row v;
+    make_sweep(&s, "a", "'max_trials': 3", "");
+    struct claim_list list = claim(&s, "r", epoch, 3);
+    for (int k = 0; k < 3; k++) {
+        const struct file_row column = put_column();
+        leave_model_and(ref_of(&list.rows[k]), k, &column);
+        finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
+    }
+    tick();
+    int64_t number = ask_for("a", "{'method': 'bucketing'}");
+    tick();
+    JSON_AUTO e = result("a", number);
+    const json_t *combine = json_object_get(e, "combine"), *bucket;
+    ck_assert_str_eq(json_string_value(json_object_get(combine, "kind")), "by");
+    ck_assert_uint_eq(json_array_size(json_object_get(combine, "buckets")), 3);
+    ck_ok(add("a", number, &v), err);
+    AS_AUTO(model_file_freep) struct model_file *f = file_of(&v);
+    const struct model_combine *c = model_file_combine(f);
+    ck_assert(c->kind == MODEL_BY && c->n_buckets == 2 && c->column == 1);
+    size_t i;
+    json_array_foreach(json_object_get(combine, "buckets"), i, bucket)
+    {
+        const char *value = json_string_value(json_object_get(bucket, "value"));
+        float row[] = {0, (float)(strcmp(value, "u") == 0 ? 0 : strcmp(value, "v") == 0 ? 1 : 2)};
+        const struct model_member *m = model_file_member(f, model_combine_input(c, row));
+        ck_assert_int_eq(m->trial, json_integer_value(json_object_get(bucket, "number")));
+    }
+    const struct model_member *m = model_file_member(f, c->other);
+    ck_assert_int_eq(
+        m->trial, json_integer_value(json_object_get(json_object_get(combine, "other"), "number")));
+    ck_assert(strstr(v.lineage, "\"column\":\"c\""));
+    pg_fixture_exec(s.url, "update ensemble_asked set result = replace(result::text, "
+                           "'\"column\":\"c\"', '\"column\":\"d\"')::json");
+    ck_fails(add("a", number, &v), AS_E_UNSUPPORTED, err, "/combine/column: found 'd'");
+}
+END_TEST
+
 /* Trials of other programs take part in ensembles, and leave no model. */
 START_TEST(members_without_a_model_are_refused_by_name)
 {
@@ -217,6 +275,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, each_method_becomes_a_version);
     tcase_add_test(t, several_sweeps);
+    tcase_add_test(t, an_ensemble_by_a_column_becomes_a_version);
     tcase_add_test(t, members_without_a_model_are_refused_by_name);
     tcase_add_test(t, an_ensemble_that_does_not_fit_its_models_is_refused);
     return suite;

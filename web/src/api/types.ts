@@ -250,13 +250,15 @@ export type EnsembleOptions = {
   by?: string;
 };
 
-/** greedy: members are added one by one, with replacement. stacking: a regularised regression on the members' outputs. average: the mean of the best trials. bucketing: the one trial that is best by cross-validation, or one for each value of the column of trial.train.buckets */
+/** greedy: members are added one by one, with replacement. stacking: a regularised regression on the members' outputs. average: the mean of the best trials. bucketing: the one trial that is best by cross-validation, or one for each value of a column */
 export type EnsembleMethod = "greedy" | "stacking" | "average" | "bucketing";
 
 export type EnsembleRequest = {
   method?: EnsembleMethod;
   size?: number;
   non_negative?: boolean;
+  /** bucketing: the column of the data set whose values have a trial each. It is an input, and no cell of it is missing. The trials may have run without it: its values in the held-out rows are then read from the data set. When absent: trial.train.buckets of the trials, if they have it */
+  by?: string;
   /** Further sweeps whose trials take part. They have the metric and the held-out rows of the first */
   sweeps?: string[];
 };
@@ -269,6 +271,7 @@ export type AskedEnsemble = {
     method: EnsembleMethod;
     size: number;
     non_negative?: boolean;
+    by?: string;
     /** All of them */
     sweeps: string[];
   };
@@ -1174,7 +1177,7 @@ export type FileSet = {
 /** How the outputs of the members become those of the ensemble. mean: the sum of weight times output; the weights sum to 1. linear: sum of weight times input, plus a bias for each output; for classes the inputs are the natural logarithms of the probabilities, clipped to 1e-7 and 1, and the outputs are the softmax of that. by: each row is predicted by the trial of its value in a column, and the weights are shares of the rows */
 export type EnsembleCombine = {
   kind: "mean" | "linear" | "by";
-  /** by: the column of trial.train.buckets */
+  /** by: the column whose values have a trial each */
   column?: string;
   /** by: the trial of each value of the column in the held-out rows */
   buckets?: {
@@ -1473,7 +1476,7 @@ export type ModelMember = {
   trial: number;
   attempt: number;
   seed: string;
-  /** Of a mean they add up to 1; of a linear combination (lineage.ensemble.combine) they are any numbers */
+  /** Of a mean they add up to 1; of a linear combination (lineage.ensemble.combine) they are any numbers; by a column they are shares of the rows, 0 for a trial that only rows with other values have */
   weight: number;
   /** model.kind of its training document */
   kind?: string;

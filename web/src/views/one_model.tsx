@@ -217,7 +217,19 @@ function FiguresPanel({ version }: { version: Api.ModelVersion }) {
 /** How the members of an ensemble make one prediction. */
 function combinationOf(combine: Api.EnsembleCombine): string {
   if (combine.kind === "mean") return "weighted mean";
+  if (combine.kind === "by") return `each row by the trial of its value of ${combine.column}`;
   return combine.inputs === "log" ? "linear, of logarithms of probabilities" : "linear, of numbers";
+}
+
+/** The trial of each value of a column. */
+function ValuesTable({ version, combine }: { version: Api.ModelVersion; combine: Api.EnsembleCombine }) {
+  const rows = [...(combine.buckets ?? []), ...(combine.other ? [{ ...combine.other, value: "any other" }] : [])];
+  return (
+    <div class="scroll tall" tabIndex={0} role="region" aria-label="Values"><table>
+      <thead><tr><th scope="col">{combine.column}</th><th scope="col" class="num">Trial</th></tr></thead>
+      <tbody>{rows.map((r, i) => <tr key={i}><td>{r.value}</td><td class="num"><a href={href(["sweeps", r.sweep ?? version.sweep_id, "trials", r.number])}>{r.sweep}#{r.number}</a></td></tr>)}</tbody>
+    </table></div>
+  );
 }
 
 function LineagePanel({ version }: { version: Api.ModelVersion }) {
@@ -235,6 +247,7 @@ function LineagePanel({ version }: { version: Api.ModelVersion }) {
         <div><dt>Digest of the file</dt><dd title={version.sha256}>{version.sha256.slice(0, 16)}</dd></div>
         <div><dt>Created</dt><dd>{clock(version.created_at)}</dd></div>
       </dl>
+      {ensemble?.combine?.kind === "by" && <ValuesTable version={version} combine={ensemble.combine} />}
       <div class="scroll" tabIndex={0} role="region" aria-label="Members"><table>
         <thead><tr><th scope="col" class="num">Trial</th><th scope="col">Kind</th><th scope="col" class="num">Weight</th><th scope="col" class="num">Attempt</th><th scope="col" class="num">Seed</th></tr></thead>
         <tbody>{(version.members ?? []).map((m) => <tr key={`${m.sweep ?? ""}/${m.trial}`}><td class="num"><a href={href(["sweeps", m.sweep ?? version.sweep_id, "trials", m.trial])}>{m.sweep}#{m.trial}</a></td><td>{m.kind ?? ""}</td><td class="num">{sig(m.weight, 3)}</td><td class="num">{m.attempt}</td><td class="num">{m.seed}</td></tr>)}</tbody>

@@ -1,5 +1,4 @@
-/* The document of a sweep that bags the best trial of another one. */
-#include "cli/commands/bagging.h"
+/* The documents of sweeps that train the best trial of another one again. */
 #include "cli/commands/follow_up.h"
 
 #include <string.h>
@@ -15,7 +14,7 @@ static void document_is(const char *sweep, size_t samples, const char *expected)
     JSON_AUTO s = json_of(sweep);
     JSON_AUTO want = json_of(expected);
     JSON_AUTO doc = NULL;
-    ck_ok(bagging_document(s, samples, &doc, &err), err);
+    ck_ok(follow_up_document(follow_up_find("bagging"), s, samples, &doc, &err), err);
     AS_AUTO(as_freep) char *text = json_format(doc);
     ck_assert_msg(json_equal(doc, want), "%s", text);
 }
@@ -77,9 +76,10 @@ START_TEST(refuses)
         json_of("{'id': 'c', 'best': {'params': {}}, 'document': {'trial': {'command': []}}}");
     JSON_AUTO young = json_of("{'id': 'y', 'best': null, 'document': {'trial': {'train': {}}}}");
     json_t *doc = NULL;
-    ck_fails(bagging_document(command, 3, &doc, &err), AS_E_INVAL, err,
+    ck_fails(follow_up_document(follow_up_find("bagging"), command, 3, &doc, &err), AS_E_INVAL, err,
              "'c' does not use the built-in");
-    ck_fails(bagging_document(young, 3, &doc, &err), AS_E_INVAL, err, "'y' has no best trial");
+    ck_fails(follow_up_document(follow_up_find("bagging"), young, 3, &doc, &err), AS_E_INVAL, err,
+             "'y' has no best trial");
     ck_assert_ptr_null(doc);
 }
 END_TEST
@@ -102,12 +102,13 @@ START_TEST(snapshots)
         "4, 'snapshots': 4}}}}");
     JSON_AUTO doc = NULL;
     json_t *none = NULL;
-    ck_ok(follow_up_snapshots(sweep, 4, &doc, &err), err);
+    ck_ok(follow_up_document(follow_up_find("snapshot"), sweep, 4, &doc, &err), err);
     AS_AUTO(as_freep) char *text = json_format(doc);
     ck_assert_msg(json_equal(doc, want), "%s", text);
     json_t *params = json_object_get(json_object_get(sweep, "best"), "params");
     (void)json_object_set_new(params, "kind", json_string("random_forest"));
-    ck_fails(follow_up_snapshots(sweep, 4, &none, &err), AS_E_INVAL, err, "of random_forest");
+    ck_fails(follow_up_document(follow_up_find("snapshot"), sweep, 4, &none, &err), AS_E_INVAL, err,
+             "of random_forest");
 }
 END_TEST
 
@@ -128,7 +129,7 @@ START_TEST(boosting)
         "{'method': 'bucketing'}, 'trial': {'train': {'epochs': 9, 'boost': {'stage': "
         "'${stage_of_boosting}'}}}}");
     JSON_AUTO doc = NULL;
-    ck_ok(follow_up_boosting(sweep, 5, &doc, &err), err);
+    ck_ok(follow_up_document(follow_up_find("boosting"), sweep, 5, &doc, &err), err);
     AS_AUTO(as_freep) char *text = json_format(doc);
     ck_assert_msg(json_equal(doc, want), "%s", text);
 }
@@ -136,8 +137,8 @@ END_TEST
 
 Suite *test_suite(void)
 {
-    Suite *s = suite_create("bagging");
-    TCase *t = tcase_create("bagging");
+    Suite *s = suite_create("follow_up");
+    TCase *t = tcase_create("follow_up");
     tcase_add_test(t, fixes_the_best_configuration);
     tcase_add_test(t, names_and_ranks);
     tcase_add_test(t, refuses);
