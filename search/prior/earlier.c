@@ -27,6 +27,15 @@ void earlier_free(struct earlier *w)
     free(w);
 }
 
+bool earlier_keeps(size_t rank, size_t n)
+{
+    const size_t half = EARLIER_TRIALS / 2;
+    if (n <= EARLIER_TRIALS || rank < half)
+        return true;
+    size_t of = n - half, at = rank - half;
+    return (at + 1) * half / of > at * half / of;
+}
+
 /* ---- reading ---- */
 
 /* One trial that fits. */

@@ -20,10 +20,14 @@
 #include "search/space/encoding.h"
 #include "search/space/space.h"
 
-#define EARLIER_SWEEPS 4  /* at most */
-#define EARLIER_TRIALS 20 /* in a snapshot, at most */
-#define EARLIER_GOOD 10   /* that are used, at most */
+#define EARLIER_SWEEPS 4   /* at most */
+#define EARLIER_TRIALS 100 /* in a snapshot, at most */
+#define EARLIER_GOOD 10    /* that are used, at most */
 #define EARLIER_SHARE 0.15
+
+/* Is the trial of this rank, 0 being the best of n, part of a snapshot? All are of EARLIER_TRIALS; of more, the
+ * better half of the places goes to the best, the others to ranks that are evenly apart. */
+bool earlier_keeps(size_t rank, size_t n);
 
 struct earlier_sweep {
     char *name;     /* owned */
