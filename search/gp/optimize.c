@@ -92,7 +92,7 @@ static as_status reserve_models(struct search *s, struct as_err *err)
     if (st < 0)
         return st;
     for (size_t k = 0; k < s->n_models; k++) {
-        st = gp_work_reserve(w->predict, s->p->models[k].model, BATCH, err);
+        st = surrogate_reserve(&s->p->models[k], w->predict, BATCH, err);
         if (st < 0)
             return st;
     }
@@ -176,8 +176,8 @@ static void evaluate_batch(struct search *s, const double *points, size_t n, dou
 {
     struct gp_rows rows = batch_features(s, points, n);
     for (size_t k = 0; k < s->n_models; k++)
-        gp_predict(s->p->models[k].model, s->w->predict, &rows, s->mean + k * BATCH,
-                   s->var + k * BATCH);
+        surrogate_predict(&s->p->models[k], s->w->predict, &rows, s->mean + k * BATCH,
+                          s->var + k * BATCH);
     for (size_t i = 0; i < n; i++) {
         ret[i] = value_at(s, i, BATCH, NULL, NULL);
         if (s->p->priors)
@@ -203,9 +203,9 @@ static void negative_acquisition(void *ctx, const double *points, const size_t *
     size_t n_real = s->e->n_real;
     struct gp_rows rows = batch_features(s, points, n);
     for (size_t k = 0; k < s->n_models; k++)
-        gp_predict_grad(s->p->models[k].model, s->w->predict, &rows, s->mean + k * BATCH,
-                        s->var + k * BATCH, s->dmean + k * STARTS * n_real,
-                        s->dvar + k * STARTS * n_real);
+        surrogate_predict_grad(&s->p->models[k], s->w->predict, &rows, s->mean + k * BATCH,
+                               s->var + k * BATCH, s->dmean + k * STARTS * n_real,
+                               s->dvar + k * STARTS * n_real);
     for (size_t i = 0; i < n; i++) {
         double by_mean[ACQUISITION_MAX_MODELS], by_sd[ACQUISITION_MAX_MODELS];
         ret_f[i] = -value_at(s, i, BATCH, by_mean, by_sd);

@@ -30,12 +30,14 @@
 bool earlier_keeps(size_t rank, size_t n);
 
 struct earlier_sweep {
-    char *name;     /* owned */
-    size_t n;       /* good trials, the best first; 0: none fits the space */
-    double *points; /* [n, d], owned; snapped */
-    bool *known;    /* [n, d], owned: the trial has this parameter; others do not count */
-    double *width;  /* [d], owned: of the kernels of numbers */
-    double highest; /* the logarithm of the sum of kernels at the best of the centres */
+    char *name;      /* owned */
+    size_t n;        /* good trials, the best first; 0: none fits the space */
+    size_t n_trials; /* that fit the space, the best first; the first n are the good ones */
+    double *points;  /* [n_trials, d], owned; snapped */
+    bool *known;     /* [n_trials, d], owned: the trial has this parameter; others do not count */
+    double *costs;   /* [n_trials], owned; ascending */
+    double *width;   /* [d], owned: of the kernels of numbers */
+    double highest;  /* the logarithm of the sum of kernels at the best of the centres */
 };
 
 struct earlier {
