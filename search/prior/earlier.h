@@ -1,6 +1,6 @@
 /* What earlier sweeps say of where good configurations lie.
  *
- * A snapshot of each sweep's best trials is part of the document of the sweep that uses it, so that a
+ * A snapshot of each sweep's trials is part of the document of the sweep that uses it, so that a
  * suggestion is a function of the document and a replay needs no other sweep. The best trials, at most
  * EARLIER_GOOD of them, are the centres of kernels. The distance of a point is minus the logarithm of
  * their sum, relative to its highest value; it takes the place of the density of a prior as in
