@@ -122,12 +122,14 @@ static void add_prior_sweeps(const json_t *list, struct str *b)
 {
     size_t i;
     const json_t *item;
-    double weight;
+    double weight, mean;
     json_array_foreach(list, i, item)
     {
         const char *sweep = text_of(item, "sweep");
         if (json_number_get(json_object_get(item, "weight"), &weight))
             str_printf(b, ", with the sweep %s at weight %.2g", sweep ? sweep : "?", weight);
+        if (json_number_get(json_object_get(item, "mean"), &mean) && mean > 0)
+            str_printf(b, " and %.2g of its predictions", mean);
     }
 }
 

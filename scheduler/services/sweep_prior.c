@@ -45,7 +45,9 @@ static as_status write_snapshot(const char *name, const struct taken *list, size
 {
     JSON_AUTO j =
         json_pack("{s:s, s:I, s:[]}", "sweep", name, "completed", (json_int_t)n, "trials");
-    for (size_t i = 0; j && i < n && i < EARLIER_TRIALS; i++) {
+    for (size_t i = 0; j && i < n; i++) {
+        if (!earlier_keeps(i, n))
+            continue;
         json_t *params = NULL;
         const char *text = list[i].trial->params;
         as_status st = json_parse(text, strlen(text), &params, err);

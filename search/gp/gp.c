@@ -24,6 +24,8 @@
 #define UCB_PARALLEL 4
 #define LOOK 64 /* PE searches its threshold among this many best trials, predicted at once */
 #define FEW_MODELS 3
+#define SMALL_DESIGN 10
+#define POINTS_FOR_EARLIER 5
 #define LEAST_RESULTS 3 /* before a model is used */
 
 struct gp_cache {
@@ -150,21 +152,21 @@ static as_status predict_trials(struct gp_ask *a, const size_t *trials, size_t n
                                 double *var, struct as_err *err)
 {
     const struct training_set *s = a->set;
-    const struct gp_model *m = a->models[0].model;
+    const struct surrogate *m = &a->models[0];
     size_t n_real = s->columns.n_real, n_cat = s->columns.n_cat;
     AS_AUTO(as_freep) double *x = as_calloc(LOOK, n_real * sizeof *x);
     AS_AUTO(as_freep) int32_t *z = as_calloc(LOOK, n_cat * sizeof *z);
     struct gp_work **work = &a->cache->optimizer.predict;
     if (!x || !z || (!*work && !(*work = gp_work_create())))
         return out_of_memory(err);
-    as_status st = gp_work_reserve(*work, m, LOOK, err);
+    as_status st = surrogate_reserve(m, *work, LOOK, err);
     if (st < 0)
         return st;
     for (size_t i = 0; i < n; i++) {
         memcpy(x + i * n_real, s->x + trials[i] * n_real, n_real * sizeof *x);
         memcpy(z + i * n_cat, s->z + trials[i] * n_cat, n_cat * sizeof *z);
     }
-    gp_predict(m, *work, &(struct gp_rows){n, x, z}, mean, var);
+    surrogate_predict(m, *work, &(struct gp_rows){n, x, z}, mean, var);
     return AS_OK;
 }
 
@@ -375,6 +377,14 @@ static bool is_initial(const struct training_set *s)
     return s->n < size || results < (size < LEAST_RESULTS ? size : LEAST_RESULTS);
 }
 
+/* Points of the design that may be the best trials of earlier sweeps. A small design, of a space of floats, has none: each
+ * of its points matters, and the first suggestions of the models find what an earlier sweep knows. */
+static size_t most_earlier(const struct training_set *s)
+{
+    size_t size = design_size(s);
+    return size < SMALL_DESIGN ? 0 : size / POINTS_FOR_EARLIER;
+}
+
 static as_status choose_row(struct gp_ask *a, struct as_err *err)
 {
     const struct training_set *s = a->set;
@@ -391,7 +401,7 @@ static as_status choose_point(struct gp_ask *a, char why[AS_ERR_MSG_MAX], struct
 {
     const struct training_set *s = a->set;
     if (s->enc->n_lengths && is_initial(s))
-        return design_point(s, a->index, a->point, err);
+        return design_point(s, a->index, most_earlier(s), a->point, err);
     if (!s->enc->n_lengths) {
         snprintf(why, AS_ERR_MSG_MAX, "the space has one configuration");
     } else if (!s->n_completed) {

@@ -55,7 +55,7 @@ static as_status reserve_models(struct search *s, struct as_err *err)
     if (st < 0)
         return st;
     for (size_t k = 0; k < s->n_models; k++) {
-        st = gp_work_reserve(w->predict, s->p->models[k].model, BATCH, err);
+        st = surrogate_reserve(&s->p->models[k], w->predict, BATCH, err);
         if (st < 0)
             return st;
     }
@@ -122,8 +122,8 @@ void optimize_values(struct search *s, const double *points, size_t n, double *r
 {
     struct gp_rows rows = optimize_features(s, points, n);
     for (size_t k = 0; k < s->n_models; k++)
-        gp_predict(s->p->models[k].model, s->w->predict, &rows, s->mean + k * BATCH,
-                   s->var + k * BATCH);
+        surrogate_predict(&s->p->models[k], s->w->predict, &rows, s->mean + k * BATCH,
+                          s->var + k * BATCH);
     for (size_t i = 0; i < n; i++) {
         ret[i] = optimize_value(s, i, BATCH, NULL, NULL);
         if (s->p->priors)

@@ -49,9 +49,9 @@ static void negative_acquisition(void *ctx, const double *points, const size_t *
     s->climbs_left -= s->climbs_left > 0;
     struct gp_rows rows = optimize_features(s, points, n);
     for (size_t k = 0; k < s->n_models; k++)
-        gp_predict_grad(s->p->models[k].model, s->w->predict, &rows, s->mean + k * BATCH,
-                        s->var + k * BATCH, s->dmean + k * STARTS * n_real,
-                        s->dvar + k * STARTS * n_real);
+        surrogate_predict_grad(&s->p->models[k], s->w->predict, &rows, s->mean + k * BATCH,
+                               s->var + k * BATCH, s->dmean + k * STARTS * n_real,
+                               s->dvar + k * STARTS * n_real);
     for (size_t i = 0; i < n; i++) {
         double by_mean[ACQUISITION_MAX_MODELS], by_sd[ACQUISITION_MAX_MODELS];
         ret_f[i] = -optimize_value(s, i, BATCH, by_mean, by_sd);

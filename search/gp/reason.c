@@ -60,6 +60,17 @@ static int add_branch(const struct gp_ask *a, json_t *reason)
                   a->is_crossing ? json_true() : NULL));
 }
 
+/* The weight of sweep k in the mean of the objective's model. */
+static double guide_weight(const struct gp_ask *a, size_t k)
+{
+    const struct guides *g = &a->models[0].guides;
+    for (size_t i = 0; i < g->n; i++)
+        if (g->sweep[i] == k)
+            return g->weights[i];
+    return 0;
+}
+
+/* {"sweep", "weight", "mean"} of each earlier sweep that counts. */
 static int add_priors(const struct gp_ask *a, json_t *reason)
 {
     const struct earlier *w = a->set->spec->earlier;
@@ -67,13 +78,14 @@ static int add_priors(const struct gp_ask *a, json_t *reason)
                  ? json_object_set_new(reason, "prior", json_real(a->priors.belief))
                  : 0;
     for (size_t k = 0; w && k < w->n && rc == 0; k++) {
-        if (!(a->priors.earlier[k] > 0))
+        double mean = guide_weight(a, k);
+        if (!(a->priors.earlier[k] > 0) && !(mean > 0))
             continue;
         json_t *list = json_object_get(reason, "prior_sweeps");
         if (!list && json_object_set_new(reason, "prior_sweeps", list = json_array()) < 0)
             return -1;
-        rc = json_array_append_new(list, json_pack("{s:s, s:f}", "sweep", w->sweeps[k].name,
-                                                   "weight", a->priors.earlier[k]));
+        rc = json_array_append_new(list, json_pack("{s:s, s:f, s:f}", "sweep", w->sweeps[k].name,
+                                                   "weight", a->priors.earlier[k], "mean", mean));
     }
     return rc;
 }
@@ -96,7 +108,7 @@ static int describe_model(const struct gp_ask *a, json_t *reason)
         rc = add_branch(a, reason);
     else if (rc == 0 && a->trust.is_on)
         rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
-    if (rc == 0 && a->priors.any)
+    if (rc == 0)
         rc = add_priors(a, reason);
     if (rc == 0 && (a->set->stagnant || a->set->crowded))
         rc = json_object_set_new(reason, "stagnant", json_true());

@@ -23,6 +23,7 @@
 /* without categories, past this many rows, only every AFRESH_EVERY-th time */
 #define AFRESH_ROWS 20
 #define AFRESH_EVERY 3
+#define FIRST_FITS 3  /* with guides */
 #define COLD_ROWS 256 /* a first fit to more rows starts from a fit to this many of them */
 
 static void task_done(struct surrogate_task *t)
@@ -51,12 +52,14 @@ void surrogate_store_done(struct surrogate_store *s)
         free(s->subset[i].chosen);
     }
     gp_fit_work_free(s->fit);
+    guide_store_done(&s->guides);
     *s = (struct surrogate_store){0};
 }
 
 size_t surrogate_store_bytes(const struct surrogate_store *s)
 {
-    size_t bytes = sizeof *s + (s->fit ? gp_fit_work_bytes(s->fit) : 0);
+    size_t bytes =
+        sizeof *s + (s->fit ? gp_fit_work_bytes(s->fit) : 0) + guide_store_bytes(&s->guides);
     for (size_t i = 0; i < SURROGATE_SLOTS; i++) {
         bytes += s->models[i] ? gp_model_bytes(s->models[i]) : 0;
         bytes += s->subset[i].n_chosen * sizeof(size_t);
@@ -67,6 +70,7 @@ size_t surrogate_store_bytes(const struct surrogate_store *s)
 void surrogate_done(struct surrogate *s)
 {
     gp_warp_free(s->warp);
+    guides_done(&s->guides);
     json_decref(s->state);
     free(s->trials);
     *s = (struct surrogate){0};
@@ -152,6 +156,15 @@ static void standardise_failures(struct surrogate_task *t, struct surrogate *ret
         t->y[i] = (t->y[i] - mean) / ret->deviation;
 }
 
+static gp_warp_kind kind_of(const struct surrogate_task *t)
+{
+    if (t->spec->target == SURROGATE_WARPED)
+        return WARP_HALF_RANK;
+    /* of a crowded sweep in a space of numbers (schedule.h) */
+    bool is_wide = t->spec->target == SURROGATE_PLAIN && !t->s->enc->n_category;
+    return is_wide ? WARP_PLAIN_WIDE : WARP_PLAIN;
+}
+
 static as_status transform_values(struct surrogate_task *t, struct surrogate *ret,
                                   struct as_err *err)
 {
@@ -159,34 +172,12 @@ static as_status transform_values(struct surrogate_task *t, struct surrogate *re
         standardise_failures(t, ret);
         return AS_OK;
     }
-    gp_warp_kind kind = WARP_PLAIN;
-    if (t->spec->target == SURROGATE_WARPED)
-        kind = WARP_HALF_RANK;
-    else if (t->spec->target == SURROGATE_PLAIN && !t->s->enc->n_category)
-        kind = WARP_PLAIN_WIDE; /* of a crowded sweep in a space of numbers (schedule.h) */
-    as_status st = gp_warp_create(kind, t->y, t->n_done, &ret->warp, err);
+    as_status st = gp_warp_create(kind_of(t), t->y, t->n_done, &ret->warp, err);
     if (st < 0)
         return st;
     if (t->n_done)
         memcpy(t->y, gp_warp_values(ret->warp), t->n_done * sizeof *t->y);
     return AS_OK;
-}
-
-double surrogate_forward(const struct surrogate *s, double v)
-{
-    if (isinf(v)) /* no bound */
-        return v;
-    return s->warp ? gp_warp_forward(s->warp, v) : (v - s->mean) / s->deviation;
-}
-
-double surrogate_back(const struct surrogate *s, double v)
-{
-    return s->warp ? gp_warp_inverse(s->warp, v) : s->mean + s->deviation * v;
-}
-
-double surrogate_back_deviation(const struct surrogate *s, double mean, double sd)
-{
-    return sd * (s->warp ? gp_warp_inverse_slope(s->warp, mean) : s->deviation);
 }
 
 /* ---- rows ---- */
@@ -514,6 +505,49 @@ static as_status settle(struct surrogate_task *t, struct surrogate *ret, struct 
     return st < 0 ? st : build_model(t, err);
 }
 
+/* ---- guides ---- */
+
+static bool is_guided(const struct surrogate_task *t)
+{
+    return t->s->spec->earlier &&
+           (t->spec->target == SURROGATE_WARPED || t->spec->target == SURROGATE_PLAIN);
+}
+
+/* The weights depend on the hyperparameters, and these on what the guides leave. So each suggestion takes
+ * the weights for the last ones, and a first fit is repeated. */
+static as_status settle_guided(struct surrogate_task *t, struct surrogate *ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) size_t *places = as_calloc(t->n_done, sizeof *places);
+    AS_AUTO(gathered_done) struct gathered g = {0};
+    if (!places)
+        return out_of_memory(err);
+    for (size_t i = 0; i < t->n_done; i++)
+        places[i] = i;
+    as_status st = gather_rows(t, places, t->n_done, &g, err);
+    if (st < 0)
+        return st;
+    const struct gp_columns *c = &t->s->columns;
+    struct gp_rows rows = {g.n, g.x, g.z};
+    st = guides_create(&t->store->guides, t->s, kind_of(t), &rows, &ret->guides, err);
+    if (st < 0 || !ret->guides.n)
+        return st < 0 ? st : settle(t, ret, err);
+    bool is_first = !t->has_theta;
+    if (is_first)
+        gp_theta_default(c, t->theta);
+    for (int round = 0; round < (is_first ? FIRST_FITS : 1) && st == AS_OK; round++) {
+        memcpy(t->y, g.y, g.n * sizeof *t->y);
+        st = guides_explain(&ret->guides, c, t->theta, &rows, t->y, err);
+        if (st < 0)
+            return st;
+        if (round == 0) {
+            st = settle(t, ret, err);
+        } else if ((st = fit_theta(t, err)) == AS_OK) {
+            st = build_model(t, err);
+        }
+    }
+    return st;
+}
+
 /* Fill ret->trials. */
 static as_status list_trials(const struct surrogate_task *t, struct surrogate *ret,
                              struct as_err *err)
@@ -545,8 +579,8 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
     if (!t.n_done)
         return as_fail(err, AS_E_NUMERIC, "no trial has a value yet");
     surrogate_read_state(&t, state);
-    if ((st = settle(&t, &made, err)) < 0 ||
-        (st = surrogate_write_state(&t, &made.state, err)) < 0 ||
+    st = is_guided(&t) ? settle_guided(&t, &made, err) : settle(&t, &made, err);
+    if (st < 0 || (st = surrogate_write_state(&t, &made.state, err)) < 0 ||
         (st = list_trials(&t, &made, err)) < 0)
         return st;
     made.model = store->models[t.slot];

@@ -23,6 +23,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "search/gp/guide.h"
 #include "search/regression/fit.h"
 #include "search/regression/model.h"
 #include "search/regression/training_set.h"
@@ -51,6 +52,7 @@ struct surrogate_store {
     struct gp_model *models[SURROGATE_SLOTS];
     struct gp_fit_work *fit;
     struct surrogate_subset subset[SURROGATE_SLOTS];
+    struct guide_store guides;
 };
 void surrogate_store_done(struct surrogate_store *s); /* accepts a zeroed one */
 size_t surrogate_store_bytes(const struct surrogate_store *s);
@@ -64,7 +66,8 @@ struct surrogate_spec {
 
 struct surrogate {
     surrogate_target target;
-    struct gp_model *model; /* view of the store; conditioned on the values */
+    struct gp_model *model; /* view of the store; conditioned on the values less the guides */
+    struct guides guides;   /* of an objective; part of the mean */
     struct gp_warp *warp;   /* NULL for FAILURE */
     double mean, deviation; /* FAILURE: mean and deviation of the zeros and ones */
     bool refitted;
@@ -84,6 +87,15 @@ AS_MUST_CHECK as_status surrogate_prepare(struct surrogate_store *store,
                                           const struct training_set *s,
                                           const struct surrogate_spec *spec, const json_t *state,
                                           struct surrogate *ret, struct as_err *err);
+
+/* Posterior mean and variance, with the guides: as gp_predict() and gp_predict_grad(), whose scratch
+ * `w` is. Reserve first. AS_E_NOMEM. */
+AS_MUST_CHECK as_status surrogate_reserve(const struct surrogate *s, struct gp_work *w,
+                                          size_t batch, struct as_err *err);
+void surrogate_predict(const struct surrogate *s, struct gp_work *w, const struct gp_rows *p,
+                       double *ret_mean, double *ret_var);
+void surrogate_predict_grad(const struct surrogate *s, struct gp_work *w, const struct gp_rows *p,
+                            double *ret_mean, double *ret_var, double *ret_dmean, double *ret_dvar);
 
 /* Convert a value from the metric's unit and direction (a cost, for objectives) to the model's, and
  * back. */

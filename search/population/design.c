@@ -26,15 +26,6 @@ static bool is_continuous(const struct encoding *e)
     return e->n_continuous == e->n_lengths;
 }
 
-/* Earlier sweeps of which a trial fits the space. */
-static size_t count_earlier(const struct training_set *s)
-{
-    size_t n = 0;
-    for (size_t i = 0; s->spec->earlier && i < s->spec->earlier->n; i++)
-        n += s->spec->earlier->sweeps[i].n > 0;
-    return n;
-}
-
 size_t design_size(const struct training_set *s)
 {
     if (s->spec->initial_trials)
@@ -43,6 +34,15 @@ size_t design_size(const struct training_set *s)
     size_t least = s->enc->n_category ? SIZE_OF_CHOICES : SIZE_LEAST;
     n = is_continuous(s->enc) || n < least ? least : n < SIZE_MOST ? n : SIZE_MOST;
     return n;
+}
+
+/* Earlier sweeps of which a trial fits the space. */
+static size_t count_earlier(const struct training_set *s, size_t most)
+{
+    size_t n = 0;
+    for (size_t i = 0; s->spec->earlier && i < s->spec->earlier->n; i++)
+        n += s->spec->earlier->sweeps[i].n > 0;
+    return n < most ? n : most;
 }
 
 /* Move the numbers that lead to a point to those that lead to a likely one. */
@@ -145,12 +145,13 @@ static bool place_earlier(const struct training_set *s, uint64_t k, double *poin
     return false;
 }
 
-as_status design_point(const struct training_set *s, uint64_t index, double *ret_point,
-                       struct as_err *err)
+as_status design_point(const struct training_set *s, uint64_t index, size_t most_earlier,
+                       double *ret_point, struct as_err *err)
 {
-    if (place_earlier(s, index, ret_point) && is_new(s, ret_point))
+    size_t n_earlier = count_earlier(s, most_earlier);
+    if (index < n_earlier && place_earlier(s, index, ret_point) && is_new(s, ret_point))
         return AS_OK;
-    index -= index < count_earlier(s) ? 0 : count_earlier(s);
+    index -= index < n_earlier ? 0 : n_earlier;
     if (index == 0) {
         draw_design_point(s, 0, 0, false, ret_point);
         for (size_t i = 0; i < s->enc->n; i++) {

@@ -14,7 +14,7 @@
  * most 40 and at least 5, or 10 with categories; 5 in a space of floats (decision 0052). */
 size_t design_size(const struct training_set *s);
 
-/* Point `index` of the design: the best trial of each earlier sweep (search/prior/earlier.h), then the
+/* Point `index` of the design: the best trials of the first `most_earlier` earlier sweeps that fit (search/prior/earlier.h), then the
  * space's centre (choices as Sobol has them; parameters with a prior
  * at its likeliest place), then Owen-scrambled Sobol points, every second of them moved to where the
  * priors say (search/prior/belief.h), unless the results so far say that they are wrong (trust.h). A point
@@ -24,7 +24,7 @@ size_t design_size(const struct training_set *s);
  * AS_E_UNSUPPORTED  no configuration that the constraints allow was found
  * AS_E_NOMEM */
 AS_MUST_CHECK as_status design_point(const struct training_set *s, uint64_t index,
-                                     double *ret_point, struct as_err *err);
+                                     size_t most_earlier, double *ret_point, struct as_err *err);
 
 /* The same, without the centre: a new point somewhere. */
 AS_MUST_CHECK as_status design_anywhere(const struct training_set *s, uint64_t index,

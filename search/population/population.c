@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "search/pareto/pareto.h"
 #include "search/population/design.h"
+#include "search/prior/earlier.h"
 
 static as_status out_of_memory(struct as_err *err)
 {
@@ -242,7 +243,7 @@ static as_status choose_point(const struct population_method *m, const struct po
         return design_anywhere(p->set, index, point, err);
     }
     if (is_initial(p))
-        return design_point(p->set, index, point, err);
+        return design_point(p->set, index, EARLIER_SWEEPS, point, err);
     as_status st = try_proposals(m, p, index, point, reason, &found, err);
     if (st < 0 || found) {
         *ret_phase = "search";

@@ -21,10 +21,20 @@ void earlier_free(struct earlier *w)
         free(w->sweeps[k].name);
         free(w->sweeps[k].points);
         free(w->sweeps[k].known);
+        free(w->sweeps[k].costs);
         free(w->sweeps[k].width);
     }
     json_decref(w->canonical);
     free(w);
+}
+
+bool earlier_keeps(size_t rank, size_t n)
+{
+    const size_t half = EARLIER_TRIALS / 2;
+    if (n <= EARLIER_TRIALS || rank < half)
+        return true;
+    size_t of = n - half, at = rank - half;
+    return (at + 1) * half / of > at * half / of;
 }
 
 /* ---- reading ---- */
@@ -134,17 +144,21 @@ static void set_widths(const struct encoding *e, struct earlier_sweep *s)
 }
 
 static as_status place_trials(const struct encoding *e, const struct read_trial *list, size_t n,
-                              struct earlier_sweep *s, struct as_err *err)
+                              size_t good, struct earlier_sweep *s, struct as_err *err)
 {
     AS_AUTO(config_freep) struct config *scratch = config_create(e->space);
     s->points = as_calloc(n, e->n * sizeof *s->points);
     s->known = as_calloc(n, e->n * sizeof *s->known);
+    s->costs = as_calloc(n, sizeof *s->costs);
     s->width = as_calloc(e->n, sizeof *s->width);
-    if (!scratch || !s->points || !s->known || !s->width)
+    if (!scratch || !s->points || !s->known || !s->costs || !s->width)
         return as_fail_nomem(err);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         place_trial(e, list[i].params, scratch, s->points + i * e->n, s->known + i * e->n);
-    s->n = n;
+        s->costs[i] = list[i].cost;
+    }
+    s->n_trials = n;
+    s->n = n < good ? n : good;
     set_widths(e, s);
     return AS_OK;
 }
@@ -223,7 +237,7 @@ static as_status read_sweep(struct json_fields *parent, const json_t *j, const c
     good = good > EARLIER_GOOD ? EARLIER_GOOD : good < 1 ? 1 : good;
     if (st < 0 || n == 0)
         return st;
-    st = place_trials(e, list, n < good ? n : good, s, err);
+    st = place_trials(e, list, n, good, s, err);
     s->highest = -INFINITY;
     for (size_t i = 0; i < s->n && st == AS_OK; i++)
         s->highest = fmax(s->highest, log_sum(s, e, s->points + i * e->n, NULL));

@@ -1,6 +1,6 @@
 /* What earlier sweeps say of where good configurations lie.
  *
- * A snapshot of each sweep's best trials is part of the document of the sweep that uses it, so that a
+ * A snapshot of each sweep's trials is part of the document of the sweep that uses it, so that a
  * suggestion is a function of the document and a replay needs no other sweep. The best trials, at most
  * EARLIER_GOOD of them, are the centres of kernels. The distance of a point is minus the logarithm of
  * their sum, relative to its highest value; it takes the place of the density of a prior as in
@@ -20,18 +20,24 @@
 #include "search/space/encoding.h"
 #include "search/space/space.h"
 
-#define EARLIER_SWEEPS 4  /* at most */
-#define EARLIER_TRIALS 20 /* in a snapshot, at most */
-#define EARLIER_GOOD 10   /* that are used, at most */
+#define EARLIER_SWEEPS 4   /* at most */
+#define EARLIER_TRIALS 100 /* in a snapshot, at most */
+#define EARLIER_GOOD 10    /* that are used, at most */
 #define EARLIER_SHARE 0.15
 
+/* Is the trial of this rank, 0 being the best of n, part of a snapshot? All are of EARLIER_TRIALS; of more, the
+ * better half of the places goes to the best, the others to ranks that are evenly apart. */
+bool earlier_keeps(size_t rank, size_t n);
+
 struct earlier_sweep {
-    char *name;     /* owned */
-    size_t n;       /* good trials, the best first; 0: none fits the space */
-    double *points; /* [n, d], owned; snapped */
-    bool *known;    /* [n, d], owned: the trial has this parameter; others do not count */
-    double *width;  /* [d], owned: of the kernels of numbers */
-    double highest; /* the logarithm of the sum of kernels at the best of the centres */
+    char *name;      /* owned */
+    size_t n;        /* good trials, the best first; 0: none fits the space */
+    size_t n_trials; /* that fit the space, the best first; the first n are the good ones */
+    double *points;  /* [n_trials, d], owned; snapped */
+    bool *known;     /* [n_trials, d], owned: the trial has this parameter; others do not count */
+    double *costs;   /* [n_trials], owned; ascending */
+    double *width;   /* [d], owned: of the kernels of numbers */
+    double highest;  /* the logarithm of the sum of kernels at the best of the centres */
 };
 
 struct earlier {

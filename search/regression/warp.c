@@ -255,6 +255,17 @@ double gp_warp_forward(const struct gp_warp *w, double y)
                                : interpolate_knots(w, i + 1 < w->n_knots ? i : i - 1, at);
 }
 
+double gp_warp_forward_slope(const struct gp_warp *w, double y)
+{
+    if (w->n_knots < 2 || w->sd == 0)
+        return 0;
+    if (w->kind != WARP_HALF_RANK)
+        return ldexp(1 / w->sd, -w->exponent);
+    size_t i = knot_before(w, scale_value(w, y));
+    const struct knot *a = &w->knots[i + 1 < w->n_knots ? i : i - 1], *b = a + 1;
+    return ldexp((b->v - a->v) / (b->y - a->y), -w->exponent);
+}
+
 /* The segment that v lies in or beyond: the last i with knots[i].v <= v that has a successor. */
 static size_t segment_of(const struct gp_warp *w, double v)
 {

@@ -42,6 +42,9 @@ const double *gp_warp_values(const struct gp_warp *w);
 double gp_warp_forward(const struct gp_warp *w, double y);
 double gp_warp_inverse(const struct gp_warp *w, double v);
 
+/* The slope of gp_warp_forward at y; at an observation, of the segment above it. */
+double gp_warp_forward_slope(const struct gp_warp *w, double y);
+
 /* The slope of gp_warp_inverse at v: turns a small deviation into the metric's own unit. */
 double gp_warp_inverse_slope(const struct gp_warp *w, double v);
 

@@ -152,6 +152,29 @@ START_TEST(same_bits_after_earlier_sweeps)
 }
 END_TEST
 
+/* A snapshot that is large enough for a model (search/gp/guide.h). */
+START_TEST(same_bits_with_guides)
+{
+    AS_AUTO(space_freep)
+    struct space *s =
+        parse("x: {type: float, min: -1, max: 2}\ny: {type: int, min: 0, max: 100000}\n");
+    AS_AUTO(earlier_freep) struct earlier *before = NULL;
+    JSON_AUTO trials = json_array();
+    struct json_fields f;
+    struct as_err err = {0};
+    for (int i = 0; i < 30; i++) {
+        double x = -1 + 0.1 * i;
+        json_array_append_new(trials, json_pack("{s:{s:f, s:i}, s:f}", "params", "x", x, "y",
+                                                i * 7919 % 100000, "cost", (x - 0.5) * (x - 0.5)));
+    }
+    JSON_AUTO j = json_pack("{s:[{s:s, s:i, s:O}]}", "prior", "sweep", "a", "completed", 30,
+                            "trials", trials);
+    ck_ok(json_fields_init(&f, j, "/search", &err), err);
+    ck_ok(earlier_parse(&f, s, &before, &err), err);
+    run_twice_after(learning[_i], s, before, 5, 40, 4);
+}
+END_TEST
+
 START_TEST(same_bits_with_and_without_cache)
 {
     AS_AUTO(space_freep) struct space *mixed = space_of_yaml(MIXED);
@@ -483,6 +506,7 @@ Suite *test_suite(void)
     tcase_add_test(t, parses_methods);
     tcase_add_test(t, prepared_or_not_is_the_same);
     tcase_add_loop_test(t, same_bits_after_earlier_sweeps, 0, LEARNING);
+    tcase_add_loop_test(t, same_bits_with_guides, 0, LEARNING);
     tcase_add_loop_test(t, same_bits_with_and_without_cache, 0, LEARNING);
     tcase_add_test(t, same_bits_when_the_factor_grows);
     tcase_add_loop_test(t, finite_spaces_end_exactly, 0, LEARNING);

@@ -42,9 +42,11 @@ START_TEST(of_the_model)
           "\"observed\":12}",
           "chosen by the model, with the priors at weight 0.83; 12 results seen");
     check("{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"later\",\"prior_sweeps\":["
-          "{\"sweep\":\"old\",\"weight\":0.5},{\"sweep\":\"b\",\"weight\":1}],\"observed\":12}",
-          "chosen by the model, with the sweep old at weight 0.5, with the sweep b at weight 1; 12 "
-          "results seen");
+          "{\"sweep\":\"old\",\"weight\":0.5,\"mean\":0.9},{\"sweep\":\"b\",\"weight\":1,\"mean\":"
+          "0}],"
+          "\"observed\":12}",
+          "chosen by the model, with the sweep old at weight 0.5 and 0.9 of its predictions, with "
+          "the sweep b at weight 1; 12 results seen");
     check("{\"method\":\"tpe\",\"phase\":\"search\",\"good\":2,\"prior\":0.5,\"observed\":12}",
           "like the 2 best trials and unlike the others, with the priors at weight 0.5; 12 results "
           "seen");

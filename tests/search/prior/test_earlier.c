@@ -105,6 +105,26 @@ START_TEST(distances_and_slopes)
 }
 END_TEST
 
+/* A long sweep keeps its best trials and a spread of the others. */
+START_TEST(long_sweeps_are_thinned)
+{
+    static const size_t sizes[] = {1, 20, 100, 101, 137, 5000};
+    for (size_t k = 0; k < AS_ARRAY_LEN(sizes); k++) {
+        size_t kept = 0, widest = 0, last = 0;
+        for (size_t rank = 0; rank < sizes[k]; rank++) {
+            if (!earlier_keeps(rank, sizes[k]))
+                continue;
+            widest = rank - last > widest ? rank - last : widest;
+            last = rank;
+            kept++;
+        }
+        ck_assert_uint_eq(kept, sizes[k] < EARLIER_TRIALS ? sizes[k] : EARLIER_TRIALS);
+        ck_assert(earlier_keeps(0, sizes[k]) && earlier_keeps(sizes[k] - 1, sizes[k]));
+        ck_assert_uint_le(widest, 1 + sizes[k] / 50);
+    }
+}
+END_TEST
+
 static const struct {
     const char *yaml, *pointer, *part;
 } refusals[] = {
@@ -143,6 +163,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("earlier");
     tcase_add_test(t, keeps_what_fits);
     tcase_add_test(t, distances_and_slopes);
+    tcase_add_test(t, long_sweeps_are_thinned);
     tcase_add_loop_test(t, refuses, 0, AS_ARRAY_LEN(refusals));
     suite_add_tcase(s, t);
     return s;

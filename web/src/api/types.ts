@@ -171,11 +171,11 @@ export type SearchOptions = {
   seed?: number;
   /** Space-filling trials before the model of gp takes over; chosen from the space when absent */
   initial_trials?: number;
-  /** Earlier sweeps of one metric to learn from. A name is replaced by a snapshot of the sweep's best trials when this sweep is created, so that it needs the other no more. For methods that learn, and one metric */
+  /** Earlier sweeps of one metric to learn from. A name is replaced by a snapshot of the sweep's trials when this sweep is created, so that it needs the other no more. For methods that learn, and one metric */
   prior?: (string | EarlierSweep)[];
 };
 
-/** The best trials of a sweep, as far as their parameters fit this one: a value that a parameter cannot take is left out; a trial with a number outside of a range is dropped */
+/** Trials of a sweep, all or the best 50 and a spread of the others, as far as their parameters fit this one: a value that a parameter cannot take is left out; a trial with a number outside of a range is dropped */
 export type EarlierSweep = {
   sweep: string;
   /** Trials that had a value within the sweep's bounds */
@@ -816,7 +816,10 @@ export type SuggestionReason = {
   /** gp: how much each earlier sweep counts; absent ones do not */
   prior_sweeps?: {
     sweep: string;
+    /** The factor of the logarithm of its best trials' density in the acquisition */
     weight: number;
+    /** The weight of its predictions in the model's mean: 1 where its values are these ones */
+    mean?: number;
   }[];
   /** gp: recent trials improved almost nothing, so it looks elsewhere */
   stagnant?: boolean;

@@ -1,0 +1,41 @@
+/* A model of an earlier sweep: the value that it would have measured at a point.
+ *
+ * The values of the snapshot, half-rank warped (warp.h), are fitted by a Gaussian process over the features
+ * of the sweep that uses it. Its mean, mapped back to the unit of the earlier sweep, is the prediction.
+ * Parameters that no trial of the snapshot has are left out: the prediction does not depend on
+ * them. A pure function of the snapshot and the space. */
+#ifndef ASSAY_SEARCH_PRIOR_EARLIER_MODEL_H
+#define ASSAY_SEARCH_PRIOR_EARLIER_MODEL_H
+
+#include <stddef.h>
+
+#include "search/prior/earlier.h"
+#include "search/regression/covariance.h"
+
+#define EARLIER_MODEL_LEAST 5 /* trials of a snapshot, for a model */
+
+struct earlier_model;
+
+/* Fit a model to sweep k. e and columns are those of the sweep that uses it, and are copied as far as they
+ * are needed. *ret stays NULL where there is nothing to fit: too few trials, equal values, or a
+ * covariance that cannot be factored. O(n^3) for n <= EARLIER_TRIALS trials, some milliseconds. AS_E_NOMEM.
+ * Owned by the caller. */
+AS_MUST_CHECK as_status earlier_model_create(const struct earlier *w, size_t k,
+                                             const struct encoding *e, const struct gp_columns *c,
+                                             struct earlier_model **ret, struct as_err *err);
+void earlier_model_free(struct earlier_model *m);
+AS_DEFINE_FREEP(struct earlier_model, earlier_model_free)
+size_t earlier_model_bytes(const struct earlier_model *m);
+
+/* Make room for batches of up to `batch` points. AS_E_NOMEM. */
+AS_MUST_CHECK as_status earlier_model_reserve(struct earlier_model *m, size_t batch,
+                                              struct as_err *err);
+
+/* The costs at p->n points, in the unit of the earlier sweep.
+ *   p          features; p->n <= the reserved batch
+ *   ret_slope  NULL, or [p->n x n_real]: the gradients by the real columns
+ * Allocates nothing. One thread at a time. */
+void earlier_model_predict(struct earlier_model *m, const struct gp_rows *p, double *ret,
+                           double *ret_slope);
+
+#endif
