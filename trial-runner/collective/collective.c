@@ -264,11 +264,6 @@ const struct world *coll_world(const struct coll *c)
     return &c->world;
 }
 
-const struct mesh_opts *coll_options(const struct coll *c)
-{
-    return mesh_options(c->mesh);
-}
-
 const char *coll_address(const struct coll *c)
 {
     return c->address;

@@ -42,8 +42,6 @@ bool coll_is_over(const struct coll *c);
 
 /* The world that it was created for; its peers are NULL. A view of c. */
 const struct world *coll_world(const struct coll *c);
-/* The options of its mesh, with their defaults; a view of c. */
-const struct mesh_opts *coll_options(const struct coll *c);
 /* Where this rank listens. A view of c. */
 const char *coll_address(const struct coll *c);
 

@@ -15,6 +15,8 @@
 
 #include "trial-runner/collective/mail_head.h"
 
+#define JOIN_MS 10000
+
 /* A message on its way out. */
 struct letter {
     struct letter *next;
@@ -507,8 +509,8 @@ static as_status swap_endpoints(struct mailbox *b, struct coll *c, struct endpoi
 
 static as_status open_mesh(struct mailbox *b, struct coll *c, struct as_err *err)
 {
-    struct mesh_opts opts = {.join_ms = coll_options(c)->join_ms,
-                             .silence_ms = coll_options(c)->silence_ms,
+    struct mesh_opts opts = {.join_ms = JOIN_MS,
+                             .silence_ms = b->opts.silence_ms,
                              .tcp_only = b->opts.tcp_only,
                              .outlives_peers = true};
     AS_AUTO(as_freep) struct endpoint *peers = as_calloc((size_t)b->n, sizeof *peers);

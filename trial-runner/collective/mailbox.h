@@ -33,8 +33,9 @@ struct mail {
 };
 
 struct mailbox_opts {
-    size_t max_bytes; /* of a message */
-    bool tcp_only;    /* no shared memory, for tests */
+    size_t max_bytes;   /* of a message */
+    int64_t silence_ms; /* a peer that shows no life so long is lost; 0: 5,000 */
+    bool tcp_only;      /* no shared memory, for tests */
     /* Called by the mailbox's thread, one at a time. Every request is to be answered with
      * mailbox_answer() by this thread, here or in a later call. */
     void (*on_request)(void *arg, struct mailbox *b, struct mail *m);

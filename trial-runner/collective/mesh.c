@@ -45,11 +45,6 @@ struct mesh {
     struct workspace workspace;
 };
 
-const struct mesh_opts *mesh_options(const struct mesh *m)
-{
-    return &m->opts;
-}
-
 int32_t mesh_rank(const struct mesh *m)
 {
     return m->rank;

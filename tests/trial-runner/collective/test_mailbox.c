@@ -292,48 +292,6 @@ START_TEST(lost_rank_costs_only_its_own_answers)
 }
 END_TEST
 
-/* Rank 1 is stopped for longer than the default silence, which is not the collective's. */
-static int patient_rank(const struct ranks *r, int32_t rank, void *arg)
-{
-    struct service s = {.k = arg, .rank = rank};
-    struct as_err err = {0};
-    struct mail_call call = {.to = VICTIM, .kind = ECHO, .parts = {{"abc", 3}}};
-    AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, NULL);
-    EXPECT(c);
-    AS_AUTO(mailbox_freep) struct mailbox *b = open_box(c, &s);
-    EXPECT(b);
-    s.k->board->ready++;
-    wait_for(&s.k->board->done, 1);
-    if (rank == 0) {
-        mailbox_begin(b, &call);
-        EXPECT(mailbox_finish(b, &call, &err) == AS_OK);
-        EXPECT(is_right(&call, (const uint8_t *)"abc", 3));
-        EXPECT(!mailbox_has_lost(b, VICTIM));
-        free(call.answer);
-    }
-    EXPECT(coll_barrier(c, (struct coll_id){.step = 1}, &err) == AS_OK);
-    return 0;
-}
-
-START_TEST(silence_of_the_collective_is_that_of_the_mailbox)
-{
-    struct ranks r;
-    struct case_of k = {.board = board_create()};
-    ranks_init(&r, 2);
-    ranks_start(&r, patient_rank, &k);
-    wait_for(&k.board->ready, 2);
-    ck_assert_int_eq(kill(r.pids[VICTIM], SIGSTOP), 0);
-    k.board->done = 1;
-    clock_sleep_ms(6500); /* that is the fault */
-    ck_assert_int_eq(kill(r.pids[VICTIM], SIGCONT), 0);
-    for (int32_t i = 0; i < r.n; i++)
-        ck_assert_int_eq(ranks_wait(&r, i), 0);
-    ck_assert_int_eq(k.board->lost_seen, 0);
-    ranks_done(&r);
-    (void)munmap(k.board, sizeof *k.board);
-}
-END_TEST
-
 /* When the server announces the next world, nobody waits on in this one. */
 static int interrupted_rank(const struct ranks *r, int32_t rank, void *arg)
 {
@@ -394,7 +352,6 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, rank_in_an_operation_answers, 0, 2);
     tcase_add_test(t, memory_is_bounded_and_late_answers_arrive);
     tcase_add_loop_test(t, lost_rank_costs_only_its_own_answers, 0, 2);
-    tcase_add_test(t, silence_of_the_collective_is_that_of_the_mailbox);
     tcase_add_test(t, end_of_the_epoch_ends_all_calls);
     tcase_add_test(t, heads_are_checked);
     suite_add_tcase(s, t);
