@@ -127,8 +127,12 @@ def waiting_claims(assay):
         return []
 
     with concurrent.futures.ThreadPoolExecutor(WAITERS) as pool:
-        claims = [pool.submit(claim, name) for name in epochs]
-        assay.wait(lambda: waiting_now(assay) >= WAITERS, "the claims to wait")
+        claims, begin = [pool.submit(claim, name) for name in epochs], time.monotonic()
+
+        def wait_now():
+            """All of them; on a machine on which the first give up before the last have come, half of them."""
+            return waiting_now(assay) >= (WAITERS if time.monotonic() - begin < 60 else WAITERS // 2)
+        assay.wait(wait_now, "the claims to wait")
         busy = latencies(assay, 3)
         start = time.monotonic()
         assay.call("PATCH", f"/v1/sweeps/{blocker}", {"state": "running"})

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "tests/support/check_main.h"
 
 void ranks_init(struct ranks *r, int32_t n)
 {
@@ -63,8 +64,11 @@ struct coll *ranks_open(const struct ranks *r, int32_t rank, const struct mesh_o
 {
     struct as_err err = {0};
     struct world w = ranks_world(r, rank, 1);
+    struct mesh_opts patient = opts ? *opts : (struct mesh_opts){0};
     struct coll *c = NULL;
-    if (coll_create(r->listeners[rank], &w, opts, &c, NULL, &err) < 0)
+    patient.join_ms = patient.join_ms ? patient.join_ms : PATIENCE_MS;
+    patient.silence_ms = patient.silence_ms ? patient.silence_ms : PATIENCE_MS;
+    if (coll_create(r->listeners[rank], &w, &patient, &c, NULL, &err) < 0)
         (void)fprintf(stderr, "rank %d: %s\n", (int)rank, err.msg);
     return c;
 }

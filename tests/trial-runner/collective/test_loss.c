@@ -339,7 +339,8 @@ static int besieged_rank(const struct ranks *r, int32_t rank, void *arg)
     struct world w = ranks_world(r, rank, 1);
     w.n = 2;
     AS_AUTO(coll_freep) struct coll *c = NULL;
-    EXPECT(coll_create(r->listeners[rank], &w, NULL, &c, NULL, &err) == AS_OK);
+    struct mesh_opts opts = {.join_ms = PATIENCE_MS, .silence_ms = PATIENCE_MS};
+    EXPECT(coll_create(r->listeners[rank], &w, &opts, &c, NULL, &err) == AS_OK);
     struct coll_id id = {.step = 1};
     EXPECT(coll_allreduce(c, id, COLL_RING, &reduce_f32_sum, &in, &out, 1, &err) == AS_OK);
     EXPECT(out == 2);
