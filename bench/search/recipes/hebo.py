@@ -6,20 +6,20 @@ Optimisation" (JAIR 2022), and from its repository at huawei-noah/HEBO.
 3. A Gaussian process: Matern 3/2 with a length scale per feature and no prior on it, plus a linear term; numbers
    warped by Kumaraswamy's distribution; log-normal priors on noise and warps, Gamma(1/2, 1) on the scale.
 4. MACE: the front of the lower confidence bound, log EI and log PI, with the noise added at random at each
-   evaluation, by NSGA-II: 100 points, 100 generations. A random member of the front that was not tried.
+   evaluation, by NSGA-II with 100 points. A random member of the front that was not tried.
 
-What differs: the evidence is maximised from the last maximum, and at each fifth trial from a fresh start too, not
-from ten starts; NSGA-II's
-operators (simulated binary crossover, polynomial mutation, uniform crossover of choices) are the textbook's, not
-pymoo's; the posterior is of the function, as in the repository's newer model, not of a noisy value. A failed trial
-counts as the worst value so far, and a pending one not at all: the recipe says nothing of either.
+What differs: 50 generations, not 100. The evidence is maximised from the last maximum, and at each fifth trial from
+a fresh start too, not from ten starts. NSGA-II's operators (simulated binary crossover, polynomial mutation, uniform
+crossover of choices) are the textbook's, not pymoo's. The posterior is of the function, as in the repository's newer
+model, not of a noisy value. Inactive parameters are at their defaults. A failed trial counts as the worst value so
+far, and a pending one not at all: the recipe says nothing of either.
 """
 import numpy as np
 from scipy import linalg, optimize, special, stats
 
 from recipes import gauss
 
-POPULATION, GENERATIONS = 100, 100
+POPULATION, GENERATIONS = 100, 50
 FRESH = 5  # every fifth fit has a fresh start too
 NOISE_PRIOR, WARP_PRIOR = (-4.63, 0.5), (0.0, 0.75 ** 0.5)  # of logarithms: mean, deviation
 SQRT3 = 3 ** 0.5
@@ -55,7 +55,7 @@ class Model:
         best = None
         for theta in [fresh] if start is None else [start, fresh] if len(y) % FRESH == 0 else [start]:
             r = optimize.minimize(self.objective, theta, jac=True, method="L-BFGS-B", bounds=bounds,
-                                  options={"maxiter": 100})
+                                  options={"maxiter": 60})
             best = r if best is None or r.fun < best.fun else best
         self.theta = best.x
         self.prepare()
