@@ -78,7 +78,7 @@ class Model:
         decay = np.exp(-r)
         matern, ZZ = v * (1 + r) * decay, Z @ Z.T
         try:
-            loss, W = gauss.evidence(matern + linear * ZZ + noise * np.eye(len(Z)), self.y)
+            loss, W = gauss.evidence(*gauss.inverse(matern + linear * ZZ + noise * np.eye(len(Z))), self.y)
         except linalg.LinAlgError:
             return 1e10, np.zeros_like(theta)
         g = np.zeros_like(theta)
