@@ -230,7 +230,8 @@ static void report(const char *function, size_t n, struct samples *s, double pee
     (void)snprintf(note, sizeof note, "mean %.3g, p99 %.3g of %zu suggestions, %zu of them refit",
                    average, p99, s->n, s->n_refits);
     (void)snprintf(name, sizeof name, "%s n=%zu", function, n);
-    bench_report(name, mid, "ms", floor, peer, isfinite(peer) ? peer_version() : NULL, note);
+    bench_report(name, mid, "ms", floor, peer, isfinite(peer) ? peer_version(PEER_OPTUNA) : NULL,
+                 note);
     (void)snprintf(name, sizeof name, "%s n=%zu mean", function, n);
     bench_report(name, average, "ms", floor, NAN, NULL, NULL);
     (void)snprintf(name, sizeof name, "%s n=%zu p99", function, n);

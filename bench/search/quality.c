@@ -317,7 +317,7 @@ int main(int argc, char **argv)
         {"problems", 0, OPT_STRING, &s->problems, "A,B", NULL, "these alone"},
         {"methods", 0, OPT_STRING, &s->methods, "A,B", NULL,
          "random, sobol, gp, optuna-gp, optuna-tpe (these); tpe, cmaes, evolution, auto, "
-         "optuna-cmaes; NAME:8 for 8 slots"},
+         "optuna-cmaes, hebo, botorch; NAME:8 for 8 slots"},
         {"csv", 0, OPT_STRING, &s->csv, "FILE", NULL, "keep traces here, and run what it lacks"},
         {"load", 0, OPT_STRING, &s->load, "FILE", NULL,
          "traces to use, such as the peers' of before"},

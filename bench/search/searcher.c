@@ -1,4 +1,4 @@
-/* Search methods behind one interface: ours, and Optuna's in a child process.
+/* Search methods behind one interface: ours, and those of peers in child processes.
  *
  * Our methods get the same inputs as in the service, with state and cache, so that the benchmark
  * measures what users get. A peer keeps its own history, so every result and every added trial is
@@ -17,11 +17,21 @@
 
 static const struct {
     const char *name;
-    const char *sampler; /* the peer's sampler; NULL: our method, with this name in documents */
+    const char *sampler;  /* the peer's sampler; NULL: our method, with this name in documents */
+    peer_program program; /* that has the sampler */
 } methods[] = {
-    {"random", NULL},      {"sobol", NULL},           {"gp", NULL},   {"tpe", NULL},
-    {"cmaes", NULL},       {"evolution", NULL},       {"auto", NULL}, {"optuna-gp", "gp"},
-    {"optuna-tpe", "tpe"}, {"optuna-cmaes", "cmaes"},
+    {"random", NULL, 0},
+    {"sobol", NULL, 0},
+    {"gp", NULL, 0},
+    {"tpe", NULL, 0},
+    {"cmaes", NULL, 0},
+    {"evolution", NULL, 0},
+    {"auto", NULL, 0},
+    {"optuna-gp", "gp", PEER_OPTUNA},
+    {"optuna-tpe", "tpe", PEER_OPTUNA},
+    {"optuna-cmaes", "cmaes", PEER_OPTUNA},
+    {"hebo", "hebo", PEER_RECIPES},
+    {"botorch", "botorch", PEER_RECIPES},
 };
 
 static bool time_cpu;
@@ -41,6 +51,7 @@ int64_t searcher_clock_ns(void)
 struct searcher {
     const struct problem *problem;
     bool is_peer;
+    peer_program program; /* of a peer */
     struct search_spec spec;
     struct search_cache *cache;
     json_t *state, *reason;
@@ -69,18 +80,20 @@ size_t searcher_cache_bytes(const struct searcher *s)
 const char *searcher_peer(const char *method)
 {
     for (size_t m = 0; m < AS_ARRAY_LEN(methods); m++)
-        if (methods[m].sampler != NULL && as_streq(methods[m].name, method))
-            return peer_version();
+        if (methods[m].sampler != NULL && methods[m].program == PEER_OPTUNA &&
+            as_streq(methods[m].name, method))
+            return peer_version(PEER_OPTUNA);
     return NULL;
 }
 
 static as_status open_peer(const struct searcher *s, const char *sampler, struct as_err *err)
 {
     JSON_AUTO answer = NULL;
-    as_status st = peer_has(sampler, err);
+    as_status st = peer_has(s->program, sampler, err);
     if (st < 0)
         return st;
-    return peer_request(json_pack("{s:s, s:s, s:I, s:b, s:O}", "op", "begin", "sampler", sampler,
+    return peer_request(s->program,
+                        json_pack("{s:s, s:s, s:I, s:b, s:O}", "op", "begin", "sampler", sampler,
                                   "seed", (json_int_t)s->spec.seed, "deterministic",
                                   !(s->problem->def->noise > 0), "parameters",
                                   s->problem->parameters),
@@ -105,13 +118,14 @@ as_status searcher_open(const char *method, const struct problem *p, uint64_t se
     if (m == AS_ARRAY_LEN(methods))
         return as_fail(err, AS_E_NOT_FOUND,
                        "no method '%s'; there are random, sobol, gp, tpe, cmaes, evolution, auto, "
-                       "optuna-gp, optuna-tpe, optuna-cmaes",
+                       "optuna-gp, optuna-tpe, optuna-cmaes, hebo, botorch",
                        method);
     if (s == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     s->problem = p;
     s->spec = (struct search_spec){.space = p->space, .seed = seed, .n_objectives = 1};
     s->is_peer = methods[m].sampler != NULL;
+    s->program = methods[m].program;
     as_status st = s->is_peer ? open_peer(s, methods[m].sampler, err) : open_own(s, method, err);
     if (st < 0)
         return st;
@@ -123,8 +137,9 @@ static as_status ask_peer(const struct searcher *s, uint64_t number, struct conf
                           double *ret_ms, struct as_err *err)
 {
     JSON_AUTO answer = NULL;
-    as_status st = peer_request(json_pack("{s:s, s:I}", "op", "ask", "trial", (json_int_t)number),
-                                &answer, err);
+    as_status st =
+        peer_request(s->program, json_pack("{s:s, s:I}", "op", "ask", "trial", (json_int_t)number),
+                     &answer, err);
     if (st != AS_OK)
         return st;
     st =
@@ -162,7 +177,8 @@ as_status searcher_tell(struct searcher *s, uint64_t number, double value, struc
     JSON_AUTO answer = NULL;
     if (!s->is_peer)
         return AS_OK;
-    return peer_request(json_pack("{s:s, s:I, s:o}", "op", "tell", "trial", (json_int_t)number,
+    return peer_request(s->program,
+                        json_pack("{s:s, s:I, s:o}", "op", "tell", "trial", (json_int_t)number,
                                   "value", isfinite(value) ? json_real(value) : json_null()),
                         &answer, err);
 }
@@ -172,7 +188,8 @@ as_status searcher_add(struct searcher *s, const struct config *c, double value,
     JSON_AUTO answer = NULL;
     if (!s->is_peer)
         return AS_OK;
-    return peer_request(json_pack("{s:s, s:o, s:f}", "op", "add", "params",
+    return peer_request(s->program,
+                        json_pack("{s:s, s:o, s:f}", "op", "add", "params",
                                   config_to_json(s->problem->space, c), "value", value),
                         &answer, err);
 }

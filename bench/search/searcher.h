@@ -1,7 +1,8 @@
 /* A search method in a benchmark, with an ask and tell interface.
  *
  * random, sobol and gp go through search/suggest.h as the service does: number, index, state,
- * pending trials, a cache. optuna-gp and optuna-tpe are a child process (peer_optuna.py). */
+ * pending trials, a cache. optuna-gp, optuna-tpe and optuna-cmaes are a child process
+ * (peer_optuna.py); hebo and botorch are recipes restated in another (peer_recipes.py). */
 #ifndef ASSAY_BENCH_SEARCH_SEARCHER_H
 #define ASSAY_BENCH_SEARCH_SEARCHER_H
 
@@ -23,9 +24,9 @@ void searcher_time_cpu(bool on);
 int64_t searcher_clock_ns(void);
 
 /* Begin a sweep of `p` (borrowed) by the named method.
- * AS_E_NOT_FOUND: no such method. AS_E_UNAVAILABLE: no interpreter here can import Optuna, or this
- * Optuna has no such sampler. Owned by the caller. Peers share one child process, so at most one
- * searcher of a peer may be in use. */
+ * AS_E_NOT_FOUND: no such method. AS_E_UNAVAILABLE: no interpreter here can import what the peer
+ * needs, or this Optuna has no such sampler. Owned by the caller. Optuna's samplers share one child process, and the
+ * recipes another, so at most one searcher of each may be in use. */
 AS_MUST_CHECK as_status searcher_open(const char *method, const struct problem *p, uint64_t seed,
                                       struct searcher **ret, struct as_err *err);
 void searcher_free(struct searcher *s);
@@ -48,7 +49,8 @@ AS_MUST_CHECK as_status searcher_add(struct searcher *s, const struct config *c,
 
 /* The reason of the last suggestion, a view until the next ask; NULL for a peer. */
 const json_t *searcher_reason(const struct searcher *s);
-/* The version of a peer, valid until the program ends; NULL for our methods. */
+/* The version of Optuna, valid until the program ends; NULL for our methods, and for the recipes,
+ * which are of this tree. */
 const char *searcher_peer(const char *method);
 size_t searcher_cache_bytes(const struct searcher *s); /* 0 for a peer */
 
