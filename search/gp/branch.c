@@ -82,21 +82,19 @@ static size_t trials_wanted(const struct branches *t, const struct branch *b)
 }
 
 /* The cost that continuing the curve reaches, less some deviations of what the branch has shown:
- * the fewer its trials, the more. curve: its best cost after each of its trials, INFINITY before the
- * first. A pending trial counts as one that improves nothing, so that each of them makes the branch
- * less promising until it ends, and many runners do not all work in one branch. */
+ * the fewer its trials, the more. curve: its best cost after each of n_ended trials, INFINITY before
+ * the first. */
 static double optimistic_cost(const struct branches *t, const struct branch *b, const double *curve,
                               double variance, size_t n_values)
 {
-    size_t n = b->n_ended + b->n_pending, from, over = n / 2 > SLOPE_LEAST ? n / 2 : SLOPE_LEAST;
+    size_t n = b->n_ended, from, over = n / 2 > SLOPE_LEAST ? n / 2 : SLOPE_LEAST;
     if (!n_values)
         return INFINITY;
     for (from = over < n ? n - 1 - over : 0; !isfinite(curve[from]);)
         from++;
     double last = curve[n - 1];
     double slope = from < n - 1 ? (curve[from] - last) / (double)(n - 1 - from) : 0;
-    double wide =
-        sqrt(variance * log((double)t->n_results + 1) / (double)(n_values + b->n_pending));
+    double wide = sqrt(variance * log((double)t->n_results + 1) / (double)n_values);
     return last - DEVIATIONS * wide - slope * (double)t->n_results;
 }
 
@@ -113,7 +111,7 @@ static void read_trials(const struct branches *t, struct branch *b, double *curv
             continue;
         last = i;
         if (s->state[i] == OBSERVED_PENDING) {
-            curve[b->n_ended + b->n_pending++] = best;
+            b->n_pending++;
             continue;
         }
         if (s->feasible[i]) {
@@ -123,7 +121,7 @@ static void read_trials(const struct branches *t, struct branch *b, double *curv
             b->best = cost < best ? i : b->best;
             best = fmin(best, cost);
         }
-        curve[b->n_pending + b->n_ended++] = best;
+        curve[b->n_ended++] = best;
     }
     double variance = n_values ? squares / (double)n_values : 0;
     b->optimistic = optimistic_cost(t, b, curve, variance, n_values);
@@ -137,7 +135,8 @@ static void read_trials(const struct branches *t, struct branch *b, double *curv
 static bool deserves_trial(const struct branches *t, struct branch *b)
 {
     const struct training_set *s = t->s;
-    bool is_tuned = s->enc->params[b->param].is_parent && s->best != TRAINING_SET_NONE;
+    bool is_tuned =
+        s->enc->params[b->param].is_parent && !b->n_pending && s->best != TRAINING_SET_NONE;
     bool is_promising = b->n_missing || (is_tuned && b->optimistic < s->costs[s->best]);
     b->is_revisit &= is_tuned && !is_promising;
     return is_promising || b->is_revisit;

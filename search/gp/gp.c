@@ -206,8 +206,8 @@ static double worst_of(const struct gp_ask *a, size_t k)
 }
 
 /* Set the value that logEI improves on: the lowest of the best result and the pending trials'
- * means, in a branch of those inside it. A pending trial counts as observed at its mean, so reaching
- * that mean is no improvement. Whether it meets the bounds is unknown and is ignored. */
+ * means. A pending trial counts as observed at its mean, so reaching that mean is no improvement.
+ * Whether it meets the bounds is unknown and is ignored. */
 static as_status set_best(struct gp_ask *a, struct as_err *err)
 {
     const struct training_set *s = a->set;
@@ -219,12 +219,12 @@ static as_status set_best(struct gp_ask *a, struct as_err *err)
         return AS_OK;
     }
     a->acquisition.best = surrogate_forward(&a->models[0], s->costs[best]);
+    if (a->row->is_branch)
+        return AS_OK;
     for (size_t i = 0; i < s->n && !s->spec->n_outcomes;) {
         size_t n = 0;
         for (; i < s->n && n < LOOK; i++) {
-            if (s->state[i] == OBSERVED_PENDING &&
-                branch_holds(s->enc, a->row->is_branch ? &a->branch : NULL,
-                             training_set_point(s, i)))
+            if (s->state[i] == OBSERVED_PENDING)
                 some[n++] = i;
         }
         as_status st = n ? predict_trials(a, some, n, mean, var, err) : AS_OK;

@@ -157,7 +157,7 @@ START_TEST(same_bits_with_guides)
 {
     AS_AUTO(space_freep)
     struct space *s =
-        parse("x: {type: float, min: -1, max: 2}\ny: {type: int, min: 0, max: 100000}\n");
+        space_of_yaml("x: {type: float, min: -1, max: 2}\ny: {type: int, min: 0, max: 100000}\n");
     AS_AUTO(earlier_freep) struct earlier *before = NULL;
     JSON_AUTO trials = json_array();
     struct json_fields f;

@@ -78,32 +78,6 @@ START_TEST(a_branch_that_rises_stays)
 }
 END_TEST
 
-/* Each pending trial of a branch counts as one that improves nothing. */
-START_TEST(many_runners_work_in_a_branch_but_not_all)
-{
-    AS_AUTO(space_freep) struct space *s = space_of_yaml(two_methods);
-    AS_AUTO(sweep_done) struct sweep w;
-    struct branch b;
-    sweep_init(&w, s, 1, false);
-    for (int i = 0; i < 6; i++)
-        add(&w, s, 0, 0.1 * i, 1);
-    for (int i = 0; i < 6; i++)
-        add(&w, s, 1, 0.1 * i, 5 - 0.5 * i);
-    ck_assert(chosen(&w, &b));
-    double alone = b.optimistic;
-    add(&w, s, 1, 0.7, 0);
-    w.trials[w.n - 1].state = OBSERVED_PENDING;
-    ck_assert(chosen(&w, &b));
-    ck_assert(b.level == 1 && b.n_pending == 1);
-    ck_assert_double_gt(b.optimistic, alone);
-    for (int i = 0; i < 7; i++) {
-        add(&w, s, 1, 0.71 + 0.01 * i, 0);
-        w.trials[w.n - 1].state = OBSERVED_PENDING;
-    }
-    ck_assert(!chosen(&w, &b));
-}
-END_TEST
-
 START_TEST(a_branch_that_was_left_is_visited_again)
 {
     AS_AUTO(space_freep) struct space *s = space_of_yaml(two_methods);
@@ -387,7 +361,6 @@ Suite *test_suite(void)
     TCase *t = tcase_create("branch");
     tcase_add_test(t, each_branch_gets_its_first_trials);
     tcase_add_test(t, a_branch_that_rises_stays);
-    tcase_add_test(t, many_runners_work_in_a_branch_but_not_all);
     tcase_add_test(t, a_branch_that_was_left_is_visited_again);
     tcase_add_test(t, a_crossing_is_the_best_trial_in_the_branch);
     tcase_add_test(t, a_crossing_that_was_tried_is_not_repeated);
