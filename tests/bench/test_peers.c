@@ -17,7 +17,8 @@ static struct as_err err;
 static double log_regret(const struct problem *p, const char *method, uint64_t seed, size_t trials)
 {
     double regret[MAX_TRIALS], ms[MAX_TRIALS];
-    ck_ok(sweep_run(p, method, seed, 1, trials, regret, ms, &err), err);
+    struct sweep_record r = {.regret = regret, .ms = ms};
+    ck_ok(sweep_run(p, method, seed, 1, trials, &r, &err), err);
     return log(fmax(regret[trials - 1], 1e-7 * p->scale));
 }
 
@@ -62,8 +63,9 @@ START_TEST(failures_and_pending_trials)
     ck_ok(problem_open(problem_find("cliff-1"), &p, &err), err);
     for (size_t m = 0; m < AS_ARRAY_LEN(methods); m++) {
         double a[MAX_TRIALS], b[MAX_TRIALS], ms[MAX_TRIALS];
-        ck_ok(sweep_run(p, methods[m], 5, 3, 26, a, ms, &err), err);
-        ck_ok(sweep_run(p, methods[m], 5, 3, 26, b, ms, &err), err);
+        struct sweep_record first = {.regret = a, .ms = ms}, again = {.regret = b, .ms = ms};
+        ck_ok(sweep_run(p, methods[m], 5, 3, 26, &first, &err), err);
+        ck_ok(sweep_run(p, methods[m], 5, 3, 26, &again, &err), err);
         ck_assert_mem_eq(a, b, 26 * sizeof *a);
         ck_assert(isfinite(a[25]));
     }
