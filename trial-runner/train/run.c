@@ -367,8 +367,8 @@ static as_status report_mean(struct member *m, const struct evaluation *e, struc
     as_status st = json_parse(str_cstr(&m->last_report), m->last_report.len, &line, err);
     if (st != AS_OK)
         return st;
-    return run_report(m, m->epoch + 1, last_value(line, "train_loss"), last_value(line, "lr"), e,
-                      0, err);
+    return run_report(m, m->epoch + 1, last_value(line, "train_loss"), last_value(line, "lr"), e, 0,
+                      err);
 }
 
 /* The training is over: with `patience` the best weights come back, and the final report says which
