@@ -197,6 +197,7 @@ class Fuzz:
             body = {"sweep": self.known["sweep"][0], "trial": 0}  # `use` stands beside no trial
         elif op.name == "askEnsemble":
             body["sweeps"] = []  # no other sweep has its rows
+            body.pop("by", None)  # a column of its data set, and of one method
             if body.get("method") != "stacking":
                 body.pop("non_negative", None)
         elif op.name == "setModelAlias":
