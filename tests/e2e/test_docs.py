@@ -47,6 +47,8 @@ INSTEAD = [
     ("docs/cli.md", "assay serve digits@champion", "assay help serve", "it stays, and the model comes further below"),
     ("docs/cli.md", "assay ensemble digits-mlp digits-cnn --size 30", "assay ensemble digits-mlp --size 30",
      "the page has no second sweep"),
+    ("docs/cli.md", "assay ensemble houses --method bucketing --by town",
+     "assay ensemble digits-mlp --method bucketing --by pixel_0_1", "the page has one sweep"),
     ("docs/serving.md", "assay serve digits@champion", "assay help serve", "it stays"),
     ("docs/serving.md", "assay serve best.safetensors --listen 127.0.0.1:7118", "assay help serve", "it stays"),
     ("docs/serving.md", "localhost:7118", "\"$(cat serve-address)\"", "any free port"),
