@@ -50,8 +50,8 @@ END_TEST
 
 START_TEST(the_optimum_of_a_mixed_space)
 {
-    is_better("hebo", "optimizers", MAX_TRIALS, 0.5);
-    is_better("botorch", "optimizers", MAX_TRIALS, 0.5);
+    is_better("hebo", "training7", MAX_TRIALS, 0.5);
+    is_better("botorch", "training7", MAX_TRIALS, 0.5);
 }
 END_TEST
 
