@@ -23,10 +23,10 @@
 #define WORK_LEAST 512
 #define WORK_MOST 20000
 
-/* The climbs of a suggestion stop after this many calls of the acquisition with its gradient, for
- * all starts at once, divided by n^2: more than any climb takes up to about 500 rows. */
-#define CLIMB_WORK 3.0e7
-#define CLIMB_LEAST 30
+/* The climbs of a suggestion end after CLIMB_WORK / n^2 calls of the acquisition with its gradient, for
+ * all starts at once. Up to about 350 rows they end before that. */
+#define CLIMB_WORK 2.0e7
+#define CLIMB_LEAST 20
 
 /* ---- values ---- */
 
