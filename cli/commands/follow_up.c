@@ -73,6 +73,13 @@ static json_t *description_of(const struct follow_up *f, const json_t *sweep, si
         f->how, n, f->unit);
 }
 
+/* A grid with the seed of the sweep, so that the same models come from the same sweep. */
+static json_t *search_of(const json_t *doc)
+{
+    json_t *seed = json_object_get(json_object_get(doc, "search"), "seed");
+    return json_pack("{s:s, s:O*}", "method", "grid", "seed", seed);
+}
+
 /* The document of `sweep` with its parameters fixed at the best trial's, a grid as search, the limits of the
  * search and the constraints gone. Its trial.train is an object. */
 static as_status make_document(const struct follow_up *f, const json_t *sweep, size_t n,
@@ -95,7 +102,7 @@ static as_status make_document(const struct follow_up *f, const json_t *sweep, s
         (void)json_object_del(json_object_get(doc, "limits"), of_search[i]);
     bad |= json_object_set_new(doc, "name", name_of(f, doc));
     bad |= json_object_set_new(doc, "description", description_of(f, sweep, n));
-    bad |= json_object_set_new(doc, "search", json_pack("{s:s}", "method", "grid"));
+    bad |= json_object_set_new(doc, "search", search_of(doc));
     if (bad)
         return as_fail_nomem(err);
     *ret = as_steal(doc);

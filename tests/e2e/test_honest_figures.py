@@ -130,7 +130,7 @@ def bagging(assay):
     assert s["state"] == "completed" and len(trials) == 4, s
     assert {t["params"]["resample"] for t in trials} == {1, 2, 3, 4}, trials
     assert {t["params"]["lr"] for t in trials} == {best["params"]["lr"]}, trials
-    assert len({t["value"] for t in trials}) == 4, trials
+    assert len({t["metrics"]["val_loss"] for t in trials}) == 4, trials
     e = assay.call("GET", "/v1/sweeps/auc-bagging/ensemble")
     assert (e["method"], len(e["members"])) == ("average", 4) and all(m["weight"] == 0.25 for m in e["members"]), e
     assert abs(e["value"] - e["value_select"]) < 1e-9, "a mean of all is not selected"
