@@ -17,11 +17,12 @@ Optuna 5 says `with torch.device("cpu")`, which torch before 2.0 does not know. 
 device, so the block changes nothing, and a context that does nothing stands in for it.
 """
 import contextlib
-import json
 import os
 import sys
 import time
 import warnings
+
+from peer_protocol import serve
 
 if os.environ.get("OPTUNA_PATH"):
     sys.path.insert(0, os.environ["OPTUNA_PATH"])
@@ -125,22 +126,10 @@ class Peer:
         return {}
 
 
-def main():
-    out = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what a library prints is no answer
-    try:
-        optuna, hello = load_optuna()
-        print(json.dumps(hello), file=out)
-        peer = Peer(optuna)
-        for line in sys.stdin:
-            request = json.loads(line)
-            print(json.dumps(getattr(peer, request.pop("op"))(**request)), file=out)
-    except (BrokenPipeError, KeyboardInterrupt):
-        pass
-    except Exception as e:  # the parent says it
-        print(json.dumps({"error": f"{type(e).__name__}: {e}"}), file=out)
-        raise SystemExit(1) from e
+def load():
+    optuna, hello = load_optuna()
+    return hello, Peer(optuna)
 
 
 if __name__ == "__main__":
-    main()
+    serve(load)

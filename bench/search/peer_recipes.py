@@ -7,7 +7,6 @@ These are restatements in numpy (recipes/hebo.py, recipes/botorch.py, whose head
 programs: those need newer versions of Python's packages than Debian 12 has. A figure of them says what the idea is
 worth, not how good the product is. `deterministic` is not used: both recipes always fit a noise.
 """
-import json
 import os
 import sys
 import time
@@ -16,6 +15,7 @@ import numpy as np
 import scipy
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from peer_protocol import serve  # noqa: E402
 from recipes.botorch import Botorch  # noqa: E402
 from recipes.hebo import Hebo  # noqa: E402
 from recipes.space import Space  # noqa: E402
@@ -61,21 +61,9 @@ class Peer:
         return {}
 
 
-def main():
-    out = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what a library prints is no answer
-    try:
-        print(json.dumps({"recipes": f"numpy {np.__version__}, scipy {scipy.__version__}"}), file=out)
-        peer = Peer()
-        for line in sys.stdin:
-            request = json.loads(line)
-            print(json.dumps(getattr(peer, request.pop("op"))(**request)), file=out)
-    except (BrokenPipeError, KeyboardInterrupt):
-        pass
-    except Exception as e:  # the parent says it
-        print(json.dumps({"error": f"{type(e).__name__}: {e}"}), file=out)
-        raise SystemExit(1) from e
+def load():
+    return {"recipes": f"numpy {np.__version__}, scipy {scipy.__version__}"}, Peer()
 
 
 if __name__ == "__main__":
-    main()
+    serve(load)

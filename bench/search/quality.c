@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/opt.h"
 #include "base/str.h"
 #include "bench/search/bars.h"
+#include "bench/search/jobs.h"
 #include "bench/search/peer.h"
 #include "bench/search/problems.h"
 #include "bench/search/ranking.h"
@@ -23,7 +23,6 @@
 #include "bench/search/traces.h"
 
 #define EX_USAGE_STATUS 64
-#define MAX_JOBS 64
 #define MAX_SLOTS 1000
 
 struct settings {
@@ -163,7 +162,7 @@ static as_status run_one(const struct quality *q, const struct problem *p,
 /* Run the share of job `job`: the sweeps that the file does not hold, seed by seed, so that a run
  * that was stopped early covers as many problems as possible. A missing peer is reported once and
  * skipped. */
-static as_status run_share(struct quality *q, size_t job, struct as_err *err)
+static as_status run_sweeps(struct quality *q, size_t job, struct as_err *err)
 {
     size_t place = 0, n = (size_t)q->set.trials;
     bool absent[RANKING_MAX_METHODS] = {false};
@@ -187,34 +186,11 @@ static as_status run_share(struct quality *q, size_t job, struct as_err *err)
     return AS_OK;
 }
 
-/* Jobs are processes: they share only the file. */
-static as_status run_jobs(struct quality *q, struct as_err *err)
+/* jobs_share: each process has peers of its own. */
+static as_status run_share(void *ctx, size_t job, struct as_err *err)
 {
-    pid_t children[MAX_JOBS];
-    size_t n = 0;
-    as_status st = AS_OK;
-    if (q->set.jobs == 1)
-        return run_share(q, 0, err);
-    for (size_t job = 0; job < (size_t)q->set.jobs; job++) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            st = run_share(q, job, err);
-            if (st < 0)
-                (void)fprintf(stderr, "search-quality: %s\n", err->msg);
-            peer_close();
-            _exit(st < 0);
-        }
-        if (pid > 0)
-            children[n++] = pid;
-        else
-            st = as_fail(err, AS_E_IO, "no process for job %zu", job);
-    }
-    for (size_t i = 0; i < n; i++) {
-        int status = 0;
-        (void)waitpid(children[i], &status, 0);
-        if (status != 0)
-            st = as_fail(err, AS_E_IO, "a job failed");
-    }
+    as_status st = run_sweeps(ctx, job, err);
+    peer_close();
     return st;
 }
 
@@ -253,7 +229,7 @@ static as_status run(struct quality *q, struct as_err *err)
     if (st < 0)
         return st;
     if (!q->set.no_run) {
-        st = run_jobs(q, err);
+        st = jobs_run("search-quality", (size_t)q->set.jobs, run_share, q, err);
         if (st < 0)
             return st;
     }
@@ -293,10 +269,10 @@ static as_status check(const struct settings *s, int n_args, char **argv, struct
         return as_fail(err, AS_E_INVAL, "'%s' is not expected", argv[1]);
     if (s->seeds < 1 || s->seeds > 1000 || s->trials < 1 || s->trials > 10000)
         return as_fail(err, AS_E_INVAL, "--seeds takes 1 to 1000, --trials 1 to 10000");
-    if (s->slots < 1 || s->slots > MAX_SLOTS || s->jobs < 1 || s->jobs > MAX_JOBS ||
+    if (s->slots < 1 || s->slots > MAX_SLOTS || s->jobs < 1 || s->jobs > JOBS_MAX ||
         s->first_seed < 0)
         return as_fail(err, AS_E_INVAL, "--slots takes 1 to %d, --jobs 1 to %d", MAX_SLOTS,
-                       MAX_JOBS);
+                       JOBS_MAX);
     return AS_OK;
 }
 

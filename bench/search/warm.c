@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -28,6 +27,7 @@
 #include "base/opt.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "bench/search/jobs.h"
 #include "bench/search/problems.h"
 #include "bench/search/traces.h"
 #include "search/prior/earlier.h"
@@ -36,7 +36,6 @@
 
 #define EX_USAGE_STATUS 64
 #define FLOOR 1e-5
-#define MAX_JOBS 64
 #define MAX_TRIALS 1000
 #define MAX_PROBLEMS 32
 #define SHIFT 0.05
@@ -338,8 +337,10 @@ static as_status run_one(const struct warm *w, const struct problem *p, enum kin
     return traces_append(w->set.csv, &t, err);
 }
 
-static as_status run_share(const struct warm *w, size_t job, struct as_err *err)
+/* jobs_share */
+static as_status run_share(void *ctx, size_t job, struct as_err *err)
 {
+    const struct warm *w = ctx;
     size_t place = 0;
     for (int64_t s = 0; s < w->set.seeds; s++)
         for (size_t i = 0; i < w->n_problems; i++)
@@ -353,36 +354,6 @@ static as_status run_share(const struct warm *w, size_t job, struct as_err *err)
                     return as_err_prefix(err, st, "%s, %s", w->problems[i]->def->name, kinds[kind]);
             }
     return AS_OK;
-}
-
-/* Jobs are processes: they share only the files. */
-static as_status run_jobs(const struct warm *w, struct as_err *err)
-{
-    pid_t children[MAX_JOBS];
-    size_t n = 0;
-    as_status st = AS_OK;
-    if (w->set.jobs == 1)
-        return run_share(w, 0, err);
-    for (size_t job = 0; job < (size_t)w->set.jobs; job++) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            st = run_share(w, job, err);
-            if (st < 0)
-                (void)fprintf(stderr, "search-warm: %s\n", err->msg);
-            _exit(st < 0);
-        }
-        if (pid > 0)
-            children[n++] = pid;
-        else
-            st = as_fail(err, AS_E_IO, "no process for job %zu", job);
-    }
-    for (size_t i = 0; i < n; i++) {
-        int status = 0;
-        (void)waitpid(children[i], &status, 0);
-        if (status != 0)
-            st = as_fail(err, AS_E_IO, "a job failed");
-    }
-    return st;
 }
 
 /* ---- the report ---- */
@@ -513,11 +484,11 @@ static as_status check(const struct settings *s, int n_args, char **argv, struct
         return as_fail(err, AS_E_INVAL, "'%s' is not expected", argv[1]);
     if (!s->csv)
         return as_fail(err, AS_E_INVAL, "--csv FILE is needed: where the sweeps are kept");
-    if (s->seeds < 1 || s->first_seed < 0 || s->jobs < 1 || s->jobs > MAX_JOBS || s->trials < 1 ||
+    if (s->seeds < 1 || s->first_seed < 0 || s->jobs < 1 || s->jobs > JOBS_MAX || s->trials < 1 ||
         s->trials > MAX_TRIALS || s->before < 1 || s->before > MAX_TRIALS)
         return as_fail(err, AS_E_INVAL,
                        "--seeds takes 1 and more, --jobs 1 to %d, --trials and --before 1 to %d",
-                       MAX_JOBS, MAX_TRIALS);
+                       JOBS_MAX, MAX_TRIALS);
     return AS_OK;
 }
 
@@ -525,7 +496,8 @@ static as_status run(struct warm *w, struct as_err *err)
 {
     as_status st = search_method_parse(w->set.method, "--method", &w->method, err);
     if (st < 0 || (st = open_problems(w, err)) < 0 || (st = load_all(w, err)) < 0 ||
-        (st = run_jobs(w, err)) < 0 || (st = load_all(w, err)) < 0)
+        (st = jobs_run("search-warm", (size_t)w->set.jobs, run_share, w, err)) < 0 ||
+        (st = load_all(w, err)) < 0)
         return st;
     report(w);
     return AS_OK;
