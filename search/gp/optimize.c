@@ -92,7 +92,6 @@ static void read_space(struct search *s)
     for (size_t i = 0; i < s->d; i++) {
         const struct encoded_param *p = &s->e->params[i];
         s->has_numeric |= p->kind == ENCODED_CONTINUOUS || is_wide(p);
-        s->has_wide |= is_wide(p);
         s->has_discrete |= is_discrete(p);
         s->scale[i] = p->real >= 0 ? exp(theta[p->length]) : 1;
     }

@@ -13,7 +13,7 @@ struct search {
     const struct encoding *e;
     struct gp_optimizer_work *w;
     size_t d, n_models;
-    bool has_numeric, has_discrete, has_wide, refused;
+    bool has_numeric, has_discrete, refused;
     size_t left;           /* predictions that the local search may still make */
     size_t climbs_left;    /* calls with gradients that the climbs may still make */
     double *points;        /* [BATCH x d] */
