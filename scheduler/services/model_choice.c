@@ -44,39 +44,39 @@ static as_status choose_trial(struct tx *t, struct arena *a, const struct model_
     return store_sweep_key(t, q->sweep, &ret->members[0].sweep_key, err);
 }
 
-/* The sweep of a member: that which it names, else the first. */
-static as_status find_sweep(const struct ensemble_asked_sweep *sweeps, size_t n,
-                            const json_t *member, struct model_choice_member *ret,
-                            struct as_err *err)
-{
-    const char *id = json_string_value(json_object_get(member, "sweep"));
-    for (size_t i = 0; i < n; i++) {
-        if (id && !as_streq(sweeps[i].id, id))
-            continue;
-        ret->sweep = sweeps[i].id;
-        ret->sweep_key = sweeps[i].key;
-        return AS_OK;
-    }
-    return as_fail(err, AS_E_INTERNAL, "the ensemble has a member of '%.80s', none of its sweeps",
-                   id ? id : "");
-}
-
 /* The sweeps of an ensemble. */
 struct sources {
     const struct ensemble_asked_sweep *sweeps;
     size_t n;
 };
 
-/* The input of the trial that an object names, {"number", "sweep"?}: its place among the members; their
- * number if it is not among them. *ret_member is the trial. */
+/* The trial that an object names, {"number", "sweep"?}, without a weight. It is of the first sweep if it
+ * names none. */
+static as_status read_trial(const struct sources *s, const json_t *trial,
+                            struct model_choice_member *ret, struct as_err *err)
+{
+    const char *id = json_string_value(json_object_get(trial, "sweep"));
+    for (size_t i = 0; i < s->n; i++) {
+        if (id && !as_streq(s->sweeps[i].id, id))
+            continue;
+        *ret = (struct model_choice_member){
+            .sweep = s->sweeps[i].id,
+            .sweep_key = s->sweeps[i].key,
+            .number = json_integer_value(json_object_get(trial, "number"))};
+        return AS_OK;
+    }
+    return as_fail(err, AS_E_INTERNAL, "the ensemble has a member of '%.80s', none of its sweeps",
+                   id ? id : "");
+}
+
+/* The input of the trial that an object names: its place among the members; their number if it is not
+ * among them. *ret_member is the trial. */
 static as_status input_of(const struct sources *s, const json_t *trial,
                           const struct model_choice *c, struct model_choice_member *ret_member,
                           size_t *ret, struct as_err *err)
 {
     size_t i = 0;
-    *ret_member = (struct model_choice_member){
-        .number = json_integer_value(json_object_get(trial, "number"))};
-    as_status st = find_sweep(s->sweeps, s->n, trial, ret_member, err);
+    as_status st = read_trial(s, trial, ret_member, err);
     while (st == AS_OK && i < c->n &&
            (c->members[i].sweep_key != ret_member->sweep_key ||
             c->members[i].number != ret_member->number))
@@ -161,10 +161,8 @@ static as_status choose_members(struct arena *a, const struct sources *sources,
     {
         if (st != AS_OK)
             break;
-        struct model_choice_member *m = &ret->members[i];
-        m->number = json_integer_value(json_object_get(member, "number"));
-        m->weight = json_number_value(json_object_get(member, "weight"));
-        st = find_sweep(sources->sweeps, sources->n, member, m, err);
+        st = read_trial(sources, member, &ret->members[i], err);
+        ret->members[i].weight = json_number_value(json_object_get(member, "weight"));
     }
     return st == AS_OK ? read_combine(sources, ret, err) : st;
 }
