@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/str.h"
 #include "data/column.h"
 #include "data/dataset_csv.h"
@@ -105,4 +104,23 @@ const char *dataset_value_text(const struct dataset_column *c, const char *cell,
             break;
     }
     return buf;
+}
+
+as_status dataset_list_values(const struct dataset_info *info, const char *name,
+                              const struct dataset_cells *cells, const int32_t *rows, size_t n,
+                              json_t *list, struct as_err *err)
+{
+    size_t at = info->columns ? dataset_find_column(info, name) : SIZE_MAX;
+    const struct dataset_column *c = at == SIZE_MAX ? NULL : &info->columns[at];
+    char buf[DATASET_VALUE_TEXT];
+    for (size_t i = 0; i < n; i++) {
+        size_t row = rows ? (size_t)rows[i] : i;
+        json_t *value = json_string(dataset_value_text(c, dataset_cell(cells, row), buf));
+        if (!value)
+            return as_fail(err, AS_E_INVAL, "column '%.60s', row %zu: the text is no UTF-8", name,
+                           row + 1);
+        if (json_array_append_new(list, value) != 0)
+            return as_fail_nomem(err);
+    }
+    return AS_OK;
 }

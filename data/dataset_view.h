@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "base/json.h"
 #include "data/dataset.h"
 #include "data/dataset_cells.h"
 
@@ -43,5 +44,11 @@ AS_MUST_CHECK as_status dataset_read_cells(const struct dataset_paths *paths,
  * Returns `buf` or `cell`. */
 const char *dataset_value_text(const struct dataset_column *c, const char *cell,
                                char buf[DATASET_VALUE_TEXT]);
+
+/* Append the texts of a column to a JSON array: of its rows[0..n), or of the first n without `rows`. `name`
+ * may be that of a column that is not in info. AS_E_INVAL: a text is no UTF-8; AS_E_NOMEM. */
+AS_MUST_CHECK as_status dataset_list_values(const struct dataset_info *info, const char *name,
+                                            const struct dataset_cells *cells, const int32_t *rows,
+                                            size_t n, json_t *list, struct as_err *err);
 
 #endif

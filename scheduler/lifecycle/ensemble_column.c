@@ -260,17 +260,9 @@ static as_status find_rows(struct work *w, bool is_test, struct as_err *err)
 static as_status list_values(const struct work *w, json_t *list, struct as_err *err)
 {
     AS_AUTO(dataset_cells_done) struct dataset_cells cells = {0};
-    const struct dataset_column *c = &w->info.columns[dataset_find_column(&w->info, w->column)];
-    char buf[DATASET_VALUE_TEXT];
     as_status st = read_cells(w, w->column, &cells, err);
-    for (size_t i = 0; st == AS_OK && i < w->n; i++) {
-        size_t row = w->rows ? (size_t)w->rows[i] : i;
-        json_t *value = json_string(dataset_value_text(c, dataset_cell(&cells, row), buf));
-        if (!value || json_array_append_new(list, value) != 0)
-            st = as_fail(err, value ? AS_E_NOMEM : AS_E_INVAL,
-                         "column '%.60s', row %zu: the text is no UTF-8", w->column, row + 1);
-    }
-    return st;
+    return st == AS_OK ? dataset_list_values(&w->info, w->column, &cells, w->rows, w->n, list, err)
+                       : st;
 }
 
 as_status ensemble_column_read(struct store *db, const struct ensemble_candidate *trial,
