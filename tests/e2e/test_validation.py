@@ -22,7 +22,7 @@ def table(path):
 def document(name, validation, metric="val_error", goal="minimize", **train):
     return {"name": name, "metric": {"name": metric, "goal": goal},
             "parameters": {"lr": {"type": "float", "min": 0.01, "max": 0.05}},
-            "limits": {"max_trials": 4},
+            "limits": {"max_trials": 4}, "search": {"seed": 2},
             "trial": {"train": {"dataset": "people", "epochs": 12, "optimizer": {"lr": "${lr}"},
                                 "validation": validation, **train}}}
 
