@@ -24,8 +24,8 @@ void clock_sleep_ms(int64_t ms);
 /* Initialise a condition whose waits are measured by clock_mono_ns(). Cannot fail on Linux. */
 void clock_cond_init(pthread_cond_t *c);
 
-/* Wait for such a condition until a time of clock_mono_ns(). The mutex is held before and after. False:
- * the time has passed. */
+/* Wait for such a condition until a time of clock_mono_ns(). The mutex is held before and after.
+ * False: the time has passed. */
 bool clock_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, int64_t until_ns);
 
 #endif

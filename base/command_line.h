@@ -3,14 +3,16 @@
  * Each element is a text, a number, or a list of these:
  *
  *   "--lr=${lr}"                   one argument; references as in template.h
- *   ["--momentum", "${momentum}"]  its elements, or none of them if a name in it is inactive or null
- *   "${nesterov?--nesterov}"       --nesterov if the parameter is true, else no argument at all
- *   "${args}"                      --name=value for each active parameter, in the document's order; none for
+ *   ["--momentum", "${momentum}"]  its elements, or none of them if a name in it is inactive or
  *                                  null
+ *   "${nesterov?--nesterov}"       --nesterov if the parameter is true, else no argument at all
+ *   "${args}"                      --name=value for each active parameter, in the document's order;
+ *                                  none for null
  *   "${args:hydra}"                name=value, name=null
  *   "${args:short}"                --name value, two arguments
  *
- * A parameter that is named `args` hides "${args}", but not "${args:long}", which means the same. */
+ * A parameter that is named `args` hides "${args}", but not "${args:long}", which means the
+ * same. */
 #ifndef ASSAY_BASE_COMMAND_LINE_H
 #define ASSAY_BASE_COMMAND_LINE_H
 
@@ -29,8 +31,8 @@ struct command_rules {
     const void *arg;
 };
 
-/* Check one element of a command. `is_strict` refuses what runs but is hardly meant: a name that may
- * be inactive, without a default and outside of a list. AS_E_INVAL with the pointer. */
+/* Check one element of a command. `is_strict` refuses what runs but is hardly meant: a name that
+ * may be inactive, without a default and outside of a list. AS_E_INVAL with the pointer. */
 AS_MUST_CHECK as_status command_line_check(const json_t *element, const char *pointer,
                                            const struct command_rules *rules, bool is_strict,
                                            struct as_err *err);

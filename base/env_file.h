@@ -18,12 +18,13 @@
 /* [A-Za-z_][A-Za-z0-9_]* */
 bool env_name_valid(const char *name);
 
-/* Called for each variable, in the file's order; both texts are borrowed for the call. What it fails
- * with gets the line before its message. */
+/* Called for each variable, in the file's order; both texts are borrowed for the call. What it
+ * fails with gets the line before its message. */
 typedef as_status env_file_fn(void *arg, const char *name, const char *value, struct as_err *err);
 
-/* Read `len` bytes. AS_E_INVAL "line 3: …": what is there is no variable, a quote is not closed, or a
- * byte is 0. No message contains a value, which may be a secret. AS_E_NOMEM; what fn fails with. */
+/* Read `len` bytes. AS_E_INVAL "line 3: …": what is there is no variable, a quote is not closed, or
+ * a byte is 0. No message contains a value, which may be a secret. AS_E_NOMEM; what fn fails
+ * with. */
 AS_MUST_CHECK as_status env_file_parse(const char *text, size_t len, env_file_fn *fn, void *arg,
                                        struct as_err *err);
 

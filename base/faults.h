@@ -24,8 +24,8 @@ struct faults {
 void faults_done(struct faults *f);
 
 /* If st is a fault of the document (AS_E_INVAL, AS_E_TOO_LARGE, AS_E_UNSUPPORTED), copy *err to the
- * list and return AS_OK: the parser goes on. Only the first fault of a pointer is kept: what is wrong
- * with one field is often found twice.
+ * list and return AS_OK: the parser goes on. Only the first fault of a pointer is kept: what is
+ * wrong with one field is often found twice.
  * Returns st unchanged if it is AS_OK or another error, if f or err is NULL, or if the list holds
  * FAULTS_MAX faults afterwards. AS_E_NOMEM. */
 AS_MUST_CHECK as_status faults_note(struct faults *f, as_status st, struct as_err *err);

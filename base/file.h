@@ -24,7 +24,8 @@ AS_MUST_CHECK as_status file_read_input(const char *path, size_t max_bytes, char
                                         size_t *ret_len, struct as_err *err);
 
 /* Open a file that a user named, to read it more than once. *ret_fd is owned by the caller.
- * AS_E_INVAL: it is not a regular file, and the message says what it is; AS_E_NOT_FOUND; AS_E_IO. */
+ * AS_E_INVAL: it is not a regular file, and the message says what it is; AS_E_NOT_FOUND;
+ * AS_E_IO. */
 AS_MUST_CHECK as_status file_open_regular(const char *path, int *ret_fd, struct as_err *err);
 
 /* Replace `path` durably: write a temporary beside it, fsync, rename, fsync the folder. After a
@@ -82,14 +83,14 @@ AS_MUST_CHECK as_status file_sync(const char *path, struct as_err *err);
 /* Is there a folder, or a link to one? */
 bool file_is_folder(const char *path);
 
-/* mkdir -p with mode 0777 less the umask (the last component gets `mode`). Others may remove empty folders
- * of the path meanwhile: these are made again. AS_E_IO. */
+/* mkdir -p with mode 0777 less the umask (the last component gets `mode`). Others may remove empty
+ * folders of the path meanwhile: these are made again. AS_E_IO. */
 AS_MUST_CHECK as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err);
 
 /* Make a folder that this user alone may enter, or check that it is one: mode 0700, this user's, no
- * link. Another user may have made a folder, or a link, where the path can be guessed. The parent must
- * exist. A folder of this user with another mode gets the right one. AS_E_DENIED: it belongs to
- * another user; AS_E_NOT_FOUND: no parent; AS_E_IO: a link, no folder, or it cannot be made. */
+ * link. Another user may have made a folder, or a link, where the path can be guessed. The parent
+ * must exist. A folder of this user with another mode gets the right one. AS_E_DENIED: it belongs
+ * to another user; AS_E_NOT_FOUND: no parent; AS_E_IO: a link, no folder, or it cannot be made. */
 AS_MUST_CHECK as_status file_own_folder(const char *path, struct as_err *err);
 
 /* The same for root, who makes or gives the folder to another user. */

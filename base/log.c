@@ -1,5 +1,5 @@
-/* A line is built in a buffer on the stack: no memory is allocated, so that a program that is out of
- * memory can still say so.
+/* A line is built in a buffer on the stack: no memory is allocated, so that a program that is out
+ * of memory can still say so.
  *
  * The format is read here and not by one vsnprintf(), because quoting needs to know where a value
  * begins and ends: a value may come from outside, and must not look like further pairs or lines.

@@ -66,7 +66,8 @@ static as_status read_names(struct pattern *p, struct as_err *err)
     return AS_OK;
 }
 
-/* A quantifier makes the character before it optional, and alternatives have different beginnings. */
+/* A quantifier makes the character before it optional, and alternatives have different
+ * beginnings. */
 static char *literal_of(const char *text)
 {
     text += strspn(text, "^ \t");

@@ -57,9 +57,9 @@ AS_MUST_CHECK as_status as_parse_double(const char *s, double *ret, struct as_er
  * (none: seconds). AS_E_INVAL. */
 AS_MUST_CHECK as_status as_parse_duration_ms(const char *s, int64_t *ret_ms, struct as_err *err);
 
-/* "1048576", "500M", "4GiB", "1.5 GB" to bytes: digits, perhaps a fraction, perhaps a blank, and a unit
- * (none: bytes; k, M, G, T and kB, MB, GB, TB are powers of 1000; KiB, MiB, GiB, TiB powers of 1024).
- * AS_E_INVAL. */
+/* "1048576", "500M", "4GiB", "1.5 GB" to bytes: digits, perhaps a fraction, perhaps a blank, and a
+ * unit (none: bytes; k, M, G, T and kB, MB, GB, TB are powers of 1000; KiB, MiB, GiB, TiB powers of
+ * 1024). AS_E_INVAL. */
 AS_MUST_CHECK as_status as_parse_size(const char *s, int64_t *ret_bytes, struct as_err *err);
 
 /* The shortest decimal text that reads back as v ("0.1", "1e-05", "NaN", "Infinity"). buf has 32

@@ -6,8 +6,8 @@
  * replaced.
  *
  * The YAML reader reads a default, because documents are written in YAML: `${lr:-1e-3}` must become
- * the number that `lr: 1e-3` is. A reference without a value makes apply_tree() return NULL in *ret,
- * and the list or object around it leaves the item out. */
+ * the number that `lr: 1e-3` is. A reference without a value makes apply_tree() return NULL in
+ * *ret, and the list or object around it leaves the item out. */
 #include "base/template.h"
 
 #include <inttypes.h>

@@ -9,12 +9,12 @@
  * In a JSON tree, a string that is exactly one reference becomes the typed value: a number stays a
  * number, and a default is read as a scalar of YAML's core schema. Inside a longer string, and
  * everywhere in text (command arguments, environment), the value is written as text: numbers in the
- * shortest form that reads back the same, true, false, null, lists as compact JSON. Object keys are not changed. A default or
- * a text ends at the first }.
+ * shortest form that reads back the same, true, false, null, lists as compact JSON. Object keys are
+ * not changed. A default or a text ends at the first }.
  *
  * A reference without a value (an inactive parameter without a default, or ${name?text} of one that
- * is not true): a field or list element of a tree that consists of this reference alone is left out.
- * Inside a longer string, or in text, the reference becomes empty. */
+ * is not true): a field or list element of a tree that consists of this reference alone is left
+ * out. Inside a longer string, or in text, the reference becomes empty. */
 #ifndef ASSAY_BASE_TEMPLATE_H
 #define ASSAY_BASE_TEMPLATE_H
 
@@ -44,8 +44,8 @@ struct template_ref {
 };
 
 /* Call fn for each reference in the strings of a tree (a string, list or object) that is at
- * `pointer` in its document, until it fails. AS_E_INVAL, with the pointer of the string: a reference
- * that is not well formed, or what fn returned. */
+ * `pointer` in its document, until it fails. AS_E_INVAL, with the pointer of the string: a
+ * reference that is not well formed, or what fn returned. */
 typedef as_status template_visit_fn(void *arg, const struct template_ref *ref, struct as_err *err);
 AS_MUST_CHECK as_status template_visit(const json_t *tree, const char *pointer,
                                        template_visit_fn *fn, void *arg, struct as_err *err);
@@ -68,14 +68,15 @@ AS_MUST_CHECK as_status template_check(const json_t *tree, const char *pointer,
                                        template_known_fn *known, const void *arg,
                                        struct as_err *err);
 
-/* The distinct parameters that a tree refers to, in order of first use: a new reference to a list of
- * strings. AS_E_INVAL as template_visit; AS_E_NOMEM. */
+/* The distinct parameters that a tree refers to, in order of first use: a new reference to a list
+ * of strings. AS_E_INVAL as template_visit; AS_E_NOMEM. */
 AS_MUST_CHECK as_status template_names(const json_t *tree, json_t **ret, struct as_err *err);
 
 /* A copy of the tree with every reference replaced. `params` is {name: value} of the active
- * parameters and {"file:path": where it is} of the files; a name that is not in it counts as inactive
- * (template_check has refused names that do not exist). If the whole tree is one inactive reference, *ret is JSON's null. New reference.
- * AS_E_INVAL: a reference that is not well formed; AS_E_NOMEM. */
+ * parameters and {"file:path": where it is} of the files; a name that is not in it counts as
+ * inactive (template_check has refused names that do not exist). If the whole tree is one inactive
+ * reference, *ret is JSON's null. New reference. AS_E_INVAL: a reference that is not well
+ * formed; AS_E_NOMEM. */
 AS_MUST_CHECK as_status template_apply(const json_t *tree, const json_t *params, json_t **ret,
                                        struct as_err *err);
 

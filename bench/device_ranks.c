@@ -5,9 +5,9 @@
  *   through the host   one card for each rank, without NCCL: the same way
  *   device to device   one card for each rank, through NCCL
  *
- * Ranks are real processes of assay-train; tests/support/gang plays their runners and the server. An
- * epoch is one step of eight shards; a line of a report stands for LINE of them. Each case's note is
- * what rank 0 itself says of its way, so a fallback shows. */
+ * Ranks are real processes of assay-train; tests/support/gang plays their runners and the server.
+ * An epoch is one step of eight shards; a line of a report stands for LINE of them. Each case's
+ * note is what rank 0 itself says of its way, so a fallback shows. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,15 +1,16 @@
 /* What the strategies of large trials gain on a slow network.
  *
- * Ranks are processes of assay-train on hosts of their own (network/hosts.h), one shard each. For each
- * strategy two trainings: a large model of few rows, whose gradient takes far longer to send than to
- * compute, for the time and the traffic of a step; and a smaller one for the loss that the same samples
- * lead to. It is trained on many rows and for few epochs, because a loss that rises again (too many
- * epochs) says nothing of the strategy. The rows are points of a random two-layer teacher with noisy
- * answers, so the loss does not go to 0 and a ratio of losses means something. Traffic is counted by
- * the network's counters: it has the headers of all layers, and acknowledgements.
+ * Ranks are processes of assay-train on hosts of their own (network/hosts.h), one shard each. For
+ * each strategy two trainings: a large model of few rows, whose gradient takes far longer to send
+ * than to compute, for the time and the traffic of a step; and a smaller one for the loss that the
+ * same samples lead to. It is trained on many rows and for few epochs, because a loss that rises
+ * again (too many epochs) says nothing of the strategy. The rows are points of a random two-layer
+ * teacher with noisy answers, so the loss does not go to 0 and a ratio of losses means something.
+ * Traffic is counted by the network's counters: it has the headers of all layers, and
+ * acknowledgements.
  *
- * The floor of a step is its traffic at the rate that plain sockets have between the same hosts in the
- * same run. Strategies take turns in each round; figures are medians over the rounds. */
+ * The floor of a step is its traffic at the rate that plain sockets have between the same hosts in
+ * the same run. Strategies take turns in each round; figures are medians over the rounds. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,7 +131,8 @@ static as_status write_data(const struct task *t, struct as_err *err)
 
 /* ---- trainings ---- */
 
-/* `n` ranks of one shard each. A rank alone computes what each of them computes, and sends nothing. */
+/* `n` ranks of one shard each. A rank alone computes what each of them computes, and sends
+ * nothing. */
 static as_status train(const struct task *t, const char *section, int n, struct ranks_figures *ret,
                        struct as_err *err)
 {

@@ -16,8 +16,8 @@ struct peer_process {
     pid_t parent; /* who started it: a fork of that process must not use it */
 };
 
-/* Start argv[0], found in PATH. `quiet`: its stderr goes nowhere. Ignores SIGPIPE from now on. AS_E_UNAVAILABLE: it does not start.
- * AS_E_IO: no pipe. *ret is set on success. */
+/* Start argv[0], found in PATH. `quiet`: its stderr goes nowhere. Ignores SIGPIPE from now on.
+ * AS_E_UNAVAILABLE: it does not start. AS_E_IO: no pipe. *ret is set on success. */
 AS_MUST_CHECK as_status peer_process_start(char *const argv[], bool quiet, struct peer_process *ret,
                                            struct as_err *err);
 

@@ -1,9 +1,9 @@
 /* What deaths cost a large trial, and what being one costs when nobody dies.
  *
- * Ranks are real processes of assay-train; tests/support/gang plays their runners and the server, so
- * the figures have no network to a server in them. A step is seen when its line stands in a report:
- * an epoch of these trials is one step, with an evaluation. Each figure is a median over rounds; what
- * is compared runs in turn, because the machine is shared. */
+ * Ranks are real processes of assay-train; tests/support/gang plays their runners and the server,
+ * so the figures have no network to a server in them. A step is seen when its line stands in a
+ * report: an epoch of these trials is one step, with an evaluation. Each figure is a median over
+ * rounds; what is compared runs in turn, because the machine is shared. */
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -38,8 +38,9 @@ static int gangs; /* each has a folder of its own */
 static const struct trial quick = {
     "a", "\"model\":{\"layers\":[64,64]}," ONE_STEP "\"optimizer\":{\"lr\":0.003}", "5"};
 
-/* Two trials of the same network whose evaluations cost little. In the first, the exchange of 1.2 MB and
- * the optimizer, which every rank runs, have a part in a step; in the second, computing dominates. */
+/* Two trials of the same network whose evaluations cost little. In the first, the exchange of 1.2
+ * MB and the optimizer, which every rank runs, have a part in a step; in the second, computing
+ * dominates. */
 static const struct calm_trial {
     const char *name;
     struct trial trial;

@@ -3,8 +3,8 @@
  *
  *     ./dev bench scale --json > bench/scale/machine.jsonl
  *
- * Every figure is the least of some rounds, each a median over repeats: the machine is shared, and the
- * model is about what the algorithms need, not about who else computes here. */
+ * Every figure is the least of some rounds, each a median over repeats: the machine is shared, and
+ * the model is about what the algorithms need, not about who else computes here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

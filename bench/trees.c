@@ -1,11 +1,11 @@
 /* Boosted trees: what the trainer adds to XGBoost.
  *
- * The value is the time of assay-train from its start to its end, on a table in an NPY file: reading,
- * the split, reports, the files that it leaves. The floor is a bare loop in this process over the
- * same rows with the same parameters, library and threads, which begins with the rows in memory:
- * XGBoost's own copy of them, the rounds, one prediction of the held-out rows. The peer is XGBoost
- * called directly by a program that does what any user's does: this program, started again, reads
- * the same files, runs the same loop with an evaluation of both parts as often as the trainer
+ * The value is the time of assay-train from its start to its end, on a table in an NPY file:
+ * reading, the split, reports, the files that it leaves. The floor is a bare loop in this process
+ * over the same rows with the same parameters, library and threads, which begins with the rows in
+ * memory: XGBoost's own copy of them, the rounds, one prediction of the held-out rows. The peer is
+ * XGBoost called directly by a program that does what any user's does: this program, started again,
+ * reads the same files, runs the same loop with an evaluation of both parts as often as the trainer
  * reports, and writes the predictions. The three take turns; figures are medians. Processor time
  * says more than elapsed time on a machine with other work. All let threads sleep while they wait
  * (model/trees/xgboost.c), because this machine is shared. */

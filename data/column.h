@@ -1,11 +1,11 @@
-/* The input columns of a CSV table while it is read: which are numbers, dates, texts and categories,
- * what is missing, and which values there are.
+/* The input columns of a CSV table while it is read: which are numbers, dates, texts and
+ * categories, what is missing, and which values there are.
  *
  * There are two passes. The first separates numbers (every cell that is not missing is one) and
- * dates (the same) from the others. The second counts the values of the others, which are categories,
- * or texts: a column of texts has more than half of its cells of three words or more, and either a
- * different text in every row, or more different texts than categories may have, or more than 100
- * and more than half as many as rows, or a cell that is too long for a category. */
+ * dates (the same) from the others. The second counts the values of the others, which are
+ * categories, or texts: a column of texts has more than half of its cells of three words or more,
+ * and either a different text in every row, or more different texts than categories may have, or
+ * more than 100 and more than half as many as rows, or a cell that is too long for a category. */
 #ifndef ASSAY_DATA_COLUMN_H
 #define ASSAY_DATA_COLUMN_H
 
@@ -86,8 +86,8 @@ AS_MUST_CHECK as_status column_scan_end(struct column_scan *s, const char *name,
                                         struct dataset_column *ret, struct as_err *err);
 
 /* The value of a cell in dataset.x for one feature: the number, NaN if it is missing, the index of
- * its category, or what c->part says. AS_E_INVAL: text in a column of numbers or dates, a number that
- * is not finite. c NULL: a number. */
+ * its category, or what c->part says. AS_E_INVAL: text in a column of numbers or dates, a number
+ * that is not finite. c NULL: a number. */
 AS_MUST_CHECK as_status column_value_of(const struct dataset_column *c,
                                         const struct column_cell *cell, float *ret,
                                         struct as_err *err);

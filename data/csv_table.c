@@ -3,8 +3,8 @@
  * csv.h decides from two records whether there is a header. If the first record does not look like
  * one but names the target, it is one (open_with_header).
  *
- * A pattern of `select`, `drop` or `text` that fits no column is an error: it is a typing error, and
- * a column that was to be dropped would otherwise become an input without a word. */
+ * A pattern of `select`, `drop` or `text` that fits no column is an error: it is a typing error,
+ * and a column that was to be dropped would otherwise become an input without a word. */
 #include "data/csv_table.h"
 
 #include <fnmatch.h>

@@ -72,7 +72,8 @@ AS_MUST_CHECK as_status dataset_format_parse(const char *s, dataset_format *ret,
                                              struct as_err *err);
 AS_MUST_CHECK as_status dataset_task_parse(const char *s, dataset_task *ret, struct as_err *err);
 
-/* What is done to the targets of a regression before they are standardised (data/preprocess/target_unit.h). */
+/* What is done to the targets of a regression before they are standardised
+ * (data/preprocess/target_unit.h). */
 typedef enum target_transform {
     TARGET_AS_IS,
     TARGET_LOG,
@@ -138,8 +139,8 @@ typedef enum dataset_part {
 extern const char *const dataset_part_names[]; /* "cell", "days", "week_sin", …; NULL-terminated */
 
 /* One feature of a table, in the file's order, without the targets and the columns that are no
- * inputs. A column of the file is one feature; one of dates or texts is several, side by side, which
- * are numeric and have its name. A column whose cells are all missing is numeric. */
+ * inputs. A column of the file is one feature; one of dates or texts is several, side by side,
+ * which are numeric and have its name. A column whose cells are all missing is numeric. */
 struct dataset_column {
     char *name; /* the header's, or the column's index as text */
     bool categorical;
@@ -180,8 +181,8 @@ struct dataset_info {
 
 void dataset_info_done(struct dataset_info *info);
 
-/* The first feature of the next column of the file, where `feature` is the first of one: one more where
- * columns are not described. So a loop goes over the columns of the file that are inputs. */
+/* The first feature of the next column of the file, where `feature` is the first of one: one more
+ * where columns are not described. So a loop goes over the columns of the file that are inputs. */
 size_t dataset_next_column(const struct dataset_info *info, size_t feature);
 size_t dataset_file_columns(const struct dataset_info *info); /* how many these are */
 

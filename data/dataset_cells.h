@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/status.h"
 
-/* The cells of one column as they are in the file, without the blanks around them. A zeroed struct is
- * empty; dataset_cells_done() frees. */
+/* The cells of one column as they are in the file, without the blanks around them. A zeroed struct
+ * is empty; dataset_cells_done() frees. */
 struct dataset_cells {
     size_t n;     /* rows */
     size_t *at;   /* [n]: where the text of a row begins in `text` */

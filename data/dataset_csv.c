@@ -254,8 +254,8 @@ as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *tar
 
 /* ---- loading ---- */
 
-/* Does the training part have such cells? `c` is the first feature of the column; NULL if it has numbers
- * alone, none missing. A missing text is no words. */
+/* Does the training part have such cells? `c` is the first feature of the column; NULL if it has
+ * numbers alone, none missing. A missing text is no words. */
 static as_status check_seen(const struct dataset_column *c, const struct column_cell *cell, float v,
                             struct as_err *err)
 {

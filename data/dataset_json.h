@@ -14,9 +14,9 @@ json_t *dataset_info_to_json(const struct dataset_info *info);
 /* The options that differ from the default. New reference; NULL when memory is out. */
 json_t *dataset_options_to_json(const struct dataset_options *o);
 
-/* Read {channels_first?, raw?, vocab?, x?, y?, positive?, separator?, decimal?, comment?, select?, drop?, text?,
- * buckets?}. *ret, zeroed before, is owned by the caller, on failure too (dataset_options_done).
- * AS_E_INVAL, AS_E_NOMEM. */
+/* Read {channels_first?, raw?, vocab?, x?, y?, positive?, separator?, decimal?, comment?, select?,
+ * drop?, text?, buckets?}. *ret, zeroed before, is owned by the caller, on failure too
+ * (dataset_options_done). AS_E_INVAL, AS_E_NOMEM. */
 AS_MUST_CHECK as_status dataset_options_from_json(const json_t *obj, const char *pointer,
                                                   struct dataset_options *ret, struct as_err *err);
 

@@ -63,8 +63,8 @@ AS_MUST_CHECK as_status dataset_test_inspect(const struct dataset_paths *paths,
                                              const struct dataset_info *info, size_t *ret_rows,
                                              struct as_err *err);
 
-/* Load them; there must be `rows`, and ret->n_rows is that. ret is owned by the caller, untouched on
- * failure. Images are in x. */
+/* Load them; there must be `rows`, and ret->n_rows is that. ret is owned by the caller, untouched
+ * on failure. Images are in x. */
 AS_MUST_CHECK as_status dataset_test_load(const struct dataset_paths *paths,
                                           const struct dataset_info *info, size_t rows,
                                           struct dataset *ret, struct as_err *err);

@@ -9,8 +9,8 @@
 #include "data/dataset.h"
 #include "data/dataset_cells.h"
 
-/* The index among info->columns of the first feature of the column with this name; SIZE_MAX: there is
- * none. */
+/* The index among info->columns of the first feature of the column with this name; SIZE_MAX: there
+ * is none. */
 size_t dataset_find_column(const struct dataset_info *info, const char *name);
 
 /* Copy a record without n columns of the file.
@@ -37,16 +37,17 @@ AS_MUST_CHECK as_status dataset_read_cells(const struct dataset_paths *paths,
 
 #define DATASET_VALUE_TEXT ((size_t)32) /* bytes of a number as text, with its NUL */
 
-/* The text of a cell by which equal values of a column are equal: of a column of numbers the shortest one
- * that reads back as the same float32 ("1" for 1.0 and 01), else the cell itself.
+/* The text of a cell by which equal values of a column are equal: of a column of numbers the
+ * shortest one that reads back as the same float32 ("1" for 1.0 and 01), else the cell itself.
  *   c     the column, or NULL if its kind is not known
  *   cell  without the blanks around it; borrowed
  * Returns `buf` or `cell`. */
 const char *dataset_value_text(const struct dataset_column *c, const char *cell,
                                char buf[DATASET_VALUE_TEXT]);
 
-/* Append the texts of a column to a JSON array: of its rows[0..n), or of the first n without `rows`. `name`
- * may be that of a column that is not in info. AS_E_INVAL: a text is no UTF-8; AS_E_NOMEM. */
+/* Append the texts of a column to a JSON array: of its rows[0..n), or of the first n without
+ * `rows`. `name` may be that of a column that is not in info. AS_E_INVAL: a text is no UTF-8;
+ * AS_E_NOMEM. */
 AS_MUST_CHECK as_status dataset_list_values(const struct dataset_info *info, const char *name,
                                             const struct dataset_cells *cells, const int32_t *rows,
                                             size_t n, json_t *list, struct as_err *err);

@@ -1,8 +1,8 @@
 /* Dates: reading the forms whose order is certain, and the numbers of a date.
  *
  * Days are counted with the algorithm of Howard Hinnant ("chrono-Compatible Low-Level Date
- * Algorithms"): years begin in March, so that the leap day is the last day of a year, and a cycle of
- * 400 years has 146,097 days. */
+ * Algorithms"): years begin in March, so that the leap day is the last day of a year, and a cycle
+ * of 400 years has 146,097 days. */
 #include "data/date.h"
 
 #include <inttypes.h>

@@ -18,13 +18,13 @@ struct date {
 
 /* Read a date, with or without a time. Only forms whose order is certain:
  *   2024-03-09   2024/03/09   9.3.2024   9 Mar 2024   9-Mar-2024   March 9, 2024
- * and then, after a blank or T, 15:04, 15:04:05 or 15:04:05.678, and Z or an offset (+01:00, +0100).
- * A time with an offset is converted to UTC. Months have their English names or the first three
- * letters. 03/09/2024 is no date here, because it means two days. False: no date. */
+ * and then, after a blank or T, 15:04, 15:04:05 or 15:04:05.678, and Z or an offset (+01:00,
+ * +0100). A time with an offset is converted to UTC. Months have their English names or the first
+ * three letters. 03/09/2024 is no date here, because it means two days. False: no date. */
 bool date_parse(const char *s, size_t len, struct date *ret);
 
-/* The number of a date: one of DATASET_DAYS to DATASET_HOUR_COS (dataset.h). `since` is the day that
- * is 0 in DATASET_DAYS. */
+/* The number of a date: one of DATASET_DAYS to DATASET_HOUR_COS (dataset.h). `since` is the day
+ * that is 0 in DATASET_DAYS. */
 float date_number(const struct date *d, dataset_part part, int64_t since);
 
 /* 0 Monday … 6 Sunday; 0 January … 11 December. */

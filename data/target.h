@@ -53,8 +53,8 @@ bool target_classes_whole(const struct dataset_info *info);
  * relies on it. */
 bool target_classes_in_order(const struct dataset_info *info);
 
-/* Put the positive class last, if the options name one. AS_E_INVAL: the data set has not two classes,
- * or none of this name. */
+/* Put the positive class last, if the options name one. AS_E_INVAL: the data set has not two
+ * classes, or none of this name. */
 AS_MUST_CHECK as_status target_order_classes(struct dataset_info *info, struct as_err *err);
 
 /* The index of the class of a value. AS_E_INVAL if it has no class. `whole` is

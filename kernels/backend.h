@@ -155,17 +155,17 @@ AS_MUST_CHECK as_status buf_upload(struct buf *b, size_t offset, const void *src
 AS_MUST_CHECK as_status buf_download(const struct buf *b, size_t offset, void *dst, size_t n,
                                      struct as_err *err);
 
-/* Memory of the host for numbers that travel to and from buffers: n elements of 4 bytes, zero. With a
- * device it is page-locked, so that the device copies by itself while the host goes on; elsewhere it
- * is ordinary memory. ret: backend_host_free() before the back end. AS_E_NOMEM, AS_E_TOO_LARGE;
+/* Memory of the host for numbers that travel to and from buffers: n elements of 4 bytes, zero. With
+ * a device it is page-locked, so that the device copies by itself while the host goes on; elsewhere
+ * it is ordinary memory. ret: backend_host_free() before the back end. AS_E_NOMEM, AS_E_TOO_LARGE;
  * AS_E_CONFLICT while a graph is recorded. */
 AS_MUST_CHECK as_status backend_host_alloc(struct backend *be, size_t n, void **ret,
                                            struct as_err *err);
 void backend_host_free(struct backend *be, void *p); /* NULL is fine */
 
-/* Begin to copy n elements out, behind all operations that were called before, beside those that are
- * called later: on a device the copies have a stream of their own. Copies of one back end end in the
- * order in which they began. Until it has ended, nobody may change the elements, or use dst.
+/* Begin to copy n elements out, behind all operations that were called before, beside those that
+ * are called later: on a device the copies have a stream of their own. Copies of one back end end
+ * in the order in which they began. Until it has ended, nobody may change the elements, or use dst.
  *   dst      of backend_host_alloc(): other memory makes the host wait
  *   ret      for backend_copied()
  * AS_E_INVAL: past the end. AS_E_CONFLICT while a graph is recorded. */
@@ -187,8 +187,8 @@ AS_MUST_CHECK as_status buf_fill_i32(struct buf *b, size_t offset, size_t n, int
 AS_MUST_CHECK as_status buf_copy(struct buf *dst, size_t dst_offset, const struct buf *src,
                                  size_t src_offset, size_t n, struct as_err *err);
 
-/* The elements themselves where they lie in the host's memory, as n float or int32_t; NULL where they
- * do not. A view of b: valid until it is freed, and changed by the operations that write b. */
+/* The elements themselves where they lie in the host's memory, as n float or int32_t; NULL where
+ * they do not. A view of b: valid until it is freed, and changed by the operations that write b. */
 const void *buf_host(const struct buf *b);
 
 /* ---- tensors: places in buffers ---- */

@@ -2,13 +2,14 @@
  * through the host: NCCL, which the CUDA plugin opens at run time (ASSAY_NCCL, else libnccl.so.2).
  *
  * NCCL may hang when a peer dies. So its calls do not block (NCCL_COMM_BLOCKING=0, set by
- * peers_open), every wait here has an end, and a group whose peer is lost is aborted and of no further
- * use: who goes on opens another one, with another id. If even that abort does not end, the device's
- * stream waits for ever: AS_E_INTERNAL, and the process should end, and another one take its place.
- * NCCL refuses two ranks on one device; those go through the host (trial-runner/collective).
+ * peers_open), every wait here has an end, and a group whose peer is lost is aborted and of no
+ * further use: who goes on opens another one, with another id. If even that abort does not end, the
+ * device's stream waits for ever: AS_E_INTERNAL, and the process should end, and another one take
+ * its place. NCCL refuses two ranks on one device; those go through the host
+ * (trial-runner/collective).
  *
- * It has not run on a device yet: tests run it on an emulated one, with a library that stands in for
- * NCCL. One thread at a time, except peers_interrupt(). */
+ * It has not run on a device yet: tests run it on an emulated one, with a library that stands in
+ * for NCCL. One thread at a time, except peers_interrupt(). */
 #ifndef ASSAY_KERNELS_PEERS_H
 #define ASSAY_KERNELS_PEERS_H
 
@@ -76,8 +77,8 @@ AS_MUST_CHECK as_status peers_exchange(struct peers *p, const struct peers_messa
 
 /* Waits until all messages have arrived.
  * AS_E_UNAVAILABLE: a peer is lost, it took longer than timeout_ms, the group is over (is_over), or
- * peers_interrupt() was called. Nothing works after that. AS_E_INTERNAL: the same, and NCCL does not
- * end; no operation of the back end works after that. */
+ * peers_interrupt() was called. Nothing works after that. AS_E_INTERNAL: the same, and NCCL does
+ * not end; no operation of the back end works after that. */
 AS_MUST_CHECK as_status peers_wait(struct peers *p, int64_t timeout_ms, struct as_err *err);
 
 /* From any thread: whoever waits gets AS_E_UNAVAILABLE. */

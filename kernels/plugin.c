@@ -57,9 +57,9 @@ static as_status plugin_find(char path[PATH_MAX], struct as_err *err)
                    ASSAY_PLUGIN_INSTALL_DIR);
 }
 
-/* Can there be a device? Loading the plugin costs 150 ms and 220 MB in each process, so a process that
- * can have none does not load it. Whoever names a plugin gets it loaded: it may be a stand-in that
- * needs no driver. */
+/* Can there be a device? Loading the plugin costs 150 ms and 220 MB in each process, so a process
+ * that can have none does not load it. Whoever names a plugin gets it loaded: it may be a stand-in
+ * that needs no driver. */
 static as_status check_device_visible(struct as_err *err)
 {
     static const char *const drivers[] = {"/dev/nvidiactl", "/dev/nvhost-ctrl", "/dev/dxg"};

@@ -1,13 +1,14 @@
-/* The method `auto`: which of the methods suggests next, by a rule that sees the space and how many trials
- * there are.
+/* The method `auto`: which of the methods suggests next, by a rule that sees the space and how many
+ * trials there are.
  *
  *   gp         up to AUTO_GP_TRIALS trials, in spaces of up to AUTO_GP_PARAMS parameters
  *   tpe        up to AUTO_TPE_TRIALS trials, in larger spaces
  *   evolution  beyond, where a parameter has conditions
  *   cmaes      beyond, elsewhere
  *
- * A sweep that grows past a limit changes its method there: what comes after learns from the same trials. So
- * the rule needs no limit, and a limit that is raised changes nothing. docs/decisions/0055 has the measurements. */
+ * A sweep that grows past a limit changes its method there: what comes after learns from the same
+ * trials. So the rule needs no limit, and a limit that is raised changes nothing.
+ * docs/decisions/0055 has the measurements. */
 #ifndef ASSAY_SEARCH_AUTO_H
 #define ASSAY_SEARCH_AUTO_H
 

@@ -1,18 +1,19 @@
 /* Metrics and their influences.
  *
- * Each metric is a function of means over rows. Its influence is the derivative by those means times
- * the row's deviation from them; the formulas stand at the functions. AUC and average precision are
- * no functions of means of rows: the influence of AUC is made of the shares of the other side's rows
- * that lie below (DeLong's structural components), that of average precision of the rows below.
+ * Each metric is a function of means over rows. Its influence is the derivative by those means
+ * times the row's deviation from them; the formulas stand at the functions. AUC and average
+ * precision are no functions of means of rows: the influence of AUC is made of the shares of the
+ * other side's rows that lie below (DeLong's structural components), that of average precision of
+ * the rows below.
  *
- * Rows with weights are a distribution in which a row has the share u / n, where n is the number of rows
- * and u its weight divided by the mean weight; without weights u is 1. All sums over rows are of u.
- * The functions compute the influence of a further row of weight 1; that of the row itself, with its
- * weight, is u times that.
+ * Rows with weights are a distribution in which a row has the share u / n, where n is the number of
+ * rows and u its weight divided by the mean weight; without weights u is 1. All sums over rows are
+ * of u. The functions compute the influence of a further row of weight 1; that of the row itself,
+ * with its weight, is u times that.
  *
  * AUC sorts its rows for each class, and an ensemble is compared with AUC hundreds of times, so the
- * sort is a radix sort of float32 keys. The trainer's outputs are float32 too, so single models have
- * the trainer's ties. */
+ * sort is a radix sort of float32 keys. The trainer's outputs are float32 too, so single models
+ * have the trainer's ties. */
 #include "search/score.h"
 
 #include <float.h>
@@ -345,8 +346,8 @@ static struct ranked *sort_ranked(struct ranked *items, struct ranked *spare, si
     return items;
 }
 
-/* The rows of a class and the others, sorted upwards by the class's score. Rows without weight are left
- * out: at the top they would be a set of nothing. */
+/* The rows of a class and the others, sorted upwards by the class's score. Rows without weight are
+ * left out: at the top they would be a set of nothing. */
 struct sides {
     const struct ranked *sorted;
     size_t n;
@@ -364,9 +365,9 @@ static size_t equal_from(const struct score *s, size_t c, const struct sides *of
     return end;
 }
 
-/* Add the AUC's influence of class c, times `scale`, where it is `auc`. A positive row has the share
- * of other rows below it, another row the share of positive rows above it; half of the equal ones
- * counts. */
+/* Add the AUC's influence of class c, times `scale`, where it is `auc`. A positive row has the
+ * share of other rows below it, another row the share of positive rows above it; half of the equal
+ * ones counts. */
 static void add_auc_influence(const struct score *s, size_t c, const struct sides *of, double auc,
                               double scale)
 {
@@ -402,10 +403,10 @@ static double auc_of(const struct score *s, size_t c, const struct sides *of)
 
 /* The average precision of class c: the mean over its rows of t / a, with a the rows that score at
  * least as much and t those of them in the class. A further row adds to t (if it is of the class)
- * and to a of all rows at its score and below: its influence is the sum over the class's rows i there
- * of (t? - t_i / a_i) / a_i, with t? 1 if it is of the class, and then its own t / a less the mean;
- * divided by the class's rows, times all rows. The rows are sorted upwards, so these sums are those
- * of the rows that came before. */
+ * and to a of all rows at its score and below: its influence is the sum over the class's rows i
+ * there of (t? - t_i / a_i) / a_i, with t? 1 if it is of the class, and then its own t / a less the
+ * mean; divided by the class's rows, times all rows. The rows are sorted upwards, so these sums are
+ * those of the rows that came before. */
 static double precision_of(const struct score *s, size_t c, const struct sides *of, double scale)
 {
     const struct ranked *sorted = of->sorted;
@@ -435,8 +436,8 @@ static double precision_of(const struct score *s, size_t c, const struct sides *
     return sum;
 }
 
-/* Does a class with so many rows that have weight, of n, have a value? AUC needs rows on both sides,
- * average precision rows of the class. */
+/* Does a class with so many rows that have weight, of n, have a value? AUC needs rows on both
+ * sides, average precision rows of the class. */
 static bool has_value(score_metric m, size_t rows, size_t n)
 {
     return rows > 0 && (m == SCORE_AVERAGE_PRECISION || rows < n);

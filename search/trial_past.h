@@ -32,8 +32,8 @@ typedef enum trial_view {
  *   finish_seq  of the latest end; 0: the trial has not ended since */
 trial_view trial_past_view(const struct past_end *ends, size_t n, int64_t finish_seq, int64_t seen);
 
-/* Read the field `retries` of a Trial of the API: null, or a list of objects with state ("failed" or
- * "cancelled"), finish_seq and retry_seq.
+/* Read the field `retries` of a Trial of the API: null, or a list of objects with state ("failed"
+ * or "cancelled"), finish_seq and retry_seq.
  *   pointer  of the field, for errors
  *   ret      owned by the caller (free); NULL when there is none
  * AS_E_INVAL, AS_E_NOMEM. */

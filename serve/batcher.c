@@ -2,8 +2,8 @@
  * pointers only, never while a worker computes.
  *
  * A version stands in the list at most once. It is put there when its queue gets its first request
- * while no worker computes it, and when there is reason for one more worker (wants_worker). A worker
- * that ends a pass puts it there again if requests came in the meantime. */
+ * while no worker computes it, and when there is reason for one more worker (wants_worker). A
+ * worker that ends a pass puts it there again if requests came in the meantime. */
 #include "serve/batcher.h"
 
 #include <pthread.h>
@@ -225,8 +225,8 @@ static void learn_locked(struct served_queue *q, const struct batch *t)
         *average = *average ? *average + (ns - *average) / 8 : ns;
 }
 
-/* Take requests and compute them. The lock is held before and after, not meanwhile. The caller holds
- * a reference to v. */
+/* Take requests and compute them. The lock is held before and after, not meanwhile. The caller
+ * holds a reference to v. */
 static void run_pass(struct worker *w, struct served *v)
 {
     struct batcher *b = w->b;
@@ -303,7 +303,8 @@ static bool is_cheap(const struct served *v, size_t rows)
                      : q->row_ns > 0 && q->row_ns * (int64_t)rows <= GUEST_NS;
 }
 
-/* Compute what waits, the caller's request first, as a worker that goes back to its own work soon. */
+/* Compute what waits, the caller's request first, as a worker that goes back to its own work
+ * soon. */
 static void compute_here(struct worker *w, struct served *v)
 {
     struct batcher *b = w->b;

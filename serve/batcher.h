@@ -3,8 +3,8 @@
  * Each version has a queue of requests. A worker takes as many of them as fit into one pass, while
  * new ones gather behind it; so batches grow with the load, and a request that comes alone does not
  * wait. Where a pass takes less time than waking a thread, the thread that submits a request is the
- * worker: it computes the request, and what came from other threads in the meantime. A second worker
- * joins a version when a whole pass waits, or when the first one computes a
+ * worker: it computes the request, and what came from other threads in the meantime. A second
+ * worker joins a version when a whole pass waits, or when the first one computes a
  * request that is larger than a pass. Large bodies are also parsed by the workers, because that
  * would keep an I/O thread too long. */
 #ifndef ASSAY_SERVE_BATCHER_H
@@ -25,9 +25,9 @@ struct batch_job {
     const float *raw;       /* [rows, features]; borrowed until done() */
     size_t rows;
     int64_t deadline_ns; /* monotonic */
-    /* Called by a worker, once. AS_OK: out [rows, outputs] is a view for the call. AS_E_TIMEOUT: the
-     * deadline passed before the request was computed; other errors as served_predict(). The job is
-     * the caller's again. */
+    /* Called by a worker, once. AS_OK: out [rows, outputs] is a view for the call. AS_E_TIMEOUT:
+     * the deadline passed before the request was computed; other errors as served_predict(). The
+     * job is the caller's again. */
     void (*done)(struct batch_job *job, as_status st, const float *out, const struct as_err *err);
     struct batch_job *next;
 };

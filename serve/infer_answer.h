@@ -7,8 +7,8 @@
 #include "serve/model_schema.h"
 
 /* Append the answer.
- *   out           [rows, s->outputs] what the predictor gave; a number that is not finite is null in
- *                 JSON
+ *   out           [rows, s->outputs] what the predictor gave; a number that is not finite is null
+ *                 in JSON
  *   ret_json_len  bytes of the JSON at its begin; equal to ret->len if no tensor is binary
  * AS_E_NOMEM. */
 AS_MUST_CHECK as_status infer_answer_write(const struct model_schema *s, const char *model,

@@ -1,9 +1,9 @@
 /* The body of POST …/infer in the Open Inference Protocol: JSON, or JSON with the values of tensors
- * behind it as bytes (the binary tensor extension). What it says is checked here as far as it can be
- * without a model: kinds, shapes, numbers of values, limits.
+ * behind it as bytes (the binary tensor extension). What it says is checked here as far as it can
+ * be without a model: kinds, shapes, numbers of values, limits.
  *
- * Sizes are never trusted: what is allocated for a tensor is bounded by the bytes that were sent for
- * it. Pure; fuzzed (fuzz_infer). */
+ * Sizes are never trusted: what is allocated for a tensor is bounded by the bytes that were sent
+ * for it. Pure; fuzzed (fuzz_infer). */
 #ifndef ASSAY_SERVE_INFER_REQUEST_H
 #define ASSAY_SERVE_INFER_REQUEST_H
 

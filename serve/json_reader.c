@@ -1,6 +1,6 @@
 /* The reader of json_reader.h. A number is read with integer arithmetic where that is exact: up to
- * 15 digits and a power of ten up to 22, which a double holds exactly, so that one multiplication or
- * division gives the nearest double. All other numbers go through strtod(). */
+ * 15 digits and a power of ten up to 22, which a double holds exactly, so that one multiplication
+ * or division gives the nearest double. All other numbers go through strtod(). */
 #include "serve/json_reader.h"
 
 #include <math.h>
@@ -218,7 +218,8 @@ static bool read_escape(struct json_reader *r, char *to, size_t *ret_n)
     return true;
 }
 
-/* The length of the string up to its closing quote, with escapes; r->at is behind the first quote. */
+/* The length of the string up to its closing quote, with escapes; r->at is behind the first
+ * quote. */
 static bool measure_text(struct json_reader *r, size_t *ret_len, bool *ret_escaped)
 {
     const char *p = r->at;

@@ -35,7 +35,8 @@ void json_reader_init(struct json_reader *r, const char *text, size_t len, struc
  * '\0' for a fault. Nothing is consumed but white space. */
 char json_reader_peek(struct json_reader *r);
 
-/* Enter an object or array. False: something else is there (a fault that says what was expected). */
+/* Enter an object or array. False: something else is there (a fault that says what was
+ * expected). */
 bool json_reader_enter(struct json_reader *r, char open, const char *what);
 /* The next key of the object; false at its end, which is consumed. *is_first starts true. */
 bool json_reader_key(struct json_reader *r, bool *is_first, struct json_text *ret);

@@ -3,8 +3,8 @@
  *
  * The socket is bound first, so that a wrong address fails at once; then the files that were named
  * are loaded, and a damaged one fails the start. Models of a server may come later: the program
- * listens, and /v2/health/ready says when all are there. Signals are blocked in every thread that we
- * start, and read by sigwait() in the main thread.
+ * listens, and /v2/health/ready says when all are there. Signals are blocked in every thread that
+ * we start, and read by sigwait() in the main thread.
  *
  * Exit codes: 0 ended on request; 1 failed; 64 usage; 66 a model file cannot be read; 70 a bug in
  * assay-serve; 73 a file cannot be written, or the port is taken; 77 not allowed; 78

@@ -312,8 +312,8 @@ static as_status check_complete(const struct model_schema *s, const struct infer
         s->info->columns[first].name, q->n_inputs, s->columns);
 }
 
-/* Find and check the columns of all tensors. Memory for the rows is taken only afterwards, when it is
- * known that each of its numbers was sent. */
+/* Find and check the columns of all tensors. Memory for the rows is taken only afterwards, when it
+ * is known that each of its numbers was sent. */
 static as_status check_columns(const struct row_fill *f, const struct infer_request *q,
                                size_t *column, struct as_err *err)
 {
@@ -332,7 +332,8 @@ static as_status check_columns(const struct row_fill *f, const struct infer_requ
     return st == AS_OK ? check_complete(s, q, seen, err) : st;
 }
 
-/* A text of a few bytes becomes hundreds of numbers, so the bytes of a request do not bound them. */
+/* A text of a few bytes becomes hundreds of numbers, so the bytes of a request do not bound
+ * them. */
 static as_status make_rows(struct row_fill *f, struct as_err *err)
 {
     if (f->s->features > f->s->columns && f->rows > MOST_NUMBERS / f->s->features)
@@ -356,7 +357,8 @@ static as_status fill_columns(struct row_fill *f, const struct infer_request *q,
     return st;
 }
 
-/* Is the request one tensor with all columns? A table of one column named `input` is read by name. */
+/* Is the request one tensor with all columns? A table of one column named `input` is read by
+ * name. */
 static bool is_matrix(const struct model_schema *s, const struct infer_request *q)
 {
     size_t column;

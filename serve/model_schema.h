@@ -2,9 +2,9 @@
  * request become rows of its data set.
  *
  * A table's model takes a tensor for each column, by the column's name, of shape [n] or [n, 1]:
- * numbers of any type, or BYTES, which dates, texts and categories must be. Images, arrays, and tables of numbers alone may come as one tensor,
- * `input` [n, features] (or any shape [n, …] with as many numbers). A model gives `predictions` and,
- * for classes, `probabilities`. */
+ * numbers of any type, or BYTES, which dates, texts and categories must be. Images, arrays, and
+ * tables of numbers alone may come as one tensor, `input` [n, features] (or any shape [n, …] with
+ * as many numbers). A model gives `predictions` and, for classes, `probabilities`. */
 #ifndef ASSAY_SERVE_MODEL_SCHEMA_H
 #define ASSAY_SERVE_MODEL_SCHEMA_H
 

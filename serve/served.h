@@ -1,9 +1,9 @@
 /* One version of a model in memory, ready to predict. It is not changed while it is served, and
- * counts its holders, so that requests which began with it end with it while a new version takes its
- * place.
+ * counts its holders, so that requests which began with it end with it while a new version takes
+ * its place.
  *
- * A predictor works for one thread at a time, so each worker has its own, made when the worker first
- * needs it; the first one is made by the load. */
+ * A predictor works for one thread at a time, so each worker has its own, made when the worker
+ * first needs it; the first one is made by the load. */
 #ifndef ASSAY_SERVE_SERVED_H
 #define ASSAY_SERVE_SERVED_H
 
@@ -66,8 +66,8 @@ static inline void served_unrefp(struct served **v)
     served_unref(*v);
 }
 
-/* Predict `rows` (any number) of raw [rows, features] into ret [rows, outputs]. `worker` is the index
- * of the calling thread. Errors as predictor_create() and predictor_run(). */
+/* Predict `rows` (any number) of raw [rows, features] into ret [rows, outputs]. `worker` is the
+ * index of the calling thread. Errors as predictor_create() and predictor_run(). */
 AS_MUST_CHECK as_status served_predict(struct served *v, size_t worker, const float *raw,
                                        size_t rows, float *ret, struct as_err *err);
 

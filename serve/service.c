@@ -1,9 +1,10 @@
-/* The routes are few and fixed by the protocol, so they are found by comparing segments of the path.
+/* The routes are few and fixed by the protocol, so they are found by comparing segments of the
+ * path.
  *
  * One inference goes: on_head (model found, limits; an unknown model is answered before its body is
- * read) → on_request (body parsed here if it is small, else by a worker) → batcher → on_done (answer
- * written, connection resumed). Whoever holds the request owns it: I/O thread, then worker. The
- * model's version is taken once, at the head, so that a request sees one version only. */
+ * read) → on_request (body parsed here if it is small, else by a worker) → batcher → on_done
+ * (answer written, connection resumed). Whoever holds the request owns it: I/O thread, then worker.
+ * The model's version is taken once, at the head, so that a request sees one version only. */
 #include "serve/service.h"
 
 #include <stdatomic.h>

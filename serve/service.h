@@ -30,8 +30,8 @@ AS_MUST_CHECK as_status service_start(const struct service_options *opts, struct
                                       struct batcher *batcher, struct service **ret,
                                       struct as_err *err);
 
-/* Answer what was asked, close the connections, and end. Takes at most 2 x wait_ms. False: a request
- * is still computed; nothing was freed. NULL is fine. */
+/* Answer what was asked, close the connections, and end. Takes at most 2 x wait_ms. False: a
+ * request is still computed; nothing was freed. NULL is fine. */
 AS_MUST_CHECK bool service_stop(struct service *s, int64_t wait_ms);
 
 #endif

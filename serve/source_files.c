@@ -1,6 +1,6 @@
 /* Two looks at a file must agree before it is loaded, so that a file that is being copied is not
- * read in the middle; if it is all the same, its checksum refuses it, and the next change is another
- * try. */
+ * read in the middle; if it is all the same, its checksum refuses it, and the next change is
+ * another try. */
 #include "serve/source_files.h"
 
 #include <dirent.h>

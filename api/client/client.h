@@ -87,8 +87,8 @@ AS_MUST_CHECK as_status client_call(struct client *c, const char *method, const 
  * next call. */
 const char *client_problem_code(const struct client *c);
 
-/* The `errors` of that problem, [{pointer, detail}, …]: every field at fault; NULL if it names none.
- * Borrowed until the next call. */
+/* The `errors` of that problem, [{pointer, detail}, …]: every field at fault; NULL if it names
+ * none. Borrowed until the next call. */
 const json_t *client_problem_errors(const struct client *c);
 
 /* Make the content of a file available on the server: HEAD asks for it, and PUT uploads it if it is
@@ -114,8 +114,8 @@ AS_MUST_CHECK as_status client_download_blob(struct client *c, const char *sha25
                                              const char *dest_path, int64_t max_bytes,
                                              const struct client_opts *opts, struct as_err *err);
 
-/* Fetch the blob and write it to a descriptor that cannot be rewound, such as a pipe: what was written
- * stays, and a try after a cut goes on behind it. The same errors. */
+/* Fetch the blob and write it to a descriptor that cannot be rewound, such as a pipe: what was
+ * written stays, and a try after a cut goes on behind it. The same errors. */
 AS_MUST_CHECK as_status client_download_fd(struct client *c, const char *sha256, int fd,
                                            const struct client_opts *opts, struct as_err *err);
 

@@ -178,8 +178,8 @@ struct held {
     size_t n, n_said, n_seats;
 };
 
-/* Read `phase` and `ran_ms`, and the progress of a rank, if they are there. A duration means nothing
- * without a phase. */
+/* Read `phase` and `ran_ms`, and the progress of a rank, if they are there. A duration means
+ * nothing without a phase. */
 static as_status said_decode(struct json_fields *f, struct seat_said *ret, struct as_err *err)
 {
     int phase = -1;

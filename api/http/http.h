@@ -73,8 +73,9 @@ struct http_app {
      * answer (then on_request is not called). It may do so now, or later between http_hold() and
      * http_release(). */
     void (*on_head)(void *ctx, struct http_exchange *x);
-    /* Called in an I/O thread, after the body: must not block. x is held. An answer that is released
-     * within the call is sent at once, which costs less than one that is released later. */
+    /* Called in an I/O thread, after the body: must not block. x is held. An answer that is
+     * released within the call is sent at once, which costs less than one that is released
+     * later. */
     void (*on_request)(void *ctx, struct http_exchange *x);
     /* Fill x->answer for a request that the transport refuses: AS_E_INVAL, AS_E_TOO_LARGE (see
      * x->refusal), AS_E_IO, AS_E_NOMEM. The answer is bytes. */

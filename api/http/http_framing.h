@@ -2,9 +2,9 @@
  * their framing is allowed.
  *
  * libmicrohttpd 0.9.75 reads lines as C strings, so that a NUL cuts a header's value; it accepts a
- * bare LF wherever a CRLF belongs; and it answers a Content-Length that is no number by itself, with
- * two heads. All of these are found here, before the library sees the bytes (http_recv.h). Pure: no
- * I/O, so that fuzz_http_framing can drive it. */
+ * bare LF wherever a CRLF belongs; and it answers a Content-Length that is no number by itself,
+ * with two heads. All of these are found here, before the library sees the bytes (http_recv.h).
+ * Pure: no I/O, so that fuzz_http_framing can drive it. */
 #ifndef ASSAY_API_HTTP_HTTP_FRAMING_H
 #define ASSAY_API_HTTP_HTTP_FRAMING_H
 
@@ -56,10 +56,10 @@ struct http_framing {
     http_refusal refusal; /* public: what kind of problem it is */
 };
 
-/* Follow the next bytes. Returns how many of them come before the first message that is refused: all
- * of them unless f->problem is set. Then the rest must not be read as HTTP, and this function must
- * not be called again. A message that is refused may have begun before these bytes: then the result
- * is 0. */
+/* Follow the next bytes. Returns how many of them come before the first message that is refused:
+ * all of them unless f->problem is set. Then the rest must not be read as HTTP, and this function
+ * must not be called again. A message that is refused may have begun before these bytes: then the
+ * result is 0. */
 size_t http_framing_follow(struct http_framing *f, const char *bytes, size_t len);
 
 #endif

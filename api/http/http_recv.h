@@ -21,8 +21,8 @@ struct http_guard_hooks {
     void (*on_refused)(void *ctx, int fd, const char *problem, http_refusal kind, struct str *ret);
 };
 
-/* Guard a connection from its first byte. Returns false when memory is out, or fd is too large: then
- * it must not be served. */
+/* Guard a connection from its first byte. Returns false when memory is out, or fd is too large:
+ * then it must not be served. */
 bool http_guard_open(int fd, const struct http_guard_hooks *hooks);
 /* Before fd is closed. */
 void http_guard_close(int fd);

@@ -19,8 +19,8 @@ struct slot {
     int64_t good_ns;  /* the token is known to be no guess so long */
 };
 
-/* How many more bad tokens an address may send: a bucket that fills within a minute. Addresses share
- * one if their hashes are equal. */
+/* How many more bad tokens an address may send: a bucket that fills within a minute. Addresses
+ * share one if their hashes are equal. */
 struct bucket {
     double spent;
     int64_t at_ns;

@@ -1,6 +1,6 @@
 /* Who makes a request: bearer tokens, with a short cache so that not every request queries the
- * database, and a limit for addresses that guess. The cache stores the SHA-256 of a token for AUTH_CACHE_MS, and never longer than the
- * token is valid. */
+ * database, and a limit for addresses that guess. The cache stores the SHA-256 of a token for
+ * AUTH_CACHE_MS, and never longer than the token is valid. */
 #ifndef ASSAY_API_SERVER_AUTH_H
 #define ASSAY_API_SERVER_AUTH_H
 
@@ -34,8 +34,8 @@ bool auth_recall(struct auth *a, const char *token, struct principal *ret);
  * so that a guesser behind the same proxy locks nobody out. Makes no query; any thread. */
 bool auth_may_verify(struct auth *a, const char *peer, const char *token);
 
-/* Query the database, and store a valid token in the cache. A token that is not valid is counted for
- * the address `peer`. AS_E_DENIED, AS_E_UNAVAILABLE. */
+/* Query the database, and store a valid token in the cache. A token that is not valid is counted
+ * for the address `peer`. AS_E_DENIED, AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status auth_verify(struct auth *a, struct store *db, const char *peer,
                                     const char *token, struct principal *ret, struct as_err *err);
 

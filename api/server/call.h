@@ -109,8 +109,8 @@ as_status call_part(struct call *c, const char *type, struct http_stream *stream
 as_status call_no_part(struct call *c, int64_t size);
 /* 200 to HEAD: the content has `size` bytes. */
 as_status call_size(struct call *c, const char *type, int64_t size);
-/* Give the answer this ETag (quoted; lives as long as the arena). True: the client has that version,
- * and 304 was answered. */
+/* Give the answer this ETag (quoted; lives as long as the arena). True: the client has that
+ * version, and 304 was answered. */
 bool call_has_version(struct call *c, const char *etag);
 
 /* May the handler wait for something to answer? False: wait_ms have passed since the request

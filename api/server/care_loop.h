@@ -1,6 +1,6 @@
 /* The thread that takes care of stored content (scheduler/content/content_care.h): a round every
- * second. It is not the reaper's thread, because removing gigabytes, a VACUUM or a slow S3 service may
- * take long, and leases must not wait for that. */
+ * second. It is not the reaper's thread, because removing gigabytes, a VACUUM or a slow S3 service
+ * may take long, and leases must not wait for that. */
 #ifndef ASSAY_API_SERVER_CARE_LOOP_H
 #define ASSAY_API_SERVER_CARE_LOOP_H
 
@@ -17,8 +17,8 @@ struct care_loop;
 AS_MUST_CHECK as_status care_loop_start(struct store *db, struct care_loop **ret,
                                         struct as_err *err);
 
-/* Ask the thread to start no further round, wait for the running one, and free the loop. Returns false
- * if the round still runs after wait_ms: nothing was freed then. NULL: true. */
+/* Ask the thread to start no further round, wait for the running one, and free the loop. Returns
+ * false if the round still runs after wait_ms: nothing was freed then. NULL: true. */
 AS_MUST_CHECK bool care_loop_end(struct care_loop *c, int64_t wait_ms);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * Streams that are up to date share one query each EVENT_STREAMS_TICK_MS and are served first. A
  * stream that starts in the past, or whose client reads slowly, is brought up to date by further
- * queries and drops nothing. A stream without room costs no query. A comment is sent every EVENT_STREAMS_KEEP_ALIVE_MS. While the database cannot be
- * reached, the streams wait. */
+ * queries and drops nothing. A stream without room costs no query. A comment is sent every
+ * EVENT_STREAMS_KEEP_ALIVE_MS. While the database cannot be reached, the streams wait. */
 #ifndef ASSAY_API_SERVER_EVENT_STREAMS_H
 #define ASSAY_API_SERVER_EVENT_STREAMS_H
 

@@ -2,7 +2,8 @@
  * when the benchmark runs.
  *
  *   mpirun -n P peer_mpi BYTES REPEATS [BYTES REPEATS ...]
- * prints a line "BYTES SECONDS" for each: the median over the repeats of the slowest rank's time. */
+ * prints a line "BYTES SECONDS" for each: the median over the repeats of the slowest rank's
+ * time. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Hosts are namespaces of ip-netns(8), named after this process, and so is the namespace of the
- * switch: removing the namespaces removes the bridge, the cables and their limits, and nothing of it is
- * ever in this machine's own network. */
+ * switch: removing the namespaces removes the bridge, the cables and their limits, and nothing of
+ * it is ever in this machine's own network. */
 #include "bench/network/hosts.h"
 
 #include <arpa/inet.h>
@@ -55,8 +55,8 @@ static void at_signals(void (*what)(int))
         (void)signal(signals[i], what);
 }
 
-/* The ranks end with this process (PR_SET_PDEATHSIG). A terminal and timeout(1) send the signal to all
- * processes of the group: those that remove the hosts must not end from it. */
+/* The ranks end with this process (PR_SET_PDEATHSIG). A terminal and timeout(1) send the signal to
+ * all processes of the group: those that remove the hosts must not end from it. */
 static void end(int number)
 {
     at_signals(SIG_IGN);

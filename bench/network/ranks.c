@@ -1,7 +1,7 @@
-/* Each rank runs on the host of its number, and talks with this process over a socket pair, as with a
- * runner. Lines of rank 0's report come over a fifo: the times between them are those of its epochs,
- * and the cable's counter is read with each. Only rank 0 has the fifo: it leads from the beginning to
- * the end, because nobody dies. */
+/* Each rank runs on the host of its number, and talks with this process over a socket pair, as with
+ * a runner. Lines of rank 0's report come over a fifo: the times between them are those of its
+ * epochs, and the cable's counter is read with each. Only rank 0 has the fifo: it leads from the
+ * beginning to the end, because nobody dies. */
 #include "bench/network/ranks.h"
 
 #include <errno.h>

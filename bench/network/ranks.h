@@ -1,5 +1,5 @@
-/* A large trial whose ranks are processes of assay-train on hosts of their own. This plays the runners
- * and the server: it tells the ranks their world. Nobody dies. */
+/* A large trial whose ranks are processes of assay-train on hosts of their own. This plays the
+ * runners and the server: it tells the ranks their world. Nobody dies. */
 #ifndef ASSAY_BENCH_NETWORK_RANKS_H
 #define ASSAY_BENCH_NETWORK_RANKS_H
 

@@ -1,7 +1,7 @@
 /* The child processes of peers, one of each for the program, because importing what they need takes
  * seconds: Optuna (peer_optuna.py), and the restated recipes of HEBO and BoTorch (peer_recipes.py).
- * Started at the first request, by the first of $ASSAY_PYTHON, /usr/bin/python3 and python3 that can
- * import what it needs; ends when its input does. One thread. */
+ * Started at the first request, by the first of $ASSAY_PYTHON, /usr/bin/python3 and python3 that
+ * can import what it needs; ends when its input does. One thread. */
 #ifndef ASSAY_BENCH_SEARCH_PEER_H
 #define ASSAY_BENCH_SEARCH_PEER_H
 

@@ -6,8 +6,8 @@
  * ones add Gaussian noise to the observed value; real ones resemble the searches that people run
  * (real.c), or are such: surrogates of training (trained.c) and tables of the built-in trainer's
  * runs; tables are real training runs, one per cell of a
- * grid (tables/make.py); rough ones have many local optima, bent valleys, or regions that fail behind
- * curved borders (rough.c). */
+ * grid (tables/make.py); rough ones have many local optima, bent valleys, or regions that fail
+ * behind curved borders (rough.c). */
 #ifndef ASSAY_BENCH_SEARCH_PROBLEMS_H
 #define ASSAY_BENCH_SEARCH_PROBLEMS_H
 

@@ -40,7 +40,8 @@ static double logarithmic(double v, double min, double max)
     return log(v / min) / log(max / min);
 }
 
-/* The place of the whole number nearest to place u of a logarithmic range: what an int can reach. */
+/* The place of the whole number nearest to place u of a logarithmic range: what an int can
+ * reach. */
 static double reachable(double u, double min, double max)
 {
     return logarithmic(round(min * pow(max / min, u)), min, max);

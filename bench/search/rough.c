@@ -139,7 +139,8 @@ static void best_others(const struct problem *p, double *x)
         x[d - 1] = floor(3 * draw(p, 31, 0));
 }
 
-/* A ball fails; the values fall towards a place inside of it, so that the best are on its border. */
+/* A ball fails; the values fall towards a place inside of it, so that the best are on its
+ * border. */
 static double ball_axis(const struct problem *p, unsigned i, double *ret_centre)
 {
     *ret_centre = 0.4 + 0.2 * draw(p, 40, i);

@@ -25,8 +25,8 @@ int64_t searcher_clock_ns(void);
 
 /* Begin a sweep of `p` (borrowed) by the named method.
  * AS_E_NOT_FOUND: no such method. AS_E_UNAVAILABLE: no interpreter here can import what the peer
- * needs, or this Optuna has no such sampler. Owned by the caller. Optuna's samplers share one child process, and the
- * recipes another, so at most one searcher of each may be in use. */
+ * needs, or this Optuna has no such sampler. Owned by the caller. Optuna's samplers share one child
+ * process, and the recipes another, so at most one searcher of each may be in use. */
 AS_MUST_CHECK as_status searcher_open(const char *method, const struct problem *p, uint64_t seed,
                                       struct searcher **ret, struct as_err *err);
 void searcher_free(struct searcher *s);

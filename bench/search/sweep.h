@@ -24,8 +24,8 @@ struct sweep_record {
                                  how many of them failed */
 };
 
-/* Run `trials` trials. A finite space that is exhausted keeps its last regret, with 0 ms. Errors are
- * those of the method. */
+/* Run `trials` trials. A finite space that is exhausted keeps its last regret, with 0 ms. Errors
+ * are those of the method. */
 AS_MUST_CHECK as_status sweep_run(const struct problem *p, const char *method, uint64_t seed,
                                   size_t slots, size_t trials, struct sweep_record *ret,
                                   struct as_err *err);

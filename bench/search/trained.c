@@ -1,7 +1,7 @@
 /* The problems that are surrogates of real runs (surrogate.h). The objective is the error, 1 -
- * accuracy. A row's optimum is the lowest error that surrogate_best.py found, and its median that of
- * random configurations there; an error of 0 is a surrogate's ceiling. `gp` was tuned on the first
- * rows; the others are for reports. */
+ * accuracy. A row's optimum is the lowest error that surrogate_best.py found, and its median that
+ * of random configurations there; an error of 0 is a surrogate's ceiling. `gp` was tuned on the
+ * first rows; the others are for reports. */
 #include "bench/search/problems_priv.h"
 #include "bench/search/surrogate.h"
 

@@ -1,20 +1,21 @@
 /* search-warm: what an earlier sweep gains and costs.
  *
- * For each problem and seed the method searches once without an earlier sweep, and once after an earlier
- * sweep of each kind, which the method gp made:
+ * For each problem and seed the method searches once without an earlier sweep, and once after an
+ * earlier sweep of each kind, which the method gp made:
  *   copy      of the same problem
  *   shifted   its numbers moved by a twentieth of their ranges, its values five times as large
  *   scaled    its values are the logarithm of the regret
  *   reversed  every number and choice from the other end
  *   random    a smooth random function of the same parameters
  * The figure is the mean of log10(regret / the problem's scale), not below FLOOR, over problems and
- * seeds. What is reported of each kind: the ratio of the geometric means with and without an earlier sweep at
- * some numbers of trials, and how many trials it takes to reach what a search without one has after 20 and
- * after 40.
+ * seeds. What is reported of each kind: the ratio of the geometric means with and without an
+ * earlier sweep at some numbers of trials, and how many trials it takes to reach what a search
+ * without one has after 20 and after 40.
  *
- * Finished sweeps go to a CSV file (traces.h), snapshots of the earlier ones to a folder; a later run takes
- * both from there. So a changed method needs another file, and may take the sweeps of the kind `none`
- * from the old one (--load). The problems are split in two halves: one to tune with, one to report. */
+ * Finished sweeps go to a CSV file (traces.h), snapshots of the earlier ones to a folder; a later
+ * run takes both from there. So a changed method needs another file, and may take the sweeps of the
+ * kind `none` from the old one (--load). The problems are split in two halves: one to tune with,
+ * one to report. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -386,7 +387,8 @@ static double logged(const struct problem *p, const struct trace *t, size_t tria
     return log10(fmax(FLOOR, t->regret[trial] / p->scale));
 }
 
-/* Trials after which the mean is that of a search without an earlier sweep after `trials`; 0: never. */
+/* Trials after which the mean is that of a search without an earlier sweep after `trials`; 0:
+ * never. */
 static size_t trials_for(const struct mean *with, const struct mean *without, size_t n,
                          size_t trials)
 {

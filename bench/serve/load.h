@@ -1,6 +1,6 @@
-/* Clients of an HTTP server that send one request over and over: each waits for its answer before it
- * sends the next. One thread drives all of them with epoll, so that the clients take little of the
- * machine that they share with the server. */
+/* Clients of an HTTP server that send one request over and over: each waits for its answer before
+ * it sends the next. One thread drives all of them with epoll, so that the clients take little of
+ * the machine that they share with the server. */
 #ifndef ASSAY_BENCH_SERVE_LOAD_H
 #define ASSAY_BENCH_SERVE_LOAD_H
 

@@ -1,8 +1,9 @@
 /* assay ensemble: prints the members of an ensemble on stdout, and its figures in words on stderr.
  *
- * Some methods train (follow_up.h): each makes a sweep of the best configuration, and follows it. The
- * others need predictions alone. Without options that is the ensemble that the sweep got at its end. With a method, or with several
- * sweeps, another one is asked for, and waited for; asked again, the server finds it. */
+ * Some methods train (follow_up.h): each makes a sweep of the best configuration, and follows it.
+ * The others need predictions alone. Without options that is the ensemble that the sweep got at its
+ * end. With a method, or with several sweeps, another one is asked for, and waited for; asked
+ * again, the server finds it. */
 #include <stdio.h>
 #include <string.h>
 

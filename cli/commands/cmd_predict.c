@@ -1,8 +1,8 @@
 /* assay predict MODEL --data FILE: the predictions of a model for the rows of a file.
  *
- * MODEL is a file, or a version of a model on the server, which is fetched to a temporary file first.
- * Everything that reads, computes and writes is cli/predict/; this file finds the model, and tells
- * people what happened. */
+ * MODEL is a file, or a version of a model on the server, which is fetched to a temporary file
+ * first. Everything that reads, computes and writes is cli/predict/; this file finds the model, and
+ * tells people what happened. */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* assay run FILE [--watch]: creates a sweep, and watches it with --watch. A refused document has one
- * line on stderr for each of its faults, with its place in the file. */
+/* assay run FILE [--watch]: creates a sweep, and watches it with --watch. A refused document has
+ * one line on stderr for each of its faults, with its place in the file. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -154,7 +154,8 @@ static void add_changes(struct pairs *p, const json_t *changes)
     }
 }
 
-/* The figures on test rows of what an ended sweep recommends. Both stay NULL where there are none. */
+/* The figures on test rows of what an ended sweep recommends. Both stay NULL where there are
+ * none. */
 static as_status get_tested(const struct session *s, const struct trial_ref *ref,
                             const json_t *sweep, json_t **ret_ensemble, json_t **ret_trial,
                             struct as_err *err)

@@ -1,6 +1,7 @@
 /* assay trial SWEEP/NUMBER: prints everything about one trial, as rows of name and value. The rows
- * about files and ranks come from further requests, and those about a model's columns from the artifact
- * importance.json; --json adds them to the trial as "artifacts", "gang" and "importance". */
+ * about files and ranks come from further requests, and those about a model's columns from the
+ * artifact importance.json; --json adds them to the trial as "artifacts", "gang" and
+ * "importance". */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -111,7 +112,8 @@ static void add_attempts(struct pairs *p, const json_t *attempts)
     }
 }
 
-/* The earlier ends of a trial that was tried again: "failed: exit 1; tried again 2026-… by tok1". */
+/* The earlier ends of a trial that was tried again: "failed: exit 1; tried again 2026-… by
+ * tok1". */
 static void add_retries(struct pairs *p, const json_t *retries)
 {
     size_t i;
@@ -178,8 +180,8 @@ static as_status read_json_file(const struct session *s, const char *sha256, jso
     return st == AS_OK ? json_parse(text, len, ret, err) : st;
 }
 
-/* The importance of the columns, if the trial left one that the built-in trainer wrote; else *ret stays
- * NULL. What a program wrote under this name is its own, and no error. */
+/* The importance of the columns, if the trial left one that the built-in trainer wrote; else *ret
+ * stays NULL. What a program wrote under this name is its own, and no error. */
 static as_status get_importance(const struct session *s, const json_t *files, json_t **ret,
                                 struct as_err *err)
 {

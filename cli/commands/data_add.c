@@ -95,8 +95,8 @@ static as_status read_source(struct source *f, const char *path, int *fd, struct
     return st;
 }
 
-/* Compute the digest of a file, upload it, and store the digest in `files` under its role. `name` is
- * the file's for people. */
+/* Compute the digest of a file, upload it, and store the digest in `files` under its role. `name`
+ * is the file's for people. */
 static as_status upload_named(const struct data_add *d, const char *path, const char *name,
                               const char *role, json_t *files, struct as_err *err)
 {

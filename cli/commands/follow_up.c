@@ -1,9 +1,9 @@
-/* Follow-up sweeps are a table. What they have in common: the configuration of a trial becomes a document
- * without anything to search. A row says how many trainings of which kind follow, and its function
- * changes the document.
+/* Follow-up sweeps are a table. What they have in common: the configuration of a trial becomes a
+ * document without anything to search. A row says how many trainings of which kind follow, and its
+ * function changes the document.
  *
- * They are sweeps like any other, so their trials are claimed, checkpointed, retried and shown as others
- * are, and their ensemble is measured as others are. */
+ * They are sweeps like any other, so their trials are claimed, checkpointed, retried and shown as
+ * others are, and their ensemble is measured as others are. */
 #include "cli/commands/follow_up.h"
 
 #include <stdio.h>
@@ -80,8 +80,8 @@ static json_t *search_of(const json_t *doc)
     return json_pack("{s:s, s:O*}", "method", "grid", "seed", seed);
 }
 
-/* The document of `sweep` with its parameters fixed at the best trial's, a grid as search, the limits of the
- * search and the constraints gone. Its trial.train is an object. */
+/* The document of `sweep` with its parameters fixed at the best trial's, a grid as search, the
+ * limits of the search and the constraints gone. Its trial.train is an object. */
 static as_status make_document(const struct follow_up *f, const json_t *sweep, size_t n,
                                json_t **ret, struct as_err *err)
 {
@@ -122,8 +122,9 @@ static const json_t *value_of(const json_t *sweep, const json_t *field)
     return json_object_get(json_object_get(json_object_get(sweep, "best"), "params"), name);
 }
 
-/* Let the document search over a whole number, which `holder`, a part of it, has as `field`. The parameter has the
- * field's name, or `other` if the sweep has one of that name. Not 0: memory is out. */
+/* Let the document search over a whole number, which `holder`, a part of it, has as `field`. The
+ * parameter has the field's name, or `other` if the sweep has one of that name. Not 0: memory is
+ * out. */
 static int search_over(json_t *doc, json_t *holder, const char *field, const char *other,
                        size_t min, size_t max)
 {
@@ -152,8 +153,8 @@ static int set_group(json_t *doc, size_t samples)
 }
 
 /* A grid over the number of the bootstrap sample, in one group. Members of a mean of all are not
- * selected, so its figure has no bias of selection. L. Breiman, "Bagging predictors", Machine Learning
- * 24, 1996. */
+ * selected, so its figure has no bias of selection. L. Breiman, "Bagging predictors", Machine
+ * Learning 24, 1996. */
 static as_status bag(const json_t *sweep, json_t *doc, json_t *train, size_t n, struct as_err *err)
 {
     (void)sweep;

@@ -1,5 +1,5 @@
-/* Sweeps that train the best configuration of another one again, in another way: methods of ensembles that
- * need more than the predictions that trials left. */
+/* Sweeps that train the best configuration of another one again, in another way: methods of
+ * ensembles that need more than the predictions that trials left. */
 #ifndef ASSAY_CLI_COMMANDS_FOLLOW_UP_H
 #define ASSAY_CLI_COMMANDS_FOLLOW_UP_H
 
@@ -20,11 +20,11 @@ struct follow_up {
 /* bagging, snapshot, boosting. NULL: a method that trains nothing. */
 const struct follow_up *follow_up_find(const char *method);
 
-/* The document of a sweep with n of them, 1 <= n <= f->most: the parameters of `sweep` (the API's Sweep)
- * are fixed at its best trial's, search, limits of the search and constraints are replaced.
+/* The document of a sweep with n of them, 1 <= n <= f->most: the parameters of `sweep` (the API's
+ * Sweep) are fixed at its best trial's, search, limits of the search and constraints are replaced.
  *   ret  owned by the caller
- * AS_E_INVAL: the sweep does not use the built-in trainer, or has no best trial; snapshots of trees.
- * AS_E_NOMEM. */
+ * AS_E_INVAL: the sweep does not use the built-in trainer, or has no best trial; snapshots of
+ * trees. AS_E_NOMEM. */
 AS_MUST_CHECK as_status follow_up_document(const struct follow_up *f, const json_t *sweep, size_t n,
                                            json_t **ret, struct as_err *err);
 

@@ -134,8 +134,8 @@ static void put_buckets(const json_t *combine, struct str *b)
     put_trial(json_object_get(combine, "other"), b);
 }
 
-/* How an ensemble was made: "stacking, number 2", and "linear, of logarithms of probabilities, biases
- * 0.1, -0.1", or the trials of values. */
+/* How an ensemble was made: "stacking, number 2", and "linear, of logarithms of probabilities,
+ * biases 0.1, -0.1", or the trials of values. */
 static void add_ensemble(struct pairs *p, const json_t *e)
 {
     AS_AUTO(str_done) struct str method = {0};

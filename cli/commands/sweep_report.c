@@ -97,8 +97,8 @@ static void add_best(const json_t *sweep, struct str *b)
                    json_string_value(json_object_get(sweep, "id")));
 }
 
-/* Get the best trial with its figures on the test rows, if the ensemble has none. *ret stays NULL if
- * no trial has completed. */
+/* Get the best trial with its figures on the test rows, if the ensemble has none. *ret stays NULL
+ * if no trial has completed. */
 static as_status get_tested(const struct session *s, const struct trial_ref *ref,
                             const json_t *sweep, const json_t *ensemble, json_t **ret,
                             struct as_err *err)

@@ -1,9 +1,9 @@
 /* Adds trials to a sweep: one from the command line, or many from a file.
  *
- * The rows of a file are sent in lists, each of which is added as a whole or not at all. Each row has
- * an idempotency key that is computed from its contents. So adding the file again continues where
- * it failed, and adding a file that has grown adds its new rows. A single trial from the command
- * line has a random key: typing the same command twice adds two trials. */
+ * The rows of a file are sent in lists, each of which is added as a whole or not at all. Each row
+ * has an idempotency key that is computed from its contents. So adding the file again continues
+ * where it failed, and adding a file that has grown adds its new rows. A single trial from the
+ * command line has a random key: typing the same command twice adds two trials. */
 #include "cli/commands/trials_add.h"
 
 #include <stdio.h>

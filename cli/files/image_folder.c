@@ -1,9 +1,9 @@
 /* Packing a folder of images.
  *
- * The files are read twice: their headers first, to know the size of the whole and to refuse images of
- * several sizes before any work is done, then their pixels. What is uploaded are decoded bytes: the
- * server and the trainers need no decoder, and a hostile image meets only the process of the person who
- * named it. */
+ * The files are read twice: their headers first, to know the size of the whole and to refuse images
+ * of several sizes before any work is done, then their pixels. What is uploaded are decoded bytes:
+ * the server and the trainers need no decoder, and a hostile image meets only the process of the
+ * person who named it. */
 #include "cli/files/image_folder.h"
 
 #include <string.h>

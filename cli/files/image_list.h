@@ -16,7 +16,8 @@ struct image_names {
     size_t n, cap;
 };
 
-/* A zeroed struct is empty. Images of the folder itself come first, then those of each sub-folder. */
+/* A zeroed struct is empty. Images of the folder itself come first, then those of each
+ * sub-folder. */
 struct image_list {
     struct image_names paths;   /* [images] FOLDER/NAME or FOLDER/SUB/NAME */
     struct image_names folders; /* names of sub-folders, also of those without an image */
@@ -31,8 +32,9 @@ void image_list_done(struct image_list *l);
 /* Does the name end with .png, .jpg or .jpeg, in any case? */
 bool image_list_is_image(const char *name);
 
-/* List a folder. Names that begin with '.' are left out, and folders in sub-folders are skipped files.
- * ret is owned by the caller, on failure too. AS_E_TOO_LARGE, AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM. */
+/* List a folder. Names that begin with '.' are left out, and folders in sub-folders are skipped
+ * files. ret is owned by the caller, on failure too. AS_E_TOO_LARGE, AS_E_NOT_FOUND, AS_E_IO,
+ * AS_E_NOMEM. */
 AS_MUST_CHECK as_status image_list_read(const char *folder, struct image_list *ret,
                                         struct as_err *err);
 

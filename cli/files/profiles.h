@@ -28,7 +28,8 @@ AS_MUST_CHECK as_status profiles_read(const char *name, struct profile *ret, str
 AS_MUST_CHECK as_status profiles_names(json_t **ret, struct as_err *err);
 
 /* Find a profile in a configuration that was read. `folder` and `home` (NULL: none) are for
- * token_file. All profiles are checked. AS_E_INVAL with the pointer of the field; AS_E_NOT_FOUND. */
+ * token_file. All profiles are checked. AS_E_INVAL with the pointer of the field;
+ * AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status profiles_find(const json_t *config, const char *name, const char *folder,
                                       const char *home, struct profile *ret, struct as_err *err);
 

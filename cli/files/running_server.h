@@ -1,7 +1,7 @@
 /* Notes with which the commands of a user find a running `assay up` of this user:
  * $XDG_STATE_HOME/assay/up/PID.json (~/.local/state/assay/up/PID.json), mode 0600, {"url",
- * "token_file", "data", "pid", "start", "since"}. The newest note of a live process is used; when that
- * process ends, the one before it is used again. */
+ * "token_file", "data", "pid", "start", "since"}. The newest note of a live process is used; when
+ * that process ends, the one before it is used again. */
 #ifndef ASSAY_CLI_FILES_RUNNING_SERVER_H
 #define ASSAY_CLI_FILES_RUNNING_SERVER_H
 
@@ -18,8 +18,8 @@ struct running_server {
 
 /* Find the newest note whose process still runs.
  *   url   (without a slash at its end) only a note of that server counts; NULL: of any
- *   data  only a note of the `assay up` with this data folder counts, however the folder is written;
- *         NULL: of any
+ *   data  only a note of the `assay up` with this data folder counts, however the folder is
+ *         written; NULL: of any
  * Notes of processes that were killed are removed. AS_E_NOT_FOUND when there is no note;
  * AS_E_NOMEM. */
 AS_MUST_CHECK as_status running_server_read(const char *url, const char *data,

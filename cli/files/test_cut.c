@@ -1,5 +1,6 @@
-/* Two readers go over the file side by side: csv.h finds where records begin and what the column says,
- * and lines are copied as they are, so both parts keep the dialect of the table, its quotes too. */
+/* Two readers go over the file side by side: csv.h finds where records begin and what the column
+ * says, and lines are copied as they are, so both parts keep the dialect of the table, its
+ * quotes too. */
 #include "cli/files/test_cut.h"
 
 #include <stdio.h>

@@ -2,8 +2,9 @@
  *
  * A model that was trained on a table with a header has names, and new tables need a header: their
  * columns may stand in any order, and others may stand between them. A model without names (arrays,
- * and tables without a header, whose columns are named by their index) takes columns by their place.
- * Its table may have the target's columns among them, or not: the number of columns tells. */
+ * and tables without a header, whose columns are named by their index) takes columns by their
+ * place. Its table may have the target's columns among them, or not: the number of columns
+ * tells. */
 #include "cli/predict/columns.h"
 
 #include <stdio.h>

@@ -9,8 +9,8 @@
 bool predict_images_at(const char *path);
 
 /* List the images: those of a folder and of its sub-folders, or the one file.
- * ret is owned by the caller, on failure too. AS_E_INVAL: the model does not take images, or no grey
- * or coloured ones; the folder has none. Else as image_list_read(). */
+ * ret is owned by the caller, on failure too. AS_E_INVAL: the model does not take images, or no
+ * grey or coloured ones; the folder has none. Else as image_list_read(). */
 AS_MUST_CHECK as_status predict_images_list(const struct dataset_info *info, const char *path,
                                             struct image_list *ret, struct as_err *err);
 

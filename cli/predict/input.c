@@ -1,12 +1,12 @@
 /* Opens the data and cuts it into blocks.
  *
- * The kind of file follows from its name. A table is read once, because it may be a pipe: its header
- * is found in the first block, which is kept and given away as the first. It is written as the
- * model's data set was: the same separator, decimal sign and comments. A model that has names needs a
- * header, so for it the first record is one; for others csv.h decides.
+ * The kind of file follows from its name. A table is read once, because it may be a pipe: its
+ * header is found in the first block, which is kept and given away as the first. It is written as
+ * the model's data set was: the same separator, decimal sign and comments. A model that has names
+ * needs a header, so for it the first record is one; for others csv.h decides.
  *
- * Images in an array may have their channels first, as the model's data set had. A block of image files
- * is their names: decoding is the work of the threads that compute. */
+ * Images in an array may have their channels first, as the model's data set had. A block of image
+ * files is their names: decoding is the work of the threads that compute. */
 #include "cli/predict/input.h"
 
 #include <math.h>

@@ -1,13 +1,13 @@
 /* Formats and writes predictions.
  *
  * CSV has one line for each row: `prediction`, the class or the number of the target; with several
- * targets `prediction_TARGET` for each. With `proba` each class has a column `probability_CLASS`. Images
- * have the column `file` before these.
+ * targets `prediction_TARGET` for each. With `proba` each class has a column `probability_CLASS`.
+ * Images have the column `file` before these.
  * Class names are written as they are, also those that a spreadsheet would take for a formula,
  * because programs compare them. Numbers are the shortest text that reads back as the same float32.
  *
- * An array is float32 [rows, columns]: probabilities, or numbers. The number of rows is known at the
- * end only, so the header is written twice. */
+ * An array is float32 [rows, columns]: probabilities, or numbers. The number of rows is known at
+ * the end only, so the header is written twice. */
 #include "cli/predict/output.h"
 
 #include <errno.h>

@@ -19,7 +19,8 @@ struct predict_output {
     struct file_output file;
 };
 
-/* Open the output and begin it. `files`: rows have names, which are the first column of CSV. AS_E_INVAL: .npy on a pipe or device; AS_E_IO, AS_E_NOMEM. */
+/* Open the output and begin it. `files`: rows have names, which are the first column of CSV.
+ * AS_E_INVAL: .npy on a pipe or device; AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status predict_output_open(struct predict_output *o,
                                             const struct dataset_info *info, const char *path,
                                             bool proba, bool files, struct as_err *err);

@@ -50,8 +50,8 @@ AS_MUST_CHECK as_status request_pages(struct client *c, const char *path, const 
 /* GET path/id; the id is escaped. The answer is owned by the caller. */
 AS_MUST_CHECK as_status request_one(struct client *c, const char *path, const char *id,
                                     json_t **ret, struct as_err *err);
-/* PATCH the sweep or trial that `ref` names; body NULL: AS_E_NOMEM. *ret is as it is now; owned by the
- * caller. */
+/* PATCH the sweep or trial that `ref` names; body NULL: AS_E_NOMEM. *ret is as it is now; owned by
+ * the caller. */
 AS_MUST_CHECK as_status request_patch(struct client *c, const struct trial_ref *ref,
                                       const json_t *body, json_t **ret, struct as_err *err);
 

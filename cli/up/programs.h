@@ -4,7 +4,8 @@
 
 #include "base/status.h"
 
-/* `name` is "assayd", "assay-runner" or "assay-serve". An absolute path, owned by the caller. AS_E_NOT_FOUND. */
+/* `name` is "assayd", "assay-runner" or "assay-serve". An absolute path, owned by the caller.
+ * AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status program_find(const char *name, char **ret, struct as_err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* Ensembles in words and tables.
  *
- * Results of older servers are stored, so a field may be missing: those without `folds` were measured on
- * two halves, and those without `rows` on a part that chose nothing. */
+ * Results of older servers are stored, so a field may be missing: those without `folds` were
+ * measured on two halves, and those without `rows` on a part that chose nothing. */
 #include "cli/view/ensemble_view.h"
 
 #include <inttypes.h>
@@ -101,8 +101,8 @@ static void add_recommended(struct str *b, const json_t *ensemble)
     }
 }
 
-/* How the figures were measured. Results of older servers have no folds, or other fields and no such
- * lines. */
+/* How the figures were measured. Results of older servers have no folds, or other fields and no
+ * such lines. */
 static void add_method(struct str *b, const json_t *ensemble)
 {
     const json_t *rows = json_object_get(ensemble, "rows");

@@ -20,9 +20,9 @@ AS_MUST_CHECK as_status ensemble_view_members(const json_t *ensemble,
                                               const struct terminal *terminal, struct table **ret,
                                               struct as_err *err);
 
-/* A row per ensemble that was asked for: number, method, size, metric, its value and the best single
- * trial's, the gain with its interval, whether that is noise, which of them is recommended. Owned by the
- * caller. */
+/* A row per ensemble that was asked for: number, method, size, metric, its value and the best
+ * single trial's, the gain with its interval, whether that is noise, which of them is recommended.
+ * Owned by the caller. */
 AS_MUST_CHECK as_status ensemble_view_list(const json_t *items, const struct terminal *terminal,
                                            struct table **ret, struct as_err *err);
 

@@ -17,8 +17,8 @@ typedef enum format_kind {
  * nothing for null or NULL, and compact JSON for arrays and objects. */
 void format_value(struct str *b, const json_t *v, format_kind kind);
 
-/* The same for the value of a parameter, which may be null: appends "null" then, and nothing for NULL, an
- * inactive one. */
+/* The same for the value of a parameter, which may be null: appends "null" then, and nothing for
+ * NULL, an inactive one. */
 void format_param(struct str *b, const json_t *v, format_kind kind);
 
 /* Append "lr=0.01 width=64" from an object of parameters, in the order of the object. */
@@ -27,7 +27,8 @@ void format_params(struct str *b, const json_t *params, format_kind kind);
 /* Append a list of texts: "a, b". Appends nothing for an empty list. */
 void format_tags(struct str *b, const json_t *tags);
 
-/* Append the value of a limit of a sweep, or of its state: "200", "3600 s" for wall_time, "none" for null. */
+/* Append the value of a limit of a sweep, or of its state: "200", "3600 s" for wall_time, "none"
+ * for null. */
 void format_limit(struct str *b, const char *name, const json_t *v);
 
 /* Unix milliseconds of "2026-11-20T18:47:03.123Z". AS_E_INVAL for anything else. */

@@ -62,8 +62,8 @@ const char *csv_column_name(const struct csv *c, size_t column);
  * such as "line 17 has 64 cells, expected 65"; AS_E_TOO_LARGE, AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status csv_next(struct csv *c, struct csv_row *ret, struct as_err *err);
 
-/* A reader over whole records in memory, with the columns of `like` and without a header: a block of
- * the same table (csv_blocks.h), for a thread of its own.
+/* A reader over whole records in memory, with the columns of `like` and without a header: a block
+ * of the same table (csv_blocks.h), for a thread of its own.
  *   bytes  [len + 1], borrowed until csv_free(), and changed
  *   line   the number of its first line
  * AS_E_NOMEM. */

@@ -2,8 +2,8 @@
  *
  * A line end is the end of a record if the number of quotes before it is even: a quoted cell may
  * contain line ends, and a doubled quote closes and opens again. That is also how csv.c finds
- * records. Quotes in comments do not count. Most tables have no quotes, and then the last line end of
- * the bytes is searched from behind. What follows it is kept for the next block. */
+ * records. Quotes in comments do not count. Most tables have no quotes, and then the last line end
+ * of the bytes is searched from behind. What follows it is kept for the next block. */
 #include "data/formats/csv_blocks.h"
 
 #include <string.h>

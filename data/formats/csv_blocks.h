@@ -20,8 +20,8 @@ void csv_block_done(struct csv_block *b);
 
 struct csv_blocks;
 
-/* Takes `source`, even on failure. `comment` is that of the table's dialect (csv_dialect.h): quotes in
- * such lines do not count. AS_E_NOMEM. */
+/* Takes `source`, even on failure. `comment` is that of the table's dialect (csv_dialect.h): quotes
+ * in such lines do not count. AS_E_NOMEM. */
 AS_MUST_CHECK as_status csv_blocks_open(struct source *source, char comment,
                                         struct csv_blocks **ret, struct as_err *err);
 void csv_blocks_free(struct csv_blocks *b);

@@ -1,8 +1,9 @@
 /* Finding the separator and the decimal sign of a CSV table.
  *
- * The first records are cut with each candidate, as csv.c would do it. A separator cuts every record
- * of a table into equally many cells, and a character of the cells' text seldom does. Where two do
- * (cells such as "3,14;2,5" without a header), the right one leaves numbers and the wrong one text.
+ * The first records are cut with each candidate, as csv.c would do it. A separator cuts every
+ * record of a table into equally many cells, and a character of the cells' text seldom does. Where
+ * two do (cells such as "3,14;2,5" without a header), the right one leaves numbers and the wrong
+ * one text.
  *
  * A comma between digits may separate thousands, so a decimal comma is assumed only where cells are
  * separated by ';', and only from cells that have not three digits behind it. */

@@ -62,8 +62,8 @@ const struct npy_header *npy_header_of(const struct npy *n); /* a view of n */
 AS_MUST_CHECK as_status npy_read(struct npy *n, size_t count, double *ret, struct as_err *err);
 
 /* Append the bytes that precede the values of an array, a multiple of 64. Headers of equal at_least
- * (such as NPY_HEADER_ROOM) have that size, so that one can be written again when the number of rows
- * is known. AS_E_TOO_LARGE, AS_E_NOMEM. */
+ * (such as NPY_HEADER_ROOM) have that size, so that one can be written again when the number of
+ * rows is known. AS_E_TOO_LARGE, AS_E_NOMEM. */
 #define NPY_HEADER_ROOM ((size_t)128) /* enough for two dimensions */
 AS_MUST_CHECK as_status npy_format_header(npy_type type, const size_t *shape, size_t n_dims,
                                           size_t at_least, struct str *b, struct as_err *err);

@@ -1,12 +1,12 @@
 /* Decoding PNG with libpng and JPEG with libjpeg-turbo.
  *
- * Both libraries report errors by longjmp. So each decoder keeps everything that it owns in one struct
- * that its caller frees, and the function with setjmp has no variable that changes after it.
+ * Both libraries report errors by longjmp. So each decoder keeps everything that it owns in one
+ * struct that its caller frees, and the function with setjmp has no variable that changes after it.
  *
- * Memory: libpng gets limits for sides and chunks, and the size in the header is checked before pixels
- * are allocated. A progressive JPEG may have thousands of scans over all pixels, which is time without
- * memory: their number is bounded. libjpeg fills what a cut file lacks with grey and only warns; the
- * warnings for that are errors here. */
+ * Memory: libpng gets limits for sides and chunks, and the size in the header is checked before
+ * pixels are allocated. A progressive JPEG may have thousands of scans over all pixels, which is
+ * time without memory: their number is bounded. libjpeg fills what a cut file lacks with grey and
+ * only warns; the warnings for that are errors here. */
 #include "data/image/image.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
  *
  * A file is hostile until it is decoded: its size, its pixels and the memory for its chunks are
  * bounded, and a damaged file or one that is cut short is an error that names the file. The content
- * decides the format, not the name. Transparency is dropped, 16-bit samples lose their low byte, and
- * the orientation of EXIF is not applied. */
+ * decides the format, not the name. Transparency is dropped, 16-bit samples lose their low byte,
+ * and the orientation of EXIF is not applied. */
 #ifndef ASSAY_DATA_IMAGE_IMAGE_H
 #define ASSAY_DATA_IMAGE_IMAGE_H
 
@@ -41,8 +41,8 @@ AS_MUST_CHECK as_status image_read_size(const char *path, struct image *ret, str
 /* Write the image with another size and other channels to ret [height, width, channels].
  * Each side is resampled with a triangle filter that is as wide as two pixels of the coarser side:
  * linear interpolation when it grows, a weighted mean of all pixels when it shrinks (Pillow's
- * BILINEAR). The picture fills the new size; its proportions are not kept. Grey is 0.299 red + 0.587
- * green + 0.114 blue, rounded; grey to colour repeats the value. AS_E_NOMEM. */
+ * BILINEAR). The picture fills the new size; its proportions are not kept. Grey is 0.299 red +
+ * 0.587 green + 0.114 blue, rounded; grey to colour repeats the value. AS_E_NOMEM. */
 AS_MUST_CHECK as_status image_resize(const struct image *image, size_t height, size_t width,
                                      size_t channels, unsigned char *ret, struct as_err *err);
 

@@ -1,7 +1,7 @@
 /* Columns that decide which rows are held out.
  *
- * Order: each cell becomes a double, numbers as they are and times as seconds. A double has room for
- * microseconds of our time. One column has one kind: a number among dates is an error and not a
+ * Order: each cell becomes a double, numbers as they are and times as seconds. A double has room
+ * for microseconds of our time. One column has one kind: a number among dates is an error and not a
  * date of its own.
  *
  * Groups: rows are sorted by their text, so that a group is a run. The groups are shuffled in byte

@@ -41,9 +41,9 @@ AS_MUST_CHECK as_status holdout_by_groups(const struct dataset_cells *cells, con
                                           size_t n_held, uint64_t seed, unsigned char *ret,
                                           struct as_err *err);
 
-/* Fold `fold` of k: the rows are shuffled with the seed and dealt to the folds in turn, class by class
- * if there are labels. So each row is held out in one fold, and the folds differ by at most one row,
- * also in each class.
+/* Fold `fold` of k: the rows are shuffled with the seed and dealt to the folds in turn, class by
+ * class if there are labels. So each row is held out in one fold, and the folds differ by at most
+ * one row, also in each class.
  *   labels  [n], each in [0, classes); NULL: any rows
  *   ret     [n]
  * 2 <= k <= n, fold < k. AS_E_NOMEM. */

@@ -10,8 +10,8 @@
  * model correct for the fill. A category becomes one-hot inputs, or a code for an embedding;
  * data/dataset.h has their layout. A value that no training row has counts as "other". Numbers are
  * standardised per column. Indicators and one-hot inputs stay 0 and 1: the deviation of a rare
- * category is so small that dividing by it would make its inputs huge. Hashed texts stay as they are
- * (data/text_hash.h) for the same reason. The numbers of a date are numbers like any others.
+ * category is so small that dividing by it would make its inputs huge. Hashed texts stay as they
+ * are (data/text_hash.h) for the same reason. The numbers of a date are numbers like any others.
  *
  * Images. Each channel has one mean and one deviation, over all pixels of the training rows. Pixels
  * that are bytes stay bytes: their sums are exact, and the caller scales each batch when it gathers

@@ -6,10 +6,11 @@
  *               {column, kind: "categorical", input or code, values, other, missing?}],
  *    image?: {height, width, channels, mean, scale}, text?: {context, vocab, training_tokens},
  *    target?: {mean, scale, transform?, quantiles?: a list for each target}}
- * Numeric columns, dates (an item for each part) and texts come first, then categorical columns, each
- * in the order of the file. The inputs of a text begin at `input`, and mean 0 and scale 1 are theirs. `input` and
- * `indicator` are indices of inputs. For a categorical column, `other` and `missing` are slots; for
- * a numeric column, `missing` is the fill. A value that no training row has is null. */
+ * Numeric columns, dates (an item for each part) and texts come first, then categorical columns,
+ * each in the order of the file. The inputs of a text begin at `input`, and mean 0 and scale 1 are
+ * theirs. `input` and `indicator` are indices of inputs. For a categorical column, `other` and
+ * `missing` are slots; for a numeric column, `missing` is the fill. A value that no training row
+ * has is null. */
 #ifndef ASSAY_DATA_PREPROCESS_RECORD_H
 #define ASSAY_DATA_PREPROCESS_RECORD_H
 

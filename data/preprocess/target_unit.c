@@ -38,7 +38,8 @@ static double normal_inverse(double p)
 
 /* ---- ranks ---- */
 
-/* The first index of q [n], ascending, whose value is at least y (or, with `above`, more than y). */
+/* The first index of q [n], ascending, whose value is at least y (or, with `above`, more than
+ * y). */
 static size_t bound(const double *q, size_t n, double y, bool above)
 {
     size_t low = 0, high = n;
@@ -52,8 +53,8 @@ static size_t bound(const double *q, size_t n, double y, bool above)
     return low;
 }
 
-/* The rank of y in [0, 1]: the mean of the first and the last place that it has among q; 0 and 1 from
- * the ends on. */
+/* The rank of y in [0, 1]: the mean of the first and the last place that it has among q; 0 and 1
+ * from the ends on. */
 static double rank_of(const double *q, size_t n, double y)
 {
     size_t first = bound(q, n, y, false), end = bound(q, n, y, true);

@@ -4,13 +4,15 @@
  *   log       ln y, for targets above 0
  *   log1p     ln(1 + y), for targets above -1
  *   quantile  the normal score of y: its rank among the training targets, from 0 to 1 (between two
- *             of them by a straight line, outside of them as the nearest one, equal targets by their
- *             mean rank, the smallest 0 and the largest 1), through the inverse of the standard normal distribution. As
- *             QuantileTransformer(output_distribution="normal") of scikit-learn, with the same limits:
- *             at most 1,000 quantiles, ranks from 1e-7 to 1 - 1e-7
+ *             of them by a straight line, outside of them as the nearest one, equal targets by
+ *             their mean rank, the smallest 0 and the largest 1), through the inverse of the
+ *             standard normal distribution. As QuantileTransformer(output_distribution="normal") of
+ *             scikit-learn, with the same limits: at most 1,000 quantiles, ranks from 1e-7 to 1 -
+ *             1e-7
  *
- * The result is standardised with the mean and the deviation of the transformed training targets. Each
- * step is undone for predictions, so that metrics and predictions are in the targets' own unit. */
+ * The result is standardised with the mean and the deviation of the transformed training targets.
+ * Each step is undone for predictions, so that metrics and predictions are in the targets' own
+ * unit. */
 #ifndef ASSAY_DATA_PREPROCESS_TARGET_UNIT_H
 #define ASSAY_DATA_PREPROCESS_TARGET_UNIT_H
 

@@ -1,9 +1,9 @@
 /* The data of a training run: split, fit, encode.
  *
- * The order of the steps matters. The split needs only row numbers and classes and comes first, so that fitting
- * sees training rows alone. Then the targets of the held-out rows are copied in their own unit, and
- * the rows of each class are counted. Encoding comes last, because it works in place and
- * standardises the targets.
+ * The order of the steps matters. The split needs only row numbers and classes and comes first, so
+ * that fitting sees training rows alone. Then the targets of the held-out rows are copied in their
+ * own unit, and the rows of each class are counted. Encoding comes last, because it works in place
+ * and standardises the targets.
  *
  * Each draw has a key of seed, purpose and epoch, so a trial that resumes gets the same order.
  *

@@ -3,9 +3,10 @@
  *
  * Tables and images: the rows are shuffled with the seed of the split, and the first ones, or the
  * first ones of each class, are held out (split.h); or a column says what each row is for
- * (holdout.h), and the rows of both sides stay in the order of the file. Text: the last tokens are held out, as consecutive windows of `context` tokens; the targets
- * of a window are the tokens one place further. An epoch trains on windows too: n_train windows
- * that do not overlap, from a random phase on, in random order. */
+ * (holdout.h), and the rows of both sides stay in the order of the file. Text: the last tokens are
+ * held out, as consecutive windows of `context` tokens; the targets of a window are the tokens one
+ * place further. An epoch trains on windows too: n_train windows that do not overlap, from a
+ * random phase on, in random order. */
 #ifndef ASSAY_DATA_PREPROCESS_TRAIN_DATA_H
 #define ASSAY_DATA_PREPROCESS_TRAIN_DATA_H
 
@@ -53,10 +54,10 @@ void train_data_done(struct train_data *d);
 
 /* The n_train rows of an epoch in their order; for text, the offsets of windows in set.tokens. The
  * order depends on seed and epoch alone.
- *   resample  0: each training row once. Else a bootstrap sample: n_train rows (text: windows) drawn
- *             with replacement, the same ones for equal numbers in every epoch and under every seed.
- *             About 63 % of the rows are among them (B. Efron, "Bootstrap methods: another look at the
- *             jackknife", Annals of Statistics 7, 1979). */
+ *   resample  0: each training row once. Else a bootstrap sample: n_train rows (text: windows)
+ *             drawn with replacement, the same ones for equal numbers in every epoch and under
+ *             every seed. About 63 % of the rows are among them (B. Efron, "Bootstrap methods:
+ *             another look at the jackknife", Annals of Statistics 7, 1979). */
 void train_data_order(const struct train_data *d, uint64_t seed, int64_t resample, int64_t epoch,
                       int32_t *ret);
 

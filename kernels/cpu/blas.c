@@ -24,8 +24,9 @@ static _Atomic(const struct blas *) opened; /* NULL, then constant */
 
 static as_status open_locked(struct as_err *err)
 {
-    /* Its threads would never be used (cpu.c), and where memory is short they wait for ever for their
-     * buffers, and the process for them at its end. It reads the variable when it is loaded. */
+    /* Its threads would never be used (cpu.c), and where memory is short they wait for ever for
+     * their buffers, and the process for them at its end. It reads the variable when it is
+     * loaded. */
     (void)setenv("OPENBLAS_NUM_THREADS", "1", 0);
     void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL)

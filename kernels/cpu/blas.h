@@ -1,6 +1,6 @@
 /* OpenBLAS, for matrix products on processors without AVX2. It is opened at run time, because no
- * other machine needs it: loading it takes as long as all other starting of a program, and it starts a
- * thread for each CPU when it is loaded. */
+ * other machine needs it: loading it takes as long as all other starting of a program, and it
+ * starts a thread for each CPU when it is loaded. */
 #ifndef ASSAY_KERNELS_CPU_BLAS_H
 #define ASSAY_KERNELS_CPU_BLAS_H
 

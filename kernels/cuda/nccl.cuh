@@ -1,5 +1,5 @@
-/* What we use of NCCL, declared here, so that its header is not needed to build: these functions and
- * numbers have been the same since NCCL 2.14 (nccl.h). */
+/* What we use of NCCL, declared here, so that its header is not needed to build: these functions
+ * and numbers have been the same since NCCL 2.14 (nccl.h). */
 #ifndef ASSAY_KERNELS_CUDA_NCCL_CUH
 #define ASSAY_KERNELS_CUDA_NCCL_CUH
 

@@ -1,5 +1,5 @@
-/* How the predictions of several models become one: the formulas of ensembles. The room that fits an
- * ensemble and the one that predicts with it call this, so what was measured is what is used. */
+/* How the predictions of several models become one: the formulas of ensembles. The room that fits
+ * an ensemble and the one that predicts with it call this, so what was measured is what is used. */
 #ifndef ASSAY_MODEL_COMBINE_COMBINE_H
 #define ASSAY_MODEL_COMBINE_COMBINE_H
 

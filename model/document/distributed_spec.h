@@ -1,7 +1,7 @@
 /* `trial.train.distributed`: how the ranks of one large trial work together.
  *
- *   strategy: allreduce            allreduce, local_sgd, server, gossip; default: that of the section
- *                                  below that is given, else allreduce
+ *   strategy: allreduce            allreduce, local_sgd, server, gossip; default: that of the
+ *                                  section below that is given, else allreduce
  *   allreduce: tree                ring, halving_doubling, tree, auto: how sums over ranks are made
  *   compress: none                 none, fp16, one_bit, top_k, powersgd, or an object:
  *                                  {kind: top_k, fraction: 0.01},
@@ -14,11 +14,12 @@
  *   groups: 0                      all-reduce inside a group, a server between groups
  *   gossip: {peers: 1}
  *   shard_state: false             the optimizer's moments are divided among the ranks
- *   state_copies: 2                so many ranks hold each of them; 1: a death restarts the trial from
- *                                  its checkpoint
+ *   state_copies: 2                so many ranks hold each of them; 1: a death restarts the trial
+ *                                  from its checkpoint
  *
- * The parser is train_spec_distributed.c. Sections of a strategy that is not the chosen one are checked and then unused, if `strategy` is
- * given: a sweep may search over strategies. Without it, two such sections are refused. */
+ * The parser is train_spec_distributed.c. Sections of a strategy that is not the chosen one are
+ * checked and then unused, if `strategy` is given: a sweep may search over strategies. Without
+ * it, two such sections are refused. */
 #ifndef ASSAY_MODEL_DOCUMENT_DISTRIBUTED_SPEC_H
 #define ASSAY_MODEL_DOCUMENT_DISTRIBUTED_SPEC_H
 
@@ -104,10 +105,10 @@ const char *distributed_codec_name(distributed_codec c);
 
 struct train_spec;
 
-/* Can a trial with `spec` run on so many ranks? Not with `patience`. Pure; the server calls it for each document that it
- * checks (resources.ranks), `at_ranks` is that field's pointer, `pointer` that of the train
- * document. AS_E_INVAL with the pointer of the field: more ranks than the batch has shards
- * (batch_size / micro_batch), more groups than ranks, no rank left beside `backup`. */
+/* Can a trial with `spec` run on so many ranks? Not with `patience`. Pure; the server calls it for
+ * each document that it checks (resources.ranks), `at_ranks` is that field's pointer, `pointer`
+ * that of the train document. AS_E_INVAL with the pointer of the field: more ranks than the batch
+ * has shards (batch_size / micro_batch), more groups than ranks, no rank left beside `backup`. */
 AS_MUST_CHECK as_status distributed_check_ranks(const struct train_spec *spec, int64_t ranks,
                                                 const char *at_ranks, const char *pointer,
                                                 struct as_err *err);

@@ -175,10 +175,10 @@ struct train_schedule_spec {
     double gamma;       /* … the rate is multiplied by this, (0, 1]; default 0.1 */
 };
 
-/* Gradient boosting: this trial is one stage of a model that is a sum (J. Friedman, "Greedy function
- * approximation: a gradient boosting machine", Annals of Statistics 29, 2001). Stage 0 is a training
- * like any other. A later stage fits what the sum of those before misses: of numbers the residuals, of
- * classes the negative gradient of the log loss on the scores. */
+/* Gradient boosting: this trial is one stage of a model that is a sum (J. Friedman, "Greedy
+ * function approximation: a gradient boosting machine", Annals of Statistics 29, 2001). Stage 0 is
+ * a training like any other. A later stage fits what the sum of those before misses: of numbers the
+ * residuals, of classes the negative gradient of the log loss on the scores. */
 struct train_boost_spec {
     bool given;
     int64_t stage; /* 0..TRAIN_MAX_STAGES - 1; default 0 */
@@ -242,7 +242,8 @@ struct train_spec {
 
 void train_spec_done(struct train_spec *spec); /* a zeroed one is fine */
 
-/* The snapshots that a training keeps; 0: none. They count for networks with the schedule cosine. */
+/* The snapshots that a training keeps; 0: none. They count for networks with the schedule
+ * cosine. */
 int64_t train_spec_snapshots(const struct train_spec *spec);
 
 /* The epochs after which cycle c of 0 .. schedule.cycles - 1 has ended. */
@@ -253,8 +254,8 @@ int64_t train_spec_cycle_end(const struct train_spec *spec, int64_t c);
 AS_MUST_CHECK as_status train_spec_parse(const json_t *doc, const char *pointer,
                                          struct train_spec *ret, struct as_err *err);
 
-/* The same, but every fault is noted in `faults` (zeroed by the caller, who calls faults_done; NULL:
- * none is noted); the first one is returned. err is not NULL. */
+/* The same, but every fault is noted in `faults` (zeroed by the caller, who calls faults_done;
+ * NULL: none is noted); the first one is returned. err is not NULL. */
 AS_MUST_CHECK as_status train_spec_parse_noting(const json_t *doc, const char *pointer,
                                                 struct faults *faults, struct train_spec *ret,
                                                 struct as_err *err);
@@ -300,13 +301,13 @@ bool train_spec_request(struct train_spec *spec, const char *metric);
 /* Is this metric among spec->metrics? Metrics that every task reports never are. */
 bool train_spec_wants(const struct train_spec *spec, const char *metric);
 
-/* The NULL-terminated names of all metrics that the task can report, for messages; one of the pinball
- * losses stands for all of them. Never NULL. */
+/* The NULL-terminated names of all metrics that the task can report, for messages; one of the
+ * pinball losses stands for all of them. Never NULL. */
 const char *const *train_spec_metrics(dataset_task task);
 
-/* The number of rows to hold out: round(fraction * n), at least 1 and at most n - 1; n >= 2. Of groups
- * it is what is aimed at, because groups are held out as a whole; with TRAIN_HOLD_COLUMN the column
- * decides, and this number has no meaning. */
+/* The number of rows to hold out: round(fraction * n), at least 1 and at most n - 1; n >= 2. Of
+ * groups it is what is aimed at, because groups are held out as a whole; with TRAIN_HOLD_COLUMN the
+ * column decides, and this number has no meaning. */
 size_t train_spec_validation_rows(const struct train_spec *spec, size_t n_rows);
 
 #endif

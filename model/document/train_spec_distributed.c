@@ -1,8 +1,8 @@
 /* The parser of `trial.train.distributed` (distributed_spec.h).
  *
  * Fields are read first, each with its bounds; what they mean together is checked after that. The
- * document is checked once for the server and once by the trainer, so a combination that passes here
- * must run. */
+ * document is checked once for the server and once by the trainer, so a combination that passes
+ * here must run. */
 #include "model/document/distributed_spec.h"
 
 #include <float.h>

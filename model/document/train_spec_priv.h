@@ -44,7 +44,8 @@ AS_MUST_CHECK as_status train_spec_parse_blocks(const json_t *list, const char *
                                                 struct faults *faults, struct train_model_spec *m,
                                                 struct as_err *err);
 
-/* train_spec_distributed.c: the field `distributed` of doc. The optimizer and the batches are already set. */
+/* train_spec_distributed.c: the field `distributed` of doc. The optimizer and the batches are
+ * already set. */
 AS_MUST_CHECK as_status train_spec_parse_distributed(struct json_fields *doc,
                                                      struct train_spec *spec, struct as_err *err);
 

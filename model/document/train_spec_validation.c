@@ -1,5 +1,5 @@
-/* The parser of `validation`, `weights` and `patience`: which rows are held out, what rows count, and
- * when a training ends early.
+/* The parser of `validation`, `weights` and `patience`: which rows are held out, what rows count,
+ * and when a training ends early.
  *
  * Columns are names here: whether the data set has them is checked against its record
  * (model/plan/check.h). The ways to hold rows out exclude each other, and a field of another way is

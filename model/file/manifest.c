@@ -62,7 +62,8 @@ static as_status read_origin(struct json_fields *f, struct model_member *m, stru
     return json_fields_text(f, "sweep", JSON_OPTIONAL, 1, 80, &m->sweep, err);
 }
 
-/* Which input of the combination a member belongs to. Where there is only one, members say nothing. */
+/* Which input of the combination a member belongs to. Where there is only one, members say
+ * nothing. */
 static as_status read_input(struct json_fields *f, const struct model_combine *combine,
                             struct model_member *m, struct as_err *err)
 {

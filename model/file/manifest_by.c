@@ -1,9 +1,9 @@
 /* The `combine` of kind by: a column, and the input that predicts the rows with each of its values.
  *
- * A value is written as a text, because people read and write manifests. Rows have numbers: the index
- * of a category, a number, the parts of a date. So each value is read here as the column's cells are
- * (data/column.h), and compared with the features of a row, bit by bit. Then 1 and 1.0 are one
- * value, and so are two ways to write a date. */
+ * A value is written as a text, because people read and write manifests. Rows have numbers: the
+ * index of a category, a number, the parts of a date. So each value is read here as the column's
+ * cells are (data/column.h), and compared with the features of a row, bit by bit. Then 1 and 1.0
+ * are one value, and so are two ways to write a date. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,8 +166,8 @@ as_status model_manifest_by(struct json_fields *f, struct model_file *file, stru
 
 /* ---- writing ---- */
 
-/* Is the bucket of no use: its value is none that a row can have, and it has the input of the others; or
- * it is that of a bucket before it, with the same input? */
+/* Is the bucket of no use: its value is none that a row can have, and it has the input of the
+ * others; or it is that of a bucket before it, with the same input? */
 static bool is_idle(const struct dataset_column *c, const json_t *buckets, size_t i,
                     const json_t *other)
 {

@@ -1,5 +1,5 @@
-/* The `combine` of a manifest. Weights and biases are bounded, so that what is computed with them in
- * double is finite wherever the members' predictions are. */
+/* The `combine` of a manifest. Weights and biases are bounded, so that what is computed with them
+ * in double is finite wherever the members' predictions are. */
 #include <float.h>
 #include <math.h>
 
@@ -180,8 +180,8 @@ static as_status read_sums(struct json_fields *f, struct model_file *file, struc
     return model_residual_info(&file->info, &file->residual, err);
 }
 
-/* Of a combination whose fields do not say how many inputs it has: the members do. Those that name none
- * are refused with the members. */
+/* Of a combination whose fields do not say how many inputs it has: the members do. Those that name
+ * none are refused with the members. */
 static size_t inputs_of_members(const json_t *members)
 {
     size_t n = json_array_size(members);

@@ -15,26 +15,27 @@
  * The tensors of member I are those of its own model.safetensors, with the prefix "members/I/".
  *
  * combine.kind (the formulas: model/combine/combine.h):
- *   mean    {}: the weighted mean of the members' probabilities, or of their numbers in the targets'
- *           own unit. Weights are above 0 and their sum is 1.
+ *   mean    {}: the weighted mean of the members' probabilities, or of their numbers in the
+ *           targets' own unit. Weights are above 0 and their sum is 1.
  *   linear  {"inputs": "log" for classes, "outputs" for numbers, "weights": [one for each input],
  *           "biases": [one for each output]}: a stacked ensemble. An input is a model: the weighted
  *           mean of the members whose `input` is its index, which follow each other in the order of
  *           the inputs. Trials of several folds are inputs of several members, others of one. The
  *           weights of an input's members are above 0, and their sum is 1; those of inputs are any
  *           numbers but 0.
- *   sum     {}: boosting. The first member predicts what the model predicts, with weight 1. The others
- *           predict numbers, one for each output (model_residual_info), which are added with weights
- *           above 0: of a regression to its predictions, of classes to the logarithms of its
- *           probabilities.
- *   by      {"column": NAME, "buckets": [{"value": TEXT, "input": 0}], "other": 1}: each row has the
- *           prediction of one input: that of the value which the row has in a column of the data set,
- *           or `other` where the cell has no such value or is missing. A value is a text as a CSV file
- *           may have it: a category, a number or a date, which is compared as a model reads it.
+ *   sum     {}: boosting. The first member predicts what the model predicts, with weight 1. The
+ *           others predict numbers, one for each output (model_residual_info), which are added with
+ *           weights above 0: of a regression to its predictions, of classes to the logarithms of
+ *           its probabilities.
+ *   by      {"column": NAME, "buckets": [{"value": TEXT, "input": 0}], "other": 1}: each row has
+ *           the prediction of one input: that of the value which the row has in a column of the
+ *           data set, or `other` where the cell has no such value or is missing. A value is a text
+ *           as a CSV file may have it: a category, a number or a date, which is compared as a model
+ *           reads it.
  *
- * Where models of boosting are combined with others, `combine` of kind mean, linear or by has the field
- * "sums": [the inputs whose members are a sum, in rising order]. A mean then has inputs too, and
- * "weights": [one for each input], above 0, the sum is 1.
+ * Where models of boosting are combined with others, `combine` of kind mean, linear or by has the
+ * field "sums": [the inputs whose members are a sum, in rising order]. A mean then has inputs too,
+ * and "weights": [one for each input], above 0, the sum is 1.
  *
  * The bytes are a function of the content: equal members in the same order give the same file. A
  * model is known by the SHA-256 of its file. Its name, versions and times are not in the file.
@@ -140,7 +141,8 @@ struct model_member {
 /* i < model_file_n_members(). */
 const struct model_member *model_file_member(const struct model_file *f, size_t i);
 
-/* The members of an input, which follow each other: returns their number; *ret_first is the first. */
+/* The members of an input, which follow each other: returns their number; *ret_first is the
+ * first. */
 size_t model_file_input(const struct model_file *f, size_t input, size_t *ret_first);
 
 /* A tensor of a member, by its name in the member's own file; a view of f, or NULL. Its data may be
@@ -174,15 +176,16 @@ struct model_source {
 /* Compose a model of n >= 1 sources, in this order.
  *   path     replaced by the file in one step, but not durably (file_publishv)
  *   combine  the manifest's `combine`; NULL: {"kind": "mean"}, or that of a single source that is a
- *            sum. Without `weights` and `sums`, which are those of the sources. Of kind sum the first
- *            source may be a sum itself, and the others were trained on its model_residual_info(). Of
- *            kind by, inputs are the indices of sources; a value that the column does not have in the
- *            data set, or that is written in two ways, is left out if that changes no prediction
+ *            sum. Without `weights` and `sums`, which are those of the sources. Of kind sum the
+ *            first source may be a sum itself, and the others were trained on its
+ *            model_residual_info(). Of kind by, inputs are the indices of sources; a value that the
+ *            column does not have in the data set, or that is written in two ways, is left out if
+ *            that changes no prediction
  *   about    {metrics?, measured_on?, lineage?}, taken over into the manifest; or NULL
  * All borrowed. AS_E_INVAL: a source is no model, two were trained on other data sets, weights that
  * do not add up to 1, another field in `about`, a column that the data set does not have.
- * AS_E_UNSUPPORTED as for model_file_read(), or a source is itself a linear combination or by a column,
- * or a sum in a sum.
+ * AS_E_UNSUPPORTED as for model_file_read(), or a source is itself a linear combination or by a
+ * column, or a sum in a sum.
  * AS_E_TOO_LARGE: past MODEL_FILE_MAX_BYTES or MODEL_FILE_MAX_MEMBERS. AS_E_NOT_FOUND, AS_E_IO,
  * AS_E_NOMEM. Takes the memory of all sources together. */
 AS_MUST_CHECK as_status model_file_write(const char *path, const struct model_source *sources,

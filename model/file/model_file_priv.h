@@ -32,7 +32,8 @@ struct model_file {
 AS_MUST_CHECK as_status model_manifest_read(json_t *manifest, struct model_file *f,
                                             struct as_err *err);
 
-/* The parts of it: `combine`, for these members of the manifest; and how members belong to its inputs. */
+/* The parts of it: `combine`, for these members of the manifest; and how members belong to its
+ * inputs. */
 AS_MUST_CHECK as_status model_manifest_combine(const json_t *obj, const json_t *members,
                                                struct model_file *file, struct as_err *err);
 AS_MUST_CHECK as_status model_manifest_inputs(struct model_file *file, struct as_err *err);
@@ -41,8 +42,8 @@ AS_MUST_CHECK as_status model_manifest_inputs(struct model_file *file, struct as
 AS_MUST_CHECK as_status model_manifest_by(struct json_fields *f, struct model_file *file,
                                           struct as_err *err);
 
-/* A copy of a `combine` of kind by without the buckets that a reader would refuse and that change no
- * prediction. *ret is a new reference. AS_E_NOMEM. */
+/* A copy of a `combine` of kind by without the buckets that a reader would refuse and that change
+ * no prediction. *ret is a new reference. AS_E_NOMEM. */
 AS_MUST_CHECK as_status model_by_tidy(const struct dataset_info *info, const json_t *combine,
                                       json_t **ret, struct as_err *err);
 

@@ -126,8 +126,8 @@ static as_status rank_class(const struct metric_input *in, size_t c, ranking *me
     return AS_OK;
 }
 
-/* With two classes the value of class 1, else the mean over the classes that have one: for AUC those
- * with rows on both sides, for average precision those with rows. */
+/* With two classes the value of class 1, else the mean over the classes that have one: for AUC
+ * those with rows on both sides, for average precision those with rows. */
 static as_status rank_classes(const struct metric_input *in, ranking *metric, double *ret,
                               struct as_err *err)
 {

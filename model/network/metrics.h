@@ -38,14 +38,14 @@ struct metric_input {
  *   val_average_precision    the sum over the distinct scores of (recall gained) x (precision):
  *                            average_precision_score. Two classes: of class 1, 0 if it has no row;
  *                            more: the mean over the classes that have rows, each against the rest
- *   val_brier                two classes: the mean of (p1 - y)^2; more: the mean of the sum over the
- *                            classes of (p - y)^2 (brier_score_loss)
+ *   val_brier                two classes: the mean of (p1 - y)^2; more: the mean of the sum over
+ *                            the classes of (p - y)^2 (brier_score_loss)
  *   val_log_loss             the mean of -log p(label), p at least 2^-23 (log_loss of float32); see
  *                            metric_log_loss()
  *   val_rmse, val_mae, val_r2, val_mape, val_pinball_Q
  *                            the mean over the targets of each one's value, so rmse is a mean of
- *                            roots. A constant target has r2 1 if predicted exactly, else 0. mape is
- *                            the mean of |p - y| / max(|y|, 2^-52), a share and not per cent.
+ *                            roots. A constant target has r2 1 if predicted exactly, else 0. mape
+ *                            is the mean of |p - y| / max(|y|, 2^-52), a share and not per cent.
  *                            Q in 1..99: mean_pinball_loss(alpha=Q/100)
  *
  * NaN if a prediction that is needed is NaN. AS_E_INVAL: no such metric of classes (of numbers).

@@ -50,8 +50,8 @@ size_t network_bytes(struct backend *be, const struct net_plan *plan, size_t slo
 
 /* ---- members ---- */
 
-/* The arenas [slots, N] F32 of parameters and gradients, and the state [slots, n_state]; views of net.
- * state: NULL if the plan has none. */
+/* The arenas [slots, N] F32 of parameters and gradients, and the state [slots, n_state]; views of
+ * net. state: NULL if the plan has none. */
 struct buf *network_params(const struct network *net);
 struct buf *network_gradients(const struct network *net);
 struct buf *network_state(const struct network *net);

@@ -56,8 +56,8 @@ size_t optimizer_bytes(const struct net_plan *plan, struct optimizer_needs needs
 AS_MUST_CHECK as_status optimizer_join(struct optimizer *o, size_t slot,
                                        const struct train_spec *spec, struct as_err *err);
 
-/* The second half of optimizer_step: update the weights with the gradient of a whole batch, which is
- * in `sum` if the slots need to accumulate, else in network_gradients(). For gradients that were
+/* The second half of optimizer_step: update the weights with the gradient of a whole batch, which
+ * is in `sum` if the slots need to accumulate, else in network_gradients(). For gradients that were
  * added elsewhere. */
 AS_MUST_CHECK as_status optimizer_apply(struct optimizer *o, struct backend *lane, size_t first,
                                         size_t n, const struct micro_step *step,

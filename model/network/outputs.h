@@ -19,9 +19,9 @@ void outputs_to_own_unit(float *v, size_t rows, const struct preprocess *fit);
  * the probabilities of both classes. */
 void outputs_to_both_classes(float *v, size_t rows);
 
-/* From the outputs of one member [rows, outputs] to its predictions [rows, columns], in place: v has
- * room for both. The three steps above, as its loss and its preprocessing say. Columns are classes,
- * or targets in their own unit (columns of a regression are fit->n_targets). */
+/* From the outputs of one member [rows, outputs] to its predictions [rows, columns], in place: v
+ * has room for both. The three steps above, as its loss and its preprocessing say. Columns are
+ * classes, or targets in their own unit (columns of a regression are fit->n_targets). */
 void outputs_to_predictions(float *v, size_t rows, size_t outputs, size_t columns, train_loss loss,
                             const struct preprocess *fit);
 

@@ -54,8 +54,8 @@ static const char *input_of(struct onnx_graph *g, const struct model_file *f, si
 
 /* ---- by a column ---- */
 
-/* Which input each row takes: int64 [rows, 1]. A LabelEncoder takes texts and numbers alike; a number
- * that is missing is NaN, which equals no key. */
+/* Which input each row takes: int64 [rows, 1]. A LabelEncoder takes texts and numbers alike; a
+ * number that is missing is NaN, which equals no key. */
 static const char *chosen_inputs(struct onnx_graph *g, const struct model_combine *c,
                                  const struct onnx_inputs *in)
 {

@@ -20,8 +20,8 @@ struct onnx_encoded {
 void onnx_encode(struct onnx_graph *g, const struct onnx_inputs *in, const struct preprocess *fit,
                  struct onnx_encoded *ret);
 
-/* The category columns as trees see them: float [rows, category columns], the index among a column's
- * values, n_values for any other text, NaN where it is missing. There is such a column. */
+/* The category columns as trees see them: float [rows, category columns], the index among a
+ * column's values, n_values for any other text, NaN where it is missing. There is such a column. */
 const char *onnx_encode_indices(struct onnx_graph *g, const struct onnx_inputs *in,
                                 const struct preprocess *fit);
 

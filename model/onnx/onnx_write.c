@@ -117,7 +117,8 @@ static void export_member(struct exporter *e, size_t i)
 
 /* ---- the whole ---- */
 
-/* Only numbers and categories: no operator parses a date, or cuts a text into words and hashes them. */
+/* Only numbers and categories: no operator parses a date, or cuts a text into words and hashes
+ * them. */
 static as_status check_columns(const struct model_file *f, struct as_err *err)
 {
     const struct dataset_info *info = model_file_data(f);

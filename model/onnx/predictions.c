@@ -20,10 +20,10 @@ const char *onnx_in_double(struct onnx_graph *g, const char *op, const char *z)
     return onnx_graph_cast(g, onnx_graph_unary(g, op, z), ONNX_FLOAT);
 }
 
-/* Normal scores to values, as target_unit_back(): the share of the normal distribution below a score
- * is a place among the quantiles, and between two of them there is a straight line. Erf is in float32,
- * which runtimes have. A score that is NaN has no place: Min and Max give it one, and NaN stays in
- * `share`. */
+/* Normal scores to values, as target_unit_back(): the share of the normal distribution below a
+ * score is a place among the quantiles, and between two of them there is a straight line. Erf is in
+ * float32, which runtimes have. A score that is NaN has no place: Min and Max give it one, and NaN
+ * stays in `share`. */
 static const char *of_scores(struct onnx_graph *g, const struct preprocess *fit, const char *v)
 {
     size_t n = fit->n_quantiles, step = n > 1;

@@ -11,14 +11,14 @@ const char *onnx_member_predictions(struct onnx_graph *g, const struct model_mem
                                     const char *outputs);
 
 /* The parts of it. The probability of class 1 [rows, 1] to those of both classes; Softmax (over the
- * classes) or Sigmoid in double; standardised numbers to the targets' own unit, also of targets that
- * were transformed (target_unit.h). */
+ * classes) or Sigmoid in double; standardised numbers to the targets' own unit, also of targets
+ * that were transformed (target_unit.h). */
 const char *onnx_both_classes(struct onnx_graph *g, const char *p);
 const char *onnx_in_double(struct onnx_graph *g, const char *op, const char *z);
 const char *onnx_own_unit(struct onnx_graph *g, const struct preprocess *fit, const char *v);
 
-/* Declare the outputs of the graph. `check` (onnx_inputs) is added to each row; NULL: nothing. A row
- * that it makes NaN has the label "".
+/* Declare the outputs of the graph. `check` (onnx_inputs) is added to each row; NULL: nothing. A
+ * row that it makes NaN has the label "".
  *   classes     `label`, string [rows], the most probable class, the first of equals; and
  *               `probabilities`, float [rows, classes] in the order of the property assay.classes
  *   regression  `predictions`, float [rows, targets] */

@@ -2,11 +2,11 @@
  *
  * A split of numbers is BRANCH_LT: the true branch is the left child. A split of categories has a
  * set, whose members go right (XGBoost's Decision()): a chain of BRANCH_EQ nodes, one for each
- * member, whose true branches are all the right child, as converters of LightGBM write them. Missing
- * values are NaN and follow the node's default.
+ * member, whose true branches are all the right child, as converters of LightGBM write them.
+ * Missing values are NaN and follow the node's default.
  *
- * The regressor gives sums of leaves; what XGBoost's objective makes of them (a sigmoid, a softmax),
- * and what model/trees makes of a forest's, are nodes after it. */
+ * The regressor gives sums of leaves; what XGBoost's objective makes of them (a sigmoid, a
+ * softmax), and what model/trees makes of a forest's, are nodes after it. */
 #include "model/onnx/trees.h"
 
 #include <math.h>

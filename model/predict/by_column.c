@@ -1,5 +1,5 @@
-/* A combination by a column: the rows of a pass are sorted by their inputs, and each input predicts its
- * own. So a row costs what one model costs, however many there are. */
+/* A combination by a column: the rows of a pass are sorted by their inputs, and each input predicts
+ * its own. So a row costs what one model costs, however many there are. */
 #include <string.h>
 
 #include "model/predict/predictor_priv.h"

@@ -9,8 +9,8 @@
  * cache (PASS_BYTES), and the predictions of all members are kept until its end: they are then
  * combined in the order of the members, whatever shares a network (combination.c).
  *
- * In a combination by a column each row needs the members of one input only. So members of different
- * inputs share no network, and each input gets its own rows of a pass (by_column.c). */
+ * In a combination by a column each row needs the members of one input only. So members of
+ * different inputs share no network, and each input gets its own rows of a pass (by_column.c). */
 #include "model/predict/predictor.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Predicts with a model file: rows as they are in a data set go in, predictions come out.
  *
- * A row is what dataset_load() gives: a number for each feature of model_file_data() in the order of
- * its file, without targets. A missing number is NaN; a category is its index in the column's
+ * A row is what dataset_load() gives: a number for each feature of model_file_data() in the order
+ * of its file, without targets. A missing number is NaN; a category is its index in the column's
  * values (n_values: another one, n_values + 1: missing). Images are their pixels, channels last, in
  * the unit of the data set's files. predictor_cell() makes such numbers of a cell.
  *
@@ -62,9 +62,9 @@ const char *predictor_column(const struct predictor *p, size_t column, char *buf
  * N/A, NaN, null and ? are missing. A category that training did not see becomes "another one".
  *   column  the first feature of a column of the file
  *   ret     [dataset_column_width()]: one number, of dates and texts several
- * AS_E_INVAL: no number or one that is not finite in a column of numbers, no date in one of dates; a
- * missing number or date in a column that had none in the data set. The message has the column, what
- * was found and what was expected. */
+ * AS_E_INVAL: no number or one that is not finite in a column of numbers, no date in one of dates;
+ * a missing number or date in a column that had none in the data set. The message has the column,
+ * what was found and what was expected. */
 AS_MUST_CHECK as_status predictor_cell(const struct predictor *p, size_t column, const char *text,
                                        size_t len, float *ret, struct as_err *err);
 

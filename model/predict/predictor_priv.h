@@ -49,8 +49,8 @@ void predictor_combine(const struct predictor *p, size_t rows, float *ret);
 /* What one input predicts, from the predictions of its members. */
 void predictor_combine_input(const struct predictor *p, size_t input, size_t rows, float *ret);
 
-/* A pass of at most max_rows rows through the members of one input, or of all (SIZE_MAX): encode them and set
- * predictor_values(). AS_E_NOMEM and the errors of back ends. */
+/* A pass of at most max_rows rows through the members of one input, or of all (SIZE_MAX): encode
+ * them and set predictor_values(). AS_E_NOMEM and the errors of back ends. */
 AS_MUST_CHECK as_status predictor_members_run(struct predictor *p, size_t input, const float *raw,
                                               size_t rows, struct as_err *err);
 

@@ -1,7 +1,7 @@
 /* How a model of trees sees a row: its inputs.
  *
- * Preprocessing for trees standardises nothing and turns categories into codes (preprocess_opts with
- * standardize false and embed_categories true: what its record then says). From such rows:
+ * Preprocessing for trees standardises nothing and turns categories into codes (preprocess_opts
+ * with standardize false and embed_categories true: what its record then says). From such rows:
  *   tables   the numeric columns, then the categorical columns, both in the order of the file; one
  *            input each. A number is as in the file; a missing one is NaN again, and its indicator
  *            is left out, because trees learn where missing values go. A category is its index

@@ -1,10 +1,10 @@
 /* Stored models of trees.
  *
- * Predictions go through XGBoost's prediction "in place": it reads the caller's array, keeps nothing,
- * and its results lie in memory of the calling thread, so one model serves any number of threads. A
- * booster that is loaded is configured on its first use; tree_model_load() predicts one row, so that
- * later calls change nothing in it. This row also shows whether the booster has the outputs that the
- * document asks for. */
+ * Predictions go through XGBoost's prediction "in place": it reads the caller's array, keeps
+ * nothing, and its results lie in memory of the calling thread, so one model serves any number of
+ * threads. A booster that is loaded is configured on its first use; tree_model_load() predicts one
+ * row, so that later calls change nothing in it. This row also shows whether the booster has the
+ * outputs that the document asks for. */
 #include "model/trees/tree_model.h"
 
 #include <math.h>

@@ -28,8 +28,8 @@ struct tree_model; /* immutable */
  *   info     the record of its data set; borrowed for the call
  *   threads  of one prediction, at least 1
  *   ret      owned by the caller
- * AS_E_UNSUPPORTED: without XGBoost's library. AS_E_INVAL: it is no model, or one of other inputs or
- * outputs. AS_E_NOMEM. */
+ * AS_E_UNSUPPORTED: without XGBoost's library. AS_E_INVAL: it is no model, or one of other inputs
+ * or outputs. AS_E_NOMEM. */
 AS_MUST_CHECK as_status tree_model_load(const void *bytes, size_t len,
                                         const struct train_spec *spec,
                                         const struct dataset_info *info, size_t threads,

@@ -9,9 +9,9 @@
  * nothing is reset; see SEGMENT for the cost otherwise.
  *
  * A forest. Each tree is fitted to the same gradients, those of the mean squared error at 0: -y and
- * 1, times the row's weight. With XGBoost's learning rate 1 / N the sum of N trees is their mean. An
- * XGBoost forest in one round (num_parallel_tree) could neither report nor stop before its end, and
- * its Newton step from p = 0.5 gives probabilities that are far from the classes' shares.
+ * 1, times the row's weight. With XGBoost's learning rate 1 / N the sum of N trees is their mean.
+ * An XGBoost forest in one round (num_parallel_tree) could neither report nor stop before its end,
+ * and its Newton step from p = 0.5 gives probabilities that are far from the classes' shares.
  *
  * The base score is 0: standardised targets have the mean 0, and classes begin with equal
  * probabilities. */
@@ -213,8 +213,8 @@ static void add_numbers(struct tree_train *t, const struct tree_train_opts *opts
 static void add_parameters(struct tree_train *t, const struct tree_train_opts *opts)
 {
     const struct train_spec *spec = opts->spec;
-    /* A tree without a limit of leaves has the same splits in any order; node by node takes three times
-     * as long. */
+    /* A tree without a limit of leaves has the same splits in any order; node by node takes three
+     * times as long. */
     bool by_loss = spec->model.trees.by_loss && spec->model.trees.max_leaves > 0;
     add_text(t, "booster", "gbtree");
     add_text(t, "tree_method", "hist");

@@ -1,8 +1,8 @@
 /* Training of trees, round by round, so that the caller can report, save and stop between rounds.
  *
  * Boosted trees are XGBoost's, with its own gradients: each round adds a tree for each output. A
- * forest grows a tree for each output in each round as well, but every tree is fitted to the targets
- * themselves, with mean values in its leaves; the forest is the mean of its trees
+ * forest grows a tree for each output in each round as well, but every tree is fitted to the
+ * targets themselves, with mean values in its leaves; the forest is the mean of its trees
  * (docs/decisions/0234).
  *
  * Two runs with the same arguments end with the same bits, also when one of them was saved at a
@@ -40,7 +40,8 @@ typedef enum tree_part { TREE_TRAINING_ROWS, TREE_HELD_ROWS } tree_part;
 
 struct tree_train;
 
-/* AS_E_UNSUPPORTED: without XGBoost's library. AS_E_NOMEM, AS_E_INTERNAL (with XGBoost's reason). */
+/* AS_E_UNSUPPORTED: without XGBoost's library. AS_E_NOMEM, AS_E_INTERNAL (with XGBoost's
+ * reason). */
 AS_MUST_CHECK as_status tree_train_create(const struct tree_train_opts *opts,
                                           const struct tree_rows *training,
                                           const struct tree_rows *held, struct tree_train **ret,
@@ -61,8 +62,8 @@ bool tree_train_is_boundary(const struct tree_train *t, size_t rounds);
 /* Do one round; of a forest at most n_estimators. */
 AS_MUST_CHECK as_status tree_train_round(struct tree_train *t, struct as_err *err);
 
-/* Predictions after the rounds done: ret [n, outputs] as of tree_model_predict(). They may differ in
- * the last bit from those of the stored model. */
+/* Predictions after the rounds done: ret [n, outputs] as of tree_model_predict(). They may differ
+ * in the last bit from those of the stored model. */
 AS_MUST_CHECK as_status tree_train_predict(struct tree_train *t, tree_part part, float *ret,
                                            struct as_err *err);
 

@@ -28,8 +28,8 @@ static bool is_open;
 
 /* GNU's OpenMP reads these variables when it is loaded, which is now. By default its threads spin
  * while they wait for each other, and on a machine that has other work, as a runner's has, each of
- * the many short loops then costs a time slice: 60 rounds of small trees took 17 s instead of 0.9 s.
- * A user's own setting stays. */
+ * the many short loops then costs a time slice: 60 rounds of small trees took 17 s instead of 0.9
+ * s. A user's own setting stays. */
 static void let_threads_sleep(void)
 {
     if (!getenv("GOMP_SPINCOUNT"))

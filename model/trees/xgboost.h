@@ -1,5 +1,5 @@
-/* XGBoost's C interface, opened at run time: the build needs neither its header nor its library, and
- * a machine without it refuses models of trees by name and does all else.
+/* XGBoost's C interface, opened at run time: the build needs neither its header nor its library,
+ * and a machine without it refuses models of trees by name and does all else.
  *
  * The library is the one that ASSAY_XGBOOST names, else libxgboost.so.0 (Debian) or libxgboost.so.
  * Versions 1.7 to 2.x are accepted; the tests run with 1.7. Only model/trees/ calls it. */

@@ -1,8 +1,8 @@
 /* Ask and tell: clients that run trials themselves.
  *
- * A client chooses its own name, within a sweep. While it has a lease, the name belongs to the token
- * that it asked with, and what it got may only be told with that token. It is no runner and has no
- * slots. A trial that it
+ * A client chooses its own name, within a sweep. While it has a lease, the name belongs to the
+ * token that it asked with, and what it got may only be told with that token. It is no runner and
+ * has no slots. A trial that it
  * gets runs as an attempt like any other: limits hold, and the attempt's number is the fence. A
  * client has one lease for all that it holds in the sweep. Asking, measurements and heartbeats
  * extend the lease. When it ends, the trials go back to the queue and use a restart
@@ -85,8 +85,8 @@ struct ask_ref {
     const char *token; /* id of the token that tells; NULL: any may (an administrator's) */
 };
 
-/* As attempt_measure(); extends the client's lease. AS_E_STALE: the client does not hold it. Here and
- * below AS_E_DENIED: it asked for the trial with another token. */
+/* As attempt_measure(); extends the client's lease. AS_E_STALE: the client does not hold it. Here
+ * and below AS_E_DENIED: it asked for the trial with another token. */
 AS_MUST_CHECK as_status ask_measure(struct store *db, const struct ask_ref *ref,
                                     const struct measurement *points, size_t n,
                                     int64_t *ret_recorded, struct as_err *err);

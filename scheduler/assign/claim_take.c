@@ -1,5 +1,5 @@
-/* One sweep gives trials to one claim: what it may give to this runner now, and the transaction that
- * takes it. The rows of both are locked. */
+/* One sweep gives trials to one claim: what it may give to this runner now, and the transaction
+ * that takes it. The rows of both are locked. */
 #include "base/number.h"
 #include "scheduler/assign/claims_priv.h"
 #include "scheduler/store/attempt_store.h"
@@ -42,8 +42,8 @@ static int64_t bound_by_needs(const struct sweep_head *s, const struct runner_he
     return r->is_shut ? 0 : n;
 }
 
-/* A trial that needs its machine to itself begins where nothing else runs. The rows of all runners of
- * the machine are locked. */
+/* A trial that needs its machine to itself begins where nothing else runs. The rows of all runners
+ * of the machine are locked. */
 static as_status bound_by_machine(struct tx *t, struct claiming *c, const struct sweep_head *s,
                                   int64_t *n, struct as_err *err)
 {

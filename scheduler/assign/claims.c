@@ -5,12 +5,12 @@
  * claim_id. So a repeated claim and a new one get their answer the same way, and a claim whose
  * answer was lost is safe to repeat.
  *
- * Sweeps share the slots of a claim as if the slots were handed out one after another, each to the sweep
- * whose turn it is (turn_store.h): a round computes how many that are for each sweep, so that a sweep's
- * row is held once. Sweeps with more work are asked again for what others did not use.
+ * Sweeps share the slots of a claim as if the slots were handed out one after another, each to the
+ * sweep whose turn it is (turn_store.h): a round computes how many that are for each sweep, so that
+ * a sweep's row is held once. Sweeps with more work are asked again for what others did not use.
  *
- * A sweep whose trial does not fit in what is free on the runner is noted when its turn comes. After a
- * while the sweeps that come after it get nothing there, until there is room for it. */
+ * A sweep whose trial does not fit in what is free on the runner is noted when its turn comes.
+ * After a while the sweeps that come after it get nothing there, until there is room for it. */
 #include "scheduler/assign/claims.h"
 
 #include <string.h>
@@ -217,8 +217,8 @@ static as_status note_wait(struct claiming *c, struct claimable_sweep *s, struct
     return run_wait(c, s->key, err);
 }
 
-/* Ask the sweep sweeps[i] for its share. *ret_more: it gave all of it, and may have more. *why: why its
- * search failed, unless it is set. */
+/* Ask the sweep sweeps[i] for its share. *ret_more: it gave all of it, and may have more. *why: why
+ * its search failed, unless it is set. */
 static as_status take_share(struct claiming *c, size_t i, bool *ret_more, int64_t *taken,
                             struct as_err *why, struct as_err *err)
 {
@@ -251,8 +251,8 @@ static as_status take_gang_turn(struct claiming *c, size_t i, struct as_err *why
     return st == AS_OK && !s->fits ? note_wait(c, s, err) : st;
 }
 
-/* One round: each sweep gives its share, and those that have no more leave the list. A failed search
- * does not keep other sweeps from giving; *why is the first such error. */
+/* One round: each sweep gives its share, and those that have no more leave the list. A failed
+ * search does not keep other sweeps from giving; *why is the first such error. */
 static as_status take_round(struct claiming *c, int64_t *taken, struct as_err *why,
                             struct as_err *err)
 {

@@ -63,9 +63,10 @@ struct claim_list {
  * groups; only if there are none, it takes new ones. The runner's slots limit what it holds in all:
  * a group counts as one, and attempts in `ending` do not count.
  *
- * Ranks (gathering.h). With `seats` above 0 the answer may have ranks of gangs, and slots of this runner
- * may be kept free for the gang that gathers; the answer may be empty then. If `seats` is max_trials,
- * these are all free slots of the runner, also those that came free after the claim was made.
+ * Ranks (gathering.h). With `seats` above 0 the answer may have ranks of gangs, and slots of this
+ * runner may be kept free for the gang that gathers; the answer may be empty then. If `seats` is
+ * max_trials, these are all free slots of the runner, also those that came free after the claim was
+ * made.
  *
  * Groups (grouping.h). With groups.fit the answer has only trials for that group. It has none if
  * the group is full, is not this runner's, or would overtake queued trials of other shapes too far.

@@ -1,17 +1,17 @@
 /* The ranks that a claim gets, and the gang that gathers.
  *
  * A seat that is kept is a row of gathering_seat: no trial exists for it. So a sweep that ends, a
- * cancelled trial or a lost runner costs nothing, and the trial of a gang is chosen when its last seat
- * is taken. Two transactions: one keeps slots of this runner (runner, then `gathering`); the other,
- * when all seats are taken, begins the gang (`gathering`, then the sweep). Any claim may do the second
- * one, so a suggestion that is late, or a server that dies in between, holds nobody up.
+ * cancelled trial or a lost runner costs nothing, and the trial of a gang is chosen when its last
+ * seat is taken. Two transactions: one keeps slots of this runner (runner, then `gathering`); the
+ * other, when all seats are taken, begins the gang (`gathering`, then the sweep). Any claim may do
+ * the second one, so a suggestion that is late, or a server that dies in between, holds nobody up.
  *
- * Seats lapse: when their runner is not live, when it has not claimed for a while, when the sweep has
- * no work any more, and all of them when the live runners cannot hold the gang and no seat was taken
- * for a lease.
+ * Seats lapse: when their runner is not live, when it has not claimed for a while, when the sweep
+ * has no work any more, and all of them when the live runners cannot hold the gang and no seat was
+ * taken for a lease.
  *
- * A running gang that lost ranks comes before the one that gathers, which gives up slots for it: else
- * each might wait for what the other holds. */
+ * A running gang that lost ranks comes before the one that gathers, which gives up slots for it:
+ * else each might wait for what the other holds. */
 #include "scheduler/assign/gathering.h"
 
 #include "base/clock.h"
@@ -243,9 +243,9 @@ static as_status open_gathering(struct tx *t, struct seating *s, int64_t turn,
     return store_gathering_set(t, 0, err);
 }
 
-/* How many of the runner's free slots may be kept. A claim that has waited was made when fewer slots
- * were free, and only the next one asks for the others: they are kept all the same, unless it said
- * that not all of its slots may hold ranks. `mine`: kept already. */
+/* How many of the runner's free slots may be kept. A claim that has waited was made when fewer
+ * slots were free, and only the next one asks for the others: they are kept all the same, unless it
+ * said that not all of its slots may hold ranks. `mine`: kept already. */
 static int64_t may_keep(const struct seat_request *req, int64_t n_free, int64_t mine)
 {
     return req->seats < req->max_trials ? as_min_i64(n_free, req->seats - mine) : n_free;

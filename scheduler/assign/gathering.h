@@ -1,10 +1,10 @@
 /* The ranks that a claim gets, and the gang that gathers.
  *
  * At most one gang gathers at a time in the whole installation, so two gangs never wait for each
- * other's slots. A claim that offers seats gets, in this order: ranks that begun gangs already have on
- * its runner; seats of running gangs that lost ranks; and its free slots are kept for the gang that
- * gathers, as many as that needs. When all its seats are taken, one transaction begins one attempt
- * for all ranks. Slots that the gang does not need go to other trials. */
+ * other's slots. A claim that offers seats gets, in this order: ranks that begun gangs already have
+ * on its runner; seats of running gangs that lost ranks; and its free slots are kept for the gang
+ * that gathers, as many as that needs. When all its seats are taken, one transaction begins one
+ * attempt for all ranks. Slots that the gang does not need go to other trials. */
 #ifndef ASSAY_SCHEDULER_ASSIGN_GATHERING_H
 #define ASSAY_SCHEDULER_ASSIGN_GATHERING_H
 
@@ -48,8 +48,8 @@ AS_MUST_CHECK as_status seats_take(struct store *db, struct suggester *sg, struc
                                    const struct gathering_news *news, struct seats_taken *ret,
                                    struct as_err *err);
 
-/* It is this sweep's turn: let it gather, unless another one does, and keep free slots for it. Adds to
- * *ret. Errors as above. */
+/* It is this sweep's turn: let it gather, unless another one does, and keep free slots for it. Adds
+ * to *ret. Errors as above. */
 AS_MUST_CHECK as_status seats_gather(struct store *db, struct suggester *sg, struct arena *a,
                                      const struct seat_request *req, int64_t sweep_key,
                                      struct seats_taken *ret, struct as_err *err);

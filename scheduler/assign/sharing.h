@@ -5,8 +5,8 @@
 #include "scheduler/store/turn_store.h"
 
 /* How many of `slots` slots go to the first of these sweeps, if the slots are handed out one after
- * another: each to the sweep of the highest priority with the fewest running trials, and among equals to
- * the one that had its turn longest ago.
+ * another: each to the sweep of the highest priority with the fewest running trials, and among
+ * equals to the one that had its turn longest ago.
  *   sweeps   n sweeps in the order of turns, 1..TURN_LIST_MAX */
 int64_t share_of_first(const struct claimable_sweep *sweeps, size_t n, int64_t slots);
 

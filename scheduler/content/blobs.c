@@ -1,10 +1,10 @@
 /* Content: written to a temporary file and hashed, then stored, in parts of 4 MiB if it is larger.
  *
- * The upload happens outside of any transaction, so that no connection waits for a slow client. Each
- * part is content of its own and is stored in a transaction of its own; the last transaction names
- * them, so that no reader sees a part of the content. A part that is stored already is not stored
- * again, and a client that cuts its content itself does not send it (blob_put_parts). A read is one
- * short transaction for each MiB, so that a slow reader holds no connection either. */
+ * The upload happens outside of any transaction, so that no connection waits for a slow client.
+ * Each part is content of its own and is stored in a transaction of its own; the last transaction
+ * names them, so that no reader sees a part of the content. A part that is stored already is not
+ * stored again, and a client that cuts its content itself does not send it (blob_put_parts). A read
+ * is one short transaction for each MiB, so that a slow reader holds no connection either. */
 #include "scheduler/content/blobs.h"
 
 #include <errno.h>
@@ -124,8 +124,9 @@ static as_status end_piece(struct tx *t, const char *sha256, size_t size, bool *
     return st == AS_OK ? store_blob_loose_end(t, sha256, err) : st;
 }
 
-/* A piece in the blob store. Before it is put there, a row says that it may be there: whatever stops
- * this server between the two transactions, the piece is found and removed (content_care.c). */
+/* A piece in the blob store. Before it is put there, a row says that it may be there: whatever
+ * stops this server between the two transactions, the piece is found and removed
+ * (content_care.c). */
 static as_status put_outside(struct store *db, const char *sha256, const char *bytes, size_t size,
                              bool *ret_created, struct as_err *err)
 {

@@ -44,10 +44,10 @@ struct blob_parts {
     size_t n_missing;
 };
 
-/* Store content whose parts are stored, or say which of them must be uploaded first (p->n_missing > 0:
- * then nothing was stored). Reads all parts to check the digest of the whole. *ret_created is false if
- * it was stored already. AS_E_INVAL with pointer: the sizes or digests are wrong. AS_E_INVAL: the parts
- * have another digest. AS_E_IO, AS_E_UNAVAILABLE. */
+/* Store content whose parts are stored, or say which of them must be uploaded first (p->n_missing >
+ * 0: then nothing was stored). Reads all parts to check the digest of the whole. *ret_created is
+ * false if it was stored already. AS_E_INVAL with pointer: the sizes or digests are wrong.
+ * AS_E_INVAL: the parts have another digest. AS_E_IO, AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status blob_put_parts(struct store *db, struct arena *a, const char *sha256,
                                        struct blob_parts *p, bool *ret_created, struct as_err *err);
 

@@ -1,6 +1,7 @@
 /* The care of stored content: what nothing refers to is removed, and its space is given back.
  *
- *   content that lost its last reference          after release_ms (30 s): superseded checkpoints, and
+ *   content that lost its last reference          after release_ms (30 s): superseded checkpoints,
+ *   and
  *                                                 the files of sweeps that were deleted
  *   content that nothing ever referred to         after blob_keep_ms (1 day): uploads without use
  *   what an interrupted upload left in the store  after loose_ms (1 hour)
@@ -26,9 +27,9 @@ struct content_report {
     bool vacuumed;          /* PostgreSQL may use the space again, or gave it back */
 };
 
-/* One round: remove at most a few hundred megabytes; then, when much was removed and no more is to be,
- * vacuum. May take seconds. AS_E_UNAVAILABLE: the database or the blob store is away; the next round
- * does the rest. `ret` counts also what an incomplete round did. */
+/* One round: remove at most a few hundred megabytes; then, when much was removed and no more is to
+ * be, vacuum. May take seconds. AS_E_UNAVAILABLE: the database or the blob store is away; the next
+ * round does the rest. `ret` counts also what an incomplete round did. */
 AS_MUST_CHECK as_status content_care_tick(struct content_care *c, struct content_report *ret,
                                           struct as_err *err);
 

@@ -1,11 +1,11 @@
 /* A folder of files, each named by the digest of its content: DIR/ab/abcdef….
  *
- * A piece is written to DIR/draft/NAME, synced, and renamed to its place; then the folder is synced. So
- * a file under a digest is whole, whatever crashed. Everything goes through open folders, and no link
- * is followed: somebody who can write in DIR cannot lead us out of it.
+ * A piece is written to DIR/draft/NAME, synced, and renamed to its place; then the folder is
+ * synced. So a file under a digest is whole, whatever crashed. Everything goes through open
+ * folders, and no link is followed: somebody who can write in DIR cannot lead us out of it.
  *
- * The marker DIR/assay-blob-store says that the folder is ours. A folder with other files and without
- * the marker is refused, so that a mistyped path mixes nothing into somebody's files. */
+ * The marker DIR/assay-blob-store says that the folder is ours. A folder with other files and
+ * without the marker is refused, so that a mistyped path mixes nothing into somebody's files. */
 #include "scheduler/content/piece_kinds_priv.h"
 
 #include <dirent.h>

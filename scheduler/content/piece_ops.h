@@ -9,7 +9,8 @@
 
 /* How one kind does it. `self` is what its open function made; sha256 is valid. */
 struct piece_ops {
-    /* Durable when it returns AS_OK. AS_E_IO: full, or not writable. AS_E_UNAVAILABLE. AS_E_DENIED. */
+    /* Durable when it returns AS_OK. AS_E_IO: full, or not writable. AS_E_UNAVAILABLE.
+     * AS_E_DENIED. */
     as_status (*put)(void *self, const char *sha256, const void *bytes, size_t len,
                      struct as_err *err);
     /* Read a piece whole, at most `size` bytes. AS_E_NOT_FOUND, AS_E_TOO_LARGE, AS_E_IO,

@@ -1,8 +1,8 @@
 /* A bucket of an S3-compatible service: ENDPOINT/BUCKET/PREFIX/ab/abcdef….
  *
- * libcurl signs the requests itself (AWS Signature Version 4, CURLOPT_AWS_SIGV4). A piece has at most
- * 4 MiB, so that every object is one PUT from memory, and no upload in several parts is needed. The
- * digest of the body, which the signature needs, is the name of the piece.
+ * libcurl signs the requests itself (AWS Signature Version 4, CURLOPT_AWS_SIGV4). A piece has at
+ * most 4 MiB, so that every object is one PUT from memory, and no upload in several parts is
+ * needed. The digest of the body, which the signature needs, is the name of the piece.
  *
  * Paths name the bucket (path style), because every service and every port understands that. A
  * request is repeated after failures of the network and answers that say "later" (429, 5xx), with

@@ -1,8 +1,8 @@
 /* A blob store of any kind, with the digests of what is read checked.
  *
- * A download reads 1 MiB at a time, and a piece has up to 4 MiB. The last few pieces stay in memory, so
- * that each is fetched and hashed once. They were checked, so they are right whatever happens to the
- * store afterwards. */
+ * A download reads 1 MiB at a time, and a piece has up to 4 MiB. The last few pieces stay in
+ * memory, so that each is fetched and hashed once. They were checked, so they are right whatever
+ * happens to the store afterwards. */
 #include "scheduler/content/piece_store.h"
 
 #include <pthread.h>

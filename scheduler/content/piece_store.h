@@ -18,10 +18,10 @@
 
 struct piece_store;
 
-/* Open the store and check that it can be used: a folder is made, or is empty, or has our marker; of a
- * bucket only the address and the credentials in the environment are checked. AS_E_INVAL: `where`,
- * the endpoint, or credentials that are missing; AS_E_CONFLICT: the folder has other files; AS_E_IO,
- * AS_E_NOMEM. Owned by the caller. */
+/* Open the store and check that it can be used: a folder is made, or is empty, or has our marker;
+ * of a bucket only the address and the credentials in the environment are checked. AS_E_INVAL:
+ * `where`, the endpoint, or credentials that are missing; AS_E_CONFLICT: the folder has other
+ * files; AS_E_IO, AS_E_NOMEM. Owned by the caller. */
 AS_MUST_CHECK as_status piece_store_open(const struct piece_place *place, struct piece_store **ret,
                                          struct as_err *err);
 void piece_store_close(struct piece_store *s);
@@ -30,8 +30,9 @@ AS_DEFINE_FREEP(struct piece_store, piece_store_close)
 AS_MUST_CHECK as_status piece_store_put(struct piece_store *s, const char *sha256,
                                         const void *bytes, size_t len, struct as_err *err);
 /* Read from `offset`; *ret_len is 0 at the end. The digest of the whole piece is checked before any
- * byte of it is returned; pieces that were checked are kept in memory for a while. AS_E_IO: the piece
- * is missing or altered; the message names its digest and its place. AS_E_UNAVAILABLE, AS_E_DENIED. */
+ * byte of it is returned; pieces that were checked are kept in memory for a while. AS_E_IO: the
+ * piece is missing or altered; the message names its digest and its place. AS_E_UNAVAILABLE,
+ * AS_E_DENIED. */
 AS_MUST_CHECK as_status piece_store_read(struct piece_store *s, const char *sha256, int64_t offset,
                                          void *buf, size_t size, size_t *ret_len,
                                          struct as_err *err);

@@ -1,10 +1,10 @@
 /* The writes of a running attempt: measurements, output, files, and its end.
  *
- * Every function begins with two questions. Does the writer hold the attempt (find_attempt)? Then the
- * fence: is this attempt the trial's latest, and does it run? So a runner that was declared lost
- * cannot overwrite the attempt that replaced it. An attempt that was declared lost may still write
- * while the trial is in the queue, because its success counts if no other attempt has begun. The end
- * may arrive twice: a repeat gets the answer of the first. */
+ * Every function begins with two questions. Does the writer hold the attempt (find_attempt)? Then
+ * the fence: is this attempt the trial's latest, and does it run? So a runner that was declared
+ * lost cannot overwrite the attempt that replaced it. An attempt that was declared lost may still
+ * write while the trial is in the queue, because its success counts if no other attempt has begun.
+ * The end may arrive twice: a repeat gets the answer of the first. */
 #include "scheduler/lifecycle/attempts.h"
 
 #include <stdio.h>
@@ -89,8 +89,8 @@ static as_status check_seat(struct tx *t, struct arena *a, const struct attempt_
     return deny_writer(ref, holder, by->secret, err);
 }
 
-/* Find the sweep of the attempt, and check that the writer holds the attempt, or held it. An attempt
- * that does not exist is left to the fence. */
+/* Find the sweep of the attempt, and check that the writer holds the attempt, or held it. An
+ * attempt that does not exist is left to the fence. */
 static as_status find_attempt(struct tx *t, struct arena *a, const struct attempt_ref *ref,
                               const struct attempt_writer *by, int64_t *ret_key, struct as_err *err)
 {
@@ -111,8 +111,8 @@ static as_status find_attempt(struct tx *t, struct arena *a, const struct attemp
     return is_holder ? AS_OK : deny_writer(ref, &holder, by->secret, err);
 }
 
-/* Of a gang, only the rank that leads the current epoch may write. The row of the gang is held, so that
- * no other epoch begins before the write is done. */
+/* Of a gang, only the rank that leads the current epoch may write. The row of the gang is held, so
+ * that no other epoch begins before the write is done. */
 static as_status check_leads(struct tx *t, const struct attempt_ref *ref, int64_t sweep_key,
                              const struct attempt_writer *by, struct as_err *err)
 {
@@ -447,8 +447,9 @@ static bool end_counts(const struct trial_head *x, const struct attempt_ref *ref
            (x->state == TRIAL_RUNNING || (x->state == TRIAL_QUEUED && is_success && !x->gang));
 }
 
-/* The rank that leads a gang ends the attempt for all. In a gang that is not elastic its success waits
- * for the others, if they run the command too, and its failure is tried again (gangs.c). *ret_held: the seat keeps the end. */
+/* The rank that leads a gang ends the attempt for all. In a gang that is not elastic its success
+ * waits for the others, if they run the command too, and its failure is tried again (gangs.c).
+ * *ret_held: the seat keeps the end. */
 static as_status end_gang(struct tx *t, struct arena *a, const struct attempt_writer *by,
                           const struct completion *c, const struct trial_head *x,
                           struct trial_change *ch, bool *ret_held, struct as_err *err)

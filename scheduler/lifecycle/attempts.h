@@ -1,7 +1,7 @@
 /* The writes of a running attempt: measurements, output, files, and its end.
  *
- * Every write is fenced: it counts only if the attempt is the trial's latest, and the trial runs, or
- * is in the queue because the attempt was declared lost.
+ * Every write is fenced: it counts only if the attempt is the trial's latest, and the trial runs,
+ * or is in the queue because the attempt was declared lost.
  * The fence compares attempt numbers, never clocks. `by` is borrowed; NULL: a runner without a
  * secret. Every function:
  *   AS_E_NOT_FOUND    no such sweep or trial
@@ -22,8 +22,8 @@
 #define MEASUREMENTS_MAX 100000 /* points of one batch: 1000 items of 100 metrics */
 #define LOG_TAIL_MAX 65536      /* bytes of the kept tail */
 
-/* Who writes. A runner shows the secret that it registered with. A client was checked by asks.h. Of a
- * gang only the rank that leads the current epoch writes: others get AS_E_STALE, and
+/* Who writes. A runner shows the secret that it registered with. A client was checked by asks.h. Of
+ * a gang only the rank that leads the current epoch writes: others get AS_E_STALE, and
  * AS_E_UNSUPPORTED is for a writer that does not say its seat. */
 struct attempt_writer {
     const char *client; /* NULL: a runner */

@@ -1,6 +1,6 @@
-/* Reading buckets.json, which the authors of trials write: {"column": NAME, "values": [TEXT, …]} with a
- * text for each held-out row. Equal texts are one bucket; buckets are numbered as they come. For a column
- * that no trial left, the values come from the data set (ensemble_column.h). */
+/* Reading buckets.json, which the authors of trials write: {"column": NAME, "values": [TEXT, …]}
+ * with a text for each held-out row. Equal texts are one bucket; buckets are numbered as they come.
+ * For a column that no trial left, the values come from the data set (ensemble_column.h). */
 #include <string.h>
 
 #include "base/file.h"

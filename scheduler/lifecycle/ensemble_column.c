@@ -1,11 +1,12 @@
 /* Values of a column for an ensemble that was asked for after the trials had run.
  *
- * Trials leave buckets.json only if their document names the column. For any other column the server
- * has all that is needed: the table, and the rule of the split with its seed, which is written into each
- * document (sweep/split_rule). The held-out rows follow from them as in the trainer, with the
- * functions of data/preprocess. The targets of these rows are compared with those that the trials
- * left, so values of other rows are never taken. Only three columns are read: the target for the
- * classes of a stratified split, the column of the split, and the one that is asked for. */
+ * Trials leave buckets.json only if their document names the column. For any other column the
+ * server has all that is needed: the table, and the rule of the split with its seed, which is
+ * written into each document (sweep/split_rule). The held-out rows follow from them as in the
+ * trainer, with the functions of data/preprocess. The targets of these rows are compared with those
+ * that the trials left, so values of other rows are never taken. Only three columns are read: the
+ * target for the classes of a stratified split, the column of the split, and the one that is
+ * asked for. */
 #include "scheduler/lifecycle/ensemble_column.h"
 
 #include <string.h>
@@ -221,7 +222,8 @@ static as_status find_part(struct work *w, size_t held, struct as_err *err)
     return holdout_by_words(&cells, name, w->part, err);
 }
 
-/* The rows that one training held out, in the order of its predictions (data/preprocess/train_data.h). */
+/* The rows that one training held out, in the order of its predictions
+ * (data/preprocess/train_data.h). */
 static as_status find_held(struct work *w, struct as_err *err)
 {
     size_t n = w->info.n_rows, held = train_spec_validation_rows(&w->spec, n);
@@ -244,8 +246,8 @@ static as_status find_held(struct work *w, struct as_err *err)
     return AS_OK;
 }
 
-/* Of folds each row is held out once, and their predictions are in the order of the file, as those of
- * test rows are. */
+/* Of folds each row is held out once, and their predictions are in the order of the file, as those
+ * of test rows are. */
 static as_status find_rows(struct work *w, bool is_test, struct as_err *err)
 {
     as_status st = read_targets(w, err);

@@ -29,21 +29,22 @@ struct ensemble_data {
     size_t n_no_room; /* candidates that ENSEMBLE_MAX_VALUES left out */
 };
 
-/* Read the targets and weights of the first candidate and the predictions of all. A candidate that is not usable is
- * left out and logged.
+/* Read the targets and weights of the first candidate and the predictions of all. A candidate that
+ * is not usable is left out and logged.
  *   ret  zeroed by the caller, who calls ensemble_data_done() in any case; candidates are borrowed
- * AS_E_INVAL, AS_E_TOO_LARGE, …: the targets or weights are wrong; the message names the file. AS_E_UNAVAILABLE,
- * AS_E_NOMEM. Memory: ENSEMBLE_MAX_VALUES float32, and the targets. */
+ * AS_E_INVAL, AS_E_TOO_LARGE, …: the targets or weights are wrong; the message names the file.
+ * AS_E_UNAVAILABLE, AS_E_NOMEM. Memory: ENSEMBLE_MAX_VALUES float32, and the targets. */
 AS_MUST_CHECK as_status ensemble_data_read(struct store *db,
                                            const struct ensemble_candidate *candidates, size_t n,
                                            struct ensemble_data *ret, struct as_err *err);
 
 /* Read the buckets of the rows.
- *   column   the column whose values they are: of the first candidate that left them in buckets.json, else
- *            from the data set. NULL: the column of the first candidate that left one; without any all rows
- *            stay in one bucket
+ *   column   the column whose values they are: of the first candidate that left them in
+ *            buckets.json, else from the data set. NULL: the column of the first candidate that
+ *            left one; without any all rows stay in one bucket
  *   is_test  the rows are those of the test set
- * AS_E_INVAL: a file is wrong. AS_E_UNAVAILABLE, AS_E_NOMEM, and the errors of ensemble_column_read(). */
+ * AS_E_INVAL: a file is wrong. AS_E_UNAVAILABLE, AS_E_NOMEM, and the errors of
+ * ensemble_column_read(). */
 AS_MUST_CHECK as_status ensemble_data_read_buckets(struct store *db, size_t n, const char *column,
                                                    bool is_test, struct ensemble_data *d,
                                                    struct as_err *err);

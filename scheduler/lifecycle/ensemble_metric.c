@@ -106,8 +106,8 @@ static as_status find_by_values(const struct ensemble_metric_input *in, bool *re
     return st;
 }
 
-/* The metric in place of one that predictions do not determine. The trainer's val_loss may differ from
- * these by class weights, by the loss, or where a probability is below 1e-7. */
+/* The metric in place of one that predictions do not determine. The trainer's val_loss may differ
+ * from these by class weights, by the loss, or where a probability is below 1e-7. */
 static score_metric substitute(const struct ensemble_metric_input *in)
 {
     if (in->is_trainers && as_streq(in->name, "val_loss"))

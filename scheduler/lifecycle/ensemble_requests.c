@@ -1,9 +1,9 @@
 /* Ensembles on request.
  *
- * A request is stored as canonical JSON text, with the ends of its sweeps (the number of the end that
- * came last in each), so that a repeated request finds its row. Sweeps that have ended do not change
- * unless they run on, so the result is a pure function of this text and of the stored artifacts: it can
- * be computed by any server, more than once, to the same bytes. */
+ * A request is stored as canonical JSON text, with the ends of its sweeps (the number of the end
+ * that came last in each), so that a repeated request finds its row. Sweeps that have ended do not
+ * change unless they run on, so the result is a pure function of this text and of the stored
+ * artifacts: it can be computed by any server, more than once, to the same bytes. */
 #include "scheduler/lifecycle/ensemble_requests.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* The computation of an ensemble, and its result as JSON.
  *
- * Every fault of the predictions becomes a reason in the result, also that they are too large for the
- * memory, because a sweep must not stay unfinished because of a file. Only an unreachable database is
- * an error; then another round or another server tries again. */
+ * Every fault of the predictions becomes a reason in the result, also that they are too large for
+ * the memory, because a sweep must not stay unfinished because of a file. Only an unreachable
+ * database is an error; then another round or another server tries again. */
 #include "scheduler/lifecycle/ensemble_result.h"
 
 #include <math.h>
@@ -51,8 +51,8 @@ static json_t *member_json(const struct work *w, const struct ensemble *e, size_
                      (int)e->counts[i], "value", json_number_new(e->values[i]), "params", params);
 }
 
-/* Members in the order in which they are added (ensemble_members): a model that is made of the result
- * has them in this order, so it computes the same sums. */
+/* Members in the order in which they are added (ensemble_members): a model that is made of the
+ * result has them in this order, so it computes the same sums. */
 static json_t *members_json(const struct work *w, const struct ensemble *e)
 {
     JSON_AUTO list = json_array();

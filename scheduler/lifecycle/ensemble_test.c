@@ -71,8 +71,8 @@ static const char *bucket_value(const struct ensemble_data *d, size_t bucket)
     return json_string_value(json_array_get(d->bucket_values, bucket));
 }
 
-/* The buckets of the test rows, by the numbers of the chosen ones. A value that these do not have is in
- * the last one, of any other. */
+/* The buckets of the test rows, by the numbers of the chosen ones. A value that these do not have
+ * is in the last one, of any other. */
 static as_status read_buckets(struct store *db, struct work *w, struct as_err *err)
 {
     const struct ensemble_data *chosen = w->chosen;

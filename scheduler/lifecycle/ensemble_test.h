@@ -1,4 +1,5 @@
-/* What an ensemble and the best single trial are worth on test rows, which chose neither of them. */
+/* What an ensemble and the best single trial are worth on test rows, which chose neither of
+ * them. */
 #ifndef ASSAY_SCHEDULER_LIFECYCLE_ENSEMBLE_TEST_H
 #define ASSAY_SCHEDULER_LIFECYCLE_ENSEMBLE_TEST_H
 

@@ -13,8 +13,8 @@ AS_MUST_CHECK as_status ensemble_get(struct store *db, struct arena *a, const ch
 
 /* Compute the ensemble of one sweep that is finishing, and end the sweep. *ret_worked is false if
  * there was no such sweep. One server at a time computes the ensemble of a sweep (a lease of two
- * minutes). A fault of the predictions becomes a reason in the result and never stops the sweep. May
- * take seconds. AS_E_UNAVAILABLE. */
+ * minutes). A fault of the predictions becomes a reason in the result and never stops the sweep.
+ * May take seconds. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status ensembles_tick(struct store *db, bool *ret_worked, struct as_err *err);
 
 #endif

@@ -23,15 +23,15 @@ AS_MUST_CHECK as_status trial_feasibility(struct tx *t, struct arena *a, const s
                                           struct as_err *err);
 
 /* What a reported success does to the trial: it completes, or fails for a value that is not finite.
- * Sets event, outcome, reason and feasible of `ret`. AS_E_UNSUPPORTED with pointer (/metrics/NAME): a
- * metric was never reported. */
+ * Sets event, outcome, reason and feasible of `ret`. AS_E_UNSUPPORTED with pointer (/metrics/NAME):
+ * a metric was never reported. */
 AS_MUST_CHECK as_status trial_judge(struct tx *t, struct arena *a, const struct sweep_head *s,
                                     const struct trial_head *x, struct trial_change *ret,
                                     struct as_err *err);
 
 /* What trial_timeout does to the trial: by limits.on_timeout it fails, or completes with the values
- * that it reported, if every required value is there and finite. Sets event, feasible and, where the
- * caller gave none, reason of `ret`; the outcome of the attempt is the caller's. */
+ * that it reported, if every required value is there and finite. Sets event, feasible and, where
+ * the caller gave none, reason of `ret`; the outcome of the attempt is the caller's. */
 AS_MUST_CHECK as_status trial_judge_timeout(struct tx *t, struct arena *a,
                                             const struct sweep_head *s, const struct trial_head *x,
                                             struct trial_change *ret, struct as_err *err);

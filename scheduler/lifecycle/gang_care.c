@@ -11,8 +11,8 @@ static bool is_same_key(const struct gang_key *x, const struct gang_key *y)
     return x->sweep_key == y->sweep_key && x->number == y->number && x->attempt == y->attempt;
 }
 
-/* Seats of one gang that are to be dropped: a host that is lost takes several along, and is one change
- * of the world. */
+/* Seats of one gang that are to be dropped: a host that is lost takes several along, and is one
+ * change of the world. */
 struct drop {
     const struct held_seat *rows;
     size_t n;

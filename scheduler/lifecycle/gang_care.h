@@ -1,6 +1,6 @@
-/* Ranks that nobody reports: those whose runner is gone or no longer runs them, and gangs that cannot
- * go on by themselves. Any number of servers may do this at once; each step is a guarded transaction
- * of its own. */
+/* Ranks that nobody reports: those whose runner is gone or no longer runs them, and gangs that
+ * cannot go on by themselves. Any number of servers may do this at once; each step is a guarded
+ * transaction of its own. */
 #ifndef ASSAY_SCHEDULER_LIFECYCLE_GANG_CARE_H
 #define ASSAY_SCHEDULER_LIFECYCLE_GANG_CARE_H
 
@@ -18,9 +18,9 @@ AS_MUST_CHECK as_status gangs_drop_orphans(struct store *db, const char *runner,
 AS_MUST_CHECK as_status gangs_drop_missing(struct store *db, const struct held_seat_list *missing,
                                            struct as_err *err);
 
-/* A round of the reaper: orphans; gangs that never got all their ranks begin with those that listen,
- * after a lease; of gangs that wait for ranks for two leases all but the oldest give their seats back
- * and start again. *ret_n: how many gangs or ranks changed. AS_E_UNAVAILABLE. */
+/* A round of the reaper: orphans; gangs that never got all their ranks begin with those that
+ * listen, after a lease; of gangs that wait for ranks for two leases all but the oldest give their
+ * seats back and start again. *ret_n: how many gangs or ranks changed. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status gangs_tend(struct store *db, int64_t *ret_n, struct as_err *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* The world of one gang while it is changed.
  *
- * Whoever changes a world holds the rows of the sweep, the trial and the gang, in this order, because
- * every change may turn out to be the attempt's end. The rules are in sweep/seat_state.h; this file
- * counts the seats for them and writes what they say. The epoch is raised by one statement that
- * compares it, after the seats were read under the same locks.
+ * Whoever changes a world holds the rows of the sweep, the trial and the gang, in this order,
+ * because every change may turn out to be the attempt's end. The rules are in sweep/seat_state.h;
+ * this file counts the seats for them and writes what they say. The epoch is raised by one
+ * statement that compares it, after the seats were read under the same locks.
  *
  * A rank that completed in an elastic gang has left, but stays a member: the others are about to
  * complete too, and need no new epoch for it. */
@@ -159,8 +159,8 @@ static as_status begin_epoch(struct gang_world *w, struct as_err *err)
     return write_event(w, gang_state_format(state), w->gang.epoch, NULL, w->why, err);
 }
 
-/* Every rank of a gang that is not elastic has completed. The one that leads said its end first, and
- * the trial had the values that its sweep requires then. */
+/* Every rank of a gang that is not elastic has completed. The one that leads said its end first,
+ * and the trial had the values that its sweep requires then. */
 static as_status complete_all(struct gang_world *w, struct as_err *err)
 {
     const struct gang_seat_row *leader = gang_world_leader(w);

@@ -1,5 +1,5 @@
-/* The world of one gang while it is changed: its rows are locked, events are applied to its seats, and
- * one step at the end writes what follows: a new epoch, or the end of the attempt. */
+/* The world of one gang while it is changed: its rows are locked, events are applied to its seats,
+ * and one step at the end writes what follows: a new epoch, or the end of the attempt. */
 #ifndef ASSAY_SCHEDULER_LIFECYCLE_GANG_WORLD_H
 #define ASSAY_SCHEDULER_LIFECYCLE_GANG_WORLD_H
 

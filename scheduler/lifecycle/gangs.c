@@ -1,8 +1,8 @@
 /* What the ranks of an attempt tell the server.
  *
  * Each operation opens the world of the gang (gang_world.h), checks that the caller holds the seat,
- * applies an event, and settles. A repeat whose first answer was lost finds the seat in the state that
- * it asked for, and gets the world. */
+ * applies an event, and settles. A repeat whose first answer was lost finds the seat in the state
+ * that it asked for, and gets the world. */
 #include "scheduler/lifecycle/gangs.h"
 
 #include <stdio.h>
@@ -225,8 +225,8 @@ static as_status end_all(struct gang_world *w, const struct gang_seat_row *seat,
                              .exit_code = e->exit_code,
                              .has_ran = e->has_ran,
                              .ran_ms = e->ran_ms};
-    /* When a rank of a gang that cannot change dies, the others fail too, and may be heard first. So a
-     * failure of any is tried again, within max_restarts. */
+    /* When a rank of a gang that cannot change dies, the others fail too, and may be heard first.
+     * So a failure of any is tried again, within max_restarts. */
     bool again = e->outcome == OUTCOME_RETRY || (e->outcome == OUTCOME_FAILED && !w->gang.elastic);
     c.event = e->outcome == OUTCOME_TIMEOUT    ? TRIAL_EV_TIMEOUT
               : e->outcome == OUTCOME_RELEASED ? TRIAL_EV_RELEASE

@@ -1,8 +1,8 @@
 /* Gangs: what the ranks of an attempt tell the server, and the worlds that follow.
  *
  * A world is the members of one epoch. It changes when a rank listens, leaves or is lost, and every
- * change is one guarded statement that compares the epoch: of two halves of a divided gang at most one
- * goes on. Every operation may be repeated. Every function:
+ * change is one guarded statement that compares the epoch: of two halves of a divided gang at most
+ * one goes on. Every operation may be repeated. Every function:
  *   AS_E_NOT_FOUND    no such sweep, trial, attempt, gang or seat
  *   AS_E_DENIED       the seat is another runner's
  *   AS_E_STALE        the attempt is over, or the seat does not live any more; with the pointer
@@ -65,16 +65,16 @@ struct world_change {
     int64_t step;
 };
 
-/* Begin the next epoch without some ranks; with the same ones if none is named: a connection broke, and
- * they meet again. AS_E_DENIED: the asker is no member. AS_E_INVAL: a seat
+/* Begin the next epoch without some ranks; with the same ones if none is named: a connection broke,
+ * and they meet again. AS_E_DENIED: the asker is no member. AS_E_INVAL: a seat
  * does not exist, or the asker calls itself lost. */
 AS_MUST_CHECK as_status gang_change(struct store *db, struct arena *a,
                                     const struct attempt_ref *ref, const struct gang_caller *by,
                                     const struct world_change *change, struct gang_detail *ret,
                                     struct as_err *err);
 
-/* The gang and the seats that live or are members. ret->shows_secret: the caller holds a seat of it, or
- * is an administrator. */
+/* The gang and the seats that live or are members. ret->shows_secret: the caller holds a seat of
+ * it, or is an administrator. */
 AS_MUST_CHECK as_status gang_world_get(struct store *db, struct arena *a,
                                        const struct attempt_ref *ref, const struct gang_caller *by,
                                        struct gang_detail *ret, struct as_err *err);
@@ -85,11 +85,13 @@ AS_MUST_CHECK as_status gang_get(struct store *db, struct arena *a, const struct
 
 /* ---- waiting for a change ---- */
 
-/* What a request that knows epoch `after` of a gang waits for: a number below -1, for gang_changed(). */
+/* What a request that knows epoch `after` of a gang waits for: a number below -1, for
+ * gang_changed(). */
 int64_t gang_wait_key(int64_t gang_id, int64_t after);
 /* Is the number one of gang_wait_key()? */
 bool gang_is_wait_key(int64_t key);
-/* Which of these have happened: the gang has a later epoch, is over, or is gone. One cheap query. */
+/* Which of these have happened: the gang has a later epoch, is over, or is gone. One cheap
+ * query. */
 AS_MUST_CHECK as_status gang_changed(struct store *db, const int64_t *keys, size_t n, bool *ret,
                                      struct as_err *err);
 

@@ -1,4 +1,5 @@
-/* When a reaper may end leases and trials past their timeout, and when it looks for old rows. Pure: all times are arguments.
+/* When a reaper may end leases and trials past their timeout, and when it looks for old rows. Pure:
+ * all times are arguments.
  *
  * A silent runner is lost only if this process could have heard it. So a reaper reports each look
  * at leases to the clock, and ends no lease before it has looked for a whole lease without a break.

@@ -1,10 +1,10 @@
 /* One round of the reaper.
  *
- * The parts of a round are independent: leases of runners, ranks of gangs, leases of clients, timeouts, sweeps that
- * are over, old rows. Each part reads a list without locks and then handles each entry in its own
- * guarded transaction, because another server may do the same, and because an owner may come back
- * between the two. A round ends at the first error; the next round does the rest. The report counts
- * also what an incomplete round did. */
+ * The parts of a round are independent: leases of runners, ranks of gangs, leases of clients,
+ * timeouts, sweeps that are over, old rows. Each part reads a list without locks and then handles
+ * each entry in its own guarded transaction, because another server may do the same, and because an
+ * owner may come back between the two. A round ends at the first error; the next round does the
+ * rest. The report counts also what an incomplete round did. */
 #include "scheduler/lifecycle/reaper.h"
 
 #include "base/clock.h"

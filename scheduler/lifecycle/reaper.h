@@ -26,9 +26,9 @@ struct reaper_report {
 
 /* Run one round: runners and clients whose lease ran out, trial_timeout (as a backstop, one grace
  * period and a lease after the runner should have ended the trial; never for a process that its
- * runner says ended in time), wall_time, sweeps that are over, their ensembles, those that users asked for, old rows. No lease
- * and no trial_timeout expires for one lease after this process connected or reconnected, and after
- * a break (lease_clock.h), so that runners can be heard first.
+ * runner says ended in time), wall_time, sweeps that are over, their ensembles, those that users
+ * asked for, old rows. No lease and no trial_timeout expires for one lease after this process
+ * connected or reconnected, and after a break (lease_clock.h), so that runners can be heard first.
  * AS_E_UNAVAILABLE: the database is away; the next round does the rest. */
 AS_MUST_CHECK as_status reaper_tick(struct reaper *reaper, struct reaper_report *ret,
                                     struct as_err *err);

@@ -167,8 +167,8 @@ static as_status cancel_live(struct tx *t, struct arena *a, const struct sweep_h
     return AS_OK;
 }
 
-/* A sweep that runs on needs its data sets, which may be deleted while no live sweep uses them. Their
- * rows are held, as when a sweep is created. */
+/* A sweep that runs on needs its data sets, which may be deleted while no live sweep uses them.
+ * Their rows are held, as when a sweep is created. */
 static as_status hold_datasets(struct tx *t, struct arena *a, const struct sweep_head *s,
                                struct as_err *err)
 {

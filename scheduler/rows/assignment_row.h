@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Who runs an attempt: a runner, with the claim that gave it the attempt, a client, or a gang (neither
- * is set). */
+/* Who runs an attempt: a runner, with the claim that gave it the attempt, a client, or a gang
+ * (neither is set). */
 struct owner {
     const char *runner; /* NULL: a client or a gang */
     int64_t epoch;

@@ -1,8 +1,8 @@
 /* Gangs: the ranks of an attempt, and the world that they form. Conventions: "Rows" in
  * scheduler/README.md.
  *
- * A seat is one rank process of a gang. Its number is never used again in its attempt. A world is the
- * members of one epoch, in the order of their seats; the first of them leads. */
+ * A seat is one rank process of a gang. Its number is never used again in its attempt. A world is
+ * the members of one epoch, in the order of their seats; the first of them leads. */
 #ifndef ASSAY_SCHEDULER_ROWS_GANG_ROW_H
 #define ASSAY_SCHEDULER_ROWS_GANG_ROW_H
 
@@ -13,8 +13,8 @@
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/sweep/seat_state.h"
 
-/* The pointer of AS_E_STALE when the epoch, or the rank that leads, is not current, and the attempt is:
- * the API's code stale_world. */
+/* The pointer of AS_E_STALE when the epoch, or the rank that leads, is not current, and the attempt
+ * is: the API's code stale_world. */
 #define STALE_WORLD "/epoch"
 
 #define GANG_RANKS_MAX 4096

@@ -1,4 +1,5 @@
-/* Trials that people add, as their request describes them: read and checked without a transaction. */
+/* Trials that people add, as their request describes them: read and checked without a
+ * transaction. */
 #ifndef ASSAY_SCHEDULER_SERVICES_ADDITION_PRIV_H
 #define ASSAY_SCHEDULER_SERVICES_ADDITION_PRIV_H
 

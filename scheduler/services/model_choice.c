@@ -50,8 +50,8 @@ struct sources {
     size_t n;
 };
 
-/* The trial that an object names, {"number", "sweep"?}, without a weight. It is of the first sweep if it
- * names none. */
+/* The trial that an object names, {"number", "sweep"?}, without a weight. It is of the first sweep
+ * if it names none. */
 static as_status read_trial(const struct sources *s, const json_t *trial,
                             struct model_choice_member *ret, struct as_err *err)
 {
@@ -69,8 +69,8 @@ static as_status read_trial(const struct sources *s, const json_t *trial,
                    id ? id : "");
 }
 
-/* The input of the trial that an object names: its place among the members; their number if it is not
- * among them. *ret_member is the trial. */
+/* The input of the trial that an object names: its place among the members; their number if it is
+ * not among them. *ret_member is the trial. */
 static as_status input_of(const struct sources *s, const json_t *trial,
                           const struct model_choice *c, struct model_choice_member *ret_member,
                           size_t *ret, struct as_err *err)
@@ -85,8 +85,8 @@ static as_status input_of(const struct sources *s, const json_t *trial,
     return st;
 }
 
-/* The input of rows with other values. Its trial becomes the last member if each value has another one;
- * there is room for it. */
+/* The input of rows with other values. Its trial becomes the last member if each value has another
+ * one; there is room for it. */
 static as_status add_other(const struct sources *s, const json_t *trial, struct model_choice *c,
                            size_t *ret, struct as_err *err)
 {

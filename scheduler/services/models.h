@@ -32,10 +32,10 @@ struct model_request {
     const char *by; /* the id of a token; NULL: none */
 };
 
-/* Add a version: compose its file from the files of the trials, store the file, and give it the next
- * number. The model is created if there is none of that name. *ret_created is false if a version of
- * the model has this content already; that version is returned. Takes seconds. May be repeated.
- * AS_E_INVAL with pointer: the name. AS_E_NOT_FOUND: no such sweep, trial or ensemble.
+/* Add a version: compose its file from the files of the trials, store the file, and give it the
+ * next number. The model is created if there is none of that name. *ret_created is false if a
+ * version of the model has this content already; that version is returned. Takes seconds. May be
+ * repeated. AS_E_INVAL with pointer: the name. AS_E_NOT_FOUND: no such sweep, trial or ensemble.
  * AS_E_CONFLICT: a trial has not completed, or the sweep has not ended or has no ensemble, or the
  * ensemble is not computed, or one of its sweeps was deleted. AS_E_UNSUPPORTED: a trial stored
  * no model, or one that cannot be kept (the API answers 422); the message names the trial.

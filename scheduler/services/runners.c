@@ -31,8 +31,8 @@ static as_status runner_event(struct tx *t, const char *name, const char *state,
     return store_event_add(t, &e, err);
 }
 
-/* The ranks of a runner that just left, or registered without them, go now. If the database fails, the
- * reaper does it. */
+/* The ranks of a runner that just left, or registered without them, go now. If the database fails,
+ * the reaper does it. */
 static void drop_ranks(struct store *db, const char *runner)
 {
     struct as_err why = {0};
@@ -51,8 +51,8 @@ void runner_secret_make(char ret[RUNNER_SECRET_SIZE])
     hex_format(bytes, sizeof bytes, ret);
 }
 
-/* The same for ranks of gangs. Those that it does not list are orphans of its older epoch, and slots
- * that were kept free for a gang are no longer. */
+/* The same for ranks of gangs. Those that it does not list are orphans of its older epoch, and
+ * slots that were kept free for a gang are no longer. */
 static as_status resume_seats(struct tx *t, struct arena *a, const struct runner_register *req,
                               bool is_same, struct registration *ret, struct as_err *err)
 {

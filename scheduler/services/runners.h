@@ -76,8 +76,8 @@ AS_MUST_CHECK as_status runner_register(struct store *db, struct arena *a,
  * attempt that runs there according to the database, and that two heartbeats in a row did not list,
  * is lost when it is older than a lease; before that, the answer to its claim may still be on its
  * way. A runner that had expired and still has its epoch is live again. AS_E_NOT_FOUND: never
- * registered. AS_E_STALE: another epoch is current, or the runner left: register again. AS_E_DENIED:
- * the secret is not the runner's. AS_E_UNAVAILABLE. */
+ * registered. AS_E_STALE: another epoch is current, or the runner left: register again.
+ * AS_E_DENIED: the secret is not the runner's. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status runner_heartbeat(struct store *db, struct arena *a,
                                          const struct runner_id *id, const struct heartbeat *beat,
                                          struct directive_list *ret, struct as_err *err);

@@ -6,7 +6,8 @@
  * between. The stored document is patched and parsed again; it always holds the limits in force.
  *
  * Suggestions do not depend on limits, so a changed sweep can be replayed. Whether a sweep that has
- * ended runs on is decided by the rule that ends it (sweep_end.h): it must not end again at once. */
+ * ended runs on is decided by the rule that ends it (sweep_end.h): it must not end again at
+ * once. */
 #include "scheduler/services/sweep_change.h"
 
 #include <inttypes.h>

@@ -13,7 +13,8 @@
 #include "scheduler/store/store.h"
 
 #define SWEEP_NOTES_MAX 8
-/* That sweep_changes() returns. A change has short values, below 1 KB, so they fit PAGE_BYTES_MAX. */
+/* That sweep_changes() returns. A change has short values, below 1 KB, so they fit
+ * PAGE_BYTES_MAX. */
 #define SWEEP_CHANGES_MAX 1000
 
 /* A merge patch, as the API's SweepPatch. */

@@ -7,8 +7,8 @@
 
 #include "scheduler/store/tx.h"
 
-/* Replace each name or id in /search/prior by the snapshot as it is now; a snapshot stays as it is. Trials
- * that have no value or break a bound of their sweep are passed over.
+/* Replace each name or id in /search/prior by the snapshot as it is now; a snapshot stays as it is.
+ * Trials that have no value or break a bound of their sweep are passed over.
  *   doc  borrowed; any JSON: what is no list of names is left to the parser of documents
  *   ret  new reference; doc itself if no name is in it
  * AS_E_INVAL with the pointer: no such sweep, one that no trial has completed in, or one of several

@@ -4,7 +4,8 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 
-/* Let the sweep run on, if it has ended, for n trials more of which n_failed count as failed now. */
+/* Let the sweep run on, if it has ended, for n trials more of which n_failed count as failed
+ * now. */
 static as_status make_live(struct tx *t, struct arena *a, const struct sweep_head *s, int64_t n,
                            int64_t n_failed, struct as_err *err)
 {

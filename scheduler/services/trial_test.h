@@ -1,5 +1,5 @@
-/* The figures of a trial on test rows: the artifact test.json. They are of one trial, read when it is
- * asked for: nothing that compares trials has them. */
+/* The figures of a trial on test rows: the artifact test.json. They are of one trial, read when it
+ * is asked for: nothing that compares trials has them. */
 #ifndef ASSAY_SCHEDULER_SERVICES_TRIAL_TEST_H
 #define ASSAY_SCHEDULER_SERVICES_TRIAL_TEST_H
 

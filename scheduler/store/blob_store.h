@@ -1,7 +1,7 @@
 /* Tables blob, blob_chunk, blob_part and blob_loose.
  *
- * A row of blob has its content in one of three places: in rows of blob_chunk, in parts (other blobs,
- * of PART_BYTES each), or in the server's blob store. A part has no parts. */
+ * A row of blob has its content in one of three places: in rows of blob_chunk, in parts (other
+ * blobs, of PART_BYTES each), or in the server's blob store. A part has no parts. */
 #ifndef ASSAY_SCHEDULER_STORE_BLOB_STORE_H
 #define ASSAY_SCHEDULER_STORE_BLOB_STORE_H
 
@@ -43,8 +43,8 @@ AS_MUST_CHECK as_status store_blob_read(struct tx *t, const char *sha256, int64_
                                         size_t size, size_t *ret_len, struct blob_byte *ret_at,
                                         struct as_err *err);
 
-/* Content that may be in the blob store without a row of blob. `add`: an upload begins. `end`: it is
- * referred to by a row now. */
+/* Content that may be in the blob store without a row of blob. `add`: an upload begins. `end`: it
+ * is referred to by a row now. */
 AS_MUST_CHECK as_status store_blob_loose_add(struct tx *t, const char *sha256, struct as_err *err);
 AS_MUST_CHECK as_status store_blob_loose_end(struct tx *t, const char *sha256, struct as_err *err);
 /* Lock one that has been loose for keep_ms. ret_sha256 is "" if there is none. *ret_used: a row of
@@ -53,8 +53,9 @@ AS_MUST_CHECK as_status store_blob_loose_next(struct tx *t, int64_t keep_ms,
                                               char ret_sha256[SHA256_HEX_SIZE], bool *ret_used,
                                               struct as_err *err);
 
-/* Remove some blobs to which nothing refers: those that were not touched for keep_ms, and those that
- * lost a reference release_ms ago. *ret_bytes: of their content, without the content of parts. */
+/* Remove some blobs to which nothing refers: those that were not touched for keep_ms, and those
+ * that lost a reference release_ms ago. *ret_bytes: of their content, without the content of
+ * parts. */
 AS_MUST_CHECK as_status store_blob_prune(struct tx *t, int64_t keep_ms, int64_t release_ms,
                                          int64_t *ret_removed, int64_t *ret_bytes,
                                          struct as_err *err);

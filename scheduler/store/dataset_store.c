@@ -1,9 +1,10 @@
 /* Tables dataset and dataset_file.
  *
- * A data set has one file (a table) or two (features and targets), and as many of test rows. The statements return the files
- * as columns of the data set's row, in the order of roles, so that one row is one data set.
- * sweep_dataset records the content of a data set when a sweep was created. A claim compares it
- * with the current content, because a name may be removed and registered again. */
+ * A data set has one file (a table) or two (features and targets), and as many of test rows. The
+ * statements return the files as columns of the data set's row, in the order of roles, so that one
+ * row is one data set. sweep_dataset records the content of a data set when a sweep was created. A
+ * claim compares it with the current content, because a name may be removed and registered
+ * again. */
 #include "scheduler/store/dataset_store.h"
 
 #include "scheduler/store/columns_priv.h"

@@ -1,9 +1,9 @@
 /* Tables ensemble and ensemble_asked.
  *
  * A row of `ensemble` belongs to each sweep, and is computed when the sweep is finishing. A row of
- * `ensemble_asked` is a request of a user. Both are computed by whichever server leases the row, so a
- * server that dies costs no more than the lease. A request is known by its text and by the ends of its
- * sweeps (finish_seq): asked again it is the same row, unless a sweep ran on in between. */
+ * `ensemble_asked` is a request of a user. Both are computed by whichever server leases the row, so
+ * a server that dies costs no more than the lease. A request is known by its text and by the ends
+ * of its sweeps (finish_seq): asked again it is the same row, unless a sweep ran on in between. */
 #include "scheduler/store/ensemble_store.h"
 
 #include "scheduler/store/columns_priv.h"

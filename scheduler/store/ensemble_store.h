@@ -1,5 +1,5 @@
-/* Tables ensemble and ensemble_asked: results, and the servers that compute them. An ensemble is made
- * when its sweep ends; further ones are asked for afterwards, over one or several sweeps. */
+/* Tables ensemble and ensemble_asked: results, and the servers that compute them. An ensemble is
+ * made when its sweep ends; further ones are asked for afterwards, over one or several sweeps. */
 #ifndef ASSAY_SCHEDULER_STORE_ENSEMBLE_STORE_H
 #define ASSAY_SCHEDULER_STORE_ENSEMBLE_STORE_H
 
@@ -32,7 +32,8 @@ struct ensemble_candidate {
 };
 
 /* The best `limit` candidates of the sweeps, best first. Only trials with the most common targets
- * and weights are candidates. Trials with equal values are in the order of `sweeps` and of their numbers. */
+ * and weights are candidates. Trials with equal values are in the order of `sweeps` and of their
+ * numbers. */
 AS_MUST_CHECK as_status store_ensemble_candidates(struct tx *t, struct arena *a,
                                                   const char *const *sweeps, size_t n_sweeps,
                                                   bool maximize, int64_t limit,

@@ -1,4 +1,5 @@
-/* Texts that the statements of gangs share, and lists as array parameters. Private to this folder. */
+/* Texts that the statements of gangs share, and lists as array parameters. Private to this
+ * folder. */
 #ifndef ASSAY_SCHEDULER_STORE_GANG_LISTS_PRIV_H
 #define ASSAY_SCHEDULER_STORE_GANG_LISTS_PRIV_H
 

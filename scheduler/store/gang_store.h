@@ -1,6 +1,7 @@
 /* Tables gang and gang_seat: the ranks of attempts. Strings that come out are in the arena passed.
  *
- * A transaction that may end the attempt holds the sweep's row and the trial's before the gang's. */
+ * A transaction that may end the attempt holds the sweep's row and the trial's before the
+ * gang's. */
 #ifndef ASSAY_SCHEDULER_STORE_GANG_STORE_H
 #define ASSAY_SCHEDULER_STORE_GANG_STORE_H
 
@@ -32,8 +33,8 @@ AS_MUST_CHECK as_status store_gang_seat(struct tx *t, struct arena *a, const str
                                         int64_t seat, struct gang_seat_row *ret,
                                         struct as_err *err);
 
-/* The fence of a write: hold the epoch until the transaction ends. *ret_leader is the seat that leads;
- * -1: none does. AS_E_NOT_FOUND: the attempt has no gang. */
+/* The fence of a write: hold the epoch until the transaction ends. *ret_leader is the seat that
+ * leads; -1: none does. AS_E_NOT_FOUND: the attempt has no gang. */
 AS_MUST_CHECK as_status store_gang_fence(struct tx *t, const struct gang_key *key,
                                          int64_t *ret_epoch, int64_t *ret_leader,
                                          struct as_err *err);
@@ -73,8 +74,8 @@ AS_MUST_CHECK as_status store_gang_over(struct tx *t, const struct gang_key *key
 AS_MUST_CHECK as_status store_gang_add(struct tx *t, int64_t sweep_key, const char *secret,
                                        struct gang_key *ret, struct as_err *err);
 
-/* Gangs that cannot go on: elastic ones in which ranks listen, but which never got all of their ranks
- * for patience_ms (they begin with fewer), ordered by attempt. */
+/* Gangs that cannot go on: elastic ones in which ranks listen, but which never got all of their
+ * ranks for patience_ms (they begin with fewer), ordered by attempt. */
 AS_MUST_CHECK as_status store_gang_late(struct tx *t, struct arena *a, int64_t patience_ms,
                                         struct gang_key **ret, size_t *ret_n, struct as_err *err);
 /* Of several gangs that wait for ranks for patience_ms, all but the oldest: each holds seats that

@@ -85,9 +85,9 @@ static const struct stmt stmts[] = {
     [GATHERING_NEWS] = {"gathering_news",
                         "select " NEWS_COLUMNS " from gathering g, runner r where "
                         "r.name = $1 and r.epoch = $2"},
-    /* Fresh seats that their runners do not know of, a gathering that has just begun or lost a seat:
-     * all waiting claims look, because nobody knows which of them can take part. Later, and for the
-     * rest, a few at a time. */
+    /* Fresh seats that their runners do not know of, a gathering that has just begun or lost a
+     * seat: all waiting claims look, because nobody knows which of them can take part. Later, and
+     * for the rest, a few at a time. */
     [GATHERING_PENDING] =
         {"gathering_pending",
          "select case when exists (select from gang_seat q where q.state = 'seated' and q.claim_id "

@@ -1,5 +1,6 @@
-/* Tables gathering and gathering_seat: the one gang that gathers, and the slots that are kept free for
- * it. A transaction locks the runner's row before `gathering`, and `gathering` before sweeps. */
+/* Tables gathering and gathering_seat: the one gang that gathers, and the slots that are kept free
+ * for it. A transaction locks the runner's row before `gathering`, and `gathering` before
+ * sweeps. */
 #ifndef ASSAY_SCHEDULER_STORE_GATHERING_STORE_H
 #define ASSAY_SCHEDULER_STORE_GATHERING_STORE_H
 

@@ -1,9 +1,9 @@
 /* Tables model, model_version and model_alias.
  *
  * The row of a model is its lock and its counter: a version takes the number after `newest`, and a
- * model that was deleted keeps its row, so that a reference such as digits@3 never means two things.
- * A version refers to its content by a foreign key (a blob that is used is not removed) and to no
- * sweep: what it says about its origin is text of its own. */
+ * model that was deleted keeps its row, so that a reference such as digits@3 never means two
+ * things. A version refers to its content by a foreign key (a blob that is used is not removed) and
+ * to no sweep: what it says about its origin is text of its own. */
 #include "scheduler/store/model_store.h"
 
 #include "scheduler/store/columns_priv.h"

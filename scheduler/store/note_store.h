@@ -6,8 +6,8 @@
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/store/tx.h"
 
-/* Replace the texts of these names. A new name past TRIAL_NOTES_MAX is left out. The caller holds the
- * trial's row and has checked names and texts; no name stands twice. */
+/* Replace the texts of these names. A new name past TRIAL_NOTES_MAX is left out. The caller holds
+ * the trial's row and has checked names and texts; no name stands twice. */
 AS_MUST_CHECK as_status store_note_put(struct tx *t, int64_t sweep_key, int64_t number,
                                        const struct trial_note *notes, size_t n,
                                        struct as_err *err);

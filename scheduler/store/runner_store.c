@@ -78,8 +78,8 @@ COLUMNS_READER(runner, struct runner_row, RUNNER_FIELDS)
     "exists (select from sweep x join held h on h.sweep_key = x.key join runner o on o.name = "    \
     "h.runner where x.exclusive and (o.name = r.name or o.machine = r.machine) and " other ")"
 
-/* What other runners of the machine take of the cores or the memory of the runner r, which it shares
- * with them. */
+/* What other runners of the machine take of the cores or the memory of the runner r, which it
+ * shares with them. */
 #define TAKEN_BY_OTHERS(what)                                                                      \
     "case when r.shares and exists (select from sweep x where x.cpus > 0 or x.memory_bytes > 0) "  \
     "then (select o." what " from needs_of_others(r.name, r.machine) o) else 0 end"

@@ -1,7 +1,7 @@
 /* The seats that a runner holds: what it says about them, and which ones it gets.
  *
- * A heartbeat writes the row of a rank only when something about it has changed. Statements over a list
- * of seats get it as one array for each column. */
+ * A heartbeat writes the row of a rank only when something about it has changed. Statements over a
+ * list of seats get it as one array for each column. */
 #include "scheduler/store/seat_store.h"
 
 #include "scheduler/store/columns_priv.h"

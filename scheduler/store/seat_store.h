@@ -24,8 +24,8 @@ struct held_seat_list {
 /* Record what a runner says about its seats. */
 AS_MUST_CHECK as_status store_seat_beat(struct tx *t, const char *runner,
                                         const struct seat_said *said, size_t n, struct as_err *err);
-/* As store_trial_missing(): count the heartbeats that missed a seat of this runner. Due are those that
- * two in a row missed, more than lease_ms after they were taken. */
+/* As store_trial_missing(): count the heartbeats that missed a seat of this runner. Due are those
+ * that two in a row missed, more than lease_ms after they were taken. */
 AS_MUST_CHECK as_status store_seat_missing(struct tx *t, struct arena *a, const char *runner,
                                            const struct seat_said *listed, size_t n,
                                            int64_t lease_ms, struct held_seat_list *ret,

@@ -328,11 +328,12 @@ static as_status tx_begin(struct store *db, tx_kind kind, struct tx **ret, struc
     return st;
 }
 
-/* A transaction gives its locks back when it has committed, and then waits for the disk: with a commit that
- * waits, each claim of a sweep would wait for the disk of the one before, because both hold the sweep's
- * row. The message is a record in the log after the commit; its own commit waits until both are on disk,
- * together with those of other connections. Nobody is answered before. A transaction that saw the change
- * meanwhile is later in the log, so it never outlives what it saw. What wrote nothing does not wait. */
+/* A transaction gives its locks back when it has committed, and then waits for the disk: with a
+ * commit that waits, each claim of a sweep would wait for the disk of the one before, because both
+ * hold the sweep's row. The message is a record in the log after the commit; its own commit waits
+ * until both are on disk, together with those of other connections. Nobody is answered before. A
+ * transaction that saw the change meanwhile is later in the log, so it never outlives what it
+ * saw. What wrote nothing does not wait. */
 static const char *const commits[] = {
     [TX_WRITE] = "select set_config('assay.wrote', (pg_current_xact_id_if_assigned() is not "
                  "null)::text, false); commit; select case when "

@@ -68,8 +68,8 @@ AS_MUST_CHECK as_status store_open(const struct store_opts *opts, struct store *
 void store_close(struct store *db);
 AS_DEFINE_FREEP(struct store, store_close)
 
-/* Where content lies that is not in rows (scheduler/content/piece_store.h); borrowed, and set before
- * any operation runs. NULL, the default: all content is in rows. */
+/* Where content lies that is not in rows (scheduler/content/piece_store.h); borrowed, and set
+ * before any operation runs. NULL, the default: all content is in rows. */
 struct piece_store;
 void store_set_pieces(struct store *db, struct piece_store *pieces);
 struct piece_store *store_pieces(const struct store *db);

@@ -1,8 +1,8 @@
 /* Table sweep, and what is decided from its rows alone.
  *
  * A sweep's row holds the counts of its trials, which triggers maintain. So the statements that
- * decide whether a sweep has work (has_work_priv.h), how much room it has (room_store.c), and whether
- * it is over (WALL_TIME_OVER) read one row for each sweep and no trials.
+ * decide whether a sweep has work (has_work_priv.h), how much room it has (room_store.c), and
+ * whether it is over (WALL_TIME_OVER) read one row for each sweep and no trials.
  *
  * The transaction that changes the state of a trial holds the sweep's row (SWEEP_LOCK, for no key
  * update). That lock does not stop the check of a foreign key, so other transactions can insert
@@ -62,8 +62,8 @@ enum {
     "coalesce(spent_ms + case when state in ('running', 'paused') then " RUN_MS                    \
     " else 0 end > wall_time_ms, false)"
 
-/* A completed, feasible trial of sweep `s` is at least as good as the target. Reads one entry of the
- * index trial_best, and nothing if there is no target. */
+/* A completed, feasible trial of sweep `s` is at least as good as the target. Reads one entry of
+ * the index trial_best, and nothing if there is no target. */
 #define REACHED(COMPARE)                                                                           \
     "exists (select from trial t where t.sweep_key = s.key and t.state = 'completed' and "         \
     "t.feasible and t.value " COMPARE " s.target)"
@@ -71,8 +71,8 @@ enum {
     "case when s.target is null then false when s.goal = 'maximize' then " REACHED(                \
         ">=") " else " REACHED("<=") " end"
 
-/* Why no live runner is large enough for a trial of the sweep s; null if one is, or if none is asked
- * for. Without any live runner there is nothing to compare with. */
+/* Why no live runner is large enough for a trial of the sweep s; null if one is, or if none is
+ * asked for. Without any live runner there is nothing to compare with. */
 #define LIVE_RUNNER "r.state = 'live' and r.expires_at > clock_timestamp()"
 #define LARGEST(what) "(select max(" what ") from runner r where " LIVE_RUNNER ")"
 #define USABLE_GPUS "json_array_length(r.gpus) - json_array_length(r.gpu_faults)"

@@ -126,8 +126,8 @@ AS_MUST_CHECK as_status store_sweep_list(struct tx *t, struct arena *a,
 AS_MUST_CHECK as_status store_sweep_move(struct tx *t, int64_t key, sweep_state from,
                                          sweep_state to, const char *reason, struct as_err *err);
 /* Store other limits with the document that holds them. set_max_trials: the planned trials become
- * l->max_trials and the known results, but no fewer than exist; else they stay. The caller holds the
- * row. */
+ * l->max_trials and the known results, but no fewer than exist; else they stay. The caller holds
+ * the row. */
 AS_MUST_CHECK as_status store_sweep_limit(struct tx *t, int64_t key, const char *document,
                                           const struct sweep_limits *l, bool set_max_trials,
                                           struct as_err *err);

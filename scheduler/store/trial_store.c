@@ -110,8 +110,8 @@ COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
     "extract(epoch from t.finished_at - t.started_at)::float8 end * $4::int)"
 
 /* The running trials that are past their trial_timeout, as of $1 (Unix milliseconds), with $2
- * milliseconds of patience. The time counts from when the process began, if its runner said so, else
- * from the claim. What the runner prepares, or says ended in time, is never overdue. */
+ * milliseconds of patience. The time counts from when the process began, if its runner said so,
+ * else from the claim. What the runner prepares, or says ended in time, is never overdue. */
 #define OVERDUE_FROM                                                                               \
     "from trial t join sweep s on s.key = t.sweep_key join attempt x on x.sweep_key = "            \
     "t.sweep_key and x.number = t.number and x.attempt = t.attempt left join gang g on t.gang "    \

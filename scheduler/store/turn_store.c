@@ -1,9 +1,9 @@
 /* Whose turn it is. The order is made in one place for claims (TURN_LIST) and for groups that ask
  * whether they may go on (TURN_AHEAD).
  *
- * All that the order needs is in the row of the sweep: priority, running trials, and what the triggers
- * keep when a trial begins: the number of turns, and `served`, a place in the order of all turns. So a
- * server that starts again changes nothing, and any number of servers agree. */
+ * All that the order needs is in the row of the sweep: priority, running trials, and what the
+ * triggers keep when a trial begins: the number of turns, and `served`, a place in the order of all
+ * turns. So a server that starts again changes nothing, and any number of servers agree. */
 #include "scheduler/store/turn_store.h"
 
 #include "scheduler/store/columns_priv.h"
@@ -17,8 +17,8 @@ enum { TURN_LIST, TURN_AHEAD, TURN_WAIT, TURN_TAKEN, TURN_OVER, TURN_LOCK_MACHIN
 /* A trial that did not fit has waited long enough: w is its row of runner_wait. */
 #define WAIT_IS_OVER "w.since < clock_timestamp() - interval '" TURN_WAIT_S " s'"
 
-/* How many turns the sweep s had. Who had fewer goes first, so that a sweep whose trials took longer
- * catches up; but it is owed at most 8 turns. */
+/* How many turns the sweep s had. Who had fewer goes first, so that a sweep whose trials took
+ * longer catches up; but it is owed at most 8 turns. */
 #define TURNS(s)                                                                                   \
     "greatest(" s ".turns, (select max(m.turns) from sweep m where m.state = 'running') - 8)"
 

@@ -1,10 +1,10 @@
 /* Whose turn it is: the order in which sweeps give trials to a runner, and the table runner_wait.
  *
- * A trial that needs more than is free on a runner, and not more than the runner has, would never run
- * while smaller trials take each slot that becomes free. So its sweep is noted when its turn came in
- * vain, and after TURN_WAIT_S the sweeps that come after it in the order of turns get nothing on that
- * runner until it has had its turn. A trial that needs its machine to itself closes all runners of the
- * machine in the same way. */
+ * A trial that needs more than is free on a runner, and not more than the runner has, would never
+ * run while smaller trials take each slot that becomes free. So its sweep is noted when its turn
+ * came in vain, and after TURN_WAIT_S the sweeps that come after it in the order of turns get
+ * nothing on that runner until it has had its turn. A trial that needs its machine to itself closes
+ * all runners of the machine in the same way. */
 #ifndef ASSAY_SCHEDULER_STORE_TURN_STORE_H
 #define ASSAY_SCHEDULER_STORE_TURN_STORE_H
 
@@ -33,8 +33,8 @@ struct claimable_sweep {
 
 /* Sweeps that have something to hand out to a runner that is as large as their trials need, in the
  * order of turns: higher priority first, then the one with the fewest running trials, then the one
- * that had fewer turns (a new sweep begins with as many as the others), then the one whose latest turn
- * was longest ago. At most TURN_LIST_MAX.
+ * that had fewer turns (a new sweep begins with as many as the others), then the one whose latest
+ * turn was longest ago. At most TURN_LIST_MAX.
  *   gpus         free GPUs of the runner
  *   cpus, memory_bytes   what is free of them
  *   ending       runner_ending.sweeps: running trials that do not count, because they are over
@@ -50,15 +50,15 @@ AS_MUST_CHECK as_status store_turn_list(struct tx *t, struct arena *a,
                                         struct claimable_sweep **ret, size_t *ret_n,
                                         struct as_err *err);
 
-/* Would another sweep with work for this runner, which has that many free GPUs, come before this one,
- * if only `running` of this one's trials ran? True also if a trial of another one waits for room on
- * the runner or its machine. */
+/* Would another sweep with work for this runner, which has that many free GPUs, come before this
+ * one, if only `running` of this one's trials ran? True also if a trial of another one waits for
+ * room on the runner or its machine. */
 AS_MUST_CHECK as_status store_turn_ahead(struct tx *t, const struct sweep_head *s, int64_t running,
                                          int64_t gpus, const char *runner, bool *ret,
                                          struct as_err *err);
 
-/* The turn of this sweep came on the runner, and its trial did not fit. A sweep that waits already and
- * still has work keeps its place. */
+/* The turn of this sweep came on the runner, and its trial did not fit. A sweep that waits already
+ * and still has work keeps its place. */
 AS_MUST_CHECK as_status store_turn_wait(struct tx *t, const char *runner, int64_t sweep_key,
                                         struct as_err *err);
 /* The sweep had its turn on the runner: it waits no more for the runners of that machine. */
@@ -67,12 +67,13 @@ AS_MUST_CHECK as_status store_turn_taken(struct tx *t, const char *runner, int64
 /* The same, for all runners. */
 AS_MUST_CHECK as_status store_turn_over(struct tx *t, int64_t sweep_key, struct as_err *err);
 
-/* Lock the rows of all runners of this one's machine until the transaction ends, before any other row.
- * Who hands out a trial holds the row of its runner, so nothing is handed out on the machine
+/* Lock the rows of all runners of this one's machine until the transaction ends, before any other
+ * row. Who hands out a trial holds the row of its runner, so nothing is handed out on the machine
  * meanwhile. */
 AS_MUST_CHECK as_status store_turn_lock_machine(struct tx *t, const char *runner,
                                                 struct as_err *err);
-/* Does any runner of its machine hold anything but the attempts and ranks that this one calls ending? */
+/* Does any runner of its machine hold anything but the attempts and ranks that this one calls
+ * ending? */
 AS_MUST_CHECK as_status store_turn_is_idle(struct tx *t, const char *runner,
                                            const struct attempt_ref *ending, size_t n, bool *ret,
                                            struct as_err *err);

@@ -183,8 +183,8 @@ static as_status take_trial(struct sweep_history *h, const struct history_trial 
     return AS_OK;
 }
 
-/* How the search sees a trial when it knows the ends up to `seen`. False: not at all, because it was
- * cancelled. */
+/* How the search sees a trial when it knows the ends up to `seen`. False: not at all, because it
+ * was cancelled. */
 static bool state_of(const struct known *k, int64_t seen, observation_state *ret)
 {
     trial_view view = trial_past_view(k->past, k->n_past, k->finish_seq, seen);

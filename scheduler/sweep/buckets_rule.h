@@ -6,8 +6,8 @@
 
 #include "base/status.h"
 
-/* Move /ensemble/by of a document that somebody sent to /trial/train/buckets: the trials have to leave the
- * values of the column while they run, and the stored document says only that.
+/* Move /ensemble/by of a document that somebody sent to /trial/train/buckets: the trials have to
+ * leave the values of the column while they run, and the stored document says only that.
  *   doc  borrowed, not changed
  *   ret  a new reference, which may be `doc` itself
  * AS_E_INVAL at /ensemble/by: no text, another method, no trial of the built-in trainer, or

@@ -1,5 +1,5 @@
-/* How models of a sweep are combined: `ensemble` of a sweep document, and what users ask for after the
- * end. */
+/* How models of a sweep are combined: `ensemble` of a sweep document, and what users ask for after
+ * the end. */
 #ifndef ASSAY_SCHEDULER_SWEEP_ENSEMBLE_OPTIONS_H
 #define ASSAY_SCHEDULER_SWEEP_ENSEMBLE_OPTIONS_H
 
@@ -18,8 +18,8 @@ struct ensemble_options {
     bool non_negative; /* stacking only; default false */
 };
 
-/* Read the fields method, size and non_negative; the caller reads further ones and ends `f`. *ret is
- * untouched on failure. AS_E_INVAL with the pointer of the field. */
+/* Read the fields method, size and non_negative; the caller reads further ones and ends `f`. *ret
+ * is untouched on failure. AS_E_INVAL with the pointer of the field. */
 AS_MUST_CHECK as_status ensemble_options_parse(struct json_fields *f, struct ensemble_options *ret,
                                                struct as_err *err);
 

@@ -1,8 +1,8 @@
 /* The table of transitions of seats, and the rules for a gang's world.
  *
- * A row is one allowed transition. A pair of state and event without a row is a conflict: a rank that
- * was declared lost stays lost, because the others went on without it, so whatever it says later
- * changes nothing. Who takes its place gets another seat. */
+ * A row is one allowed transition. A pair of state and event without a row is a conflict: a rank
+ * that was declared lost stays lost, because the others went on without it, so whatever it says
+ * later changes nothing. Who takes its place gets another seat. */
 #include "scheduler/sweep/seat_state.h"
 
 #include "base/mem.h"

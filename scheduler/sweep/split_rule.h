@@ -7,9 +7,9 @@
 #include "base/status.h"
 
 /* Write `split: stratified` into /trial/train/validation of a document that somebody sent, unless
- * the document chooses a rule or a column itself or has no such place. Only a new sweep is changed: a stored
- * document without a rule means `random`, the rule of its time, so that its trials hold out the
- * same rows before and after an upgrade.
+ * the document chooses a rule or a column itself or has no such place. Only a new sweep is changed:
+ * a stored document without a rule means `random`, the rule of its time, so that its trials hold
+ * out the same rows before and after an upgrade.
  *   doc  borrowed, not changed
  *   ret  a new reference, which may be `doc` itself
  * AS_E_NOMEM. */

@@ -2,8 +2,8 @@
  * (sweep_report.c).
  *
  * References are checked against the document's parameters, not against the space, because a fault
- * in one parameter must not hide the faults of the command. What runs but is hardly meant is refused
- * only in a document that is sent: documents that are stored must stay readable. */
+ * in one parameter must not hide the faults of the command. What runs but is hardly meant is
+ * refused only in a document that is sent: documents that are stored must stay readable. */
 #include "scheduler/sweep/sweep_trial_priv.h"
 
 #include <stdio.h>

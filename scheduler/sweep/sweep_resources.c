@@ -1,9 +1,9 @@
 /* What the trials of a sweep need, and its place among other sweeps: the section `resources`, and
  * `priority`.
  *
- * Needs are for each trial; of a trial with several ranks, for each rank. `cpus` and `memory` of 0 mean
- * that nothing was said: the trial takes a slot and no more. Canonical documents leave such fields
- * out, because a later version may have other means to find the needs of a trial. */
+ * Needs are for each trial; of a trial with several ranks, for each rank. `cpus` and `memory` of 0
+ * mean that nothing was said: the trial takes a slot and no more. Canonical documents leave such
+ * fields out, because a later version may have other means to find the needs of a trial. */
 #include "scheduler/sweep/sweep_resources_priv.h"
 
 #include <inttypes.h>

@@ -12,8 +12,8 @@
  * depend on it. */
 bool sweep_trial_is_unclear(const struct json_fields *doc, const struct sweep_doc *d);
 
-/* Parse both into d, whose `trial` is parsed. AS_E_INVAL, AS_E_UNSUPPORTED: the field of the pointer.
- * Faults are noted in doc->faults if it is not NULL. */
+/* Parse both into d, whose `trial` is parsed. AS_E_INVAL, AS_E_UNSUPPORTED: the field of the
+ * pointer. Faults are noted in doc->faults if it is not NULL. */
 AS_MUST_CHECK as_status sweep_resources_parse(struct json_fields *doc, struct sweep_doc *d,
                                               struct as_err *err);
 

@@ -234,8 +234,8 @@ static as_status check_trees(const struct sweep_doc *d, const struct train_spec 
                       train_model_name(&spec->model));
 }
 
-/* What the parser of the trainer finds in `train`, a template that was applied. Faults of the parser
- * are noted in found, those of the sweep's metrics in faults. */
+/* What the parser of the trainer finds in `train`, a template that was applied. Faults of the
+ * parser are noted in found, those of the sweep's metrics in faults. */
 static as_status parse_applied(struct sweep_doc *d, const json_t *train, struct faults *found,
                                struct faults *faults, struct as_err *err)
 {

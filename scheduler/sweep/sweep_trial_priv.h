@@ -32,7 +32,8 @@ extern const char *const sweep_launch_words[]; /* all, first; NULL-terminated */
 AS_MUST_CHECK as_status sweep_program_check_text(const struct trial_reader *r, const json_t *text,
                                                  const char *pointer, struct as_err *err);
 
-/* Parse those of a program into r->d->trial. Errors as sweep_doc_parse; faults are noted in r->faults. */
+/* Parse those of a program into r->d->trial. Errors as sweep_doc_parse; faults are noted in
+ * r->faults. */
 AS_MUST_CHECK as_status sweep_program_parse(const struct trial_reader *r,
                                             const struct trial_parts *p, struct as_err *err);
 
@@ -51,8 +52,8 @@ AS_MUST_CHECK as_status sweep_report_parse(const struct trial_reader *r,
 AS_MUST_CHECK as_status sweep_report_apply(const json_t *report, const json_t *params, json_t **ret,
                                            struct as_err *err);
 
-/* Add {"command", "env", "files", "directory", "report", …} as they are with these parameters to `out`. A
- * reference to a file stays as it is: only the runner knows the path. */
+/* Add {"command", "env", "files", "directory", "report", …} as they are with these parameters to
+ * `out`. A reference to a file stays as it is: only the runner knows the path. */
 AS_MUST_CHECK as_status sweep_program_apply(const struct sweep_trial *t, const json_t *params,
                                             json_t *out, struct as_err *err);
 

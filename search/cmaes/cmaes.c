@@ -1,5 +1,5 @@
-/* The trials of a sweep as generations of a distribution. distribution.c has the adaptation of numbers; here
- * are choices, levels, conditions, restarts, and what a generation is. */
+/* The trials of a sweep as generations of a distribution. distribution.c has the adaptation of
+ * numbers; here are choices, levels, conditions, restarts, and what a generation is. */
 #include "search/cmaes/cmaes.h"
 
 #include <math.h>
@@ -120,7 +120,8 @@ static as_status begin_run(struct strategy *s, const double *at, double sigma, s
     return distribution_make(s->d, s->d <= CMAES_FULL_MOST, lambda, sigma, mean, &s->now, err);
 }
 
-/* Where the first run begins at a place that a prior finds likely, the prior says how far it looks. */
+/* Where the first run begins at a place that a prior finds likely, the prior says how far it
+ * looks. */
 static void believe_deviations(struct strategy *s, const double *at)
 {
     const struct encoding *e = s->set->enc;
@@ -161,7 +162,8 @@ static void adapt_choices(struct strategy *s, const size_t *rows)
     }
 }
 
-/* The better half of the rows, which are the best first. An inactive parameter stays at the mean. */
+/* The better half of the rows, which are the best first. An inactive parameter stays at the
+ * mean. */
 static as_status adapt(struct strategy *s, const size_t *rows, struct as_err *err)
 {
     AS_AUTO(as_freep) double *best = as_calloc(s->now.mu, (s->d + 1) * sizeof *best);
@@ -296,8 +298,8 @@ static bool is_inside(const double *x, size_t d)
     return true;
 }
 
-/* Draws out of bounds are made again, as a truncated distribution; in many dimensions that may last, and
- * the last one is moved to the bounds. */
+/* Draws out of bounds are made again, as a truncated distribution; in many dimensions that may
+ * last, and the last one is moved to the bounds. */
 static as_status draw_numbers(const struct strategy *s, struct rng *r, double *point,
                               struct as_err *err)
 {

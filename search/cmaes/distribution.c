@@ -129,7 +129,8 @@ static double norm(const double *x, size_t d)
 
 /* ---- adaptation ---- */
 
-/* Steps from the mean in units of sigma, [mu, d], shortened to what a draw can be: Hansen 2011, (2). */
+/* Steps from the mean in units of sigma, [mu, d], shortened to what a draw can be: Hansen 2011,
+ * (2). */
 static void read_steps(struct distribution *s, const double *best, double *steps, double *z)
 {
     double longest = sqrt((double)s->d) + 2 * (double)s->d / ((double)s->d + 2);

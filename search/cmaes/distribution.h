@@ -1,5 +1,5 @@
-/* The distribution of CMA-ES and its adaptation: cmaes.h has the sources. Numbers only; it knows neither
- * trials nor parameters. */
+/* The distribution of CMA-ES and its adaptation: cmaes.h has the sources. Numbers only; it knows
+ * neither trials nor parameters. */
 #ifndef ASSAY_SEARCH_CMAES_DISTRIBUTION_H
 #define ASSAY_SEARCH_CMAES_DISTRIBUTION_H
 

@@ -1,8 +1,8 @@
 /* Ensembles: the table of methods, and the measurement of what they return.
  *
- * A method works on a list of rows. It is applied to the rows outside of each fold, which predicts the
- * rows of the fold, and to all rows, which makes the ensemble. The out-of-fold predictions of all folds
- * are one prediction for each row, and the metric is computed from all of them at once.
+ * A method works on a list of rows. It is applied to the rows outside of each fold, which predicts
+ * the rows of the fold, and to all rows, which makes the ensemble. The out-of-fold predictions of
+ * all folds are one prediction for each row, and the metric is computed from all of them at once.
  *
  * docs/decisions/0061 and 0063 have the reasons. */
 #include "search/ensemble/ensemble.h"

@@ -1,12 +1,12 @@
 /* Ensembles: how models are combined, and an honest comparison with the best single model.
  *
- * A method sees the predictions of the candidates on held-out rows, and what is true there. It returns
- * a combination: a weighted mean, or (stacking) a linear function of the outputs. The combination that
- * users get is fitted on all rows. What it is worth is measured by cross-fitting: the rows are cut into
- * folds, and the method is applied anew to the rows outside of each fold, where it never sees the
- * fold's rows; what it returns predicts them. The best single model is picked and measured in the same
- * way, so that both figures have the same bias: none. The folds are drawn by Philox from the seed
- * alone: every ensemble of a sweep uses the same ones. */
+ * A method sees the predictions of the candidates on held-out rows, and what is true there. It
+ * returns a combination: a weighted mean, or (stacking) a linear function of the outputs. The
+ * combination that users get is fitted on all rows. What it is worth is measured by cross-fitting:
+ * the rows are cut into folds, and the method is applied anew to the rows outside of each fold,
+ * where it never sees the fold's rows; what it returns predicts them. The best single model is
+ * picked and measured in the same way, so that both figures have the same bias: none. The folds are
+ * drawn by Philox from the seed alone: every ensemble of a sweep uses the same ones. */
 #ifndef ASSAY_SEARCH_ENSEMBLE_ENSEMBLE_H
 #define ASSAY_SEARCH_ENSEMBLE_ENSEMBLE_H
 
@@ -24,8 +24,8 @@
 #define ENSEMBLE_INTERVAL_ROWS 30 /* with fewer rows there is no interval, only noise */
 #define ENSEMBLE_INTERVAL 0.9     /* the interval's probability */
 
-/* Candidates keep the order of the input. Values are in the metric's own unit and direction, and NaN
- * where the metric has none.
+/* Candidates keep the order of the input. Values are in the metric's own unit and direction, and
+ * NaN where the metric has none.
  *
  * A weighted mean (biases is NULL) has weights whose sum is 1. The formulas of it and of a linear
  * combination are in model/combine/combine.h; those of classes take logarithms. */
@@ -56,16 +56,16 @@ struct ensemble {
 };
 
 /* Apply the method, and measure it. A single row serves as both sides, because there is no other. A
- * candidate with a prediction that is not finite is skipped. Ties go to the lower log loss (numbers:
- * to the lower squared error, with mae to the lower absolute one), then to the candidate that comes
- * first.
+ * candidate with a prediction that is not finite is skipped. Ties go to the lower log loss
+ * (numbers: to the lower squared error, with mae to the lower absolute one), then to the candidate
+ * that comes first.
  *   in   borrowed
  *   ret  owned by the caller, ensemble_free()
  * AS_E_INVAL: no candidates or rows, no candidate with finite predictions, a class out of range, or
  * targets that do not fit the metric or are not finite. AS_E_TOO_LARGE; AS_E_NOMEM.
- * greedy: O(folds * size * candidates * rows) time (numbers: times outputs). stacking: O(folds) fits to
- * at most 2^19 values, which is a few seconds. All: O(folds * candidates * rows * outputs) time,
- * O(rows * outputs) memory. */
+ * greedy: O(folds * size * candidates * rows) time (numbers: times outputs). stacking: O(folds)
+ * fits to at most 2^19 values, which is a few seconds. All: O(folds * candidates * rows * outputs)
+ * time, O(rows * outputs) memory. */
 AS_MUST_CHECK as_status ensemble_select(const struct ensemble_input *in, struct ensemble **ret,
                                         struct as_err *err);
 void ensemble_free(struct ensemble *e);

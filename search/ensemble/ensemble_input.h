@@ -15,12 +15,15 @@
 #define ENSEMBLE_BUCKET_ROWS 10 /* with fewer rows a bucket has the model that is best on all */
 
 /* greedy     members are added one by one, with replacement (greedy.c). R. Caruana, A.
- *            Niculescu-Mizil, G. Crew, A. Ksikes, "Ensemble selection from libraries of models", ICML 2004
+ *            Niculescu-Mizil, G. Crew, A. Ksikes, "Ensemble selection from libraries of models",
+ *            ICML 2004
  * stacking   a regularised regression on the candidates' outputs (stacking.c). D. Wolpert, "Stacked
  *            generalization", Neural Networks 5, 1992; L. Breiman, "Stacked regressions", Machine
- *            Learning 24, 1996; K. Ting, I. Witten, "Issues in stacked generalization", JAIR 10, 1999
+ *            Learning 24, 1996; K. Ting, I. Witten, "Issues in stacked generalization", JAIR 10,
+ *            1999
  * average    the mean of the best `size` candidates
- * bucketing  the one that is best by cross-validation: every candidate's held-out rows are that. Of rows in
+ * bucketing  the one that is best by cross-validation: every candidate's held-out rows are that. Of
+ * rows in
  *            buckets, each bucket has its own */
 typedef enum ensemble_method {
     ENSEMBLE_GREEDY,

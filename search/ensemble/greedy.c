@@ -1,14 +1,15 @@
 /* Greedy selection with replacement, from a sorted start.
  *
  * The best three candidates by the metric start, as many of them as are best together. Then members
- * are added that lower the log loss of the mean prediction most (numbers: the squared or the absolute
- * error), because the metric itself is too coarse or too blind on few rows to choose among
- * candidates. Steps may repeat a candidate: the counts are the weights. The best prefix wins, because
- * the metric may get worse again after it.
+ * are added that lower the log loss of the mean prediction most (numbers: the squared or the
+ * absolute error), because the metric itself is too coarse or too blind on few rows to choose among
+ * candidates. Steps may repeat a candidate: the counts are the weights. The best prefix wins,
+ * because the metric may get worse again after it.
  *
  * The sum of the members' predictions is kept, so a step costs one pass over the candidates and not
  * one over the members. For classes, a step needs only the outputs of the targets, because it is
- * guided by the log loss. docs/decisions/0060 and 0063 have the measurements behind these choices. */
+ * guided by the log loss. docs/decisions/0060 and 0063 have the measurements behind these
+ * choices. */
 #include <math.h>
 
 #include "search/ensemble/selection_priv.h"

@@ -87,7 +87,8 @@ double selection_guide(const struct selection *s, struct row_list l, size_t cand
     return of > 0 ? total / of : 0;
 }
 
-/* v to 48 bits: a mean of shares such as 1/2 + 1/3 and 1/3 + 1/2 is a tie, whatever its rounding. */
+/* v to 48 bits: a mean of shares such as 1/2 + 1/3 and 1/3 + 1/2 is a tie, whatever its
+ * rounding. */
 static double without_rounding(double v)
 {
     int exponent;

@@ -1,5 +1,5 @@
-/* What the methods of search/ensemble/ share: the candidates ranked on a list of rows, sums of their
- * predictions, and the combination that a method returns. */
+/* What the methods of search/ensemble/ share: the candidates ranked on a list of rows, sums of
+ * their predictions, and the combination that a method returns. */
 #ifndef ASSAY_SEARCH_ENSEMBLE_SELECTION_PRIV_H
 #define ASSAY_SEARCH_ENSEMBLE_SELECTION_PRIV_H
 

@@ -10,17 +10,18 @@
  *                 mean over rows and outputs of squared error + penalty * s |w - 1/M|^2,
  *             where s is the mean square of f_mc around its mean over the rows. b is free
  *
- * A class's own probabilities suffice as inputs of its logit (A. Seewald, "How to make stacking better
- * and faster while also taking care of an unknown weakness", ICML 2002), and one coefficient for each
- * candidate and not for each pair of candidate and class keeps small sets from being fitted by accident.
- * The penalty pulls to the equal weights of a mean and not to 0: with a strong one the ensemble is the
- * (geometric) mean of its members. The strength is chosen by cross-validation inside of the rows that
- * are fitted. With non_negative, coefficients are at least 0 (L. Breiman, "Stacked regressions", 1996).
+ * A class's own probabilities suffice as inputs of its logit (A. Seewald, "How to make stacking
+ * better and faster while also taking care of an unknown weakness", ICML 2002), and one coefficient
+ * for each candidate and not for each pair of candidate and class keeps small sets from being
+ * fitted by accident. The penalty pulls to the equal weights of a mean and not to 0: with a strong
+ * one the ensemble is the (geometric) mean of its members. The strength is chosen by
+ * cross-validation inside of the rows that are fitted. With non_negative, coefficients are at least
+ * 0 (L. Breiman, "Stacked regressions", 1996).
  *
  * Means over rows are weighted where rows have weights; a row of weight 2 counts as two.
  *
- * At most STACK_VALUES logarithms or numbers take part: a few dozen coefficients need no more rows, and
- * the time stays within seconds. */
+ * At most STACK_VALUES logarithms or numbers take part: a few dozen coefficients need no more rows,
+ * and the time stays within seconds. */
 #include <math.h>
 #include <string.h>
 

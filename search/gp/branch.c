@@ -82,8 +82,8 @@ static size_t trials_wanted(const struct branches *t, const struct branch *b)
 }
 
 /* The cost that continuing the curve reaches, less some deviations of what the branch has shown:
- * the fewer its trials, the more. curve: its best cost after each of n_ended trials, INFINITY before
- * the first. */
+ * the fewer its trials, the more. curve: its best cost after each of n_ended trials, INFINITY
+ * before the first. */
 static double optimistic_cost(const struct branches *t, const struct branch *b, const double *curve,
                               double variance, size_t n_values)
 {

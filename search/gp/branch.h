@@ -4,11 +4,11 @@
  * too early. So some suggestions are made inside one branch, as if it were the whole space. Which
  * branch, and when it is left for good, follows Y. Li et al., "Efficient automatic CASH via rising
  * bandits", AAAI 2020: the curve of a branch's best cost over its own trials, continued with its
- * last slope for as long as the sweep has lasted, gives an optimistic cost. The branch is left while
- * the best trial of the sweep is ahead of it. Unlike theirs, the optimistic cost also falls by a
- * share of the branch's deviation, as in bandits with upper confidence bounds, because a short curve
- * is often flat. A branch that was left is looked at again after every 0.6 times the results that
- * the sweep had before: what the sweep has learned of the other parameters may serve there
+ * last slope for as long as the sweep has lasted, gives an optimistic cost. The branch is left
+ * while the best trial of the sweep is ahead of it. Unlike theirs, the optimistic cost also falls
+ * by a share of the branch's deviation, as in bandits with upper confidence bounds, because a short
+ * curve is often flat. A branch that was left is looked at again after every 0.6 times the results
+ * that the sweep had before: what the sweep has learned of the other parameters may serve there
  * (crossing.h). */
 #ifndef ASSAY_SEARCH_GP_BRANCH_H
 #define ASSAY_SEARCH_GP_BRANCH_H

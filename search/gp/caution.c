@@ -5,8 +5,8 @@
 #include "search/space/space.h"
 
 /* One failure outweighs 19 completed trials. Chosen on the instances 1 and 2 of the benchmark's
- * `cliff`, `ball`, `disc`, `slope` and `banana`. The sum of a sweep still grows when the sweep ends, so
- * that a tenth of the trials fails: with nine completed trials it was an eighth. */
+ * `cliff`, `ball`, `disc`, `slope` and `banana`. The sum of a sweep still grows when the sweep
+ * ends, so that a tenth of the trials fails: with nine completed trials it was an eighth. */
 #define STEP 0.6
 #define BALANCE 0.05 /* the share of failures at which the sum stands still */
 #define SUM_MOST 8.0
@@ -20,7 +20,8 @@
 #define NOISE_ENOUGH 0.6
 #define NOISE_OF_CHANCE 0.85
 #define THRESHOLD 0.5
-/* With full trust the threshold is lower by the share sum / (sum + SUM_OF_HALF), at least by half. */
+/* With full trust the threshold is lower by the share sum / (sum + SUM_OF_HALF), at least by
+ * half. */
 #define LOWER_LEAST 0.5
 #define SUM_OF_HALF (1 / 0.3)
 

@@ -1,13 +1,13 @@
-/* How much suggestions should avoid failures: a weight for the model of failures, and what it has to
- * predict.
+/* How much suggestions should avoid failures: a weight for the model of failures, and what it has
+ * to predict.
  *
  * Beside the best values there is often a region that fails (memory, divergence). The other models
  * do not see failed trials and expect the best values behind the border, so that the mere
  * probability of a failure is outweighed there. The weight grows and the threshold falls with each
  * failure, and the other way with each completed trial, so that about one trial in ten fails.
- * Failures that come anywhere say nothing about places, and a weight would only lead the search away
- * from good ones. So both count as far as the nearest trials predict failures better than the commonest
- * end does, or as the model of failures has little noise. */
+ * Failures that come anywhere say nothing about places, and a weight would only lead the search
+ * away from good ones. So both count as far as the nearest trials predict failures better than the
+ * commonest end does, or as the model of failures has little noise. */
 #ifndef ASSAY_SEARCH_GP_CAUTION_H
 #define ASSAY_SEARCH_GP_CAUTION_H
 

@@ -1,7 +1,7 @@
 /* One suggestion. Below the size of the design it takes a design point. Otherwise it fits the
- * models, takes the acquisition from the schedule, finds its best point and writes the reason (reason.c)
- * and the new state. If a model cannot be fitted, a Sobol point replaces the suggestion and the reason
- * names the error, because a sweep must not stop for numerical reasons. */
+ * models, takes the acquisition from the schedule, finds its best point and writes the reason
+ * (reason.c) and the new state. If a model cannot be fitted, a Sobol point replaces the suggestion
+ * and the reason names the error, because a sweep must not stop for numerical reasons. */
 #include "search/gp/gp_priv.h"
 
 #include <math.h>
@@ -377,8 +377,9 @@ static bool is_initial(const struct training_set *s)
     return s->n < size || results < (size < LEAST_RESULTS ? size : LEAST_RESULTS);
 }
 
-/* Points of the design that may be the best trials of earlier sweeps. A small design, of a space of floats, has none: each
- * of its points matters, and the first suggestions of the models find what an earlier sweep knows. */
+/* Points of the design that may be the best trials of earlier sweeps. A small design, of a space of
+ * floats, has none: each of its points matters, and the first suggestions of the models find
+ * what an earlier sweep knows. */
 static size_t most_earlier(const struct training_set *s)
 {
     size_t size = design_size(s);

@@ -1,6 +1,6 @@
 /* Guides: predictions of earlier sweeps, their warps, and their weights. There are at most
- * EARLIER_SWEEPS of them and TRUST_MOST rows, so the weights may have a factor of their own, which is
- * computed for the hyperparameters of the fit before. */
+ * EARLIER_SWEEPS of them and TRUST_MOST rows, so the weights may have a factor of their own, which
+ * is computed for the hyperparameters of the fit before. */
 #include "search/gp/guide.h"
 
 #include <math.h>
@@ -204,8 +204,8 @@ as_status guide_evaluate(struct guides *g, size_t k, const struct whitening *w, 
 
 /* ---- weights ---- */
 
-/* Minimise the sum in guide.h, given the Gram matrix of the whitened guides and their products with the
- * whitened values. */
+/* Minimise the sum in guide.h, given the Gram matrix of the whitened guides and their products with
+ * the whitened values. */
 static void descend(struct guides *g, double gram[][EARLIER_SWEEPS], const double *with,
                     const double *squares)
 {

@@ -1,18 +1,19 @@
 /* Earlier sweeps as a part of the mean of a surrogate.
  *
- * The values of a sweep that resembles an earlier one are, nearly, c + a w(m(x + shift)): m is the earlier sweep's
- * prediction (search/prior/earlier_model.h). So a surrogate with guides models
+ * The values of a sweep that resembles an earlier one are, nearly, c + a w(m(x + shift)): m is the
+ * earlier sweep's prediction (search/prior/earlier_model.h). So a surrogate with guides models
  *   y(x) = sum_k a_k w_k(m_k(x + shift_k)) + Gaussian process
- * where w_k is the warp of the surrogate's own kind, learned from m_k at the sweep's own trials. So two sweeps
- * whose values are monotone functions of each other get nearly the same warped values.
+ * where w_k is the warp of the surrogate's own kind, learned from m_k at the sweep's own trials. So
+ * two sweeps whose values are monotone functions of each other get nearly the same warped values.
  *
- * A weight a_k is a non-negative garrote (L. Breiman, "Better subset regression using the nonnegative
- * garrote", 1995): with the regression coefficient b of the whitened values and its deviation s it is
- * b (1 - (GUIDE_DEVIATIONS s / b)^2), and 0 where that is negative. So an unrelated sweep has no influence at
- * all most of the time, and a related one nearly its full one; several are fitted by coordinate descent. A shift
- * (guide_shift.c) raises the bar by its own freedom. M. Feurer, B. Letham, F. Hutter, E. Bakshy, "Practical
- * transfer learning for Bayesian optimization", 2018, and D. Golovin et al., "Google Vizier", KDD 2017, add
- * means of earlier processes with other weights. */
+ * A weight a_k is a non-negative garrote (L. Breiman, "Better subset regression using the
+ * nonnegative garrote", 1995): with the regression coefficient b of the whitened values and its
+ * deviation s it is b (1 - (GUIDE_DEVIATIONS s / b)^2), and 0 where that is negative. So an
+ * unrelated sweep has no influence at all most of the time, and a related one nearly its full one;
+ * several are fitted by coordinate descent. A shift (guide_shift.c) raises the bar by its own
+ * freedom. M. Feurer, B. Letham, F. Hutter, E. Bakshy, "Practical transfer learning for Bayesian
+ * optimization", 2018, and D. Golovin et al., "Google Vizier", KDD 2017, add means of earlier
+ * processes with other weights. */
 #ifndef ASSAY_SEARCH_GP_GUIDE_H
 #define ASSAY_SEARCH_GP_GUIDE_H
 
@@ -42,8 +43,9 @@ struct guides {
 };
 void guides_done(struct guides *g); /* accepts a zeroed one */
 
-/* The guides of a surrogate with values at these rows. None (n is 0) without earlier sweeps, with several
- * objectives, or from TRUST_MOST results on. Weights are 0. AS_E_NOMEM; ret untouched on failure. */
+/* The guides of a surrogate with values at these rows. None (n is 0) without earlier sweeps, with
+ * several objectives, or from TRUST_MOST results on. Weights are 0. AS_E_NOMEM; ret untouched on
+ * failure. */
 AS_MUST_CHECK as_status guides_create(struct guide_store *store, const struct training_set *s,
                                       gp_warp_kind kind, const struct gp_rows *rows,
                                       struct guides *ret, struct as_err *err);
@@ -57,8 +59,8 @@ AS_MUST_CHECK as_status guides_explain(struct guides *g, const struct gp_columns
 /* Make room for batches of points. AS_E_NOMEM. */
 AS_MUST_CHECK as_status guides_reserve(const struct guides *g, size_t batch, struct as_err *err);
 
-/* Add what the guides say to the means at p->n points of a reserved batch, and to their gradients by the real
- * columns (NULL: none). */
+/* Add what the guides say to the means at p->n points of a reserved batch, and to their gradients
+ * by the real columns (NULL: none). */
 void guides_add(const struct guides *g, const struct gp_columns *c, const struct gp_rows *p,
                 double *mean, double *dmean);
 

@@ -26,13 +26,13 @@ double guide_dot(const double *a, const double *b, size_t n);
 double guide_product(const struct whitening *w, const double *solved, const double *u,
                      const double *v);
 
-/* Set the values and the warp of guide k at its shift. slope: NULL, or [n x n_real]: the gradients of
- * the values by the real columns. AS_E_NOMEM. */
+/* Set the values and the warp of guide k at its shift. slope: NULL, or [n x n_real]: the gradients
+ * of the values by the real columns. AS_E_NOMEM. */
 AS_MUST_CHECK as_status guide_evaluate(struct guides *g, size_t k, const struct whitening *w,
                                        double *slope, struct as_err *err);
 
-/* Find the shift of guide k, and evaluate it there (guide_shift.c). *ret_freedom: by how much the square of
- * its weight's deviations must be higher, because the shift was chosen. AS_E_NOMEM. */
+/* Find the shift of guide k, and evaluate it there (guide_shift.c). *ret_freedom: by how much the
+ * square of its weight's deviations must be higher, because the shift was chosen. AS_E_NOMEM. */
 AS_MUST_CHECK as_status guide_find_shift(struct guides *g, size_t k, const struct whitening *w,
                                          double *ret_freedom, struct as_err *err);
 

@@ -1,11 +1,12 @@
 /* The shift of a guide: by how much the good values of an earlier sweep have moved.
  *
- * Where an earlier sweep had its best learning rate at 0.1, the next one may have it at 0.05 and resemble it
- * otherwise. So the prediction is taken at x + shift: a column for each number that is always active,
- * with a normal prior. Given a shift, weight and constant are profiled out. The energy that is left of
- * the values is minimised by Gauss-Newton steps, from no shift and from the best of a few drawn
- * ones. The shift is taken only if it explains more than its freedom would by chance, by Laplace's approximation of
- * the evidence: ln det(1 + t^2 J'K^-1 J), with the prior's deviation t and the Jacobian J. */
+ * Where an earlier sweep had its best learning rate at 0.1, the next one may have it at 0.05 and
+ * resemble it otherwise. So the prediction is taken at x + shift: a column for each number that is
+ * always active, with a normal prior. Given a shift, weight and constant are profiled out. The
+ * energy that is left of the values is minimised by Gauss-Newton steps, from no shift and from the
+ * best of a few drawn ones. The shift is taken only if it explains more than its freedom would by
+ * chance, by Laplace's approximation of the evidence: ln det(1 + t^2 J'K^-1 J), with the prior's
+ * deviation t and the Jacobian J. */
 #include "search/gp/guide_priv.h"
 
 #include <math.h>
@@ -69,8 +70,8 @@ static void solve(const double *l, size_t m, double *b)
     }
 }
 
-/* Twice the energy that is left of y when guide k has the best weight, with the shift's prior; and the weight.
- * scratch: [n]. */
+/* Twice the energy that is left of y when guide k has the best weight, with the shift's prior; and
+ * the weight. scratch: [n]. */
 static double energy(const struct guides *g, size_t k, const struct whitening *w, double *scratch,
                      double *ret_weight)
 {
@@ -85,7 +86,8 @@ static double energy(const struct guides *g, size_t k, const struct whitening *w
     return sum - *ret_weight * with;
 }
 
-/* The Gauss-Newton step from here, and what the columns' freedom costs: ln det(1 + t^2 J'K^-1 J). */
+/* The Gauss-Newton step from here, and what the columns' freedom costs: ln det(1 + t^2 J'K^-1
+ * J). */
 static bool newton_step(const struct guides *g, size_t k, const struct whitening *w, double weight,
                         struct shifting *q, double *ret_freedom)
 {
@@ -161,7 +163,8 @@ static as_status descend_shift(struct guides *g, size_t k, const struct whitenin
     return AS_OK;
 }
 
-/* Move the guide to the best of some shifts that are drawn from the prior; the same ones at all times. */
+/* Move the guide to the best of some shifts that are drawn from the prior; the same ones at all
+ * times. */
 static as_status draw_shift(struct guides *g, size_t k, const struct whitening *w,
                             struct shifting *q, struct as_err *err)
 {

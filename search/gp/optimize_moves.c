@@ -23,8 +23,8 @@
 #define WORK_LEAST 512
 #define WORK_MOST 20000
 
-/* The climbs of a suggestion end after CLIMB_WORK / n^2 calls of the acquisition with its gradient, for
- * all starts at once. Up to about 350 rows they end before that. */
+/* The climbs of a suggestion end after CLIMB_WORK / n^2 calls of the acquisition with its gradient,
+ * for all starts at once. Up to about 350 rows they end before that. */
 #define CLIMB_WORK 2.0e7
 #define CLIMB_LEAST 20
 

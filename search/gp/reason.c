@@ -1,4 +1,5 @@
-/* The reason of a suggestion: what was known, which model and acquisition chose it, and what they expect. */
+/* The reason of a suggestion: what was known, which model and acquisition chose it, and what
+ * they expect. */
 #include <math.h>
 
 #include "base/json.h"

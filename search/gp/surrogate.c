@@ -513,8 +513,8 @@ static bool is_guided(const struct surrogate_task *t)
            (t->spec->target == SURROGATE_WARPED || t->spec->target == SURROGATE_PLAIN);
 }
 
-/* The weights depend on the hyperparameters, and these on what the guides leave. So each suggestion takes
- * the weights for the last ones, and a first fit is repeated. */
+/* The weights depend on the hyperparameters, and these on what the guides leave. So each suggestion
+ * takes the weights for the last ones, and a first fit is repeated. */
 static as_status settle_guided(struct surrogate_task *t, struct surrogate *ret, struct as_err *err)
 {
     AS_AUTO(as_freep) size_t *places = as_calloc(t->n_done, sizeof *places);

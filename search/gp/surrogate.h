@@ -88,8 +88,8 @@ AS_MUST_CHECK as_status surrogate_prepare(struct surrogate_store *store,
                                           const struct surrogate_spec *spec, const json_t *state,
                                           struct surrogate *ret, struct as_err *err);
 
-/* Posterior mean and variance, with the guides: as gp_predict() and gp_predict_grad(), whose scratch
- * `w` is. Reserve first. AS_E_NOMEM. */
+/* Posterior mean and variance, with the guides: as gp_predict() and gp_predict_grad(), whose
+ * scratch `w` is. Reserve first. AS_E_NOMEM. */
 AS_MUST_CHECK as_status surrogate_reserve(const struct surrogate *s, struct gp_work *w,
                                           size_t batch, struct as_err *err);
 void surrogate_predict(const struct surrogate *s, struct gp_work *w, const struct gp_rows *p,

@@ -20,7 +20,8 @@
 #define SAMPLED 16   /* and the sampler's draws before the space is enumerated */
 #define SAMPLED_STRIDE (UINT64_C(1) << 32) /* between its indices: no sweep has so many */
 
-/* Of numbers alone that have no order of branches? Then the model is better than a design at once. */
+/* Of numbers alone that have no order of branches? Then the model is better than a design at
+ * once. */
 static bool is_continuous(const struct encoding *e)
 {
     return e->n_continuous == e->n_lengths;

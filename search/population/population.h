@@ -1,9 +1,10 @@
-/* What the methods share that learn from the order of the trials alone (tpe, evolution, cmaes): the trials,
- * best first, and the way from a proposed point to a suggestion.
+/* What the methods share that learn from the order of the trials alone (tpe, evolution, cmaes): the
+ * trials, best first, and the way from a proposed point to a suggestion.
  *
- * Such a method proposes points. The first trials are the initial design (design.h). A proposal that the space
- * does not allow, or that was tried before, is made again; after POPULATION_TRIES of them an untried point of the
- * design is taken, and the reason says so. All draws of a suggestion come from one stream of its index. */
+ * Such a method proposes points. The first trials are the initial design (design.h). A proposal
+ * that the space does not allow, or that was tried before, is made again; after POPULATION_TRIES of
+ * them an untried point of the design is taken, and the reason says so. All draws of a
+ * suggestion come from one stream of its index. */
 #ifndef ASSAY_SEARCH_POPULATION_POPULATION_H
 #define ASSAY_SEARCH_POPULATION_POPULATION_H
 
@@ -21,8 +22,8 @@ struct population {
 };
 
 /* Best first: feasible trials, then completed ones that break bounds, then failed ones.
- *   feasible    one objective: by it. Several: by fronts, and in a front by crowding distance (K. Deb et
- *               al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", 2002)
+ *   feasible    one objective: by it. Several: by fronts, and in a front by crowding distance (K.
+ *               Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", 2002)
  *   infeasible  by the sum of what they are out of bounds, each outcome by its own range
  * Equal ones by number. spec and history are borrowed and must outlive it; places as in
  * training_set_create(). AS_E_NOMEM. ret: population_done(); untouched on failure. */
@@ -35,8 +36,8 @@ void population_done(struct population *p); /* accepts a zeroed one */
 struct population_method {
     const char *name;
     enum search_purpose purpose;
-    /* Learn from the trials. *ret_self is the method's, for the proposals of one suggestion; ended by
-     * end(). Both may be NULL. AS_E_NOMEM; untouched on failure. */
+    /* Learn from the trials. *ret_self is the method's, for the proposals of one suggestion; ended
+     * by end(). Both may be NULL. AS_E_NOMEM; untouched on failure. */
     as_status (*begin)(const struct population *p, void **ret_self, struct as_err *err);
     /* Write a point, which need not be snapped, and what the reason says of it.
      *   r          the suggestion's stream, where the proposal before left it

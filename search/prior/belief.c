@@ -1,5 +1,5 @@
-/* Places of a number are computed here from its value, by the same formulas as encoding.h: between the
- * lowest and the highest level, on the parameter's scale. */
+/* Places of a number are computed here from its value, by the same formulas as encoding.h: between
+ * the lowest and the highest level, on the parameter's scale. */
 #include "search/prior/belief.h"
 
 #include <math.h>

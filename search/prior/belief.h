@@ -2,12 +2,12 @@
  * densities.
  *
  * A number's prior is a normal distribution of its place, cut at the ends of the range. Places are
- * those of encoding.h: 0 is the lowest value and 1 the highest, on the parameter's scale. The influence
- * of a prior fades: belief_weight() falls with the number of results (C. Hvarfner, D. Stoll, A. Souza,
- * M. Lindauer, F. Hutter, L. Nardi, "piBO: Augmenting acquisition functions with user beliefs for
- * Bayesian optimization", ICLR 2022: acquisition x prior^(beta / n)). Unlike theirs, the logarithm of
- * the prior has a floor, so that a prior that is far off is overcome after some tens of results and
- * not after some hundreds.
+ * those of encoding.h: 0 is the lowest value and 1 the highest, on the parameter's scale. The
+ * influence of a prior fades: belief_weight() falls with the number of results (C. Hvarfner, D.
+ * Stoll, A. Souza, M. Lindauer, F. Hutter, L. Nardi, "piBO: Augmenting acquisition functions with
+ * user beliefs for Bayesian optimization", ICLR 2022: acquisition x prior^(beta / n)). Unlike
+ * theirs, the logarithm of the prior has a floor, so that a prior that is far off is overcome after
+ * some tens of results and not after some hundreds.
  *
  * All functions are pure and allocate nothing. */
 #ifndef ASSAY_SEARCH_PRIOR_BELIEF_H
@@ -30,8 +30,8 @@ bool belief_exists(const struct space *s);
 /* The share of draws that the priors make after n draws or results: 10 of n + 11. */
 double belief_share(uint64_t n);
 
-/* Is draw `index` of a design or of a random method made from the priors? Every second one of a design
- * is; of a method that learns nothing, belief_share(index), by a hash of (seed, index). */
+/* Is draw `index` of a design or of a random method made from the priors? Every second one of a
+ * design is; of a method that learns nothing, belief_share(index), by a hash of (seed, index). */
 bool belief_draws_design(uint64_t index);
 bool belief_draws_random(uint64_t seed, uint64_t index);
 
@@ -51,14 +51,15 @@ struct belief_normal belief_normal(const struct space_param *p);
 /* The log of the prior's density at a place, relative to the flat one. */
 double belief_density(const struct encoding *e, size_t i, double place);
 
-/* Minus the log of all active parameters' priors at a point, relative to their maximum; at least 0. */
+/* Minus the log of all active parameters' priors at a point, relative to their maximum; at least
+ * 0. */
 double belief_distance(const struct encoding *e, const double *point);
 
 /* How much belief_log() counts after n results that agree with the priors (trust.h). */
 double belief_weight(size_t n);
 
-/* Minus the distance of a point, with a floor: in [-BELIEF_FLOOR, 0]. ret_slope: NULL, or [enc->n]: its gradient by the places is written there (0 for
- * choices). */
+/* Minus the distance of a point, with a floor: in [-BELIEF_FLOOR, 0]. ret_slope: NULL, or [enc->n]:
+ * its gradient by the places is written there (0 for choices). */
 double belief_log(const struct encoding *e, const double *point, double *ret_slope);
 
 #endif

@@ -1,14 +1,14 @@
 /* What earlier sweeps say of where good configurations lie.
  *
  * A snapshot of each sweep's trials is part of the document of the sweep that uses it, so that a
- * suggestion is a function of the document and a replay needs no other sweep. The best trials, at most
- * EARLIER_GOOD of them, are the centres of kernels. The distance of a point is minus the logarithm of
- * their sum, relative to its highest value; it takes the place of the density of a prior as in
- * belief.h. Only the ranks within one sweep count, so that sweeps with other scales or metrics compare
- * (D. Salinas, H. Shen, V. Perrone, "A quantile-based approach for hyperparameter transfer
- * learning", ICML 2020). How far each sweep is trusted depends on the results (trust.h), as the weights
- * of M. Feurer, B. Letham, F. Hutter, E. Bakshy, "Practical transfer learning for Bayesian
- * optimization", 2018, depend on ranking losses. */
+ * suggestion is a function of the document and a replay needs no other sweep. The best trials, at
+ * most EARLIER_GOOD of them, are the centres of kernels. The distance of a point is minus the
+ * logarithm of their sum, relative to its highest value; it takes the place of the density of a
+ * prior as in belief.h. Only the ranks within one sweep count, so that sweeps with other scales or
+ * metrics compare (D. Salinas, H. Shen, V. Perrone, "A quantile-based approach for hyperparameter
+ * transfer learning", ICML 2020). How far each sweep is trusted depends on the results (trust.h),
+ * as the weights of M. Feurer, B. Letham, F. Hutter, E. Bakshy, "Practical transfer learning for
+ * Bayesian optimization", 2018, depend on ranking losses. */
 #ifndef ASSAY_SEARCH_PRIOR_EARLIER_H
 #define ASSAY_SEARCH_PRIOR_EARLIER_H
 
@@ -25,8 +25,9 @@
 #define EARLIER_GOOD 10    /* that are used, at most */
 #define EARLIER_SHARE 0.15
 
-/* Is the trial of this rank, 0 being the best of n, part of a snapshot? All are of EARLIER_TRIALS; of more, the
- * better half of the places goes to the best, the others to ranks that are evenly apart. */
+/* Is the trial of this rank, 0 being the best of n, part of a snapshot? All are of EARLIER_TRIALS;
+ * of more, the better half of the places goes to the best, the others to ranks that are evenly
+ * apart. */
 bool earlier_keeps(size_t rank, size_t n);
 
 struct earlier_sweep {
@@ -46,19 +47,19 @@ struct earlier {
     json_t *canonical; /* owned: the list as parsed, without what does not fit the space */
 };
 
-/* Read /search/prior: a list of {sweep, completed, trials: [{params, cost}], dropped}; small costs are
- * good. `completed` is how many trials of the sweep had completed. A value that the space's parameter
- * cannot take leaves the parameter out of the trial; a number outside of the range, and a trial
- * without any parameter of the space, are dropped and counted in the canonical list. `f` is the object
- * that has the field. *ret stays NULL without it. AS_E_INVAL, AS_E_TOO_LARGE with the pointer;
- * AS_E_NOMEM. Owned by the caller. */
+/* Read /search/prior: a list of {sweep, completed, trials: [{params, cost}], dropped}; small costs
+ * are good. `completed` is how many trials of the sweep had completed. A value that the space's
+ * parameter cannot take leaves the parameter out of the trial; a number outside of the range, and a
+ * trial without any parameter of the space, are dropped and counted in the canonical list. `f` is
+ * the object that has the field. *ret stays NULL without it. AS_E_INVAL, AS_E_TOO_LARGE with the
+ * pointer; AS_E_NOMEM. Owned by the caller. */
 AS_MUST_CHECK as_status earlier_parse(struct json_fields *f, const struct space *space,
                                       struct earlier **ret, struct as_err *err);
 void earlier_free(struct earlier *e);
 AS_DEFINE_FREEP(struct earlier, earlier_free)
 
-/* How far a point is from the good trials of sweep k, which has some; at least 0. ret_slope: NULL, or
- * [d]: the gradient by the places is written there. O(n d). */
+/* How far a point is from the good trials of sweep k, which has some; at least 0. ret_slope: NULL,
+ * or [d]: the gradient by the places is written there. O(n d). */
 double earlier_distance(const struct earlier *w, size_t k, const struct encoding *e,
                         const double *point, double *ret_slope);
 

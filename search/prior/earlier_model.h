@@ -1,9 +1,9 @@
 /* A model of an earlier sweep: the value that it would have measured at a point.
  *
- * The values of the snapshot, half-rank warped (warp.h), are fitted by a Gaussian process over the features
- * of the sweep that uses it. Its mean, mapped back to the unit of the earlier sweep, is the prediction.
- * Parameters that no trial of the snapshot has are left out: the prediction does not depend on
- * them. A pure function of the snapshot and the space. */
+ * The values of the snapshot, half-rank warped (warp.h), are fitted by a Gaussian process over the
+ * features of the sweep that uses it. Its mean, mapped back to the unit of the earlier sweep, is
+ * the prediction. Parameters that no trial of the snapshot has are left out: the prediction does
+ * not depend on them. A pure function of the snapshot and the space. */
 #ifndef ASSAY_SEARCH_PRIOR_EARLIER_MODEL_H
 #define ASSAY_SEARCH_PRIOR_EARLIER_MODEL_H
 
@@ -16,10 +16,10 @@
 
 struct earlier_model;
 
-/* Fit a model to sweep k. e and columns are those of the sweep that uses it, and are copied as far as they
- * are needed. *ret stays NULL where there is nothing to fit: too few trials, equal values, or a
- * covariance that cannot be factored. O(n^3) for n <= EARLIER_TRIALS trials, some milliseconds. AS_E_NOMEM.
- * Owned by the caller. */
+/* Fit a model to sweep k. e and columns are those of the sweep that uses it, and are copied as far
+ * as they are needed. *ret stays NULL where there is nothing to fit: too few trials, equal values,
+ * or a covariance that cannot be factored. O(n^3) for n <= EARLIER_TRIALS trials, some
+ * milliseconds. AS_E_NOMEM. Owned by the caller. */
 AS_MUST_CHECK as_status earlier_model_create(const struct earlier *w, size_t k,
                                              const struct encoding *e, const struct gp_columns *c,
                                              struct earlier_model **ret, struct as_err *err);

@@ -1,5 +1,5 @@
-/* How far the results agree with the parameters' priors and with earlier sweeps, and what these add to an
- * acquisition.
+/* How far the results agree with the parameters' priors and with earlier sweeps, and what these add
+ * to an acquisition.
  *
  * A prior that is wrong must not be believed for as long as one that is right. Kendall's rank
  * correlation between how likely the trials are by the priors and how good they turned out tells
@@ -16,18 +16,18 @@
 #define TRUST_LEAST 5  /* results, before they are asked */
 #define TRUST_MOST 200 /* results, after which no prior has a weight */
 
-/* In [0, 1]: 1 with fewer than TRUST_LEAST results among the first `rows` trials of the set, and else
- * (1 + z) / 2 within these limits, where z is Kendall's correlation in units of its deviation without
- * any relation. Only the first TRUST_MOST results count. A trial that breaks a bound ranks behind all
- * that do not, a failed one last; of several objectives, dominance decides. 0 if no parameter has a
- * prior. O(n d + n^2) for n counted results. */
+/* In [0, 1]: 1 with fewer than TRUST_LEAST results among the first `rows` trials of the set, and
+ * else (1 + z) / 2 within these limits, where z is Kendall's correlation in units of its deviation
+ * without any relation. Only the first TRUST_MOST results count. A trial that breaks a bound ranks
+ * behind all that do not, a failed one last; of several objectives, dominance decides. 0 if no
+ * parameter has a prior. O(n d + n^2) for n counted results. */
 double trust_of(const struct training_set *s, size_t rows);
 
 /* Have TRUST_LEAST results or more confirmed the priors or an earlier sweep: is the trust 1? */
 bool trust_is_confirmed(const struct training_set *s);
 
-/* The same of earlier sweep k of the specification, which must show that it helps: z - 1, within 0 and
- * 1; 0 if none of its trials fits the space. */
+/* The same of earlier sweep k of the specification, which must show that it helps: z - 1, within 0
+ * and 1; 0 if none of its trials fits the space. */
 double trust_of_earlier(const struct training_set *s, size_t k);
 
 /* How much counts now: belief_weight() times the trust in each; 0 after TRUST_MOST results. */
@@ -37,8 +37,8 @@ struct prior_weights {
 };
 struct prior_weights trust_weights(const struct training_set *s);
 
-/* The sum of weight x logarithm, each with the floor of belief_log(). ret_slope: NULL, or [enc->n]: the
- * gradient by the places is written there. */
+/* The sum of weight x logarithm, each with the floor of belief_log(). ret_slope: NULL, or [enc->n]:
+ * the gradient by the places is written there. */
 double trust_log(const struct prior_weights *w, const struct training_set *s, const double *point,
                  double *ret_slope);
 

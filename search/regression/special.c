@@ -1,8 +1,8 @@
 /* The functions of the normal distribution that log h and its slope need, without cancellation.
  *
  * erfc is accurate near 0. Far in the tail it underflows, and differences of such values lose all
- * digits. There the continued fraction of Mills' ratio is used, whose leading terms cancel on paper, so
- * that only its rest T is computed. */
+ * digits. There the continued fraction of Mills' ratio is used, whose leading terms cancel on
+ * paper, so that only its rest T is computed. */
 #include "search/regression/special.h"
 
 #include <math.h>

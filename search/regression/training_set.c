@@ -11,8 +11,8 @@
 #define STAGNANT_SHARE 1e-3
 #define STAGNANT_TRIALS 10 /* and one more for each parameter */
 
-/* The trials crowd: a quarter of them are this close to the best, as a share of (median of the first
- * trials - best), and the newest gained less than the second share. */
+/* The trials crowd: a quarter of them are this close to the best, as a share of (median of the
+ * first trials - best), and the newest gained less than the second share. */
 #define CROWD_SHARE 0.01
 #define CROWD_GAIN 2e-3
 #define CROWD_NEWEST 0.6 /* of the trials after which a sweep stagnates */

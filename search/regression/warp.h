@@ -24,8 +24,8 @@ typedef enum gp_warp_kind { WARP_HALF_RANK, WARP_PLAIN, WARP_PLAIN_WIDE } gp_war
 
 struct gp_warp;
 
-/* Learn the transform of n values, in the order of their trials, and apply it. y is borrowed. n = 0 is allowed. O(n log n).
- * AS_E_NOMEM. */
+/* Learn the transform of n values, in the order of their trials, and apply it. y is borrowed. n = 0
+ * is allowed. O(n log n). AS_E_NOMEM. */
 AS_MUST_CHECK as_status gp_warp_create(gp_warp_kind kind, const double *y, size_t n,
                                        struct gp_warp **ret, struct as_err *err);
 void gp_warp_free(struct gp_warp *w);

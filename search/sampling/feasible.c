@@ -173,8 +173,8 @@ static void move_param(struct feasible_walk *w, size_t i)
 }
 
 /* Along a random direction: of all numeric parameters, or of two. Two go past constraints such as
- * a + b == 1, which no parameter alone can follow. Not further than `most` times the direction, which
- * is normal in each parameter. */
+ * a + b == 1, which no parameter alone can follow. Not further than `most` times the direction,
+ * which is normal in each parameter. */
 static void move_on_line(struct feasible_walk *w, bool of_two, double most)
 {
     const struct space *s = w->space;

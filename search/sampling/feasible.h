@@ -2,10 +2,10 @@
  * a + b + … <= 1 over ten parameters. Drawing until one is allowed finds none of them.
  *
  * A walk stands at an allowed configuration and moves to others. It begins where a descent on
- * space_excess() arrives. Its moves leave the uniform distribution over the unit cube, restricted to
- * what is allowed, unchanged: of one parameter and along random lines, by slice sampling with
- * shrinkage (R. M. Neal, "Slice sampling", Annals of Statistics 31, 2003, section 4; lines as in hit
- * and run: R. L. Smith, Operations Research 32, 1984), and of a choice by drawing another one.
+ * space_excess() arrives. Its moves leave the uniform distribution over the unit cube, restricted
+ * to what is allowed, unchanged: of one parameter and along random lines, by slice sampling with
+ * shrinkage (R. M. Neal, "Slice sampling", Annals of Statistics 31, 2003, section 4; lines as in
+ * hit and run: R. L. Smith, Operations Research 32, 1984), and of a choice by drawing another one.
  *
  * Pure: (space, key, stream) fix every configuration. Not promised: that a walk reaches every
  * allowed configuration; parts that no single move connects are reached only by other starts. */

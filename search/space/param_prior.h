@@ -4,9 +4,9 @@
  *   categorical, ordinal, bool  {weights: {value: weight}}: how much likelier a value is than one
  *                               that is not listed. A value that is no text is written as JSON
  *
- * On a linear scale both numbers are in the parameter's own unit. On a log scale `mean` is a value of
- * the parameter, the median of the distribution, and `deviation` is that of the natural logarithm:
- * with 0.7, two thirds of the probability lie between half and twice the mean. */
+ * On a linear scale both numbers are in the parameter's own unit. On a log scale `mean` is a value
+ * of the parameter, the median of the distribution, and `deviation` is that of the natural
+ * logarithm: with 0.7, two thirds of the probability lie between half and twice the mean. */
 #ifndef ASSAY_SEARCH_SPACE_PARAM_PRIOR_H
 #define ASSAY_SEARCH_SPACE_PARAM_PRIOR_H
 
@@ -23,8 +23,8 @@ struct param_prior {
 
 /* Read the field `prior` of the parameter's object into p->prior; absent: NULL. The domain of p is
  * parsed. AS_E_INVAL with the pointer of the field: an unknown field, a mean outside the range, a
- * deviation that is not above 0, a weight of a value that the parameter does not have or that two of
- * its values are written as, a prior of a constant. AS_E_NOMEM. Faults as json_fields. */
+ * deviation that is not above 0, a weight of a value that the parameter does not have or that two
+ * of its values are written as, a prior of a constant. AS_E_NOMEM. Faults as json_fields. */
 AS_MUST_CHECK as_status param_prior_parse(struct json_fields *f, struct space_param *p,
                                           struct as_err *err);
 void param_prior_free(struct param_prior *b);

@@ -1,6 +1,6 @@
-/* The mixtures are written for one suggestion. A density costs O(trials x parameters), so the kernels'
- * constants are computed once: the cut of a normal distribution at the ends of [0, 1] depends on its
- * centre alone. */
+/* The mixtures are written for one suggestion. A density costs O(trials x parameters), so the
+ * kernels' constants are computed once: the cut of a normal distribution at the ends of [0, 1]
+ * depends on its centre alone. */
 #include "search/tpe/tpe.h"
 
 #include <math.h>
@@ -19,8 +19,8 @@
 #define SQRT_2_PI 2.5066282746310002
 #define FEWEST_OF_FLOOR 100.0
 
-/* One mixture. Component n is flat. In the mixture of the best, a share of it is the priors, which falls
- * with the number of results. */
+/* One mixture. Component n is flat. In the mixture of the best, a share of it is the priors, which
+ * falls with the number of results. */
 struct mixture {
     const struct training_set *set; /* borrowed */
     const size_t *rows;             /* [n] of the set; borrowed */
@@ -42,8 +42,8 @@ static bool is_choice(const struct encoding *e, size_t j)
     return e->params[j].kind == ENCODED_CHOICE;
 }
 
-/* Scott's rule for a product kernel in d dimensions, from the spread of the mixture's own trials; not
- * narrower than a share of the range that shrinks with their number. */
+/* Scott's rule for a product kernel in d dimensions, from the spread of the mixture's own trials;
+ * not narrower than a share of the range that shrinks with their number. */
 static double number_width(const struct mixture *m, size_t j, size_t d)
 {
     size_t n = 0;

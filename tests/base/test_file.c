@@ -80,7 +80,8 @@ START_TEST(full_disk_is_named)
 }
 END_TEST
 
-/* As the end of one attempt removes the empty folders of a trial, when the next attempt makes its own. */
+/* As the end of one attempt removes the empty folders of a trial, when the next attempt makes
+ * its own. */
 static pid_t start_remover(const char *a, const char *b)
 {
     pid_t pid = fork();

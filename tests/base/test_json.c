@@ -1,5 +1,5 @@
-/* The JSON of requests and documents: refused texts, numbers that return with the same bits, limits of
- * size, and field errors, which name the field, what was found and what was expected. */
+/* The JSON of requests and documents: refused texts, numbers that return with the same bits, limits
+ * of size, and field errors, which name the field, what was found and what was expected. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* `${name}` in JSON trees and in plain text: kinds of values, inactive parameters, refused texts, and
- * memory that runs out. One set of parameters serves all cases. */
+/* `${name}` in JSON trees and in plain text: kinds of values, inactive parameters, refused texts,
+ * and memory that runs out. One set of parameters serves all cases. */
 #include <string.h>
 
 #include "base/json.h"

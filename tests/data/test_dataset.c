@@ -1,5 +1,5 @@
-/* Data sets from CSV tables: what dataset_inspect() finds (task, classes, kinds of columns, gaps), what
- * dataset_load() returns, the JSON of both, and errors that name the column and the row. */
+/* Data sets from CSV tables: what dataset_inspect() finds (task, classes, kinds of columns, gaps),
+ * what dataset_load() returns, the JSON of both, and errors that name the column and the row. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Data sets from arrays: NPY, NPZ, safetensors, IDX and CIFAR; tables, pairs of files, images, files
- * that are damaged or cut, and memory that runs out. */
+/* Data sets from arrays: NPY, NPZ, safetensors, IDX and CIFAR; tables, pairs of files, images,
+ * files that are damaged or cut, and memory that runs out. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* The input columns of CSV tables: other dialects, columns that are dropped or selected, dates, texts.
- * Each case is a real file that is inspected, whose record goes through JSON, and which is loaded with
- * the record. */
+/* The input columns of CSV tables: other dialects, columns that are dropped or selected, dates,
+ * texts. Each case is a real file that is inspected, whose record goes through JSON, and which is
+ * loaded with the record. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -263,8 +263,8 @@ START_TEST(texts_by_option)
 }
 END_TEST
 
-/* More values than categories may have, and one that is too long for a category; a column of two words
- * stays refused. */
+/* More values than categories may have, and one that is too long for a category; a column of two
+ * words stays refused. */
 START_TEST(texts_are_found)
 {
     AS_AUTO(str_done) struct str many = {0};

@@ -1,5 +1,5 @@
-/* The rows of a test file: they are read by the decisions of the training part, and what that has not
- * seen is refused with its line and column. */
+/* The rows of a test file: they are read by the decisions of the training part, and what that has
+ * not seen is refused with its line and column. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Texts as numbers. The expected values were computed by a few lines of Python from the definition in
- * text_hash.h, so a change of any step of it fails here. */
+/* Texts as numbers. The expected values were computed by a few lines of Python from the definition
+ * in text_hash.h, so a change of any step of it fails here. */
 #include "data/text_hash.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* buckets.json of an ensemble: what is accepted has a bucket for each row, and a value for each bucket. */
+/* buckets.json of an ensemble: what is accepted has a bucket for each row, and a value for each
+ * bucket. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* CSV of a trial: whatever is written, and however it is cut, the measurements are the same, and are
- * no more after the file began again. */
+/* CSV of a trial: whatever is written, and however it is cut, the measurements are the same, and
+ * are no more after the file began again. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Files of data sets. The first byte of an input says which format the rest is ("d": the decoded
- * copy of a fixed data set). What is described can be loaded, keeps its promises, loads again as its
- * JSON says, and its files are test files of their own form. */
+ * copy of a fixed data set). What is described can be loaded, keeps its promises, loads again as
+ * its JSON says, and its files are test files of their own form. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

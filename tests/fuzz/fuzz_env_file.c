@@ -1,5 +1,5 @@
-/* Files of variables: whatever the bytes are, names are names, values are texts, and what was read can be
- * written in double quotes and read again. */
+/* Files of variables: whatever the bytes are, names are names, values are texts, and what was read
+ * can be written in double quotes and read again. */
 #include <stdlib.h>
 #include <string.h>
 

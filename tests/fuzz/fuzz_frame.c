@@ -1,5 +1,5 @@
-/* What a rank reads from a peer: the head of a frame or of a message, a hello, an endpoint. What is accepted is
- * written again as it was. */
+/* What a rank reads from a peer: the head of a frame or of a message, a hello, an endpoint. What is
+ * accepted is written again as it was. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -34,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (!whole.problem && (whole.part != single.part || whole.left != single.left))
         abort();
-    /* lines have no NUL and end with CRLF, so that none of these passes as long as the head lasts */
+    /* lines have no NUL and end with CRLF, so that none of these passes as long as the head
+     * lasts */
     if (!single.problem && single.part >= HTTP_FRAMING_LINE && single.part <= HTTP_FRAMING_VALUE &&
         single.part_bytes == size && (memchr(bytes, '\0', size) || size > HTTP_HEAD_MAX))
         abort();

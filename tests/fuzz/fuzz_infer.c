@@ -1,5 +1,5 @@
-/* Bodies of inference: the first byte says how much of the rest is JSON, in 255ths. What was accepted
- * must be consistent, and its memory within what was sent. */
+/* Bodies of inference: the first byte says how much of the rest is JSON, in 255ths. What was
+ * accepted must be consistent, and its memory within what was sent. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Output of a trial under two patterns: whatever is printed, and however it is cut, the measurements
- * are the same. */
+/* Output of a trial under two patterns: whatever is printed, and however it is cut, the
+ * measurements are the same. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Model files. An input that begins with "{" is a manifest: it is put into a file with the right
  * checksum, as mutations of a whole file rarely get past it. Anything else is a whole file. What is
- * read has members within their limits, and each says how rows are encoded; what a combination computes
- * with is finite, and each value of a column leads to its input. */
+ * read has members within their limits, and each says how rows are encoded; what a combination
+ * computes with is finite, and each value of a column leads to its input. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

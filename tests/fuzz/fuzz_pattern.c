@@ -1,5 +1,5 @@
-/* Patterns: the first line of the input is the pattern, the rest the text. A group lies inside of the
- * text, and every match ends. */
+/* Patterns: the first line of the input is the pattern, the rest the text. A group lies inside of
+ * the text, and every match ends. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Where pieces are kept, as people write it: the bucket in the first line, the endpoint in the second. What is
- * accepted needs no escaping in a URL. */
+/* Where pieces are kept, as people write it: the bucket in the first line, the endpoint in the
+ * second. What is accepted needs no escaping in a URL. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

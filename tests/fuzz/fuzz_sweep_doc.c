@@ -1,6 +1,6 @@
 /* A sweep document from JSON: what is refused names a field, and the parser that notes all faults
- * refuses it too, naming each field once; what is accepted has a canonical text that is accepted too
- * and says the same, and makes its first trial. */
+ * refuses it too, naming each field once; what is accepted has a canonical text that is accepted
+ * too and says the same, and makes its first trial. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -36,7 +36,8 @@ static void show_cuda(void)
     unsetenv("ASSAY_BACKEND");
 }
 
-/* The built plugin is found from a program of the build tree, and is not loaded without a device. */
+/* The built plugin is found from a program of the build tree, and is not loaded without a
+ * device. */
 START_TEST(no_visible_device)
 {
     struct as_err err;

@@ -28,8 +28,8 @@ void sweep_tell(struct sweep *w, size_t trial, double value); /* one objective *
 /* Add a result as a user would. c is copied. */
 void sweep_add(struct sweep *w, const struct config *c, double value);
 
-/* A smooth function of everything that is active; it is lowest where each parameter is at 0.35 of its
- * range. */
+/* A smooth function of everything that is active; it is lowest where each parameter is at 0.35 of
+ * its range. */
 double sweep_bowl(const struct sweep *w, size_t trial);
 /* The test fails unless the configuration is allowed and none before it is equal. */
 void sweep_check(const struct sweep *w, size_t trial);

@@ -23,7 +23,8 @@ struct problem {
     size_t n;
 };
 
-/* Coarse outputs, so that there are ties. Rows have weights, some of them none, if the seed is odd. */
+/* Coarse outputs, so that there are ties. Rows have weights, some of them none, if the seed is
+ * odd. */
 static void random_problem(struct problem *p, uint64_t seed, score_metric m)
 {
     struct rng r;

@@ -122,7 +122,8 @@ static void run_twice(const struct search_method *m, const struct space *s, uint
     run_twice_after(m, s, NULL, seed, trials, slots);
 }
 
-/* Two earlier sweeps, one of which knows other parameters. The first trial is the best of the first. */
+/* Two earlier sweeps, one of which knows other parameters. The first trial is the best of the
+ * first. */
 START_TEST(same_bits_after_earlier_sweeps)
 {
     static const char text[] =

@@ -39,8 +39,8 @@ START_TEST(initial_design)
 }
 END_TEST
 
-/* With priors the first point is at their modes and every second one is drawn from them. Results that
- * confirm them end the design of gp early; results that contradict them end the draws. */
+/* With priors the first point is at their modes and every second one is drawn from them. Results
+ * that confirm them end the design of gp early; results that contradict them end the draws. */
 START_TEST(design_with_priors)
 {
     AS_AUTO(space_freep)

@@ -13,8 +13,9 @@
 #undef _mark_point
 #define _mark_point(file, line) ((void)0)
 
-/* A failed assertion ends its test by longjmp where tests are no processes of their own (CK_FORK=no),
- * which only the test's own thread may do. In another thread it ends the program, with its message. */
+/* A failed assertion ends its test by longjmp where tests are no processes of their own
+ * (CK_FORK=no), which only the test's own thread may do. In another thread it ends the program,
+ * with its message. */
 void assert_failed_in_thread(const char *file, int line, const char *expr, const char *msg, ...)
     __attribute__((format(printf, 4, 5)));
 #define _ck_assert_failed(file, line, expr, ...)                                                   \

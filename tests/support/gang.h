@@ -63,16 +63,16 @@ struct gang {
     int64_t changed_ns; /* when the last world was announced */
 };
 
-/* Starts `n` ranks of the trial. Files of rank i go to DIR/TAG/rI/, but checkpoints and artifacts to
- * folders that all share, DIR/TAG/checkpoints and DIR/TAG/artifacts. If they exist, the ranks go on
- * from what is there. opts are copied; their texts are borrowed. */
+/* Starts `n` ranks of the trial. Files of rank i go to DIR/TAG/rI/, but checkpoints and artifacts
+ * to folders that all share, DIR/TAG/checkpoints and DIR/TAG/artifacts. If they exist, the ranks go
+ * on from what is there. opts are copied; their texts are borrowed. */
 void gang_start(struct gang *g, struct rig *rig, const char *tag, const struct trial *t, size_t n);
 void gang_start_with(struct gang *g, struct rig *rig, const char *tag, const struct trial *t,
                      size_t n, const struct gang_opts *opts);
 /* Starts one more rank, which joins when it listens. Returns its place. */
 size_t gang_add(struct gang *g);
-/* The same, and the others stand still until it listens: on a busy machine they would be done before.
- * Not where silence is a subject. */
+/* The same, and the others stand still until it listens: on a busy machine they would be done
+ * before. Not where silence is a subject. */
 size_t gang_add_in_time(struct gang *g);
 size_t gang_add_on(struct gang *g, size_t host);
 /* Adds a rank that is not assay-train: a process of its own that runs `play` with the rank's end of
@@ -92,8 +92,8 @@ void gang_kill(struct gang *g, size_t place, int signal);
 /* The next world has this rank again. */
 void gang_admit(struct gang *g, size_t place);
 size_t gang_alive(const struct gang *g);
-/* Does it live, and hold the newest state at which a world has joined? One that joined earlier may be
- * behind: it was interrupted in a step that others completed, and has not caught up yet. */
+/* Does it live, and hold the newest state at which a world has joined? One that joined earlier may
+ * be behind: it was interrupted in a step that others completed, and has not caught up yet. */
 bool gang_holds(const struct gang *g, size_t place);
 size_t gang_holders(const struct gang *g);
 /* The place of the current world's rank, or GANG_MAX. */

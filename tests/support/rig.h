@@ -26,7 +26,8 @@ struct rig {
 void rig_open(struct rig *r);
 void rig_close(struct rig *r);
 
-/* Use a table of digits as the data set of the jobs: the columns are those of examples/digits.csv. */
+/* Use a table of digits as the data set of the jobs: the columns are those of
+ * examples/digits.csv. */
 void rig_digits(struct rig *r, const char *path, size_t rows);
 
 /* Use these files in DIR as the data set of the jobs. The target of a table is its last column. */

@@ -23,9 +23,10 @@ void trained_model_with(struct child *c, const struct dataset_paths *paths, data
                         const struct dataset_options *options, const char *target,
                         dataset_task task, const char *fields, char *report, size_t report_size);
 
-/* Write DIR/t.csv: a table of dates, texts, categories and numbers, the first two sometimes missing,
- * and a positive number or one of 2 classes to predict, the column y. It has semicolons, decimal
- * commas, texts with line ends, and comments with quotes: its options have the comment '#'. */
+/* Write DIR/t.csv: a table of dates, texts, categories and numbers, the first two sometimes
+ * missing, and a positive number or one of 2 classes to predict, the column y. It has semicolons,
+ * decimal commas, texts with line ends, and comments with quotes: its options have the comment
+ * '#'. */
 void trained_write_mixed(const struct child *c, size_t rows, int classes);
 
 /* Write DIR/t.csv: a table of two numbers, one of them sometimes missing, and a category, with 2 or

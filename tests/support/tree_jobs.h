@@ -1,5 +1,5 @@
-/* Jobs of trees for the tests of assay-train: the data sets, a run to its end, and the model that it
- * left, which is read with model/trees. Each test begins with setup() and has one child. */
+/* Jobs of trees for the tests of assay-train: the data sets, a run to its end, and the model that
+ * it left, which is read with model/trees. Each test begins with setup() and has one child. */
 #ifndef ASSAY_TESTS_SUPPORT_TREE_JOBS_H
 #define ASSAY_TESTS_SUPPORT_TREE_JOBS_H
 

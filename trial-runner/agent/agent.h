@@ -67,7 +67,8 @@ int64_t agent_gpus_free_locked(const struct agent *a, int64_t *ret_least_bytes);
  * server hears of it. */
 void agent_note_fault(struct agent *a, const bool taken[GPUS_MAX], const char *dir);
 
-/* [{"gpu", "reason"}…] of the GPUs that are set aside: a new reference, or NULL if memory is out. */
+/* [{"gpu", "reason"}…] of the GPUs that are set aside: a new reference, or NULL if memory is
+ * out. */
 json_t *agent_faults_json(struct agent *a);
 
 /* Hold one more attempt: take GPUs for it, create it, start its delivery thread. Empties `claimed`.
@@ -97,7 +98,8 @@ void agent_refs_heard(struct agent *a, const json_t *refs);
 /* Say the phase of each attempt again. */
 void agent_say_again(struct agent *a);
 
-/* Returns the ids (attempt_id_json) of attempts that have ended and whose results are on their way: a claim's `ending`. */
+/* Returns the ids (attempt_id_json) of attempts that have ended and whose results are on their
+ * way: a claim's `ending`. */
 json_t *agent_ending_refs(struct agent *a);
 
 /* Pass the directives of an answer to the attempts that they name. */

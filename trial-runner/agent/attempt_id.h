@@ -20,7 +20,8 @@ struct attempt_id {
 
 bool attempt_id_same(const struct attempt_id *a, const struct attempt_id *b);
 
-/* {"sweep", "number", "attempt"} and for a rank "seat": a new reference, or NULL if memory is out. */
+/* {"sweep", "number", "attempt"} and for a rank "seat": a new reference, or NULL if memory is
+ * out. */
 json_t *attempt_id_json(const struct attempt_id *id);
 /* Read what attempt_id_json writes. What is missing is "", 0, 0 and no seat. A view of j. */
 struct attempt_id attempt_id_of(const json_t *j);

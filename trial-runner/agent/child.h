@@ -30,10 +30,10 @@ AS_MUST_CHECK as_status child_spec_set_argv(struct child_spec *s, const char *co
 AS_MUST_CHECK as_status child_spec_replace_argv(struct child_spec *s, const char *const *args,
                                                 size_t n, struct as_err *err);
 
-/* Start argv[0], which is looked up in the PATH of s->env, never through a shell. It gets stdin from
- * s->stdin_fd or /dev/null, stdout and stderr into one pipe, no other descriptor, default signals,
- * a new session and process group, and SIGKILL when this thread ends. Returns when the program
- * runs.
+/* Start argv[0], which is looked up in the PATH of s->env, never through a shell. It gets stdin
+ * from s->stdin_fd or /dev/null, stdout and stderr into one pipe, no other descriptor, default
+ * signals, a new session and process group, and SIGKILL when this thread ends. Returns when the
+ * program runs.
  *   ret_out_fd  read end of the pipe, non-blocking; owned by the caller
  * AS_E_NOT_FOUND "cannot run 'xyz': No such file or directory" and other errors of exec and chdir;
  * AS_E_IO: no process or pipe can be created. */

@@ -6,7 +6,8 @@
 
 #include "base/str.h"
 
-/* The names of each launcher begin alike. PG: every variable of libpq (PGPASSWORD, PGSERVICE, …). */
+/* The names of each launcher begin alike. PG: every variable of libpq (PGPASSWORD, PGSERVICE,
+ * …). */
 static const char *const scrubbed_prefixes[] = {
     "SLURM_",        "SLURMD_",  "SBATCH_", "SRUN_", "PMI_",   "PMI2_",  "PMIX_",
     "OMPI_",         "OPAL_",    "ORTE_",   "PRTE_", "PRRTE_", "I_MPI_", "MPI_LOCAL",
@@ -22,8 +23,9 @@ static const char *const scrubbed_names[] = {
     /* the sockets and secrets of the service manager */
     "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
     "CREDENTIALS_DIRECTORY"};
-/* Of Assay's own variables only the settings of the trainer and its kernels are passed on. The others
- * are credentials, or say where the service is, and so will those be that later versions add. */
+/* Of Assay's own variables only the settings of the trainer and its kernels are passed on. The
+ * others are credentials, or say where the service is, and so will those be that later versions
+ * add. */
 static const char *const kept_of_ours[] = {
     "ASSAY_THREADS", "ASSAY_BACKEND",       "ASSAY_MEMORY_BYTES", "ASSAY_PLUGIN_DIR",
     "ASSAY_CUDNN",   "ASSAY_CUDA_PRODUCTS", "ASSAY_CUDA_CONV"};

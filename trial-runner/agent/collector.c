@@ -1,9 +1,9 @@
 /* The collecting thread of an attempt.
  *
  * Patterns are a user's and may be slow, so main does not try them: it copies output into a buffer
- * of fixed size, which the thread takes whole by exchanging it with an empty one. Main stops reading
- * a pipe while its buffer is nearly full. The part of the buffer that is kept free (PIPE_BYTES) takes
- * what is left in the pipe when the process has ended.
+ * of fixed size, which the thread takes whole by exchanging it with an empty one. Main stops
+ * reading a pipe while its buffer is nearly full. The part of the buffer that is kept free
+ * (PIPE_BYTES) takes what is left in the pipe when the process has ended.
  *
  * lock guards the buffer that main fills and the flags beside it; it is taken alone, and main never
  * waits under it for more than a memcpy. Everything else belongs to the thread, and after

@@ -26,8 +26,8 @@ struct collector_owner {
 
 #define COLLECTED_NAME "collected.jsonl"
 
-/* Start collecting for an attempt whose folder is made and whose process is not started yet: what is
- * in the files now is not the program's.
+/* Start collecting for an attempt whose folder is made and whose process is not started yet: what
+ * is in the files now is not the program's.
  *   folder     of the attempt; borrowed
  *   report     trial.report of the claim, the names in its paths replaced; borrowed
  *   directory  where the program will run; NULL: the runner's own
@@ -51,8 +51,8 @@ void collector_began(struct collector *c);
 /* The process has ended and its output was passed on: wait until all is written to the file. */
 void collector_finish(struct collector *c);
 
-/* After collector_finish: append what is known about why a metric was not found: sources where nothing
- * was. */
+/* After collector_finish: append what is known about why a metric was not found: sources where
+ * nothing was. */
 void collector_explain(const struct collector *c, struct str *b);
 
 #endif

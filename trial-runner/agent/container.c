@@ -1,14 +1,16 @@
 /* Runs a user's program in a container of podman or apptainer.
  *
- * The engine is the attempt's process. Both engines pass signals and exit codes on. Apptainer's program
- * is a child of it and ends with its process group. Podman's program is a child of conmon, which has
- * left the group on purpose; it would survive a runner that is killed. So each attempt with podman has
- * a guard: a process that waits for the end of a pipe which the runner alone holds open, and then
- * removes the container by its name. The kernel closes the pipe, however the runner ends.
+ * The engine is the attempt's process. Both engines pass signals and exit codes on. Apptainer's
+ * program is a child of it and ends with its process group. Podman's program is a child of conmon,
+ * which has left the group on purpose; it would survive a runner that is killed. So each attempt
+ * with podman has a guard: a process that waits for the end of a pipe which the runner alone holds
+ * open, and then removes the container by its name. The kernel closes the pipe, however the runner
+ * ends.
  *
- * Variables: podman reads the value of `--env NAME` from its own environment, so values, which may be
- * secrets, are on no command line. A variable that podman itself would follow, such as HOME, must not
- * be in podman's environment; it is passed as NAME=VALUE. Apptainer takes APPTAINERENV_NAME. */
+ * Variables: podman reads the value of `--env NAME` from its own environment, so values, which may
+ * be secrets, are on no command line. A variable that podman itself would follow, such as HOME,
+ * must not be in podman's environment; it is passed as NAME=VALUE. Apptainer takes
+ * APPTAINERENV_NAME. */
 #include "trial-runner/agent/container.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* A user's program in a container (`trial.container`): the engine's command line, and what makes sure
- * that no container outlives its attempt. */
+/* A user's program in a container (`trial.container`): the engine's command line, and what makes
+ * sure that no container outlives its attempt. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_CONTAINER_H
 #define ASSAY_TRIAL_RUNNER_AGENT_CONTAINER_H
 
@@ -20,8 +20,8 @@ struct container_run {
     const char *gpus;        /* UUIDs with commas between them; "": none */
 };
 
-/* The engine of a container: the one that it names, else podman, else apptainer, whichever is in the
- * PATH of e. AS_E_NOT_FOUND names the field. */
+/* The engine of a container: the one that it names, else podman, else apptainer, whichever is in
+ * the PATH of e. AS_E_NOT_FOUND names the field. */
 AS_MUST_CHECK as_status container_engine(const json_t *container, const struct child_env *e,
                                          const char **ret, struct as_err *err);
 
@@ -43,9 +43,9 @@ AS_MUST_CHECK as_status container_wrap(const struct container_run *r, struct chi
  * when a signal ended the program. */
 int container_wait_status(int wait_status);
 
-/* Start a process that removes the container of an attempt's folder from podman, by force, when *ret_fd
- * is closed, also by the death of this process, and then ends. Call it in the main thread. *ret_fd: owned by the caller.
- * AS_E_IO. */
+/* Start a process that removes the container of an attempt's folder from podman, by force, when
+ * *ret_fd is closed, also by the death of this process, and then ends. Call it in the main thread.
+ * *ret_fd: owned by the caller. AS_E_IO. */
 AS_MUST_CHECK as_status container_guard(const char *attempt, char *const *base, int *ret_fd,
                                         struct as_err *err);
 

@@ -1,8 +1,8 @@
 /* Cores for trials that ask for some.
  *
- * Runners of one machine know nothing of each other, and must not choose the same cores. So a core is
- * held by a socket in the abstract namespace whose name has the core's number: the system lets one
- * process bind it, and frees it when that process ends in any way. Runners in containers have
+ * Runners of one machine know nothing of each other, and must not choose the same cores. So a core
+ * is held by a socket in the abstract namespace whose name has the core's number: the system lets
+ * one process bind it, and frees it when that process ends in any way. Runners in containers have
  * namespaces of their own; there the containers' CPU masks divide the machine.
  *
  * Nothing is promised when too few cores are free: the trial then runs unbound. */
@@ -127,8 +127,8 @@ static int64_t take_of_node(const struct core_list *l, const cpu_set_t *busy, in
     return got;
 }
 
-/* The node to take from next: with enough free cores, the one with the fewest; else the one with the
- * most. -1: none has a free core. */
+/* The node to take from next: with enough free cores, the one with the fewest; else the one with
+ * the most. -1: none has a free core. */
 static int best_node(const struct core_list *l, const cpu_set_t *busy, int64_t want)
 {
     int best = -1;

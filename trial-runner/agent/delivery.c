@@ -6,9 +6,9 @@
  *
  * The result is written to disk before anything of it is sent. If the runner dies, the next one
  * starts with the result on disk (`recovered`) and sends everything again, which is safe because
- * every request can be repeated. It is made durable too, unless it is small and the server takes it at
- * once (decision 0213): waiting for the disk took longer than sending. Measurements and files go before the result, because the result
- * ends the attempt for the server. */
+ * every request can be repeated. It is made durable too, unless it is small and the server takes it
+ * at once (decision 0213): waiting for the disk took longer than sending. Measurements and files go
+ * before the result, because the result ends the attempt for the server. */
 #include "trial-runner/agent/delivery.h"
 
 #include <errno.h>
@@ -180,8 +180,8 @@ static as_status deliver_trouble(struct outbox *o, const char *why, struct as_er
     return outbox_result(o, err);
 }
 
-/* Write the result to disk. It is made durable, and before it the artifacts that belong to it, unless the
- * server may have it at once (*ret_brief): there are no files to send. */
+/* Write the result to disk. It is made durable, and before it the artifacts that belong to it,
+ * unless the server may have it at once (*ret_brief): there are no files to send. */
 static as_status keep_result(const struct outbox *o, bool *ret_brief, struct as_err *err)
 {
     const struct attempt *a = o->attempt;

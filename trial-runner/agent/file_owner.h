@@ -15,8 +15,8 @@ typedef enum file_owner {
  * millisecond for a hundred. */
 file_owner file_owner_find(int dir, const char *path, const char *marker);
 
-/* Mark an open file as one that is read for a trial, until fd is closed: a lock behind every byte that
- * the file can have, which no program meets. */
+/* Mark an open file as one that is read for a trial, until fd is closed: a lock behind every byte
+ * that the file can have, which no program meets. */
 void file_owner_mark(int fd);
 /* Has somebody else marked it so? */
 bool file_owner_is_shared(int fd);

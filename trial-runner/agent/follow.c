@@ -2,11 +2,12 @@
  *
  * A file that changed has grown, or was cut, replaced or written again. It was replaced if it is
  * another inode, cut if it is shorter than what was read, and written again if its first bytes or
- * those before the place of reading are others than before. A program that writes the same beginning
- * again, as some loggers do for each row, has grown its file.
+ * those before the place of reading are others than before. A program that writes the same
+ * beginning again, as some loggers do for each row, has grown its file.
  *
  * What was there before the program started is another run's. If the program appends, only what it
- * adds is new. A file that has the old size and a newer time was written again with the same length. */
+ * adds is new. A file that has the old size and a newer time was written again with the same
+ * length. */
 #include "trial-runner/agent/follow.h"
 
 #include <errno.h>

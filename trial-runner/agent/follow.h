@@ -29,8 +29,8 @@ struct follow_fns {
     void *arg;
 };
 
-/* Open `path` below the folder `dir` for reading, never through a link that leads out of it. Owned by
- * the caller; -1: errno says why, and EXDEV or ELOOP that it leads out. */
+/* Open `path` below the folder `dir` for reading, never through a link that leads out of it. Owned
+ * by the caller; -1: errno says why, and EXDEV or ELOOP that it leads out. */
 int follow_open(int dir, const char *path);
 
 /* What is at `path` below the folder `dir` now was there before the program started. */

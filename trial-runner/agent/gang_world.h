@@ -1,5 +1,6 @@
-/* The world of a gang as the server answers it (World of api/openapi.yaml): the members of an epoch,
- * in the order of their seats. A member's rank is its place in that order; rank 0 leads. Pure. */
+/* The world of a gang as the server answers it (World of api/openapi.yaml): the members of an
+ * epoch, in the order of their seats. A member's rank is its place in that order; rank 0 leads.
+ * Pure. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_GANG_WORLD_H
 #define ASSAY_TRIAL_RUNNER_AGENT_GANG_WORLD_H
 
@@ -37,8 +38,9 @@ struct gang_world {
     size_t n;
 };
 
-/* Read an answer. Unknown fields are ignored, because the server may be newer. ret keeps a reference
- * to j; free it with gang_world_done(); untouched on failure. AS_E_INVAL names the field. */
+/* Read an answer. Unknown fields are ignored, because the server may be newer. ret keeps a
+ * reference to j; free it with gang_world_done(); untouched on failure. AS_E_INVAL names the
+ * field. */
 AS_MUST_CHECK as_status gang_world_parse(json_t *j, struct gang_world *ret, struct as_err *err);
 void gang_world_done(struct gang_world *w);
 

@@ -1,8 +1,8 @@
 /* Finds the GPUs of this machine that a runner hands out.
  *
  * The files /dev/nvidiaN say nothing about that: Slurm and containers show a process some devices
- * only, a part of a GPU (MIG) has no such file, and CUDA may number devices in another order. So the
- * driver is asked, through NVML, and GPUs are handed out by UUID, which means the same device
+ * only, a part of a GPU (MIG) has no such file, and CUDA may number devices in another order. So
+ * the driver is asked, through NVML, and GPUs are handed out by UUID, which means the same device
  * whatever a trial's environment says about orders.
  *
  * The choice among the listed devices follows CUDA's rules for CUDA_VISIBLE_DEVICES (CUDA C++

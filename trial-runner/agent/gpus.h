@@ -35,7 +35,8 @@ AS_MUST_CHECK as_status gpus_find(const char *words, const char *trainer, struct
 /* Choose among all devices, as CUDA does.
  *   visible  CUDA_VISIBLE_DEVICES: indices, UUIDs or beginnings of them; the first entry that is
  *            none of the devices ends the list. NULL: all
- * A divided GPU stands for its parts: all of them, or in a list of `visible` the first. AS_E_TOO_LARGE. */
+ * A divided GPU stands for its parts: all of them, or in a list of `visible` the first.
+ * AS_E_TOO_LARGE. */
 AS_MUST_CHECK as_status gpus_select(const struct nvml_devices *all, const char *visible,
                                     struct gpu_list *ret, struct as_err *err);
 

@@ -119,8 +119,8 @@ static as_status register_once(struct agent *a, struct as_err *err)
 }
 
 /* Try to register, with a growing pause after a failure. A refusal of the first registration is
- * final, unless the name is taken: a runner whose folder was lost waits for the end of its own lease.
- * Later ones are repeated, because running trials are worth more than the wait. */
+ * final, unless the name is taken: a runner whose folder was lost waits for the end of its own
+ * lease. Later ones are repeated, because running trials are worth more than the wait. */
 static void register_patiently(struct agent *a, bool first, int64_t *pause_ms)
 {
     struct as_err err = {0};

@@ -1,9 +1,9 @@
 /* What this machine has for trials.
  *
- * A process in a container sees all cores of its machine in /proc, and may use fewer: by its CPU mask
- * (cpuset) or by a quota of time. Both versions of control groups are read. A group is bounded by each
- * of its parents, so the way up to the root is walked. In a container the own group is often mounted as
- * the root; its files are then at the end of that way. */
+ * A process in a container sees all cores of its machine in /proc, and may use fewer: by its CPU
+ * mask (cpuset) or by a quota of time. Both versions of control groups are read. A group is bounded
+ * by each of its parents, so the way up to the root is walked. In a container the own group is
+ * often mounted as the root; its files are then at the end of that way. */
 #include "trial-runner/agent/machine.h"
 
 #include <sched.h>
@@ -76,7 +76,8 @@ static void read_old_group(const char *root, const char *group, struct bounds *b
     bound(&b->memory_bytes, read_number(root, group, "/memory.limit_in_bytes"));
 }
 
-/* A group and its parents. `mount` is the folder of the hierarchy, `path` the group's path in it. */
+/* A group and its parents. `mount` is the folder of the hierarchy, `path` the group's path in
+ * it. */
 static void walk_up(const char *root, const char *mount, const char *path, bool is_old,
                     struct bounds *b)
 {

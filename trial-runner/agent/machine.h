@@ -17,7 +17,8 @@ struct machine {
     struct core_list cores; /* of its CPU mask, with their places */
 };
 
-/* Read /proc and /sys below `root`: "", or a folder in tests. What cannot be read bounds nothing. */
+/* Read /proc and /sys below `root`: "", or a folder in tests. What cannot be read bounds
+ * nothing. */
 void machine_read(const char *root, struct machine *ret);
 
 #endif

@@ -1,6 +1,6 @@
 /* NVML's functions, by dlsym(): the machine that builds this needs none of NVIDIA's headers, and a
- * runner without a GPU loads nothing. Types are those of nvml.h (stable since NVML 4): a handle is a
- * pointer, a result is an int with 0 for success.
+ * runner without a GPU loads nothing. Types are those of nvml.h (stable since NVML 4): a handle is
+ * a pointer, a result is an int with 0 for success.
  *
  * A GPU that does not answer (NVML_ERROR_GPU_IS_LOST) keeps its place in the list, so that the
  * indices of the others stay right. */

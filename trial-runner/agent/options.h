@@ -34,8 +34,9 @@ struct options {
 
 void options_done(struct options *o);
 
-/* Read the command line and the environment; find the host's name, its GPUs (gpus.h) and the trainer. o must
- * be zeroed. AS_E_INVAL names the option; AS_E_NOT_FOUND and AS_E_IO are for the token's file. */
+/* Read the command line and the environment; find the host's name, its GPUs (gpus.h) and the
+ * trainer. o must be zeroed. AS_E_INVAL names the option; AS_E_NOT_FOUND and AS_E_IO are for the
+ * token's file. */
 AS_MUST_CHECK as_status options_parse(struct options *o, int argc, char **argv, struct as_err *err);
 
 void options_help(void); /* on stdout */

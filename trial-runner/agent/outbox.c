@@ -101,8 +101,8 @@ static as_status call_once(struct outbox *o, const char *method, const char *pat
     return client_call(a->send, method, path, NULL, body, &patient, ret, NULL, err);
 }
 
-/* Has the request to be repeated, because there is a newer world and this rank leads it too? Where the
- * server says that there is one, it may come late. */
+/* Has the request to be repeated, because there is a newer world and this rank leads it too? Where
+ * the server says that there is one, it may come late. */
 static bool repeat_in_newer_world(struct outbox *o, int64_t world)
 {
     int64_t now = 0;

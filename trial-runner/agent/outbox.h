@@ -49,11 +49,11 @@ void outbox_done(struct outbox *o);
 /* Each of these repeats its requests until the server answers, also through restarts of the server.
  * AS_E_STALE, AS_E_NOT_FOUND: the attempt is not current; o->gone is set. AS_E_UNAVAILABLE: the
  * client was interrupted. Content that the server refuses for another reason is noted in the
- * trial's log and skipped. With brief_until_ns set, AS_E_UNAVAILABLE is also every other failure that
- * might pass. AS_E_NOMEM; AS_E_IO. */
+ * trial's log and skipped. With brief_until_ns set, AS_E_UNAVAILABLE is also every other failure
+ * that might pass. AS_E_NOMEM; AS_E_IO. */
 
-/* Send the new lines of $ASSAY_REPORT and of what was collected. `last`: the child has ended, so a last line without a
- * newline counts. */
+/* Send the new lines of $ASSAY_REPORT and of what was collected. `last`: the child has ended, so a
+ * last line without a newline counts. */
 AS_MUST_CHECK as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err);
 
 /* Start again from the first measurement. The server ignores measurements that it has. */
@@ -62,16 +62,16 @@ void outbox_rewind(struct outbox *o);
 /* Send the tail of output if it has changed. */
 AS_MUST_CHECK as_status outbox_log(struct outbox *o, struct as_err *err);
 
-/* The server has the checkpoints that are in the folder now: send only what changes. For a rank that
- * does not lead yet: those of the leader are newer. */
+/* The server has the checkpoints that are in the folder now: send only what changes. For a rank
+ * that does not lead yet: those of the leader are newer. */
 AS_MUST_CHECK as_status outbox_skip_checkpoints(struct outbox *o, struct as_err *err);
 
 /* Upload the checkpoint folder if it has changed since the last time. */
 AS_MUST_CHECK as_status outbox_checkpoints(struct outbox *o, struct as_err *err);
 AS_MUST_CHECK as_status outbox_artifacts(struct outbox *o, struct as_err *err);
 
-/* Make the artifacts durable before the result is: a later runner may have to send both. *ret_n: how
- * many there are. */
+/* Make the artifacts durable before the result is: a later runner may have to send both. *ret_n:
+ * how many there are. */
 AS_MUST_CHECK as_status outbox_sync_artifacts(const struct outbox *o, size_t *ret_n,
                                               struct as_err *err);
 

@@ -8,8 +8,8 @@
 #define OUTPUT_BYTES (64 << 10)
 #define OUTPUT_ROUNDS 16 /* most reads of one pipe in a round, to be fair to other trials */
 
-/* Read from a pipe, at most `most` bytes. Returns the number of bytes; 0 if there are none now, or at
- * the end of the pipe, which is then closed (*fd is -1). */
+/* Read from a pipe, at most `most` bytes. Returns the number of bytes; 0 if there are none now, or
+ * at the end of the pipe, which is then closed (*fd is -1). */
 size_t output_read_pipe(int *fd, char *buf, size_t most);
 
 /* Add bytes to the log of an attempt. */

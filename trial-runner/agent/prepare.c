@@ -331,9 +331,9 @@ static as_status set_env_of_trial(struct attempt *a, const json_t *env, const js
     return AS_OK;
 }
 
-/* A trial that has GPUs gets a file to report a broken one in, and the built-in trainer must use its
- * GPU: it must not train on the CPU while it holds a GPU, unless the document or the operator has
- * named a back end. */
+/* A trial that has GPUs gets a file to report a broken one in, and the built-in trainer must use
+ * its GPU: it must not train on the CPU while it holds a GPU, unless the document or the operator
+ * has named a back end. */
 static as_status require_gpu(struct attempt *a, struct as_err *err)
 {
     struct child_env *e = &a->spec.env;

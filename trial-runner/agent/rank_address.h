@@ -12,10 +12,10 @@
 /* Is it a numeric IPv4 or IPv6 address? */
 bool rank_address_valid(const char *text);
 
-/* The local address of the way to the server: that of this machine which the server's machine, and so
- * others near it, can reach. A server on this machine gives the loopback address. Sends nothing, but
- * may ask the resolver. AS_E_INVAL: no URL; AS_E_UNAVAILABLE: its host has no address, or no way
- * leads there. */
+/* The local address of the way to the server: that of this machine which the server's machine, and
+ * so others near it, can reach. A server on this machine gives the loopback address. Sends nothing,
+ * but may ask the resolver. AS_E_INVAL: no URL; AS_E_UNAVAILABLE: its host has no address, or no
+ * way leads there. */
 AS_MUST_CHECK as_status rank_address_find(const char *server_url, char ret[RANK_ADDRESS_MAX],
                                           struct as_err *err);
 

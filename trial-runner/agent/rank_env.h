@@ -17,8 +17,8 @@ AS_MUST_CHECK as_status rank_env_set(struct child_env *e, const struct gang_worl
                                      const struct attempt_id *id, const char *hostfile,
                                      struct as_err *err);
 
-/* Append a line "HOST slots=N" for each host, in the order of ranks. A member without the name of its
- * host counts by its address. */
+/* Append a line "HOST slots=N" for each host, in the order of ranks. A member without the name of
+ * its host counts by its address. */
 void rank_env_hostfile(const struct gang_world *w, struct str *ret);
 
 #endif

@@ -1,7 +1,7 @@
 /* Starts the process of a rank and exchanges lines with it.
  *
- * The socket does not block: a line that does not fit is kept in `out`, and written when poll() says
- * so. Worlds are written as they come; the process itself ignores all but the newest. */
+ * The socket does not block: a line that does not fit is kept in `out`, and written when poll()
+ * says so. Worlds are written as they come; the process itself ignores all but the newest. */
 #include "trial-runner/agent/rank_process.h"
 
 #include <errno.h>

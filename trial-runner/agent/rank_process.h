@@ -22,8 +22,8 @@ void rank_process_talk(struct attempt *t, struct attempt *const *all, size_t n);
  * others too (the wish to stop is part of a step). */
 void rank_process_stop_if_due(struct attempt *t);
 
-/* Do what is due for a rank in phase running: talk with its process; a rank without one (launch: first)
- * ends when it is asked to. */
+/* Do what is due for a rank in phase running: talk with its process; a rank without one (launch:
+ * first) ends when it is asked to. */
 void rank_process_look(struct attempt *t, struct attempt *const *all, size_t n);
 
 /* The process has ended and was reaped. */

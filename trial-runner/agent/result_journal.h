@@ -1,7 +1,8 @@
 /* What a runner keeps on disk about its attempts, so that a result survives its death.
  *
  *   WORK/lock                                held while a runner uses WORK
- *   WORK/secret                              what makes it the same runner for the server (identity.h)
+ *   WORK/secret                              what makes it the same runner for the server
+ *                                            (identity.h)
  *   WORK/trials/SWEEP/NUMBER/ATTEMPT/        the attempt's folder (a rank's: ATTEMPT.SEAT):
  *     params.json job.json report.jsonl checkpoints/ artifacts/ data/
  *     result.json                          written and fsynced when the child has ended; from then
@@ -35,8 +36,8 @@ struct trial_end {
 
 void trial_end_done(struct trial_end *r);
 
-/* Write dir/result.json whole. Not `durably`: a crash of the machine may lose it, the end of this process
- * not. AS_E_IO; AS_E_NOMEM. */
+/* Write dir/result.json whole. Not `durably`: a crash of the machine may lose it, the end of this
+ * process not. AS_E_IO; AS_E_NOMEM. */
 AS_MUST_CHECK as_status result_journal_write(const char *dir, const struct trial_end *r,
                                              bool durably, struct as_err *err);
 /* Read dir/result.json. r must be zeroed. AS_E_NOT_FOUND; AS_E_INVAL: result_journal_write did not

@@ -1,9 +1,10 @@
 /* Each source follows its file, or each event file below its folder, and feeds a reader of
  * trial-runner/reports/.
  *
- * Several trials often write event files below one folder at the same time ("runs/"). So a new event
- * file counts if a process of this trial has it open, and never if another process has. A file that
- * nobody has open any more counts: a short program may have ended before anyone looked. */
+ * Several trials often write event files below one folder at the same time ("runs/"). So a new
+ * event file counts if a process of this trial has it open, and never if another process has. A
+ * file that nobody has open any more counts: a short program may have ended before anyone
+ * looked. */
 #include "trial-runner/agent/sources.h"
 
 #include <dirent.h>
@@ -192,8 +193,8 @@ static bool is_event_file(const char *name)
     return strstr(name, EVENT_FILE) != NULL;
 }
 
-/* Add the event files below a folder. Folders that cannot be read are as if they were empty: they may
- * be gone by now. */
+/* Add the event files below a folder. Folders that cannot be read are as if they were empty: they
+ * may be gone by now. */
 static as_status scan(struct source *s, const char *folder, int depth, bool mark_old,
                       struct as_err *err)
 {

@@ -1,5 +1,5 @@
-/* The files where `trial.report` says that measurements are: CSV, lines of JSON, TensorBoard's event
- * files. One thread uses them. */
+/* The files where `trial.report` says that measurements are: CSV, lines of JSON, TensorBoard's
+ * event files. One thread uses them. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_SOURCES_H
 #define ASSAY_TRIAL_RUNNER_AGENT_SOURCES_H
 
@@ -13,7 +13,8 @@ struct sources;
 /* Prepare the sources of `report` (a list, the names in its paths replaced), and remember what is
  * there now: it is not the program's.
  *   dir        descriptor of the program's folder; borrowed
- *   marker     ASSAY_REPORT of the program's environment, by which its processes are known; borrowed
+ *   marker     ASSAY_REPORT of the program's environment, by which its processes are known;
+ *              borrowed
  *   sink       where measurements go; on_bad hears texts that name the source, with line 0; copied
  *   ret        owned by the caller; report outlives it
  * AS_E_INVAL: a path leads out of the folder; AS_E_NOMEM. */

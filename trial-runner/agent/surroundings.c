@@ -1,9 +1,10 @@
 /* Sets the surroundings of a user's program.
  *
  * Variables are set in the order shell, file, venv; trial.env and the runner's own come after them.
- * Modules are loaded by the process of the trial itself, in a shell that then becomes the program: so
- * a module that hangs ends with the trial, its messages are in the trial's log, and only the main
- * thread forks (child.h). They come last, and only the venv's folder is put before theirs again. */
+ * Modules are loaded by the process of the trial itself, in a shell that then becomes the program:
+ * so a module that hangs ends with the trial, its messages are in the trial's log, and only the
+ * main thread forks (child.h). They come last, and only the venv's folder is put before theirs
+ * again. */
 #include "trial-runner/agent/surroundings.h"
 
 #include <stdio.h>
@@ -18,8 +19,8 @@
 
 #define ENV_FILE_MAX (1 << 20)
 
-/* A field with its names replaced, as a path from the root or from the runner's folder. *ret: owned by
- * the caller; NULL when there is no such field. */
+/* A field with its names replaced, as a path from the root or from the runner's folder. *ret: owned
+ * by the caller; NULL when there is no such field. */
 static as_status find_path(const struct surroundings *s, const char *field, char **ret,
                            struct as_err *err)
 {

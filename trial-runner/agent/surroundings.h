@@ -1,5 +1,5 @@
-/* The surroundings of a user's program: fields of `trial` that say where its interpreter, libraries and
- * variables come from (docs/trials.md). Errors name the field, and what this machine lacks. */
+/* The surroundings of a user's program: fields of `trial` that say where its interpreter, libraries
+ * and variables come from (docs/trials.md). Errors name the field, and what this machine lacks. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_SURROUNDINGS_H
 #define ASSAY_TRIAL_RUNNER_AGENT_SURROUNDINGS_H
 
@@ -22,8 +22,8 @@ struct surroundings {
 AS_MUST_CHECK as_status surroundings_set(const struct surroundings *s, struct child_env *e,
                                          bool *ret_foreign, struct as_err *err);
 
-/* Let a shell load `trial.modules` before it becomes the program of spec->argv. Does nothing without
- * modules. AS_E_NOMEM. */
+/* Let a shell load `trial.modules` before it becomes the program of spec->argv. Does nothing
+ * without modules. AS_E_NOMEM. */
 AS_MUST_CHECK as_status surroundings_load_modules(const struct surroundings *s,
                                                   struct child_spec *spec, struct as_err *err);
 

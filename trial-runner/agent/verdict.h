@@ -5,7 +5,8 @@
  *   timeout  (trial_timeout)     SIGTERM, grace, SIGKILL          timeout
  *   crowded  (no room in its group), or
  *   drain    (the runner leaves) SIGTERM, grace, SIGKILL          released, whatever the exit code:
- *                                                                 exit 0 after SIGTERM proves nothing
+ *                                                                 exit 0 after SIGTERM proves
+ *                                                                 nothing
  *   dropped  (not current)       SIGTERM, grace, SIGKILL          none: nothing more is written
  *
  *   its exit                     outcome
@@ -46,8 +47,8 @@ struct stopping {
 
 typedef enum stop_signal { STOP_SEND_NONE, STOP_SEND_TERM, STOP_SEND_KILL } stop_signal;
 
-/* A child has started. timeout_ms 0: none; what does not fit into nanoseconds is none, or as long as
- * can be. */
+/* A child has started. timeout_ms 0: none; what does not fit into nanoseconds is none, or as long
+ * as can be. */
 void stopping_begin(struct stopping *s, int64_t now_ns, int64_t timeout_ms, int64_t grace_ms);
 
 /* Ask for a stop. A later reason replaces an earlier one if it is stronger: dropped, then drain,

@@ -31,8 +31,8 @@ AS_DEFINE_FREEP(struct coll, coll_free)
 
 int32_t coll_rank(const struct coll *c);
 int32_t coll_size(const struct coll *c);
-/* Payload bytes that this rank has sent, by mailboxes of this epoch too. Exact when nothing is on its
- * way. */
+/* Payload bytes that this rank has sent, by mailboxes of this epoch too. Exact when nothing is on
+ * its way. */
 uint64_t coll_bytes_sent(const struct coll *c);
 int32_t coll_lost(const struct coll *c);                 /* as mesh_lost */
 bool coll_is_silent(const struct coll *c, int32_t peer); /* as mesh_is_silent */
@@ -110,7 +110,8 @@ AS_MUST_CHECK as_status coll_exchange(struct coll *c, struct coll_id id,
  * leaves of a binary tree in which node k of level l covers shards k 2^l to (k+1) 2^l - 1, and a
  * node is the reduction of its left and its right child. So the bits do not depend on who holds
  * which shards.
- *   runs       by rank; they cover 0 to total-1 without gaps or overlap, in order; equal on all ranks
+ *   runs       by rank; they cover 0 to total-1 without gaps or overlap, in order; equal on all
+ *              ranks
  *   partials   runs[rank].count pointers to n items each, of this rank's shards; not changed
  * It sends (P-1)/P N bytes for each subtree that this rank holds whole, and as much for its result:
  * 2 (P-1)/P N where P divides `total` into powers of two.

@@ -4,8 +4,8 @@
  * again until the time is over, because its peer may still be in the epoch before. Once it has sent
  * its proof it waits: the acceptor may have made its link, and a slow one answers or closes.
  *
- * Peers that are connected already may have begun an operation with this rank. They are shown that it
- * lives while it waits for the others; else they would take it for lost when one peer is late.
+ * Peers that are connected already may have begun an operation with this rank. They are shown that
+ * it lives while it waits for the others; else they would take it for lost when one peer is late.
  *
  *   dialler                                  acceptor
  *   hello                            ->

@@ -12,8 +12,8 @@ struct listener {
     struct endpoint endpoint;
 };
 
-/* Listens on a free TCP port of `address` (a numeric address of this machine, which is also what the
- * peers are told), and on a Unix socket without a name in the file system.
+/* Listens on a free TCP port of `address` (a numeric address of this machine, which is also what
+ * the peers are told), and on a Unix socket without a name in the file system.
  *   ret   owned by the caller, free with listener_free()
  * AS_E_INVAL   address is no numeric address
  * AS_E_IO      the address cannot be bound, or no descriptor is left */

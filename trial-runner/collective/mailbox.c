@@ -1,12 +1,12 @@
 /* A thread moves the messages of one mesh.
  *
  * Calls of other threads wait in `begun`; the thread numbers them, sends them, and keeps them in
- * `open` until their answers come. From each peer it receives one message after the other: a head of
- * fixed size, then as many bytes as the head says. A message to this rank itself takes the same way,
- * without the mesh.
+ * `open` until their answers come. From each peer it receives one message after the other: a head
+ * of fixed size, then as many bytes as the head says. A message to this rank itself takes the same
+ * way, without the mesh.
  *
- * The thread alone touches the mesh, what is received and what is sent; the lock guards the queue of
- * begun calls, their ends, and what other threads may ask. */
+ * The thread alone touches the mesh, what is received and what is sent; the lock guards the queue
+ * of begun calls, their ends, and what other threads may ask. */
 #include "trial-runner/collective/mailbox.h"
 
 #include <pthread.h>

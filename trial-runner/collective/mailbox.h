@@ -1,9 +1,9 @@
 /* Requests between any two ranks of a world, outside of the lock-step operations.
  *
  * A rank sends a request when it likes; a thread of the mailbox at the other rank calls its
- * `on_request`, which answers at once or later. The mailbox has connections of its own, so a message
- * never waits behind an operation that some rank has not begun. It is for one epoch, like the
- * collective, but outlives its peers: requests to a lost rank fail, and the others go on.
+ * `on_request`, which answers at once or later. The mailbox has connections of its own, so a
+ * message never waits behind an operation that some rank has not begun. It is for one epoch, like
+ * the collective, but outlives its peers: requests to a lost rank fail, and the others go on.
  *
  * Memory is bounded: a message has at most `max_bytes`; a rank whose MAIL_OPEN_MAX requests are not
  * answered yet is not read further. Frames carry attempt and epoch, and on TCP checksums; a peer
@@ -51,7 +51,8 @@ struct mail_call {
     int32_t kind;
     uint64_t step;
     struct mail_part parts[MAIL_PARTS]; /* they arrive as one piece */
-    /* NULL, or called by the mailbox's thread when the call is done, instead of mailbox_finish(). */
+    /* NULL, or called by the mailbox's thread when the call is done, instead of
+     * mailbox_finish(). */
     void (*on_done)(void *arg, struct mail_call *call);
     void *arg;
 
@@ -66,8 +67,8 @@ struct mail_call {
     struct mail_call *next;
 };
 
-/* All ranks of `c` call it together; then each can reach each. `c` is borrowed for the call; when its
- * epoch is over, or c is freed, all calls fail. AS_E_UNAVAILABLE: a rank is lost, or did not
+/* All ranks of `c` call it together; then each can reach each. `c` is borrowed for the call; when
+ * its epoch is over, or c is freed, all calls fail. AS_E_UNAVAILABLE: a rank is lost, or did not
  * connect. */
 AS_MUST_CHECK as_status mailbox_create(struct coll *c, const struct mailbox_opts *opts,
                                        struct mailbox **ret, struct as_err *err);

@@ -3,9 +3,9 @@
  * or a peer's process ends. It spins only if this host has a processor for each of its ranks:
  * otherwise the peer that it waits for may need this processor.
  *
- * Loss of a peer: its process ends (pidfd, or the end of the connection) at once; its host is silent
- * or its process is stopped: no sign of life for silence_ms. A slow peer is not lost: its collective
- * thread shows life while it computes. */
+ * Loss of a peer: its process ends (pidfd, or the end of the connection) at once; its host is
+ * silent or its process is stopped: no sign of life for silence_ms. A slow peer is not lost: its
+ * collective thread shows life while it computes. */
 #include "trial-runner/collective/mesh.h"
 
 #include <errno.h>
@@ -139,7 +139,8 @@ static void report_missing(const struct mesh *m, int32_t *ret_missing)
         *ret_missing = first;
 }
 
-/* The first of them may have connected long before the last one: nothing was read of it meanwhile. */
+/* The first of them may have connected long before the last one: nothing was read of it
+ * meanwhile. */
 static void hear_all(struct mesh *m)
 {
     int64_t now_ns = clock_mono_ns();
@@ -251,8 +252,8 @@ static void note_silent_peers(struct mesh *m)
 
 /* The mesh is broken, by the peer of `l` (NULL: by none), and no byte moves on it any more. The
  * first reason stays. A peer that has said goodbye is not lost: it lives, and left because it
- * misses another one, or knows that the epoch is over. A mesh that outlives its peers loses this one
- * only. */
+ * misses another one, or knows that the epoch is over. A mesh that outlives its peers loses this
+ * one only. */
 static as_status break_by(struct mesh *m, struct link *l, const struct as_err *why,
                           struct as_err *err)
 {

@@ -25,9 +25,9 @@ struct shard_run {
  * `total` get none. ret: `size` runs. */
 void coll_spread(uint32_t total, int32_t size, struct shard_run *ret);
 
-/* The binary tree over `total` shards: node k of level l covers shards k 2^l to (k+1) 2^l - 1, as far
- * as there are any. How many levels are above the shards; one past the last shard of the node that
- * begins at `first`; the level of the largest node that begins at `first` and ends at `end` or
+/* The binary tree over `total` shards: node k of level l covers shards k 2^l to (k+1) 2^l - 1, as
+ * far as there are any. How many levels are above the shards; one past the last shard of the node
+ * that begins at `first`; the level of the largest node that begins at `first` and ends at `end` or
  * before. */
 uint32_t shard_tree_levels(uint32_t total);
 uint32_t shard_tree_end(uint32_t total, uint32_t first, uint32_t level);

@@ -1,7 +1,8 @@
 /* Rings: rank r sends to r+1 and receives from r-1, one slice in each step.
  *
- * Slices travel in chunks, and all steps of all chunks are posted at once. A chunk's step s may send
- * as far as its step s-1 has received, so no step waits for the slowest rank of the step before.
+ * Slices travel in chunks, and all steps of all chunks are posted at once. A chunk's step s may
+ * send as far as its step s-1 has received, so no step waits for the slowest rank of the step
+ * before.
  *
  * The order of the posts decides which data are in the cache. In wave w, chunk w does its first
  * step, chunk w-1 its second, and so on: a sum is sent on soon after it was written, and a chunk is

@@ -2,13 +2,13 @@
  * rank applies the same sum.
  *
  * Each rank computes the gradients of its run of shards and adds them up meanwhile (own_sum.c);
- * shard_sum.c sums over the ranks. With the gradients travel the loss, the running statistics of batch
- * normalisation and the wishes of the ranks. A large gradient leaves in buckets while the rest of it
- * is computed (buckets.c).
+ * shard_sum.c sums over the ranks. With the gradients travel the loss, the running statistics of
+ * batch normalisation and the wishes of the ranks. A large gradient leaves in buckets while the
+ * rest of it is computed (buckets.c).
  *
  * When a rank is lost, the gradients that this rank has computed stay: in the next world only the
- * lost rank's shards are computed anew, and those that this rank has added to shards which are another
- * rank's there. */
+ * lost rank's shards are computed anew, and those that this rank has added to shards which are
+ * another rank's there. */
 #include <stdlib.h>
 #include <string.h>
 

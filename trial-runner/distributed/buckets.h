@@ -3,8 +3,8 @@
  * The parameters are cut into ranges (buckets), last layers first, as the backward pass completes
  * them. When the numbers of this rank's last shard are known for a whole bucket, its sum begins in
  * the collective's thread. All ranks sum the buckets in the same order, then what is not known
- * before the end: statistics, loss, wishes. Bits: those of the whole sum in the order of a tree; with
- * a ring or halving, those of a sum of each bucket.
+ * before the end: statistics, loss, wishes. Bits: those of the whole sum in the order of a tree;
+ * with a ring or halving, those of a sum of each bucket.
  *
  * PyTorch's DistributedDataParallel and Poseidon's wait-free backpropagation do the same. */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_BUCKETS_H

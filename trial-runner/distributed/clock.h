@@ -1,10 +1,10 @@
 /* How far a rank may be ahead of the others. Pure.
  *
  * A clock is a step of the training. A rank has `done` clocks when it has computed the gradients of
- * clocks 0 to done-1. With the bound s it may begin clock t if every rank has done t-s clocks: s = 0
- * is bulk-synchronous (Valiant 1990), other bounds are stale synchronous parallel (Ho et al. 2013),
- * CLOCK_NO_BOUND is asynchronous. So no rank leads the slowest by more than s clocks, and what it
- * reads has all writes of clocks before t-s. */
+ * clocks 0 to done-1. With the bound s it may begin clock t if every rank has done t-s clocks: s =
+ * 0 is bulk-synchronous (Valiant 1990), other bounds are stale synchronous parallel (Ho et al.
+ * 2013), CLOCK_NO_BOUND is asynchronous. So no rank leads the slowest by more than s clocks, and
+ * what it reads has all writes of clocks before t-s. */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_CLOCK_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_CLOCK_H
 

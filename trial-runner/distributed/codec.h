@@ -107,7 +107,8 @@ AS_MUST_CHECK as_status codec_decode_add(struct codec *c, struct codec_slice sli
 
 /* ---- powersgd: two sums ----
  *
- *   each rank        codec_left(x, before, v, own)   v = x + before; own P = M Q; vectors as they are
+ *   each rank        codec_left(x, before, v, own)   v = x + before; own P = M Q; vectors as they
+ *                    are
  *   all-reduce       codec_left_n() numbers
  *   each rank        codec_left_summed(sum)          an orthonormal basis of P's columns
  *   each rank        codec_right(v, own)             own Q = M' P
@@ -116,9 +117,9 @@ AS_MUST_CHECK as_status codec_decode_add(struct codec *c, struct codec_slice sli
  *   each rank        codec_right_summed(sum, ret)    ret = P Q'; Q is kept for the next step
  *
  * M = v, matrix by matrix. A rank with several contributions calls codec_left, codec_right and
- * codec_factors_lost for each, with a residual for each. Until codec_right_summed all can be repeated
- * from codec_left on, also in another world. A matrix for which two factors would not be smaller
- * travels whole, as vectors do.
+ * codec_factors_lost for each, with a residual for each. Until codec_right_summed all can be
+ * repeated from codec_left on, also in another world. A matrix for which two factors would not be
+ * smaller travels whole, as vectors do.
  *
  * With `half` the sums are made of messages: codec_left_halves and codec_right_halves encode the
  * numbers of a factor (fp16). Then codec_factors_lost is given what the messages decode to, so that

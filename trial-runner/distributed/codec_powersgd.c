@@ -136,8 +136,8 @@ static void keep_right(struct low_rank *l, const float *sum)
     }
 }
 
-/* How the factors travel as halves: each column has a scale of its own, or shares it with some of its
- * neighbours. */
+/* How the factors travel as halves: each column has a scale of its own, or shares it with some of
+ * its neighbours. */
 static as_status create_halves(struct low_rank *l, struct as_err *err)
 {
     const struct codec_opts opts = {.name = "fp16"};

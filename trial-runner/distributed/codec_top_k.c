@@ -39,7 +39,8 @@ CPU_INLINE uint32_t magnitude(float f)
     return u & 0x7fffffff;
 }
 
-/* The bin of the k-th largest, counted from the highest bin down; *k becomes its rank in the bin. */
+/* The bin of the k-th largest, counted from the highest bin down; *k becomes its rank in the
+ * bin. */
 static uint32_t bin_of(const uint32_t *count, size_t bins, size_t *k)
 {
     size_t bin = bins;

@@ -1,10 +1,10 @@
 /* Sums of encoded vectors.
  *
  * With messages, a sum is two exchanges, each about as large as one half of a ring's: every rank
- * sends slice j of its shards to rank j, and rank j sends the sum of slice j to all. A slice is a run
- * of the codec's blocks, and blocks do not depend on the number of ranks; the shards are added in
- * their order. So the result does not depend on it either. All ranks decode the encoded sum, also the
- * one that has encoded it: so all have the same bits. */
+ * sends slice j of its shards to rank j, and rank j sends the sum of slice j to all. A slice is a
+ * run of the codec's blocks, and blocks do not depend on the number of ranks; the shards are added
+ * in their order. So the result does not depend on it either. All ranks decode the encoded sum,
+ * also the one that has encoded it: so all have the same bits. */
 #include "trial-runner/distributed/coded_sum.h"
 
 #include <stdlib.h>
@@ -21,7 +21,8 @@ void coded_sum_done(struct coded_sum *s)
     *s = (struct coded_sum){0};
 }
 
-/* Room for no bytes is no NULL: a rank whose slice is empty adds and copies nothing, from somewhere. */
+/* Room for no bytes is no NULL: a rank whose slice is empty adds and copies nothing, from
+ * somewhere. */
 as_status coded_room_make(struct coded_room *r, size_t size, struct as_err *err)
 {
     if (r->bytes && size <= r->size)
@@ -42,7 +43,8 @@ static struct codec_extent extent_of(const struct coded_sum *s, const struct col
 
 /* ---- messages ---- */
 
-/* The messages of this rank's shards in `out`: for each rank its slice of one shard after another. */
+/* The messages of this rank's shards in `out`: for each rank its slice of one shard after
+ * another. */
 static as_status encode_shards(struct coded_sum *s, const struct coll *c,
                                const struct coded_terms *t, struct as_err *err)
 {

@@ -13,8 +13,8 @@
 
 struct device_sum;
 
-/* For vectors of n numbers over `total` shards that are held as `runs` says (by rank; they cover 0 to
- * total-1 in order). Makes all buffers: 2 log2(total) vectors and less on the device.
+/* For vectors of n numbers over `total` shards that are held as `runs` says (by rank; they cover 0
+ * to total-1 in order). Makes all buffers: 2 log2(total) vectors and less on the device.
  *   be, peers   borrowed; peers may be NULL if `size` is 1
  *   ret         device_sum_free()
  * AS_E_INVAL: the runs are not as said. AS_E_NOMEM (host or device). */

@@ -1,6 +1,6 @@
-/* NCCL is opened anew for each world, with an id of its own: a communicator that has lost a rank is of
- * no further use. Who waits for a device asks the collective whether the epoch is over, because NCCL
- * itself may never notice that a peer has gone.
+/* NCCL is opened anew for each world, with an id of its own: a communicator that has lost a rank is
+ * of no further use. Who waits for a device asks the collective whether the epoch is over, because
+ * NCCL itself may never notice that a peer has gone.
  *
  * Every step in which one rank may fail alone (an id, opening, memory) is followed by an agreement
  * over the collective: all go one way, or all the other. */

@@ -1,9 +1,9 @@
 /* The devices of the ranks of one world: may vectors travel from device to device, or do they go
  * through the host (trial-runner/collective)?
  *
- * From device to device, where every rank's numbers are on a device of its own that no other rank of
- * the world has, and all have the same NCCL; also for a rank that is alone. All ranks decide alike, by
- * what they show each other when they meet.
+ * From device to device, where every rank's numbers are on a device of its own that no other rank
+ * of the world has, and all have the same NCCL; also for a rank that is alone. All ranks decide
+ * alike, by what they show each other when they meet.
  *
  * It has not run on a GPU yet (docs/decisions/0143). */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_DEVICE_WORLD_H
@@ -24,11 +24,12 @@ void device_card_read(struct backend *be, struct device_card *ret, struct as_err
 
 struct device_world;
 
-/* All ranks of the world call it together. Operations with tags from DEVICE_WORLD_TAG on are its own.
+/* All ranks of the world call it together. Operations with tags from DEVICE_WORLD_TAG on are its
+ * own.
  *   c, be   borrowed until device_world_free()
  *   cards   by rank
- *   ret     device_world_free(), before coll_free(); NULL: vectors go through the host. Then why->msg
- *           says why, or is "" if no rank has a device
+ *   ret     device_world_free(), before coll_free(); NULL: vectors go through the host. Then
+ *           why->msg says why, or is "" if no rank has a device
  * AS_E_UNAVAILABLE: a rank is lost. AS_E_INTERNAL: as peers_wait(). */
 #define DEVICE_WORLD_TAG ((1U << 16) + 64)
 AS_MUST_CHECK as_status device_world_open(struct coll *c, struct backend *be,

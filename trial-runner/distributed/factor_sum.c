@@ -1,18 +1,18 @@
 /* Sums of powersgd's two factors over all shards.
  *
- * As float32 they are sums in the order of a tree. What travels exactly (statistics, loss, wishes) goes
- * with the first factor.
+ * As float32 they are sums in the order of a tree. What travels exactly (statistics, loss, wishes)
+ * goes with the first factor.
  *
- * As halves they are messages. Slice j of a factor, of as many slices as the step has shards, belongs to
- * the rank that computes shard j: all ranks send it their shards' slice j, it adds these up in float32 in
- * the order of the shards, and sends the sum to all, as halves again. So nothing overflows (each block of
- * halves has a power of two of its own), all ranks have the same bits, and these do not depend on how
- * many ranks there are.
+ * As halves they are messages. Slice j of a factor, of as many slices as the step has shards,
+ * belongs to the rank that computes shard j: all ranks send it their shards' slice j, it adds these
+ * up in float32 in the order of the shards, and sends the sum to all, as halves again. So nothing
+ * overflows (each block of halves has a power of two of its own), all ranks have the same bits, and
+ * these do not depend on how many ranks there are.
  *
- * No loss is forgotten. A shard's residual is what its matrix has beyond the product of the basis with
- * what its message decodes to. What halving the sum of slice j has lost goes into the residual of shard
- * j, whose holder has made that sum: a residual of the sum itself is not needed. The first factor is
- * only a basis: that of a matrix may be rounded, and nothing is lost by it. */
+ * No loss is forgotten. A shard's residual is what its matrix has beyond the product of the basis
+ * with what its message decodes to. What halving the sum of slice j has lost goes into the residual
+ * of shard j, whose holder has made that sum: a residual of the sum itself is not needed. The first
+ * factor is only a basis: that of a matrix may be rounded, and nothing is lost by it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,7 +64,8 @@ static size_t exact_bytes(const struct factor *f, struct shard_run run)
 
 /* ---- shards to the holders of slices ---- */
 
-/* Encodes slice j of this rank's shards, and puts what the messages decode to in place of the values. */
+/* Encodes slice j of this rank's shards, and puts what the messages decode to in place of the
+ * values. */
 static char *encode_slice(const struct summing *m, const struct factor *f, uint32_t j, char *to)
 {
     struct codec_extent e = slice_of(m, f, j);
@@ -78,7 +79,8 @@ static char *encode_slice(const struct summing *m, const struct factor *f, uint3
     return to;
 }
 
-/* For each rank its slices, one after another, each of all shards of this rank; then what is exact. */
+/* For each rank its slices, one after another, each of all shards of this rank; then what is
+ * exact. */
 static void encode_shards(const struct summing *m, const struct factor *f)
 {
     char *to = m->s->out.bytes;
@@ -135,8 +137,8 @@ static as_status exchange_shards(const struct summing *m, const struct factor *f
 
 /* ---- sums to all ---- */
 
-/* Adds up slice j of all shards, encodes the sum, and lets shard j make up for what that loses. `at`:
- * bytes before slice j in a message about one shard. */
+/* Adds up slice j of all shards, encodes the sum, and lets shard j make up for what that loses.
+ * `at`: bytes before slice j in a message about one shard. */
 static as_status sum_slice(const struct summing *m, const struct factor *f, uint32_t j, size_t at,
                            char *out, struct as_err *err)
 {

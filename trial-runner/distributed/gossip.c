@@ -200,8 +200,8 @@ static as_status write_model(struct gossip *g, struct as_err *err)
     return g->replica->ops->state_put(g->replica->self, &s, err);
 }
 
-/* Takes back what did not arrive, and forgets what did; `wait`: for all of it. True if the model has
- * changed. */
+/* Takes back what did not arrive, and forgets what did; `wait`: for all of it. True if the model
+ * has changed. */
 static bool settle_out(struct gossip *g, bool wait)
 {
     bool changed = false;
@@ -235,7 +235,8 @@ static bool take_in(struct gossip *g)
     return in != NULL;
 }
 
-/* Gives a part of the weight to a random peer. To one that has not answered yet nothing is given. */
+/* Gives a part of the weight to a random peer. To one that has not answered yet nothing is
+ * given. */
 static as_status give(struct gossip *g, int64_t step, uint32_t index, struct as_err *err)
 {
     int32_t to = push_sum_peer(g->seed, (uint64_t)step, index, g->rank, g->n_ranks);

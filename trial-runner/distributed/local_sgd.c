@@ -8,10 +8,10 @@
  *
  * A worker is logical: worker w takes shard w of each batch, and makes one step of the document's
  * optimizer with it. So a batch has the same samples as in synchronous training, and the block of a
- * worker is a task like a shard's gradient: it depends on the weights at the block's start and on the
- * position, not on the rank that does it. The tasks' changes of the weights are summed in the order
- * of a tree, weighted with their samples. So any number of ranks gives the same bits, and when a rank
- * dies, the others do its tasks of this block anew: no completed block is lost.
+ * worker is a task like a shard's gradient: it depends on the weights at the block's start and on
+ * the position, not on the rank that does it. The tasks' changes of the weights are summed in the
+ * order of a tree, weighted with their samples. So any number of ranks gives the same bits, and
+ * when a rank dies, the others do its tasks of this block anew: no completed block is lost.
  *
  * Moments begin each block with 0, as CNTK's do, or with their mean over the workers
  * (docs/decisions/0164). A block ends with the epoch, because the model is evaluated then. */

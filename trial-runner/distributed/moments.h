@@ -27,8 +27,8 @@ AS_DEFINE_FREEP(struct moments, moments_free)
 AS_MUST_CHECK as_status moments_update(struct moments *m, struct coll *c, struct backend *lane,
                                        float *sum, struct as_err *err);
 
-/* What the strategy passes on. `meet` does the catching up, too: a rank that missed the end of a step
- * updates its moments before it gets the parameters.
+/* What the strategy passes on. `meet` does the catching up, too: a rank that missed the end of a
+ * step updates its moments before it gets the parameters.
  * AS_E_STALE: moments were lost with their ranks; the training must go on from its checkpoint. */
 #define MOMENTS_PARTS 2
 size_t moments_parts(struct moments *m, struct strategy_part *ret);

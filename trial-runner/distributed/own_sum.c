@@ -1,11 +1,12 @@
-/* A vector is the sum of a range of shards: a node of the tree (OWN_TREE), the first ones of the run
- * (OWN_LINE), or one shard. The vectors are kept in the order of their shards.
+/* A vector is the sum of a range of shards: a node of the tree (OWN_TREE), the first ones of the
+ * run (OWN_LINE), or one shard. The vectors are kept in the order of their shards.
  *
- * When a shard is opened, it is clear what it completes: with a node's other child it makes the node,
- * that one perhaps the next higher one, as a binary counter carries. So number i becomes, in one pass,
- * scale x value + child + child + …, one addition after the other, and is written to the place of one
- * of these children. The others' places are free for further shards. Children on the left and on the
- * right are added alike, because the sum of two numbers does not depend on their order. */
+ * When a shard is opened, it is clear what it completes: with a node's other child it makes the
+ * node, that one perhaps the next higher one, as a binary counter carries. So number i becomes, in
+ * one pass, scale x value + child + child + …, one addition after the other, and is written to the
+ * place of one of these children. The others' places are free for further shards. Children on the
+ * left and on the right are added alike, because the sum of two numbers does not depend on their
+ * order. */
 #include "trial-runner/distributed/own_sum.h"
 
 #include <stdlib.h>
@@ -152,7 +153,8 @@ static bool take_child(struct own_sum *o, uint32_t first, uint32_t end)
     return true;
 }
 
-/* The largest node that the shard completes. Where there is no right child, a node is its left one. */
+/* The largest node that the shard completes. Where there is no right child, a node is its left
+ * one. */
 static struct vector merge_in_tree(struct own_sum *o, uint32_t shard)
 {
     struct vector v = {.first = shard, .end = shard + 1};

@@ -1,8 +1,8 @@
 /* What a rank adds up by itself: the gradients of its run of shards, while they are computed.
  *
  * Each number is scaled and added when it becomes known, in one pass over memory, as the plain
- * trainer adds up its micro-batches. So a rank keeps few vectors for many shards. The order is that of
- * the sum that follows, so the bits are those of adding later. */
+ * trainer adds up its micro-batches. So a rank keeps few vectors for many shards. The order is that
+ * of the sum that follows, so the bits are those of adding later. */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_OWN_SUM_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_OWN_SUM_H
 
@@ -36,20 +36,20 @@ AS_DEFINE_FREEP(struct own_sum, own_sum_free)
 void own_sum_begin(struct own_sum *o, int64_t step, uint32_t total, struct shard_run run);
 /* The first shard of the run that is in no vector; the end of the run if there is none. */
 uint32_t own_sum_missing(const struct own_sum *o);
-/* The vectors of the run are known from here on; those that `shard`, which is missing, belongs to get
- * its numbers by own_sum_add(), until own_sum_close(). AS_E_NOMEM. */
+/* The vectors of the run are known from here on; those that `shard`, which is missing, belongs to
+ * get its numbers by own_sum_add(), until own_sum_close(). AS_E_NOMEM. */
 AS_MUST_CHECK as_status own_sum_open(struct own_sum *o, uint32_t shard, struct as_err *err);
-/* Numbers [first, first + n) of the shard that is open are scale x values (borrowed). Each number at
- * most once; those that are never given are undefined. */
+/* Numbers [first, first + n) of the shard that is open are scale x values (borrowed). Each number
+ * at most once; those that are never given are undefined. */
 void own_sum_add(struct own_sum *o, size_t first, const float *values, size_t n, float scale);
 void own_sum_close(struct own_sum *o);
 
-/* Numbers [first, first + n) of the first vector = values, and of the others = 0: of what belongs to
- * the rank and not to a shard. All are closed. */
+/* Numbers [first, first + n) of the first vector = values, and of the others = 0: of what belongs
+ * to the rank and not to a shard. All are closed. */
 void own_sum_put(struct own_sum *o, size_t first, const float *values, size_t n);
 
-/* The vectors in the order of their shards, [own_sum_count()] of n numbers; also of the shard that is
- * open. A view until the next begin or open. */
+/* The vectors in the order of their shards, [own_sum_count()] of n numbers; also of the shard that
+ * is open. A view until the next begin or open. */
 const float *const *own_sum_values(const struct own_sum *o);
 size_t own_sum_count(const struct own_sum *o);
 

@@ -1,9 +1,9 @@
 /* In which form gradients go to the holders of a server's slices.
  *
- * Without a codec a slice is a part of the vector (coll_slice), as float32. With one it is a run of the
- * codec's blocks; what is behind the parameters (statistics, loss, wishes) belongs to the last slice
- * and travels exactly. What comes back from the holders is float32. Sender and holder each have a form
- * of their own, because a codec is used by one thread. */
+ * Without a codec a slice is a part of the vector (coll_slice), as float32. With one it is a run of
+ * the codec's blocks; what is behind the parameters (statistics, loss, wishes) belongs to the last
+ * slice and travels exactly. What comes back from the holders is float32. Sender and holder each
+ * have a form of their own, because a codec is used by one thread. */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_PUSH_FORM_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_PUSH_FORM_H
 
@@ -15,7 +15,8 @@ struct push_form {
     int64_t warmup;      /* steps that are not encoded */
 };
 
-/* For vectors of n >= r->n_params numbers. ret: push_form_done(). Errors of replica_codec_create. */
+/* For vectors of n >= r->n_params numbers. ret: push_form_done(). Errors of
+ * replica_codec_create. */
 AS_MUST_CHECK as_status push_form_init(struct push_form *ret, const struct distributed_spec *spec,
                                        const struct replica *r, size_t n, struct as_err *err);
 void push_form_done(struct push_form *f);
@@ -33,8 +34,8 @@ size_t push_bytes(const struct push_form *f, struct push_slice s);
 /* The longest one of `count` slices, plain if there is a warm-up. */
 size_t push_bytes_most(const struct push_form *f, uint32_t count);
 
-/* x: the whole vector. before, after: of codec_values(), whole, as in codec_encode; NULL: no feedback.
- * A slice that is plain loses nothing: after = before. */
+/* x: the whole vector. before, after: of codec_values(), whole, as in codec_encode; NULL: no
+ * feedback. A slice that is plain loses nothing: after = before. */
 void push_encode(const struct push_form *f, struct push_slice s, const float *x,
                  const float *before, float *after, void *out);
 /* sum, which begins at the slice, += the message of push_bytes() at `in`. AS_E_INVAL. */

@@ -1,10 +1,10 @@
 /* A rank's copy of the model, as strategies see it: a table of functions that the trainer fills
  * (trial-runner/train/learner.h). A test may fill it with a function of its own.
  *
- * Vectors are on the host, unless a function says otherwise, float32, in the member's own shape. The position is the number of
- * optimizer steps that are done. A batch of a step has shards (its micro-batches); all draws (rows,
- * dropout, augmentation) depend on the position and the shard alone, so every rank computes the same
- * numbers for the same shard. One thread at a time. */
+ * Vectors are on the host, unless a function says otherwise, float32, in the member's own shape.
+ * The position is the number of optimizer steps that are done. A batch of a step has shards (its
+ * micro-batches); all draws (rows, dropout, augmentation) depend on the position and the shard
+ * alone, so every rank computes the same numbers for the same shard. One thread at a time. */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_REPLICA_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_REPLICA_H
 
@@ -39,8 +39,8 @@ struct slice_updater {
 
 /* Who takes the numbers of a gradient. */
 struct replica_sink {
-    /* Numbers [first, first + n) of the gradient; `values` is borrowed for the call, perhaps from the
-     * replica itself: it is not copied before. */
+    /* Numbers [first, first + n) of the gradient; `values` is borrowed for the call, perhaps from
+     * the replica itself: it is not copied before. */
     void (*take)(void *arg, size_t first, const float *values, size_t n);
     void *arg;
     bool early; /* numbers are wanted as soon as they are known, while others are computed */
@@ -49,8 +49,8 @@ struct replica_sink {
 struct replica_ops {
     /* Optimizer steps that are done. */
     int64_t (*step)(const void *self);
-    /* The shards of the batch `ahead` steps after the position, at least 1; 0: the epoch ends before
-     * it. The last batch of an epoch may have fewer than the others. */
+    /* The shards of the batch `ahead` steps after the position, at least 1; 0: the epoch ends
+     * before it. The last batch of an epoch may have fewer than the others. */
     uint32_t (*shards)(const void *self, int64_t ahead);
     /* The part of a shard's rows in its batch, in (0, 1]. */
     float (*share)(const void *self, int64_t ahead, uint32_t shard);
@@ -60,20 +60,20 @@ struct replica_ops {
      * [n_state], its loss summed over rows [1]: n_numbers. Nothing of the replica changes. */
     as_status (*gradient)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
                           float *to, struct as_err *err);
-    /* The same bits, given to `sink` piece by piece, each number once. With sink->early the pieces are
-     * tensors, last layers first, if the replica can do that. If it fails, some may have been given.
-     * Only `allreduce` calls it. */
+    /* The same bits, given to `sink` piece by piece, each number once. With sink->early the pieces
+     * are tensors, last layers first, if the replica can do that. If it fails, some may have been
+     * given. Only `allreduce` calls it. */
     as_status (*gradient_taken)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
                                 const struct replica_sink *sink, struct as_err *err);
     /* Where the numbers are on a device, unpadded: to [n_numbers] = share x gradient, share x
      * statistics, loss of the shard, with the bits that scaling `gradient` on the host has. Nothing
-     * goes through the host, and the device may do it later. `to` is a buffer of `lane`, and may have
-     * more numbers. NULL, or AS_E_UNSUPPORTED: on the host, or padded. Nothing of the replica
+     * goes through the host, and the device may do it later. `to` is a buffer of `lane`, and may
+     * have more numbers. NULL, or AS_E_UNSUPPORTED: on the host, or padded. Nothing of the replica
      * changes. */
     as_status (*gradient_on_device)(void *self, struct backend *lane, int64_t ahead, uint32_t shard,
                                     struct buf *to, struct as_err *err);
-    /* As `update`, with the gradient on the device, sum [n_params]; `behind` [n_state + 1]: statistics
-     * and loss. */
+    /* As `update`, with the gradient on the device, sum [n_params]; `behind` [n_state + 1]:
+     * statistics and loss. */
     as_status (*update_on_device)(void *self, struct backend *lane, const struct buf *sum,
                                   const float *behind, struct as_err *err);
     /* An optimizer step with the gradient, statistics and loss of the whole batch at the position:
@@ -81,8 +81,9 @@ struct replica_ops {
      * behind the batch. */
     as_status (*update)(void *self, struct backend *lane, const float *sum, struct as_err *err);
     /* The same where the moments are not in the replica: `step` is called with the clipped gradient
-     * and the parameters [n_params], and changes these. It is not called for a model that is frozen,
-     * because a gradient was not finite. If it fails, the replica is as before; `sum` is clipped. */
+     * and the parameters [n_params], and changes these. It is not called for a model that is
+     * frozen, because a gradient was not finite. If it fails, the replica is as before; `sum` is
+     * clipped. */
     as_status (*update_with)(void *self, struct backend *lane, float *sum,
                              as_status (*step)(void *arg, const float *grads, float *params,
                                                struct as_err *err),
@@ -96,9 +97,9 @@ struct replica_ops {
     /* Moves the position by `steps` within the epoch. */
     void (*advance)(void *self, int64_t steps);
 
-    /* The whole state: weights, moments, average, statistics, counters. state_new allocates one (the
-     * caller's, slot_state_done()). get and put leave out arrays that are NULL; put an array of it
-     * aside to read or write the others alone. */
+    /* The whole state: weights, moments, average, statistics, counters. state_new allocates one
+     * (the caller's, slot_state_done()). get and put leave out arrays that are NULL; put an array
+     * of it aside to read or write the others alone. */
     as_status (*state_new)(void *self, struct slot_state *ret, struct as_err *err);
     as_status (*state_get)(void *self, struct slot_state *s, struct as_err *err);
     as_status (*state_put)(void *self, const struct slot_state *s, struct as_err *err);

@@ -1,12 +1,12 @@
-/* What encoding has lost and the next message must make up for (error feedback): one vector for each
- * shard, held by the rank that computes the shard; and one for the encoded sum, of which each rank
- * holds its slice.
+/* What encoding has lost and the next message must make up for (error feedback): one vector for
+ * each shard, held by the rank that computes the shard; and one for the encoded sum, of which each
+ * rank holds its slice.
  *
  * A message's loss is written aside first (`after`). It becomes the residual when the step is
  * complete, so a step can be repeated in another world. A rank that missed the end of a step whose
- * result others have makes it the residual when they meet. A step with fewer shards than there are, such
- * as the last one of an epoch, may be complete before a rank without any of them has begun it: what that
- * rank holds has not changed. */
+ * result others have makes it the residual when they meet. A step with fewer shards than there are,
+ * such as the last one of an epoch, may be complete before a rank without any of them has begun it:
+ * what that rank holds has not changed. */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_RESIDUALS_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_RESIDUALS_H
 
@@ -50,8 +50,8 @@ void residuals_done(struct residuals *r); /* a zeroed one is fine */
 void residuals_spread(const struct residuals *r, uint32_t shards, int32_t n_ranks,
                       struct shard_run *ret);
 
-/* The step from `step` to `next` is about to be encoded, perhaps again. It changes residuals of its first
- * `shards` shards only, of whatever rank. */
+/* The step from `step` to `next` is about to be encoded, perhaps again. It changes residuals of its
+ * first `shards` shards only, of whatever rank. */
 void residuals_begin(struct residuals *r, int64_t step, int64_t next, uint32_t shards);
 /* The residual of a shard [n], and where what its message loses goes. AS_E_NOMEM. */
 const float *residuals_before(const struct residuals *r, uint32_t shard);
@@ -60,18 +60,19 @@ AS_MUST_CHECK as_status residuals_after(struct residuals *r, uint32_t shard, flo
 /* The step is complete: what was written is the residual now. */
 void residuals_commit(struct residuals *r);
 
-/* The first residual of a run becomes the sum of all of them, and the others 0: for a rank whose messages
- * are about no shard in particular. Nothing is written about a next step. */
+/* The first residual of a run becomes the sum of all of them, and the others 0: for a rank whose
+ * messages are about no shard in particular. Nothing is written about a next step. */
 void residuals_merge(struct residuals *r, struct shard_run run);
 
-/* All values are in of_shards and of_sum, for position `step`: at the start of a training, or from a
- * checkpoint. */
+/* All values are in of_shards and of_sum, for position `step`: at the start of a training, or from
+ * a checkpoint. */
 void residuals_hold_all(struct residuals *r, int64_t step);
 
 /* All ranks of a new world, which are at position `step` now: each gets the residuals of its run
- * (runs, by rank) and of its slice of the sum, from who held them. A rank that has missed steps holds
- * those of shards that these steps did not have. What nobody held is 0, and a line on rank 0's stderr
- * says so. After an error the residuals are those of the position before, and may meet again. */
+ * (runs, by rank) and of its slice of the sum, from who held them. A rank that has missed steps
+ * holds those of shards that these steps did not have. What nobody held is 0, and a line on rank
+ * 0's stderr says so. After an error the residuals are those of the position before, and may
+ * meet again. */
 AS_MUST_CHECK as_status residuals_meet(struct residuals *r, struct coll *c, int64_t step,
                                        const struct shard_run *runs, size_t sum_first,
                                        size_t sum_end, struct as_err *err);

@@ -10,19 +10,19 @@
  *                 shards: equal bits to a serial run
  *   ssp           a rank computes up to `staleness` steps ahead of the sums that it has (clock.h);
  *                 the gradients of those steps are of older weights (Ho et al. 2013)
- *   backup b      the first n - b gradients of a step count (Chen et al. 2016). A rank that was late
- *                 asks for the sums it has missed before it computes again
+ *   backup b      the first n - b gradients of a step count (Chen et al. 2016). A rank that was
+ *                 late asks for the sums it has missed before it computes again
  *
  * With `compress` what a rank sends is encoded, shard by shard, and the holders add up what the
- * messages decode to, in the order of the shards: equal bits for any number of ranks. Sums come back as
- * float32. What a shard's messages lose stays with the shard (residuals.h). A step that is computed
- * ahead begins with what the one before it will have lost; so each flight keeps that, and a step becomes
- * the residual when its sum is applied. A slice that came too late to count is taken back
- * (server_feedback.c). What a rank computes and sends is in server_give.c.
+ * messages decode to, in the order of the shards: equal bits for any number of ranks. Sums come
+ * back as float32. What a shard's messages lose stays with the shard (residuals.h). A step that is
+ * computed ahead begins with what the one before it will have lost; so each flight keeps that, and
+ * a step becomes the residual when its sum is applied. A slice that came too late to count is taken
+ * back (server_feedback.c). What a rank computes and sends is in server_give.c.
  *
  * When the rank of a slice dies, nothing is lost but sums that nobody has: all ranks have the
- * weights. In the next world those that are behind get the state of one that is not, and steps whose
- * sum was not complete are computed again; without staleness from what this rank has kept. */
+ * weights. In the next world those that are behind get the state of one that is not, and steps
+ * whose sum was not complete are computed again; without staleness from what this rank has kept. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,8 +130,8 @@ static as_status server_create(const struct strategy_setup *setup, void **ret, s
     return AS_OK;
 }
 
-/* A request has a message for each node or, with a codec, for each shard of a run; an answer has the
- * numbers of a slice. */
+/* A request has a message for each node or, with a codec, for each shard of a run; an answer has
+ * the numbers of a slice. */
 static size_t message_most(const struct server *s)
 {
     uint32_t shards = s->replica->max_shards, ranks = (uint32_t)s->n_ranks;

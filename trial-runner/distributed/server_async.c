@@ -8,12 +8,12 @@
  * 2018). One group is a synchronous server: it has the bits of a serial run.
  *
  * A call of run() is a phase: batches until the epoch is over, a rank wishes to stop, or PHASE_MS.
- * Then all slices are gathered, so that every rank has the whole state at the same position: between
- * phases a checkpoint needs nothing else.
+ * Then all slices are gathered, so that every rank has the whole state at the same position:
+ * between phases a checkpoint needs nothing else.
  *
- * With `compress` a worker encodes its gradients, and keeps what the messages lose. Batches come in no
- * order of shards, so a worker has one residual: the sum of those of a run of shards, which are the
- * worker's as long as the world lasts, and move like those of other strategies (residuals.h).
+ * With `compress` a worker encodes its gradients, and keeps what the messages lose. Batches come in
+ * no order of shards, so a worker has one residual: the sum of those of a run of shards, which are
+ * the worker's as long as the world lasts, and move like those of other strategies (residuals.h).
  *
  * When a rank dies, the other groups go on without it: its batches are given to others, and a slice
  * that it held stays as each worker got it last, until the next world (server_async_meet.c). */
@@ -300,8 +300,8 @@ static as_status take_slice(struct async *a, struct mail_call *call, uint32_t k,
     return AS_OK;
 }
 
-/* The heads and messages of all slices of a batch's gradient, one after another; the residual is what
- * they lose. */
+/* The heads and messages of all slices of a batch's gradient, one after another; the residual is
+ * what they lose. */
 static uint8_t *encode_all(struct async *a, bool plain)
 {
     size_t bytes = 0;
@@ -347,8 +347,8 @@ static as_status push_all(struct async *a, int64_t batch, struct as_err *err)
     return st < 0 ? st : async_write_state(a, false, err);
 }
 
-/* Reports the batch that is done, and gets another. Without rank 0, which has the list, a group goes
- * on with every n_groups-th batch after its last one; then it waits for the next world. */
+/* Reports the batch that is done, and gets another. Without rank 0, which has the list, a group
+ * goes on with every n_groups-th batch after its last one; then it waits for the next world. */
 static as_status take_batch(struct async *a, int64_t done, unsigned wishes, struct slice_taken *ret,
                             struct as_err *err)
 {

@@ -1,4 +1,5 @@
-/* The ranks of a group work on one batch: sums over them, and the next batch from the first of them. */
+/* The ranks of a group work on one batch: sums over them, and the next batch from the first of
+ * them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* How the ranks of an asynchronous server put a phase together whose world has ended.
  *
- * The slices of the living are kept as they are; a slice of the dead goes back to the newest copy that
- * a worker has, with the moments of the phase's begin. So lost are the updates of that slice that no
- * worker has got back, and its moments since the phase began. A batch that was on its way is done
- * again. A rank that has the whole state already, from an earlier meeting whose world ended before a
- * phase began, gives it to all. */
+ * The slices of the living are kept as they are; a slice of the dead goes back to the newest copy
+ * that a worker has, with the moments of the phase's begin. So lost are the updates of that slice
+ * that no worker has got back, and its moments since the phase began. A batch that was on its way
+ * is done again. A rank that has the whole state already, from an earlier meeting whose world ended
+ * before a phase began, gives it to all. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

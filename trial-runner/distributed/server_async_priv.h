@@ -1,5 +1,5 @@
-/* A parameter server without a common step: what its files share (server_async.c says how it works).
- * Private to this folder. */
+/* A parameter server without a common step: what its files share (server_async.c says how it
+ * works). Private to this folder. */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_SERVER_ASYNC_PRIV_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_SERVER_ASYNC_PRIV_H
 
@@ -58,9 +58,9 @@ void async_spread_residuals(struct async *a, const struct coll *c);
 
 /* Inside a group (server_async_group.c). AS_E_UNAVAILABLE: the world has ended. */
 
-/* out [n_numbers + N_WORK] = the sum over the nodes of all ranks of the group, in the order of the tree
- * over `total` shards; each rank adds a slice of it. `run` is this rank's shards, `share` their part of
- * the batch's rows. */
+/* out [n_numbers + N_WORK] = the sum over the nodes of all ranks of the group, in the order of the
+ * tree over `total` shards; each rank adds a slice of it. `run` is this rank's shards, `share`
+ * their part of the batch's rows. */
 AS_MUST_CHECK as_status async_exchange(struct async *a, uint32_t total, struct shard_run run,
                                        float share, const struct shard_node *nodes, size_t n_nodes,
                                        float *out, struct as_err *err);
@@ -73,7 +73,8 @@ AS_MUST_CHECK as_status async_share_work(struct async *a, int64_t *batch, struct
 AS_MUST_CHECK as_status async_spread_slice(struct async *a, struct coll *c, int32_t root,
                                            uint32_t k, uint32_t n_slices, bool moments,
                                            struct as_err *err);
-/* strategy_ops.meet: all ranks get the whole state of the phase whose world has ended, if one has. */
+/* strategy_ops.meet: all ranks get the whole state of the phase whose world has ended, if one
+ * has. */
 AS_MUST_CHECK as_status async_meet(void *self, struct meeting *m, struct as_err *err);
 
 #endif

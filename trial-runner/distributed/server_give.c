@@ -1,9 +1,9 @@
-/* What a rank gives to a parameter server with a common step: the gradients of its run of shards, as a
- * message for each slice.
+/* What a rank gives to a parameter server with a common step: the gradients of its run of shards,
+ * as a message for each slice.
  *
- * Without a codec the shards are added up to the nodes of the tree that cover the run, so that the sum
- * has the order of the tree over all shards. With a codec each shard is encoded by itself, because
- * only then a message does not depend on how many ranks there are. */
+ * Without a codec the shards are added up to the nodes of the tree that cover the run, so that the
+ * sum has the order of the tree over all shards. With a codec each shard is encoded by itself,
+ * because only then a message does not depend on how many ranks there are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +68,8 @@ static as_status make_message(struct server *s, struct flight *f, int64_t step, 
     return f->message ? AS_OK : as_fail_nomem(err);
 }
 
-/* Puts vector `i` of `items` into the messages: each has its head, then its slice of each vector. */
+/* Puts vector `i` of `items` into the messages: each has its head, then its slice of each
+ * vector. */
 static void pack(struct server *s, struct flight *f, int64_t step, size_t items, size_t i,
                  const float *x, const float *before, float *after)
 {

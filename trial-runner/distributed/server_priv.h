@@ -1,5 +1,5 @@
-/* A parameter server with a common step: what its files share (server.c says how it works). Private to
- * this folder. */
+/* A parameter server with a common step: what its files share (server.c says how it works). Private
+ * to this folder. */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_SERVER_PRIV_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_SERVER_PRIV_H
 
@@ -62,7 +62,8 @@ static inline bool server_has_feedback(const struct server *s)
 /* The number of values of slice k, and the index of the first. */
 size_t server_slice(const struct server *s, uint32_t k, size_t *ret_first);
 
-/* Compute this rank's part of the next step, and give it. ahead: steps from the replica's step to it. */
+/* Compute this rank's part of the next step, and give it. ahead: steps from the replica's step
+ * to it. */
 AS_MUST_CHECK as_status server_give(struct server *s, struct backend *lane, int64_t ahead,
                                     unsigned wishes, struct as_err *err);
 
@@ -76,7 +77,8 @@ void server_send_all(struct server *s, struct flight *f, int kind, int64_t step,
 
 /* ---- what its messages have lost (server_feedback.c) ---- */
 
-/* What the messages before those of `step` have lost, also if their sums are not here yet: [kept.n]. */
+/* What the messages before those of `step` have lost, also if their sums are not here yet:
+ * [kept.n]. */
 const float *server_lost_before(struct server *s, int64_t step, uint32_t shard);
 
 /* What the messages of `step` have lost is about to become the residual: another rank may have the
@@ -86,9 +88,9 @@ AS_MUST_CHECK as_status server_stage(struct server *s, int64_t step, struct as_e
 /* The slice [first, first + n) of a step that was staged was not added: it is owed as before. */
 void server_take_back(struct server *s, const struct flight *f, size_t first, size_t n);
 
-/* After catching up to step `at`: others may have had the sums of several steps that this rank has given
- * and not got. What their messages have lost is the residual of all but the last, which is staged:
- * residuals_meet() decides. AS_E_NOMEM. */
+/* After catching up to step `at`: others may have had the sums of several steps that this rank has
+ * given and not got. What their messages have lost is the residual of all but the last, which is
+ * staged: residuals_meet() decides. AS_E_NOMEM. */
 AS_MUST_CHECK as_status server_stage_missed(struct server *s, int64_t at, struct as_err *err);
 
 #endif

@@ -1,23 +1,25 @@
 /* The sum of vectors, one for each shard of a step, over all ranks, in the form that the document
  * asks for: `allreduce` (in which order, by which algorithm) and `compress`.
  *
- * A vector has n numbers. The first n_params, of the replica's tensors, are compressed if a codec is
- * chosen; those behind them (statistics, loss, wishes) always travel exactly, in the order of a tree.
+ * A vector has n numbers. The first n_params, of the replica's tensors, are compressed if a codec
+ * is chosen; those behind them (statistics, loss, wishes) always travel exactly, in the order of a
+ * tree.
  *
  * What is summed, and its bits, with R ranks:
  *   tree               equal bits for any R (coll_tree_sum)
  *   ring, halving      a rank adds its shards one after another, then the ranks' sums are reduced:
  *                      the bits depend on R
- *   fp16, one_bit,     each shard is encoded by itself, slice by slice; the owner of a slice adds up
+ *   fp16, one_bit,     each shard is encoded by itself, slice by slice; the owner of a slice adds
+ *                      up
  *   top_k              the decoded shards in their order, encodes the sum, and sends it to all (as
  *                      CNTK does: Seide et al. 2014). Equal bits for any R
  *   powersgd           two sums in the order of the tree. Equal bits for any R
  *
- * With error feedback, what a shard's messages have lost stays with the shard, not with the rank: so
- * the bits do not depend on R, and a checkpoint has the same numbers for any R. It is held by the
- * rank that computes the shard. What encoding the sum has lost stays with the values. When the ranks
- * change, residuals move to the new holders; those that only a lost rank had begin anew from 0: the
- * others go on with the same step, but with other bits than undisturbed. */
+ * With error feedback, what a shard's messages have lost stays with the shard, not with the rank:
+ * so the bits do not depend on R, and a checkpoint has the same numbers for any R. It is held by
+ * the rank that computes the shard. What encoding the sum has lost stays with the values. When the
+ * ranks change, residuals move to the new holders; those that only a lost rank had begin anew from
+ * 0: the others go on with the same step, but with other bits than undisturbed. */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_SHARD_SUM_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_SHARD_SUM_H
 

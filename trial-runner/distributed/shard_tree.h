@@ -23,8 +23,8 @@ struct shard_node {
  * SHARD_TREE_NODES. Returns how many. */
 size_t shard_tree_cover(uint32_t total, struct shard_run run, struct shard_node *ret);
 
-/* to = the value of a node, n numbers, from known nodes below it (in order, without overlap). What no
- * known node covers is left out of the sum; without any, `to` is 0. AS_E_NOMEM. */
+/* to = the value of a node, n numbers, from known nodes below it (in order, without overlap). What
+ * no known node covers is left out of the sum; without any, `to` is 0. AS_E_NOMEM. */
 AS_MUST_CHECK as_status shard_tree_sum(uint32_t total, struct shard_node of,
                                        const struct shard_node *known, size_t n_known, float *to,
                                        size_t n, struct as_err *err);

@@ -1,9 +1,9 @@
 /* One lock guards slices and list: the mailbox's thread holds it while it handles a request, the
  * trainer's thread at the border of a phase.
  *
- * The list hands out the lowest batch that nobody has. When it is to end early (a wish of a rank, or
- * its time is over), it hands out nothing above the highest batch that it has handed out, so that
- * what is done has no holes. */
+ * The list hands out the lowest batch that nobody has. When it is to end early (a wish of a rank,
+ * or its time is over), it hands out nothing above the highest batch that it has handed out, so
+ * that what is done has no holes. */
 #include "trial-runner/distributed/slice_service.h"
 
 #include <math.h>

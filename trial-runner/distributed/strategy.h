@@ -2,9 +2,9 @@
  * stale. A strategy is one file that fills struct strategy_ops; strategy.c lists them.
  *
  * The trainer (train/shared_step.c) does what all strategies need: it meets the others in a new
- * world, brings ranks that are behind to the others' state, repeats a step in which a rank was lost,
- * writes checkpoints. A strategy does the steps. What it keeps from step to step is in its parts,
- * which go into checkpoints and to ranks that join.
+ * world, brings ranks that are behind to the others' state, repeats a step in which a rank was
+ * lost, writes checkpoints. A strategy does the steps. What it keeps from step to step is in its
+ * parts, which go into checkpoints and to ranks that join.
  *
  * To add one: FILE.c with `const struct strategy_ops strategy_NAME`, a row in strategy.c, its
  * fields in model/document/distributed_spec, a test in tests/trial-runner/distributed, a section in
@@ -52,8 +52,8 @@ struct meeting {
     struct coll *coll;
     const int64_t *steps; /* by rank: the positions at which they came */
     bool moved;           /* set: this rank has got another rank's state */
-    /* Vectors may travel from device to device (device_world.h); NULL: they go through the host. The
-     * trainer's; it is there until the next meeting. */
+    /* Vectors may travel from device to device (device_world.h); NULL: they go through the host.
+     * The trainer's; it is there until the next meeting. */
     struct device_world *devices;
     /* Rank `to` gets the state (replica, position, parts) of rank `from`; all ranks call it in the
      * same order. The others do nothing. Sets moved at `to`. */
@@ -81,28 +81,29 @@ struct strategy_ops {
     /* Does the next step, or a block of steps, with the others, and moves the position behind it.
      *   wishes    of this rank
      *   ret       what all ranks have agreed on: equal on all of them, for the same position
-     * AS_E_UNAVAILABLE: a rank is lost, or the epoch of the world is over. The replica is then as it
-     * was before the call; what was computed may be kept for the next call, if that is about the
+     * AS_E_UNAVAILABLE: a rank is lost, or the epoch of the world is over. The replica is then as
+     * it was before the call; what was computed may be kept for the next call, if that is about the
      * same position. */
     as_status (*run)(void *self, struct coll *c, struct backend *lane, unsigned wishes,
                      unsigned *ret, struct as_err *err);
 
-    /* For tests and measurements; also during run(), from the replica's functions. NULL: unknown. */
+    /* For tests and measurements; also during run(), from the replica's functions. NULL:
+     * unknown. */
     struct strategy_progress (*progress)(void *self);
 
-    /* Does it send vectors from device to device where the ranks can (meeting.devices)? It depends on
-     * the document alone. NULL: no. */
+    /* Does it send vectors from device to device where the ranks can (meeting.devices)? It depends
+     * on the document alone. NULL: no. */
     bool (*uses_devices)(const void *self);
 
     /* Lists what is kept, at most STRATEGY_MAX_PARTS; always the same list. NULL: nothing. */
     size_t (*parts)(void *self, struct strategy_part *ret);
-    /* The parts have been filled: from a checkpoint (the replica has its position already), or, those
-     * that are not spread, from another rank. NULL: nothing is to be done. AS_E_INVAL. */
+    /* The parts have been filled: from a checkpoint (the replica has its position already), or,
+     * those that are not spread, from another rank. NULL: nothing is to be done. AS_E_INVAL. */
     as_status (*restored)(void *self, bool from_checkpoint, struct as_err *err);
-    /* All ranks together: makes the parts and the replica's state whole on rank 0, for a checkpoint.
-     * Called after a step in which STRATEGY_SAVE or STRATEGY_STOP was agreed, and at the end of the
-     * training. After AS_E_UNAVAILABLE it is not always called again, so it changes nothing that
-     * the next step depends on. NULL: they are whole on every rank at any time. */
+    /* All ranks together: makes the parts and the replica's state whole on rank 0, for a
+     * checkpoint. Called after a step in which STRATEGY_SAVE or STRATEGY_STOP was agreed, and at
+     * the end of the training. After AS_E_UNAVAILABLE it is not always called again, so it changes
+     * nothing that the next step depends on. NULL: they are whole on every rank at any time. */
     as_status (*gather)(void *self, struct coll *c, struct backend *lane, struct as_err *err);
     /* Is `gather` needed with this document? NULL: yes, if there is one. */
     bool (*gathers)(const void *self);

@@ -4,8 +4,8 @@
  * Every rank asks once for each slice of each step, and is answered when the sum is complete: when
  * all ranks have given theirs, or with `backup` b, all but b of them. A late gift is not added; its
  * rank gets the sum of the others. Sums are in the order of the tree over shards, and divided by
- * the share of the rows that is in them if some are missing. Encoded gradients are decoded and added
- * in the order of the shards. Called by the mailbox's thread alone. */
+ * the share of the rows that is in them if some are missing. Encoded gradients are decoded and
+ * added in the order of the shards. Called by the mailbox's thread alone. */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_SUM_SERVICE_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_SUM_SERVICE_H
 
@@ -44,8 +44,8 @@ struct sum_answer {
 
 struct sum_service;
 
-/* For ranks [first, first + n_ranks) of a world; vectors have form->n numbers. form: borrowed until the
- * service is freed, for the mailbox's thread alone. AS_E_NOMEM; owned by the caller. */
+/* For ranks [first, first + n_ranks) of a world; vectors have form->n numbers. form: borrowed until
+ * the service is freed, for the mailbox's thread alone. AS_E_NOMEM; owned by the caller. */
 AS_MUST_CHECK as_status sum_service_create(int32_t first, int32_t n_ranks,
                                            const struct push_form *form, uint32_t backup,
                                            struct sum_service **ret, struct as_err *err);
@@ -53,8 +53,8 @@ AS_MUST_CHECK as_status sum_service_create(int32_t first, int32_t n_ranks,
 void sum_service_free(struct sum_service *s);
 AS_DEFINE_FREEP(struct sum_service, sum_service_free)
 
-/* As mailbox_opts.on_request and on_lost; arg is the service. After a loss that backup does not make
- * up for, all that wait are answered with AS_E_UNAVAILABLE. */
+/* As mailbox_opts.on_request and on_lost; arg is the service. After a loss that backup does not
+ * make up for, all that wait are answered with AS_E_UNAVAILABLE. */
 void sum_service_request(void *arg, struct mailbox *b, struct mail *m);
 void sum_service_lost(void *arg, struct mailbox *b, int32_t rank);
 

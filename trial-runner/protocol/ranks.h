@@ -5,12 +5,14 @@
  *   runner to rank   {"op": "world", "attempt": "77", "epoch": 3, "rank": 1, "secret": "64 digits",
  *                     "peers": ["ENDPOINT", …]}      the ranks of an epoch; another epoch is over
  *                    {"op": "stop"}                  leave with the others at the end of a step
- *   rank to runner   {"event": "listening", "endpoint": "ENDPOINT"}   once, when its data are loaded
+ *   rank to runner   {"event": "listening", "endpoint": "ENDPOINT"}   once, when its data are
+ *   loaded
  *                    {"event": "joined", "epoch": 3, "step": 120}     connected to all, at a step
- *                    {"event": "lost", "epoch": 3, "rank": 2}         this rank of the epoch is gone
- *                    {"event": "lost", "epoch": 3, "rank": 2, "others": [3, 5]}
+ *                    {"event": "lost", "epoch": 3, "rank": 2}         this rank of the epoch is
+ *                    gone {"event": "lost", "epoch": 3, "rank": 2, "others": [3, 5]}
  *                    {"event": "progress", "step": 140, "sent_bytes": 99}   at most once a second:
- *                                                                     steps done, bytes sent to peers
+ *                                                                     steps done, bytes sent to
+ *                                                                     peers
  *
  * A loss may be noticed by several ranks, and one may report it twice. "rank": -1 says only that
  * this rank waits for the next world: a peer that lives has left the epoch, and reports itself whom

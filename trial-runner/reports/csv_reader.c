@@ -1,9 +1,9 @@
 /* CSV in pieces of any size.
  *
- * A row is collected until a newline that stands outside of quotes, then it is cut into cells. A row
- * that is too long is skipped up to its end; its quotes are followed, so that the next row begins
- * where it should. A quote that is never closed would make one row of the rest of the file: such a
- * row is given up at CSV_MAX_ROW, and reading goes on at the next newline. */
+ * A row is collected until a newline that stands outside of quotes, then it is cut into cells. A
+ * row that is too long is skipped up to its end; its quotes are followed, so that the next row
+ * begins where it should. A quote that is never closed would make one row of the rest of the file:
+ * such a row is given up at CSV_MAX_ROW, and reading goes on at the next newline. */
 #include "trial-runner/reports/csv_reader.h"
 
 #include <stdio.h>
@@ -155,7 +155,8 @@ static uint64_t digest(uint64_t h, const char *bytes, size_t len)
     return h;
 }
 
-/* Was this row, at its place under its header, passed on before the file began again? Remembers it. */
+/* Was this row, at its place under its header, passed on before the file began again? Remembers
+ * it. */
 static bool is_known(struct csv_reader *r, const char *row, size_t len)
 {
     uint64_t h = digest(r->header, row, len);
@@ -233,8 +234,8 @@ static as_status take_ended(struct csv_reader *r, const struct report_fns *fns, 
     return st;
 }
 
-/* May a quote stand here? Inside a text (5" disks) it is a character like others; after another quote
- * it is the second of a doubled one. */
+/* May a quote stand here? Inside a text (5" disks) it is a character like others; after another
+ * quote it is the second of a doubled one. */
 static bool may_open(const struct str *row)
 {
     return row->len == 0 || strchr(",;\t \"", row->s[row->len - 1]);

@@ -2,8 +2,8 @@
  * need.
  *
  * The record format is in tensorflow/core/lib/io/record_writer.h, the messages are in
- * tensorboard/compat/proto/{event,summary,tensor}.proto. A field of a known number with another wire
- * type is skipped like an unknown field.
+ * tensorboard/compat/proto/{event,summary,tensor}.proto. A field of a known number with another
+ * wire type is skipped like an unknown field.
  *
  * A record whose data do not match their checksum is skipped; the next one begins after it. When a
  * length does not match its checksum, nothing behind it can be found. */

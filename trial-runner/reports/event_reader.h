@@ -1,8 +1,8 @@
 /* Reads the scalars of a TensorBoard event file as it grows.
  *
- * The file is a sequence of records (TFRecord): the length as 8 bytes, a checksum of these, the data,
- * a checksum of the data; numbers are little-endian, and a checksum is CRC-32C, rotated and shifted
- * by a constant. The data of a record is an Event in Protocol Buffers' wire format:
+ * The file is a sequence of records (TFRecord): the length as 8 bytes, a checksum of these, the
+ * data, a checksum of the data; numbers are little-endian, and a checksum is CRC-32C, rotated and
+ * shifted by a constant. The data of a record is an Event in Protocol Buffers' wire format:
  *
  *   Event    2: step (int64)         5: Summary
  *   Summary  1: Value, repeated

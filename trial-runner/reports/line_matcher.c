@@ -1,10 +1,12 @@
 /* Lines out of bytes, and patterns over lines.
  *
- * The number that a group matched is often followed by the end of a sentence ("loss: 0.3."), because
- * [0-9.eE+-]+ takes that too. So what stands behind a number is dropped until a number remains.
+ * The number that a group matched is often followed by the end of a sentence ("loss: 0.3."),
+ * because [0-9.eE+-]+ takes that too. So what stands behind a number is dropped until a number
+ * remains.
  *
  * A match costs at most PATTERN_MAX_STEPS steps, which is short for one line and long for a million
- * lines. So a pattern that reaches the limit LINE_MAX_OVERRUNS times is given up, with a warning. */
+ * lines. So a pattern that reaches the limit LINE_MAX_OVERRUNS times is given up, with a
+ * warning. */
 #include "trial-runner/reports/line_matcher.h"
 
 #include <stdio.h>

@@ -2,14 +2,14 @@
  *
  *   Epoch (?P<step>\d+).* loss: (?P<loss>[0-9.eE+-]+)
  *
- * Each line is tried with each pattern, and a pattern counts once for a line, at its first match. The
- * group `step` has the step; every other named group is a metric. A group that matched nothing, or no
- * number, is absent. A match without a step belongs to the step that was found last. If no pattern
- * names a step, each pattern counts its matches from 0.
+ * Each line is tried with each pattern, and a pattern counts once for a line, at its first match.
+ * The group `step` has the step; every other named group is a metric. A group that matched nothing,
+ * or no number, is absent. A match without a step belongs to the step that was found last. If no
+ * pattern names a step, each pattern counts its matches from 0.
  *
- * A line ends with a newline or a carriage return (progress bars). Escape sequences of terminals are
- * removed. Of a line longer than LINE_MAX_BYTES the beginning is tried. Pure: bytes in, measurements
- * out. */
+ * A line ends with a newline or a carriage return (progress bars). Escape sequences of terminals
+ * are removed. Of a line longer than LINE_MAX_BYTES the beginning is tried. Pure: bytes in,
+ * measurements out. */
 #ifndef ASSAY_TRIAL_RUNNER_REPORTS_LINE_MATCHER_H
 #define ASSAY_TRIAL_RUNNER_REPORTS_LINE_MATCHER_H
 
@@ -38,14 +38,14 @@ struct line_matcher {
     size_t lines, matches;
 };
 
-/* Compile patterns, a list of texts, into *m, which is zeroed. AS_E_INVAL, AS_E_TOO_LARGE, AS_E_NOMEM;
- * then line_matcher_done() still has to be called. */
+/* Compile patterns, a list of texts, into *m, which is zeroed. AS_E_INVAL, AS_E_TOO_LARGE,
+ * AS_E_NOMEM; then line_matcher_done() still has to be called. */
 AS_MUST_CHECK as_status line_matcher_init(struct line_matcher *m, const json_t *patterns,
                                           struct as_err *err);
 void line_matcher_done(struct line_matcher *m);
 
-/* Read more bytes. AS_E_NOMEM, or the status of on_item. on_bad hears of lines that were cut (once),
- * of steps that are no whole numbers, and of patterns that are given up. */
+/* Read more bytes. AS_E_NOMEM, or the status of on_item. on_bad hears of lines that were cut
+ * (once), of steps that are no whole numbers, and of patterns that are given up. */
 AS_MUST_CHECK as_status line_matcher_feed(struct line_matcher *m, const char *bytes, size_t len,
                                           const struct report_fns *fns, struct as_err *err);
 

@@ -29,8 +29,8 @@ struct report_fns {
 /* Is it [A-Za-z_][A-Za-z0-9_.-]{0,62}? The server accepts the same names. */
 bool report_name_ok(const char *name);
 
-/* Another program's name as that of a metric: `_` for each character that is not allowed, and before
- * a first one that may not be first; cut to REPORT_MAX_NAME. Never empty. */
+/* Another program's name as that of a metric: `_` for each character that is not allowed, and
+ * before a first one that may not be first; cut to REPORT_MAX_NAME. Never empty. */
 void report_name_from(const char *name, char ret[REPORT_MAX_NAME + 1]);
 
 /* A number as programs print it: 0.5, -1e-3, +2, .5, 1., nan, -inf, Infinity (any case); blanks

@@ -1,10 +1,10 @@
 /* Runs a stage of boosting, and puts it together with the stages before.
  *
- * The model of the stages before comes as a file (job.base). Everything about the rows is taken from
- * the document as it is: which rows are held out, what they weigh, what is true. Then the training of
- * the stage gets other targets for the same rows (boost_targets). The sum is written by model/file
- * and predicts through model/predict, so the recorded predictions are those that any other program
- * computes with the file. */
+ * The model of the stages before comes as a file (job.base). Everything about the rows is taken
+ * from the document as it is: which rows are held out, what they weigh, what is true. Then the
+ * training of the stage gets other targets for the same rows (boost_targets). The sum is written by
+ * model/file and predicts through model/predict, so the recorded predictions are those that any
+ * other program computes with the file. */
 #include "trial-runner/train/boost.h"
 
 #include <math.h>
@@ -174,8 +174,8 @@ static as_status check_base(const struct boost *b, struct as_err *err)
     return AS_OK;
 }
 
-/* Predict rows of the data set with a model file; rows NULL: all of them. *ret: [n, outputs], owned by
- * the caller. */
+/* Predict rows of the data set with a model file; rows NULL: all of them. *ret: [n, outputs], owned
+ * by the caller. */
 static as_status predict(const struct boost *b, const char *path, const int32_t *rows, size_t n,
                          float **ret, struct as_err *err)
 {
@@ -208,8 +208,8 @@ static double true_share(const struct boost *b, size_t row, size_t c)
     return (1 - s) * ((size_t)b->data.set.labels[row] == c) + s / (double)b->outputs;
 }
 
-/* Residuals, or the negative gradient of the (class-weighted) log loss on the scores. The weights of
- * rows are those of the training. */
+/* Residuals, or the negative gradient of the (class-weighted) log loss on the scores. The weights
+ * of rows are those of the training. */
 static as_status find_misses(struct boost *b, struct as_err *err)
 {
     const struct train_data *d = &b->data;
@@ -292,7 +292,8 @@ static int train_stage(struct boost *b, struct channel *channel, const struct gr
 
 /* ---- the step ---- */
 
-/* The first and second derivative of the loss of the training rows by the step. scores, h: [n, C]. */
+/* The first and second derivative of the loss of the training rows by the step. scores, h: [n,
+ * C]. */
 static void derivatives(const struct boost *b, const float *h, double step, double *ret_first,
                         double *ret_second)
 {
@@ -320,8 +321,8 @@ static void derivatives(const struct boost *b, const float *h, double step, doub
     }
 }
 
-/* The step along h that lowers the log loss most: Newton's method on a convex function, which is cut to
- * at most twice the step before plus 1. */
+/* The step along h that lowers the log loss most: Newton's method on a convex function, which is
+ * cut to at most twice the step before plus 1. */
 static double best_step(const struct boost *b, const float *h)
 {
     double step = 0;

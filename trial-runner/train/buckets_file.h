@@ -1,6 +1,7 @@
-/* buckets.json and test_buckets.json: the values that a column (train.buckets) has in the held-out rows
- * and in the test rows, in their order, as {"column": NAME, "values": [TEXT, …]}. An ensemble by bucketing
- * chooses a model for each value, so equal numbers have equal texts (dataset_value_text). */
+/* buckets.json and test_buckets.json: the values that a column (train.buckets) has in the held-out
+ * rows and in the test rows, in their order, as {"column": NAME, "values": [TEXT, …]}. An ensemble
+ * by bucketing chooses a model for each value, so equal numbers have equal texts
+ * (dataset_value_text). */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_BUCKETS_FILE_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_BUCKETS_FILE_H
 

@@ -22,10 +22,10 @@ void channel_done(struct channel *c);
  * `gone`. Any thread may call it. */
 void channel_send(struct channel *c, const struct control_event *e);
 
-/* Write a line of one member, with or without its newline: to the runner, for that member's log alone, or, without a runner, to
- * stderr (a warning or an error) or stdout. Lines of the whole process go to stdout and stderr
- * directly; the runner marks them in the log of every member. `c` may be NULL: no runner. Any
- * thread may call it. */
+/* Write a line of one member, with or without its newline: to the runner, for that member's log
+ * alone, or, without a runner, to stderr (a warning or an error) or stdout. Lines of the whole
+ * process go to stdout and stderr directly; the runner marks them in the log of every member. `c`
+ * may be NULL: no runner. Any thread may call it. */
 void channel_log(struct channel *c, const char *id, bool is_error, const char *text);
 
 /* Wait at most timeout_ms for bytes, then read all that have come. AS_E_TOO_LARGE: a line without

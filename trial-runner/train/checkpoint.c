@@ -2,9 +2,10 @@
  *
  * A checkpoint holds everything that changes from step to step: parameters, moments, the average of
  * weights, running statistics, the step counter, the epoch's loss sum, the position, and with
- * `patience` the best weights so far, and the snapshots that were taken. All else is a function of the train document, the data set and the seed; the fingerprint in the file stands
- * for these three, and a file with another fingerprint is refused. A fresh start instead would give
- * the result of another run without a word.
+ * `patience` the best weights so far, and the snapshots that were taken. All else is a function of
+ * the train document, the data set and the seed; the fingerprint in the file stands for these
+ * three, and a file with another fingerprint is refused. A fresh start instead would give the
+ * result of another run without a word.
  *
  * The position counts batches, because a checkpoint is written between two batches only. The last
  * report is in the file because a resumed run repeats it (group.c). */
@@ -41,8 +42,8 @@ static struct safetensors_tensor vector_tensor(const char *name, safetensors_typ
 
 /* ---- the best weights so far (best.h) ---- */
 
-/* Add what `patience` needs; numbers [BEST_NUMBERS] must last until the file is written. Returns the
- * number of tensors. */
+/* Add what `patience` needs; numbers [BEST_NUMBERS] must last until the file is written. Returns
+ * the number of tensors. */
 static size_t add_best(const struct member *m, int64_t *numbers, struct safetensors_tensor *tensors,
                        size_t n)
 {
@@ -206,7 +207,8 @@ static as_status read_position(struct member *m, const struct safetensors *s, st
     return str_check(&m->last_report, err);
 }
 
-/* What the strategy of a large trial keeps. Its arrays are used only after the whole file is read. */
+/* What the strategy of a large trial keeps. Its arrays are used only after the whole file is
+ * read. */
 static as_status restore_kept(const struct strategy *strategy, const struct safetensors *file,
                               struct as_err *err)
 {

@@ -2,8 +2,8 @@
  *
  * Sums over rows (loss, correct rows, correct among five) are computed on the device in the same
  * passes for all members. The other metrics need every row: F1 and balanced accuracy the predicted
- * class, other metrics of classes the outputs, regression errors the outputs in double precision. If
- * rows have weights, everything is computed from the rows. Downloading outputs costs time and
+ * class, other metrics of classes the outputs, regression errors the outputs in double precision.
+ * If rows have weights, everything is computed from the rows. Downloading outputs costs time and
  * memory, so a range downloads only what at least one of its members asks for.
  *
  * No metric may depend on how the held-out rows are cut into batches, because the batch size is a

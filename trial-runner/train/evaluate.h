@@ -5,9 +5,9 @@
 #include "model/network/metrics.h"
 #include "trial-runner/train/lockstep.h"
 
-/* The metrics of one member (model/network/metrics.h). Metrics of another task are NaN. If rows have
- * weights, so do all of these. Regression errors are in the targets' own unit. A member with an
- * average of weights is evaluated with that average. */
+/* The metrics of one member (model/network/metrics.h). Metrics of another task are NaN. If rows
+ * have weights, so do all of these. Regression errors are in the targets' own unit. A member with
+ * an average of weights is evaluated with that average. */
 struct evaluation {
     double loss;            /* the training loss without label smoothing; see loss_unit() */
     double error, accuracy; /* classes: fractions of the rows (tokens) */
@@ -18,12 +18,12 @@ struct evaluation {
 /* All NaN: metrics are undefined if any prediction is not finite. */
 void evaluation_clear(struct evaluation *e);
 
-/* The value that reports have under a name: "val_loss", "val_error", …, or one of spec.metrics. NaN if
- * it is not among them. */
+/* The value that reports have under a name: "val_loss", "val_error", …, or one of spec.metrics. NaN
+ * if it is not among them. */
 double evaluation_of(const struct evaluation *e, const struct train_spec *spec, const char *name);
 
-/* Compute the metrics that are always reported and those that the member asks for, all but the loss,
- * from predictions of held-out rows. AS_E_NOMEM. */
+/* Compute the metrics that are always reported and those that the member asks for, all but the
+ * loss, from predictions of held-out rows. AS_E_NOMEM. */
 AS_MUST_CHECK as_status evaluation_measure(const struct member *m, const struct metric_input *in,
                                            struct evaluation *ret, struct as_err *err);
 

@@ -12,10 +12,12 @@
 int fault_of_opening(const struct as_err *why);
 
 /* The same for an error while the group trained on `be`. On the host: EXIT_FAILED. A device that
- * failed is reported; a device that is full, and a fault that our own launches can cause, are not. */
+ * failed is reported; a device that is full, and a fault that our own launches can cause, are
+ * not. */
 int fault_of_training(const struct backend *be, const struct as_err *why);
 
-/* Is this status of an operation on `be` a fault of a device, which no member of a group escapes? */
+/* Is this status of an operation on `be` a fault of a device, which no member of a group
+ * escapes? */
 bool fault_ends_all(const struct backend *be, as_status st);
 
 #endif

@@ -3,8 +3,8 @@
  * A fold is a job of its own with its own folder: everything that a training does, such as
  * checkpoints, patience and errors, is that of any other training. A file `done` in the folder
  * says that the fold is over. Its report and its artifacts are read again to be put together, also
- * those of the folds that an earlier attempt finished: the results do not depend on where a trial was
- * interrupted. */
+ * those of the folds that an earlier attempt finished: the results do not depend on where a trial
+ * was interrupted. */
 #include "trial-runner/train/folds.h"
 
 #include <math.h>
@@ -154,8 +154,8 @@ static as_status read_fold(struct fold *fold, struct as_err *err)
 
 /* ---- reports ---- */
 
-/* The mean of a value over the first n folds, weighted by rows, and its deviation over the folds. NaN
- * if one of them has none. */
+/* The mean of a value over the first n folds, weighted by rows, and its deviation over the folds.
+ * NaN if one of them has none. */
 static double mean_over(const struct folds *f, size_t n, const char *name, double *ret_std)
 {
     double sum = 0, squares = 0, rows = 0;

@@ -71,8 +71,8 @@ void group_dismiss_other_shapes(struct group *g);
 /* Remove the first n waiting members from the list. */
 void group_forget_waiting(struct group *g, size_t n);
 
-/* Train members that are models of trees, the first of which waits, to the end of the group. An error
- * is one of the whole group. */
+/* Train members that are models of trees, the first of which waits, to the end of the group. An
+ * error is one of the whole group. */
 AS_MUST_CHECK as_status group_run_trees(struct group *g, struct as_err *err);
 
 /* Send the runner what the group needs, and how many members it has room for. */

@@ -16,9 +16,9 @@ AS_MUST_CHECK as_status importance_file_write(const char *folder, const json_t *
  * AS_E_NOMEM. *ret is a new reference. */
 AS_MUST_CHECK as_status importance_file_read(const char *folder, json_t **ret, struct as_err *err);
 
-/* The importance for the mean of n models: splits are added up, `gain` and `cover` are means over all
- * of them, and `share` is the column's part of the gain of all. The largest comes first; columns of
- * equal gain are in the order in which the models name them.
+/* The importance for the mean of n models: splits are added up, `gain` and `cover` are means over
+ * all of them, and `share` is the column's part of the gain of all. The largest comes first;
+ * columns of equal gain are in the order in which the models name them.
  *   each  [n], each as tree_model_importance() returns it; borrowed
  * A new reference. AS_E_INVAL: one of them is something else. AS_E_NOMEM. */
 AS_MUST_CHECK as_status importance_of_mean(json_t *const *each, size_t n, json_t **ret,

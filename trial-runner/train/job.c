@@ -64,8 +64,8 @@ static as_status read_path(struct json_fields *f, const char *name, char **ret, 
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
-/* The record of the test rows: {rows, train_sha256}. With them, checkpoints and models belong to the
- * digest of the other rows: other test rows change nothing of a training. */
+/* The record of the test rows: {rows, train_sha256}. With them, checkpoints and models belong to
+ * the digest of the other rows: other test rows change nothing of a training. */
 static as_status read_test(const json_t *obj, struct job *job, struct as_err *err)
 {
     json_t *test = json_object_get(obj, "test");

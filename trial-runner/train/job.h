@@ -49,8 +49,8 @@ void job_done(struct job *job);
 
 struct dataset_paths job_paths(const struct job *job); /* views of job */
 
-/* Returns how to preprocess the job's data set for the document `spec`, without what its columns say
- * (row_roles.h). n_rows is the number of rows of the loaded data set. */
+/* Returns how to preprocess the job's data set for the document `spec`, without what its columns
+ * say (row_roles.h). n_rows is the number of rows of the loaded data set. */
 struct preprocess_opts job_preprocess_opts(const struct job *job, const struct train_spec *spec,
                                            size_t n_rows);
 

@@ -1,6 +1,6 @@
-/* A member as a replica. Each function of the table leaves the member's slot consistent: between two
- * calls it is a state that a checkpoint may have, because a strategy may stop at any call when a
- * rank is lost. */
+/* A member as a replica. Each function of the table leaves the member's slot consistent: between
+ * two calls it is a state that a checkpoint may have, because a strategy may stop at any call when
+ * a rank is lost. */
 #include "trial-runner/train/learner.h"
 
 #include <stdlib.h>
@@ -90,7 +90,8 @@ static as_status give_tensor(void *arg, size_t first, size_t n, struct as_err *e
     return AS_OK;
 }
 
-/* The gradient from a device: if it is wanted early, in pieces that leave while others are computed. */
+/* The gradient from a device: if it is wanted early, in pieces that leave while others are
+ * computed. */
 static as_status give_from_device(struct learner *l, struct backend *lane, size_t micro,
                                   const struct replica_sink *sink, struct as_err *err)
 {
@@ -118,8 +119,8 @@ static as_status give_read(struct learner *l, const struct replica_sink *sink, s
     return st;
 }
 
-/* The gradient's numbers for the parameters. They are given while the backward pass runs, if somebody
- * wants them early and can read them then. */
+/* The gradient's numbers for the parameters. They are given while the backward pass runs, if
+ * somebody wants them early and can read them then. */
 static as_status give_params(struct learner *l, struct backend *lane, size_t micro,
                              const struct replica_sink *sink, struct as_err *err)
 {

@@ -1,8 +1,8 @@
-/* A gradient that leaves early: each tensor is copied out as soon as the operations that make it have
- * been called, on the stream of copies, behind them and beside what comes after. The host calls the
- * operations of a pass much faster than the device does them; so most pieces are given away when all
- * was called, one after another as they come, while the device is still at the first layers. Whoever
- * takes a piece may begin to send it (distributed/buckets.h).
+/* A gradient that leaves early: each tensor is copied out as soon as the operations that make it
+ * have been called, on the stream of copies, behind them and beside what comes after. The host
+ * calls the operations of a pass much faster than the device does them; so most pieces are given
+ * away when all was called, one after another as they come, while the device is still at the first
+ * layers. Whoever takes a piece may begin to send it (distributed/buckets.h).
  *
  * Such a pass is called operation by operation, and not as a recorded graph: a graph would tell
  * nobody how far it is. */

@@ -1,5 +1,5 @@
-/* The gradient of a learner (learner.h) where the member is on a device: it stays there, for sums from
- * device to device, or leaves through page-locked memory beside the backward pass. */
+/* The gradient of a learner (learner.h) where the member is on a device: it stays there, for sums
+ * from device to device, or leaves through page-locked memory beside the backward pass. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_LEARNER_DEVICE_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_LEARNER_DEVICE_H
 
@@ -29,7 +29,8 @@ AS_MUST_CHECK as_status learner_device_give(struct learner_device *d, struct bac
                                                          const float *values, size_t n),
                                             void *arg, struct as_err *err);
 
-/* The gradient in network_gradients(), whole, in page-locked memory; a view of d until its next call. */
+/* The gradient in network_gradients(), whole, in page-locked memory; a view of d until its next
+ * call. */
 AS_MUST_CHECK as_status learner_device_read(struct learner_device *d, const float **ret,
                                             struct as_err *err);
 

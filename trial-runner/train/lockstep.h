@@ -105,8 +105,8 @@ AS_MUST_CHECK as_status lockstep_step(struct lockstep *ls, struct backend *lane,
 /* The halves of a step, for one slot, whose micro-batches other processes compute too:
  *   lockstep_gradients  the gradient of micro-step `at`, in network_gradients(); its loss is added
  *                       to losses->train; the statistics of batch normalisation advance
- *   lockstep_update     the weights, at the end of the batch whose last micro-step is `at`, from the
- *                       gradient of the batch (optimizer_apply() says where it is) */
+ *   lockstep_update     the weights, at the end of the batch whose last micro-step is `at`, from
+ *                       the gradient of the batch (optimizer_apply() says where it is) */
 struct grads_watch { /* as network_pass.on_grads */
     as_status (*on_grads)(void *arg, size_t first, size_t n, struct as_err *err);
     void *arg;

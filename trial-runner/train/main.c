@@ -1,7 +1,8 @@
 /* assay-train JOB.json: the built-in trainer, a child of the runner like any other program.
  *
  * Exit 0: trained, artifacts written. 75: SIGTERM or SIGINT, checkpoints written if there is a
- * folder for them; or the GPU cannot be used (fault.h). 2: wrong usage. 1: any other error; the last line of stderr is its message. */
+ * folder for them; or the GPU cannot be used (fault.h). 2: wrong usage. 1: any other error; the
+ * last line of stderr is its message. */
 #include <errno.h>
 #include <malloc.h>
 #include <sched.h>

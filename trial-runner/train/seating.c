@@ -112,8 +112,8 @@ void group_forget_waiting(struct group *g, size_t n)
         g->waiting[i] = g->waiting[i + n];
 }
 
-/* An eighth of the free memory is left for graphs, workspaces of libraries, and what allocations are
- * rounded up by. */
+/* An eighth of the free memory is left for graphs, workspaces of libraries, and what allocations
+ * are rounded up by. */
 #define LEFT_FREE 8
 
 as_status group_fit_device(struct group *g, struct as_err *err)

@@ -1,5 +1,6 @@
-/* What all strategies need of the trainer (trial-runner/distributed/strategy.h): ranks meet, those that are
- * behind get the others' state, a step in which a rank was lost is repeated in the next world.
+/* What all strategies need of the trainer (trial-runner/distributed/strategy.h): ranks meet, those
+ * that are behind get the others' state, a step in which a rank was lost is repeated in the next
+ * world.
  *
  * A state on its way is a head, the last report, the arrays of the slot, and the parts that the
  * strategy keeps. The receiver changes nothing before all of it has arrived. */
@@ -382,8 +383,9 @@ static bool gathers(const struct shared_step *s)
     return ops->gather && (!ops->gathers || ops->gathers(s->strategy.self));
 }
 
-/* A step has failed. NCCL may have been the first to see that a rank is gone; but if it fails again and
- * again before any step is done, in worlds that nobody has said to be over, it is not for this machine. */
+/* A step has failed. NCCL may have been the first to see that a rank is gone; but if it fails again
+ * and again before any step is done, in worlds that nobody has said to be over, it is not for
+ * this machine. */
 static void doubt_devices(struct shared_step *s)
 {
     if (!s->devices || coll_size(team_coll(s->team)) == 1 || coll_is_over(team_coll(s->team)))
@@ -476,9 +478,9 @@ as_status shared_step_gather(struct shared_step *s, struct backend *lane, bool *
     return AS_OK;
 }
 
-/* Who is through the first barrier knows that the files are complete, and waits for the others at the
- * second one. So nobody ends while another is at the first one, where it would be taken for lost;
- * and a loss at the second one changes nothing. */
+/* Who is through the first barrier knows that the files are complete, and waits for the others at
+ * the second one. So nobody ends while another is at the first one, where it would be taken for
+ * lost; and a loss at the second one changes nothing. */
 static as_status leave_together(struct shared_step *s, struct as_err *err)
 {
     struct coll *c = team_coll(s->team);

@@ -1,9 +1,9 @@
 /* The steps of a large trial, which all ranks of a team do together.
  *
- * How they do them is a strategy (trial-runner/distributed/strategy.h). This part is equal for all of
- * them: when a rank is lost, the others keep what they have computed, meet in the next world, and
- * finish the same step. Ranks that are behind (new ones, or one that missed the end of a step) get
- * the state of one that is not. */
+ * How they do them is a strategy (trial-runner/distributed/strategy.h). This part is equal for all
+ * of them: when a rank is lost, the others keep what they have computed, meet in the next world,
+ * and finish the same step. Ranks that are behind (new ones, or one that missed the end of a step)
+ * get the state of one that is not. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_SHARED_STEP_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_SHARED_STEP_H
 
@@ -13,8 +13,8 @@
 
 struct shared_step;
 
-/* For the only member of `ls`, before its checkpoint is read. team and ls are borrowed; owned by the
- * caller. AS_E_NOMEM; AS_E_UNSUPPORTED naming the field of the document. */
+/* For the only member of `ls`, before its checkpoint is read. team and ls are borrowed; owned by
+ * the caller. AS_E_NOMEM; AS_E_UNSUPPORTED naming the field of the document. */
 AS_MUST_CHECK as_status shared_step_create(struct team *team, struct lockstep *ls,
                                            struct shared_step **ret, struct as_err *err);
 void shared_step_free(struct shared_step *s);

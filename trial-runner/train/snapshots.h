@@ -1,6 +1,6 @@
 /* Snapshots of a training with cycles: the weights at the ends of its last cycles, whose mean
- * prediction is the model's. G. Huang, Y. Li, G. Pleiss, Z. Liu, J. Hopcroft, K. Weinberger, "Snapshot
- * ensembles: train 1, get M for free", ICLR 2017.
+ * prediction is the model's. G. Huang, Y. Li, G. Pleiss, Z. Liu, J. Hopcroft, K. Weinberger,
+ * "Snapshot ensembles: train 1, get M for free", ICLR 2017.
  *
  * The copies lie in the host's memory, as those of `patience` do (best.h). */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_SNAPSHOTS_H

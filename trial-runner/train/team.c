@@ -155,7 +155,8 @@ static as_status start_reader(struct team *t, struct as_err *err)
     return AS_OK;
 }
 
-/* A rank has a connection to every other one; to those of its host two more descriptors for each. */
+/* A rank has a connection to every other one; to those of its host two more descriptors for
+ * each. */
 static void raise_file_limit(void)
 {
     struct rlimit lim;

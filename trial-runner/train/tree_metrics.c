@@ -68,9 +68,10 @@ static double row_loss(const struct lockstep_setup *s, const struct member *m, c
     return sum / (double)n;
 }
 
-/* The sum of surprise() over the true classes of rows without weights, by the logarithm of a product
- * instead of a logarithm for each row: a logarithm takes as long as 20 products. FACTORS numbers of at
- * least 2^-23 have a product that is a normal double. It is rounded FACTORS times, as a sum is. */
+/* The sum of surprise() over the true classes of rows without weights, by the logarithm of a
+ * product instead of a logarithm for each row: a logarithm takes as long as 20 products. FACTORS
+ * numbers of at least 2^-23 have a product that is a normal double. It is rounded FACTORS times,
+ * as a sum is. */
 static double sum_of_surprises(const struct lockstep_setup *s, const float *values,
                                const int32_t *rows, size_t n)
 {

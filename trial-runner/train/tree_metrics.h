@@ -1,12 +1,13 @@
-/* Losses and metrics from predictions: of a model of trees, and of several models together. The definitions are those of networks
- * (evaluate.h); a probability below FLT_EPSILON counts as that, because a forest may say 0. */
+/* Losses and metrics from predictions: of a model of trees, and of several models together. The
+ * definitions are those of networks (evaluate.h); a probability below FLT_EPSILON counts as
+ * that, because a forest may say 0. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_TREE_METRICS_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_TREE_METRICS_H
 
 #include "trial-runner/train/evaluate.h"
 
-/* The weights of rows in the loss, from class_weights; *ret is NULL if all are 1, else [n], owned by
- * the caller.
+/* The weights of rows in the loss, from class_weights; *ret is NULL if all are 1, else [n], owned
+ * by the caller.
  *   rows  row numbers [n] of the data set */
 AS_MUST_CHECK as_status tree_row_weights(const struct lockstep_setup *s, const struct member *m,
                                          const int32_t *rows, size_t n, float **ret,

@@ -1,21 +1,21 @@
 /* One model of trees from its first round to its artifacts.
  *
- * Reports go by rounds: `step` is the number of rounds done. The last report is of the model that is
- * kept, computed with the predictions that are written, so that table and files agree. A boosted model
- * is a sum of trees, so one that ends with its best round costs nothing but the rounds after it. Two
- * rules find that round: `early_stopping_rounds` looks at the held-out loss after every round;
- * `patience`, if there is no such field, at the sweep's metric in each report, as for networks. The mean
- * of a forest does not get worse by more trees, and neither rule is for it.
+ * Reports go by rounds: `step` is the number of rounds done. The last report is of the model that
+ * is kept, computed with the predictions that are written, so that table and files agree. A boosted
+ * model is a sum of trees, so one that ends with its best round costs nothing but the rounds after
+ * it. Two rules find that round: `early_stopping_rounds` looks at the held-out loss after every
+ * round; `patience`, if there is no such field, at the sweep's metric in each report, as for
+ * networks. The mean of a forest does not get worse by more trees, and neither rule is for it.
  *
- * A checkpoint is the trees at a boundary (tree_train.h) and what early stopping knew there. A member
- * that is stopped between two boundaries stores the rounds of the last one, and computes the few
- * rounds after it again when it resumes.
+ * A checkpoint is the trees at a boundary (tree_train.h) and what early stopping knew there. A
+ * member that is stopped between two boundaries stores the rounds of the last one, and computes the
+ * few rounds after it again when it resumes.
  *
  * Inputs are made once, for XGBoost's own copy. XGBoost keeps the sums of the trees so far for each
  * row of that copy, so a report costs the trees since the last one. If the model that is kept ends
  * with an earlier round, those sums have too many trees: its predictions go through
- * tree_model_predict(), in pieces. Both add the trees in their order, so the bits are those that any
- * other program computes from the model. */
+ * tree_model_predict(), in pieces. Both add the trees in their order, so the bits are those that
+ * any other program computes from the model. */
 #include "trial-runner/train/tree_trial.h"
 
 #include <inttypes.h>
@@ -478,8 +478,8 @@ static bool is_over(const struct tree_trial *t)
                           since >= (size_t)spec->model.trees.early_stopping_rounds);
 }
 
-/* The last report is written with the model; with `patience` it is one more, because each report, also
- * that of the last round, is judged first. */
+/* The last report is written with the model; with `patience` it is one more, because each report,
+ * also that of the last round, is judged first. */
 static bool reports_now(const struct tree_trial *t)
 {
     bool due = t->now.rounds % (size_t)t->m->spec.report_every == 0;
@@ -551,8 +551,8 @@ void tree_trial_turn(struct tree_trial *t, struct watch *w)
     } while (clock_mono_ns() < until);
 }
 
-/* The histograms of a deep tree are large, and freed with it. Memory that the process keeps needs no new
- * pages from the kernel for each tree: a forest of full trees takes a quarter less time. */
+/* The histograms of a deep tree are large, and freed with it. Memory that the process keeps needs
+ * no new pages from the kernel for each tree: a forest of full trees takes a quarter less time. */
 static void keep_freed_memory(void)
 {
     (void)mallopt(M_MMAP_THRESHOLD, 1 << 30);

@@ -16,9 +16,9 @@ AS_MUST_CHECK as_status tree_trial_create(const struct lockstep_setup *setup, st
 void tree_trial_free(struct tree_trial *t);
 AS_DEFINE_FREEP(struct tree_trial, tree_trial_free)
 
-/* Do rounds for some milliseconds, at least one, or end the member (member_end): when it has all its
- * rounds, is asked to stop, or fails. m->epoch is the rounds done; of a member that was stopped, those
- * in its checkpoint. */
+/* Do rounds for some milliseconds, at least one, or end the member (member_end): when it has all
+ * its rounds, is asked to stop, or fails. m->epoch is the rounds done; of a member that was
+ * stopped, those in its checkpoint. */
 void tree_trial_turn(struct tree_trial *t, struct watch *w);
 
 #endif

@@ -1,5 +1,5 @@
-/* Members that are models of trees. They need no back end and have no lockstep: they train one after
- * another, because each round of XGBoost uses every thread of the process. All else is as for
+/* Members that are models of trees. They need no back end and have no lockstep: they train one
+ * after another, because each round of XGBoost uses every thread of the process. All else is as for
  * networks: the runner's requests are read between turns, members wait in order, each one sends its
  * beginning and its end. */
 #include <stdio.h>

@@ -394,7 +394,8 @@ START_TEST(blobs_go_through_descriptors)
 }
 END_TEST
 
-/* After a cut only the rest is asked for, into a file and into a pipe; the digest is of the whole. */
+/* After a cut only the rest is asked for, into a file and into a pipe; the digest is of the
+ * whole. */
 START_TEST(a_cut_download_goes_on)
 {
     struct as_err err = {0};

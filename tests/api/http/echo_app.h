@@ -7,8 +7,8 @@
 
 #include "api/http/http.h"
 
-/* It echoes path and body. /park is held until the test releases it, /stream is a stream, and /held is
- * held by a thread before its body is read. */
+/* It echoes path and body. /park is held until the test releases it, /stream is a stream, and /held
+ * is held by a thread before its body is read. */
 struct app {
     struct http_server *http;
     int port;
@@ -20,7 +20,8 @@ struct app {
 
 extern struct app app; /* while the transport runs */
 
-/* Fixtures: with the server's own deadlines; with short ones for heads and bodies; the end of both. */
+/* Fixtures: with the server's own deadlines; with short ones for heads and bodies; the end of
+ * both. */
 void start_transport(void);
 void start_impatient(void);
 void stop_transport(void);

@@ -1,5 +1,5 @@
-/* Gangs over HTTP: a claim that waits while its gang gathers, the world that ranks wait for, and the
- * writes that are refused. */
+/* Gangs over HTTP: a claim that waits while its gang gathers, the world that ranks wait for, and
+ * the writes that are refused. */
 #include <stdio.h>
 #include <string.h>
 

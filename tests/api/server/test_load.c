@@ -56,8 +56,8 @@ START_TEST(test_heartbeats_pass_lists)
 END_TEST
 
 /* Lists of sweeps with large documents, many at once: each answer stays within its budget, and
- * cursors lead to every sweep. Under a sanitizer each list takes long: there are as many as make three
- * pages, and two for each worker. */
+ * cursors lead to every sweep. Under a sanitizer each list takes long: there are as many as make
+ * three pages, and two for each worker. */
 START_TEST(test_large_documents)
 {
     enum { SWEEPS = IS_SANITIZED ? 12 : 60, CLIENTS = IS_SANITIZED ? 8 : 24 };

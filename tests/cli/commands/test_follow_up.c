@@ -53,7 +53,8 @@ START_TEST(fixes_the_best_configuration)
 }
 END_TEST
 
-/* A name that is taken, a name that is too long, and trials of several ranks, which share no process. */
+/* A name that is taken, a name that is too long, and trials of several ranks, which share no
+ * process. */
 START_TEST(names_and_ranks)
 {
     document_is(

@@ -339,7 +339,8 @@ static void train_mixed(const char *drop, size_t rows)
     read_model();
 }
 
-/* Several blocks of a table whose cells and comments have quotes give the numbers of the predictor. */
+/* Several blocks of a table whose cells and comments have quotes give the numbers of the
+ * predictor. */
 START_TEST(dates_and_texts)
 {
     AS_AUTO(predict_summary_done) struct predict_summary s = {0};

@@ -1,5 +1,5 @@
-/* Predicting image files: each gets the prediction that the same pixels in an array get, with its name.
- * The model is trained by assay-train on 120 grey images of 8 x 6. */
+/* Predicting image files: each gets the prediction that the same pixels in an array get, with its
+ * name. The model is trained by assay-train on 120 grey images of 8 x 6. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

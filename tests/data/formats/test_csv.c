@@ -1,5 +1,5 @@
-/* CSV: quotes and the byte order mark, headers, numbers, limits, long files, malformed text with line
- * and column, and memory that runs out. */
+/* CSV: quotes and the byte order mark, headers, numbers, limits, long files, malformed text with
+ * line and column, and memory that runs out. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

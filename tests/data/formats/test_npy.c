@@ -1,4 +1,5 @@
-/* NPY: round trips, every kind of element, arrays that are read in pieces, and heads that are refused. */
+/* NPY: round trips, every kind of element, arrays that are read in pieces, and heads that are
+ * refused. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

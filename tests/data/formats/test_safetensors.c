@@ -1,5 +1,5 @@
-/* safetensors: round trips, the reference layout, checksums, damage, and heads that give wrong offsets
- * or are malformed. */
+/* safetensors: round trips, the reference layout, checksums, damage, and heads that give wrong
+ * offsets or are malformed. */
 #include <stdio.h>
 #include <string.h>
 

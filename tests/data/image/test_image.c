@@ -129,8 +129,8 @@ START_TEST(kinds_of_jpeg)
 }
 END_TEST
 
-/* A file that is cut anywhere, or in which a byte of the pixels differs, is refused or at least never
- * read beyond its end. */
+/* A file that is cut anywhere, or in which a byte of the pixels differs, is refused or at least
+ * never read beyond its end. */
 START_TEST(damage)
 {
     AS_AUTO(str_done) struct str png = {0};

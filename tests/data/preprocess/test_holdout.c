@@ -98,8 +98,8 @@ START_TEST(by_order)
 }
 END_TEST
 
-/* No group on both sides, about the number that was wanted, and the same groups whatever the order of
- * the rows is. */
+/* No group on both sides, about the number that was wanted, and the same groups whatever the order
+ * of the rows is. */
 START_TEST(by_groups)
 {
     for (uint64_t seed = 0; seed < 200; seed++) {

@@ -1,5 +1,5 @@
-/* Fitting and applying: one-hot inputs and codes of categories, targets, channels of images, windows
- * of text, what the record holds, and memory that runs out. */
+/* Fitting and applying: one-hot inputs and codes of categories, targets, channels of images,
+ * windows of text, what the record holds, and memory that runs out. */
 #include <math.h>
 #include <string.h>
 
@@ -356,8 +356,8 @@ START_TEST(windows)
 }
 END_TEST
 
-/* A bootstrap sample is the same in every epoch, in another order; it has no held-out row, and about
- * 1 - 1/e of the training rows: of 400, 253 with a deviation of 6. */
+/* A bootstrap sample is the same in every epoch, in another order; it has no held-out row, and
+ * about 1 - 1/e of the training rows: of 400, 253 with a deviation of 6. */
 START_TEST(bootstrap_samples)
 {
     enum { N = 400, HELD = 100 };

@@ -33,7 +33,8 @@ static struct counts split(const int32_t *labels, size_t n, size_t classes, size
     return c;
 }
 
-/* One rare class among many rows: a random split of this seed misses it, a stratified one cannot. */
+/* One rare class among many rows: a random split of this seed misses it, a stratified one
+ * cannot. */
 START_TEST(rare_classes_are_on_both_sides)
 {
     int32_t labels[MAX_ROWS] = {0};

@@ -1,4 +1,5 @@
-/* Transformed targets: forward and back, the quantiles against scikit-learn, the record, refusals. */
+/* Transformed targets: forward and back, the quantiles against scikit-learn, the record,
+ * refusals. */
 #include "data/preprocess/target_unit.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* The split into training and held-out rows, which depends on its seed alone, and standardising by the
- * training rows. */
+/* The split into training and held-out rows, which depends on its seed alone, and standardising by
+ * the training rows. */
 #include <math.h>
 #include <string.h>
 

@@ -16,8 +16,8 @@
  * behind its host does, and a copy reads the host's memory only then, as devices do that read
  * pageable memory themselves. EMU_MEMORY=BYTES limits the memory, of which
  * EMU_SAYS_FREE=BYTES are said to be free. EMU_FAIL=CODE:LAUNCHES
- * (or CODE:LAUNCHES:GPU, for processes with that CUDA_VISIBLE_DEVICES alone) breaks the device after
- * so many launches: every call returns that error from then on. EMU_DRIVER=12040 is the
+ * (or CODE:LAUNCHES:GPU, for processes with that CUDA_VISIBLE_DEVICES alone) breaks the device
+ * after so many launches: every call returns that error from then on. EMU_DRIVER=12040 is the
  * driver's version of CUDA (13000). CUDA_VISIBLE_DEVICES=N is the device with a UUID of its own.
  *
  * Not modelled: time, effects between blocks that run at once (they must not communicate), the

@@ -1,8 +1,8 @@
-/* The library that replaces NCCL in emulated tests: ranks of this host, connected by sockets. As the
- * real one it does not block while ranks meet, reports the end of a peer as an error of the
+/* The library that replaces NCCL in emulated tests: ranks of this host, connected by sockets. As
+ * the real one it does not block while ranks meet, reports the end of a peer as an error of the
  * communicator, and moves messages when the stream comes to them, which goes on when all have come.
- * EMU_NCCL_FAILS: no communicator opens. EMU_NCCL_COUNT=FILE gets a byte for each group of messages. It links a copy of runtime.cu and
- * uses only emu_enqueue from it. */
+ * EMU_NCCL_FAILS: no communicator opens. EMU_NCCL_COUNT=FILE gets a byte for each group of
+ * messages. It links a copy of runtime.cu and uses only emu_enqueue from it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -142,7 +142,8 @@ VISIBLE nccl_result ncclCommGetAsyncError(nccl_comm_t c, nccl_result *error)
     return NCCL_SUCCESS;
 }
 
-/* What is on a stream ends, as the real one's kernels do. With EMU_NCCL_ABORT=hangs it never returns. */
+/* What is on a stream ends, as the real one's kernels do. With EMU_NCCL_ABORT=hangs it never
+ * returns. */
 VISIBLE nccl_result ncclCommAbort(nccl_comm_t c)
 {
     const char *how = getenv("EMU_NCCL_ABORT");
@@ -180,7 +181,8 @@ static bool move_message(struct message *m)
     return true;
 }
 
-/* Moves what can be moved now. Returns whether the stream may go on: all has come, or never will. */
+/* Moves what can be moved now. Returns whether the stream may go on: all has come, or never
+ * will. */
 static bool move_some(std::vector<struct message> &all)
 {
     bool moved = true, complete = false;

@@ -269,8 +269,9 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyK
 
 /* ---- streams, events and graphs ---- */
 
-/* Run what waits, until `done` (NULL: all of it); with `wait` also what is not done when it is tried.
- * Work that waits for another stream runs that one, so work is taken out before it is run. */
+/* Run what waits, until `done` (NULL: all of it); with `wait` also what is not done when it is
+ * tried. Work that waits for another stream runs that one, so work is taken out before it is
+ * run. */
 static void run_pending(cudaStream_t s, const bool *done, bool wait)
 {
     while (!s->pending.empty() && !(done != NULL && *done)) {

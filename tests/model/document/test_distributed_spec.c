@@ -1,4 +1,5 @@
-/* `trial.train.distributed`: defaults, every field, combinations that cannot work, numbers of ranks. */
+/* `trial.train.distributed`: defaults, every field, combinations that cannot work, numbers of
+ * ranks. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The document `trial.train`: defaults, every field at its bounds, presets, and errors that carry the
- * pointer of the field. */
+/* The document `trial.train`: defaults, every field at its bounds, presets, and errors that carry
+ * the pointer of the field. */
 #include <stdio.h>
 #include <string.h>
 

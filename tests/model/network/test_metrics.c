@@ -139,7 +139,8 @@ START_TEST(several_classes)
     static const float w[] = {1, 2, .5F, 3, 0, 1, 1, 2, .25F, 4};
     /* Y = eye(3)[y]; c = p.argmax(1): mean over k of roc_auc_score(Y[:, k], p[:, k],
      * sample_weight=w), the same of average_precision_score; balanced_accuracy_score(y, c, …),
-     * f1_score(y, c, average="macro", …), average(((p - Y)**2).sum(1), weights=w), accuracy_score */
+     * f1_score(y, c, average="macro", …), average(((p - Y)**2).sum(1), weights=w),
+     * accuracy_score */
     static const struct known rows[] = {
         {"val_auc", 0.8253968253968255, 0.8779011482193857},
         {"val_average_precision", 0.7383597883597884, 0.7787053464159527},

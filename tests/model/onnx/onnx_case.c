@@ -1,6 +1,6 @@
-/* The graph gets cells as a user has them: texts of categories, numbers, pixels in the layout of the
- * files. The predictor gets the same rows as data sets are read (data/column.h). So a difference in
- * how a cell is read shows as well as one in a layer. */
+/* The graph gets cells as a user has them: texts of categories, numbers, pixels in the layout of
+ * the files. The predictor gets the same rows as data sets are read (data/column.h). So a
+ * difference in how a cell is read shows as well as one in a layer. */
 #include "tests/model/onnx/onnx_case.h"
 
 #include <math.h>

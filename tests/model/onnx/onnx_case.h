@@ -36,14 +36,16 @@ void onnx_case_train(struct child *c, const struct onnx_data *data, const char *
  * have categories that training did not see, and missing cells where the data set has some. */
 void onnx_case_compare(const struct child *c, const char *name, size_t rows);
 
-/* As onnx_case_compare() for a transformer: the logits of random tokens, beside those of model/network. */
+/* As onnx_case_compare() for a transformer: the logits of random tokens, beside those of
+ * model/network. */
 void onnx_case_compare_text(const struct child *c, const char *name, size_t rows);
 
-/* As onnx_case_compare() for one row whose number in column `column` is `value`, which predicting refuses: every
- * number of the graph is NaN, and the label is empty. */
+/* As onnx_case_compare() for one row whose number in column `column` is `value`, which predicting
+ * refuses: every number of the graph is NaN, and the label is empty. */
 void onnx_case_refuses(const struct child *c, const char *name, size_t column, float value);
 
-/* Check DIR/model.onnx and run it: inputs [tensor] must give outputs [tensor] (run.mjs). Takes both.
+/* Check DIR/model.onnx and run it: inputs [tensor] must give outputs [tensor] (run.mjs). Takes
+ * both.
  *   refused  all numbers of the outputs are NaN */
 void onnx_case_run(const struct child *c, json_t *inputs, json_t *outputs, bool refused);
 

@@ -6,9 +6,9 @@
 
 #include "tests/support/child.h"
 
-/* Write DIR/t.csv: two columns of numbers, one of them sometimes missing, two of categories, likewise.
- * One value of `shape` is rare, so that it is "other". Columns are named like outputs of the graph, like
- * its own values, with a comma. The target: 3 classes, 2, or (0) two numbers. */
+/* Write DIR/t.csv: two columns of numbers, one of them sometimes missing, two of categories,
+ * likewise. One value of `shape` is rare, so that it is "other". Columns are named like outputs of
+ * the graph, like its own values, with a comma. The target: 3 classes, 2, or (0) two numbers. */
 void onnx_table_write(const struct child *c, size_t rows, int classes);
 
 /* Train on that table with the fields of `train` besides its data set; the model becomes DIR/name.

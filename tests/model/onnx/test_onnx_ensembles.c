@@ -1,5 +1,6 @@
-/* Ensembles as ONNX files: means, stacked ones, sums of boosting, and those by a column. As in test_onnx_write.c, members
- * are trained by assay-train, and the graph gives what model/predict gives. */
+/* Ensembles as ONNX files: means, stacked ones, sums of boosting, and those by a column. As in
+ * test_onnx_write.c, members are trained by assay-train, and the graph gives what model/predict
+ * gives. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Models of every kind as ONNX files; ensembles are in test_onnx_ensembles.c. Each is trained by assay-train, exported, checked by the onnx
- * package, and run by ONNX Runtime on rows as their user has them: the outputs are those of
- * model/predict within 1e-5 of the largest number of a row. */
+/* Models of every kind as ONNX files; ensembles are in test_onnx_ensembles.c. Each is trained by
+ * assay-train, exported, checked by the onnx package, and run by ONNX Runtime on rows as their user
+ * has them: the outputs are those of model/predict within 1e-5 of the largest number of a row. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -324,7 +324,8 @@ END_TEST
 
 /* ---- transformed targets ---- */
 
-/* Two targets: the graph gives what target_unit_back() gives, also past the ends of the quantiles. */
+/* Two targets: the graph gives what target_unit_back() gives, also past the ends of the
+ * quantiles. */
 static void transform_case(target_transform transform)
 {
     enum { N = 6 };

@@ -1,6 +1,7 @@
 /* Predicting with what assay-train stored. A process of its own trains a model and records its
- * predictions of the rows held out; here the model file alone must give the recorded predictions bit
- * for bit, all rows at once, one at a time and backwards. This program does not link the trainer. */
+ * predictions of the rows held out; here the model file alone must give the recorded predictions
+ * bit for bit, all rows at once, one at a time and backwards. This program does not link the
+ * trainer. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -453,7 +454,8 @@ static void compose_stacked(const struct ensemble *e, bool of_classes, const cha
         free((char *)sources[i].path);
 }
 
-/* The predictions of the candidates on the held-out rows: the first is the mean of models 0 and 1. */
+/* The predictions of the candidates on the held-out rows: the first is the mean of models 0 and
+ * 1. */
 static void read_candidates(size_t rows, size_t columns, float **ret)
 {
     AS_AUTO(as_freep) float *other = recorded(1, rows, columns);
@@ -464,8 +466,8 @@ static void read_candidates(size_t rows, size_t columns, float **ret)
         ret[i] = recorded(i + 1, rows, columns);
 }
 
-/* Fit a stacked ensemble on the recorded predictions, as the server does. The model that is composed
- * of it predicts the held-out rows to the bits of what the ensemble measured. */
+/* Fit a stacked ensemble on the recorded predictions, as the server does. The model that is
+ * composed of it predicts the held-out rows to the bits of what the ensemble measured. */
 static void stacked_case(int classes)
 {
     static const char *const fields[MOST_MODELS] = {
@@ -548,8 +550,8 @@ static void compose_by(const char *column, const char *const values[2], const ch
         free((char *)sources[i].path);
 }
 
-/* Each held-out row has the recorded bits of the model of its value: by a category (its index is that of
- * `values`), and by a number, which only two rows have. */
+/* Each held-out row has the recorded bits of the model of its value: by a category (its index is
+ * that of `values`), and by a number, which only two rows have. */
 static void by_case(int classes, bool trees)
 {
     static const char *const fields[CANDIDATES] = {

@@ -1,5 +1,5 @@
-/* Gangs in tests: gather them, and let their ranks speak. A call that fails ends the test, unless it
- * returns a status. */
+/* Gangs in tests: gather them, and let their ranks speak. A call that fails ends the test, unless
+ * it returns a status. */
 #ifndef ASSAY_TESTS_SCHEDULER_ASSIGN_RANKS_H
 #define ASSAY_TESTS_SCHEDULER_ASSIGN_RANKS_H
 
@@ -21,8 +21,8 @@ as_status ends_after(struct seat_ref ref, attempt_outcome outcome, int64_t epoch
 as_status calls_lost(struct seat_ref asker, int64_t epoch, int64_t lost);
 struct gang_detail world_of(const char *sweep, int64_t number, int64_t attempt);
 
-/* Gather the gang of one trial on one runner with that many slots, and let all ranks listen and join
- * epoch 1. The trial has number 0 and attempt 1. Returns the runner's epoch. */
+/* Gather the gang of one trial on one runner with that many slots, and let all ranks listen and
+ * join epoch 1. The trial has number 0 and attempt 1. Returns the runner's epoch. */
 int64_t start_gang(const char *sweep, const char *runner, int64_t ranks);
 
 /* A write of the rank, with its headers. */

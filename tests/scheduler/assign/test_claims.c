@@ -153,7 +153,8 @@ START_TEST(gpus_are_counted)
 }
 END_TEST
 
-/* The sweep with the fewest running goes first, among equals the one that was served least recently. */
+/* The sweep with the fewest running goes first, among equals the one that was served least
+ * recently. */
 START_TEST(sweeps_share)
 {
     make_sweep(&s, "a", "'max_trials': 100", "");

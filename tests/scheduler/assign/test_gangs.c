@@ -282,7 +282,8 @@ START_TEST(who_is_done_is_not_waited_for)
 }
 END_TEST
 
-/* It has joined, but its end is heard first; or the server heard it, and its end does not say so. */
+/* It has joined, but its end is heard first; or the server heard it, and its end does not say
+ * so. */
 START_TEST(who_is_done_in_this_world_changes_nothing)
 {
     make_elastic("g", "'max_trials': 1", 1);

@@ -98,8 +98,8 @@ START_TEST(a_claim_says_how_many_seats)
 }
 END_TEST
 
-/* A claim that has waited was made when fewer slots were free: those that are free now are kept too,
- * and the next claims get them. */
+/* A claim that has waited was made when fewer slots were free: those that are free now are kept
+ * too, and the next claims get them. */
 START_TEST(slots_that_came_free_are_kept)
 {
     make_gang("g", "'max_trials': 1", "'ranks': 4");

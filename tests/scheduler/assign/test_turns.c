@@ -75,8 +75,9 @@ static int64_t unfairness(const char *const *names, size_t n)
     return most - least;
 }
 
-/* Two slots, three sweeps without an end: shares are equal, also over a restart of the server. Trials
- * that end in a random order let a sweep fall behind while its trial is the long one; it catches up. */
+/* Two slots, three sweeps without an end: shares are equal, also over a restart of the server.
+ * Trials that end in a random order let a sweep fall behind while its trial is the long one; it
+ * catches up. */
 START_TEST(three_sweeps_share_two_slots)
 {
     const bool is_random = _i > 0;
@@ -100,8 +101,8 @@ START_TEST(three_sweeps_share_two_slots)
 }
 END_TEST
 
-/* Sweeps arrive at random, and trials end in a random order. While a sweep has work and nothing runs of
- * it, each other one gets few turns: one, and those that it is owed. */
+/* Sweeps arrive at random, and trials end in a random order. While a sweep has work and nothing
+ * runs of it, each other one gets few turns: one, and those that it is owed. */
 #define MANY 8
 START_TEST(nobody_is_passed_often)
 {

@@ -1,5 +1,5 @@
-/* Where content lies and when its space is free again: parts, references that go, the folder of a blob
- * store with its faults. */
+/* Where content lies and when its space is free again: parts, references that go, the folder of a
+ * blob store with its faults. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

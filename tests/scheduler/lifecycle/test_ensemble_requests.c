@@ -188,8 +188,8 @@ START_TEST(refuses)
 }
 END_TEST
 
-/* Trials left the values of two columns, one of them for another number of rows. A column that none left is looked
- * for in a data set, which programs do not have. */
+/* Trials left the values of two columns, one of them for another number of rows. A column that none
+ * left is looked for in a data set, which programs do not have. */
 START_TEST(by_a_column_that_trials_left)
 {
     static const char *const names[] = {"north", "west", "south"};

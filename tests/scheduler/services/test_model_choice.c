@@ -1,5 +1,5 @@
-/* Ensembles as versions of models: of every method, of one sweep or several, and what is refused. The
- * files are those that the trainer writes, the predictions those of lifecycle/predictions.h. */
+/* Ensembles as versions of models: of every method, of one sweep or several, and what is refused.
+ * The files are those that the trainer writes, the predictions those of lifecycle/predictions.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -201,8 +201,8 @@ static struct file_row put_column(void)
     return put_text(&s, "buckets.json", str_cstr(&text));
 }
 
-/* A trial for each value, and one for others. A value that is too rare to be one of the data set's is
- * among the others. Trial k is wrong where (row + k) % 3 is 0. */
+/* A trial for each value, and one for others. A value that is too rare to be one of the data set's
+ * is among the others. Trial k is wrong where (row + k) % 3 is 0. */
 START_TEST(an_ensemble_by_a_column_becomes_a_version)
 {
     struct model_version_row v;

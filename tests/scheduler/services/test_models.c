@@ -1,5 +1,6 @@
 /* Models: versions of trials, their numbers, aliases, content that outlives its sweep, and what is
- * left when a transaction is lost. The files are those that the trainer writes, with other weights. */
+ * left when a transaction is lost. The files are those that the trainer writes, with other
+ * weights. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

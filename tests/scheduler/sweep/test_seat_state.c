@@ -6,8 +6,8 @@
 #include "scheduler/sweep/seat_state.h"
 #include "tests/support/check_main.h"
 
-/* listen, join, leave, lose, end. S L R G X E: the new state (seated, listening, running, left, lost,
- * ended). . : a conflict. */
+/* listen, join, leave, lose, end. S L R G X E: the new state (seated, listening, running, left,
+ * lost, ended). . : a conflict. */
 static const char *const picture[SEAT_STATES] = {
     [SEAT_SEATED] = "L.GXE", [SEAT_LISTENING] = "LRGXE", [SEAT_RUNNING] = "RRGXE",
     [SEAT_LEFT] = ".....",   [SEAT_LOST] = ".....",      [SEAT_ENDED] = ".....",

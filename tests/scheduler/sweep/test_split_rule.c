@@ -1,4 +1,5 @@
-/* New sweeps split by classes; documents that are stored already, or that choose, are not changed. */
+/* New sweeps split by classes; documents that are stored already, or that choose, are not
+ * changed. */
 #include <string.h>
 
 #include "base/json.h"

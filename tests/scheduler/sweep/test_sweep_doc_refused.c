@@ -1,6 +1,7 @@
 /* Sweep documents that are refused: with which status, pointer and message.
  *
- * Most tests edit one field of a valid document, so a row of a table is one rule of the document. */
+ * Most tests edit one field of a valid document, so a row of a table is one rule of the
+ * document. */
 #include <stdio.h>
 #include <string.h>
 

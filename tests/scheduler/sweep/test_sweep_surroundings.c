@@ -1,5 +1,5 @@
-/* environment, venv, env_file, modules and container of `trial`: canonical form, names, and every refusal by
- * its pointer. */
+/* environment, venv, env_file, modules and container of `trial`: canonical form, names, and every
+ * refusal by its pointer. */
 #include "scheduler/sweep/sweep_doc.h"
 
 #include <stdio.h>

@@ -16,7 +16,8 @@ static const char *const trial_picture[TRIAL_STATES] = {
 };
 static const char trial_letters[] = "QRPCNFX";
 
-/* pause, resume, cancel, exhaust, timeout, target, finish, fail, reopen. R P G C F X: the new state. */
+/* pause, resume, cancel, exhaust, timeout, target, finish, fail, reopen. R P G C F X: the new
+ * state. */
 static const char *const sweep_picture[SWEEP_STATES] = {
     [SWEEP_RUNNING] = "P.XGGG.F.",   [SWEEP_PAUSED] = ".RXGGG.F.", [SWEEP_FINISHING] = "..X...CFR",
     [SWEEP_COMPLETED] = "........R", [SWEEP_FAILED] = "........R", [SWEEP_CANCELLED] = "........R",

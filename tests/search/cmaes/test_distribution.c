@@ -1,5 +1,5 @@
-/* The adaptation alone, on functions that the tutorial names: as many evaluations as published are enough, with
- * the full covariance and with the diagonal. */
+/* The adaptation alone, on functions that the tutorial names: as many evaluations as published are
+ * enough, with the full covariance and with the diagonal. */
 #include "search/cmaes/distribution.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* Ensemble selection and its measurement.
  *
- * The oracle does the same selection plainly: every list of members is ranked from scratch, with the
- * metrics of score.h, which have a test of their own. The other tests check what users rely on: the
- * folds are fixed by the seed, ties and single rows are defined, a candidate that is not finite is
- * skipped, and the comparison with the best single model is fair. */
+ * The oracle does the same selection plainly: every list of members is ranked from scratch, with
+ * the metrics of score.h, which have a test of their own. The other tests check what users rely on:
+ * the folds are fixed by the seed, ties and single rows are defined, a candidate that is not finite
+ * is skipped, and the comparison with the best single model is fair. */
 #include <math.h>
 #include <string.h>
 
@@ -399,9 +399,9 @@ START_TEST(runs_out_of_memory_cleanly)
 }
 END_TEST
 
-/* Many equal models that are lucky on some rows: the best of them is not better than the others, and
- * cross-fitting must not claim a gain over it, nor the opposite. Over 200 problems with 90 % intervals,
- * 20 are expected to exclude 0 by chance; 45 or more have a probability below 1e-6. */
+/* Many equal models that are lucky on some rows: the best of them is not better than the others,
+ * and cross-fitting must not claim a gain over it, nor the opposite. Over 200 problems with 90 %
+ * intervals, 20 are expected to exclude 0 by chance; 45 or more have a probability below 1e-6. */
 /* A row of weight 2 counts as two rows where all rows choose, and one of 0 as none. */
 START_TEST(weights_are_copies)
 {

@@ -196,8 +196,8 @@ START_TEST(calibrates_classes)
 }
 END_TEST
 
-/* Targets that have nothing to do with the predictions are no reason for large coefficients, and the
- * figure is not that of the rows that were fitted. */
+/* Targets that have nothing to do with the predictions are no reason for large coefficients, and
+ * the figure is not that of the rows that were fitted. */
 START_TEST(noise_is_not_learned)
 {
     size_t better = 0;

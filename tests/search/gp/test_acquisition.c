@@ -91,8 +91,8 @@ START_TEST(feasibility_is_the_limits_alone)
 }
 END_TEST
 
-/* The last limit is that of failures. However little is to be gained near the best trials, a place where
- * most trials fail is not better. */
+/* The last limit is that of failures. However little is to be gained near the best trials, a place
+ * where most trials fail is not better. */
 START_TEST(nothing_outweighs_a_likely_failure)
 {
     struct acquisition a = {.kind = ACQUISITION_LOGEI,

@@ -212,8 +212,8 @@ END_TEST
 
 /* ---- caution ---- */
 
-/* 60 random trials of the unit square; those fail that `fails` says. noise: that the model of failures
- * found. */
+/* 60 random trials of the unit square; those fail that `fails` says. noise: that the model of
+ * failures found. */
 static struct caution caution_for(bool (*fails)(double x, double y, struct rng *r), double noise)
 {
     AS_AUTO(space_freep)

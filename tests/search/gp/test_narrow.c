@@ -37,8 +37,8 @@ static double distance(const struct sweep *w, size_t trial, size_t d)
     return sum;
 }
 
-/* The best of 40 random configurations that are allowed is 0.05 to 0.2. Seeds 0 to 2 reached 2e-3 or
- * less in 7 dimensions and 3e-3 in 15. */
+/* The best of 40 random configurations that are allowed is 0.05 to 0.2. Seeds 0 to 2 reached 2e-3
+ * or less in 7 dimensions and 3e-3 in 15. */
 START_TEST(minimises_on_a_simplex)
 {
     static const struct {

@@ -135,8 +135,8 @@ static double mean_best(const struct search_method *m, const struct space *s, si
     return sum;
 }
 
-/* Each leaves less than half of what random search does, so a method that ignored what it is told would not
- * pass. */
+/* Each leaves less than half of what random search does, so a method that ignored what it is told
+ * would not pass. */
 START_TEST(better_than_chance)
 {
     static const struct {

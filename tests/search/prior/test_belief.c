@@ -155,8 +155,8 @@ static size_t count_near(const struct space *s, sampler_kind kind, uint64_t from
     return n;
 }
 
-/* 10 of 11 + t draws: half of the first 20, and 7 of the second thousand. By chance 5 in a hundred draws
- * are as near. */
+/* 10 of 11 + t draws: half of the first 20, and 7 of the second thousand. By chance 5 in a hundred
+ * draws are as near. */
 START_TEST(random_draws_fade)
 {
     static const sampler_kind kinds[] = {SAMPLER_RANDOM, SAMPLER_SOBOL};

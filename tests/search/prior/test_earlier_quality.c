@@ -1,10 +1,10 @@
-/* What earlier sweeps gain and cost: whole sweeps with a copy, a shifted and an unrelated sweep before
- * them, and without.
+/* What earlier sweeps gain and cost: whole sweeps with a copy, a shifted and an unrelated sweep
+ * before them, and without.
  *
  * The figure is the mean of log10(regret) over two problems and twelve seeds, of the cheaper
  * methods forty. With a copy half the trials
- * reach as far as all trials do without one; with a shifted sweep the regret is smaller throughout; with an
- * unrelated one it is at most a tenth larger at the end. */
+ * reach as far as all trials do without one; with a shifted sweep the regret is smaller throughout;
+ * with an unrelated one it is at most a tenth larger at the end. */
 #include <math.h>
 #include <string.h>
 
@@ -42,8 +42,8 @@ static double levy_at(const struct sweep *w, size_t t, double off, bool turned)
     return sum + (last - 1) * (last - 1) * (1 + pow(sin(2 * M_PI * last), 2));
 }
 
-/* The best is at kind b, lr 1e-2, depth 7, mode r; of the shifted one at lr 2e-2 and depth 6, in another
- * unit; of the unrelated one elsewhere. */
+/* The best is at kind b, lr 1e-2, depth 7, mode r; of the shifted one at lr 2e-2 and depth 6, in
+ * another unit; of the unrelated one elsewhere. */
 static double tree_at(const struct sweep *w, size_t t, int kind)
 {
     double lr = log10(sweep_number(w, t, 1)), depth = sweep_number(w, t, 2);

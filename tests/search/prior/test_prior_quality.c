@@ -1,8 +1,9 @@
 /* What priors gain and cost: whole sweeps of every method with a good prior, a wrong one and none.
  *
- * The figure is the mean of log10(regret) over two problems and ten seeds. With a good prior half the
- * trials reach as far as all trials do without one. With a wrong prior (of every parameter, at the other
- * end of its range, and narrow) all trials reach as far as half of them do without one, but for a tenth of a decade. */
+ * The figure is the mean of log10(regret) over two problems and ten seeds. With a good prior half
+ * the trials reach as far as all trials do without one. With a wrong prior (of every parameter, at
+ * the other end of its range, and narrow) all trials reach as far as half of them do without
+ * one, but for a tenth of a decade. */
 #include <math.h>
 #include <string.h>
 

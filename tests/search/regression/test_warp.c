@@ -35,8 +35,9 @@ static void is_standard(const struct gp_warp *w, size_t n)
     ck_assert(square == 0 || fabs(square - 1) < 1e-12);
 }
 
-/* By hand, after the formulas at the head of warp.h. z = -y: 4 3 2 1 0; median 2, sd^2 = (4 + 1 + 0) /
- * 3; below it ranks 1 and 2 of D = 2.5, so that Phi^-1(0.1) = -1.2815515655 and Phi^-1(0.3). */
+/* By hand, after the formulas at the head of warp.h. z = -y: 4 3 2 1 0; median 2, sd^2 = (4 + 1 +
+ * 0) / 3; below it ranks 1 and 2 of D = 2.5, so that Phi^-1(0.1) = -1.2815515655 and
+ * Phi^-1(0.3). */
 START_TEST(half_rank_by_hand)
 {
     double y[6] = {-4, -3, -2, -1, 0, NAN}, sd = sqrt(5.0 / 3), v[6], mean = 0, square = 0;

@@ -34,9 +34,9 @@ static const char *const simplex_yaml = "a: {type: float, min: 0, max: 1}\n"
                                         "e: {type: float, min: 0, max: 1}\n"
                                         "f: {type: float, min: 0, max: 1}\n";
 
-/* In a + … + f <= 1 each coordinate is Beta(1, 6): mean 1/7, and so is the slack. Over 2,000 starts,
- * which are independent, the mean has the deviation sqrt(6 / (7^2 8)) / sqrt(2000) = 0.0028; 5 of
- * them: 1 in 1.7 million for each of the 7 figures. */
+/* In a + … + f <= 1 each coordinate is Beta(1, 6): mean 1/7, and so is the slack. Over 2,000
+ * starts, which are independent, the mean has the deviation sqrt(6 / (7^2 8)) / sqrt(2000) =
+ * 0.0028; 5 of them: 1 in 1.7 million for each of the 7 figures. */
 START_TEST(simplex_is_filled_uniformly)
 {
     AS_AUTO(space_freep) struct space *s = space_with(simplex_yaml, "a + b + c + d + e + f <= 1");

@@ -1,5 +1,5 @@
-/* The server's side of one gang, for tests of the runner: it keeps the world of trial 0 of the fixture
- * (runner_fixture.h), as the wire protocol of gangs says. */
+/* The server's side of one gang, for tests of the runner: it keeps the world of trial 0 of the
+ * fixture (runner_fixture.h), as the wire protocol of gangs says. */
 #ifndef ASSAY_TESTS_TRIAL_RUNNER_AGENT_GANG_FIXTURE_H
 #define ASSAY_TESTS_TRIAL_RUNNER_AGENT_GANG_FIXTURE_H
 

@@ -1,4 +1,5 @@
-/* The command lines of container engines: folders, variables and GPUs; values that may be secrets are on none. */
+/* The command lines of container engines: folders, variables and GPUs; values that may be
+ * secrets are on none. */
 #include "trial-runner/agent/container.h"
 
 #include <signal.h>

@@ -50,7 +50,8 @@ START_TEST(every_state_and_event)
 }
 END_TEST
 
-/* A rank that drains asks again after each world that came first, and finishes when it is the last. */
+/* A rank that drains asks again after each world that came first, and finishes when it is the
+ * last. */
 START_TEST(a_draining_rank_leaves_or_finishes)
 {
     rank_state s = RANK_MEMBER;

@@ -255,7 +255,8 @@ START_TEST(a_member_of_another_machine_is_accused)
 }
 END_TEST
 
-/* All leave but the last, which writes its checkpoint; no rank is told to stop while others need it. */
+/* All leave but the last, which writes its checkpoint; no rank is told to stop while others need
+ * it. */
 START_TEST(ranks_of_a_runner_that_leaves)
 {
     struct trial *t = &fx.trials[0];
@@ -271,7 +272,8 @@ START_TEST(ranks_of_a_runner_that_leaves)
 }
 END_TEST
 
-/* A member of another machine stays: all ranks of this runner leave, and the trial goes on there. */
+/* A member of another machine stays: all ranks of this runner leave, and the trial goes on
+ * there. */
 START_TEST(others_go_on_when_a_runner_leaves)
 {
     offer_gang(2, 1, true, "all", DO("train"));

@@ -487,8 +487,8 @@ START_TEST(the_built_in_trainer_gets_its_job)
 }
 END_TEST
 
-/* The fixture checks that every request shows the same secret. Here: it is the folder's, nobody else
- * may read it, and a runner that starts again on the folder has it, too. */
+/* The fixture checks that every request shows the same secret. Here: it is the folder's, nobody
+ * else may read it, and a runner that starts again on the folder has it, too. */
 START_TEST(the_secret_is_the_folders)
 {
     AS_AUTO(as_freep) char *path = file_join(fx.work, "secret");

@@ -28,8 +28,8 @@ struct world ranks_world(const struct ranks *r, int32_t rank, uint32_t epoch);
 typedef int rank_fn(const struct ranks *r, int32_t rank, void *arg);
 void ranks_start(struct ranks *r, rank_fn *f, void *arg);
 
-/* In a rank's process: the collective of epoch 1, or NULL with a message on standard error. Unless opts
- * say otherwise, no rank is lost because it gets no processor for a while. */
+/* In a rank's process: the collective of epoch 1, or NULL with a message on standard error. Unless
+ * opts say otherwise, no rank is lost because it gets no processor for a while. */
 struct coll *ranks_open(const struct ranks *r, int32_t rank, const struct mesh_opts *opts);
 
 /* For a rank_fn with variables `rank` and `err`: else the process ends with 1. */

@@ -55,8 +55,8 @@ static struct mesh_opts opts_of(const struct case_of *k)
     return (struct mesh_opts){.tcp_only = k->tcp_only, .silence_ms = k->silence_ms};
 }
 
-/* Silence is the subject of some tests. On a busy machine a process may get no processor for as long,
- * and is lost although nothing is wrong: then once more, with longer times. */
+/* Silence is the subject of some tests. On a busy machine a process may get no processor for as
+ * long, and is lost although nothing is wrong: then once more, with longer times. */
 #define SLOWEST 16
 
 static bool run_in_time(int32_t n, rank_fn *f, struct case_of *k)
@@ -402,8 +402,8 @@ START_TEST(who_waited_for_a_late_rank_is_not_lost)
 }
 END_TEST
 
-/* Ranks 1 and 2 cannot reach each other. Rank 0 reaches both, and is through long before they give up:
- * neither is lost to it. */
+/* Ranks 1 and 2 cannot reach each other. Rank 0 reaches both, and is through long before they give
+ * up: neither is lost to it. */
 static int torn_rank(const struct ranks *r, int32_t rank, void *arg)
 {
     struct as_err err = {0};

@@ -1,6 +1,6 @@
 /* Something happens to most of these gangs while they train: a death, a newcomer, a stop. On a busy
- * machine the training may be over before this process gets to it. Such a run is no test: its folder is
- * moved away, and another one begins. */
+ * machine the training may be over before this process gets to it. Such a run is no test: its
+ * folder is moved away, and another one begins. */
 #include "tests/trial-runner/distributed/gang_runs.h"
 
 #include <signal.h>
@@ -200,7 +200,8 @@ struct ending {
     int one, other;
 };
 
-/* Trains until rank 0 has reported `epochs` epochs, ends the gang, and goes on with `then` ranks. */
+/* Trains until rank 0 has reported `epochs` epochs, ends the gang, and goes on with `then`
+ * ranks. */
 static void train_ended(struct rig *rig, const char *tag, const char *train, size_t n,
                         size_t epochs, size_t then, const struct ending *how)
 {

@@ -10,8 +10,8 @@
 void gang_train(struct rig *rig, const char *tag, const char *train, size_t n);
 void gang_train_with(struct rig *rig, const char *tag, const char *train, size_t n,
                      const struct gang_opts *opts);
-/* The same, but with `deaths` of random ranks, each of which is replaced; the next one dies when all
- * have met again. `seed`: of who dies, and when.
+/* The same, but with `deaths` of random ranks, each of which is replaced; the next one dies when
+ * all have met again. `seed`: of who dies, and when.
  * Returns the place of a rank that ended well. */
 size_t gang_train_dying(struct rig *rig, const char *tag, const char *train, size_t n,
                         size_t deaths, uint64_t seed);

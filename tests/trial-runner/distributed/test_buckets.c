@@ -1,5 +1,5 @@
-/* Whole trainings whose gradients leave in buckets (more than two of BUCKET_NUMBERS): equal bits for
- * any number of ranks, also when ranks die in the middle of a step. */
+/* Whole trainings whose gradients leave in buckets (more than two of BUCKET_NUMBERS): equal bits
+ * for any number of ranks, also when ranks die in the middle of a step. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,8 +23,8 @@ static void teardown(void)
     "\"model\":{\"layers\":[768,768],\"dropout\":0.1},\"optimizer\":{\"kind\":\"adam\",\"lr\":"    \
     "0.001},\"batch_size\":128,\"micro_batch\":32,\"epochs\":"
 
-/* The trainer itself says so of its last step: both buckets of parameters have left early; the third
- * is what is only known at the end. */
+/* The trainer itself says so of its last step: both buckets of parameters have left early; the
+ * third is what is only known at the end. */
 static void left_early(const char *tag, size_t place)
 {
     char folder[8];

@@ -11,7 +11,8 @@ static const char *const names[] = {"fp16", "one_bit", "top_k"};
 /* ---- the mean of many messages ----
  *
  * A constant x is sent 10000 times. With feedback the messages' sum misses 10000 x by one residual,
- * however coarse the codec is. Some values are 2^40 times larger than others: too far for a half. */
+ * however coarse the codec is. Some values are 2^40 times larger than others: too far for a
+ * half. */
 
 static double mean_error(const char *name, bool feedback)
 {

@@ -18,7 +18,8 @@ static double half_near(double v)
     return nearbyint(v / unit) * unit;
 }
 
-/* Halves of v / 2^e, where 2^e brings the largest into [2^14, 2^15), unless e would be below -112. */
+/* Halves of v / 2^e, where 2^e brings the largest into [2^14, 2^15), unless e would be below
+ * -112. */
 static void check_halves(const float *v, size_t n)
 {
     AS_AUTO(codec_freep) struct codec *c = codec_of_vector("fp16", n);

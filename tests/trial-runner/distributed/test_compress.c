@@ -1,5 +1,5 @@
-/* Synchronous training with other sums and with codecs, in real processes: equal bits for any number
- * of ranks, bytes, accuracy with and without error feedback, deaths, checkpoints. */
+/* Synchronous training with other sums and with codecs, in real processes: equal bits for any
+ * number of ranks, bytes, accuracy with and without error feedback, deaths, checkpoints. */
 #include <math.h>
 #include <stdio.h>
 
@@ -149,9 +149,10 @@ START_TEST(joins_change_no_bit)
 }
 END_TEST
 
-/* What a death costs is exact in test_shard_loss.c; here is what that does to a training. Only a gentle
- * one shows it: with the rate and momentum of MLP, one_bit ends at an error of 0.4 or more for 2 of 20
- * seeds in a single process that loses nothing, and about as often in one that loses residuals. */
+/* What a death costs is exact in test_shard_loss.c; here is what that does to a training. Only a
+ * gentle one shows it: with the rate and momentum of MLP, one_bit ends at an error of 0.4 or more
+ * for 2 of 20 seeds in a single process that loses nothing, and about as often in one that loses
+ * residuals. */
 START_TEST(deaths_cost_residuals_and_no_step)
 {
     char train[400];

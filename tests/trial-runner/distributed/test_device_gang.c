@@ -1,6 +1,6 @@
-/* Whole trainings of ranks on emulated devices: sums from device to device through what stands in for
- * NCCL, and through the host where that cannot be. Equal bits both ways, for any number of ranks, and
- * when ranks die. Neither a GPU nor NCCL itself has run here. */
+/* Whole trainings of ranks on emulated devices: sums from device to device through what stands in
+ * for NCCL, and through the host where that cannot be. Equal bits both ways, for any number of
+ * ranks, and when ranks die. Neither a GPU nor NCCL itself has run here. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Sums over shards on devices (emulated ones, with what stands in for NCCL): for any number of ranks
- * the bits of the tree, written down in the plainest way. */
+/* Sums over shards on devices (emulated ones, with what stands in for NCCL): for any number of
+ * ranks the bits of the tree, written down in the plainest way. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Sums of powersgd's factors as float32 and as halves: what is in the sum and in the residuals
- * afterwards is what was in the gradients and in the residuals before. Halves lose 2^-12 of each number,
- * so the check is far finer than they are. */
+ * afterwards is what was in the gradients and in the residuals before. Halves lose 2^-12 of each
+ * number, so the check is far finer than they are. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +119,8 @@ static int keeps_all(const struct ranks *all, int32_t rank, void *arg)
     return 0;
 }
 
-/* 1e30: as halves without scales these would be infinite. Four shards: the last batch of an epoch. */
+/* 1e30: as halves without scales these would be infinite. Four shards: the last batch of an
+ * epoch. */
 static const struct how hows[] = {{false, 1, SHARDS},
                                   {true, 1, SHARDS},
                                   {true, 1e30, SHARDS},

@@ -93,7 +93,8 @@ static void check_mass(const struct toy_board *b, int32_t n)
     }
 }
 
-/* On a busy machine a message may take longer than a step: then the ranks agree later, and once more. */
+/* On a busy machine a message may take longer than a step: then the ranks agree later, and once
+ * more. */
 START_TEST(mass_is_kept_and_ranks_agree_geometrically)
 {
     bool agrees = false;

@@ -1,8 +1,8 @@
 /* A gradient that leaves in buckets: its sums begin, and end, while the backward pass still runs.
  *
  * The replica here computes "layers" from the last to the first. It does not go on with the first
- * ones before the last one's sum is known on this rank, which needs the numbers of all ranks: without
- * overlap no rank would ever go on. */
+ * ones before the last one's sum is known on this rank, which needs the numbers of all ranks:
+ * without overlap no rank would ever go on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What a rank adds up by itself has the bits of adding later, keeps few vectors, and forgets no more
- * than it must when the ranks change. */
+/* What a rank adds up by itself has the bits of adding later, keeps few vectors, and forgets no
+ * more than it must when the ranks change. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +43,8 @@ static void give(struct own_sum *o, uint32_t shard, size_t piece)
     }
 }
 
-/* Computes what is missing of the run. Returns how many shards that were; *ret_most: the most vectors
- * at any time. */
+/* Computes what is missing of the run. Returns how many shards that were; *ret_most: the most
+ * vectors at any time. */
 static uint32_t fill(struct own_sum *o, struct shard_run run, size_t piece, size_t *ret_most)
 {
     uint32_t shard, end = run.first + run.count, n = 0;

@@ -1,5 +1,5 @@
-/* What ranks hold of residuals after they have met: a rank that missed the end of a step, one that is
- * new, one whose shards go to another, and what only a lost rank had. */
+/* What ranks hold of residuals after they have met: a rank that missed the end of a step, one that
+ * is new, one whose shards go to another, and what only a lost rank had. */
 #include <stdlib.h>
 
 #include "tests/support/check_main.h"
@@ -19,7 +19,8 @@ static float sum_value(int64_t step, size_t i)
     return -(float)(10 * step) - (float)i;
 }
 
-/* Writes what the step from STEP on has lost, for this rank's shards and slice. It has `shards` shards. */
+/* Writes what the step from STEP on has lost, for this rank's shards and slice. It has `shards`
+ * shards. */
 static as_status write_step(struct residuals *r, struct shard_run run, uint32_t shards,
                             struct as_err *err)
 {
@@ -41,8 +42,8 @@ static as_status write_step(struct residuals *r, struct shard_run run, uint32_t 
 static const struct shard_run halves[3] = {{0, 2}, {2, 2}, {4, 0}};
 static const struct shard_run moved[3] = {{0, 1}, {1, 1}, {2, 2}};
 
-/* Ranks 0 and 1 have trained; rank 2 is new. In the last step rank 1 lost the connection before it had
- * the result, which rank 0 has: both are right for STEP + 1 when they meet. */
+/* Ranks 0 and 1 have trained; rank 2 is new. In the last step rank 1 lost the connection before it
+ * had the result, which rank 0 has: both are right for STEP + 1 when they meet. */
 static int behind_rank(const struct ranks *all, int32_t rank, void *arg)
 {
     struct as_err err = {0};
@@ -126,8 +127,9 @@ static as_status hold(struct residuals *r, struct shard_run run, struct as_err *
     return AS_OK;
 }
 
-/* The last step of an epoch has two of four shards, both of rank 0, which completes it. Rank 1 has not
- * begun it when ranks 2 and 3 join: what rank 1 holds has not changed. In a full step it would have. */
+/* The last step of an epoch has two of four shards, both of rank 0, which completes it. Rank 1 has
+ * not begun it when ranks 2 and 3 join: what rank 1 holds has not changed. In a full step it
+ * would have. */
 static const struct shard_run spread[4] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}};
 
 static int idle_rank(const struct ranks *all, int32_t rank, void *arg)
@@ -186,8 +188,8 @@ START_TEST(what_nobody_knows_to_be_right_begins_from_0)
 }
 END_TEST
 
-/* Nothing that is owed disappears: the first of the run owes all of it, also after steps in which the
- * residuals have changed places. */
+/* Nothing that is owed disappears: the first of the run owes all of it, also after steps in which
+ * the residuals have changed places. */
 START_TEST(merged_residuals_are_the_sum_of_a_run)
 {
     struct as_err err = {0};

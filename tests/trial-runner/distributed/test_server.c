@@ -70,8 +70,8 @@ END_TEST
 
 /* --- how far ranks lead --- */
 
-/* Notes by how much this rank leads the slowest. One rank waits, once, until somebody leads it by as
- * much as the bound allows, and then for a while in vain. */
+/* Notes by how much this rank leads the slowest. One rank waits, once, until somebody leads it by
+ * as much as the bound allows, and then for a while in vain. */
 static void watch_lead(struct toy *t, int64_t step, uint32_t shard)
 {
     struct toy_board *b = t->board;

@@ -1,5 +1,6 @@
-/* Parameter servers whose workers send encoded gradients, in real processes: equal bits for any number
- * of ranks, bytes, accuracy with and without error feedback, residuals in checkpoints, deaths. */
+/* Parameter servers whose workers send encoded gradients, in real processes: equal bits for any
+ * number of ranks, bytes, accuracy with and without error feedback, residuals in checkpoints,
+ * deaths. */
 #include <stdio.h>
 #include <string.h>
 
@@ -84,8 +85,8 @@ static uint64_t sent_by_all(const char *tag, const char *train)
     return sum;
 }
 
-/* The push is nearly free; the pull is what it was. Without a common step the ends of phases remain,
- * too: all ranks get all weights and moments. */
+/* The push is nearly free; the pull is what it was. Without a common step the ends of phases
+ * remain, too: all ranks get all weights and moments. */
 START_TEST(pushes_are_small)
 {
     static const char *const servers[] = {"{}", "{\"mode\":\"ssp\"}", "{\"mode\":\"async\"}"};
@@ -140,8 +141,8 @@ START_TEST(pushes_need_error_feedback)
 }
 END_TEST
 
-/* The last step of a training that lost ranks and residuals, and one that was stopped and continued by
- * other ranks. */
+/* The last step of a training that lost ranks and residuals, and one that was stopped and continued
+ * by other ranks. */
 START_TEST(stale_servers_go_on)
 {
     static const char *const servers[] = {"{\"mode\":\"ssp\",\"staleness\":2}",

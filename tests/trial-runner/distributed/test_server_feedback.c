@@ -164,7 +164,8 @@ START_TEST(messages_ahead_begin_with_the_one_before)
 }
 END_TEST
 
-/* A slice that was not added is owed again, the rest is not; a slice may reach behind the parameters. */
+/* A slice that was not added is owed again, the rest is not; a slice may reach behind the
+ * parameters. */
 START_TEST(late_slices_are_taken_back)
 {
     give(STEP, SHARDS);

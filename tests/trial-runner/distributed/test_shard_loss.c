@@ -1,6 +1,6 @@
-/* A death costs the residuals that only the lost rank held, and nothing else: the sums of four ranks,
- * one of which is lost and replaced on the way, have the bits of a single rank that sets just these
- * residuals to 0 at that step.
+/* A death costs the residuals that only the lost rank held, and nothing else: the sums of four
+ * ranks, one of which is lost and replaced on the way, have the bits of a single rank that sets
+ * just these residuals to 0 at that step.
  *
  * The bits of whole trainings tell nothing here: one whose residuals are lost may end elsewhere. */
 #include <stdlib.h>
@@ -171,8 +171,8 @@ static as_status restore_stale(struct side *s, struct as_err *err)
     return shard_sum_restored(s->sums, true, err);
 }
 
-/* The process of the lost rank goes on as the one that replaces it, from an old checkpoint: it has the
- * position and what the codec keeps from a rank that is there, which the trainer sees to. */
+/* The process of the lost rank goes on as the one that replaces it, from an old checkpoint: it has
+ * the position and what the codec keeps from a rank that is there, which the trainer sees to. */
 static int replace(struct side *s, const struct how *how, struct coll *c, int32_t rank)
 {
     struct as_err err = {0};

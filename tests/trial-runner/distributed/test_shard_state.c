@@ -66,8 +66,8 @@ START_TEST(deaths_and_restarts_change_no_bit)
 }
 END_TEST
 
-/* One batch in an epoch: a checkpoint on the way is always one of an epoch's end, which all ranks must
- * gather. */
+/* One batch in an epoch: a checkpoint on the way is always one of an epoch's end, which all ranks
+ * must gather. */
 START_TEST(checkpoints_on_the_way_are_whole)
 {
     char train[500];

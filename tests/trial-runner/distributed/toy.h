@@ -49,8 +49,8 @@ float toy_optimum(size_t i);
 /* The largest distance of x to the optimum. */
 double toy_distance(const float *x);
 
-/* Trains all epochs with the strategy of t->spec; 0, or 1 with a message. A lost rank is an end: the
- * board's `ends` says so. */
+/* Trains all epochs with the strategy of t->spec; 0, or 1 with a message. A lost rank is an end:
+ * the board's `ends` says so. */
 int toy_train(struct toy *t, const struct ranks *r);
 
 /* Waits until all ranks have called it for the `nth` time (from 1). */

@@ -32,8 +32,8 @@ static const struct trial heavy = {
     "\"batch_size\":64,\"micro_batch\":16,"
     "\"optimizer\":{\"lr\":0.001,\"clip_norm\":1}",
     "5"};
-/* A rank that waits for a dead one waits for ever. None is lost because it gets no processor: silence is
- * no subject here. */
+/* A rank that waits for a dead one waits for ever. None is lost because it gets no processor:
+ * silence is no subject here. */
 static const struct gang_opts no_files = {.no_checkpoints = true, .silence = "10m", .join = "1h"};
 static const struct gang_opts with_files = {.silence = "10m", .join = "1h"};
 
@@ -254,7 +254,8 @@ START_TEST(many_connections_are_allowed)
 }
 END_TEST
 
-/* Until two checkpoints have been written: at least one is of a later step than the gang began at. */
+/* Until two checkpoints have been written: at least one is of a later step than the gang began
+ * at. */
 static void await_checkpoints(struct gang *g)
 {
     char path[200];
@@ -387,7 +388,8 @@ static void admit_while_one_writes(struct gang *g, size_t added)
     gang_kill(g, leader, SIGCONT);
 }
 
-/* One rank is asked to stop, so all do, with a checkpoint; meanwhile a new one joins, or one dies. */
+/* One rank is asked to stop, so all do, with a checkpoint; meanwhile a new one joins, or one
+ * dies. */
 START_TEST(change_while_all_stop)
 {
     static struct gang g;

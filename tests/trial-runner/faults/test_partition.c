@@ -62,8 +62,8 @@ static void teardown(void)
     rig_close(&rig);
 }
 
-/* False: not as it should be. On a busy machine that may be because a rank got no processor for as long
- * as silence is waited for, or because the training was over. */
+/* False: not as it should be. On a busy machine that may be because a rank got no processor for as
+ * long as silence is waited for, or because the training was over. */
 static bool cut_and_mend(struct gang *g)
 {
     if (!gang_gather(g, RANKS))

@@ -1,5 +1,6 @@
 /* A rank is stopped (SIGSTOP), the others go on without it, and it wakes up (SIGCONT) in an epoch
- * that is long over. What it says and sends then is refused; it may come back with the others' state.
+ * that is long over. What it says and sends then is refused; it may come back with the others'
+ * state.
  *
  * The stand-in for the server holds it back (gang_opts.hold) until the test has looked. */
 #include <signal.h>
@@ -59,8 +60,8 @@ static bool let_it_sleep(struct gang *g, size_t place, const struct nap *nap)
     return true;
 }
 
-/* False: another rank was lost too, or the training ended before. On a busy machine that may be because
- * a rank, or this test, got no processor. */
+/* False: another rank was lost too, or the training ended before. On a busy machine that may be
+ * because a rank, or this test, got no processor. */
 static bool stop_and_go_once(struct gang *g, int64_t which, const struct nap *nap)
 {
     if (!gang_gather(g, RANKS))

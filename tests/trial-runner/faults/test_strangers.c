@@ -137,8 +137,8 @@ typedef enum attack {
     N_ATTACKS
 } attack;
 
-/* If the frame were believed: with damaged bytes it is a standing of another job; of another world it
- * is longer than what is expected. Both end the training. */
+/* If the frame were believed: with damaged bytes it is a standing of another job; of another world
+ * it is longer than what is expected. Both end the training. */
 static void send_frame(int fd, const struct world *w, attack a, uint64_t tag)
 {
     static uint8_t bytes[FRAME_HEAD_BYTES + 4096];

@@ -133,7 +133,8 @@ static void expect(const struct str *file, const json_t *tags, const char *want)
     }
 }
 
-/* The first bytes of every event file of TensorFlow and PyTorch: a length of 24 and its checksum. */
+/* The first bytes of every event file of TensorFlow and PyTorch: a length of 24 and its
+ * checksum. */
 START_TEST(the_checksum_is_theirs)
 {
     static const unsigned char head[] = {0x18, 0, 0, 0, 0, 0, 0, 0};

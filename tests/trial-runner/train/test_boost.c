@@ -1,6 +1,6 @@
-/* Stages of boosting, as the runner starts them: each lowers the loss that those before left; the model of
- * the sum predicts what the trainer recorded, bit for bit; a stage that is killed ends with the same
- * bits. */
+/* Stages of boosting, as the runner starts them: each lowers the loss that those before left; the
+ * model of the sum predicts what the trainer recorded, bit for bit; a stage that is killed ends
+ * with the same bits. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

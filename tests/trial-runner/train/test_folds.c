@@ -1,5 +1,5 @@
-/* Trials of several folds, as the runner starts them: each row is predicted once, in the order of the
- * file; the metrics are those of these predictions; a trial that is killed goes on. */
+/* Trials of several folds, as the runner starts them: each row is predicted once, in the order of
+ * the file; the metrics are those of these predictions; a trial that is killed goes on. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

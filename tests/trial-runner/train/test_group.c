@@ -88,9 +88,9 @@ START_TEST(fused_as_alone_in_lockstep)
 }
 END_TEST
 
-/* The first FEW rows of the digits, of which 256 are trained on: 16 micro-steps an epoch, and batches
- * of three that do not divide them. Each thread of an emulated kernel is a fiber, and all rows would
- * take five times as long (minutes under a sanitizer) for more of the same steps. */
+/* The first FEW rows of the digits, of which 256 are trained on: 16 micro-steps an epoch, and
+ * batches of three that do not divide them. Each thread of an emulated kernel is a fiber, and all
+ * rows would take five times as long (minutes under a sanitizer) for more of the same steps. */
 #define FEW 320
 static void use_few_digits(void)
 {

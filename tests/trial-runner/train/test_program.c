@@ -420,8 +420,8 @@ static bool child_has_loaded(const char *name)
     return strstr(maps, name) != NULL;
 }
 
-/* Threads of the child after its first epoch; it is stopped then. It loads no library of matrix products
- * where it has its own. */
+/* Threads of the child after its first epoch; it is stopped then. It loads no library of matrix
+ * products where it has its own. */
 static size_t threads_of_child(void)
 {
     char path[64], line[512];

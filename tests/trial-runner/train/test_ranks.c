@@ -103,7 +103,8 @@ START_TEST(deaths_change_no_bit)
 }
 END_TEST
 
-/* A rank that listens is in a world, and its ranks wait for it: so it listens when it has its data. */
+/* A rank that listens is in a world, and its ranks wait for it: so it listens when it has its
+ * data. */
 START_TEST(who_has_no_data_does_not_listen)
 {
     struct gang g;

@@ -17,8 +17,8 @@
 
 #define FAST "\"kind\":\"boosted_trees\",\"learning_rate\":0.5,\"max_depth\":3,"
 
-/* Run the job; of all reports but the last one, the best value of `metric` and its step. Returns the
- * step of the report before the last. */
+/* Run the job; of all reports but the last one, the best value of `metric` and its step. Returns
+ * the step of the report before the last. */
 static double run_with_best(const char *metric, bool maximize, double *ret_best, double *ret_step)
 {
     char line[LINE], before[LINE] = "";
@@ -40,8 +40,8 @@ static double run_with_best(const char *metric, bool maximize, double *ret_best,
     return field(before, "step");
 }
 
-/* The model of the best report is kept, as for networks: the last report is one step after the end, has
- * its values, and says which it was. */
+/* The model of the best report is kept, as for networks: the last report is one step after the end,
+ * has its values, and says which it was. */
 static void keeps_the_best(const char *metric, bool maximize, const char *model, const char *more,
                            double patience)
 {
@@ -75,8 +75,8 @@ START_TEST(patience)
 }
 END_TEST
 
-/* What counts is the sweep's metric, in its direction. With early_stopping_rounds that rule decides, and
- * the mean of a forest has no best tree. */
+/* What counts is the sweep's metric, in its direction. With early_stopping_rounds that rule
+ * decides, and the mean of a forest has no best tree. */
 START_TEST(patience_follows_the_metric)
 {
     keeps_the_best("val_accuracy", true, FAST "\"n_estimators\":500",
@@ -157,8 +157,8 @@ static void has_importance_of_all(void)
                      "colour");
 }
 
-/* Each row is predicted by trees that have not seen it, each training stops where its own rows say, and
- * the model holds them all. */
+/* Each row is predicted by trees that have not seen it, each training stops where its own rows say,
+ * and the model holds them all. */
 START_TEST(folds_of_trees)
 {
     AS_AUTO(as_freep)

@@ -1,6 +1,7 @@
-/* Models of trees in assay-train, a process of its own, with XGBoost's real library: what they learn,
- * what they leave, that a stopped or killed run ends with the bits of one that was not, and what
- * happens on a machine without the library. This program reads the stored models with model/trees. */
+/* Models of trees in assay-train, a process of its own, with XGBoost's real library: what they
+ * learn, what they leave, that a stopped or killed run ends with the bits of one that was not, and
+ * what happens on a machine without the library. This program reads the stored models with
+ * model/trees. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

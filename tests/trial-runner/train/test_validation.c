@@ -1,5 +1,5 @@
-/* Columns with a use of their own, through the whole trainer: which rows are held out, how much a row
- * counts. Training that ends early. */
+/* Columns with a use of their own, through the whole trainer: which rows are held out, how much a
+ * row counts. Training that ends early. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -292,8 +292,8 @@ static double value_in(const json_t *lines, size_t i, const char *name)
     return v;
 }
 
-/* The report of a trial with patience: it goes on for `patience` reports after the best one, and the
- * last line repeats that one. */
+/* The report of a trial with patience: it goes on for `patience` reports after the best one, and
+ * the last line repeats that one. */
 static size_t best_by_hand(const char *tag, const char *id, size_t patience, size_t epochs)
 {
     size_t n = 0, best = 0;
@@ -370,8 +370,8 @@ END_TEST
     "\"optimizer\":{\"lr\":0.05,\"ema\":0.5},\"metrics\":[\"val_auc\",\"val_log_loss\"],"          \
     "\"schedule\":{\"kind\":\"cosine\",\"cycles\":3,\"snapshots\":" snapshots "}"
 
-/* A group ends with what each has alone. The last report is of the mean: with one snapshot it repeats
- * the last epoch's, with more it has other values. */
+/* A group ends with what each has alone. The last report is of the mean: with one snapshot it
+ * repeats the last epoch's, with more it has other values. */
 START_TEST(snapshots_have_a_report_of_their_mean)
 {
     static const struct trial t[] = {
