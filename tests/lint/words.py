@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Words that may not stand in the tree: banned calls, markers of unfinished work, registry hosts, SQL
-outside of scheduler/store, and folders without a README."""
+outside of scheduler/store, comments beyond 100 columns, and folders without a README."""
 import os
 import re
 import subprocess
@@ -10,6 +10,7 @@ ROOT = sys.argv[1]
 BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atof|gets|alloca|MHD_quiesce_daemon)\s*\(")
 MARK = re.compile(r"\b(TODO|FIXME|XXX|HACK|stub|not implemented|placeholder)\b", re.I)
 HOSTS = re.compile(r"registry\.(npmjs|yarnpkg)|deb\.debian\.org|pypi\.org|files\.pythonhosted|proxy\.golang")
+COMMENT = re.compile(r"\s*(/\*|\*\s)")
 SQL = re.compile(r'"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s', re.S)
 TOP = ["base", "data", "model", "kernels", "search", "scheduler", "trial-runner", "api", "cli", "web", "clients", "migrations", "tests"]
 
@@ -32,6 +33,8 @@ def main():
                 bad.append(f"{at}: banned call: {line.strip()[:80]}")
             if is_code and MARK.search(line):
                 bad.append(f"{at}: unfinished: {line.strip()[:80]}")
+            if is_code and len(line) > 100 and COMMENT.match(line):
+                bad.append(f"{at}: a comment beyond 100 columns (clang-format leaves comments alone)")
             if is_code and SQL.search(line) and not path.startswith(("scheduler/store/", "tests/", "bench/")):
                 bad.append(f"{at}: SQL outside scheduler/store: {line.strip()[:80]}")
     print("\n".join(bad) or f"{len(files)} files are in order")
