@@ -292,7 +292,7 @@ def summary(found):
     print("\n| set | ensemble - best single trial, mean loss of a test row | 90 % | |\n| --- | --- | --- | --- |")
     for n in names:
         mean, half = found[n][1]
-        verdict = "better" if mean <= 0 else "within noise" if mean <= half else "worse"
+        verdict = "better" if mean < 0 else "equal" if mean == 0 else "within noise" if mean <= half else "worse"
         print(f"| {n} | {mean:+.4g} | ± {half:.2g} | {verdict} |", flush=True)
 
 
