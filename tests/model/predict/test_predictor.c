@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "model/predict/predictor.h"
 #include "model/trees/xgboost.h"
