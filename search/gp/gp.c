@@ -116,12 +116,11 @@ static double beta_of(const struct training_set *s)
 static as_status prepare_models(struct gp_ask *a, struct as_err *err)
 {
     const struct search_spec *spec = a->set->spec;
-    surrogate_target objective = a->row->plain ? SURROGATE_PLAIN : SURROGATE_WARPED;
     a->acquisition = (struct acquisition){.kind = a->row->kind, .beta = beta_of(a->set)};
     if (a->row->kind != ACQUISITION_FEASIBILITY)
         a->acquisition.n_objectives = spec->n_objectives;
     for (size_t k = 0; k < a->acquisition.n_objectives; k++) {
-        as_status st = add_model(a, objective, k, err);
+        as_status st = add_model(a, a->row->target, k, err);
         if (st < 0)
             return st;
     }
@@ -341,7 +340,6 @@ static as_status ask_models(struct gp_ask *a, struct as_err *err)
 
 static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err *err)
 {
-    static const surrogate_target objective[] = {SURROGATE_WARPED, SURROGATE_PLAIN};
     JSON_AUTO state = json_pack("{s:{}, s:o*}", "models", "trust", trust_region_write(&a->trust));
     json_t *models = json_object_get(state, "models");
     const json_t *old = json_object_get(a->state, "models");
@@ -351,8 +349,7 @@ static as_status write_state(const struct gp_ask *a, json_t **ret, struct as_err
     for (size_t i = 0; i < a->n_models && rc == 0; i++) {
         size_t after = i - a->acquisition.n_objectives;
         bool is_objective = i < a->acquisition.n_objectives;
-        struct surrogate_spec spec = {.target = is_objective ? objective[a->row->plain]
-                                                             : a->models[i].target,
+        struct surrogate_spec spec = {.target = a->models[i].target,
                                       .k = is_objective                               ? i
                                            : a->models[i].target == SURROGATE_FAILURE ? 0
                                                                                       : after};

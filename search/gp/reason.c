@@ -9,7 +9,14 @@ static const char *model_word(const struct gp_ask *a)
 {
     if (!a->acquisition.n_objectives)
         return "outcomes";
-    return a->row->plain ? "plain" : "warped";
+    switch (a->row->target) {
+    case SURROGATE_PLAIN:
+        return "plain";
+    case SURROGATE_SMOOTH:
+        return "smooth";
+    default:
+        return "warped";
+    }
 }
 
 /* The prediction in the metric's own unit and sense. */

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "search/gp/acquisition.h"
+#include "search/gp/surrogate.h"
 #include "search/regression/training_set.h"
 
 /* Facts about a sweep that the schedule reads, as bits. */
@@ -17,7 +18,8 @@ enum schedule_fact {
     FACT_PENDING = 1 << 4,            /* at least one trial is pending */
     FACT_NONE_PENDING = 1 << 5,       /* no trial is pending */
     FACT_BRANCH = 1 << 6,             /* a branch deserves a trial (branch.h) */
-    FACT_CROWDED = 1 << 7             /* the trials crowd around the best (training_set.h) */
+    FACT_CROWDED = 1 << 7,            /* the trials crowd around the best (training_set.h) */
+    FACT_LEVELS = 1 << 8              /* no categories, but a parameter is not continuous */
 };
 
 /* One row: it matches when all of its facts hold and index % period == phase. */
@@ -25,11 +27,10 @@ struct schedule_row {
     unsigned facts; /* of schedule_fact */
     unsigned period, phase;
     acquisition_kind kind;
-    bool plain;        /* the objectives' models see standardised values (SURROGATE_PLAIN), not
-                          warped ones */
-    bool is_quadratic; /* the minimum of a quadratic comes first, where that predicts best
+    surrogate_target target; /* which models of the objectives */
+    bool is_quadratic;       /* the minimum of a quadratic comes first, where that predicts best
                           (quadratic.h) */
-    bool is_branch;    /* inside the branch that deserves a trial */
+    bool is_branch;          /* inside the branch that deserves a trial */
 };
 
 unsigned schedule_facts(const struct training_set *s);

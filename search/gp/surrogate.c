@@ -78,7 +78,7 @@ void surrogate_done(struct surrogate *s)
 
 void surrogate_name(const struct surrogate_spec *spec, char ret[16])
 {
-    static const char letters[] = "wpcf";
+    static const char letters[] = "wpscf";
     snprintf(ret, 16, "%c%u", letters[spec->target], (unsigned)spec->k);
 }
 
@@ -89,8 +89,10 @@ static size_t slot_of(const struct surrogate_spec *spec)
         return spec->k;
     case SURROGATE_PLAIN:
         return SEARCH_MAX_OBJECTIVES + spec->k;
-    case SURROGATE_OUTCOME:
+    case SURROGATE_SMOOTH:
         return 2 * SEARCH_MAX_OBJECTIVES + spec->k;
+    case SURROGATE_OUTCOME:
+        return 3 * SEARCH_MAX_OBJECTIVES + spec->k;
     case SURROGATE_FAILURE:
         break;
     }
@@ -105,6 +107,7 @@ static double raw_value(const struct surrogate_task *t, size_t i)
     switch (t->spec->target) {
     case SURROGATE_WARPED:
     case SURROGATE_PLAIN:
+    case SURROGATE_SMOOTH:
         return s->costs[i * s->spec->n_objectives + t->spec->k];
     case SURROGATE_OUTCOME:
         return s->trials[i].outcomes[t->spec->k];
@@ -161,7 +164,7 @@ static gp_warp_kind kind_of(const struct surrogate_task *t)
     if (t->spec->target == SURROGATE_WARPED)
         return WARP_HALF_RANK;
     /* of a crowded sweep in a space of numbers (schedule.h) */
-    bool is_wide = t->spec->target == SURROGATE_PLAIN && !t->s->enc->n_category;
+    bool is_wide = surrogate_is_objective(t->spec->target) && !t->s->enc->n_category;
     return is_wide ? WARP_PLAIN_WIDE : WARP_PLAIN;
 }
 
@@ -337,7 +340,7 @@ static size_t n_valued(const struct surrogate_task *t)
 static as_status build_model(struct surrogate_task *t, struct as_err *err)
 {
     struct gp_model **m = &t->store->models[t->slot];
-    as_status st = *m ? AS_OK : gp_model_create(&t->s->columns, m, err);
+    as_status st = *m ? AS_OK : gp_model_create(&t->columns, m, err);
     if (st < 0)
         return st;
     st = order_rows(t, err);
@@ -391,8 +394,8 @@ static fit_wish fit_by_count(const struct surrogate_task *t)
 
 static as_status fit_by_model(const struct surrogate_task *t, bool *ret, struct as_err *err)
 {
-    bool objective = t->spec->target == SURROGATE_WARPED || t->spec->target == SURROGATE_PLAIN;
-    *ret = objective && t->spec->k == 0 && best_number(t) != t->fit_best;
+    *ret =
+        surrogate_is_objective(t->spec->target) && t->spec->k == 0 && best_number(t) != t->fit_best;
     return *ret ? AS_OK : is_surprised(t, ret, err);
 }
 
@@ -418,7 +421,7 @@ static as_status fit_to(struct surrogate_task *t, const size_t *places, size_t n
                                .n_random = n <= RANDOM_START && afresh,
                                .key = rng_mix(t->s->spec->seed, t->slot),
                                .purpose = t->spec->number << 8 | SEARCH_DRAW_GP_FIT};
-    st = gp_fit(&t->s->columns, &(struct gp_rows){n, g.x, g.z}, g.y, &opts, t->store->fit, t->theta,
+    st = gp_fit(&t->columns, &(struct gp_rows){n, g.x, g.z}, g.y, &opts, t->store->fit, t->theta,
                 NULL, err);
     if (st < 0)
         return st;
@@ -509,8 +512,7 @@ static as_status settle(struct surrogate_task *t, struct surrogate *ret, struct 
 
 static bool is_guided(const struct surrogate_task *t)
 {
-    return t->s->spec->earlier &&
-           (t->spec->target == SURROGATE_WARPED || t->spec->target == SURROGATE_PLAIN);
+    return t->s->spec->earlier && surrogate_is_objective(t->spec->target);
 }
 
 /* The weights depend on the hyperparameters, and these on what the guides leave. So each suggestion
@@ -566,8 +568,10 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
                             struct surrogate *ret, struct as_err *err)
 {
     AS_AUTO(task_done)
-    struct surrogate_task t = {.store = store, .s = s, .spec = spec, .slot = slot_of(spec)};
+    struct surrogate_task t = {
+        .store = store, .s = s, .spec = spec, .slot = slot_of(spec), .columns = s->columns};
     AS_AUTO(surrogate_done) struct surrogate made = {.target = spec->target};
+    t.columns.is_smooth = spec->target == SURROGATE_SMOOTH;
     t.theta = as_calloc(gp_n_theta(&s->columns), sizeof *t.theta);
     t.scale = as_calloc(gp_n_theta(&s->columns), sizeof *t.scale);
     as_status st = t.theta && t.scale ? collect_values(&t, err) : out_of_memory(err);

@@ -2,6 +2,7 @@
  *
  *   WARPED   an objective, half-rank warped; completed trials only
  *   PLAIN    an objective, standardised and cut; completed trials only
+ *   SMOOTH   an objective, as PLAIN, under the squared exponential with long lengthscales (fit.h)
  *   OUTCOME  a constrained outcome, standardised; completed trials only
  *   FAILURE  1 for a failed trial, 0 for a completed one, standardised
  *
@@ -29,13 +30,14 @@
 #include "search/regression/training_set.h"
 #include "search/regression/warp.h"
 
-#define SURROGATE_SLOTS (2 * SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES + 1)
+#define SURROGATE_SLOTS (3 * SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES + 1)
 #define SURROGATE_FIT_ROWS 640 /* a fit sees at most this many rows */
 #define SURROGATE_NEW_ROWS 256 /* and is repeated after this many new ones */
 
 typedef enum surrogate_target {
     SURROGATE_WARPED,
     SURROGATE_PLAIN,
+    SURROGATE_SMOOTH,
     SURROGATE_OUTCOME,
     SURROGATE_FAILURE
 } surrogate_target;
@@ -57,6 +59,12 @@ struct surrogate_store {
 void surrogate_store_done(struct surrogate_store *s); /* accepts a zeroed one */
 size_t surrogate_store_bytes(const struct surrogate_store *s);
 
+/* Is it a model of an objective? */
+static inline bool surrogate_is_objective(surrogate_target t)
+{
+    return t == SURROGATE_WARPED || t == SURROGATE_PLAIN || t == SURROGATE_SMOOTH;
+}
+
 struct surrogate_spec {
     surrogate_target target;
     size_t k;        /* which objective or outcome */
@@ -77,7 +85,7 @@ struct surrogate {
 };
 void surrogate_done(struct surrogate *s); /* accepts a zeroed one */
 
-/* "w0", "p0", "c0", "f": the key of its state. */
+/* "w0", "p0", "s0", "c0", "f": the key of its state. */
 void surrogate_name(const struct surrogate_spec *spec, char ret[16]);
 
 /* Build it, ready to predict. state: left by an earlier suggestion; anything else counts as no

@@ -10,6 +10,7 @@ struct surrogate_task {
     const struct training_set *s;
     const struct surrogate_spec *spec;
     size_t slot;
+    struct gp_columns columns; /* those of s, under the kernel of this target */
     /* trials that ended; those in the fit; rows of the base; all rows */
     size_t n_done, n_fit, n_base, n_all;
     size_t *done;  /* [n_done] trials of the set that have a value for this quantity, ascending */

@@ -1,4 +1,4 @@
-/* Matern-5/2 covariances of whole blocks.
+/* Covariances of whole blocks.
  *
  * Squared distances come from one matrix product: |a - b|^2 = |a|^2 + |b|^2 - 2 a'b, with inputs
  * that are centred at 1/2 and divided by the lengthscales. Category columns add their part in a
@@ -10,6 +10,7 @@
 #include <cblas.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "search/regression/vec_exp.h"
 
@@ -97,13 +98,27 @@ GP_CLONES static void matern_value(double *restrict k, const double *restrict no
     }
 }
 
+/* The same for the squared exponential, of which c is k itself. */
+GP_CLONES static void squared_exponential(double *restrict k, const double *restrict norm, size_t n,
+                                          double own, double s2)
+{
+    for (size_t j = 0; j < n; j++) {
+        double r2 = k[j] + (norm[j] + own);
+        k[j] = s2 * vec_exp_nonpos(-0.5 * (r2 < 0 ? 0 : r2));
+    }
+}
+
 /* Row `i` of a block: n entries that hold -2 x'x. */
 static void finish_row(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
                        double norm, const int32_t *z, size_t z_step, double *ret_k, double *ret_c)
 {
     for (size_t j = 0; j < k->c->n_cat; j++)
         add_category(ret_k, rows->z + j * rows->stride, n, z[j * z_step], k->weight[j]);
-    if (ret_c)
+    if (k->c->is_smooth) {
+        squared_exponential(ret_k, rows->norm, n, norm, k->s2);
+        if (ret_c)
+            memcpy(ret_c, ret_k, n * sizeof *ret_c);
+    } else if (ret_c)
         matern(ret_k, ret_c, rows->norm, n, norm, k->s2);
     else
         matern_value(ret_k, rows->norm, n, norm, k->s2);
@@ -177,6 +192,8 @@ double gp_covariance(const struct gp_kernel *k, const struct gp_rows *rows, size
     }
     for (size_t q = 0; q < k->c->n_cat; q++)
         r2 += za[q] == zb[q] ? 0 : k->weight[q] * ((za[q] < 0) != (zb[q] < 0) ? 0.5 : 1);
+    if (k->c->is_smooth)
+        return k->s2 * exp(-0.5 * r2);
     double s = sqrt(5 * r2);
     return k->s2 * (1 + s + s * s / 3) * exp(-s);
 }

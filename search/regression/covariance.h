@@ -1,10 +1,12 @@
-/* The covariance of the Gaussian process: Matern-5/2 with a lengthscale per group of columns.
+/* The covariance of the Gaussian process, with a lengthscale per group of columns: Matern-5/2, or
+ * the squared exponential for smooth columns.
  *
- *   k(p, q) = s2 (1 + a + a^2/3) exp(-a),  a = sqrt(5) r
+ *   k(p, q) = s2 (1 + a + a^2/3) exp(-a),  a = sqrt(5) r    (Matern-5/2)
+ *   k(p, q) = s2 exp(-r^2 / 2)                              (squared exponential)
  *   r^2 = sum_j ((x_pj - x_qj) / l_group(j))^2 + sum_c t_c / l_c^2
  * over real columns j and category columns c; t_c is 0 for equal categories or both inactive, 1/2
  * between active and inactive, 1 for different ones. (C. Rasmussen, C. Williams, "Gaussian
- * processes for machine learning", 2006, eq. 4.17; the categorical part is a squared distance of
+ * processes for machine learning", 2006, eq. 4.17 and 4.9; the categorical part is a squared distance of
  * scaled one-hot vectors, so that k stays positive definite.)
  *
  * Parameters: theta = [ln l of the real groups, ln l of the category columns, ln s2, t], where the
@@ -12,6 +14,7 @@
 #ifndef ASSAY_SEARCH_REGRESSION_COVARIANCE_H
 #define ASSAY_SEARCH_REGRESSION_COVARIANCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +28,7 @@ struct gp_columns {
     size_t n_real, n_cat;
     size_t n_groups;       /* lengthscales of real columns */
     const uint32_t *group; /* n_real numbers below n_groups; NULL: column j is group j. Borrowed */
+    bool is_smooth;        /* the squared exponential, and the prior of lengthscales for it */
 };
 
 /* n rows of inputs, borrowed. */
@@ -76,7 +80,7 @@ void gp_scale(const struct gp_kernel *k, const struct gp_rows *rows, size_t from
 
 /* Lower triangle (diagonal included, without noise) of the n x n covariance of the first n rows.
  *   ret_k  n x ld, row-major; the entries above the diagonal stay unchanged
- *   ret_c  NULL, or as ret_k: c = -2 dk/d(r^2) = s2 5/3 (1 + a) exp(-a) */
+ *   ret_c  NULL, or as ret_k: c = -2 dk/d(r^2), which is s2 5/3 (1 + a) exp(-a), or k itself */
 void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n, double *ret_k,
              double *ret_c, size_t ld);
 

@@ -120,18 +120,39 @@ static double negative_log_length_prior(double rate, bool has_spare, double thet
     return -most - log(sum);
 }
 
-/* Negative log prior, and its gradient added to grad. */
-static double negative_log_prior(const struct fit *f, const double *theta, double *grad)
+/* Of all lengthscales of smooth columns: long ones, and the longer the more there are, so that
+ * trials far from all others are predicted by the trend (docs/decisions/0273). */
+static double negative_log_prior_smooth(const struct fit *f, const double *theta, double *grad)
 {
     size_t n = gp_n_lengths(f->c);
+    double centre = M_SQRT2 + 0.5 * log((double)n), value = 0;
+    for (size_t j = 0; j < n; j++) {
+        double off = theta[j] - centre;
+        value += theta[j] + off * off / 6;
+        grad[j] += 1 + off / 3;
+    }
+    return value;
+}
+
+static double negative_log_prior_lengths(const struct fit *f, const double *theta, double *grad)
+{
     double value = 0;
     for (size_t j = 0; j < f->c->n_groups; j++)
         value += negative_log_length_prior(f->prior_rate, f->c->n_cat > 0, theta[j], &grad[j]);
-    for (size_t j = f->c->n_groups; j < n; j++) {
+    for (size_t j = f->c->n_groups; j < gp_n_lengths(f->c); j++) {
         double off = theta[j] - log(2);
         value += 0.5 * off * off;
         grad[j] += off;
     }
+    return value;
+}
+
+/* Negative log prior, and its gradient added to grad. */
+static double negative_log_prior(const struct fit *f, const double *theta, double *grad)
+{
+    size_t n = gp_n_lengths(f->c);
+    double value = f->c->is_smooth ? negative_log_prior_smooth(f, theta, grad)
+                                   : negative_log_prior_lengths(f, theta, grad);
     double s2 = exp(theta[n]), e = exp(theta[n + 1]), v = GP_NOISE_FLOOR + e;
     value += 0.15 * s2 - theta[n] + 0.05 * v - 0.1 * log(v);
     grad[n] += 0.15 * s2 - 1;

@@ -5,9 +5,12 @@
  * m = 1'K^-1 y / 1'K^-1 1. Priors, with lambda = sqrt(max(1, d/6)) for d lengthscales in all:
  *   real lengthscale  Gamma(3, 6/lambda)     -2 ln l + 6 l / lambda
  *   category          LogNormal(ln 2, 1)     (ln l - ln 2)^2 / 2
+ *   of smooth columns, both instead:
+ *                     LogNormal(sqrt(2) + ln(d) / 2, sqrt(3)), by value
  *   s2                Gamma(2, 0.15)         -ln s2 + 0.15 s2
  *   noise v           Gamma(1.1, 0.05)       -0.1 ln v + 0.05 v
- * Bounds: l 0.005..100, s2 1e-3..100, e^t 1e-9..1. The priors were chosen by
+ * The last is of C. Hvarfner, E. Hellsten, L. Nardi, "Vanilla Bayesian optimization performs great
+ * in high dimensions", ICML 2024. Bounds: l 0.005..100, s2 1e-3..100, e^t 1e-9..1. The priors were chosen by
  * measurement: bench/search-quality. */
 #ifndef ASSAY_SEARCH_REGRESSION_FIT_H
 #define ASSAY_SEARCH_REGRESSION_FIT_H

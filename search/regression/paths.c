@@ -95,7 +95,7 @@ static void draw_frequencies(struct gp_paths *p, size_t n_values, struct rng *r)
             double z = rng_normal(r);
             chi2 += z * z;
         }
-        double scale = sqrt(5 / chi2) / (2 * PI);
+        double scale = (c->is_smooth ? 1 : sqrt(5 / chi2)) / (2 * PI);
         for (size_t j = 0; j < c->n_real; j++)
             p->by_real.p[f * c->n_real + j] = scale * rng_normal(r) / gp_model_length(p->m, j);
         for (size_t k = 0; k < c->n_cat; k++) {

@@ -7,7 +7,8 @@
  * functions from Gaussian process posteriors", ICML 2020). The prior is approximated by random
  * Fourier features, the correction is exact. So draws are right at the data. Between the data their
  * variance has an error of about 1 / sqrt(n_features) of the prior's variance. The spectral density
- * of the Matern-5/2 kernel is a multivariate t distribution of 5 degrees of freedom. Categories
+ * of the Matern-5/2 kernel is a multivariate t distribution of 5 degrees of freedom, that of the
+ * squared exponential a normal distribution. Categories
  * are one-hot columns of height 1 / sqrt(2), which gives their part of the distance exactly
  * (covariance.h); an inactive one is all zeros.
  *

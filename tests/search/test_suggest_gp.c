@@ -240,7 +240,7 @@ START_TEST(acquisitions_take_turns)
         for (size_t t = 0; t < 16; t++) {
             ck_ok(sweep_ask(&w, &err), err);
             if (t >= 10)
-                check_turn(&w, t % 4 == 2 && idle ? "ucb" : "logei", t % 2 ? "plain" : "warped");
+                check_turn(&w, t % 4 == 2 && idle ? "ucb" : "logei", t % 2 ? "smooth" : "warped");
             if (t || idle)
                 sweep_tell(&w, t, sweep_bowl(&w, t));
         }

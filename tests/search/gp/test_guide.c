@@ -203,7 +203,7 @@ END_TEST
 /* The gradient by the real columns is that of the mean, guides and their warps included. */
 START_TEST(slopes)
 {
-    static const surrogate_target targets[] = {SURROGATE_WARPED, SURROGATE_PLAIN};
+    static const surrogate_target targets[] = {SURROGATE_WARPED, SURROGATE_PLAIN, SURROGATE_SMOOTH};
     AS_AUTO(model_done) struct model m = {0};
     AS_AUTO(gp_work_freep) struct gp_work *work = gp_work_create();
     struct as_err err = {0};

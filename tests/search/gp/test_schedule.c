@@ -7,8 +7,8 @@
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
 
-/* Eight turns as letters: U UCB, Q UCB after the quadratic, L logEI, P logEI on plain models, E PE,
- * H EHVI, F feasibility. */
+/* Eight turns as letters: U UCB, Q UCB after the quadratic, L logEI, P logEI on plain models, S logEI
+ * on smooth ones, G the same after the quadratic, E PE, H EHVI, F feasibility. */
 static void check_turns(unsigned facts, const char *want)
 {
     char got[9] = "";
@@ -16,12 +16,14 @@ static void check_turns(unsigned facts, const char *want)
         for (size_t t = 0; t < 8; t++) {
             const struct schedule_row *r = schedule_at(facts, 8 * round + t);
             char c = "ULEHF"[r->kind];
-            if (r->kind == ACQUISITION_LOGEI && r->plain)
+            if (r->kind == ACQUISITION_LOGEI && r->target == SURROGATE_PLAIN)
                 c = 'P';
+            if (r->kind == ACQUISITION_LOGEI && r->target == SURROGATE_SMOOTH)
+                c = r->is_quadratic ? 'G' : 'S';
             if (r->kind == ACQUISITION_UCB && r->is_quadratic)
                 c = 'Q';
-            ck_assert_int_eq(r->is_quadratic, c == 'Q');
-            ck_assert_int_eq(r->plain, c == 'P' || c == 'H');
+            ck_assert_int_eq(r->is_quadratic, c == 'Q' || c == 'G');
+            ck_assert_int_eq(r->target == SURROGATE_PLAIN, c == 'P' || c == 'H');
             got[t] = c;
         }
         ck_assert_str_eq(got, want);
@@ -39,11 +41,19 @@ START_TEST(numbers_alone)
 }
 END_TEST
 
+START_TEST(numbers_with_levels)
+{
+    check_turns(FACT_LEVELS | FACT_NONE_PENDING, "GUULGUUL");
+    check_turns(FACT_LEVELS | FACT_PENDING, "GUULGEUL");
+    check_turns(FACT_LEVELS | FACT_CROWDED | FACT_NONE_PENDING, "GPUPGPUP");
+}
+END_TEST
+
 START_TEST(categories)
 {
-    check_turns(FACT_CATEGORIES | FACT_NONE_PENDING, "LPUPLPUP");
-    check_turns(FACT_CATEGORIES | FACT_PENDING, "LPLPLPLP");
-    check_turns(FACT_CATEGORIES | FACT_PENDING | FACT_STAGNANT, "LPLPLPLP");
+    check_turns(FACT_CATEGORIES | FACT_NONE_PENDING, "LSUSLSUS");
+    check_turns(FACT_CATEGORIES | FACT_PENDING, "LSLSLSLS");
+    check_turns(FACT_CATEGORIES | FACT_PENDING | FACT_STAGNANT, "LSLSLSLS");
 }
 END_TEST
 
@@ -78,11 +88,13 @@ static unsigned facts_of_space(const char *yaml)
 START_TEST(facts_of_spaces)
 {
     ck_assert_uint_eq(facts_of_space("x: {type: float, min: 0, max: 1}"), FACT_NONE_PENDING);
-    ck_assert_uint_eq(facts_of_space("n: {type: int, min: 1, max: 3}"), FACT_NONE_PENDING);
+    ck_assert_uint_eq(facts_of_space("n: {type: int, min: 1, max: 3}"),
+                      FACT_LEVELS | FACT_NONE_PENDING);
     ck_assert_uint_eq(facts_of_space("n: {type: int, min: 1, max: 2}"),
                       FACT_CATEGORIES | FACT_NONE_PENDING);
     ck_assert_uint_eq(facts_of_space("b: {type: bool}"), FACT_CATEGORIES | FACT_NONE_PENDING);
-    ck_assert_uint_eq(facts_of_space("o: {type: ordinal, values: [1, 2, 5]}"), FACT_NONE_PENDING);
+    ck_assert_uint_eq(facts_of_space("o: {type: ordinal, values: [1, 2, 5]}"),
+                      FACT_LEVELS | FACT_NONE_PENDING);
 }
 END_TEST
 
@@ -145,6 +157,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("search/schedule");
     TCase *t = tcase_create("schedule");
     tcase_add_test(t, numbers_alone);
+    tcase_add_test(t, numbers_with_levels);
     tcase_add_test(t, categories);
     tcase_add_test(t, several_objectives_and_no_feasible_trial);
     tcase_add_test(t, facts_of_spaces);

@@ -67,6 +67,8 @@ static long double covariance(const struct gp_columns *c, const double *theta, c
             t = 0.5L;
         r2 += t / (l * l);
     }
+    if (c->is_smooth)
+        return expl(theta[gp_n_lengths(c)] - r2 / 2);
     long double a = sqrtl(5 * r2);
     return expl(theta[gp_n_lengths(c)]) * (1 + a + a * a / 3) * expl(-a);
 }
@@ -144,8 +146,10 @@ double reference_nll(const struct gp_case *g, const double *theta)
         value += logl(l[i * n + i]);
     long double lambda = sqrtl(fmaxl(1, (long double)lengths / 6));
     for (size_t j = 0; j < lengths; j++) {
-        long double t = theta[j];
-        if (j >= g->c.n_groups)
+        long double t = theta[j], far = t - sqrtl(2) - logl(lengths) / 2;
+        if (g->c.is_smooth)
+            value += t + far * far / 6;
+        else if (j >= g->c.n_groups)
             value += (t - logl(2)) * (t - logl(2)) / 2;
         else if (g->c.n_cat)
             value -= logl(length_density(t, 6 / lambda));

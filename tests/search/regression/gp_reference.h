@@ -18,7 +18,7 @@ struct gp_case {
 
 /* n rows, some of them equal; real columns in [0,1], the last two of them in one group if there are
  * three or more; categories of up to five values or inactive; y a smooth function with noise; theta
- * at random near the default. */
+ * at random near the default. A test may set c.is_smooth. */
 struct gp_case *gp_case_create(size_t n, size_t n_real, size_t n_cat, uint64_t seed);
 void gp_case_free(struct gp_case *g);
 

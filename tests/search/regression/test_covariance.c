@@ -25,7 +25,8 @@ struct scaled_case {
     int32_t *z;
 };
 
-static struct scaled_case scaled(size_t n, size_t n_real, size_t n_cat, uint64_t seed)
+static struct scaled_case scaled(size_t n, size_t n_real, size_t n_cat, bool is_smooth,
+                                 uint64_t seed)
 {
     struct as_err err = {0};
     struct scaled_case c = {.g = gp_case_create(n, n_real, n_cat, seed)};
@@ -33,6 +34,7 @@ static struct scaled_case scaled(size_t n, size_t n_real, size_t n_cat, uint64_t
     ck_ok(gp_buf_reserve(&c.norm, n, 1, &err), err);
     ck_ok(gp_buf_reserve(&c.numbers, 1, n_real + n_cat, &err), err);
     c.z = calloc(n * n_cat + 1, sizeof(*c.z));
+    c.g->c.is_smooth = is_smooth;
     c.s = (struct gp_scaled){c.x.p, gp_ld(n_real + 1), c.norm.p, c.z, n};
     c.k =
         (struct gp_kernel){.c = &c.g->c, .inv_length = c.numbers.p, .weight = c.numbers.p + n_real};
@@ -75,18 +77,23 @@ static double square_distance(const struct scaled_case *c, size_t i, size_t j)
 
 START_TEST(blocks_match_the_formula)
 {
-    const size_t *s = shapes[_i];
-    struct scaled_case c = scaled(s[0], s[1], s[2], 1), p = scaled(9, s[1], s[2], 2);
+    const size_t *s = shapes[_i / 2];
+    bool is_smooth = _i % 2;
+    struct scaled_case c = scaled(s[0], s[1], s[2], is_smooth, 1),
+                       p = scaled(9, s[1], s[2], is_smooth, 2);
     size_t n = s[0], ld = gp_ld(n);
     AS_AUTO(as_freep) double *k = calloc(n * ld, sizeof(double));
     AS_AUTO(as_freep) double *slope = calloc(n * ld, sizeof(double));
     gp_gram(&c.k, &c.s, n, k, slope, ld);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++) {
-            double a = sqrt(5 * square_distance(&c, i, j));
+            double r2 = square_distance(&c, i, j), a = sqrt(5 * r2);
+            double want = is_smooth ? exp(-r2 / 2) : 5.0 / 3 * (1 + a) * exp(-a);
             near(k[i * ld + j], gp_covariance(&c.k, &c.g->rows, i, j), "gram", i, j);
+            if (is_smooth)
+                near(k[i * ld + j], c.k.s2 * want, "squared exponential", i, j);
             if (j < i)
-                near(slope[i * ld + j], c.k.s2 * 5 / 3 * (1 + a) * exp(-a), "c", i, j);
+                near(slope[i * ld + j], c.k.s2 * want, "c", i, j);
         }
     /* Points of another case, under this one's kernel; without c the same. */
     gp_scale(&c.k, &p.g->rows, 0, &p.s);
@@ -118,7 +125,7 @@ END_TEST
 START_TEST(distances_of_categories)
 {
     double theta[3] = {log(2), log(3), -50}, weight[1];
-    struct gp_columns c = {0, 1, 0, NULL};
+    struct gp_columns c = {.n_cat = 1};
     struct gp_kernel k = {.c = &c, .weight = weight};
     int32_t z[5] = {4, 4, 1, GP_INACTIVE, GP_INACTIVE};
     struct gp_rows rows = {5, NULL, z};
@@ -134,7 +141,7 @@ END_TEST
 
 START_TEST(sums_of_categories)
 {
-    struct scaled_case c = scaled(77, 1, 2, 3);
+    struct scaled_case c = scaled(77, 1, 2, false, 3);
     AS_AUTO(as_freep) double *g = calloc(77 * 80, sizeof(double));
     for (size_t i = 0; i < 77 * 80; i++)
         g[i] = sin((double)i);
@@ -155,7 +162,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("gp_covariance");
     TCase *t = tcase_create("covariance");
-    tcase_add_loop_test(t, blocks_match_the_formula, 0, AS_ARRAY_LEN(shapes));
+    tcase_add_loop_test(t, blocks_match_the_formula, 0, 2 * AS_ARRAY_LEN(shapes));
     tcase_add_test(t, distances_of_categories);
     tcase_add_test(t, sums_of_categories);
     suite_add_tcase(s, t);

@@ -64,8 +64,9 @@ static void by_draws(const struct gp_case *g, const struct gp_model *m, const st
 START_TEST(draws_have_the_moments_of_the_posterior)
 {
     static const size_t shapes[][3] = {{8, 2, 0}, {1, 1, 0}, {12, 2, 2}, {10, 0, 2}, {20, 4, 1}};
-    const size_t *s = shapes[_i];
+    const size_t *s = shapes[_i / 2];
     struct gp_case *g = gp_case_create(s[0], s[1], s[2], 1);
+    g->c.is_smooth = _i % 2;
     struct gp_case *at = gp_case_create(POINTS, s[1], s[2], 2);
     struct gp_model *m = model_of(g);
     struct moments got;
@@ -188,7 +189,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search_paths");
     TCase *t = tcase_create("paths");
-    tcase_add_loop_test(t, draws_have_the_moments_of_the_posterior, 0, 5);
+    tcase_add_loop_test(t, draws_have_the_moments_of_the_posterior, 0, 10);
     tcase_add_test(t, draws_of_the_prior);
     tcase_add_test(t, paths_are_functions);
     tcase_add_test(t, bad_input);

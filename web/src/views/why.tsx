@@ -12,7 +12,7 @@ import { href } from "../route";
 const TOLD = new Set(["method", "phase", "acquisition", "value", "runner_up", "predicted", "incumbent", "observed", "failed", "pending", "trust_region", "branch", "stagnant", "point", "cell", "cells", "fallback", "model", "candidates", "fit", "index", "seen"]);
 const SPAN = 3; // deviations to either side in the picture of a prediction
 
-const MODELS: Record<string, string> = { warped: "of the warped values", plain: "of the plain values", outcomes: "of the constrained metrics" };
+const MODELS: Record<string, string> = { warped: "of the warped values", plain: "of the plain values", smooth: "of the plain values, along their trend", outcomes: "of the constrained metrics" };
 
 /** Any JSON value as a short line. */
 const plain = (value: unknown) => (typeof value === "number" ? sig(value) : typeof value === "string" ? value : JSON.stringify(value));
