@@ -6,8 +6,8 @@
  *   r^2 = sum_j ((x_pj - x_qj) / l_group(j))^2 + sum_c t_c / l_c^2
  * over real columns j and category columns c; t_c is 0 for equal categories or both inactive, 1/2
  * between active and inactive, 1 for different ones. (C. Rasmussen, C. Williams, "Gaussian
- * processes for machine learning", 2006, eq. 4.17 and 4.9; the categorical part is a squared distance of
- * scaled one-hot vectors, so that k stays positive definite.)
+ * processes for machine learning", 2006, eq. 4.17 and 4.9; the categorical part is a squared
+ * distance of scaled one-hot vectors, so that k stays positive definite.)
  *
  * Parameters: theta = [ln l of the real groups, ln l of the category columns, ln s2, t], where the
  * noise variance is GP_NOISE_FLOOR + e^t. */

@@ -10,8 +10,8 @@
  *   s2                Gamma(2, 0.15)         -ln s2 + 0.15 s2
  *   noise v           Gamma(1.1, 0.05)       -0.1 ln v + 0.05 v
  * The last is of C. Hvarfner, E. Hellsten, L. Nardi, "Vanilla Bayesian optimization performs great
- * in high dimensions", ICML 2024. Bounds: l 0.005..100, s2 1e-3..100, e^t 1e-9..1. The priors were chosen by
- * measurement: bench/search-quality. */
+ * in high dimensions", ICML 2024. Bounds: l 0.005..100, s2 1e-3..100, e^t 1e-9..1. The other priors
+ * were chosen by measurement: bench/search-quality. */
 #ifndef ASSAY_SEARCH_REGRESSION_FIT_H
 #define ASSAY_SEARCH_REGRESSION_FIT_H
 

@@ -291,7 +291,7 @@ Suite *test_suite(void)
     tcase_add_test(t, weights_tell_sweeps_apart);
     tcase_add_test(t, shifts_are_found);
     tcase_add_test(t, predictions_follow_the_earlier_sweep);
-    tcase_add_loop_test(t, slopes, 0, 2);
+    tcase_add_loop_test(t, slopes, 0, 3);
     tcase_add_test(t, new_parameters_do_not_count);
     tcase_add_loop_test(t, nothing_to_learn, 0, 2);
     tcase_add_test(t, guides_end);
