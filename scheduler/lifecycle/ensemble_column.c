@@ -3,7 +3,7 @@
  * Trials leave buckets.json only if their document names the column. For any other column the
  * server has all that is needed: the table, and the rule of the split with its seed, which is
  * written into each document (sweep/split_rule). The held-out rows follow from them as in the
- * trainer, with the functions of data/preprocess. The targets of these rows are compared with those
+ * trainer, by model/prepare and data/preprocess. The targets of these rows are compared with those
  * that the trials left, so values of other rows are never taken. Only three columns are read: the
  * target for the classes of a stratified split, the column of the split, and the one that is
  * asked for. */
@@ -16,10 +16,10 @@
 #include "base/template.h"
 #include "data/column.h"
 #include "data/dataset_view.h"
-#include "data/preprocess/holdout.h"
 #include "data/preprocess/split.h"
 #include "data/target.h"
 #include "model/document/train_spec.h"
+#include "model/prepare/prepare_rule.h"
 #include "scheduler/content/blob_file.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/sweep_store.h"
@@ -148,10 +148,15 @@ static as_status open_table(struct store *db, struct work *w, bool is_test, stru
     return blob_file_init(db, sha256, &w->file, err);
 }
 
+static struct dataset_paths table_paths(const struct work *w)
+{
+    return (struct dataset_paths){.table = w->file.path};
+}
+
 static as_status read_cells(const struct work *w, const char *column, struct dataset_cells *ret,
                             struct as_err *err)
 {
-    const struct dataset_paths paths = {.table = w->file.path};
+    const struct dataset_paths paths = table_paths(w);
     return dataset_read_cells(&paths, &w->info, column, ret, err);
 }
 
@@ -204,46 +209,25 @@ static as_status compare_targets(const struct work *w, const struct ensemble_dat
 
 /* ---- which rows ---- */
 
-static as_status find_part(struct work *w, size_t held, struct as_err *err)
-{
-    AS_AUTO(dataset_cells_done) struct dataset_cells cells = {0};
-    const char *name = w->spec.holdout_column;
-    as_status st = read_cells(w, name, &cells, err);
-    if (st != AS_OK)
-        return st;
-    w->part = as_calloc(cells.n, 1);
-    if (!w->part)
-        return as_fail_nomem(err);
-    if (w->spec.holdout == TRAIN_HOLD_ORDER)
-        return holdout_by_order(&cells, name, held, w->part, err);
-    if (w->spec.holdout == TRAIN_HOLD_GROUPS)
-        return holdout_by_groups(&cells, name, held, (uint64_t)w->spec.validation_seed, w->part,
-                                 err);
-    return holdout_by_words(&cells, name, w->part, err);
-}
-
 /* The rows that one training held out, in the order of its predictions
  * (data/preprocess/train_data.h). */
 static as_status find_held(struct work *w, struct as_err *err)
 {
-    size_t n = w->info.n_rows, held = train_spec_validation_rows(&w->spec, n);
-    uint64_t seed = (uint64_t)w->spec.validation_seed;
-    as_status st = w->spec.holdout_column ? find_part(w, held, err) : AS_OK;
-    w->rows = st == AS_OK ? as_calloc(n, sizeof *w->rows) : NULL;
+    size_t n = w->info.n_rows;
+    const struct dataset_paths paths = table_paths(w);
+    struct preprocess_opts opts = prepare_rule_opts(&w->spec, w->info.task, n);
+    struct preprocess_rows rows;
+    as_status st = prepare_rule_part(&w->spec, &paths, &w->info, &w->part, err);
+    if (st != AS_OK)
+        return st;
+    opts.part = w->part;
+    w->rows = as_calloc(n, sizeof *w->rows);
     if (!w->rows)
-        return st == AS_OK ? as_fail_nomem(err) : st;
-    w->n = held;
-    if (w->part) {
-        w->n = 0;
-        for (size_t i = 0; i < n; i++)
-            if (w->part[i] == HOLDOUT_HELD)
-                w->rows[w->n++] = (int32_t)i;
-        return AS_OK;
-    }
-    if (w->spec.validation_split == TRAIN_SPLIT_STRATIFIED && w->labels)
-        return split_stratified(w->labels, n, w->info.n_classes, held, seed, w->rows, err);
-    split_random(n, seed, w->rows);
-    return AS_OK;
+        return as_fail_nomem(err);
+    st = split_rows(&opts, w->labels, n, w->info.n_classes, w->rows, &rows, err);
+    if (st == AS_OK)
+        w->n = rows.n_held;
+    return st;
 }
 
 /* Of folds each row is held out once, and their predictions are in the order of the file, as those
