@@ -178,8 +178,7 @@ static as_status read_targets(struct work *w, struct as_err *err)
         return as_fail_nomem(err);
     for (size_t i = 0; st == AS_OK && i < cells.n; i++) {
         const char *text = dataset_cell(&cells, i);
-        const struct csv_cell bare = {.s = text, .len = strlen(text)};
-        const struct column_cell cell = column_cell_of(&bare);
+        const struct column_cell cell = column_cell_of_text(text, strlen(text));
         const struct target_value v = {cell.s, cell.len, cell.kind == CSV_NUMBER, cell.number};
         if (classes)
             st = target_class_of(&w->info, whole, &v, &w->labels[i], err);

@@ -177,8 +177,7 @@ static void draw_cell(struct rows *r, size_t row, size_t column, struct rng *rng
         (void)snprintf(text, 24, "%s", rng_below(rng, 2) ? "" : "nan");
     else
         (void)snprintf(text, 24, "%.5g", rng_normal(rng) * (rng_below(rng, 2) ? 0.5 : 30));
-    const struct csv_cell cell = {.s = text, .len = strlen(text)};
-    const struct column_cell value = column_cell_of(&cell);
+    const struct column_cell value = column_cell_of_text(text, strlen(text));
     ck_ok(column_value_of(c, &value, &r->raw[at], &err), err);
 }
 
