@@ -27,6 +27,7 @@
 struct work {
     struct arena a;
     const char *column;
+    const char *sweep; /* its id */
     const char *document;
     struct dataset_row *datasets; /* those that the sweep may name */
     size_t n_datasets;
@@ -55,10 +56,10 @@ static void work_done(struct work *w)
 
 /* ---- the data set ---- */
 
-static as_status read_sweep(struct tx *t, struct work *w, const char *sweep, struct as_err *err)
+static as_status read_sweep(struct tx *t, struct work *w, struct as_err *err)
 {
     int64_t key = 0;
-    as_status st = store_sweep_key(t, sweep, &key, err);
+    as_status st = store_sweep_key(t, w->sweep, &key, err);
     if (st == AS_OK)
         st = store_sweep_document(t, &w->a, key, &w->document, err);
     if (st == AS_OK)
@@ -103,26 +104,38 @@ static as_status read_spec(struct work *w, const char *params_text, struct as_er
     return as_fail(err, AS_E_NOT_FOUND, "the data set '%.60s' was removed", w->spec.dataset);
 }
 
+/* The names of a table's inputs, as far as a message has room. */
+static void list_columns(const struct dataset_info *info, struct str *ret)
+{
+    for (size_t i = 0; i < info->n_features && ret->len < 80; i = dataset_next_column(info, i))
+        str_printf(ret, "%s'%.40s'", i ? ", " : "", info->columns[i].name);
+}
+
 /* Must be an input without missing cells, as trial.train.buckets must. */
-static as_status check_column(const struct dataset_info *info, const char *name, const char *column,
-                              struct as_err *err)
+static as_status check_column(const struct work *w, struct as_err *err)
 {
     AS_AUTO(str_done) struct str names = {0};
-    size_t at = info->columns ? dataset_find_column(info, column) : SIZE_MAX;
+    const struct dataset_info *info = &w->info;
+    const char *data = w->dataset->name;
+    size_t at = info->columns ? dataset_find_column(info, w->column) : SIZE_MAX;
     if (info->format != DATASET_CSV || !info->columns)
         return as_fail_at(err, AS_E_INVAL, "/by",
-                          "/by: found '%.60s', but the data set '%.60s' has no columns with names",
-                          column, name);
-    for (size_t i = 0; i < info->n_features && names.len < 100; i = dataset_next_column(info, i))
-        str_printf(&names, "%s'%.40s'", i ? ", " : "", info->columns[i].name);
-    if (at == SIZE_MAX)
-        return as_fail_at(err, AS_E_INVAL, "/by", "/by: found '%.60s', expected one of %s", column,
-                          str_cstr(&names));
+                          "/by: found '%.40s', but the data set '%.40s' of the sweep '%.40s' has "
+                          "no columns with names",
+                          w->column, data, w->sweep);
+    if (at == SIZE_MAX) {
+        list_columns(info, &names);
+        return as_fail_at(err, AS_E_INVAL, "/by",
+                          "/by: found '%.40s', expected a column of the data set '%.40s' of the "
+                          "sweep '%.40s': %s",
+                          w->column, data, w->sweep, str_cstr(&names));
+    }
     size_t missing = info->columns[at].n_missing + info->columns[at].n_empty;
     if (missing > 0)
         return as_fail_at(err, AS_E_INVAL, "/by",
-                          "/by: column '%.60s' has %zu missing cells, expected none", column,
-                          missing);
+                          "/by: column '%.40s' of the data set '%.40s' of the sweep '%.40s' has "
+                          "%zu missing cells, expected none",
+                          w->column, data, w->sweep, missing);
     return AS_OK;
 }
 
@@ -134,7 +147,7 @@ static as_status open_table(struct store *db, struct work *w, bool is_test, stru
         return as_fail(err, AS_E_CONFLICT, "the data set '%.60s' has other content now", d->name);
     as_status st = dataset_row_info(d, &w->info, err);
     if (st == AS_OK)
-        st = check_column(&w->info, d->name, w->column, err);
+        st = check_column(w, err);
     if (st != AS_OK)
         return st;
     if (is_test)
@@ -254,13 +267,13 @@ as_status ensemble_column_read(struct store *db, const struct ensemble_candidate
                                const char *column, bool is_test, const struct ensemble_data *d,
                                json_t **ret, struct as_err *err)
 {
-    AS_AUTO(work_done) struct work w = {.column = column};
+    AS_AUTO(work_done) struct work w = {.column = column, .sweep = trial->sweep};
     JSON_AUTO list = json_array();
     if (!list)
         return as_fail_nomem(err);
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = read_sweep(run.tx, &w, trial->sweep, err);
+        run.status = read_sweep(run.tx, &w, err);
     as_status st = run.status;
     if (st == AS_OK)
         st = read_spec(&w, trial->params, err);
@@ -281,9 +294,9 @@ as_status ensemble_column_read(struct store *db, const struct ensemble_candidate
 as_status ensemble_column_check(struct tx *t, const char *sweep, const char *column,
                                 struct as_err *err)
 {
-    AS_AUTO(work_done) struct work w = {.column = column};
+    AS_AUTO(work_done) struct work w = {.column = column, .sweep = sweep};
     JSON_AUTO document = NULL;
-    as_status st = read_sweep(t, &w, sweep, err);
+    as_status st = read_sweep(t, &w, err);
     if (st == AS_OK)
         st = json_parse(w.document, strlen(w.document), &document, err);
     if (st != AS_OK)
@@ -294,5 +307,5 @@ as_status ensemble_column_check(struct tx *t, const char *sweep, const char *col
         find_dataset(&w, name);
     if (!w.dataset || dataset_row_info(w.dataset, &w.info, NULL) != AS_OK)
         return AS_OK;
-    return check_column(&w.info, name, column, err);
+    return check_column(&w, err);
 }
