@@ -32,6 +32,12 @@ void ranks_start(struct ranks *r, rank_fn *f, void *arg);
  * opts say otherwise, no rank is lost because it gets no processor for a while. */
 struct coll *ranks_open(const struct ranks *r, int32_t rank, const struct mesh_opts *opts);
 
+/* Zeroed memory that the processes of a test share: what they tell each other. `bytes` are mapped
+ * until the test's process ends. */
+void *ranks_share(size_t bytes);
+/* Waits until such a counter is at_least this, or PATIENCE_MS have passed. */
+void ranks_await(const _Atomic int32_t *counter, int32_t at_least);
+
 /* For a rank_fn with variables `rank` and `err`: else the process ends with 1. */
 #define EXPECT(cond)                                                                               \
     do {                                                                                           \

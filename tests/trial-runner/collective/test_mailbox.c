@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -26,21 +25,6 @@ struct case_of {
     bool tcp_only;
     struct board *board;
 };
-
-static struct board *board_create(void)
-{
-    void *b =
-        mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(b, MAP_FAILED);
-    return b;
-}
-
-static void wait_for(const _Atomic int32_t *counter, int32_t at_least)
-{
-    int64_t until_ns = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
-    while (*counter < at_least && clock_mono_ns() < until_ns)
-        clock_sleep_ms(1);
-}
 
 /* What a rank does with requests: of kind LATER it answers one when the next has come. */
 struct service {
@@ -147,9 +131,8 @@ static int chatting_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(requests_are_answered_in_any_order_of_ranks)
 {
-    struct case_of k = {.tcp_only = _i % 2, .board = board_create()};
+    struct case_of k = {.tcp_only = _i % 2, .board = ranks_share(sizeof(struct board))};
     ck_assert(ranks_run(_i < 2 ? 4 : 1, chatting_rank, &k));
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -167,7 +150,7 @@ static int crossing_rank(const struct ranks *r, int32_t rank, void *arg)
     AS_AUTO(mailbox_freep) struct mailbox *b = open_box(c, &s);
     EXPECT(b);
     if (rank == 0) {
-        wait_for(&s.k->board->ready, 1);
+        ranks_await(&s.k->board->ready, 1);
         clock_sleep_ms(100);
         mailbox_begin(b, &call);
         EXPECT(mailbox_finish(b, &call, &err) == AS_OK);
@@ -182,9 +165,8 @@ static int crossing_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(rank_in_an_operation_answers)
 {
-    struct case_of k = {.tcp_only = _i == 1, .board = board_create()};
+    struct case_of k = {.tcp_only = _i == 1, .board = ranks_share(sizeof(struct board))};
     ck_assert(ranks_run(2, crossing_rank, &k));
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -221,7 +203,7 @@ static int bounded_rank(const struct ranks *r, int32_t rank, void *arg)
             mailbox_begin(b, &calls[i]);
         }
         /* Refused, first and second; then rank 1 reads until so many are unanswered. */
-        wait_for(&s.k->board->received[1], 2 + MAIL_OPEN_MAX);
+        ranks_await(&s.k->board->received[1], 2 + MAIL_OPEN_MAX);
         clock_sleep_ms(100);
         EXPECT(s.k->board->received[1] == 2 + MAIL_OPEN_MAX);
         mailbox_free(as_steal(b));
@@ -233,9 +215,8 @@ static int bounded_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(memory_is_bounded_and_late_answers_arrive)
 {
-    struct case_of k = {.board = board_create()};
+    struct case_of k = {.board = ranks_share(sizeof(struct board))};
     ck_assert(ranks_run(2, bounded_rank, &k));
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -271,23 +252,22 @@ static int surviving_rank(const struct ranks *r, int32_t rank, void *arg)
         free(call.answer);
     }
     s.k->board->done++; /* nobody leaves before all have asked */
-    wait_for(&s.k->board->done, r->n - 1);
+    ranks_await(&s.k->board->done, r->n - 1);
     return 0;
 }
 
 START_TEST(lost_rank_costs_only_its_own_answers)
 {
     struct ranks r;
-    struct case_of k = {.tcp_only = _i == 1, .board = board_create()};
+    struct case_of k = {.tcp_only = _i == 1, .board = ranks_share(sizeof(struct board))};
     ranks_init(&r, 4);
     ranks_start(&r, surviving_rank, &k);
-    wait_for(&k.board->ready, 20);
+    ranks_await(&k.board->ready, 20);
     ck_assert_int_eq(kill(r.pids[VICTIM], SIGKILL), 0);
     for (int32_t i = 0; i < r.n; i++)
         ck_assert_int_eq(ranks_wait(&r, i), i == VICTIM ? 128 + SIGKILL : 0);
     ck_assert_int_ge(k.board->lost_seen, 3);
     ranks_done(&r);
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -302,24 +282,23 @@ static int interrupted_rank(const struct ranks *r, int32_t rank, void *arg)
     AS_AUTO(mailbox_freep) struct mailbox *b = open_box(c, &s);
     EXPECT(b);
     mailbox_begin(b, &call);
-    wait_for(&s.k->board->received[1 - rank], 1);
+    ranks_await(&s.k->board->received[1 - rank], 1);
     EXPECT(!mailbox_is_done(b, &call));
     s.k->board->ready++; /* nobody interrupts before both have looked */
-    wait_for(&s.k->board->ready, 2);
+    ranks_await(&s.k->board->ready, 2);
     coll_interrupt(c);
     EXPECT(mailbox_finish(b, &call, &err) == AS_E_UNAVAILABLE);
     mailbox_begin(b, &late);
     EXPECT(mailbox_finish(b, &late, &err) == AS_E_UNAVAILABLE);
     s.k->board->done++; /* nobody leaves before both have seen this: a lost rank looks the same */
-    wait_for(&s.k->board->done, 2);
+    ranks_await(&s.k->board->done, 2);
     return 0;
 }
 
 START_TEST(end_of_the_epoch_ends_all_calls)
 {
-    struct case_of k = {.board = board_create()};
+    struct case_of k = {.board = ranks_share(sizeof(struct board))};
     ck_assert(ranks_run(2, interrupted_rank, &k));
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -410,14 +389,14 @@ static bool is_missed_in_time(struct stop_case *k)
 
 START_TEST(stopped_rank_is_missed_in_the_time_of_the_collective)
 {
-    struct stop_case k = {.k = {.tcp_only = _i % 2, .board = board_create()}, .connects = _i < 2};
+    struct stop_case k = {.k = {.tcp_only = _i % 2, .board = ranks_share(sizeof(struct board))},
+                          .connects = _i < 2};
     bool well = false;
     for (int i = 1; i <= TRIES && !well; i++) {
         k.asked_ms = ASKED_MS * i;
         well = is_missed_in_time(&k);
     }
     ck_assert(well);
-    (void)munmap(k.k.board, sizeof *k.k.board);
 }
 END_TEST
 
@@ -425,7 +404,7 @@ static void *interrupt_when_all_connect(void *arg)
 {
     struct coll *c = ((void **)arg)[0];
     struct board *board = ((void **)arg)[1];
-    wait_for(&board->ready, 1);
+    ranks_await(&board->ready, 1);
     coll_interrupt(c);
     return NULL;
 }
@@ -443,7 +422,7 @@ static int deserted_rank(const struct ranks *r, int32_t rank, void *arg)
     if (rank == VICTIM) {
         EXPECT(swap_endpoints(r, rank, c));
         s.k->board->ready++;
-        wait_for(&s.k->board->done, r->n - 1); /* it lives meanwhile */
+        ranks_await(&s.k->board->done, r->n - 1); /* it lives meanwhile */
         return 0;
     }
     void *shared[] = {c, s.k->board};
@@ -457,9 +436,8 @@ static int deserted_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(end_of_the_epoch_ends_the_wait_for_ranks)
 {
-    struct case_of k = {.board = board_create()};
+    struct case_of k = {.board = ranks_share(sizeof(struct board))};
     ck_assert(ranks_run(3, deserted_rank, &k));
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
