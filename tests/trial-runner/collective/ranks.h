@@ -2,9 +2,9 @@
 #ifndef ASSAY_TESTS_TRIAL_RUNNER_COLLECTIVE_RANKS_H
 #define ASSAY_TESTS_TRIAL_RUNNER_COLLECTIVE_RANKS_H
 
-#include <stdio.h>
 #include <sys/types.h>
 
+#include "tests/support/expect.h"
 #include "trial-runner/collective/collective.h"
 
 #define RANKS_MAX 16
@@ -37,16 +37,6 @@ struct coll *ranks_open(const struct ranks *r, int32_t rank, const struct mesh_o
 void *ranks_share(size_t bytes);
 /* Waits until such a counter is at_least this, or PATIENCE_MS have passed. */
 void ranks_await(const _Atomic int32_t *counter, int32_t at_least);
-
-/* For a rank_fn with variables `rank` and `err`: else the process ends with 1. */
-#define EXPECT(cond)                                                                               \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            (void)fprintf(stderr, "%s:%d: rank %d: %s (%s)\n", __FILE__, __LINE__, (int)rank,      \
-                          #cond, err.msg);                                                         \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
 
 /* Waits for rank's process: its exit status, or 128 + the signal that ended it. */
 int ranks_wait(struct ranks *r, int32_t rank);
