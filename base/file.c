@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -426,4 +427,15 @@ bool file_path_is_inner(const char *s)
             return true;
         part += n + 1;
     }
+}
+
+#define LIMIT_MAX 65536
+
+void file_raise_limit(void)
+{
+    struct rlimit lim;
+    if (getrlimit(RLIMIT_NOFILE, &lim) != 0)
+        return;
+    lim.rlim_cur = lim.rlim_max < LIMIT_MAX ? lim.rlim_max : LIMIT_MAX;
+    (void)setrlimit(RLIMIT_NOFILE, &lim);
 }

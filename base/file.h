@@ -35,6 +35,10 @@ AS_MUST_CHECK as_status file_open_regular(const char *path, int *ret_fd, struct 
 AS_MUST_CHECK as_status file_replace(const char *path, const void *bytes, size_t len, mode_t mode,
                                      struct as_err *err);
 
+/* Let this process open as many files and connections as it may, at most 65,536: raises the soft
+ * limit of descriptors to the hard one. */
+void file_raise_limit(void);
+
 /* Write what a user asked for to the path that the user named: "-" is standard output; a character
  * device or a pipe is written to; anything else is as for file_replace(), but an existing file
  * keeps its mode. If `mode` gives nothing to group and others, an existing file gives them nothing

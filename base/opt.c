@@ -19,6 +19,21 @@ static as_status list_add(struct opt_list *l, const char *value, struct as_err *
     return AS_OK;
 }
 
+as_status opt_check_ranges(const struct opt_range *ranges, size_t n, struct as_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct opt_range *r = &ranges[i];
+        if (r->value >= r->min && r->value <= r->max)
+            continue;
+        if (r->max == INT64_MAX)
+            return as_fail(err, AS_E_INVAL, "--%s is %lld, expected %lld or more", r->name,
+                           (long long)r->value, (long long)r->min);
+        return as_fail(err, AS_E_INVAL, "--%s is %lld, expected %lld to %lld", r->name,
+                       (long long)r->value, (long long)r->min, (long long)r->max);
+    }
+    return AS_OK;
+}
+
 void opt_choices(const struct opt *o, struct str *b)
 {
     for (const char *c = o->choices; *c; c++) {

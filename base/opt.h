@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/status.h"
@@ -45,6 +46,17 @@ struct opt {
  * AS_E_INVAL names the option. */
 AS_MUST_CHECK as_status opt_parse(const struct opt *table, int argc, char **argv, int *ret_n_args,
                                   struct as_err *err);
+
+/* A number that was given, and where it must lie. */
+struct opt_range {
+    const char *name; /* of the option */
+    int64_t value, min, max;
+};
+
+/* AS_E_INVAL names the first value that lies elsewhere: "--workers is 0, expected 1 to 256"; with
+ * the max INT64_MAX "expected 1 or more". */
+AS_MUST_CHECK as_status opt_check_ranges(const struct opt_range *ranges, size_t n,
+                                         struct as_err *err);
 
 /* Append the choices as "a, b, c". */
 void opt_choices(const struct opt *o, struct str *b);

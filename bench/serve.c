@@ -267,9 +267,9 @@ int main(int argc, char **argv)
     struct child child;
     char report[512];
     child_setup(&child);
-    AS_AUTO(as_freep) char *x = trained_path(&child, "x.npy");
-    AS_AUTO(as_freep) char *y = trained_path(&child, "y.npy");
-    AS_AUTO(as_freep) char *model = trained_path(&child, "artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *x = child_path(&child, "x.npy");
+    AS_AUTO(as_freep) char *y = child_path(&child, "y.npy");
+    AS_AUTO(as_freep) char *model = child_path(&child, "artifacts/model.safetensors");
     const struct dataset_paths paths = {.features = x, .targets = y};
     write_data(&child, x, y);
     trained_model(&child, &paths, DATASET_NPY, NULL, DATASET_CLASSIFICATION, MODEL, report,

@@ -43,6 +43,12 @@ struct column_cell column_cell_of(const struct csv_cell *cell)
     return c;
 }
 
+struct column_cell column_cell_of_text(const char *text, size_t len)
+{
+    const struct csv_cell bare = {.s = text, .len = len};
+    return column_cell_of(&bare);
+}
+
 static void forget_values(struct column_scan *s)
 {
     for (size_t i = 0; i < s->n_values; i++)

@@ -29,6 +29,8 @@ struct column_cell {
 
 /* A view of `cell`. */
 struct column_cell column_cell_of(const struct csv_cell *cell);
+/* The same of a text of `len` bytes, NUL-terminated: a cell without its quotes. A view of it. */
+struct column_cell column_cell_of_text(const char *text, size_t len);
 
 /* The dates of a column so far. */
 struct column_dates {

@@ -87,8 +87,7 @@ as_status dataset_read_cells(const struct dataset_paths *paths, const struct dat
 const char *dataset_value_text(const struct dataset_column *c, const char *cell,
                                char buf[DATASET_VALUE_TEXT])
 {
-    const struct csv_cell bare = {.s = cell, .len = strlen(cell)};
-    struct column_cell value = column_cell_of(&bare);
+    struct column_cell value = column_cell_of_text(cell, strlen(cell));
     float v = 0;
     if (!c || c->categorical || c->part != DATASET_CELL || value.missing ||
         column_value_of(c, &value, &v, NULL) != AS_OK)

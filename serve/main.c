@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "api/http/listen.h"
@@ -30,7 +29,6 @@
 #define STOP_WAIT_MS 5000
 #define EXIT_USAGE 64
 #define EXIT_NO_INPUT 66
-#define HOST_NAMES_MAX 16
 #define TOKEN_MAX 4096
 #define MODELS_MAX 256
 
@@ -48,8 +46,7 @@ struct daemon {
     struct config config;
     int listen_fd;
     struct listener_address address;
-    char *hosts; /* owned; host_names points into it */
-    const char *host_names[HOST_NAMES_MAX + 2];
+    struct host_names hosts;
     struct shelf *shelf;
     struct batcher *batcher;
     struct source_files *files;
@@ -143,30 +140,9 @@ static int exit_code(const struct daemon *d, as_status st)
     }
 }
 
-static void raise_file_limit(void)
-{
-    struct rlimit lim;
-    if (getrlimit(RLIMIT_NOFILE, &lim) != 0)
-        return;
-    lim.rlim_cur = lim.rlim_max < 65536 ? lim.rlim_max : 65536;
-    (void)setrlimit(RLIMIT_NOFILE, &lim);
-}
-
-static as_status check_number(const char *name, int64_t v, int64_t min, int64_t max,
-                              struct as_err *err)
-{
-    if (v >= min && v <= max)
-        return AS_OK;
-    return as_fail(err, AS_E_INVAL, "--%s is %lld, expected %lld to %lld", name, (long long)v,
-                   (long long)min, (long long)max);
-}
-
 static as_status check_config(const struct config *c, struct as_err *err)
 {
-    const struct {
-        const char *name;
-        int64_t v, min, max;
-    } numbers[] = {
+    const struct opt_range ranges[] = {
         {"workers", c->workers, 1, 256},
         {"io-threads", c->io_threads, 1, 64},
         {"batch-rows", c->batch_rows, 1, 65536},
@@ -177,8 +153,8 @@ static as_status check_config(const struct config *c, struct as_err *err)
     };
     log_level level = LOG_INFO;
     as_status st = log_level_parse(c->log_level, &level, err);
-    for (size_t i = 0; i < AS_ARRAY_LEN(numbers) && st == AS_OK; i++)
-        st = check_number(numbers[i].name, numbers[i].v, numbers[i].min, numbers[i].max, err);
+    if (st == AS_OK)
+        st = opt_check_ranges(ranges, AS_ARRAY_LEN(ranges), err);
     if (st < 0)
         return st;
     log_setup("assay-serve", level);
@@ -189,28 +165,6 @@ static as_status check_config(const struct config *c, struct as_err *err)
             err, AS_E_INVAL,
             "nothing to serve: name model files, a folder (--dir), or models of a server "
             "(--server)");
-    return AS_OK;
-}
-
-/* The names that a Host header may have: the listen address and --public-host. */
-static as_status read_host_names(struct daemon *d, struct as_err *err)
-{
-    size_t n = 0;
-    struct str names = {0};
-    str_printf(&names, strchr(d->address.host, ':') ? "[%s]" : "%s", d->address.host);
-    if (d->config.public_host)
-        str_printf(&names, ",%s", d->config.public_host);
-    d->hosts = str_take(&names);
-    if (!d->hosts)
-        return as_fail_nomem(err);
-    for (char *s = d->hosts; s && n <= HOST_NAMES_MAX;) {
-        char *comma = strchr(s, ',');
-        if (comma)
-            *comma = '\0';
-        if (*s)
-            d->host_names[n++] = s;
-        s = comma ? comma + 1 : NULL;
-    }
     return AS_OK;
 }
 
@@ -319,17 +273,14 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
         .max_rows = (size_t)c->max_rows,
         .max_bytes = c->max_bytes,
         .deadline_ms = c->deadline_ms,
-        .host_names = c->insecure_http ? NULL : d->host_names,
+        .host_names = c->insecure_http ? NULL : d->hosts.names,
         .version = ASSAY_VERSION,
     };
-    char line[sizeof d->address.url + 1];
     d->listen_fd = -1; /* the service takes it */
     as_status st = service_start(&opts, d->shelf, d->batcher, &d->service, err);
     if (st < 0)
         return st;
-    int n = snprintf(line, sizeof line, "%s\n", d->address.url);
-    if (c->address_file)
-        st = file_write_output(c->address_file, line, (size_t)n, 0644, err);
+    st = listener_address_write(&d->address, c->address_file, err);
     log_write(LOG_INFO, "serving", "url=%s version=%s", d->address.url, ASSAY_VERSION);
     return st;
 }
@@ -341,7 +292,7 @@ static as_status start_daemon(struct daemon *d, struct as_err *err)
                                           (size_t)c->batch_rows};
     as_status st = listen_open(c->listen, c->insecure_http, &d->listen_fd, &d->address, err);
     if (st == AS_OK)
-        st = read_host_names(d, err);
+        st = host_names_init(&d->address, c->public_host, &d->hosts, err);
     if (st == AS_OK)
         st = shelf_create(&served, &d->shelf, err);
     if (st == AS_OK)
@@ -438,13 +389,13 @@ int main(int argc, char **argv)
         return print_usage_error(&err);
     if (d.config.die_with_parent)
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    raise_file_limit();
+    file_raise_limit();
     block_signals(&d.signals);
     as_status st = run_daemon(&d, &err);
     if (st < 0)
         log_write(LOG_ERROR, "cannot continue", "status=%s detail=\"%s\"", as_status_name(st),
                   err.msg);
     file_closep(&d.listen_fd);
-    free(d.hosts);
+    host_names_done(&d.hosts);
     return exit_code(&d, st);
 }

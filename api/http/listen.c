@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -117,5 +118,51 @@ as_status listen_open(const char *text, bool allow_remote, int *ret_fd,
         return st;
     format_url(*ret_fd, a.host, a.url, sizeof a.url);
     *ret = a;
+    return AS_OK;
+}
+
+as_status listener_address_write(const struct listener_address *a, const char *path,
+                                 struct as_err *err)
+{
+    char line[sizeof a->url + 1];
+    if (!path)
+        return AS_OK;
+    int n = snprintf(line, sizeof line, "%s\n", a->url);
+    return file_write_output(path, line, (size_t)n, 0644, err);
+}
+
+/* ---- the names of this host ---- */
+
+void host_names_done(struct host_names *h)
+{
+    free(h->text);
+    *h = (struct host_names){0};
+}
+
+as_status host_names_init(const struct listener_address *a, const char *more,
+                          struct host_names *ret, struct as_err *err)
+{
+    AS_AUTO(host_names_done) struct host_names h = {0};
+    struct str all = {0};
+    size_t n = 0;
+    str_printf(&all, strchr(a->host, ':') ? "[%s]" : "%s", a->host);
+    str_printf(&all, ",%s", more ? more : "");
+    h.text = str_take(&all);
+    if (!h.text)
+        return as_fail_nomem(err);
+    for (char *s = h.text; s;) {
+        char *comma = strchr(s, ',');
+        if (comma)
+            *comma = '\0';
+        if (*s && n == HOST_NAMES_MAX + 1)
+            return as_fail(err, AS_E_INVAL,
+                           "--public-host: found more than %d names, expected at most that many",
+                           HOST_NAMES_MAX);
+        if (*s)
+            h.names[n++] = s;
+        s = comma ? comma + 1 : NULL;
+    }
+    *ret = h;
+    h = (struct host_names){0};
     return AS_OK;
 }

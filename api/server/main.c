@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "api/server/care_loop.h"
@@ -37,7 +36,6 @@
 #define REAPER_WAIT_MS 2000
 #define CARE_WAIT_MS 500
 #define EXIT_USAGE 64
-#define HOST_NAMES_MAX 16
 
 struct config {
     const char *listen, *database, *web, *log_level, *public_host, *address_file;
@@ -55,8 +53,7 @@ struct daemon {
     struct server *server;
     int listen_fd;
     struct listener_address address;
-    char *hosts;                                /* owned; host_names points into it */
-    const char *host_names[HOST_NAMES_MAX + 2]; /* NULL-terminated */
+    struct host_names hosts;
     sigset_t signals; /* the signals that end the program, blocked in every thread */
 };
 
@@ -156,16 +153,6 @@ static int exit_code(as_status st)
     }
 }
 
-/* Many connections need many descriptors. */
-static void raise_file_limit(void)
-{
-    struct rlimit lim;
-    if (getrlimit(RLIMIT_NOFILE, &lim) != 0)
-        return;
-    lim.rlim_cur = lim.rlim_max < 65536 ? lim.rlim_max : 65536;
-    (void)setrlimit(RLIMIT_NOFILE, &lim);
-}
-
 /* glibc raises this threshold by itself, and then the blocks of big answers stay in the heap. */
 static void keep_big_blocks_apart(void)
 {
@@ -174,6 +161,14 @@ static void keep_big_blocks_apart(void)
 
 static as_status check_config(const struct config *c, struct as_err *err)
 {
+    const struct opt_range ranges[] = {
+        {"workers", c->workers, 1, 256},
+        {"search-threads", c->search_threads, 1, 8},
+        {"max-connections", c->max_connections, 1, 65536},
+        {"max-connections-per-address", c->max_per_address, 0, 65536},
+        {"bad-tokens-per-minute", c->bad_tokens, 0, 1000000},
+        {"max-blob", c->max_blob_bytes, 1, INT64_MAX},
+    };
     log_level level = LOG_INFO;
     as_status st = log_level_parse(c->log_level, &level, err);
     if (st < 0)
@@ -182,52 +177,10 @@ static as_status check_config(const struct config *c, struct as_err *err)
     if (!c->database)
         return as_fail(err, AS_E_INVAL,
                        "no database is given: use --database URL or ASSAY_DATABASE");
-    if (c->workers < 1 || c->workers > 256)
-        return as_fail(err, AS_E_INVAL, "--workers is %lld, expected 1 to 256",
-                       (long long)c->workers);
-    if (c->search_threads < 1 || c->search_threads > 8)
-        return as_fail(err, AS_E_INVAL, "--search-threads is %lld, expected 1 to 8",
-                       (long long)c->search_threads);
-    if (c->max_connections < 1 || c->max_connections > 65536)
-        return as_fail(err, AS_E_INVAL, "--max-connections is %lld, expected 1 to 65536",
-                       (long long)c->max_connections);
-    if (c->max_per_address < 0 || c->max_per_address > 65536)
-        return as_fail(err, AS_E_INVAL,
-                       "--max-connections-per-address is %lld, expected 0 to 65536",
-                       (long long)c->max_per_address);
-    if (c->bad_tokens < 0 || c->bad_tokens > 1000000)
-        return as_fail(err, AS_E_INVAL, "--bad-tokens-per-minute is %lld, expected 0 to 1000000",
-                       (long long)c->bad_tokens);
     if (c->s3_endpoint && !c->blob_store)
         return as_fail(err, AS_E_INVAL,
                        "--s3-endpoint is given without --blob-store s3://BUCKET/PREFIX");
-    if (c->max_blob_bytes < 1)
-        return as_fail(err, AS_E_INVAL, "--max-blob is %lld, expected at least 1",
-                       (long long)c->max_blob_bytes);
-    return AS_OK;
-}
-
-/* Collect the names that a Host header may have: the listen address and --public-host. Case does
- * not matter. */
-static as_status read_host_names(struct daemon *d, struct as_err *err)
-{
-    size_t n = 0;
-    struct str bracketed = {0};
-    str_printf(&bracketed, strchr(d->address.host, ':') ? "[%s]" : "%s", d->address.host);
-    str_printf(&bracketed, "%s%s", d->config.public_host ? "," : "",
-               d->config.public_host ? d->config.public_host : "");
-    d->hosts = str_take(&bracketed);
-    if (!d->hosts)
-        return as_fail(err, AS_E_NOMEM, "out of memory for the host names");
-    for (char *s = d->hosts; s && n < HOST_NAMES_MAX;) {
-        char *comma = strchr(s, ',');
-        if (comma)
-            *comma = '\0';
-        if (*s)
-            d->host_names[n++] = s;
-        s = comma ? comma + 1 : NULL;
-    }
-    return AS_OK;
+    return opt_check_ranges(ranges, AS_ARRAY_LEN(ranges), err);
 }
 
 static as_status open_pieces(struct daemon *d, struct as_err *err)
@@ -326,16 +279,6 @@ static char *find_web(void)
     return web_at(ASSAY_DATADIR, "web");
 }
 
-/* Write the file of --address-file, if that is given. */
-static as_status write_address(const struct daemon *d, struct as_err *err)
-{
-    char line[sizeof d->address.url + 1];
-    if (!d->config.address_file)
-        return AS_OK;
-    int n = snprintf(line, sizeof line, "%s\n", d->address.url);
-    return file_write_output(d->config.address_file, line, (size_t)n, 0644, err);
-}
-
 static as_status start_serving(struct daemon *d, struct as_err *err)
 {
     AS_AUTO(as_freep) char *found = d->config.web ? NULL : find_web();
@@ -349,13 +292,13 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
         .bad_tokens = (size_t)d->config.bad_tokens,
         .max_blob_bytes = d->config.max_blob_bytes,
         .web_dir = d->config.web ? d->config.web : found,
-        .host_names = d->host_names,
+        .host_names = d->hosts.names,
     };
     d->listen_fd = -1; /* the server takes it */
     as_status st = server_start(&opts, &d->server, err);
     if (st < 0)
         return st;
-    st = write_address(d, err);
+    st = listener_address_write(&d->address, d->config.address_file, err);
     if (st < 0)
         return st;
     log_write(LOG_INFO, "serving", "url=%s version=%s web=%s", d->address.url, ASSAY_VERSION,
@@ -377,7 +320,7 @@ static as_status prepare_daemon(struct daemon *d, struct as_err *err)
         listen_open(d->config.listen, d->config.insecure_http, &d->listen_fd, &d->address, err);
     if (st < 0)
         return st;
-    st = read_host_names(d, err);
+    st = host_names_init(&d->address, d->config.public_host, &d->hosts, err);
     if (st < 0)
         return st;
     st = open_store(d, err);
@@ -476,7 +419,7 @@ int main(int argc, char **argv)
         return print_usage_error(&err);
     if (d.config.die_with_parent)
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    raise_file_limit();
+    file_raise_limit();
     keep_big_blocks_apart();
     block_signals(&d.signals);
     as_status st = run_daemon(&d, &err);
@@ -486,6 +429,6 @@ int main(int argc, char **argv)
     file_closep(&d.listen_fd);
     store_close(d.store);
     piece_store_close(d.pieces);
-    free(d.hosts);
+    host_names_done(&d.hosts);
     return exit_code(st);
 }

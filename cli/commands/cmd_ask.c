@@ -87,9 +87,7 @@ static as_status print_shell(const struct ask *a, const json_t *items, struct as
                        : suggestion_view_shell(a->ref.sweep, json_array_get(items, 0), &b, err);
     if (st < 0)
         return st;
-    if (fwrite(str_cstr(&b), 1, b.len, stdout) != b.len)
-        return as_fail(err, AS_E_IO, "cannot write the output");
-    return AS_OK;
+    return session_print_text(&b, err);
 }
 
 static as_status print_pairs(const struct ask *a, const json_t *items, struct as_err *err)

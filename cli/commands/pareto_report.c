@@ -108,12 +108,7 @@ static as_status draw_front(const struct session *s, const struct trial_ref *ref
                                       .height = PLANE_HEIGHT};
     str_putc(&b, '\n');
     scatter_draw(points, n, &opts, &s->terminal, &b);
-    st = str_check(&b, err);
-    if (st < 0)
-        return st;
-    if (fputs(b.s, stdout) < 0)
-        return as_fail(err, AS_E_IO, "cannot write the output");
-    return AS_OK;
+    return session_print_text(&b, err);
 }
 
 static void say_volume(const json_t *pareto)

@@ -181,12 +181,7 @@ static as_status print_report(const struct session *s, const json_t *sweep, cons
     add_failure(sweep, r->failure, &b);
     str_printf(&b, "Dashboard          %s/#/sweeps/%s\n", s->url,
                json_string_value(json_object_get(sweep, "id")));
-    st = str_check(&b, err);
-    if (st < 0)
-        return st;
-    if (fputs(b.s, stdout) < 0)
-        return as_fail(err, AS_E_IO, "cannot write the output");
-    return AS_OK;
+    return session_print_text(&b, err);
 }
 
 as_status sweep_report_print(const struct session *s, const struct trial_ref *ref,

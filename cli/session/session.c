@@ -236,7 +236,7 @@ int session_end(const struct session *s, as_status st, const struct as_err *err)
     return code;
 }
 
-static as_status write_text(const struct str *b, struct as_err *err)
+as_status session_print_text(const struct str *b, struct as_err *err)
 {
     if (str_check(b, err) < 0)
         return AS_E_NOMEM;
@@ -283,7 +283,7 @@ as_status session_print_table(const struct session *s, struct table *t, struct a
     as_status st = table_format(t, &s->terminal, &b, &hidden, err);
     if (st < 0)
         return st;
-    st = write_text(&b, err);
+    st = session_print_text(&b, err);
     if (st < 0)
         return st;
     session_say_hidden(&hidden);

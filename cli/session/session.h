@@ -91,6 +91,8 @@ int session_end(const struct session *s, as_status st, const struct as_err *err)
 /* Print one JSON document, a line of JSON, a text as it is, or a table, on stdout. */
 AS_MUST_CHECK as_status session_print_json(const json_t *j, struct as_err *err);
 AS_MUST_CHECK as_status session_print_json_line(const json_t *j, struct as_err *err);
+/* The text to standard output. AS_E_IO; AS_E_NOMEM: `b` is not whole. */
+AS_MUST_CHECK as_status session_print_text(const struct str *b, struct as_err *err);
 AS_MUST_CHECK as_status session_print_table(const struct session *s, struct table *t,
                                             struct as_err *err);
 /* Say which columns the terminal is too narrow for; nothing if `hidden` is empty. */

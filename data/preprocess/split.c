@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "data/draw.h"
+#include "data/preprocess/holdout.h"
 
 void split_random(size_t n, uint64_t seed, int32_t *ret)
 {
@@ -93,4 +94,34 @@ as_status split_stratified(const int32_t *labels, size_t n, size_t classes, size
         }
     }
     return AS_OK;
+}
+
+/* Append the rows of one part to `rows`. Returns how many there are. */
+static size_t list_part(const unsigned char *part, size_t n, unsigned char which, int32_t *rows)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++)
+        if (part[i] == which)
+            rows[found++] = (int32_t)i;
+    return found;
+}
+
+as_status split_rows(const struct preprocess_opts *opts, const int32_t *labels, size_t n,
+                     size_t classes, int32_t *rows, struct preprocess_rows *ret, struct as_err *err)
+{
+    as_status st = AS_OK;
+    size_t held = opts->n_validation, train = n - held;
+    if (opts->part) {
+        held = list_part(opts->part, n, HOLDOUT_HELD, rows);
+        train = list_part(opts->part, n, HOLDOUT_TRAIN, rows + held);
+        (void)list_part(opts->part, n, HOLDOUT_UNUSED, rows + held + train);
+    } else if (opts->stratify && labels) {
+        st = split_stratified(labels, n, classes, held, opts->split_seed, rows, err);
+    } else {
+        split_random(n, opts->split_seed, rows);
+    }
+    if (st == AS_OK)
+        *ret = (struct preprocess_rows){
+            .train = rows + held, .held = rows, .n_train = train, .n_held = held};
+    return st;
 }

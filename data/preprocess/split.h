@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "data/preprocess/preprocess.h"
 
 /* Rows are shuffled with the seed, and the caller holds out the first ones, as many as it wants.
  *   ret  [n]
@@ -23,5 +24,16 @@ void split_random(size_t n, uint64_t seed, int32_t *ret);
 AS_MUST_CHECK as_status split_stratified(const int32_t *labels, size_t n, size_t classes,
                                          size_t n_held, uint64_t seed, int32_t *ret,
                                          struct as_err *err);
+
+/* The training rows and the held-out rows of a table or of images, by the options: as opts->part
+ * says, in the order of the file; else the first opts->n_validation rows of a shuffle, stratified
+ * if opts->stratify and there are labels.
+ *   labels  [n], each in [0, classes); NULL: the rows have no classes. Borrowed
+ *   rows    [n]: the held-out rows, then the training rows, then those that are used for nothing
+ *   ret     views of `rows`
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status split_rows(const struct preprocess_opts *opts, const int32_t *labels,
+                                   size_t n, size_t classes, int32_t *rows,
+                                   struct preprocess_rows *ret, struct as_err *err);
 
 #endif

@@ -16,7 +16,6 @@
 
 #include "base/mem.h"
 #include "data/draw.h"
-#include "data/preprocess/holdout.h"
 #include "data/preprocess/split.h"
 
 void train_data_done(struct train_data *d)
@@ -41,43 +40,21 @@ static as_status out_of_memory(struct as_err *err)
 
 /* ---- the split ---- */
 
-/* Held-out rows first, as after a shuffle; rows that are for nothing come last. */
-static void split_given(struct train_data *d, const unsigned char *part)
+static as_status split_table(struct train_data *d, const struct preprocess_opts *opts,
+                             struct as_err *err)
 {
-    size_t at = 0;
-    for (unsigned char side = 0; side < 2; side++) {
-        for (size_t i = 0; i < d->set.n_rows; i++)
-            if (part[i] == (side == 0 ? HOLDOUT_HELD : HOLDOUT_TRAIN))
-                d->rows[at++] = (int32_t)i;
-        *(side == 0 ? &d->n_val : &d->n_train) = side == 0 ? at : at - d->n_val;
-    }
-    d->val_rows = d->rows;
-    d->train_rows = d->rows + d->n_val;
-}
-
-static as_status split_rows(struct train_data *d, const struct preprocess_opts *opts,
-                            struct as_err *err)
-{
-    size_t n = d->set.n_rows;
-    d->rows = as_calloc(n, sizeof *d->rows);
+    struct preprocess_rows r;
+    d->rows = as_calloc(d->set.n_rows, sizeof *d->rows);
     if (!d->rows)
         return out_of_memory(err);
-    as_status st = AS_OK;
-    if (opts->part) {
-        split_given(d, opts->part);
-        return AS_OK;
-    }
-    if (opts->stratify && d->set.labels)
-        st = split_stratified(d->set.labels, n, d->set.n_outputs, opts->n_validation,
-                              opts->split_seed, d->rows, err);
-    else
-        split_random(n, opts->split_seed, d->rows);
+    as_status st =
+        split_rows(opts, d->set.labels, d->set.n_rows, d->set.n_outputs, d->rows, &r, err);
     if (st != AS_OK)
         return st;
-    d->n_val = opts->n_validation;
-    d->n_train = n - d->n_val;
     d->val_rows = d->rows;
-    d->train_rows = d->rows + d->n_val;
+    d->train_rows = d->rows + r.n_held;
+    d->n_val = r.n_held;
+    d->n_train = r.n_train;
     return AS_OK;
 }
 
@@ -242,7 +219,7 @@ static as_status prepare_all(struct train_data *d, const struct dataset_info *in
                              const struct preprocess_opts *opts, struct as_err *err)
 {
     bool text = info->input == DATASET_TOKEN_TEXT;
-    as_status st = text ? split_text(d, opts, err) : split_rows(d, opts, err);
+    as_status st = text ? split_text(d, opts, err) : split_table(d, opts, err);
     if (st != AS_OK)
         return st;
     const struct preprocess_rows rows = {d->train_rows, d->val_rows, d->n_train, d->n_val};

@@ -67,8 +67,7 @@ static as_status find_column(const struct dataset_info *info, const char *name, 
 static as_status read_value(const struct dataset_column *c, const char *text, float *ret,
                             struct as_err *err)
 {
-    const struct csv_cell bare = {.s = text, .len = strlen(text)};
-    struct column_cell cell = column_cell_of(&bare);
+    struct column_cell cell = column_cell_of_text(text, strlen(text));
     if (cell.missing)
         return as_fail(err, AS_E_INVAL,
                        "found '%.60s', a missing value: rows without one have that of 'other'",

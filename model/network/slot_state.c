@@ -63,8 +63,11 @@ static void list_arenas(const struct slot *slot, const struct slot_state *s,
     ret[3] = (struct arena){o->average, s->average};
 }
 
-static as_status get_arenas(const struct slot *slot, const struct slot_state *s, struct as_err *err)
+/* From the device, or (`reads` false) to it. */
+static as_status move_arenas(const struct slot *slot, const struct slot_state *s, bool reads,
+                             struct as_err *err)
 {
+    struct network *net = slot->network;
     struct arena arenas[N_ARENAS];
     list_arenas(slot, s, arenas);
     for (size_t i = 0; i < N_ARENAS; i++) {
@@ -72,12 +75,15 @@ static as_status get_arenas(const struct slot *slot, const struct slot_state *s,
         if (!a->values)
             continue;
         as_status st =
-            network_read(slot->network, a->on_device, slot->index, slot->own, a->values, err);
+            reads ? network_read(net, a->on_device, slot->index, slot->own, a->values, err)
+                  : network_write(net, a->on_device, slot->index, slot->own, a->values, err);
         if (st != AS_OK)
             return st;
     }
-    return s->statistics ? network_read_state(slot->network, slot->index, s->statistics, err)
-                         : AS_OK;
+    if (!s->statistics)
+        return AS_OK;
+    return reads ? network_read_state(net, slot->index, s->statistics, err)
+                 : network_write_state(net, slot->index, s->statistics, err);
 }
 
 static as_status get_numbers(const struct slot *slot, struct slot_state *s, struct as_err *err)
@@ -93,7 +99,7 @@ static as_status get_numbers(const struct slot *slot, struct slot_state *s, stru
 
 as_status slot_state_read(const struct slot *slot, struct slot_state *s, struct as_err *err)
 {
-    as_status st = get_arenas(slot, s, err);
+    as_status st = move_arenas(slot, s, true, err);
     return st != AS_OK ? st : get_numbers(slot, s, err);
 }
 
@@ -111,26 +117,9 @@ as_status slot_state_get(const struct slot *slot, struct slot_state *ret, struct
     return AS_OK;
 }
 
-static as_status put_arenas(const struct slot *slot, const struct slot_state *s, struct as_err *err)
-{
-    struct arena arenas[N_ARENAS];
-    list_arenas(slot, s, arenas);
-    for (size_t i = 0; i < N_ARENAS; i++) {
-        const struct arena *a = &arenas[i];
-        if (!a->values)
-            continue;
-        as_status st =
-            network_write(slot->network, a->on_device, slot->index, slot->own, a->values, err);
-        if (st != AS_OK)
-            return st;
-    }
-    return s->statistics ? network_write_state(slot->network, slot->index, s->statistics, err)
-                         : AS_OK;
-}
-
 as_status slot_state_put(const struct slot *slot, const struct slot_state *s, struct as_err *err)
 {
-    as_status st = put_arenas(slot, s, err);
+    as_status st = move_arenas(slot, s, false, err);
     if (st != AS_OK)
         return st;
     st = buf_upload(slot->optimizer->step, slot->index, &s->steps, 1, err);

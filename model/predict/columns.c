@@ -45,14 +45,13 @@ as_status predictor_cell(const struct predictor *p, size_t column, const char *t
                          float *ret, struct as_err *err)
 {
     const struct dataset_column *c = column_of(p, column);
-    const struct csv_cell bare = {text, len};
     double plain;
     bool numeric = !c || (!c->categorical && c->part == DATASET_CELL);
     if (numeric && csv_plain_number(text, len, &plain)) {
         *ret = (float)plain; /* at most 15 digits: never too large for float32 */
         return AS_OK;
     }
-    struct column_cell cell = column_cell_of(&bare);
+    struct column_cell cell = column_cell_of_text(text, len);
     as_status st =
         cell.missing && !may_miss(c) ? fail_missing(c, err) : column_values_of(c, &cell, ret, err);
     return st == AS_OK ? AS_OK : in_column(p, column, st, err);

@@ -3,7 +3,7 @@
  * Trials leave buckets.json only if their document names the column. For any other column the
  * server has all that is needed: the table, and the rule of the split with its seed, which is
  * written into each document (sweep/split_rule). The held-out rows follow from them as in the
- * trainer, with the functions of data/preprocess. The targets of these rows are compared with those
+ * trainer, by model/prepare and data/preprocess. The targets of these rows are compared with those
  * that the trials left, so values of other rows are never taken. Only three columns are read: the
  * target for the classes of a stratified split, the column of the split, and the one that is
  * asked for. */
@@ -16,10 +16,10 @@
 #include "base/template.h"
 #include "data/column.h"
 #include "data/dataset_view.h"
-#include "data/preprocess/holdout.h"
 #include "data/preprocess/split.h"
 #include "data/target.h"
 #include "model/document/train_spec.h"
+#include "model/prepare/prepare_rule.h"
 #include "scheduler/content/blob_file.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/sweep_store.h"
@@ -27,6 +27,7 @@
 struct work {
     struct arena a;
     const char *column;
+    const char *sweep; /* its id */
     const char *document;
     struct dataset_row *datasets; /* those that the sweep may name */
     size_t n_datasets;
@@ -55,10 +56,10 @@ static void work_done(struct work *w)
 
 /* ---- the data set ---- */
 
-static as_status read_sweep(struct tx *t, struct work *w, const char *sweep, struct as_err *err)
+static as_status read_sweep(struct tx *t, struct work *w, struct as_err *err)
 {
     int64_t key = 0;
-    as_status st = store_sweep_key(t, sweep, &key, err);
+    as_status st = store_sweep_key(t, w->sweep, &key, err);
     if (st == AS_OK)
         st = store_sweep_document(t, &w->a, key, &w->document, err);
     if (st == AS_OK)
@@ -103,26 +104,38 @@ static as_status read_spec(struct work *w, const char *params_text, struct as_er
     return as_fail(err, AS_E_NOT_FOUND, "the data set '%.60s' was removed", w->spec.dataset);
 }
 
+/* The names of a table's inputs, as far as a message has room. */
+static void list_columns(const struct dataset_info *info, struct str *ret)
+{
+    for (size_t i = 0; i < info->n_features && ret->len < 80; i = dataset_next_column(info, i))
+        str_printf(ret, "%s'%.40s'", i ? ", " : "", info->columns[i].name);
+}
+
 /* Must be an input without missing cells, as trial.train.buckets must. */
-static as_status check_column(const struct dataset_info *info, const char *name, const char *column,
-                              struct as_err *err)
+static as_status check_column(const struct work *w, struct as_err *err)
 {
     AS_AUTO(str_done) struct str names = {0};
-    size_t at = info->columns ? dataset_find_column(info, column) : SIZE_MAX;
+    const struct dataset_info *info = &w->info;
+    const char *data = w->dataset->name;
+    size_t at = info->columns ? dataset_find_column(info, w->column) : SIZE_MAX;
     if (info->format != DATASET_CSV || !info->columns)
         return as_fail_at(err, AS_E_INVAL, "/by",
-                          "/by: found '%.60s', but the data set '%.60s' has no columns with names",
-                          column, name);
-    for (size_t i = 0; i < info->n_features && names.len < 100; i = dataset_next_column(info, i))
-        str_printf(&names, "%s'%.40s'", i ? ", " : "", info->columns[i].name);
-    if (at == SIZE_MAX)
-        return as_fail_at(err, AS_E_INVAL, "/by", "/by: found '%.60s', expected one of %s", column,
-                          str_cstr(&names));
+                          "/by: found '%.40s', but the data set '%.40s' of the sweep '%.40s' has "
+                          "no columns with names",
+                          w->column, data, w->sweep);
+    if (at == SIZE_MAX) {
+        list_columns(info, &names);
+        return as_fail_at(err, AS_E_INVAL, "/by",
+                          "/by: found '%.40s', expected a column of the data set '%.40s' of the "
+                          "sweep '%.40s': %s",
+                          w->column, data, w->sweep, str_cstr(&names));
+    }
     size_t missing = info->columns[at].n_missing + info->columns[at].n_empty;
     if (missing > 0)
         return as_fail_at(err, AS_E_INVAL, "/by",
-                          "/by: column '%.60s' has %zu missing cells, expected none", column,
-                          missing);
+                          "/by: column '%.40s' of the data set '%.40s' of the sweep '%.40s' has "
+                          "%zu missing cells, expected none",
+                          w->column, data, w->sweep, missing);
     return AS_OK;
 }
 
@@ -134,7 +147,7 @@ static as_status open_table(struct store *db, struct work *w, bool is_test, stru
         return as_fail(err, AS_E_CONFLICT, "the data set '%.60s' has other content now", d->name);
     as_status st = dataset_row_info(d, &w->info, err);
     if (st == AS_OK)
-        st = check_column(&w->info, d->name, w->column, err);
+        st = check_column(w, err);
     if (st != AS_OK)
         return st;
     if (is_test)
@@ -148,10 +161,15 @@ static as_status open_table(struct store *db, struct work *w, bool is_test, stru
     return blob_file_init(db, sha256, &w->file, err);
 }
 
+static struct dataset_paths table_paths(const struct work *w)
+{
+    return (struct dataset_paths){.table = w->file.path};
+}
+
 static as_status read_cells(const struct work *w, const char *column, struct dataset_cells *ret,
                             struct as_err *err)
 {
-    const struct dataset_paths paths = {.table = w->file.path};
+    const struct dataset_paths paths = table_paths(w);
     return dataset_read_cells(&paths, &w->info, column, ret, err);
 }
 
@@ -173,8 +191,7 @@ static as_status read_targets(struct work *w, struct as_err *err)
         return as_fail_nomem(err);
     for (size_t i = 0; st == AS_OK && i < cells.n; i++) {
         const char *text = dataset_cell(&cells, i);
-        const struct csv_cell bare = {.s = text, .len = strlen(text)};
-        const struct column_cell cell = column_cell_of(&bare);
+        const struct column_cell cell = column_cell_of_text(text, strlen(text));
         const struct target_value v = {cell.s, cell.len, cell.kind == CSV_NUMBER, cell.number};
         if (classes)
             st = target_class_of(&w->info, whole, &v, &w->labels[i], err);
@@ -204,46 +221,25 @@ static as_status compare_targets(const struct work *w, const struct ensemble_dat
 
 /* ---- which rows ---- */
 
-static as_status find_part(struct work *w, size_t held, struct as_err *err)
-{
-    AS_AUTO(dataset_cells_done) struct dataset_cells cells = {0};
-    const char *name = w->spec.holdout_column;
-    as_status st = read_cells(w, name, &cells, err);
-    if (st != AS_OK)
-        return st;
-    w->part = as_calloc(cells.n, 1);
-    if (!w->part)
-        return as_fail_nomem(err);
-    if (w->spec.holdout == TRAIN_HOLD_ORDER)
-        return holdout_by_order(&cells, name, held, w->part, err);
-    if (w->spec.holdout == TRAIN_HOLD_GROUPS)
-        return holdout_by_groups(&cells, name, held, (uint64_t)w->spec.validation_seed, w->part,
-                                 err);
-    return holdout_by_words(&cells, name, w->part, err);
-}
-
 /* The rows that one training held out, in the order of its predictions
  * (data/preprocess/train_data.h). */
 static as_status find_held(struct work *w, struct as_err *err)
 {
-    size_t n = w->info.n_rows, held = train_spec_validation_rows(&w->spec, n);
-    uint64_t seed = (uint64_t)w->spec.validation_seed;
-    as_status st = w->spec.holdout_column ? find_part(w, held, err) : AS_OK;
-    w->rows = st == AS_OK ? as_calloc(n, sizeof *w->rows) : NULL;
+    size_t n = w->info.n_rows;
+    const struct dataset_paths paths = table_paths(w);
+    struct preprocess_opts opts = prepare_rule_opts(&w->spec, w->info.task, n);
+    struct preprocess_rows rows;
+    as_status st = prepare_rule_part(&w->spec, &paths, &w->info, &w->part, err);
+    if (st != AS_OK)
+        return st;
+    opts.part = w->part;
+    w->rows = as_calloc(n, sizeof *w->rows);
     if (!w->rows)
-        return st == AS_OK ? as_fail_nomem(err) : st;
-    w->n = held;
-    if (w->part) {
-        w->n = 0;
-        for (size_t i = 0; i < n; i++)
-            if (w->part[i] == HOLDOUT_HELD)
-                w->rows[w->n++] = (int32_t)i;
-        return AS_OK;
-    }
-    if (w->spec.validation_split == TRAIN_SPLIT_STRATIFIED && w->labels)
-        return split_stratified(w->labels, n, w->info.n_classes, held, seed, w->rows, err);
-    split_random(n, seed, w->rows);
-    return AS_OK;
+        return as_fail_nomem(err);
+    st = split_rows(&opts, w->labels, n, w->info.n_classes, w->rows, &rows, err);
+    if (st == AS_OK)
+        w->n = rows.n_held;
+    return st;
 }
 
 /* Of folds each row is held out once, and their predictions are in the order of the file, as those
@@ -271,13 +267,13 @@ as_status ensemble_column_read(struct store *db, const struct ensemble_candidate
                                const char *column, bool is_test, const struct ensemble_data *d,
                                json_t **ret, struct as_err *err)
 {
-    AS_AUTO(work_done) struct work w = {.column = column};
+    AS_AUTO(work_done) struct work w = {.column = column, .sweep = trial->sweep};
     JSON_AUTO list = json_array();
     if (!list)
         return as_fail_nomem(err);
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = read_sweep(run.tx, &w, trial->sweep, err);
+        run.status = read_sweep(run.tx, &w, err);
     as_status st = run.status;
     if (st == AS_OK)
         st = read_spec(&w, trial->params, err);
@@ -298,9 +294,9 @@ as_status ensemble_column_read(struct store *db, const struct ensemble_candidate
 as_status ensemble_column_check(struct tx *t, const char *sweep, const char *column,
                                 struct as_err *err)
 {
-    AS_AUTO(work_done) struct work w = {.column = column};
+    AS_AUTO(work_done) struct work w = {.column = column, .sweep = sweep};
     JSON_AUTO document = NULL;
-    as_status st = read_sweep(t, &w, sweep, err);
+    as_status st = read_sweep(t, &w, err);
     if (st == AS_OK)
         st = json_parse(w.document, strlen(w.document), &document, err);
     if (st != AS_OK)
@@ -311,5 +307,5 @@ as_status ensemble_column_check(struct tx *t, const char *sweep, const char *col
         find_dataset(&w, name);
     if (!w.dataset || dataset_row_info(w.dataset, &w.info, NULL) != AS_OK)
         return AS_OK;
-    return check_column(&w.info, name, column, err);
+    return check_column(&w, err);
 }

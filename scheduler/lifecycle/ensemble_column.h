@@ -24,9 +24,9 @@ AS_MUST_CHECK as_status ensemble_column_read(struct store *db,
                                              const struct ensemble_data *d, json_t **ret,
                                              struct as_err *err);
 
-/* May an ensemble of this sweep be by this column? AS_E_INVAL at /by: the data set of its trials
- * has no such column, or cells of it are missing. AS_OK also where that is not known: another
- * program trains, or a parameter chooses the data set. */
+/* May an ensemble of this sweep be by this column? AS_E_INVAL at /by naming the sweep: the data set
+ * of its trials has no such column, or cells of it are missing. AS_OK also where that is not known:
+ * another program trains, or a parameter chooses the data set. */
 AS_MUST_CHECK as_status ensemble_column_check(struct tx *t, const char *sweep, const char *column,
                                               struct as_err *err);
 

@@ -148,8 +148,8 @@ static as_status ask(struct tx *t, struct arena *a, const struct request *q, con
         st = store_ensemble_sources(t, a, q->sweeps, q->n, &s, err);
     if (st == AS_OK)
         st = check_sources(s, q->n, err);
-    if (st == AS_OK && q->by)
-        st = ensemble_column_check(t, q->sweeps[0], q->by, err);
+    for (size_t i = 0; st == AS_OK && q->by && i < q->n; i++)
+        st = ensemble_column_check(t, q->sweeps[i], q->by, err);
     if (st != AS_OK)
         return st;
     for (size_t i = 0; i < q->n; i++)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -327,6 +328,21 @@ START_TEST(own_folders)
 }
 END_TEST
 
+START_TEST(the_limit_of_descriptors_is_raised)
+{
+    struct rlimit was, lim;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
+    lim = was;
+    lim.rlim_cur = was.rlim_max < 64 ? was.rlim_max : 64;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
+    file_raise_limit();
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &lim), 0);
+    ck_assert_uint_eq(lim.rlim_cur, was.rlim_max < 65536 ? was.rlim_max : 65536);
+    ck_assert_uint_eq(lim.rlim_max, was.rlim_max);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("file");
@@ -345,6 +361,7 @@ Suite *test_suite(void)
     tcase_add_test(t, drafts);
     tcase_add_test(t, inputs);
     tcase_add_test(t, inputs_are_interruptible);
+    tcase_add_test(t, the_limit_of_descriptors_is_raised);
     suite_add_tcase(s, t);
     return s;
 }

@@ -99,6 +99,18 @@ START_TEST(an_option_several_times)
 }
 END_TEST
 
+START_TEST(ranges_of_numbers)
+{
+    struct as_err err = {0};
+    struct opt_range r[] = {{"workers", 1, 1, 256}, {"max-blob", INT64_MAX, 1, INT64_MAX}};
+    ck_ok(opt_check_ranges(r, 2, &err), err);
+    r[1].value = 0;
+    ck_fails(opt_check_ranges(r, 2, &err), AS_E_INVAL, err, "--max-blob is 0, expected 1 or more");
+    r[0].value = 257;
+    ck_fails(opt_check_ranges(r, 2, &err), AS_E_INVAL, err, "--workers is 257, expected 1 to 256");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("opt");
@@ -106,6 +118,7 @@ Suite *test_suite(void)
     tcase_add_test(t, parsing);
     tcase_add_test(t, choices);
     tcase_add_test(t, an_option_several_times);
+    tcase_add_test(t, ranges_of_numbers);
     suite_add_tcase(s, t);
     return s;
 }

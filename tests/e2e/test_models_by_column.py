@@ -34,14 +34,14 @@ def table(path, rows, seed):
                           "val" if i % 3 == 0 else "train", "in" if rng.random() < likely else "out"])
 
 
-def sweep(assay, name, way, ensemble):
+def sweep(assay, name, way, ensemble, dataset="shops"):
     """Trials that say `in` or `out` of nearly every row."""
     assay.call("POST", "/v1/sweeps", {
         "name": name, "metric": {"name": "val_error", "goal": "minimize"}, "limits": {"max_trials": 3},
         "parameters": {"weights": {"type": "categorical", "values": [[60, 1], [1, 60], [1, 30]]}},
         "search": {"method": "grid", "seed": 5},
         "ensemble": ensemble,
-        "trial": {"train": {"dataset": "shops", "epochs": 4, "model": {"layers": [6]}, "validation": WAYS[way],
+        "trial": {"train": {"dataset": dataset, "epochs": 4, "model": {"layers": [6]}, "validation": WAYS[way],
                             "class_weights": "${weights}", "optimizer": {"kind": "adamw", "lr": 0.03}}}})
 
 
@@ -165,7 +165,7 @@ def check_boosting(assay, work, data):
 
 def check_refusals(assay):
     for body, words in (({"by": "region"}, "/by: found with method greedy, expected bucketing"),
-                        ({"method": "bucketing", "by": "nothing"}, "/by: found 'nothing', expected one of 'a', 'b', 'region'"),
+                        ({"method": "bucketing", "by": "nothing"}, "/by: found 'nothing', expected a column of the data set 'shops' of the sweep 'none-part': 'a', 'b', 'region'"),
                         ({"method": "bucketing", "by": 3}, "/by"), ({"method": "bucketing", "by": ""}, "/by")):
         try:
             assay.call("POST", "/v1/sweeps/none-part/ensembles", body)
@@ -178,6 +178,37 @@ def check_refusals(assay):
     made = asked(assay, "none-part", "--method", "bucketing", "--by", "part")
     wrong = assay.cli("models", "add", "none-part", "p", "--ensemble", str(made["number"]), check=False)
     assert wrong.returncode != 0 and "/combine/column: found 'part', expected a column that the model takes" in wrong.stderr, wrong
+
+
+def check_every_sweep(assay, work, data):
+    """The column is looked for in the data set of each sweep: one has it with gaps, one under another name."""
+    with open(data, encoding="utf-8", newline="") as f:
+        head, *rows = csv.reader(f)
+    at = head.index("region")
+    for name, title, gaps in (("gaps", "region", {2, 5}), ("area", "area", set())):
+        path = os.path.join(work, name + ".csv")
+        with open(path, "w", newline="", encoding="utf-8") as f:
+            out = csv.writer(f)
+            out.writerow([*head[:at], title, *head[at + 1:]])
+            out.writerows([*r[:at], "" if i in gaps else r[at], *r[at + 1:]] for i, r in enumerate(rows))
+        assay.cli("data", "add", name, path, "--target", "y")
+        sweep(assay, f"{name}-part", "part", False, name)
+    for name in ("gaps", "area"):
+        assay.wait_ended(f"{name}-part")
+    before = assay.call("GET", "/v1/sweeps/none-part/ensembles")
+    for sweeps, words in ((["gaps-part"], "/by: column 'region' of the data set 'gaps' of the sweep 'gaps-part' has 2 missing "
+                                          "cells, expected none"),
+                          (["left-part", "area-part"], "/by: found 'region', expected a column of the data set 'area' of the "
+                                                       "sweep 'area-part': 'a', 'b', 'area'")):
+        try:
+            assay.call("POST", "/v1/sweeps/none-part/ensembles", {"method": "bucketing", "by": "region", "sweeps": sweeps})
+        except Problem as p:
+            assert p.status == 400 and words in p.body["detail"], (words, p.body)
+            continue
+        raise AssertionError(sweeps)
+    assert assay.call("GET", "/v1/sweeps/none-part/ensembles") == before
+    made = asked(assay, "none-part", "left-part", "--method", "bucketing", "--by", "region")["ensemble"]
+    assert made["state"] == "ready" and made["combine"]["column"] == "region", made
 
 
 def check_programs(assay, work):
@@ -211,6 +242,7 @@ def main():
         check_models(assay, work, data)
         print("models: ok", flush=True)
         check_refusals(assay)
+        check_every_sweep(assay, work, data)
         check_programs(assay, work)
         print("refusals: ok", flush=True)
         check_boosting(assay, work, data)

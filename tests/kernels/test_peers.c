@@ -14,21 +14,13 @@
 #include "kernels/ops.h"
 #include "kernels/peers.h"
 #include "tests/support/check_main.h"
+#include "tests/support/expect.h"
 
 #define N 10007
 #define RANKS_MAX 4
 #define OPEN_MS 20000
 
 static struct as_err err;
-
-#define EXPECT(cond)                                                                               \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            (void)fprintf(stderr, "%s:%d: rank %d: %s (%s)\n", __FILE__, __LINE__, (int)rank,      \
-                          #cond, err.msg);                                                         \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
 
 typedef int rank_fn(int32_t rank, int32_t n, const uint8_t *id);
 

@@ -41,7 +41,7 @@ static void train(struct child *c, const char *rate)
     char fields[300], report[512];
     child_setup(c);
     trained_write_table(c, 300, 3);
-    AS_AUTO(as_freep) char *table = trained_path(c, "t.csv");
+    AS_AUTO(as_freep) char *table = child_path(c, "t.csv");
     const struct dataset_paths paths = {.table = table};
     (void)snprintf(fields, sizeof fields, FIELDS, rate);
     trained_model(c, &paths, DATASET_CSV, "y", DATASET_CLASSIFICATION, fields, report,
@@ -146,7 +146,7 @@ static void refuses(int status, const char *body, const char *part)
 /* What a predictor of the model file says of the row of GOOD. */
 static void expected_of(const struct child *c, float ret[3])
 {
-    AS_AUTO(as_freep) char *path = trained_path(c, "artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *path = child_path(c, "artifacts/model.safetensors");
     AS_AUTO(model_file_freep) struct model_file *f = NULL;
     AS_AUTO(predictor_freep) struct predictor *p = NULL;
     float row[3] = {0.25F, 50.5F, 0};
@@ -340,8 +340,8 @@ START_TEST(test_dates_and_texts)
     AS_AUTO(str_done) struct str out = {0};
     AS_AUTO(model_file_freep) struct model_file *f = NULL;
     AS_AUTO(predictor_freep) struct predictor *p = NULL;
-    AS_AUTO(as_freep) char *table = trained_path(&child[1], "t.csv");
-    AS_AUTO(as_freep) char *path = trained_path(&child[1], "artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *table = child_path(&child[1], "t.csv");
+    AS_AUTO(as_freep) char *path = child_path(&child[1], "artifacts/model.safetensors");
     char report[512];
     float expected;
     trained_write_mixed(&child[1], 150, 0);

@@ -18,7 +18,7 @@
 
 static struct as_err err;
 
-static char *in_dir(const struct child *c, const char *name)
+char *child_path(const struct child *c, const char *name)
 {
     char *path = file_join(c->dir, name);
     ck_assert_ptr_nonnull(path);
@@ -38,13 +38,13 @@ void child_teardown(struct child *c)
 
 void child_write(const struct child *c, const char *name, const void *bytes, size_t len)
 {
-    AS_AUTO(as_freep) char *path = in_dir(c, name);
+    AS_AUTO(as_freep) char *path = child_path(c, name);
     ck_ok(file_replace(path, bytes, len, 0644, &err), err);
 }
 
 char *child_read(const struct child *c, const char *name, size_t *ret_len)
 {
-    AS_AUTO(as_freep) char *path = in_dir(c, name);
+    AS_AUTO(as_freep) char *path = child_path(c, name);
     char *bytes = NULL;
     ck_ok(file_read(path, 1 << 26, &bytes, ret_len, &err), err);
     return bytes;
@@ -78,7 +78,7 @@ static void exec_trainer(const struct child *c, const char *seed, const char *op
 
 void child_start(struct child *c, const char *seed, const char *option)
 {
-    AS_AUTO(as_freep) char *path = in_dir(c, "report");
+    AS_AUTO(as_freep) char *path = child_path(c, "report");
     (void)unlink(path);
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     c->report = open(path, O_RDWR | O_CLOEXEC);

@@ -23,6 +23,9 @@ struct child {
 void child_setup(struct child *c);
 void child_teardown(struct child *c);
 
+/* The path DIR/name; free(). */
+char *child_path(const struct child *c, const char *name);
+
 /* Write DIR/name. */
 void child_write(const struct child *c, const char *name, const void *bytes, size_t len);
 /* The bytes of DIR/name, NUL-terminated; free(). */

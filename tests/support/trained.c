@@ -11,13 +11,6 @@
 
 static struct as_err err;
 
-char *trained_path(const struct child *c, const char *name)
-{
-    char *path = file_join(c->dir, name);
-    ck_assert_ptr_nonnull(path);
-    return path;
-}
-
 static void set_path(json_t *paths, const char *name, const char *path)
 {
     if (path)

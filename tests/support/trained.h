@@ -8,9 +8,6 @@
 #include "data/dataset.h"
 #include "tests/support/child.h"
 
-/* A path in the child's folder; free(). */
-char *trained_path(const struct child *c, const char *name);
-
 /* Inspect the files and train on them, with the fields of `train` besides its data set, such as
  * "\"epochs\":2". The model is in artifacts/ of the child's folder. `report` gets the last line of
  * the trainer's reports. */

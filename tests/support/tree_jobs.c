@@ -33,9 +33,7 @@ void teardown(void)
 
 char *in_dir(const char *name)
 {
-    char *path = file_join(child.dir, name);
-    ck_assert_ptr_nonnull(path);
-    return path;
+    return child_path(&child, name);
 }
 
 double field(const char *line, const char *name)

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -170,6 +171,26 @@ as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, int *ret_out_f
     }
     *ret_pid = pid;
     *ret_out_fd = take_fd(&out_r);
+    return AS_OK;
+}
+
+as_status child_spawn_on_socket(const struct child_spec *s, pid_t *ret_pid, int *ret_out_fd,
+                                int *ret_fd, struct as_err *err)
+{
+    AS_AUTO(file_closep) int ours = -1, theirs = -1;
+    struct child_spec with_socket = *s;
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return as_fail(err, AS_E_IO, "socketpair: %s", strerror(errno));
+    ours = pair[0];
+    theirs = pair[1];
+    if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
+        return as_fail(err, AS_E_IO, "fcntl: %s", strerror(errno));
+    with_socket.stdin_fd = &theirs;
+    as_status st = child_spawn(&with_socket, ret_pid, ret_out_fd, err);
+    if (st != AS_OK)
+        return st;
+    *ret_fd = take_fd(&ours);
     return AS_OK;
 }
 

@@ -40,6 +40,11 @@ AS_MUST_CHECK as_status child_spec_replace_argv(struct child_spec *s, const char
 AS_MUST_CHECK as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, int *ret_out_fd,
                                     struct as_err *err);
 
+/* The same, with one end of a new stream socket as stdin, whatever s->stdin_fd says.
+ *   ret_fd  the other end, non-blocking; owned by the caller. All are untouched on failure */
+AS_MUST_CHECK as_status child_spawn_on_socket(const struct child_spec *s, pid_t *ret_pid,
+                                              int *ret_out_fd, int *ret_fd, struct as_err *err);
+
 /* Signal the whole process group of a child that was not reaped yet. */
 void child_signal_group(pid_t pid, int sig);
 

@@ -12,7 +12,6 @@
 #include "trial-runner/agent/group_process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,9 +110,7 @@ static as_status set_env(struct child_spec *s, const struct group_process *g, st
 static as_status start_process(struct group_process *g, struct attempt *t, struct as_err *err)
 {
     AS_AUTO(as_freep) char *job = file_join(g->dir, JOB_NAME);
-    AS_AUTO(file_closep) int ours = -1, theirs = -1;
     const char *args[] = {t->options->trainer, job};
-    int pair[2];
     if (!job)
         return as_fail_nomem(err);
     as_status st = write_job(g, t, err);
@@ -125,19 +122,9 @@ static as_status start_process(struct group_process *g, struct attempt *t, struc
     st = set_env(&t->spec, g, err);
     if (st < 0)
         return st;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return as_fail(err, AS_E_IO, "socketpair: %s", strerror(errno));
-    ours = pair[0];
-    theirs = pair[1];
-    if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
-        return as_fail(err, AS_E_IO, "fcntl: %s", strerror(errno));
-    t->spec.stdin_fd = &theirs;
-    st = child_spawn(&t->spec, &g->pid, &g->out_fd, err);
-    t->spec.stdin_fd = NULL;
+    st = child_spawn_on_socket(&t->spec, &g->pid, &g->out_fd, &g->control_fd, err);
     if (st != AS_OK)
         return st;
-    g->control_fd = ours;
-    ours = -1;
     log_write(LOG_DEBUG, "group started", "group=%s pid=%d", g->id, (int)g->pid);
     return AS_OK;
 }

@@ -316,20 +316,16 @@ static as_status read_machine(struct options *o, const struct words *w, struct a
 
 static as_status check_words(struct options *o, const struct words *w, struct as_err *err)
 {
+    const struct opt_range ranges[] = {
+        {"slots", w->slots, 1, OPTIONS_MAX_SLOTS},
+        {"group", w->group, 1, OPTIONS_MAX_GROUP},
+        {"group-memory", w->group_mib, 0, INT64_MAX >> 20},
+        {"cache-size", w->cache_mib, 0, INT64_MAX >> 20},
+    };
     AS_AUTO(str_done) struct str name = {0};
-    as_status st = AS_OK;
-    if (w->slots < 1 || w->slots > OPTIONS_MAX_SLOTS)
-        return as_fail(err, AS_E_INVAL, "--slots is %lld, expected 1 to %d", (long long)w->slots,
-                       OPTIONS_MAX_SLOTS);
-    if (w->group < 1 || w->group > OPTIONS_MAX_GROUP)
-        return as_fail(err, AS_E_INVAL, "--group is %lld, expected 1 to %d", (long long)w->group,
-                       OPTIONS_MAX_GROUP);
-    if (w->group_mib < 0 || w->group_mib > (INT64_MAX >> 20))
-        return as_fail(err, AS_E_INVAL, "--group-memory is %lld, expected 0 or more",
-                       (long long)w->group_mib);
-    if (w->cache_mib < 0 || w->cache_mib > (INT64_MAX >> 20))
-        return as_fail(err, AS_E_INVAL, "--cache-size is %lld, expected 0 or more",
-                       (long long)w->cache_mib);
+    as_status st = opt_check_ranges(ranges, AS_ARRAY_LEN(ranges), err);
+    if (st < 0)
+        return st;
     if (w->name)
         str_puts(&name, w->name);
     else

@@ -54,31 +54,11 @@ static as_status set_gpus(struct attempt *t, struct attempt *const *all, size_t 
     return st < 0 ? st : child_env_set(&t->spec.env, "CUDA_VISIBLE_DEVICES", str_cstr(&list), err);
 }
 
-static as_status start_elastic(struct attempt *t, struct as_err *err)
-{
-    AS_AUTO(file_closep) int ours = -1, theirs = -1;
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return as_fail(err, AS_E_IO, "socketpair: %s", strerror(errno));
-    ours = pair[0];
-    theirs = pair[1];
-    if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
-        return as_fail(err, AS_E_IO, "fcntl: %s", strerror(errno));
-    t->spec.stdin_fd = &theirs;
-    as_status st = child_spawn(&t->spec, &t->pid, &t->out_fd, err);
-    t->spec.stdin_fd = NULL;
-    if (st != AS_OK)
-        return st;
-    t->rank->fd = ours;
-    ours = -1;
-    return AS_OK;
-}
-
 as_status rank_process_start(struct attempt *t, struct attempt *const *all, size_t n,
                              struct as_err *err)
 {
     if (t->rank->gang.elastic)
-        return start_elastic(t, err);
+        return child_spawn_on_socket(&t->spec, &t->pid, &t->out_fd, &t->rank->fd, err);
     if (t->rank->held)
         return AS_OK;
     as_status st = set_gpus(t, all, n, err);

@@ -8,10 +8,13 @@
 #include "trial-runner/collective/collective.h"
 
 #include <math.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "trial-runner/collective/exchange.h"
@@ -24,6 +27,7 @@ struct coll_end {
     _Atomic int32_t owners;
     _Atomic bool set;
     _Atomic uint64_t bytes;
+    int fd; /* an eventfd: readable once it is set */
 };
 
 struct coll {
@@ -115,6 +119,27 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+static as_status create_end(struct coll_end **ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) struct coll_end *e = as_calloc(1, sizeof *e);
+    if (!e)
+        return as_fail_nomem(err);
+    e->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (e->fd < 0)
+        return as_fail(err, AS_E_IO, "eventfd: %s", strerror(errno));
+    atomic_store(&e->owners, 1);
+    *ret = as_steal(e);
+    return AS_OK;
+}
+
+static void set_end(struct coll_end *e)
+{
+    uint64_t one = 1;
+    atomic_store(&e->set, true);
+    ssize_t n = write(e->fd, &one, sizeof one);
+    (void)n;
+}
+
 as_status coll_create(const struct listener *listener, const struct world *world,
                       const struct mesh_opts *opts, struct coll **ret, int32_t *ret_missing,
                       struct as_err *err)
@@ -123,10 +148,8 @@ as_status coll_create(const struct listener *listener, const struct world *world
     as_status st;
     if (!c)
         return as_fail_nomem(err);
-    c->end = as_calloc(1, sizeof *c->end);
-    if (!c->end)
-        return as_fail_nomem(err);
-    atomic_store(&c->end->owners, 1);
+    if ((st = create_end(&c->end, err)) < 0)
+        return st;
     c->world = *world;
     c->world.peers = NULL;
     (void)snprintf(c->address, sizeof c->address, "%s", listener->endpoint.address);
@@ -159,7 +182,7 @@ void coll_free(struct coll *c)
     }
     mesh_free(c->mesh);
     if (c->end)
-        atomic_store(&c->end->set, true);
+        set_end(c->end);
     coll_end_free(c->end);
     free(c);
 }
@@ -255,13 +278,18 @@ bool coll_is_silent(const struct coll *c, int32_t peer)
 
 void coll_interrupt(struct coll *c)
 {
-    atomic_store(&c->end->set, true);
+    set_end(c->end);
     mesh_interrupt(c->mesh);
 }
 
 const struct world *coll_world(const struct coll *c)
 {
     return &c->world;
+}
+
+const struct mesh_opts *coll_mesh_opts(const struct coll *c)
+{
+    return mesh_opts_of(c->mesh);
 }
 
 const char *coll_address(const struct coll *c)
@@ -280,6 +308,11 @@ bool coll_end_is_set(const struct coll_end *e)
     return atomic_load(&e->set);
 }
 
+int coll_end_fd(const struct coll_end *e)
+{
+    return e->fd;
+}
+
 void coll_end_count(struct coll_end *e, uint64_t bytes)
 {
     (void)atomic_fetch_add(&e->bytes, bytes);
@@ -287,8 +320,10 @@ void coll_end_count(struct coll_end *e, uint64_t bytes)
 
 void coll_end_free(struct coll_end *e)
 {
-    if (e && atomic_fetch_sub(&e->owners, 1) == 1)
-        free(e);
+    if (!e || atomic_fetch_sub(&e->owners, 1) != 1)
+        return;
+    (void)close(e->fd);
+    free(e);
 }
 
 bool coll_is_over(const struct coll *c)

@@ -42,6 +42,8 @@ bool coll_is_over(const struct coll *c);
 
 /* The world that it was created for; its peers are NULL. A view of c. */
 const struct world *coll_world(const struct coll *c);
+/* As mesh_opts_of. */
+const struct mesh_opts *coll_mesh_opts(const struct coll *c);
 /* Where this rank listens. A view of c. */
 const char *coll_address(const struct coll *c);
 
@@ -50,6 +52,8 @@ const char *coll_address(const struct coll *c);
 struct coll_end;
 struct coll_end *coll_end_get(struct coll *c);  /* coll_end_free() */
 bool coll_end_is_set(const struct coll_end *e); /* from any thread */
+/* Readable, and never read, once it is set: for who waits in poll(). A view of e. */
+int coll_end_fd(const struct coll_end *e);
 /* Counts payload bytes that were sent beside the operations. */
 void coll_end_count(struct coll_end *e, uint64_t bytes);
 void coll_end_free(struct coll_end *e);

@@ -15,8 +15,6 @@
 
 #include "trial-runner/collective/mail_head.h"
 
-#define JOIN_MS 10000
-
 /* A message on its way out. */
 struct letter {
     struct letter *next;
@@ -509,9 +507,11 @@ static as_status swap_endpoints(struct mailbox *b, struct coll *c, struct endpoi
 
 static as_status open_mesh(struct mailbox *b, struct coll *c, struct as_err *err)
 {
-    struct mesh_opts opts = {.join_ms = JOIN_MS,
-                             .silence_ms = b->opts.silence_ms,
-                             .tcp_only = b->opts.tcp_only,
+    const struct mesh_opts *of_coll = coll_mesh_opts(c);
+    struct mesh_opts opts = {.join_ms = of_coll->join_ms,
+                             .silence_ms = of_coll->silence_ms,
+                             .tcp_only = of_coll->tcp_only,
+                             .over_fd = coll_end_fd(b->end),
                              .outlives_peers = true};
     AS_AUTO(as_freep) struct endpoint *peers = as_calloc((size_t)b->n, sizeof *peers);
     struct world own = *coll_world(c);

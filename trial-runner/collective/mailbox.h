@@ -33,9 +33,7 @@ struct mail {
 };
 
 struct mailbox_opts {
-    size_t max_bytes;   /* of a message */
-    int64_t silence_ms; /* a peer that shows no life so long is lost; 0: 5,000 */
-    bool tcp_only;      /* no shared memory, for tests */
+    size_t max_bytes; /* of a message */
     /* Called by the mailbox's thread, one at a time. Every request is to be answered with
      * mailbox_answer() by this thread, here or in a later call. */
     void (*on_request)(void *arg, struct mailbox *b, struct mail *m);
@@ -68,8 +66,9 @@ struct mail_call {
 };
 
 /* All ranks of `c` call it together; then each can reach each. `c` is borrowed for the call; when
- * its epoch is over, or c is freed, all calls fail. AS_E_UNAVAILABLE: a rank is lost, or did not
- * connect. */
+ * its epoch is over, or c is freed, all calls fail. How long ranks may be silent, and may take to
+ * connect, is as for `c`. AS_E_UNAVAILABLE: a rank is lost, or did not connect in time, or the
+ * epoch was over before. */
 AS_MUST_CHECK as_status mailbox_create(struct coll *c, const struct mailbox_opts *opts,
                                        struct mailbox **ret, struct as_err *err);
 /* Ends the thread; calls that are not done fail before. */

@@ -45,6 +45,11 @@ struct mesh {
     struct workspace workspace;
 };
 
+const struct mesh_opts *mesh_opts_of(const struct mesh *m)
+{
+    return &m->opts;
+}
+
 int32_t mesh_rank(const struct mesh *m)
 {
     return m->rank;

@@ -46,6 +46,8 @@ AS_MUST_CHECK as_status mesh_create(const struct listener *listener, const struc
 void mesh_free(struct mesh *m);
 AS_DEFINE_FREEP(struct mesh, mesh_free)
 
+/* The options it was created with; where they were 0, the values that hold. A view of m. */
+const struct mesh_opts *mesh_opts_of(const struct mesh *m);
 int32_t mesh_rank(const struct mesh *m);
 int32_t mesh_size(const struct mesh *m);
 uint64_t mesh_bytes_sent(const struct mesh *m); /* payload bytes of all messages so far */

@@ -22,6 +22,7 @@
 #include "model/combine/combine.h"
 #include "model/file/model_file.h"
 #include "model/predict/predictor.h"
+#include "model/prepare/prepare_rule.h"
 #include "trial-runner/train/artifacts.h"
 #include "trial-runner/train/evaluate.h"
 #include "trial-runner/train/row_roles.h"
@@ -138,7 +139,7 @@ static as_status load_rows(struct boost *b, struct as_err *err)
         set.targets ? copy_of(set.targets, set.n_rows * set.n_outputs, sizeof *set.targets) : NULL;
     if (!b->x || (set.targets && !b->targets))
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows", set.n_rows);
-    struct preprocess_opts opts = job_preprocess_opts(b->job, spec, set.n_rows);
+    struct preprocess_opts opts = prepare_rule_opts(spec, b->job->info.task, set.n_rows);
     opts.part = b->roles.part;
     opts.weights = b->roles.weights;
     st = train_data_prepare(&set, &b->roles.info, &opts, &b->data, err);

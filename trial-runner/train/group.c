@@ -19,6 +19,7 @@
 #include "data/dataset_read.h"
 #include "base/clock.h"
 #include "kernels/ops.h"
+#include "model/prepare/prepare_rule.h"
 #include "trial-runner/train/fault.h"
 #include "trial-runner/train/group_priv.h"
 #include "trial-runner/train/stage_targets.h"
@@ -127,7 +128,7 @@ as_status group_load_data(struct group *g, const struct train_spec *spec, struct
         dataset_done(&set);
         return as_err_prefix(err, st, "data set '%s'", spec->dataset);
     }
-    struct preprocess_opts opts = job_preprocess_opts(g->job, spec, set.n_rows);
+    struct preprocess_opts opts = prepare_rule_opts(spec, g->job->info.task, set.n_rows);
     opts.part = g->roles.part;
     opts.weights = g->roles.weights;
     return train_data_prepare(&set, &g->roles.info, &opts, &g->data, err);

@@ -37,21 +37,6 @@ struct dataset_paths job_paths(const struct job *job)
     return (struct dataset_paths){job->table, job->features, job->targets, job->decoded};
 }
 
-struct preprocess_opts job_preprocess_opts(const struct job *job, const struct train_spec *spec,
-                                           size_t n_rows)
-{
-    bool trees = train_model_is_trees(&spec->model); /* model/trees/tree_inputs.h */
-    return (struct preprocess_opts){.split_seed = (uint64_t)spec->validation_seed,
-                                    .stratify = spec->validation_split == TRAIN_SPLIT_STRATIFIED,
-                                    .n_validation = train_spec_validation_rows(spec, n_rows),
-                                    .context = (size_t)spec->model.context,
-                                    .standardize = spec->standardize && !trees,
-                                    .embed_categories = spec->model.embedding > 0 || trees,
-                                    .target_transform = spec->target_transform,
-                                    .targets_as_shares =
-                                        train_spec_loss(spec, job->info.task) == TRAIN_BCE};
-}
-
 /* ---- the data set ---- */
 
 static as_status read_path(struct json_fields *f, const char *name, char **ret, struct as_err *err)

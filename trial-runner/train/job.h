@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "data/dataset.h"
-#include "data/preprocess/preprocess.h"
 #include "model/document/train_spec.h"
 #include "model/plan/net.h"
 #include "trial-runner/protocol/control.h"
@@ -48,10 +47,5 @@ AS_MUST_CHECK as_status job_read(const char *path, struct job *ret, struct as_er
 void job_done(struct job *job);
 
 struct dataset_paths job_paths(const struct job *job); /* views of job */
-
-/* Returns how to preprocess the job's data set for the document `spec`, without what its columns
- * say (row_roles.h). n_rows is the number of rows of the loaded data set. */
-struct preprocess_opts job_preprocess_opts(const struct job *job, const struct train_spec *spec,
-                                           size_t n_rows);
 
 #endif

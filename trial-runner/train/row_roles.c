@@ -5,6 +5,7 @@
 #include "data/dataset_view.h"
 #include "data/preprocess/holdout.h"
 #include "model/plan/net_data.h"
+#include "model/prepare/prepare_rule.h"
 
 void row_roles_done(struct row_roles *r)
 {
@@ -12,40 +13,6 @@ void row_roles_done(struct row_roles *r)
     free(r->part);
     free(r->weights);
     *r = (struct row_roles){0};
-}
-
-static as_status read_fold(const struct job *job, const struct train_spec *spec,
-                           const struct dataset *set, unsigned char **ret, struct as_err *err)
-{
-    const int32_t *labels = spec->validation_split == TRAIN_SPLIT_STRATIFIED ? set->labels : NULL;
-    *ret = as_calloc(set->n_rows, 1);
-    if (!*ret)
-        return as_fail_nomem(err);
-    return holdout_by_fold(labels, set->n_rows, set->n_outputs, (size_t)spec->folds, job->fold,
-                           (uint64_t)spec->validation_seed, *ret, err);
-}
-
-static as_status read_part(const struct job *job, const struct train_spec *spec, size_t n_rows,
-                           unsigned char **ret, struct as_err *err)
-{
-    AS_AUTO(dataset_cells_done) struct dataset_cells cells = {0};
-    const char *name = spec->holdout_column;
-    const struct dataset_paths paths = job_paths(job);
-    as_status st = dataset_read_cells(&paths, &job->info, name, &cells, err);
-    if (st != AS_OK)
-        return st;
-    *ret = as_calloc(n_rows, 1);
-    if (!*ret)
-        return as_fail_nomem(err);
-    size_t held = train_spec_validation_rows(spec, n_rows);
-    switch (spec->holdout) {
-    case TRAIN_HOLD_ORDER:
-        return holdout_by_order(&cells, name, held, *ret, err);
-    case TRAIN_HOLD_GROUPS:
-        return holdout_by_groups(&cells, name, held, (uint64_t)spec->validation_seed, *ret, err);
-    default:
-        return holdout_by_words(&cells, name, *ret, err);
-    }
 }
 
 static as_status read_weights(const struct job *job, const struct train_spec *spec, size_t n_rows,
@@ -66,12 +33,13 @@ as_status row_roles_read(const struct job *job, const struct train_spec *spec, s
                          struct row_roles *ret, struct as_err *err)
 {
     AS_AUTO(row_roles_done) struct row_roles r = {0};
+    const struct dataset_paths paths = job_paths(job);
     size_t columns[SPEC_MAX_COLUMNS], n = spec_columns(&job->info, spec, columns);
     as_status st = dataset_info_without(&job->info, columns, n, &r.info, err);
-    if (st == AS_OK && spec->holdout_column)
-        st = read_part(job, spec, set->n_rows, &r.part, err);
     if (st == AS_OK && spec->folds > 0)
-        st = read_fold(job, spec, set, &r.part, err);
+        st = prepare_rule_fold(spec, set, job->fold, &r.part, err);
+    else if (st == AS_OK)
+        st = prepare_rule_part(spec, &paths, &job->info, &r.part, err);
     if (st == AS_OK && spec->weights)
         st = read_weights(job, spec, set->n_rows, &r.weights, err);
     if (st != AS_OK)

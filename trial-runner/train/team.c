@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "trial-runner/protocol/control.h"
 #include "trial-runner/protocol/ranks.h"
 
@@ -155,17 +155,6 @@ static as_status start_reader(struct team *t, struct as_err *err)
     return AS_OK;
 }
 
-/* A rank has a connection to every other one; to those of its host two more descriptors for
- * each. */
-static void raise_file_limit(void)
-{
-    struct rlimit lim;
-    if (getrlimit(RLIMIT_NOFILE, &lim) != 0)
-        return;
-    lim.rlim_cur = lim.rlim_max < 65536 ? lim.rlim_max : 65536;
-    (void)setrlimit(RLIMIT_NOFILE, &lim);
-}
-
 as_status team_create(int fd, const char *address, const struct team_opts *opts, atomic_bool *stop,
                       struct team **ret, struct as_err *err)
 {
@@ -181,7 +170,7 @@ as_status team_create(int fd, const char *address, const struct team_opts *opts,
     t->missing = as_calloc(RANKS_MAX, sizeof *t->missing);
     if (!t->missing)
         return as_fail_nomem(err);
-    raise_file_limit();
+    file_raise_limit(); /* to each rank a connection, on its host two more descriptors */
     if ((st = listener_create(address, &t->listener, err)) < 0 || (st = start_reader(t, err)) < 0)
         return st;
     *ret = as_steal(t);

@@ -143,14 +143,10 @@ START_TEST(a_claim_waits_for_its_gang)
 }
 END_TEST
 
-START_TEST(ranks_wait_for_worlds)
+/* A rank waits for the first world until all listen. */
+static void meet_in_the_first_world(void)
 {
-    struct rest viewer = as_viewer(), runner = as_runner(), admin = as_admin();
-    viewer.secret = admin.secret = "";
-    make_gang("w", 2, "{\"command\":[\"true\"]}");
-    long long c = make_runner("c", 2);
-    check_ok(claim_seats("c", c, 2, 60000));
-    check_ok(listens("w", 0));
+    struct rest runner = as_runner();
     struct rest_request waits;
     char path[120];
     (void)snprintf(path, sizeof path, ATTEMPT "/world?after=0&wait_ms=20000", "w");
@@ -170,6 +166,13 @@ START_TEST(ranks_wait_for_worlds)
     ck_assert_str_eq(reply_str(&waits.reply, "members.1.runner"), "c");
     ck_assert_str_eq(reply_str(&waits.reply, "members.1.host"), "here");
     reply_done(&waits.reply);
+}
+
+/* The secret is for the ranks and administrators. */
+static void look_at_the_world(void)
+{
+    struct rest viewer = as_viewer(), runner = as_runner(), admin = as_admin();
+    viewer.secret = admin.secret = "";
     REPLY_AUTO seen = rest_get(&viewer, ATTEMPT "/world", "w");
     ck_status(seen, 200);
     ck_assert_ptr_null(reply_get(&seen, "secret"));
@@ -177,7 +180,12 @@ START_TEST(ranks_wait_for_worlds)
     ck_assert_uint_eq(strlen(reply_str(&all, "secret")), 64);
     REPLY_AUTO known = rest_get(&runner, ATTEMPT "/world?after=1&wait_ms=50", "w");
     ck_assert_int_eq(reply_int(&known, "epoch"), 1);
+}
 
+static void report_from_ranks(void)
+{
+    struct rest viewer = as_viewer(), runner = as_runner();
+    viewer.secret = "";
     check_ok(post(&runner, "POST", "w", "/seats/1/joined", "{\"epoch\":1,\"step\":0}"));
     check_code(post(&runner, "POST", "w", "/seats/1/joined", "{\"epoch\":2,\"step\":0}"), 409,
                "stale_world");
@@ -197,8 +205,14 @@ START_TEST(ranks_wait_for_worlds)
                "not_holder");
     check_code(post(&stranger, "POST", "w", "/seats/0/end", "{\"outcome\":\"retry\"}"), 403,
                "not_holder");
+}
 
-    /* somebody waits while the gang ends */
+/* A rank waits for another world while the gang ends. */
+static void end_while_a_rank_waits(void)
+{
+    struct rest viewer = as_viewer(), runner = as_runner();
+    struct rest_request waits;
+    char path[120];
     (void)snprintf(path, sizeof path, ATTEMPT "/world?after=1&wait_ms=20000", "w");
     rest_start(&waits, &runner, "GET", path, NULL);
     await_figure("assay_waiting_requests{for=\"one_world\"}", 1);
@@ -217,6 +231,18 @@ START_TEST(ranks_wait_for_worlds)
     check_code(measures("w", "0", "1"), 409, "stale_attempt");
     check_code(post(&runner, "POST", "w", "/seats/0/end", "{\"outcome\":\"retry\"}"), 409,
                "stale_attempt");
+}
+
+START_TEST(ranks_wait_for_worlds)
+{
+    make_gang("w", 2, "{\"command\":[\"true\"]}");
+    long long c = make_runner("c", 2);
+    check_ok(claim_seats("c", c, 2, 60000));
+    check_ok(listens("w", 0));
+    meet_in_the_first_world();
+    look_at_the_world();
+    report_from_ranks();
+    end_while_a_rank_waits();
     drop_sweep("w");
 }
 END_TEST

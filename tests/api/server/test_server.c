@@ -1,4 +1,5 @@
-/* For every route, the successful request and every refusal, with a real server and database. */
+/* For every route, the successful request and every refusal, with a real server and database. The
+ * routes of runners are in test_runner_protocol.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -92,141 +93,6 @@ START_TEST(test_sweep_life)
     ck_assert_str_eq(reply_str(&gone, "code"), "not_found");
     (void)snprintf(path, sizeof path, "life-2");
     drop_sweep(path);
-}
-END_TEST
-
-/* From registration to the best trial, through every operation of the runner protocol. */
-START_TEST(test_runner_protocol)
-{
-    struct rest runner = as_runner(), viewer = as_viewer(), user = as_user();
-    char at[200], path[300], body[400], hex[SHA256_HEX_SIZE];
-    const char *id = make_sweep("protocol", 2);
-    long long epoch = make_runner("r1", 2);
-    REPLY_AUTO claimed = claim("r1", epoch, 1, 60000);
-    ck_status(claimed, 200);
-    ck_assert_str_eq(reply_str(&claimed, "trials.0.sweep"), id);
-    ck_assert_int_eq(reply_int(&claimed, "trials.0.attempt"), 1);
-    ck_assert_str_ne(reply_str(&claimed, "trials.0.seed"), "");
-    long long number = reply_int(&claimed, "trials.0.number");
-    (void)snprintf(at, sizeof at, "/v1/sweeps/%s/trials/%lld", id, number);
-
-    /* without the sweep's metric it does not complete, and goes on */
-    (void)snprintf(path, sizeof path, "%s/attempts/1/complete", at);
-    REPLY_AUTO early =
-        rest_call(&runner, "POST", path, "{\"outcome\":\"completed\",\"metrics\":{\"other\":1}}");
-    ck_status(early, 422);
-    ck_assert_str_eq(reply_str(&early, "errors.0.pointer"), "/metrics/loss");
-
-    (void)snprintf(path, sizeof path, "%s/attempts/1/measurements", at);
-    REPLY_AUTO huge = rest_call(&runner, "POST", path,
-                                "{\"items\":[{\"step\":18446744073709551616,\"metrics\":{}}]}");
-    ck_status(huge, 400);
-    ck_assert_str_eq(reply_str(&huge, "errors.0.pointer"), "/items/0/step");
-    REPLY_AUTO measured =
-        rest_call(&runner, "POST", path,
-                  "{\"items\":[{\"step\":1,\"metrics\":{\"loss\":0.5,\"grad\":\"NaN\"}},"
-                  "{\"step\":2,\"metrics\":{\"loss\":0.25,\"grad\":\"-Infinity\"}},"
-                  "{\"step\":3,\"metrics\":{\"big\":-123456789012345678901234567890}}]}");
-    ck_status(measured, 200);
-    ck_assert_int_eq(reply_int(&measured, "recorded"), 5);
-    REPLY_AUTO again =
-        rest_call(&runner, "POST", path, "{\"items\":[{\"step\":2,\"metrics\":{\"loss\":0.75}}]}");
-    ck_assert_int_eq(reply_int(&again, "recorded"), 0);
-
-    (void)snprintf(path, sizeof path, "%s/attempts/1/log", at);
-    REPLY_AUTO logged =
-        rest_call(&runner, "PUT", path, "{\"text\":\"line\\nl\u00edne 2\",\"truncated\":true}");
-    ck_status(logged, 204);
-
-    REPLY_AUTO stored = put_blob("content", 7, hex);
-    ck_assert_msg(stored.status == 201 || stored.status == 200, "%d", stored.status);
-    (void)snprintf(path, sizeof path, "%s/attempts/1/files", at);
-    (void)snprintf(body, sizeof body,
-                   "{\"kind\":\"artifact\",\"files\":[{\"path\":\"a/b.txt\",\"size\":7,"
-                   "\"sha256\":\"%s\"}]}",
-                   hex);
-    REPLY_AUTO filed = rest_call(&runner, "PUT", path, body);
-    ck_status(filed, 204);
-    hex[0] = hex[0] == '0' ? '1' : '0';
-    (void)snprintf(body, sizeof body,
-                   "{\"kind\":\"checkpoint\",\"files\":[{\"path\":\"c\",\"size\":7,"
-                   "\"sha256\":\"%s\"}]}",
-                   hex);
-    REPLY_AUTO missing = rest_call(&runner, "PUT", path, body);
-    ck_status(missing, 422);
-
-    (void)snprintf(body, sizeof body,
-                   "{\"epoch\":%lld,\"attempts\":[{\"sweep\":\"%s\",\"number\":%lld,"
-                   "\"attempt\":1,\"phase\":\"ended\",\"ran_ms\":1234},{\"sweep\":\"%s\","
-                   "\"number\":%lld,\"attempt\":9}]}",
-                   epoch, id, number, id, number);
-    REPLY_AUTO beat = rest_call(&runner, "POST", "/v1/runners/r1/heartbeat", body);
-    ck_status(beat, 200);
-    ck_assert_uint_eq(json_array_size(reply_get(&beat, "directives")), 1);
-    ck_assert_str_eq(reply_str(&beat, "directives.0.action"), "stop");
-    ck_assert_int_eq(reply_int(&beat, "directives.0.attempt"), 9);
-
-    (void)snprintf(path, sizeof path, "%s/attempts/7/complete", at);
-    REPLY_AUTO stale = rest_call(&runner, "POST", path, "{\"outcome\":\"completed\"}");
-    ck_status(stale, 409);
-    ck_assert_str_eq(reply_str(&stale, "code"), "stale_attempt");
-
-    (void)snprintf(path, sizeof path, "%s/attempts/1/complete", at);
-    for (int i = 0; i < 2; i++) {
-        REPLY_AUTO done =
-            rest_call(&runner, "POST", path, "{\"outcome\":\"completed\",\"exit_code\":0}");
-        ck_status(done, 200);
-        ck_assert_str_eq(reply_str(&done, "state"), "completed");
-    }
-    REPLY_AUTO same =
-        rest_call(&runner, "POST", path, "{\"outcome\":\"completed\",\"metrics\":{\"loss\":0.25}}");
-    ck_status(same, 200);
-    REPLY_AUTO differs =
-        rest_call(&runner, "POST", path, "{\"outcome\":\"completed\",\"metrics\":{\"loss\":0.5}}");
-    ck_status(differs, 409);
-    ck_assert_str_eq(reply_str(&differs, "code"), "conflict");
-    ck_assert_str_eq(reply_str(&differs, "errors.0.pointer"), "/metrics/loss");
-
-    REPLY_AUTO trial = rest_get(&viewer, "%s", at);
-    ck_status(trial, 200);
-    ck_assert_str_eq(reply_str(&trial, "attempts.0.outcome"), "completed");
-    ck_assert_int_eq(reply_int(&trial, "attempts.0.ran_ms"), 1234);
-    ck_assert_str_eq(reply_str(&trial, "metrics.grad"), "-Infinity");
-    ck_assert(json_number_value(reply_get(&trial, "metrics.big")) ==
-              -123456789012345678901234567890.0);
-    REPLY_AUTO series = rest_get(&viewer, "%s/measurements", at);
-    ck_assert_str_eq(reply_str(&series, "series.grad.values.0"), "NaN");
-    ck_assert_int_eq(reply_int(&series, "series.loss.steps.1"), 2);
-    REPLY_AUTO one = rest_get(&viewer, "%s/measurements?metric=loss", at);
-    ck_assert_uint_eq(json_object_size(reply_get(&one, "series")), 1);
-    REPLY_AUTO log = rest_get(&viewer, "%s/log", at);
-    ck_assert_str_eq(reply_str(&log, "text"), "line\nl\u00edne 2");
-    REPLY_AUTO files = rest_get(&viewer, "%s/artifacts", at);
-    ck_assert_str_eq(reply_str(&files, "items.0.path"), "a/b.txt");
-    REPLY_AUTO best = rest_get(&viewer, "/v1/sweeps/%s/best?top=5", id);
-    ck_assert_int_eq(reply_int(&best, "items.0.number"), number);
-    REPLY_AUTO list =
-        rest_get(&viewer, "/v1/sweeps/%s/trials?state=completed&sort=value&order=desc", id);
-    ck_assert_uint_eq(json_array_size(reply_get(&list, "items")), 1);
-    REPLY_AUTO runners = rest_get(&viewer, "/v1/runners");
-    ck_status(runners, 200);
-
-    REPLY_AUTO other = claim("r1", epoch, 1, 60000);
-    (void)snprintf(path, sizeof path, "/v1/sweeps/%s/trials/%lld/cancel", id,
-                   reply_int(&other, "trials.0.number"));
-    REPLY_AUTO cancelled = rest_call(&user, "POST", path, NULL);
-    ck_status(cancelled, 200);
-    ck_assert_str_eq(reply_str(&cancelled, "state"), "cancelled");
-    REPLY_AUTO ensemble = rest_get(&viewer, "/v1/sweeps/%s/ensemble", id);
-    ck_status(ensemble, 200);
-
-    (void)snprintf(body, sizeof body, "{\"epoch\":%lld}", epoch);
-    REPLY_AUTO left = rest_call(&runner, "POST", "/v1/runners/r1/leave", body);
-    ck_status(left, 204);
-    REPLY_AUTO late = claim("r1", epoch, 1, 0);
-    ck_status(late, 409);
-    ck_assert_str_eq(reply_str(&late, "code"), "stale_epoch");
-    drop_sweep("protocol");
 }
 END_TEST
 
@@ -579,7 +445,6 @@ Suite *test_suite(void)
     tcase_add_unchecked_fixture(tc, fixture_start, fixture_stop);
     tcase_add_test(tc, test_service);
     tcase_add_test(tc, test_sweep_life);
-    tcase_add_test(tc, test_runner_protocol);
     tcase_add_test(tc, test_bad_bodies);
     tcase_add_test(tc, test_bad_documents);
     tcase_add_test(tc, test_bad_requests);

@@ -39,7 +39,7 @@ static void teardown(void)
 
 static void read_model(void)
 {
-    AS_AUTO(as_freep) char *path = trained_path(&child, "artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *path = child_path(&child, "artifacts/model.safetensors");
     ck_ok(model_file_read(path, 1 << 26, &model, &err), err);
 }
 
@@ -48,7 +48,7 @@ static void train_table(int classes)
 {
     char report[512];
     trained_write_table(&child, 211, classes);
-    AS_AUTO(as_freep) char *path = trained_path(&child, "t.csv");
+    AS_AUTO(as_freep) char *path = child_path(&child, "t.csv");
     const struct dataset_paths paths = {.table = path};
     trained_model(&child, &paths, DATASET_CSV, "y",
                   classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION,
@@ -65,8 +65,8 @@ static void keep_ignored(const char *columns)
 static as_status predict(const char *data, const char *output, struct predict_opts opts,
                          struct predict_summary *ret)
 {
-    AS_AUTO(as_freep) char *from = trained_path(&child, data);
-    AS_AUTO(as_freep) char *to = trained_path(&child, output);
+    AS_AUTO(as_freep) char *from = child_path(&child, data);
+    AS_AUTO(as_freep) char *to = child_path(&child, output);
     opts.data = from;
     opts.output = to;
     opts.threads = opts.threads ? opts.threads : 2;
@@ -116,7 +116,7 @@ START_TEST(packed_tables)
     AS_AUTO(predict_summary_done) struct predict_summary s = {0};
     train_table(2);
     write_text("plain.csv", "size,weight,colour\n" ROWS);
-    AS_AUTO(as_freep) char *path = trained_path(&child, "packed.csv.gz");
+    AS_AUTO(as_freep) char *path = child_path(&child, "packed.csv.gz");
     gzFile gz = gzopen(path, "wb");
     ck_assert(gz && gzputs(gz, "size,weight,colour\n" ROWS) > 0 && gzclose(gz) == Z_OK);
     ck_ok(predict("plain.csv", "plain.out", (struct predict_opts){0}, &s), err);
@@ -146,7 +146,7 @@ START_TEST(numbers_and_arrays)
     AS_AUTO(as_freep) char *text = child_read(&child, "o.csv", NULL);
     char *at = text;
     ck_assert(as_starts_with(text, "prediction\n"));
-    AS_AUTO(as_freep) char *path = trained_path(&child, "o.npy");
+    AS_AUTO(as_freep) char *path = child_path(&child, "o.npy");
     AS_AUTO(npy_freep) struct npy *npy = NULL;
     ck_ok(npy_open(path, &npy, &err), err);
     const struct npy_header *h = npy_header_of(npy);
@@ -267,7 +267,7 @@ static bool stop(void)
 START_TEST(it_can_be_stopped)
 {
     AS_AUTO(predict_summary_done) struct predict_summary s = {0};
-    AS_AUTO(as_freep) char *path = trained_path(&child, "o.csv");
+    AS_AUTO(as_freep) char *path = child_path(&child, "o.csv");
     train_table(0);
     write_many("many.csv", 100000);
     stops_after = 3;
@@ -282,8 +282,8 @@ END_TEST
 START_TEST(images)
 {
     AS_AUTO(predict_summary_done) struct predict_summary s = {0};
-    AS_AUTO(as_freep) char *x = trained_path(&child, "x.npy");
-    AS_AUTO(as_freep) char *y = trained_path(&child, "y.npy");
+    AS_AUTO(as_freep) char *x = child_path(&child, "x.npy");
+    AS_AUTO(as_freep) char *y = child_path(&child, "y.npy");
     const struct dataset_paths paths = {.features = x, .targets = y};
     char report[512];
     trained_write_images(x, y, 120, 1);
@@ -295,7 +295,7 @@ START_TEST(images)
     ck_ok(predict("x.npy", "o.npy", (struct predict_opts){0}, &s), err);
     ck_assert_uint_eq(s.rows, 120);
     AS_AUTO(npy_freep) struct npy *in = NULL, *out = NULL;
-    AS_AUTO(as_freep) char *o = trained_path(&child, "o.npy");
+    AS_AUTO(as_freep) char *o = child_path(&child, "o.npy");
     AS_AUTO(predictor_freep) struct predictor *p = NULL;
     ck_ok(npy_open(x, &in, &err), err);
     ck_ok(npy_open(o, &out, &err), err);
@@ -332,7 +332,7 @@ static void train_mixed(const char *drop, size_t rows)
     char *names[] = {(char *)drop};
     struct dataset_options options = {.comment = '#', .drop = {names, drop ? 1 : 0}};
     trained_write_mixed(&child, rows, 0);
-    AS_AUTO(as_freep) char *path = trained_path(&child, "t.csv");
+    AS_AUTO(as_freep) char *path = child_path(&child, "t.csv");
     const struct dataset_paths paths = {.table = path};
     trained_model_with(&child, &paths, DATASET_CSV, &options, "y", DATASET_REGRESSION,
                        "\"epochs\":1,\"model\":{\"layers\":[3]}", report, sizeof report);
@@ -348,8 +348,8 @@ START_TEST(dates_and_texts)
     AS_AUTO(dataset_done) struct dataset d = {0};
     enum { MANY = 12000 };
     train_mixed(NULL, MANY);
-    AS_AUTO(as_freep) char *table = trained_path(&child, "t.csv");
-    AS_AUTO(as_freep) char *output = trained_path(&child, "o.npy");
+    AS_AUTO(as_freep) char *table = child_path(&child, "t.csv");
+    AS_AUTO(as_freep) char *output = child_path(&child, "o.npy");
     struct stat sb;
     ck_assert(stat(table, &sb) == 0 && sb.st_size > 2 * (off_t)CSV_BLOCK);
     ck_ok(predict("t.csv", "o.npy", (struct predict_opts){0}, &s), err);
@@ -389,7 +389,7 @@ START_TEST(columns_of_dates_and_texts)
     write_text("c.csv", "note;colour;amount\nx;red;1\n");
     ck_fails(predict("c.csv", "c.out", (struct predict_opts){0}, &s), AS_E_INVAL, err,
              "no column 'when'");
-    AS_AUTO(as_freep) char *x = trained_path(&child, "x.npy");
+    AS_AUTO(as_freep) char *x = child_path(&child, "x.npy");
     const float row[4] = {1, 2, 0, 3};
     ck_ok(npy_write(x, NPY_F4, (size_t[]){1, 4}, 2, row, &err), err);
     ck_fails(predict("x.npy", "o.npy", (struct predict_opts){0}, &s), AS_E_INVAL, err,
@@ -422,7 +422,7 @@ START_TEST(places_beside_columns_that_were_left_out)
         (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%zu,%zu,%zu.5,%zu\n", i,
                        i * 7 % 11, i % 5, i % 3);
     write_text("t.csv", text);
-    AS_AUTO(as_freep) char *path = trained_path(&child, "t.csv");
+    AS_AUTO(as_freep) char *path = child_path(&child, "t.csv");
     const struct dataset_paths paths = {.table = path};
     trained_model_with(&child, &paths, DATASET_CSV, &options, "-1", DATASET_REGRESSION,
                        "\"epochs\":1,\"model\":{\"layers\":[3]}", report, sizeof report);
@@ -441,7 +441,7 @@ END_TEST
 START_TEST(arrays_have_no_categories)
 {
     AS_AUTO(predict_summary_done) struct predict_summary s = {0};
-    AS_AUTO(as_freep) char *x = trained_path(&child, "x.npy");
+    AS_AUTO(as_freep) char *x = child_path(&child, "x.npy");
     const float row[3] = {1, 2, 0};
     train_table(2);
     ck_ok(npy_write(x, NPY_F4, (size_t[]){1, 3}, 2, row, &err), err);

@@ -30,7 +30,7 @@ static void teardown(void)
 
 static char *at(const char *name)
 {
-    return trained_path(&child, name);
+    return child_path(&child, name);
 }
 
 static void train_images(void)

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/preprocess/holdout.h"
 #include "data/preprocess/split.h"
 #include "tests/support/check_main.h"
 
@@ -120,6 +121,43 @@ START_TEST(runs_out_of_memory_cleanly)
 }
 END_TEST
 
+/* Parts that are given: each side in the order of the file, then the rows that are for nothing. */
+START_TEST(given_parts_keep_the_order_of_the_file)
+{
+    static const unsigned char part[] = {HOLDOUT_TRAIN, HOLDOUT_HELD, HOLDOUT_UNUSED, HOLDOUT_HELD,
+                                         HOLDOUT_TRAIN};
+    static const int32_t want[] = {1, 3, 0, 4, 2};
+    const struct preprocess_opts opts = {.part = part, .split_seed = 5, .n_validation = 4};
+    struct preprocess_rows r;
+    int32_t rows[5];
+    ck_ok(split_rows(&opts, NULL, 5, 0, rows, &r, &err), err);
+    ck_assert_mem_eq(rows, want, sizeof want);
+    ck_assert(r.held == rows && r.n_held == 2 && r.train == rows + 2 && r.n_train == 2);
+}
+END_TEST
+
+/* By chance: a shuffle, or a stratified one where there are classes to stratify by. */
+START_TEST(the_options_choose_the_shuffle)
+{
+    int32_t labels[MAX_ROWS] = {0}, rows[MAX_ROWS], want[MAX_ROWS];
+    struct preprocess_opts opts = {.split_seed = 9, .n_validation = 77};
+    struct preprocess_rows r;
+    for (size_t i = 0; i < MAX_ROWS; i++)
+        labels[i] = i % 5 == 0;
+    split_random(MAX_ROWS, 9, want);
+    ck_ok(split_rows(&opts, labels, MAX_ROWS, 2, rows, &r, &err), err);
+    ck_assert_mem_eq(rows, want, sizeof want);
+    ck_assert(r.held == rows && r.n_held == 77);
+    ck_assert(r.train == rows + 77 && r.n_train == MAX_ROWS - 77);
+    opts.stratify = true;
+    ck_ok(split_rows(&opts, NULL, MAX_ROWS, 0, rows, &r, &err), err);
+    ck_assert_mem_eq(rows, want, sizeof want);
+    ck_ok(split_stratified(labels, MAX_ROWS, 2, 77, 9, want, &err), err);
+    ck_ok(split_rows(&opts, labels, MAX_ROWS, 2, rows, &r, &err), err);
+    ck_assert_mem_eq(rows, want, sizeof want);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("split");
@@ -129,6 +167,8 @@ Suite *test_suite(void)
     tcase_add_test(t, proportions);
     tcase_add_test(t, one_class_is_the_random_split);
     tcase_add_test(t, runs_out_of_memory_cleanly);
+    tcase_add_test(t, given_parts_keep_the_order_of_the_file);
+    tcase_add_test(t, the_options_choose_the_shuffle);
     suite_add_tcase(s, t);
     return s;
 }

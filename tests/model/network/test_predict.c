@@ -40,7 +40,7 @@ struct stored {
 static void stored_read(struct stored *s)
 {
     *s = (struct stored){0};
-    AS_AUTO(as_freep) char *path = trained_path(&child, "artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *path = child_path(&child, "artifacts/model.safetensors");
     ck_ok(model_file_read(path, 1 << 26, &s->file, &err), err);
     s->spec = model_file_member(s->file, 0)->spec;
     struct net_data data = net_data_of(model_file_data(s->file));
@@ -171,7 +171,7 @@ START_TEST(transformer)
     for (size_t i = 0; i < 100; i++)
         text[rng_below(&r, sizeof text)] = '?';
     child_write(&child, "t.txt", text, sizeof text);
-    AS_AUTO(as_freep) char *path = trained_path(&child, "t.txt");
+    AS_AUTO(as_freep) char *path = child_path(&child, "t.txt");
     const struct dataset_paths paths = {.table = path};
     trained_model(&child, &paths, DATASET_TEXT, NULL, DATASET_TASK_AUTO,
                   "\"epochs\":4,\"batch_size\":8,\"optimizer\":{\"lr\":0.01},\"model\":{"

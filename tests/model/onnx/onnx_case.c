@@ -83,13 +83,6 @@ static void run_tool(const char *program, const char *script, const char *a, con
     ck_assert_msg(onnx_case_program(argv) == 0, "%s failed for %s", script, a);
 }
 
-static char *in_dir(const struct child *c, const char *name)
-{
-    char *path = file_join(c->dir, name);
-    ck_assert_ptr_nonnull(path);
-    return path;
-}
-
 /* ---- training ---- */
 
 static void set_path(json_t *places, const char *key, const char *path)
@@ -113,9 +106,9 @@ void onnx_case_train(struct child *c, const struct onnx_data *data, const char *
     ck_assert_int_eq(json_object_set(dataset, "paths", places), 0);
     AS_AUTO(as_freep) char *text = json_format(dataset);
     AS_AUTO(str_done) struct str job = {0};
-    AS_AUTO(as_freep) char *checkpoints = in_dir(c, "checkpoints");
-    AS_AUTO(as_freep) char *from = in_dir(c, "artifacts/model.safetensors");
-    AS_AUTO(as_freep) char *to = in_dir(c, name);
+    AS_AUTO(as_freep) char *checkpoints = child_path(c, "checkpoints");
+    AS_AUTO(as_freep) char *from = child_path(c, "artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *to = child_path(c, name);
     str_printf(&job, "{\"train\":{\"dataset\":\"d\",%s},\"dataset\":%s", fields, text);
     if (data->base)
         str_printf(&job, ",\"base\":\"%s/%s\"", c->dir, data->base);
@@ -177,8 +170,7 @@ static void draw_cell(struct rows *r, size_t row, size_t column, struct rng *rng
         (void)snprintf(text, 24, "%s", rng_below(rng, 2) ? "" : "nan");
     else
         (void)snprintf(text, 24, "%.5g", rng_normal(rng) * (rng_below(rng, 2) ? 0.5 : 30));
-    const struct csv_cell cell = {.s = text, .len = strlen(text)};
-    const struct column_cell value = column_cell_of(&cell);
+    const struct column_cell value = column_cell_of_text(text, strlen(text));
     ck_ok(column_value_of(c, &value, &r->raw[at], &err), err);
 }
 
@@ -328,8 +320,8 @@ static json_t *expected_outputs(const struct rows *r, const float *values)
 
 void onnx_case_run(const struct child *c, json_t *inputs, json_t *outputs, bool refused)
 {
-    AS_AUTO(as_freep) char *graph = in_dir(c, "model.onnx");
-    AS_AUTO(as_freep) char *plan = in_dir(c, "case.json");
+    AS_AUTO(as_freep) char *graph = child_path(c, "model.onnx");
+    AS_AUTO(as_freep) char *plan = child_path(c, "case.json");
     JSON_AUTO test = json_pack("{s:o, s:o, s:f, s:b}", "inputs", inputs, "outputs", outputs,
                                "tolerance", TOLERANCE, "refused", (int)refused);
     AS_AUTO(as_freep) char *text = json_format(test);
@@ -346,7 +338,7 @@ void onnx_case_run(const struct child *c, json_t *inputs, json_t *outputs, bool 
 static void run_case(const struct child *c, const struct model_file *f, json_t *inputs,
                      json_t *outputs, bool refused)
 {
-    AS_AUTO(as_freep) char *graph = in_dir(c, "model.onnx");
+    AS_AUTO(as_freep) char *graph = child_path(c, "model.onnx");
     ck_ok(onnx_write(f, graph, &err), err);
     onnx_case_run(c, inputs, outputs, refused);
 }
@@ -362,7 +354,7 @@ static void run_graph(struct rows *r, const struct model_file *f, const float *e
 static void begin(struct rows *r, const struct child *c, const char *name, size_t n,
                   struct model_file **ret)
 {
-    AS_AUTO(as_freep) char *path = in_dir(c, name);
+    AS_AUTO(as_freep) char *path = child_path(c, name);
     ck_ok(model_file_read(path, MODEL_FILE_MAX_BYTES, ret, &err), err);
     *r = (struct rows){
         .child = c, .info = model_file_data(*ret), .combine = model_file_combine(*ret), .n = n};
@@ -453,7 +445,7 @@ static void run_network(const struct model_file *f, const struct net_plan *plan,
 
 void onnx_case_compare_text(const struct child *c, const char *name, size_t rows)
 {
-    AS_AUTO(as_freep) char *path = in_dir(c, name);
+    AS_AUTO(as_freep) char *path = child_path(c, name);
     AS_AUTO(model_file_freep) struct model_file *f = NULL;
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     ck_ok(model_file_read(path, MODEL_FILE_MAX_BYTES, &f, &err), err);

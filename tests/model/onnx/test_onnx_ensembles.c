@@ -27,20 +27,14 @@ static void teardown(void)
     child_teardown(&child);
 }
 
-static char *in_dir(const char *name)
-{
-    char *path = file_join(child.dir, name);
-    ck_assert_ptr_nonnull(path);
-    return path;
-}
-
 static void compose_as(const char *name, const char *const *names, const double *weights, size_t n,
                        json_t *combine)
 {
     struct model_source sources[8] = {0};
-    AS_AUTO(as_freep) char *path = in_dir(name);
+    AS_AUTO(as_freep) char *path = child_path(&child, name);
     for (size_t i = 0; i < n; i++)
-        sources[i] = (struct model_source){.path = in_dir(names[i]), .weight = weights[i]};
+        sources[i] =
+            (struct model_source){.path = child_path(&child, names[i]), .weight = weights[i]};
     ck_ok(model_file_write(path, sources, n, combine, NULL, &err), err);
     for (size_t i = 0; i < n; i++)
         free((char *)sources[i].path);

@@ -37,13 +37,6 @@ static void teardown(void)
     child_teardown(&child);
 }
 
-static char *in_dir(const char *name)
-{
-    char *path = file_join(child.dir, name);
-    ck_assert_ptr_nonnull(path);
-    return path;
-}
-
 /* ---- tables ---- */
 
 static void table_case(int classes, const char *fields)
@@ -115,14 +108,14 @@ static void write_array(void)
     for (size_t i = 0; i < 150; i++)
         for (size_t c = 0; c < 5; c++)
             x[i][c] = c < 4 ? (float)rng_normal(&r) : x[i][0] * x[i][1] + x[i][2];
-    AS_AUTO(as_freep) char *path = in_dir("t.npy");
+    AS_AUTO(as_freep) char *path = child_path(&child, "t.npy");
     ck_ok(npy_write(path, NPY_F4, shape, 2, x, &err), err);
 }
 
 START_TEST(array_without_names)
 {
     write_array();
-    AS_AUTO(as_freep) char *path = in_dir("t.npy");
+    AS_AUTO(as_freep) char *path = child_path(&child, "t.npy");
     const struct onnx_data data = {.paths = {.table = path},
                                    .format = DATASET_NPY,
                                    .target = "-1",
@@ -141,8 +134,8 @@ static void write_pictures(size_t n, size_t c, bool first)
     const size_t last_shape[] = {n, 8, 6, c}, first_shape[] = {n, c, 8, 6};
     AS_AUTO(as_freep) float *x = as_calloc(n * 48 * c, sizeof *x);
     AS_AUTO(as_freep) int64_t *y = as_calloc(n, sizeof *y);
-    AS_AUTO(as_freep) char *x_path = in_dir("x.npy");
-    AS_AUTO(as_freep) char *y_path = in_dir("y.npy");
+    AS_AUTO(as_freep) char *x_path = child_path(&child, "x.npy");
+    AS_AUTO(as_freep) char *y_path = child_path(&child, "y.npy");
     struct rng r;
     rng_init(&r, 1, 6);
     ck_assert(x && y);
@@ -157,8 +150,8 @@ static void write_pictures(size_t n, size_t c, bool first)
 
 static void picture_case(size_t channels, bool first, const char *fields)
 {
-    AS_AUTO(as_freep) char *x = in_dir("x.npy");
-    AS_AUTO(as_freep) char *y = in_dir("y.npy");
+    AS_AUTO(as_freep) char *x = child_path(&child, "x.npy");
+    AS_AUTO(as_freep) char *y = child_path(&child, "y.npy");
     const struct onnx_data data = {.paths = {.features = x, .targets = y},
                                    .format = DATASET_NPY,
                                    .task = DATASET_CLASSIFICATION,
@@ -237,8 +230,8 @@ START_TEST(images_of_bytes)
 {
     enum { N = 90, AREA = 30 };
     static unsigned char x[N * AREA], y[N];
-    AS_AUTO(as_freep) char *x_path = in_dir("x.idx");
-    AS_AUTO(as_freep) char *y_path = in_dir("y.idx");
+    AS_AUTO(as_freep) char *x_path = child_path(&child, "x.idx");
+    AS_AUTO(as_freep) char *y_path = child_path(&child, "y.idx");
     const struct onnx_data data = {.paths = {.features = x_path, .targets = y_path},
                                    .format = DATASET_IDX,
                                    .task = DATASET_CLASSIFICATION};
@@ -275,7 +268,7 @@ START_TEST(transformer)
     for (size_t i = 0; i < 100; i++)
         text[rng_below(&r, sizeof text)] = '?';
     child_write(&child, "t.txt", text, sizeof text);
-    AS_AUTO(as_freep) char *path = in_dir("t.txt");
+    AS_AUTO(as_freep) char *path = child_path(&child, "t.txt");
     const struct onnx_data data = {.paths = {.table = path}, .format = DATASET_TEXT};
     onnx_case_train(&child, &data,
                     "\"epochs\":2,\"batch_size\":8,\"optimizer\":{\"lr\":0.01},\"model\":{"
@@ -342,7 +335,7 @@ static void transform_case(target_transform transform)
     struct onnx_port port = {
         .name = "x", .type = ONNX_FLOAT, .dims = dims, .n_dims = 2, .note = "a number"};
     AS_AUTO(onnx_graph_freep) struct onnx_graph *g = NULL;
-    AS_AUTO(as_freep) char *path = in_dir("model.onnx");
+    AS_AUTO(as_freep) char *path = child_path(&child, "model.onnx");
     float y[N][2];
     for (size_t i = 0; i < (size_t)2 * N; i++)
         y[i / 2][i % 2] = (float)target_unit_back(&fit, i % 2, (double)x[i / 2][i % 2]);
@@ -374,7 +367,7 @@ START_TEST(models_of_transformed_targets)
     static const char *const kinds[] = {
         "\"epochs\":3,\"model\":{\"kind\":\"mlp\",\"layers\":[9]}",
         "\"model\":{\"kind\":\"boosted_trees\",\"n_estimators\":8}"};
-    const struct onnx_data data = {.paths = {.table = in_dir("t.csv")},
+    const struct onnx_data data = {.paths = {.table = child_path(&child, "t.csv")},
                                    .format = DATASET_CSV,
                                    .target = "y",
                                    .task = DATASET_REGRESSION};
@@ -399,8 +392,8 @@ START_TEST(dates_and_texts_are_refused)
         "note,x,y\nvery good tea,1,2\nnot so good,2,3\nbad tea indeed,3,5\ngood good tea,3,6\n"};
     for (size_t i = 0; i < AS_ARRAY_LEN(tables); i++) {
         AS_AUTO(model_file_freep) struct model_file *f = NULL;
-        AS_AUTO(as_freep) char *table = in_dir("t.csv");
-        AS_AUTO(as_freep) char *path = in_dir("model");
+        AS_AUTO(as_freep) char *table = child_path(&child, "t.csv");
+        AS_AUTO(as_freep) char *path = child_path(&child, "model");
         const struct onnx_data data = {.paths = {.table = table},
                                        .format = DATASET_CSV,
                                        .target = "y",
@@ -424,7 +417,7 @@ static char *read_bytes(const char *name, size_t *ret_len)
 static struct model_file *small_model(void)
 {
     struct model_file *f = NULL;
-    AS_AUTO(as_freep) char *path = in_dir("model");
+    AS_AUTO(as_freep) char *path = child_path(&child, "model");
     onnx_table_write(&child, 60, 3);
     onnx_table_train(&child, 3, "\"epochs\":1,\"model\":{\"layers\":[64]}", "1", "model");
     ck_ok(model_file_read(path, MODEL_FILE_MAX_BYTES, &f, &err), err);
@@ -434,8 +427,8 @@ static struct model_file *small_model(void)
 START_TEST(equal_models_give_equal_bytes)
 {
     AS_AUTO(model_file_freep) struct model_file *f = small_model();
-    AS_AUTO(as_freep) char *a_path = in_dir("a.onnx");
-    AS_AUTO(as_freep) char *b_path = in_dir("b.onnx");
+    AS_AUTO(as_freep) char *a_path = child_path(&child, "a.onnx");
+    AS_AUTO(as_freep) char *b_path = child_path(&child, "b.onnx");
     size_t a_len, b_len;
     ck_ok(onnx_write(f, a_path, &err), err);
     ck_ok(onnx_write(f, b_path, &err), err);
@@ -451,8 +444,8 @@ END_TEST
 START_TEST(full_disk)
 {
     AS_AUTO(model_file_freep) struct model_file *f = small_model();
-    AS_AUTO(as_freep) char *path = in_dir("old/m.onnx");
-    AS_AUTO(as_freep) char *folder = in_dir("old");
+    AS_AUTO(as_freep) char *path = child_path(&child, "old/m.onnx");
+    AS_AUTO(as_freep) char *folder = child_path(&child, "old");
     struct rlimit limit, small;
     ck_ok(file_mkdirs(folder, 0700, &err), err);
     ck_ok(file_replace(path, "old", 3, 0644, &err), err);
@@ -476,7 +469,7 @@ END_TEST
 START_TEST(out_of_memory)
 {
     AS_AUTO(model_file_freep) struct model_file *f = small_model();
-    AS_AUTO(as_freep) char *path = in_dir("m.onnx");
+    AS_AUTO(as_freep) char *path = child_path(&child, "m.onnx");
     as_status st = AS_E_NOMEM;
     size_t nth = 0;
     while (st == AS_E_NOMEM) {

@@ -15,7 +15,7 @@ static as_status parse(const char *text, struct train_spec *ret)
     return train_spec_parse(j, "/trial/train", ret, &err);
 }
 
-START_TEST(against_data)
+START_TEST(against_classes)
 {
     struct train_spec s;
     struct dataset_info d = {
@@ -51,7 +51,16 @@ START_TEST(against_data)
     ck_fails(train_spec_check(&s, &d, "/trial/train", &err), AS_E_INVAL, err,
              "/trial/train/target/transform: found log, expected none: data set 'd' is for "
              "classification");
-    d.task = DATASET_REGRESSION;
+}
+END_TEST
+
+START_TEST(against_numbers)
+{
+    struct train_spec s;
+    struct dataset_info d = {
+        .task = DATASET_REGRESSION, .n_rows = 10, .n_features = 4, .n_outputs = 2};
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"loss\":\"bce\"}", &s), err);
+    s.target_transform = TARGET_LOG;
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "with the loss bce");
     s.loss = TRAIN_MSE;
     ck_ok(train_spec_check(&s, &d, "/trial/train", &err), err);
@@ -74,7 +83,15 @@ START_TEST(against_data)
     s.n_metrics = 0;
     s.loss = TRAIN_CROSS_ENTROPY;
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "expected mse, huber or bce");
-    s.loss = TRAIN_LOSS_AUTO;
+}
+END_TEST
+
+START_TEST(against_sizes)
+{
+    struct train_spec s;
+    struct dataset_info d = {
+        .task = DATASET_REGRESSION, .n_rows = 10, .n_features = 4, .n_outputs = 2};
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5}", &s), err);
     s.model.n_layers = 2;
     s.model.layers[0] = s.model.layers[1] = TRAIN_MAX_WIDTH;
     ck_fails(train_spec_check(&s, &d, "/trial/train", &err), AS_E_TOO_LARGE, err, "parameters");
@@ -82,6 +99,13 @@ START_TEST(against_data)
     s.model.n_layers = 0;
     d.n_rows = 1;
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "1 rows");
+}
+END_TEST
+
+START_TEST(against_tokens)
+{
+    struct train_spec s;
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5}", &s), err);
     struct dataset_info text = {.input = DATASET_TOKEN_TEXT,
                                 .task = DATASET_LANGUAGE_MODELING,
                                 .n_rows = 129,
@@ -204,7 +228,10 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("check");
     TCase *t = tcase_create("check");
-    tcase_add_test(t, against_data);
+    tcase_add_test(t, against_classes);
+    tcase_add_test(t, against_numbers);
+    tcase_add_test(t, against_sizes);
+    tcase_add_test(t, against_tokens);
     tcase_add_test(t, trees_take_rows);
     tcase_add_test(t, columns_are_checked);
     tcase_add_test(t, columns_are_no_inputs);

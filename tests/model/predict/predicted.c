@@ -33,7 +33,7 @@ void predicted_train(size_t i, const struct dataset_paths *paths, dataset_format
 
 struct model_file *predicted_read(size_t i)
 {
-    AS_AUTO(as_freep) char *path = trained_path(&predicted_child[i], "artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *path = child_path(&predicted_child[i], "artifacts/model.safetensors");
     struct model_file *f = NULL;
     ck_ok(model_file_read(path, 1 << 26, &f, &err), err);
     return f;
@@ -71,7 +71,7 @@ void predicted_held_rows(const struct model_file *f, const struct dataset_paths 
 
 float *predicted_recorded(size_t i, size_t rows, size_t columns)
 {
-    AS_AUTO(as_freep) char *path = trained_path(&predicted_child[i], "artifacts/predictions.npy");
+    AS_AUTO(as_freep) char *path = child_path(&predicted_child[i], "artifacts/predictions.npy");
     AS_AUTO(npy_freep) struct npy *npy = NULL;
     ck_ok(npy_open(path, &npy, &err), err);
     const struct npy_header *h = npy_header_of(npy);

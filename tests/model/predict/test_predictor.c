@@ -26,7 +26,7 @@ static void predicts_as_recorded(const struct dataset_paths *paths, size_t colum
 static void table_case(int classes, const char *fields)
 {
     trained_write_table(&predicted_child[0], 211, classes);
-    AS_AUTO(as_freep) char *path = trained_path(&predicted_child[0], "t.csv");
+    AS_AUTO(as_freep) char *path = child_path(&predicted_child[0], "t.csv");
     const struct dataset_paths paths = {.table = path};
     predicted_train(0, &paths, DATASET_CSV, "y",
                     classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION, fields);
@@ -82,7 +82,7 @@ END_TEST
 START_TEST(folds_of_snapshots)
 {
     trained_write_table(&predicted_child[0], 211, 3);
-    AS_AUTO(as_freep) char *path = trained_path(&predicted_child[0], "t.csv");
+    AS_AUTO(as_freep) char *path = child_path(&predicted_child[0], "t.csv");
     const struct dataset_paths paths = {.table = path};
     predicted_train(0, &paths, DATASET_CSV, "y", DATASET_CLASSIFICATION,
                     "\"epochs\":4,\"validation\":{\"folds\":3},\"schedule\":{\"kind\":\"cosine\","
@@ -123,7 +123,7 @@ START_TEST(transformed_targets)
                        "\"transform\":\"%s\"}",
                        transforms[i]);
         trained_write_table(&predicted_child[0], 211, 0);
-        AS_AUTO(as_freep) char *path = trained_path(&predicted_child[0], "t.csv");
+        AS_AUTO(as_freep) char *path = child_path(&predicted_child[0], "t.csv");
         const struct dataset_paths paths = {.table = path};
         trained_model(&predicted_child[0], &paths, DATASET_CSV, "y", DATASET_REGRESSION, fields,
                       report, sizeof report);
@@ -139,7 +139,7 @@ static void mixed_case(int classes, const char *fields)
     static const struct dataset_options options = {.comment = '#'};
     char report[512];
     trained_write_mixed(&predicted_child[0], 150, classes);
-    AS_AUTO(as_freep) char *path = trained_path(&predicted_child[0], "t.csv");
+    AS_AUTO(as_freep) char *path = child_path(&predicted_child[0], "t.csv");
     const struct dataset_paths paths = {.table = path};
     trained_model_with(&predicted_child[0], &paths, DATASET_CSV, &options, "y",
                        classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION, fields, report,
@@ -174,8 +174,8 @@ END_TEST
 
 static void image_case(double scale)
 {
-    AS_AUTO(as_freep) char *x = trained_path(&predicted_child[0], "x.npy");
-    AS_AUTO(as_freep) char *y = trained_path(&predicted_child[0], "y.npy");
+    AS_AUTO(as_freep) char *x = child_path(&predicted_child[0], "x.npy");
+    AS_AUTO(as_freep) char *y = child_path(&predicted_child[0], "y.npy");
     const struct dataset_paths paths = {.features = x, .targets = y};
     trained_write_images(x, y, 120, scale);
     predicted_train(
@@ -229,7 +229,7 @@ START_TEST(cells)
 {
     float v = 0;
     trained_write_table(&predicted_child[0], 211, 2);
-    AS_AUTO(as_freep) char *path = trained_path(&predicted_child[0], "t.csv");
+    AS_AUTO(as_freep) char *path = child_path(&predicted_child[0], "t.csv");
     const struct dataset_paths paths = {.table = path};
     predicted_train(0, &paths, DATASET_CSV, "y", DATASET_CLASSIFICATION, "\"epochs\":1");
     AS_AUTO(model_file_freep) struct model_file *f = predicted_read(0);
@@ -270,7 +270,7 @@ START_TEST(text_has_no_rows)
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = "the quick brown fox. "[i % 21];
     child_write(&predicted_child[0], "t.txt", text, sizeof text);
-    AS_AUTO(as_freep) char *path = trained_path(&predicted_child[0], "t.txt");
+    AS_AUTO(as_freep) char *path = child_path(&predicted_child[0], "t.txt");
     const struct dataset_paths paths = {.table = path};
     predicted_train(
         0, &paths, DATASET_TEXT, NULL, DATASET_TASK_AUTO,

@@ -31,8 +31,8 @@ static void ensemble_case(int classes, bool trees)
     const double weights[PREDICTED_MOST] = {0.4, 0.3, 0.2, 0.1};
     struct model_source sources[PREDICTED_MOST];
     size_t columns = classes ? (size_t)classes : 1;
-    AS_AUTO(as_freep) char *table = trained_path(&predicted_child[0], "t.csv");
-    AS_AUTO(as_freep) char *all = trained_path(&predicted_child[0], "all.model");
+    AS_AUTO(as_freep) char *table = child_path(&predicted_child[0], "t.csv");
+    AS_AUTO(as_freep) char *all = child_path(&predicted_child[0], "all.model");
     const struct dataset_paths paths = {.table = table};
     AS_AUTO(model_file_freep) struct model_file *f = NULL;
     AS_AUTO(predicted_rows_done) struct predicted_rows rows = {0};
@@ -42,7 +42,7 @@ static void ensemble_case(int classes, bool trees)
                         classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION,
                         trees && i == 1 ? with_trees : fields[i]);
         sources[i] = (struct model_source){
-            .path = trained_path(&predicted_child[i], "artifacts/model.safetensors"),
+            .path = child_path(&predicted_child[i], "artifacts/model.safetensors"),
             .weight = weights[i]};
     }
     ck_ok(model_file_write(all, sources, PREDICTED_MOST, NULL, NULL, &err), err);
@@ -86,7 +86,7 @@ END_TEST
 /* What is true of the held-out rows, as the trainer of model 0 recorded it. */
 static void read_truth(bool of_classes, size_t rows, int64_t **ret_classes, float **ret_targets)
 {
-    AS_AUTO(as_freep) char *path = trained_path(&predicted_child[0], "artifacts/targets.npy");
+    AS_AUTO(as_freep) char *path = child_path(&predicted_child[0], "artifacts/targets.npy");
     AS_AUTO(npy_freep) struct npy *npy = NULL;
     AS_AUTO(as_freep) double *values = as_calloc(rows, sizeof *values);
     ck_ok(npy_open(path, &npy, &err), err);
@@ -119,11 +119,11 @@ static void compose_stacked(const struct ensemble *e, bool of_classes, const cha
     JSON_AUTO combine = json_pack("{s:s, s:s, s:O}", "kind", "linear", "inputs",
                                   of_classes ? "log" : "outputs", "biases", biases);
     for (size_t i = 0; i < e->members; i++)
-        sources[i] = (struct model_source){
-            .path = order[i] == 0 ? strdup(pair)
-                                  : trained_path(&predicted_child[order[i] + 1],
-                                                 "artifacts/model.safetensors"),
-            .weight = e->weights[order[i]]};
+        sources[i] =
+            (struct model_source){.path = order[i] == 0 ? strdup(pair)
+                                                        : child_path(&predicted_child[order[i] + 1],
+                                                                     "artifacts/model.safetensors"),
+                                  .weight = e->weights[order[i]]};
     ck_ok(model_file_write(path, sources, e->members, combine, NULL, &err), err);
     for (size_t i = 0; i < e->members; i++)
         free((char *)sources[i].path);
@@ -152,13 +152,13 @@ static void stacked_case(int classes)
         "\"epochs\":4,\"standardize\":false,\"model\":{\"kind\":\"linear\"},\"optimizer\":{\"lr\":"
         "1e-5}"};
     size_t columns = classes ? (size_t)classes : 1;
-    AS_AUTO(as_freep) char *table = trained_path(&predicted_child[0], "t.csv");
-    AS_AUTO(as_freep) char *pair = trained_path(&predicted_child[0], "pair.model");
-    AS_AUTO(as_freep) char *all = trained_path(&predicted_child[0], "all.model");
+    AS_AUTO(as_freep) char *table = child_path(&predicted_child[0], "t.csv");
+    AS_AUTO(as_freep) char *pair = child_path(&predicted_child[0], "pair.model");
+    AS_AUTO(as_freep) char *all = child_path(&predicted_child[0], "all.model");
     AS_AUTO(as_freep)
-    char *first = trained_path(&predicted_child[0], "artifacts/model.safetensors");
+    char *first = child_path(&predicted_child[0], "artifacts/model.safetensors");
     AS_AUTO(as_freep)
-    char *second = trained_path(&predicted_child[1], "artifacts/model.safetensors");
+    char *second = child_path(&predicted_child[1], "artifacts/model.safetensors");
     const struct dataset_paths paths = {.table = table};
     AS_AUTO(model_file_freep) struct model_file *f = NULL;
     AS_AUTO(predicted_rows_done) struct predicted_rows rows = {0};
@@ -221,7 +221,7 @@ static void compose_by(const char *column, const char *const values[2], const ch
                                   "value", values[1], "input", 1, "other", 2);
     for (size_t i = 0; i < CANDIDATES; i++)
         sources[i] = (struct model_source){
-            .path = trained_path(&predicted_child[i], "artifacts/model.safetensors")};
+            .path = child_path(&predicted_child[i], "artifacts/model.safetensors")};
     ck_ok(model_file_write(path, sources, CANDIDATES, combine, NULL, &err), err);
     for (size_t i = 0; i < CANDIDATES; i++)
         free((char *)sources[i].path);
@@ -236,8 +236,8 @@ static void by_case(int classes, bool trees)
         "\"epochs\":3,\"model\":{\"layers\":[5,4],\"embedding\":2}"};
     static const char *const colours[] = {"red", "blue"};
     size_t columns = classes ? (size_t)classes : 1;
-    AS_AUTO(as_freep) char *table = trained_path(&predicted_child[0], "t.csv");
-    AS_AUTO(as_freep) char *all = trained_path(&predicted_child[0], "all.model");
+    AS_AUTO(as_freep) char *table = child_path(&predicted_child[0], "t.csv");
+    AS_AUTO(as_freep) char *all = child_path(&predicted_child[0], "all.model");
     const struct dataset_paths paths = {.table = table};
     AS_AUTO(predicted_rows_done) struct predicted_rows rows = {0};
     float *own[CANDIDATES];
@@ -299,8 +299,8 @@ START_TEST(dates_by_a_column)
 {
     AS_AUTO(model_file_freep) struct model_file *f = NULL;
     AS_AUTO(predictor_freep) struct predictor *p = NULL;
-    AS_AUTO(as_freep) char *table = trained_path(&predicted_child[0], "t.csv");
-    AS_AUTO(as_freep) char *all = trained_path(&predicted_child[0], "all.model");
+    AS_AUTO(as_freep) char *table = child_path(&predicted_child[0], "t.csv");
+    AS_AUTO(as_freep) char *all = child_path(&predicted_child[0], "all.model");
     const struct dataset_paths paths = {.table = table};
     static const char text[] = "when,x,y\n2024-03-09,1,2\n2024-04-10 06:00,2,3\n,3,5\n"
                                "2025-01-01,3,6\n2024-03-09,2,4\n2024-04-10,7,3\n";

@@ -3,11 +3,13 @@
 #include "tests/support/temp_folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -235,6 +237,39 @@ START_TEST(dies_with_the_thread_that_started_it)
 }
 END_TEST
 
+/* What comes on the socket goes back on it; its end ends the program. */
+START_TEST(stdin_may_be_a_socket)
+{
+    const char *argv[] = {"sh", "-c", "read line; echo \"got $line\" >&0; cat", NULL};
+    struct child_spec s = {.argv = (char **)argv};
+    struct as_err err = {0};
+    AS_AUTO(str_done) struct str said = {0};
+    int out = -1, fd = -1, status = -1;
+    pid_t pid = 0;
+    char buf[32] = "";
+    ck_ok(child_env_init(&s.env, (char *const *)no_base, &err), err);
+    ck_ok(child_spawn_on_socket(&s, &pid, &out, &fd, &err), err);
+    ck_assert(!s.stdin_fd);
+    ck_assert(fcntl(fd, F_GETFL) & O_NONBLOCK);
+    ck_assert_int_eq(send(fd, "a line\n", 7, MSG_NOSIGNAL), 7);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    ck_assert_int_eq(poll(&p, 1, PATIENCE_MS), 1);
+    ck_assert_int_eq(recv(fd, buf, sizeof buf - 1, 0), 11);
+    ck_assert_str_eq(buf, "got a line\n");
+    close(fd);
+    read_all(out, &said);
+    ck_assert_uint_eq(said.len, 0);
+    close(out);
+    child_take_end(pid, "/nowhere", &status);
+    ck_assert_int_eq(status, 0);
+    s.argv = (char *[]){"/no/such/program", NULL};
+    out = fd = -7;
+    ck_fails(child_spawn_on_socket(&s, &pid, &out, &fd, &err), AS_E_NOT_FOUND, err, "cannot run");
+    ck_assert(out == -7 && fd == -7);
+    child_env_done(&s.env);
+}
+END_TEST
+
 START_TEST(environment_is_scrubbed)
 {
     const char *const base[] = {"PATH=/bin",
@@ -369,6 +404,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, grandchildren_are_swept, 0, (int)AS_ARRAY_LEN(leavers));
     tcase_add_test(t, strays_of_a_dead_runner_are_found);
     tcase_add_test(t, dies_with_the_thread_that_started_it);
+    tcase_add_test(t, stdin_may_be_a_socket);
     tcase_add_test(t, environment_is_scrubbed);
     tcase_add_test(t, path_of_the_trial);
     suite_add_tcase(s, t);

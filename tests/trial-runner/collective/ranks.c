@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "tests/support/check_main.h"
 
@@ -71,6 +73,20 @@ struct coll *ranks_open(const struct ranks *r, int32_t rank, const struct mesh_o
     if (coll_create(r->listeners[rank], &w, &patient, &c, NULL, &err) < 0)
         (void)fprintf(stderr, "rank %d: %s\n", (int)rank, err.msg);
     return c;
+}
+
+void *ranks_share(size_t bytes)
+{
+    void *b = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(b, MAP_FAILED);
+    return b;
+}
+
+void ranks_await(const _Atomic int32_t *counter, int32_t at_least)
+{
+    int64_t until_ns = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    while (*counter < at_least && clock_mono_ns() < until_ns)
+        clock_sleep_ms(1);
 }
 
 int ranks_wait(struct ranks *r, int32_t rank)

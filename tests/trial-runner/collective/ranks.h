@@ -2,9 +2,9 @@
 #ifndef ASSAY_TESTS_TRIAL_RUNNER_COLLECTIVE_RANKS_H
 #define ASSAY_TESTS_TRIAL_RUNNER_COLLECTIVE_RANKS_H
 
-#include <stdio.h>
 #include <sys/types.h>
 
+#include "tests/support/expect.h"
 #include "trial-runner/collective/collective.h"
 
 #define RANKS_MAX 16
@@ -32,15 +32,11 @@ void ranks_start(struct ranks *r, rank_fn *f, void *arg);
  * opts say otherwise, no rank is lost because it gets no processor for a while. */
 struct coll *ranks_open(const struct ranks *r, int32_t rank, const struct mesh_opts *opts);
 
-/* For a rank_fn with variables `rank` and `err`: else the process ends with 1. */
-#define EXPECT(cond)                                                                               \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            (void)fprintf(stderr, "%s:%d: rank %d: %s (%s)\n", __FILE__, __LINE__, (int)rank,      \
-                          #cond, err.msg);                                                         \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
+/* Zeroed memory that the processes of a test share: what they tell each other. `bytes` are mapped
+ * until the test's process ends. */
+void *ranks_share(size_t bytes);
+/* Waits until such a counter is at_least this, or PATIENCE_MS have passed. */
+void ranks_await(const _Atomic int32_t *counter, int32_t at_least);
 
 /* Waits for rank's process: its exit status, or 128 + the signal that ended it. */
 int ranks_wait(struct ranks *r, int32_t rank);

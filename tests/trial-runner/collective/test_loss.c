@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -27,21 +26,6 @@ struct board {
     _Atomic int32_t stalled_peer, stalls;
     _Atomic bool go;
 };
-
-static struct board *board_create(void)
-{
-    void *b =
-        mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(b, MAP_FAILED);
-    return b;
-}
-
-static void wait_for(const _Atomic int32_t *counter, int32_t at_least)
-{
-    int64_t until_ns = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
-    while (*counter < at_least && clock_mono_ns() < until_ns)
-        clock_sleep_ms(1);
-}
 
 struct case_of {
     bool tcp_only;
@@ -116,7 +100,7 @@ static int survivor_rank(const struct ranks *r, int32_t rank, void *arg)
     EXPECT(coll_lost(c) == VICTIM);
     EXPECT(strstr(err.msg, "rank 1 is lost"));
     k->board->survivors++; /* nobody leaves before all have seen who was lost */
-    wait_for(&k->board->survivors, r->n - 1);
+    ranks_await(&k->board->survivors, r->n - 1);
 
     struct endpoint peers[RANKS_MAX];
     struct world w = world_without_victim(r, rank, peers);
@@ -136,7 +120,7 @@ static bool strike_once(struct case_of *k, int signal)
     memset(k->board, 0, sizeof *k->board);
     ranks_init(&r, 4);
     ranks_start(&r, survivor_rank, k);
-    wait_for(&k->board->rounds[VICTIM], 20);
+    ranks_await(&k->board->rounds[VICTIM], 20);
     ck_assert_int_eq(kill(r.pids[VICTIM], signal), 0);
     for (int32_t i = 0; i < r.n; i++)
         if (i != VICTIM)
@@ -150,14 +134,15 @@ static bool strike_once(struct case_of *k, int signal)
 
 static void strike(bool tcp_only, int signal)
 {
-    struct case_of k = {.tcp_only = tcp_only, .silence_ms = PATIENCE_MS, .board = board_create()};
+    struct case_of k = {.tcp_only = tcp_only,
+                        .silence_ms = PATIENCE_MS,
+                        .board = ranks_share(sizeof(struct board))};
     bool well = signal != SIGSTOP && strike_once(&k, signal);
     for (int64_t i = 1; signal == SIGSTOP && i <= SLOWEST && !well; i *= 2) {
         k.silence_ms = 1000 * i;
         well = strike_once(&k, signal);
     }
     ck_assert(well);
-    (void)munmap(k.board, sizeof *k.board);
 }
 
 START_TEST(killed_rank_is_noticed_and_the_others_go_on)
@@ -242,11 +227,10 @@ static int late_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(late_rank_is_reported_and_waited_for)
 {
-    struct case_of k = {.tcp_only = _i == 1, .board = board_create()};
+    struct case_of k = {.tcp_only = _i == 1, .board = ranks_share(sizeof(struct board))};
     ck_assert(run_in_time(2, late_rank, &k));
     ck_assert_int_ge(k.board->stalls, 1);
     ck_assert_int_eq(k.board->stalled_peer, VICTIM);
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -350,9 +334,8 @@ static int besieged_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(strangers_are_refused)
 {
-    struct case_of k = {.board = board_create()};
+    struct case_of k = {.board = ranks_share(sizeof(struct board))};
     ck_assert(ranks_run(3, besieged_rank, &k));
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -372,9 +355,8 @@ static int lonely_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(missing_rank_is_named)
 {
-    struct case_of k = {.board = board_create()};
+    struct case_of k = {.board = ranks_share(sizeof(struct board))};
     ck_assert(run_in_time(3, lonely_rank, &k));
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -396,9 +378,8 @@ static int patient_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(who_waited_for_a_late_rank_is_not_lost)
 {
-    struct case_of k = {.tcp_only = _i == 1, .board = board_create()};
+    struct case_of k = {.tcp_only = _i == 1, .board = ranks_share(sizeof(struct board))};
     ck_assert(run_in_time(3, patient_rank, &k));
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -433,9 +414,8 @@ static int torn_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(who_cannot_reach_another_is_not_lost_to_the_rest)
 {
-    struct case_of k = {.tcp_only = _i == 1, .board = board_create()};
+    struct case_of k = {.tcp_only = _i == 1, .board = ranks_share(sizeof(struct board))};
     ck_assert(run_in_time(3, torn_rank, &k));
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 

@@ -1,9 +1,10 @@
 /* Requests between ranks, each a process of its own, beside the lock-step operations. */
 #include <check.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -24,21 +25,6 @@ struct case_of {
     bool tcp_only;
     struct board *board;
 };
-
-static struct board *board_create(void)
-{
-    void *b =
-        mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(b, MAP_FAILED);
-    return b;
-}
-
-static void wait_for(const _Atomic int32_t *counter, int32_t at_least)
-{
-    int64_t until_ns = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
-    while (*counter < at_least && clock_mono_ns() < until_ns)
-        clock_sleep_ms(1);
-}
 
 /* What a rank does with requests: of kind LATER it answers one when the next has come. */
 struct service {
@@ -84,11 +70,8 @@ static void on_lost(void *arg, struct mailbox *b, int32_t rank)
 static struct mailbox *open_box(struct coll *c, struct service *s)
 {
     struct as_err err = {0};
-    struct mailbox_opts opts = {.max_bytes = MOST,
-                                .tcp_only = s->k->tcp_only,
-                                .on_request = on_request,
-                                .on_lost = on_lost,
-                                .arg = s};
+    struct mailbox_opts opts = {
+        .max_bytes = MOST, .on_request = on_request, .on_lost = on_lost, .arg = s};
     struct mailbox *b = NULL;
     if (mailbox_create(c, &opts, &b, &err) < 0)
         (void)fprintf(stderr, "rank %d: %s\n", (int)s->rank, err.msg);
@@ -148,9 +131,8 @@ static int chatting_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(requests_are_answered_in_any_order_of_ranks)
 {
-    struct case_of k = {.tcp_only = _i % 2, .board = board_create()};
+    struct case_of k = {.tcp_only = _i % 2, .board = ranks_share(sizeof(struct board))};
     ck_assert(ranks_run(_i < 2 ? 4 : 1, chatting_rank, &k));
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -168,7 +150,7 @@ static int crossing_rank(const struct ranks *r, int32_t rank, void *arg)
     AS_AUTO(mailbox_freep) struct mailbox *b = open_box(c, &s);
     EXPECT(b);
     if (rank == 0) {
-        wait_for(&s.k->board->ready, 1);
+        ranks_await(&s.k->board->ready, 1);
         clock_sleep_ms(100);
         mailbox_begin(b, &call);
         EXPECT(mailbox_finish(b, &call, &err) == AS_OK);
@@ -183,9 +165,8 @@ static int crossing_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(rank_in_an_operation_answers)
 {
-    struct case_of k = {.tcp_only = _i == 1, .board = board_create()};
+    struct case_of k = {.tcp_only = _i == 1, .board = ranks_share(sizeof(struct board))};
     ck_assert(ranks_run(2, crossing_rank, &k));
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -222,7 +203,7 @@ static int bounded_rank(const struct ranks *r, int32_t rank, void *arg)
             mailbox_begin(b, &calls[i]);
         }
         /* Refused, first and second; then rank 1 reads until so many are unanswered. */
-        wait_for(&s.k->board->received[1], 2 + MAIL_OPEN_MAX);
+        ranks_await(&s.k->board->received[1], 2 + MAIL_OPEN_MAX);
         clock_sleep_ms(100);
         EXPECT(s.k->board->received[1] == 2 + MAIL_OPEN_MAX);
         mailbox_free(as_steal(b));
@@ -234,9 +215,8 @@ static int bounded_rank(const struct ranks *r, int32_t rank, void *arg)
 
 START_TEST(memory_is_bounded_and_late_answers_arrive)
 {
-    struct case_of k = {.board = board_create()};
+    struct case_of k = {.board = ranks_share(sizeof(struct board))};
     ck_assert(ranks_run(2, bounded_rank, &k));
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -272,23 +252,22 @@ static int surviving_rank(const struct ranks *r, int32_t rank, void *arg)
         free(call.answer);
     }
     s.k->board->done++; /* nobody leaves before all have asked */
-    wait_for(&s.k->board->done, r->n - 1);
+    ranks_await(&s.k->board->done, r->n - 1);
     return 0;
 }
 
 START_TEST(lost_rank_costs_only_its_own_answers)
 {
     struct ranks r;
-    struct case_of k = {.tcp_only = _i == 1, .board = board_create()};
+    struct case_of k = {.tcp_only = _i == 1, .board = ranks_share(sizeof(struct board))};
     ranks_init(&r, 4);
     ranks_start(&r, surviving_rank, &k);
-    wait_for(&k.board->ready, 20);
+    ranks_await(&k.board->ready, 20);
     ck_assert_int_eq(kill(r.pids[VICTIM], SIGKILL), 0);
     for (int32_t i = 0; i < r.n; i++)
         ck_assert_int_eq(ranks_wait(&r, i), i == VICTIM ? 128 + SIGKILL : 0);
     ck_assert_int_ge(k.board->lost_seen, 3);
     ranks_done(&r);
-    (void)munmap(k.board, sizeof *k.board);
 }
 END_TEST
 
@@ -303,24 +282,162 @@ static int interrupted_rank(const struct ranks *r, int32_t rank, void *arg)
     AS_AUTO(mailbox_freep) struct mailbox *b = open_box(c, &s);
     EXPECT(b);
     mailbox_begin(b, &call);
-    wait_for(&s.k->board->received[1 - rank], 1);
+    ranks_await(&s.k->board->received[1 - rank], 1);
     EXPECT(!mailbox_is_done(b, &call));
     s.k->board->ready++; /* nobody interrupts before both have looked */
-    wait_for(&s.k->board->ready, 2);
+    ranks_await(&s.k->board->ready, 2);
     coll_interrupt(c);
     EXPECT(mailbox_finish(b, &call, &err) == AS_E_UNAVAILABLE);
     mailbox_begin(b, &late);
     EXPECT(mailbox_finish(b, &late, &err) == AS_E_UNAVAILABLE);
     s.k->board->done++; /* nobody leaves before both have seen this: a lost rank looks the same */
-    wait_for(&s.k->board->done, 2);
+    ranks_await(&s.k->board->done, 2);
     return 0;
 }
 
 START_TEST(end_of_the_epoch_ends_all_calls)
 {
-    struct case_of k = {.board = board_create()};
+    struct case_of k = {.board = ranks_share(sizeof(struct board))};
     ck_assert(ranks_run(2, interrupted_rank, &k));
-    (void)munmap(k.board, sizeof *k.board);
+}
+END_TEST
+
+/* --- the times that ranks are waited for --- */
+
+/* VICTIM stops, and the others miss it in their mailbox. Whether they do so in the time that was
+ * asked for is compared with another world of the same ranks, which allows CLOCK_MS of silence. */
+#define CLOCK_MS 4000 /* below every default */
+#define ASKED_MS 400
+#define JOIN_MS 20000 /* until a try is given up in which a rank was lost too early */
+#define TRIES 5       /* a busy machine may stop any rank for as long */
+
+struct stop_case {
+    struct case_of k;
+    bool connects; /* VICTIM has a mailbox when it stops; else it is missed while all connect */
+    int64_t asked_ms;
+};
+
+static void note_break(void *arg, struct mesh *m)
+{
+    (void)m;
+    atomic_store((_Atomic bool *)arg, true);
+}
+
+static struct coll *open_clock(const struct ranks *r, int32_t rank, _Atomic bool *broken)
+{
+    struct mesh_opts opts = {.join_ms = PATIENCE_MS,
+                             .silence_ms = CLOCK_MS,
+                             .on_break = note_break,
+                             .arg = (void *)broken};
+    struct world w = ranks_world(r, rank, 2);
+    struct coll *c = NULL;
+    as_status st = coll_create(r->listeners[rank], &w, &opts, &c, NULL, NULL);
+    return st == AS_OK ? c : NULL;
+}
+
+/* What mailbox_create does before it connects, with an address at which nobody accepts. */
+static bool swap_endpoints(const struct ranks *r, int32_t rank, struct coll *c)
+{
+    char all[RANKS_MAX * ENDPOINT_TEXT_MAX] = {0};
+    (void)endpoint_format(&r->peers[rank], all + (size_t)rank * ENDPOINT_TEXT_MAX);
+    return coll_allgather(c, (struct coll_id){.what = "mailboxes"}, all, (size_t)r->n,
+                          ENDPOINT_TEXT_MAX, NULL) == AS_OK;
+}
+
+static int missing_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    struct stop_case *k = arg;
+    struct service s = {.k = &k->k, .rank = rank};
+    struct mail_call call = {.to = VICTIM, .kind = HELD};
+    struct as_err err = {0};
+    _Atomic bool clock_broken = false;
+    struct mesh_opts opts = {.tcp_only = k->k.tcp_only,
+                             .join_ms = k->connects ? JOIN_MS : k->asked_ms,
+                             .silence_ms = k->connects ? k->asked_ms : PATIENCE_MS};
+    AS_AUTO(coll_freep) struct coll *clock = open_clock(r, rank, &clock_broken);
+    EXPECT(clock);
+    AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, &opts);
+    EXPECT(c);
+    if (rank == VICTIM && !k->connects)
+        EXPECT(swap_endpoints(r, rank, c) && raise(SIGSTOP) == 0);
+    AS_AUTO(mailbox_freep) struct mailbox *b = open_box(c, &s);
+    EXPECT(!b == !k->connects);
+    if (rank == VICTIM)
+        EXPECT(raise(SIGSTOP) == 0);
+    if (b) {
+        mailbox_begin(b, &call);
+        EXPECT(mailbox_finish(b, &call, &err) == AS_E_UNAVAILABLE);
+        EXPECT(mailbox_has_lost(b, VICTIM));
+    }
+    EXPECT(!atomic_load(&clock_broken));
+    return 0;
+}
+
+static bool is_missed_in_time(struct stop_case *k)
+{
+    struct ranks r;
+    bool well = true;
+    ranks_init(&r, 3);
+    ranks_start(&r, missing_rank, k);
+    for (int32_t i = 0; i < r.n; i++)
+        well = (i == VICTIM || ranks_wait(&r, i) == 0) && well;
+    ck_assert_int_eq(kill(r.pids[VICTIM], SIGKILL), 0);
+    (void)ranks_wait(&r, VICTIM);
+    ranks_done(&r);
+    return well;
+}
+
+START_TEST(stopped_rank_is_missed_in_the_time_of_the_collective)
+{
+    struct stop_case k = {.k = {.tcp_only = _i % 2, .board = ranks_share(sizeof(struct board))},
+                          .connects = _i < 2};
+    bool well = false;
+    for (int i = 1; i <= TRIES && !well; i++) {
+        k.asked_ms = ASKED_MS * i;
+        well = is_missed_in_time(&k);
+    }
+    ck_assert(well);
+}
+END_TEST
+
+static void *interrupt_when_all_connect(void *arg)
+{
+    struct coll *c = ((void **)arg)[0];
+    struct board *board = ((void **)arg)[1];
+    ranks_await(&board->ready, 1);
+    coll_interrupt(c);
+    return NULL;
+}
+
+/* One rank never connects, and the next world is announced. */
+static int deserted_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    struct service s = {.k = arg, .rank = rank};
+    struct mailbox_opts opts = {.max_bytes = MOST, .on_request = on_request, .arg = &s};
+    struct as_err err = {0};
+    pthread_t thread;
+    AS_AUTO(mailbox_freep) struct mailbox *b = NULL;
+    AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, NULL);
+    EXPECT(c);
+    if (rank == VICTIM) {
+        EXPECT(swap_endpoints(r, rank, c));
+        s.k->board->ready++;
+        ranks_await(&s.k->board->done, r->n - 1); /* it lives meanwhile */
+        return 0;
+    }
+    void *shared[] = {c, s.k->board};
+    EXPECT(pthread_create(&thread, NULL, interrupt_when_all_connect, shared) == 0);
+    EXPECT(mailbox_create(c, &opts, &b, &err) == AS_E_UNAVAILABLE);
+    EXPECT(strstr(err.msg, "ended while its ranks connected"));
+    EXPECT(pthread_join(thread, NULL) == 0);
+    s.k->board->done++;
+    return 0;
+}
+
+START_TEST(end_of_the_epoch_ends_the_wait_for_ranks)
+{
+    struct case_of k = {.board = ranks_share(sizeof(struct board))};
+    ck_assert(ranks_run(3, deserted_rank, &k));
 }
 END_TEST
 
@@ -353,6 +470,8 @@ Suite *test_suite(void)
     tcase_add_test(t, memory_is_bounded_and_late_answers_arrive);
     tcase_add_loop_test(t, lost_rank_costs_only_its_own_answers, 0, 2);
     tcase_add_test(t, end_of_the_epoch_ends_all_calls);
+    tcase_add_loop_test(t, stopped_rank_is_missed_in_the_time_of_the_collective, 0, 4);
+    tcase_add_test(t, end_of_the_epoch_ends_the_wait_for_ranks);
     tcase_add_test(t, heads_are_checked);
     suite_add_tcase(s, t);
     return s;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/support/check_main.h"
+#include "tests/support/expect.h"
 #include "trial-runner/distributed/device_sum.h"
 
 #define RANKS_MAX 4
@@ -16,15 +17,6 @@
 #define OPEN_MS PATIENCE_MS
 
 static struct as_err err;
-
-#define EXPECT(cond)                                                                               \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            (void)fprintf(stderr, "%s:%d: rank %d: %s (%s)\n", __FILE__, __LINE__, (int)rank,      \
-                          #cond, err.msg);                                                         \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
 
 struct sum {
     uint32_t total;

@@ -39,13 +39,6 @@ static void teardown(void)
     child_teardown(&child);
 }
 
-static char *place(const char *name)
-{
-    char *path = file_join(child.dir, name);
-    ck_assert_ptr_nonnull(path);
-    return path;
-}
-
 /* A square of a number decides, which a linear model cannot see; c is a category. */
 static void write_table(int classes)
 {
@@ -69,7 +62,7 @@ static void write_table(int classes)
 static void write_job(int classes, size_t stage, const char *fields)
 {
     AS_AUTO(str_done) struct str job = {0};
-    AS_AUTO(as_freep) char *table = place("t.csv");
+    AS_AUTO(as_freep) char *table = child_path(&child, "t.csv");
     AS_AUTO(dataset_info_done) struct dataset_info info = {0};
     const struct dataset_paths paths = {.table = table};
     write_table(classes);
@@ -101,10 +94,10 @@ static double field(const char *line, const char *name)
 /* Remove what the stage before has left, but keep its model as the base. */
 static void next_stage(void)
 {
-    AS_AUTO(as_freep) char *model = place("artifacts/model.safetensors");
-    AS_AUTO(as_freep) char *base = place("base");
-    AS_AUTO(as_freep) char *checkpoints = place("checkpoints");
-    AS_AUTO(as_freep) char *report = place("report");
+    AS_AUTO(as_freep) char *model = child_path(&child, "artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *base = child_path(&child, "base");
+    AS_AUTO(as_freep) char *checkpoints = child_path(&child, "checkpoints");
+    AS_AUTO(as_freep) char *report = child_path(&child, "report");
     ck_assert_int_eq(rename(model, base), 0);
     ck_ok(file_remove_tree(checkpoints, &err), err);
     (void)remove(report);
@@ -121,7 +114,7 @@ static void run(char last[900])
 
 static double *read_array(const char *name, size_t *ret_n)
 {
-    AS_AUTO(as_freep) char *path = place(name);
+    AS_AUTO(as_freep) char *path = child_path(&child, name);
     AS_AUTO(npy_freep) struct npy *npy = NULL;
     ck_ok(npy_open(path, &npy, &err), err);
     *ret_n = npy_header_of(npy)->n_values;
@@ -134,7 +127,7 @@ static double *read_array(const char *name, size_t *ret_n)
 /* The rows that are held out, which follow from the document alone. */
 static void held_rows(int classes, const struct model_file *f, float **ret, size_t *ret_n)
 {
-    AS_AUTO(as_freep) char *table = place("t.csv");
+    AS_AUTO(as_freep) char *table = child_path(&child, "t.csv");
     AS_AUTO(dataset_info_done) struct dataset_info info = {0};
     AS_AUTO(train_data_done) struct train_data d = {0};
     AS_AUTO(dataset_done) struct dataset set = {0};
@@ -160,7 +153,7 @@ static void held_rows(int classes, const struct model_file *f, float **ret, size
 
 static void predicts_what_was_recorded(int classes, size_t members)
 {
-    AS_AUTO(as_freep) char *path = place("artifacts/model.safetensors");
+    AS_AUTO(as_freep) char *path = child_path(&child, "artifacts/model.safetensors");
     AS_AUTO(model_file_freep) struct model_file *f = NULL;
     AS_AUTO(predictor_freep) struct predictor *p = NULL;
     AS_AUTO(as_freep) float *x = NULL;
@@ -255,14 +248,15 @@ START_TEST(killed_it_ends_with_the_same_bits)
     write_job(3, 1, LONG);
     run(line);
     AS_AUTO(as_freep) char *want = child_read(&child, "artifacts/model.safetensors", &n);
-    AS_AUTO(as_freep) char *checkpoints = place("checkpoints");
-    AS_AUTO(as_freep) char *artifacts = place("artifacts");
+    AS_AUTO(as_freep) char *checkpoints = child_path(&child, "checkpoints");
+    AS_AUTO(as_freep) char *artifacts = child_path(&child, "artifacts");
     ck_ok(file_remove_tree(checkpoints, &err), err);
     ck_ok(file_remove_tree(artifacts, &err), err);
     int code = -1, killed = 0;
     ino_t last = 0;
     for (int round = 0; code != 0; round++) {
-        AS_AUTO(as_freep) char *saved = place("checkpoints/stage/checkpoint.safetensors");
+        AS_AUTO(as_freep)
+        char *saved = child_path(&child, "checkpoints/stage/checkpoint.safetensors");
         struct stat sb = {.st_ino = last};
         child_start(&child, "3", "--checkpoint-every=1ms");
         if (round < 2) { /* when it has written a checkpoint of its own */

@@ -10,6 +10,7 @@
 #include "data/dataset_read.h"
 #include "model/plan/memory.h"
 #include "model/plan/pad.h"
+#include "model/prepare/prepare_rule.h"
 
 static struct rig rig;
 
@@ -63,7 +64,7 @@ static void known_before(const char *train, size_t slots)
         .job = &job, .info = &job.info, .data = &data, .loss = TRAIN_CROSS_ENTROPY};
     ck_ok(member_create(&job, &job.members[0], &m, &rig.err), rig.err);
     ck_ok(dataset_load(&paths, &job.info, &set, &rig.err), rig.err);
-    struct preprocess_opts opts = job_preprocess_opts(&job, &m->spec, set.n_rows);
+    struct preprocess_opts opts = prepare_rule_opts(&m->spec, job.info.task, set.n_rows);
     ck_ok(train_data_prepare(&set, &job.info, &opts, &data, &rig.err), rig.err);
     ck_ok(backend_open("reference", NULL, &setup.be, &rig.err), rig.err);
     ck_ok(device_data_create(setup.be, &data, true, &setup.device, &rig.err), rig.err);
@@ -137,7 +138,7 @@ START_TEST(a_frozen_member_has_diverged)
         ck_ok(member_create(&job, &job.members[0], &m, &rig.err), rig.err);
         if (round == 0) {
             ck_ok(dataset_load(&paths, &job.info, &set, &rig.err), rig.err);
-            struct preprocess_opts opts = job_preprocess_opts(&job, &m->spec, set.n_rows);
+            struct preprocess_opts opts = prepare_rule_opts(&m->spec, job.info.task, set.n_rows);
             ck_ok(train_data_prepare(&set, &job.info, &opts, &data, &rig.err), rig.err);
             ck_ok(device_data_create(setup.be, &data, true, &setup.device, &rig.err), rig.err);
         }

@@ -257,7 +257,7 @@ export type EnsembleRequest = {
   method?: EnsembleMethod;
   size?: number;
   non_negative?: boolean;
-  /** bucketing: the column of the data set whose values have a trial each. It is an input, and no cell of it is missing. The trials may have run without it: its values in the held-out rows are then read from the data set. When absent: trial.train.buckets of the trials, if they have it */
+  /** bucketing: the column of the data set whose values have a trial each. It is an input, and no cell of it is missing, in the data set of each sweep. The trials may have run without it: its values in the held-out rows are then read from the data set. When absent: trial.train.buckets of the trials, if they have it */
   by?: string;
   /** Further sweeps whose trials take part. They have the metric and the held-out rows of the first */
   sweeps?: string[];
