@@ -31,8 +31,7 @@ struct gp_fit_work {
     struct gp_buf a, c;    /* n x ld: K, then L, then K^-1; and c, then G */
     struct gp_buf inverse; /* of the diagonal blocks of L */
     struct gp_buf x, gx, norm, vectors, numbers;
-    int32_t *z;
-    size_t z_cap;
+    struct gp_buf z; /* n_cat x n */
     struct lbfgs_work *lbfgs;
     size_t lbfgs_n, lbfgs_starts;
     const double *scale; /* of the last fit; a part of `numbers` */
@@ -67,7 +66,7 @@ void gp_fit_work_free(struct gp_fit_work *w)
     gp_buf_done(&w->norm);
     gp_buf_done(&w->vectors);
     gp_buf_done(&w->numbers);
-    free(w->z);
+    gp_buf_done(&w->z);
     lbfgs_work_free(w->lbfgs);
     free(w);
 }
@@ -75,8 +74,8 @@ void gp_fit_work_free(struct gp_fit_work *w)
 size_t gp_fit_work_bytes(const struct gp_fit_work *w)
 {
     return sizeof(double) * (w->a.cap + w->c.cap + w->inverse.cap + w->x.cap + w->gx.cap +
-                             w->norm.cap + w->vectors.cap + w->numbers.cap) +
-           w->z_cap * sizeof(*w->z) + sizeof(*w);
+                             w->norm.cap + w->vectors.cap + w->numbers.cap + w->z.cap) +
+           sizeof(*w);
 }
 
 void gp_theta_default(const struct gp_columns *c, double *ret_theta)
@@ -147,7 +146,7 @@ static bool factor_covariance(struct fit *f, double *ret_noise)
     gp_scale(&f->k, f->rows, 0, &f->scaled);
     for (int step = 0; step < GP_JITTER_STEPS; step++) {
         double noise = f->k.noise + gp_jitter(step, f->k.s2);
-        gp_gram(&f->k, &f->scaled, n, f->a, f->cov_c, f->ld);
+        gp_gram(&f->k, &f->scaled, f->rows->z, n, f->a, f->cov_c, f->ld);
         for (size_t i = 0; i < n; i++)
             f->a[i * f->ld + i] += noise;
         *ret_noise = noise;
@@ -222,6 +221,15 @@ static void real_gradient(struct fit *f, double *grad)
         grad[f->c->group ? f->c->group[j] : j] += 2 * f->column_grad[j];
 }
 
+/* dNLL / d ln l of the category columns. */
+static void category_gradient(struct fit *f, double *grad)
+{
+    struct gp_categories categories = gp_categories_of(&f->k, &f->scaled);
+    gp_category_sums(&categories, f->rows->n, f->cov_c, f->ld, f->column_grad);
+    for (size_t j = 0; j < f->c->n_cat; j++)
+        grad[f->c->n_groups + j] += 2 * f->k.weight[j] * f->column_grad[j];
+}
+
 /* Value and gradient at theta; NaN when the covariance cannot be factored. */
 static double value_at(struct fit *f, const double *theta, double *grad)
 {
@@ -235,9 +243,7 @@ static double value_at(struct fit *f, const double *theta, double *grad)
     double value = 0.5 * quad + log_diagonal(f) + negative_log_prior(f, theta, grad);
     double trace = make_g(f);
     real_gradient(f, grad);
-    for (size_t j = 0; j < f->c->n_cat; j++)
-        grad[f->c->n_groups + j] +=
-            2 * f->k.weight[j] * gp_category_sum(&f->scaled, j, n, f->cov_c, f->ld);
+    category_gradient(f, grad);
     /* sum W .* K over K without noise: tr(W (K + noise)) = (n - quad) / 2 */
     grad[lengths] += 0.5 * ((double)n - quad) - noise * trace;
     grad[lengths + 1] += (f->k.noise - GP_NOISE_FLOOR) * trace;
@@ -267,18 +273,10 @@ static as_status reserve_scratch(struct gp_fit_work *w, const struct gp_columns 
         (st = gp_buf_reserve(&w->x, n, ldx, err)) < 0 ||
         (st = gp_buf_reserve(&w->gx, n, ldx, err)) < 0 ||
         (st = gp_buf_reserve(&w->norm, 1, ld, err)) < 0 ||
+        (st = gp_buf_reserve(&w->z, n, c->n_cat, err)) < 0 ||
         (st = gp_buf_reserve(&w->vectors, 3, ld, err)) < 0 ||
         (st = gp_buf_reserve(&w->numbers, starts + ROW_STARTS, gp_ld(theta + c->n_real), err)) < 0)
         return st;
-    size_t cells;
-    if (__builtin_mul_overflow(n, c->n_cat, &cells))
-        return as_fail(err, AS_E_NOMEM, "%zu rows of %zu categories do not fit in memory", n,
-                       c->n_cat);
-    if (cells > w->z_cap) {
-        if ((st = as_grow(&w->z, cells, sizeof(*w->z), err)) < 0)
-            return st;
-        w->z_cap = cells;
-    }
     if (!w->lbfgs || theta > w->lbfgs_n || starts > w->lbfgs_starts) {
         lbfgs_work_free(w->lbfgs);
         w->lbfgs = NULL;
@@ -318,7 +316,8 @@ static struct fit fit_over(const struct gp_columns *c, const struct gp_rows *row
         .k = {.c = c,
               .inv_length = number_slice(w, c, ROW_LENGTH),
               .weight = number_slice(w, c, ROW_WEIGHT)},
-        .scaled = {w->x.p, gp_ld(c->n_real + 1), w->norm.p, w->z, rows->n},
+        .scaled = {w->x.p, gp_ld(c->n_real + 1), w->norm.p, w->z.p, rows->n,
+                   gp_category_any_inactive(rows->z, rows->n * c->n_cat)},
         .a = w->a.p,
         .inverse = w->inverse.p,
         .cov_c = w->c.p,

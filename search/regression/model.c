@@ -24,13 +24,14 @@
 
 /* The memory of up to `cap` rows. */
 struct storage {
-    struct gp_buf x;        /* cap x n_real, as given */
-    struct gp_buf scaled;   /* cap x gp_ld(n_real + 1) */
-    struct gp_buf norm;     /* cap */
-    struct gp_buf lower;    /* cap x ld */
-    struct gp_buf inverse;  /* of the diagonal blocks of lower (cholesky.h) */
-    struct gp_buf alpha;    /* 3 x ld: alpha, and scratch for two vectors */
-    int32_t *z, *z_columns; /* cap x n_cat as given, and n_cat x cap */
+    struct gp_buf x;         /* cap x n_real, as given */
+    struct gp_buf scaled;    /* cap x gp_ld(n_real + 1) */
+    struct gp_buf norm;      /* cap */
+    struct gp_buf lower;     /* cap x ld */
+    struct gp_buf inverse;   /* of the diagonal blocks of lower (cholesky.h) */
+    struct gp_buf alpha;     /* 3 x ld: alpha, and scratch for two vectors */
+    struct gp_buf z_columns; /* n_cat x cap */
+    int32_t *z;              /* cap x n_cat, as given */
     size_t cap, ld;
 };
 
@@ -41,6 +42,7 @@ struct gp_model {
     double *theta; /* and, in the same piece, 1/l and 1/l^2 of k */
     struct storage s;
     size_t n, n_base, n_observed;
+    bool has_inactive; /* some row has an inactive category */
     double noise, constant;
 };
 
@@ -100,8 +102,8 @@ static void storage_done(struct storage *s)
     gp_buf_done(&s->lower);
     gp_buf_done(&s->inverse);
     gp_buf_done(&s->alpha);
+    gp_buf_done(&s->z_columns);
     free(s->z);
-    free(s->z_columns);
     *s = (struct storage){0};
 }
 
@@ -118,9 +120,9 @@ void gp_model_free(struct gp_model *m)
 size_t gp_model_bytes(const struct gp_model *m)
 {
     const struct storage *s = &m->s;
-    size_t numbers =
-        s->x.cap + s->scaled.cap + s->norm.cap + s->lower.cap + s->inverse.cap + s->alpha.cap;
-    return sizeof(*m) + numbers * sizeof(double) + 2 * sizeof(int32_t) * s->cap * m->c.n_cat;
+    size_t numbers = s->x.cap + s->scaled.cap + s->norm.cap + s->lower.cap + s->inverse.cap +
+                     s->alpha.cap + s->z_columns.cap;
+    return sizeof(*m) + numbers * sizeof(double) + sizeof(int32_t) * s->cap * m->c.n_cat;
 }
 
 static as_status storage_init(struct storage *s, const struct gp_columns *c, size_t cap,
@@ -133,11 +135,11 @@ static as_status storage_init(struct storage *s, const struct gp_columns *c, siz
         (st = gp_buf_reserve(&s->norm, cap, 1, err)) < 0 ||
         (st = gp_buf_reserve(&s->lower, cap, s->ld, err)) < 0 ||
         (st = gp_buf_reserve(&s->inverse, 1, gp_inverse_size(cap), err)) < 0 ||
-        (st = gp_buf_reserve(&s->alpha, 3, s->ld, err)) < 0)
+        (st = gp_buf_reserve(&s->alpha, 3, s->ld, err)) < 0 ||
+        (st = gp_buf_reserve(&s->z_columns, cap, c->n_cat, err)) < 0)
         return st;
     s->z = as_calloc(cap, c->n_cat * sizeof(int32_t));
-    s->z_columns = as_calloc(cap, c->n_cat * sizeof(int32_t));
-    if (!s->z || !s->z_columns)
+    if (!s->z)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows of %zu categories", cap,
                        c->n_cat);
     return AS_OK;
@@ -157,7 +159,8 @@ static void storage_copy(struct storage *to, const struct storage *from, const s
     for (size_t i = 0; i < n; i++)
         memcpy(to->lower.p + i * to->ld, from->lower.p + i * from->ld, (i + 1) * sizeof(double));
     for (size_t j = 0; j < c->n_cat; j++)
-        memcpy(to->z_columns + j * to->cap, from->z_columns + j * from->cap, n * sizeof(int32_t));
+        memcpy(to->z_columns.p + j * to->cap, from->z_columns.p + j * from->cap,
+               n * sizeof(double));
 }
 
 static as_status grow_storage(struct gp_model *m, size_t n, struct as_err *err)
@@ -178,8 +181,8 @@ static as_status grow_storage(struct gp_model *m, size_t n, struct as_err *err)
 
 static struct gp_scaled scaled_of(const struct gp_model *m)
 {
-    return (struct gp_scaled){m->s.scaled.p, gp_ld(m->c.n_real + 1), m->s.norm.p, m->s.z_columns,
-                              m->s.cap};
+    return (struct gp_scaled){m->s.scaled.p, gp_ld(m->c.n_real + 1), m->s.norm.p, m->s.z_columns.p,
+                              m->s.cap,      m->has_inactive};
 }
 
 /* How many rows of the factor can stay: none, or at least the base. */
@@ -204,7 +207,7 @@ static as_status factor_base(struct gp_model *m, size_t n, struct as_err *err)
     struct gp_scaled scaled = scaled_of(m);
     for (int step = 0; step < GP_JITTER_STEPS && n > 0; step++) {
         m->noise = m->k.noise + gp_jitter(step, m->k.s2);
-        gp_gram(&m->k, &scaled, n, m->s.lower.p, NULL, m->s.ld);
+        gp_gram(&m->k, &scaled, m->s.z, n, m->s.lower.p, NULL, m->s.ld);
         for (size_t i = 0; i < n; i++)
             m->s.lower.p[i * m->s.ld + i] += m->noise;
         if (gp_cholesky(m->s.lower.p, n, m->s.ld, m->s.inverse.p))
@@ -256,6 +259,7 @@ as_status gp_model_build(struct gp_model *m, const double *theta, const struct g
     if (rows->n > keep && n_cat > 0)
         memcpy(m->s.z + keep * n_cat, rows->z + keep * n_cat,
                (rows->n - keep) * n_cat * sizeof(int32_t));
+    m->has_inactive = gp_category_any_inactive(m->s.z, rows->n * n_cat);
     struct gp_scaled scaled = scaled_of(m);
     gp_scale(&m->k, rows, keep, &scaled);
     if (keep == 0 && (st = factor_base(m, n_base, err)) < 0)
@@ -400,7 +404,7 @@ static size_t cross_covariances(const struct gp_model *m, struct gp_work *w,
                                 size_t ld)
 {
     struct gp_scaled rows = scaled_of(m),
-                     points = {w->x.p, gp_ld(m->c.n_real + 1), w->norm.p, NULL, 0};
+                     points = {w->x.p, gp_ld(m->c.n_real + 1), w->norm.p, NULL, 0, false};
     assert(p->n <= w->batch && p->n * gp_ld(m->n) <= w->k.cap); /* reserved since it was built */
     gp_scale(&m->k, p, 0, &points);
     if (n > 0)
