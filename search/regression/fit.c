@@ -192,7 +192,7 @@ static double make_g(struct fit *f)
 {
     size_t n = f->rows->n;
     double trace = 0;
-    gp_cholesky_invert(f->a, n, f->ld, f->inverse);
+    gp_cholesky_invert(f->a, n, f->ld);
     for (size_t i = 0; i < n; i++) {
         const double *row = f->a + i * f->ld;
         weigh_row(f->cov_c + i * f->ld, row, f->alpha, f->alpha[i], i);

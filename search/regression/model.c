@@ -18,6 +18,7 @@
 #include "search/regression/buf.h"
 #include "search/regression/cholesky.h"
 #include "search/regression/lapack_priv.h"
+#include "search/regression/panel.h"
 #include "search/regression/vec_exp.h"
 
 #define LEAST_VARIANCE 1e-12
@@ -49,6 +50,7 @@ struct gp_model {
 struct gp_work {
     struct gp_buf k, c;            /* batch x ld */
     struct gp_buf x, gx, hx, norm; /* the points, scaled; products for gradients */
+    struct gp_buf panel;           /* n x GP_PANEL */
     size_t batch;
 };
 
@@ -371,13 +373,14 @@ void gp_work_free(struct gp_work *w)
     gp_buf_done(&w->gx);
     gp_buf_done(&w->hx);
     gp_buf_done(&w->norm);
+    gp_buf_done(&w->panel);
     free(w);
 }
 
 size_t gp_work_bytes(const struct gp_work *w)
 {
-    return sizeof(*w) +
-           sizeof(double) * (w->k.cap + w->c.cap + w->x.cap + w->gx.cap + w->hx.cap + w->norm.cap);
+    return sizeof(*w) + sizeof(double) * (w->k.cap + w->c.cap + w->x.cap + w->gx.cap + w->hx.cap +
+                                          w->norm.cap + w->panel.cap);
 }
 
 as_status gp_work_reserve(struct gp_work *w, const struct gp_model *m, size_t batch,
@@ -391,7 +394,8 @@ as_status gp_work_reserve(struct gp_work *w, const struct gp_model *m, size_t ba
         (st = gp_buf_reserve(&w->x, batch, ldx, err)) < 0 ||
         (st = gp_buf_reserve(&w->gx, batch, ldx, err)) < 0 ||
         (st = gp_buf_reserve(&w->hx, batch, ldx, err)) < 0 ||
-        (st = gp_buf_reserve(&w->norm, batch, 1, err)) < 0)
+        (st = gp_buf_reserve(&w->norm, batch, 1, err)) < 0 ||
+        (st = gp_buf_reserve(&w->panel, m->n, GP_PANEL, err)) < 0)
         return st;
     w->batch = batch;
     return AS_OK;
@@ -422,6 +426,13 @@ static void compute_means(const struct gp_model *m, const double *k, size_t ld, 
                     m->s.alpha.p, 1, 1, ret_mean, 1);
 }
 
+/* What is left of a point's variance when the rows explain a part of it. */
+static double remaining_variance(const struct gp_model *m, double explained)
+{
+    double rest = m->k.s2 - explained;
+    return rest > LEAST_VARIANCE ? rest : LEAST_VARIANCE;
+}
+
 /* k <- (L^-1 k)', and compute the remaining variances. */
 static void compute_variances(const struct gp_model *m, double *k, size_t ld, size_t points,
                               double *ret_var)
@@ -430,8 +441,7 @@ static void compute_variances(const struct gp_model *m, double *k, size_t ld, si
         gp_solve_lower(m->s.lower.p, m->n, m->s.ld, m->s.inverse.p, k, points, ld);
     for (size_t i = 0; i < points; i++) {
         double *v = k + i * ld;
-        double rest = m->k.s2 - (m->n > 0 ? cblas_ddot((int)m->n, v, 1, v, 1) : 0);
-        ret_var[i] = rest > LEAST_VARIANCE ? rest : LEAST_VARIANCE;
+        ret_var[i] = remaining_variance(m, m->n > 0 ? cblas_ddot((int)m->n, v, 1, v, 1) : 0);
     }
 }
 
@@ -443,8 +453,12 @@ void gp_predict(const struct gp_model *m, struct gp_work *w, const struct gp_row
     if (p->n == 0)
         return;
     compute_means(m, w->k.p, ld, p->n, ret_mean);
-    if (ret_var)
-        compute_variances(m, w->k.p, ld, p->n, ret_var);
+    if (!ret_var)
+        return;
+    assert(n * GP_PANEL <= w->panel.cap);
+    gp_lower_squares(m->s.lower.p, n, m->s.ld, w->k.p, p->n, ld, w->panel.p, ret_var);
+    for (size_t i = 0; i < p->n; i++)
+        ret_var[i] = remaining_variance(m, ret_var[i]);
 }
 
 /* beta[i] <- beta[i] c[i] and c[i] <- alpha[i] c[i]; alpha has only n_observed entries. */
@@ -545,7 +559,7 @@ as_status gp_model_loo(const struct gp_model *m, const double *y, double *ret_me
     for (size_t i = 0; i < n; i++)
         memcpy(inverse.p + i * ld, m->s.lower.p + i * m->s.ld, (i + 1) * sizeof(double));
     if (n > 0)
-        gp_cholesky_invert(inverse.p, n, ld, m->s.inverse.p);
+        gp_cholesky_invert(inverse.p, n, ld);
     for (size_t i = 0; i < n; i++) {
         ret_var[i] = 1 / inverse.p[i * ld + i];
         ret_mean[i] = y[i] - m->s.alpha.p[i] * ret_var[i];
