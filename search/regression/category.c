@@ -2,16 +2,17 @@
  *
  * With many categories these loops were a third of a small suggestion. So four columns share what
  * is read and written, and rows without an inactive category, which most spaces have, need one
- * comparison for each entry. Each entry adds its terms in the order of the columns. Each sum over a
- * row adds eight partial sums in a fixed order. So every path gives the same bits. */
+ * comparison for each entry. Each entry adds its terms in the order of the columns. */
 #include "search/regression/category.h"
 
 #include <math.h>
 
 #include "search/regression/vec_exp.h"
 
-#define GROUP 4   /* columns that are handled together */
-#define PIECE 256 /* entries of a row whose terms are kept before they are added */
+/* Every function that takes or returns a vector is inlined, so no call has its ABI. */
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+#define GROUP 4 /* columns that are handled together */
 
 /* v t for one category. */
 GP_INLINE double times_distance(double v, double own, double z, bool has_inactive)
@@ -53,33 +54,18 @@ GP_INLINE void add_columns(const struct group *k, size_t columns, bool has_inact
     }
 }
 
-/* The number of columns as a constant, so that loops over them are unrolled. */
-#define WITH_CONSTANT_COLUMNS(columns, call)                                                       \
-    switch (columns) {                                                                             \
-    case 1:                                                                                        \
-        call(1);                                                                                   \
-        break;                                                                                     \
-    case 2:                                                                                        \
-        call(2);                                                                                   \
-        break;                                                                                     \
-    case 3:                                                                                        \
-        call(3);                                                                                   \
-        break;                                                                                     \
-    default:                                                                                       \
-        call(4);                                                                                   \
-    }
-
-GP_CLONES static void add_group(const struct group *k, size_t columns, size_t n, double *r2){
+GP_CLONES static void add_group(const struct group *k, size_t columns, size_t n, double *r2)
+{
 #define CALL(constant) add_columns(k, constant, false, n, r2)
-    WITH_CONSTANT_COLUMNS(columns, CALL)
+    GP_WITH_CONSTANT(columns, CALL);
 #undef CALL
 }
 
 GP_CLONES
-    static void add_group_inactive(const struct group *k, size_t columns, size_t n, double *r2)
+static void add_group_inactive(const struct group *k, size_t columns, size_t n, double *r2)
 {
 #define CALL(constant) add_columns(k, constant, true, n, r2)
-    WITH_CONSTANT_COLUMNS(columns, CALL)
+    GP_WITH_CONSTANT(columns, CALL);
 #undef CALL
 }
 
@@ -100,70 +86,54 @@ void gp_category_add(const struct gp_categories *rows, const int32_t *own, const
 
 /* ---- sums ---- */
 
-/* Eight doubles at any address. gcc compiles it to the vector instructions of the clone's
- * target. */
-typedef double vec8 __attribute__((vector_size(64), aligned(8)));
+/* Four doubles at any address, and the mask of a comparison: gcc keeps vectors that are wider than
+ * a register in memory. */
+typedef double vec4 __attribute__((vector_size(32), aligned(8)));
+typedef int64_t mask4 __attribute__((vector_size(32), aligned(8)));
 
-/* The terms of n <= PIECE entries of a row of g, with zeros behind them up to a multiple of 8. */
-GP_INLINE void fill_terms(const struct group *k, size_t columns, bool has_inactive,
-                          const double *restrict g, size_t at, size_t n,
-                          double (*restrict terms)[PIECE])
+/* v t for four rows. */
+GP_INLINE vec4 times_distances(vec4 v, double own, vec4 z, bool has_inactive)
 {
-    for (size_t c = 0; c < columns; c++) {
-        const double *restrict z = k->z + c * k->stride + at;
-        double *restrict to = terms[c], own = k->own[c];
-        for (size_t j = 0; j < n; j++)
-            to[j] = times_distance(g[at + j], own, z[j], has_inactive);
-        for (size_t j = n; j % 8; j++)
-            to[j] = 0;
+    mask4 differ = z != own;
+    if (has_inactive) {
+        mask4 half = own < 0 ? z >= 0 : z < 0;
+        v -= (vec4)((mask4)(0.5 * v) & half);
     }
+    return (vec4)((mask4)v & differ);
 }
 
-/* Add row i of g times the distances in each column to sum. */
-GP_INLINE void add_row(const struct group *k, size_t columns, bool has_inactive, const double *g,
-                       size_t i, double *sum)
-{
-    double terms[GROUP][PIECE] __attribute__((aligned(64)));
-    vec8 part[GROUP];
-    for (size_t c = 0; c < columns; c++)
-        part[c] = (vec8){0};
-    for (size_t at = 0; at < i; at += PIECE) {
-        size_t n = i - at < PIECE ? i - at : PIECE;
-        fill_terms(k, columns, has_inactive, g, at, n, terms);
-        for (size_t j = 0; j < n; j += 8)
-            for (size_t c = 0; c < columns; c++)
-                part[c] += *(const vec8 *)(terms[c] + j);
-    }
-    for (size_t c = 0; c < columns; c++)
-        sum[c] += ((part[c][0] + part[c][4]) + (part[c][2] + part[c][6])) +
-                  ((part[c][1] + part[c][5]) + (part[c][3] + part[c][7]));
-}
-
-GP_INLINE void sum_columns(struct group k, size_t columns, bool has_inactive, size_t n,
+GP_INLINE void sum_columns(const struct group *k, size_t columns, bool has_inactive, size_t n,
                            const double *g, size_t ld, double *ret)
 {
-    double sum[GROUP] = {0};
-    for (size_t i = 1; i < n; i++) {
-        for (size_t c = 0; c < columns; c++)
-            k.own[c] = k.z[c * k.stride + i];
-        add_row(&k, columns, has_inactive, g + i * ld, i, sum);
-    }
+    const double *z = k->z;
+    size_t stride = k->stride;
+    vec4 sum[GROUP];
     for (size_t c = 0; c < columns; c++)
-        ret[c] = sum[c];
+        sum[c] = (vec4){0};
+    for (size_t i = 1; i < n; i++)
+        for (size_t j = 0; j < i; j += 4) {
+            vec4 weight = *(const vec4 *)(g + i * ld + j);
+            for (size_t c = 0; c < columns; c++)
+                sum[c] += times_distances(weight, z[c * stride + i],
+                                          *(const vec4 *)(z + c * stride + j), has_inactive);
+        }
+    for (size_t c = 0; c < columns; c++)
+        ret[c] = (sum[c][0] + sum[c][2]) + (sum[c][1] + sum[c][3]);
 }
 
 GP_CLONES static void sum_group(const struct group *k, size_t columns, size_t n, const double *g,
-                                size_t ld, double *ret){
-#define CALL(constant) sum_columns(*k, constant, false, n, g, ld, ret)
-    WITH_CONSTANT_COLUMNS(columns, CALL)
+                                size_t ld, double *ret)
+{
+#define CALL(constant) sum_columns(k, constant, false, n, g, ld, ret)
+    GP_WITH_CONSTANT(columns, CALL);
 #undef CALL
 }
 
 GP_CLONES static void sum_group_inactive(const struct group *k, size_t columns, size_t n,
                                          const double *g, size_t ld, double *ret)
 {
-#define CALL(constant) sum_columns(*k, constant, true, n, g, ld, ret)
-    WITH_CONSTANT_COLUMNS(columns, CALL)
+#define CALL(constant) sum_columns(k, constant, true, n, g, ld, ret)
+    GP_WITH_CONSTANT(columns, CALL);
 #undef CALL
 }
 

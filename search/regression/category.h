@@ -25,7 +25,8 @@ void gp_category_add(const struct gp_categories *rows, const int32_t *own, const
                      size_t n, double *r2);
 
 /* ret[c] = sum over the entries j < i of rows i < n of g_ij t_ij in column c.
- *   g  n x ld; only the entries below the diagonal are read */
+ *   g  n x ld; of each row, the entries from the diagonal to the next multiple of 4 are 0
+ *   stride of the columns and ld: multiples of 4 */
 void gp_category_sums(const struct gp_categories *rows, size_t n, const double *g, size_t ld,
                       double *ret);
 

@@ -7,6 +7,7 @@
  * points, so it is cut at 0. */
 #include "search/regression/covariance.h"
 
+#include <assert.h>
 #include <cblas.h>
 #include <math.h>
 
@@ -80,16 +81,16 @@ GP_CLONES static void matern_value(double *restrict k, const double *restrict no
     }
 }
 
-/* Row `i` of a block: n entries that hold -2 x'x. */
-static void finish_row(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
-                       double norm, const int32_t *z, double *ret_k, double *ret_c)
+/* A row of a block: n entries that hold -2 x'x, or squared distances and norms of 0. */
+static void finish_row(const struct gp_kernel *k, const struct gp_scaled *rows, const double *norms,
+                       size_t n, double norm, const int32_t *z, double *ret_k, double *ret_c)
 {
     struct gp_categories categories = gp_categories_of(k, rows);
     gp_category_add(&categories, z, k->weight, n, ret_k);
     if (ret_c)
-        matern(ret_k, ret_c, rows->norm, n, norm, k->s2);
+        matern(ret_k, ret_c, norms, n, norm, k->s2);
     else
-        matern_value(ret_k, rows->norm, n, norm, k->s2);
+        matern_value(ret_k, norms, n, norm, k->s2);
 }
 
 void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, const int32_t *z, size_t n,
@@ -103,9 +104,23 @@ void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, const int3
         double *row = ret_k + i * ld;
         for (size_t j = 0; d == 0 && j <= i; j++)
             row[j] = 0;
-        finish_row(k, rows, i + 1, rows->norm[i], z + i * k->c->n_cat, row,
+        finish_row(k, rows, rows->norm, i + 1, rows->norm[i], z + i * k->c->n_cat, row,
                    ret_c ? ret_c + i * ld : NULL);
         row[i] = k->s2; /* exactly */
+    }
+}
+
+void gp_gram_small(const struct gp_kernel *k, const struct gp_scaled *rows,
+                   const struct gp_real_columns *c, const int32_t *z, size_t n, double *ret_k,
+                   double *ret_c, size_t ld)
+{
+    static const double zeros[GP_SMALL_ROWS];
+    assert(n <= GP_SMALL_ROWS);
+    gp_square_gram(c, n, ret_k, ld);
+    for (size_t i = 0; i < n; i++) {
+        finish_row(k, rows, zeros, i + 1, 0, z + i * k->c->n_cat, ret_k + i * ld,
+                   ret_c ? ret_c + i * ld : NULL);
+        ret_k[i * ld + i] = k->s2; /* exactly */
     }
 }
 
@@ -121,7 +136,8 @@ void gp_cross(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
         double *row = ret_k + i * ld;
         for (size_t j = 0; d == 0 && j < n; j++)
             row[j] = 0;
-        finish_row(k, rows, n, p->norm[i], z + i * k->c->n_cat, row, ret_c ? ret_c + i * ld : NULL);
+        finish_row(k, rows, rows->norm, n, p->norm[i], z + i * k->c->n_cat, row,
+                   ret_c ? ret_c + i * ld : NULL);
     }
 }
 

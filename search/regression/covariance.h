@@ -18,6 +18,7 @@
 
 #include "base/status.h"
 #include "search/regression/category.h"
+#include "search/regression/square.h"
 
 #define GP_NOISE_FLOOR 1e-8
 #define GP_INACTIVE (-1) /* category of an inactive parameter */
@@ -83,6 +84,13 @@ void gp_scale(const struct gp_kernel *k, const struct gp_rows *rows, size_t from
  *   ret_c  NULL, or as ret_k: c = -2 dk/d(r^2) = s2 5/3 (1 + a) exp(-a) */
 void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, const int32_t *z, size_t n,
              double *ret_k, double *ret_c, size_t ld);
+
+#define GP_SMALL_ROWS 128
+
+/* The same for n <= GP_SMALL_ROWS rows, whose real columns are c, scaled. Equal up to rounding. */
+void gp_gram_small(const struct gp_kernel *k, const struct gp_scaled *rows,
+                   const struct gp_real_columns *c, const int32_t *z, size_t n, double *ret_k,
+                   double *ret_c, size_t ld);
 
 /* Covariances between m points and the first n rows: ret_k, ret_c as for gp_gram, m x n.
  *   p  m points, scaled; their categories are z, m x n_cat, row-major */

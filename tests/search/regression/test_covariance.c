@@ -31,7 +31,7 @@ static struct scaled_case scaled(size_t n, size_t n_real, size_t n_cat, uint64_t
     ck_ok(gp_buf_reserve(&c.x, n, gp_ld(n_real + 1), &err), err);
     ck_ok(gp_buf_reserve(&c.norm, n, 1, &err), err);
     ck_ok(gp_buf_reserve(&c.numbers, 1, n_real + n_cat, &err), err);
-    ck_ok(gp_buf_reserve(&c.z, n, n_cat, &err), err);
+    ck_ok(gp_buf_reserve(&c.z, gp_ld(n), n_cat, &err), err);
     c.s = (struct gp_scaled){
         c.x.p, gp_ld(n_real + 1), c.norm.p, c.z.p, n, gp_category_any_inactive(c.g->z, n * n_cat)};
     c.k =
@@ -73,6 +73,39 @@ static double square_distance(const struct scaled_case *c, size_t i, size_t j)
     return r2;
 }
 
+/* Without a matrix product, the same: the covariance, and the sums for its gradient. */
+static void check_small(const struct scaled_case *c)
+{
+    size_t n = c->g->rows.n, d = c->g->c.n_real, ld = gp_ld(n);
+    AS_AUTO(as_freep) double *k = calloc(n * ld, sizeof(double));
+    AS_AUTO(as_freep) double *slope = calloc(n * ld, sizeof(double));
+    AS_AUTO(as_freep) double *x = calloc(d * ld + 1, sizeof(double));
+    AS_AUTO(as_freep) double *g = calloc(n * ld, sizeof(double));
+    AS_AUTO(as_freep) double *sums = calloc(d + 1, sizeof(double));
+    for (size_t i = 0; i < n; i++)
+        for (size_t q = 0; q < d; q++)
+            x[q * ld + i] = c->s.x[i * c->s.ld + q];
+    const struct gp_real_columns columns = {x, d, ld};
+    gp_gram_small(&c->k, &c->s, &columns, c->g->z, n, k, slope, ld);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < ld; j++) {
+            double a = j <= i ? sqrt(5 * square_distance(c, i, j)) : 0;
+            double want = j <= i ? gp_covariance(&c->k, &c->g->rows, i, j) : 0;
+            near(k[i * ld + j], want, "small gram", i, j);
+            if (j < i)
+                near(slope[i * ld + j], c->k.s2 * 5 / 3 * (1 + a) * exp(-a), "small c", i, j);
+            g[i * ld + j] = j < i ? sin((double)(i * n + j)) : 0;
+        }
+    gp_square_sums(&columns, n, g, ld, sums);
+    for (size_t q = 0; q < d; q++) {
+        double want = 0;
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < i; j++)
+                want += g[i * ld + j] * pow(x[q * ld + i] - x[q * ld + j], 2);
+        near(sums[q], want, "sum of squares", q, 0);
+    }
+}
+
 START_TEST(blocks_match_the_formula)
 {
     const size_t *s = shapes[_i];
@@ -88,6 +121,7 @@ START_TEST(blocks_match_the_formula)
             if (j < i)
                 near(slope[i * ld + j], c.k.s2 * 5 / 3 * (1 + a) * exp(-a), "c", i, j);
         }
+    check_small(&c);
     /* Points of another case, under this one's kernel; without c the same. */
     gp_scale(&c.k, &p.g->rows, 0, &p.s);
     size_t m = n < 9 ? n : 9;
@@ -147,8 +181,9 @@ START_TEST(sums_of_categories)
     c.s.has_inactive = gp_category_any_inactive(c.g->z, N * n_cat);
     ck_assert(c.s.has_inactive == (_i % 2 == 0));
     gp_scale(&c.k, &c.g->rows, 0, &c.s);
-    for (size_t i = 0; i < N * gp_ld(N); i++)
-        g[i] = sin((double)i);
+    for (size_t i = 0; i < N; i++)
+        for (size_t j = 0; j < i; j++)
+            g[i * gp_ld(N) + j] = sin((double)(i * N + j));
     struct gp_categories categories = gp_categories_of(&c.k, &c.s);
     gp_category_sums(&categories, N, g, gp_ld(N), got);
     for (size_t col = 0; col < n_cat; col++) {
