@@ -119,7 +119,13 @@ struct gp_rows optimize_features(struct search *s, const double *points, size_t 
 
 void optimize_values(struct search *s, const double *points, size_t n, double *ret)
 {
-    struct gp_rows rows = optimize_features(s, points, n);
+    (void)optimize_features(s, points, n);
+    optimize_values_of_features(s, points, n, ret);
+}
+
+void optimize_values_of_features(struct search *s, const double *points, size_t n, double *ret)
+{
+    struct gp_rows rows = {n, s->x, s->z};
     for (size_t k = 0; k < s->n_models; k++)
         surrogate_predict(&s->p->models[k], s->w->predict, &rows, s->mean + k * BATCH,
                           s->var + k * BATCH);

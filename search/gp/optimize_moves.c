@@ -168,8 +168,24 @@ static bool accept_better(struct search *s, size_t from, size_t to, bool *moved)
     return any;
 }
 
-/* Append the neighbours in discrete parameter j of all starts that still move; n points are there.
- * Returns how many are there then. */
+/* The features of the neighbour at place n: those of the neighbour before it, if that is of the
+ * same start and parameter, with one of them changed. */
+static void add_features(struct search *s, size_t n, size_t j, bool is_first)
+{
+    const struct encoding *e = s->e;
+    double *x = s->x + n * e->n_real;
+    int32_t *z = s->z + n * e->n_category;
+    if (is_first) {
+        encoding_features(e, s->points + n * s->d, x, z);
+        return;
+    }
+    memcpy(x, x - e->n_real, e->n_real * sizeof *x);
+    memcpy(z, z - e->n_category, e->n_category * sizeof *z);
+    encoding_move_feature(e, s->points + n * s->d, j, x, z);
+}
+
+/* Append the neighbours in discrete parameter j of all starts that still move, and their features;
+ * n points are there. Returns how many are there then. */
 static size_t add_neighbours(struct search *s, size_t j, const bool *live, size_t n)
 {
     double places[NEIGHBOURS];
@@ -179,13 +195,14 @@ static size_t add_neighbours(struct search *s, size_t j, const bool *live, size_
         encoding_active(s->e, from, active);
         if (!live[i] || !active[j])
             continue;
-        size_t k = encoding_neighbours(s->e, j, from[j], places, NEIGHBOURS);
+        size_t k = encoding_neighbours(s->e, j, from[j], places, NEIGHBOURS), first = n;
         for (size_t q = 0; q < k; q++) {
             if (s->p->region.centre && s->e->params[j].kind == ENCODED_LEVELS &&
                 (places[q] < s->p->region.lower[j] || places[q] > s->p->region.upper[j]))
                 continue;
             memcpy(s->points + n * s->d, from, s->d * sizeof *from);
             s->points[n * s->d + j] = places[q];
+            add_features(s, n, j, n == first);
             s->owner[n++] = i;
         }
     }
@@ -208,7 +225,7 @@ static size_t try_levels(struct search *s, size_t j, size_t width, const bool *l
     }
     if (!n)
         return j;
-    optimize_values(s, s->points, n, s->values);
+    optimize_values_of_features(s, s->points, n, s->values);
     for (size_t q = 0, from = 0; q < tried; from = end[q++]) {
         s->left -= end[q] - from < s->left ? end[q] - from : s->left;
         if (accept_better(s, from, end[q], moved) || !s->left)

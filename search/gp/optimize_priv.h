@@ -53,6 +53,9 @@ struct gp_rows optimize_features(struct search *s, const double *points, size_t 
 /* The acquisition at n <= BATCH points, with what the priors say. */
 void optimize_values(struct search *s, const double *points, size_t n, double *ret);
 
+/* The same for n points whose features lie in s->x and s->z. */
+void optimize_values_of_features(struct search *s, const double *points, size_t n, double *ret);
+
 /* Improve all starts with moves until none of them helps. */
 void optimize_improve(struct search *s);
 

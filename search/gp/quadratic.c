@@ -158,7 +158,7 @@ static bool condition_on_share(struct step *q, double share)
     memcpy(q->alpha, q->y, m * sizeof(double));
     gp_solve_lower(q->a.p, m, ld, q->inverse.p, q->alpha, 1, m);
     gp_solve_upper(q->a.p, m, ld, q->inverse.p, q->alpha, 1, m);
-    gp_cholesky_invert(q->a.p, m, ld, q->inverse.p);
+    gp_cholesky_invert(q->a.p, m, ld);
     for (size_t i = 0; i < m; i++)
         q->left_out[i] = q->y[i] - q->alpha[i] / q->a.p[i * ld + i];
     return true;

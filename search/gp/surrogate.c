@@ -20,8 +20,9 @@
 #define SURPRISE 4.0    /* deviations */
 #define RANDOM_START 50 /* up to this many rows a fit also starts at random */
 #define COLD_START 100  /* and up to this many at the default, */
-/* without categories, past this many rows, only every AFRESH_EVERY-th time */
+/* past this many rows, without or with categories, only every AFRESH_EVERY-th time */
 #define AFRESH_ROWS 20
+#define AFRESH_ROWS_CATEGORIES 50
 #define AFRESH_EVERY 3
 #define FIRST_FITS 3  /* with guides */
 #define COLD_ROWS 256 /* a first fit to more rows starts from a fit to this many of them */
@@ -403,7 +404,7 @@ static as_status fit_by_model(const struct surrogate_task *t, bool *ret, struct 
  * this also happens to models that are fitted only on every second or fourth trial. */
 static bool looks_afresh(const struct surrogate_task *t, size_t n)
 {
-    return t->s->columns.n_cat || n <= AFRESH_ROWS ||
+    return n <= (t->s->columns.n_cat ? AFRESH_ROWS_CATEGORIES : AFRESH_ROWS) ||
            rng_mix(t->s->spec->seed, t->spec->number) % AFRESH_EVERY == 0;
 }
 

@@ -1,10 +1,10 @@
 /* Cholesky factor, inverse and solves for small matrices.
  *
- * The work is recursive: a matrix is halved until a block of GP_BLOCK rows remains, and the halves
- * are joined by matrix products, which OpenBLAS does well. The blocks themselves are plain loops
- * that gcc vectorises. The inverses of the diagonal blocks are kept, so that a solve is a chain of
- * small products without division. With few right-hand sides a solve reads L once from memory for
- * all of them; with many it uses matrix products.
+ * The factor goes by blocks of GP_BLOCK rows: the kernels of panel.h do the part before the
+ * diagonal, and the block itself is plain loops that gcc vectorises. The inverses of the diagonal
+ * blocks are kept, so that a solve is a chain of small products without division. With few
+ * right-hand sides a solve reads L once from memory for all of them; with many it is halved until a
+ * block remains, and matrix products join the halves.
  *
  * The order of all operations is fixed by n and the layout alone. So the same input gives the same
  * bits (docs/decisions/0044), and an appended row equals the row of a new factor with the same
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "search/regression/lapack_priv.h"
+#include "search/regression/panel.h"
 #include "search/regression/vec_exp.h"
 
 /* up to this many right-hand sides a solve streams L; with more it multiplies matrices */
@@ -126,75 +127,31 @@ static void solve_upper(double *b, size_t m, size_t n, size_t ldb, const double 
     solve_upper(b, m, h, ldb, l, ld, inv);
 }
 
-/* Lower triangle of c (n x n) -= b b', b is n x k. Small matrices are computed completely, because
- * dsyrk is faster only for large ones. */
-static void subtract_square(double *c, size_t n, size_t ldc, const double *b, size_t k, size_t ldb)
-{
-    size_t h = half_of(n);
-    if (n <= 3 * GP_BLOCK) {
-        multiply_add(c, ldc, -1, b, ldb, b, ldb, true, n, n, k);
-    } else if (n > 400) {
-        cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)n, (int)k, -1, b, (int)ldb, 1, c,
-                    (int)ldc);
-    } else {
-        subtract_square(c, h, ldc, b, k, ldb);
-        multiply_add(c + h * ldc, ldc, -1, b + h * ldb, ldb, b, ldb, true, n - h, h, k);
-        subtract_square(c + h * ldc + h, n - h, ldc, b + h * ldb, k, ldb);
-    }
-}
-
+/* A block of rows at a time. The block's transpose, above the diagonal, is a panel of right-hand
+ * sides for the rows before. */
 bool gp_cholesky(double *a, size_t n, size_t ld, double *inv)
 {
-    if (n <= GP_BLOCK)
-        return factor_block(a, n, ld, inv);
-    size_t h = half_of(n);
-    double *below = a + h * ld;
-    if (!gp_cholesky(a, h, ld, inv))
-        return false;
-    solve_lower(below, n - h, h, ld, a, ld, inv);
-    subtract_square(below + h, n - h, ld, below, h, ld);
-    return gp_cholesky(below + h, n - h, ld, inv + h * GP_BLOCK);
-}
-
-static void invert_factor(double *l, size_t n, size_t ld, const double *inv)
-{
-    if (n <= GP_BLOCK) {
-        for (size_t i = 0; i < n; i++)
-            memcpy(l + i * ld, inv + i * GP_BLOCK, (i + 1) * sizeof(double));
-        return;
+    for (size_t s = 0; s < n; s += GP_BLOCK) {
+        size_t width = n - s < GP_BLOCK ? n - s : GP_BLOCK;
+        double *rows = a + s * ld, *panel = a + s;
+        for (size_t k = 0; k < s; k++)
+            for (size_t r = 0; r < (width + 7) / 8 * 8; r++)
+                panel[k * ld + r] = r < width ? rows[r * ld + k] : 0;
+        gp_panel_solve(a, s, ld, panel, width, ld);
+        gp_panel_subtract_square(panel, s, width, ld, rows + s, ld);
+        for (size_t r = 0; r < width; r++)
+            for (size_t k = 0; k < s; k++)
+                rows[r * ld + k] = panel[k * ld + r];
+        if (!factor_block(rows + s, width, ld, inv + s * GP_BLOCK))
+            return false;
     }
-    size_t h = half_of(n), m = n - h;
-    double *below = l + h * ld;
-    invert_factor(l, h, ld, inv);
-    invert_factor(below + h, m, ld, inv + h * GP_BLOCK);
-    cblas_dtrmm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, (int)m, (int)h,
-                -1, l, (int)ld, below, (int)ld);
-    cblas_dtrmm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, (int)m, (int)h, 1,
-                below + h, (int)ld, below, (int)ld);
+    return true;
 }
 
-/* l <- l' l, lower triangle. */
-static void square_transposed(double *l, size_t n, size_t ld)
+void gp_cholesky_invert(double *l, size_t n, size_t ld)
 {
-    if (n <= 2 * GP_BLOCK) {
-        int size = (int)n, lda = (int)ld, info;
-        dlauum_("U", &size, l, &lda, &info);
-        return;
-    }
-    size_t h = half_of(n), m = n - h;
-    double *below = l + h * ld;
-    square_transposed(l, h, ld);
-    cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)h, (int)m, 1, below, (int)ld, 1, l,
-                (int)ld);
-    cblas_dtrmm(CblasRowMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, (int)m, (int)h, 1,
-                below + h, (int)ld, below, (int)ld);
-    square_transposed(below + h, m, ld);
-}
-
-void gp_cholesky_invert(double *l, size_t n, size_t ld, const double *inv)
-{
-    invert_factor(l, n, ld, inv);
-    square_transposed(l, n, ld);
+    gp_panel_invert(l, n, ld);
+    gp_panel_square(l, n, ld);
 }
 
 /* Eight doubles at any address. gcc compiles it to the vector instructions of the clone's
@@ -304,26 +261,11 @@ GP_INLINE void upper_few(const double *l, size_t n, size_t ld, const double *inv
     }
 }
 
-/* The number of right-hand sides as a constant, so that the sums stay in registers. */
-#define WITH_CONSTANT_M(m, call)                                                                   \
-    switch (m) {                                                                                   \
-    case 1:                                                                                        \
-        call(1);                                                                                   \
-        break;                                                                                     \
-    case 2:                                                                                        \
-        call(2);                                                                                   \
-        break;                                                                                     \
-    case 3:                                                                                        \
-        call(3);                                                                                   \
-        break;                                                                                     \
-    default:                                                                                       \
-        call(4);                                                                                   \
-    }
-
 GP_CLONES static void lower_up_to_four(const double *l, size_t n, size_t ld, const double *inv,
-                                       double *b, size_t m, size_t ldb){
+                                       double *b, size_t m, size_t ldb)
+{
 #define CALL(constant) lower_few(l, n, ld, inv, b, constant, ldb)
-    WITH_CONSTANT_M(m, CALL)
+    GP_WITH_CONSTANT(m, CALL);
 #undef CALL
 }
 
@@ -331,7 +273,7 @@ GP_CLONES static void upper_up_to_four(const double *l, size_t n, size_t ld, con
                                        double *b, size_t m, size_t ldb)
 {
 #define CALL(constant) upper_few(l, n, ld, inv, b, constant, ldb)
-    WITH_CONSTANT_M(m, CALL)
+    GP_WITH_CONSTANT(m, CALL);
 #undef CALL
 }
 

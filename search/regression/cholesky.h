@@ -2,13 +2,12 @@
  * triangle only. Rows start at a + i * ld, each on a 64-byte boundary (buf.h): the same input then
  * gives the same bits, wherever the memory lies. Nothing is allocated.
  *
- * Recursive in halves, down to blocks of GP_BLOCK rows that plain loops do; the halves are matrix
- * products. On one thread, dpotrf and dpotri of OpenBLAS 0.3.21 reach 13 billion operations a
- * second at n = 100 and 38 at n = 1000; this code reaches 25 and 62 (docs/decisions/0044). Solves
- * multiply by the inverses of the diagonal blocks, which are kept beside the factor: `inv` holds
- * row i of the inverse of its block at inv + i * GP_BLOCK. (J. Du Croz, N. Higham, "Stability of
- * methods for matrix inversion", IMA J. Numer. Anal. 12, 1992, for why blocks this small may be
- * inverted.) */
+ * On one thread, dpotrf and dpotri of OpenBLAS 0.3.21, with its kernels for AVX2, reach 13 billion
+ * operations a second at n = 100 and 38 at n = 1000; this code reaches 41 and 94 on a processor
+ * with AVX-512 (docs/decisions/0058; panel.h). Solves multiply by the inverses of the diagonal
+ * blocks, which are kept beside the factor: `inv` holds row i of the inverse of its block at
+ * inv + i * GP_BLOCK. (J. Du Croz, N. Higham, "Stability of methods for matrix inversion", IMA J.
+ * Numer. Anal. 12, 1992, for why blocks this small may be inverted.) */
 #ifndef ASSAY_SEARCH_REGRESSION_CHOLESKY_H
 #define ASSAY_SEARCH_REGRESSION_CHOLESKY_H
 
@@ -44,8 +43,8 @@ bool gp_cholesky(double *a, size_t n, size_t ld, double *inv);
  */
 void gp_cholesky_append(double *l, size_t i, size_t ld, double *inv, double own, double least);
 
-/* L becomes the lower triangle of (L L')^-1. inv stays. */
-void gp_cholesky_invert(double *l, size_t n, size_t ld, const double *inv);
+/* L becomes the lower triangle of (L L')^-1. The entries above the diagonal are overwritten. */
+void gp_cholesky_invert(double *l, size_t n, size_t ld);
 
 /* b <- L^-1 b and b <- L^-T b for each of the m rows of b (m x ldb). */
 void gp_solve_lower(const double *l, size_t n, size_t ld, const double *inv, double *b, size_t m,

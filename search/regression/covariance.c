@@ -1,15 +1,15 @@
 /* Covariances of whole blocks.
  *
  * Squared distances come from one matrix product: |a - b|^2 = |a|^2 + |b|^2 - 2 a'b, with inputs
- * that are centred at 1/2 and divided by the lengthscales. Category columns add their part in a
- * second loop. The kernel function then runs over complete rows, so that gcc vectorises the
+ * that are centred at 1/2 and divided by the lengthscales. Category columns add their part
+ * (category.h). The kernel function then runs over complete rows, so that gcc vectorises the
  * exponential (vec_exp.h). The product may give a slightly negative squared distance for close
  * points, so it is cut at 0. */
 #include "search/regression/covariance.h"
 
+#include <assert.h>
 #include <cblas.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "search/regression/vec_exp.h"
@@ -58,22 +58,6 @@ void gp_scale(const struct gp_kernel *k, const struct gp_rows *rows, size_t from
     }
 }
 
-/* r2[j] += weight t(own, z[j]) */
-GP_CLONES static void add_category(double *restrict r2, const int32_t *restrict z, size_t n,
-                                   int32_t own, double weight)
-{
-    double half = 0.5 * weight;
-    if (own < 0) {
-        for (size_t j = 0; j < n; j++)
-            r2[j] += z[j] < 0 ? 0 : half;
-    } else {
-        for (size_t j = 0; j < n; j++) {
-            double other = z[j] < 0 ? half : weight;
-            r2[j] += z[j] == own ? 0 : other;
-        }
-    }
-}
-
 /* Turn -2 x_i'x_j (and the categories) in k[] into the covariance, and c. NaN stays NaN, so that an
  * overflow is noticed. */
 GP_CLONES static void matern(double *restrict k, double *restrict c, const double *restrict norm,
@@ -108,26 +92,26 @@ GP_CLONES static void squared_exponential(double *restrict k, const double *rest
     }
 }
 
-/* Row `i` of a block: n entries that hold -2 x'x. */
-static void finish_row(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
-                       double norm, const int32_t *z, size_t z_step, double *ret_k, double *ret_c)
+/* A row of a block: n entries that hold -2 x'x, or squared distances and norms of 0. */
+static void finish_row(const struct gp_kernel *k, const struct gp_scaled *rows, const double *norms,
+                       size_t n, double norm, const int32_t *z, double *ret_k, double *ret_c)
 {
-    for (size_t j = 0; j < k->c->n_cat; j++)
-        add_category(ret_k, rows->z + j * rows->stride, n, z[j * z_step], k->weight[j]);
+    struct gp_categories categories = gp_categories_of(k, rows);
+    gp_category_add(&categories, z, k->weight, n, ret_k);
     if (k->c->is_smooth) {
-        squared_exponential(ret_k, rows->norm, n, norm, k->s2);
+        squared_exponential(ret_k, norms, n, norm, k->s2);
         if (ret_c)
             memcpy(ret_c, ret_k, n * sizeof *ret_c);
     } else if (ret_c)
-        matern(ret_k, ret_c, rows->norm, n, norm, k->s2);
+        matern(ret_k, ret_c, norms, n, norm, k->s2);
     else
-        matern_value(ret_k, rows->norm, n, norm, k->s2);
+        matern_value(ret_k, norms, n, norm, k->s2);
 }
 
-void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n, double *ret_k,
-             double *ret_c, size_t ld)
+void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, const int32_t *z, size_t n,
+             double *ret_k, double *ret_c, size_t ld)
 {
-    size_t d = k->c->n_real, d_cat = k->c->n_cat;
+    size_t d = k->c->n_real;
     if (d > 0)
         cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)n, (int)d, -2, rows->x,
                     (int)rows->ld, 0, ret_k, (int)ld);
@@ -135,9 +119,23 @@ void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n, 
         double *row = ret_k + i * ld;
         for (size_t j = 0; d == 0 && j <= i; j++)
             row[j] = 0;
-        finish_row(k, rows, i + 1, rows->norm[i], d_cat ? rows->z + i : NULL, rows->stride, row,
+        finish_row(k, rows, rows->norm, i + 1, rows->norm[i], z + i * k->c->n_cat, row,
                    ret_c ? ret_c + i * ld : NULL);
         row[i] = k->s2; /* exactly */
+    }
+}
+
+void gp_gram_small(const struct gp_kernel *k, const struct gp_scaled *rows,
+                   const struct gp_real_columns *c, const int32_t *z, size_t n, double *ret_k,
+                   double *ret_c, size_t ld)
+{
+    static const double zeros[GP_SMALL_ROWS];
+    assert(n <= GP_SMALL_ROWS);
+    gp_square_gram(c, n, ret_k, ld);
+    for (size_t i = 0; i < n; i++) {
+        finish_row(k, rows, zeros, i + 1, 0, z + i * k->c->n_cat, ret_k + i * ld,
+                   ret_c ? ret_c + i * ld : NULL);
+        ret_k[i * ld + i] = k->s2; /* exactly */
     }
 }
 
@@ -153,32 +151,9 @@ void gp_cross(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
         double *row = ret_k + i * ld;
         for (size_t j = 0; d == 0 && j < n; j++)
             row[j] = 0;
-        finish_row(k, rows, n, p->norm[i], z + i * k->c->n_cat, 1, row,
+        finish_row(k, rows, rows->norm, n, p->norm[i], z + i * k->c->n_cat, row,
                    ret_c ? ret_c + i * ld : NULL);
     }
-}
-
-GP_CLONES static double category_row(const double *restrict g, const int32_t *restrict z, size_t n,
-                                     int32_t own)
-{
-    double part[8] = {0}; /* eight partial sums, so that the loop can be vectorised */
-    for (size_t from = 0; from < n; from += 8)
-        for (size_t j = from; j < n && j < from + 8; j++) {
-            double other = (z[j] < 0) != (own < 0) ? 0.5 : 1;
-            part[j - from] += z[j] == own ? 0 : other * g[j];
-        }
-    return ((part[0] + part[4]) + (part[2] + part[6])) +
-           ((part[1] + part[5]) + (part[3] + part[7]));
-}
-
-double gp_category_sum(const struct gp_scaled *rows, size_t column, size_t n, const double *g,
-                       size_t ld)
-{
-    const int32_t *z = rows->z + column * rows->stride;
-    double sum = 0;
-    for (size_t i = 1; i < n; i++)
-        sum += category_row(g + i * ld, z, i, z[i]);
-    return sum;
 }
 
 double gp_covariance(const struct gp_kernel *k, const struct gp_rows *rows, size_t i, size_t j)

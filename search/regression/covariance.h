@@ -19,6 +19,8 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "search/regression/category.h"
+#include "search/regression/square.h"
 
 #define GP_NOISE_FLOOR 1e-8
 #define GP_INACTIVE (-1) /* category of an inactive parameter */
@@ -67,11 +69,12 @@ void gp_kernel_set(struct gp_kernel *k, const double *theta);
 
 /* Rows prepared for evaluation. The caller's memory. */
 struct gp_scaled {
-    double *x;     /* n x ld: (x - 1/2) / l; entry n_real of each row is 1 (see gp_fit) */
-    size_t ld;     /* > n_real */
-    double *norm;  /* n: squared norms of the real columns in x */
-    int32_t *z;    /* n_cat x stride: category columns, one after the other; NULL: not needed */
-    size_t stride; /* >= n */
+    double *x;         /* n x ld: (x - 1/2) / l; entry n_real of each row is 1 (see gp_fit) */
+    size_t ld;         /* > n_real */
+    double *norm;      /* n: squared norms of the real columns in x */
+    double *z;         /* n_cat x stride: category columns, one after the other; NULL: not needed */
+    size_t stride;     /* >= n */
+    bool has_inactive; /* false promises that no category of the rows is inactive */
 };
 
 /* Scale rows from..rows->n-1 of `rows` into the same places of ret. */
@@ -79,10 +82,18 @@ void gp_scale(const struct gp_kernel *k, const struct gp_rows *rows, size_t from
               const struct gp_scaled *ret);
 
 /* Lower triangle (diagonal included, without noise) of the n x n covariance of the first n rows.
+ *   z      n x n_cat, row-major: the rows' categories
  *   ret_k  n x ld, row-major; the entries above the diagonal stay unchanged
  *   ret_c  NULL, or as ret_k: c = -2 dk/d(r^2), which is s2 5/3 (1 + a) exp(-a), or k itself */
-void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n, double *ret_k,
-             double *ret_c, size_t ld);
+void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, const int32_t *z, size_t n,
+             double *ret_k, double *ret_c, size_t ld);
+
+#define GP_SMALL_ROWS 128
+
+/* The same for n <= GP_SMALL_ROWS rows, whose real columns are c, scaled. Equal up to rounding. */
+void gp_gram_small(const struct gp_kernel *k, const struct gp_scaled *rows,
+                   const struct gp_real_columns *c, const int32_t *z, size_t n, double *ret_k,
+                   double *ret_c, size_t ld);
 
 /* Covariances between m points and the first n rows: ret_k, ret_c as for gp_gram, m x n.
  *   p  m points, scaled; their categories are z, m x n_cat, row-major */
@@ -93,9 +104,11 @@ void gp_cross(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
 /* k between rows i and j of `rows`, without noise: the formula above, term by term. */
 double gp_covariance(const struct gp_kernel *k, const struct gp_rows *rows, size_t i, size_t j);
 
-/* Sum over the entries j < i of rows i < n of g_ij t_ij, where t is the distance of category column
- * `column` (0, 1/2 or 1): what the gradient by its lengthscale needs. g is n x ld, lower. */
-double gp_category_sum(const struct gp_scaled *rows, size_t column, size_t n, const double *g,
-                       size_t ld);
+/* The category columns of rows that were scaled. */
+static inline struct gp_categories gp_categories_of(const struct gp_kernel *k,
+                                                    const struct gp_scaled *rows)
+{
+    return (struct gp_categories){rows->z, k->c->n_cat, rows->stride, rows->has_inactive};
+}
 
 #endif

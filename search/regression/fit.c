@@ -31,8 +31,8 @@ struct gp_fit_work {
     struct gp_buf a, c;    /* n x ld: K, then L, then K^-1; and c, then G */
     struct gp_buf inverse; /* of the diagonal blocks of L */
     struct gp_buf x, gx, norm, vectors, numbers;
-    int32_t *z;
-    size_t z_cap;
+    struct gp_buf z;       /* n_cat x ld */
+    struct gp_buf columns; /* n_real x ld: x by column, of at most GP_SMALL_ROWS rows */
     struct lbfgs_work *lbfgs;
     size_t lbfgs_n, lbfgs_starts;
     const double *scale; /* of the last fit; a part of `numbers` */
@@ -45,6 +45,7 @@ struct fit {
     const double *y;
     struct gp_kernel k;
     struct gp_scaled scaled;
+    double *columns; /* NULL: more than GP_SMALL_ROWS rows */
     double *a, *inverse, *cov_c, *gx, *w, *u, *alpha, *column_grad;
     size_t ld;
     double prior_rate; /* 6 / lambda */
@@ -67,16 +68,18 @@ void gp_fit_work_free(struct gp_fit_work *w)
     gp_buf_done(&w->norm);
     gp_buf_done(&w->vectors);
     gp_buf_done(&w->numbers);
-    free(w->z);
+    gp_buf_done(&w->z);
+    gp_buf_done(&w->columns);
     lbfgs_work_free(w->lbfgs);
     free(w);
 }
 
 size_t gp_fit_work_bytes(const struct gp_fit_work *w)
 {
-    return sizeof(double) * (w->a.cap + w->c.cap + w->inverse.cap + w->x.cap + w->gx.cap +
-                             w->norm.cap + w->vectors.cap + w->numbers.cap) +
-           w->z_cap * sizeof(*w->z) + sizeof(*w);
+    return sizeof(double) *
+               (w->a.cap + w->c.cap + w->inverse.cap + w->x.cap + w->gx.cap + w->norm.cap +
+                w->vectors.cap + w->numbers.cap + w->z.cap + w->columns.cap) +
+           sizeof(*w);
 }
 
 void gp_theta_default(const struct gp_columns *c, double *ret_theta)
@@ -160,15 +163,40 @@ static double negative_log_prior(const struct fit *f, const double *theta, doubl
     return value;
 }
 
+static struct gp_real_columns columns_of(const struct fit *f)
+{
+    return (struct gp_real_columns){f->columns, f->c->n_real, f->ld};
+}
+
+/* Fill f->columns from the scaled rows. */
+static void set_columns(struct fit *f)
+{
+    for (size_t i = 0; i < f->rows->n; i++)
+        for (size_t j = 0; j < f->c->n_real; j++)
+            f->columns[j * f->ld + i] = f->scaled.x[i * f->scaled.ld + j];
+}
+
+static void fill_covariance(struct fit *f)
+{
+    struct gp_real_columns columns = columns_of(f);
+    size_t n = f->rows->n;
+    if (f->columns)
+        gp_gram_small(&f->k, &f->scaled, &columns, f->rows->z, n, f->a, f->cov_c, f->ld);
+    else
+        gp_gram(&f->k, &f->scaled, f->rows->z, n, f->a, f->cov_c, f->ld);
+}
+
 /* Factor the covariance under f->k with the least jitter that works; false when none does.
  * ret_noise: noise and jitter. */
 static bool factor_covariance(struct fit *f, double *ret_noise)
 {
     size_t n = f->rows->n;
     gp_scale(&f->k, f->rows, 0, &f->scaled);
+    if (f->columns)
+        set_columns(f);
     for (int step = 0; step < GP_JITTER_STEPS; step++) {
         double noise = f->k.noise + gp_jitter(step, f->k.s2);
-        gp_gram(&f->k, &f->scaled, n, f->a, f->cov_c, f->ld);
+        fill_covariance(f);
         for (size_t i = 0; i < n; i++)
             f->a[i * f->ld + i] += noise;
         *ret_noise = noise;
@@ -209,28 +237,28 @@ GP_CLONES static void weigh_row(double *restrict c, const double *restrict kinv,
         c[j] *= 0.5 * (kinv[j] - own * alpha[j]);
 }
 
-/* Turn L in a into K^-1 and c into G = W .* c with zero diagonal; returns tr W. */
+/* Turn L in a into K^-1 and c into G = W .* c with zeros from the diagonal to the next multiple of
+ * 4; returns tr W. */
 static double make_g(struct fit *f)
 {
     size_t n = f->rows->n;
     double trace = 0;
-    gp_cholesky_invert(f->a, n, f->ld, f->inverse);
+    gp_cholesky_invert(f->a, n, f->ld);
     for (size_t i = 0; i < n; i++) {
         const double *row = f->a + i * f->ld;
         weigh_row(f->cov_c + i * f->ld, row, f->alpha, f->alpha[i], i);
-        f->cov_c[i * f->ld + i] = 0;
+        for (size_t j = i; j == i || j % 4; j++)
+            f->cov_c[i * f->ld + j] = 0;
         trace += 0.5 * (row[i] - f->alpha[i] * f->alpha[i]);
     }
     return trace;
 }
 
-/* dNLL / d ln l of the real columns, added up by group: 2 sum_i z_i (z_i g_i - (G Z)_i), where the
- * extra column of ones gives g = G 1. */
-static void real_gradient(struct fit *f, double *grad)
+/* Sums over the pairs i > j of rows of g_ij (x_i - x_j)^2 in each real column, as
+ * sum_i x_i (x_i g_i - (G X)_i), where the extra column of ones gives g = G 1. */
+static void sum_by_product(struct fit *f)
 {
     size_t n = f->rows->n, d = f->c->n_real, ld = f->scaled.ld;
-    if (d == 0)
-        return;
     cblas_dsymm(CblasRowMajor, CblasLeft, CblasLower, (int)n, (int)(d + 1), 1, f->cov_c, (int)f->ld,
                 f->scaled.x, (int)ld, 0, f->gx, (int)ld);
     memset(f->column_grad, 0, d * sizeof(double));
@@ -239,8 +267,30 @@ static void real_gradient(struct fit *f, double *grad)
         for (size_t j = 0; j < d; j++)
             f->column_grad[j] += x[j] * (x[j] * gx[d] - gx[j]);
     }
+}
+
+/* dNLL / d ln l of the real columns, added up by group. */
+static void real_gradient(struct fit *f, double *grad)
+{
+    size_t d = f->c->n_real;
+    struct gp_real_columns columns = columns_of(f);
+    if (d == 0)
+        return;
+    if (f->columns)
+        gp_square_sums(&columns, f->rows->n, f->cov_c, f->ld, f->column_grad);
+    else
+        sum_by_product(f);
     for (size_t j = 0; j < d; j++)
         grad[f->c->group ? f->c->group[j] : j] += 2 * f->column_grad[j];
+}
+
+/* dNLL / d ln l of the category columns. */
+static void category_gradient(struct fit *f, double *grad)
+{
+    struct gp_categories categories = gp_categories_of(&f->k, &f->scaled);
+    gp_category_sums(&categories, f->rows->n, f->cov_c, f->ld, f->column_grad);
+    for (size_t j = 0; j < f->c->n_cat; j++)
+        grad[f->c->n_groups + j] += 2 * f->k.weight[j] * f->column_grad[j];
 }
 
 /* Value and gradient at theta; NaN when the covariance cannot be factored. */
@@ -256,9 +306,7 @@ static double value_at(struct fit *f, const double *theta, double *grad)
     double value = 0.5 * quad + log_diagonal(f) + negative_log_prior(f, theta, grad);
     double trace = make_g(f);
     real_gradient(f, grad);
-    for (size_t j = 0; j < f->c->n_cat; j++)
-        grad[f->c->n_groups + j] +=
-            2 * f->k.weight[j] * gp_category_sum(&f->scaled, j, n, f->cov_c, f->ld);
+    category_gradient(f, grad);
     /* sum W .* K over K without noise: tr(W (K + noise)) = (n - quad) / 2 */
     grad[lengths] += 0.5 * ((double)n - quad) - noise * trace;
     grad[lengths + 1] += (f->k.noise - GP_NOISE_FLOOR) * trace;
@@ -288,18 +336,11 @@ static as_status reserve_scratch(struct gp_fit_work *w, const struct gp_columns 
         (st = gp_buf_reserve(&w->x, n, ldx, err)) < 0 ||
         (st = gp_buf_reserve(&w->gx, n, ldx, err)) < 0 ||
         (st = gp_buf_reserve(&w->norm, 1, ld, err)) < 0 ||
+        (st = gp_buf_reserve(&w->z, ld, c->n_cat, err)) < 0 ||
+        (n <= GP_SMALL_ROWS && (st = gp_buf_reserve(&w->columns, ld, c->n_real, err)) < 0) ||
         (st = gp_buf_reserve(&w->vectors, 3, ld, err)) < 0 ||
         (st = gp_buf_reserve(&w->numbers, starts + ROW_STARTS, gp_ld(theta + c->n_real), err)) < 0)
         return st;
-    size_t cells;
-    if (__builtin_mul_overflow(n, c->n_cat, &cells))
-        return as_fail(err, AS_E_NOMEM, "%zu rows of %zu categories do not fit in memory", n,
-                       c->n_cat);
-    if (cells > w->z_cap) {
-        if ((st = as_grow(&w->z, cells, sizeof(*w->z), err)) < 0)
-            return st;
-        w->z_cap = cells;
-    }
     if (!w->lbfgs || theta > w->lbfgs_n || starts > w->lbfgs_starts) {
         lbfgs_work_free(w->lbfgs);
         w->lbfgs = NULL;
@@ -339,7 +380,9 @@ static struct fit fit_over(const struct gp_columns *c, const struct gp_rows *row
         .k = {.c = c,
               .inv_length = number_slice(w, c, ROW_LENGTH),
               .weight = number_slice(w, c, ROW_WEIGHT)},
-        .scaled = {w->x.p, gp_ld(c->n_real + 1), w->norm.p, w->z, rows->n},
+        .scaled = {w->x.p, gp_ld(c->n_real + 1), w->norm.p, w->z.p, ld,
+                   gp_category_any_inactive(rows->z, rows->n * c->n_cat)},
+        .columns = rows->n <= GP_SMALL_ROWS ? w->columns.p : NULL,
         .a = w->a.p,
         .inverse = w->inverse.p,
         .cov_c = w->c.p,

@@ -1,11 +1,8 @@
-/* The LAPACK functions that we use; libopenblas contains them but has no C declaration. They are
- * column-major: a lower triangle that we store row by row is an upper triangle for them. */
+/* OpenBLAS as the regression uses it. */
 #ifndef ASSAY_SEARCH_REGRESSION_LAPACK_PRIV_H
 #define ASSAY_SEARCH_REGRESSION_LAPACK_PRIV_H
 
 #include <cblas.h>
-
-void dlauum_(const char *uplo, const int *n, double *a, const int *lda, int *info);
 
 /* One thread, because more are slower at these sizes, and because the bits of a result depend on
  * their number. Cheap if it is already set. */

@@ -14,6 +14,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "search/regression/vec_exp.h"
+
 #define MEMORY 8          /* pairs of steps and gradient changes kept */
 #define ARMIJO 1e-4       /* the part of the predicted gain that a step must reach */
 #define MAX_BACKTRACKS 25 /* of one line search */
@@ -21,9 +23,12 @@
 /* One start. Vectors are in scaled variables, u = x / scale. */
 struct descent {
     double *u, *g;         /* the best point and its gradient */
+    double *lower, *upper; /* the box */
     double *dir, *u_trial; /* the direction of the line search, and its trial point */
     double *free;          /* 1 for a variable that may move in this step, 0 for one that is held */
     double *s, *y;         /* MEMORY x n rings of steps and gradient changes */
+    double sy[MEMORY], yy[MEMORY]; /* s'y and y'y over the free variables, */
+    bool is_measured[MEMORY];      /* where they are known */
     double f, step;
     size_t pairs, backtracks;
     size_t iters, evals;
@@ -43,7 +48,7 @@ as_status lbfgs_work_create(size_t max_n, size_t max_starts, struct lbfgs_work *
                             struct as_err *err)
 {
     AS_AUTO(lbfgs_work_freep) struct lbfgs_work *w = as_calloc(1, sizeof(*w));
-    size_t vectors = 5 + 2 * MEMORY + 2, row, all;
+    size_t vectors = 7 + 2 * MEMORY + 2, row, all;
     if (__builtin_mul_overflow(max_n, vectors, &row) ||
         __builtin_mul_overflow(row + 1, max_starts, &all))
         return as_fail(err, AS_E_NOMEM, "%zu starts of %zu variables do not fit in memory",
@@ -66,6 +71,8 @@ as_status lbfgs_work_create(size_t max_n, size_t max_starts, struct lbfgs_work *
         struct descent *d = &w->descents[i];
         d->u = p, p += max_n;
         d->g = p, p += max_n;
+        d->lower = p, p += max_n;
+        d->upper = p, p += max_n;
         d->dir = p, p += max_n;
         d->u_trial = p, p += max_n;
         d->free = p, p += max_n;
@@ -97,20 +104,9 @@ static double scale_of(const struct box *b, size_t i)
     return b->scale ? b->scale[i] : 1;
 }
 
-static double lower_of(const struct box *b, size_t i)
+static double clamp(const struct descent *d, size_t i, double u)
 {
-    return b->lower[i] / scale_of(b, i);
-}
-
-static double upper_of(const struct box *b, size_t i)
-{
-    return b->upper[i] / scale_of(b, i);
-}
-
-static double clamp(const struct box *b, size_t i, double u)
-{
-    double lo = lower_of(b, i), hi = upper_of(b, i);
-    return u < lo ? lo : u > hi ? hi : u;
+    return u < d->lower[i] ? d->lower[i] : u > d->upper[i] ? d->upper[i] : u;
 }
 
 static struct box box_of(const struct lbfgs_problem *p, size_t start)
@@ -120,33 +116,56 @@ static struct box box_of(const struct lbfgs_problem *p, size_t start)
 }
 
 /* Is the variable held at a bound, because the gradient points out of the box? */
-static bool is_held(const struct box *b, const struct descent *d, size_t i)
+static bool is_held(const struct descent *d, size_t i)
 {
-    double lo = lower_of(b, i), hi = upper_of(b, i);
+    double lo = d->lower[i], hi = d->upper[i];
     return !(lo < hi) || (d->u[i] <= lo && d->g[i] > 0) || (d->u[i] >= hi && d->g[i] < 0);
 }
 
 /* The largest entry of the projected gradient: how far a unit step could go, at most |g|. */
-static double projected_gradient(const struct box *b, const struct descent *d)
+static double projected_gradient(const struct descent *d, size_t n)
 {
     double most = 0;
-    for (size_t i = 0; i < b->n; i++)
-        most = fmax(most, fabs(clamp(b, i, d->u[i] - d->g[i]) - d->u[i]));
+    for (size_t i = 0; i < n; i++) {
+        double move = fabs(clamp(d, i, d->u[i] - d->g[i]) - d->u[i]);
+        most = move > most ? move : most;
+    }
     return most;
 }
 
-/* Inner product over the variables that may move. */
-static double dot_free(const struct descent *d, const double *a, const double *b, size_t n)
+/* Inner product over the variables that may move. Four partial sums, because each addition waits
+ * for the one before. */
+GP_INLINE double dot_free(const struct descent *d, const double *a, const double *b, size_t n)
 {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += d->free[i] * a[i] * b[i];
-    return sum;
+    double sum[4] = {0};
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (size_t k = 0; k < 4; k++)
+            sum[k] += d->free[i + k] * a[i + k] * b[i + k];
+    for (; i < n; i++)
+        sum[0] += d->free[i] * a[i] * b[i];
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+}
+
+static void forget_products(struct descent *d)
+{
+    memset(d->is_measured, 0, sizeof d->is_measured);
+}
+
+/* The products of pair k over the free variables; they stay until those change. */
+GP_INLINE void measure_pair(struct descent *d, size_t k, size_t n)
+{
+    if (d->is_measured[k])
+        return;
+    const double *s = d->s + k * n, *y = d->y + k * n;
+    d->sy[k] = dot_free(d, s, y, n);
+    d->yy[k] = dot_free(d, y, y, n);
+    d->is_measured[k] = true;
 }
 
 /* The two-loop recursion: dir <- H dir over the free variables, with the pairs whose curvature
  * there is positive. */
-static void apply_inverse_hessian(struct descent *d, size_t n)
+GP_CLONES static void apply_inverse_hessian(struct descent *d, size_t n)
 {
     double a[MEMORY] = {0}, rho[MEMORY];
     size_t have = d->pairs < MEMORY ? d->pairs : MEMORY;
@@ -154,7 +173,8 @@ static void apply_inverse_hessian(struct descent *d, size_t n)
     for (size_t back = 1; back <= have; back++) {
         size_t k = (d->pairs - back) % MEMORY;
         const double *s = d->s + k * n, *y = d->y + k * n;
-        double sy = dot_free(d, s, y, n), yy = dot_free(d, y, y, n);
+        measure_pair(d, k, n);
+        double sy = d->sy[k], yy = d->yy[k];
         rho[k] = sy > 1e-10 * yy ? 1 / sy : 0;
         if (rho[k] == 0)
             continue;
@@ -188,19 +208,24 @@ static void set_steepest(struct descent *d, size_t n)
     d->pairs = 0;
 }
 
-static void set_trial(const struct box *b, struct descent *d)
+static void set_trial(struct descent *d, size_t n)
 {
-    for (size_t i = 0; i < b->n; i++)
-        d->u_trial[i] = clamp(b, i, d->u[i] + d->step * d->dir[i]);
+    for (size_t i = 0; i < n; i++)
+        d->u_trial[i] = clamp(d, i, d->u[i] + d->step * d->dir[i]);
 }
 
 static void set_direction(const struct box *b, struct descent *d)
 {
     size_t n = b->n;
+    bool is_same = true;
     for (size_t i = 0; i < n; i++) {
-        d->free[i] = is_held(b, d, i) ? 0 : 1;
-        d->dir[i] = -d->free[i] * d->g[i];
+        double is_free = is_held(d, i) ? 0 : 1;
+        is_same &= d->free[i] == is_free;
+        d->free[i] = is_free;
+        d->dir[i] = -is_free * d->g[i];
     }
+    if (!is_same)
+        forget_products(d);
     if (d->pairs > 0)
         apply_inverse_hessian(d, n);
     for (size_t i = 0; i < n; i++)
@@ -211,7 +236,7 @@ static void set_direction(const struct box *b, struct descent *d)
         set_steepest(d, n);
     d->step = 1;
     d->backtracks = 0;
-    set_trial(b, d);
+    set_trial(d, b->n);
 }
 
 static void finish_start(struct descent *d, lbfgs_end end)
@@ -223,7 +248,7 @@ static void finish_start(struct descent *d, lbfgs_end end)
 /* After a step: stop, or choose a new direction. `gain` is the decrease of the step. */
 static void go_on(const struct box *b, const struct lbfgs_opts *o, struct descent *d, double gain)
 {
-    if (projected_gradient(b, d) <= o->pg_tol)
+    if (projected_gradient(d, b->n) <= o->pg_tol)
         finish_start(d, LBFGS_GRADIENT);
     else if (d->iters > 0 && gain < o->f_tol * fmax(1, fabs(d->f)))
         finish_start(d, LBFGS_VALUE);
@@ -250,6 +275,7 @@ static void remember_pair(struct descent *d, const double *g, size_t n)
         sy += s[i] * y[i];
         yy += y[i] * y[i];
     }
+    d->is_measured[d->pairs % MEMORY] = false;
     if (sy > 1e-10 * yy)
         d->pairs++;
 }
@@ -270,9 +296,9 @@ static void step_back(const struct box *b, const struct lbfgs_opts *o, struct de
     } else if (d->backtracks == 8 && d->pairs > 0) {
         set_steepest(d, b->n); /* the model of the curvature misleads */
         d->step = 1;
-        set_trial(b, d);
+        set_trial(d, b->n);
     } else {
-        set_trial(b, d);
+        set_trial(d, b->n);
     }
 }
 
@@ -294,8 +320,9 @@ static void take_value(const struct box *b, const struct lbfgs_opts *o, struct d
     }
     double slope = 0, moved = 0; /* along the part of the step inside the box */
     for (size_t i = 0; i < b->n; i++) {
-        slope += d->g[i] * (d->u_trial[i] - d->u[i]);
-        moved = fmax(moved, fabs(d->u_trial[i] - d->u[i]));
+        double move = d->u_trial[i] - d->u[i];
+        slope += d->g[i] * move;
+        moved = fabs(move) > moved ? fabs(move) : moved;
     }
     if (moved == 0) {
         finish_start(d, LBFGS_STUCK);
@@ -318,18 +345,22 @@ static void begin_start(const struct box *b, struct descent *d, const double *x)
     d->pairs = d->backtracks = d->iters = d->evals = 0;
     d->active = true;
     d->begun = false;
-    for (size_t i = 0; i < b->n; i++)
-        d->u[i] = d->u_trial[i] = clamp(b, i, x[i] / scale_of(b, i));
+    forget_products(d);
+    for (size_t i = 0; i < b->n; i++) {
+        d->lower[i] = b->lower[i] / scale_of(b, i);
+        d->upper[i] = b->upper[i] / scale_of(b, i);
+        d->u[i] = d->u_trial[i] = clamp(d, i, x[i] / scale_of(b, i));
+    }
 }
 
 /* A trial point in the problem's variables. Rounding must not move it out of the box, nor away from
  * a side that it touches: 1, not 0.9999999999999999. */
-static void unscale_point(const struct box *b, const double *u, double *x)
+static void unscale_point(const struct box *b, const struct descent *d, const double *u, double *x)
 {
     for (size_t i = 0; i < b->n; i++) {
-        if (u[i] <= lower_of(b, i))
+        if (u[i] <= d->lower[i])
             x[i] = b->lower[i];
-        else if (u[i] >= upper_of(b, i))
+        else if (u[i] >= d->upper[i])
             x[i] = b->upper[i];
         else
             x[i] = fmin(fmax(u[i] * scale_of(b, i), b->lower[i]), b->upper[i]);
@@ -345,7 +376,7 @@ static void advance_starts(const struct lbfgs_problem *p, const struct lbfgs_opt
         struct box b = box_of(p, s);
         if (!w->descents[s].active)
             continue;
-        unscale_point(&b, w->descents[s].u_trial, w->batch_x + row * n);
+        unscale_point(&b, &w->descents[s], w->descents[s].u_trial, w->batch_x + row * n);
         w->batch_start[row++] = s;
     }
     p->fn(p->ctx, w->batch_x, w->batch_start, m, w->batch_f, w->batch_g);
@@ -377,7 +408,7 @@ void lbfgs_minimize(const struct lbfgs_problem *p, const struct lbfgs_opts *opts
     for (size_t s = 0; s < starts; s++) {
         struct box b = box_of(p, s);
         const struct descent *d = &w->descents[s];
-        unscale_point(&b, d->u, x + s * p->n);
+        unscale_point(&b, d, d->u, x + s * p->n);
         results[s] = (struct lbfgs_result){d->f, d->iters, d->evals, d->end};
     }
 }
@@ -391,6 +422,7 @@ size_t lbfgs_inverse_hessian(const struct lbfgs_problem *p, struct lbfgs_work *w
         return 0;
     for (size_t i = 0; i < p->n; i++)
         d->free[i] = 1;
+    forget_products(d);
     for (size_t i = 0; i < p->n; i++) {
         memset(d->dir, 0, p->n * sizeof(double));
         d->dir[i] = 1;

@@ -18,19 +18,21 @@
 #include "search/regression/buf.h"
 #include "search/regression/cholesky.h"
 #include "search/regression/lapack_priv.h"
+#include "search/regression/panel.h"
 #include "search/regression/vec_exp.h"
 
 #define LEAST_VARIANCE 1e-12
 
 /* The memory of up to `cap` rows. */
 struct storage {
-    struct gp_buf x;        /* cap x n_real, as given */
-    struct gp_buf scaled;   /* cap x gp_ld(n_real + 1) */
-    struct gp_buf norm;     /* cap */
-    struct gp_buf lower;    /* cap x ld */
-    struct gp_buf inverse;  /* of the diagonal blocks of lower (cholesky.h) */
-    struct gp_buf alpha;    /* 3 x ld: alpha, and scratch for two vectors */
-    int32_t *z, *z_columns; /* cap x n_cat as given, and n_cat x cap */
+    struct gp_buf x;         /* cap x n_real, as given */
+    struct gp_buf scaled;    /* cap x gp_ld(n_real + 1) */
+    struct gp_buf norm;      /* cap */
+    struct gp_buf lower;     /* cap x ld */
+    struct gp_buf inverse;   /* of the diagonal blocks of lower (cholesky.h) */
+    struct gp_buf alpha;     /* 3 x ld: alpha, and scratch for two vectors */
+    struct gp_buf z_columns; /* n_cat x cap */
+    int32_t *z;              /* cap x n_cat, as given */
     size_t cap, ld;
 };
 
@@ -41,12 +43,14 @@ struct gp_model {
     double *theta; /* and, in the same piece, 1/l and 1/l^2 of k */
     struct storage s;
     size_t n, n_base, n_observed;
+    bool has_inactive; /* some row has an inactive category */
     double noise, constant;
 };
 
 struct gp_work {
     struct gp_buf k, c;            /* batch x ld */
     struct gp_buf x, gx, hx, norm; /* the points, scaled; products for gradients */
+    struct gp_buf panel;           /* n x GP_PANEL */
     size_t batch;
 };
 
@@ -100,8 +104,8 @@ static void storage_done(struct storage *s)
     gp_buf_done(&s->lower);
     gp_buf_done(&s->inverse);
     gp_buf_done(&s->alpha);
+    gp_buf_done(&s->z_columns);
     free(s->z);
-    free(s->z_columns);
     *s = (struct storage){0};
 }
 
@@ -118,9 +122,9 @@ void gp_model_free(struct gp_model *m)
 size_t gp_model_bytes(const struct gp_model *m)
 {
     const struct storage *s = &m->s;
-    size_t numbers =
-        s->x.cap + s->scaled.cap + s->norm.cap + s->lower.cap + s->inverse.cap + s->alpha.cap;
-    return sizeof(*m) + numbers * sizeof(double) + 2 * sizeof(int32_t) * s->cap * m->c.n_cat;
+    size_t numbers = s->x.cap + s->scaled.cap + s->norm.cap + s->lower.cap + s->inverse.cap +
+                     s->alpha.cap + s->z_columns.cap;
+    return sizeof(*m) + numbers * sizeof(double) + sizeof(int32_t) * s->cap * m->c.n_cat;
 }
 
 static as_status storage_init(struct storage *s, const struct gp_columns *c, size_t cap,
@@ -133,11 +137,11 @@ static as_status storage_init(struct storage *s, const struct gp_columns *c, siz
         (st = gp_buf_reserve(&s->norm, cap, 1, err)) < 0 ||
         (st = gp_buf_reserve(&s->lower, cap, s->ld, err)) < 0 ||
         (st = gp_buf_reserve(&s->inverse, 1, gp_inverse_size(cap), err)) < 0 ||
-        (st = gp_buf_reserve(&s->alpha, 3, s->ld, err)) < 0)
+        (st = gp_buf_reserve(&s->alpha, 3, s->ld, err)) < 0 ||
+        (st = gp_buf_reserve(&s->z_columns, cap, c->n_cat, err)) < 0)
         return st;
     s->z = as_calloc(cap, c->n_cat * sizeof(int32_t));
-    s->z_columns = as_calloc(cap, c->n_cat * sizeof(int32_t));
-    if (!s->z || !s->z_columns)
+    if (!s->z)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows of %zu categories", cap,
                        c->n_cat);
     return AS_OK;
@@ -157,7 +161,8 @@ static void storage_copy(struct storage *to, const struct storage *from, const s
     for (size_t i = 0; i < n; i++)
         memcpy(to->lower.p + i * to->ld, from->lower.p + i * from->ld, (i + 1) * sizeof(double));
     for (size_t j = 0; j < c->n_cat; j++)
-        memcpy(to->z_columns + j * to->cap, from->z_columns + j * from->cap, n * sizeof(int32_t));
+        memcpy(to->z_columns.p + j * to->cap, from->z_columns.p + j * from->cap,
+               n * sizeof(double));
 }
 
 static as_status grow_storage(struct gp_model *m, size_t n, struct as_err *err)
@@ -178,8 +183,8 @@ static as_status grow_storage(struct gp_model *m, size_t n, struct as_err *err)
 
 static struct gp_scaled scaled_of(const struct gp_model *m)
 {
-    return (struct gp_scaled){m->s.scaled.p, gp_ld(m->c.n_real + 1), m->s.norm.p, m->s.z_columns,
-                              m->s.cap};
+    return (struct gp_scaled){m->s.scaled.p, gp_ld(m->c.n_real + 1), m->s.norm.p, m->s.z_columns.p,
+                              m->s.cap,      m->has_inactive};
 }
 
 /* How many rows of the factor can stay: none, or at least the base. */
@@ -204,7 +209,7 @@ static as_status factor_base(struct gp_model *m, size_t n, struct as_err *err)
     struct gp_scaled scaled = scaled_of(m);
     for (int step = 0; step < GP_JITTER_STEPS && n > 0; step++) {
         m->noise = m->k.noise + gp_jitter(step, m->k.s2);
-        gp_gram(&m->k, &scaled, n, m->s.lower.p, NULL, m->s.ld);
+        gp_gram(&m->k, &scaled, m->s.z, n, m->s.lower.p, NULL, m->s.ld);
         for (size_t i = 0; i < n; i++)
             m->s.lower.p[i * m->s.ld + i] += m->noise;
         if (gp_cholesky(m->s.lower.p, n, m->s.ld, m->s.inverse.p))
@@ -256,6 +261,7 @@ as_status gp_model_build(struct gp_model *m, const double *theta, const struct g
     if (rows->n > keep && n_cat > 0)
         memcpy(m->s.z + keep * n_cat, rows->z + keep * n_cat,
                (rows->n - keep) * n_cat * sizeof(int32_t));
+    m->has_inactive = gp_category_any_inactive(m->s.z, rows->n * n_cat);
     struct gp_scaled scaled = scaled_of(m);
     gp_scale(&m->k, rows, keep, &scaled);
     if (keep == 0 && (st = factor_base(m, n_base, err)) < 0)
@@ -367,13 +373,14 @@ void gp_work_free(struct gp_work *w)
     gp_buf_done(&w->gx);
     gp_buf_done(&w->hx);
     gp_buf_done(&w->norm);
+    gp_buf_done(&w->panel);
     free(w);
 }
 
 size_t gp_work_bytes(const struct gp_work *w)
 {
-    return sizeof(*w) +
-           sizeof(double) * (w->k.cap + w->c.cap + w->x.cap + w->gx.cap + w->hx.cap + w->norm.cap);
+    return sizeof(*w) + sizeof(double) * (w->k.cap + w->c.cap + w->x.cap + w->gx.cap + w->hx.cap +
+                                          w->norm.cap + w->panel.cap);
 }
 
 as_status gp_work_reserve(struct gp_work *w, const struct gp_model *m, size_t batch,
@@ -387,7 +394,8 @@ as_status gp_work_reserve(struct gp_work *w, const struct gp_model *m, size_t ba
         (st = gp_buf_reserve(&w->x, batch, ldx, err)) < 0 ||
         (st = gp_buf_reserve(&w->gx, batch, ldx, err)) < 0 ||
         (st = gp_buf_reserve(&w->hx, batch, ldx, err)) < 0 ||
-        (st = gp_buf_reserve(&w->norm, batch, 1, err)) < 0)
+        (st = gp_buf_reserve(&w->norm, batch, 1, err)) < 0 ||
+        (st = gp_buf_reserve(&w->panel, m->n, GP_PANEL, err)) < 0)
         return st;
     w->batch = batch;
     return AS_OK;
@@ -400,7 +408,7 @@ static size_t cross_covariances(const struct gp_model *m, struct gp_work *w,
                                 size_t ld)
 {
     struct gp_scaled rows = scaled_of(m),
-                     points = {w->x.p, gp_ld(m->c.n_real + 1), w->norm.p, NULL, 0};
+                     points = {w->x.p, gp_ld(m->c.n_real + 1), w->norm.p, NULL, 0, false};
     assert(p->n <= w->batch && p->n * gp_ld(m->n) <= w->k.cap); /* reserved since it was built */
     gp_scale(&m->k, p, 0, &points);
     if (n > 0)
@@ -418,6 +426,13 @@ static void compute_means(const struct gp_model *m, const double *k, size_t ld, 
                     m->s.alpha.p, 1, 1, ret_mean, 1);
 }
 
+/* What is left of a point's variance when the rows explain a part of it. */
+static double remaining_variance(const struct gp_model *m, double explained)
+{
+    double rest = m->k.s2 - explained;
+    return rest > LEAST_VARIANCE ? rest : LEAST_VARIANCE;
+}
+
 /* k <- (L^-1 k)', and compute the remaining variances. */
 static void compute_variances(const struct gp_model *m, double *k, size_t ld, size_t points,
                               double *ret_var)
@@ -426,8 +441,7 @@ static void compute_variances(const struct gp_model *m, double *k, size_t ld, si
         gp_solve_lower(m->s.lower.p, m->n, m->s.ld, m->s.inverse.p, k, points, ld);
     for (size_t i = 0; i < points; i++) {
         double *v = k + i * ld;
-        double rest = m->k.s2 - (m->n > 0 ? cblas_ddot((int)m->n, v, 1, v, 1) : 0);
-        ret_var[i] = rest > LEAST_VARIANCE ? rest : LEAST_VARIANCE;
+        ret_var[i] = remaining_variance(m, m->n > 0 ? cblas_ddot((int)m->n, v, 1, v, 1) : 0);
     }
 }
 
@@ -439,8 +453,12 @@ void gp_predict(const struct gp_model *m, struct gp_work *w, const struct gp_row
     if (p->n == 0)
         return;
     compute_means(m, w->k.p, ld, p->n, ret_mean);
-    if (ret_var)
-        compute_variances(m, w->k.p, ld, p->n, ret_var);
+    if (!ret_var)
+        return;
+    assert(n * GP_PANEL <= w->panel.cap);
+    gp_lower_squares(m->s.lower.p, n, m->s.ld, w->k.p, p->n, ld, w->panel.p, ret_var);
+    for (size_t i = 0; i < p->n; i++)
+        ret_var[i] = remaining_variance(m, ret_var[i]);
 }
 
 /* beta[i] <- beta[i] c[i] and c[i] <- alpha[i] c[i]; alpha has only n_observed entries. */
@@ -541,7 +559,7 @@ as_status gp_model_loo(const struct gp_model *m, const double *y, double *ret_me
     for (size_t i = 0; i < n; i++)
         memcpy(inverse.p + i * ld, m->s.lower.p + i * m->s.ld, (i + 1) * sizeof(double));
     if (n > 0)
-        gp_cholesky_invert(inverse.p, n, ld, m->s.inverse.p);
+        gp_cholesky_invert(inverse.p, n, ld);
     for (size_t i = 0; i < n; i++) {
         ret_var[i] = 1 / inverse.p[i * ld + i];
         ret_mean[i] = y[i] - m->s.alpha.p[i] * ret_var[i];

@@ -24,6 +24,23 @@
 /* For the bodies inside a clone: they must be inlined to be compiled for its target. */
 #define GP_INLINE static inline __attribute__((always_inline))
 
+/* call(n) with n = count, which is 1 to 4, as a constant, so that loops over it are unrolled and
+ * sums stay in registers. */
+#define GP_WITH_CONSTANT(count, call)                                                              \
+    switch (count) {                                                                               \
+    case 1:                                                                                        \
+        call(1);                                                                                   \
+        break;                                                                                     \
+    case 2:                                                                                        \
+        call(2);                                                                                   \
+        break;                                                                                     \
+    case 3:                                                                                        \
+        call(3);                                                                                   \
+        break;                                                                                     \
+    default:                                                                                       \
+        call(4);                                                                                   \
+    }
+
 GP_INLINE double vec_exp_nonpos(double x)
 {
     const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "base/cpu_clones.h"
 #include "base/rng.h"
 #include "search/problem/draw.h"
 #include "search/sampling/sobol_table_priv.h"
@@ -52,7 +53,7 @@ uint32_t sobol_bits(uint32_t index, unsigned dim)
     return combine_directions(v, index);
 }
 
-static uint32_t reverse_bits(uint32_t x)
+CPU_INLINE uint32_t reverse_bits(uint32_t x)
 {
     x = __builtin_bswap32(x);
     x = (x >> 4 & 0x0f0f0f0fu) | (x & 0x0f0f0f0fu) << 4;
@@ -63,7 +64,7 @@ static uint32_t reverse_bits(uint32_t x)
 /* Each step changes only bits above a given bit. On reversed bits this is a nested permutation of
  * the unit interval's halves, quarters, … (S. Laine, T. Karras, EGSR 2011; constants by N. Vegdahl,
  * 2021). */
-static uint32_t laine_karras(uint32_t x, uint32_t seed)
+CPU_INLINE uint32_t laine_karras(uint32_t x, uint32_t seed)
 {
     x ^= x * 0x3d20adeau;
     x += seed;
@@ -90,14 +91,37 @@ double sobol_point(uint64_t seed, uint64_t index, unsigned dim)
     return scrambled_fraction(sobol_bits((uint32_t)index, dim), scrambling_seed(seed, index, dim));
 }
 
+/* The bits of a run of indices that differ in the lowest RUN_BITS bits alone: index ^ base. */
+#define RUN_BITS 8
+#define RUN (1 << RUN_BITS)
+
+/* ret[i]: the directions of the bits of i, reversed, combined. */
+static void combine_low(const uint32_t v[BITS], uint32_t ret[RUN])
+{
+    ret[0] = 0;
+    for (uint32_t i = 1; i < RUN; i++)
+        ret[i] = ret[i & (i - 1)] ^ reverse_bits(v[__builtin_ctz(i)]);
+}
+
+CPU_CLONES static void scramble_run(const uint32_t *restrict low, uint32_t high, uint32_t seed,
+                                    size_t n, uint32_t *restrict ret)
+{
+    for (size_t i = 0; i < n; i++)
+        ret[i] = reverse_bits(laine_karras(low[i] ^ high, seed));
+}
+
 void sobol_column(uint64_t seed, uint64_t first, size_t n, unsigned dim, double *ret, size_t stride)
 {
-    uint32_t v[BITS], under = 0;
+    uint32_t v[BITS], low[RUN], run[RUN];
     set_directions(dim, v);
-    for (size_t k = 0; k < n; k++) {
+    combine_low(v, low);
+    for (size_t k = 0, more; k < n; k += more) {
         uint64_t index = first + k;
-        if (k == 0 || (uint32_t)index == 0)
-            under = scrambling_seed(seed, index, dim);
-        ret[k * stride] = scrambled_fraction(combine_directions(v, (uint32_t)index), under);
+        size_t at = index % RUN;
+        more = n - k < RUN - at ? n - k : RUN - at;
+        uint32_t high = reverse_bits(combine_directions(v, (uint32_t)(index - at)));
+        scramble_run(low + at, high, scrambling_seed(seed, index, dim), more, run);
+        for (size_t i = 0; i < more; i++)
+            ret[(k + i) * stride] = ((double)run[i] + 0.5) * 0x1p-32;
     }
 }

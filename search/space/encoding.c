@@ -112,17 +112,27 @@ double encoding_place(const struct encoding *e, size_t i, uint64_t k)
     return p->kind == ENCODED_LEVELS ? level_place(p, (double)k) : 0;
 }
 
+/* round(v) of v >= 0, without the call: most of the time of a prediction of a few rows would be
+ * spent there. Past 2^52 every double is whole. */
+static double round_up_half(double v)
+{
+    if (!(v < 0x1p52))
+        return v;
+    double whole = (double)(int64_t)v;
+    return v - whole >= 0.5 ? whole + 1 : whole;
+}
+
 uint64_t encoding_level(const struct encoding *e, size_t i, double place)
 {
     const struct encoded_param *p = &e->params[i];
     double last = (double)(p->levels - 1);
     if (p->kind == ENCODED_CHOICE)
-        return (uint64_t)clamp(round(place), last);
+        return (uint64_t)clamp(round_up_half(clamp(place, last)), last);
     if (p->kind != ENCODED_LEVELS)
         return 0;
     double u = clamp(place, 1);
     if (!p->is_log)
-        return (uint64_t)clamp(round(u * last), last);
+        return (uint64_t)clamp(round_up_half(u * last), last);
     /* nearest on the scale, not by value: the neighbouring level whose place is nearer */
     double k = clamp(floor(expm1(u * p->span) / p->ratio), last), above = clamp(k + 1, last);
     return (uint64_t)(level_place(p, above) - u <= u - level_place(p, k) ? above : k);
@@ -226,6 +236,17 @@ void encoding_to_config(const struct encoding *e, const double *point, struct co
     config_settle(e->space, c);
 }
 
+/* The level that param_decode gives at u in [0,1]. Levels on a linear scale need no detour over a
+ * value, except those of a float, whose values are rounded. */
+static uint64_t level_from_unit(const struct space_param *sp, const struct encoded_param *p,
+                                double u)
+{
+    if (p->is_log || sp->kind == PARAM_FLOAT)
+        return param_level_of(sp, param_decode(sp, u));
+    double k = u * (double)p->levels, last = (double)(p->levels - 1);
+    return k >= last ? p->levels - 1 : (uint64_t)k;
+}
+
 void encoding_from_unit(const struct encoding *e, const double *u, double *point)
 {
     for (size_t i = 0; i < e->n; i++) {
@@ -235,7 +256,7 @@ void encoding_from_unit(const struct encoding *e, const double *u, double *point
         else if (e->params[i].kind == ENCODED_CONSTANT)
             point[i] = 0;
         else
-            point[i] = encoding_place(e, i, param_level_of(sp, param_decode(sp, clamp(u[i], 1))));
+            point[i] = encoding_place(e, i, level_from_unit(sp, &e->params[i], clamp(u[i], 1)));
     }
 }
 
@@ -322,22 +343,37 @@ size_t encoding_neighbours(const struct encoding *e, size_t i, double place, dou
 
 /* ---- features ---- */
 
+/* The features of parameter i at a place. */
+static void param_features(const struct encoding *e, size_t i, double place, bool active, double *x,
+                           int32_t *z)
+{
+    const struct encoded_param *p = &e->params[i];
+    if (p->category >= 0) {
+        z[p->category] = active ? (int32_t)encoding_level(e, i, place) : -1;
+    } else if (p->real >= 0 && p->is_conditional) {
+        double angle = HALF_PI * clamp(place, 1);
+        x[p->real] = active ? sin(angle) : 0;
+        x[p->real + 1] = active ? cos(angle) : 0;
+    } else if (p->real >= 0) {
+        x[p->real] = clamp(place, 1);
+    }
+}
+
 void encoding_features(const struct encoding *e, const double *point, double *x, int32_t *z)
 {
     bool active[SPACE_MAX_PARAMS];
     encoding_active(e, point, active);
-    for (size_t i = 0; i < e->n; i++) {
-        const struct encoded_param *p = &e->params[i];
-        if (p->category >= 0) {
-            z[p->category] = active[i] ? (int32_t)encoding_level(e, i, point[i]) : -1;
-        } else if (p->real >= 0 && p->is_conditional) {
-            double angle = HALF_PI * clamp(point[i], 1);
-            x[p->real] = active[i] ? sin(angle) : 0;
-            x[p->real + 1] = active[i] ? cos(angle) : 0;
-        } else if (p->real >= 0) {
-            x[p->real] = clamp(point[i], 1);
-        }
-    }
+    for (size_t i = 0; i < e->n; i++)
+        param_features(e, i, point[i], active[i], x, z);
+}
+
+void encoding_move_feature(const struct encoding *e, const double *point, size_t i, double *x,
+                           int32_t *z)
+{
+    if (e->params[i].is_parent)
+        encoding_features(e, point, x, z);
+    else
+        param_features(e, i, point[i], true, x, z);
 }
 
 void encoding_pull_gradient(const struct encoding *e, const double *point, const double *dx,

@@ -133,6 +133,11 @@ size_t encoding_neighbours(const struct encoding *e, size_t i, double place, dou
  * column. */
 void encoding_features(const struct encoding *e, const double *point, double *x, int32_t *z);
 
+/* The same for a point that differs in parameter i alone, which is active, from the point whose
+ * features x and z hold. O(1), unless other parameters depend on i. */
+void encoding_move_feature(const struct encoding *e, const double *point, size_t i, double *x,
+                           int32_t *z);
+
 /* Chain rule: dx is [n_real], the gradient of some f by the features at `point`. du is [n] and
  * receives the gradient by the places: nonzero for every active continuous or levels parameter (for
  * levels: by the relaxed place), 0 for all others. Activity is taken as constant. */

@@ -1,7 +1,7 @@
-/* Factor, append, invert and solve.
+/* Factor, append, invert and solve; sums of squares of solutions.
  *
- * Each result is compared with a textbook factorisation, for sizes around every border between the
- * block code and the recursive code. Another test repeats the work at other addresses and leading
+ * Each result is compared with a textbook factorisation, for sizes around every border of the
+ * blocks. Another test repeats the work at other addresses and leading
  * dimensions and compares bits. */
 #include <math.h>
 #include <stdlib.h>
@@ -11,9 +11,10 @@
 #include "base/rng.h"
 #include "search/regression/buf.h"
 #include "search/regression/cholesky.h"
+#include "search/regression/panel.h"
 #include "tests/support/check_main.h"
 
-/* Sizes around every block border, half and small-size branch. */
+/* Sizes around the borders of blocks and of the kernels' groups of rows. */
 static const size_t sizes[] = {1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 96, 97, 128, 200, 257, 450};
 
 struct matrix {
@@ -70,7 +71,7 @@ START_TEST(factor_and_inverse)
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++)
             near(m.a.p[i * ld + j], plain.a.p[i * ld + j], 1e-12, "L", i, j);
-    gp_cholesky_invert(m.a.p, n, ld, m.inv.p);
+    gp_cholesky_invert(m.a.p, n, ld);
     for (size_t i = 0; i < n; i += 5)
         for (size_t j = 0; j < n; j += 3) {
             double sum = 0;
@@ -119,6 +120,40 @@ START_TEST(solves)
 }
 END_TEST
 
+/* |L^-1 b|^2 as the solve gives it, and the same bits for a right-hand side alone and among
+ * others. */
+START_TEST(squares)
+{
+    enum { MOST = 70 };
+    struct as_err err = {0};
+    size_t n = sizes[_i], ld = gp_ld(n), ldb = n + 3;
+    struct matrix m = covariance(n, ld);
+    struct gp_buf panel = {0};
+    AS_AUTO(as_freep) double *b = malloc(MOST * ldb * sizeof(double));
+    AS_AUTO(as_freep) double *solved = malloc(MOST * ldb * sizeof(double));
+    double all[MOST], some[MOST];
+    ck_ok(gp_buf_reserve(&panel, n, GP_PANEL, &err), err);
+    ck_assert(gp_cholesky(m.a.p, n, ld, m.inv.p));
+    for (size_t i = 0; i < MOST * ldb; i++)
+        b[i] = solved[i] = sin((double)i);
+    gp_solve_lower(m.a.p, n, ld, m.inv.p, solved, MOST, ldb);
+    gp_lower_squares(m.a.p, n, ld, b, MOST, ldb, panel.p, all);
+    for (size_t q = 0; q < MOST; q++) {
+        double want = 0;
+        for (size_t i = 0; i < n; i++)
+            want += solved[q * ldb + i] * solved[q * ldb + i];
+        near(all[q], want, 1e-11, "square", q, 0);
+    }
+    for (size_t from = 0; from < MOST; from += 9)
+        for (size_t count = 1; from + count <= MOST && count < 30; count += 7) {
+            gp_lower_squares(m.a.p, n, ld, b + from * ldb, count, ldb, panel.p, some);
+            ck_assert_mem_eq(some, all + from, count * sizeof(double));
+        }
+    gp_buf_done(&panel);
+    matrix_done(&m);
+}
+END_TEST
+
 /* Rows that are appended, over block borders; and a factor that is cut back and appended to again.
  */
 START_TEST(appends)
@@ -162,8 +197,8 @@ START_TEST(bits_do_not_depend_on_the_memory)
     for (size_t i = 0; i < n; i++)
         ck_assert_mem_eq(m.a.p + i * m.ld, other.a.p + i * other.ld, (i + 1) * sizeof(double));
     ck_assert_mem_eq(m.inv.p, other.inv.p, n * GP_BLOCK * sizeof(double));
-    gp_cholesky_invert(m.a.p, n, m.ld, m.inv.p);
-    gp_cholesky_invert(other.a.p, n, other.ld, other.inv.p);
+    gp_cholesky_invert(m.a.p, n, m.ld);
+    gp_cholesky_invert(other.a.p, n, other.ld);
     for (size_t i = 0; i < n; i++)
         ck_assert_mem_eq(m.a.p + i * m.ld, other.a.p + i * other.ld, (i + 1) * sizeof(double));
     matrix_done(&m);
@@ -212,6 +247,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("cholesky");
     tcase_add_loop_test(t, factor_and_inverse, 0, AS_ARRAY_LEN(sizes));
     tcase_add_loop_test(t, solves, 0, AS_ARRAY_LEN(sizes));
+    tcase_add_loop_test(t, squares, 0, AS_ARRAY_LEN(sizes));
     tcase_add_test(t, appends);
     tcase_add_test(t, bits_do_not_depend_on_the_memory);
     tcase_add_test(t, not_positive_definite);

@@ -21,8 +21,7 @@ struct scaled_case {
     struct gp_case *g;
     struct gp_kernel k;
     struct gp_scaled s;
-    struct gp_buf x, norm, numbers;
-    int32_t *z;
+    struct gp_buf x, norm, numbers, z;
 };
 
 static struct scaled_case scaled(size_t n, size_t n_real, size_t n_cat, bool is_smooth,
@@ -33,9 +32,10 @@ static struct scaled_case scaled(size_t n, size_t n_real, size_t n_cat, bool is_
     ck_ok(gp_buf_reserve(&c.x, n, gp_ld(n_real + 1), &err), err);
     ck_ok(gp_buf_reserve(&c.norm, n, 1, &err), err);
     ck_ok(gp_buf_reserve(&c.numbers, 1, n_real + n_cat, &err), err);
-    c.z = calloc(n * n_cat + 1, sizeof(*c.z));
     c.g->c.is_smooth = is_smooth;
-    c.s = (struct gp_scaled){c.x.p, gp_ld(n_real + 1), c.norm.p, c.z, n};
+    ck_ok(gp_buf_reserve(&c.z, gp_ld(n), n_cat, &err), err);
+    c.s = (struct gp_scaled){
+        c.x.p, gp_ld(n_real + 1), c.norm.p, c.z.p, n, gp_category_any_inactive(c.g->z, n * n_cat)};
     c.k =
         (struct gp_kernel){.c = &c.g->c, .inv_length = c.numbers.p, .weight = c.numbers.p + n_real};
     gp_kernel_set(&c.k, c.g->theta);
@@ -50,7 +50,7 @@ static void scaled_done(struct scaled_case *c)
     gp_buf_done(&c->x);
     gp_buf_done(&c->norm);
     gp_buf_done(&c->numbers);
-    free(c->z);
+    gp_buf_done(&c->z);
 }
 
 static void near(double got, double want, const char *what, size_t i, size_t j)
@@ -75,6 +75,40 @@ static double square_distance(const struct scaled_case *c, size_t i, size_t j)
     return r2;
 }
 
+/* Without a matrix product, the same: the covariance, and the sums for its gradient. */
+static void check_small(const struct scaled_case *c)
+{
+    size_t n = c->g->rows.n, d = c->g->c.n_real, ld = gp_ld(n);
+    AS_AUTO(as_freep) double *k = calloc(n * ld, sizeof(double));
+    AS_AUTO(as_freep) double *slope = calloc(n * ld, sizeof(double));
+    AS_AUTO(as_freep) double *x = calloc(d * ld + 1, sizeof(double));
+    AS_AUTO(as_freep) double *g = calloc(n * ld, sizeof(double));
+    AS_AUTO(as_freep) double *sums = calloc(d + 1, sizeof(double));
+    for (size_t i = 0; i < n; i++)
+        for (size_t q = 0; q < d; q++)
+            x[q * ld + i] = c->s.x[i * c->s.ld + q];
+    const struct gp_real_columns columns = {x, d, ld};
+    gp_gram_small(&c->k, &c->s, &columns, c->g->z, n, k, slope, ld);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < ld; j++) {
+            double r2 = j <= i ? square_distance(c, i, j) : 0, a = sqrt(5 * r2);
+            double slope_want = c->g->c.is_smooth ? exp(-r2 / 2) : 5.0 / 3 * (1 + a) * exp(-a);
+            double want = j <= i ? gp_covariance(&c->k, &c->g->rows, i, j) : 0;
+            near(k[i * ld + j], want, "small gram", i, j);
+            if (j < i)
+                near(slope[i * ld + j], c->k.s2 * slope_want, "small c", i, j);
+            g[i * ld + j] = j < i ? sin((double)(i * n + j)) : 0;
+        }
+    gp_square_sums(&columns, n, g, ld, sums);
+    for (size_t q = 0; q < d; q++) {
+        double want = 0;
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < i; j++)
+                want += g[i * ld + j] * pow(x[q * ld + i] - x[q * ld + j], 2);
+        near(sums[q], want, "sum of squares", q, 0);
+    }
+}
+
 START_TEST(blocks_match_the_formula)
 {
     const size_t *s = shapes[_i / 2];
@@ -84,7 +118,7 @@ START_TEST(blocks_match_the_formula)
     size_t n = s[0], ld = gp_ld(n);
     AS_AUTO(as_freep) double *k = calloc(n * ld, sizeof(double));
     AS_AUTO(as_freep) double *slope = calloc(n * ld, sizeof(double));
-    gp_gram(&c.k, &c.s, n, k, slope, ld);
+    gp_gram(&c.k, &c.s, c.g->z, n, k, slope, ld);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++) {
             double r2 = square_distance(&c, i, j), a = sqrt(5 * r2);
@@ -95,6 +129,7 @@ START_TEST(blocks_match_the_formula)
             if (j < i)
                 near(slope[i * ld + j], c.k.s2 * want, "c", i, j);
         }
+    check_small(&c);
     /* Points of another case, under this one's kernel; without c the same. */
     gp_scale(&c.k, &p.g->rows, 0, &p.s);
     size_t m = n < 9 ? n : 9;
@@ -139,22 +174,47 @@ START_TEST(distances_of_categories)
 }
 END_TEST
 
+/* Sums over 300 rows (more than one piece of a row), of few and of many columns, of rows with and
+ * without inactive categories. */
 START_TEST(sums_of_categories)
 {
-    struct scaled_case c = scaled(77, 1, 2, false, 3);
-    AS_AUTO(as_freep) double *g = calloc(77 * 80, sizeof(double));
-    for (size_t i = 0; i < 77 * 80; i++)
-        g[i] = sin((double)i);
-    for (size_t col = 0; col < 2; col++) {
+    enum { N = 300 };
+    const size_t n_cat = (size_t)(_i / 2 + 1);
+    struct scaled_case c = scaled(N, 1, n_cat, false, 3);
+    AS_AUTO(as_freep) double *g = calloc(N * gp_ld(N), sizeof(double));
+    AS_AUTO(as_freep) double *got = calloc(n_cat, sizeof(double));
+    for (size_t i = 0; i < N * n_cat; i++)
+        if (_i % 2)
+            c.g->z[i] += c.g->z[i] < 0;
+    c.s.has_inactive = gp_category_any_inactive(c.g->z, N * n_cat);
+    ck_assert(c.s.has_inactive == (_i % 2 == 0));
+    gp_scale(&c.k, &c.g->rows, 0, &c.s);
+    for (size_t i = 0; i < N; i++)
+        for (size_t j = 0; j < i; j++)
+            g[i * gp_ld(N) + j] = sin((double)(i * N + j));
+    struct gp_categories categories = gp_categories_of(&c.k, &c.s);
+    gp_category_sums(&categories, N, g, gp_ld(N), got);
+    for (size_t col = 0; col < n_cat; col++) {
         double want = 0;
-        for (size_t i = 0; i < 77; i++)
+        for (size_t i = 0; i < N; i++)
             for (size_t j = 0; j < i; j++) {
-                int32_t a = c.g->z[2 * i + col], b = c.g->z[2 * j + col];
-                want += a == b ? 0 : g[i * 80 + j] * ((a < 0) != (b < 0) ? 0.5 : 1);
+                int32_t a = c.g->z[n_cat * i + col], b = c.g->z[n_cat * j + col];
+                want += a == b ? 0 : g[i * gp_ld(N) + j] * ((a < 0) != (b < 0) ? 0.5 : 1);
             }
-        near(gp_category_sum(&c.s, col, 77, g, 80), want, "sum", col, 0);
+        near(got[col], want, "sum", col, 0);
     }
     scaled_done(&c);
+}
+END_TEST
+
+/* A point with an inactive category is half as far from rows that have none. */
+START_TEST(a_point_alone_is_inactive)
+{
+    double z[9] = {0, 1, 2, 0, 1, 2, 0, 1, 2}, weight = 3, r2[9] = {0};
+    struct gp_categories rows = {z, 1, 9, false};
+    gp_category_add(&rows, &(int32_t){GP_INACTIVE}, &weight, 9, r2);
+    for (size_t j = 0; j < 9; j++)
+        near(r2[j], 1.5, "half", j, 0);
 }
 END_TEST
 
@@ -164,7 +224,8 @@ Suite *test_suite(void)
     TCase *t = tcase_create("covariance");
     tcase_add_loop_test(t, blocks_match_the_formula, 0, 2 * AS_ARRAY_LEN(shapes));
     tcase_add_test(t, distances_of_categories);
-    tcase_add_test(t, sums_of_categories);
+    tcase_add_loop_test(t, sums_of_categories, 0, 12);
+    tcase_add_test(t, a_point_alone_is_inactive);
     suite_add_tcase(s, t);
     return s;
 }

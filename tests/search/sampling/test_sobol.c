@@ -99,12 +99,13 @@ END_TEST
 
 START_TEST(columns_are_made_of_the_same_points)
 {
-    static const uint64_t from[] = {0, 5, (UINT64_C(1) << 32) - 3};
-    for (size_t f = 0; f < 3; f++)
+    enum { N = 600 }; /* more than two runs of indices */
+    static const uint64_t from[] = {0, 5, 250, (UINT64_C(1) << 32) - 3};
+    for (size_t f = 0; f < 4; f++)
         for (unsigned dim = 0; dim < SOBOL_MAX_DIMS; dim += 17) {
-            double column[3 * 40] = {0};
-            sobol_column(11, from[f], 40, dim, column, 3);
-            for (size_t k = 0; k < 40; k++) {
+            double column[3 * N] = {0};
+            sobol_column(11, from[f], N, dim, column, 3);
+            for (size_t k = 0; k < N; k++) {
                 ck_assert(column[3 * k] == sobol_point(11, from[f] + k, dim));
                 ck_assert(column[3 * k + 1] == 0);
             }

@@ -295,6 +295,38 @@ START_TEST(gradients_by_finite_differences)
 }
 END_TEST
 
+/* A move of one active discrete parameter changes the features to those of the moved point. */
+START_TEST(features_move_with_a_parameter)
+{
+    size_t n_moves = 0;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        AS_AUTO(space_freep) struct space *s = space_at_random(seed);
+        AS_AUTO(encoding_freep) struct encoding *e = encoding_of(s);
+        double point[8], places[16];
+        bool active[8];
+        struct rng r;
+        rng_init(&r, seed, 3);
+        random_point(e, &r, point);
+        encoding_active(e, point, active);
+        for (size_t i = 0; i < e->n; i++) {
+            size_t n = active[i] ? encoding_neighbours(e, i, point[i], places, 16) : 0;
+            for (size_t q = 0; q < n; q++, n_moves++) {
+                double moved[8], x[16] = {0}, want_x[16] = {0};
+                int32_t z[8] = {0}, want_z[8] = {0};
+                memcpy(moved, point, sizeof moved);
+                moved[i] = places[q];
+                encoding_features(e, point, x, z);
+                encoding_move_feature(e, moved, i, x, z);
+                encoding_features(e, moved, want_x, want_z);
+                ck_assert_mem_eq(x, want_x, sizeof x);
+                ck_assert_mem_eq(z, want_z, sizeof z);
+            }
+        }
+    }
+    ck_assert_uint_gt(n_moves, 200);
+}
+END_TEST
+
 static void check_nearly_same_config(const struct space *s, const struct config *a,
                                      const struct config *b)
 {
@@ -435,6 +467,7 @@ Suite *test_suite(void)
     tcase_add_test(t, log_levels_are_nearest_on_the_scale);
     tcase_add_test(t, layout);
     tcase_add_test(t, gradients_by_finite_differences);
+    tcase_add_test(t, features_move_with_a_parameter);
     tcase_add_test(t, unit_numbers_are_the_samplers);
     tcase_add_test(t, neighbours);
     tcase_add_test(t, sameness);
