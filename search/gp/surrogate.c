@@ -23,8 +23,9 @@
 /* without categories, past this many rows, only every AFRESH_EVERY-th time */
 #define AFRESH_ROWS 20
 #define AFRESH_EVERY 3
-#define FIRST_FITS 3  /* with guides */
-#define COLD_ROWS 256 /* a first fit to more rows starts from a fit to this many of them */
+#define GUIDED_FITS 2
+#define GUIDE_GAIN 1.0 /* of the logarithm of the evidence, and of the fit, to use guides */
+#define COLD_ROWS 256  /* a first fit to more rows starts from a fit to this many of them */
 
 static void task_done(struct surrogate_task *t)
 {
@@ -513,39 +514,84 @@ static bool is_guided(const struct surrogate_task *t)
            (t->spec->target == SURROGATE_WARPED || t->spec->target == SURROGATE_PLAIN);
 }
 
-/* The weights depend on the hyperparameters, and these on what the guides leave. So each suggestion
- * takes the weights for the last ones, and a first fit is repeated. */
+/* Fit to what the guides leave of the values y, from the defaults: the weights depend on the
+ * hyperparameters, and these on what the guides leave. Sets t->y, theta, and *ret_nll of the
+ * fit. */
+static as_status fit_guided(struct surrogate_task *t, struct guides *guides,
+                            const struct gathered *g, double *theta, double *ret_nll,
+                            struct as_err *err)
+{
+    const struct gp_columns *c = &t->s->columns;
+    struct gp_rows rows = {g->n, g->x, g->z};
+    struct gp_fit_opts opts = {.cold = true, .purpose = SEARCH_DRAW_GP_FIT};
+    struct gp_fit_result result = {0};
+    gp_theta_default(c, theta);
+    for (int round = 0; round < GUIDED_FITS; round++) {
+        memcpy(t->y, g->y, g->n * sizeof *t->y);
+        as_status st = guides_explain(guides, c, theta, &rows, t->y, err);
+        if (st < 0 || (st = gp_fit(c, &rows, t->y, &opts, t->store->fit, theta, &result, err)) < 0)
+            return st;
+    }
+    *ret_nll = result.nll;
+    return AS_OK;
+}
+
+/* Build the model with other hyperparameters than those of the state. */
+static as_status build_with(struct surrogate_task *t, double *theta, struct as_err *err)
+{
+    double *own = t->theta;
+    t->theta = theta;
+    as_status st = build_model(t, err);
+    t->theta = own;
+    return st;
+}
+
+/* Are guides better than none by the evidence of their shifts and by the fit? Sets t->y and theta,
+ * as fit_guided(). AS_E_NOMEM; AS_E_NUMERIC: a fit failed. */
+static as_status try_guides(struct surrogate_task *t, struct guides *guides,
+                            const struct gathered *g, double *theta, bool *ret, struct as_err *err)
+{
+    const struct gp_columns *c = &t->s->columns;
+    struct gp_rows rows = {g->n, g->x, g->z};
+    double gain = 0, nll = 0, guided = 0;
+    if (!t->store->fit && !(t->store->fit = gp_fit_work_create()))
+        return out_of_memory(err);
+    as_status st = gp_fit_value(c, &rows, g->y, t->theta, t->store->fit, &nll, NULL, err);
+    if (st < 0 || (st = guides_find_shifts(guides, c, &rows, g->cost, &gain, err)) < 0 ||
+        (st = fit_guided(t, guides, g, theta, &guided, err)) < 0)
+        return st;
+    *ret = gain > GUIDE_GAIN && nll - guided > GUIDE_GAIN;
+    return AS_OK;
+}
+
+/* Two models compete: without guides, as if there were none, and with them. So an unrelated sweep
+ * changes nothing. The state is that of the first. */
 static as_status settle_guided(struct surrogate_task *t, struct surrogate *ret, struct as_err *err)
 {
+    const struct gp_columns *c = &t->s->columns;
     AS_AUTO(as_freep) size_t *places = as_calloc(t->n_done, sizeof *places);
+    AS_AUTO(as_freep) double *theta = as_calloc(gp_n_theta(c), sizeof *theta);
     AS_AUTO(gathered_done) struct gathered g = {0};
-    if (!places)
+    bool is_better = false;
+    if (!places || !theta)
         return out_of_memory(err);
+    as_status st = settle(t, ret, err);
     for (size_t i = 0; i < t->n_done; i++)
         places[i] = i;
-    as_status st = gather_rows(t, places, t->n_done, &g, err);
-    if (st < 0)
+    if (st < 0 || (st = gather_rows(t, places, t->n_done, &g, err)) < 0)
         return st;
-    const struct gp_columns *c = &t->s->columns;
     struct gp_rows rows = {g.n, g.x, g.z};
     st = guides_create(&t->store->guides, t->s, kind_of(t), &rows, &ret->guides, err);
     if (st < 0 || !ret->guides.n)
-        return st < 0 ? st : settle(t, ret, err);
-    bool is_first = !t->has_theta;
-    if (is_first)
-        gp_theta_default(c, t->theta);
-    for (int round = 0; round < (is_first ? FIRST_FITS : 1) && st == AS_OK; round++) {
-        memcpy(t->y, g.y, g.n * sizeof *t->y);
-        st = guides_explain(&ret->guides, c, t->theta, &rows, t->y, err);
-        if (st < 0)
-            return st;
-        if (round == 0) {
-            st = settle(t, ret, err);
-        } else if ((st = fit_theta(t, err)) == AS_OK) {
-            st = build_model(t, err);
-        }
-    }
-    return st;
+        return st;
+    st = try_guides(t, &ret->guides, &g, theta, &is_better, err);
+    if (st < 0 && st != AS_E_NUMERIC)
+        return st;
+    if (is_better)
+        return build_with(t, theta, err);
+    guides_drop(&ret->guides, c);
+    memcpy(t->y, g.y, g.n * sizeof *t->y);
+    return AS_OK;
 }
 
 /* Fill ret->trials. */
