@@ -321,6 +321,24 @@ static as_status try_quadratic(struct gp_ask *a, struct as_err *err)
     return AS_OK;
 }
 
+/* The good trials of the earlier sweeps have moved as the guides say. */
+static void shift_priors(struct gp_ask *a)
+{
+    const struct guides *g = &a->models[0].guides;
+    const struct encoding *e = a->set->enc;
+    double shift[SPACE_MAX_PARAMS];
+    for (size_t i = 0; i < g->n; i++) {
+        bool moves = false;
+        for (size_t j = 0; j < e->n; j++) {
+            bool is_moving = e->params[j].real >= 0 && g->shifts[e->params[j].real];
+            shift[j] = is_moving ? g->shift[i][e->params[j].real] : 0;
+            moves |= shift[j] != 0;
+        }
+        if (moves)
+            trust_shift(&a->priors, a->set, g->sweep[i], shift);
+    }
+}
+
 static as_status ask_models(struct gp_ask *a, struct as_err *err)
 {
     /* also if the models fail, because its state continues */
@@ -329,6 +347,7 @@ static as_status ask_models(struct gp_ask *a, struct as_err *err)
     as_status st = prepare_models(a, err);
     if (st < 0)
         return st;
+    shift_priors(a);
     st = set_marks(a, err);
     if (st < 0)
         return st;

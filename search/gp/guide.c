@@ -8,6 +8,7 @@
 
 #include "search/gp/guide_priv.h"
 #include "search/prior/trust.h"
+#include "search/regression/model.h"
 
 #define GUIDE_DEVIATIONS 2.0 /* of a weight above 0, before it counts */
 #define WEIGHT_MOST 2.0
@@ -16,16 +17,20 @@
 
 void guide_store_done(struct guide_store *s)
 {
-    for (size_t k = 0; k < EARLIER_SWEEPS; k++)
+    for (size_t k = 0; k < EARLIER_SWEEPS; k++) {
         earlier_model_free(s->models[k]);
+        earlier_model_free(s->plain[k]);
+    }
     *s = (struct guide_store){0};
 }
 
 size_t guide_store_bytes(const struct guide_store *s)
 {
     size_t bytes = 0;
-    for (size_t k = 0; k < EARLIER_SWEEPS; k++)
+    for (size_t k = 0; k < EARLIER_SWEEPS; k++) {
         bytes += s->models[k] ? earlier_model_bytes(s->models[k]) : 0;
+        bytes += s->plain[k] ? earlier_model_bytes(s->plain[k]) : 0;
+    }
     return bytes;
 }
 
@@ -45,9 +50,13 @@ static as_status fill_store(struct guide_store *store, const struct training_set
 {
     const struct earlier *w = s->spec->earlier;
     for (size_t k = 0; k < w->n && !store->is_made; k++) {
-        if (store->models[k])
-            continue;
-        as_status st = earlier_model_create(w, k, s->enc, &s->columns, &store->models[k], err);
+        as_status st = AS_OK;
+        if (!store->models[k])
+            st = earlier_model_create(w, k, EARLIER_WARPED, s->enc, &s->columns, &store->models[k],
+                                      err);
+        if (st == AS_OK && !store->plain[k])
+            st = earlier_model_create(w, k, EARLIER_STANDARDISED, s->enc, &s->columns,
+                                      &store->plain[k], err);
         if (st < 0)
             return st;
     }
@@ -83,15 +92,17 @@ as_status guides_create(struct guide_store *store, const struct training_set *s,
     if (!g.values)
         return as_fail_nomem(err);
     for (size_t k = 0; k < EARLIER_SWEEPS; k++) {
-        struct earlier_model *m = store->models[k];
+        struct earlier_model *m = store->models[k], *plain = store->plain[k];
         if (!m)
             continue;
-        if ((st = earlier_model_reserve(m, rows->n, err)) < 0)
+        if ((st = earlier_model_reserve(m, rows->n, err)) < 0 ||
+            (plain && (st = earlier_model_reserve(plain, rows->n, err)) < 0))
             return st;
         g.shift[g.n] = as_calloc(s->columns.n_real, sizeof(double));
         if (!g.shift[g.n])
             return as_fail_nomem(err);
         g.sweep[g.n] = k;
+        g.plain[g.n] = plain;
         g.models[g.n++] = m;
     }
     *ret = g;
@@ -140,12 +151,19 @@ void guides_add(const struct guides *g, const struct gp_columns *c, const struct
 
 /* ---- whitened values ---- */
 
+/* Inner products of whitened values with the constant profiled out: <u, v> = u'K^-1 v less the
+ * product of their parts along 1. */
+struct whitening {
+    size_t n;
+    struct gp_model *model;
+    double *one; /* [n]: K^-1 1 */
+    double sum;  /* 1'K^-1 1 */
+};
+
 static void whitening_done(struct whitening *w)
 {
     gp_model_free(w->model);
     free(w->one);
-    free(w->x);
-    free(w->solved_y);
 }
 
 double guide_dot(const double *a, const double *b, size_t n)
@@ -156,66 +174,85 @@ double guide_dot(const double *a, const double *b, size_t n)
     return sum;
 }
 
-double guide_product(const struct whitening *w, const double *solved, const double *u,
-                     const double *v)
+/* <u, v>; solved: K^-1 u. */
+static double product(const struct whitening *w, const double *solved, const double *u,
+                      const double *v)
 {
     return guide_dot(solved, v, w->n) -
            guide_dot(w->one, u, w->n) * guide_dot(w->one, v, w->n) / w->sum;
 }
 
-static as_status whiten(struct whitening *w, const double *theta, struct as_err *err)
+static as_status whiten(struct whitening *w, const struct gp_columns *c, const double *theta,
+                        const struct gp_rows *rows, struct as_err *err)
 {
+    w->n = rows->n;
     w->one = as_calloc(w->n, sizeof(double));
-    w->solved_y = as_calloc(w->n, sizeof(double));
-    w->x = as_calloc(w->n, (w->c->n_real + 1) * sizeof(double));
-    if (!w->one || !w->solved_y || !w->x)
+    if (!w->one)
         return as_fail_nomem(err);
-    as_status st = gp_model_create(w->c, &w->model, err);
-    if (st < 0 || (st = gp_model_build(w->model, theta, w->rows, w->n, err)) < 0)
+    as_status st = gp_model_create(c, &w->model, err);
+    if (st < 0 || (st = gp_model_build(w->model, theta, rows, w->n, err)) < 0)
         return st;
     for (size_t i = 0; i < w->n; i++)
         w->one[i] = 1;
-    memcpy(w->solved_y, w->y, w->n * sizeof(double));
     gp_model_solve(w->model, w->one, 1, w->n);
-    gp_model_solve(w->model, w->solved_y, 1, w->n);
     for (size_t i = 0; i < w->n; i++)
         w->sum += w->one[i];
     return AS_OK;
 }
 
-as_status guide_evaluate(struct guides *g, size_t k, const struct whitening *w, double *slope,
-                         struct as_err *err)
+/* Set the values and the warp of guide k at its shift. x is scratch, [rows->n x n_real]. */
+static as_status evaluate(struct guides *g, size_t k, size_t n_real, const struct gp_rows *rows,
+                          double *x, struct as_err *err)
 {
-    double *values = g->values + k * w->n;
-    size_t n_real = w->c->n_real;
+    double *values = g->values + k * rows->n;
     struct gp_warp *warp = NULL;
-    predict(g, k, n_real, w->rows, w->x, values, slope);
-    as_status st = gp_warp_create(g->kind, values, w->n, &warp, err);
+    predict(g, k, n_real, rows, x, values, NULL);
+    as_status st = gp_warp_create(g->kind, values, rows->n, &warp, err);
     if (st < 0)
         return st;
     gp_warp_free(g->warps[k]);
     g->warps[k] = warp;
-    for (size_t i = 0; slope && i < w->n; i++)
-        for (size_t j = 0; j < n_real; j++)
-            slope[i * n_real + j] *= gp_warp_forward_slope(warp, values[i]);
-    memcpy(values, gp_warp_values(warp), w->n * sizeof *values);
+    memcpy(values, gp_warp_values(warp), rows->n * sizeof *values);
     return AS_OK;
+}
+
+as_status guides_find_shifts(struct guides *g, const struct gp_columns *c,
+                             const struct gp_rows *rows, const double *costs, double *ret_gain,
+                             struct as_err *err)
+{
+    double gain = 0, most = 0;
+    for (size_t k = 0; k < g->n; k++) {
+        as_status st = guide_find_shift(g, k, c, rows, costs, &gain, err);
+        if (st < 0)
+            return st;
+        most = fmax(most, gain);
+    }
+    *ret_gain = most;
+    return AS_OK;
+}
+
+void guides_drop(struct guides *g, const struct gp_columns *c)
+{
+    for (size_t k = 0; k < g->n; k++) {
+        g->weights[k] = 0;
+        memset(g->shift[k], 0, c->n_real * sizeof(double));
+    }
 }
 
 /* ---- weights ---- */
 
-/* Minimise the sum in guide.h, given the Gram matrix of the whitened guides and their products with
+/* The weights of guide.h, given the Gram matrix of the whitened guides and their products with
  * the whitened values. */
-static void descend(struct guides *g, double gram[][EARLIER_SWEEPS], const double *with,
-                    const double *squares)
+static void descend(struct guides *g, double gram[][EARLIER_SWEEPS], const double *with)
 {
+    const double square = GUIDE_DEVIATIONS * GUIDE_DEVIATIONS;
     memset(g->weights, 0, sizeof g->weights);
     for (int round = 0; round < DESCENTS; round++)
         for (size_t k = 0; k < g->n; k++) {
             double rest = with[k];
             for (size_t j = 0; j < g->n; j++)
                 rest -= j == k ? 0 : gram[k][j] * g->weights[j];
-            double left = rest > 0 && gram[k][k] > 0 ? rest / gram[k][k] - squares[k] / rest : 0;
+            double left = rest > 0 && gram[k][k] > 0 ? rest / gram[k][k] - square / rest : 0;
             g->weights[k] = fmin(WEIGHT_MOST, fmax(0, left));
         }
 }
@@ -223,29 +260,28 @@ static void descend(struct guides *g, double gram[][EARLIER_SWEEPS], const doubl
 as_status guides_explain(struct guides *g, const struct gp_columns *c, const double *theta,
                          const struct gp_rows *rows, double *y, struct as_err *err)
 {
-    AS_AUTO(whitening_done) struct whitening w = {.c = c, .rows = rows, .y = y, .n = rows->n};
+    AS_AUTO(whitening_done) struct whitening w = {0};
     size_t n = rows->n;
-    double gram[EARLIER_SWEEPS][EARLIER_SWEEPS], with[EARLIER_SWEEPS], squares[EARLIER_SWEEPS];
+    double gram[EARLIER_SWEEPS][EARLIER_SWEEPS], with[EARLIER_SWEEPS];
     if (!g->n)
         return AS_OK;
-    as_status st = whiten(&w, theta, err);
+    as_status st = whiten(&w, c, theta, rows, err);
     AS_AUTO(as_freep) double *solved = as_calloc(g->n, n * sizeof *solved);
-    if (st < 0 || !solved)
+    AS_AUTO(as_freep) double *x = as_calloc(n, c->n_real * sizeof *x);
+    if (st < 0 || !solved || !x)
         return st < 0 ? st : as_fail_nomem(err);
-    for (size_t k = 0; k < g->n; k++) {
-        if ((st = guide_find_shift(g, k, &w, &squares[k], err)) < 0)
+    for (size_t k = 0; k < g->n; k++)
+        if ((st = evaluate(g, k, c->n_real, rows, x, err)) < 0)
             return st;
-        squares[k] += GUIDE_DEVIATIONS * GUIDE_DEVIATIONS;
-    }
     memcpy(solved, g->values, g->n * n * sizeof *solved);
     gp_model_solve(w.model, solved, g->n, n);
     for (size_t k = 0; k < g->n; k++) {
         const double *own = g->values + k * n;
-        with[k] = guide_product(&w, solved + k * n, own, y);
+        with[k] = product(&w, solved + k * n, own, y);
         for (size_t j = 0; j < g->n; j++)
-            gram[k][j] = guide_product(&w, solved + k * n, own, g->values + j * n);
+            gram[k][j] = product(&w, solved + k * n, own, g->values + j * n);
     }
-    descend(g, gram, with, squares);
+    descend(g, gram, with);
     for (size_t k = 0; k < g->n; k++)
         for (size_t i = 0; i < n; i++)
             y[i] -= g->weights[k] * g->values[k * n + i];

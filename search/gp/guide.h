@@ -10,10 +10,10 @@
  * nonnegative garrote", 1995): with the regression coefficient b of the whitened values and its
  * deviation s it is b (1 - (GUIDE_DEVIATIONS s / b)^2), and 0 where that is negative. So an
  * unrelated sweep has no influence at all most of the time, and a related one nearly its full one;
- * several are fitted by coordinate descent. A shift (guide_shift.c) raises the bar by its own
- * freedom. M. Feurer, B. Letham, F. Hutter, E. Bakshy, "Practical transfer learning for Bayesian
- * optimization", 2018, and D. Golovin et al., "Google Vizier", KDD 2017, add means of earlier
- * processes with other weights. */
+ * several are fitted by coordinate descent. Shifts (guide_shift.c) are found first, from values
+ * that are standardised only. M. Feurer, B. Letham, F. Hutter, E. Bakshy, "Practical transfer
+ * learning for Bayesian optimization", 2018, and D. Golovin et al., "Google Vizier", KDD 2017, add
+ * means of earlier processes with other weights. */
 #ifndef ASSAY_SEARCH_GP_GUIDE_H
 #define ASSAY_SEARCH_GP_GUIDE_H
 
@@ -25,6 +25,7 @@
 struct guide_store {
     bool is_made;
     struct earlier_model *models[EARLIER_SWEEPS]; /* NULL: there is nothing to learn */
+    struct earlier_model *plain[EARLIER_SWEEPS];  /* of standardised values; NULL: none */
 };
 void guide_store_done(struct guide_store *s); /* accepts a zeroed one */
 size_t guide_store_bytes(const struct guide_store *s);
@@ -33,6 +34,7 @@ struct guides {
     size_t n, n_rows;
     size_t sweep[EARLIER_SWEEPS];                 /* which one of the specification */
     struct earlier_model *models[EARLIER_SWEEPS]; /* views of the store */
+    struct earlier_model *plain[EARLIER_SWEEPS];  /* views of the store, for the shifts */
     struct gp_warp *warps[EARLIER_SWEEPS];        /* owned */
     double weights[EARLIER_SWEEPS];               /* a_k */
     double *shift[EARLIER_SWEEPS];                /* owned: [n_real], added to the features */
@@ -50,11 +52,20 @@ AS_MUST_CHECK as_status guides_create(struct guide_store *store, const struct tr
                                       gp_warp_kind kind, const struct gp_rows *rows,
                                       struct guides *ret, struct as_err *err);
 
+/* Set the shifts from the costs of the rows. *ret_gain: the highest logarithm, among the guides, of
+ * the evidence with one less that without. AS_E_NOMEM. */
+AS_MUST_CHECK as_status guides_find_shifts(struct guides *g, const struct gp_columns *c,
+                                           const struct gp_rows *rows, const double *costs,
+                                           double *ret_gain, struct as_err *err);
+
 /* Set the weights for the values y of the rows and these hyperparameters, and subtract from y what
  * the guides explain. O(n^3). AS_E_NOMEM; AS_E_NUMERIC: as gp_model_build. */
 AS_MUST_CHECK as_status guides_explain(struct guides *g, const struct gp_columns *c,
                                        const double *theta, const struct gp_rows *rows, double *y,
                                        struct as_err *err);
+
+/* Weights and shifts become 0. */
+void guides_drop(struct guides *g, const struct gp_columns *c);
 
 /* Make room for batches of points. AS_E_NOMEM. */
 AS_MUST_CHECK as_status guides_reserve(const struct guides *g, size_t batch, struct as_err *err);

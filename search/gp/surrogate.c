@@ -24,7 +24,6 @@
 #define AFRESH_ROWS 20
 #define AFRESH_ROWS_CATEGORIES 50
 #define AFRESH_EVERY 3
-#define FIRST_FITS 3  /* with guides */
 #define COLD_ROWS 256 /* a first fit to more rows starts from a fit to this many of them */
 
 static void task_done(struct surrogate_task *t)
@@ -160,7 +159,7 @@ static void standardise_failures(struct surrogate_task *t, struct surrogate *ret
         t->y[i] = (t->y[i] - mean) / ret->deviation;
 }
 
-static gp_warp_kind kind_of(const struct surrogate_task *t)
+gp_warp_kind surrogate_warp_kind(const struct surrogate_task *t)
 {
     if (t->spec->target == SURROGATE_WARPED)
         return WARP_HALF_RANK;
@@ -176,7 +175,7 @@ static as_status transform_values(struct surrogate_task *t, struct surrogate *re
         standardise_failures(t, ret);
         return AS_OK;
     }
-    as_status st = gp_warp_create(kind_of(t), t->y, t->n_done, &ret->warp, err);
+    as_status st = gp_warp_create(surrogate_warp_kind(t), t->y, t->n_done, &ret->warp, err);
     if (st < 0)
         return st;
     if (t->n_done)
@@ -193,14 +192,7 @@ static void copy_row(const struct surrogate_task *t, size_t trial, double *x, in
     memcpy(z, t->s->z + trial * n_cat, n_cat * sizeof *z);
 }
 
-/* The rows of some places of `done`; owned by the caller. */
-struct gathered {
-    size_t n;
-    double *x, *y, *cost;
-    int32_t *z;
-};
-
-static void gathered_done(struct gathered *g)
+void surrogate_rows_done(struct surrogate_rows *g)
 {
     free(g->x);
     free(g->y);
@@ -208,17 +200,17 @@ static void gathered_done(struct gathered *g)
     free(g->z);
 }
 
-static as_status gather_rows(const struct surrogate_task *t, const size_t *places, size_t n,
-                             struct gathered *ret, struct as_err *err)
+as_status surrogate_gather(const struct surrogate_task *t, const size_t *places, size_t n,
+                           struct surrogate_rows *ret, struct as_err *err)
 {
     size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat;
-    struct gathered g = {.n = n,
-                         .x = as_calloc(n, n_real * sizeof *g.x),
-                         .y = as_calloc(n, sizeof *g.y),
-                         .cost = as_calloc(n, sizeof *g.cost),
-                         .z = as_calloc(n, n_cat * sizeof *g.z)};
+    struct surrogate_rows g = {.n = n,
+                               .x = as_calloc(n, n_real * sizeof *g.x),
+                               .y = as_calloc(n, sizeof *g.y),
+                               .cost = as_calloc(n, sizeof *g.cost),
+                               .z = as_calloc(n, n_cat * sizeof *g.z)};
     if (!g.x || !g.y || !g.cost || !g.z) {
-        gathered_done(&g);
+        surrogate_rows_done(&g);
         return out_of_memory(err);
     }
     for (size_t i = 0; i < n; i++) {
@@ -242,11 +234,11 @@ static as_status thin_places(const struct surrogate_task *t, size_t *places, siz
 {
     if (*n <= max)
         return AS_OK;
-    AS_AUTO(gathered_done) struct gathered g = {0};
+    AS_AUTO(surrogate_rows_done) struct surrogate_rows g = {0};
     AS_AUTO(as_freep) size_t *chosen = as_calloc(max, sizeof *chosen);
     if (!chosen)
         return out_of_memory(err);
-    as_status st = gather_rows(t, places, *n, &g, err);
+    as_status st = surrogate_gather(t, places, *n, &g, err);
     if (st < 0)
         return st;
     struct gp_subset_size size = subset_shares(max);
@@ -338,7 +330,7 @@ static size_t n_valued(const struct surrogate_task *t)
     return t->n_base + t->n_done - t->n_fit;
 }
 
-static as_status build_model(struct surrogate_task *t, struct as_err *err)
+as_status surrogate_build(struct surrogate_task *t, struct as_err *err)
 {
     struct gp_model **m = &t->store->models[t->slot];
     as_status st = *m ? AS_OK : gp_model_create(&t->columns, m, err);
@@ -411,8 +403,8 @@ static bool looks_afresh(const struct surrogate_task *t, size_t n)
 static as_status fit_to(struct surrogate_task *t, const size_t *places, size_t n, bool warm,
                         struct as_err *err)
 {
-    AS_AUTO(gathered_done) struct gathered g = {0};
-    as_status st = gather_rows(t, places, n, &g, err);
+    AS_AUTO(surrogate_rows_done) struct surrogate_rows g = {0};
+    as_status st = surrogate_gather(t, places, n, &g, err);
     if (st < 0)
         return st;
     bool afresh = looks_afresh(t, n);
@@ -486,7 +478,7 @@ static as_status build_with_stored(struct surrogate_task *t, bool *ret_again, st
     *ret_again = true;
     if (wish == FIT_YES)
         return AS_OK;
-    as_status st = build_model(t, err);
+    as_status st = surrogate_build(t, err);
     *ret_again = false;
     if (st == AS_OK && wish == FIT_ASK_MODEL)
         st = fit_by_model(t, ret_again, err);
@@ -496,7 +488,7 @@ static as_status build_with_stored(struct surrogate_task *t, bool *ret_again, st
     return AS_OK;
 }
 
-static as_status settle(struct surrogate_task *t, struct surrogate *ret, struct as_err *err)
+as_status surrogate_settle(struct surrogate_task *t, struct surrogate *ret, struct as_err *err)
 {
     as_status st = AS_OK;
     bool again = true;
@@ -506,49 +498,7 @@ static as_status settle(struct surrogate_task *t, struct surrogate *ret, struct 
         return st;
     ret->refitted = true;
     st = fit_theta(t, err);
-    return st < 0 ? st : build_model(t, err);
-}
-
-/* ---- guides ---- */
-
-static bool is_guided(const struct surrogate_task *t)
-{
-    return t->s->spec->earlier && surrogate_is_objective(t->spec->target);
-}
-
-/* The weights depend on the hyperparameters, and these on what the guides leave. So each suggestion
- * takes the weights for the last ones, and a first fit is repeated. */
-static as_status settle_guided(struct surrogate_task *t, struct surrogate *ret, struct as_err *err)
-{
-    AS_AUTO(as_freep) size_t *places = as_calloc(t->n_done, sizeof *places);
-    AS_AUTO(gathered_done) struct gathered g = {0};
-    if (!places)
-        return out_of_memory(err);
-    for (size_t i = 0; i < t->n_done; i++)
-        places[i] = i;
-    as_status st = gather_rows(t, places, t->n_done, &g, err);
-    if (st < 0)
-        return st;
-    const struct gp_columns *c = &t->s->columns;
-    struct gp_rows rows = {g.n, g.x, g.z};
-    st = guides_create(&t->store->guides, t->s, kind_of(t), &rows, &ret->guides, err);
-    if (st < 0 || !ret->guides.n)
-        return st < 0 ? st : settle(t, ret, err);
-    bool is_first = !t->has_theta;
-    if (is_first)
-        gp_theta_default(c, t->theta);
-    for (int round = 0; round < (is_first ? FIRST_FITS : 1) && st == AS_OK; round++) {
-        memcpy(t->y, g.y, g.n * sizeof *t->y);
-        st = guides_explain(&ret->guides, c, t->theta, &rows, t->y, err);
-        if (st < 0)
-            return st;
-        if (round == 0) {
-            st = settle(t, ret, err);
-        } else if ((st = fit_theta(t, err)) == AS_OK) {
-            st = build_model(t, err);
-        }
-    }
-    return st;
+    return st < 0 ? st : surrogate_build(t, err);
 }
 
 /* Fill ret->trials. */
@@ -584,7 +534,8 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
     if (!t.n_done)
         return as_fail(err, AS_E_NUMERIC, "no trial has a value yet");
     surrogate_read_state(&t, state);
-    st = is_guided(&t) ? settle_guided(&t, &made, err) : settle(&t, &made, err);
+    st = surrogate_is_guided(&t) ? surrogate_settle_guided(&t, &made, err)
+                                 : surrogate_settle(&t, &made, err);
     if (st < 0 || (st = surrogate_write_state(&t, &made.state, err)) < 0 ||
         (st = list_trials(&t, &made, err)) < 0)
         return st;

@@ -1,4 +1,4 @@
-/* Shared by surrogate.c and surrogate_state.c. */
+/* Shared by surrogate.c, surrogate_guided.c and surrogate_state.c. */
 #ifndef ASSAY_SEARCH_GP_SURROGATE_PRIV_H
 #define ASSAY_SEARCH_GP_SURROGATE_PRIV_H
 
@@ -40,5 +40,30 @@ void surrogate_read_state(struct surrogate_task *t, const json_t *state);
 /* *ret: new reference. AS_E_NOMEM. */
 AS_MUST_CHECK as_status surrogate_write_state(const struct surrogate_task *t, json_t **ret,
                                               struct as_err *err);
+
+/* The rows of some places of `done`; owned by the caller. */
+struct surrogate_rows {
+    size_t n;
+    double *x, *y, *cost;
+    int32_t *z;
+};
+void surrogate_rows_done(struct surrogate_rows *g);
+AS_MUST_CHECK as_status surrogate_gather(const struct surrogate_task *t, const size_t *places,
+                                         size_t n, struct surrogate_rows *ret, struct as_err *err);
+
+gp_warp_kind surrogate_warp_kind(const struct surrogate_task *t);
+
+/* Order the rows, and build the model with t->theta, conditioned on t->y. */
+AS_MUST_CHECK as_status surrogate_build(struct surrogate_task *t, struct as_err *err);
+
+/* The same with hyperparameters that are fitted if that is due. */
+AS_MUST_CHECK as_status surrogate_settle(struct surrogate_task *t, struct surrogate *ret,
+                                         struct as_err *err);
+
+/* May earlier sweeps guide this model? Then surrogate_settle_guided() takes the place of
+ * surrogate_settle(), and sets ret->guides. */
+bool surrogate_is_guided(const struct surrogate_task *t);
+AS_MUST_CHECK as_status surrogate_settle_guided(struct surrogate_task *t, struct surrogate *ret,
+                                                struct as_err *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "search/prior/earlier_model.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 
 struct earlier_model {
     struct gp_model *model;
-    struct gp_warp *warp;
+    struct gp_warp *warp;   /* NULL: standardised by these two */
+    double mean, deviation; /* of the costs */
     struct gp_work *work;
     size_t n_real, n_cat, batch;
     bool *real, *category; /* [n_real], [n_cat]: some trial of the snapshot has this column */
@@ -80,11 +82,23 @@ void earlier_model_predict(struct earlier_model *m, const struct gp_rows *p, dou
     else
         gp_predict(m->model, m->work, &rows, ret, NULL);
     for (size_t i = 0; i < p->n; i++) {
-        double slope = gp_warp_inverse_slope(m->warp, ret[i]);
-        ret[i] = gp_warp_inverse(m->warp, ret[i]);
+        double slope = m->warp ? gp_warp_inverse_slope(m->warp, ret[i]) : m->deviation;
+        ret[i] = m->warp ? gp_warp_inverse(m->warp, ret[i]) : m->mean + m->deviation * ret[i];
         for (size_t j = 0; ret_slope && j < m->n_real; j++)
             ret_slope[i * m->n_real + j] *= m->real[j] ? slope : 0;
     }
+}
+
+void earlier_model_joint(struct earlier_model *m, const struct gp_rows *p, double *ret,
+                         double *ret_cov)
+{
+    struct gp_rows rows = mask(m, p, m->x, m->z);
+    assert(!m->warp);
+    gp_predict_joint(m->model, m->work, &rows, ret, ret_cov);
+    for (size_t i = 0; i < p->n; i++)
+        ret[i] = m->mean + m->deviation * ret[i];
+    for (size_t i = 0; i < p->n * p->n; i++)
+        ret_cov[i] *= m->deviation * m->deviation;
 }
 
 /* ---- the fit ---- */
@@ -115,7 +129,7 @@ static void find_known(const struct earlier_sweep *s, const struct encoding *e,
         }
 }
 
-static as_status fit(const struct earlier_sweep *s, const struct gp_columns *c,
+static as_status fit(const struct earlier_sweep *s, const double *y, const struct gp_columns *c,
                      const struct gp_rows *rows, struct earlier_model *m, struct as_err *err)
 {
     AS_AUTO(as_freep) double *theta = as_calloc(gp_n_theta(c), sizeof *theta);
@@ -124,7 +138,6 @@ static as_status fit(const struct earlier_sweep *s, const struct gp_columns *c,
         .cold = true, .n_random = RANDOM_STARTS, .key = s->n_trials, .purpose = SEARCH_DRAW_GP_FIT};
     if (!theta || !work)
         return as_fail_nomem(err);
-    const double *y = gp_warp_values(m->warp);
     as_status st = gp_fit(c, rows, y, &opts, work, theta, NULL, err);
     if (st < 0 || (st = gp_model_create(c, &m->model, err)) < 0 ||
         (st = gp_model_build(m->model, theta, rows, rows->n, err)) < 0)
@@ -132,11 +145,37 @@ static as_status fit(const struct earlier_sweep *s, const struct gp_columns *c,
     return gp_model_observe(m->model, y, rows->n, err);
 }
 
-/* AS_E_NUMERIC: no model. */
-static as_status make(const struct earlier_sweep *s, const struct encoding *e,
-                      const struct gp_columns *c, struct earlier_model *m, struct as_err *err)
+/* Transform the costs into y. AS_E_NUMERIC: they overflow. */
+static as_status transform(const struct earlier_sweep *s, earlier_values values,
+                           struct earlier_model *m, double *y, struct as_err *err)
 {
     size_t n = s->n_trials;
+    double square = 0;
+    if (values == EARLIER_WARPED) {
+        as_status st = gp_warp_create(WARP_HALF_RANK, s->costs, n, &m->warp, err);
+        if (st == AS_OK)
+            memcpy(y, gp_warp_values(m->warp), n * sizeof *y);
+        return st;
+    }
+    for (size_t i = 0; i < n; i++)
+        m->mean += s->costs[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        square += (s->costs[i] - m->mean) * (s->costs[i] - m->mean) / (double)n;
+    m->deviation = sqrt(square);
+    if (!isfinite(square) || !(m->deviation > 0))
+        return as_fail(err, AS_E_NUMERIC, "the costs of an earlier sweep overflow");
+    for (size_t i = 0; i < n; i++)
+        y[i] = (s->costs[i] - m->mean) / m->deviation;
+    return AS_OK;
+}
+
+/* AS_E_NUMERIC: no model. */
+static as_status make(const struct earlier_sweep *s, earlier_values values,
+                      const struct encoding *e, const struct gp_columns *c, struct earlier_model *m,
+                      struct as_err *err)
+{
+    size_t n = s->n_trials;
+    AS_AUTO(as_freep) double *y = as_calloc(n, sizeof *y);
     AS_AUTO(rows_done)
     struct rows r = {as_calloc(n, c->n_real * sizeof(double)),
                      as_calloc(n, c->n_cat * sizeof(int32_t))};
@@ -145,9 +184,9 @@ static as_status make(const struct earlier_sweep *s, const struct encoding *e,
     m->real = as_calloc(c->n_real, sizeof *m->real);
     m->category = as_calloc(c->n_cat, sizeof *m->category);
     m->work = gp_work_create();
-    if (!r.x || !r.z || !m->real || !m->category || !m->work)
+    if (!y || !r.x || !r.z || !m->real || !m->category || !m->work)
         return as_fail_nomem(err);
-    as_status st = gp_warp_create(WARP_HALF_RANK, s->costs, n, &m->warp, err);
+    as_status st = transform(s, values, m, y, err);
     if (st < 0)
         return st;
     find_known(s, e, m);
@@ -155,12 +194,12 @@ static as_status make(const struct earlier_sweep *s, const struct encoding *e,
         encoding_features(e, s->points + i * e->n, r.x + i * c->n_real, r.z + i * c->n_cat);
     struct gp_rows rows = {n, r.x, r.z};
     rows = mask(m, &rows, r.x, r.z);
-    return fit(s, c, &rows, m, err);
+    return fit(s, y, c, &rows, m, err);
 }
 
-as_status earlier_model_create(const struct earlier *w, size_t k, const struct encoding *e,
-                               const struct gp_columns *c, struct earlier_model **ret,
-                               struct as_err *err)
+as_status earlier_model_create(const struct earlier *w, size_t k, earlier_values values,
+                               const struct encoding *e, const struct gp_columns *c,
+                               struct earlier_model **ret, struct as_err *err)
 {
     const struct earlier_sweep *s = &w->sweeps[k];
     AS_AUTO(earlier_model_freep) struct earlier_model *m = as_calloc(1, sizeof *m);
@@ -169,7 +208,7 @@ as_status earlier_model_create(const struct earlier *w, size_t k, const struct e
         return as_fail_nomem(err);
     if (s->n_trials < EARLIER_MODEL_LEAST || !(s->costs[s->n_trials - 1] > s->costs[0]))
         return AS_OK;
-    as_status st = make(s, e, c, m, &why);
+    as_status st = make(s, values, e, c, m, &why);
     if (st == AS_E_NUMERIC)
         return AS_OK;
     if (st < 0) {

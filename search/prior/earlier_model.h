@@ -1,9 +1,11 @@
 /* A model of an earlier sweep: the value that it would have measured at a point.
  *
- * The values of the snapshot, half-rank warped (warp.h), are fitted by a Gaussian process over the
- * features of the sweep that uses it. Its mean, mapped back to the unit of the earlier sweep, is
- * the prediction. Parameters that no trial of the snapshot has are left out: the prediction does
- * not depend on them. A pure function of the snapshot and the space. */
+ * The values of the snapshot are fitted by a Gaussian process over the features of the sweep that
+ * uses it. Its mean, mapped back to the unit of the earlier sweep, is the prediction. Values that
+ * are half-rank warped (warp.h) before the fit predict the good ones finely; values that are only
+ * standardised keep their distances everywhere, which a shift needs. Parameters that no trial of
+ * the snapshot has are left out: the prediction does not depend on them. A pure function of the
+ * snapshot and the space. */
 #ifndef ASSAY_SEARCH_PRIOR_EARLIER_MODEL_H
 #define ASSAY_SEARCH_PRIOR_EARLIER_MODEL_H
 
@@ -14,15 +16,18 @@
 
 #define EARLIER_MODEL_LEAST 5 /* trials of a snapshot, for a model */
 
+typedef enum earlier_values { EARLIER_WARPED, EARLIER_STANDARDISED } earlier_values;
+
 struct earlier_model;
 
 /* Fit a model to sweep k. e and columns are those of the sweep that uses it, and are copied as far
- * as they are needed. *ret stays NULL where there is nothing to fit: too few trials, equal values,
- * or a covariance that cannot be factored. O(n^3) for n <= EARLIER_TRIALS trials, some
- * milliseconds. AS_E_NOMEM. Owned by the caller. */
+ * as they are needed. *ret stays NULL where there is nothing to fit: too few trials, values that
+ * are equal or overflow, or a covariance that cannot be factored. O(n^3) for n <= EARLIER_TRIALS
+ * trials, some milliseconds. AS_E_NOMEM. Owned by the caller. */
 AS_MUST_CHECK as_status earlier_model_create(const struct earlier *w, size_t k,
-                                             const struct encoding *e, const struct gp_columns *c,
-                                             struct earlier_model **ret, struct as_err *err);
+                                             earlier_values values, const struct encoding *e,
+                                             const struct gp_columns *c, struct earlier_model **ret,
+                                             struct as_err *err);
 void earlier_model_free(struct earlier_model *m);
 AS_DEFINE_FREEP(struct earlier_model, earlier_model_free)
 size_t earlier_model_bytes(const struct earlier_model *m);
@@ -37,5 +42,10 @@ AS_MUST_CHECK as_status earlier_model_reserve(struct earlier_model *m, size_t ba
  * Allocates nothing. One thread at a time. */
 void earlier_model_predict(struct earlier_model *m, const struct gp_rows *p, double *ret,
                            double *ret_slope);
+
+/* The same, of standardised values alone, with the covariance of the errors of p->n predictions:
+ * ret_cov, [p->n x p->n], in the square of the unit. */
+void earlier_model_joint(struct earlier_model *m, const struct gp_rows *p, double *ret,
+                         double *ret_cov);
 
 #endif

@@ -1,6 +1,7 @@
 #include "search/prior/trust.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "search/prior/belief.h"
 
@@ -13,21 +14,33 @@ struct result {
     double distance; /* from what is likely */
 };
 
-static double distance_of(const struct training_set *s, size_t source, const double *point)
+/* The distance from an earlier sweep, moved by shift (NULL: not). */
+static double distance_moved(const struct training_set *s, size_t k, const double *point,
+                             const double *shift, double *ret_slope)
+{
+    double moved[SPACE_MAX_PARAMS];
+    for (size_t j = 0; j < s->enc->n; j++)
+        moved[j] = point[j] + (shift ? shift[j] : 0);
+    return earlier_distance(s->spec->earlier, k, s->enc, moved, ret_slope);
+}
+
+static double distance_of(const struct training_set *s, size_t source, const double *shift,
+                          const double *point)
 {
     return source == BELIEF ? belief_distance(s->enc, point)
-                            : earlier_distance(s->spec->earlier, source, s->enc, point, NULL);
+                            : distance_moved(s, source, point, shift, NULL);
 }
 
 static size_t list_results(const struct training_set *s, size_t rows, size_t source,
-                           struct result *ret)
+                           const double *shift, struct result *ret)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n && i < rows && n < TRUST_MOST; i++) {
         if (s->state[i] == OBSERVED_PENDING)
             continue;
         int class = s->feasible[i] ? 0 : s->state[i] == OBSERVED_COMPLETED ? 1 : 2;
-        ret[n++] = (struct result){class, i, distance_of(s, source, training_set_point(s, i))};
+        double distance = distance_of(s, source, shift, training_set_point(s, i));
+        ret[n++] = (struct result){class, i, distance};
     }
     return n;
 }
@@ -48,11 +61,12 @@ static int compare(const struct training_set *s, const struct result *a, const s
 }
 
 /* Kendall's correlation in units of its deviation; INFINITY with too few results. */
-static double correlate(const struct training_set *s, size_t rows, size_t source)
+static double correlate(const struct training_set *s, size_t rows, size_t source,
+                        const double *shift)
 {
     struct result list[TRUST_MOST];
     int sum = 0;
-    size_t n = list_results(s, rows, source, list);
+    size_t n = list_results(s, rows, source, shift, list);
     if (n < TRUST_LEAST)
         return INFINITY;
     for (size_t i = 1; i < n; i++)
@@ -68,13 +82,13 @@ double trust_of(const struct training_set *s, size_t rows)
 {
     if (!belief_exists(s->spec->space))
         return 0;
-    return fmin(1, fmax(0, (1 + correlate(s, rows, BELIEF)) / 2));
+    return fmin(1, fmax(0, (1 + correlate(s, rows, BELIEF, NULL)) / 2));
 }
 
 double trust_of_earlier(const struct training_set *s, size_t k)
 {
     const struct earlier *w = s->spec->earlier;
-    return w && w->sweeps[k].n ? fmin(1, fmax(0, correlate(s, s->n, k) - 1)) : 0;
+    return w && w->sweeps[k].n ? fmin(1, fmax(0, correlate(s, s->n, k, NULL) - 1)) : 0;
 }
 
 bool trust_is_confirmed(const struct training_set *s)
@@ -102,6 +116,17 @@ struct prior_weights trust_weights(const struct training_set *s)
     return w;
 }
 
+void trust_shift(struct prior_weights *w, const struct training_set *s, size_t k,
+                 const double *shift)
+{
+    size_t n = s->n_completed + s->n_failed;
+    if (n >= TRUST_MOST || !s->spec->earlier->sweeps[k].n)
+        return;
+    memcpy(w->shift[k], shift, s->enc->n * sizeof *shift);
+    w->earlier[k] = fmin(1, fmax(0, correlate(s, s->n, k, shift) - 1)) * belief_weight(n);
+    w->any |= w->earlier[k] > 0;
+}
+
 double trust_log(const struct prior_weights *w, const struct training_set *s, const double *point,
                  double *ret_slope)
 {
@@ -111,7 +136,7 @@ double trust_log(const struct prior_weights *w, const struct training_set *s, co
     for (size_t k = 0; k < EARLIER_SWEEPS; k++) {
         if (!(w->earlier[k] > 0))
             continue;
-        double off = earlier_distance(s->spec->earlier, k, s->enc, point, ret_slope ? slope : NULL);
+        double off = distance_moved(s, k, point, w->shift[k], ret_slope ? slope : NULL);
         double share = exp(-off / BELIEF_FLOOR);
         sum -= w->earlier[k] * BELIEF_FLOOR * (1 - share);
         for (size_t j = 0; ret_slope && j < s->enc->n; j++)

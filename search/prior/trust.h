@@ -33,9 +33,15 @@ double trust_of_earlier(const struct training_set *s, size_t k);
 /* How much counts now: belief_weight() times the trust in each; 0 after TRUST_MOST results. */
 struct prior_weights {
     double belief, earlier[EARLIER_SWEEPS];
-    bool any; /* one of them is above 0 */
+    bool any;                                       /* one of them is above 0 */
+    double shift[EARLIER_SWEEPS][SPACE_MAX_PARAMS]; /* added to a point for the earlier sweep */
 };
 struct prior_weights trust_weights(const struct training_set *s);
+
+/* The good trials of earlier sweep k have moved: look for those of a point at point + shift, and
+ * set its weight by the trust in that. shift: [enc->n]; 0 for a choice. */
+void trust_shift(struct prior_weights *w, const struct training_set *s, size_t k,
+                 const double *shift);
 
 /* The sum of weight x logarithm, each with the floor of belief_log(). ret_slope: NULL, or [enc->n]:
  * the gradient by the places is written there. */

@@ -170,6 +170,105 @@ START_TEST(shifts_are_found)
 }
 END_TEST
 
+/* The bowl's least value is at 0.4, 0.6, 0.3, 0.5. */
+static double bowl(const double *x, const double *off)
+{
+    static const double best[4] = {0.4, 0.6, 0.3, 0.5};
+    double sum = 0;
+    for (size_t j = 0; j < 4; j++)
+        sum += (double)(j + 1) * pow(x[j] + off[j] - best[j], 2);
+    return sum;
+}
+
+/* Of four numbers, from fourteen trials that lie anywhere, and on another scale. */
+START_TEST(shifts_of_several_numbers_are_found)
+{
+    static const char *const names[4] = {"a", "b", "c", "d"};
+    static const double none[4] = {0}, off[4] = {0.05, -0.05, -0.05, 0.05};
+    AS_AUTO(model_done) struct model m = {0};
+    struct as_err err = {0};
+    struct json_fields f;
+    struct surrogate_spec spec = {SURROGATE_WARPED, 0, 2048, 14};
+    JSON_AUTO trials = json_array();
+    m.space = space_of_yaml("a: {type: float, min: 0, max: 1}\nb: {type: float, min: 0, max: 1}\n"
+                            "c: {type: float, min: 0, max: 1}\nd: {type: float, min: 0, max: 1}\n");
+    for (uint64_t i = 0; i < 64; i++) {
+        struct rng r;
+        double x[4];
+        JSON_AUTO params = json_object();
+        rng_init(&r, 5, i);
+        for (size_t j = 0; j < 4; j++) {
+            x[j] = rng_uniform(&r);
+            json_object_set_new(params, names[j], json_real(x[j]));
+        }
+        if (i < 50) {
+            json_array_append_new(
+                trials, json_pack("{s:O, s:f}", "params", params, "cost", 5 * bowl(x, off) - 3));
+            continue;
+        }
+        if (i == 50) {
+            JSON_AUTO list = json_pack("{s:[{s:s, s:i, s:O}]}", "prior", "sweep", "before",
+                                       "completed", 50, "trials", trials);
+            ck_ok(json_fields_init(&f, list, "/search", &err), err);
+            ck_ok(earlier_parse(&f, m.space, &m.before, &err), err);
+            sweep_init(&m.sweep, m.space, 7, false);
+            m.sweep.spec.earlier = m.before;
+        }
+        AS_AUTO(config_freep) struct config *made = NULL;
+        ck_ok(config_from_json(m.space, params, "", &made, &err), err);
+        sweep_add(&m.sweep, made, bowl(x, none));
+    }
+    m.history = (struct history){m.sweep.trials, m.sweep.n};
+    ck_ok(training_set_create(&m.sweep.spec, &m.history, NULL, &m.set, &err), err);
+    ck_ok(surrogate_prepare(&m.store, m.set, &spec, NULL, &m.surrogate, &err), err);
+    ck_assert_double_gt(m.surrogate.guides.weights[0], 0.7);
+    for (size_t j = 0; j < 4; j++)
+        ck_assert_double_eq_tol(m.surrogate.guides.shift[0][j], -off[j], 0.02);
+}
+END_TEST
+
+/* A sweep that guides do not help has the model that it has without them. */
+START_TEST(no_guide_changes_nothing)
+{
+    AS_AUTO(model_done) struct model with = {0}, without = {0};
+    struct as_err err = {0};
+    struct surrogate_spec spec = {SURROGATE_WARPED, 0, 2048, 12};
+    make(&with, SURROGATE_WARPED, other, 12);
+    ck_assert_double_eq(with.surrogate.guides.weights[0], 0);
+    without.space = space_of_yaml(SPACE);
+    fill(&without.sweep, without.space, NULL, 12);
+    without.history = (struct history){without.sweep.trials, without.sweep.n};
+    ck_ok(training_set_create(&without.sweep.spec, &without.history, NULL, &without.set, &err),
+          err);
+    ck_ok(surrogate_prepare(&without.store, without.set, &spec, NULL, &without.surrogate, &err),
+          err);
+    const double *a = gp_model_theta(with.surrogate.model);
+    const double *b = gp_model_theta(without.surrogate.model);
+    for (size_t i = 0; i < gp_n_theta(&with.set->columns); i++)
+        ck_assert_double_eq(a[i], b[i]);
+    ck_assert(json_equal(with.surrogate.state, without.surrogate.state));
+}
+END_TEST
+
+/* Standardised values: what was measured, with small errors there and larger ones elsewhere. */
+START_TEST(errors_of_predictions)
+{
+    AS_AUTO(model_done) struct model m = {0};
+    struct as_err err = {0};
+    double value[2], cov[4], x[6] = {0, 0, 0.1, 2, 2, 0.1}, c;
+    make(&m, SURROGATE_WARPED, hill, 8);
+    struct earlier_model *e = m.store.guides.plain[0];
+    draw(1, 0, &x[0], &x[1], &c);
+    int32_t z[2] = {c > 0, c > 0};
+    ck_ok(earlier_model_reserve(e, 2, &err), err);
+    earlier_model_joint(e, &(struct gp_rows){2, x, z}, value, cov);
+    ck_assert_double_eq_tol(value[0], hill(x[0], x[1], c), 0.02);
+    ck_assert_double_lt(sqrt(cov[0]), 0.02);
+    ck_assert_double_gt(sqrt(cov[3]), 0.2);
+    ck_assert(cov[1] == cov[2]);
+}
+END_TEST
+
 /* The mean squared error of predictions, in the model's unit. */
 static double error_at_new_points(struct model *m)
 {
@@ -271,7 +370,7 @@ START_TEST(nothing_to_learn)
     ck_ok(json_fields_init(&f, j, "/search", &err), err);
     ck_ok(earlier_parse(&f, s, &w, &err), err);
     ck_ok(training_set_create(&spec, NULL, NULL, &set, &err), err);
-    ck_ok(earlier_model_create(w, 0, set->enc, &set->columns, &m, &err), err);
+    ck_ok(earlier_model_create(w, 0, EARLIER_WARPED, set->enc, &set->columns, &m, &err), err);
     ck_assert_ptr_null(m);
 }
 END_TEST
@@ -290,6 +389,9 @@ Suite *test_suite(void)
     TCase *t = tcase_create("guide");
     tcase_add_test(t, weights_tell_sweeps_apart);
     tcase_add_test(t, shifts_are_found);
+    tcase_add_test(t, shifts_of_several_numbers_are_found);
+    tcase_add_test(t, no_guide_changes_nothing);
+    tcase_add_test(t, errors_of_predictions);
     tcase_add_test(t, predictions_follow_the_earlier_sweep);
     tcase_add_loop_test(t, slopes, 0, 3);
     tcase_add_test(t, new_parameters_do_not_count);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/json.h"
 #include "search/prior/belief.h"
 #include "tests/search/sweep.h"
 #include "tests/support/check_main.h"
@@ -124,6 +125,45 @@ START_TEST(what_is_better)
 }
 END_TEST
 
+/* The earlier sweep had its best trials around 0.3, this sweep has its around 0.7. A shift by the
+ * difference brings the density there, with the trust that it deserves. */
+START_TEST(an_earlier_sweep_moves)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml("x: {type: float, min: 0, max: 1}\n");
+    AS_AUTO(sweep_done) struct sweep w;
+    AS_AUTO(earlier_freep) struct earlier *before = NULL;
+    AS_AUTO(training_set_freep) struct training_set *set = NULL;
+    struct json_fields f;
+    struct as_err err = {0};
+    JSON_AUTO j = json_loads("{\"prior\":[{\"sweep\":\"a\",\"completed\":20,\"trials\":["
+                             "{\"params\":{\"x\":0.3},\"cost\":1},"
+                             "{\"params\":{\"x\":0.32},\"cost\":2}]}]}",
+                             0, NULL);
+    ck_ok(json_fields_init(&f, j, "/search", &err), err);
+    ck_ok(earlier_parse(&f, s, &before, &err), err);
+    sweep_init(&w, s, 1, false);
+    w.spec.earlier = before;
+    for (size_t i = 0; i < 10; i++) {
+        AS_AUTO(config_freep) struct config *c = config_create(s);
+        c->entries[0].value.real = fmod(0.618 * (double)i, 1);
+        config_settle(s, c);
+        sweep_add(&w, c, fabs(c->entries[0].value.real - 0.7));
+    }
+    const struct history h = {w.trials, w.n};
+    ck_ok(training_set_create(&w.spec, &h, NULL, &set, &err), err);
+    struct prior_weights p = trust_weights(set);
+    const double shift = -0.4, here = 0.3, there = 0.7, beside = 0.66, step = 1e-6;
+    ck_assert_double_eq(p.earlier[0], 0);
+    trust_shift(&p, set, 0, &shift);
+    ck_assert(p.any);
+    ck_assert_double_eq(p.earlier[0], belief_weight(10));
+    ck_assert_double_gt(trust_log(&p, set, &there, NULL), trust_log(&p, set, &here, NULL) + 1);
+    double slope, next = beside + step;
+    double value = trust_log(&p, set, &beside, &slope);
+    ck_assert_double_eq_tol(slope, (trust_log(&p, set, &next, NULL) - value) / step, 1e-3);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("search/prior/trust");
@@ -131,6 +171,7 @@ Suite *test_suite(void)
     tcase_add_test(t, results_decide);
     tcase_add_test(t, it_ends);
     tcase_add_test(t, what_is_better);
+    tcase_add_test(t, an_earlier_sweep_moves);
     suite_add_tcase(s, t);
     return s;
 }
