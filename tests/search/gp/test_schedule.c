@@ -7,8 +7,8 @@
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
 
-/* Eight turns as letters: U UCB, Q UCB after the quadratic, L logEI, P logEI on plain models, S logEI
- * on smooth ones, G the same after the quadratic, E PE, H EHVI, F feasibility. */
+/* Eight turns as letters: U UCB, Q UCB after the quadratic, L logEI, P logEI on plain models, S
+ * logEI on smooth ones, G the same after the quadratic, E PE, H EHVI, F feasibility. */
 static void check_turns(unsigned facts, const char *want)
 {
     char got[9] = "";
