@@ -11,10 +11,10 @@
  *   With categories, logEI alternates between the warped and the smooth model. Every fourth
  *   suggestion is UCB, unless trials are pending, because its choices would repeat those trials.
  *   Without categories, UCB is the rule and logEI takes every fourth suggestion. Another fourth
- *   goes to logEI on the plain model while the sweep is stagnant, to look elsewhere than in the best
- *   basin; half of all while the trials crowd in that basin. While trials are pending, one in eight
- *   is PE, pure exploration where a good value is possible. One in four tries the quadratic before
- *   UCB; or, if a parameter is not continuous, before logEI on the smooth model. */
+ *   goes to logEI on the plain model while the sweep is stagnant, to look elsewhere than in the
+ *   best basin; half of all while the trials crowd in that basin. While trials are pending, one in
+ *   eight is PE, pure exploration where a good value is possible. One in four tries the quadratic
+ *   before UCB; or, if a parameter is not continuous, before logEI on the smooth model. */
 static const struct schedule_row rows[] = {
     /* facts, period, phase, acquisition, models, quadratic, branch */
     {FACT_NONE_FEASIBLE, 1, 0, ACQUISITION_FEASIBILITY, SURROGATE_WARPED, false, false},
