@@ -1,5 +1,7 @@
 #include "search/gp/schedule.h"
 
+#define TRENDS_LEAST 10 /* results that show a trend */
+
 /* The first row that fits decides.
  *
  * No trial is feasible: look for the first feasible one, by the constraints' models alone.
@@ -8,7 +10,8 @@
  * One objective. The warped model distinguishes the best trials finely and the others hardly; the
  * plain model sees all trials alike, and so does the smooth one, which follows trends to where no
  * trial is. UCB exploits the warped model; logEI explores more.
- *   With categories, logEI alternates between the warped and the smooth model. Every fourth
+ *   With categories, logEI alternates between the warped and the smooth model, which with few
+ *   results is the plain one: a trend through less than ten trials is worse. Every fourth
  *   suggestion is UCB, unless trials are pending, because its choices would repeat those trials.
  *   Without categories, UCB is the rule and logEI takes every fourth suggestion. Another fourth
  *   goes to logEI on the plain model while the sweep is stagnant, to look elsewhere than in the
@@ -21,13 +24,14 @@ static const struct schedule_row rows[] = {
     {FACT_SEVERAL_OBJECTIVES, 1, 0, ACQUISITION_EHVI, SURROGATE_PLAIN, false, false},
     {FACT_BRANCH, 3, 2, ACQUISITION_LOGEI, SURROGATE_WARPED, false, true},
     {FACT_CATEGORIES | FACT_NONE_PENDING, 4, 2, ACQUISITION_UCB, SURROGATE_WARPED, false, false},
-    {FACT_CATEGORIES, 2, 1, ACQUISITION_LOGEI, SURROGATE_SMOOTH, false, false},
+    {FACT_CATEGORIES | FACT_TRENDS, 2, 1, ACQUISITION_LOGEI, SURROGATE_SMOOTH, false, false},
+    {FACT_CATEGORIES, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false},
     {FACT_CATEGORIES, 1, 0, ACQUISITION_LOGEI, SURROGATE_WARPED, false, false},
     {FACT_CROWDED, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false},
     {FACT_STAGNANT, 4, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false},
     {0, 4, 3, ACQUISITION_LOGEI, SURROGATE_WARPED, false, false},
     {FACT_PENDING, 8, 5, ACQUISITION_PE, SURROGATE_WARPED, false, false},
-    {FACT_LEVELS, 4, 0, ACQUISITION_LOGEI, SURROGATE_SMOOTH, true, false},
+    {FACT_LEVELS | FACT_TRENDS, 4, 0, ACQUISITION_LOGEI, SURROGATE_SMOOTH, true, false},
     {0, 4, 0, ACQUISITION_UCB, SURROGATE_WARPED, true, false},
     {0, 1, 0, ACQUISITION_UCB, SURROGATE_WARPED, false, false}, /* always matches */
 };
@@ -53,6 +57,8 @@ unsigned schedule_facts(const struct training_set *s)
         facts |= FACT_CATEGORIES;
     else if (s->enc->n_continuous != s->enc->n_lengths)
         facts |= FACT_LEVELS;
+    if (s->n_completed + s->n_failed >= TRENDS_LEAST)
+        facts |= FACT_TRENDS;
     if (s->stagnant)
         facts |= FACT_STAGNANT;
     if (s->crowded)

@@ -19,7 +19,8 @@ enum schedule_fact {
     FACT_NONE_PENDING = 1 << 5,       /* no trial is pending */
     FACT_BRANCH = 1 << 6,             /* a branch deserves a trial (branch.h) */
     FACT_CROWDED = 1 << 7,            /* the trials crowd around the best (training_set.h) */
-    FACT_LEVELS = 1 << 8              /* no categories, but a parameter is not continuous */
+    FACT_LEVELS = 1 << 8,             /* no categories, but a parameter is not continuous */
+    FACT_TRENDS = 1 << 9              /* so many results that a trend may be followed */
 };
 
 /* One row: it matches when all of its facts hold and index % period == phase. */

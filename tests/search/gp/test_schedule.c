@@ -43,17 +43,21 @@ END_TEST
 
 START_TEST(numbers_with_levels)
 {
-    check_turns(FACT_LEVELS | FACT_NONE_PENDING, "GUULGUUL");
-    check_turns(FACT_LEVELS | FACT_PENDING, "GUULGEUL");
-    check_turns(FACT_LEVELS | FACT_CROWDED | FACT_NONE_PENDING, "GPUPGPUP");
+    check_turns(FACT_LEVELS | FACT_NONE_PENDING, "QUULQUUL");
+    check_turns(FACT_LEVELS | FACT_TRENDS | FACT_NONE_PENDING, "GUULGUUL");
+    check_turns(FACT_LEVELS | FACT_TRENDS | FACT_PENDING, "GUULGEUL");
+    check_turns(FACT_LEVELS | FACT_TRENDS | FACT_CROWDED | FACT_NONE_PENDING, "GPUPGPUP");
 }
 END_TEST
 
 START_TEST(categories)
 {
-    check_turns(FACT_CATEGORIES | FACT_NONE_PENDING, "LSUSLSUS");
-    check_turns(FACT_CATEGORIES | FACT_PENDING, "LSLSLSLS");
-    check_turns(FACT_CATEGORIES | FACT_PENDING | FACT_STAGNANT, "LSLSLSLS");
+    const unsigned seen = FACT_CATEGORIES | FACT_TRENDS;
+    check_turns(FACT_CATEGORIES | FACT_NONE_PENDING, "LPUPLPUP");
+    check_turns(FACT_CATEGORIES | FACT_PENDING, "LPLPLPLP");
+    check_turns(seen | FACT_NONE_PENDING, "LSUSLSUS");
+    check_turns(seen | FACT_PENDING, "LSLSLSLS");
+    check_turns(seen | FACT_PENDING | FACT_STAGNANT, "LSLSLSLS");
 }
 END_TEST
 
@@ -122,9 +126,9 @@ START_TEST(facts_of_histories)
         ck_ok(sweep_ask(&w, &err), err);
         sweep_tell(&w, t, 1 + (double)t);
     }
-    ck_assert_uint_eq(facts_of(&w), FACT_NONE_PENDING | FACT_STAGNANT);
+    ck_assert_uint_eq(facts_of(&w), FACT_NONE_PENDING | FACT_TRENDS | FACT_STAGNANT);
     sweep_tell(&w, 13, -5);
-    ck_assert_uint_eq(facts_of(&w), FACT_NONE_PENDING);
+    ck_assert_uint_eq(facts_of(&w), FACT_NONE_PENDING | FACT_TRENDS);
 }
 END_TEST
 
@@ -145,10 +149,11 @@ static unsigned facts_after(double step, size_t n)
 
 START_TEST(a_crowd_around_the_best_is_seen)
 {
-    ck_assert_uint_eq(facts_after(1e-4, 16), FACT_NONE_PENDING);
-    ck_assert_uint_eq(facts_after(1e-4, 21), FACT_NONE_PENDING); /* no crowd yet */
-    ck_assert_uint_eq(facts_after(1e-4, 40), FACT_NONE_PENDING | FACT_CROWDED);
-    ck_assert_uint_eq(facts_after(0.05, 40), FACT_NONE_PENDING); /* still on its way */
+    const unsigned always = FACT_NONE_PENDING | FACT_TRENDS;
+    ck_assert_uint_eq(facts_after(1e-4, 16), always);
+    ck_assert_uint_eq(facts_after(1e-4, 21), always); /* no crowd yet */
+    ck_assert_uint_eq(facts_after(1e-4, 40), always | FACT_CROWDED);
+    ck_assert_uint_eq(facts_after(0.05, 40), always); /* still on its way */
 }
 END_TEST
 

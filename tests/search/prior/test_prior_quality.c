@@ -1,9 +1,10 @@
 /* What priors gain and cost: whole sweeps of every method with a good prior, a wrong one and none.
  *
- * The figure is the mean of log10(regret) over two problems and ten seeds. With a good prior half
- * the trials reach as far as all trials do without one. With a wrong prior (of every parameter, at
- * the other end of its range, and narrow) all trials reach as far as half of them do without
- * one, but for a tenth of a decade. */
+ * The figure is the sum over two problems of the mean of log10(regret) over forty seeds. With a
+ * good prior half the trials reach as far as all trials do without one, but for half a decade (gp:
+ * 0.36 with 80 seeds; the standard error is 0.12). With a wrong prior (of every parameter, at the
+ * other end of its range, and narrow) all trials reach as far as half of them do without one, but
+ * for a tenth of a decade. */
 #include <math.h>
 #include <string.h>
 
@@ -18,10 +19,9 @@
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
 
-#define SEEDS 10
+#define SEEDS 40
 #define FLOOR 1e-4
-#define NOISE                                                                                      \
-    0.5 /* about two standard errors of these means: libraries round as the processor likes */
+#define SHORT 0.5 /* by how much half the trials with a good prior may fall short */
 
 enum { NONE, GOOD, WRONG, KINDS };
 
@@ -133,7 +133,7 @@ START_TEST(priors_help_and_are_overcome)
             for (uint64_t seed = 0; seed < SEEDS; seed++)
                 run(m, s, problem, seed, methods[_i].trials, &half[kind], &all[kind]);
         }
-    ck_assert_msg(half[GOOD] <= all[NONE] + NOISE, "%s: good %g at half, without %g", m->name,
+    ck_assert_msg(half[GOOD] <= all[NONE] + SHORT, "%s: good %g at half, without %g", m->name,
                   half[GOOD], all[NONE]);
     ck_assert_msg(all[WRONG] <= half[NONE] + 0.1, "%s: wrong %g, without %g at half", m->name,
                   all[WRONG], half[NONE]);
