@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -81,8 +82,9 @@ START_TEST(full_disk_is_named)
 }
 END_TEST
 
-/* As the end of one attempt removes the empty folders of a trial, when the next attempt makes
- * its own. */
+/* As the end of one attempt removes the empty folders of a trial, when the next attempt makes its
+ * own. It pauses after every round: a process that does nothing else on a core of its own may win
+ * each of a thousand tries. */
 static pid_t start_remover(const char *a, const char *b)
 {
     pid_t pid = fork();
@@ -92,6 +94,7 @@ static pid_t start_remover(const char *a, const char *b)
     while (pid == 0) {
         (void)rmdir(b);
         (void)rmdir(a);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000}, NULL);
     }
     return pid;
 }
