@@ -26,69 +26,68 @@ static void begin_protocol(struct protocol *p)
     (void)snprintf(p->at, sizeof p->at, "/v1/sweeps/%s/trials/%lld", p->id, p->number);
 }
 
-/* Without the sweep's metric it does not complete, and goes on. */
-static void complete_too_early(const struct protocol *p)
+/* The runner's call about an attempt of the claimed trial. */
+static struct reply call_attempt(const struct protocol *p, const char *method, int attempt,
+                                 const char *what, const char *body)
 {
     struct rest runner = as_runner();
     char path[300];
-    (void)snprintf(path, sizeof path, "%s/attempts/1/complete", p->at);
-    REPLY_AUTO early =
-        rest_call(&runner, "POST", path, "{\"outcome\":\"completed\",\"metrics\":{\"other\":1}}");
+    (void)snprintf(path, sizeof path, "%s/attempts/%d/%s", p->at, attempt, what);
+    return rest_call(&runner, method, path, body);
+}
+
+/* Without the sweep's metric it does not complete, and goes on. */
+static void complete_too_early(const struct protocol *p)
+{
+    REPLY_AUTO early = call_attempt(p, "POST", 1, "complete",
+                                    "{\"outcome\":\"completed\",\"metrics\":{\"other\":1}}");
     ck_status(early, 422);
     ck_assert_str_eq(reply_str(&early, "errors.0.pointer"), "/metrics/loss");
 }
 
 static void send_measurements(const struct protocol *p)
 {
-    struct rest runner = as_runner();
-    char path[300];
-    (void)snprintf(path, sizeof path, "%s/attempts/1/measurements", p->at);
-    REPLY_AUTO huge = rest_call(&runner, "POST", path,
-                                "{\"items\":[{\"step\":18446744073709551616,\"metrics\":{}}]}");
+    REPLY_AUTO huge = call_attempt(p, "POST", 1, "measurements",
+                                   "{\"items\":[{\"step\":18446744073709551616,\"metrics\":{}}]}");
     ck_status(huge, 400);
     ck_assert_str_eq(reply_str(&huge, "errors.0.pointer"), "/items/0/step");
     REPLY_AUTO measured =
-        rest_call(&runner, "POST", path,
-                  "{\"items\":[{\"step\":1,\"metrics\":{\"loss\":0.5,\"grad\":\"NaN\"}},"
-                  "{\"step\":2,\"metrics\":{\"loss\":0.25,\"grad\":\"-Infinity\"}},"
-                  "{\"step\":3,\"metrics\":{\"big\":-123456789012345678901234567890}}]}");
+        call_attempt(p, "POST", 1, "measurements",
+                     "{\"items\":[{\"step\":1,\"metrics\":{\"loss\":0.5,\"grad\":\"NaN\"}},"
+                     "{\"step\":2,\"metrics\":{\"loss\":0.25,\"grad\":\"-Infinity\"}},"
+                     "{\"step\":3,\"metrics\":{\"big\":-123456789012345678901234567890}}]}");
     ck_status(measured, 200);
     ck_assert_int_eq(reply_int(&measured, "recorded"), 5);
-    REPLY_AUTO again =
-        rest_call(&runner, "POST", path, "{\"items\":[{\"step\":2,\"metrics\":{\"loss\":0.75}}]}");
+    REPLY_AUTO again = call_attempt(p, "POST", 1, "measurements",
+                                    "{\"items\":[{\"step\":2,\"metrics\":{\"loss\":0.75}}]}");
     ck_assert_int_eq(reply_int(&again, "recorded"), 0);
 }
 
 static void send_log(const struct protocol *p)
 {
-    struct rest runner = as_runner();
-    char path[300];
-    (void)snprintf(path, sizeof path, "%s/attempts/1/log", p->at);
     REPLY_AUTO logged =
-        rest_call(&runner, "PUT", path, "{\"text\":\"line\\nl\u00edne 2\",\"truncated\":true}");
+        call_attempt(p, "PUT", 1, "log", "{\"text\":\"line\\nl\u00edne 2\",\"truncated\":true}");
     ck_status(logged, 204);
 }
 
 /* A file whose content the server has, and one that it lacks. */
 static void send_files(const struct protocol *p)
 {
-    struct rest runner = as_runner();
-    char path[300], body[400], hex[SHA256_HEX_SIZE];
+    char body[400], hex[SHA256_HEX_SIZE];
     REPLY_AUTO stored = put_blob("content", 7, hex);
     ck_assert_msg(stored.status == 201 || stored.status == 200, "%d", stored.status);
-    (void)snprintf(path, sizeof path, "%s/attempts/1/files", p->at);
     (void)snprintf(body, sizeof body,
                    "{\"kind\":\"artifact\",\"files\":[{\"path\":\"a/b.txt\",\"size\":7,"
                    "\"sha256\":\"%s\"}]}",
                    hex);
-    REPLY_AUTO filed = rest_call(&runner, "PUT", path, body);
+    REPLY_AUTO filed = call_attempt(p, "PUT", 1, "files", body);
     ck_status(filed, 204);
     hex[0] = hex[0] == '0' ? '1' : '0';
     (void)snprintf(body, sizeof body,
                    "{\"kind\":\"checkpoint\",\"files\":[{\"path\":\"c\",\"size\":7,"
                    "\"sha256\":\"%s\"}]}",
                    hex);
-    REPLY_AUTO missing = rest_call(&runner, "PUT", path, body);
+    REPLY_AUTO missing = call_attempt(p, "PUT", 1, "files", body);
     ck_status(missing, 422);
 }
 
@@ -111,25 +110,21 @@ static void send_heartbeat(const struct protocol *p)
 /* As often as the runner likes, if it says the same. */
 static void complete(const struct protocol *p)
 {
-    struct rest runner = as_runner();
-    char path[300];
-    (void)snprintf(path, sizeof path, "%s/attempts/7/complete", p->at);
-    REPLY_AUTO stale = rest_call(&runner, "POST", path, "{\"outcome\":\"completed\"}");
+    REPLY_AUTO stale = call_attempt(p, "POST", 7, "complete", "{\"outcome\":\"completed\"}");
     ck_status(stale, 409);
     ck_assert_str_eq(reply_str(&stale, "code"), "stale_attempt");
 
-    (void)snprintf(path, sizeof path, "%s/attempts/1/complete", p->at);
     for (int i = 0; i < 2; i++) {
         REPLY_AUTO done =
-            rest_call(&runner, "POST", path, "{\"outcome\":\"completed\",\"exit_code\":0}");
+            call_attempt(p, "POST", 1, "complete", "{\"outcome\":\"completed\",\"exit_code\":0}");
         ck_status(done, 200);
         ck_assert_str_eq(reply_str(&done, "state"), "completed");
     }
-    REPLY_AUTO same =
-        rest_call(&runner, "POST", path, "{\"outcome\":\"completed\",\"metrics\":{\"loss\":0.25}}");
+    REPLY_AUTO same = call_attempt(p, "POST", 1, "complete",
+                                   "{\"outcome\":\"completed\",\"metrics\":{\"loss\":0.25}}");
     ck_status(same, 200);
-    REPLY_AUTO differs =
-        rest_call(&runner, "POST", path, "{\"outcome\":\"completed\",\"metrics\":{\"loss\":0.5}}");
+    REPLY_AUTO differs = call_attempt(p, "POST", 1, "complete",
+                                      "{\"outcome\":\"completed\",\"metrics\":{\"loss\":0.5}}");
     ck_status(differs, 409);
     ck_assert_str_eq(reply_str(&differs, "code"), "conflict");
     ck_assert_str_eq(reply_str(&differs, "errors.0.pointer"), "/metrics/loss");
