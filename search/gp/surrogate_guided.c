@@ -45,8 +45,8 @@ static as_status build_with(struct surrogate_task *t, double *theta, struct as_e
     return st;
 }
 
-/* Are guides better than none by the evidence of their shifts and by the fit? Sets t->y and theta,
- * as fit_guided(). AS_E_NOMEM; AS_E_NUMERIC: a fit failed. */
+/* Are guides better than none by the evidence of their shifts and by the fit? If so, sets t->y and
+ * theta as fit_guided(). AS_E_NOMEM; AS_E_NUMERIC: a fit failed. */
 static as_status try_guides(struct surrogate_task *t, struct guides *guides,
                             const struct surrogate_rows *g, double *theta, bool *ret,
                             struct as_err *err)
@@ -57,11 +57,15 @@ static as_status try_guides(struct surrogate_task *t, struct guides *guides,
     if (!t->store->fit && !(t->store->fit = gp_fit_work_create()))
         return as_fail_nomem(err);
     as_status st = gp_fit_value(c, &rows, g->y, t->theta, t->store->fit, &nll, NULL, err);
-    if (st < 0 || (st = guides_find_shifts(guides, c, &rows, g->cost, &gain, err)) < 0 ||
-        (st = fit_guided(t, guides, g, theta, &guided, err)) < 0)
+    if (st < 0 || (st = guides_find_shifts(guides, c, &rows, g->cost, &gain, err)) < 0)
         return st;
-    *ret = gain > GUIDE_GAIN && nll - guided > GUIDE_GAIN;
-    return AS_OK;
+    *ret = false;
+    if (!(gain > GUIDE_GAIN)) /* most of the time, after an unrelated sweep */
+        return AS_OK;
+    st = fit_guided(t, guides, g, theta, &guided, err);
+    if (st == AS_OK)
+        *ret = nll - guided > GUIDE_GAIN;
+    return st;
 }
 
 as_status surrogate_settle_guided(struct surrogate_task *t, struct surrogate *ret,
