@@ -144,22 +144,6 @@ static void profile(const struct shifting *q, const double *ones, double *b)
 
 /* ---- rows and values ---- */
 
-/* To mean 0 and deviation 1; returns what the deviation was. False: equal or not finite. */
-static bool standardise(double *v, size_t n, double *ret_deviation)
-{
-    double mean = 0, square = 0;
-    for (size_t i = 0; i < n; i++)
-        mean += v[i] / (double)n;
-    for (size_t i = 0; i < n; i++)
-        square += (v[i] - mean) * (v[i] - mean) / (double)n;
-    *ret_deviation = sqrt(square);
-    if (!isfinite(square) || !(*ret_deviation > 0))
-        return false;
-    for (size_t i = 0; i < n; i++)
-        v[i] = (v[i] - mean) / *ret_deviation;
-    return true;
-}
-
 /* Take the best q->n rows, in their order. */
 static void take_rows(struct shifting *q, const struct gp_columns *c, const struct gp_rows *rows,
                       const double *costs)
@@ -199,13 +183,13 @@ static void evaluate(struct shifting *q, bool with_slope)
     size_t n = q->n, d = q->n_real;
     struct earlier_model *m = q->g->plain[q->k];
     struct gp_rows rows = {n, q->moved, q->z};
-    double deviation;
+    double mean, deviation;
     for (size_t i = 0; i < n * d; i++)
         q->moved[i] = q->x[i] + q->g->shift[q->k][i % d];
     if (with_slope)
         earlier_model_predict(m, &rows, q->value, q->slope);
     earlier_model_joint(m, &rows, q->value, q->cov);
-    if (!standardise(q->value, n, &deviation)) {
+    if (!gp_standardise(q->value, n, &mean, &deviation)) {
         memset(q->value, 0, n * sizeof(double));
         deviation = INFINITY;
     }
@@ -409,7 +393,7 @@ as_status guide_find_shift(struct guides *g, size_t k, const struct gp_columns *
                            const struct gp_rows *rows, const double *costs, double *ret_gain,
                            struct as_err *err)
 {
-    double deviation;
+    double mean, deviation;
     size_t n = rows->n < SHIFT_ROWS ? rows->n : SHIFT_ROWS;
     AS_AUTO(shifting_done)
     struct shifting q = {.g = g, .k = k, .n = n, .m = g->n_shifts, .n_real = c->n_real};
@@ -421,7 +405,7 @@ as_status guide_find_shift(struct guides *g, size_t k, const struct gp_columns *
     if (st < 0)
         return st;
     take_rows(&q, c, rows, costs);
-    if (!standardise(q.y, n, &deviation))
+    if (!gp_standardise(q.y, n, &mean, &deviation))
         return AS_OK;
     st = fill_prior(&q, c, err);
     if (st == AS_OK)

@@ -150,22 +150,15 @@ static as_status transform(const struct earlier_sweep *s, earlier_values values,
                            struct earlier_model *m, double *y, struct as_err *err)
 {
     size_t n = s->n_trials;
-    double square = 0;
     if (values == EARLIER_WARPED) {
         as_status st = gp_warp_create(WARP_HALF_RANK, s->costs, n, &m->warp, err);
         if (st == AS_OK)
             memcpy(y, gp_warp_values(m->warp), n * sizeof *y);
         return st;
     }
-    for (size_t i = 0; i < n; i++)
-        m->mean += s->costs[i] / (double)n;
-    for (size_t i = 0; i < n; i++)
-        square += (s->costs[i] - m->mean) * (s->costs[i] - m->mean) / (double)n;
-    m->deviation = sqrt(square);
-    if (!isfinite(square) || !(m->deviation > 0))
+    memcpy(y, s->costs, n * sizeof *y);
+    if (!gp_standardise(y, n, &m->mean, &m->deviation))
         return as_fail(err, AS_E_NUMERIC, "the costs of an earlier sweep overflow");
-    for (size_t i = 0; i < n; i++)
-        y[i] = (s->costs[i] - m->mean) / m->deviation;
     return AS_OK;
 }
 

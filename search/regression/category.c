@@ -15,7 +15,7 @@
 #define GROUP 4 /* columns that are handled together */
 
 /* v t for one category. */
-GP_INLINE double times_distance(double v, double own, double z, bool has_inactive)
+CPU_INLINE double times_distance(double v, double own, double z, bool has_inactive)
 {
     double other = has_inactive && (z < 0) != (own < 0) ? 0.5 * v : v;
     return z == own ? 0 : other;
@@ -36,8 +36,8 @@ struct group {
     double own[GROUP], weight[GROUP];
 };
 
-GP_INLINE void add_columns(const struct group *k, size_t columns, bool has_inactive, size_t n,
-                           double *restrict r2)
+CPU_INLINE void add_columns(const struct group *k, size_t columns, bool has_inactive, size_t n,
+                            double *restrict r2)
 {
     double own[GROUP], weight[GROUP];
     for (size_t c = 0; c < columns; c++) {
@@ -54,14 +54,14 @@ GP_INLINE void add_columns(const struct group *k, size_t columns, bool has_inact
     }
 }
 
-GP_CLONES static void add_group(const struct group *k, size_t columns, size_t n, double *r2)
+CPU_CLONES static void add_group(const struct group *k, size_t columns, size_t n, double *r2)
 {
 #define CALL(constant) add_columns(k, constant, false, n, r2)
     GP_WITH_CONSTANT(columns, CALL);
 #undef CALL
 }
 
-GP_CLONES
+CPU_CLONES
 static void add_group_inactive(const struct group *k, size_t columns, size_t n, double *r2)
 {
 #define CALL(constant) add_columns(k, constant, true, n, r2)
@@ -86,51 +86,49 @@ void gp_category_add(const struct gp_categories *rows, const int32_t *own, const
 
 /* ---- sums ---- */
 
-/* Four doubles at any address, and the mask of a comparison: gcc keeps vectors that are wider than
- * a register in memory. */
-typedef double vec4 __attribute__((vector_size(32), aligned(8)));
+/* The mask of a comparison of four doubles. */
 typedef int64_t mask4 __attribute__((vector_size(32), aligned(8)));
 
 /* v t for four rows. */
-GP_INLINE vec4 times_distances(vec4 v, double own, vec4 z, bool has_inactive)
+CPU_INLINE gp_vec4 times_distances(gp_vec4 v, double own, gp_vec4 z, bool has_inactive)
 {
     mask4 differ = z != own;
     if (has_inactive) {
         mask4 half = own < 0 ? z >= 0 : z < 0;
-        v -= (vec4)((mask4)(0.5 * v) & half);
+        v -= (gp_vec4)((mask4)(0.5 * v) & half);
     }
-    return (vec4)((mask4)v & differ);
+    return (gp_vec4)((mask4)v & differ);
 }
 
-GP_INLINE void sum_columns(const struct group *k, size_t columns, bool has_inactive, size_t n,
-                           const double *g, size_t ld, double *ret)
+CPU_INLINE void sum_columns(const struct group *k, size_t columns, bool has_inactive, size_t n,
+                            const double *g, size_t ld, double *ret)
 {
     const double *z = k->z;
     size_t stride = k->stride;
-    vec4 sum[GROUP];
+    gp_vec4 sum[GROUP];
     for (size_t c = 0; c < columns; c++)
-        sum[c] = (vec4){0};
+        sum[c] = (gp_vec4){0};
     for (size_t i = 1; i < n; i++)
         for (size_t j = 0; j < i; j += 4) {
-            vec4 weight = *(const vec4 *)(g + i * ld + j);
+            gp_vec4 weight = *(const gp_vec4 *)(g + i * ld + j);
             for (size_t c = 0; c < columns; c++)
                 sum[c] += times_distances(weight, z[c * stride + i],
-                                          *(const vec4 *)(z + c * stride + j), has_inactive);
+                                          *(const gp_vec4 *)(z + c * stride + j), has_inactive);
         }
     for (size_t c = 0; c < columns; c++)
-        ret[c] = (sum[c][0] + sum[c][2]) + (sum[c][1] + sum[c][3]);
+        ret[c] = gp_vec4_total(&sum[c]);
 }
 
-GP_CLONES static void sum_group(const struct group *k, size_t columns, size_t n, const double *g,
-                                size_t ld, double *ret)
+CPU_CLONES static void sum_group(const struct group *k, size_t columns, size_t n, const double *g,
+                                 size_t ld, double *ret)
 {
 #define CALL(constant) sum_columns(k, constant, false, n, g, ld, ret)
     GP_WITH_CONSTANT(columns, CALL);
 #undef CALL
 }
 
-GP_CLONES static void sum_group_inactive(const struct group *k, size_t columns, size_t n,
-                                         const double *g, size_t ld, double *ret)
+CPU_CLONES static void sum_group_inactive(const struct group *k, size_t columns, size_t n,
+                                          const double *g, size_t ld, double *ret)
 {
 #define CALL(constant) sum_columns(k, constant, true, n, g, ld, ret)
     GP_WITH_CONSTANT(columns, CALL);

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "search/regression/lapack_priv.h"
+#include "search/regression/blas_priv.h"
 #include "search/regression/panel.h"
 #include "search/regression/vec_exp.h"
 
@@ -39,7 +39,8 @@ static void multiply_add(double *c, size_t ldc, double sign, const double *a, si
 
 /* Row i of the inverse of a diagonal block, from its factor and the rows before. Row i of the
  * factor is `l`, its diagonal entry l[i]. */
-GP_INLINE void invert_row(const double *restrict l, double diagonal, size_t i, double *restrict inv)
+CPU_INLINE void invert_row(const double *restrict l, double diagonal, size_t i,
+                           double *restrict inv)
 {
     double x[GP_BLOCK] __attribute__((aligned(64))) = {0};
     double reciprocal = 1 / diagonal;
@@ -53,7 +54,7 @@ GP_INLINE void invert_row(const double *restrict l, double diagonal, size_t i, d
 
 /* Factor a diagonal block of n <= GP_BLOCK rows. It works by columns in a transposed copy, so that
  * the update of a column is a loop over adjacent entries. */
-GP_CLONES static bool factor_block(double *restrict a, size_t n, size_t ld, double *restrict inv)
+CPU_CLONES static bool factor_block(double *restrict a, size_t n, size_t ld, double *restrict inv)
 {
     double c[GP_BLOCK * GP_BLOCK] __attribute__((aligned(64)));
     size_t rows = (n + 7) / 8 * 8;
@@ -158,7 +159,7 @@ void gp_cholesky_invert(double *l, size_t n, size_t ld)
  * target. */
 typedef double vec8 __attribute__((vector_size(64), aligned(8)));
 
-GP_INLINE double sum8(const vec8 *v)
+CPU_INLINE double sum8(const vec8 *v)
 {
     return (((*v)[0] + (*v)[4]) + ((*v)[2] + (*v)[6])) +
            (((*v)[1] + (*v)[5]) + ((*v)[3] + (*v)[7]));
@@ -166,8 +167,8 @@ GP_INLINE double sum8(const vec8 *v)
 
 /* b[q][i] -= L_i b[q] over the first k columns (a multiple of 8), for `rows` rows from i on: each
  * entry of L that is read from memory is used for all m right-hand sides. */
-GP_INLINE void subtract_dots(const double *l, size_t ld, size_t k, double *b, size_t ldb, size_t i,
-                             size_t rows, size_t m)
+CPU_INLINE void subtract_dots(const double *l, size_t ld, size_t k, double *b, size_t ldb, size_t i,
+                              size_t rows, size_t m)
 {
     vec8 sum[2][4];
     for (size_t q = 0; q < m; q++)
@@ -184,7 +185,7 @@ GP_INLINE void subtract_dots(const double *l, size_t ld, size_t k, double *b, si
 }
 
 /* b <- inverse of a diagonal block of n rows times b, for one right-hand side. */
-GP_INLINE void apply_block(const double *inv, double *b, size_t n)
+CPU_INLINE void apply_block(const double *inv, double *b, size_t n)
 {
     double x[GP_BLOCK] __attribute__((aligned(64))) = {0};
     for (size_t i = 0; i < n; i++)
@@ -197,8 +198,8 @@ GP_INLINE void apply_block(const double *inv, double *b, size_t n)
     }
 }
 
-GP_INLINE void lower_few(const double *l, size_t n, size_t ld, const double *inv, double *b,
-                         size_t m, size_t ldb)
+CPU_INLINE void lower_few(const double *l, size_t n, size_t ld, const double *inv, double *b,
+                          size_t m, size_t ldb)
 {
     for (size_t s = 0; s < n; s += GP_BLOCK) {
         size_t end = n - s < GP_BLOCK ? n : s + GP_BLOCK, i = s;
@@ -212,8 +213,8 @@ GP_INLINE void lower_few(const double *l, size_t n, size_t ld, const double *inv
 }
 
 /* b[q] -= the sum of x[q][r] L_(i+r) over the first k columns (a multiple of 8), for four rows. */
-GP_INLINE void subtract_rows(const double *l, size_t ld, size_t k, const double *x, double *b,
-                             size_t ldb, size_t m)
+CPU_INLINE void subtract_rows(const double *l, size_t ld, size_t k, const double *x, double *b,
+                              size_t ldb, size_t m)
 {
     for (size_t j = 0; j < k; j += 8) {
         vec8 row[4];
@@ -228,7 +229,7 @@ GP_INLINE void subtract_rows(const double *l, size_t ld, size_t k, const double 
 }
 
 /* x <- the transpose of the inverse of a diagonal block times b. */
-GP_INLINE void apply_block_transposed(const double *inv, const double *b, size_t n, double *x)
+CPU_INLINE void apply_block_transposed(const double *inv, const double *b, size_t n, double *x)
 {
     vec8 sum[GP_BLOCK / 8];
     for (size_t j = 0; j < GP_BLOCK / 8; j++)
@@ -240,8 +241,8 @@ GP_INLINE void apply_block_transposed(const double *inv, const double *b, size_t
         *(vec8 *)(x + 8 * j) = sum[j];
 }
 
-GP_INLINE void upper_few(const double *l, size_t n, size_t ld, const double *inv, double *b,
-                         size_t m, size_t ldb)
+CPU_INLINE void upper_few(const double *l, size_t n, size_t ld, const double *inv, double *b,
+                          size_t m, size_t ldb)
 {
     double x[4 * GP_BLOCK] __attribute__((aligned(64)));
     for (size_t s = (n - 1) / GP_BLOCK * GP_BLOCK;; s -= GP_BLOCK) {
@@ -261,16 +262,16 @@ GP_INLINE void upper_few(const double *l, size_t n, size_t ld, const double *inv
     }
 }
 
-GP_CLONES static void lower_up_to_four(const double *l, size_t n, size_t ld, const double *inv,
-                                       double *b, size_t m, size_t ldb)
+CPU_CLONES static void lower_up_to_four(const double *l, size_t n, size_t ld, const double *inv,
+                                        double *b, size_t m, size_t ldb)
 {
 #define CALL(constant) lower_few(l, n, ld, inv, b, constant, ldb)
     GP_WITH_CONSTANT(m, CALL);
 #undef CALL
 }
 
-GP_CLONES static void upper_up_to_four(const double *l, size_t n, size_t ld, const double *inv,
-                                       double *b, size_t m, size_t ldb)
+CPU_CLONES static void upper_up_to_four(const double *l, size_t n, size_t ld, const double *inv,
+                                        double *b, size_t m, size_t ldb)
 {
 #define CALL(constant) upper_few(l, n, ld, inv, b, constant, ldb)
     GP_WITH_CONSTANT(m, CALL);
@@ -303,7 +304,7 @@ void gp_solve_upper(const double *l, size_t n, size_t ld, const double *inv, dou
         upper_up_to_four(l, n, ld, inv, b + q * ldb, m - q, ldb);
 }
 
-GP_CLONES static double square_norm(const double *v, size_t n)
+CPU_CLONES static double square_norm(const double *v, size_t n)
 {
     vec8 sum = {0};
     size_t j = 0;
@@ -315,7 +316,7 @@ GP_CLONES static double square_norm(const double *v, size_t n)
     return sum8(&sum) + rest;
 }
 
-GP_CLONES static void extend_inverse(const double *l, double diagonal, size_t i, double *inv)
+CPU_CLONES static void extend_inverse(const double *l, double diagonal, size_t i, double *inv)
 {
     invert_row(l, diagonal, i, inv);
 }

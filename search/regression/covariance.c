@@ -60,8 +60,8 @@ void gp_scale(const struct gp_kernel *k, const struct gp_rows *rows, size_t from
 
 /* Turn -2 x_i'x_j (and the categories) in k[] into the covariance, and c. NaN stays NaN, so that an
  * overflow is noticed. */
-GP_CLONES static void matern(double *restrict k, double *restrict c, const double *restrict norm,
-                             size_t n, double own, double s2)
+CPU_CLONES static void matern(double *restrict k, double *restrict c, const double *restrict norm,
+                              size_t n, double own, double s2)
 {
     for (size_t j = 0; j < n; j++) {
         double r2 = k[j] + (norm[j] + own);
@@ -72,8 +72,8 @@ GP_CLONES static void matern(double *restrict k, double *restrict c, const doubl
 }
 
 /* The same without c. */
-GP_CLONES static void matern_value(double *restrict k, const double *restrict norm, size_t n,
-                                   double own, double s2)
+CPU_CLONES static void matern_value(double *restrict k, const double *restrict norm, size_t n,
+                                    double own, double s2)
 {
     for (size_t j = 0; j < n; j++) {
         double r2 = k[j] + (norm[j] + own);
@@ -83,8 +83,8 @@ GP_CLONES static void matern_value(double *restrict k, const double *restrict no
 }
 
 /* The same for the squared exponential, of which c is k itself. */
-GP_CLONES static void squared_exponential(double *restrict k, const double *restrict norm, size_t n,
-                                          double own, double s2)
+CPU_CLONES static void squared_exponential(double *restrict k, const double *restrict norm,
+                                           size_t n, double own, double s2)
 {
     for (size_t j = 0; j < n; j++) {
         double r2 = k[j] + (norm[j] + own);

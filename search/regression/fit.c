@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "search/regression/buf.h"
 #include "search/regression/cholesky.h"
-#include "search/regression/lapack_priv.h"
+#include "search/regression/blas_priv.h"
 #include "search/regression/lbfgs.h"
 #include "search/regression/vec_exp.h"
 
@@ -230,8 +230,8 @@ static double log_diagonal(const struct fit *f)
 }
 
 /* c[j] <- (kinv[j] - own alpha[j]) / 2 * c[j]: a row of G. */
-GP_CLONES static void weigh_row(double *restrict c, const double *restrict kinv,
-                                const double *restrict alpha, double own, size_t n)
+CPU_CLONES static void weigh_row(double *restrict c, const double *restrict kinv,
+                                 const double *restrict alpha, double own, size_t n)
 {
     for (size_t j = 0; j < n; j++)
         c[j] *= 0.5 * (kinv[j] - own * alpha[j]);

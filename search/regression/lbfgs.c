@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "search/regression/vec_exp.h"
+#include "base/cpu_clones.h"
 
 #define MEMORY 8          /* pairs of steps and gradient changes kept */
 #define ARMIJO 1e-4       /* the part of the predicted gain that a step must reach */
@@ -135,7 +135,7 @@ static double projected_gradient(const struct descent *d, size_t n)
 
 /* Inner product over the variables that may move. Four partial sums, because each addition waits
  * for the one before. */
-GP_INLINE double dot_free(const struct descent *d, const double *a, const double *b, size_t n)
+CPU_INLINE double dot_free(const struct descent *d, const double *a, const double *b, size_t n)
 {
     double sum[4] = {0};
     size_t i = 0;
@@ -153,7 +153,7 @@ static void forget_products(struct descent *d)
 }
 
 /* The products of pair k over the free variables; they stay until those change. */
-GP_INLINE void measure_pair(struct descent *d, size_t k, size_t n)
+CPU_INLINE void measure_pair(struct descent *d, size_t k, size_t n)
 {
     if (d->is_measured[k])
         return;
@@ -165,7 +165,7 @@ GP_INLINE void measure_pair(struct descent *d, size_t k, size_t n)
 
 /* The two-loop recursion: dir <- H dir over the free variables, with the pairs whose curvature
  * there is positive. */
-GP_CLONES static void apply_inverse_hessian(struct descent *d, size_t n)
+CPU_CLONES static void apply_inverse_hessian(struct descent *d, size_t n)
 {
     double a[MEMORY] = {0}, rho[MEMORY];
     size_t have = d->pairs < MEMORY ? d->pairs : MEMORY;

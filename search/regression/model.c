@@ -17,7 +17,7 @@
 
 #include "search/regression/buf.h"
 #include "search/regression/cholesky.h"
-#include "search/regression/lapack_priv.h"
+#include "search/regression/blas_priv.h"
 #include "search/regression/panel.h"
 #include "search/regression/vec_exp.h"
 
@@ -462,8 +462,8 @@ void gp_predict(const struct gp_model *m, struct gp_work *w, const struct gp_row
 }
 
 /* beta[i] <- beta[i] c[i] and c[i] <- alpha[i] c[i]; alpha has only n_observed entries. */
-GP_CLONES static void weigh_rows(double *restrict beta, double *restrict c,
-                                 const double *restrict alpha, size_t n_observed, size_t n)
+CPU_CLONES static void weigh_rows(double *restrict beta, double *restrict c,
+                                  const double *restrict alpha, size_t n_observed, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         beta[i] *= c[i];

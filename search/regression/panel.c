@@ -19,7 +19,7 @@ typedef double vec4 __attribute__((vector_size(32)));
 typedef double vec8 __attribute__((vector_size(64)));
 
 /* Row i of the identity of infinite size: its first 16 entries. */
-GP_INLINE const double *identity_row(size_t i)
+CPU_INLINE const double *identity_row(size_t i)
 {
     static const double rows[17][16] __attribute__((aligned(64))) = {
         {[0] = 1},  {[1] = 1},  {[2] = 1},  {[3] = 1},  {[4] = 1},  {[5] = 1},
@@ -44,7 +44,7 @@ GP_INLINE const double *identity_row(size_t i)
 #define PANEL_NAME(f) f##_eight
 #include "search/regression/panel_body.inc"
 
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(ASSAY_NO_CLONES)
+#ifdef CPU_HAS_CLONES
 #define NARROW __attribute__((target_clones("default", "arch=x86-64-v3")))
 #define WIDE __attribute__((target("arch=x86-64-v4")))
 

@@ -56,7 +56,7 @@ void gp_paths_free(struct gp_paths *p)
  * double angle of h = pi (t - round t) in [-pi/2, pi/2] and the series of sin h and cos h. The
  * first omitted terms are below 1e-13. There are no branches, so gcc vectorises it. ret may be
  * t. */
-GP_CLONES static void sincos_turns(const double *t, size_t n, double *ret, double *sine)
+CPU_CLONES static void sincos_turns(const double *t, size_t n, double *ret, double *sine)
 {
     const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
     for (size_t i = 0; i < n; i++) {

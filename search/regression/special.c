@@ -149,7 +149,7 @@ double gp_norm_quantile(double p)
     return q < 0 ? -x : x;
 }
 
-GP_CLONES void gp_vec_exp(const double *x, size_t n, double *ret)
+CPU_CLONES void gp_vec_exp(const double *x, size_t n, double *ret)
 {
     for (size_t i = 0; i < n; i++)
         ret[i] = vec_exp_nonpos(x[i]);

@@ -4,12 +4,9 @@
 
 #define GROUP 4 /* columns that are handled together */
 
-/* Four doubles at any address: gcc keeps vectors that are wider than a register in memory. */
-typedef double vec4 __attribute__((vector_size(32), aligned(8)));
-
 /* Add the squares of some columns, from `x` on, to the first i + 1 entries of row i. */
-GP_INLINE void add_row(const double *restrict x, size_t stride, size_t columns, size_t i,
-                       double *restrict row)
+CPU_INLINE void add_row(const double *restrict x, size_t stride, size_t columns, size_t i,
+                        double *restrict row)
 {
     double own[GROUP];
     for (size_t c = 0; c < columns; c++)
@@ -24,15 +21,15 @@ GP_INLINE void add_row(const double *restrict x, size_t stride, size_t columns, 
     }
 }
 
-GP_INLINE void add_rows(const double *x, size_t stride, size_t columns, size_t n, double *ret,
-                        size_t ld)
+CPU_INLINE void add_rows(const double *x, size_t stride, size_t columns, size_t n, double *ret,
+                         size_t ld)
 {
     for (size_t i = 0; i < n; i++)
         add_row(x, stride, columns, i, ret + i * ld);
 }
 
-GP_CLONES static void add_columns(const double *x, size_t stride, size_t columns, size_t n,
-                                  double *ret, size_t ld)
+CPU_CLONES static void add_columns(const double *x, size_t stride, size_t columns, size_t n,
+                                   double *ret, size_t ld)
 {
 #define CALL(constant) add_rows(x, stride, constant, n, ret, ld)
     GP_WITH_CONSTANT(columns, CALL);
@@ -49,26 +46,26 @@ void gp_square_gram(const struct gp_real_columns *c, size_t n, double *ret, size
                     ld);
 }
 
-GP_INLINE void sum_rows(const double *x, size_t stride, size_t columns, size_t n, const double *g,
-                        size_t ld, double *ret)
+CPU_INLINE void sum_rows(const double *x, size_t stride, size_t columns, size_t n, const double *g,
+                         size_t ld, double *ret)
 {
-    vec4 sum[GROUP];
+    gp_vec4 sum[GROUP];
     for (size_t c = 0; c < columns; c++)
-        sum[c] = (vec4){0};
+        sum[c] = (gp_vec4){0};
     for (size_t i = 1; i < n; i++)
         for (size_t j = 0; j < i; j += 4) {
-            vec4 weight = *(const vec4 *)(g + i * ld + j);
+            gp_vec4 weight = *(const gp_vec4 *)(g + i * ld + j);
             for (size_t c = 0; c < columns; c++) {
-                vec4 off = *(const vec4 *)(x + c * stride + j) - x[c * stride + i];
+                gp_vec4 off = *(const gp_vec4 *)(x + c * stride + j) - x[c * stride + i];
                 sum[c] += weight * (off * off);
             }
         }
     for (size_t c = 0; c < columns; c++)
-        ret[c] = (sum[c][0] + sum[c][2]) + (sum[c][1] + sum[c][3]);
+        ret[c] = gp_vec4_total(&sum[c]);
 }
 
-GP_CLONES static void sum_columns(const double *x, size_t stride, size_t columns, size_t n,
-                                  const double *g, size_t ld, double *ret)
+CPU_CLONES static void sum_columns(const double *x, size_t stride, size_t columns, size_t n,
+                                   const double *g, size_t ld, double *ret)
 {
 #define CALL(constant) sum_rows(x, stride, constant, n, g, ld, ret)
     GP_WITH_CONSTANT(columns, CALL);

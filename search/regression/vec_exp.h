@@ -1,28 +1,18 @@
-/* exp of arguments that are not positive. It has no branches and no tables, so that gcc vectorises
- * loops over it: at small n, half of n^2 calls are a large part of a fit.
+/* What loops over vectors share: exp of arguments that are not positive, four doubles at a time.
+ *
+ * exp has no branches and no tables, so that gcc vectorises loops over it: at small n, half of n^2
+ * calls are a large part of a fit.
  *
  * Cody-Waite reduction to |r| <= ln 2 / 2, then 1 + r + r^2 q(r) with q of degree 9 (minimax at
  * Chebyshev points, 1.7e-17 relative, computed with 60 digits). Within 2 units in the last place;
- * below -708, where 2^n leaves the normal range, the result is 0. NaN gives NaN.
- *
- * GP_CLONES before a hot loop's function compiles it for any x86-64, for AVX2 with FMA and for
- * AVX-512, and the loader chooses. Not under sanitizers (Meson sets ASSAY_NO_CLONES there), because
- * the loader chooses before they are ready. */
+ * below -708, where 2^n leaves the normal range, the result is 0. NaN gives NaN. */
 #ifndef ASSAY_SEARCH_REGRESSION_VEC_EXP_H
 #define ASSAY_SEARCH_REGRESSION_VEC_EXP_H
 
-#include <features.h>
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(ASSAY_NO_CLONES)
-#define GP_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define GP_CLONES
-#endif
-
-/* For the bodies inside a clone: they must be inlined to be compiled for its target. */
-#define GP_INLINE static inline __attribute__((always_inline))
+#include "base/cpu_clones.h"
 
 /* call(n) with n = count, which is 1 to 4, as a constant, so that loops over it are unrolled and
  * sums stay in registers. */
@@ -41,7 +31,15 @@
         call(4);                                                                                   \
     }
 
-GP_INLINE double vec_exp_nonpos(double x)
+/* Four doubles at any address: gcc keeps vectors that are wider than a register in memory. */
+typedef double gp_vec4 __attribute__((vector_size(32), aligned(8)));
+
+CPU_INLINE double gp_vec4_total(const gp_vec4 *v)
+{
+    return ((*v)[0] + (*v)[2]) + ((*v)[1] + (*v)[3]);
+}
+
+CPU_INLINE double vec_exp_nonpos(double x)
 {
     const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
     double shifted = x * 1.4426950408889634 + magic, n = shifted - magic;

@@ -10,7 +10,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "search/regression/special.h"
@@ -46,6 +45,23 @@ void gp_warp_free(struct gp_warp *w)
 const double *gp_warp_values(const struct gp_warp *w)
 {
     return w->values;
+}
+
+bool gp_standardise(double *v, size_t n, double *ret_mean, double *ret_deviation)
+{
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < n; i++)
+        mean += v[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        square += (v[i] - mean) * (v[i] - mean) / (double)n;
+    double deviation = sqrt(square);
+    if (!isfinite(square) || !(deviation > 0))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        v[i] = (v[i] - mean) / deviation;
+    *ret_mean = mean;
+    *ret_deviation = deviation;
+    return true;
 }
 
 static int compare_doubles(const void *a, const void *b)

@@ -15,12 +15,17 @@
 #ifndef ASSAY_SEARCH_REGRESSION_WARP_H
 #define ASSAY_SEARCH_REGRESSION_WARP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/mem.h"
 #include "base/status.h"
 
 typedef enum gp_warp_kind { WARP_HALF_RANK, WARP_PLAIN, WARP_PLAIN_WIDE } gp_warp_kind;
+
+/* Shift and scale n >= 1 values to mean 0 and deviation 1, in place. False, and v is untouched:
+ * they are equal, or their squares overflow. */
+bool gp_standardise(double *v, size_t n, double *ret_mean, double *ret_deviation);
 
 struct gp_warp;
 

@@ -216,6 +216,21 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
+START_TEST(standardised)
+{
+    double v[4] = {1, 3, 5, 7}, equal[2] = {2, 2}, wide[2] = {-1e300, 1e300}, mean, deviation;
+    ck_assert(gp_standardise(v, 4, &mean, &deviation));
+    ck_assert_double_eq(mean, 4);
+    ck_assert_double_eq_tol(deviation, sqrt(5), 1e-15);
+    ck_assert_double_eq_tol(v[0], -3 / sqrt(5), 1e-15);
+    ck_assert_double_eq_tol(v[3], 3 / sqrt(5), 1e-15);
+    ck_assert(!gp_standardise(equal, 2, &mean, &deviation));
+    ck_assert(!gp_standardise(wide, 2, &mean, &deviation));
+    ck_assert_double_eq(equal[0], 2);
+    ck_assert_double_eq(wide[1], 1e300);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("gp_warp");
@@ -228,6 +243,7 @@ Suite *test_suite(void)
     tcase_add_test(t, exact_under_powers_of_two);
     tcase_add_test(t, one_diverged);
     tcase_add_test(t, out_of_memory);
+    tcase_add_test(t, standardised);
     suite_add_tcase(s, t);
     return s;
 }

@@ -1,6 +1,6 @@
 /* OpenBLAS as the regression uses it. */
-#ifndef ASSAY_SEARCH_REGRESSION_LAPACK_PRIV_H
-#define ASSAY_SEARCH_REGRESSION_LAPACK_PRIV_H
+#ifndef ASSAY_SEARCH_REGRESSION_BLAS_PRIV_H
+#define ASSAY_SEARCH_REGRESSION_BLAS_PRIV_H
 
 #include <cblas.h>
 
