@@ -165,7 +165,7 @@ static as_status start_trainer(const struct lab *l, pid_t *ret, struct as_err *e
     (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     (void)posix_spawn_file_actions_addopen(&files, STDERR_FILENO, in_lab(l, "errors", errors),
                                            O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    /* As the runner does (trial-runner/agent/child_env.c). The peer sets its own value. */
+    /* As the runner does (trial-runner/process/child_env.c). The peer sets its own value. */
     bool set = getenv("OPENBLAS_NUM_THREADS") == NULL;
     if (set)
         (void)setenv("OPENBLAS_NUM_THREADS", "1", 1);

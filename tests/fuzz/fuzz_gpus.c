@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "trial-runner/agent/gpus.h"
+#include "trial-runner/process/gpus.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

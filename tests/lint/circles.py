@@ -9,7 +9,7 @@ import sys
 ROOT = sys.argv[1]
 ALLOWED = [  # the paths with which all files of a circle begin, and why it stays
     (("kernels/",), "back ends and operations call one another through tables: the circle is the design"),
-    (("trial-runner/agent/attempt", "trial-runner/agent/rank"),
+    (("trial-runner/attempt/attempt", "trial-runner/rank/rank"),
      "an attempt owns its rank, and a rank speaks for its attempt, under the attempt's lock"),
     (("search/space/cond", "search/space/param"), "a parameter has a condition, and a condition names a parameter"),
     (("search/space/config", "search/space/expr", "search/space/space"),

@@ -18,9 +18,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "trial-runner/agent/delivery.h"
-#include "trial-runner/agent/directive.h"
-#include "trial-runner/agent/identity.h"
+#include "trial-runner/delivery/delivery.h"
+#include "trial-runner/attempt/directive.h"
+#include "trial-runner/attempt/identity.h"
+#include "trial-runner/rank/rank.h"
 
 as_status agent_init(struct agent *a, const struct options *o, struct as_err *err)
 {
@@ -178,7 +179,7 @@ int64_t agent_slots_free_locked(const struct agent *a)
         *(a->groups[i]->slot_free ? &ending : &taken) += 1;
     for (size_t i = 0; i < a->n; i++)
         if (!a->attempts[i]->group)
-            *(a->attempts[i]->slot_free ? &ending : &taken) += 1;
+            *(a->attempts[i]->hold.slot_free ? &ending : &taken) += 1;
     return slots - taken - (ending > slots ? ending - slots : 0);
 }
 
@@ -208,11 +209,11 @@ void agent_free_slots(struct agent *a)
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < a->n; i++) {
         struct attempt *t = a->attempts[i];
-        if (t->slot_free || attempt_phase_get(t) < ATTEMPT_ENDED)
+        if (t->hold.slot_free || attempt_phase_get(t) < ATTEMPT_ENDED)
             continue;
-        t->slot_free = any = true;
-        free_gpus_locked(a, t->gpu_taken);
-        core_hold_done(&t->cores);
+        t->hold.slot_free = any = true;
+        free_gpus_locked(a, t->hold.gpu_taken);
+        core_hold_done(&t->hold.cores);
     }
     for (size_t i = 0; i < a->n_groups; i++) {
         struct group_process *g = a->groups[i];
@@ -290,7 +291,7 @@ static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct 
     if (attempt->group && ++attempt->group->held > attempt->group->most_held)
         attempt->group->most_held = attempt->group->held;
     for (size_t i = 0; i < GPUS_MAX; i++)
-        a->gpu_busy[i] |= attempt->gpu_taken[i];
+        a->gpu_busy[i] |= attempt->hold.gpu_taken[i];
     return AS_OK;
 }
 
@@ -317,14 +318,16 @@ static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, st
         take_cores(a, c, &cores);
     st = attempt_create(a->options, &id, c, NULL, group ? group->gpus : str_cstr(&gpus), a->wake_fd,
                         &attempt, err);
-    if (st < 0 || !attempt)
+    if (st == AS_OK && attempt->claimed.gang.ranks)
+        st = rank_create(attempt, err);
+    if (st < 0)
         return st;
     attempt->group = group;
-    memcpy(attempt->gpu_taken, taken, sizeof taken);
-    attempt->cores = cores;
+    memcpy(attempt->hold.gpu_taken, taken, sizeof taken);
+    attempt->hold.cores = cores;
     cores = (struct core_hold){0};
-    const struct core_hold *held = group ? &group->cores : &attempt->cores;
-    attempt->spec.cores = held->n > 0 ? &held->set : NULL;
+    const struct core_hold *held = group ? &group->cores : &attempt->hold.cores;
+    attempt->launch.spec.cores = held->n > 0 ? &held->set : NULL;
     if ((st = enlist_locked(a, attempt, err)) == AS_OK)
         attempt = NULL;
     return st;
@@ -354,15 +357,15 @@ as_status agent_hold_result(struct agent *a, const struct attempt_id *id, struct
 
 void agent_release(struct agent *a, struct attempt *attempt)
 {
-    if (attempt->has_delivery)
-        pthread_join(attempt->delivery, NULL);
+    if (attempt->process.has_delivery)
+        pthread_join(attempt->process.delivery, NULL);
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < a->n; i++)
         if (a->attempts[i] == attempt) {
             a->attempts[i] = a->attempts[--a->n];
             break;
         }
-    free_gpus_locked(a, attempt->gpu_taken);
+    free_gpus_locked(a, attempt->hold.gpu_taken);
     if (attempt->group)
         attempt->group->held--;
     pthread_cond_broadcast(&a->changed);
@@ -387,7 +390,7 @@ void agent_drop_groups(struct agent *a)
 
 static bool is_ending_locked(struct attempt *t)
 {
-    return t->slot_free && (!t->group || t->group->slot_free);
+    return t->hold.slot_free && (!t->group || t->group->slot_free);
 }
 
 static json_t *list_refs(struct agent *a, bool all)

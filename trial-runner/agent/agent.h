@@ -8,9 +8,9 @@
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_AGENT_H
 #define ASSAY_TRIAL_RUNNER_AGENT_AGENT_H
 
-#include "trial-runner/agent/attempt.h"
-#include "trial-runner/agent/group_process.h"
-#include "trial-runner/agent/group_size.h"
+#include "trial-runner/attempt/attempt.h"
+#include "trial-runner/group/group_process.h"
+#include "trial-runner/group/group_size.h"
 
 struct agent {
     const struct options *options; /* borrowed */

@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "trial-runner/agent/agent.h"
-#include "trial-runner/agent/identity.h"
+#include "trial-runner/attempt/identity.h"
 
 #define EXIT_DENIED 4
 #define EXIT_USAGE 64

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "trial-runner/agent/collector.h"
+#include "trial-runner/collect/collector.h"
 
 size_t output_read_pipe(int *fd, char *buf, size_t most)
 {
@@ -31,7 +31,7 @@ void output_to_tail(struct attempt *t, const char *bytes, size_t n)
 /* How many bytes may be read now, at most OUTPUT_BYTES. */
 static size_t room(const struct attempt *t)
 {
-    size_t n = t->collector ? collector_room(t->collector) : OUTPUT_BYTES;
+    size_t n = t->launch.collector ? collector_room(t->launch.collector) : OUTPUT_BYTES;
     return n < OUTPUT_BYTES ? n : OUTPUT_BYTES;
 }
 
@@ -44,11 +44,11 @@ void output_read(struct attempt *t, char *buf, bool rest)
 {
     for (int i = 0; i < OUTPUT_ROUNDS; i++) {
         size_t most = rest ? OUTPUT_BYTES : room(t);
-        size_t n = most ? output_read_pipe(&t->out_fd, buf, most) : 0;
+        size_t n = most ? output_read_pipe(&t->process.out_fd, buf, most) : 0;
         if (n == 0)
             return;
         output_to_tail(t, buf, n);
-        if (t->collector)
-            collector_add(t->collector, buf, n);
+        if (t->launch.collector)
+            collector_add(t->launch.collector, buf, n);
     }
 }

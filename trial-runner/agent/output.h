@@ -3,7 +3,7 @@
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_OUTPUT_H
 #define ASSAY_TRIAL_RUNNER_AGENT_OUTPUT_H
 
-#include "trial-runner/agent/attempt.h"
+#include "trial-runner/attempt/attempt.h"
 
 #define OUTPUT_BYTES (64 << 10)
 #define OUTPUT_ROUNDS 16 /* most reads of one pipe in a round, to be fair to other trials */

@@ -21,11 +21,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "trial-runner/agent/agent.h"
-#include "trial-runner/agent/collector.h"
-#include "trial-runner/agent/container.h"
+#include "trial-runner/collect/collector.h"
+#include "trial-runner/process/container.h"
 #include "trial-runner/agent/output.h"
-#include "trial-runner/agent/rank.h"
-#include "trial-runner/agent/rank_process.h"
+#include "trial-runner/rank/rank.h"
+#include "trial-runner/rank/rank_process.h"
 
 #define PATIENCE_MS 30000      /* for an unreachable server when the runner leaves */
 #define PATIENCE_CHILD_MS 5000 /* under --die-with-parent, where the server ends with us */
@@ -79,7 +79,7 @@ static void on_group_line(void *arg, const char *text, size_t len)
 {
     const struct group_lines *to = arg;
     for (size_t k = 0; k < to->loop->n; k++)
-        if (to->loop->attempts[k]->group == to->group && to->loop->attempts[k]->joined)
+        if (to->loop->attempts[k]->group == to->group && to->loop->attempts[k]->process.joined)
             output_to_tail(to->loop->attempts[k], text, len);
 }
 
@@ -102,9 +102,10 @@ static void launch_attempt(struct loop *l, struct attempt *t)
         return;
     }
     int64_t now_ns = clock_mono_ns(); /* before it: a busy machine may return here late */
-    as_status st = t->group  ? group_process_add_member(t->group, t, &err)
-                   : t->rank ? rank_process_start(t, l->attempts, l->n, &err)
-                             : child_spawn(&t->spec, &t->pid, &t->out_fd, &err);
+    as_status st = t->group ? group_process_add_member(t->group, t, &err)
+                   : t->rank
+                       ? rank_process_start(t, l->attempts, l->n, &err)
+                       : child_spawn(&t->launch.spec, &t->process.pid, &t->process.out_fd, &err);
     if (st == AS_E_CONFLICT) { /* its group has ended meanwhile, and the attempt was not started */
         attempt_end(t, OUTCOME_RELEASED, NULL, err.msg);
         return;
@@ -116,14 +117,14 @@ static void launch_attempt(struct loop *l, struct attempt *t)
         attempt_end(t, ours ? OUTCOME_RETRY : OUTCOME_FAILED, NULL, err.msg);
         return;
     }
-    if (t->in_podman && container_guard(t->dir, environ, &t->guard_fd, &err) < 0)
+    if (t->launch.in_podman && container_guard(t->dir, environ, &t->process.guard_fd, &err) < 0)
         log_write(LOG_WARN, "a container is not guarded", "%s error=\"%s\"", t->label, err.msg);
-    stopping_begin(&t->stopping, now_ns, t->claimed.timeout_ms, t->claimed.grace_ms);
-    t->joined = t->group != NULL;
-    if (t->collector)
-        collector_began(t->collector);
+    stopping_begin(&t->process.stopping, now_ns, t->claimed.timeout_ms, t->claimed.grace_ms);
+    t->process.joined = t->group != NULL;
+    if (t->launch.collector)
+        collector_began(t->launch.collector);
     log_write(LOG_DEBUG, "trial started", "%s pid=%d", t->label,
-              (int)(t->group ? t->group->pid : t->pid));
+              (int)(t->group ? t->group->pid : t->process.pid));
     attempt_began(t, now_ns);
 }
 
@@ -131,8 +132,9 @@ static void launch_attempt(struct loop *l, struct attempt *t)
 static bool has_ended(const struct attempt *t)
 {
     siginfo_t info = {0};
-    return t->pid && waitid(P_PID, (id_t)t->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid == t->pid;
+    return t->process.pid &&
+           waitid(P_PID, (id_t)t->process.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == t->process.pid;
 }
 
 /* Send the signal that is due. A member is stopped by a request to the trainer instead of SIGTERM.
@@ -144,18 +146,18 @@ static void stop_if_due(struct attempt *t)
         rank_process_stop_if_due(t);
         return;
     }
-    stopping_ask(&t->stopping, attempt_asked(t));
-    if (stopping_next_ns(&t->stopping) <= clock_mono_ns() && has_ended(t))
+    stopping_ask(&t->process.stopping, attempt_asked(t));
+    if (stopping_next_ns(&t->process.stopping) <= clock_mono_ns() && has_ended(t))
         return;
-    switch (stopping_step(&t->stopping, clock_mono_ns())) {
+    switch (stopping_step(&t->process.stopping, clock_mono_ns())) {
     case STOP_SEND_TERM:
-        if (t->joined)
-            group_process_stop_member(t->group, t, t->stopping.why != STOP_DROPPED);
+        if (t->process.joined)
+            group_process_stop_member(t->group, t, t->process.stopping.why != STOP_DROPPED);
         else
-            child_signal_group(t->pid, SIGTERM);
+            child_signal_group(t->process.pid, SIGTERM);
         break;
     case STOP_SEND_KILL:
-        child_signal_group(t->joined ? t->group->pid : t->pid, SIGKILL);
+        child_signal_group(t->process.joined ? t->group->pid : t->process.pid, SIGKILL);
         break;
     case STOP_SEND_NONE:
         break;
@@ -166,10 +168,10 @@ static void stop_if_due(struct attempt *t)
 static void end_member(struct attempt *t, int exit_code, const char *error)
 {
     AS_AUTO(verdict_done) struct verdict v = {0};
-    t->joined = false;
-    stopping_ask(&t->stopping, attempt_asked(t));
+    t->process.joined = false;
+    stopping_ask(&t->process.stopping, attempt_asked(t));
     /* << 8: the wait status of a process that exited with this code */
-    verdict_of(&t->stopping, exit_code << 8, error ? error : "", &v);
+    verdict_of(&t->process.stopping, exit_code << 8, error ? error : "", &v);
     attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
 }
 
@@ -222,7 +224,7 @@ static struct attempt *find_member(struct loop *l, const struct group_process *g
     for (size_t i = 0; i < l->n; i++) {
         struct attempt *t = l->attempts[i];
         group_process_member_id(t, id);
-        if (t->group == g && t->joined && strcmp(id, name) == 0)
+        if (t->group == g && t->process.joined && strcmp(id, name) == 0)
             return t;
     }
     return NULL;
@@ -255,8 +257,8 @@ static void end_with_group(struct attempt *t, int wait_status)
     const char *last = t->group->output.last;
     AS_AUTO(verdict_done) struct verdict v = {0};
     AS_AUTO(str_done) struct str line = {0};
-    t->joined = false;
-    stopping_ask(&t->stopping, attempt_asked(t));
+    t->process.joined = false;
+    stopping_ask(&t->process.stopping, attempt_asked(t));
     if (*last) {
         str_printf(&line, "%.*s", LAST_LINE_MAX, last);
     } else {
@@ -264,7 +266,7 @@ static void end_with_group(struct attempt *t, int wait_status)
         tail_last_line(&t->tail, LAST_LINE_MAX, &line);
         pthread_mutex_unlock(&t->lock);
     }
-    verdict_of(&t->stopping, wait_status, str_cstr(&line), &v);
+    verdict_of(&t->process.stopping, wait_status, str_cstr(&line), &v);
     if (v.outcome == OUTCOME_COMPLETED || (v.outcome == OUTCOME_FAILED && WIFSIGNALED(wait_status)))
         v.outcome = OUTCOME_RETRY;
     if (v.outcome == OUTCOME_RETRY) {
@@ -289,7 +291,7 @@ static void take_group_end(struct loop *l, struct group_process *g)
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_TRY_AGAIN)
         agent_note_fault(l->agent, g->gpu_taken, g->dir);
     for (size_t i = 0; i < l->n; i++)
-        if (l->attempts[i]->group == g && l->attempts[i]->joined)
+        if (l->attempts[i]->group == g && l->attempts[i]->process.joined)
             end_with_group(l->attempts[i], status);
 }
 
@@ -299,28 +301,28 @@ static void take_end(struct loop *l, struct attempt *t)
     AS_AUTO(verdict_done) struct verdict v = {0};
     AS_AUTO(str_done) struct str line = {0};
     int status = 0;
-    size_t strays = child_take_end(t->pid, t->dir, &status);
-    file_closep(&t->guard_fd);
-    status = t->contained ? container_wait_status(status) : status;
+    size_t strays = child_take_end(t->process.pid, t->dir, &status);
+    file_closep(&t->process.guard_fd);
+    status = t->launch.contained ? container_wait_status(status) : status;
     if (strays)
         log_write(LOG_INFO, "processes that a trial left were killed", "%s count=%zu", t->label,
                   strays);
     output_read(t, l->buf, true);
-    if (t->out_fd >= 0)
-        close(t->out_fd);
-    t->out_fd = -1;
+    if (t->process.out_fd >= 0)
+        close(t->process.out_fd);
+    t->process.out_fd = -1;
     if (t->rank) {
         rank_process_talk(t, l->attempts, l->n); /* what it said last */
         rank_process_ended(t);
     }
-    t->pid = 0;
+    t->process.pid = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_TRY_AGAIN)
-        agent_note_fault(l->agent, t->gpu_taken, t->dir);
-    stopping_ask(&t->stopping, attempt_asked(t));
+        agent_note_fault(l->agent, t->hold.gpu_taken, t->dir);
+    stopping_ask(&t->process.stopping, attempt_asked(t));
     pthread_mutex_lock(&t->lock);
     tail_last_lines(&t->tail, t->rank ? RANK_LAST_LINES : 1, LAST_LINE_MAX, &line);
     pthread_mutex_unlock(&t->lock);
-    verdict_of(&t->stopping, status, str_cstr(&line), &v);
+    verdict_of(&t->process.stopping, status, str_cstr(&line), &v);
     attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
 }
 
@@ -335,7 +337,7 @@ static void reap_children(struct loop *l)
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
             return;
         for (size_t i = 0; i < l->n; i++)
-            if (l->attempts[i]->pid == info.si_pid)
+            if (l->attempts[i]->process.pid == info.si_pid)
                 t = l->attempts[i];
         for (size_t i = 0; i < l->n_groups; i++)
             if (l->groups[i]->pid == info.si_pid)
@@ -371,9 +373,9 @@ static void kill_all(struct loop *l)
     log_write(LOG_WARN, "killing the running trials", "trials=%zu", l->n);
     l->forced = true;
     for (size_t i = 0; i < l->n; i++) {
-        l->attempts[i]->stopping.grace_ns = 0;
-        if (l->attempts[i]->pid)
-            child_signal_group(l->attempts[i]->pid, SIGKILL);
+        l->attempts[i]->process.stopping.grace_ns = 0;
+        if (l->attempts[i]->process.pid)
+            child_signal_group(l->attempts[i]->process.pid, SIGKILL);
     }
     for (size_t i = 0; i < l->n_groups; i++)
         if (l->groups[i]->pid)
@@ -444,11 +446,11 @@ static size_t look_at_all(struct loop *l)
             launch_attempt(l, t);
         if (t->rank && p == ATTEMPT_RUNNING)
             rank_process_look(t, l->attempts, l->n);
-        if (t->pid) {
+        if (t->process.pid) {
             output_read(t, l->buf, false);
             children++;
         }
-        if (t->pid || t->joined)
+        if (t->process.pid || t->process.joined)
             stop_if_due(t);
         if (p == ATTEMPT_DELIVERED) {
             agent_release(l->agent, t);
@@ -493,9 +495,9 @@ static int poll_ms(const struct loop *l, int64_t now)
 {
     int64_t until = now + NS_PER_S; /* for drain, idle-exit and lost wake-ups */
     for (size_t i = 0; i < l->n; i++)
-        if ((l->attempts[i]->pid || l->attempts[i]->joined) &&
-            stopping_next_ns(&l->attempts[i]->stopping) < until)
-            until = stopping_next_ns(&l->attempts[i]->stopping);
+        if ((l->attempts[i]->process.pid || l->attempts[i]->process.joined) &&
+            stopping_next_ns(&l->attempts[i]->process.stopping) < until)
+            until = stopping_next_ns(&l->attempts[i]->process.stopping);
     return until > now ? (int)((until - now) / NS_PER_MS) + 1 : 0;
 }
 
@@ -515,8 +517,8 @@ static void wait_for_events(struct loop *l)
     l->fds[1] = (struct pollfd){.fd = l->agent->wake_fd, .events = POLLIN};
     for (size_t i = 0; i < l->n; i++) {
         const struct rank *r = l->attempts[i]->rank;
-        if (l->attempts[i]->out_fd >= 0 && output_has_room(l->attempts[i]))
-            l->fds[n++] = (struct pollfd){.fd = l->attempts[i]->out_fd, .events = POLLIN};
+        if (l->attempts[i]->process.out_fd >= 0 && output_has_room(l->attempts[i]))
+            l->fds[n++] = (struct pollfd){.fd = l->attempts[i]->process.out_fd, .events = POLLIN};
         if (r && r->fd >= 0)
             l->fds[n++] =
                 (struct pollfd){.fd = r->fd, .events = r->out.len ? POLLIN | POLLOUT : POLLIN};

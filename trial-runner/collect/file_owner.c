@@ -1,0 +1,87 @@
+#include "trial-runner/collect/file_owner.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+#define ENVIRON_MAX (4 << 20)
+#define MARK_AT (INT64_C(1) << 62) /* no file is so long */
+
+static bool has_marker(const char *pid, const char *marker)
+{
+    static const char name[] = "ASSAY_REPORT=";
+    char path[300];
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len = 0;
+    (void)snprintf(path, sizeof path, "/proc/%s/environ", pid);
+    if (file_read(path, ENVIRON_MAX, &text, &len, NULL) < 0)
+        return false;
+    for (size_t at = 0; at < len; at += strlen(text + at) + 1)
+        if (strncmp(text + at, name, strlen(name)) == 0 &&
+            strcmp(text + at + strlen(name), marker) == 0)
+            return true;
+    return false;
+}
+
+/* Was descriptor `fd` of the process opened for writing? The link in /proc has the mode of the
+ * descriptor, not of the file. */
+static bool is_writable(int fds, const char *fd)
+{
+    struct stat link;
+    return fstatat(fds, fd, &link, AT_SYMLINK_NOFOLLOW) == 0 && (link.st_mode & S_IWUSR);
+}
+
+static bool has_open(const char *pid, const struct stat *file)
+{
+    char path[300];
+    struct stat now;
+    bool found = false;
+    (void)snprintf(path, sizeof path, "/proc/%s/fd", pid);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && !found && (e = readdir(d));)
+        found = e->d_name[0] != '.' && is_writable(dirfd(d), e->d_name) &&
+                fstatat(dirfd(d), e->d_name, &now, 0) == 0 && now.st_ino == file->st_ino &&
+                now.st_dev == file->st_dev;
+    if (d)
+        closedir(d);
+    return found;
+}
+
+file_owner file_owner_find(int dir, const char *path, const char *marker)
+{
+    struct stat file;
+    file_owner who = FILE_OWNER_NONE;
+    DIR *d = fstatat(dir, path, &file, 0) == 0 ? opendir("/proc") : NULL;
+    for (struct dirent *e; d && who != FILE_OWNER_OURS && (e = readdir(d));) {
+        if (strspn(e->d_name, "0123456789") != strlen(e->d_name) || !has_open(e->d_name, &file))
+            continue;
+        who = has_marker(e->d_name, marker) ? FILE_OWNER_OURS : FILE_OWNER_OTHER;
+    }
+    if (d)
+        closedir(d);
+    return who;
+}
+
+static struct flock mark_of(short type)
+{
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = MARK_AT, .l_len = 1};
+}
+
+void file_owner_mark(int fd)
+{
+    struct flock mark = mark_of(F_RDLCK);
+    (void)fcntl(fd, F_OFD_SETLK, &mark); /* a file system without locks: nobody is warned */
+}
+
+bool file_owner_is_shared(int fd)
+{
+    struct flock other = mark_of(F_WRLCK); /* would meet every read lock but our own */
+    return fcntl(fd, F_OFD_GETLK, &other) == 0 && other.l_type != F_UNLCK;
+}

@@ -1,0 +1,33 @@
+/* The files where `trial.report` says that measurements are: CSV, lines of JSON, TensorBoard's
+ * event files. One thread uses them. */
+#ifndef ASSAY_TRIAL_RUNNER_COLLECT_SOURCES_H
+#define ASSAY_TRIAL_RUNNER_COLLECT_SOURCES_H
+
+#include "base/str.h"
+#include "trial-runner/reports/measured.h"
+
+#define SOURCES_MAX 16
+
+struct sources;
+
+/* Prepare the sources of `report` (a list, the names in its paths replaced), and remember what is
+ * there now: it is not the program's.
+ *   dir        descriptor of the program's folder; borrowed
+ *   marker     ASSAY_REPORT of the program's environment, by which its processes are known;
+ *              borrowed
+ *   sink       where measurements go; on_bad hears texts that name the source, with line 0; copied
+ *   ret        owned by the caller; report outlives it
+ * AS_E_INVAL: a path leads out of the folder; AS_E_NOMEM. */
+AS_MUST_CHECK as_status sources_create(const json_t *report, int dir, const char *marker,
+                                       const struct report_fns *sink, struct sources **ret,
+                                       struct as_err *err);
+void sources_free(struct sources *s);
+
+/* Read what is new. `last`: the program has ended, so a last line without a newline counts. A file
+ * that cannot be read is told to on_bad once. AS_E_NOMEM, or the status of the sink. */
+AS_MUST_CHECK as_status sources_read(struct sources *s, bool last, struct as_err *err);
+
+/* Append which sources had nothing, and why. */
+void sources_explain(const struct sources *s, struct str *b);
+
+#endif

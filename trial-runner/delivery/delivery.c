@@ -1,0 +1,309 @@
+/* The thread of one attempt: it prepares, accompanies the run, and delivers.
+ *
+ * Everything slow of an attempt is here (downloads, uploads, waiting for the server), in a thread
+ * of its own, so that attempts do not wait for one another and the main loop waits for none of
+ * them.
+ *
+ * The result is written to disk before anything of it is sent. If the runner dies, the next one
+ * starts with the result on disk (`recovered`) and sends everything again, which is safe because
+ * every request can be repeated. It is made durable too, unless it is small and the server takes it
+ * at once (decision 0213): waiting for the disk took longer than sending. Measurements and files go
+ * before the result, because the result ends the attempt for the server. */
+#include "trial-runner/delivery/delivery.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "trial-runner/collect/collector.h"
+#include "trial-runner/delivery/outbox.h"
+#include "trial-runner/delivery/prepare.h"
+#include "trial-runner/rank/rank.h"
+
+#define ROUND_MS 100       /* between looks at the report file */
+#define LOG_MS 1000        /* between puts of the log */
+#define CHECKPOINT_MS 2000 /* between looks at the checkpoint folder */
+#define BRIEF_MS 500       /* a result that the server has after so long is durable there */
+#define IO_TRIES 5         /* CHECKPOINT_MS apart, for files of the attempt that cannot be read */
+
+/* Wait until the phase is not `while_in`, the attempt is dropped, or ms are over. Returns the
+ * phase. */
+static attempt_phase wait_phase(struct attempt *a, attempt_phase while_in, int64_t ms)
+{
+    int64_t until_ns = clock_mono_ns() + ms * NS_PER_MS;
+    pthread_mutex_lock(&a->lock);
+    while (a->phase == while_in && a->asked != STOP_DROPPED &&
+           clock_cond_wait(&a->changed, &a->lock, until_ns))
+        ;
+    attempt_phase p = a->phase;
+    pthread_mutex_unlock(&a->lock);
+    return p;
+}
+
+/* Returns what a failed preparation means for the trial. */
+static outcome outcome_of_failure(as_status st)
+{
+    switch (st) {
+    case AS_E_INVAL:
+    case AS_E_NOT_FOUND:
+    case AS_E_UNSUPPORTED:
+        return OUTCOME_FAILED;
+    default:
+        return OUTCOME_RETRY;
+    }
+}
+
+/* For a rank: the gang too. */
+static as_status prepare_all(struct attempt *a, struct outbox *o, struct as_err *err)
+{
+    as_status st = a->rank ? rank_start(a->rank, err) : AS_OK;
+    if (st < 0 || (st = prepare(a, err)) < 0 || !a->rank)
+        return st;
+    st = outbox_skip_checkpoints(o, err);
+    return st < 0 || a->rank->gang.elastic ? st : rank_gather(a->rank, err);
+}
+
+static void prepare_or_end(struct attempt *a, struct outbox *o)
+{
+    struct as_err err = {0};
+    as_status st = prepare_all(a, o, &err);
+    stop_why asked = attempt_asked(a);
+    if (asked == STOP_DROPPED) {
+        attempt_end(a, OUTCOME_NONE, NULL, NULL);
+    } else if (asked == STOP_DRAIN) {
+        attempt_end(a, OUTCOME_RELEASED, NULL, "the runner is leaving");
+    } else if (st == AS_OK) {
+        attempt_phase_set(a, ATTEMPT_READY);
+    } else {
+        log_write(LOG_WARN, "a trial cannot be prepared", "%s error=\"%s\"", a->label, err.msg);
+        attempt_note(a, "%s", err.msg);
+        attempt_end(a, outcome_of_failure(st), NULL, err.msg);
+    }
+}
+
+static void log_round(struct attempt *a, const char *what, as_status st, const struct as_err *err)
+{
+    if (st == AS_E_STALE || st == AS_E_NOT_FOUND) {
+        log_write(LOG_WARN, "an attempt is no longer current", "%s error=\"%s\"", a->label,
+                  err->msg);
+        attempt_ask_stop(a, STOP_DROPPED);
+    } else if (st < 0 && st != AS_E_UNAVAILABLE) {
+        log_write(LOG_WARN, "sending to the server failed", "%s what=%s error=\"%s\"", a->label,
+                  what, err->msg);
+    }
+}
+
+/* Is what the attempt writes its to send? Of a gang only the leader's is. */
+static bool is_ours(struct attempt *a)
+{
+    int64_t epoch;
+    return !a->rank || rank_leads(a->rank, &epoch);
+}
+
+/* While the process runs: send measurements as they come, log and checkpoints at intervals. */
+static void accompany_run(struct outbox *o)
+{
+    struct attempt *a = o->attempt;
+    int64_t start = clock_mono_ns(), log_due = start + LOG_MS * NS_PER_MS,
+            files_due = start + CHECKPOINT_MS * NS_PER_MS;
+    attempt_phase p = attempt_phase_get(a);
+    while (p < ATTEMPT_ENDED && attempt_asked(a) != STOP_DROPPED) {
+        struct as_err err = {0};
+        p = wait_phase(a, p, ROUND_MS);
+        if (p != ATTEMPT_RUNNING || attempt_asked(a) == STOP_DROPPED || !is_ours(a))
+            continue;
+        log_round(a, "measurements", outbox_measurements(o, false, &err), &err);
+        if (!o->gone && clock_mono_ns() >= files_due) {
+            log_round(a, "checkpoints", outbox_checkpoints(o, &err), &err);
+            files_due = clock_mono_ns() + CHECKPOINT_MS * NS_PER_MS;
+        }
+        if (!o->gone && clock_mono_ns() >= log_due) {
+            log_round(a, "log", outbox_log(o, &err), &err);
+            log_due = clock_mono_ns() + LOG_MS * NS_PER_MS;
+        }
+    }
+    pthread_mutex_lock(&a->lock);
+    while (a->phase < ATTEMPT_ENDED) /* the attempt is dropped, and main ends the process */
+        pthread_cond_wait(&a->changed, &a->lock);
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* Take the log again: the last measurements may have added warnings after the result was set. */
+static void refresh_log(struct attempt *a)
+{
+    struct str text = {0};
+    pthread_mutex_lock(&a->lock);
+    if (a->tail.len) {
+        bool truncated = tail_text(&a->tail, &text);
+        char *log = str_take(&text);
+        if (log) {
+            free(a->end.log);
+            a->end.log = log;
+            a->end.truncated = truncated;
+        }
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+static as_status deliver_parts(struct outbox *o, struct as_err *err)
+{
+    outcome oc = o->attempt->end.outcome;
+    as_status st = outbox_measurements(o, true, err);
+    if (st < 0)
+        return st;
+    if (oc == OUTCOME_RETRY || oc == OUTCOME_RELEASED)
+        st = outbox_checkpoints(o, err);
+    if (st < 0)
+        return st;
+    st = outbox_artifacts(o, err);
+    if (st < 0)
+        return st;
+    refresh_log(o->attempt);
+    return outbox_result(o, err);
+}
+
+/* This machine cannot read the files of the attempt, so the outcome is retry: another attempt may
+ * succeed. */
+static as_status deliver_trouble(struct outbox *o, const char *why, struct as_err *err)
+{
+    struct trial_end *r = &o->attempt->end;
+    char *reason = as_strdup(why);
+    if (r->outcome != OUTCOME_RELEASED)
+        r->outcome = OUTCOME_RETRY;
+    if (reason) {
+        free(r->reason);
+        r->reason = reason;
+    }
+    return outbox_result(o, err);
+}
+
+/* Write the result to disk. It is made durable, and before it the artifacts that belong to it,
+ * unless the server may have it at once (*ret_brief): there are no files to send. */
+static as_status keep_result(const struct outbox *o, bool *ret_brief, struct as_err *err)
+{
+    const struct attempt *a = o->attempt;
+    size_t n = 0;
+    as_status st = outbox_sync_artifacts(o, &n, err);
+    *ret_brief = st == AS_OK && n == 0 && !a->rank &&
+                 (a->end.outcome == OUTCOME_COMPLETED || a->end.outcome == OUTCOME_FAILED);
+    as_status written = result_journal_write(a->dir, &a->end, !*ret_brief, err);
+    return written == AS_OK ? st : written;
+}
+
+/* Send the result once, in a short time. On failure it is made durable, and is to be sent with
+ * patience. */
+static bool deliver_at_once(struct outbox *o, struct as_err *err)
+{
+    struct attempt *a = o->attempt;
+    o->brief_until_ns = clock_mono_ns() + BRIEF_MS * NS_PER_MS;
+    as_status st = deliver_parts(o, err);
+    o->brief_until_ns = 0;
+    if (st == AS_OK)
+        return true;
+    outbox_rewind(o);
+    if (result_journal_write(a->dir, &a->end, true, err) < 0)
+        log_write(LOG_WARN, "a result cannot be written to the journal", "%s error=\"%s\"",
+                  a->label, err->msg);
+    return false;
+}
+
+static void log_end(const struct attempt *a)
+{
+    log_write(LOG_INFO, "trial ended", "%s outcome=%s reason=\"%.200s\"", a->label,
+              outcome_name(a->end.outcome), a->end.reason ? a->end.reason : "");
+}
+
+/* Is the result of a dropped attempt worth nothing? A process that completed before it could be
+ * stopped is sent: if the attempt was only declared lost, and no other has begun, it counts. Else
+ * the server refuses it. */
+static bool is_given_up(struct attempt *a)
+{
+    return attempt_asked(a) == STOP_DROPPED && a->end.outcome != OUTCOME_COMPLETED;
+}
+
+/* The rank's threads tell the server its end. Returns true: without an answer the seat is lost for
+ * the server in any case, when the lease of this runner ends. */
+static bool deliver_rank_end(struct rank *r)
+{
+    const struct attempt *a = r->attempt;
+    bool told = rank_await_end(r);
+    log_write(LOG_INFO, "rank ended", "%s outcome=%s told=%s reason=\"%.200s\"", a->label,
+              outcome_name(a->end.outcome), told ? "yes" : "no",
+              a->end.reason ? a->end.reason : "");
+    return true;
+}
+
+/* Write the result to disk, then send everything until the server has it. Returns true if nothing
+ * is left to do for this attempt, also for a later runner. */
+static bool deliver_result(struct outbox *o)
+{
+    struct attempt *a = o->attempt;
+    struct as_err err = {0};
+    if (a->launch.collector)
+        collector_finish(a->launch.collector);
+    if (a->end.outcome == OUTCOME_NONE || is_given_up(a))
+        return true;
+    if (a->rank && a->rank->way != RANK_WAY_COMPLETE)
+        return deliver_rank_end(a->rank);
+    if (a->rank)
+        (void)rank_leads(a->rank, &a->end.world);
+    bool brief = false;
+    if (!a->recovered && keep_result(o, &brief, &err) < 0)
+        log_write(LOG_WARN, "a result cannot be written to the journal", "%s error=\"%s\"",
+                  a->label, err.msg);
+    if (brief && deliver_at_once(o, &err)) {
+        log_end(a);
+        return true;
+    }
+    for (int unreadable = 0;;) {
+        as_status st = deliver_parts(o, &err);
+        if (st == AS_E_IO && ++unreadable == IO_TRIES) {
+            char why[AS_ERR_MSG_MAX];
+            snprintf(why, sizeof why, "%s", err.msg);
+            st = deliver_trouble(o, why, &err);
+        }
+        if (st == AS_OK) {
+            log_end(a);
+            return true;
+        }
+        if (client_interrupted(a->send)) {
+            log_write(LOG_WARN, "a result is kept for the next start", "%s", a->label);
+            return false;
+        }
+        bool final = st == AS_E_STALE || st == AS_E_NOT_FOUND || st == AS_E_INVAL ||
+                     st == AS_E_CONFLICT || st == AS_E_TOO_LARGE || st == AS_E_UNSUPPORTED;
+        log_write(LOG_WARN, final ? "the server refuses a result" : "a result was not delivered",
+                  "%s outcome=%s error=\"%s\"", a->label, outcome_name(a->end.outcome), err.msg);
+        if (final || is_given_up(a))
+            return true;
+        client_wait(a->send, CHECKPOINT_MS);
+        outbox_rewind(o);
+    }
+}
+
+static void *delivery_main(void *arg)
+{
+    struct attempt *a = arg;
+    struct outbox o;
+    outbox_init(&o, a);
+    if (!a->recovered)
+        prepare_or_end(a, &o);
+    accompany_run(&o);
+    if (deliver_result(&o))
+        result_journal_remove(a->options->work, &a->id);
+    outbox_done(&o);
+    attempt_phase_set(a, ATTEMPT_DELIVERED);
+    return NULL;
+}
+
+as_status delivery_start(struct attempt *a, struct as_err *err)
+{
+    int rc = pthread_create(&a->process.delivery, NULL, delivery_main, a);
+    if (rc)
+        return as_fail(err, AS_E_NOMEM, "pthread_create: %s", strerror(rc));
+    a->process.has_delivery = true;
+    return AS_OK;
+}

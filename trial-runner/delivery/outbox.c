@@ -1,0 +1,552 @@
+/* The delivery thread's requests to the server.
+ *
+ * Every request can be repeated: measurements are keyed by step, files by digest, the log and the
+ * set of files are replaced whole, and a completion counts once. So a lost answer needs no special
+ * case.
+ *
+ * Three kinds of refusal are handled differently. A refused token is tried again for ever, because
+ * the result is worth more than the wait; an internal error of the server is tried again a few
+ * times. Stale or unknown attempts set `gone`, and nothing more is written. Refused content is
+ * noted in the trial's log and skipped, so that one bad item costs only itself.
+ *
+ * The trial may change its files while they are read. Digest and bytes come from one open file, and
+ * a checkpoint whose files changed meanwhile is not sent at all (put_files, `whole`). */
+#include "trial-runner/delivery/outbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "trial-runner/collect/collector.h"
+#include "trial-runner/attempt/directive.h"
+#include "trial-runner/delivery/never_reported.h"
+#include "trial-runner/rank/rank.h"
+
+#define READ_BYTES (64 << 10)
+#define MAX_WARNINGS 20
+#define TEXTS_MS 1000 /* between posts of notes */
+#define DENIED_PAUSE_MS 5000
+#define INTERNAL_PAUSE_MS 1000
+#define INTERNAL_TRIES 4
+#define METRIC_POINTER "/metrics/"
+
+void outbox_init(struct outbox *o, struct attempt *a)
+{
+    *o = (struct outbox){.attempt = a,
+                         .files = {{.name = "report.jsonl", .label = "ASSAY_REPORT", .fd = -1},
+                                   {.name = COLLECTED_NAME, .label = "trial.report", .fd = -1}}};
+}
+
+void outbox_done(struct outbox *o)
+{
+    for (size_t i = 0; i < OUTBOX_FILES; i++) {
+        file_closep(&o->files[i].fd);
+        report_reader_done(&o->files[i].reader);
+    }
+    json_decref(o->items);
+    json_decref(o->texts);
+    json_decref(o->named);
+    json_decref(o->seen);
+    fileset_done(&o->uploaded);
+}
+
+void outbox_rewind(struct outbox *o)
+{
+    for (size_t i = 0; i < OUTBOX_FILES; i++) {
+        report_reader_done(&o->files[i].reader);
+        o->files[i].reader = (struct report_reader){0};
+        o->files[i].offset = 0;
+    }
+    json_array_clear(o->items);
+    o->items_bytes = 0;
+}
+
+/* Add a warning to the trial's log. Only the first MAX_WARNINGS warnings are written. */
+static void note_warning(struct outbox *o, const char *what, const char *why)
+{
+    if (o->warnings < MAX_WARNINGS)
+        attempt_note(o->attempt, "warning: %s: %s%s", what, why,
+                     o->warnings + 1 == MAX_WARNINGS ? " (further warnings are not shown)" : "");
+    o->warnings++;
+}
+
+/* Send a request once, of a rank with the headers that say in which world it leads. */
+static as_status call_once(struct outbox *o, const char *method, const char *path,
+                           const json_t *body, json_t **ret, int64_t *ret_world, struct as_err *err)
+{
+    struct attempt *a = o->attempt;
+    char seat[48], world[48];
+    const char *const headers[] = {seat, world, NULL};
+    struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
+    if (o->brief_until_ns) {
+        int64_t left_ms = (o->brief_until_ns - clock_mono_ns()) / NS_PER_MS;
+        if (left_ms <= 0)
+            return as_fail(err, AS_E_UNAVAILABLE, "the server did not take the result at once");
+        patient = (struct client_opts){.timeout_ms = left_ms};
+    }
+    *ret_world = a->recovered ? a->end.world : 0; /* the world of a result found on disk */
+    if (a->rank && !rank_leads(a->rank, ret_world))
+        return as_fail(err, AS_E_STALE, "this rank does not lead its gang");
+    if (a->id.seat != ATTEMPT_NO_SEAT) {
+        (void)snprintf(seat, sizeof seat, "Assay-Seat: %lld", (long long)a->id.seat);
+        (void)snprintf(world, sizeof world, "Assay-World-Epoch: %lld", (long long)*ret_world);
+        patient.headers = headers;
+    }
+    return client_call(a->send, method, path, NULL, body, &patient, ret, NULL, err);
+}
+
+/* Has the request to be repeated, because there is a newer world and this rank leads it too? Where
+ * the server says that there is one, it may come late. */
+static bool repeat_in_newer_world(struct outbox *o, int64_t world)
+{
+    int64_t now = 0;
+    struct rank *r = o->attempt->rank;
+    bool exists = as_streq(client_problem_code(o->attempt->send), "stale_world");
+    return r && rank_leads(r, &now) &&
+           (rank_await_world(r, world) || (exists && rank_leads(r, &now)));
+}
+
+/* Send one request of the attempt. A refused token is tried again, because the result is worth more
+ * than the wait and an operator may restore the token. */
+static as_status post_to_server(struct outbox *o, const char *method, const char *verb,
+                                const json_t *body, json_t **ret, struct as_err *err)
+{
+    struct attempt *a = o->attempt;
+    AS_AUTO(str_done) struct str path = {0};
+    int64_t world = 0;
+    attempt_id_url(&a->id, &path);
+    str_printf(&path, "/%s", verb);
+    as_status st = str_check(&path, err);
+    if (st < 0)
+        return st;
+    for (int failures = 0;;) {
+        st = call_once(o, method, path.s, body, ret, &world, err);
+        if (st == AS_E_STALE && repeat_in_newer_world(o, world))
+            continue;
+        if (st == AS_E_DENIED && as_streq(client_problem_code(a->send), "not_holder"))
+            st = err->code = AS_E_STALE; /* the work folder has lost the secret of this attempt */
+        if (o->brief_until_ns && (st == AS_E_DENIED || st == AS_E_INTERNAL))
+            return err->code = AS_E_UNAVAILABLE; /* patience decides */
+        if (st != AS_E_DENIED && (st != AS_E_INTERNAL || ++failures > INTERNAL_TRIES))
+            break;
+        log_write(LOG_ERROR,
+                  st == AS_E_DENIED ? "the server refuses this runner's token"
+                                    : "the server failed",
+                  "%s error=\"%s\"", a->label, err->msg);
+        if (!client_wait(a->send, st == AS_E_DENIED ? DENIED_PAUSE_MS : INTERNAL_PAUSE_MS))
+            return AS_E_UNAVAILABLE;
+    }
+    if (st == AS_E_STALE || st == AS_E_NOT_FOUND)
+        o->gone = true;
+    return st;
+}
+
+/* Did the server refuse the content? Then sending it again is useless. */
+static bool is_refused(as_status st)
+{
+    return st == AS_E_INVAL || st == AS_E_TOO_LARGE || st == AS_E_CONFLICT ||
+           st == AS_E_UNSUPPORTED || st == AS_E_INTERNAL;
+}
+
+static as_status post_items(struct outbox *o, json_t *items, struct as_err *err)
+{
+    JSON_AUTO answer = NULL;
+    JSON_AUTO body = json_pack("{s:O}", "items", items);
+    if (!body)
+        return as_fail_nomem(err);
+    as_status st = post_to_server(o, "POST", "measurements", body, &answer, err);
+    if (st < 0)
+        return st;
+    directives_take_one(o->attempt, json_object_get(answer, "directives"));
+    return AS_OK;
+}
+
+/* Send the batch. If the server refuses it, send its items one by one, so that one bad item costs
+ * only itself. */
+static as_status flush_items(struct outbox *o, struct as_err *err)
+{
+    size_t i;
+    json_t *item;
+    if (json_array_size(o->items) == 0)
+        return AS_OK;
+    as_status st = post_items(o, o->items, err);
+    if (is_refused(st) && json_array_size(o->items) > 1) {
+        json_array_foreach(o->items, i, item)
+        {
+            JSON_AUTO one = json_pack("[O]", item);
+            st = one ? post_items(o, one, err) : as_fail_nomem(err);
+            if (is_refused(st))
+                note_warning(o, "a measurement was refused", err->msg);
+            else if (st < 0)
+                return st;
+        }
+        st = AS_OK;
+    } else if (is_refused(st)) {
+        note_warning(o, "a measurement was refused", err->msg);
+        st = AS_OK;
+    }
+    json_array_clear(o->items);
+    o->items_bytes = 0;
+    return st;
+}
+
+/* ---- what is read ---- */
+
+static as_status on_item(void *arg, int64_t step, json_t *metrics, struct as_err *err)
+{
+    struct outbox *o = arg;
+    size_t n = json_object_size(metrics);
+    const char *name;
+    json_t *value;
+    if (!o->seen)
+        o->seen = json_object();
+    json_object_foreach(metrics, name, value)
+    {
+        if (json_object_size(o->seen) < REPORT_MAX_METRICS && !json_object_get(o->seen, name) &&
+            json_object_set_new(o->seen, name, json_true()) < 0) {
+            json_decref(metrics);
+            return as_fail_nomem(err);
+        }
+    }
+    json_t *item = json_pack("{s:I,s:o}", "step", (json_int_t)step, "metrics", metrics);
+    if (!o->items)
+        o->items = json_array();
+    if (json_array_append_new(o->items, item) < 0)
+        return as_fail_nomem(err);
+    o->items_bytes += 32 + 64 * n;
+    if (json_array_size(o->items) < OUTBOX_BATCH_ITEMS && o->items_bytes < OUTBOX_BATCH_BYTES)
+        return AS_OK;
+    return flush_items(o, err);
+}
+
+static void on_bad(void *arg, size_t line, const char *why)
+{
+    struct outbox *o = arg;
+    char what[48];
+    snprintf(what, sizeof what, "line %zu of %s", line, o->reading->label);
+    note_warning(o, what, why);
+}
+
+/* Keep the text until it is sent. The server keeps as many names. */
+static as_status on_note(void *arg, const char *name, const char *text, struct as_err *err)
+{
+    struct outbox *o = arg;
+    if (!o->texts)
+        o->texts = json_object();
+    if (!o->named)
+        o->named = json_object();
+    if (!json_object_get(o->named, name)) {
+        if (json_object_size(o->named) == OUTBOX_MAX_NOTES)
+            return AS_OK;
+        if (json_object_set_new(o->named, name, json_true()) < 0)
+            return as_fail_nomem(err);
+        if (json_object_size(o->named) == OUTBOX_MAX_NOTES)
+            note_warning(o, name,
+                         "this is the last text that is kept as a note; more names follow");
+    }
+    return json_object_set_new(o->texts, name, json_string(text)) < 0 ? as_fail_nomem(err) : AS_OK;
+}
+
+/* Send the notes, at most once in TEXTS_MS while the trial runs: a trial may write a text with each
+ * measurement. */
+static as_status flush_texts(struct outbox *o, bool last, struct as_err *err)
+{
+    int64_t now = clock_mono_ns();
+    if (json_object_size(o->texts) == 0 || (!last && now < o->texts_due_ns))
+        return AS_OK;
+    JSON_AUTO body = json_pack("{s:[],s:O}", "items", "notes", o->texts);
+    if (!body)
+        return as_fail_nomem(err);
+    as_status st = post_to_server(o, "POST", "measurements", body, NULL, err);
+    if (is_refused(st)) {
+        note_warning(o, "the notes were refused", err->msg);
+        st = AS_OK;
+    }
+    if (st < 0)
+        return st;
+    json_object_clear(o->texts);
+    o->texts_due_ns = now + TEXTS_MS * NS_PER_MS;
+    return AS_OK;
+}
+
+/* ---- the files ---- */
+
+/* Open the file. If it was replaced, open the new one; if it was truncated, start again from its
+ * beginning. */
+static void follow_file(struct outbox *o, struct outbox_file *f)
+{
+    AS_AUTO(as_freep) char *path = file_join(o->attempt->dir, f->name);
+    struct stat now, held;
+    if (!path || stat(path, &now) < 0)
+        return;
+    if (f->fd >= 0 && fstat(f->fd, &held) == 0) {
+        if (held.st_ino == now.st_ino && held.st_dev == now.st_dev) {
+            if (now.st_size < f->offset) {
+                report_reader_restart(&f->reader);
+                f->offset = 0;
+            }
+            return;
+        }
+        close(f->fd);
+        report_reader_restart(&f->reader);
+    }
+    f->offset = 0;
+    f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (f->fd >= 0 && fstat(f->fd, &held) == 0 && !S_ISREG(held.st_mode)) {
+        close(f->fd);
+        f->fd = -1;
+        if (!f->refused)
+            note_warning(o, "ASSAY_REPORT is not read", "it is not a regular file");
+        f->refused = true;
+    }
+}
+
+static as_status read_file(struct outbox_file *f, const struct report_fns *fns, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *buf = malloc(READ_BYTES);
+    if (!buf)
+        return as_fail_nomem(err);
+    for (;;) {
+        ssize_t n = pread(f->fd, buf, READ_BYTES, (off_t)f->offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0 ? AS_OK : as_fail(err, AS_E_IO, "report: %s", strerror(errno));
+        f->offset += n;
+        as_status st = report_reader_feed(&f->reader, buf, (size_t)n, fns, err);
+        if (st < 0)
+            return st;
+    }
+}
+
+static as_status send_file(struct outbox *o, struct outbox_file *f, bool last, struct as_err *err)
+{
+    const struct report_fns fns = {
+        .on_item = on_item, .on_bad = on_bad, .on_note = on_note, .arg = o};
+    as_status st = AS_OK;
+    o->reading = f;
+    if (f->fd >= 0) /* the rest of this file, which may have been replaced by another */
+        st = read_file(f, &fns, err);
+    if (st < 0)
+        return st;
+    follow_file(o, f);
+    if (f->fd >= 0)
+        st = read_file(f, &fns, err);
+    return st == AS_OK && last ? report_reader_end(&f->reader, &fns, err) : st;
+}
+
+as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; st == AS_OK && i < OUTBOX_FILES; i++)
+        st = send_file(o, &o->files[i], last, err);
+    if (st < 0 || (st = flush_items(o, err)) < 0)
+        return st;
+    return flush_texts(o, last, err);
+}
+
+static as_status put_log(struct outbox *o, const char *text, bool truncated, struct as_err *err)
+{
+    JSON_AUTO body = json_pack("{s:s,s:b}", "text", text, "truncated", truncated);
+    if (!body)
+        return as_fail_nomem(err);
+    as_status st = post_to_server(o, "PUT", "log", body, NULL, err);
+    if (is_refused(st)) {
+        log_write(LOG_WARN, "the server refused a log", "%s error=\"%s\"", o->attempt->label,
+                  err->msg);
+        return AS_OK;
+    }
+    return st;
+}
+
+as_status outbox_log(struct outbox *o, struct as_err *err)
+{
+    struct attempt *a = o->attempt;
+    AS_AUTO(str_done) struct str text = {0};
+    pthread_mutex_lock(&a->lock);
+    unsigned version = a->tail.version;
+    bool truncated = version != o->log_version && tail_text(&a->tail, &text);
+    pthread_mutex_unlock(&a->lock);
+    if (version == o->log_version)
+        return AS_OK;
+    as_status st = str_check(&text, err);
+    if (st < 0)
+        return st;
+    st = put_log(o, str_cstr(&text), truncated, err);
+    if (st < 0)
+        return st;
+    o->log_version = version;
+    return AS_OK;
+}
+
+static void on_skip(void *arg, const char *path, const char *why)
+{
+    char what[200];
+    snprintf(what, sizeof what, "%.160s is not kept", path);
+    note_warning(arg, what, why);
+}
+
+/* Upload the content of one file. Digest and bytes come from the same open file, so that the trial
+ * may replace the file by rename meanwhile. */
+static as_status upload_one(struct outbox *o, const char *dir, struct fileset_file *f,
+                            struct as_err *err)
+{
+    static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
+    AS_AUTO(as_freep) char *path = file_join(dir, f->path);
+    char open_path[40];
+    int64_t size = 0;
+    if (!path)
+        return as_fail_nomem(err);
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", f->path, strerror(errno));
+    snprintf(open_path, sizeof open_path, "/proc/self/fd/%d", fd);
+    as_status st = sha256_of_file(open_path, f->sha256, &size, err);
+    if (st == AS_OK)
+        st = client_upload_file(o->attempt->send, open_path, f->sha256, &patient, NULL, err);
+    if (st == AS_OK)
+        f->size = size;
+    else
+        f->sha256[0] = '\0';
+    return st;
+}
+
+/* May the failure come from a file that changed or disappeared while it was read? */
+static bool is_moved(as_status st)
+{
+    return st == AS_E_INVAL || st == AS_E_IO || st == AS_E_NOT_FOUND;
+}
+
+/* Upload the files whose digest is not known, then send the list of files. Files that cannot be
+ * kept are noted and left out. AS_E_CONFLICT: `whole` asks for all files or none, and one has
+ * changed. */
+static as_status put_files(struct outbox *o, const char *dir, struct fileset *set, const char *kind,
+                           bool whole, struct as_err *err)
+{
+    as_status st;
+    for (size_t i = 0; i < set->n; i++) {
+        if (set->files[i].sha256[0] || (st = upload_one(o, dir, &set->files[i], err)) == AS_OK)
+            continue;
+        if (!is_refused(st) && !is_moved(st))
+            return st;
+        if (whole && is_moved(st))
+            return as_fail(err, AS_E_CONFLICT, "%s changed while it was read", set->files[i].path);
+        on_skip(o, set->files[i].path, err->msg);
+    }
+    JSON_AUTO body = fileset_to_json(set, kind);
+    if (!body)
+        return as_fail_nomem(err);
+    st = post_to_server(o, "PUT", "files", body, NULL, err);
+    if (is_refused(st)) {
+        note_warning(o, kind, err->msg);
+        st = AS_OK;
+    }
+    return st;
+}
+
+/* List the files below `dir`. A folder that the trial made unreadable is noted and counts as
+ * empty. */
+static as_status scan_folder(struct outbox *o, const char *dir, struct fileset *ret,
+                             const char *what, struct as_err *err)
+{
+    as_status st = fileset_scan(dir, ret, on_skip, o, err);
+    if (st != AS_E_INVAL)
+        return st;
+    note_warning(o, what, err->msg);
+    return AS_OK;
+}
+
+as_status outbox_checkpoints(struct outbox *o, struct as_err *err)
+{
+    AS_AUTO(fileset_done) struct fileset now = {0};
+    AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "checkpoints");
+    if (!dir)
+        return as_fail_nomem(err);
+    as_status st = scan_folder(o, dir, &now, "the checkpoints are not kept", err);
+    if (st < 0 || fileset_same(&now, &o->uploaded))
+        return st;
+    fileset_copy_digests(&now, &o->uploaded);
+    st = put_files(o, dir, &now, "checkpoint", true, err);
+    if (st == AS_E_CONFLICT) /* until the next look the server keeps the files that it has */
+        return AS_OK;
+    if (st < 0)
+        return st;
+    fileset_done(&o->uploaded);
+    o->uploaded = now;
+    now = (struct fileset){0};
+    return AS_OK;
+}
+
+as_status outbox_skip_checkpoints(struct outbox *o, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "checkpoints");
+    return dir ? scan_folder(o, dir, &o->uploaded, "the checkpoints are not kept", err)
+               : as_fail_nomem(err);
+}
+
+as_status outbox_artifacts(struct outbox *o, struct as_err *err)
+{
+    AS_AUTO(fileset_done) struct fileset now = {0};
+    AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "artifacts");
+    if (!dir)
+        return as_fail_nomem(err);
+    as_status st = scan_folder(o, dir, &now, "the artifacts are not kept", err);
+    return st < 0 || now.n == 0 ? st : put_files(o, dir, &now, "artifact", false, err);
+}
+
+as_status outbox_sync_artifacts(const struct outbox *o, size_t *ret_n, struct as_err *err)
+{
+    AS_AUTO(fileset_done) struct fileset now = {0};
+    AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "artifacts");
+    if (!dir)
+        return as_fail_nomem(err);
+    as_status st = fileset_scan(dir, &now, NULL, NULL, err);
+    *ret_n = st == AS_OK ? now.n : 0;
+    if (st == AS_OK && now.n > 0)
+        st = fileset_sync(&now, dir, err);
+    return st == AS_E_INVAL ? AS_OK
+                            : st; /* a folder that the trial made unreadable has no artifacts */
+}
+
+/* Send the end of the attempt. */
+static as_status post_end(struct outbox *o, outcome oc, const char *reason, struct as_err *err)
+{
+    const struct trial_end *r = &o->attempt->end;
+    JSON_AUTO body = json_pack("{s:s,s:s?}", "outcome", outcome_name(oc), "reason", reason);
+    bool ok = body != NULL;
+    if (ok && r->has_exit_code)
+        ok = json_object_set_new(body, "exit_code", json_integer(r->exit_code)) == 0;
+    if (ok && r->has_ran)
+        ok = json_object_set_new(body, "ran_ms", json_integer(r->ran_ms)) == 0;
+    return ok ? post_to_server(o, "POST", "complete", body, NULL, err) : as_fail_nomem(err);
+}
+
+/* The process exited with 0 and never reported a metric that its sweep requires: the server refuses
+ * to complete the trial, and names the metric in the pointer. Only the server knows which metrics
+ * those are. So the trial has failed. */
+static as_status post_failure(struct outbox *o, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str reason = {0};
+    never_reported(o->attempt, err->pointer + strlen(METRIC_POINTER), o->seen, &reason);
+    as_status st = str_check(&reason, err);
+    return st < 0 ? st : post_end(o, OUTCOME_FAILED, reason.s, err);
+}
+
+as_status outbox_result(struct outbox *o, struct as_err *err)
+{
+    const struct trial_end *r = &o->attempt->end;
+    as_status st = r->log && *r->log ? put_log(o, r->log, r->truncated, err) : AS_OK;
+    if (st < 0)
+        return st;
+    st = post_end(o, r->outcome, r->reason, err);
+    if (st == AS_E_INVAL && r->outcome == OUTCOME_COMPLETED &&
+        as_starts_with(err->pointer, METRIC_POINTER))
+        st = post_failure(o, err);
+    return st;
+}

@@ -1,0 +1,81 @@
+/* Sends what one attempt produces to the server: measurements and notes, the tail of its
+ * output, files, the result. The delivery thread alone uses it.
+ *
+ * These files are the queue of measurements: they are read only as fast as the server takes
+ * them. */
+#ifndef ASSAY_TRIAL_RUNNER_DELIVERY_OUTBOX_H
+#define ASSAY_TRIAL_RUNNER_DELIVERY_OUTBOX_H
+
+#include "trial-runner/attempt/attempt.h"
+#include "trial-runner/delivery/fileset.h"
+#include "trial-runner/reports/report_reader.h"
+
+#define OUTBOX_BATCH_ITEMS 1000
+#define OUTBOX_BATCH_BYTES (256 << 10)
+
+/* A file of lines of JSON that is sent. */
+struct outbox_file {
+    const char *name;  /* in the attempt's folder */
+    const char *label; /* in warnings */
+    struct report_reader reader;
+    int fd;       /* -1: the file does not exist yet */
+    bool refused; /* it is not a regular file, which is noted already */
+    int64_t offset;
+};
+
+#define OUTBOX_FILES 2 /* what the trial writes, and what the collector found */
+#define OUTBOX_MAX_NOTES 64
+
+struct outbox {
+    struct attempt *attempt; /* borrowed */
+    struct outbox_file files[OUTBOX_FILES];
+    struct outbox_file *reading; /* one of them */
+    json_t *texts;               /* {name: text}: notes that the server has not heard */
+    json_t *named;               /* {name: true}: all notes so far, at most OUTBOX_MAX_NOTES */
+    int64_t texts_due_ns;
+    json_t *seen;  /* {name: true}: metrics so far, for messages */
+    json_t *items; /* the batch being collected */
+    size_t items_bytes;
+    unsigned log_version;    /* version of the tail that was sent last */
+    unsigned warnings;       /* put into the trial's log */
+    struct fileset uploaded; /* checkpoints that the server has */
+    int64_t brief_until_ns;  /* each request is sent once, and none after that; 0: patience */
+    bool gone;               /* the server said that the attempt is not current: write nothing */
+};
+
+void outbox_init(struct outbox *o, struct attempt *a);
+void outbox_done(struct outbox *o);
+
+/* Each of these repeats its requests until the server answers, also through restarts of the server.
+ * AS_E_STALE, AS_E_NOT_FOUND: the attempt is not current; o->gone is set. AS_E_UNAVAILABLE: the
+ * client was interrupted. Content that the server refuses for another reason is noted in the
+ * trial's log and skipped. With brief_until_ns set, AS_E_UNAVAILABLE is also every other failure
+ * that might pass. AS_E_NOMEM; AS_E_IO. */
+
+/* Send the new lines of $ASSAY_REPORT and of what was collected. `last`: the child has ended, so a
+ * last line without a newline counts. */
+AS_MUST_CHECK as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err);
+
+/* Start again from the first measurement. The server ignores measurements that it has. */
+void outbox_rewind(struct outbox *o);
+
+/* Send the tail of output if it has changed. */
+AS_MUST_CHECK as_status outbox_log(struct outbox *o, struct as_err *err);
+
+/* The server has the checkpoints that are in the folder now: send only what changes. For a rank
+ * that does not lead yet: those of the leader are newer. */
+AS_MUST_CHECK as_status outbox_skip_checkpoints(struct outbox *o, struct as_err *err);
+
+/* Upload the checkpoint folder if it has changed since the last time. */
+AS_MUST_CHECK as_status outbox_checkpoints(struct outbox *o, struct as_err *err);
+AS_MUST_CHECK as_status outbox_artifacts(struct outbox *o, struct as_err *err);
+
+/* Make the artifacts durable before the result is: a later runner may have to send both. *ret_n:
+ * how many there are. */
+AS_MUST_CHECK as_status outbox_sync_artifacts(const struct outbox *o, size_t *ret_n,
+                                              struct as_err *err);
+
+/* Send the log of the attempt's result, then complete the attempt. */
+AS_MUST_CHECK as_status outbox_result(struct outbox *o, struct as_err *err);
+
+#endif

@@ -1,0 +1,513 @@
+/* Turns a claim into something that can be started.
+ *
+ * The attempt's folder is created from nothing each time, also if a claim came twice: files of an
+ * earlier try must not mix with those of this one. Data sets are links into the cache; checkpoints
+ * are downloaded for this attempt, because the trial will change them.
+ *
+ * Parameters are substituted in the document's texts here and not by a shell, so a parameter's
+ * value can never be run as a command. The runner's own variables are set after the document's, so
+ * that a document cannot change which trial the process is. */
+#include "trial-runner/delivery/prepare.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/command_line.h"
+#include "base/file.h"
+#include "base/host_id.h"
+#include "base/json.h"
+#include "base/template.h"
+#include "trial-runner/delivery/cache.h"
+#include "trial-runner/collect/collector.h"
+#include "trial-runner/process/container.h"
+#include "trial-runner/group/group_process.h"
+#include "trial-runner/process/param_env.h"
+#include "trial-runner/rank/rank.h"
+#include "trial-runner/process/environment.h"
+
+static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
+
+static as_status make_folders(const struct attempt *a, struct as_err *err)
+{
+    static const char *const names[] = {"checkpoints", "artifacts", "data"};
+    as_status st = file_remove_tree(a->dir, err); /* it exists if a claim came twice */
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {
+        AS_AUTO(as_freep) char *path = file_join(a->dir, names[i]);
+        st = path ? file_mkdirs(path, 0700, err) : as_fail_nomem(err);
+        if (st < 0)
+            return st;
+    }
+    return AS_OK;
+}
+
+static as_status restore_checkpoints(struct attempt *a, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *dir = file_join(a->dir, "checkpoints");
+    size_t i;
+    json_t *f;
+    if (!dir)
+        return as_fail_nomem(err);
+    json_array_foreach(a->claimed.files, i, f)
+    {
+        const char *rel = json_string_value(json_object_get(f, "path"));
+        AS_AUTO(as_freep) char *path = file_join(dir, rel);
+        AS_AUTO(as_freep) char *parent = as_strdup(path);
+        if (!path || !parent)
+            return as_fail_nomem(err);
+        *strrchr(parent, '/') = '\0';
+        as_status st = file_mkdirs(parent, 0700, err);
+        if (st == AS_OK)
+            st = client_download_blob(a->fetch, json_string_value(json_object_get(f, "sha256")),
+                                      path, 0, &patient, err);
+        if (st < 0)
+            return as_err_prefix(err, st, "checkpoint %s", rel);
+    }
+    return AS_OK;
+}
+
+static as_status add_decoded(const struct attempt *a, json_t *paths, struct as_err *err)
+{
+    const char *sha = json_string_value(json_object_get(a->claimed.dataset, "sha256"));
+    AS_AUTO(str_done) struct str path = {0};
+    if (!sha)
+        return AS_OK; /* without a digest the copy has no name */
+    as_status st = cache_decoded_path(a->options->cache, sha, &path, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "data set");
+    return json_object_set_new(paths, "decoded", json_string(path.s)) < 0 ? as_fail_nomem(err)
+                                                                          : AS_OK;
+}
+
+/* Fetch the files of the data set. *ret is {role: absolute path}, with the path of the decoded
+ * copy: a new reference. */
+static as_status fetch_dataset(struct attempt *a, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO paths = json_object();
+    size_t i;
+    json_t *f;
+    json_array_foreach(json_object_get(a->claimed.dataset, "files"), i, f)
+    {
+        const char *role = json_string_value(json_object_get(f, "role"));
+        const char *sha = json_string_value(json_object_get(f, "sha256"));
+        int64_t size = json_integer_value(json_object_get(f, "size"));
+        AS_AUTO(str_done) struct str dest = {0};
+        if (!role || !claimed_name_safe(role) || !sha || !sha256_hex_valid(sha))
+            return as_fail(err, AS_E_INVAL, "file %zu of the data set has no role and digest", i);
+        str_printf(&dest, "%s/data/%s", a->dir, role);
+        as_status st = str_check(&dest, err);
+        if (st == AS_OK)
+            st = cache_get(a->options->cache, a->options->cache_max_bytes, a->fetch, sha, size,
+                           dest.s, &patient, err);
+        if (st < 0)
+            return as_err_prefix(err, st, "data set, %s", role);
+        if (json_object_set_new(paths, role, json_string(dest.s)) < 0)
+            return as_fail_nomem(err);
+    }
+    if (!paths)
+        return as_fail_nomem(err);
+    as_status st = add_decoded(a, paths, err);
+    if (st < 0)
+        return st;
+    *ret = as_steal(paths);
+    return AS_OK;
+}
+
+/* Build the job of a member, whose process is the group's (group_process.h). */
+static as_status member_job(struct attempt *a, json_t *train, json_t *dataset, struct as_err *err)
+{
+    char id[GROUP_MEMBER_ID_SIZE];
+    const struct child_env *e = &a->launch.spec.env;
+    group_process_member_id(a, id);
+    a->launch.job = json_pack("{s:O,s:O,s:{s:s,s:O,s:s,s:s,s:s,s:s}}", "dataset", dataset, "metric",
+                              a->claimed.metric, "member", "id", id, "train", train, "seed",
+                              a->claimed.seed, "report", child_env_get(e, "ASSAY_REPORT"),
+                              "checkpoints", child_env_get(e, "ASSAY_CHECKPOINTS"), "artifacts",
+                              child_env_get(e, "ASSAY_ARTIFACTS"));
+    return a->launch.job ? AS_OK : as_fail_nomem(err);
+}
+
+/* An elastic rank listens on this address. */
+static as_status add_listen(const struct rank *r, json_t *job, struct as_err *err)
+{
+    char address[RANK_ADDRESS_MAX];
+    as_status st = rank_own_address(r, address, err);
+    if (st < 0)
+        return st;
+    return json_object_set_new(job, "listen", json_string(address)) < 0 ? as_fail_nomem(err)
+                                                                        : AS_OK;
+}
+
+/* The digest of the model that a trial of this attempt's sweep has left. */
+static as_status find_model(struct attempt *a, int64_t trial, json_t **ret_list, const char **ret,
+                            struct as_err *err)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    size_t i;
+    json_t *f;
+    str_puts(&path, "/v1/sweeps");
+    client_path_add(&path, a->sweep);
+    str_puts(&path, "/trials");
+    client_path_add_i64(&path, trial);
+    str_puts(&path, "/artifacts");
+    as_status st = str_check(&path, err);
+    if (st == AS_OK)
+        st = client_call(a->fetch, "GET", path.s, NULL, NULL, &patient, ret_list, NULL, err);
+    if (st < 0)
+        return st;
+    json_array_foreach(json_object_get(*ret_list, "items"), i, f)
+    {
+        if (as_streq(json_string_value(json_object_get(f, "path")), "model.safetensors"))
+            *ret = json_string_value(json_object_get(f, "sha256"));
+    }
+    return *ret ? AS_OK : as_fail(err, AS_E_NOT_FOUND, "it has left no model");
+}
+
+/* A stage of boosting goes on from the trial before it. The trainer checks that this is the stage
+ * before. */
+static as_status add_base(struct attempt *a, const json_t *train, json_t *job, struct as_err *err)
+{
+    const json_t *boost = json_object_get(train, "boost");
+    int64_t stage = json_integer_value(json_object_get(boost, "stage")), from = a->id.number - 1;
+    AS_AUTO(as_freep) char *path = file_join(a->dir, "base.safetensors");
+    JSON_AUTO list = NULL;
+    const char *sha = NULL;
+    if (stage <= 0)
+        return AS_OK;
+    if (from < 0)
+        return as_fail(err, AS_E_INVAL,
+                       "boost.stage: found %" PRId64 " in the first trial of a sweep, expected 0",
+                       stage);
+    as_status st = path ? find_model(a, from, &list, &sha, err) : as_fail_nomem(err);
+    if (st == AS_OK)
+        st = client_download_blob(a->fetch, sha, path, 0, &patient, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "boost.stage %" PRId64 " goes on from trial %" PRId64, stage,
+                             from);
+    return json_object_set_new(job, "base", json_string(path)) == 0 ? AS_OK : as_fail_nomem(err);
+}
+
+static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *err)
+{
+    JSON_AUTO substituted = NULL;
+    JSON_AUTO paths = NULL;
+    AS_AUTO(as_freep) char *job_path = file_join(a->dir, "job.json");
+    if (!a->claimed.dataset)
+        return as_fail(err, AS_E_INVAL, "trial.train came without its data set");
+    as_status st = template_apply(train, a->claimed.params, &substituted, err);
+    if (st < 0 || (st = fetch_dataset(a, &paths, err)) < 0)
+        return st;
+    JSON_AUTO dataset = json_copy(a->claimed.dataset);
+    if (!job_path || !dataset || json_object_set(dataset, "paths", paths) < 0)
+        return as_fail_nomem(err);
+    if (a->group)
+        return member_job(a, substituted, dataset, err);
+    JSON_AUTO job = json_pack("{s:O,s:O,s:O}", "train", substituted, "dataset", dataset, "metric",
+                              a->claimed.metric);
+    if (!job)
+        return as_fail_nomem(err);
+    if (a->rank && (st = add_listen(a->rank, job, err)) < 0)
+        return st;
+    if ((st = add_base(a, substituted, job, err)) < 0 ||
+        (st = result_journal_write_json(a->dir, "job.json", job, err)) < 0)
+        return st;
+    const char *args[] = {a->options->trainer, job_path};
+    return child_spec_set_argv(&a->launch.spec, args, 2, err);
+}
+
+/* Turn a value of trial.env, text with ${…} or a number, into text. *ret is owned by the caller. */
+static as_status argument_text(const json_t *j, const json_t *params, char **ret,
+                               struct as_err *err)
+{
+    char buf[32];
+    const char *text = buf;
+    if (json_is_string(j))
+        return template_apply_text(json_string_value(j), params, ret, err);
+    if (json_is_integer(j))
+        snprintf(buf, sizeof buf, "%lld", (long long)json_integer_value(j));
+    else if (json_is_real(j))
+        text = as_format_double(json_real_value(j), buf, sizeof buf);
+    else
+        return as_fail(err, AS_E_INVAL, "found %s, expected text", json_type_name(j));
+    *ret = as_strdup(text);
+    return *ret ? AS_OK : as_fail_nomem(err);
+}
+
+static as_status write_file(const char *folder, const char *name, const json_t *template,
+                            const json_t *names, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = file_join(folder, name);
+    AS_AUTO(as_freep) char *text = NULL;
+    const char *source = json_string_value(template);
+    if (!file_path_is_inner(name) || !source)
+        return as_fail(err, AS_E_INVAL, "trial.files: '%.80s' is not a path with a text", name);
+    char *last = path ? strrchr(path, '/') : NULL;
+    if (!last)
+        return as_fail_nomem(err);
+    *last = '\0';
+    as_status st = file_mkdirs(path, 0700, err);
+    *last = '/';
+    if (st < 0 || (st = template_apply_text(source, names, &text, err)) < 0)
+        return as_err_prefix(err, st, "trial.files");
+    return file_replace(path, text, strlen(text), 0644, err);
+}
+
+/* Write trial.files into the attempt's folder. *ret: the parameters, and "file:PATH" of each file;
+ * a new reference. */
+static as_status write_files(struct attempt *a, json_t *files, json_t **ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *folder = file_join(a->dir, "files");
+    JSON_AUTO all = json_copy(a->claimed.params);
+    const char *name;
+    json_t *text;
+    as_status st = all && folder ? AS_OK : as_fail_nomem(err);
+    json_object_foreach(files, name, text)
+    {
+        AS_AUTO(as_freep) char *path = folder ? file_join(folder, name) : NULL;
+        if (st == AS_OK)
+            st = path ? template_name_file(all, name, path, err) : as_fail_nomem(err);
+    }
+    json_object_foreach(files, name, text)
+    {
+        if (st == AS_OK)
+            st = write_file(folder, name, text, all, err);
+    }
+    if (st < 0)
+        return st;
+    *ret = as_steal(all);
+    return AS_OK;
+}
+
+static as_status prepare_command(struct attempt *a, json_t *command, const json_t *names,
+                                 struct as_err *err)
+{
+    JSON_AUTO args = NULL;
+    json_t *inactive = json_object_get(a->claimed.json, "inactive");
+    as_status st = param_env_set(&a->launch.spec.env, a->claimed.params, inactive, err);
+    if (st < 0 || (st = command_line_expand(command, names, inactive, &args, err)) < 0)
+        return st;
+    size_t n = json_array_size(args);
+    if (n == 0)
+        return as_fail(err, AS_E_INVAL, "trial.command names no program");
+    a->launch.spec.argv = as_calloc(n + 1, sizeof *a->launch.spec.argv);
+    if (!a->launch.spec.argv)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        if (!(a->launch.spec.argv[i] = as_strdup(json_string_value(json_array_get(args, i)))))
+            return as_fail_nomem(err);
+    return AS_OK;
+}
+
+static as_status set_path(struct attempt *a, const char *name, const char *leaf, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = file_join(a->dir, leaf);
+    return path ? child_env_set(&a->launch.spec.env, name, path, err) : as_fail_nomem(err);
+}
+
+static as_status set_variable(struct attempt *a, const char *name, json_t *value,
+                              const json_t *names, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *text = NULL;
+    as_status st = argument_text(value, names, &text, err);
+    if (st < 0)
+        return st;
+    return child_env_set(&a->launch.spec.env, name, text, err);
+}
+
+static as_status set_env_of_trial(struct attempt *a, const json_t *env, const json_t *names,
+                                  struct as_err *err)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)env, name, value)
+    {
+        as_status st = set_variable(a, name, value, names, err);
+        if (st < 0)
+            return as_err_prefix(err, st, "trial.env");
+    }
+    return AS_OK;
+}
+
+/* A trial that has GPUs gets a file to report a broken one in, and the built-in trainer must use
+ * its GPU: it must not train on the CPU while it holds a GPU, unless the document or the operator
+ * has named a back end. */
+static as_status require_gpu(struct attempt *a, struct as_err *err)
+{
+    struct child_env *e = &a->launch.spec.env;
+    if (a->claimed.gpus == 0)
+        return AS_OK;
+    const char *backend = child_env_get(e, "ASSAY_BACKEND");
+    as_status st = set_path(a, "ASSAY_DEVICE_FAULT", DEVICE_FAULT_NAME, err);
+    if (st < 0 || (backend && *backend))
+        return st;
+    return json_is_object(json_object_get(a->claimed.trial, "train"))
+               ? child_env_set(e, "ASSAY_BACKEND", "cuda", err)
+               : AS_OK;
+}
+
+static struct environment environment_of(const struct attempt *a, const json_t *names,
+                                         const char *host)
+{
+    return (struct environment){.trial = a->claimed.trial,
+                                .names = names,
+                                .folder = a->launch.spec.directory,
+                                .host = host};
+}
+
+/* The environment that a program begins with; of one in a container it is empty. */
+static as_status set_environment(struct attempt *a, const json_t *names, struct as_err *err)
+{
+    static char *const nothing[] = {NULL};
+    char host[HOST_ID_SIZE] = "";
+    bool contained = json_object_get(a->claimed.trial, "container"), foreign = false;
+    as_status st = child_env_init(&a->launch.spec.env, contained ? nothing : environ, err);
+    if (st < 0)
+        return st;
+    (void)!host_id_read(host, NULL); /* unknown: as if it were another machine */
+    const struct environment s = environment_of(a, names, host);
+    st = environment_set(&s, &a->launch.spec.env, &foreign, err);
+    if (st == AS_OK && foreign)
+        attempt_note(a, "trial.environment comes from another machine and is not applied here; "
+                        "trial.venv, trial.modules and trial.container are for several machines");
+    return st;
+}
+
+/* Set the environment. The runner's variables come last, so that a document cannot change them. */
+static as_status prepare_env(struct attempt *a, const json_t *names, struct as_err *err)
+{
+    struct child_env *e = &a->launch.spec.env;
+    char trial[128], attempt[24];
+    as_status st = set_environment(a, names, err);
+    snprintf(trial, sizeof trial, "%s/%lld", a->sweep, (long long)a->id.number);
+    snprintf(attempt, sizeof attempt, "%lld", (long long)a->id.attempt);
+    if (st < 0 ||
+        (st = set_env_of_trial(a, json_object_get(a->claimed.trial, "env"), names, err)) < 0 ||
+        (st = child_env_set(e, "ASSAY_SWEEP", a->sweep, err)) < 0 ||
+        (st = child_env_set(e, "ASSAY_TRIAL", trial, err)) < 0 ||
+        (st = child_env_set(e, "ASSAY_ATTEMPT", attempt, err)) < 0 ||
+        (st = child_env_set(e, "ASSAY_SEED", a->claimed.seed, err)) < 0 ||
+        (st = set_path(a, "ASSAY_PARAMS", "params.json", err)) < 0 ||
+        (st = set_path(a, "ASSAY_REPORT", "report.jsonl", err)) < 0 ||
+        (st = set_path(a, "ASSAY_CHECKPOINTS", "checkpoints", err)) < 0 ||
+        (st = set_path(a, "ASSAY_ARTIFACTS", "artifacts", err)) < 0)
+        return st;
+    if ((st = child_env_set(e, "CUDA_VISIBLE_DEVICES", a->gpus, err)) < 0 ||
+        (st = require_gpu(a, err)) < 0)
+        return st;
+    return child_env_set_threads(e, a->claimed.cpus, a->options->slots, err);
+}
+
+static void note_to_log(void *arg, const char *text)
+{
+    attempt_note(arg, "%s", text);
+}
+
+static void wake_main(void *arg)
+{
+    struct attempt *a = arg;
+    pthread_mutex_lock(&a->lock);
+    attempt_wake_locked(a);
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* Does what this process reports count? Of several ranks only the first one's does. */
+static bool is_first(const struct attempt *a)
+{
+    return !a->rank || a->claimed.gang.seat == 0;
+}
+
+/* The document's sources with the parameters in their paths, and the thread that reads them. Last:
+ * from now on what appears is the program's. */
+static as_status start_collector(struct attempt *a, const json_t *names, struct as_err *err)
+{
+    static const char *const fields[] = {"csv", "json", "tensorboard"};
+    JSON_AUTO report = json_deep_copy(json_object_get(a->claimed.trial, "report"));
+    if (json_array_size(report) == 0 || !is_first(a))
+        return AS_OK;
+    for (size_t i = 0; i < json_array_size(report); i++) {
+        json_t *source = json_array_get(report, i);
+        for (size_t k = 0; k < AS_ARRAY_LEN(fields); k++) {
+            const char *path = json_string_value(json_object_get(source, fields[k]));
+            AS_AUTO(as_freep) char *text = NULL;
+            as_status st = path ? template_apply_text(path, names, &text, err) : AS_OK;
+            if (st < 0)
+                return as_err_prefix(err, st, "trial.report");
+            if (text && json_object_set_new(source, fields[k], json_string(text)) < 0)
+                return as_fail(err, AS_E_INVAL, "trial.report: the path of %s is no text",
+                               fields[k]);
+        }
+    }
+    const struct collector_owner owner = {.note = note_to_log, .wake = wake_main, .arg = a};
+    return collector_start(a->dir, report, a->launch.spec.directory, &owner, &a->launch.collector,
+                           err);
+}
+
+static as_status find_directory(struct attempt *a, const json_t *names, struct as_err *err)
+{
+    const char *dir = json_string_value(json_object_get(a->claimed.trial, "directory"));
+    as_status st = dir ? template_apply_text(dir, names, &a->launch.spec.directory, err) : AS_OK;
+    return st < 0 ? as_err_prefix(err, st, "trial.directory") : AS_OK;
+}
+
+/* Let the engine of trial.container run the program. */
+static as_status enter_container(struct attempt *a, const json_t *names, struct as_err *err)
+{
+    const json_t *template = json_object_get(a->claimed.trial, "container");
+    JSON_AUTO container = NULL;
+    AS_AUTO(child_env_done) struct child_env e = {0};
+    const char *dir = a->launch.spec.directory;
+    AS_AUTO(as_freep)
+    char *folder = dir && *dir == '/' ? as_strdup(dir) : realpath(dir ? dir : ".", NULL);
+    char name[CONTAINER_NAME_SIZE];
+    struct container_run r = {.name = name, .attempt = a->dir, .gpus = a->gpus};
+    if (!template)
+        return AS_OK;
+    if (!folder)
+        return as_fail(err, AS_E_NOT_FOUND, "trial.directory: '%.200s' is not on this machine",
+                       dir ? dir : ".");
+    as_status st = child_env_init(&e, environ, err);
+    if (st < 0 || (st = container_engine(template, &e, &r.engine, err)) < 0 ||
+        (st = template_apply(template, names, &container, err)) < 0)
+        return st;
+    container_name(a->dir, name);
+    r.container = container;
+    r.folder = folder;
+    r.cache = access(a->options->cache, R_OK) == 0 ? a->options->cache : NULL;
+    a->launch.contained = true;
+    a->launch.in_podman = as_streq(r.engine, "podman");
+    return container_wrap(&r, &a->launch.spec, environ, err);
+}
+
+static as_status prepare_program(struct attempt *a, json_t *command, const json_t *names,
+                                 struct as_err *err)
+{
+    const struct environment s = environment_of(a, names, "");
+    as_status st = prepare_command(a, command, names, err);
+    if (st < 0 || (st = environment_load_modules(&s, &a->launch.spec, err)) < 0)
+        return st;
+    return enter_container(a, names, err);
+}
+
+as_status prepare(struct attempt *a, struct as_err *err)
+{
+    json_t *command = json_object_get(a->claimed.trial, "command");
+    json_t *train = json_object_get(a->claimed.trial, "train");
+    JSON_AUTO names = NULL;
+    as_status st = make_folders(a, err);
+    if (st < 0 ||
+        (st = result_journal_write_json(a->dir, "params.json", a->claimed.params, err)) < 0 ||
+        (st = restore_checkpoints(a, err)) < 0 ||
+        (st = write_files(a, json_object_get(a->claimed.trial, "files"), &names, err)) < 0 ||
+        (st = find_directory(a, names, err)) < 0 || (st = prepare_env(a, names, err)) < 0)
+        return st;
+    if (json_is_object(train))
+        return prepare_train(a, train, err);
+    if (json_is_array(command)) {
+        st = prepare_program(a, command, names, err);
+        return st < 0 ? st : start_collector(a, names, err);
+    }
+    return as_fail(err, AS_E_INVAL, "the trial has neither a command nor train");
+}

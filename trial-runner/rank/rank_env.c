@@ -1,0 +1,98 @@
+#include "trial-runner/rank/rank_env.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct place {
+    int64_t rank, local_rank, local_size, group_rank, groups;
+};
+
+static bool same_runner(const struct rank_world *w, size_t a, size_t b)
+{
+    return strcmp(w->members[a].runner, w->members[b].runner) == 0;
+}
+
+static struct place find_place(const struct rank_world *w, size_t rank)
+{
+    struct place p = {.rank = (int64_t)rank};
+    for (size_t i = 0; i < w->n; i++) {
+        bool first = true; /* of its runner */
+        for (size_t k = 0; k < i && first; k++)
+            first = !same_runner(w, k, i);
+        if (same_runner(w, i, rank)) {
+            p.group_rank = first ? p.groups : p.group_rank;
+            p.local_rank += i < rank;
+            p.local_size++;
+        }
+        p.groups += first;
+    }
+    return p;
+}
+
+static as_status set_number(struct child_env *e, const char *name, int64_t v, struct as_err *err)
+{
+    char text[24];
+    (void)snprintf(text, sizeof text, "%lld", (long long)v);
+    return child_env_set(e, name, text, err);
+}
+
+as_status rank_env_set(struct child_env *e, const struct rank_world *w, const struct attempt_id *id,
+                       const char *hostfile, struct as_err *err)
+{
+    int64_t rank = rank_world_rank(w, id->seat), n = (int64_t)w->n;
+    AS_AUTO(str_done) struct str run = {0};
+    as_status st = AS_OK;
+    if (rank < 0)
+        return as_fail(err, AS_E_INVAL, "seat %lld is not a member of the gang",
+                       (long long)id->seat);
+    if (!*w->members[0].address || w->members[0].port == 0)
+        return as_fail(err, AS_E_INVAL, "rank 0 of the gang has no address and port");
+    struct place p = find_place(w, (size_t)rank);
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {
+        {"RANK", rank},
+        {"LOCAL_RANK", p.local_rank},
+        {"WORLD_SIZE", n},
+        {"LOCAL_WORLD_SIZE", p.local_size},
+        {"GROUP_RANK", p.group_rank},
+        {"GROUP_WORLD_SIZE", p.groups},
+        {"ROLE_RANK", rank},
+        {"ROLE_WORLD_SIZE", n},
+        {"MASTER_PORT", w->members[0].port},
+        {"TORCHELASTIC_RESTART_COUNT", w->restarts},
+        {"TORCHELASTIC_MAX_RESTARTS", w->max_restarts},
+        {"ASSAY_RANK", rank},
+        {"ASSAY_RANKS", n},
+    };
+    for (size_t i = 0; st == AS_OK && i < AS_ARRAY_LEN(numbers); i++)
+        st = set_number(e, numbers[i].name, numbers[i].value, err);
+    str_printf(&run, "%s/%lld.%lld", id->sweep, (long long)id->number, (long long)id->attempt);
+    if (st < 0 || (st = str_check(&run, err)) < 0 ||
+        (st = child_env_set(e, "ROLE_NAME", "default", err)) < 0 ||
+        (st = child_env_set(e, "MASTER_ADDR", w->members[0].address, err)) < 0 ||
+        (st = child_env_set(e, "TORCHELASTIC_RUN_ID", run.s, err)) < 0)
+        return st;
+    return child_env_set(e, "ASSAY_HOSTFILE", hostfile, err);
+}
+
+static const char *host_of(const struct gang_member *m)
+{
+    return *m->host ? m->host : m->address;
+}
+
+void rank_env_hostfile(const struct rank_world *w, struct str *ret)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        size_t slots = 0;
+        bool first = true;
+        for (size_t k = 0; k < w->n; k++)
+            if (strcmp(host_of(&w->members[k]), host_of(&w->members[i])) == 0) {
+                first = first && k >= i;
+                slots++;
+            }
+        if (first)
+            str_printf(ret, "%s slots=%zu\n", host_of(&w->members[i]), slots);
+    }
+}
