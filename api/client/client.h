@@ -66,7 +66,7 @@ struct client_opts {
                                   * client_call() alone sends them */
     int64_t timeout_ms;          /* of one try; 0: 30 s. Add the wait of a long-poll */
     int64_t retry_ms;            /* time in which to retry; 0: one try */
-    /* Of blobs: called after each piece with the bytes so far. NULL: none. */
+    /* For blobs: called after each piece with the bytes so far. NULL: none. */
     void (*on_progress)(void *arg, int64_t done);
     void *progress_arg; /* borrowed */
 };

@@ -1,7 +1,7 @@
 /* One function for each part of a message takes one byte and may move to another part. A line ends
  * with CRLF and nothing else: a CR must be followed by LF, and an LF must follow a CR.
  *
- * Of the headers, only those that say where a message ends are read: Content-Length and
+ * Only headers that say where a message ends are read: Content-Length and
  * Transfer-Encoding. http_filter.c judges all of them later, when libmicrohttpd has parsed them. */
 #include "api/http/http_framing.h"
 

@@ -167,7 +167,7 @@ static int64_t newest_cursor(const struct event_streams *s)
     return newest;
 }
 
-/* Of the listeners behind `newest` that have room: the one that was served longest ago. */
+/* The listener behind `newest` with room that was served longest ago. */
 static struct listener *most_behind(const struct event_streams *s, int64_t newest, int64_t now)
 {
     struct listener *first = NULL;

@@ -18,7 +18,7 @@
 #include "cli/view/say.h"
 
 #define RETRY_MS 60000
-/* Of one request: below the server's limits, so that an answer takes about a second. */
+/* One request stays below the server's limits, so that an answer takes about a second. */
 #define LIST_ROWS 1000
 #define LIST_BYTES (512 << 10)
 

@@ -180,7 +180,7 @@ static as_status read_sums(struct json_fields *f, struct model_file *file, struc
     return model_residual_info(&file->info, &file->residual, err);
 }
 
-/* Of a combination whose fields do not say how many inputs it has: the members do. Those that name
+/* For a combination whose fields do not say how many inputs it has: the members do. Those that name
  * none are refused with the members. */
 static size_t inputs_of_members(const json_t *members)
 {

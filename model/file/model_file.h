@@ -176,9 +176,9 @@ struct model_source {
 /* Compose a model of n >= 1 sources, in this order.
  *   path     replaced by the file in one step, but not durably (file_publishv)
  *   combine  the manifest's `combine`; NULL: {"kind": "mean"}, or that of a single source that is a
- *            sum. Without `weights` and `sums`, which are those of the sources. Of kind sum the
+ *            sum. Without `weights` and `sums`, which are those of the sources. Kind sum: the
  *            first source may be a sum itself, and the others were trained on its
- *            model_residual_info(). Of kind by, inputs are the indices of sources; a value that the
+ *            model_residual_info(). Kind by: inputs are the indices of sources; a value that the
  *            column does not have in the data set, or that is written in two ways, is left out if
  *            that changes no prediction
  *   about    {metrics?, measured_on?, lineage?}, taken over into the manifest; or NULL

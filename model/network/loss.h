@@ -38,7 +38,7 @@ AS_MUST_CHECK as_status losses_create(struct network *network, const struct trai
 void losses_free(struct losses *l);
 AS_DEFINE_FREEP(struct losses, losses_free)
 
-/* Of one slot; `weighted`: the rows have weights. */
+/* For one slot; `weighted`: the rows have weights. */
 size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_rows, bool weighted);
 
 /* Write a member's settings into its slot, and set its sums of the epoch to 0. */

@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 
-/* Predictions and what is true, borrowed. Of classes: labels and probabilities; of numbers: targets
+/* Predictions and what is true, borrowed. For classes: labels and probabilities; for numbers: targets
  * and numbers in their own unit. */
 struct metric_input {
     size_t n, outputs;      /* rows; classes (two or more), or targets */

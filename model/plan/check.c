@@ -108,7 +108,7 @@ static as_status check_augment(const struct train_spec *spec, const struct datas
                       spec->dataset, data->input == DATASET_TABLE ? "a table" : "a text of tokens");
 }
 
-/* Of the combinations that add predictions of rows. */
+/* Combinations that add predictions of rows. */
 static as_status check_row_predictions(const struct train_spec *spec,
                                        const struct dataset_info *data, const char *pointer,
                                        struct as_err *err)

@@ -1,7 +1,7 @@
 /* Predicts with all members of a model.
  *
  * Members are put together twice. Those whose preprocessing learnt the same share its encoding of
- * the rows: trials of one sweep hold out the same rows, so most often there is one. Of these, those
+ * the rows: trials of one sweep hold out the same rows, so most often there is one. Among these, those
  * with the same layers and widths share a network of as many slots, whose pass costs little more
  * than one member's (network.h).
  *

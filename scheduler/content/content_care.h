@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "scheduler/store/store.h"
 
-/* Of one process: {.db = db} is ready. `db` is borrowed. One thread. */
+/* One for each process: {.db = db} is ready. `db` is borrowed. One thread. */
 struct content_care {
     struct store *db;
     int64_t unswept_bytes; /* removed from rows since the tables were last vacuumed */

@@ -111,7 +111,7 @@ static as_status find_attempt(struct tx *t, struct arena *a, const struct attemp
     return is_holder ? AS_OK : deny_writer(ref, &holder, by->secret, err);
 }
 
-/* Of a gang, only the rank that leads the current epoch may write. The row of the gang is held, so
+/* Only the rank that leads the current epoch of a gang may write. The row of the gang is held, so
  * that no other epoch begins before the write is done. */
 static as_status check_leads(struct tx *t, const struct attempt_ref *ref, int64_t sweep_key,
                              const struct attempt_writer *by, struct as_err *err)

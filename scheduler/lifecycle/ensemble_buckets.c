@@ -91,7 +91,7 @@ static as_status read_file(struct store *db, const char *sha256, const char *col
     return st == AS_OK ? parse_buckets(text, len, column, d, err) : st;
 }
 
-/* Of a column that no trial left: from the data set of the first candidate. */
+/* A column that no trial left is read from the data set of the first candidate. */
 static as_status read_column(struct store *db, const char *column, bool is_test,
                              struct ensemble_data *d, struct as_err *err)
 {

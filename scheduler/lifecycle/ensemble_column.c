@@ -175,7 +175,7 @@ static as_status read_cells(const struct work *w, const char *column, struct dat
 
 /* ---- the targets ---- */
 
-/* Of classes their indices, of one number the numbers; several targets are not read. */
+/* Classes give their indices, one number gives the numbers; several targets are not read. */
 static as_status read_targets(struct work *w, struct as_err *err)
 {
     AS_AUTO(dataset_cells_done) struct dataset_cells cells = {0};
@@ -242,7 +242,7 @@ static as_status find_held(struct work *w, struct as_err *err)
     return st;
 }
 
-/* Of folds each row is held out once, and their predictions are in the order of the file, as those
+/* With folds each row is held out once, and their predictions are in the order of the file, as those
  * of test rows are. */
 static as_status find_rows(struct work *w, bool is_test, struct as_err *err)
 {

@@ -86,7 +86,7 @@ static as_status add_test_metric(struct making *m, const char *name, json_t *val
     return st == AS_OK && json_object_set(m->metrics, own.s, value) != 0 ? as_fail_nomem(err) : st;
 }
 
-/* Of a trial: its test.json. */
+/* The test.json of a trial. */
 static as_status trial_test_metrics(struct making *m, struct as_err *err)
 {
     JSON_AUTO test = NULL;

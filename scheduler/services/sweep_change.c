@@ -318,7 +318,7 @@ static as_status run_on(struct change *x, struct as_err *err)
     return st;
 }
 
-/* Keep what was changed, and tell it by an event unless a transition did. */
+/* Keep what was changed, and write an event of it unless a transition did. */
 static as_status keep_record(struct change *x, struct as_err *err)
 {
     if (json_object_size(x->what) == 0)

@@ -6,7 +6,7 @@
 #include "scheduler/store/pg_priv.h"
 
 #define LIVE "in ('seated', 'listening', 'running')"
-/* Of one gang: $1 to $3. */
+/* For one gang: $1 to $3. */
 #define THIS "sweep_key = $1 and number = $2 and attempt = $3"
 #define SAME(a, b)                                                                                 \
     a ".sweep_key = " b ".sweep_key and " a ".number = " b ".number and " a ".attempt = " b        \

@@ -78,7 +78,7 @@ AS_MUST_CHECK as_status store_gang_add(struct tx *t, int64_t sweep_key, const ch
  * ranks for patience_ms (they begin with fewer), ordered by attempt. */
 AS_MUST_CHECK as_status store_gang_late(struct tx *t, struct arena *a, int64_t patience_ms,
                                         struct gang_key **ret, size_t *ret_n, struct as_err *err);
-/* Of several gangs that wait for ranks for patience_ms, all but the oldest: each holds seats that
+/* All but the oldest of several gangs that wait for ranks for patience_ms: each holds seats that
  * another one needs. */
 AS_MUST_CHECK as_status store_gang_stuck(struct tx *t, struct arena *a, int64_t patience_ms,
                                          struct gang_key **ret, size_t *ret_n, struct as_err *err);

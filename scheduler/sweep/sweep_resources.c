@@ -13,7 +13,7 @@
 #define MAX_GPUS 64
 #define RESOURCES_AT "/resources"
 
-/* The ranks of a command are fixed, because nobody can tell it that their number has changed. */
+/* The ranks of a command are fixed, because it cannot be notified that their number has changed. */
 static as_status check_ranks(const struct json_fields *doc, const struct sweep_doc *d,
                              struct as_err *err)
 {
@@ -37,7 +37,7 @@ static as_status check_ranks(const struct json_fields *doc, const struct sweep_d
 
 /* One rank that was asked for adds up micro-batches in the order in which several ranks do, so that
  * 1, 2 and 3 ranks give the same bits. The plain trainer adds them one after another. Canonical
- * documents say `ranks: 1` for both; min_ranks tells them apart. */
+ * documents say `ranks: 1` for both; min_ranks distinguishes them. */
 static bool is_lone_rank(const struct json_fields *doc, const struct sweep_doc *d)
 {
     const json_t *j = json_object_get(doc->obj, "resources");

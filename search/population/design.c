@@ -20,7 +20,7 @@
 #define SAMPLED 16   /* and the sampler's draws before the space is enumerated */
 #define SAMPLED_STRIDE (UINT64_C(1) << 32) /* between its indices: no sweep has so many */
 
-/* Of numbers alone that have no order of branches? Then the model is better than a design at
+/* A space of numbers alone, without an order of branches? Then the model is better than a design at
  * once. */
 static bool is_continuous(const struct encoding *e)
 {

@@ -149,7 +149,7 @@ double belief_mode(const struct encoding *e, size_t i)
     return encoding_place(e, i, best);
 }
 
-/* Of a choice or an ordinal: its value's number. */
+/* The number of the value of a choice or an ordinal. */
 static size_t choice_of(const struct encoding *e, size_t i, double place)
 {
     return (size_t)encoding_level(e, i, place);

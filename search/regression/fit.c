@@ -123,7 +123,7 @@ static double negative_log_length_prior(double rate, bool has_spare, double thet
     return -most - log(sum);
 }
 
-/* Of all lengthscales of smooth columns: long ones, and the longer the more there are, so that
+/* For all lengthscales of smooth columns: long ones, and the longer the more there are, so that
  * trials far from all others are predicted by the trend (docs/decisions/0273). */
 static double negative_log_prior_smooth(const struct fit *f, const double *theta, double *grad)
 {

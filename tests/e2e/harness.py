@@ -22,7 +22,7 @@ ASSAY = os.path.join(BUILD, "cli", "assay")
 ENDED = ("completed", "failed", "cancelled")
 # How long to wait for what must come: no bound on speed, it only ends a hang.
 PATIENCE_S = 240
-# Of runners and clients whose loss is not what a test is about: nobody is lost because a machine is slow.
+# For runners and clients whose loss is not what a test is about: nobody is lost because a machine is slow.
 LONG_LEASE = ["--lease", "10m", "--heartbeat", "3s"]
 # What the runners show that tests play themselves.
 SECRET = {"Assay-Runner-Secret": "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"}

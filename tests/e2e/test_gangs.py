@@ -13,7 +13,7 @@ import time
 from harness import BUILD, PATIENCE_S, Assay
 
 EPOCHS = 60
-# Of a trial in which something happens: the first length at whose end all of it has happened.
+# For a trial in which something happens: the first length at whose end all of it has happened.
 LONG = (2000, 5000, 12500, 31250, 80000)
 
 

@@ -168,7 +168,7 @@ START_TEST(a_rank_that_does_not_come_is_waited_for_until_the_end)
 END_TEST
 
 /* Rank 1 lives but sends nothing: rank 0 waits until its time is up, or until it is
- * told that the group is over, and can use its device and another group after that. */
+ * notified that the group is over, and can use its device and another group after that. */
 static bool is_over(void *arg)
 {
     return clock_mono_ns() >= *(const int64_t *)arg;

@@ -136,7 +136,7 @@ void attempt_began(struct attempt *a, int64_t now_ns)
     attempt_phase_set(a, ATTEMPT_RUNNING);
 }
 
-/* The phases as the server is told them. */
+/* The phases as the server receives them. */
 typedef enum told_phase { TOLD_NOTHING, TOLD_PREPARING, TOLD_RUNNING, TOLD_ENDED } told_phase;
 
 static const char *const told_words[] = {NULL, "preparing", "running", "ended"};

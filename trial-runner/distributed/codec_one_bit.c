@@ -9,7 +9,7 @@
  * range of float32): their rounding is part of the error that is fed back.
  *
  * A block: mean of the values without a minus, mean of the others (0 if there is none), then a bit
- * for each value, 1 without a minus; zeros and NaNs have signs too. Of each whole group of 256
+ * for each value, 1 without a minus; zeros and NaNs have signs too. From each whole block of 256
  * values, bit k of the i-th of 8 uint32 is about value 8 k + i, so that vectors make and read them
  * without moving bits between lanes. The bits of the rest are in order, the first one lowest,
  * padded with zeros. */

@@ -11,7 +11,7 @@ struct device_vectors {
     struct shard_run *runs; /* by rank */
     struct buf **vectors;   /* [n_vectors] */
     struct buf *sum;
-    /* Of a step with all shards, and of the last one that had fewer: the end of an epoch. */
+    /* For a step with all shards, and of the last one that had fewer: the end of an epoch. */
     struct device_sum *whole, *rest;
     uint32_t rest_shards;
 };

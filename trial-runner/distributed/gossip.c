@@ -58,7 +58,7 @@ struct gossip {
     float loss; /* of the epoch, at the last common step */
     bool begun; /* this rank has a model that counts */
 
-    /* Of the world: */
+    /* For the current world: */
     uint32_t epoch;
     int32_t rank, n_ranks;
     struct mailbox *box;

@@ -27,7 +27,7 @@ struct async {
     struct residuals kept;                   /* zeroed without error feedback */
     struct shard_run *runs; /* by rank: of the residuals, the groups' first ranks have them */
 
-    /* Of the phase, also after its world has ended: */
+    /* For the phase, also after its world has ended: */
     int64_t at, n;    /* its position and batches */
     double *losses;   /* [n]: at its begin */
     double *own;      /* [n]: of the batches that this rank has brought to the server */
@@ -35,7 +35,7 @@ struct async {
     uint32_t begun;   /* epoch of the world in which it began; 0: no phase is open */
     uint32_t resumes; /* the world in which `values` and `losses` were put together; 0: none */
 
-    /* Of the world: */
+    /* For the current world: */
     uint32_t epoch;
     struct coll *coll;
     int32_t rank, n_ranks, n_groups, group, group_first, group_n;

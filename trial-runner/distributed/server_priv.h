@@ -36,7 +36,7 @@ struct server {
     float *sum, *node;
     struct shard_run *runs;
 
-    /* Of the world: */
+    /* For the current world: */
     uint32_t epoch; /* 0: none */
     int32_t rank, n_ranks;
     uint32_t n_slices;

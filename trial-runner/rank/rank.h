@@ -66,7 +66,7 @@ AS_MUST_CHECK as_status rank_create(struct attempt *t, struct as_err *err);
 /* Start the threads. The delivery thread calls it before it prepares. AS_E_NOMEM. */
 AS_MUST_CHECK as_status rank_start(struct rank *r, struct as_err *err);
 
-/* A rank of a fixed gang: choose an address and a port, tell them, and wait for the gang. Then set
+/* A rank of a fixed gang: choose an address and a port, send them, and wait for the gang. Then set
  * the environment of a->spec and write the hostfile. AS_E_UNAVAILABLE: a stop was asked for.
  * AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status rank_gather(struct rank *r, struct as_err *err);

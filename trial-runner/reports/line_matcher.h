@@ -8,7 +8,7 @@
  * pattern names a step, each pattern counts its matches from 0.
  *
  * A line ends with a newline or a carriage return (progress bars). Escape sequences of terminals
- * are removed. Of a line longer than LINE_MAX_BYTES the beginning is tried. Pure: bytes in,
+ * are removed. Only the first LINE_MAX_BYTES of a longer line are tried. Pure: bytes in,
  * measurements out. */
 #ifndef ASSAY_TRIAL_RUNNER_REPORTS_LINE_MATCHER_H
 #define ASSAY_TRIAL_RUNNER_REPORTS_LINE_MATCHER_H

@@ -48,7 +48,7 @@ static as_status write_targets(const char *folder, const struct train_data *d, s
     return write_array(folder, "targets.npy", NPY_I8, &d->n_val, 1, classes, err);
 }
 
-/* Of a fold: which rows of the file the predictions are of. */
+/* The rows of the file that the predictions of a fold are for. */
 static as_status write_rows(const char *folder, const struct train_data *d, struct as_err *err)
 {
     return write_array(folder, FOLD_ROWS_NAME, NPY_I4, &d->n_val, 1, d->val_rows, err);

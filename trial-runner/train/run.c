@@ -62,7 +62,7 @@ as_status run_save(struct lockstep *ls, size_t slot, struct as_err *err)
     return st;
 }
 
-/* Of the ranks of a large trial, one writes the files. */
+/* One of the ranks of a large trial writes the files. */
 static bool writes_files(const struct watch *w)
 {
     return !w->shared || shared_step_leads(w->shared);

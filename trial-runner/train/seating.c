@@ -33,7 +33,7 @@ static as_status resume_member(struct lockstep *ls, struct member *m, struct as_
 }
 
 /* Fail if the sweep's metric has no value on the held-out rows: every trial would end with NaN,
- * which does not show why. Of another metric it is a warning. */
+ * which does not show why. For another metric it is a warning. */
 static as_status check_metrics(const struct group *g, const struct member *m, struct as_err *err)
 {
     struct as_err why;

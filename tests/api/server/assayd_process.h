@@ -23,7 +23,7 @@ bool assayd_runs(pid_t pid);
 /* Wait until its log contains `text`. Fails the test when it ends before. */
 void assayd_await_log(pid_t pid, const char *text);
 
-/* Of a test that failed half-way: kill what was not waited for, and show the logs. */
+/* After a test that failed half-way: kill what was not waited for, and show the logs. */
 void assayd_end_all(void);
 
 #endif

@@ -282,7 +282,7 @@ END_TEST
 
 /* ---- whole sweeps ---- */
 
-/* Two methods with three parameters each. Of random configurations, those of `deep` are worse than
+/* Two methods with three parameters each. Random configurations of `deep` are worse than
  * those of `easy`; its best is better. */
 static double funnels(const struct sweep *w, size_t t)
 {

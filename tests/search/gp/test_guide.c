@@ -137,7 +137,7 @@ START_TEST(weights_tell_sweeps_apart)
 }
 END_TEST
 
-/* Of one number: the earlier sweep had its values 0.06 further down. */
+/* One number: the earlier sweep had its values 0.06 further down. */
 START_TEST(shifts_are_found)
 {
     AS_AUTO(model_done) struct model m = {0};
@@ -180,7 +180,7 @@ static double bowl(const double *x, const double *off)
     return sum;
 }
 
-/* Of four numbers, from fourteen trials that lie anywhere, and on another scale. */
+/* Four numbers, from fourteen trials that lie anywhere, and on another scale. */
 START_TEST(shifts_of_several_numbers_are_found)
 {
     static const char *const names[4] = {"a", "b", "c", "d"};

@@ -59,7 +59,7 @@ static void by_draws(const struct gp_case *g, const struct gp_model *m, const st
 
 /* Real and category columns, with inactive ones. 400 keys of 25 draws: the mean within 5 standard
  * errors, and covariances within 6 % of the geometric mean of their variances (the standard error
- * of a variance of 10,000 draws is 1.4 %) and a thousandth of the prior's (the share of that which
+ * of a variance of 10,000 draws is 1.4 %) and a thousandth of the prior's (the share of what
  * 400 * 64 frequencies miss near the data). */
 START_TEST(draws_have_the_moments_of_the_posterior)
 {

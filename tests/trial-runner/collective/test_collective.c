@@ -181,7 +181,7 @@ static void share_out(const struct shards *s, int32_t n, struct shard_run *ret)
     }
 }
 
-/* Of the long ones a part, which still has several segments on few ranks. */
+/* A part of the long ones, which still has several segments on few ranks. */
 static size_t merged_n(const struct shards *s)
 {
     return s->n < 70001 ? s->n : 70001;

@@ -37,7 +37,7 @@ static const struct form {
              {DISTRIBUTED_POWERSGD, false},
              {DISTRIBUTED_POWERSGD, true}};
 
-/* Of all processes. */
+/* For all processes. */
 struct board {
     float sums[STEPS][N]; /* what the single rank got */
 };

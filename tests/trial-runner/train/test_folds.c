@@ -131,7 +131,7 @@ START_TEST(each_row_is_predicted_once)
 }
 END_TEST
 
-/* Of all rows, in the order of the file. Numbers are written in the shortest way. */
+/* All rows, in the order of the file. Numbers are written in the shortest way. */
 START_TEST(buckets_are_of_all_rows)
 {
     static char lines[FOLDS + 2][900];
