@@ -10,8 +10,8 @@
 
 #include "base/status.h"
 
-/* Predictions and what is true, borrowed. For classes: labels and probabilities; for numbers: targets
- * and numbers in their own unit. */
+/* Predictions and what is true, borrowed. For classes: labels and probabilities; for numbers:
+ * targets and numbers in their own unit. */
 struct metric_input {
     size_t n, outputs;      /* rows; classes (two or more), or targets */
     const int32_t *labels;  /* [n], each in [0, outputs); NULL: numbers */

@@ -1,9 +1,9 @@
 /* Predicts with all members of a model.
  *
  * Members are put together twice. Those whose preprocessing learnt the same share its encoding of
- * the rows: trials of one sweep hold out the same rows, so most often there is one. Among these, those
- * with the same layers and widths share a network of as many slots, whose pass costs little more
- * than one member's (network.h).
+ * the rows: trials of one sweep hold out the same rows, so most often there is one. Among these,
+ * those with the same layers and widths share a network of as many slots, whose pass costs little
+ * more than one member's (network.h).
  *
  * Rows go through in passes. A pass is so small that what the layers hand on stays in the second
  * cache (PASS_BYTES), and the predictions of all members are kept until its end: they are then

@@ -49,7 +49,7 @@ size_t predictor_outputs(const struct predictor *p); /* classes, or targets */
 AS_MUST_CHECK as_status predictor_run(struct predictor *p, const float *raw, size_t rows,
                                       float *ret, struct as_err *err);
 
-/* For a classification: the class of a row's probabilities, the first one if several are largest. */
+/* The class of a row of probabilities: the largest one, the first if several are. */
 size_t predictor_class(const struct predictor *p, const float *probabilities);
 
 /* ---- columns ---- */

@@ -242,8 +242,8 @@ static as_status find_held(struct work *w, struct as_err *err)
     return st;
 }
 
-/* With folds each row is held out once, and their predictions are in the order of the file, as those
- * of test rows are. */
+/* With folds each row is held out once, and their predictions are in the order of the file, as
+ * those of test rows are. */
 static as_status find_rows(struct work *w, bool is_test, struct as_err *err)
 {
     as_status st = read_targets(w, err);

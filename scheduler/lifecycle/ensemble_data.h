@@ -18,7 +18,7 @@ struct ensemble_data {
     int64_t *classes; /* owned; NULL for numbers */
     float *targets;   /* owned; NULL for classes */
     float *weights;   /* owned: [rows]; NULL: all rows count alike */
-    /* For bucketing, owned: the bucket of each row, NULL: all are in one; [n_buckets] the values. */
+    /* For bucketing, owned: the bucket of each row, NULL: one holds all; [n_buckets] the values. */
     uint32_t *buckets;
     json_t *bucket_values;
     size_t n_buckets;

@@ -1,8 +1,8 @@
 /* top_k: the values that are largest by magnitude, and their places.
  *
  * Aji and Heafield 2017; Lin et al. 2018. In a block of n values the k = ceil(fraction n) largest
- * are sent exactly; the others wait in the residual until they have grown. Among equal magnitudes the
- * earlier values are sent. A NaN is larger than all numbers, so it is sent.
+ * are sent exactly; the others wait in the residual until they have grown. Among equal magnitudes
+ * the earlier values are sent. A NaN is larger than all numbers, so it is sent.
  *
  * The threshold is found by counting: magnitudes order like their bits, so a histogram over the
  * upper 11 bits finds the bin of the k-th largest value, and two more, over the few values in that

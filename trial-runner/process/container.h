@@ -33,9 +33,9 @@ void container_name(const char *attempt, char ret[CONTAINER_NAME_SIZE]);
  *   spec  argv is the program; env has the variables of the program alone, and no others of the
  *         runner. Afterwards argv is the engine's, and env the engine's environment
  *   base  the runner's environment, as environ
- * The program's folder, its attempt's folder and the cache are mounted at the same paths. From the
- * variables podman's command line shows the names alone, but for those that the engine itself would
- * follow (PATH, HOME, …). AS_E_INVAL: a path that is mounted contains : or ,; AS_E_NOMEM. */
+ * The program's folder, its attempt's folder and the cache are mounted at the same paths.
+ * podman's command line shows only the names of the variables, but for those that the engine itself
+ * would follow (PATH, HOME, …). AS_E_INVAL: a path that is mounted contains : or ,; AS_E_NOMEM. */
 AS_MUST_CHECK as_status container_wrap(const struct container_run *r, struct child_spec *spec,
                                        char *const *base, struct as_err *err);
 

@@ -2,10 +2,10 @@
  * misses, and leave the sum of both.
  *
  * J. Friedman, "Greedy function approximation: a gradient boosting machine", Annals of Statistics
- * 29, 2001, algorithm 1. For numbers the stage learns the residuals. For classes it learns, with one
- * number for each class, the negative gradient of the log loss on the scores, which is what is true
- * minus the probabilities; the step along it is the one that lowers the loss of the training rows
- * most. Each step is multiplied by boost.rate. Stage 0 is a training like any other.
+ * 29, 2001, algorithm 1. For numbers the stage learns the residuals. For classes it learns, with
+ * one number for each class, the negative gradient of the log loss on the scores, which is what is
+ * true minus the probabilities; the step along it is the one that lowers the loss of the training
+ * rows most. Each step is multiplied by boost.rate. Stage 0 is a training like any other.
  *
  * The training itself is a job of its own below the checkpoint folder, so that checkpoints,
  * patience and errors are those of any training. */

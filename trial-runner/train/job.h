@@ -27,8 +27,8 @@ struct job {
     bool maximize;      /* the sweep wants more of it */
     const char *listen; /* this process is a rank of a large trial and listens on this numeric
                          * address; NULL: it trains alone; a view of doc */
-    /* For a stage of boosting after the first (boost.h), else NULL: the file of the model before it,
-     * a view of doc; and what its own training learns. */
+    /* For a stage of boosting after the first (boost.h), else NULL: the file of the model before
+     * it, a view of doc; and what its own training learns. */
     const char *base;
     const struct stage_targets *boost;
     size_t fold;                    /* of a document with folds (folds.h), from 0 */

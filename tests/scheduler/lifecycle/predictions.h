@@ -7,8 +7,8 @@
 #define PREDICTED_ROWS 600
 
 /* Trial k of the sweep predicts correctly except in each row where (row + k) % 3 is 0. Its
- * predictions have `rows` rows; targets have PREDICTED_ROWS. For classes, trial 100 + k has the same
- * predictions and other targets: all classes are swapped. */
+ * predictions have `rows` rows; targets have PREDICTED_ROWS. For classes, trial 100 + k has the
+ * same predictions and other targets: all classes are swapped. */
 void leave_predictions(struct service *s, struct attempt_ref ref, int k, bool classification,
                        size_t rows);
 
