@@ -301,6 +301,8 @@ static void take_end(struct loop *l, struct attempt *t)
     AS_AUTO(verdict_done) struct verdict v = {0};
     AS_AUTO(str_done) struct str line = {0};
     int status = 0;
+    if (t->launch.collector)
+        collector_ended(t->launch.collector);
     size_t strays = child_take_end(t->process.pid, t->dir, &status);
     file_closep(&t->process.guard_fd);
     status = t->launch.contained ? container_wait_status(status) : status;

@@ -56,7 +56,7 @@ struct collector {
     size_t lost;
     bool wanted; /* main waits for room */
     bool closed;
-    int64_t began_ns, first_ns, closed_ns; /* 0: not yet */
+    int64_t began_ns, first_ns, ended_ns; /* 0: not yet */
 };
 
 /* ---- what is found ---- */
@@ -137,7 +137,7 @@ static void note_late(struct collector *c)
 {
     if (!c->matcher.matches || !c->began_ns || !c->first_ns ||
         c->first_ns - c->began_ns < LATE_MS * NS_PER_MS ||
-        c->closed_ns - c->first_ns > AT_END_MS * NS_PER_MS)
+        c->ended_ns - c->first_ns > AT_END_MS * NS_PER_MS)
         return;
     c->owner.note(c->owner.arg, "all output came when the program ended: it was buffered, so its "
                                 "measurements came late: " HOW_TO_FLUSH);
@@ -256,13 +256,18 @@ void collector_began(struct collector *c)
     pthread_mutex_unlock(&c->lock);
 }
 
+void collector_ended(struct collector *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->ended_ns = clock_mono_ns();
+    pthread_mutex_unlock(&c->lock);
+}
+
 /* ---- life ---- */
 
 void collector_finish(struct collector *c)
 {
     pthread_mutex_lock(&c->lock);
-    if (!c->closed)
-        c->closed_ns = clock_mono_ns();
     c->closed = true;
     pthread_cond_signal(&c->changed);
     pthread_mutex_unlock(&c->lock);

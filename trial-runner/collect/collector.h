@@ -47,6 +47,8 @@ size_t collector_room(struct collector *c);
 void collector_add(struct collector *c, const char *bytes, size_t len);
 /* The process has started. */
 void collector_began(struct collector *c);
+/* The process has ended; its output may not all be passed on yet. */
+void collector_ended(struct collector *c);
 
 /* The process has ended and its output was passed on: wait until all is written to the file. */
 void collector_finish(struct collector *c);
