@@ -14,6 +14,7 @@
 
 #include "search/problem/method.h"
 
+/* Where the other methods overtake, by the table of decision 4012 (1,500 trials, two seeds). */
 #define AUTO_GP_TRIALS 2000
 #define AUTO_GP_PARAMS 50 /* with more than one value */
 #define AUTO_TPE_TRIALS 500

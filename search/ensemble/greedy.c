@@ -14,6 +14,7 @@
 
 #include "search/ensemble/selection_priv.h"
 
+/* A sorted start (Caruana et al., ICML 2004); its figures are in decision 4013. */
 #define START_SIZE 3 /* candidates of the sorted start, at most */
 
 /* One selection: its best prefix so far. */
