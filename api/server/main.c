@@ -31,7 +31,9 @@
 #include "scheduler/content/piece_store.h"
 #include "scheduler/services/migrate.h"
 
-/* A stop ends within 10 s: twice STOP_WAIT_MS for the server, then REAPER_WAIT_MS. */
+/* A stop ends within 10 s, because service managers kill what takes longer: twice STOP_WAIT_MS for
+ * the server (running calls are answered, then cut), then REAPER_WAIT_MS. While it drains, new
+ * connections are accepted and closed: the listening socket belongs to libmicrohttpd's threads. */
 #define STOP_WAIT_MS 3000
 #define REAPER_WAIT_MS 2000
 #define CARE_WAIT_MS 500

@@ -6,7 +6,7 @@
  *           got yet, and how many of its trials fit the free cores, memory and GPUs
  *   room    trials: a group has several in a slot. The least of what one claim and one runner may
  *           hold, the free places of the group that is filled, and max_concurrent_trials
- *   share   what the order of sweeps leaves to this one (decision 5012)
+ *   share   what the claim wants of this sweep, by the order of sweeps (decision 5012)
  *   places  members that the group may have; free = places - running, 0 if the group must end
  *
  * Several looks follow one another while suggestions arrive (ASSIGNMENT_LOOKS), each a transaction
