@@ -1,4 +1,7 @@
-/* Values and derivatives of the acquisitions. */
+/* Values and derivatives of the acquisitions, from the means and variances of the models. logEI
+ * is a logarithm and UCB a warped value, so what is known beside the objective (probabilities of
+ * constraints and failures, priors) is added as a logarithm and not multiplied (decisions 4007
+ * and 4010). Tails are computed by regression/special.c without cancellation. */
 #include "search/gp/acquisition.h"
 
 #include <math.h>
