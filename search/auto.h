@@ -8,7 +8,7 @@
  *
  * A sweep that grows past a limit changes its method there: what comes after learns from the same
  * trials. So the rule needs no limit, and a limit that is raised changes nothing.
- * docs/decisions/0055 has the measurements. */
+ * docs/decisions/4012 has the measurements. */
 #ifndef ASSAY_SEARCH_AUTO_H
 #define ASSAY_SEARCH_AUTO_H
 

@@ -5,7 +5,7 @@
  * The socket is bound before the database is opened, so that a wrong address fails at once. Signals
  * are blocked in every thread and read by sigwait() in the main thread: there is no signal handler.
  * A stop has a time limit for each part. What still hangs then is left behind with _exit, because
- * all state is in database transactions (decision 0117).
+ * all state is in database transactions.
  *
  * Exit codes: 0 ended on request; 1 failed; 64 usage; 69 the database cannot be reached; 70 a bug
  * in assayd; 73 a file cannot be written; 77 not allowed; 78 configuration (schema, address). */

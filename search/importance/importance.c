@@ -148,7 +148,7 @@ static int compare_doubles(const void *pa, const void *pb)
 /* Convert costs to the values that the model is fitted to: cut far on the bad side, mean 0,
  * deviation 1. WARP_PLAIN is not used: it cuts by the better quartile. If most trials lie close to
  * the best one, it removes the rest of the space, which importance must describe
- * (docs/decisions/0043). */
+ * (docs/decisions/4016). */
 static as_status standardise_costs(const double *costs, size_t n, double *ret, struct as_err *err)
 {
     memcpy(ret, costs, n * sizeof *ret);
