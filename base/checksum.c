@@ -1,3 +1,7 @@
+/* Two versions of one sum: checksum32_plain() defines the value, checksum_avx2() computes four
+ * lanes in a register and is used where the processor has AVX2. tests/base compare them for every
+ * length. The last bytes are padded with zeros and the length is mixed in, so a text and the same
+ * text with zeros behind it differ. */
 #include "base/checksum.h"
 
 #include <endian.h>

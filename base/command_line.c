@@ -1,3 +1,7 @@
+/* Checking and expanding walk over the same references (template.h) with different callbacks, so
+ * what is accepted is what can be expanded. An element is looked at before it is written: ${args}
+ * alone in an element becomes many arguments, and an element whose only reference is inactive or
+ * null is left out with its flag, because no usual flag says "none" (decision 4001). */
 #include "base/command_line.h"
 
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* Two versions of one sum: tables of eight bytes at a time (Kounavis and Berry 2005), and the
+ * instruction of SSE 4.2 on three streams side by side, which reads 15 GB/s in the cache. Tables
+ * are filled once, when first needed, so that a program that never checks a file pays nothing. */
 #include "base/crc32c.h"
 
 #include <pthread.h>

@@ -1,3 +1,6 @@
+/* A layer over libcrypto. Files are hashed in pieces, and the size that is returned is that of the
+ * bytes that were hashed: another program may be writing to the file. hash_equal() takes the same
+ * time for any difference, because secrets are compared with it. */
 #include "base/hash.h"
 
 #include <errno.h>

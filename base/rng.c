@@ -1,3 +1,7 @@
+/* Philox by the paper. rng_fill() and rng_normals() compute two counters side by side, because the
+ * multiplications of one depend on one another, and return the values that single draws would
+ * return (decision 1001). A normal is the cosine half of Box-Muller alone: two uniform draws for
+ * each, so the place of a draw follows from its index. */
 #include "base/rng.h"
 
 #include <math.h>

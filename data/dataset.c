@@ -1,3 +1,7 @@
+/* Names of the enumerations, destruction, and how a model sees a row: widths, slots and inputs. All
+ * of the latter is computed from the record alone, without the data, because the server plans with
+ * it (decision 2001). A column of the file may be several features (a date, a text):
+ * dataset_next_column() goes from one column to the next (decision 1003). */
 #include "data/dataset.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/* The one place where arrays of data sets are allocated, so that limits and overflow are checked
+ * once for all formats. A data set is floats or, where all values are integers from 0 to 255,
+ * bytes; dataset_to_bytes() converts in place of a second reader. */
 #include "data/dataset_alloc.h"
 
 #include <math.h>

@@ -1,3 +1,7 @@
+/* Columns that hold rows out or weigh them leave record and rows by the same list (decision 1006).
+ * The record goes by way of its JSON, so a field that is added to it later is copied and checked
+ * without a change here. Values of a column are read as text from the file, because float32 mixes
+ * up identifiers and times; a number has one spelling, so that 1, 1.0 and 01 are one value. */
 #include "data/dataset_view.h"
 
 #include <math.h>

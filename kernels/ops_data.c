@@ -1,3 +1,6 @@
+/* Checks of shapes, strides and buffers before the back end's function: the host checks once what
+ * the device cannot report (decision 3001). The values of indices are not checked; a bad one
+ * becomes NaN in the kernel. */
 #include "kernels/ops_data.h"
 
 #include "base/mem.h"

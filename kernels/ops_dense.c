@@ -1,3 +1,6 @@
+/* Checks of shapes, strides and buffers before the back end's function, as in all ops_*.c: the host
+ * checks once what a device cannot report (decision 3001). A back end relies on them and checks
+ * nothing itself. */
 #include "kernels/ops_dense.h"
 
 #include "base/mem.h"

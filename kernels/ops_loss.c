@@ -1,3 +1,6 @@
+/* Checks of arguments before the back end's function: weights and scales are finite, the losses of
+ * rows and their sum have room. The values of labels are not checked; a bad one becomes NaN in that
+ * member's loss (decision 3001). */
 #include "kernels/ops_loss.h"
 
 #include <math.h>

@@ -1,3 +1,6 @@
+/* Checks of the arenas that optimizers and norms run over. Kinds of optimizers lie in device memory
+ * and are not checked here: a member of an unknown kind, or without the moment that its kind needs,
+ * is left unchanged by the kernel (decision 3001). */
 #include "kernels/ops_optim.h"
 
 #include "base/mem.h"

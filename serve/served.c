@@ -1,3 +1,7 @@
+/* A version is complete before anybody sees it: the file is checked, networks are built, and one
+ * row of zeros is predicted, so a model that cannot predict is refused while the old one still
+ * serves (decision 6007). The count of holders is atomic; the last one frees it in whatever thread
+ * it is. */
 #include "serve/served.h"
 
 #include <math.h>

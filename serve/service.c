@@ -343,7 +343,8 @@ static void begin_call(struct service *s, struct http_exchange *x, struct served
 }
 
 /* The protocol's OpenAPI definition writes its parameters as "${MODEL_NAME}", and clients that are
- * made from it send "$iris". No name begins so: the sign is passed over. */
+ * made from it send "$iris" (openapi-client-axios 7.9 does). No name begins so: one sign is passed
+ * over, until the definition is corrected. */
 static void drop_sign(struct path *p, size_t i)
 {
     if (i < p->n && p->len[i] > 1 && p->segment[i][0] == '$') {

@@ -1,3 +1,7 @@
+/* A list under a read-write lock: requests take the read lock for the time of a look-up and a
+ * reference, a load takes the write lock only to exchange one pointer. Places are never removed, so
+ * their counters are used without the lock and survive versions. A name that was configured and is
+ * not loaded yet is known but not ready. */
 #include "serve/shelf.h"
 
 #include <pthread.h>

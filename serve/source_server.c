@@ -1,3 +1,7 @@
+/* One thread looks up each name in turn and downloads what has changed into a memfd, checked
+ * against its digest by the client. A digest that was refused is remembered, so a bad version is
+ * fetched once. The same problem is logged once, until it changes. Stopping interrupts the request
+ * that is under way. */
 #include "serve/source_server.h"
 
 #include <pthread.h>

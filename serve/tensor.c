@@ -1,3 +1,6 @@
+/* One table with name, size and range of each type. A number has to be whole and within the range
+ * of an integer type, and finite as a float; it is refused and not wrapped. Binary values are read
+ * by memcpy(), because a request may place them at any address. */
 #include "serve/tensor.h"
 
 #include <math.h>

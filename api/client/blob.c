@@ -2,8 +2,10 @@
  *
  * A download goes to a file_draft, which replaces its destination after its digest was checked, so
  * that a cut connection or wrong content never leaves a partial file under the final
- * name. A try after a cut asks for the bytes that are missing (Range). A server that sends the
- * whole again is taken from the first byte, except into a pipe. Transfers have no time limit as a
+ * name. A try after a cut asks for the bytes that are missing (Range); content is named by its
+ * digest, so every server gives the same bytes and no If-Range is needed. The digest is computed
+ * over all tries. A server that sends the whole again is taken from the first byte, except into a
+ * pipe, where what was written cannot be taken back. Transfers have no time limit as a
  * whole, because a blob may have gigabytes; a transfer that stands still for too long is cut. */
 #include "api/client/client_priv.h"
 

@@ -1,3 +1,7 @@
+/* A line is collected byte by byte, because a read may end anywhere, also between CR and LF
+ * (`after_cr`). The id of an event becomes the stream's id only when the event is complete: after a
+ * cut inside an event the client asks from the last complete one and loses nothing. A NUL inside a
+ * line becomes a blank, because lines are handed on as C strings. */
 #include "api/client/sse.h"
 
 #include <stdio.h>

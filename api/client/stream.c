@@ -1,4 +1,7 @@
-/* Follow server-sent events across cuts of the connection and restarts of the server. */
+/* Follows server-sent events across cuts of the connection and restarts of the server. A new
+ * connection asks for the events after the last complete one (sse.c), so none is lost and none
+ * comes twice. The time for trying again counts from each cut. A stream without a byte for
+ * STREAM_IDLE_MS is dead: the server sends a comment every 15 s. */
 #include "api/client/client_priv.h"
 
 #include <string.h>

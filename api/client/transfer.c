@@ -1,8 +1,9 @@
 /* One HTTP exchange on libcurl's multi interface, which another thread can interrupt.
  *
  * The multi interface is used for a single request because curl_multi_poll() also waits for the
- * client's eventfd: an interrupt ends a long-poll at once (decision 0118). The multi handle keeps
- * the connection between exchanges; the easy handle is reset for each.
+ * client's eventfd: an interrupt ends a long-poll of 20 s at once, also from a signal handler. The
+ * easy interface can only be interrupted at its own pace. The multi handle keeps the connection
+ * between exchanges; the easy handle is reset for each.
  *
  * libcurl's own limits cover a whole transfer. The limit on the time without a byte (idle_ms) and
  * the ticks are ours: drive_transfer() checks them each time that the poll returns. A callback of

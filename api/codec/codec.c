@@ -1,3 +1,7 @@
+/* The builder of JSON objects that all encoders use. Every out_…() call may fail for want of
+ * memory; the object then becomes NULL and the later calls do nothing, so an encoder checks once,
+ * at out_end(). A real that JSON cannot hold is written as base/json.h says, an unknown one as
+ * null. */
 #include "api/codec/codec_priv.h"
 
 #include <inttypes.h>

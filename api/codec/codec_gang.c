@@ -1,4 +1,6 @@
-/* Gangs: what ranks send, the world that they get, and the gang that people see. */
+/* Gangs: what ranks send, the world that they get, and the gang that people see. A rank is a place
+ * in the order of the members' seats; it is computed here and stored nowhere. The world has the
+ * attempt's secret and goes to ranks alone; what people see has none. */
 #include "api/codec/codec.h"
 
 #include <arpa/inet.h>

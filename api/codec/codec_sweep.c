@@ -1,3 +1,7 @@
+/* Encoders of sweeps, their changes, Pareto fronts and importance; decoder of a request for
+ * retries. Objectives and constraints come from columns of the row and not from the document,
+ * because lists have no documents (decision 6003). The first objective is repeated as `metric` and
+ * `goal`, for clients of sweeps with one objective. */
 #include "api/codec/codec.h"
 
 #include "api/codec/codec_priv.h"

@@ -1,3 +1,6 @@
+/* Encoders of trials, their attempts, measurements, logs and files. The fields of a trial in a list
+ * and of a trial alone are written by one function, so the two never differ; a trial alone adds
+ * what is too large for lists (attempts, notes, test figures). */
 #include "api/codec/codec.h"
 
 #include "api/codec/codec_priv.h"

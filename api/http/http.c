@@ -9,7 +9,7 @@
  * of a request to it. The table cuts a connection with shutdown(2), and libmicrohttpd ends it as if
  * the peer had left (a suspended connection: after it is resumed).
  *
- * Some comments name gaps of version 0.9.75. Decision 0111 lists all of them. */
+ * Some comments name gaps of version 0.9.75. Decision 6002 lists all of them. */
 #include "api/http/http.h"
 
 #include <microhttpd.h>

@@ -1,3 +1,7 @@
+/* Readers of three request headers. A header that is malformed counts as absent, never as an error:
+ * RFC 9110 lets a server ignore a Range that it does not understand, and an answer in full is
+ * always right. Only the first of several ranges would save bytes, so a list of ranges gets the
+ * whole content. Numbers are read by hand, because strtoll() accepts signs and blanks. */
 #include "api/http/http_content.h"
 
 #include <stdlib.h>

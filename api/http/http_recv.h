@@ -4,7 +4,7 @@
  * The library offers no hook there, so http_recv.c defines recv(), and the dynamic linker lets the
  * library call it. For a descriptor that is not guarded it is the recv() of libc. A connection
  * whose message is refused gets one answer, then its end of data; what the peer still sends is read
- * and dropped, so that the answer is not lost to a reset. Decision 0123. */
+ * and dropped, so that the answer is not lost to a reset. Decision 6002. */
 #ifndef ASSAY_API_HTTP_HTTP_RECV_H
 #define ASSAY_API_HTTP_HTTP_RECV_H
 

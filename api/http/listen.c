@@ -1,3 +1,7 @@
+/* Opens the listening socket, and lists the names by which a request may call this host. The
+ * address is resolved once; only the first result is bound. The check for loopback looks at the
+ * resolved address and not at the text, so a name that leads to another interface is refused
+ * without --insecure-http (decision 6001). The URL has the port that the kernel chose, for `:0`. */
 #include "api/http/listen.h"
 
 #include <errno.h>

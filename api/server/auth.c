@@ -1,3 +1,8 @@
+/* Two tables of fixed size that an entry overwrites at its place: recently valid tokens by four
+ * digits of their digest, and bad tokens by a hash of the address. A collision costs a query or
+ * some guesses of a neighbour, never a wrong answer: the whole digest is compared. Tokens are
+ * compared as digests, so nothing in memory is a token. An answer that was under way while a token
+ * was revoked is not stored (`forgotten`). */
 #include "api/server/auth.h"
 
 #include <pthread.h>

@@ -1,3 +1,7 @@
+/* The thread that removes content without references and gives its space back (decision 5013): one
+ * round a second. It is apart from the reaper, because a round may wait for a disk or for S3, and
+ * leases must be watched meanwhile. A failure that lasts is logged once, when it begins. A stop
+ * ends the pause at once and waits for a round that runs, for as long as the caller allows. */
 #include "api/server/care_loop.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/* Handlers of the operations that ranks call: each reads the attempt (and seat) of the path with
+ * the runner's secret, decodes, makes one call of scheduler/lifecycle/gangs.h, and answers with
+ * the world, so that a rank never needs a second request to know it. h_world_get() is the
+ * long-poll: it waits under a key of gang and epoch, so that one query serves all waiting ranks
+ * (decision 5011). */
 #include "api/server/handlers.h"
 
 #include "api/server/call.h"

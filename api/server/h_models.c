@@ -1,3 +1,6 @@
+/* Handlers of the registry of models. A path's version may be a number, an alias or `default`; it
+ * is resolved by the call that answers, so an alias that moves between two requests is not mixed
+ * with an old version. Content is sent by its digest, which is the ETag. */
 #include "api/server/handlers.h"
 
 #include "api/codec/codec.h"

@@ -1,3 +1,6 @@
+/* Handlers of the runner protocol that concern the runner itself: register, claim, heartbeat,
+ * leave. A claim may wait. Its time of arrival decides which results a suggestion has to know, so a
+ * claim that waited for the ends of attempts gets a later one. */
 #include "api/server/handlers.h"
 
 #include <string.h>

@@ -1,3 +1,7 @@
+/* Handlers about this process: health, readiness, the API's document, metrics. Health answers while
+ * the database is away; metrics add figures of the database to those of the process. Readiness
+ * hides the database's address and error from requests without a known token, and finds that out
+ * without a query (decision 6001). */
 #include "api/server/handlers.h"
 
 #include <string.h>

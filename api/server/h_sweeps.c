@@ -1,3 +1,6 @@
+/* Handlers of sweeps. Each decodes, makes one call of a service, and encodes; a field that is wrong
+ * has its pointer from the service. Lists have no documents unless the request asks for them,
+ * because a document may have 1 MiB (decision 6003). */
 #include "api/server/handlers.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/* Handlers of trials, their measurements, logs, files and known results. A body of h_trial_add() is
+ * one trial or a list; a list is added as a whole or not at all, so that a repeat with the same
+ * keys is safe (decision 6004). */
 #include "api/server/handlers.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  * The socket is bound before the database is opened, so that a wrong address fails at once. Signals
  * are blocked in every thread and read by sigwait() in the main thread: there is no signal handler.
  * A stop has a time limit for each part. What still hangs then is left behind with _exit, because
- * all state is in database transactions (decision 0117).
+ * all state is in database transactions.
  *
  * Exit codes: 0 ended on request; 1 failed; 64 usage; 69 the database cannot be reached; 70 a bug
  * in assayd; 73 a file cannot be written; 77 not allowed; 78 configuration (schema, address). */
@@ -31,7 +31,9 @@
 #include "scheduler/content/piece_store.h"
 #include "scheduler/services/migrate.h"
 
-/* A stop ends within 10 s: twice STOP_WAIT_MS for the server, then REAPER_WAIT_MS. */
+/* A stop ends within 10 s, because service managers kill what takes longer: twice STOP_WAIT_MS for
+ * the server (running calls are answered, then cut), then REAPER_WAIT_MS. While it drains, new
+ * connections are accepted and closed: the listening socket belongs to libmicrohttpd's threads. */
 #define STOP_WAIT_MS 3000
 #define REAPER_WAIT_MS 2000
 #define CARE_WAIT_MS 500

@@ -1,3 +1,7 @@
+/* A job is a link in a list that its owner embeds, so submitting allocates nothing and cannot fail.
+ * One mutex guards both queues; workers sleep on one condition. New jobs go first, because a
+ * retried long-poll has an answer ready only sometimes; every fourth place is the retried ones', so
+ * that a stream of new requests does not keep waiting runners from their trials. */
 #include "api/server/pool.h"
 
 #include <pthread.h>

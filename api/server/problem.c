@@ -1,3 +1,7 @@
+/* The one table from statuses to HTTP. A row has the number, the stable code and the title; the
+ * kind of the route and a pointer choose between rows of one status (a stale attempt or world, a
+ * field or the whole body). Internal messages are logged and replaced: they may hold paths or
+ * queries. Text is repaired to UTF-8, because a message may have been cut inside a character. */
 #include "api/server/problem.h"
 
 #include <jansson.h>

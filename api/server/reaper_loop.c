@@ -1,3 +1,7 @@
+/* One thread, one mutex, one condition. A round runs every reaper_ms; between rounds the thread
+ * wakes when a sweep's last trial has ended (on_finishing(), called in any thread after the
+ * commit), so that a sweep is finished at once. The wake-up is a hint: the next round finds every
+ * sweep by its state, also after a crash. */
 #include "api/server/reaper_loop.h"
 
 #include <errno.h>

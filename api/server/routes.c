@@ -1,3 +1,7 @@
+/* Path, roles, flags, kind of body and handler of each operation of api/openapi.yaml, in the order
+ * of that document. The rights of an operation are decided here and nowhere else; a handler is
+ * called only after role, query and body were checked by dispatch.c. A path that is not here is
+ * 404. */
 #include "api/server/routes.h"
 
 #include "api/server/handlers.h"

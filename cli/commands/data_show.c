@@ -1,3 +1,6 @@
+/* Formats the record that the API returns; nothing is computed from the data. A column's
+ * description follows its kind (number, category, date, text), as data/dataset.h names them. Long
+ * lists of values are cut, because a column may have a thousand categories. */
 #include "cli/commands/data_show.h"
 
 #include <time.h>

@@ -1,3 +1,6 @@
+/* Tables from the API's JSON for one model or one version. Lists are cut (trials, values, metrics),
+ * because an ensemble may have a hundred members. A version by a column shows each value with its
+ * trial, any other its combination. */
 #include "cli/commands/models_show.h"
 
 #include "base/clock.h"

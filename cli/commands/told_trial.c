@@ -1,3 +1,6 @@
+/* Finds the trial and its sweep before anything is sent, so that a misspelt metric is an error of
+ * the command line and not a failed trial (decision 9002). Without --client the holder is read from
+ * the server and accepted only if it is a default name of this user on this host. */
 #include "cli/commands/told_trial.h"
 
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* The text of the file is kept beside its tree. The server's checks are the only ones; when one of
+ * them fails, document_explain() finds the line of the error's JSON pointer in the text
+ * (yaml_locate) and puts it before the message. `--set` changes the tree and not the text. */
 #include "cli/files/document.h"
 
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* Lists the images of a folder and of the folders in it, one level: a folder is a class. Names are
+ * sorted by their bytes and not by the locale, because equal folders have to give equal data sets
+ * on every machine (decision 1004). Names that begin with '.' are skipped. */
 #include "cli/files/image_list.h"
 
 #include <dirent.h>

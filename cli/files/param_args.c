@@ -1,3 +1,6 @@
+/* A parameter's value is read as YAML, so that lr=0.1 is a number, name=adam a text and widths=[64,
+ * 32] a list, as in a document; an object is refused. A name that stands twice is an error: the
+ * last one would win in silence. */
 #include "cli/files/param_args.h"
 
 #include <math.h>

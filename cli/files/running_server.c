@@ -1,3 +1,6 @@
+/* One file for each running `assay up`. A note counts while its pid has the start time that it
+ * names, because pids are used again (decision 9001); a note of a dead process is removed by
+ * whoever finds it. With ASSAY_DATA only the note with that folder counts. */
 #include "cli/files/running_server.h"
 
 #include <dirent.h>

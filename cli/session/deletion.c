@@ -1,3 +1,6 @@
+/* The object is fetched before the question, so the question has its counts and a name that does
+ * not exist is an error before anybody answers. Without a terminal nothing is asked: scripts that
+ * delete work without --yes (decision 9003). */
 #include "cli/session/deletion.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* Deletes one object of the API. On a terminal it first asks, and says what will be lost
- * (decision 0158). */
+ * (decision 9003). */
 #ifndef ASSAY_CLI_SESSION_DELETION_H
 #define ASSAY_CLI_SESSION_DELETION_H
 

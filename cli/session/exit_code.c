@@ -1,3 +1,8 @@
+/* A status becomes an exit code here and nowhere else; `assay help` and the man page print the
+ * table of meanings. After Ctrl-C every failure is "cancelled", because the failure follows from
+ * it. Under --json an error is one problem document on standard error and nothing else is
+ * printed there. Output that could not be written (a full disk, a closed pipe) makes a success a
+ * failure. */
 #include "cli/session/exit_code.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* The lock is flock() on up.lock: the kernel frees it however the process ends. The file's text
+ * only names the holder for the message. As root the folder is 0711, because the user of the
+ * database has to pass through it. Logs of the last three starts are kept. */
 #include "cli/up/data_folder.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/* A cluster runs only under the major version that made it (PG_VERSION), so an existing cluster
+ * decides; a new one takes the newest that is installed. Debian and Red Hat keep the server
+ * programs out of PATH, in folders that have the version in their names; pg_config is asked only
+ * where these have none. */
 #include "cli/up/postgres.h"
 
 #include <glob.h>

@@ -1,3 +1,8 @@
+/* Descriptors are opened before fork(), so that their errors are those of the parent. The child
+ * leaves variables out that would lead it to another server or database. Its user is changed before
+ * the parent's death signal is set, because setuid() clears that setting; the parent's pid is
+ * compared afterwards, because it may have died in between. The way back to root is tried and has
+ * to fail (decision 9001). */
 #include "cli/up/spawn.h"
 
 #include <errno.h>

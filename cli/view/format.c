@@ -1,3 +1,5 @@
+/* One function for each kind of value. A number has fewer digits on a terminal than in a pipe,
+ * where a program reads it. Times are shown as ages, which need no time zone. */
 #include "cli/view/format.h"
 
 #include <inttypes.h>

@@ -1,3 +1,5 @@
+/* Rows for the ranks of an attempt. Members are listed by rank; the others are counted, those that
+ * are coming apart from those that have left, because only members take part in a step. */
 #include "cli/view/gang_view.h"
 
 #include <inttypes.h>

@@ -1,3 +1,6 @@
+/* A bar has three marks: up to the lower end of the interval of the total share, up to the
+ * estimate, up to the upper end. In a pipe the columns are the API's fields, so that scripts find
+ * them by name. An unknown share is null in the API and an empty cell here. */
 #include "cli/view/importance_view.h"
 
 #include <math.h>

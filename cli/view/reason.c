@@ -1,3 +1,5 @@
+/* The fields of a suggestion's reason (docs/search.md) as sentences, one function for each method.
+ * A field that is missing adds nothing, so reasons of older releases give fewer words. */
 #include "cli/view/reason.h"
 
 #include "base/json.h"

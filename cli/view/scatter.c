@@ -1,3 +1,6 @@
+/* A plane of characters. Points of the front are drawn over other trials. Values that are not
+ * finite are left out. Places are computed from halves of the values, because the difference of two
+ * large numbers overflows. */
 #include "cli/view/scatter.h"
 
 #include <math.h>

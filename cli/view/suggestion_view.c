@@ -1,3 +1,7 @@
+/* Shell output is made to be evaluated: every value is in single quotes, and names become variables
+ * as the runner makes them (ASSAY_PARAM_NAME). Two parameters with one variable are refused,
+ * because a value under the wrong name is worse than none (decision 7004); inactive parameters are
+ * unset, so that a loop does not keep the last trial's. */
 #include "cli/view/suggestion_view.h"
 
 #include <ctype.h>

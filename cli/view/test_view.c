@@ -1,3 +1,6 @@
+/* Figures with their intervals, and "the difference is within the noise" where an interval contains
+ * 0. Test figures stand under their own heading and never in a column: nothing is chosen by them
+ * (decision 1007). */
 #include "cli/view/test_view.h"
 
 #include <string.h>

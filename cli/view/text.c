@@ -1,3 +1,6 @@
+/* Names and output come from other users and from programs, so control characters, also those that
+ * change the direction of text, are written as escapes before a terminal sees them. Width is
+ * counted in columns (wcwidth) and not in bytes. Invalid UTF-8 is escaped byte by byte. */
 #include "cli/view/text.h"
 
 #include <stdint.h>

@@ -1,3 +1,7 @@
+/* The target's part of the record: mean and scale, the transformation, and its quantiles. The
+ * reader checks everything that a prediction relies on (finite, ascending, as many lists as
+ * targets), because a record may come with a model file from elsewhere. A record without a
+ * transformation is written as before there were any, so old and new files have equal bytes. */
 #include "data/preprocess/record_priv.h"
 
 #include <float.h>

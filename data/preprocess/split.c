@@ -1,3 +1,7 @@
+/* A random split is a shuffle whose first n_held rows are held out. A stratified one takes the same
+ * shuffle and gives each class its share in that order, by largest remainders within bounds that
+ * keep a row on both sides (decision 1006). So the number of held-out rows does not depend on the
+ * rule, and plans do not either. A part that the caller gives (a column, folds) only lists rows. */
 #include "data/preprocess/split.h"
 
 #include <stdbool.h>

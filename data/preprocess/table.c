@@ -1,3 +1,7 @@
+/* Fitting learns the medians of columns with gaps and which categories the training rows have.
+ * Encoding writes numbers, then indicators, and the slot of each category; a category that was not
+ * seen is "other". A row is encoded alone, so rows that come later for a prediction take the same
+ * code (decision 1005). */
 #include "data/preprocess/table.h"
 
 #include <math.h>

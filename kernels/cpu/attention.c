@@ -15,6 +15,8 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/vec_math.h"
 
+/* Queries of a stripe: their scores against all keys before them are the workspace (decision
+ * 3004). */
 #define STRIPE 64
 #define LANES 16
 

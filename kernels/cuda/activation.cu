@@ -1,3 +1,7 @@
+/* Bias and activation behind a product that has not fused them, activations alone, and their
+ * gradients. The kind is a template parameter, so each kernel has no branch in its loop. Bias goes
+ * by blocks of columns and rows, because a bias belongs to a column; the others go over all
+ * elements alike. ReLU keeps a NaN (decision 3001). */
 #include "kernels/cuda/cuda.cuh"
 
 /* 1 / sqrt 2, 1 / sqrt(2 pi) */

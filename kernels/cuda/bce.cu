@@ -1,3 +1,7 @@
+/* Binary cross-entropy with its gradient, and the sigmoid. Hits and classes are counted in a launch
+ * of their own before the gradient overwrites the logits. Weights are divided by their mean over
+ * the batch; each block computes that mean again in the same order, so no block waits for another.
+ * Sums over rows are the second, fixed-order sum of loss.cuh. */
 #include "kernels/cuda/loss.cuh"
 
 struct bce {

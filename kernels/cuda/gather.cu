@@ -1,3 +1,7 @@
+/* Rows of the data set into a batch. The index's row is read from device memory (`at`), so a
+ * recorded graph takes the next rows each time that it runs (decision 3002). Rows are copied as
+ * 32-bit words whatever they hold; bytes are unpacked and scaled on the way. A bad index gives NaN
+ * or -1. */
 #include "kernels/cuda/cuda.cuh"
 
 #include <cmath>

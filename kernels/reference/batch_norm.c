@@ -1,3 +1,6 @@
+/* The oracle: textbook formulas in double, two passes for the variance, one channel after another.
+ * The running variance is the unbiased one (n - 1), as in PyTorch, the normalisation uses the
+ * biased one. relu is the only activation that can follow; its gradient is read from the output. */
 #include "kernels/reference/reference.h"
 
 #include <math.h>

@@ -1,3 +1,7 @@
+/* The oracle: each output looks at its whole window, each gradient of an input at all windows that
+ * contain it, so nothing is added to one place from two sides. A window with a NaN has the NaN as
+ * its maximum. Average pooling divides by the size of the whole kernel, padding included, as
+ * PyTorch does by default. */
 #include "kernels/reference/reference.h"
 
 #include <assert.h>

@@ -1,4 +1,7 @@
-/* The section `model` of a train document. */
+/* The section `model` of a train document. The form of `layers` depends on the kind, so the kind is
+ * read first; if it is wrong, the form is not checked and one mistake has one message (decision
+ * 5006). Fields of other kinds are checked and unused, because a sweep may search over kinds
+ * (decision 2001). */
 #include <string.h>
 
 #include "model/document/train_spec_priv.h"

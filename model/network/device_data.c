@@ -1,3 +1,7 @@
+/* The features of the data set are handed to the back end (buf_adopt), which on the host keeps the
+ * same memory: no copy is made there. Bytes stay bytes with one mean and scale for each column; the
+ * gather scales them. Labels, targets, weights and held-out rows lie beside them, so that a step
+ * uploads nothing. */
 #include "model/network/device_data.h"
 
 void device_data_free(struct device_data *device)

@@ -1,3 +1,7 @@
+/* A network's optimizer kernel run with one member over a slice: the same kernel and
+ * hyperparameters give the same bits as a whole update. The hyperparameters stay on the device; a
+ * call uploads the rate, the number of steps and the slice. Room grows to the largest slice and
+ * stays. */
 #include "model/network/slice_update.h"
 
 #include <stdlib.h>

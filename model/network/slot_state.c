@@ -1,3 +1,7 @@
+/* Reads and writes the arenas of one slot through network_read() and network_write(), which leave
+ * out the padding. Arrays that the member does not need (a second moment, an average, moments that
+ * ranks divide) are absent, and their absence is part of the state's form. slot_state_parts() gives
+ * the names under which a checkpoint stores them. */
 #include "model/network/slot_state.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* Two tables, of floats and of integers, with a row for each micro-step of an epoch, filled on the
+ * host when an epoch begins. The device keeps the row's number (`at`) and advances it, so a
+ * recorded step reads the next row each time that it runs (decision 3002). Both are gathered in one
+ * step: marks first, because backend_tick() advances `at`. */
 #include "model/network/step_table.h"
 
 #include "model/network/schedule.h"

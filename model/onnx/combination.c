@@ -1,3 +1,6 @@
+/* The formulas of model/combine as nodes, in double and in the order of the members (decision
+ * 2009). A graph cannot skip rows, so with a choice by a column all inputs are computed and each
+ * row takes one of them; a value that no key has takes the input of the others. */
 #include "model/onnx/combination.h"
 
 #include "model/combine/combine.h"

@@ -1,3 +1,7 @@
+/* What a document cannot say alone: that loss, metrics, weights of classes and augmentation suit
+ * the data set, that columns exist and have no missing cells, and that the model can be planned.
+ * The server calls it when a sweep is created, the trainer before it trains; both refuse with the
+ * same pointer and text (decision 2001). */
 #include "model/plan/check.h"
 
 #include "base/json.h"

@@ -28,6 +28,8 @@
 #include "model/trees/tree_model.h"
 #include "model/trees/xgboost.h"
 
+/* A stop loses at most SEGMENT - 1 rounds; making the updater anew costs more, the shorter a
+ * segment is (decision 2006). */
 #define SEGMENT 8 /* rounds between boundaries when rows or columns are sampled */
 
 #define MAX_PARAMETERS 24

@@ -3,7 +3,7 @@
  * Boosted trees are XGBoost's, with its own gradients: each round adds a tree for each output. A
  * forest grows a tree for each output in each round as well, but every tree is fitted to the
  * targets themselves, with mean values in its leaves; the forest is the mean of its trees
- * (docs/decisions/0234).
+ * (docs/decisions/2006).
  *
  * Two runs with the same arguments end with the same bits, also when one of them was saved at a
  * boundary and restored. XGBoost does not promise equal bits for different numbers of threads. One

@@ -18,7 +18,9 @@
 #include "scheduler/store/tx.h"
 #include "scheduler/suggester/prepared.h"
 
-#define ASSIGNMENT_LOOKS 8    /* most looks at a sweep in a row */
+#define ASSIGNMENT_LOOKS 8 /* most looks at a sweep in a row */
+/* An idle slot costs more than a smaller group; the limit itself is not from a measurement
+ * (decision 5003). */
 #define GROUP_PATIENCE_MS 300 /* wait for the rest of a group */
 
 /* Which of the wanted suggestions are enough, and whether the request's thread waits for the

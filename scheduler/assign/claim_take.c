@@ -1,5 +1,16 @@
 /* One sweep gives trials to one claim: what it may give to this runner now, and the transaction
- * that takes it. The rows of both are locked. */
+ * that takes it. The rows of both are locked, so every quantity here is exact until the commit.
+ *
+ *   slots   new slots on the runner: the least of the sweep's share of this claim, the runner's
+ *           free slots (with those whose process has ended), what the claim asked for and has not
+ *           got yet, and how many of its trials fit the free cores, memory and GPUs
+ *   room    trials: a group has several in a slot. The least of what one claim and one runner may
+ *           hold, the free places of the group that is filled, and max_concurrent_trials
+ *   share   what the claim wants of this sweep, by the order of sweeps (decision 5012)
+ *   places  members that the group may have; free = places - running, 0 if the group must end
+ *
+ * Several looks follow one another while suggestions arrive (ASSIGNMENT_LOOKS), each a transaction
+ * of its own: what a look took is taken, whatever the next one finds. */
 #include "base/number.h"
 #include "scheduler/assign/claims_priv.h"
 #include "scheduler/store/attempt_store.h"
@@ -24,9 +35,9 @@ as_status claiming_stale_epoch(const struct claim_request *req, struct as_err *e
 
 /* What this sweep may give to this runner now. The rows of both are locked. */
 struct allowance {
-    int64_t slots; /* new slots */
-    int64_t room;  /* trials */
-    bool awaits_ends;
+    int64_t slots;    /* new slots; may be negative, when more is held than the runner now has */
+    int64_t room;     /* trials, in these slots or in the group that is filled */
+    bool awaits_ends; /* nothing is given until the results of ended attempts have arrived */
 };
 
 /* How many trials of the sweep fit in what is free on the runner, at most n. */

@@ -1,3 +1,7 @@
+/* Reads what the claim's answer needs in the order of the trials, and keeps the sweep's document
+ * and the last data set while they stay the same: trials of one sweep come one after another. A
+ * data set that does not exist is no error of the claim; the runner reports it in the trial's
+ * log. */
 #include "scheduler/assign/claimed_priv.h"
 
 #include <string.h>

@@ -1,3 +1,7 @@
+/* The trial's document is formed, parsed, checked and planned as the trainer will do it, and the
+ * plan gives signature and memory (decision 2001). A document that cannot be planned has no shape:
+ * it begins alone, and the trainer says what is wrong. Models of trees, folds and stages of
+ * boosting have no shape, because each has a process of its own. */
 #include "scheduler/assign/shape.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/* By name for the trainer's metrics that predictions determine; otherwise by values: a metric is
+ * the sweep's if it has, for every candidate, the value that the trial reported (decision 4014).
+ * The first metric that agrees with all is taken; one candidate that differs excludes it. */
 #include "scheduler/lifecycle/ensemble_metric.h"
 
 #include <inttypes.h>

@@ -1,3 +1,8 @@
+/* The value of the first objective is in the trial's row; the latest values of the other required
+ * metrics are one query, and a sweep with one metric needs none. A missing value is a refusal,
+ * because the client still has it (decision 5009); one that is not finite is a failed trial; one
+ * outside a bound is completed and infeasible. A timeout that counts (`on_timeout: keep`) is judged
+ * by the same rule, and fails where a completion would be refused. */
 #include "scheduler/lifecycle/feasibility.h"
 
 #include <math.h>

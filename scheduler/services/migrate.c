@@ -1,4 +1,7 @@
-/* Decides which migrations to apply; store/migration_store.c applies them. */
+/* Decides which migrations to apply; store/migration_store.c applies them. Each migration is a
+ * transaction of its own under one lock, so servers that start together apply each once. The text
+ * of every applied migration is compared by its digest: a database of a newer program, or one whose
+ * migration was changed afterwards, is refused and not touched. */
 #include "scheduler/services/migrate.h"
 
 #include <string.h>

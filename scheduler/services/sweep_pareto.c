@@ -1,4 +1,7 @@
-/* The Pareto front of a sweep. */
+/* The Pareto front of a sweep. All values are read once and the front is found outside of a
+ * transaction, because it takes seconds for thousands of trials; then the rows of the front are
+ * read, in the order of their numbers, until a page is full (decision 6003). A cursor is the last
+ * number, so a page of a front that has grown meanwhile repeats nothing. */
 #include "scheduler/services/sweep_pareto.h"
 
 #include <inttypes.h>

@@ -1,3 +1,7 @@
+/* All earlier sweeps are read in one transaction, so their trials belong together. Trials that
+ * completed with finite values within their sweep's bounds count, sorted by cost; earlier_keeps()
+ * chooses among them. The snapshot is part of the document from then on, so a replay needs no other
+ * sweep (decision 4011). */
 #include "scheduler/services/sweep_prior.h"
 
 #include <math.h>

@@ -1,3 +1,6 @@
+/* One transaction under the sweep's row: the sweep runs on first, if it has ended, then each trial
+ * moves by the table of states. A trial takes its end back with a number in the order of ends
+ * (decision 5008). A list is retried as a whole or not at all. */
 #include "scheduler/services/trial_retry.h"
 
 #include "scheduler/lifecycle/transition.h"

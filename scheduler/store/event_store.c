@@ -1,4 +1,7 @@
-/* Table event. See events.h for why ids are made of transaction ids. */
+/* Table event. An id is the transaction's number and the event's place in it, so one integer is a
+ * cursor (events.h, decision 5001). A reader stays below the oldest open transaction: one that
+ * commits late has an id that was not passed over. Old events are removed 5,000 at a time, from the
+ * oldest on, so that a removal is short. */
 #include "scheduler/store/event_store.h"
 
 #include "scheduler/store/columns_priv.h"

@@ -1,4 +1,7 @@
-/* Tables gathering and gathering_seat. Times are the database's. */
+/* Tables gathering (one row: the sweep whose gang gathers) and gathering_seat (slots that are kept
+ * free for it). Times are the database's. A seat belongs to a runner and its epoch and lapses by
+ * time, so a runner that is gone needs no care here. The decisions are in
+ * scheduler/assign/gathering.c and decision 5010. */
 #include "scheduler/store/gathering_store.h"
 
 #include "scheduler/store/columns_priv.h"

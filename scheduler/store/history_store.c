@@ -1,4 +1,7 @@
-/* The history of a sweep, for its search: two reads of tables that other files write. */
+/* The history of a sweep, for its search: reads of tables that other files write. What has changed
+ * since the last read is found by number (new trials) and by the order of ends and retries, so a
+ * search of thousands of trials reads the new ones alone. The document is read only when the caller
+ * has none. */
 #include "scheduler/store/history_store.h"
 
 #include "scheduler/store/columns_priv.h"

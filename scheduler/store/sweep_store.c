@@ -231,6 +231,8 @@ static const struct stmt stmts[] = {
     [SWEEP_GET] = {"sweep_get", "select " SWEEP_COLUMNS SWEEP_FROM "where s.key = $1"},
     [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep where key = $1"},
     [SWEEP_SEARCH] = {"sweep_search", "select " MAKING_COLUMNS " from sweep where key = $1"},
+    /* Tags are texts, and a filter compares whole ones: `key=value` is a habit without a meaning
+     * here. They are a column with an index, because documents may have a megabyte each. */
     [SWEEP_LIST] = {"sweep_list",
                     "select " LISTED_COLUMNS ", s.key" SWEEP_FROM
                     "where ($1::text is null or s.state = $1) and ($2::bigint = 0 or s.key < $2) "

@@ -32,6 +32,8 @@
 #define THREADS_MAX 8
 #define JOBS_MAX 256
 #define TICKETS_MAX 64
+/* Most fits are shorter than one tick of the waiting list (150 ms): a short wait on the request's
+ * thread saves that tick (decision 5003). */
 #define PATIENT_MAX 2 /* request threads that wait at the same time */
 #define PATIENCE_MS 20
 #define BYTES_MAX ((size_t)512 << 20)

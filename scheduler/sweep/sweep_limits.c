@@ -1,3 +1,7 @@
+/* Reads, checks and writes the section `limits`, for a new document and for a patch of a stored
+ * one. sweep_limits_default has the values of absent fields; -1 failed trials and a target of NaN
+ * mean that there is no such limit. What depends on the rest of the document (a target needs one
+ * objective) is in sweep_limits_check(). */
 #include "scheduler/sweep/sweep_limits_priv.h"
 
 #include <float.h>

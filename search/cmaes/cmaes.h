@@ -27,6 +27,8 @@
 
 #include "search/problem/method.h"
 
+/* Numbers with the full covariance. Beyond, O(trials x d^2) for each suggestion (all generations
+ * are computed again, decision 4012) would be felt. */
 #define CMAES_FULL_MOST 64
 
 /* The reason: {"method": "cmaes", "observed", "pending", "failed", "phase", "generation",

@@ -1,3 +1,9 @@
+/* Equations have the numbers of the tutorial that cmaes.h names. The covariance is updated as a
+ * matrix and factored again after each generation, by Cholesky and not by eigenvectors: any
+ * square root of the covariance gives draws of it, and the factor is cheap enough to compute all
+ * generations again for each suggestion (decision 4012). With many parameters only the diagonal
+ * is adapted. Steps are shortened to what a draw can be, because results of other methods take
+ * part. */
 #include "search/cmaes/distribution.h"
 
 #include <math.h>

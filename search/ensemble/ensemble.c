@@ -4,7 +4,7 @@
  * the rows of the fold, and to all rows, which makes the ensemble. The out-of-fold predictions of
  * all folds are one prediction for each row, and the metric is computed from all of them at once.
  *
- * docs/decisions/0061 and 0063 have the reasons. */
+ * docs/decisions/4013 has the reasons. */
 #include "search/ensemble/ensemble.h"
 
 #include <math.h>

@@ -8,12 +8,13 @@
  *
  * The sum of the members' predictions is kept, so a step costs one pass over the candidates and not
  * one over the members. For classes, a step needs only the outputs of the targets, because it is
- * guided by the log loss. docs/decisions/0060 and 0063 have the measurements behind these
+ * guided by the log loss. docs/decisions/4013 has the measurements behind these
  * choices. */
 #include <math.h>
 
 #include "search/ensemble/selection_priv.h"
 
+/* A sorted start (Caruana et al., ICML 2004); its figures are in decision 4013. */
 #define START_SIZE 3 /* candidates of the sorted start, at most */
 
 /* One selection: its best prefix so far. */

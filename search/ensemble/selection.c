@@ -1,3 +1,7 @@
+/* Predictions of the chosen candidates are kept as sums, so a further candidate costs one pass over
+ * rows and not over all members. Losses are compared after rounding to 48 bits: two orders of the
+ * same additions are a tie, which the guide (the log loss, or an error of numbers) decides. So a
+ * selection does not depend on rounding (decision 4013). */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,6 @@
+/* The population is computed from the history for each suggestion; nothing is kept (decision 4012).
+ * A second parameter is changed with probability SECOND_CHANGE, so that pairs that only work
+ * together are found. */
 #include "search/evolution/evolution.h"
 
 #include <math.h>

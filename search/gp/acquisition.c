@@ -1,4 +1,7 @@
-/* Values and derivatives of the acquisitions. */
+/* Values and derivatives of the acquisitions, from the means and variances of the models. logEI
+ * is a logarithm and UCB a warped value, so what is known beside the objective (probabilities of
+ * constraints and failures, priors) is added as a logarithm and not multiplied (decisions 4007
+ * and 4010). Tails are computed by regression/special.c without cancellation. */
 #include "search/gp/acquisition.h"
 
 #include <math.h>
@@ -14,7 +17,7 @@
 
 /* Where a failure is likelier than not, it counts so many times more. logEI has no lower bound:
  * late in a sweep it is so low everywhere near the best trials that no weight keeps it from places
- * that it does not know, where most trials fail. */
+ * that it does not know, where most trials fail: a weight of 330 did not (decision 4007). */
 #define LIKELY_FAILURE 30.0
 
 /* Narrower than this many deviations, the mass between two ends is density times width. */

@@ -11,6 +11,9 @@
 
 #include "base/mem.h"
 
+/* The figures for these rules, and what was tried beside them, are in decision 4009: one trial for
+ * each opened parameter instead of three leaves `methods` at a regret of 0.09 instead of 0.004; a
+ * branch is visited again at 1.6 times the results, about four times in a hundred trials. */
 #define LEVELS_MOST 16 /* a parent of more levels is a number like others */
 /* Every branch gets this many trials, and so many more for each parameter that it opens. */
 #define TRIALS_LEAST 2

@@ -8,6 +8,8 @@
 #include "search/gp/branch.h"
 #include "search/regression/training_set.h"
 
+/* Raw candidates of a suggestion: from the whole space, and from moves of the best trials. More
+ * starts of the search that follows did not help (bench/notes/gp-tuning.md: 16 instead of 4). */
 #define CANDIDATES_GLOBAL 256
 #define CANDIDATES_LOCAL 64
 #define CANDIDATES_TOP 5 /* local candidates are moves of this many trials */

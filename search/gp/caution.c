@@ -1,3 +1,5 @@
+/* What failing less costs in regret, and the other values of the constants that were tried:
+ * decision 4007. */
 #include "search/gp/caution.h"
 
 #include <math.h>

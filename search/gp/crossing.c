@@ -1,3 +1,7 @@
+/* DRAWS and OWN_MOST are of decision 4009: with more than two parameters of its own a branch is
+ * found faster by the model (on `methods`, with four, five of six sweeps ended at 0.09 when every
+ * branch was crossed, two of six otherwise). Far points are Sobol points, so the same suggestion is
+ * the same point. */
 #include "search/gp/crossing.h"
 
 #include <math.h>

@@ -10,6 +10,9 @@
 #include "search/prior/trust.h"
 #include "search/regression/model.h"
 
+/* A bar of 1.5 instead of two deviations left 1.10, 1.18, 0.96, 0.96 of the regret after random
+ * sweeps and 0.25, 0.08, 0.08, 0.31 after shifted ones, at 10, 20, 30, 50 trials: no difference
+ * beyond the noise (decision 4011). */
 #define GUIDE_DEVIATIONS 2.0 /* of a weight above 0, before it counts */
 #define WEIGHT_MOST 2.0
 #define DESCENTS 50

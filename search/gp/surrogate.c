@@ -15,6 +15,7 @@
 #include "search/gp/surrogate_priv.h"
 #include "search/problem/draw.h"
 
+/* When models are fitted again, and from where. The measurements are in decision 4004. */
 #define ALWAYS_REFIT 200 /* up to this many rows every new row causes a fit */
 #define GROWTH 1.05
 #define SURPRISE 4.0    /* deviations */

@@ -5,6 +5,8 @@
 #include "search/gp/surrogate_priv.h"
 #include "search/problem/draw.h"
 
+/* GUIDE_GAIN keeps guides out after an unrelated sweep (decision 4011): both the shift and the fit
+ * must be more probable by e. */
 #define GUIDED_FITS 2
 #define GUIDE_GAIN 1.0 /* of the logarithm of the evidence, and of the fit, to use guides */
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+/* The lengths and counters are TuRBO-1's own (trust_region.h names the paper). */
 #define LENGTH_FIRST 0.8
 #define LENGTH_MOST 1.6
 #define LENGTH_LEAST 0x1p-7

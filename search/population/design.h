@@ -12,7 +12,7 @@
 
 /* How many trials are placed before a method learns: the spec's number. Otherwise 0.7 for each
  * parameter, at most 40 and at least 5, or 10 with categories; 5 in a space of floats (decision
- * 0052). */
+ * 4004). */
 size_t design_size(const struct training_set *s);
 
 /* Point `index` of the design: the best trials of the first `most_earlier` earlier sweeps that fit

@@ -21,6 +21,8 @@
 #include "search/space/param.h"
 #include "search/space/space.h"
 
+/* Measured in decision 4010: with 30 instead of 10, a wrong prior leaves -2.09 instead of -2.59
+ * after 40 trials (mean log10 regret), with a floor of -20 instead of -5 it leaves -2.29. */
 #define BELIEF_BETA 10.0 /* the weight is this over the number of results */
 #define BELIEF_FLOOR 5.0 /* belief_log() is never below minus this */
 

@@ -23,6 +23,8 @@
 #define EARLIER_SWEEPS 4   /* at most */
 #define EARLIER_TRIALS 100 /* in a snapshot, at most */
 #define EARLIER_GOOD 10    /* that are used, at most */
+/* The share of the completed trials that are centres of kernels. The first form of decision 4011
+ * has it ("the best tenth or so"); no measurement of other shares is recorded. */
 #define EARLIER_SHARE 0.15
 
 /* Is the trial of this rank, 0 being the best of n, part of a snapshot? All are of EARLIER_TRIALS;

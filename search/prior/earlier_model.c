@@ -1,3 +1,7 @@
+/* The fit is gp_fit() of the sweep's own models, from the defaults and one random start. It has the
+ * snapshot's trials, at most 100, so a fit takes milliseconds; the model is kept with the sweep's
+ * caches. Columns that no trial of the snapshot has are masked, so a new parameter does not look
+ * like one that was always at its default. */
 #include "search/prior/earlier_model.h"
 
 #include <assert.h>

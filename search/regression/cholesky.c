@@ -7,7 +7,7 @@
  * block remains, and matrix products join the halves.
  *
  * The order of all operations is fixed by n and the layout alone. So the same input gives the same
- * bits (docs/decisions/0044), and an appended row equals the row of a new factor with the same
+ * bits (docs/decisions/4003), and an appended row equals the row of a new factor with the same
  * base. */
 #include "search/regression/cholesky.h"
 

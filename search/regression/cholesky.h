@@ -4,7 +4,7 @@
  *
  * On one thread, dpotrf and dpotri of OpenBLAS 0.3.21, with its kernels for AVX2, reach 13 billion
  * operations a second at n = 100 and 38 at n = 1000; this code reaches 41 and 94 on a processor
- * with AVX-512 (docs/decisions/0058; panel.h). Solves multiply by the inverses of the diagonal
+ * with AVX-512 (docs/decisions/4003; panel.h). Solves multiply by the inverses of the diagonal
  * blocks, which are kept beside the factor: `inv` holds row i of the inverse of its block at
  * inv + i * GP_BLOCK. (J. Du Croz, N. Higham, "Stability of methods for matrix inversion", IMA J.
  * Numer. Anal. 12, 1992, for why blocks this small may be inverted.) */

@@ -88,6 +88,8 @@ void gp_scale(const struct gp_kernel *k, const struct gp_rows *rows, size_t from
 void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, const int32_t *z, size_t n,
              double *ret_k, double *ret_c, size_t ld);
 
+/* Up to so many rows squared differences are computed column by column; larger sets keep matrix
+ * products (decision 4003 has the times). */
 #define GP_SMALL_ROWS 128
 
 /* The same for n <= GP_SMALL_ROWS rows, whose real columns are c, scaled. Equal up to rounding. */

@@ -1,7 +1,7 @@
 /* Drawing a configuration. Every parameter draws, active or not, each from its own place in the
  * stream. So a new condition or value changes no other parameter's draws. A draw that the space
  * does not allow is repeated, because the rule stays predictable and a draw takes microseconds
- * (docs/decisions/0041); where that would hardly ever find one, a walk does (0050). */
+ * (docs/decisions/4002); where that would hardly ever find one, a walk does (4002). */
 #include "search/sampling/sampler.h"
 
 #include "base/json.h"

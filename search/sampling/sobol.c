@@ -1,3 +1,7 @@
+/* Single points, and columns of many points for one dimension. In a column the directions of the
+ * lowest RUN_BITS bits are combined once for 256 indices and scrambled side by side in vectors;
+ * both ways give the same bits. A dimension belongs to the parameter's place in the document
+ * (decision 4002). */
 #include "search/sampling/sobol.h"
 
 #include <assert.h>

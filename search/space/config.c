@@ -1,3 +1,7 @@
+/* An entry is a level, or a double for a continuous float, so two configurations are equal exactly
+ * when their values are (decision 4001). config_settle() switches parameters on and off in the
+ * order of the space, which has parents before children. The digest goes over names and values, so
+ * it is the same for any order of a document. */
 #include "search/space/config.h"
 
 #include <string.h>

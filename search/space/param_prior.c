@@ -1,3 +1,7 @@
+/* Reads and writes the field `prior`. Weights have texts as keys because JSON objects have no
+ * others; a key that two values share ("1" and 1) is refused, because it would mean both. A
+ * deviation has to be finite and above 0; how far a prior may mislead is bounded where it is used
+ * (decision 4010). */
 #include "search/space/param_prior.h"
 
 #include <math.h>

@@ -191,7 +191,7 @@ START_TEST(test_says_what_it_serves)
     ck_assert_int_eq(ask(path, NULL, 0, &out), 200);
     ck_assert_int_eq(ask("GET /v2/models/m/versions/2/ready", NULL, 0, &out), 404);
     ck_assert_int_eq(ask("GET /v2/models/n", NULL, 0, &out), 404);
-    ck_assert_int_eq(ask("GET /v2/models/$m", NULL, 0, &out), 200); /* decision 0229 */
+    ck_assert_int_eq(ask("GET /v2/models/$m", NULL, 0, &out), 200);
     ck_assert_int_eq(ask("GET /v2/models/$$m", NULL, 0, &out), 404);
     ck_assert_int_eq(ask("GET /v2/models/m/infer", NULL, 0, &out), 405);
     ck_assert_int_eq(ask("POST /v2/models/m", "{}", 2, &out), 405);

@@ -6,7 +6,7 @@
  * A runner that the server does not know any more (stale epoch) registers again with a list of what
  * it holds, and the answer says what to drop. A runner that cannot reach the server keeps its
  * trials and goes on trying: a result that arrives late still counts if the attempt is current
- * (decision 0130).
+ * (decision 7001).
  *
  * Heartbeats have 10 % jitter, so that the runners of a cluster that start together do not send
  * them together. */

@@ -1,3 +1,7 @@
+/* The server is trusted with what to run and not with where to write: names become folders, so
+ * anything but plain names is refused here (claimed_name_safe()), as are numbers outside of the
+ * ranges that the rest of the runner relies on. The parsed JSON is owned, and texts are views of
+ * it. */
 #include "trial-runner/attempt/claimed.h"
 
 #include <string.h>

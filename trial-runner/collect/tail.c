@@ -1,3 +1,6 @@
+/* A buffer that drops its oldest bytes. Text is repaired when it is read and not when it arrives,
+ * because a character may come in two pieces; a bad byte becomes U+FFFD, which is longer, so the
+ * text is cut to the limit once more. */
 #include "trial-runner/collect/tail.h"
 
 #include <string.h>

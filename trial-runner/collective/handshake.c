@@ -1,3 +1,6 @@
+/* Fields have fixed places, little endian, so ranks on machines of any byte order agree. Proofs are
+ * compared in constant time. A hello of another attempt or epoch is AS_E_STALE and not a stranger:
+ * the dialler of a new epoch is right to try again. */
 #include "trial-runner/collective/handshake.h"
 
 #include <endian.h>

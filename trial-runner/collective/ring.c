@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+/* Stays in a core's second-level cache of 1 MiB with what is received beside it: 100 MiB on 2 ranks
+ * took 22.1 instead of 27.5 ms through shared memory (decision 8005). */
 #define CHUNK_BYTES ((size_t)128 << 10)
 
 struct ring {

@@ -7,7 +7,7 @@
  * The result is written to disk before anything of it is sent. If the runner dies, the next one
  * starts with the result on disk (`recovered`) and sends everything again, which is safe because
  * every request can be repeated. It is made durable too, unless it is small and the server takes it
- * at once (decision 0213): waiting for the disk took longer than sending. Measurements and files go
+ * at once (decision 7001): waiting for the disk took longer than sending. Measurements and files go
  * before the result, because the result ends the attempt for the server. */
 #include "trial-runner/delivery/delivery.h"
 

@@ -1,3 +1,8 @@
+/* The trainer's thread marks numbers as complete (buckets_complete()); the collective's thread
+ * sums. A bucket's sum is posted when its last missing number is there and all buckets after it
+ * were posted, so all ranks post in one order whatever each computes first. After a loss nothing
+ * that was posted is used: the step is repeated in the next world, and numbers that were computed
+ * stay (decision 8005). */
 #include "trial-runner/distributed/buckets.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/* How the values of a list of tensors are cut into blocks, and which blocks are a slice. The rule
+ * looks at the tensors alone and never at ranks, so residuals and checkpoints fit any number of
+ * them (decision 8008). Small tensors share a block, because the block's own numbers would weigh
+ * more than their values; the last block of a tensor takes the rest, so that none is small. Slices
+ * are equal in bytes up to a block. */
 #include "trial-runner/distributed/codec_priv.h"
 
 #include <string.h>

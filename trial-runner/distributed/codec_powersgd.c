@@ -7,7 +7,7 @@
  * What differs from the paper:
  *   - A rank's residual is M - P Q' with its own Q, not with the sum's. Both add up to the same
  *     over all ranks, but this one is the part of M outside the basis: it never grows beyond M, and
- *     what is lost with a rank is small (docs/decisions/0168).
+ *     what is lost with a rank is small (docs/decisions/8009).
  *   - Columns of Q are kept with length 1. Gram-Schmidt does not depend on their lengths, and
  *     products of small gradients then cannot underflow.
  *   - A column of Q that has become 0 (the matrix had a lower rank, or was 0) begins anew from

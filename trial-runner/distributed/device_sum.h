@@ -3,7 +3,7 @@
  * of them are exchanged between the devices (kernels/peers.h), each rank sums its slice, and sends
  * it to all.
  *
- * It has not run on a device yet (docs/decisions/0143). */
+ * It has not run on a device yet (docs/decisions/8007). */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_DEVICE_SUM_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_DEVICE_SUM_H
 

@@ -1,3 +1,6 @@
+/* A buffer on the device for each shard of the rank's run, made once for a world. Two plans of sums
+ * are kept: for full steps and for the last number of shards below that, which the end of each
+ * epoch has. Nothing is allocated in a step after the first of its kind. */
 #include "trial-runner/distributed/device_vectors.h"
 
 #include <stdlib.h>

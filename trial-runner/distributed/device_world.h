@@ -5,7 +5,7 @@
  * of the world has, and all have the same NCCL; also for a rank that is alone. All ranks decide
  * alike, by what they show each other when they meet.
  *
- * It has not run on a GPU yet (docs/decisions/0143). */
+ * It has not run on a GPU yet (docs/decisions/8007). */
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_DEVICE_WORLD_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_DEVICE_WORLD_H
 

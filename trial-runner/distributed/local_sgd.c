@@ -14,7 +14,7 @@
  * when a rank dies, the others do its tasks of this block anew: no completed block is lost.
  *
  * Moments begin each block with 0, as CNTK's do, or with their mean over the workers
- * (docs/decisions/0164). A block ends with the epoch, because the model is evaluated then. */
+ * (docs/decisions/8010). A block ends with the epoch, because the model is evaluated then. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,7 @@
-/* Sums over shards: which algorithm, which codec, and what is kept for error feedback. */
+/* Sums over shards: which algorithm, which codec, and what is kept for error feedback. This is the
+ * one place that knows all combinations; a strategy only asks for a sum. Exact numbers behind the
+ * parameters (statistics, loss, wishes) are never encoded. During a codec's warm-up the sum is
+ * plain, and no residual changes (decision 8008). */
 #include "trial-runner/distributed/shard_sum.h"
 
 #include <stdlib.h>

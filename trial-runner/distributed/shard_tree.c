@@ -1,3 +1,7 @@
+/* A node is evaluated from known nodes below it, in blocks of BLOCK numbers with one block of
+ * scratch for each level, so a sum of any length needs memory for the depth of the tree alone. Each
+ * addition is that of the tree with the left child first; what is not known counts as absent and
+ * not as 0, so the bits are those of the tree over what is there. */
 #include "trial-runner/distributed/shard_tree.h"
 
 #include <stdbool.h>

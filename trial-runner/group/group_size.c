@@ -1,3 +1,7 @@
+/* An entry keeps the best throughput of each power of two and how often it was measured. WORTH and
+ * TRIES are of decision 7003: a doubling has to bring a tenth, and one figure decides nothing,
+ * because figures of members that end within a second are rough. The least recently used shape
+ * makes room for a new one. */
 #include "trial-runner/group/group_size.h"
 
 #include <string.h>

@@ -5,7 +5,10 @@
  * one process bind it, and frees it when that process ends in any way. Runners in containers have
  * namespaces of their own; there the containers' CPU masks divide the machine.
  *
- * Nothing is promised when too few cores are free: the trial then runs unbound. */
+ * Cores are taken on one node of memory if one has enough, the one with the fewest free, and a
+ * core's hyperthreads stay together. Nothing is promised when too few are free, or when another
+ * user of the machine holds the names: the trial then runs unbound. A daemon for each machine
+ * instead of several runners would make the names unnecessary. */
 #include "trial-runner/process/cores.h"
 
 #include <dirent.h>

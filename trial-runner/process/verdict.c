@@ -1,3 +1,6 @@
+/* Two pure parts: which signal is due at a time, and what an end means. Why a child is being
+ * stopped goes before how it ended: exit 0 after the SIGTERM of a drain is a release, because many
+ * programs end with 0 with their work half done (decision 7002). */
 #include "trial-runner/process/verdict.h"
 
 #include <string.h>

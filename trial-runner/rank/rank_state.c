@@ -1,3 +1,7 @@
+/* Rows are states, columns what happens; a cell has actions and the next state. The test spells out
+ * every cell, so a change here is a change there. What happens is computed from the world
+ * (rank_meaning()) and not from how the news arrived: a world may come as an answer, from the
+ * long-poll, or with a process's end. */
 #include "trial-runner/rank/rank_state.h"
 
 struct row {

@@ -1,3 +1,6 @@
+/* Parses and checks; everything is bounded before memory is taken. Members arrive in the order of
+ * their seats, which is checked, because a rank is a place in that order and all ranks must agree
+ * on it. The attempt's secret is never part of a message. */
 #include "trial-runner/rank/rank_world.h"
 
 #include <string.h>

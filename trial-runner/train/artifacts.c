@@ -6,7 +6,7 @@
  * written in the member's own shape, taken out of the padded arena of its lockstep
  * (slot_state_get), so the files do not show which group the member was in.
  *
- * Nothing is fsynced here: the runner makes all files of a trial durable at once (decision 0132).
+ * Nothing is fsynced here: the runner makes all files of a trial durable at once (decision 7001).
  * */
 #include "trial-runner/train/artifacts.h"
 

@@ -1,5 +1,5 @@
 /* What an error of the whole group means for its trials: the exit code, and whether the runner must
- * stop handing out the GPU (docs/decisions/0031). */
+ * stop handing out the GPU (docs/decisions/3008). */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_FAULT_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_FAULT_H
 

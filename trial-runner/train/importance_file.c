@@ -1,3 +1,6 @@
+/* The file is read back only to combine several models (folds, stages): gain, cover and weight are
+ * summed over splits and divided at the end, as XGBoost defines the averages. Columns are sorted by
+ * gain. A file from another process is checked like any input. */
 #include "trial-runner/train/importance_file.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* A member is made from its documents before it gets a slot, so whatever is wrong with them ends it
+ * before it trains. The fingerprint has what its bits depend on: the train document, the record of
+ * the data set, the digest of its files without test rows (decision 1007), the seed. A checkpoint
+ * with another fingerprint is of another training and refused. */
 #include "trial-runner/train/member.h"
 
 #include <inttypes.h>

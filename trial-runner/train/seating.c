@@ -1,7 +1,7 @@
 /* Members get slots.
  *
  * On the host each member has a lockstep of its own (seat_apart); on a device one lockstep holds
- * all members (seat_together). Decision 0134 has the reasons.
+ * all members (seat_together). Decision 8001 has the reasons.
  *
  * A device holds as many slots as its free memory has room for. The figure for a slot is computed,
  * but a library may want more, or another process may take memory meanwhile. So when memory is out,

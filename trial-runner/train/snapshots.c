@@ -1,3 +1,7 @@
+/* Weights are copied to the host at the end of each of the last cycles (decision 2003). At the end
+ * each snapshot is put into the member's slot in turn and predicts the held-out rows; the last one
+ * is put last, because the slot keeps it. The mean is that of model/combine, so predicting with the
+ * stored model gives the same bits. */
 #include "trial-runner/train/snapshots.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/* Two threads. The reader takes the runner's lines and, when a newer world is announced, interrupts
+ * what the trainer's thread waits for (the collective, or the connecting). The trainer's thread
+ * alone makes and frees the collective. `lock` guards what both use, `sending` the socket, and is
+ * taken last. A loss is reported from whichever thread notices it, before anything is closed,
+ * because closed connections look like further losses to the others (decision 8004). */
 #include "trial-runner/train/team.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/* Trees have no device: predictions are on the host, and losses and metrics are computed there with
+ * the formulas of networks. Rows without weights take one logarithm for 32 rows (decision 2007).
+ * Sums are in double in the order of the rows, so that a report does not depend on the number of
+ * threads. */
 #include "trial-runner/train/tree_metrics.h"
 
 #include <float.h>
