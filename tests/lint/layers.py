@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every #include against the layer table in the top README: a folder includes itself and what its row
-names, and no other. Also: who may include the headers of PostgreSQL, libmicrohttpd, CUDA and libcurl."""
+names, and no other. docs/architecture.md lists the same rooms. Also: who may include the headers of PostgreSQL, libmicrohttpd, CUDA and libcurl."""
 import os
 import re
 import subprocess
@@ -33,6 +33,27 @@ def layer_table(root):
         folder = cells[0].strip("`/")
         table[folder] = [f.strip().strip("`/") for f in cells[1].split(",") if f.strip() not in ("", "nothing")]
     return table
+
+
+ARCHITECTURE = "docs/architecture.md"
+NO_ROOMS = {"bench", "tests/support", "cli", "web", "clients"}  # of one list only: they have a program or no C
+
+
+def listed_rooms(root):
+    """The rooms of docs/architecture.md's table `| part | folders |`. A short name is in the folder of the
+    name before it: `cli/view/`, `files/` is cli/view and cli/files."""
+    rooms, inside = set(), False
+    for row in open(os.path.join(root, ARCHITECTURE)):
+        if inside and not row.startswith("|"):
+            break
+        inside = inside or row.startswith("| part | folders")
+        above = ""
+        for name in re.findall(r"`([a-z/-]+)/`", row.split("|")[2] if inside else ""):
+            if "/" in name:
+                above = name.split("/")[0]
+            is_top = "/" not in name and os.path.isdir(os.path.join(root, name)) and not os.path.isdir(os.path.join(root, above or "-", name))
+            rooms.add(name if "/" in name or is_top else above + "/" + name)
+    return rooms
 
 
 def folder_of(path, table):
@@ -74,6 +95,8 @@ def main():
         bad.append("README.md: rooms in a circle: " + " -> ".join(circle))
     bad += [f"README.md: the row {room} names {other}, which has no row" for room in table for other in table[room] if other not in table]
     bad += [f"README.md: the row {room} names no folder" for room in table if not os.path.isdir(os.path.join(ROOT, room))]
+    bad += [f"{ARCHITECTURE}: the table of rooms and README.md's table of layers differ in {room}"
+            for room in sorted((listed_rooms(ROOT) ^ set(table)) - NO_ROOMS)]
     for path in code:
         own = folder_of(path, table)
         for number, line in enumerate(open(os.path.join(ROOT, path), errors="replace"), 1):
