@@ -62,11 +62,12 @@ struct attempt {
                          yet */
     int told;         /* what the server has heard of its phase; 0: nothing */
     struct tail tail;
-    struct trial_end end;        /* the delivery thread's, from phase `ended` on */
-    struct child_spec spec;      /* the delivery thread's until phase `ready`, then main's */
-    bool contained;              /* likewise: spec runs it in a container … */
-    bool in_podman;              /* … of podman */
-    struct collector *collector; /* likewise; owned; NULL: trial.report asks for nothing */
+    unsigned out_asked, out_passed; /* output_catch_up(): how often it was called, and answered */
+    struct trial_end end;           /* the delivery thread's, from phase `ended` on */
+    struct child_spec spec;         /* the delivery thread's until phase `ready`, then main's */
+    bool contained;                 /* likewise: spec runs it in a container … */
+    bool in_podman;                 /* … of podman */
+    struct collector *collector;    /* likewise; owned; NULL: trial.report asks for nothing */
     json_t *job; /* likewise; for a member: {"dataset", "metric", "member"}; owned */
 
     bool slot_free; /* under agent.lock: it has ended and keeps neither slot nor GPUs */
@@ -77,7 +78,10 @@ struct attempt {
     pid_t pid;   /* its own process; 0: none */
     bool joined; /* it runs as a member of its group */
     int out_fd;
-    int guard_fd; /* of its container (container.h); -1: none */
+    int64_t out_read;  /* bytes so far */
+    int64_t out_due;   /* the value of out_read that answers … */
+    unsigned out_seen; /* … this call of output_catch_up() */
+    int guard_fd;      /* of its container (container.h); -1: none */
     struct stopping stopping;
     bool gpu_taken[GPUS_MAX];
     struct core_hold cores; /* under agent.lock until it is created; its process runs on these */

@@ -48,6 +48,10 @@ void collector_add(struct collector *c, const char *bytes, size_t len);
 /* The process has started. */
 void collector_began(struct collector *c);
 
+/* For the delivery thread: wait until all measurements are in the file that were in the output
+ * passed on, or in the program's files, when this was called. */
+void collector_catch_up(struct collector *c);
+
 /* The process has ended and its output was passed on: wait until all is written to the file. */
 void collector_finish(struct collector *c);
 

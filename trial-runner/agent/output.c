@@ -1,6 +1,7 @@
 #include "trial-runner/agent/output.h"
 
 #include <errno.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "trial-runner/agent/collector.h"
@@ -40,15 +41,64 @@ bool output_has_room(const struct attempt *t)
     return room(t) > 0;
 }
 
-void output_read(struct attempt *t, char *buf, bool rest)
+static void read_rounds(struct attempt *t, char *buf, bool rest)
 {
     for (int i = 0; i < OUTPUT_ROUNDS; i++) {
         size_t most = rest ? OUTPUT_BYTES : room(t);
         size_t n = most ? output_read_pipe(&t->out_fd, buf, most) : 0;
         if (n == 0)
             return;
+        t->out_read += (int64_t)n;
         output_to_tail(t, buf, n);
         if (t->collector)
             collector_add(t->collector, buf, n);
     }
+}
+
+/* Has the delivery thread asked anew? Then it waits for the bytes that are in the pipe now. A
+ * program that prints on and on never empties it. */
+static void take_question(struct attempt *t)
+{
+    int waiting = 0;
+    pthread_mutex_lock(&t->lock);
+    unsigned asked = t->out_asked;
+    pthread_mutex_unlock(&t->lock);
+    if (asked == t->out_seen)
+        return;
+    t->out_seen = asked;
+    if (t->out_fd >= 0 && ioctl(t->out_fd, FIONREAD, &waiting) < 0)
+        waiting = 0;
+    t->out_due = t->out_read + waiting;
+}
+
+static void answer_question(struct attempt *t)
+{
+    if (t->out_fd >= 0 && t->out_read < t->out_due)
+        return;
+    pthread_mutex_lock(&t->lock);
+    if (t->out_passed != t->out_seen) {
+        t->out_passed = t->out_seen;
+        pthread_cond_broadcast(&t->changed);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void output_read(struct attempt *t, char *buf, bool rest)
+{
+    if (t->collector)
+        take_question(t);
+    read_rounds(t, buf, rest);
+    if (t->collector)
+        answer_question(t);
+}
+
+void output_catch_up(struct attempt *a)
+{
+    pthread_mutex_lock(&a->lock);
+    unsigned mine = ++a->out_asked;
+    attempt_wake_locked(a);
+    while (a->out_passed != mine && a->phase < ATTEMPT_ENDED)
+        pthread_cond_wait(&a->changed, &a->lock);
+    pthread_mutex_unlock(&a->lock);
+    collector_catch_up(a->collector);
 }

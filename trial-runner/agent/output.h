@@ -22,4 +22,8 @@ bool output_has_room(const struct attempt *t);
  * and what is left in the pipe has room in any case. */
 void output_read(struct attempt *t, char *buf, bool rest);
 
+/* For the delivery thread of an attempt with a collector: wait until all measurements are in the
+ * collector's file that the program had printed, or written to its files, when this was called. */
+void output_catch_up(struct attempt *a);
+
 #endif

@@ -178,6 +178,8 @@ static const struct {
 } oddities[] = {
     {"mkdir $ASSAY_REPORT", "completed", "ASSAY_REPORT is not read: it is not a regular file"},
     {"mkfifo $ASSAY_REPORT", "completed", "ASSAY_REPORT is not read: it is not a regular file"},
+    {"ln -s /dev/zero $ASSAY_REPORT", "completed", "ASSAY_REPORT is not read: it is a link"},
+    {"ln -s nothing $ASSAY_REPORT", "completed", "ASSAY_REPORT is not read: it is a link"},
     {"rm -r $ASSAY_CHECKPOINTS; : > $ASSAY_CHECKPOINTS; exit 75", "retry", "Not a directory"},
     {"rm -r $ASSAY_ARTIFACTS; : > $ASSAY_ARTIFACTS", "completed", "the artifacts are not kept"},
     {"rm -r $ASSAY_ARTIFACTS; ln -s /etc $ASSAY_ARTIFACTS", "completed", "Not a directory"},
