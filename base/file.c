@@ -365,16 +365,28 @@ as_status file_own_folder(const char *path, struct as_err *err)
     return file_own_folder_of(path, geteuid(), getegid(), err);
 }
 
-/* All after mkdir() goes through one descriptor, so that nobody can put another folder in its place
- * between the check and the change. */
-as_status file_own_folder_of(const char *path, uid_t uid, gid_t gid, struct as_err *err)
+static as_status fail_link(const char *path, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *target = realpath(path, NULL);
+    struct stat sb;
+    if (target && lstat(path, &sb) == 0 && S_ISLNK(sb.st_mode))
+        return as_fail(err, AS_E_IO, "%.100s is a link; give the path that it leads to, %.100s",
+                       path, target);
+    return as_fail(err, AS_E_IO, "%.200s is a link, or not a folder", path);
+}
+
+/* The folder `name` in the folder `at`; `path` is for messages. All after mkdir() goes through one
+ * descriptor, so that nobody can put another folder in its place between the check and the
+ * change. */
+static as_status own_folder_at(int at, const char *name, const char *path, uid_t uid, gid_t gid,
+                               struct as_err *err)
 {
     struct stat sb;
-    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+    if (mkdirat(at, name, 0700) != 0 && errno != EEXIST)
         return fail_errno(err, "make the folder", path);
-    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AS_AUTO(file_closep) int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
-        return as_fail(err, AS_E_IO, "%.200s is a link, or not a folder", path);
+        return fail_link(path, err);
     if (fd < 0 && errno == EACCES)
         return as_fail(err, AS_E_DENIED, "%.200s belongs to another user, expected user %u", path,
                        (unsigned)uid);
@@ -390,6 +402,48 @@ as_status file_own_folder_of(const char *path, uid_t uid, gid_t gid, struct as_e
     if ((sb.st_mode & 0777) != 0700 && fchmod(fd, 0700) != 0)
         return fail_errno(err, "protect the folder", path);
     return AS_OK;
+}
+
+as_status file_own_folder_of(const char *path, uid_t uid, gid_t gid, struct as_err *err)
+{
+    return own_folder_at(AT_FDCWD, path, path, uid, gid, err);
+}
+
+/* Go from the folder *at, which is replaced, to the folder `name` in it. */
+static as_status enter_folder(int *at, const char *name, const char *path, struct as_err *err)
+{
+    if (mkdirat(*at, name, 0777) != 0 && errno != EEXIST)
+        return fail_errno(err, "make the folder", path);
+    int fd = openat(*at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOTDIR || errno == ELOOP ? fail_link(path, err)
+                                                  : fail_errno(err, "open the folder", path);
+    file_closep(at);
+    *at = fd;
+    return AS_OK;
+}
+
+as_status file_own_path(const char *path, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *p = as_strdup(path);
+    if (!p)
+        return as_fail_nomem(err);
+    for (size_t n = strlen(p); n > 1 && p[n - 1] == '/'; n--)
+        p[n - 1] = '\0';
+    if (!*p)
+        return as_fail(err, AS_E_IO, "cannot make a folder without a name");
+    AS_AUTO(file_closep) int at = open(*p == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (at < 0)
+        return fail_errno(err, "open", *p == '/' ? "/" : ".");
+    char *name = p + strspn(p, "/");
+    for (char *slash; (slash = strchr(name, '/')); name = slash + 1 + strspn(slash + 1, "/")) {
+        *slash = '\0';
+        as_status st = enter_folder(&at, name, p, err);
+        *slash = '/';
+        if (st < 0)
+            return st;
+    }
+    return own_folder_at(at, *name ? name : ".", path, geteuid(), getegid(), err);
 }
 
 static int remove_one(const char *path, const struct stat *sb, int type, struct FTW *ftw)

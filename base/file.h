@@ -97,7 +97,12 @@ AS_MUST_CHECK as_status file_mkdirs(const char *path, mode_t mode, struct as_err
  * to another user; AS_E_NOT_FOUND: no parent; AS_E_IO: a link, no folder, or it cannot be made. */
 AS_MUST_CHECK as_status file_own_folder(const char *path, struct as_err *err);
 
-/* The same for root, who makes or gives the folder to another user. */
+/* The same for a path that a person has given: the folders on the way are made if needed (mode 0777
+ * less the umask), and none of them may be a link either: whoever owns a link decides where the
+ * files go. AS_E_IO for a link names the path that it leads to. */
+AS_MUST_CHECK as_status file_own_path(const char *path, struct as_err *err);
+
+/* The same as file_own_folder() for root, who makes or gives the folder to another user. */
 AS_MUST_CHECK as_status file_own_folder_of(const char *path, uid_t uid, gid_t gid,
                                            struct as_err *err);
 

@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/private_env.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/session/exit_code.h"
@@ -20,8 +21,12 @@ static bool wants_json(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    struct as_err err = {0};
     terminal_setup();
     log_setup("assay", LOG_INFO);
+    as_status st = private_env_hide(&err);
+    if (st < 0)
+        return exit_with_error("", st, &err);
     interrupt_setup();
     if (wants_json(argc, argv))
         exit_with_json();

@@ -18,6 +18,7 @@
 
 #include "api/http/listen.h"
 #include "api/http/notify.h"
+#include "base/private_env.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/opt.h"
@@ -379,7 +380,7 @@ int main(int argc, char **argv)
                                   .deadline_ms = 10000,
                                   .poll_ms = 1000,
                                   .max_connections = 4096}};
-    if (parse_options(&d.config, argc, argv, &err) < 0)
+    if (private_env_hide(&err) < 0 || parse_options(&d.config, argc, argv, &err) < 0)
         return print_usage_error(&err);
     if (d.config.help)
         return 0;

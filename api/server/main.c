@@ -24,6 +24,7 @@
 #include "api/server/server.h"
 #include "api/server/token_file.h"
 #include "base/clock.h"
+#include "base/private_env.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/opt.h"
@@ -411,7 +412,7 @@ int main(int argc, char **argv)
                                   .bad_tokens = 60,
                                   .database_wait_ms = 30000,
                                   .max_blob_bytes = (int64_t)2 << 30}};
-    if (parse_options(&d.config, argc, argv, &err) < 0)
+    if (private_env_hide(&err) < 0 || parse_options(&d.config, argc, argv, &err) < 0)
         return print_usage_error(&err);
     if (d.config.help)
         return 0;

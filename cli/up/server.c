@@ -102,6 +102,7 @@ static as_status add_assayd(struct up *u, struct as_err *err)
         .log_path = log,
         /* Not on the command line, where every user of the machine could read a password. */
         .set_env = {{"ASSAY_DATABASE", u->database ? u->database : u->cluster.url}},
+        .is_server = true,
         .death_signal = SIGTERM,
     };
     (void)unlink(u->folder.address);

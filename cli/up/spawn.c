@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/private_env.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -29,25 +30,22 @@ static bool become_user(const struct system_user *user)
            setuid(user->uid) == 0 && (user->uid == 0 || setuid(0) != 0); /* there is no way back */
 }
 
-/* Remove the variables that would make a child use another server or database. */
-static void clean_environment(void)
-{
-    static const char *const names[] = {"ASSAY_SERVER", "ASSAY_TOKEN", "ASSAY_TOKEN_FILE",
+/* Those that would make a child use another server or database. */
+static const char *const of_others[] = {"ASSAY_SERVER", "ASSAY_TOKEN", "ASSAY_TOKEN_FILE",
                                         "ASSAY_DATABASE"};
-    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
-        (void)unsetenv(names[i]);
-    extern char **environ;
-    char name[128];
-    for (char **e = environ; e && *e;) {
-        size_t len = strcspn(*e, "=");
-        if (as_starts_with(*e, "PG") && len < sizeof name) {
-            memcpy(name, *e, len);
-            name[len] = 0;
-            (void)unsetenv(name); /* moves the later entries down, so `e` stays */
-        } else {
-            e++;
-        }
-    }
+
+static bool server_keeps(const char *pair)
+{
+    return !as_starts_with(pair, "PG") &&
+           !private_env_has_name(pair, of_others, AS_ARRAY_LEN(of_others));
+}
+
+/* The settings of a runner; it holds no credentials but its token. */
+static bool others_keep(const char *pair)
+{
+    static const char *const names[] = {"ASSAY_LOG_LEVEL", "ASSAY_TRAINER", "ASSAY_NVML"};
+    return as_starts_with(pair, "ASSAY_RUNNER_") ||
+           private_env_has_name(pair, names, AS_ARRAY_LEN(names));
 }
 
 static void reset_signals(void)
@@ -66,7 +64,7 @@ static void exec_child(const struct spawn_spec *spec, int log_fd, int input_fd, 
     (void)dup2(input_fd, STDIN_FILENO);
     (void)dup2(log_fd, STDOUT_FILENO);
     (void)dup2(log_fd, STDERR_FILENO);
-    clean_environment();
+    private_env_drop(spec->is_server ? server_keeps : others_keep);
     for (size_t i = 0; i < AS_ARRAY_LEN(spec->set_env) && spec->set_env[i][0]; i++)
         (void)setenv(spec->set_env[i][0], spec->set_env[i][1], 1);
     reset_signals();

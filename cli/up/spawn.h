@@ -23,12 +23,14 @@ struct spawn_spec {
     const char *input;         /* its stdin, at most a few kilobytes; NULL: nothing */
     const char *set_env[4][2]; /* variables set for it: {name, value}; a NULL name ends the list */
     struct system_user user;
+    bool is_server;   /* it is assayd, and reads the service's own variables */
     int death_signal; /* the kernel sends it to the child when this process dies */
 };
 
 /* Fork and exec. The child gets its own process group, so that Ctrl-C reaches only `assay up`, and
- * signals at their defaults. ASSAY_SERVER, ASSAY_TOKEN, ASSAY_TOKEN_FILE, ASSAY_DATABASE and PG*
- * variables are removed from its environment. AS_E_IO when the log cannot be opened or the fork
+ * signals at their defaults. The service's own variables (base/private_env.h) are removed from its
+ * environment, but for the settings of runners; assayd gets them, without those that would make it
+ * use another server or database. AS_E_IO when the log cannot be opened or the fork
  * failed. If exec fails, the child ends with code 127 and a line in its log. */
 AS_MUST_CHECK as_status spawn_child(const struct spawn_spec *spec, pid_t *ret, struct as_err *err);
 

@@ -331,6 +331,44 @@ START_TEST(own_folders)
 }
 END_TEST
 
+/* The same for a whole path that somebody gives: no part of it may be a link. */
+START_TEST(own_paths)
+{
+    struct as_err err;
+    struct stat sb;
+    char own[TEMP_FOLDER_SIZE], path[128], link[128], real[128];
+    temp_folder_make(own);
+    (void)snprintf(real, sizeof real, "%s/real", own);
+    (void)snprintf(link, sizeof link, "%s/link", own);
+    (void)snprintf(path, sizeof path, "%s/real//a/b/", own);
+    for (int i = 0; i < 2; i++) {
+        ck_ok(file_own_path(path, &err), err);
+        ck_assert_int_eq(lstat(path, &sb), 0);
+        ck_assert_uint_eq(sb.st_mode & 07777, 0700);
+        ck_assert_int_eq(chmod(path, 0777), 0);
+    }
+    ck_assert_int_eq(symlink(real, link), 0);
+    ck_fails(file_own_path(link, &err), AS_E_IO, err, real); /* where it leads to */
+    (void)snprintf(path, sizeof path, "%s/link/", own);
+    ck_fails(file_own_path(path, &err), AS_E_IO, err, "is a link");
+    (void)snprintf(path, sizeof path, "%s/link/a/new", own);
+    ck_fails(file_own_path(path, &err), AS_E_IO, err, real);
+    (void)snprintf(path, sizeof path, "%s/real/a/new", own);
+    ck_assert_int_lt(lstat(path, &sb), 0); /* nothing was made behind it */
+    ck_fails(file_own_path("", &err), AS_E_IO, err, "without a name");
+    ck_assert_int_eq(chdir(real), 0);
+    ck_ok(file_own_path("a/../c/./d", &err), err);
+    ck_assert_int_eq(lstat("c/d", &sb), 0);
+    ck_ok(file_own_path(".", &err), err);
+    if (geteuid() == 0) {
+        ck_assert_int_eq(chown("c/d", 12345, 12345), 0);
+        ck_fails(file_own_path("c/d", &err), AS_E_DENIED, err, "belongs to user 12345");
+    }
+    ck_assert_int_eq(chdir("/"), 0);
+    temp_folder_remove(own);
+}
+END_TEST
+
 START_TEST(the_limit_of_descriptors_is_raised)
 {
     struct rlimit was, lim;
@@ -357,6 +395,7 @@ Suite *test_suite(void)
     tcase_add_test(t, folders);
     tcase_add_test(t, folders_are_made_beside_one_that_removes_empty_ones);
     tcase_add_test(t, own_folders);
+    tcase_add_test(t, own_paths);
     tcase_add_test(t, devices_are_not_replaced);
     tcase_add_test(t, pipes_are_written_to);
     tcase_add_test(t, links_are_followed);

@@ -10,6 +10,7 @@ import pty
 import pwd
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +19,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.environ["ASSAY_SOURCE_ROOT"], "tests", "e2e"))
-from harness import ASSAY, PATIENCE_S, Assay, skip  # noqa: E402
+from harness import ASSAY, PATIENCE_S, PROGRAMS, Assay, skip  # noqa: E402
 
 SWEEP = """
 name: cli-test
@@ -41,9 +42,9 @@ def expect(done, code):
     return done
 
 
-def run_up(*args, env=None):
+def run_up(*args, env=None, cwd=None):
     return subprocess.run([ASSAY, "up", *args], capture_output=True, text=True, timeout=PATIENCE_S,
-                          stdin=subprocess.DEVNULL, env=env)
+                          stdin=subprocess.DEVNULL, env=env, cwd=cwd)
 
 
 def check_refusals(assay):
@@ -261,15 +262,34 @@ metric: {name: uid, goal: minimize}
 parameters: {x: {type: float, min: 0, max: 1}}
 search: {method: random}
 limits: {max_trials: 1}
-trial: {command: [sh, -c, 'id -Gn; echo "home=$HOME x=$ASSAY_PARAM_x"; cat "$DATA/runner.token" "$DATA/admin.token"; echo "{\\"uid\\": $(id -u)}" >> $ASSAY_REPORT'], env: {DATA: FOLDER}}
+trial: {command: [sh, -c, 'id -Gn; echo "home=$HOME x=$ASSAY_PARAM_x"; cat "$DATA/runner.token" "$DATA/admin.token"; env; tr "\\0" "\\n" < /proc/$PPID/environ; echo "{\\"uid\\": $(id -u)}" >> $ASSAY_REPORT'], env: {DATA: FOLDER}}
 """
 
 
-def check_trial_user(args, env, uid, said):
+SECRETS = {"AWS_ACCESS_KEY_ID": "a-secret-key-of-s3", "AWS_SECRET_ACCESS_KEY": "a-secret-of-s3",
+           "AWS_SESSION_TOKEN": "a-secret-session-of-s3", "PGPASSWORD": "a-secret-of-postgres",
+           "ASSAY_TOKEN": "a-secret-of-a-client", "OF_THE_USER": "for my trials"}
+
+
+def check_secrets(assay, log):
+    """The trial has printed its environment and that of its runner: without what is the service's. Root, who may
+    look at every process, finds no secret where /proc shows the environment of programs."""
+    assert log.count("OF_THE_USER=for my trials") == 2, log
+    assert "a-secret" not in log and "assay_" not in log, log
+    programs = [assay.up.pid, *(p for name in ("assayd", "assay-runner", "postgres") for p in assay.processes(name))]
+    assert len(programs) > 3
+    for pid in programs:
+        with open(f"/proc/{pid}/environ", "rb") as f:
+            text = f.read()
+        assert b"a-secret" not in text and b"assay_" not in text, (pid, text)
+
+
+def check_trial_user(folder, args, env, uid, said):
     """The user of the trials of an `assay up` that root started; they do not reach its tokens."""
-    with Assay(runners=1, args=args, env=env) as assay:
+    with Assay(runners=1, args=args, env={**env, **SECRETS}, installed=folder) as assay:
         with open(assay.log_path) as log:
             assert said in log.read(), said
+        del assay.env["ASSAY_TOKEN"]  # of another server
         path = os.path.join(assay.data, "who.yaml")
         with open(path, "w") as f:
             f.write(WHO.replace("FOLDER", assay.data))
@@ -280,10 +300,11 @@ def check_trial_user(args, env, uid, said):
         assert trial["value"] == uid, (trial, log)
         assert f"x={trial['params']['x']}" in log or "e-" in str(trial["params"]["x"]), log
         if uid:
-            assert "assay_" not in log and "Permission denied" in log, log
+            assert "Permission denied" in log, log
             home = os.path.join(assay.data, f"user-{uid}")
             assert os.stat(home).st_uid == uid and os.stat(home).st_mode & 0o777 == 0o700
             assert "root" not in log.splitlines()[0].split(), log
+            check_secrets(assay, log)
         name = assay.call("GET", "/v1/runners")["items"][0]["name"]
         expect(assay.cli("runners", "remove", "none-such", check=False), 3)
         expect(assay.cli("runners", "remov", name, check=False), 64)
@@ -291,12 +312,23 @@ def check_trial_user(args, env, uid, said):
 
 
 def check_trial_users():
+    """The source tree and the build may lie where the other user cannot enter, as in root's home. So the programs
+    are copied to a place where all may, as an installation does."""
     if os.geteuid() != 0:
         return
     nobody = pwd.getpwnam("nobody").pw_uid
-    check_trial_user(["--trial-user", "nobody"], {}, nobody, "run as nobody")
-    check_trial_user([], {"SUDO_UID": str(nobody)}, nobody, "run as nobody")
-    check_trial_user([], {"SUDO_UID": "0"}, 0, "Trials run as root")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        os.chmod(folder, 0o755)
+        for program in PROGRAMS:
+            shutil.copy(program, folder)
+        check_trial_user(folder, ["--trial-user", "nobody"], {}, nobody, "run as nobody")
+        check_trial_user(folder, [], {"SUDO_UID": str(nobody)}, nobody, "run as nobody")
+        check_trial_user(folder, [], {"SUDO_UID": "0"}, 0, "Trials run as root")
+        os.chmod(folder, 0o700)
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as data:
+            os.chmod(data, 0o755)
+            denied = expect(run_up("--data", data, "--trial-user", "nobody", cwd=folder), 4)
+            assert f"nobody cannot enter the current folder {folder}" in denied.stderr, denied.stderr
     with tempfile.TemporaryDirectory(dir="/var/tmp") as hidden:  # 0700: nobody cannot enter it
         denied = expect(run_up("--data", os.path.join(hidden, "data"), "--trial-user", "nobody"), 4)
         assert "nobody cannot enter the data folder" in denied.stderr, denied.stderr

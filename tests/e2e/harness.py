@@ -19,6 +19,9 @@ import urllib.request
 SOURCE = os.environ["ASSAY_SOURCE_ROOT"]
 BUILD = os.environ["ASSAY_BUILD_ROOT"]
 ASSAY = os.path.join(BUILD, "cli", "assay")
+PROGRAMS = [ASSAY, *(os.path.join(BUILD, *path) for path in (("api", "server", "assayd"),
+                                                            ("trial-runner", "agent", "assay-runner"),
+                                                            ("trial-runner", "train", "assay-train")))]
 ENDED = ("completed", "failed", "cancelled")
 # How long to wait for what must come: no bound on speed, it only ends a hang.
 PATIENCE_S = 240
@@ -48,8 +51,9 @@ class Problem(Exception):
 class Assay:
     """One running installation. Use as a context manager."""
 
-    def __init__(self, runners=2, slots=1, args=LONG_LEASE, env=None):
-        """env: variables of `assay up` and of cli() beyond the test's own."""
+    def __init__(self, runners=2, slots=1, args=LONG_LEASE, env=None, installed=None):
+        """env: variables of `assay up` and of cli() beyond the test's own. installed: a folder with the programs,
+        where `assay up` is started, too; else those of the build, in the source tree."""
         if not glob.glob("/usr/lib/postgresql/*/bin/initdb") and not shutil.which("initdb"):
             skip("PostgreSQL's server programs are not installed")
         self.data = tempfile.mkdtemp(prefix="assay-e2e-", dir="/var/tmp")
@@ -57,6 +61,8 @@ class Assay:
         self.own_env = {**os.environ, **(env or {})}
         self.args = ["--runners", str(runners), "--slots", str(slots), *args]
         self.up = None
+        self.assay = os.path.join(installed, "assay") if installed else ASSAY
+        self.cwd = installed or SOURCE
 
     def __enter__(self):
         try:
@@ -83,9 +89,9 @@ class Assay:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(ready)
         with open(self.log_path, "ab") as log:
-            self.up = subprocess.Popen([ASSAY, "up", "--data", self.data, "--port", "0", "--ready-file", ready,
-                                        *self.args], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=SOURCE,
-                                       env=self.own_env)
+            self.up = subprocess.Popen([self.assay, "up", "--data", self.data, "--port", "0", "--ready-file",
+                                        ready, *self.args], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                       cwd=self.cwd, env=self.own_env)
         self.wait(lambda: os.path.exists(ready), "assay up to be ready")
         info = json.load(open(ready))
         self.url = info["url"].rstrip("/")
@@ -140,8 +146,8 @@ class Assay:
 
     def cli(self, *args, check=True, **kw):
         """Run the CLI; returns CompletedProcess with text output. It may follow a whole sweep: twice the patience."""
-        done = subprocess.run([ASSAY, *args], capture_output=True, text=True, env=self.env, timeout=2 * PATIENCE_S,
-                              cwd=kw.pop("cwd", SOURCE), **kw)
+        done = subprocess.run([self.assay, *args], capture_output=True, text=True, env=self.env,
+                              timeout=2 * PATIENCE_S, cwd=kw.pop("cwd", self.cwd), **kw)
         if check and done.returncode != 0:
             raise AssertionError(f"assay {' '.join(args)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/private_env.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "trial-runner/agent/agent.h"
@@ -151,7 +152,9 @@ int main(int argc, char **argv)
 {
     AS_AUTO(options_done) struct options o = {0};
     struct as_err err = {0};
-    as_status st = options_parse(&o, argc, argv, &err);
+    as_status st = private_env_hide(&err);
+    if (st == AS_OK)
+        st = options_parse(&o, argc, argv, &err);
     if (st < 0) {
         fprintf(stderr, "assay-runner: %s\nTry assay-runner --help.\n", err.msg);
         return st == AS_E_INVAL ? EXIT_USAGE : 1;

@@ -23,7 +23,7 @@
 #include "trial-runner/agent/agent.h"
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/process/container.h"
-#include "trial-runner/agent/output.h"
+#include "trial-runner/attempt/output.h"
 #include "trial-runner/rank/rank.h"
 #include "trial-runner/rank/rank_process.h"
 

@@ -52,7 +52,10 @@ struct attempt_process {
     pid_t pid;   /* its own process; 0: none */
     bool joined; /* it runs as a member of its group */
     int out_fd;
-    int guard_fd; /* of its container (container.h); -1: none */
+    int64_t out_read;  /* bytes so far */
+    int64_t out_due;   /* the value of out_read that answers … */
+    unsigned out_seen; /* … this call of output_catch_up() */
+    int guard_fd;      /* of its container (container.h); -1: none */
     struct stopping stopping;
     pthread_t delivery; /* the delivery thread */
     bool has_delivery;
@@ -99,7 +102,8 @@ struct attempt {
                          yet */
     int told;         /* what the server has heard of its phase; 0: nothing */
     struct tail tail;
-    struct trial_end end; /* the delivery thread's, from phase `ended` on */
+    unsigned out_asked, out_passed; /* output_catch_up(): how often it was called, and answered */
+    struct trial_end end;           /* the delivery thread's, from phase `ended` on */
 
     /* The delivery thread's own. */
     struct client *fetch; /* for preparing; a stop interrupts it */

@@ -261,7 +261,8 @@ static as_status default_dir(const char *leaf, struct str *path, struct as_err *
     return st < 0 ? st : file_own_folder(path->s, err);
 }
 
-/* Create a folder if needed. *ret is its absolute path. */
+/* Create a folder if needed. It must be this user's own: the runner's secret lies in it, and programs
+ * of trials are started with what lies in it. *ret is its absolute path. */
 static as_status absolute_dir(const char *option, const char *given, const char *fallback_leaf,
                               char **ret, struct as_err *err)
 {
@@ -271,7 +272,7 @@ static as_status absolute_dir(const char *option, const char *given, const char 
         str_puts(&path, given);
         st = str_check(&path, err);
         if (st == AS_OK)
-            st = file_mkdirs(path.s, 0700, err);
+            st = file_own_path(path.s, err);
     } else {
         st = default_dir(fallback_leaf, &path, err);
     }

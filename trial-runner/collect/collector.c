@@ -56,6 +56,7 @@ struct collector {
     size_t lost;
     bool wanted; /* main waits for room */
     bool closed;
+    unsigned asked, caught_up; /* collector_catch_up(): how often it was called, and answered */
     int64_t began_ns, first_ns, ended_ns; /* 0: not yet */
 };
 
@@ -146,7 +147,8 @@ static void note_late(struct collector *c)
 static void wait_for_output(struct collector *c)
 {
     int64_t until_ns = clock_mono_ns() + ROUND_MS * NS_PER_MS;
-    while (!c->closed && c->n_in == 0 && clock_cond_wait(&c->changed, &c->lock, until_ns))
+    while (!c->closed && c->n_in == 0 && c->asked == c->caught_up &&
+           clock_cond_wait(&c->changed, &c->lock, until_ns))
         ;
 }
 
@@ -155,6 +157,7 @@ struct round {
     char *bytes; /* the buffer that main filled */
     size_t n, lost;
     bool closed;
+    unsigned asked;
     int64_t began_ns, first_ns;
 };
 
@@ -168,6 +171,7 @@ static void take_round(struct collector *c, struct round *r)
                         .n = c->n_in,
                         .lost = c->lost,
                         .closed = c->closed,
+                        .asked = c->asked,
                         .began_ns = c->began_ns,
                         .first_ns = c->first_ns};
     c->in = empty;
@@ -176,6 +180,15 @@ static void take_round(struct collector *c, struct round *r)
     pthread_mutex_unlock(&c->lock);
     if (wake)
         c->owner.wake(c->owner.arg);
+}
+
+/* All that was there when this round began is in the file. */
+static void end_round(struct collector *c, const struct round *r)
+{
+    pthread_mutex_lock(&c->lock);
+    c->caught_up = r->asked;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
 }
 
 static as_status do_round(struct collector *c, const struct round *r, bool look,
@@ -205,7 +218,7 @@ static void *collect(void *arg)
     while (!r.closed) {
         take_round(c, &r);
         int64_t now = clock_mono_ns();
-        bool look = now >= look_ns;
+        bool look = now >= look_ns || r.asked != c->caught_up; /* only this thread writes it */
         if (look)
             look_ns = now + ROUND_MS * NS_PER_MS;
         if (st == AS_OK && (st = do_round(c, &r, look, &fns, &err)) < 0)
@@ -213,6 +226,7 @@ static void *collect(void *arg)
         if (c->matcher.n)
             note_silence(c, r.began_ns, r.first_ns);
         flush_lines(c);
+        end_round(c, &r);
     }
     note_late(c);
     free(r.bytes);
@@ -244,7 +258,7 @@ void collector_add(struct collector *c, const char *bytes, size_t len)
         memcpy(c->in + c->n_in, bytes, n);
         c->n_in += n;
         c->lost += len - n;
-        pthread_cond_signal(&c->changed);
+        pthread_cond_broadcast(&c->changed);
     }
     pthread_mutex_unlock(&c->lock);
 }
@@ -263,13 +277,25 @@ void collector_ended(struct collector *c)
     pthread_mutex_unlock(&c->lock);
 }
 
+/* ---- the delivery thread's side ---- */
+
+void collector_catch_up(struct collector *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->asked++;
+    pthread_cond_broadcast(&c->changed);
+    while (c->caught_up != c->asked && !c->closed)
+        pthread_cond_wait(&c->changed, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+}
+
 /* ---- life ---- */
 
 void collector_finish(struct collector *c)
 {
     pthread_mutex_lock(&c->lock);
     c->closed = true;
-    pthread_cond_signal(&c->changed);
+    pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);
     if (c->has_thread)
         pthread_join(c->thread, NULL);

@@ -50,6 +50,10 @@ void collector_began(struct collector *c);
 /* The process has ended; its output may not all be passed on yet. */
 void collector_ended(struct collector *c);
 
+/* For the delivery thread: wait until all measurements are in the file that were in the output
+ * passed on, or in the program's files, when this was called. */
+void collector_catch_up(struct collector *c);
+
 /* The process has ended and its output was passed on: wait until all is written to the file. */
 void collector_finish(struct collector *c);
 

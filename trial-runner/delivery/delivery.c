@@ -180,8 +180,17 @@ static as_status deliver_trouble(struct outbox *o, const char *why, struct as_er
     return outbox_result(o, err);
 }
 
-/* Write the result to disk. It is made durable, and before it the artifacts that belong to it,
- * unless the server may have it at once (*ret_brief): there are no files to send. */
+/* Write the result to disk, durably, and before it the measurements that belong to it. */
+static as_status keep_durably(const struct outbox *o, struct as_err *err)
+{
+    const struct attempt *a = o->attempt;
+    as_status st = outbox_sync_measurements(o, err);
+    as_status written = result_journal_write(a->dir, &a->end, true, err);
+    return written == AS_OK ? st : written;
+}
+
+/* Write the result to disk. It is made durable, and before it what belongs to it, unless the server
+ * may have it at once (*ret_brief): there are no files to send. */
 static as_status keep_result(const struct outbox *o, bool *ret_brief, struct as_err *err)
 {
     const struct attempt *a = o->attempt;
@@ -189,7 +198,8 @@ static as_status keep_result(const struct outbox *o, bool *ret_brief, struct as_
     as_status st = outbox_sync_artifacts(o, &n, err);
     *ret_brief = st == AS_OK && n == 0 && !a->rank &&
                  (a->end.outcome == OUTCOME_COMPLETED || a->end.outcome == OUTCOME_FAILED);
-    as_status written = result_journal_write(a->dir, &a->end, !*ret_brief, err);
+    as_status written =
+        *ret_brief ? result_journal_write(a->dir, &a->end, false, err) : keep_durably(o, err);
     return written == AS_OK ? st : written;
 }
 
@@ -204,7 +214,7 @@ static bool deliver_at_once(struct outbox *o, struct as_err *err)
     if (st == AS_OK)
         return true;
     outbox_rewind(o);
-    if (result_journal_write(a->dir, &a->end, true, err) < 0)
+    if (keep_durably(o, err) < 0)
         log_write(LOG_WARN, "a result cannot be written to the journal", "%s error=\"%s\"",
                   a->label, err->msg);
     return false;

@@ -10,7 +10,11 @@
  * noted in the trial's log and skipped, so that one bad item costs only itself.
  *
  * The trial may change its files while they are read. Digest and bytes come from one open file, and
- * a checkpoint whose files changed meanwhile is not sent at all (put_files, `whole`). */
+ * a checkpoint whose files changed meanwhile is not sent at all (upload_files, `whole`).
+ *
+ * A checkpoint and the measurements before it are two files that the trial writes one after the
+ * other, at any moment. So the measurements are read to their end, and sent, after the last byte of
+ * the checkpoint was read and before the server is told of it (send_lines_before). */
 #include "trial-runner/delivery/outbox.h"
 
 #include <errno.h>
@@ -26,6 +30,7 @@
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/attempt/directive.h"
 #include "trial-runner/delivery/never_reported.h"
+#include "trial-runner/attempt/output.h"
 #include "trial-runner/rank/rank.h"
 
 #define READ_BYTES (64 << 10)
@@ -253,12 +258,12 @@ static as_status on_note(void *arg, const char *name, const char *text, struct a
     return json_object_set_new(o->texts, name, json_string(text)) < 0 ? as_fail_nomem(err) : AS_OK;
 }
 
-/* Send the notes, at most once in TEXTS_MS while the trial runs: a trial may write a text with each
+/* Send the notes, unless `at_once` at most once in TEXTS_MS: a trial may write a text with each
  * measurement. */
-static as_status flush_texts(struct outbox *o, bool last, struct as_err *err)
+static as_status flush_texts(struct outbox *o, bool at_once, struct as_err *err)
 {
     int64_t now = clock_mono_ns();
-    if (json_object_size(o->texts) == 0 || (!last && now < o->texts_due_ns))
+    if (json_object_size(o->texts) == 0 || (!at_once && now < o->texts_due_ns))
         return AS_OK;
     JSON_AUTO body = json_pack("{s:[],s:O}", "items", "notes", o->texts);
     if (!body)
@@ -277,13 +282,40 @@ static as_status flush_texts(struct outbox *o, bool last, struct as_err *err)
 
 /* ---- the files ---- */
 
+static void refuse_file(struct outbox *o, struct outbox_file *f, const char *why)
+{
+    file_closep(&f->fd);
+    if (!f->refused)
+        note_warning(o, "ASSAY_REPORT is not read", why);
+    f->refused = true;
+}
+
+/* Open the file, which was `seen` at its path. The trial may replace it by anything at any moment;
+ * to open a device may already do something. */
+static void open_file(struct outbox *o, struct outbox_file *f, const char *path,
+                      const struct stat *seen)
+{
+    struct stat sb;
+    if (!S_ISREG(seen->st_mode)) {
+        refuse_file(o, f,
+                    S_ISLNK(seen->st_mode) ? "it is a link, not a regular file"
+                                           : "it is not a regular file");
+        return;
+    }
+    f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (f->fd < 0 && errno == EACCES)
+        refuse_file(o, f, strerror(errno));
+    else if (f->fd >= 0 && (fstat(f->fd, &sb) < 0 || !S_ISREG(sb.st_mode)))
+        refuse_file(o, f, "it is not a regular file");
+}
+
 /* Open the file. If it was replaced, open the new one; if it was truncated, start again from its
  * beginning. */
 static void follow_file(struct outbox *o, struct outbox_file *f)
 {
     AS_AUTO(as_freep) char *path = file_join(o->attempt->dir, f->name);
     struct stat now, held;
-    if (!path || stat(path, &now) < 0)
+    if (!path || lstat(path, &now) < 0)
         return;
     if (f->fd >= 0 && fstat(f->fd, &held) == 0) {
         if (held.st_ino == now.st_ino && held.st_dev == now.st_dev) {
@@ -293,36 +325,36 @@ static void follow_file(struct outbox *o, struct outbox_file *f)
             }
             return;
         }
-        close(f->fd);
+        file_closep(&f->fd);
         report_reader_restart(&f->reader);
     }
     f->offset = 0;
-    f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (f->fd >= 0 && fstat(f->fd, &held) == 0 && !S_ISREG(held.st_mode)) {
-        close(f->fd);
-        f->fd = -1;
-        if (!f->refused)
-            note_warning(o, "ASSAY_REPORT is not read", "it is not a regular file");
-        f->refused = true;
-    }
+    open_file(o, f, path, &now);
 }
 
+/* Read to where the file ends now. A trial that writes on and on would never let this end. */
 static as_status read_file(struct outbox_file *f, const struct report_fns *fns, struct as_err *err)
 {
+    struct stat sb;
     AS_AUTO(as_freep) char *buf = malloc(READ_BYTES);
     if (!buf)
         return as_fail_nomem(err);
-    for (;;) {
-        ssize_t n = pread(f->fd, buf, READ_BYTES, (off_t)f->offset);
+    if (fstat(f->fd, &sb) < 0)
+        return as_fail(err, AS_E_IO, "report: %s", strerror(errno));
+    while (f->offset < sb.st_size) {
+        int64_t left = sb.st_size - f->offset;
+        size_t most = left < READ_BYTES ? (size_t)left : READ_BYTES;
+        ssize_t n = pread(f->fd, buf, most, (off_t)f->offset);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0)
+        if (n <= 0) /* 0: it was truncated meanwhile */
             return n == 0 ? AS_OK : as_fail(err, AS_E_IO, "report: %s", strerror(errno));
         f->offset += n;
         as_status st = report_reader_feed(&f->reader, buf, (size_t)n, fns, err);
         if (st < 0)
             return st;
     }
+    return AS_OK;
 }
 
 static as_status send_file(struct outbox *o, struct outbox_file *f, bool last, struct as_err *err)
@@ -341,14 +373,27 @@ static as_status send_file(struct outbox *o, struct outbox_file *f, bool last, s
     return st == AS_OK && last ? report_reader_end(&f->reader, &fns, err) : st;
 }
 
-as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err)
+static as_status send_lines(struct outbox *o, bool last, bool at_once, struct as_err *err)
 {
     as_status st = AS_OK;
     for (size_t i = 0; st == AS_OK && i < OUTBOX_FILES; i++)
         st = send_file(o, &o->files[i], last, err);
     if (st < 0 || (st = flush_items(o, err)) < 0)
         return st;
-    return flush_texts(o, last, err);
+    return flush_texts(o, at_once, err);
+}
+
+as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err)
+{
+    return send_lines(o, last, last, err);
+}
+
+/* Send all that the trial had measured before the bytes of its checkpoint were read. */
+static as_status send_lines_before(struct outbox *o, struct as_err *err)
+{
+    if (o->attempt->launch.collector)
+        output_catch_up(o->attempt);
+    return send_lines(o, false, true, err);
 }
 
 static as_status put_log(struct outbox *o, const char *text, bool truncated, struct as_err *err)
@@ -423,11 +468,10 @@ static bool is_moved(as_status st)
     return st == AS_E_INVAL || st == AS_E_IO || st == AS_E_NOT_FOUND;
 }
 
-/* Upload the files whose digest is not known, then send the list of files. Files that cannot be
- * kept are noted and left out. AS_E_CONFLICT: `whole` asks for all files or none, and one has
- * changed. */
-static as_status put_files(struct outbox *o, const char *dir, struct fileset *set, const char *kind,
-                           bool whole, struct as_err *err)
+/* Upload the files whose digest is not known. Files that cannot be kept are noted and left out.
+ * AS_E_CONFLICT: `whole` asks for all files or none, and one has changed. */
+static as_status upload_files(struct outbox *o, const char *dir, struct fileset *set, bool whole,
+                              struct as_err *err)
 {
     as_status st;
     for (size_t i = 0; i < set->n; i++) {
@@ -439,10 +483,17 @@ static as_status put_files(struct outbox *o, const char *dir, struct fileset *se
             return as_fail(err, AS_E_CONFLICT, "%s changed while it was read", set->files[i].path);
         on_skip(o, set->files[i].path, err->msg);
     }
+    return AS_OK;
+}
+
+/* Send the list of files: what the attempt has of this kind. */
+static as_status put_list(struct outbox *o, const struct fileset *set, const char *kind,
+                          struct as_err *err)
+{
     JSON_AUTO body = fileset_to_json(set, kind);
     if (!body)
         return as_fail_nomem(err);
-    st = post_to_server(o, "PUT", "files", body, NULL, err);
+    as_status st = post_to_server(o, "PUT", "files", body, NULL, err);
     if (is_refused(st)) {
         note_warning(o, kind, err->msg);
         st = AS_OK;
@@ -472,10 +523,11 @@ as_status outbox_checkpoints(struct outbox *o, struct as_err *err)
     if (st < 0 || fileset_same(&now, &o->uploaded))
         return st;
     fileset_copy_digests(&now, &o->uploaded);
-    st = put_files(o, dir, &now, "checkpoint", true, err);
+    st = upload_files(o, dir, &now, true, err);
     if (st == AS_E_CONFLICT) /* until the next look the server keeps the files that it has */
         return AS_OK;
-    if (st < 0)
+    if (st < 0 || (st = send_lines_before(o, err)) < 0 ||
+        (st = put_list(o, &now, "checkpoint", err)) < 0)
         return st;
     fileset_done(&o->uploaded);
     o->uploaded = now;
@@ -497,7 +549,9 @@ as_status outbox_artifacts(struct outbox *o, struct as_err *err)
     if (!dir)
         return as_fail_nomem(err);
     as_status st = scan_folder(o, dir, &now, "the artifacts are not kept", err);
-    return st < 0 || now.n == 0 ? st : put_files(o, dir, &now, "artifact", false, err);
+    if (st < 0 || now.n == 0 || (st = upload_files(o, dir, &now, false, err)) < 0)
+        return st;
+    return put_list(o, &now, "artifact", err);
 }
 
 as_status outbox_sync_artifacts(const struct outbox *o, size_t *ret_n, struct as_err *err)
@@ -512,6 +566,22 @@ as_status outbox_sync_artifacts(const struct outbox *o, size_t *ret_n, struct as
         st = fileset_sync(&now, dir, err);
     return st == AS_E_INVAL ? AS_OK
                             : st; /* a folder that the trial made unreadable has no artifacts */
+}
+
+as_status outbox_sync_measurements(const struct outbox *o, struct as_err *err)
+{
+    for (size_t i = 0; i < OUTBOX_FILES; i++) {
+        AS_AUTO(as_freep) char *path = file_join(o->attempt->dir, o->files[i].name);
+        struct stat sb;
+        if (!path)
+            return as_fail_nomem(err);
+        if (lstat(path, &sb) < 0 || !S_ISREG(sb.st_mode))
+            continue;
+        as_status st = file_sync(path, err);
+        if (st < 0)
+            return st;
+    }
+    return AS_OK;
 }
 
 /* Send the end of the attempt. */

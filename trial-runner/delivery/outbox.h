@@ -18,7 +18,7 @@ struct outbox_file {
     const char *name;  /* in the attempt's folder */
     const char *label; /* in warnings */
     struct report_reader reader;
-    int fd;       /* -1: the file does not exist yet */
+    int fd;       /* -1: the file does not exist yet, or is not read */
     bool refused; /* it is not a regular file, which is noted already */
     int64_t offset;
 };
@@ -66,7 +66,9 @@ AS_MUST_CHECK as_status outbox_log(struct outbox *o, struct as_err *err);
  * that does not lead yet: those of the leader are newer. */
 AS_MUST_CHECK as_status outbox_skip_checkpoints(struct outbox *o, struct as_err *err);
 
-/* Upload the checkpoint folder if it has changed since the last time. */
+/* Upload the checkpoint folder if it has changed since the last time. The server keeps it only
+ * after every measurement that the trial wrote before it: what comes after a checkpoint is computed
+ * again by an attempt that goes on from it, what comes before is not. */
 AS_MUST_CHECK as_status outbox_checkpoints(struct outbox *o, struct as_err *err);
 AS_MUST_CHECK as_status outbox_artifacts(struct outbox *o, struct as_err *err);
 
@@ -74,6 +76,9 @@ AS_MUST_CHECK as_status outbox_artifacts(struct outbox *o, struct as_err *err);
  * how many there are. */
 AS_MUST_CHECK as_status outbox_sync_artifacts(const struct outbox *o, size_t *ret_n,
                                               struct as_err *err);
+/* Likewise the files of measurements. Those that the trial has removed or replaced by something
+ * else are none. AS_E_IO, AS_E_NOMEM. */
+AS_MUST_CHECK as_status outbox_sync_measurements(const struct outbox *o, struct as_err *err);
 
 /* Send the log of the attempt's result, then complete the attempt. */
 AS_MUST_CHECK as_status outbox_result(struct outbox *o, struct as_err *err);

@@ -8,15 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/private_env.h"
 #include "base/str.h"
 
-/* The names of each launcher begin alike. PG: every variable of libpq (PGPASSWORD, PGSERVICE,
- * …). */
+/* The names of each launcher begin alike. */
 static const char *const scrubbed_prefixes[] = {
     "SLURM_",        "SLURMD_",  "SBATCH_", "SRUN_", "PMI_",   "PMI2_",  "PMIX_",
     "OMPI_",         "OPAL_",    "ORTE_",   "PRTE_", "PRRTE_", "I_MPI_", "MPI_LOCAL",
     "MV2_",          "MPIRUN_",  "HYDRA_",  "PALS_", "ALPS_",  "FLUX_",  "JSM_",
-    "TORCHELASTIC_", "HOROVOD_", "PBS_",    "LSB_",  "SGE_",   "PG",
+    "TORCHELASTIC_", "HOROVOD_", "PBS_",    "LSB_",  "SGE_",
 };
 static const char *const scrubbed_names[] = {
     /* torchrun, JAX, TensorFlow: a trial would wait for peers that do not exist */
@@ -27,30 +27,14 @@ static const char *const scrubbed_names[] = {
     /* the sockets and secrets of the service manager */
     "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
     "CREDENTIALS_DIRECTORY"};
-/* Of Assay's own variables only the settings of the trainer and its kernels are passed on. The
- * others are credentials, or say where the service is, and so will those be that later versions
- * add. */
-static const char *const kept_of_ours[] = {
-    "ASSAY_THREADS", "ASSAY_BACKEND",       "ASSAY_MEMORY_BYTES", "ASSAY_PLUGIN_DIR",
-    "ASSAY_CUDNN",   "ASSAY_CUDA_PRODUCTS", "ASSAY_CUDA_CONV"};
-
-static bool has_name(const char *pair, const char *const *names, size_t n_names)
-{
-    size_t n = strcspn(pair, "=");
-    for (size_t i = 0; i < n_names; i++)
-        if (strlen(names[i]) == n && memcmp(names[i], pair, n) == 0)
-            return true;
-    return false;
-}
-
 static bool is_scrubbed(const char *pair)
 {
-    if (as_starts_with(pair, "ASSAY_"))
-        return !has_name(pair, kept_of_ours, AS_ARRAY_LEN(kept_of_ours));
+    if (private_env_is(pair))
+        return true;
     for (size_t i = 0; i < AS_ARRAY_LEN(scrubbed_prefixes); i++)
         if (as_starts_with(pair, scrubbed_prefixes[i]))
             return true;
-    return has_name(pair, scrubbed_names, AS_ARRAY_LEN(scrubbed_names));
+    return private_env_has_name(pair, scrubbed_names, AS_ARRAY_LEN(scrubbed_names));
 }
 
 static as_status push_pair(struct child_env *e, char *pair, struct as_err *err)

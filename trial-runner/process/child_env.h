@@ -1,7 +1,7 @@
-/* The environment of a trial's process: the runner's own without credentials (all of Assay's and of
- * PostgreSQL's variables but the settings of the trainer), and without variables that would mislead
- * a training script (those of the batch system, MPI or torchrun that started the runner). What the
- * document sets in trial.env is added later, and is not touched. */
+/* The environment of a trial's process: the runner's own without what is the service's
+ * (base/private_env.h), and without variables that would mislead a training script (those of the
+ * batch system, MPI or torchrun that started the runner). What the document sets in trial.env is
+ * added later, and is not touched. */
 #ifndef ASSAY_TRIAL_RUNNER_PROCESS_CHILD_ENV_H
 #define ASSAY_TRIAL_RUNNER_PROCESS_CHILD_ENV_H
 

@@ -35,4 +35,14 @@ void report_file_done(struct report_file *r);
 AS_MUST_CHECK as_status report_file_append(struct report_file *r, const struct str *line,
                                            struct as_err *err);
 
+/* The step of a line that report_format() wrote; -1: another text. */
+int64_t report_step(const char *line);
+
+#define REPORT_LINES_MAX ((size_t)16 << 20)
+
+/* Append to `lines` those of the file whose step is above `after`, of its last REPORT_LINES_MAX
+ * bytes. A file that does not exist has none. AS_E_IO, AS_E_NOMEM. */
+AS_MUST_CHECK as_status report_file_lines(const struct report_file *r, int64_t after,
+                                          struct str *lines, struct as_err *err);
+
 #endif

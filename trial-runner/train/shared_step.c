@@ -2,8 +2,13 @@
  * that are behind get the others' state, a step in which a rank was lost is repeated in the next
  * world.
  *
- * A state on its way is a head, the last report, the arrays of the slot, and the parts that the
- * strategy keeps. The receiver changes nothing before all of it has arrived. */
+ * A state on its way is a head, the reports that the receiver has not written, the arrays of the
+ * slot, and the parts that the strategy keeps. The receiver changes nothing before all of it has
+ * arrived.
+ *
+ * Each rank's report file has every line, also of steps that it took no part in: whichever rank
+ * leads when a checkpoint is kept can send all lines before it, although the runner of the rank
+ * that led when they were measured is gone with those that it had not sent. */
 #include "trial-runner/train/shared_step.h"
 
 #include <inttypes.h>
@@ -123,17 +128,35 @@ struct state_head {
     float loss_sum;
 };
 
-static as_status send_state(struct shared_step *s, struct coll *c, int32_t to, struct as_err *err)
+/* The lines of steps above `after`, which the receiver has reported last, and this rank's last
+ * line. */
+static as_status collect_lines(const struct member *m, int64_t after, struct str *lines,
+                               struct as_err *err)
+{
+    const char *last = str_cstr(&m->last_report);
+    as_status st = report_file_lines(&m->report, after, lines, err);
+    if (st < 0)
+        return st;
+    size_t n = m->last_report.len;
+    if (lines->len < n || memcmp(lines->s + lines->len - n, last, n) != 0)
+        str_puts(lines, last);
+    return str_check(lines, err);
+}
+
+/* `after`: the last step that the receiver has reported. */
+static as_status send_state(struct shared_step *s, struct coll *c, int32_t to, int64_t after,
+                            struct as_err *err)
 {
     struct member *m = member_of(s);
     AS_AUTO(slot_state_done) struct slot_state state = {0};
+    AS_AUTO(str_done) struct str lines = {0};
     struct slot place = lockstep_slot(s->ls, 0);
     as_status st = slot_state_get(&place, &state, err);
-    if (st < 0)
+    if (st < 0 || (st = collect_lines(m, after, &lines, err)) < 0)
         return st;
     struct state_head h = {.epoch = m->epoch,
                            .at = (int64_t)m->at,
-                           .report_bytes = (int64_t)m->last_report.len,
+                           .report_bytes = (int64_t)lines.len,
                            .steps = state.steps,
                            .active = state.active,
                            .loss_sum = state.loss_sum};
@@ -141,7 +164,7 @@ static as_status send_state(struct shared_step *s, struct coll *c, int32_t to, s
     struct slot_part parts[SLOT_PARTS];
     slot_state_parts(&place, &state, parts);
     if ((st = coll_send(c, head, to, &h, sizeof h, err)) < 0 ||
-        (st = coll_send(c, body, to, str_cstr(&m->last_report), m->last_report.len, err)) < 0)
+        (st = coll_send(c, body, to, str_cstr(&lines), lines.len, err)) < 0)
         return st;
     for (size_t i = 0; i < SLOT_PARTS; i++)
         if (parts[i].values &&
@@ -188,7 +211,7 @@ static as_status receive_kept(struct shared_step *s, struct coll *c, int32_t fro
 
 static as_status receive_parts(struct shared_step *s, struct coll *c, int32_t from,
                                const struct state_head *h, struct slot_state *state,
-                               struct str *report, struct as_err *err)
+                               struct str *ret_lines, struct as_err *err)
 {
     struct coll_id body = {.tag = TAG_BODY, .what = "state"};
     struct slot place = lockstep_slot(s->ls, 0);
@@ -203,20 +226,21 @@ static as_status receive_parts(struct shared_step *s, struct coll *c, int32_t fr
             st = coll_receive(c, body, from, parts[i].values, parts[i].n * sizeof(float), err);
     if (st < 0)
         return st;
-    str_clear(report);
-    str_puts(report, text);
-    return str_check(report, err);
+    str_puts(ret_lines, text);
+    return str_check(ret_lines, err);
 }
 
-/* This rank may lead one day, and the one that reported may be gone before its runner has sent the
- * report: so it stands in the file of every rank. `report` is the one before, afterwards. */
-static as_status take_report(struct member *m, struct str *report, struct as_err *err)
+/* Append the lines to this rank's report; the last one is the report that it has now. */
+static as_status take_lines(struct member *m, const struct str *lines, struct as_err *err)
 {
-    struct str before = m->last_report;
-    bool is_new = report->len > 0 && !as_streq(str_cstr(report), str_cstr(&before));
-    m->last_report = *report;
-    *report = before;
-    return is_new ? report_file_append(&m->report, &m->last_report, err) : AS_OK;
+    const char *last = str_cstr(lines), *end;
+    while ((end = strchr(last, '\n')) && end[1])
+        last = end + 1;
+    bool is_new = !as_streq(str_cstr(lines), str_cstr(&m->last_report));
+    str_clear(&m->last_report);
+    str_puts(&m->last_report, last);
+    as_status st = str_check(&m->last_report, err);
+    return st == AS_OK && is_new ? report_file_append(&m->report, lines, err) : st;
 }
 
 /* Takes the state of rank `from`. Nothing of this rank changes before all of it has arrived. */
@@ -225,7 +249,7 @@ static as_status receive_state(struct shared_step *s, struct coll *c, int32_t fr
 {
     struct member *m = member_of(s);
     AS_AUTO(slot_state_done) struct slot_state state = {0};
-    AS_AUTO(str_done) struct str report = {0};
+    AS_AUTO(str_done) struct str lines = {0};
     AS_AUTO(arrived_done) struct arrived kept = {0};
     struct slot place = lockstep_slot(s->ls, 0);
     struct state_head h;
@@ -236,10 +260,10 @@ static as_status receive_state(struct shared_step *s, struct coll *c, int32_t fr
         return st;
     if (h.epoch < 0 || h.epoch > m->spec.epochs || h.at < 0 ||
         (size_t)h.at > m->layout.micro_steps || h.report_bytes < 0 ||
-        h.report_bytes > (int64_t)CONTROL_MAX_LINE)
+        h.report_bytes > (int64_t)(REPORT_LINES_MAX + CONTROL_MAX_LINE))
         return as_fail(err, AS_E_INVAL, "rank %d sends a state that is not of this trial",
                        (int)from);
-    if ((st = receive_parts(s, c, from, &h, &state, &report, err)) < 0 ||
+    if ((st = receive_parts(s, c, from, &h, &state, &lines, err)) < 0 ||
         (st = receive_kept(s, c, from, &kept, err)) < 0)
         return st;
     state.steps = h.steps;
@@ -252,7 +276,7 @@ static as_status receive_state(struct shared_step *s, struct coll *c, int32_t fr
             memcpy(kept.to[i].values, kept.values[i], kept.to[i].n * sizeof(float));
     m->epoch = h.epoch;
     m->at = (size_t)h.at;
-    if ((st = take_report(m, &report, err)) < 0)
+    if ((st = take_lines(m, &lines, err)) < 0)
         return st;
     const struct strategy_ops *ops = s->strategy.ops;
     return ops->restored ? ops->restored(s->strategy.self, false, err) : AS_OK;
@@ -261,6 +285,7 @@ static as_status receive_state(struct shared_step *s, struct coll *c, int32_t fr
 /* What ranks compare when they meet. */
 struct standing {
     int64_t position;
+    int64_t reported;  /* the step of its last report; -1: none */
     uint64_t job;      /* of the member's fingerprint */
     uint64_t stopping; /* 1: it has done its last step before a stop */
     struct device_card card;
@@ -310,14 +335,16 @@ static as_status meet_devices(struct shared_step *s, const struct standing *all,
 struct own_meeting {
     struct meeting meeting;
     struct shared_step *shared;
+    const struct standing *all; /* of each rank; borrowed */
 };
 
 static as_status transfer(struct meeting *m, int32_t from, int32_t to, struct as_err *err)
 {
-    struct shared_step *s = ((struct own_meeting *)m)->shared;
+    const struct own_meeting *own = (struct own_meeting *)m;
+    struct shared_step *s = own->shared;
     int32_t rank = coll_rank(m->coll);
     if (rank == from && from != to)
-        return send_state(s, m->coll, to, err);
+        return send_state(s, m->coll, to, own->all[to].reported, err);
     if (rank != to || from == to)
         return AS_OK;
     as_status st = receive_state(s, m->coll, from, err);
@@ -336,6 +363,7 @@ static as_status compare(struct shared_step *s, bool *ret_moved, struct as_err *
         return as_fail_nomem(err);
     const struct member *m = member_of(s);
     all[rank] = (struct standing){.position = position_of(s),
+                                  .reported = report_step(str_cstr(&m->last_report)),
                                   .job = job_of(m),
                                   .stopping = s->finishing && m->epoch < m->spec.epochs,
                                   .card = s->card};
@@ -351,7 +379,8 @@ static as_status compare(struct shared_step *s, bool *ret_moved, struct as_err *
         return st;
     struct own_meeting own = {
         .meeting = {.coll = c, .steps = steps, .transfer = transfer, .devices = s->devices},
-        .shared = s};
+        .shared = s,
+        .all = all};
     st = s->strategy.ops->meet ? s->strategy.ops->meet(s->strategy.self, &own.meeting, err)
                                : meeting_catch_up(&own.meeting, err);
     *ret_moved = *ret_moved || own.meeting.moved;

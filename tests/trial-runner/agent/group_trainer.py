@@ -8,6 +8,8 @@ import socket
 import sys
 import time
 
+import gates
+
 control = socket.socket(fileno=0)
 job = json.load(open(sys.argv[1]))
 members = {}
@@ -42,6 +44,9 @@ def begin(member):
     elif what == "measure":
         end(member, 0)
         say(event="throughput", members=8, rows_per_second=1e6)
+    elif what == "checkpoint":
+        gates.checkpoint_after_a_line(member["checkpoints"], member["report"])
+        end(member, 0)
     elif what == "fail":
         end(member, 1, "the loss is not finite")
     elif what == "crash":

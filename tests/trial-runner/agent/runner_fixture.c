@@ -160,7 +160,11 @@ static void answer_attempt(struct trial *t, const char *verb, json_t *body, stru
     } else if (strcmp(verb, "measurements") == 0) {
         if (!t->items)
             t->items = json_array();
+        if (!t->notes)
+            t->notes = json_object();
         json_array_extend(t->items, json_object_get(body, "items"));
+        if (json_object_get(body, "notes"))
+            json_object_update(t->notes, json_object_get(body, "notes"));
         answer_json(a, 200, "{\"recorded\":1,\"directives\":[]}");
     } else if (strcmp(verb, "log") == 0) {
         free(t->log);
@@ -202,6 +206,8 @@ static void handle_locked(const struct server_request *q, struct server_answer *
     ck_assert_uint_ge(strlen(fx.secret), 32);
     ck_assert_str_eq(q->runner_secret, fx.secret);
     if (strncmp(q->path, "/v1/blobs/", 10) == 0) {
+        if (fx.on_blob)
+            fx.on_blob(q);
         answer_blob(q, a);
         return;
     }
@@ -301,6 +307,7 @@ void fx_teardown(void)
         json_decref(t->artifacts);
         json_decref(t->checkpoints);
         json_decref(t->items);
+        json_decref(t->notes);
         free(t->log);
     }
     for (size_t i = 0; i < fx.n_blobs; i++)

@@ -29,6 +29,7 @@ struct trial {
     json_t *completion, *artifacts, *checkpoints;
     char *log;
     json_t *items; /* measurements */
+    json_t *notes; /* {name: text} */
 };
 
 struct blob {
@@ -61,7 +62,8 @@ extern struct fixture {
     int held_items;    /* how often that happened */
     /* Asked first about requests of attempts; returns whether it has answered. NULL: none. */
     bool (*more)(const struct server_request *q, struct server_answer *a);
-    int64_t claim_seats; /* of the last claim for free slots */
+    void (*on_blob)(const struct server_request *q); /* before content is taken; NULL: none */
+    int64_t claim_seats;                             /* of the last claim for free slots */
     struct http_server *server;
     char dir[TEMP_FOLDER_SIZE], work[80];
     pid_t runner;

@@ -178,6 +178,8 @@ static const struct {
 } oddities[] = {
     {"mkdir $ASSAY_REPORT", "completed", "ASSAY_REPORT is not read: it is not a regular file"},
     {"mkfifo $ASSAY_REPORT", "completed", "ASSAY_REPORT is not read: it is not a regular file"},
+    {"ln -s /dev/zero $ASSAY_REPORT", "completed", "ASSAY_REPORT is not read: it is a link"},
+    {"ln -s nothing $ASSAY_REPORT", "completed", "ASSAY_REPORT is not read: it is a link"},
     {"rm -r $ASSAY_CHECKPOINTS; : > $ASSAY_CHECKPOINTS; exit 75", "retry", "Not a directory"},
     {"rm -r $ASSAY_ARTIFACTS; : > $ASSAY_ARTIFACTS", "completed", "the artifacts are not kept"},
     {"rm -r $ASSAY_ARTIFACTS; ln -s /etc $ASSAY_ARTIFACTS", "completed", "Not a directory"},
@@ -531,6 +533,24 @@ START_TEST(a_result_of_another_is_dropped)
 }
 END_TEST
 
+/* The token of the runner is "runner-token" (runner_fixture.c). */
+START_TEST(a_trial_sees_no_secret)
+{
+    (void)setenv("AWS_SECRET_ACCESS_KEY", "secret-of-s3", 1);
+    (void)setenv("PGPASSWORD", "secret-of-postgres", 1);
+    (void)setenv("ASSAY_DATABASE", "secret-of-assayd", 1);
+    (void)setenv("MY_OWN", "for my trials", 1);
+    struct trial *t = offer_sh(0, "env; tr '\\0' '\\n' < /proc/$PPID/environ");
+    start_runner(NULL, NULL);
+    AWAIT(t->completion);
+    fx_lock();
+    const char *own = strstr(t->log, "MY_OWN=for my trials\n");
+    ck_assert_msg(own && strstr(own + 1, "MY_OWN=for my trials\n"), "%s", t->log); /* of both */
+    ck_assert_msg(!strstr(t->log, "secret-of") && !strstr(t->log, "runner-token"), "%s", t->log);
+    fx_unlock();
+}
+END_TEST
+
 START_TEST(a_refused_token_ends_the_runner)
 {
     int status = 0;
@@ -579,6 +599,7 @@ Suite *test_suite(void)
     tcase_add_test(t, the_built_in_trainer_gets_its_job);
     tcase_add_test(t, the_secret_is_the_folders);
     tcase_add_test(t, a_result_of_another_is_dropped);
+    tcase_add_test(t, a_trial_sees_no_secret);
     tcase_add_test(t, a_refused_token_ends_the_runner);
     tcase_add_test(t, leaves_when_idle);
     suite_add_tcase(s, t);

@@ -1,12 +1,13 @@
-/* The default folders of assay-runner: their paths can be guessed, so that their owner counts. The
- * address for ranks. */
+/* The folders of assay-runner belong to its user, whoever chose them. The address for ranks. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 #include "trial-runner/attempt/options.h"
 
 #define UID 54321 /* nobody has it */
@@ -63,6 +64,59 @@ START_TEST(default_folders_are_the_users_own)
 }
 END_TEST
 
+static as_status parse_with(const char *option, const char *path, struct as_err *err)
+{
+    char other[200];
+    (void)snprintf(other, sizeof other, "%s.other", path);
+    const char *argv[] = {
+        "assay-runner", "--name", "r",  "--gpus",
+        "none",         option,   path, strcmp(option, "--work") == 0 ? "--cache" : "--work",
+        other,          NULL};
+    struct options o = {0};
+    as_status st = options_parse(&o, 9, (char **)argv, err);
+    options_done(&o);
+    return st;
+}
+
+static const char *const folder_options[] = {"--work", "--cache"};
+
+START_TEST(given_folders_are_no_links)
+{
+    const char *option = folder_options[_i];
+    char dir[TEMP_FOLDER_SIZE], real[100], link[100], behind[120];
+    struct as_err err = {0};
+    struct stat sb;
+    temp_folder_make(dir);
+    (void)snprintf(real, sizeof real, "%s/real", dir);
+    (void)snprintf(link, sizeof link, "%s/link", dir);
+    (void)snprintf(behind, sizeof behind, "%s/link/behind", dir);
+    ck_ok(parse_with(option, real, &err), err);
+    ck_ok(parse_with(option, real, &err), err); /* found */
+    ck_assert_int_eq(symlink(real, link), 0);
+    ck_fails(parse_with(option, link, &err), AS_E_IO, err, option);
+    ck_fails(parse_with(option, link, &err), AS_E_IO, err, "is a link; give the path");
+    ck_fails(parse_with(option, behind, &err), AS_E_IO, err, "is a link; give the path");
+    ck_assert_int_lt(stat(behind, &sb), 0);
+    temp_folder_remove(dir);
+}
+END_TEST
+
+START_TEST(given_folders_are_the_users_own)
+{
+    char dir[TEMP_FOLDER_SIZE], theirs[100];
+    struct as_err err = {0};
+    temp_folder_make(dir);
+    (void)snprintf(theirs, sizeof theirs, "%s/theirs", dir);
+    ck_assert_int_eq(mkdir(theirs, 0777), 0);
+    ck_assert_int_eq(chown(theirs, UID, UID), 0);
+    for (int i = 0; i < 2; i++) {
+        ck_fails(parse_with(folder_options[i], theirs, &err), AS_E_DENIED, err, folder_options[i]);
+        ck_assert_ptr_nonnull(strstr(err.msg, "belongs to user 54321"));
+    }
+    temp_folder_remove(dir);
+}
+END_TEST
+
 START_TEST(the_address_for_ranks_is_numeric)
 {
     static const char *const argv[] = {"assay-runner", "--name",         "r",         "--gpus",
@@ -80,6 +134,8 @@ Suite *test_suite(void)
     Suite *s = suite_create("options");
     TCase *t = tcase_create("options");
     tcase_add_test(t, the_address_for_ranks_is_numeric);
+    tcase_add_loop_test(t, given_folders_are_no_links, 0, 2);
+    add_test_if(t, given_folders_are_the_users_own, geteuid() == 0, "needs root, to be two users");
     add_test_if(t, default_folders_are_the_users_own, geteuid() == 0,
                 "needs root, to be two users");
     suite_add_tcase(s, t);

@@ -1,5 +1,6 @@
 /* Real processes: exit codes, signals, what they inherit, and that nothing of them stays. */
 #include "tests/support/check_main.h"
+#include "tests/support/roots.h"
 #include "tests/support/temp_folder.h"
 
 #include <errno.h>
@@ -296,6 +297,11 @@ START_TEST(environment_is_scrubbed)
                                 "MPI_LOCALRANKID=1",
                                 "JAX_PROCESS_ID=1",
                                 "CREDENTIALS_DIRECTORY=/run/credentials/x",
+                                "AWS_SECRET_ACCESS_KEY=secret",
+                                "AWS_ACCESS_KEY_ID=k",
+                                "AWS_SESSION_TOKEN=secret",
+                                "AWS_REGION=r",
+                                "S3_SECRET_KEY=secret",
                                 "ASSAY_BACKEND=cpu",
                                 "ASSAY_PLUGIN_DIR=/p",
                                 "CUDA_VISIBLE_DEVICES=7",
@@ -326,6 +332,11 @@ START_TEST(environment_is_scrubbed)
                                        "SRUN_DEBUG",
                                        "MPI_LOCALRANKID",
                                        "JAX_PROCESS_ID",
+                                       "AWS_SECRET_ACCESS_KEY",
+                                       "AWS_ACCESS_KEY_ID",
+                                       "AWS_SESSION_TOKEN",
+                                       "AWS_REGION",
+                                       "S3_SECRET_KEY",
                                        "CREDENTIALS_DIRECTORY"};
     AS_AUTO(child_env_done) struct child_env e = {0};
     struct as_err err = {0};
@@ -343,6 +354,41 @@ START_TEST(environment_is_scrubbed)
     ck_assert_str_eq(child_env_get(&e, "PATH"), "/usr/bin");
     ck_fails(child_env_set(&e, "A=B", "x", &err), AS_E_INVAL, err, "A=B");
     ck_assert_ptr_null(e.v[e.n]);
+}
+END_TEST
+
+static bool is_of_name(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* No variable that the page about running the service names reaches a trial: none that it names
+ * today, and none that will be added. */
+START_TEST(no_documented_variable_of_the_service)
+{
+    struct as_err err = {0};
+    AS_AUTO(as_freep) char *path = file_join(source_root(), "docs/operations.md");
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len = 0, n = 0;
+    ck_ok(file_read(path, 1 << 20, &text, &len, &err), err);
+    for (char *at = text; *at;) {
+        size_t word = 0, bars = 0;
+        while (is_of_name(at[word]))
+            bars += at[word++] == '_';
+        if (bars > 0 && *at != '_') {
+            char pair[200];
+            (void)snprintf(pair, sizeof pair, "%.*s=leak", (int)word, at);
+            const char *const base[] = {"HOME=/h", pair, NULL};
+            AS_AUTO(child_env_done) struct child_env e = {0};
+            ck_ok(child_env_init(&e, (char *const *)base, &err), err);
+            pair[word] = '\0';
+            ck_assert_msg(!child_env_get(&e, pair), "a trial sees %s", pair);
+            ck_assert_str_eq(child_env_get(&e, "HOME"), "/h");
+            n++;
+        }
+        at += word > 0 ? word : 1;
+    }
+    ck_assert_uint_ge(n, 15); /* they were found */
 }
 END_TEST
 
@@ -406,6 +452,7 @@ Suite *test_suite(void)
     tcase_add_test(t, dies_with_the_thread_that_started_it);
     tcase_add_test(t, stdin_may_be_a_socket);
     tcase_add_test(t, environment_is_scrubbed);
+    tcase_add_test(t, no_documented_variable_of_the_service);
     tcase_add_test(t, path_of_the_trial);
     suite_add_tcase(s, t);
     return s;

@@ -119,6 +119,65 @@ START_TEST(who_has_no_data_does_not_listen)
 }
 END_TEST
 
+/* ---- reports ---- */
+
+#define BEFORE 5 /* epochs before it joins */
+
+static const char *const strategies[] = {
+    "{}",
+    "{\"local_sgd\":{\"steps\":2}}",
+    "{\"server\":{\"mode\":\"sync\"}}",
+    "{\"server\":{\"mode\":\"async\"}}",
+    "{\"groups\":2}",
+    "{\"gossip\":{}}",
+};
+enum { STRATEGIES = 6 };
+
+/* Where the first `n` lines end; 0: there are fewer. */
+static size_t length_of_lines(const char *text, size_t n)
+{
+    const char *at = text;
+    while (n > 0 && (at = strchr(at, '\n'))) {
+        at++;
+        n--;
+    }
+    return at ? (size_t)(at - text) : 0;
+}
+
+/* A rank that joins may lead one day, when the runner of the one that reported is gone with lines
+ * that it had not sent: it has the lines of all epochs since the checkpoint that it began from (here:
+ * none), not of those alone in which it trained. */
+START_TEST(a_newcomer_has_every_line)
+{
+    char train[500];
+    (void)snprintf(train, sizeof train,
+                   "\"model\":{\"layers\":[24,12]},\"epochs\":100000," SHARDS
+                   "\"optimizer\":{\"lr\":0.003},\"distributed\":%s",
+                   strategies[_i]);
+    const struct trial endless = {"e", train, "5"};
+    struct gang g;
+    size_t n = 0, len = 0;
+    AS_AUTO(as_freep) char *path = file_join(rig.dir, "late/r0/report");
+    const struct gang_opts opts = {.no_checkpoints = true, .silence = "10m", .join = "10m"};
+    gang_start_with(&g, &rig, "late", &endless, 1, &opts);
+    while (n == 0 && gang_turn(&g, 5)) {
+        AS_AUTO(as_freep) char *text = NULL;
+        if (file_read(path, 1 << 20, &text, &len, NULL) == AS_OK)
+            n = length_of_lines(text, BEFORE);
+    }
+    (void)gang_add_in_time(&g);
+    ck_assert(gang_gather(&g, 2));
+    AS_AUTO(as_freep) char *first = gang_read(&rig, "late", "r0", "report", &len);
+    AS_AUTO(as_freep) char *late = gang_read(&rig, "late", "r1", "report", &len);
+    ck_assert_uint_gt(n, 0);
+    ck_assert_msg(strncmp(first, late, n) == 0, "%.300s\n-- of the newcomer:\n%.300s", first, late);
+    for (size_t i = 0; i < 2; i++)
+        gang_kill(&g, i, SIGKILL);
+    gang_run(&g);
+    gang_done(&g);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("ranks");
@@ -127,6 +186,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, any_number_of_ranks_gives_the_same_bits, 0, 2);
     tcase_add_test(t, deaths_change_no_bit);
     tcase_add_test(t, who_has_no_data_does_not_listen);
+    tcase_add_loop_test(t, a_newcomer_has_every_line, 0, STRATEGIES);
     suite_add_tcase(s, t);
     return s;
 }

@@ -39,6 +39,57 @@ START_TEST(lines)
 }
 END_TEST
 
+START_TEST(lines_of_later_steps)
+{
+    char dir[TEMP_FOLDER_SIZE];
+    temp_folder_make(dir);
+    AS_AUTO(as_freep) char *path = file_join(dir, "report");
+    AS_AUTO(report_file_done) struct report_file report, none;
+    AS_AUTO(str_done) struct str all = {0}, later = {0}, line = {0};
+    struct report_value value = {"loss", 0.5};
+    ck_ok(report_file_init(&report, path, &err), err);
+    ck_ok(report_file_init(&none, NULL, &err), err);
+    ck_ok(report_file_lines(&report, -1, &all, &err), err); /* it does not exist yet */
+    ck_ok(report_file_lines(&none, -1, &all, &err), err);
+    ck_assert_uint_eq(all.len, 0);
+    for (int64_t step = 8; step <= 11; step++) {
+        str_clear(&line);
+        ck_ok(report_format(step, &value, 1, &line, &err), err);
+        ck_ok(report_file_append(&report, &line, &err), err);
+        ck_assert_int_eq(report_step(line.s), step);
+    }
+    ck_ok(report_file_lines(&report, -1, &all, &err), err);
+    ck_ok(report_file_lines(&report, 9, &later, &err), err);
+    ck_assert_str_eq(later.s, "{\"step\": 10, \"loss\": 0.5}\n{\"step\": 11, \"loss\": 0.5}\n");
+    ck_assert_str_eq(all.s + all.len - later.len, later.s);
+    ck_assert_int_eq(report_step("{\"steps\": 3}"), -1);
+    ck_assert_int_eq(report_step(""), -1);
+    temp_folder_remove(dir);
+}
+END_TEST
+
+/* Of a file that is longer than what is sent: whole lines of its end. */
+START_TEST(the_end_of_a_long_file)
+{
+    char dir[TEMP_FOLDER_SIZE];
+    temp_folder_make(dir);
+    AS_AUTO(as_freep) char *path = file_join(dir, "report");
+    AS_AUTO(report_file_done) struct report_file report;
+    AS_AUTO(str_done) struct str text = {0}, got = {0};
+    int64_t step = 0;
+    ck_ok(report_file_init(&report, path, &err), err);
+    while (text.len <= REPORT_LINES_MAX + 1000)
+        ck_ok(report_format(++step, &(struct report_value){"loss", 0.5}, 1, &text, &err), err);
+    ck_ok(report_file_append(&report, &text, &err), err);
+    ck_ok(report_file_lines(&report, -1, &got, &err), err);
+    ck_assert_uint_le(got.len, REPORT_LINES_MAX);
+    ck_assert_uint_gt(got.len, REPORT_LINES_MAX - 100);
+    ck_assert_str_eq(text.s + text.len - got.len, got.s);
+    ck_assert(text.s[text.len - got.len - 1] == '\n');
+    temp_folder_remove(dir);
+}
+END_TEST
+
 START_TEST(full_disk)
 {
     AS_AUTO(str_done) struct str line = {0};
@@ -54,6 +105,8 @@ Suite *test_suite(void)
     Suite *s = suite_create("report");
     TCase *t = tcase_create("report");
     tcase_add_test(t, lines);
+    tcase_add_test(t, lines_of_later_steps);
+    tcase_add_test(t, the_end_of_a_long_file);
     tcase_add_test(t, full_disk);
     suite_add_tcase(s, t);
     return s;

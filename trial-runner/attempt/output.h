@@ -1,7 +1,7 @@
 /* The output of processes, for the main thread: read from pipes, kept as a tail, and passed on to
  * the collector. */
-#ifndef ASSAY_TRIAL_RUNNER_AGENT_OUTPUT_H
-#define ASSAY_TRIAL_RUNNER_AGENT_OUTPUT_H
+#ifndef ASSAY_TRIAL_RUNNER_ATTEMPT_OUTPUT_H
+#define ASSAY_TRIAL_RUNNER_ATTEMPT_OUTPUT_H
 
 #include "trial-runner/attempt/attempt.h"
 
@@ -21,5 +21,9 @@ bool output_has_room(const struct attempt *t);
 /* Read what the process of an attempt printed; buf has OUTPUT_BYTES. `rest`: the process has ended,
  * and what is left in the pipe has room in any case. */
 void output_read(struct attempt *t, char *buf, bool rest);
+
+/* For the delivery thread of an attempt with a collector: wait until all measurements are in the
+ * collector's file that the program had printed, or written to its files, when this was called. */
+void output_catch_up(struct attempt *a);
 
 #endif
