@@ -261,8 +261,8 @@ static as_status default_dir(const char *leaf, struct str *path, struct as_err *
     return st < 0 ? st : file_own_folder(path->s, err);
 }
 
-/* Create a folder if needed. It must be this user's own: the runner's secret lies in it, and programs
- * of trials are started with what lies in it. *ret is its absolute path. */
+/* Create a folder if needed. It must be this user's own: the runner's secret lies in it, and
+ * programs of trials are started with what lies in it. *ret is its absolute path. */
 static as_status absolute_dir(const char *option, const char *given, const char *fallback_leaf,
                               char **ret, struct as_err *err)
 {

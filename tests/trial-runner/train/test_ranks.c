@@ -145,8 +145,8 @@ static size_t length_of_lines(const char *text, size_t n)
 }
 
 /* A rank that joins may lead one day, when the runner of the one that reported is gone with lines
- * that it had not sent: it has the lines of all epochs since the checkpoint that it began from (here:
- * none), not of those alone in which it trained. */
+ * that it had not sent: it has the lines of all epochs since the checkpoint that it began from
+ * (here: none), not of those alone in which it trained. */
 START_TEST(a_newcomer_has_every_line)
 {
     char train[500];
