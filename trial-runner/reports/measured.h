@@ -23,8 +23,8 @@ struct report_fns {
     /* A text beside the numbers: `name` as for a metric, `text` UTF-8 of at most REPORT_MAX_NOTE
      * bytes; both borrowed. NULL: texts are skipped. */
     as_status (*on_note)(void *arg, const char *name, const char *text, struct as_err *err);
-    /* A field was skipped: its name is none of a metric, or there are too many. Borrowed; on_bad was
-     * told why. May be NULL. */
+    /* A field was skipped: its name is none of a metric, or there are too many. The name is
+     * borrowed; on_bad was told why. May be NULL. */
     void (*on_skip)(void *arg, const char *name);
     void *arg;
 };
