@@ -362,6 +362,22 @@ void json_pointer_child(const char *parent, const char *name, char ret[AS_ERR_PO
     memcpy(ret, out, sizeof out);
 }
 
+bool json_pointer_next(const char **p, char *buf, size_t size)
+{
+    if (**p != '/')
+        return false;
+    size_t n = 0;
+    for ((*p)++; **p && **p != '/'; (*p)++) {
+        char c = **p;
+        if (c == '~' && ((*p)[1] == '0' || (*p)[1] == '1'))
+            c = *++*p == '0' ? '~' : '/';
+        if (n + 1 < size)
+            buf[n++] = c;
+    }
+    buf[n] = 0;
+    return true;
+}
+
 void json_pointer_index(const char *parent, size_t index, char ret[AS_ERR_POINTER_MAX])
 {
     char name[24];

@@ -128,6 +128,9 @@ AS_MUST_CHECK as_status json_fields_end(struct json_fields *f, struct as_err *er
 /* Write the JSON pointer of a child: parent + "/" + name with ~ and / escaped. */
 void json_pointer_child(const char *parent, const char *name, char ret[AS_ERR_POINTER_MAX]);
 void json_pointer_index(const char *parent, size_t index, char ret[AS_ERR_POINTER_MAX]);
+/* The next part of a JSON pointer without its escapes ("/val~1acc" is val/acc), cut to `size`;
+ * advances *p. False at the end. */
+bool json_pointer_next(const char **p, char *buf, size_t size);
 
 /* The type of a value for messages: "a string", "a number", … Never NULL. */
 const char *json_type_name(const json_t *j);

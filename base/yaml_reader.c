@@ -176,23 +176,6 @@ as_status yaml_parse(const char *text, size_t len, json_t **ret, struct as_err *
     return st;
 }
 
-/* The next part of a JSON pointer, unescaped into buf; advances *p. False at the end. */
-static bool pointer_next(const char **p, char *buf, size_t size)
-{
-    if (**p != '/')
-        return false;
-    size_t n = 0;
-    for ((*p)++; **p && **p != '/'; (*p)++) {
-        char c = **p;
-        if (c == '~' && ((*p)[1] == '0' || (*p)[1] == '1'))
-            c = *++*p == '0' ? '~' : '/';
-        if (n + 1 < size)
-            buf[n++] = c;
-    }
-    buf[n] = 0;
-    return true;
-}
-
 /* The child of `node` named `part`; *mark is its place in the text. NULL when there is none. */
 static const yaml_node_t *find_child(yaml_document_t *doc, const yaml_node_t *node,
                                      const char *part, yaml_mark_t *mark)
@@ -223,7 +206,7 @@ static bool locate_node(yaml_document_t *doc, const char *pointer, yaml_mark_t *
     char part[AS_ERR_POINTER_MAX];
     bool found = false;
     const yaml_node_t *node = yaml_document_get_root_node(doc);
-    while (node && pointer_next(&pointer, part, sizeof part)) {
+    while (node && json_pointer_next(&pointer, part, sizeof part)) {
         node = find_child(doc, node, part, mark);
         found = found || node;
     }

@@ -139,6 +139,14 @@ static as_status check_outputs(const struct dataset_info *info, const char *poin
         return as_fail_at(err, AS_E_INVAL, pointer, "%s/input: found %s, which does not go with %s",
                           pointer, dataset_input_names[info->input],
                           dataset_task_names[info->task]);
+    bool of_tokens = info->format == DATASET_TEXT || info->format == DATASET_TOKENS;
+    if (lm != of_tokens)
+        return as_fail_at(err, AS_E_INVAL, pointer,
+                          "%s/format: found %s, which does not go with the input %s", pointer,
+                          dataset_format_names[info->format], dataset_input_names[info->input]);
+    if (lm && info->n_features != 1)
+        return as_fail_at(err, AS_E_INVAL, pointer, "%s/features: found %zu, expected 1 for a text",
+                          pointer, info->n_features);
     return AS_OK;
 }
 

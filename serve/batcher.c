@@ -3,7 +3,12 @@
  *
  * A version stands in the list at most once. It is put there when its queue gets its first request
  * while no worker computes it, and when there is reason for one more worker (wants_worker). A
- * worker that ends a pass puts it there again if requests came in the meantime. */
+ * worker that ends a pass puts it there again if requests came in the meantime.
+ *
+ * Who can reach a version holds a reference to it: each request its caller's, the list one, and a
+ * thread that computes one of its own. Without that of the list a version could be freed while it
+ * stands there: another thread may compute all of its requests before a worker takes it from the
+ * list, and a swap may end the reference of the shelf. */
 #include "serve/batcher.h"
 
 #include <pthread.h>
@@ -75,12 +80,13 @@ static void offer_locked(struct batcher *b, struct served *v)
         return;
     v->queue.is_ready = true;
     v->queue.next_ready = NULL;
-    *b->ready_tail = v;
+    *b->ready_tail = served_ref(v);
     b->ready_tail = &v->queue.next_ready;
     if (b->n_idle)
         pthread_cond_signal(&b->has_work);
 }
 
+/* The reference of the list becomes the caller's. */
 static struct served *next_version_locked(struct batcher *b)
 {
     struct served *v = b->ready;
@@ -243,11 +249,12 @@ static void run_pass(struct worker *w, struct served *v)
     v->queue.n_large -= is_large;
 }
 
+/* Compute a version that was taken from the list, whose reference ends here. */
 static void run_version(struct worker *w, struct served *v)
 {
     struct batcher *b = w->b;
-    (void)served_ref(v); /* the references of its requests end with them */
-    run_pass(w, v);
+    if (v->queue.n_jobs > 0) /* else another thread was faster */
+        run_pass(w, v);
     offer_locked(b, v);
     pthread_mutex_unlock(&b->lock);
     served_unref(v); /* may free a model: not under the lock */

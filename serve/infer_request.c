@@ -83,12 +83,15 @@ static bool read_number(struct json_reader *r, const struct infer_input *in, siz
         *ret = ok && flag;
         return ok;
     }
+    const char *from = r->at;
     if (c == '0' && json_reader_number(r, "a value", &v)) {
+        struct json_text text = {from, (size_t)(r->at - from)};
+        const char *fault = tensor_number_fault(in->type, text, v);
         *ret = (float)v;
-        return tensor_number_fits(in->type, v) ||
-               json_reader_fail(r, AS_E_INVAL,
-                                "element %zu of tensor '%s' is %.17g, which is no %s", i,
-                                shown(in, name), v, tensor_type_name(in->type));
+        return !fault || json_reader_fail(r, AS_E_INVAL,
+                                          "element %zu of tensor '%s' (%s) is %.*s, expected %s", i,
+                                          shown(in, name), tensor_type_name(in->type),
+                                          text.len < 40 ? (int)text.len : 40, text.s, fault);
     }
     return json_reader_fail(r, AS_E_INVAL, "element %zu of tensor '%s' is %s, expected %s", i,
                             shown(in, name),

@@ -27,7 +27,7 @@ struct served_queue {
     size_t n_jobs, n_rows;
     size_t n_active, n_large; /* workers that compute; those of them with more than a pass */
     int64_t row_ns, pass_ns;  /* what a row and a pass of one row took lately */
-    bool is_ready;            /* stands in the batcher's list */
+    bool is_ready;            /* stands in the list of the batcher, which holds a reference */
     struct served *next_ready;
 };
 

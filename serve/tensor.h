@@ -30,8 +30,12 @@ const char *tensor_type_name(tensor_type type);
 bool tensor_type_parse(struct json_text text, tensor_type *ret);
 size_t tensor_type_size(tensor_type type); /* bytes of an element; 0 for BYTES */
 
-/* May a tensor of this type hold the number? Whole numbers must fit their type. */
-bool tensor_number_fits(tensor_type type, double v);
+/* May a tensor of this type hold a number of JSON? Not for BYTES. NULL: yes; else what is
+ * expected: "a whole number from -128 to 127".
+ *   text  the number as it was written. Integers are judged by their digits, since a double has
+ *         neither 2^63 - 1 nor the fraction of 4503599627370497.25
+ *   v     the double nearest to it, which must also fit into a float: models compute with these */
+const char *tensor_number_fault(tensor_type type, struct json_text text, double v);
 
 /* Elements [n] from little-endian bytes; not for BYTES. NaN stays NaN. */
 void tensor_numbers_decode(tensor_type type, const void *bytes, size_t n, float *ret);

@@ -737,6 +737,7 @@ class Trial:
             raise ValueError(f"step: found {step!r}, expected a whole number from 0")
         if not metrics:
             raise ValueError("report: expected a value or metrics by name")
+        _check_metric_names(metrics)
         have = self._steps.setdefault(int(step), {})
         with self._sending:
             for name, number in metrics.items():
@@ -1813,6 +1814,14 @@ def seed(default: int = 0) -> int:
     return int(trial.seed if trial is not None else os.environ.get("ASSAY_SEED") or default)
 
 
+def _check_metric_names(metrics: Mapping[str, Any]) -> None:
+    """The service takes the same names (base/metric_name.h)."""
+    for name in metrics:
+        if not re.match(r"[A-Za-z_][A-Za-z0-9_./@()-]{0,62}\Z", name) or name == "step":
+            raise ValueError(f"metric {name!r}: expected a letter or _, then letters, digits and _ . - / @ ( ), at most 63 "
+                             "characters, and not 'step'")
+
+
 def report(step: Optional[int] = None, **metrics: Any) -> None:
     """Record measurements of this trial: report(step=3, loss=0.2). Without a step, the next one. Outside of a trial the
     line goes to standard error."""
@@ -1822,6 +1831,7 @@ def report(step: Optional[int] = None, **metrics: Any) -> None:
         return
     if not metrics:
         raise ValueError("report: expected metrics by name, such as loss=0.2")
+    _check_metric_names(metrics)
     if step is not None and (int(step) != step or step < 0):
         raise ValueError(f"step: found {step!r}, expected a whole number from 0")
     line: JSON = {} if step is None else {"step": int(step)}
@@ -2016,7 +2026,7 @@ class _Reporter:
         found: Dict[str, float] = {}
         for name, value in numbers.items():
             with contextlib.suppress(TypeError, ValueError):
-                found[re.sub(r"[^A-Za-z0-9_.-]", "_", re.sub(r"^(?![A-Za-z_])", "_", name))[:63]] = float(value)
+                found[re.sub(r"[^A-Za-z0-9_./@()-]", "_", re.sub(r"^(?![A-Za-z_])", "_", name))[:63]] = float(value)
         value = numbers.get(self._monitor) if self._monitor else None
         if self._monitor and value is None:
             warnings.warn(f"monitor: found no {self._monitor} among {', '.join(numbers) or 'no metrics'}", stacklevel=4)

@@ -110,7 +110,8 @@ as_status record_target_read(struct json_fields *parent, const struct dataset_in
     p->target_scale = as_calloc(n, sizeof *p->target_scale);
     if (!p->target_mean || !p->target_scale)
         return out_of_memory(err);
-    st = record_read_moments(&f, n, DBL_TRUE_MIN, DBL_MAX, p->target_mean, p->target_scale, err);
+    st = record_read_moments(&f, n, DBL_TRUE_MIN, (double)FLT_MAX, p->target_mean, p->target_scale,
+                             err);
     if (st != AS_OK)
         return st;
     st = json_fields_word(&f, "transform", JSON_OPTIONAL, target_transform_names, &transform, err);

@@ -27,8 +27,15 @@ static as_status read_document(struct json_fields *f, struct train_spec *ret,
     return AS_OK;
 }
 
-static as_status read_fit(struct json_fields *f, struct preprocess *ret, struct model_member *m,
-                          struct as_err *err)
+as_status model_manifest_against(as_status st, const char *other, struct as_err *err)
+{
+    if (st == AS_E_NOMEM || !err)
+        return st;
+    return as_fail_at(err, st, err->pointer, "%.200s (by %s)", err->msg, other);
+}
+
+static as_status read_fit(struct json_fields *f, const struct model_file *file,
+                          struct preprocess *ret, struct model_member *m, struct as_err *err)
 {
     json_t *record = NULL;
     char pointer[AS_ERR_POINTER_MAX];
@@ -38,7 +45,8 @@ static as_status read_fit(struct json_fields *f, struct preprocess *ret, struct 
     json_pointer_child(f->pointer, "preprocessing", pointer);
     st = preprocess_from_json(record, pointer, m->info, ret, err);
     if (st != AS_OK)
-        return st;
+        return model_manifest_against(
+            st, m->info == &file->residual ? "/dataset and the sum of /combine" : "/dataset", err);
     m->fit = ret;
     return AS_OK;
 }
@@ -73,7 +81,7 @@ static as_status read_input(struct json_fields *f, const struct model_combine *c
     as_status st =
         json_fields_i64(f, "input", JSON_REQUIRED, 0, (int64_t)combine->n_inputs - 1, &input, err);
     m->input = (size_t)input;
-    return st;
+    return st == AS_OK ? AS_OK : model_manifest_against(st, "the inputs of /combine", err);
 }
 
 static as_status read_weight(struct json_fields *f, bool is_sum, struct model_member *m,
@@ -106,7 +114,9 @@ static as_status read_member(const json_t *obj, const char *pointer, struct mode
     st = read_document(&f, &file->specs[i], m, err);
     if (st != AS_OK)
         return st;
-    st = read_fit(&f, &file->fits[i], m, err);
+    st = read_fit(&f, file, &file->fits[i], m, err);
+    if (st == AS_OK)
+        st = model_manifest_fit(m, pointer, err);
     if (st != AS_OK)
         return st;
     st = read_origin(&f, m, err);

@@ -44,6 +44,16 @@ size_t model_combine_input(const struct model_combine *c, const float *row)
 
 /* ---- reading ---- */
 
+/* An input; the members say how many there are. */
+static as_status read_input(struct json_fields *f, const char *name, const struct model_file *file,
+                            size_t *ret, struct as_err *err)
+{
+    int64_t input = 0, last = (int64_t)file->combine.n_inputs - 1;
+    as_status st = json_fields_i64(f, name, JSON_REQUIRED, 0, last, &input, err);
+    *ret = (size_t)input;
+    return st == AS_OK ? AS_OK : model_manifest_against(st, "the inputs of /members", err);
+}
+
 /* The first feature of the column. */
 static as_status find_column(const struct dataset_info *info, const char *name, size_t *ret,
                              struct as_err *err)
@@ -52,7 +62,7 @@ static as_status find_column(const struct dataset_info *info, const char *name, 
     if (column == SIZE_MAX)
         return as_fail_at(err, AS_E_INVAL, "/combine/column",
                           "/combine/column: found '%.80s', expected a column that the model takes: "
-                          "one of the data set that neither holds rows out nor weighs them",
+                          "one of /dataset/columns, which neither hold rows out nor weigh them",
                           name);
     if (info->columns[column].part == DATASET_HASHED)
         return as_fail_at(err, AS_E_INVAL, "/combine/column",
@@ -76,8 +86,10 @@ static as_status read_value(const struct dataset_column *c, const char *text, fl
     if (st != AS_OK)
         return st;
     if (c->categorical && (size_t)ret[0] == c->n_values)
-        return as_fail(err, AS_E_INVAL, "found '%.60s', expected a category of '%.60s'", text,
-                       c->name);
+        return as_fail(err, AS_E_INVAL,
+                       "found '%.60s', expected a category of '%.60s' in "
+                       "/dataset/columns",
+                       text, c->name);
     normalize(ret, dataset_column_width(c));
     return AS_OK;
 }
@@ -91,21 +103,19 @@ static as_status read_bucket(const json_t *obj, size_t i, struct model_file *fil
     const struct dataset_column *column = &file->info.columns[c->column];
     float *features = file->bucket_features + i * dataset_column_width(column);
     char at[AS_ERR_POINTER_MAX], value_at[AS_ERR_POINTER_MAX];
-    int64_t input = 0;
     json_pointer_index(AT, i, at);
     json_pointer_child(at, "value", value_at);
     as_status st = json_fields_init(&f, obj, at, err);
     if (st == AS_OK)
         st = json_fields_text(&f, "value", JSON_REQUIRED, 1, VALUE_MAX, &b->value, err);
     if (st == AS_OK)
-        st = json_fields_i64(&f, "input", JSON_REQUIRED, 0, (int64_t)c->n_inputs - 1, &input, err);
+        st = read_input(&f, "input", file, &b->input, err);
     if (st == AS_OK)
         st = json_fields_end(&f, err);
     if (st != AS_OK)
         return st;
     struct as_err why = {0};
     st = read_value(column, b->value, features, &why);
-    b->input = (size_t)input;
     b->width = dataset_column_width(column);
     b->features = features;
     return st == AS_OK ? AS_OK : as_fail_at(err, st, value_at, "%s: %s", value_at, why.msg);
@@ -150,16 +160,13 @@ as_status model_manifest_by(struct json_fields *f, struct model_file *file, stru
 {
     const char *column = NULL;
     json_t *list = NULL;
-    int64_t other = 0;
     as_status st = json_fields_str(f, "column", JSON_REQUIRED, &column, err);
     if (st == AS_OK)
         st = json_fields_array(f, "buckets", JSON_REQUIRED, &list, err);
     if (st == AS_OK)
-        st = json_fields_i64(f, "other", JSON_REQUIRED, 0, (int64_t)file->combine.n_inputs - 1,
-                             &other, err);
+        st = read_input(f, "other", file, &file->combine.other, err);
     if (st == AS_OK)
         st = find_column(&file->info, column, &file->combine.column, err);
-    file->combine.other = (size_t)other;
     return st == AS_OK ? read_buckets(list, file, err) : st;
 }
 

@@ -101,8 +101,9 @@ static as_status read_linear(struct json_fields *f, struct model_file *file, str
         return st;
     if ((input == 1) != of_classes)
         return as_fail_at(err, AS_E_INVAL, "/combine/inputs",
-                          "/combine/inputs: found '%s', expected '%s' for a %s", inputs[input],
-                          inputs[of_classes], of_classes ? "classification" : "regression");
+                          "/combine/inputs: found '%s', expected '%s' for a %s (by /dataset/task)",
+                          inputs[input], inputs[of_classes],
+                          of_classes ? "classification" : "regression");
     file->combine.of_logs = of_classes;
     st = read_weights(f, JSON_REQUIRED, file, err);
     return st == AS_OK ? read_biases(f, file, err) : st;
@@ -231,9 +232,15 @@ static as_status check_order(const struct model_file *file, size_t i, struct as_
 }
 
 /* A sum is what its first member predicts, and corrections of it. */
-static as_status check_sum(const struct model_file *file, size_t first, struct as_err *err)
+static as_status check_sum(const struct model_file *file, size_t first, size_t last,
+                           struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
+    if (first == last)
+        return as_fail_at(err, AS_E_INVAL, "/combine",
+                          "/combine: found a sum of one member (input %zu), expected at least 2 in "
+                          "/members",
+                          file->members[first].input);
     if (file->members[first].weight == 1)
         return AS_OK;
     json_pointer_index("/members", first, at);
@@ -248,7 +255,7 @@ static as_status check_input(const struct model_file *file, size_t first, size_t
     size_t input = file->members[first].input;
     double sum = 0;
     if (file->combine.sums[input])
-        return check_sum(file, first, err);
+        return check_sum(file, first, last, err);
     for (size_t i = first; i <= last; i++)
         sum += file->members[i].weight;
     if (fabs(sum - 1) <= MODEL_FILE_WEIGHT_SLACK)

@@ -33,6 +33,7 @@ void model_file_free(struct model_file *f)
     free(f->combine_buckets);
     free(f->bucket_features);
     free(f->first);
+    free(f->n_tensors);
     free(f->members);
     free(f->specs);
     free(f->fits);
@@ -122,18 +123,22 @@ bool model_file_owner(const char *name, size_t *ret_member, const char **ret_res
     return true;
 }
 
-/* Does each tensor belong to a member? */
-static as_status check_owners(const struct model_file *f, struct as_err *err)
+/* Each tensor belongs to a member: count them. */
+static as_status check_owners(struct model_file *f, struct as_err *err)
 {
-    for (size_t i = 0; !f->of_trial && i < safetensors_count(f->tensors); i++) {
-        const char *name = safetensors_at(f->tensors, i)->name, *rest = NULL;
+    f->n_tensors = as_calloc(f->n, sizeof *f->n_tensors);
+    if (!f->n_tensors)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < safetensors_count(f->tensors); i++) {
+        const char *name = safetensors_at(f->tensors, i)->name, *rest = name;
         size_t member = 0;
-        if (!model_file_owner(name, &member, &rest) || member >= f->n)
+        if (!f->of_trial && (!model_file_owner(name, &member, &rest) || member >= f->n))
             return as_fail(
                 err, AS_E_INVAL,
                 "tensor '%.80s' belongs to none of the %zu members, expected a name that "
                 "begins with members/ and a member's index",
                 name, f->n);
+        f->n_tensors[member] += !model_file_is_moment(rest);
     }
     return AS_OK;
 }
@@ -147,7 +152,8 @@ static as_status read_tensors(struct model_file *f, struct as_err *err)
     st = model_manifest_read(manifest, f, err);
     if (st != AS_OK)
         return st;
-    return check_owners(f, err);
+    st = check_owners(f, err);
+    return st == AS_OK ? model_file_moments(f, err) : st;
 }
 
 as_status model_file_parse(char *bytes, size_t len, struct model_file **ret, struct as_err *err)
@@ -208,6 +214,11 @@ size_t model_file_input(const struct model_file *f, size_t input, size_t *ret_fi
 {
     *ret_first = f->first[input];
     return f->first[input + 1] - f->first[input];
+}
+
+size_t model_file_n_tensors(const struct model_file *f, size_t member)
+{
+    return f->n_tensors[member];
 }
 
 const struct safetensors_tensor *model_file_find(const struct model_file *f, size_t member,

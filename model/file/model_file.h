@@ -145,6 +145,9 @@ const struct model_member *model_file_member(const struct model_file *f, size_t 
  * first. */
 size_t model_file_input(const struct model_file *f, size_t input, size_t *ret_first);
 
+/* The number of a member's tensors, without those that repeat its preprocessing (input.mean, …). */
+size_t model_file_n_tensors(const struct model_file *f, size_t member);
+
 /* A tensor of a member, by its name in the member's own file; a view of f, or NULL. Its data may be
  * unaligned. */
 const struct safetensors_tensor *model_file_find(const struct model_file *f, size_t member,

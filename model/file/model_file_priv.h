@@ -19,7 +19,8 @@ struct model_file {
     bool *combine_sums;
     struct model_bucket *combine_buckets;
     float *bucket_features;
-    size_t *first; /* [inputs + 1]: the first member of each, then n; owned */
+    size_t *n_tensors; /* [n]: of each member; owned */
+    size_t *first;     /* [inputs + 1]: the first member of each, then n; owned */
     size_t n;
     struct model_member *members; /* [n]; views of specs, fits and manifest */
     struct train_spec *specs;     /* [n] */
@@ -37,6 +38,21 @@ AS_MUST_CHECK as_status model_manifest_read(json_t *manifest, struct model_file 
 AS_MUST_CHECK as_status model_manifest_combine(const json_t *obj, const json_t *members,
                                                struct model_file *file, struct as_err *err);
 AS_MUST_CHECK as_status model_manifest_inputs(struct model_file *file, struct as_err *err);
+
+/* Put " (by OTHER)" behind a message: the part of the manifest that a field contradicts. Yields
+ * `st`. */
+as_status model_manifest_against(as_status st, const char *other, struct as_err *err);
+
+/* Does the record of a member's preprocessing go with its document and data set? `pointer` is the
+ * member's. AS_E_INVAL: the message names the fields that contradict each other. */
+AS_MUST_CHECK as_status model_manifest_fit(const struct model_member *m, const char *pointer,
+                                           struct as_err *err);
+
+/* The tensors input.mean, input.scale, target.mean and target.scale of a member repeat its record,
+ * for programs that read the weights alone. Is this the name of one? Are they equal to the record
+ * where they are there? AS_E_INVAL. */
+bool model_file_is_moment(const char *name);
+AS_MUST_CHECK as_status model_file_moments(const struct model_file *f, struct as_err *err);
 
 /* The fields of a `combine` of kind by. */
 AS_MUST_CHECK as_status model_manifest_by(struct json_fields *f, struct model_file *file,

@@ -5,6 +5,7 @@
  * their outputs. */
 #include "model/predict/part.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -62,15 +63,30 @@ static as_status read_tensors(const struct model_file *f, size_t member,
     return AS_OK;
 }
 
+/* All weights of a member. A tensor too many is one of a layer that its document lacks. */
+static as_status read_weights(const struct model_file *f, size_t member,
+                              const struct net_plan *plan, float *params, float *state,
+                              struct as_err *err)
+{
+    size_t expected = plan->n_tensors + plan->n_states, found = model_file_n_tensors(f, member);
+    as_status st = read_tensors(f, member, plan->tensors, plan->n_tensors, params, err);
+    if (st == AS_OK)
+        st = read_tensors(f, member, plan->states, plan->n_states, state, err);
+    if (st != AS_OK)
+        return as_err_prefix(err, st, "/members/%zu/train/model", member);
+    if (found == expected)
+        return AS_OK;
+    return as_fail(err, AS_E_INVAL,
+                   "/members/%zu/train/model: it has %zu tensors, but the file has %zu of this "
+                   "member",
+                   member, expected, found);
+}
+
 static as_status load_member(struct predict_part *part, const struct model_file *f, size_t slot,
                              float *params, float *state, struct as_err *err)
 {
     const struct net_plan *plan = part->plan;
-    size_t member = part->member[slot];
-    as_status st = read_tensors(f, member, plan->tensors, plan->n_tensors, params, err);
-    if (st != AS_OK)
-        return st;
-    st = read_tensors(f, member, plan->states, plan->n_states, state, err);
+    as_status st = read_weights(f, part->member[slot], plan, params, state, err);
     if (st != AS_OK)
         return st;
     st = network_write(part->network, network_params(part->network), slot, plan, params, err);
@@ -85,11 +101,25 @@ static as_status load_trees(struct predict_part *part, const struct model_file *
     size_t member = part->member[0];
     const struct safetensors_tensor *t = model_file_find(f, member, "trees");
     if (!t || t->type != SAFETENSORS_U8)
-        return as_fail(err, AS_E_INVAL, "/members/%zu: it has no tensor 'trees' of U8", member);
+        return as_fail(err, AS_E_INVAL,
+                       "/members/%zu/train/model/kind: it is of trees, but the file has no tensor "
+                       "'trees' of U8",
+                       member);
     as_status st = tree_model_load(t->data, t->size_bytes, model_file_member(f, member)->spec,
                                    model_file_member(f, member)->info, 1, &part->trees, err);
     if (st != AS_OK)
-        return as_err_prefix(err, st, "/members/%zu", member);
+        return as_err_prefix(err, st, "/members/%zu/train/model/kind", member);
+    int64_t most = model_file_member(f, member)->spec->model.trees.n_estimators;
+    if ((int64_t)tree_model_rounds(part->trees) > most)
+        return as_fail(err, AS_E_INVAL,
+                       "/members/%zu/train/model/n_estimators: found %" PRId64
+                       ", expected at least %zu, the rounds of the stored trees",
+                       member, most, tree_model_rounds(part->trees));
+    if (model_file_n_tensors(f, member) != 1)
+        return as_fail(err, AS_E_INVAL,
+                       "/members/%zu: found %zu tensors, expected 'trees' alone for "
+                       "/members/%zu/train/model/kind",
+                       member, model_file_n_tensors(f, member), member);
     part->outputs = tree_model_outputs(part->trees);
     part->inputs = as_calloc(max_rows * tree_model_inputs(part->trees), sizeof *part->inputs);
     return part->inputs ? AS_OK : as_fail_nomem(err);
@@ -116,6 +146,20 @@ static as_status load_network(struct predict_part *part, struct backend *be,
         st = buf_create(be, BUF_I32, max_rows * fit->n_codes, &part->codes, err);
     for (size_t slot = 0; st == AS_OK && slot < part->n; slot++)
         st = load_member(part, f, slot, params, state, err);
+    return st;
+}
+
+as_status predict_part_check(const struct predict_part *part, const struct model_file *f,
+                             struct as_err *err)
+{
+    const struct net_plan *plan = part->plan;
+    AS_AUTO(as_freep) float *params = as_calloc(plan->n_params, sizeof *params);
+    AS_AUTO(as_freep) float *state = as_calloc(plan->n_state, sizeof *state);
+    if (!params || !state)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", plan->n_params);
+    as_status st = AS_OK;
+    for (size_t i = 0; st == AS_OK && i < part->n; i++)
+        st = read_weights(f, part->member[i], plan, params, state, err);
     return st;
 }
 

@@ -35,6 +35,11 @@ AS_MUST_CHECK as_status predict_plan(const struct model_file *f, size_t member,
 /* Do two plans have the same layers and widths? */
 bool predict_plans_equal(const struct net_plan *a, const struct net_plan *b);
 
+/* Has the file the weights of the members, and no others? For networks that are not made here.
+ * AS_E_INVAL, AS_E_NOMEM. */
+AS_MUST_CHECK as_status predict_part_check(const struct predict_part *part,
+                                           const struct model_file *f, struct as_err *err);
+
 /* Make the network for passes of up to max_rows rows, and set the weights of the members; or load
  * the trees. AS_E_UNSUPPORTED: trees, and XGBoost's library is not there. */
 AS_MUST_CHECK as_status predict_part_load(struct predict_part *part, struct backend *be,

@@ -151,6 +151,17 @@ static as_status load_parts(struct predictor *p, struct as_err *err)
     return st;
 }
 
+/* A text has no rows. A damaged model is said to be so first. */
+static as_status refuse_text(const struct predictor *p, struct as_err *err)
+{
+    for (size_t i = 0; i < p->n_parts; i++) {
+        as_status st = predict_part_check(&p->parts[i], p->file, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return as_fail(err, AS_E_UNSUPPORTED, "the model continues text: it has no rows to predict");
+}
+
 as_status predictor_create(const struct model_file *f, size_t max_rows, struct predictor **ret,
                            struct as_err *err)
 {
@@ -159,10 +170,9 @@ as_status predictor_create(const struct model_file *f, size_t max_rows, struct p
     if (!p)
         return as_fail_nomem(err);
     *p = (struct predictor){.file = f, .info = info, .n_outputs = info->n_outputs};
-    if (info->input == DATASET_TOKEN_TEXT)
-        return as_fail(err, AS_E_UNSUPPORTED,
-                       "the model continues text: it has no rows to predict");
     as_status st = add_members(p, err);
+    if (st == AS_OK && info->input == DATASET_TOKEN_TEXT)
+        st = refuse_text(p, err);
     if (st != AS_OK)
         return st;
     st = predictor_know_values(p, err);

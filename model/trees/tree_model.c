@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/str.h"
 #include "model/trees/tree_inputs.h"
 #include "model/trees/xgboost.h"
 
@@ -34,6 +35,17 @@ struct tree_outputs tree_outputs_of(const struct train_spec *spec, const struct 
     if (o.classes && info->n_outputs == 2)
         o.raw = 1;
     return o;
+}
+
+const char *tree_outputs_objective(const struct tree_outputs *o, train_loss loss)
+{
+    if (o->forest)
+        return "reg:squarederror";
+    if (o->classes)
+        return o->raw == 1 ? "binary:logistic" : "multi:softprob";
+    return o->shares             ? "reg:logistic"
+           : loss == TRAIN_HUBER ? "reg:pseudohubererror"
+                                 : "reg:squarederror";
 }
 
 static float limit_share(float v)
@@ -110,6 +122,30 @@ static as_status load_booster(struct tree_model *m, const void *bytes, size_t le
     return st == AS_E_INTERNAL ? as_err_prefix(err, AS_E_INVAL, "no model of trees") : st;
 }
 
+/* What the booster was trained for says what its outputs are. */
+static as_status check_objective(const struct tree_model *m, train_loss loss, struct as_err *err)
+{
+    const char *text = NULL, *expected = tree_outputs_objective(&m->outputs, loss);
+    xgb_size len = 0;
+    JSON_AUTO config = NULL;
+    as_status st = xgboost_check(m->x, m->x->booster_config(m->booster, &len, &text),
+                                 "what it was "
+                                 "trained for",
+                                 err);
+    if (st == AS_OK)
+        st = json_parse(text, (size_t)len, &config, err);
+    if (st != AS_OK)
+        return st;
+    const json_t *learner = json_object_get(config, "learner");
+    const char *found =
+        json_string_value(json_object_get(json_object_get(learner, "objective"), "name"));
+    if (as_streq(found, expected))
+        return AS_OK;
+    return as_fail(err, AS_E_INVAL,
+                   "the stored trees have the objective %.60s, expected %s for this kind of model",
+                   found ? found : "(none)", expected);
+}
+
 /* The booster must have the inputs and the outputs that data set and document call for. */
 static as_status check_booster(struct tree_model *m, struct as_err *err)
 {
@@ -147,7 +183,9 @@ as_status tree_model_load(const void *bytes, size_t len, const struct train_spec
     st = load_booster(m, bytes, len, threads, err);
     if (st != AS_OK)
         return st;
-    st = check_booster(m, err);
+    st = check_objective(m, train_spec_loss(spec, info->task), err);
+    if (st == AS_OK)
+        st = check_booster(m, err);
     if (st != AS_OK)
         return st;
     *ret = as_steal(m);

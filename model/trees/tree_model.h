@@ -28,8 +28,8 @@ struct tree_model; /* immutable */
  *   info     the record of its data set; borrowed for the call
  *   threads  of one prediction, at least 1
  *   ret      owned by the caller
- * AS_E_UNSUPPORTED: without XGBoost's library. AS_E_INVAL: it is no model, or one of other inputs
- * or outputs. AS_E_NOMEM. */
+ * AS_E_UNSUPPORTED: without XGBoost's library. AS_E_INVAL: it is no model, or one of other inputs,
+ * outputs or another objective. AS_E_NOMEM. */
 AS_MUST_CHECK as_status tree_model_load(const void *bytes, size_t len,
                                         const struct train_spec *spec,
                                         const struct dataset_info *info, size_t threads,
@@ -72,6 +72,9 @@ struct tree_outputs {
 };
 
 struct tree_outputs tree_outputs_of(const struct train_spec *spec, const struct dataset_info *info);
+
+/* XGBoost's name of what such a booster is trained for. */
+const char *tree_outputs_objective(const struct tree_outputs *o, train_loss loss);
 
 /* raw [rows, o->raw] to ret [rows, o->values], as above. `scale` is 1; of a forest that has grown t
  * of its N trees, N / t. */

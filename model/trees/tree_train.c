@@ -155,17 +155,6 @@ static as_status set_gradients(struct tree_train *t, const struct tree_rows *row
 
 /* ---- parameters ---- */
 
-static const char *objective(const struct tree_outputs *o, train_loss loss)
-{
-    if (o->forest)
-        return "reg:squarederror";
-    if (o->classes)
-        return o->raw == 1 ? "binary:logistic" : "multi:softprob";
-    return o->shares             ? "reg:logistic"
-           : loss == TRAIN_HUBER ? "reg:pseudohubererror"
-                                 : "reg:squarederror";
-}
-
 static void add_text(struct tree_train *t, const char *name, const char *value)
 {
     struct parameter *p = &t->parameters[t->n_parameters++]; /* MAX_PARAMETERS is enough */
@@ -220,7 +209,8 @@ static void add_parameters(struct tree_train *t, const struct tree_train_opts *o
     bool by_loss = spec->model.trees.by_loss && spec->model.trees.max_leaves > 0;
     add_text(t, "booster", "gbtree");
     add_text(t, "tree_method", "hist");
-    add_text(t, "objective", objective(&t->outputs, train_spec_loss(spec, opts->info->task)));
+    add_text(t, "objective",
+             tree_outputs_objective(&t->outputs, train_spec_loss(spec, opts->info->task)));
     add_text(t, "disable_default_eval_metric", "1");
     add_text(t, "grow_policy", by_loss ? "lossguide" : "depthwise");
     add_number(t, "nthread", (double)opts->threads);

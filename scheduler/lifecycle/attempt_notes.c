@@ -1,21 +1,20 @@
 /* Texts that a trial wrote beside its numbers (attempt_keep_notes of attempts.h). */
 #include "base/json.h"
+#include "base/metric_name.h"
 #include "base/utf8.h"
 #include "scheduler/lifecycle/attempts_priv.h"
 #include "scheduler/lifecycle/attempts.h"
 #include "scheduler/store/note_store.h"
-#include "search/space/param.h"
 
 static as_status notes_check(const struct trial_note *notes, size_t n, struct as_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child("/notes", notes[i].name, at);
-        if (!param_name_valid(notes[i].name))
+        if (!metric_name_valid(notes[i].name))
             return as_fail_at(err, AS_E_INVAL, at,
-                              "%s: '%.80s' is no name, expected a letter or _, then letters, "
-                              "digits, '_', '.', '-', at most 63",
-                              at, notes[i].name);
+                              "%s: '%.80s' is no name, expected " METRIC_NAME_RULE, at,
+                              notes[i].name);
         if (as_utf8_length(notes[i].text) > TRIAL_NOTE_TEXT_MAX)
             return as_fail_at(err, AS_E_INVAL, at, "%s: %zu characters, at most %d are allowed", at,
                               as_utf8_length(notes[i].text), TRIAL_NOTE_TEXT_MAX);

@@ -12,9 +12,9 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/metric_name.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "search/space/param.h"
 #include "scheduler/lifecycle/attempts_priv.h"
 #include "scheduler/lifecycle/feasibility.h"
 #include "scheduler/lifecycle/gang_world.h"
@@ -191,10 +191,8 @@ static as_status points_check(const struct measurement *points, size_t n, struct
         if (points[i].step < 0)
             return as_fail(err, AS_E_INVAL, "step of '%.63s' is %lld, expected 0 or more",
                            points[i].metric, (long long)points[i].step);
-        if (!param_name_valid(points[i].metric))
-            return as_fail(err, AS_E_INVAL,
-                           "metrics names '%.80s', expected a letter or _, then letters, digits, "
-                           "'_', '.', '-', at most 63",
+        if (!metric_name_valid(points[i].metric))
+            return as_fail(err, AS_E_INVAL, "metrics names '%.80s', expected " METRIC_NAME_RULE,
                            points[i].metric);
     }
     return AS_OK;
@@ -546,8 +544,9 @@ static as_status final_check(const struct completion *c, struct as_err *err)
     for (size_t i = 0; i < c->n_metrics; i++) {
         char pointer[AS_ERR_POINTER_MAX];
         json_pointer_child("/metrics", c->metrics[i].metric, pointer);
-        if (!param_name_valid(c->metrics[i].metric))
-            return as_fail_at(err, AS_E_INVAL, pointer, "'%.80s' is not the name of a metric",
+        if (!metric_name_valid(c->metrics[i].metric))
+            return as_fail_at(err, AS_E_INVAL, pointer,
+                              "'%.80s' is not the name of a metric: expected " METRIC_NAME_RULE,
                               c->metrics[i].metric);
     }
     if (c->n_metrics > MEASUREMENTS_MAX)

@@ -8,7 +8,7 @@
 
 struct measurement {
     int64_t step;       /* >= 0 */
-    const char *metric; /* 1..63 bytes, [A-Za-z_][A-Za-z0-9_.-]* */
+    const char *metric; /* base/metric_name.h */
     double value;       /* NaN and infinities are recorded */
 };
 

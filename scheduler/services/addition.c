@@ -11,11 +11,11 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/metric_name.h"
 #include "base/str.h"
 #include "scheduler/assign/shape.h"
 #include "scheduler/sweep/stored_doc.h"
 #include "search/space/config.h"
-#include "search/space/param.h"
 
 #define ADD_METRICS_MAX 100
 #define ADD_KEY_MAX 128
@@ -87,8 +87,9 @@ static as_status read_metrics(struct arena *a, const struct request *x, struct a
     json_object_foreach(x->metrics, name, v)
     {
         json_pointer_child(list, name, at);
-        if (!param_name_valid(name))
-            return as_fail_at(err, AS_E_INVAL, at, "%s: not the name of a metric", at);
+        if (!metric_name_valid(name))
+            return as_fail_at(err, AS_E_INVAL, at,
+                              "%s: not the name of a metric: expected " METRIC_NAME_RULE, at);
         if (!json_is_number(v) || !isfinite(json_number_value(v)))
             return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a number", at,
                               json_type_name(v));

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/metric_name.h"
 #include "base/str.h"
 #include "scheduler/services/cursor_priv.h"
 #include "scheduler/services/trial_test.h"
@@ -18,7 +19,6 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/lifecycle/transition.h"
-#include "search/space/param.h"
 
 /* The list's cursor: sort, direction, whether it has a key, key, number. */
 #define PLACE_FIELDS 5
@@ -207,7 +207,7 @@ static as_status read_point(struct arena *a, const char *cursor, struct series_q
         return st;
     q->after_metric = f[1];
     st = cursor_i64(f[0], &q->after_step, err);
-    if (st == AS_OK && !param_name_valid(q->after_metric))
+    if (st == AS_OK && !metric_name_valid(q->after_metric))
         return as_fail(err, AS_E_INVAL, "the cursor is not one that this list gave");
     return st;
 }
@@ -227,8 +227,9 @@ as_status trial_series(struct store *db, struct arena *a, const char *sweep, int
 {
     struct series_list series = {0};
     struct series_query q = {.metric = metric, .limit = SERIES_POINTS_MAX};
-    if (metric && !param_name_valid(metric))
-        return as_fail(err, AS_E_INVAL, "'%.80s' is not the name of a metric", metric);
+    if (metric && !metric_name_valid(metric))
+        return as_fail(err, AS_E_INVAL,
+                       "'%.80s' is not the name of a metric: expected " METRIC_NAME_RULE, metric);
     as_status st = read_point(a, cursor, &q, err);
     if (st != AS_OK)
         return st;

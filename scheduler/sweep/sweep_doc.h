@@ -53,7 +53,7 @@ typedef enum trial_launch { LAUNCH_DEFAULT, LAUNCH_ALL, LAUNCH_FIRST } trial_lau
 
 /* A metric that the search optimises. */
 struct sweep_objective {
-    char *name; /* [A-Za-z_][A-Za-z0-9_.-]{0,62} */
+    char *name; /* base/metric_name.h */
     bool maximize;
 };
 

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/metric_name.h"
+
 #define METRICS_AT "/metrics"
 #define CONSTRAINTS_AT "/constraints"
 
@@ -30,11 +32,9 @@ static as_status check_metric_name(const char *name, const char *pointer, const 
 {
     char at[AS_ERR_POINTER_MAX];
     json_pointer_child(pointer, field, at);
-    if (!param_name_valid(name))
-        return as_fail_at(err, AS_E_INVAL, at,
-                          "%s: found '%.70s', expected a letter or _ and then up to 62 of A-Z a-z "
-                          "0-9 _ . -",
-                          at, name);
+    if (!metric_name_valid(name))
+        return as_fail_at(err, AS_E_INVAL, at, "%s: found '%.70s', expected " METRIC_NAME_RULE, at,
+                          name);
     if (strcmp(name, "step") == 0)
         return as_fail_at(err, AS_E_INVAL, at,
                           "%s: 'step' numbers the measurements and is no metric", at);

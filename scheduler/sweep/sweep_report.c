@@ -10,10 +10,10 @@
 
 #include "base/command_line.h"
 #include "base/file.h"
+#include "base/metric_name.h"
 #include "base/pattern.h"
 #include "base/str.h"
 #include "scheduler/sweep/sweep_trial_priv.h"
-#include "search/space/param.h"
 
 #define REPORT_AT "/trial/report"
 #define MAX_SOURCES 16
@@ -34,7 +34,7 @@ static as_status check_groups(const struct pattern *p, const char *at, bool *has
 {
     for (size_t i = 0; i < pattern_n_names(p); i++) {
         const char *name = pattern_name(p, i);
-        if (!param_name_valid(name)) /* PCRE2 takes letters of every alphabet */
+        if (!metric_name_valid(name)) /* PCRE2 takes letters of every alphabet */
             return as_fail_at(err, AS_E_INVAL, at,
                               "%s: the group '%.60s' cannot be a metric: expected ASCII letters, "
                               "digits and _",
@@ -169,10 +169,9 @@ static as_status check_tags(const struct trial_reader *r, const json_t *tags, co
         const char *metric = json_string_value(json_object_iter_value(it));
         as_status st = AS_OK;
         json_pointer_child(at, json_object_iter_key(it), child);
-        if (!metric || !param_name_valid(metric) || as_streq(metric, "step"))
+        if (!metric || !metric_name_valid(metric) || as_streq(metric, "step"))
             st = as_fail_at(err, AS_E_INVAL, child,
-                            "%s: found %.60s, expected the name of a metric: a letter or _, then "
-                            "letters, digits, '_', '.', '-', at most 63",
+                            "%s: found %.60s, expected the name of a metric: " METRIC_NAME_RULE,
                             child, metric ? metric : json_type_name(json_object_iter_value(it)));
         if ((st = faults_note(r->faults, st, err)) != AS_OK)
             return st;

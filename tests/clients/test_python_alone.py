@@ -235,6 +235,11 @@ class InsideTrial(Case):
         self.assertEqual(lines[1], '{"loss": NaN}')
         self.refuses(ValueError, ["loss", "'x'"], assay.report, loss="x")
         self.refuses(ValueError, ["step", "-1"], assay.report, -1, loss=1)
+        for name in ("val acc", "", "1st", "a=b", "x" * 64):
+            self.refuses(ValueError, ["metric", repr(name), "letter"], lambda n=name: assay.report(**{n: 1}))
+        assay.report(**{"val/acc": 0.5, "train.loss": 1, "mAP50-95(B)": 2, "recall@10": 3})
+        with open(report, encoding="utf-8") as f:
+            self.assertEqual(json.loads(f.read().splitlines()[2]), {"val/acc": 0.5, "train.loss": 1, "mAP50-95(B)": 2, "recall@10": 3})
 
     def test_stop(self):
         code = ("import assay, os, signal; assert not assay.should_stop(); os.kill(os.getpid(), signal.SIGTERM); "
@@ -277,6 +282,9 @@ class Callbacks(Case):
             callback.on_epoch_end(1, {"val_loss": 0.25})
         self.assertTrue(callback.model.stop_training)
         self.assertEqual(self.lines(), [{"step": 0, "loss": 1.0, "val_loss": 0.5}, {"step": 1, "val_loss": 0.25}])
+        with self.library("keras", callbacks=types.SimpleNamespace(Callback=base)):
+            assay.keras_callback().on_epoch_end(2, {"val/acc": 1, "Epoch time": 2})
+        self.assertEqual(self.lines()[2], {"step": 2, "val/acc": 1.0, "Epoch_time": 2.0})
         with self.assertWarns(UserWarning):
             callback.on_epoch_end(2, {"loss": 1})
 

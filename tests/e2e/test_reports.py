@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Measurements from what programs print and write, through a real service: patterns, CSV, JSON, TensorBoard."""
+import csv
 import json
 import os
 import struct
@@ -7,9 +8,10 @@ import sys
 import textwrap
 import time
 
-from harness import Assay, Problem
+from harness import SOURCE, Assay, Problem
 
 PYTHON = sys.executable
+CLIENT = os.path.join(SOURCE, "clients", "python")
 
 
 # ---- event files, byte by byte from the public formats ----
@@ -125,7 +127,7 @@ def live(p):
     """ % (VERSION + scalar(4, "val/loss", 0.5) + tensor(5, "val/loss", 0.25) + scalar(4, "other", 3)).hex()
     report = {"stdout": EPOCHS, "csv": "./out/m.csv", "step": "epoch", "tensorboard": "out/runs/", "tags": {"val/loss": "tb"}}
     sweep, folder = p.run(source, [report, {"json": "out/m.jsonl"}], wait=False)
-    want = {"loss": {1: 0.5}, "csv_loss": {3: 0.25}, "json_loss": {2: 0.75}, "tb": {4: 0.5, 5: 0.25}}
+    want = {"loss": {1: 0.5}, "csv_loss": {3: 0.25}, "json/loss": {2: 0.75}, "tb": {4: 0.5, 5: 0.25}}
     p.assay.wait(lambda: p.series(sweep) == want, "the values")
     assert p.trial(sweep)["state"] == "running"
     open(os.path.join(folder, "go"), "w").close()
@@ -280,6 +282,75 @@ def notes(p):
     assert "'bad name' is skipped" in log and "last text that is kept" in log, log
 
 
+def slashes(p):
+    """Names as Lightning, W&B and TensorBoard write them: reported by a shell, by Python and in a CSV file, bounded by a
+    constraint, listed, exported, and added to another sweep."""
+    folder = os.path.join(p.assay.data, "slashes")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "train.sh"), "w") as f:
+        f.write(textwrap.dedent("""
+            case $1 in
+            shell) echo '{"step": 1, "val/acc": 0.5, "val/loss.mean": 0.25}' >>"$ASSAY_REPORT" ;;
+            python) "$PYTHON" -c 'import assay; assay.report(step=1, **{"val/acc": 0.25, "val/loss.mean": 1, "mAP50-95(B)": 7})' ;;
+            csv) printf 'epoch,val/acc,val/loss.mean,Epoch time\\n1,0.75,3,20\\n' >metrics.csv ;;
+            tell) ;;
+            esac
+        """))
+    doc = {"name": "slashes", "metric": {"name": "val/acc", "goal": "maximize"}, "constraints": [{"metric": "val/loss.mean", "max": 1}],
+           "parameters": {"way": {"type": "categorical", "values": ["shell", "python", "csv"]}}, "search": {"method": "grid"},
+           "limits": {"max_concurrent_trials": 1},
+           "trial": {"command": ["sh", "train.sh", "${way}"], "directory": folder, "report": {"csv": "metrics.csv", "step": "epoch"},
+                     "env": {"PYTHON": PYTHON, "PYTHONPATH": CLIENT}}}
+    sweep = p.assay.call("POST", "/v1/sweeps", doc)["id"]
+    p.assay.wait_ended(sweep)
+    trials = {t["params"]["way"]: t for t in p.assay.trials(sweep)}
+    want = {"shell": (0.5, 0.25, True), "python": (0.25, 1, True), "csv": (0.75, 3, False)}
+    for way, (acc, loss, feasible) in want.items():
+        t = trials[way]
+        assert t["state"] == "completed" and t["value"] == acc and t["feasible"] == feasible, t
+        assert t["metrics"]["val/acc"] == acc and t["metrics"]["val/loss.mean"] == loss, t
+    assert trials["python"]["metrics"]["mAP50-95(B)"] == 7 and trials["csv"]["metrics"]["Epoch_time"] == 20, trials
+    of_csv = trials["csv"]["number"]
+    got = p.assay.call("GET", f"/v1/sweeps/{sweep}/trials/{of_csv}/measurements?metric=val%2Floss.mean")["series"]
+    assert got == {"val/loss.mean": {"steps": [1], "values": [3]}}, got
+    assert p.assay.call("GET", f"/v1/sweeps/{sweep}/importance?metric=val%2Facc")["metric"] == "val/acc"
+    best = p.assay.cli("best", sweep, "--json").stdout
+    assert json.loads(best)["items"][0]["params"] == {"way": "shell"}, best
+    listed = p.assay.cli("trials", sweep, "--sort", "value", "--desc").stdout
+    assert "val/acc" in listed and listed.index("csv") < listed.index("shell") < listed.index("python"), listed
+    table = os.path.join(folder, "all.csv")
+    p.assay.cli("export", sweep, "--csv", "--output", table)
+    with open(table) as f:
+        assert {"metric.val/acc", "metric.val/loss.mean"} <= set(next(csv.reader(f)))
+    doc = {**doc, "name": "slashes-told", "search": {"method": "random"}, "limits": {"max_trials": 3}}
+    del doc["trial"]
+    told = p.assay.call("POST", "/v1/sweeps", doc)["id"]
+    p.assay.cli("trials", "add", told, "--file", table)
+    known = {t["params"]["way"]: t["metrics"] for t in p.assay.trials(told)}
+    assert known == {way: {k: v for k, v in t["metrics"].items()} for way, t in trials.items()}, known
+    alone = p.assay.call("POST", "/v1/sweeps", {**doc, "name": "slashes-asked"})["id"]
+    asked = json.loads(p.assay.cli("ask", alone, "--client", "me", "--json").stdout)["items"][0]["number"]
+    p.assay.cli("report", alone, str(asked), "--step", "3", "val/acc=0.3", "--client", "me")
+    p.assay.cli("tell", alone, str(asked), "val/acc=0.4", "val/loss.mean=0.1", "--client", "me")
+    t = p.trial(alone, asked)
+    assert t["value"] == 0.4 and t["feasible"], t
+    text = p.assay.cli("trial", f"{alone}/{asked}").stdout
+    assert "val/loss.mean" in text, text
+
+
+def skipped(p):
+    """A field whose name no metric can have is named where the trial fails for want of a metric."""
+    sweep, _ = p.run("""
+        import json, os
+        with open(os.environ["ASSAY_REPORT"], "w") as f:
+            f.write(json.dumps({"val acc": 0.4, "val/loss": 1}) + "\\n")
+    """, {"json": "other.jsonl"}, metric="val/acc")
+    trial = p.trial(sweep)
+    assert trial["state"] == "failed", trial
+    for part in ("the metric 'val/acc' was never reported", "reported were val/loss", "skipped were 'val acc'", "a letter or _"):
+        assert part in trial["reason"], (part, trial["reason"])
+
+
 def refused(p):
     bad = ((None, {"stdout": "loss: (?P<loss>[0-9"}, "/trial/report/stdout", "at offset 19"),
            (None, {"stdout": [EPOCHS, "no group"]}, "/trial/report/stdout/1", "no named group"),
@@ -307,7 +378,7 @@ def main():
     with Assay(runners=2) as assay:
         programs = Programs(assay)
         names = sys.argv[1:]
-        for case in (printed, live, rewritten, old_files, shared_file, shared_runs, slow_pattern, buffered, came_near, notes, refused, much_output):
+        for case in (printed, live, rewritten, old_files, shared_file, shared_runs, slow_pattern, buffered, came_near, notes, slashes, skipped, refused, much_output):
             if names and case.__name__ not in names:
                 continue
             began = time.monotonic()

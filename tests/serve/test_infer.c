@@ -83,6 +83,52 @@ START_TEST(test_values_may_be_nested_or_flat_and_keys_in_any_order)
 }
 END_TEST
 
+/* The first number past each end of each datatype, and the last one before it, as digits, as
+ * fractions and with exponents. */
+START_TEST(test_datatypes_have_exact_bounds)
+{
+    static const struct {
+        const char *type, *good, *bad;
+    } cases[] = {
+        {"BOOL", "[0,1,-0,1.0,10e-1]", "2 -1 0.5 1.00000000000000000001"},
+        {"UINT8", "[0,255,2.55e2,2550E-1,-0]", "256 -1 2.5 255.00000000000000000001 -1e-400"},
+        {"UINT16", "[65535]", "65536 -1"},
+        {"UINT32", "[4294967295]", "4294967296 -1"},
+        {"UINT64",
+         "[18446744073709551615,18446744073709551615.000,1.8446744073709551615e19,"
+         "1844674407370955161500000e-5,18446744073709551e3,0e999999999999,0.00e7]",
+         "18446744073709551616 1.8446744073709551616e19 184467440737095516160 2e19 1e300 -1 "
+         "18446744073709551615.5 4503599627370497.25 0.99999999999999999999 1e-1 "
+         "1e-999999999999"},
+        {"INT8", "[-128,127]", "-129 128"},
+        {"INT16", "[-32768,32767]", "-32769 32768"},
+        {"INT32", "[-2147483648,2147483647]", "-2147483649 2147483648"},
+        {"INT64", "[-9223372036854775808,9223372036854775807,-9223372036854775.808e3]",
+         "-9223372036854775809 9223372036854775808 9.223372036854775808e18 1e19 -1e19"},
+        {"FP16", "[65519.9,-65519.9,1e-300]", "65520 -65520 1e5"},
+        {"FP32", "[3.4028235e38,-3.4028235e38,1e-300]", "3.4028236e38 -3.4028236e38 1e300"},
+        {"FP64", "[3.4028235e38,1e-300]", "1e300 -1e39"},
+    };
+    char text[600], number[64];
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        size_t n = 1, len;
+        for (const char *p = cases[i].good; *p; p++)
+            n += *p == ',';
+        (void)snprintf(text, sizeof text, TENSOR("[%zu]", "%s", "%s"), n, cases[i].type,
+                       cases[i].good);
+        ck_ok(parse(text), err);
+        for (const char *p = cases[i].bad; *p; p += len + (p[len] == ' ')) {
+            len = strcspn(p, " ");
+            (void)snprintf(number, sizeof number, "%.*s", (int)len, p);
+            (void)snprintf(text, sizeof text, TENSOR("[1]", "%s", "[%s]"), cases[i].type, number);
+            (void)snprintf(number, sizeof number, "'a' (%s) is %.*s, expected ", cases[i].type,
+                           (int)len, p);
+            refuses(text, AS_E_INVAL, number);
+        }
+    }
+}
+END_TEST
+
 /* Every way to write the dimension 2, and texts that are none. */
 START_TEST(test_dimensions_are_json_numbers)
 {
@@ -126,10 +172,13 @@ START_TEST(test_refuses_values_of_another_type)
     refuses(TENSOR("[1]", "FP99", "[1]"), AS_E_INVAL, "'FP99', expected BOOL");
     refuses(TENSOR("[1]", "FP32", "[\"1\"]"), AS_E_INVAL, "is a string, expected a number");
     refuses(TENSOR("[1]", "FP32", "[NaN]"), AS_E_INVAL, "expected a value");
-    refuses(TENSOR("[1]", "FP32", "[1e39]"), AS_E_INVAL, "which is no FP32");
+    refuses(TENSOR("[1]", "FP32", "[1e39]"), AS_E_INVAL,
+            "is 1e39, expected a number of at most 3.4028235e38");
     refuses(TENSOR("[1]", "FP64", "[1e999]"), AS_E_INVAL, "past the range of doubles");
-    refuses(TENSOR("[1]", "INT8", "[128]"), AS_E_INVAL, "which is no INT8");
-    refuses(TENSOR("[1]", "INT64", "[0.5]"), AS_E_INVAL, "which is no INT64");
+    refuses(TENSOR("[1]", "INT8", "[128]"), AS_E_INVAL,
+            "'a' (INT8) is 128, expected a whole number from -128 to 127");
+    refuses(TENSOR("[1]", "INT64", "[0.5]"), AS_E_INVAL,
+            "is 0.5, expected a whole number from -2^63 to 2^63 - 1");
     refuses(TENSOR("[1]", "INT64", "[null]"), AS_E_INVAL, "is null, expected a number");
     refuses(TENSOR("[1]", "BYTES", "[7]"), AS_E_INVAL, "is a number, expected a string");
     refuses(TENSOR("[1]", "BYTES", "[\"\xff\"]"), AS_E_INVAL, "not valid UTF-8");
@@ -259,6 +308,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, test_reads_the_examples_of_the_specification);
     tcase_add_test(t, test_values_may_be_nested_or_flat_and_keys_in_any_order);
+    tcase_add_test(t, test_datatypes_have_exact_bounds);
     tcase_add_test(t, test_dimensions_are_json_numbers);
     tcase_add_test(t, test_refuses_shapes_that_lie);
     tcase_add_test(t, test_refuses_values_of_another_type);

@@ -185,17 +185,17 @@ function makeSweeps() {
   const live = new Sweep({ id: "live", planned: 60, started: Date.now() - 50_000, seed: 3, method: "random" });
   for (let i = 0; i < 24; i++) live.add(i % 9 === 8 ? "failed" : "completed");
   for (let i = 0; i < 4; i++) live.add("running");
-  const tuned = new Sweep({ id: "tuned", planned: 42, started: START - 3_600_000, seed: 19, method: "gp", constraints: [{ metric: "latency_ms", max: 16 }], description: "Networks that answer in time" });
+  const tuned = new Sweep({ id: "tuned", planned: 42, started: START - 3_600_000, seed: 19, method: "gp", constraints: [{ metric: "latency/p99.ms", max: 16 }], description: "Networks that answer in time" });
   for (let i = 0; i < 42; i++) tuned.add(i === 13 ? "failed" : "completed");
   Object.assign(tuned.trials[0], { origin: "known", suggestion: { method: "known" }, attempt: 0, runner: null, index: null });
   Object.assign(tuned.trials[1], { origin: "enqueued", suggestion: { method: "enqueued" }, index: null });
   // Better than all others, but infeasible.
-  Object.assign(tuned.trials[30], { value: 0.001, feasible: false, metrics: { val_error: 0.001, latency_ms: 21.5 } });
+  Object.assign(tuned.trials[30], { value: 0.001, feasible: false, metrics: { val_error: 0.001, "latency/p99.ms": 21.5 } });
   Object.assign(tuned.base, { state: "completed", known_trials: 1, finished_at: iso(tuned.clock + 4000) });
-  const two = new Sweep({ id: "two", planned: 60, started: START - 7_200_000, seed: 23, method: "gp", metrics: [{ name: "val_error", goal: "minimize" }, { name: "latency_ms", goal: "minimize" }] });
+  const two = new Sweep({ id: "two", planned: 60, started: START - 7_200_000, seed: 23, method: "gp", metrics: [{ name: "val_error", goal: "minimize" }, { name: "latency/p99.ms", goal: "minimize" }] });
   for (let i = 0; i < 60; i++) two.add("completed");
   Object.assign(two.base, { state: "completed", finished_at: iso(two.clock + 4000) });
-  const three = new Sweep({ id: "three", planned: 30, started: START - 7_300_000, seed: 31, method: "gp", metrics: [...two.base.metrics, { name: "depth", goal: "maximize" }], constraints: [{ metric: "latency_ms", max: 16 }] });
+  const three = new Sweep({ id: "three", planned: 30, started: START - 7_300_000, seed: 31, method: "gp", metrics: [...two.base.metrics, { name: "depth", goal: "maximize" }], constraints: [{ metric: "latency/p99.ms", max: 16 }] });
   for (let i = 0; i < 30; i++) {
     const t = three.add("completed");
     t.metrics.depth = t.params.depth_two;

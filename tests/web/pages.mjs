@@ -293,12 +293,12 @@ try {
     const two = fixture.sweeps.get("two");
     const named = (metric) => (rows) => JSON.stringify(rows.map((r) => r[0].replace(" *", ""))) === JSON.stringify(two.importance(metric).parameters.map((p) => p.name));
     await inSight("Importance", "the first objective's", importanceRows, named("val_error"));
-    await panel.getByRole("button", { name: "latency_ms" }).click();
-    await inSight("Importance", "the other objective's", importanceRows, named("latency_ms"));
-    await addressMatches(page, /importance=latency_ms/);
-    await shows(page, "the heading", () => panel.getByTestId("importance-of").innerText(), "latency_ms");
+    await panel.getByRole("button", { name: "latency/p99.ms" }).click();
+    await inSight("Importance", "the other objective's", importanceRows, named("latency/p99.ms"));
+    await addressMatches(page, /importance=latency%2Fp99\.ms/);
+    await shows(page, "the heading", () => panel.getByTestId("importance-of").innerText(), "latency/p99.ms");
     await leave(page, () => page.reload());
-    await inSight("Importance", "the same after a reload", importanceRows, named("latency_ms"));
+    await inSight("Importance", "the same after a reload", importanceRows, named("latency/p99.ms"));
     await panel.getByRole("button", { name: "val_error" }).click();
     await inSight("Importance", "the first again", importanceRows, named("val_error"));
     await openSweep("tuned");
@@ -337,13 +337,13 @@ try {
     await matches(page, "the chart in words", attribute(region("History").locator("[role=img]"), "aria-label"), new RegExp(`trial ${best.number}\\.`));
     await region("History").locator(".legend").getByText("infeasible").waitFor();
     const first = (name) => column(page, "Trials", name).then((cells) => cells[0]);
-    assert.deepEqual([await first("Trial"), await first("Feasible"), await first("latency_ms")], ["30", "no", "21.5"], "it has the lowest value all the same");
-    await matches(page, "the bound", text(page.locator(".facts")), /latency_ms <= 16/);
+    assert.deepEqual([await first("Trial"), await first("Feasible"), await first("latency/p99.ms")], ["30", "no", "21.5"], "it has the lowest value all the same");
+    await matches(page, "the bound", text(page.locator(".facts")), /latency\/p99\.ms <= 16/);
     await orderBy(page, "Trials", "Origin", "ascending");
     assert.deepEqual((await column(page, "Trials", "Origin")).slice(0, 3), ["enqueued", "known", "suggested"]);
     await openTrial("tuned", 30);
     await page.locator(".head .state-infeasible").waitFor();
-    await matches(page, "its metrics", text(region("Metrics")), /latency_ms <= 16\s+21\.5 \(broken\)/);
+    await matches(page, "its metrics", text(region("Metrics")), /latency\/p99\.ms <= 16\s+21\.5 \(broken\)/);
     await openTrial("tuned", 0);
     await page.getByText("A known result, added by hand.").waitFor();
   });
@@ -362,7 +362,7 @@ try {
     await heading(`#${incumbent.number}`).waitFor();
     await openTrial("two", 20);
     await shows(page, "two predictions", () => why.locator("figure").count(), 2);
-    await matches(page, "the reason", text(why.getByTestId("why")), /^Chosen by expected hypervolume improvement: predicted val_error .* ± .*, latency_ms .* ± /);
+    await matches(page, "the reason", text(why.getByTestId("why")), /^Chosen by expected hypervolume improvement: predicted val_error .* ± .*, latency\/p99\.ms .* ± /);
   });
 
   await step("the front of two objectives: its trials, its volume; a click opens the trial", async () => {
@@ -396,13 +396,13 @@ try {
     const panel = region("Pareto");
     const label = attribute(panel.locator("[role=img]"), "aria-label");
     const { items } = fixture.sweeps.get("three").pareto();
-    await inSight("Pareto", "the front", label, (l) => l.startsWith("latency_ms (minimize) against val_error (minimize) of 30 ") && l.includes(` ${items.length} of them`));
+    await inSight("Pareto", "the front", label, (l) => l.startsWith("latency/p99.ms (minimize) against val_error (minimize) of 30 ") && l.includes(` ${items.length} of them`));
     await panel.getByLabel("Across").selectOption("depth");
     await matches(page, "the axis across", label, /^val_error \(minimize\) against depth \(maximize\)/);
     await panel.getByLabel("Up").focus();
     await page.keyboard.press("ArrowDown");
-    await matches(page, "the other axis", label, /^latency_ms \(minimize\) against depth/);
-    await addressMatches(page, /px=depth&py=latency_ms/);
+    await matches(page, "the other axis", label, /^latency\/p99\.ms \(minimize\) against depth/);
+    await addressMatches(page, /px=depth&py=latency%2Fp99\.ms/);
     await panel.getByText("infeasible").waitFor();
     assert.ok(items.every((t) => t.feasible));
   });

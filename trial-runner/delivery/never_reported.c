@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/metric_name.h"
 #include "base/pattern.h"
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/reports/near_lines.h"
@@ -11,14 +12,14 @@
 #define NEAR_TEXTS 33 /* the metric, and the beginnings of 32 patterns */
 #define PAGE "docs/trials.md#reporting"
 
-static void add_seen(const json_t *seen, struct str *b)
+static void add_names(const char *what, const char *quote, const json_t *names, struct str *b)
 {
     size_t n = 0;
-    for (void *it = json_object_iter((json_t *)seen); it && n < SEEN_MAX;
-         it = json_object_iter_next((json_t *)seen, it))
-        str_printf(b, "%s%s", n++ ? ", " : "; reported were ", json_object_iter_key(it));
-    if (json_object_size(seen) > SEEN_MAX)
-        str_printf(b, " and %zu more", json_object_size(seen) - SEEN_MAX);
+    for (void *it = json_object_iter((json_t *)names); it && n < SEEN_MAX;
+         it = json_object_iter_next((json_t *)names, it))
+        str_printf(b, "%s%s%.80s%s", n++ ? ", " : what, quote, json_object_iter_key(it), quote);
+    if (json_object_size(names) > SEEN_MAX)
+        str_printf(b, " and %zu more", json_object_size(names) - SEEN_MAX);
 }
 
 /* How the patterns begin: lines that begin so were meant. Owned by the caller. */
@@ -48,11 +49,16 @@ static void add_near(const struct attempt *a, const char *metric, struct str *b)
         near_lines(a->end.log, metric, texts, n, b);
 }
 
-void never_reported(const struct attempt *a, const char *metric, const json_t *seen, struct str *b)
+void never_reported(const struct attempt *a, const char *metric, const json_t *seen,
+                    const json_t *skipped, struct str *b)
 {
     AS_AUTO(str_done) struct str why = {0}, near = {0};
     str_printf(b, "exit 0, but the metric '%s' was never reported", metric);
-    add_seen(seen, b);
+    add_names("; reported were ", "", seen, b);
+    add_names("; skipped were ", "'", skipped, b);
+    if (json_object_size(skipped) > 0)
+        str_puts(b,
+                 " (the name of a metric is " METRIC_NAME_RULE "; a line has at most 100 metrics)");
     if (a->launch.collector)
         collector_explain(a->launch.collector, &why);
     if (why.len)

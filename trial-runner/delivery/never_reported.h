@@ -4,10 +4,11 @@
 
 #include "trial-runner/attempt/attempt.h"
 
-/* Append the reason: which metric, what was reported instead (`seen`, an object with a field for
- * each metric; may be NULL), which sources had nothing, which lines of the output came near, and
- * where to read on. At most VERDICT_REASON_MAX bytes. The attempt has ended and its collector
- * has finished. */
-void never_reported(const struct attempt *a, const char *metric, const json_t *seen, struct str *b);
+/* Append the reason: which metric, what was reported instead (`seen`) and what was skipped, as
+ * its name is none of a metric (`skipped`): objects with a field for each name, may be NULL; which
+ * sources had nothing, which lines of the output came near, and where to read on. At most
+ * VERDICT_REASON_MAX bytes. The attempt has ended and its collector has finished. */
+void never_reported(const struct attempt *a, const char *metric, const json_t *seen,
+                    const json_t *skipped, struct str *b);
 
 #endif

@@ -39,7 +39,7 @@
 #define DENIED_PAUSE_MS 5000
 #define INTERNAL_PAUSE_MS 1000
 #define INTERNAL_TRIES 4
-#define METRIC_POINTER "/metrics/"
+#define METRICS_POINTER "/metrics"
 
 void outbox_init(struct outbox *o, struct attempt *a)
 {
@@ -58,6 +58,7 @@ void outbox_done(struct outbox *o)
     json_decref(o->texts);
     json_decref(o->named);
     json_decref(o->seen);
+    json_decref(o->skipped);
     fileset_done(&o->uploaded);
 }
 
@@ -230,6 +231,16 @@ static as_status on_item(void *arg, int64_t step, json_t *metrics, struct as_err
     return flush_items(o, err);
 }
 
+/* For the reason, if the trial fails for want of a metric. */
+static void on_field_skip(void *arg, const char *name)
+{
+    struct outbox *o = arg;
+    if (!o->skipped)
+        o->skipped = json_object();
+    if (json_object_size(o->skipped) < REPORT_MAX_METRICS)
+        (void)json_object_set_new(o->skipped, name, json_true());
+}
+
 static void on_bad(void *arg, size_t line, const char *why)
 {
     struct outbox *o = arg;
@@ -359,8 +370,11 @@ static as_status read_file(struct outbox_file *f, const struct report_fns *fns, 
 
 static as_status send_file(struct outbox *o, struct outbox_file *f, bool last, struct as_err *err)
 {
-    const struct report_fns fns = {
-        .on_item = on_item, .on_bad = on_bad, .on_note = on_note, .arg = o};
+    const struct report_fns fns = {.on_item = on_item,
+                                   .on_bad = on_bad,
+                                   .on_note = on_note,
+                                   .on_skip = on_field_skip,
+                                   .arg = o};
     as_status st = AS_OK;
     o->reading = f;
     if (f->fd >= 0) /* the rest of this file, which may have been replaced by another */
@@ -603,7 +617,10 @@ static as_status post_end(struct outbox *o, outcome oc, const char *reason, stru
 static as_status post_failure(struct outbox *o, struct as_err *err)
 {
     AS_AUTO(str_done) struct str reason = {0};
-    never_reported(o->attempt, err->pointer + strlen(METRIC_POINTER), o->seen, &reason);
+    const char *at = err->pointer + strlen(METRICS_POINTER);
+    char metric[METRIC_NAME_MAX + 1] = "";
+    (void)json_pointer_next(&at, metric, sizeof metric);
+    never_reported(o->attempt, metric, o->seen, o->skipped, &reason);
     as_status st = str_check(&reason, err);
     return st < 0 ? st : post_end(o, OUTCOME_FAILED, reason.s, err);
 }
@@ -616,7 +633,7 @@ as_status outbox_result(struct outbox *o, struct as_err *err)
         return st;
     st = post_end(o, r->outcome, r->reason, err);
     if (st == AS_E_INVAL && r->outcome == OUTCOME_COMPLETED &&
-        as_starts_with(err->pointer, METRIC_POINTER))
+        as_starts_with(err->pointer, METRICS_POINTER "/"))
         st = post_failure(o, err);
     return st;
 }

@@ -33,8 +33,9 @@ struct outbox {
     json_t *texts;               /* {name: text}: notes that the server has not heard */
     json_t *named;               /* {name: true}: all notes so far, at most OUTBOX_MAX_NOTES */
     int64_t texts_due_ns;
-    json_t *seen;  /* {name: true}: metrics so far, for messages */
-    json_t *items; /* the batch being collected */
+    json_t *seen;    /* {name: true}: metrics so far, for messages */
+    json_t *skipped; /* {name: true}: fields that were none, for messages */
+    json_t *items;   /* the batch being collected */
     size_t items_bytes;
     unsigned log_version;    /* version of the tail that was sent last */
     unsigned warnings;       /* put into the trial's log */

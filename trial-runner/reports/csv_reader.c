@@ -85,10 +85,10 @@ static as_status take_header(struct csv_reader *r, const char *row, size_t len,
     r->separator = separator_of(row);
     while (columns && json_array_size(columns) < CSV_MAX_COLUMNS &&
            next_cell(&row, end, r->separator, &more, &cell)) {
-        char name[REPORT_MAX_NAME + 1];
+        char name[METRIC_NAME_MAX + 1];
         if (as_streq(str_cstr(&cell), r->step_column ? r->step_column : "step"))
             step_at = json_array_size(columns);
-        report_name_from(str_cstr(&cell), name);
+        metric_name_from(str_cstr(&cell), name);
         if (cell.failed || json_array_append_new(columns, json_string(cell.len ? name : "")) < 0)
             return as_fail_nomem(err);
     }

@@ -6,7 +6,7 @@
  *
  * The column `step` has the step, or the one that the reader is given; a row without it has the
  * step after that of the row before, and the first has 0. A cell with a number is a metric of the
- * column's name (report_name_from), an empty cell is absent, another text is a note. Cells may be
+ * column's name (metric_name_from), an empty cell is absent, another text is a note. Cells may be
  * quoted as in RFC 4180. The separator is a comma, or, if the header has none, a semicolon or a
  * tab. A row that repeats the header is skipped. Pure: bytes in, measurements out. */
 #ifndef ASSAY_TRIAL_RUNNER_REPORTS_CSV_READER_H

@@ -230,7 +230,7 @@ static struct scalar read_value(struct message m)
 
 /* The metric of a tag; NULL: it is not asked for. `buf` may hold the answer. */
 static const char *metric_of(const json_t *tags, const struct scalar *s,
-                             char buf[REPORT_MAX_NAME + 1])
+                             char buf[METRIC_NAME_MAX + 1])
 {
     char tag[MAX_TAG + 1];
     if (!s->has_value || !s->tag || s->tag_len == 0 || s->tag_len > MAX_TAG ||
@@ -240,7 +240,7 @@ static const char *metric_of(const json_t *tags, const struct scalar *s,
     tag[s->tag_len] = '\0';
     if (json_object_size(tags))
         return json_string_value(json_object_get(tags, tag));
-    report_name_from(tag, buf);
+    metric_name_from(tag, buf);
     return buf;
 }
 
@@ -248,7 +248,7 @@ static as_status read_summary(const struct event_reader *r, struct message m, js
                               struct as_err *err)
 {
     while (next_field(&m)) {
-        char buf[REPORT_MAX_NAME + 1];
+        char buf[METRIC_NAME_MAX + 1];
         if (m.number != 1 || m.type != WIRE_BYTES)
             continue;
         struct scalar s = read_value(inner(&m));

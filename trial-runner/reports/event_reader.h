@@ -22,7 +22,7 @@
     (1 << 20) /* bytes of a record that is looked into; longer ones hold images */
 
 struct event_reader {
-    const json_t *tags; /* borrowed; {tag: metric}; NULL or empty: every tag, by report_name_from */
+    const json_t *tags; /* borrowed; {tag: metric}; NULL or empty: every tag, by metric_name_from */
     struct str record;  /* the record being read, from its length on */
     uint64_t skip;      /* bytes that are not looked at */
     size_t line;        /* records ended so far */

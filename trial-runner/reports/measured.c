@@ -8,26 +8,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 
-#define NAME_FIRST "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-#define NAME_CHARS NAME_FIRST "0123456789.-"
 #define NUMBER_MAX 64 /* bytes of a number's text */
-
-bool report_name_ok(const char *name)
-{
-    size_t n = strlen(name);
-    return n > 0 && n <= REPORT_MAX_NAME && strspn(name, NAME_CHARS) == n &&
-           strchr(NAME_FIRST, name[0]);
-}
-
-void report_name_from(const char *name, char ret[REPORT_MAX_NAME + 1])
-{
-    size_t n = 0;
-    if (!*name || (strchr(NAME_CHARS, *name) && !strchr(NAME_FIRST, *name)))
-        ret[n++] = '_';
-    for (; *name && n < REPORT_MAX_NAME; name++)
-        ret[n++] = strchr(NAME_CHARS, *name) ? *name : '_';
-    ret[n] = '\0';
-}
 
 static bool read_word(const char *s, double *ret)
 {

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/metric_name.h"
 #include "base/status.h"
 
-#define REPORT_MAX_METRICS 100 /* of one item */
-#define REPORT_MAX_NAME 63
+#define REPORT_MAX_METRICS 100                    /* of one item */
 #define REPORT_MAX_STEP INT64_C(9007199254740991) /* 2^53 - 1: survives a double */
 #define REPORT_MAX_NOTE 1024                      /* bytes of a note's text */
 
@@ -23,15 +23,11 @@ struct report_fns {
     /* A text beside the numbers: `name` as for a metric, `text` UTF-8 of at most REPORT_MAX_NOTE
      * bytes; both borrowed. NULL: texts are skipped. */
     as_status (*on_note)(void *arg, const char *name, const char *text, struct as_err *err);
+    /* A field was skipped: its name is none of a metric, or there are too many. The name is
+     * borrowed; on_bad was told why. May be NULL. */
+    void (*on_skip)(void *arg, const char *name);
     void *arg;
 };
-
-/* Is it [A-Za-z_][A-Za-z0-9_.-]{0,62}? The server accepts the same names. */
-bool report_name_ok(const char *name);
-
-/* Another program's name as that of a metric: `_` for each character that is not allowed, and
- * before a first one that may not be first; cut to REPORT_MAX_NAME. Never empty. */
-void report_name_from(const char *name, char ret[REPORT_MAX_NAME + 1]);
 
 /* A number as programs print it: 0.5, -1e-3, +2, .5, 1., nan, -inf, Infinity (any case); blanks
  * around it do not count. False: it is something else. */

@@ -88,26 +88,33 @@ static as_status take_note(struct line *l, const char *name, const json_t *j, st
     return l->fns->on_note(l->fns->arg, name, text, err);
 }
 
+static void skip(struct line *l, const char *name, const char *why)
+{
+    l->fns->on_bad(l->fns->arg, l->reader->line, why);
+    if (l->fns->on_skip)
+        l->fns->on_skip(l->fns->arg, name);
+}
+
 static as_status take_field(struct line *l, const char *name, const json_t *j, struct as_err *err)
 {
-    char plain[REPORT_MAX_NAME + 1], why[AS_ERR_MSG_MAX];
+    char plain[METRIC_NAME_MAX + 1], why[AS_ERR_MSG_MAX];
     double v;
     if (json_is_null(j))
         return AS_OK;
-    if (!report_name_ok(name) && !l->reader->of_others) {
+    if (!metric_name_valid(name) && !l->reader->of_others) {
         (void)snprintf(why, sizeof why,
-                       "'%.80s' is skipped, it must be named [A-Za-z_][A-Za-z0-9_.-]{0,62}", name);
-        l->fns->on_bad(l->fns->arg, l->reader->line, why);
+                       "'%.80s' is skipped, the name of a metric is " METRIC_NAME_RULE, name);
+        skip(l, name, why);
         return AS_OK;
     }
-    report_name_from(name, plain);
+    metric_name_from(name, plain);
     if (!json_number_get(j, &v))
         return take_note(l, plain, j, err);
     if (json_object_size(l->metrics) < REPORT_MAX_METRICS)
         return report_put(l->metrics, plain, v, err);
     (void)snprintf(why, sizeof why, "%s is skipped: more than %d metrics", plain,
                    REPORT_MAX_METRICS);
-    l->fns->on_bad(l->fns->arg, l->reader->line, why);
+    skip(l, plain, why);
     return AS_OK;
 }
 

@@ -4,7 +4,7 @@
  *
  * One object per line. `step` is a whole number >= 0. A line without it has the step after that of
  * the line before, and the first line has 0. Every other field is a metric, named
- * [A-Za-z_][A-Za-z0-9_.-]{0,62}, if it is a number, or "NaN", "Infinity", "-Infinity" as text or
+ * as base/metric_name.h says, if it is a number, or "NaN", "Infinity", "-Infinity" as text or
  * bare (as Python's json writes them). A text, a list, an object or a truth is a note; null is as
  * if the field were absent. A field with another name is skipped and passed to on_bad, and the
  * others count. A line that is no object, is too long, has a wrong step or nothing to keep is

@@ -14,7 +14,7 @@ static const struct {
     {"epoch", "epoch,step,loss\n1,10,0.5\n", "1{\"loss\":0.5,\"step\":10.0} "},
     {"epoch", "loss\n1\n", "bad1(the header has no column 'epoc) 0{\"loss\":1.0} "},
     /* Lightning: the rows of training and validation have different cells */
-    {"epoch", "epoch,val/loss,lr\n0,,0.1\n0,0.5,\n", "0{\"lr\":0.1} 0{\"val_loss\":0.5} "},
+    {"epoch", "epoch,val/loss,lr\n0,,0.1\n0,0.5,\n", "0{\"lr\":0.1} 0{\"val/loss\":0.5} "},
     {NULL,
      "\xEF\xBB\xBF"
      "a;b\n1;2\n",

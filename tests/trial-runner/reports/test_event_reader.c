@@ -163,7 +163,7 @@ START_TEST(scalars)
            "6{\"loss\":0.5} 7{\"loss\":\"NaN\"} ");
     file.len = 0;
     put_simple(&file, 9, "train/acc top-1", 0.25F);
-    expect(&file, NULL, "9{\"train_acc_top-1\":0.25} ");
+    expect(&file, NULL, "9{\"train/acc_top-1\":0.25} ");
 }
 END_TEST
 

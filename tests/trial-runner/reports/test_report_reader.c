@@ -17,8 +17,10 @@ static const struct {
     {"{\"a\": NaN, \"b\": -Infinity, \"c\": \"Infinity\"}\n",
      "0{\"a\":\"NaN\",\"b\":\"-Infinity\",\"c\":\"Infinity\"} "},
     {"{\"NaN\": 1, \"b\": 2}\n", "0{\"NaN\":1.0,\"b\":2.0} "},
-    {"{\"x\\\"NaN\": 2}\n", "bad1('x\"NaN' is skipped, it must be) bad1(the line has no metric) "},
-    {"{\"val/loss\": 2, \"a\": 1}\n", "bad1('val/loss' is skipped, it must) 0{\"a\":1.0} "},
+    {"{\"x\\\"NaN\": 2}\n", "bad1('x\"NaN' is skipped, the name o) bad1(the line has no metric) "},
+    {"{\"val/acc\": 2, \"train.loss\": 1, \"mAP50(B)\": 3}\n",
+     "0{\"mAP50(B)\":3.0,\"train.loss\":1.0,\"val/acc\":2.0} "},
+    {"{\"val loss\": 2, \"a\": 1}\n", "bad1('val loss' is skipped, the nam) 0{\"a\":1.0} "},
     {"{\"step\": 2.0, \"a\": 1}\n", "2{\"a\":1.0} "},
     {"{\"a\": 1, \"step\": 2}\n", "2{\"a\":1.0} "},
     {"{\"step\": -1, \"a\": 1}\n", "bad1(step must be a whole number >=) "},
@@ -32,7 +34,7 @@ static const struct {
     {"{\"a\": null}\n", "bad1(the line has no metric) "},
     {"{\"a\": \"soon\", \"b\": {\"c\": \"d\"}, \"e\": 1}\n",
      "a=soon b={\"c\":\"d\"} 0{\"e\":1.0} "},
-    {"{\"\": 1, \"b\": 2}\n", "bad1('' is skipped, it must be name) 0{\"b\":2.0} "},
+    {"{\"\": 1, \"b\": 2}\n", "bad1('' is skipped, the name of a m) 0{\"b\":2.0} "},
     {"{\"a\": 1} {\"a\": 2}\n", NULL},
     {"{\"a\": 1e999}\n", NULL},
     {"{\"a\": 1, \"a\": 2}\n", NULL},
@@ -137,7 +139,7 @@ START_TEST(files_of_others)
     struct seen s = {0};
     const char *line = "{\"epoch\": 4, \"val/loss\": 2, \"step\": 7}\n";
     feed(&r, &s, line, strlen(line));
-    ck_assert_str_eq(str_cstr(&s.text), "4{\"step\":7.0,\"val_loss\":2.0} ");
+    ck_assert_str_eq(str_cstr(&s.text), "4{\"step\":7.0,\"val/loss\":2.0} ");
     report_reader_done(&r);
     str_done(&s.text);
 }

@@ -24,6 +24,7 @@ export type Health = {
 /** A number; values that JSON cannot hold are strings */
 export type Number = number | "NaN" | "Infinity" | "-Infinity";
 
+/** As Lightning, TensorBoard and W&B write them too: val/acc, train.loss, recall@10, mAP50(B) */
 export type MetricName = string;
 
 export type Time = string;
