@@ -31,9 +31,13 @@ as_status h_attempt_measure(struct call *c, struct as_err *err)
     if (st < 0)
         return st;
     st = measurements_decode(c->body, c->arena, &batch, err);
-    if (st < 0 || (st = attempt_keep_notes(c->db, &ref, &by, batch.notes, batch.n_notes, err)) < 0)
+    if (st < 0)
         return st;
-    st = attempt_measure(c->db, &ref, &by, batch.points.rows, batch.points.n, &recorded, err);
+    const struct attempt_report report = {.points = batch.points.rows,
+                                          .n_points = batch.points.n,
+                                          .notes = batch.notes,
+                                          .n_notes = batch.n_notes};
+    st = attempt_record(c->db, &ref, &by, &report, &recorded, err);
     return st < 0 ? st : call_ok(c, report_encode(recorded), err);
 }
 

@@ -23,6 +23,7 @@
 #include "scheduler/store/file_store.h"
 #include "scheduler/store/gang_store.h"
 #include "scheduler/store/measurement_store.h"
+#include "scheduler/store/note_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/lifecycle/transition.h"
@@ -158,28 +159,36 @@ as_status attempt_lock_fenced(struct tx *t, struct arena *a, const struct attemp
 
 /* Measurements. */
 
-static as_status add_points(struct tx *t, const struct attempt_ref *ref,
-                            const struct attempt_writer *by, const struct measurement *points,
-                            size_t n, struct measured *ret, struct as_err *err)
+static as_status add_points(struct tx *t, const struct attempt_ref *ref, const struct trial_head *x,
+                            const struct attempt_report *report, struct measured *ret,
+                            struct as_err *err)
+{
+    as_status st = store_measurement_add(t, x->sweep_key, x->number, x->attempt, report->points,
+                                         report->n_points, ret, err);
+    if (st < 0 || ret->recorded == 0)
+        return st;
+    struct event_new e = {.type = "trial.measured",
+                          .sweep_key = x->sweep_key,
+                          .sweep = ref->sweep,
+                          .has_number = true,
+                          .number = x->number,
+                          .state = trial_state_format(x->state),
+                          .attempt = x->attempt,
+                          .has_value = ret->has_value,
+                          .value = ret->value};
+    return store_event_add(t, &e, err);
+}
+
+static as_status add_report(struct tx *t, const struct attempt_ref *ref,
+                            const struct attempt_writer *by, const struct attempt_report *report,
+                            struct measured *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
     as_status st = attempt_lock_fenced(t, &a, ref, by, &x, err);
-    if (st != AS_OK)
-        return st;
-    st = store_measurement_add(t, x.sweep_key, x.number, x.attempt, points, n, ret, err);
-    if (st < 0 || ret->recorded == 0)
-        return st;
-    struct event_new e = {.type = "trial.measured",
-                          .sweep_key = x.sweep_key,
-                          .sweep = ref->sweep,
-                          .has_number = true,
-                          .number = x.number,
-                          .state = trial_state_format(x.state),
-                          .attempt = x.attempt,
-                          .has_value = ret->has_value,
-                          .value = ret->value};
-    return store_event_add(t, &e, err);
+    if (st == AS_OK && report->n_notes > 0)
+        st = store_note_put(t, x.sweep_key, x.number, report->notes, report->n_notes, err);
+    return st < 0 ? st : add_points(t, ref, &x, report, ret, err);
 }
 
 static as_status points_check(const struct measurement *points, size_t n, struct as_err *err)
@@ -198,22 +207,30 @@ static as_status points_check(const struct measurement *points, size_t n, struct
     return AS_OK;
 }
 
-as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
-                          const struct attempt_writer *by, const struct measurement *points,
-                          size_t n, int64_t *ret_recorded, struct as_err *err)
+as_status attempt_record(struct store *db, const struct attempt_ref *ref,
+                         const struct attempt_writer *by, const struct attempt_report *report,
+                         int64_t *ret_recorded, struct as_err *err)
 {
     struct measured measured = {0};
-    as_status st = points_check(points, n, err);
-    if (st != AS_OK)
+    as_status st = attempt_notes_check(report->notes, report->n_notes, err);
+    if (st < 0 || (st = points_check(report->points, report->n_points, err)) < 0)
         return st;
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = add_points(run.tx, ref, by, points, n, &measured, err);
+        run.status = add_report(run.tx, ref, by, report, &measured, err);
     if (run.status != AS_OK)
         return run.status;
     atomic_fetch_add(&store_counters(db)->measurements, measured.recorded);
     *ret_recorded = measured.recorded;
     return AS_OK;
+}
+
+as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
+                          const struct attempt_writer *by, const struct measurement *points,
+                          size_t n, int64_t *ret_recorded, struct as_err *err)
+{
+    return attempt_record(db, ref, by, &(struct attempt_report){.points = points, .n_points = n},
+                          ret_recorded, err);
 }
 
 /* Log. */

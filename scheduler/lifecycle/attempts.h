@@ -32,21 +32,29 @@ struct attempt_writer {
     int64_t seat, epoch;
 };
 
-/* Record points. A point that exists for (trial, attempt, step, metric) stays unchanged.
- * *ret_recorded is the number of new points. AS_E_INVAL: a step or metric name. AS_E_TOO_LARGE past
+/* What a running attempt reports at once; borrowed. */
+struct attempt_report {
+    const struct measurement *points;
+    size_t n_points;
+    const struct trial_note *notes; /* texts beside the numbers */
+    size_t n_notes;
+};
+
+/* Record a report, in one transaction. A point that exists for (trial, attempt, step, metric) stays
+ * unchanged. The last text of each name is kept, for at most TRIAL_NOTES_MAX names. *ret_recorded is
+ * the number of new points. AS_E_INVAL: a step, or the name of a metric; with pointer (/notes/NAME):
+ * the name of a note, or a text of more than TRIAL_NOTE_TEXT_MAX characters. AS_E_TOO_LARGE past
  * MEASUREMENTS_MAX. */
+AS_MUST_CHECK as_status attempt_record(struct store *db, const struct attempt_ref *ref,
+                                       const struct attempt_writer *by,
+                                       const struct attempt_report *report, int64_t *ret_recorded,
+                                       struct as_err *err);
+
+/* Record a report that has points alone. */
 AS_MUST_CHECK as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
                                         const struct attempt_writer *by,
                                         const struct measurement *points, size_t n,
                                         int64_t *ret_recorded, struct as_err *err);
-
-/* Keep texts that the trial wrote beside its numbers: the last one of each name, at most
- * TRIAL_NOTES_MAX names. AS_E_INVAL with pointer (/notes/NAME): a name, or a text of more than
- * TRIAL_NOTE_TEXT_MAX characters. */
-AS_MUST_CHECK as_status attempt_keep_notes(struct store *db, const struct attempt_ref *ref,
-                                           const struct attempt_writer *by,
-                                           const struct trial_note *notes, size_t n,
-                                           struct as_err *err);
 
 /* Replace the stored tail of the output. `text` is UTF-8, borrowed. AS_E_TOO_LARGE, AS_E_INVAL. */
 AS_MUST_CHECK as_status attempt_log(struct store *db, const struct attempt_ref *ref,

@@ -316,6 +316,36 @@ START_TEST(logs_keep_the_last_tail)
 }
 END_TEST
 
+static as_status keep_notes(const struct attempt_ref *ref, const struct trial_note *notes, size_t n)
+{
+    int64_t recorded;
+    return attempt_record(s.db, ref, NULL, &(struct attempt_report){.notes = notes, .n_notes = n},
+                          &recorded, &err);
+}
+
+/* Points and notes of one report are kept together, or neither is. */
+START_TEST(a_report_is_one_transaction)
+{
+    struct trial_detail d;
+    int64_t recorded = 0;
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    struct attempt_ref ref = ref_of(&c);
+    const struct trial_note note = {"phase", "warm"};
+    const struct measurement good = {.step = 1, .metric = "loss", .value = 0.5};
+    const struct measurement bad = {.step = -1, .metric = "loss", .value = 0.5};
+    struct attempt_report r = {.points = &bad, .n_points = 1, .notes = &note, .n_notes = 1};
+    ck_fails(attempt_record(s.db, &ref, NULL, &r, &recorded, &err), AS_E_INVAL, err, "step of");
+    ck_ok(trial_get(s.db, &s.a, "a", 0, &d, &err), err);
+    ck_assert_uint_eq(d.n_notes, 0);
+    r.points = &good;
+    ck_ok(attempt_record(s.db, &ref, NULL, &r, &recorded, &err), err);
+    ck_assert_int_eq(recorded, 1);
+    ck_ok(trial_get(s.db, &s.a, "a", 0, &d, &err), err);
+    ck_assert_uint_eq(d.n_notes, 1);
+}
+END_TEST
+
 /* The last text of each name, of the first TRIAL_NOTES_MAX names, and only of a current attempt. */
 START_TEST(notes_keep_the_last_text)
 {
@@ -327,10 +357,10 @@ START_TEST(notes_keep_the_last_text)
     struct attempt_ref ref = ref_of(&c);
     const struct trial_note first[] = {{"phase", "warm"}, {"b", "{\"x\",2}"}};
     const struct trial_note second[] = {{"phase", "hot \xc3\xa9"}, {"a.b-c", ""}};
-    ck_ok(attempt_keep_notes(s.db, &ref, NULL, first, 2, &err), err);
-    ck_ok(attempt_keep_notes(s.db, &ref, NULL, second, 2, &err), err);
-    ck_ok(attempt_keep_notes(s.db, &ref, NULL, second, 2, &err), err);
-    ck_ok(attempt_keep_notes(s.db, &ref, NULL, NULL, 0, &err), err);
+    ck_ok(keep_notes(&ref, first, 2), err);
+    ck_ok(keep_notes(&ref, second, 2), err);
+    ck_ok(keep_notes(&ref, second, 2), err);
+    ck_ok(keep_notes(&ref, NULL, 0), err);
     ck_ok(trial_get(s.db, &s.a, "a", 0, &d, &err), err);
     ck_assert_uint_eq(d.n_notes, 3);
     ck_assert_str_eq(d.notes[0].name, "a.b-c");
@@ -343,7 +373,7 @@ START_TEST(notes_keep_the_last_text)
     }
     many[AS_ARRAY_LEN(many) - 1] =
         (struct trial_note){"phase", "last"}; /* known: it has its place */
-    ck_ok(attempt_keep_notes(s.db, &ref, NULL, many, AS_ARRAY_LEN(many), &err), err);
+    ck_ok(keep_notes(&ref, many, AS_ARRAY_LEN(many)), err);
     ck_ok(trial_get(s.db, &s.a, "a", 0, &d, &err), err);
     ck_assert_uint_eq(d.n_notes, TRIAL_NOTES_MAX);
     ck_assert_str_eq(d.notes[TRIAL_NOTES_MAX - 1].text, "last");
@@ -351,11 +381,10 @@ START_TEST(notes_keep_the_last_text)
     big[sizeof big - 1] = '\0';
     const struct trial_note bad[] = {{"b c", "x"}, {"b", big}};
     for (size_t i = 0; i < 2; i++)
-        ck_fails(attempt_keep_notes(s.db, &ref, NULL, &bad[i], 1, &err), AS_E_INVAL, err,
-                 "/notes/b");
+        ck_fails(keep_notes(&ref, &bad[i], 1), AS_E_INVAL, err, "/notes/b");
     end(&s, ref, OUTCOME_RETRY);
     claim_one(&s, "r", epoch);
-    ck_fails(attempt_keep_notes(s.db, &ref, NULL, first, 1, &err), AS_E_STALE, err, "attempt 2 is");
+    ck_fails(keep_notes(&ref, first, 1), AS_E_STALE, err, "attempt 2 is");
 }
 END_TEST
 
@@ -503,6 +532,7 @@ Suite *test_suite(void)
     tcase_add_test(c, series_merge_attempts);
     tcase_add_test(c, bad_measurements_are_refused);
     tcase_add_test(c, logs_keep_the_last_tail);
+    tcase_add_test(c, a_report_is_one_transaction);
     tcase_add_test(c, notes_keep_the_last_text);
     tcase_add_test(c, files_are_replaced_as_sets);
     tcase_add_test(c, cancel_a_trial);
