@@ -2,14 +2,14 @@
  * Origin, route, token, role, query, media type. Then come the body, the idempotency key and the
  * handler.
  *
- * I/O threads check heads and never wait. Whatever queries the database runs in a worker: a token
- * that is not in the cache, and every handler except those with ROUTE_LOCAL. While a worker checks
- * a token, the transport holds the exchange, so the body is read only after the token was found
- * valid.
+ * I/O threads check heads and never wait. Whatever queries the database runs elsewhere: a token that
+ * is not in the cache in the thread of auth.c, every handler except those with ROUTE_LOCAL in a
+ * worker. While a token is looked up, the transport holds the exchange, so the body is read only
+ * after the token was found valid.
  *
  * struct call lives in the arena of its exchange. Exactly one thread owns it at a time: the I/O
- * thread, then a worker, then perhaps the waiting list. http_release() and waiting_add() give it
- * away; the giving thread must not touch it afterwards. */
+ * thread, perhaps the thread of auth.c, then a worker, then perhaps the waiting list. auth_look_up(),
+ * http_release() and waiting_add() give it away; the giving thread must not touch it afterwards. */
 #include "api/server/dispatch.h"
 
 #include <stdio.h>
@@ -186,27 +186,33 @@ static void check_rest_of_head(struct call *c)
 }
 
 /* The reason of another failure may name the database's address: it is for the log. */
-static void fail_authentication(struct call *c, const struct as_err *err)
+static void fail_authentication(struct call *c)
 {
-    if (err->code == AS_E_DENIED) {
+    const struct as_err *err = &c->auth.err;
+    if (c->auth.is_one_too_many) {
+        fail_call_with(c, PROBLEM_TOO_MANY, AS_E_DENIED,
+                       "the token is not valid, and this address has sent too many such tokens; "
+                       "wait a minute");
+        c->x->answer.close = true;
+    } else if (err->code == AS_E_DENIED) {
         fail_call(c, PROBLEM_UNAUTHORIZED, err);
-        return;
+    } else {
+        log_write(LOG_WARN, "token not checked", "request_id=%s detail=\"%s\"", c->request_id,
+                  err->msg);
+        fail_call_with(c, PROBLEM_STATUS, err->code, "the token cannot be checked now");
     }
-    log_write(LOG_WARN, "token not checked", "request_id=%s detail=\"%s\"", c->request_id,
-              err->msg);
-    fail_call_with(c, PROBLEM_STATUS, err->code, "the token cannot be checked now");
 }
 
-/* In a worker: check the token in the database, then let the transport continue. */
-static void run_auth(struct pool_job *job)
+/* The token was looked up: let the transport continue. */
+static void on_looked_up(struct auth_check *check)
 {
-    struct call *c = call_of(job);
-    struct as_err err = {0};
-    const char *token = auth_bearer(c->x->head.authorization);
-    if (auth_verify(c->dispatch->auth, c->db, c->x->peer, token, &c->who, &err) < 0)
-        fail_authentication(c, &err);
-    else
+    struct call *c = (struct call *)(void *)((char *)check - offsetof(struct call, auth));
+    if (check->err.code < 0) {
+        fail_authentication(c);
+    } else {
+        c->who = check->who;
         check_rest_of_head(c);
+    }
     http_release(c->x);
 }
 
@@ -221,15 +227,10 @@ static void authenticate(struct call *c)
                        "missing or malformed");
     } else if (auth_recall(c->dispatch->auth, token, &c->who)) {
         check_rest_of_head(c);
-    } else if (!auth_may_verify(c->dispatch->auth, c->x->peer, token)) {
-        fail_call_with(c, PROBLEM_TOO_MANY, AS_E_DENIED,
-                       "this address has sent too many tokens that are not valid; wait a minute");
     } else {
-        c->job.run = run_auth;
+        c->auth = (struct auth_check){.token = token, .peer = c->x->peer, .done = on_looked_up};
         http_hold(c->x);
-        /* not the slow pool: a token must not wait for uploads */
-        pool_submit(c->route->flags & ROUTE_URGENT ? c->dispatch->urgent_pool : c->dispatch->pool,
-                    &c->job);
+        auth_look_up(c->dispatch->auth, &c->auth);
     }
 }
 

@@ -90,11 +90,12 @@ static as_status start_parts(struct server *s, struct as_err *err)
     const struct waiting_hooks hooks = {
         .retry = dispatch_retry, .probe = dispatch_probe, .ctx = &s->dispatch};
     as_status st;
-    s->auth = auth_create(s->opts.bad_tokens);
     s->metrics = http_metrics_create(routes, n_routes);
     s->readiness = readiness_create(s->store);
-    if (!s->auth || !s->metrics || !s->readiness)
+    if (!s->metrics || !s->readiness)
         return as_fail(err, AS_E_NOMEM, "out of memory for the server");
+    if ((st = auth_create(s->store, s->opts.bad_tokens, &s->auth, err)) < 0)
+        return st;
     if ((st = web_files_load(s->opts.web_dir, &s->web, err)) < 0)
         return st;
     if ((st = pool_create(s->opts.workers, &s->pool, err)) < 0)

@@ -18,7 +18,7 @@ struct server_options {
     size_t search_threads;  /* threads that compute suggestions; 0: 2 */
     size_t max_connections; /* open at one time, of all addresses; 0: 4096 */
     size_t max_per_address; /* of one client address; 0: no other limit than the above */
-    size_t bad_tokens;      /* unknown tokens that one address may send in a minute; 0: any */
+    size_t bad_tokens;      /* of one address in a minute, before they are answered 429; 0: any */
     int64_t max_blob_bytes; /* 0: 2 GiB */
     const char *web_dir;    /* the built dashboard; NULL or absent: a page explains it */
     const char *const *host_names; /* NULL-terminated; besides the loopback names; borrowed */

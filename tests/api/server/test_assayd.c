@@ -251,6 +251,67 @@ START_TEST(test_limits_of_an_address)
 }
 END_TEST
 
+/* Send bad tokens: some with the id of a good one. Returns how many were answered 429. */
+static int send_guesses(const char *url, const char *good, int n)
+{
+    int n_too_many = 0;
+    for (int i = 0; i < n; i++) {
+        char guess[TOKEN_TEXT_SIZE];
+        (void)snprintf(guess, sizeof guess, "%s", good);
+        if (i % 3 == 0)
+            (void)snprintf(guess, sizeof guess, "assay_admin_%012d_%043d", i, i);
+        else
+            (void)snprintf(strrchr(guess, '_') + 1, 44, "%043d", i);
+        struct rest guesser = {url, guess};
+        REPLY_AUTO r = rest_call(&guesser, "GET", "/v1/sweeps", NULL);
+        ck_assert_msg(r.status == 401 || r.status == 429, "%s", str_cstr(&r.body));
+        n_too_many += r.status == 429;
+    }
+    return n_too_many;
+}
+
+static void expect_all_served(const char *url, const char *admin_token, const char *viewer_token,
+                              const char *runner_token)
+{
+    struct rest admin = {url, admin_token}, viewer = {url, viewer_token},
+                runner = {url, runner_token};
+    REPLY_AUTO by_viewer = rest_call(&viewer, "GET", "/v1/sweeps", NULL);
+    ck_status(by_viewer, 200);
+    REPLY_AUTO by_runner =
+        rest_call(&runner, "POST", "/v1/runners", "{\"name\":\"r\",\"slots\":1}");
+    ck_status(by_runner, 200);
+    REPLY_AUTO by_admin = rest_call(&admin, "GET", "/v1/tokens", NULL);
+    ck_status(by_admin, 200);
+}
+
+static void make_token(const struct rest *admin, const char *role, char ret[TOKEN_TEXT_SIZE])
+{
+    char body[40];
+    (void)snprintf(body, sizeof body, "{\"role\":\"%s\"}", role);
+    REPLY_AUTO made = rest_call(admin, "POST", "/v1/tokens", body);
+    ck_status(made, 201);
+    (void)snprintf(ret, TOKEN_TEXT_SIZE, "%s", reply_str(&made, "token"));
+}
+
+/* A thousand guesses from an address, as behind a proxy: tokens that are good are served from there,
+ * those that are new, and all of them after a start, when no token is remembered. */
+START_TEST(test_guesses_refuse_no_good_token)
+{
+    char url[128], token[128], viewer[TOKEN_TEXT_SIZE], runner[TOKEN_TEXT_SIZE];
+    pid_t pid = rig_start(url, token);
+    struct rest admin = {url, token};
+    ck_assert_int_gt(send_guesses(url, token, 1000), 0);
+    make_token(&admin, "viewer", viewer);
+    make_token(&admin, "runner", runner);
+    expect_all_served(url, token, viewer, runner);
+    rig_stop(pid);
+    pid = rig_start(url, token);
+    ck_assert_int_gt(send_guesses(url, token, 200), 0);
+    expect_all_served(url, token, viewer, runner);
+    rig_stop(pid);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     TCase *tc;
@@ -261,5 +322,6 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_drain);
     tcase_add_test(tc, test_drain_while_preparing);
     tcase_add_test(tc, test_limits_of_an_address);
+    tcase_add_test(tc, test_guesses_refuse_no_good_token);
     return s;
 }

@@ -126,9 +126,9 @@ static void start_http_server(void)
     ck_ok(waiting_create(&hooks, &d.waiting, &err), err);
     ck_ok(web_files_load(NULL, &web, &err), err);
     d.web = web;
-    d.auth = auth_create(0);
+    ck_ok(auth_create(d.store, 0, &d.auth, &err), err);
     d.metrics = http_metrics_create(table, AS_ARRAY_LEN(table));
-    ck_assert(d.auth && d.metrics);
+    ck_assert(d.metrics);
     make_tokens();
     start_http();
 }
