@@ -44,9 +44,10 @@ static struct call *call_of(struct pool_job *job)
 /* The workers of a route. */
 static struct pool *pool_of(const struct dispatch *d, const struct route *route)
 {
-    return route->flags & ROUTE_URGENT ? d->urgent_pool
-           : route->flags & ROUTE_SLOW ? d->slow_pool
-                                       : d->pool;
+    return route->flags & ROUTE_BEAT     ? d->beat_pool
+           : route->flags & ROUTE_URGENT ? d->urgent_pool
+           : route->flags & ROUTE_SLOW   ? d->slow_pool
+                                         : d->pool;
 }
 
 static void fail_call(struct call *c, problem_kind kind, const struct as_err *err)
@@ -471,6 +472,10 @@ static void run_call(struct pool_job *job)
             waiting_wake(d->waiting);
         return;
     }
+    /* here, and not at the end of the exchange: a large body takes milliseconds, in which the I/O
+     * thread would serve nobody */
+    json_decref(c->body);
+    c->body = NULL;
     http_release(c->x);
     if (wakes || wakes_now)
         waiting_wake(d->waiting);

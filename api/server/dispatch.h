@@ -32,7 +32,8 @@ struct dispatch {
     struct suggester *suggester;
     struct result_cache *results;
     struct auth *auth;
-    struct pool *pool, *slow_pool, *urgent_pool; /* the others: ROUTE_SLOW, ROUTE_URGENT */
+    /* The workers of routes: of ROUTE_SLOW, of ROUTE_URGENT, of ROUTE_BEAT, and of all others. */
+    struct pool *slow_pool, *urgent_pool, *beat_pool, *pool;
     struct waiting_list *waiting;
     const struct web_files *web;
     struct http_metrics *metrics;  /* created with the same table */

@@ -199,8 +199,10 @@ static as_status open_store(struct daemon *d, struct as_err *err)
     const struct store_opts opts = {
         .url = c->database,
         .application_name = "assayd",
-        /* the 8: two urgent and two slow workers, event streams, waiting requests, reaper, care */
-        .max_connections = (int)(c->workers + c->search_threads) + 8,
+        /* one for each thread that uses the database, so that none waits for another; the 11: two
+         * workers each that are slow, urgent or for heartbeats, tokens, event streams, waiting
+         * requests, reaper, care */
+        .max_connections = (int)(c->workers + c->search_threads) + 11,
         .config = {.lease_ms = c->lease_ms, .heartbeat_ms = c->heartbeat_ms},
     };
     return store_open(&opts, &d->store, err);

@@ -19,6 +19,7 @@
 #define DEFAULT_WORKERS 4
 #define DEFAULT_SLOW_WORKERS 2
 #define DEFAULT_URGENT_WORKERS 2
+#define DEFAULT_BEAT_WORKERS 2
 #define DEFAULT_SEARCH_THREADS 2
 #define DEFAULT_CONNECTIONS 4096
 #define DEFAULT_BLOB_MAX ((int64_t)2 << 30)
@@ -28,6 +29,7 @@ static void set_defaults(struct server_options *o)
     o->workers = o->workers ? o->workers : DEFAULT_WORKERS;
     o->slow_workers = o->slow_workers ? o->slow_workers : DEFAULT_SLOW_WORKERS;
     o->urgent_workers = o->urgent_workers ? o->urgent_workers : DEFAULT_URGENT_WORKERS;
+    o->beat_workers = o->beat_workers ? o->beat_workers : DEFAULT_BEAT_WORKERS;
     o->search_threads = o->search_threads ? o->search_threads : DEFAULT_SEARCH_THREADS;
     o->max_connections = o->max_connections ? o->max_connections : DEFAULT_CONNECTIONS;
     o->max_blob_bytes = o->max_blob_bytes ? o->max_blob_bytes : DEFAULT_BLOB_MAX;
@@ -61,6 +63,7 @@ static void lend_parts(struct server *s)
     d->pool = s->pool;
     d->slow_pool = s->slow_pool;
     d->urgent_pool = s->urgent_pool;
+    d->beat_pool = s->beat_pool;
     d->waiting = s->waiting;
     d->web = s->web;
     d->metrics = s->metrics;
@@ -104,6 +107,8 @@ static as_status start_parts(struct server *s, struct as_err *err)
         return st;
     if ((st = pool_create(s->opts.urgent_workers, &s->urgent_pool, err)) < 0)
         return st;
+    if ((st = pool_create(s->opts.beat_workers, &s->beat_pool, err)) < 0)
+        return st;
     if ((st = waiting_create(&hooks, &s->waiting, err)) < 0)
         return st;
     if ((st = start_suggester(s, err)) < 0)
@@ -119,6 +124,7 @@ static as_status start_parts(struct server *s, struct as_err *err)
  * makes no probe while no request waits. */
 static void free_parts(struct server *s)
 {
+    pool_free(s->beat_pool);
     pool_free(s->urgent_pool);
     pool_free(s->slow_pool);
     pool_free(s->pool);

@@ -15,6 +15,7 @@ struct server_options {
     size_t workers;         /* threads for calls; 0: 4 */
     size_t slow_workers;    /* threads for routes with ROUTE_SLOW; 0: 2 */
     size_t urgent_workers;  /* threads for routes with ROUTE_URGENT; 0: 2 */
+    size_t beat_workers;    /* threads for routes with ROUTE_BEAT; 0: 2 */
     size_t search_threads;  /* threads that compute suggestions; 0: 2 */
     size_t max_connections; /* open at one time, of all addresses; 0: 4096 */
     size_t max_per_address; /* of one client address; 0: no other limit than the above */
