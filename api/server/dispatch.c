@@ -24,6 +24,7 @@
 #include "api/server/route_find.h"
 #include "api/server/web_files.h"
 #include "base/clock.h"
+#include "base/disk_room.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -186,7 +187,29 @@ static void check_rest_of_head(struct call *c)
     expect_body(c);
 }
 
-/* The reason of another failure may name the database's address: it is for the log. */
+/* Does the disk of the database lack room? That explains what fails meanwhile, also where PostgreSQL
+ * cannot even start. */
+static bool lacks_room(const struct dispatch *d, char *ret_text, size_t size)
+{
+    return d->disk && disk_room_is_short(d->disk, DISK_ROOM_POSTGRES, ret_text, size);
+}
+
+/* The token cannot be checked. The reason may name the database's address: it is for the log. Where
+ * its disk is, is for those who had a valid token. */
+static void fail_unchecked(struct call *c)
+{
+    const struct as_err *err = &c->auth.err;
+    char room[300], text[400];
+    const char *why = "";
+    log_write(LOG_WARN, "token not checked", "request_id=%s detail=\"%s\"", c->request_id,
+              err->msg);
+    if (lacks_room(c->dispatch, room, sizeof room))
+        why = auth_knew(c->dispatch->auth, c->auth.token) ? room : "free some space";
+    (void)snprintf(text, sizeof text, "the token cannot be checked now%s%s",
+                   *why ? ": the disk of the database is full: " : "", why);
+    fail_call_with(c, PROBLEM_STATUS, err->code, text);
+}
+
 static void fail_authentication(struct call *c)
 {
     const struct as_err *err = &c->auth.err;
@@ -198,9 +221,7 @@ static void fail_authentication(struct call *c)
     } else if (err->code == AS_E_DENIED) {
         fail_call(c, PROBLEM_UNAUTHORIZED, err);
     } else {
-        log_write(LOG_WARN, "token not checked", "request_id=%s detail=\"%s\"", c->request_id,
-                  err->msg);
-        fail_call_with(c, PROBLEM_STATUS, err->code, "the token cannot be checked now");
+        fail_unchecked(c);
     }
 }
 
@@ -439,6 +460,14 @@ static as_status run_handler(struct call *c, bool *ret_by_key, struct as_err *er
     return *ret_by_key ? AS_OK : st;
 }
 
+/* The request of somebody with a valid token failed: say that it is for the disk, if it is. */
+static void explain_outage(const struct call *c, struct as_err *err)
+{
+    char room[300];
+    if (err->code == AS_E_UNAVAILABLE && c->who.id[0] && lacks_room(c->dispatch, room, sizeof room))
+        (void)as_err_prefix(err, err->code, "the disk of the database is full: %s", room);
+}
+
 /* Run the handler once, and set the answer unless the handler wants to wait. */
 static void run_handler_once(struct call *c)
 {
@@ -446,9 +475,10 @@ static void run_handler_once(struct call *c)
     bool is_by_key = false;
     c->wants_wait = false;
     c->is_draining = atomic_load(&c->dispatch->is_draining);
-    if (run_handler(c, &is_by_key, &err) < 0)
+    if (run_handler(c, &is_by_key, &err) < 0) {
+        explain_outage(c, &err);
         fail_call(c, problem_kind_of(c, &err), &err);
-    else if (!is_by_key && !c->wants_wait)
+    } else if (!is_by_key && !c->wants_wait)
         store_answer(c);
 }
 

@@ -68,6 +68,7 @@ static void lend_parts(struct server *s)
     d->web = s->web;
     d->metrics = s->metrics;
     d->host_names = s->opts.host_names;
+    d->disk = s->opts.disk;
     d->max_blob_bytes = s->opts.max_blob_bytes;
 }
 
@@ -94,7 +95,7 @@ static as_status start_parts(struct server *s, struct as_err *err)
         .retry = dispatch_retry, .probe = dispatch_probe, .ctx = &s->dispatch};
     as_status st;
     s->metrics = http_metrics_create(routes, n_routes);
-    s->readiness = readiness_create(s->store);
+    s->readiness = readiness_create(s->store, s->opts.disk);
     if (!s->metrics || !s->readiness)
         return as_fail(err, AS_E_NOMEM, "out of memory for the server");
     if ((st = auth_create(s->store, s->opts.bad_tokens, &s->auth, err)) < 0)

@@ -21,6 +21,7 @@ struct server_options {
     size_t max_per_address; /* of one client address; 0: no other limit than the above */
     size_t bad_tokens;      /* of one address in a minute, before they are answered 429; 0: any */
     int64_t max_blob_bytes; /* 0: 2 GiB */
+    const char *disk;       /* a folder on the database's disk if that is here; NULL; borrowed */
     const char *web_dir;    /* the built dashboard; NULL or absent: a page explains it */
     const char *const *host_names; /* NULL-terminated; besides the loopback names; borrowed */
 };
