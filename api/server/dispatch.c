@@ -34,7 +34,7 @@
 #include "scheduler/assign/claims.h"
 #include "scheduler/lifecycle/gangs.h"
 
-#define BIG_ANSWER ((size_t)256 << 10) /* bytes; see server_tidy() */
+#define BIG_CONTENT ((size_t)256 << 10) /* bytes of a body or an answer; see server_tidy() */
 #define IGNORED_BODY_MAX 1024 /* bytes of a body that are ignored where the route has no body */
 
 static struct call *call_of(struct pool_job *job)
@@ -608,9 +608,9 @@ void dispatch_end(void *ctx, struct http_exchange *x)
     log_write(LOG_DEBUG, "request", "request_id=%s peer=%s method=%s path=%s code=%d us=%lld",
               c->request_id, x->peer, x->head.method, x->head.path ? x->head.path : "-",
               x->answer.status, (long long)((clock_mono_ns() - x->start_ns) / 1000));
-    if (x->answer.len >= BIG_ANSWER)
-        atomic_fetch_add(&((struct dispatch *)ctx)->big_bytes, x->answer.len);
     blob_put_free(c->upload);
     json_decref(c->body);
     faults_done(&c->faults);
+    if (x->answer.len + x->body.len >= BIG_CONTENT)
+        atomic_fetch_add(&((struct dispatch *)ctx)->big_bytes, x->answer.len + x->body.len);
 }

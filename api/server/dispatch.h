@@ -40,7 +40,7 @@ struct dispatch {
     const char *const *host_names; /* see http_host_allowed(); NULL for none */
     const char *disk;              /* a folder on the database's disk, or NULL */
     int64_t max_blob_bytes;
-    atomic_size_t big_bytes; /* of big answers since server_tidy() */
+    atomic_size_t big_bytes; /* of big bodies and answers since server_tidy() */
     atomic_bool is_draining; /* set by the owner: connections close, handlers do not wait */
 };
 

@@ -467,6 +467,37 @@ START_TEST(test_many_at_once)
 }
 END_TEST
 
+static long resident_kb(void)
+{
+    long size = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    ck_assert(f && fscanf(f, "%ld %ld", &size, &resident) == 2);
+    (void)fclose(f);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* The memory of connections goes back to the system when they end. */
+START_TEST(test_memory_of_connections)
+{
+    int fds[400];
+    long before = resident_kb();
+    for (size_t i = 0; i < AS_ARRAY_LEN(fds); i++) {
+        AS_AUTO(str_done) struct str out = {0};
+        fds[i] = raw_connect(app.port);
+        raw_puts(fds[i], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        ck_assert(!raw_read(fds[i], &out, ";", PATIENCE_MS));
+    }
+    long most = resident_kb();
+    ck_assert_int_gt(most, before + 4 * (long)AS_ARRAY_LEN(fds)); /* a page for each at least */
+    for (size_t i = 0; i < AS_ARRAY_LEN(fds); i++)
+        (void)close(fds[i]);
+    int64_t until = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    while (resident_kb() > before + (most - before) / 2 && clock_mono_ns() < until)
+        clock_sleep_ms(5);
+    ck_assert_int_le(resident_kb(), before + (most - before) / 2);
+}
+END_TEST
+
 /* ---- few connections ---- */
 
 static bool is_closed(int fd)
@@ -612,6 +643,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_stream);
     tcase_add_test(tc, test_stream_peer_leaves);
     tcase_add_test(tc, test_many_at_once);
+    tcase_add_test(tc, test_memory_of_connections);
     suite_add_tcase(s, tc);
     tc = tcase_create("deadlines");
     tcase_add_checked_fixture(tc, start_impatient, stop_transport);
