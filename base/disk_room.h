@@ -1,5 +1,5 @@
-/* Is a disk full? For messages: a program that fails on a full disk seldom says which disk it is, or
- * how much it needs. */
+/* Is a disk full? For messages: a program that fails on a full disk seldom says which disk it is,
+ * or how much it needs. */
 #ifndef ASSAY_BASE_DISK_ROOM_H
 #define ASSAY_BASE_DISK_ROOM_H
 

@@ -1,11 +1,11 @@
 /* Who makes a request: bearer tokens.
  *
- * A token that was valid a moment ago is in a cache, so that not every request queries the database.
- * It stores the SHA-256 of a token for AUTH_CACHE_MS, and never longer than the token is valid. All
- * other tokens are looked up by one thread, which takes what waits, up to AUTH_BATCH tokens, in one
- * query. So guesses cost the database little, and nobody has to be refused unseen: a token that is
- * valid is always found, whatever else its address has sent, also just after a start. The limit of
- * an address decides only how a token that was not found is answered. */
+ * A token that was valid a moment ago is in a cache, so that not every request queries the
+ * database. It stores the SHA-256 of a token for AUTH_CACHE_MS, and never longer than the token is
+ * valid. All other tokens are looked up by one thread, which takes what waits, up to AUTH_BATCH
+ * tokens, in one query. So guesses cost the database little, and nobody has to be refused unseen: a
+ * token that is valid is always found, whatever else its address has sent, also just after a start.
+ * The limit of an address decides only how a token that was not found is answered. */
 #ifndef ASSAY_API_SERVER_AUTH_H
 #define ASSAY_API_SERVER_AUTH_H
 

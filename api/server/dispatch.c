@@ -2,14 +2,15 @@
  * Origin, route, token, role, query, media type. Then come the body, the idempotency key and the
  * handler.
  *
- * I/O threads check heads and never wait. Whatever queries the database runs elsewhere: a token that
- * is not in the cache in the thread of auth.c, every handler except those with ROUTE_LOCAL in a
- * worker. While a token is looked up, the transport holds the exchange, so the body is read only
+ * I/O threads check heads and never wait. Whatever queries the database runs elsewhere: a token
+ * that is not in the cache in the thread of auth.c, every handler except those with ROUTE_LOCAL in
+ * a worker. While a token is looked up, the transport holds the exchange, so the body is read only
  * after the token was found valid.
  *
  * struct call lives in the arena of its exchange. Exactly one thread owns it at a time: the I/O
- * thread, perhaps the thread of auth.c, then a worker, then perhaps the waiting list. auth_look_up(),
- * http_release() and waiting_add() give it away; the giving thread must not touch it afterwards. */
+ * thread, perhaps the thread of auth.c, then a worker, then perhaps the waiting list.
+ * auth_look_up(), http_release() and waiting_add() give it away; the giving thread must not touch
+ * it afterwards. */
 #include "api/server/dispatch.h"
 
 #include <stdio.h>
@@ -187,8 +188,8 @@ static void check_rest_of_head(struct call *c)
     expect_body(c);
 }
 
-/* Does the disk of the database lack room? That explains what fails meanwhile, also where PostgreSQL
- * cannot even start. */
+/* Does the disk of the database lack room? That explains what fails meanwhile, also where
+ * PostgreSQL cannot even start. */
 static bool lacks_room(const struct dispatch *d, char *ret_text, size_t size)
 {
     return d->disk && disk_room_is_short(d->disk, DISK_ROOM_POSTGRES, ret_text, size);

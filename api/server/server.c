@@ -174,7 +174,7 @@ void server_reaped(struct server *s, int64_t runners, int64_t clients, int64_t g
 
 void server_tidy(struct server *s)
 {
-    /* glibc keeps what was freed between what is in use; after big bodies and answers that is much */
+    /* glibc keeps what was freed between what is in use; after big requests that is much */
     if (s && atomic_exchange(&s->dispatch.big_bytes, 0) > 0)
         (void)malloc_trim(0);
 }

@@ -36,8 +36,8 @@ AS_MUST_CHECK as_status server_start(const struct server_options *opts, struct s
  * Wakes the waiting requests, because their trials may be available again. */
 void server_reaped(struct server *s, int64_t runners, int64_t clients, int64_t gangs);
 
-/* Give the memory of big requests back to the system, if there were any since the last call. Call it
- * about once a second; takes milliseconds. NULL is fine. */
+/* Give the memory of big requests back to the system, if there were any since the last call. Call
+ * it about once a second; takes milliseconds. NULL is fine. */
 void server_tidy(struct server *s);
 
 /* Stop serving. The server reports that it is not ready, closes new connections, ends long-polls

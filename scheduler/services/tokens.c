@@ -231,7 +231,8 @@ static void judge_check(const struct look_up *l, const struct parts *p, struct t
     c->who.left_ms = s->left_ms;
 }
 
-/* A use that cannot be recorded refuses nobody: the disk may be full. The next check tries again. */
+/* A use that cannot be recorded refuses nobody: the disk may be full. The next check tries
+ * again. */
 static void note_uses(struct store *db, const char *const *ids, size_t n)
 {
     struct as_err why = {0};

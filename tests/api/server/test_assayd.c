@@ -293,8 +293,8 @@ static void make_token(const struct rest *admin, const char *role, char ret[TOKE
     (void)snprintf(ret, TOKEN_TEXT_SIZE, "%s", reply_str(&made, "token"));
 }
 
-/* A thousand guesses from an address, as behind a proxy: tokens that are good are served from there,
- * those that are new, and all of them after a start, when no token is remembered. */
+/* A thousand guesses from an address, as behind a proxy: tokens that are good are served from
+ * there, those that are new, and all of them after a start, when no token is remembered. */
 START_TEST(test_guesses_refuse_no_good_token)
 {
     char url[128], token[128], viewer[TOKEN_TEXT_SIZE], runner[TOKEN_TEXT_SIZE];
