@@ -110,6 +110,10 @@ static as_status fail_not_json(const char *text, size_t len, const json_error_t 
     static const char minus[] = "-Infinity";
     bool bare = strstr(e->text, "near 'NaN'") || strstr(e->text, "near 'Infinity'") ||
                 (strstr(e->text, "near '-'") && memmem(text, len, minus, sizeof minus - 1));
+    if (json_error_code(e) == json_error_null_byte_in_key)
+        return as_fail(err, AS_E_INVAL,
+                       "line %d, column %d: the name of a field has a NUL (\\u0000), expected none",
+                       e->line, e->column);
     if (json_error_code(e) == json_error_numeric_overflow)
         return as_fail(
             err, AS_E_INVAL,
@@ -122,6 +126,30 @@ static as_status fail_not_json(const char *text, size_t len, const json_error_t 
                         : "");
 }
 
+/* Refuse texts with a NUL: they would end there for all code that reads them as C strings. jansson
+ * would not name the field. `at` is the pointer of j. */
+static as_status check_nul(const json_t *j, const char *at, struct as_err *err)
+{
+    char child[AS_ERR_POINTER_MAX];
+    as_status st = AS_OK;
+    if (json_is_string(j) && strlen(json_string_value(j)) < json_string_length(j))
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found a text with a NUL (\\u0000), expected none",
+                          *at ? at : "the document");
+    if (json_is_object(j)) {
+        for (void *i = json_object_iter((json_t *)j); i && st == AS_OK;
+             i = json_object_iter_next((json_t *)j, i)) {
+            json_pointer_child(at, json_object_iter_key(i), child);
+            st = check_nul(json_object_iter_value(i), child, err);
+        }
+    }
+    for (size_t i = 0; i < json_array_size(j) && st == AS_OK; i++) {
+        json_pointer_index(at, i, child);
+        st = check_nul(json_array_get(j, i), child, err);
+    }
+    return st;
+}
+
 static as_status parse_text(const char *text, size_t len, size_t max_nodes, size_t flags,
                             json_t **ret, struct as_err *err)
 {
@@ -131,7 +159,8 @@ static as_status parse_text(const char *text, size_t len, size_t max_nodes, size
     if (st < 0)
         return st;
     json_error_t je;
-    flags |= JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
+    bool may_have_nul = memmem(text, len, "\\u0000", 6) != NULL;
+    flags |= JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL;
     json_t *j = json_loadb(text, len, flags, &je);
     if (!j && json_error_code(&je) == json_error_numeric_overflow) {
         AS_AUTO(str_done) struct str wide = {0};
@@ -142,6 +171,10 @@ static as_status parse_text(const char *text, size_t len, size_t max_nodes, size
     }
     if (!j)
         return fail_not_json(text, len, &je, err);
+    if (may_have_nul && (st = check_nul(j, "", err)) < 0) {
+        json_decref(j);
+        return st;
+    }
     *ret = j;
     return AS_OK;
 }

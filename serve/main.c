@@ -39,7 +39,7 @@ struct config {
     const char *models[MODELS_MAX]; /* views of argv */
     size_t n_models;
     int64_t workers, io_threads, batch_rows, max_rows, max_bytes, queue, deadline_ms, poll_ms;
-    int64_t max_connections;
+    int64_t max_connections, max_per_address;
     bool insecure_http, die_with_parent, version, help;
 };
 
@@ -97,6 +97,9 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
          "a request that waited longer is answered 503 (10s)"},
         {"max-connections", 0, OPT_I64, &c->max_connections, "N", NULL,
          "connections that may be open at one time (4096)"},
+        {"max-connections-per-address", 0, OPT_I64, &c->max_per_address, "N",
+         "ASSAY_SERVE_MAX_CONNECTIONS_PER_ADDRESS",
+         "the same for one client address; 0: no limit, for a server behind a proxy (1024)"},
         {"public-host", 0, OPT_STRING, &c->public_host, "NAMES", NULL,
          "further names in Host headers to answer to, with commas between them"},
         {"insecure-http", 0, OPT_FLAG, &c->insecure_http, NULL, NULL,
@@ -151,6 +154,7 @@ static as_status check_config(const struct config *c, struct as_err *err)
         {"max-bytes", c->max_bytes, 1024, (int64_t)2 << 30},
         {"queue", c->queue, 1, 1000000},
         {"max-connections", c->max_connections, 1, 65536},
+        {"max-connections-per-address", c->max_per_address, 0, 65536},
     };
     log_level level = LOG_INFO;
     as_status st = log_level_parse(c->log_level, &level, err);
@@ -271,6 +275,7 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
         .listen_fd = d->listen_fd,
         .io_threads = (unsigned)c->io_threads,
         .max_connections = (unsigned)c->max_connections,
+        .max_per_address = (unsigned)c->max_per_address,
         .max_rows = (size_t)c->max_rows,
         .max_bytes = c->max_bytes,
         .deadline_ms = c->deadline_ms,
@@ -379,7 +384,8 @@ int main(int argc, char **argv)
                                   .queue = 1024,
                                   .deadline_ms = 10000,
                                   .poll_ms = 1000,
-                                  .max_connections = 4096}};
+                                  .max_connections = 4096,
+                                  .max_per_address = 1024}};
     if (private_env_hide(&err) < 0 || parse_options(&d.config, argc, argv, &err) < 0)
         return print_usage_error(&err);
     if (d.config.help)

@@ -450,6 +450,7 @@ as_status service_start(const struct service_options *opts, struct shelf *shelf,
     http.listen_fd = opts->listen_fd;
     http.threads = opts->io_threads;
     http.max_connections = opts->max_connections;
+    http.max_per_address = opts->max_per_address;
     if (!s)
         return as_fail_nomem(err);
     s->opts = *opts;

@@ -17,12 +17,13 @@ struct service;
 
 struct service_options {
     int listen_fd; /* taken by service_start() */
-    unsigned io_threads, max_connections;
-    size_t max_rows;               /* of one request */
-    int64_t max_bytes;             /* of one body */
-    int64_t deadline_ms;           /* from the request line until it is computed */
-    const char *const *host_names; /* NULL-terminated, or NULL: any Host is answered */
-    const char *version;           /* of the program */
+    unsigned io_threads;
+    unsigned max_connections, max_per_address; /* see struct http_options */
+    size_t max_rows;                           /* of one request */
+    int64_t max_bytes;                         /* of one body */
+    int64_t deadline_ms;                       /* from the request line until it is computed */
+    const char *const *host_names;             /* NULL-terminated, or NULL: any Host is answered */
+    const char *version;                       /* of the program */
 };
 
 /* All are borrowed until service_stop() returned true. Errors as http_start(). */

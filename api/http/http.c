@@ -28,8 +28,15 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* Bytes for the head and small bodies of one connection. A longer head is answered 431. */
-#define CONNECTION_MEMORY (32 * 1024)
+/* Bytes for the head and small bodies of one connection. A longer head is answered 431.
+ * libmicrohttpd takes up to 32 KiB from the heap, where those of many connections leave holes that
+ * no other use fills, and maps more. What is mapped goes back to the system with the connection,
+ * and costs no memory before it is used. */
+#define CONNECTION_MEMORY (36 * 1024)
+/* The connections that libmicrohttpd itself allows beyond our own limit: those that were cut and
+ * are not closed yet. At its limit it would accept none, so that nobody could be closed for the
+ * next. */
+#define CONNECTIONS_MORE(n) ((n) / 4 + 64)
 /* Bytes of a refused body that are still read, so that the client sees the answer and no reset. */
 #define DRAIN_MAX (8 * 1024 * 1024)
 /* Seconds without a byte in either direction, on a connection that is not suspended: a reader that
@@ -89,6 +96,14 @@ static int fd_of(struct MHD_Connection *conn)
     return info ? info->connect_fd : -1;
 }
 
+/* NULL: libmicrohttpd does not know it. */
+static const struct sockaddr *address_of(struct MHD_Connection *conn)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info ? info->client_addr : NULL;
+}
+
 /* MHD_quiesce_daemon would stop accepting, but it is unsafe with epoll and several threads
  * (0.9.75). A worker that wakes during the call also removes the listener from its epoll set, and
  * the second removal aborts the process. The descriptor that it returns must stay open until
@@ -144,7 +159,7 @@ static void on_connection(void *cls, struct MHD_Connection *conn, void **socket_
     const struct http_guard_hooks hooks = {s, on_message, on_refused};
     (void)socket_context;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        http_table_opened(s->table, fd);
+        http_table_opened(s->table, fd, address_of(conn));
         if (!http_guard_open(fd, &hooks))
             (void)shutdown(fd, SHUT_RDWR);
     } else {
@@ -336,9 +351,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 
 static void read_peer(struct exchange *e)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(e->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr *sa = info ? info->client_addr : NULL;
+    const struct sockaddr *sa = address_of(e->conn);
     if (sa && sa->sa_family == AF_INET)
         (void)inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)sa)->sin_addr,
                         e->x.peer, sizeof e->x.peer);
@@ -402,7 +415,8 @@ static enum MHD_Result end_head(struct exchange *e)
         e->must_cut |= has_body;
         return send_answer(e);
     }
-    http_table_phase(e->server->table, e->fd, HTTP_PHASE_BODY);
+    http_table_phase(e->server->table, e->fd,
+                     e->x.answer.status ? HTTP_PHASE_REST : HTTP_PHASE_BODY);
     return MHD_YES;
 }
 
@@ -500,15 +514,15 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *
 static struct MHD_Daemon *start_daemon(struct http_server *s)
 {
     const struct http_options *o = &s->opts;
+    unsigned max = http_table_max(s->table);
     return MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, on_accept,
         s, on_access, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
         o->listen_fd, MHD_OPTION_THREAD_POOL_SIZE, o->threads, MHD_OPTION_CONNECTION_LIMIT,
-        o->max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT, o->max_per_address,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)STALL_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, s,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
-        s, MHD_OPTION_END);
+        max + CONNECTIONS_MORE(max), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)STALL_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_URI_LOG_CALLBACK,
+        on_request_line, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
 }
 
 static as_status start_parts(struct http_server *s, struct as_err *err)

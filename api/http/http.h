@@ -89,8 +89,10 @@ struct http_app {
 struct http_options {
     int listen_fd; /* bound and listening; http_start() takes it */
     unsigned threads;
-    unsigned max_connections;
-    unsigned max_per_address; /* 0: no limit for one address */
+    /* Open at one time, of all addresses and of one (0: no limit for one). Past a limit the oldest
+     * connection that never sent a whole head is closed for a new one, else the one that has waited
+     * longest for its next request; if there is none, the new one. */
+    unsigned max_connections, max_per_address;
     int64_t head_ms;       /* for a whole head from its first byte; the first one: from the start of
                               the connection */
     int64_t idle_ms;       /* between requests, without a byte */

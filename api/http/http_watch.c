@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/http/http_shares.h"
 #include "api/http/http_stream_priv.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -40,11 +41,15 @@ struct slot {
 struct http_table {
     struct http_options opts;
     struct http_app app;
-    /* Guards slots and n_served. Taken before the locks of streams and of libmicrohttpd. */
+    /* Guards slots, shares, n_used and n_served. Taken before the locks of streams and of
+     * libmicrohttpd. */
     pthread_mutex_t lock;
     pthread_cond_t idle;
     struct slot *slots; /* indexed by descriptor */
+    struct http_shares *shares;
+    unsigned max;
     int n_slots, n_served;
+    int n_used; /* slots from here on were never used */
     int epoll_fd;
     atomic_bool is_stopping;
     pthread_t thread;
@@ -56,17 +61,26 @@ static struct slot *slot_of(struct http_table *t, int fd)
     return fd >= 0 && fd < t->n_slots ? &t->slots[fd] : NULL;
 }
 
-void http_table_opened(struct http_table *t, int fd)
+unsigned http_table_max(const struct http_table *t)
+{
+    return t->max;
+}
+
+void http_table_opened(struct http_table *t, int fd, const struct sockaddr *addr)
 {
     pthread_mutex_lock(&t->lock);
     struct slot *s = slot_of(t, fd);
-    if (s)
+    int victim = s ? http_shares_add(t->shares, fd, addr) : HTTP_SHARE_REFUSED;
+    if (s) {
         *s = (struct slot){.serial = s->serial + 1,
                            .is_open = true,
                            .is_fresh = true,
                            .since_ns = clock_mono_ns()};
-    else
-        (void)shutdown(fd, SHUT_RDWR); /* above RLIMIT_NOFILE as it was at the start */
+        t->n_used = fd < t->n_used ? t->n_used : fd + 1;
+    }
+    /* without a slot: above RLIMIT_NOFILE as it was at the start */
+    if (victim != HTTP_SHARE_ROOM)
+        (void)shutdown(victim == HTTP_SHARE_REFUSED ? fd : victim, SHUT_RDWR);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -74,9 +88,18 @@ void http_table_closed(struct http_table *t, int fd)
 {
     pthread_mutex_lock(&t->lock);
     struct slot *s = slot_of(t, fd);
-    if (s)
+    if (s) {
         *s = (struct slot){.serial = s->serial};
+        http_shares_remove(t->shares, fd);
+    }
     pthread_mutex_unlock(&t->lock);
+}
+
+static http_share_use use_of(const struct slot *s)
+{
+    if (s->phase == HTTP_PHASE_BODY || s->phase == HTTP_PHASE_WORK)
+        return HTTP_SHARE_BUSY;
+    return s->is_fresh ? HTTP_SHARE_SILENT : HTTP_SHARE_IDLE;
 }
 
 void http_table_phase(struct http_table *t, int fd, http_phase phase)
@@ -91,6 +114,7 @@ void http_table_phase(struct http_table *t, int fd, http_phase phase)
         s->is_fresh = s->is_fresh && goes_on;
         s->phase = phase;
         s->received = 0;
+        http_shares_use(t->shares, fd, use_of(s));
     }
     pthread_mutex_unlock(&t->lock);
 }
@@ -168,7 +192,7 @@ bool http_table_wait_idle(struct http_table *t, int64_t wait_ms)
 void http_table_cut_all(struct http_table *t)
 {
     pthread_mutex_lock(&t->lock);
-    for (int fd = 0; fd < t->n_slots; fd++)
+    for (int fd = 0; fd < t->n_used; fd++)
         if (t->slots[fd].is_open)
             (void)shutdown(fd, SHUT_RDWR);
     pthread_mutex_unlock(&t->lock);
@@ -183,6 +207,7 @@ static bool is_overdue(const struct http_table *t, const struct slot *s, int64_t
     case HTTP_PHASE_HEAD:
         return age > t->opts.head_ms * NS_PER_MS;
     case HTTP_PHASE_BODY:
+    case HTTP_PHASE_REST:
         return rated > 0 && (double)s->received < (double)rated / 1e9 * (double)t->opts.body_rate;
     case HTTP_PHASE_WORK:
         return false;
@@ -194,7 +219,7 @@ static void cut_overdue(struct http_table *t)
 {
     int64_t now = clock_mono_ns();
     pthread_mutex_lock(&t->lock);
-    for (int fd = 0; fd < t->n_slots; fd++)
+    for (int fd = 0; fd < t->n_used; fd++)
         if (t->slots[fd].is_open && is_overdue(t, &t->slots[fd], now))
             (void)shutdown(fd, SHUT_RDWR);
     pthread_mutex_unlock(&t->lock);
@@ -247,8 +272,15 @@ as_status http_table_create(const struct http_options *opts, const struct http_a
     t->app = *app;
     t->n_slots = lim.rlim_cur < 65536 ? (int)lim.rlim_cur : 65536;
     t->slots = as_calloc((size_t)t->n_slots, sizeof *t->slots);
+    /* An eighth of the descriptors stays for files and the database: without one, nothing could be
+     * accepted, and so nothing closed for it. */
+    unsigned most = (unsigned)(t->n_slots - t->n_slots / 8);
+    t->max = opts->max_connections < most ? opts->max_connections : most;
+    const struct http_share_limits limits = {t->max, opts->max_per_address};
+    as_status st = http_shares_create(t->n_slots, &limits, &t->shares, err);
     t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    bool ok = t->slots && t->epoll_fd >= 0 && pthread_mutex_init(&t->lock, NULL) == 0;
+    bool ok =
+        t->slots && st == AS_OK && t->epoll_fd >= 0 && pthread_mutex_init(&t->lock, NULL) == 0;
     clock_cond_init(&t->idle);
     t->has_thread = ok && pthread_create(&t->thread, NULL, watch_connections, t) == 0;
     if (!t->has_thread) {
@@ -268,5 +300,6 @@ void http_table_free(struct http_table *t)
         (void)pthread_join(t->thread, NULL);
     file_closep(&t->epoll_fd);
     free(t->slots);
+    http_shares_free(t->shares);
     free(t);
 }

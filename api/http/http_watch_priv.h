@@ -1,6 +1,7 @@
 /* The connections of one HTTP server, and a thread that watches them. The thread cuts connections
- * whose deadline has passed, and reports when the peer of a suspended connection has left. It knows
- * sockets, not libmicrohttpd.
+ * whose deadline has passed, and reports when the peer of a suspended connection has left. A new
+ * connection past a limit costs an old one (http_shares.h), which is cut at once. It knows sockets,
+ * not libmicrohttpd.
  *
  * A descriptor is in the table from libmicrohttpd's notification "started" to "closed", and it is
  * closed only after that. So an action on it under the table's lock cannot affect another
@@ -8,12 +9,15 @@
 #ifndef ASSAY_API_HTTP_HTTP_WATCH_PRIV_H
 #define ASSAY_API_HTTP_HTTP_WATCH_PRIV_H
 
+#include <sys/socket.h>
+
 #include "api/http/http.h"
 
 typedef enum http_phase {
     HTTP_PHASE_IDLE, /* waits for a request line */
     HTTP_PHASE_HEAD, /* reads a head */
     HTTP_PHASE_BODY, /* reads a body */
+    HTTP_PHASE_REST, /* reads a body that nobody needs: its answer is known */
     HTTP_PHASE_WORK, /* answers: no deadline */
 } http_phase;
 
@@ -25,7 +29,11 @@ AS_MUST_CHECK as_status http_table_create(const struct http_options *opts,
                                           struct as_err *err);
 void http_table_free(struct http_table *t); /* ends the thread; NULL is fine */
 
-void http_table_opened(struct http_table *t, int fd);
+/* The most connections that the table lets be open, which RLIMIT_NOFILE may lower. */
+unsigned http_table_max(const struct http_table *t);
+
+/* `addr`: the peer's; borrowed; NULL: unknown. A connection that is refused is shut down. */
+void http_table_opened(struct http_table *t, int fd, const struct sockaddr *addr);
 void http_table_closed(struct http_table *t, int fd);
 void http_table_phase(struct http_table *t, int fd, http_phase phase);
 void http_table_received(struct http_table *t, int fd, size_t bytes);

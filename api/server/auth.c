@@ -1,8 +1,13 @@
-/* Two tables of fixed size that an entry overwrites at its place: recently valid tokens by four
- * digits of their digest, and bad tokens by a hash of the address. A collision costs a query or
- * some guesses of a neighbour, never a wrong answer: the whole digest is compared. Tokens are
- * compared as digests, so nothing in memory is a token. An answer that was under way while a token
- * was revoked is not stored (`forgotten`). */
+/* The cache, the thread that looks tokens up, and the limit of addresses.
+ *
+ * Ids and secrets of tokens are random (62 and 256 bits): a guess is found wrong by its id, with a
+ * SHA-256 and a place in an index. What a guess could cost is a query, so that is what is shared:
+ * the thread takes all tokens that wait, and the more wait, the more go into one query. A flood of
+ * guesses makes queries longer (by about a microsecond for each guess), and no more of them.
+ *
+ * A table of fixed size has recently valid tokens by four digits of their digest; an entry overwrites
+ * the one at its place. A collision costs a query, never a wrong answer: the whole digest is
+ * compared. Tokens are compared as digests, so nothing in memory is a token. */
 #include "api/server/auth.h"
 
 #include <pthread.h>
@@ -12,7 +17,6 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "scheduler/services/tokens.h"
 
 #define CACHE_SLOTS 256
 #define BUCKETS 1024
@@ -21,7 +25,7 @@ struct slot {
     char digest[SHA256_HEX_SIZE];
     struct principal who;
     int64_t until_ns; /* the answer of the database counts so long */
-    int64_t good_ns;  /* the token is known to be no guess so long */
+    int64_t known_ns; /* see auth_knew() */
 };
 
 /* How many more bad tokens an address may send: a bucket that fills within a minute. Addresses
@@ -32,28 +36,50 @@ struct bucket {
 };
 
 struct auth {
+    struct store *db;
     pthread_mutex_t lock; /* guards the rest */
+    pthread_cond_t has_work;
     struct slot slots[CACHE_SLOTS];
     size_t bad_tokens; /* 0: no limit */
     struct bucket buckets[BUCKETS];
     /* The number of auth_forget() calls. An answer from before the last one is not stored. */
     unsigned forgotten;
+    struct auth_check *first, **last; /* tokens that wait, in order of arrival */
+    bool is_stopping;
+    pthread_t thread;
+    bool has_thread;
 };
 
-struct auth *auth_create(size_t bad_tokens)
+static void *look_tokens_up(void *arg);
+
+as_status auth_create(struct store *db, size_t bad_tokens, struct auth **ret, struct as_err *err)
 {
-    struct auth *a = as_calloc(1, sizeof *a);
+    AS_AUTO(auth_freep) struct auth *a = as_calloc(1, sizeof *a);
     if (!a)
-        return NULL;
+        return as_fail(err, AS_E_NOMEM, "out of memory for the tokens");
+    a->db = db;
     a->bad_tokens = bad_tokens;
-    (void)pthread_mutex_init(&a->lock, NULL); /* cannot fail with default attributes on Linux */
-    return a;
+    a->last = &a->first;
+    (void)pthread_mutex_init(&a->lock, NULL); /* neither can fail with defaults on Linux */
+    (void)pthread_cond_init(&a->has_work, NULL);
+    a->has_thread = pthread_create(&a->thread, NULL, look_tokens_up, a) == 0;
+    if (!a->has_thread)
+        return as_fail(err, AS_E_NOMEM, "cannot start the thread that looks tokens up");
+    *ret = as_steal(a);
+    return AS_OK;
 }
 
 void auth_free(struct auth *a)
 {
     if (!a)
         return;
+    pthread_mutex_lock(&a->lock);
+    a->is_stopping = true;
+    pthread_cond_signal(&a->has_work);
+    pthread_mutex_unlock(&a->lock);
+    if (a->has_thread)
+        (void)pthread_join(a->thread, NULL);
+    (void)pthread_cond_destroy(&a->has_work);
     (void)pthread_mutex_destroy(&a->lock);
     free(a);
 }
@@ -109,59 +135,127 @@ static struct bucket *bucket_locked(struct auth *a, const char *peer)
     return b;
 }
 
-bool auth_may_verify(struct auth *a, const char *peer, const char *token)
+/* Count a token that is not valid. True: the address has sent too many. */
+static bool is_one_too_many_locked(struct auth *a, const char *peer)
+{
+    if (a->bad_tokens == 0)
+        return false;
+    struct bucket *b = bucket_locked(a, peer);
+    bool is_full = b->spent + 1 > (double)a->bad_tokens;
+    b->spent += is_full ? 0 : 1;
+    return is_full;
+}
+
+bool auth_knew(struct auth *a, const char *token)
 {
     char digest[SHA256_HEX_SIZE];
-    if (a->bad_tokens == 0 || sha256_of(token, strlen(token), digest, NULL) < 0)
-        return true;
+    if (sha256_of(token, strlen(token), digest, NULL) < 0)
+        return false;
     pthread_mutex_lock(&a->lock);
     const struct slot *s = slot_of_digest(a, digest);
-    bool is_good = clock_mono_ns() < s->good_ns && hash_equal(s->digest, digest, sizeof digest);
-    bool may = is_good || bucket_locked(a, peer)->spent + 1 <= (double)a->bad_tokens;
+    bool knew = clock_mono_ns() < s->known_ns && hash_equal(s->digest, digest, sizeof digest);
     pthread_mutex_unlock(&a->lock);
-    return may;
+    return knew;
 }
 
-static void count_bad_token(struct auth *a, const char *peer)
+/* ---- the thread ---- */
+
+void auth_look_up(struct auth *a, struct auth_check *c)
 {
+    c->next = NULL;
     pthread_mutex_lock(&a->lock);
-    bucket_locked(a, peer)->spent += 1;
+    *a->last = c;
+    a->last = &c->next;
+    pthread_cond_signal(&a->has_work);
     pthread_mutex_unlock(&a->lock);
 }
 
-as_status auth_verify(struct auth *a, struct store *db, const char *peer, const char *token,
-                      struct principal *ret, struct as_err *err)
+/* Take what waits, at most AUTH_BATCH. */
+static size_t take_waiting_locked(struct auth *a, struct auth_check *ret[AUTH_BATCH])
 {
-    struct slot s = {0};
-    /* taken before the query, so that no entry outlives its answer by more than AUTH_CACHE_MS */
-    int64_t now = clock_mono_ns();
-    pthread_mutex_lock(&a->lock);
-    unsigned forgotten = a->forgotten;
-    pthread_mutex_unlock(&a->lock);
-    as_status st = sha256_of(token, strlen(token), s.digest, err);
-    if (st < 0)
-        return st;
-    st = token_verify(db, token, &s.who, err);
-    if (st == AS_E_DENIED)
-        count_bad_token(a, peer);
-    if (st < 0)
-        return st;
-    int64_t keep_ms = s.who.left_ms < AUTH_CACHE_MS ? s.who.left_ms : AUTH_CACHE_MS;
+    size_t n = 0;
+    for (; a->first && n < AUTH_BATCH; n++) {
+        ret[n] = a->first;
+        a->first = a->first->next;
+    }
+    if (!a->first)
+        a->last = &a->first;
+    return n;
+}
+
+/* now: before the query, so that no entry outlives its answer by more than AUTH_CACHE_MS. */
+static void remember_locked(struct auth *a, const struct token_check *t, int64_t now)
+{
+    struct slot s = {.who = t->who};
+    int64_t keep_ms = t->who.left_ms < AUTH_CACHE_MS ? t->who.left_ms : AUTH_CACHE_MS;
     s.until_ns = now + keep_ms * NS_PER_MS;
-    s.good_ns = now + AUTH_GOOD_MS * NS_PER_MS;
-    pthread_mutex_lock(&a->lock);
-    if (a->forgotten == forgotten) /* else a token was revoked during the query, perhaps this one */
+    s.known_ns = now + AUTH_KNOWN_MS * NS_PER_MS;
+    if (sha256_of(t->text, strlen(t->text), s.digest, NULL) == AS_OK)
         *slot_of_digest(a, s.digest) = s;
+}
+
+static void settle_locked(struct auth *a, struct auth_check *c, const struct token_check *t)
+{
+    if (t->is_valid) {
+        c->err.code = AS_OK;
+        c->who = t->who;
+    } else {
+        (void)token_deny(&c->err);
+        c->is_one_too_many = is_one_too_many_locked(a, c->peer);
+    }
+}
+
+static void look_up_batch(struct auth *a, struct auth_check *const *checks, size_t n,
+                          unsigned forgotten)
+{
+    struct token_check tokens[AUTH_BATCH] = {0};
+    struct as_err err = {0};
+    int64_t now = clock_mono_ns();
+    for (size_t i = 0; i < n; i++)
+        tokens[i].text = checks[i]->token;
+    as_status st = token_verify_all(a->db, tokens, n, &err);
+    pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < n; i++) {
+        if (st != AS_OK)
+            checks[i]->err = err;
+        else
+            settle_locked(a, checks[i], &tokens[i]);
+        /* else a token was revoked during the query, perhaps this one */
+        if (tokens[i].is_valid && a->forgotten == forgotten)
+            remember_locked(a, &tokens[i], now);
+    }
     pthread_mutex_unlock(&a->lock);
-    *ret = s.who;
-    return AS_OK;
+    for (size_t i = 0; i < n; i++)
+        checks[i]->done(checks[i]);
+}
+
+static void *look_tokens_up(void *arg)
+{
+    struct auth *a = arg;
+    struct auth_check *checks[AUTH_BATCH];
+    pthread_mutex_lock(&a->lock);
+    for (;;) {
+        size_t n = take_waiting_locked(a, checks);
+        unsigned forgotten = a->forgotten;
+        if (n == 0 && a->is_stopping)
+            break;
+        if (n == 0) {
+            (void)pthread_cond_wait(&a->has_work, &a->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&a->lock);
+        look_up_batch(a, checks, n, forgotten);
+        pthread_mutex_lock(&a->lock);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return NULL;
 }
 
 void auth_forget(struct auth *a)
 {
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < CACHE_SLOTS; i++)
-        a->slots[i].until_ns = 0; /* good_ns stays: it only allows a look-up */
+        a->slots[i].until_ns = 0;
     a->forgotten++;
     pthread_mutex_unlock(&a->lock);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "api/http/http.h"
+#include "api/server/auth.h"
 #include "api/server/waiting.h"
 #include "api/server/pool.h"
 #include "api/server/route.h"
@@ -32,6 +33,7 @@ struct server;
 struct call {
     struct pool_job job;
     struct waiting_item waiting;
+    struct auth_check auth;
     const struct dispatch *dispatch; /* borrowed */
     struct server *server;           /* borrowed */
     struct http_exchange *x;

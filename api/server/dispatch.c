@@ -2,14 +2,15 @@
  * Origin, route, token, role, query, media type. Then come the body, the idempotency key and the
  * handler.
  *
- * I/O threads check heads and never wait. Whatever queries the database runs in a worker: a token
- * that is not in the cache, and every handler except those with ROUTE_LOCAL. While a worker checks
- * a token, the transport holds the exchange, so the body is read only after the token was found
- * valid.
+ * I/O threads check heads and never wait. Whatever queries the database runs elsewhere: a token
+ * that is not in the cache in the thread of auth.c, every handler except those with ROUTE_LOCAL in
+ * a worker. While a token is looked up, the transport holds the exchange, so the body is read only
+ * after the token was found valid.
  *
  * struct call lives in the arena of its exchange. Exactly one thread owns it at a time: the I/O
- * thread, then a worker, then perhaps the waiting list. http_release() and waiting_add() give it
- * away; the giving thread must not touch it afterwards. */
+ * thread, perhaps the thread of auth.c, then a worker, then perhaps the waiting list.
+ * auth_look_up(), http_release() and waiting_add() give it away; the giving thread must not touch
+ * it afterwards. */
 #include "api/server/dispatch.h"
 
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include "api/server/route_find.h"
 #include "api/server/web_files.h"
 #include "base/clock.h"
+#include "base/disk_room.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -33,7 +35,7 @@
 #include "scheduler/assign/claims.h"
 #include "scheduler/lifecycle/gangs.h"
 
-#define BIG_ANSWER ((size_t)256 << 10) /* bytes; see server_tidy() */
+#define BIG_CONTENT ((size_t)256 << 10) /* bytes of a body or an answer; see server_tidy() */
 #define IGNORED_BODY_MAX 1024 /* bytes of a body that are ignored where the route has no body */
 
 static struct call *call_of(struct pool_job *job)
@@ -44,9 +46,10 @@ static struct call *call_of(struct pool_job *job)
 /* The workers of a route. */
 static struct pool *pool_of(const struct dispatch *d, const struct route *route)
 {
-    return route->flags & ROUTE_URGENT ? d->urgent_pool
-           : route->flags & ROUTE_SLOW ? d->slow_pool
-                                       : d->pool;
+    return route->flags & ROUTE_BEAT     ? d->beat_pool
+           : route->flags & ROUTE_URGENT ? d->urgent_pool
+           : route->flags & ROUTE_SLOW   ? d->slow_pool
+                                         : d->pool;
 }
 
 static void fail_call(struct call *c, problem_kind kind, const struct as_err *err)
@@ -185,28 +188,54 @@ static void check_rest_of_head(struct call *c)
     expect_body(c);
 }
 
-/* The reason of another failure may name the database's address: it is for the log. */
-static void fail_authentication(struct call *c, const struct as_err *err)
+/* Does the disk of the database lack room? That explains what fails meanwhile, also where
+ * PostgreSQL cannot even start. */
+static bool lacks_room(const struct dispatch *d, char *ret_text, size_t size)
 {
-    if (err->code == AS_E_DENIED) {
-        fail_call(c, PROBLEM_UNAUTHORIZED, err);
-        return;
-    }
-    log_write(LOG_WARN, "token not checked", "request_id=%s detail=\"%s\"", c->request_id,
-              err->msg);
-    fail_call_with(c, PROBLEM_STATUS, err->code, "the token cannot be checked now");
+    return d->disk && disk_room_is_short(d->disk, DISK_ROOM_POSTGRES, ret_text, size);
 }
 
-/* In a worker: check the token in the database, then let the transport continue. */
-static void run_auth(struct pool_job *job)
+/* The token cannot be checked. The reason may name the database's address: it is for the log. Where
+ * its disk is, is for those who had a valid token. */
+static void fail_unchecked(struct call *c)
 {
-    struct call *c = call_of(job);
-    struct as_err err = {0};
-    const char *token = auth_bearer(c->x->head.authorization);
-    if (auth_verify(c->dispatch->auth, c->db, c->x->peer, token, &c->who, &err) < 0)
-        fail_authentication(c, &err);
-    else
+    const struct as_err *err = &c->auth.err;
+    char room[300], text[400];
+    const char *why = "";
+    log_write(LOG_WARN, "token not checked", "request_id=%s detail=\"%s\"", c->request_id,
+              err->msg);
+    if (lacks_room(c->dispatch, room, sizeof room))
+        why = auth_knew(c->dispatch->auth, c->auth.token) ? room : "free some space";
+    (void)snprintf(text, sizeof text, "the token cannot be checked now%s%s",
+                   *why ? ": the disk of the database is full: " : "", why);
+    fail_call_with(c, PROBLEM_STATUS, err->code, text);
+}
+
+static void fail_authentication(struct call *c)
+{
+    const struct as_err *err = &c->auth.err;
+    if (c->auth.is_one_too_many) {
+        fail_call_with(c, PROBLEM_TOO_MANY, AS_E_DENIED,
+                       "the token is not valid, and this address has sent too many such tokens; "
+                       "wait a minute");
+        c->x->answer.close = true;
+    } else if (err->code == AS_E_DENIED) {
+        fail_call(c, PROBLEM_UNAUTHORIZED, err);
+    } else {
+        fail_unchecked(c);
+    }
+}
+
+/* The token was looked up: let the transport continue. */
+static void on_looked_up(struct auth_check *check)
+{
+    struct call *c = (struct call *)(void *)((char *)check - offsetof(struct call, auth));
+    if (check->err.code < 0) {
+        fail_authentication(c);
+    } else {
+        c->who = check->who;
         check_rest_of_head(c);
+    }
     http_release(c->x);
 }
 
@@ -221,15 +250,10 @@ static void authenticate(struct call *c)
                        "missing or malformed");
     } else if (auth_recall(c->dispatch->auth, token, &c->who)) {
         check_rest_of_head(c);
-    } else if (!auth_may_verify(c->dispatch->auth, c->x->peer, token)) {
-        fail_call_with(c, PROBLEM_TOO_MANY, AS_E_DENIED,
-                       "this address has sent too many tokens that are not valid; wait a minute");
     } else {
-        c->job.run = run_auth;
+        c->auth = (struct auth_check){.token = token, .peer = c->x->peer, .done = on_looked_up};
         http_hold(c->x);
-        /* not the slow pool: a token must not wait for uploads */
-        pool_submit(c->route->flags & ROUTE_URGENT ? c->dispatch->urgent_pool : c->dispatch->pool,
-                    &c->job);
+        auth_look_up(c->dispatch->auth, &c->auth);
     }
 }
 
@@ -437,6 +461,14 @@ static as_status run_handler(struct call *c, bool *ret_by_key, struct as_err *er
     return *ret_by_key ? AS_OK : st;
 }
 
+/* The request of somebody with a valid token failed: say that it is for the disk, if it is. */
+static void explain_outage(const struct call *c, struct as_err *err)
+{
+    char room[300];
+    if (err->code == AS_E_UNAVAILABLE && c->who.id[0] && lacks_room(c->dispatch, room, sizeof room))
+        (void)as_err_prefix(err, err->code, "the disk of the database is full: %s", room);
+}
+
 /* Run the handler once, and set the answer unless the handler wants to wait. */
 static void run_handler_once(struct call *c)
 {
@@ -444,9 +476,10 @@ static void run_handler_once(struct call *c)
     bool is_by_key = false;
     c->wants_wait = false;
     c->is_draining = atomic_load(&c->dispatch->is_draining);
-    if (run_handler(c, &is_by_key, &err) < 0)
+    if (run_handler(c, &is_by_key, &err) < 0) {
+        explain_outage(c, &err);
         fail_call(c, problem_kind_of(c, &err), &err);
-    else if (!is_by_key && !c->wants_wait)
+    } else if (!is_by_key && !c->wants_wait)
         store_answer(c);
 }
 
@@ -470,6 +503,10 @@ static void run_call(struct pool_job *job)
             waiting_wake(d->waiting);
         return;
     }
+    /* here, and not at the end of the exchange: a large body takes milliseconds, in which the I/O
+     * thread would serve nobody */
+    json_decref(c->body);
+    c->body = NULL;
     http_release(c->x);
     if (wakes || wakes_now)
         waiting_wake(d->waiting);
@@ -572,9 +609,9 @@ void dispatch_end(void *ctx, struct http_exchange *x)
     log_write(LOG_DEBUG, "request", "request_id=%s peer=%s method=%s path=%s code=%d us=%lld",
               c->request_id, x->peer, x->head.method, x->head.path ? x->head.path : "-",
               x->answer.status, (long long)((clock_mono_ns() - x->start_ns) / 1000));
-    if (x->answer.len >= BIG_ANSWER)
-        atomic_fetch_add(&((struct dispatch *)ctx)->big_bytes, x->answer.len);
     blob_put_free(c->upload);
     json_decref(c->body);
     faults_done(&c->faults);
+    if (x->answer.len + x->body.len >= BIG_CONTENT)
+        atomic_fetch_add(&((struct dispatch *)ctx)->big_bytes, x->answer.len + x->body.len);
 }

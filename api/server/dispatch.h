@@ -32,13 +32,15 @@ struct dispatch {
     struct suggester *suggester;
     struct result_cache *results;
     struct auth *auth;
-    struct pool *pool, *slow_pool, *urgent_pool; /* the others: ROUTE_SLOW, ROUTE_URGENT */
+    /* The workers of routes: of ROUTE_SLOW, of ROUTE_URGENT, of ROUTE_BEAT, and of all others. */
+    struct pool *slow_pool, *urgent_pool, *beat_pool, *pool;
     struct waiting_list *waiting;
     const struct web_files *web;
     struct http_metrics *metrics;  /* created with the same table */
     const char *const *host_names; /* see http_host_allowed(); NULL for none */
+    const char *disk;              /* a folder on the database's disk, or NULL */
     int64_t max_blob_bytes;
-    atomic_size_t big_bytes; /* of big answers since server_tidy() */
+    atomic_size_t big_bytes; /* of big bodies and answers since server_tidy() */
     atomic_bool is_draining; /* set by the owner: connections close, handlers do not wait */
 };
 

@@ -8,6 +8,7 @@
 #include "api/server/http_metrics.h"
 
 #include <pthread.h>
+#include <string.h>
 
 /* Upper bounds in seconds. Long-polls fall into the last ones. */
 static const double bounds[] = {0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60};
@@ -152,10 +153,20 @@ static void write_times(const struct http_metrics *m, struct str *out)
     }
 }
 
+/* Writes a copy: whoever counts, an I/O thread among them, waits for no text to be formatted. */
 void http_metrics_write(struct http_metrics *m, struct str *out)
 {
+    struct http_metrics copy = {
+        .routes = m->routes, .n_routes = m->n_routes, .n_cells = m->n_cells};
+    AS_AUTO(as_freep) struct cell *cells = as_calloc(m->n_cells, sizeof *cells);
+    if (!cells) {
+        out->failed = true;
+        return;
+    }
     pthread_mutex_lock(&m->lock);
-    write_counts(m, out);
-    write_times(m, out);
+    memcpy(cells, m->cells, m->n_cells * sizeof *cells);
     pthread_mutex_unlock(&m->lock);
+    copy.cells = cells;
+    write_counts(&copy, out);
+    write_times(&copy, out);
 }

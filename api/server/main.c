@@ -25,6 +25,7 @@
 #include "api/server/token_file.h"
 #include "base/clock.h"
 #include "base/private_env.h"
+#include "base/disk_room.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/opt.h"
@@ -43,7 +44,7 @@
 struct config {
     const char *listen, *database, *web, *log_level, *public_host, *address_file;
     const char *admin_token_file, *runner_token_file;
-    const char *blob_store, *s3_endpoint;
+    const char *blob_store, *s3_endpoint, *disk;
     int64_t max_connections, max_per_address, bad_tokens;
     int64_t workers, search_threads, lease_ms, heartbeat_ms, database_wait_ms, max_blob_bytes;
     bool insecure_http, migrate, no_migrate, die_with_parent, version, help;
@@ -78,6 +79,9 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
          "PostgreSQL, such as postgresql://user@host/assay"},
         {"database-wait", 0, OPT_DURATION, &c->database_wait_ms, "TIME", NULL,
          "how long to wait for it at the start (30s)"},
+        {"database-disk", 0, OPT_STRING, &c->disk, "DIR", NULL,
+         "a folder on the database's disk, if that is on this machine: answers say when it is "
+         "full"},
         {"migrate", 0, OPT_FLAG, &c->migrate, NULL, NULL,
          "bring the schema up to date at the start (the default)"},
         {"no-migrate", 0, OPT_FLAG, &c->no_migrate, NULL, NULL, "only check the schema"},
@@ -202,8 +206,10 @@ static as_status open_store(struct daemon *d, struct as_err *err)
     const struct store_opts opts = {
         .url = c->database,
         .application_name = "assayd",
-        /* the 8: two urgent and two slow workers, event streams, waiting requests, reaper, care */
-        .max_connections = (int)(c->workers + c->search_threads) + 8,
+        /* one for each thread that uses the database, so that none waits for another; the 11: two
+         * workers each that are slow, urgent or for heartbeats, tokens, event streams, waiting
+         * requests, reaper, care */
+        .max_connections = (int)(c->workers + c->search_threads) + 11,
         .config = {.lease_ms = c->lease_ms, .heartbeat_ms = c->heartbeat_ms},
     };
     return store_open(&opts, &d->store, err);
@@ -216,6 +222,14 @@ static bool is_stop_pending(const struct daemon *d, int64_t wait_ms)
     return sig > 0;
 }
 
+/* Say that its disk is full, if it is. */
+static void explain_outage(const struct daemon *d, struct as_err *err)
+{
+    char room[300];
+    if (d->config.disk && disk_room_is_short(d->config.disk, DISK_ROOM_POSTGRES, room, sizeof room))
+        (void)as_err_prefix(err, err->code, "the disk of the database is full: %s", room);
+}
+
 /* Repeat `step` while the database cannot be reached, with growing pauses, for at most
  * --database-wait. */
 static as_status with_database(struct daemon *d,
@@ -225,6 +239,7 @@ static as_status with_database(struct daemon *d,
     int64_t until = clock_mono_ns() + d->config.database_wait_ms * NS_PER_MS, pause_ms = 100;
     as_status st = step(d, err);
     for (; st == AS_E_UNAVAILABLE && clock_mono_ns() < until; st = step(d, err)) {
+        explain_outage(d, err);
         log_write(LOG_WARN, "waiting for the database", "detail=\"%s\"", err->msg);
         if (is_stop_pending(d, pause_ms))
             return as_fail(err, AS_E_UNAVAILABLE, "stopped while waiting for the database");
@@ -294,6 +309,7 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
         .max_per_address = (size_t)d->config.max_per_address,
         .bad_tokens = (size_t)d->config.bad_tokens,
         .max_blob_bytes = d->config.max_blob_bytes,
+        .disk = d->config.disk,
         .web_dir = d->config.web ? d->config.web : found,
         .host_names = d->hosts.names,
     };

@@ -1,5 +1,6 @@
-/* Whether the server can serve: the database is reached, has the schema of this program, and takes
- * writes. Asked at most once in READINESS_KEEP_MS, because anybody may ask. */
+/* Whether the server can serve: the database is reached, has the schema of this program, takes
+ * writes, and has room on its disk. Asked at most once in READINESS_KEEP_MS, because anybody may
+ * ask. */
 #ifndef ASSAY_API_SERVER_READINESS_H
 #define ASSAY_API_SERVER_READINESS_H
 
@@ -11,8 +12,10 @@
 
 struct readiness;
 
-struct readiness *readiness_create(struct store *db); /* NULL when memory is out; db is borrowed */
-void readiness_free(struct readiness *r);             /* NULL is fine */
+/* disk: a folder on the disk of the database, if that is on this machine, or NULL. Both are
+ * borrowed. Returns NULL when memory is out. */
+struct readiness *readiness_create(struct store *db, const char *disk);
+void readiness_free(struct readiness *r); /* NULL is fine */
 AS_DEFINE_FREEP(struct readiness, readiness_free)
 
 /* AS_E_UNAVAILABLE: *err has the reason in detail, which may name the database's address, and

@@ -25,7 +25,8 @@ typedef enum route_body {
 #define ROUTE_EPOCH 8u       /* AS_E_STALE means the runner's epoch, not an attempt */
 #define ROUTE_REFERS 16u     /* AS_E_UNSUPPORTED: the body does not fit what is stored (422) */
 #define ROUTE_WAKES 32u      /* may create work for waiting runners */
-#define ROUTE_URGENT 64u     /* a runner or a client is lost if it waits: has workers of its own */
+#define ROUTE_URGENT 64u     /* a runner or a client waits for it: has workers of its own */
+#define ROUTE_BEAT 128u /* a heartbeat: it keeps somebody alive, and shares no worker with others */
 
 struct call;
 /* A handler: see call.h. AS_OK: the call was answered, or it waits. */

@@ -63,7 +63,7 @@ const struct route routes[] = {
     {"askSuggestions", "POST", SWEEP "/suggestions", WRITERS, JSON, ROUTE_URGENT, "", h_suggestion_ask},
     {"measureSuggestion", "POST", SUGGESTION "/measurements", WRITERS, JSON, 0, "", h_suggestion_measure},
     {"completeSuggestion", "POST", SUGGESTION "/complete", WRITERS, JSON, ROUTE_WAKES | ROUTE_REFERS, "", h_suggestion_complete},
-    {"heartbeatSuggestion", "POST", SUGGESTION "/heartbeat", WRITERS, JSON, ROUTE_URGENT, "", h_suggestion_heartbeat},
+    {"heartbeatSuggestion", "POST", SUGGESTION "/heartbeat", WRITERS, JSON, ROUTE_BEAT, "", h_suggestion_heartbeat},
 
     {"putBlob", "PUT", "/v1/blobs/{sha256}", WRITERS | RUNNERS, BYTES, ROUTE_SLOW, "", h_blob_put},
     {"putBlobParts", "PUT", "/v1/blobs/{sha256}/parts", WRITERS | RUNNERS, JSON, ROUTE_SLOW, "", h_blob_parts},
@@ -89,7 +89,7 @@ const struct route routes[] = {
     {"listRunners", "GET", "/v1/runners", READERS, NONE, 0, "cursor page_size", h_runner_list},
     {"registerRunner", "POST", "/v1/runners", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_WAKES | ROUTE_URGENT, "", h_runner_register},
     {"claimTrials", "POST", RUNNER "/claim", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_URGENT, "", h_runner_claim},
-    {"heartbeat", "POST", RUNNER "/heartbeat", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_URGENT, "", h_runner_heartbeat},
+    {"heartbeat", "POST", RUNNER "/heartbeat", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_BEAT, "", h_runner_heartbeat},
     {"leaveRunner", "POST", RUNNER "/leave", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_WAKES | ROUTE_URGENT, "", h_runner_leave},
     {"removeRunner", "DELETE", RUNNER, ROUTE_ADMIN, NONE, ROUTE_WAKES, "", h_runner_remove},
 

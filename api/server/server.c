@@ -19,6 +19,7 @@
 #define DEFAULT_WORKERS 4
 #define DEFAULT_SLOW_WORKERS 2
 #define DEFAULT_URGENT_WORKERS 2
+#define DEFAULT_BEAT_WORKERS 2
 #define DEFAULT_SEARCH_THREADS 2
 #define DEFAULT_CONNECTIONS 4096
 #define DEFAULT_BLOB_MAX ((int64_t)2 << 30)
@@ -28,6 +29,7 @@ static void set_defaults(struct server_options *o)
     o->workers = o->workers ? o->workers : DEFAULT_WORKERS;
     o->slow_workers = o->slow_workers ? o->slow_workers : DEFAULT_SLOW_WORKERS;
     o->urgent_workers = o->urgent_workers ? o->urgent_workers : DEFAULT_URGENT_WORKERS;
+    o->beat_workers = o->beat_workers ? o->beat_workers : DEFAULT_BEAT_WORKERS;
     o->search_threads = o->search_threads ? o->search_threads : DEFAULT_SEARCH_THREADS;
     o->max_connections = o->max_connections ? o->max_connections : DEFAULT_CONNECTIONS;
     o->max_blob_bytes = o->max_blob_bytes ? o->max_blob_bytes : DEFAULT_BLOB_MAX;
@@ -61,10 +63,12 @@ static void lend_parts(struct server *s)
     d->pool = s->pool;
     d->slow_pool = s->slow_pool;
     d->urgent_pool = s->urgent_pool;
+    d->beat_pool = s->beat_pool;
     d->waiting = s->waiting;
     d->web = s->web;
     d->metrics = s->metrics;
     d->host_names = s->opts.host_names;
+    d->disk = s->opts.disk;
     d->max_blob_bytes = s->opts.max_blob_bytes;
 }
 
@@ -90,11 +94,12 @@ static as_status start_parts(struct server *s, struct as_err *err)
     const struct waiting_hooks hooks = {
         .retry = dispatch_retry, .probe = dispatch_probe, .ctx = &s->dispatch};
     as_status st;
-    s->auth = auth_create(s->opts.bad_tokens);
     s->metrics = http_metrics_create(routes, n_routes);
-    s->readiness = readiness_create(s->store);
-    if (!s->auth || !s->metrics || !s->readiness)
+    s->readiness = readiness_create(s->store, s->opts.disk);
+    if (!s->metrics || !s->readiness)
         return as_fail(err, AS_E_NOMEM, "out of memory for the server");
+    if ((st = auth_create(s->store, s->opts.bad_tokens, &s->auth, err)) < 0)
+        return st;
     if ((st = web_files_load(s->opts.web_dir, &s->web, err)) < 0)
         return st;
     if ((st = pool_create(s->opts.workers, &s->pool, err)) < 0)
@@ -102,6 +107,8 @@ static as_status start_parts(struct server *s, struct as_err *err)
     if ((st = pool_create(s->opts.slow_workers, &s->slow_pool, err)) < 0)
         return st;
     if ((st = pool_create(s->opts.urgent_workers, &s->urgent_pool, err)) < 0)
+        return st;
+    if ((st = pool_create(s->opts.beat_workers, &s->beat_pool, err)) < 0)
         return st;
     if ((st = waiting_create(&hooks, &s->waiting, err)) < 0)
         return st;
@@ -118,6 +125,7 @@ static as_status start_parts(struct server *s, struct as_err *err)
  * makes no probe while no request waits. */
 static void free_parts(struct server *s)
 {
+    pool_free(s->beat_pool);
     pool_free(s->urgent_pool);
     pool_free(s->slow_pool);
     pool_free(s->pool);
@@ -166,7 +174,7 @@ void server_reaped(struct server *s, int64_t runners, int64_t clients, int64_t g
 
 void server_tidy(struct server *s)
 {
-    /* glibc keeps what was freed between what is in use; after big answers that is much */
+    /* glibc keeps what was freed between what is in use; after big requests that is much */
     if (s && atomic_exchange(&s->dispatch.big_bytes, 0) > 0)
         (void)malloc_trim(0);
 }

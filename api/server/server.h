@@ -15,11 +15,13 @@ struct server_options {
     size_t workers;         /* threads for calls; 0: 4 */
     size_t slow_workers;    /* threads for routes with ROUTE_SLOW; 0: 2 */
     size_t urgent_workers;  /* threads for routes with ROUTE_URGENT; 0: 2 */
+    size_t beat_workers;    /* threads for routes with ROUTE_BEAT; 0: 2 */
     size_t search_threads;  /* threads that compute suggestions; 0: 2 */
     size_t max_connections; /* open at one time, of all addresses; 0: 4096 */
     size_t max_per_address; /* of one client address; 0: no other limit than the above */
-    size_t bad_tokens;      /* unknown tokens that one address may send in a minute; 0: any */
+    size_t bad_tokens;      /* of one address in a minute, before they are answered 429; 0: any */
     int64_t max_blob_bytes; /* 0: 2 GiB */
+    const char *disk;       /* a folder on the database's disk if that is here; NULL; borrowed */
     const char *web_dir;    /* the built dashboard; NULL or absent: a page explains it */
     const char *const *host_names; /* NULL-terminated; besides the loopback names; borrowed */
 };
@@ -34,8 +36,8 @@ AS_MUST_CHECK as_status server_start(const struct server_options *opts, struct s
  * Wakes the waiting requests, because their trials may be available again. */
 void server_reaped(struct server *s, int64_t runners, int64_t clients, int64_t gangs);
 
-/* Give the memory of big answers back to the system, if there were any since the last call. Call it
- * about once a second; takes milliseconds. NULL is fine. */
+/* Give the memory of big requests back to the system, if there were any since the last call. Call
+ * it about once a second; takes milliseconds. NULL is fine. */
 void server_tidy(struct server *s);
 
 /* Stop serving. The server reports that it is not ready, closes new connections, ends long-polls

@@ -24,7 +24,7 @@ struct server {
     struct suggester *suggester;
     struct result_cache results; /* values computed from the results of sweeps */
     struct auth *auth;
-    struct pool *pool, *slow_pool, *urgent_pool;
+    struct pool *pool, *slow_pool, *urgent_pool, *beat_pool;
     struct waiting_list *waiting;
     struct event_streams *streams;
     struct web_files *web;

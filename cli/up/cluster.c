@@ -14,10 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/disk_room.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -28,7 +28,6 @@
 
 #define INIT_TIMEOUT_MS 120000
 #define START_TIMEOUT_MS 60000
-#define LEAST_ROOM_BYTES ((uint64_t)16 << 20) /* one segment of the write-ahead log */
 #define FALLBACK_HOME "/var/lib/assay/clusters"
 
 void cluster_done(struct cluster *c)
@@ -257,13 +256,6 @@ int64_t cluster_buffers_mb(int64_t memory_mb)
     return mb < 32 ? 32 : mb > 512 ? 512 : mb;
 }
 
-bool cluster_disk_is_full(const char *folder)
-{
-    struct statvfs fs;
-    return statvfs(folder, &fs) == 0 && fs.f_blocks > 0 &&
-           (uint64_t)fs.f_bavail * fs.f_frsize < LEAST_ROOM_BYTES;
-}
-
 /* The eighth line of postmaster.pid becomes "ready" when postgres accepts connections. */
 static bool is_ready(const struct cluster *c)
 {
@@ -278,6 +270,22 @@ static bool is_ready(const struct cluster *c)
         line = line ? line + 1 : NULL;
     }
     return line && as_starts_with(line, "ready");
+}
+
+static bool lacks_room(const struct cluster *c, char *ret_text, size_t size)
+{
+    return disk_room_is_short(c->home, DISK_ROOM_POSTGRES, ret_text, size);
+}
+
+/* A postgres that died on a full disk is not started again before it has room. */
+static bool must_wait(const void *ctx, char *ret_why, size_t size)
+{
+    char room[300];
+    if (!lacks_room(ctx, room, sizeof room))
+        return false;
+    (void)snprintf(ret_why, size, "the disk is full: %s. Free some space: it is started then",
+                   room);
+    return true;
 }
 
 static as_status add_postgres(struct cluster *c, struct supervisor *s, struct as_err *err)
@@ -325,16 +333,23 @@ static as_status add_postgres(struct cluster *c, struct supervisor *s, struct as
         .user = c->user,
         .death_signal = SIGINT, /* a fast shutdown */
     };
-    return supervisor_add(s, "postgres", &spec, stop_database, &c->index, err);
+    as_status st = supervisor_add(s, "postgres", &spec, stop_database, &c->index, err);
+    if (st == AS_OK)
+        supervisor_set_wait(s, c->index, must_wait, c);
+    return st;
 }
 
 /* The log may be empty because the disk is full, so that cause is checked separately. */
 static as_status fail_start(const struct cluster *c, struct as_err *err)
 {
+    char room[300];
     AS_AUTO(as_freep) char *end = supervisor_log_end(c->log);
     say("%s", end ? end : "");
-    return as_fail(err, AS_E_IO, "PostgreSQL does not start%s; its log is %s",
-                   cluster_disk_is_full(c->home) ? ": the disk is full" : "", c->log);
+    if (lacks_room(c, room, sizeof room))
+        return as_fail(err, AS_E_IO,
+                       "PostgreSQL does not start: the disk is full: %s; its log is %s", room,
+                       c->log);
+    return as_fail(err, AS_E_IO, "PostgreSQL does not start; its log is %s", c->log);
 }
 
 as_status cluster_start(struct cluster *c, struct supervisor *s, struct as_err *err)
@@ -349,7 +364,9 @@ as_status cluster_start(struct cluster *c, struct supervisor *s, struct as_err *
     while (!is_ready(c)) {
         if (!supervisor_wait(s, 20))
             return as_fail(err, AS_E_UNAVAILABLE, "interrupted");
-        if (supervisor_deaths(s, c->index) >= 4 || clock_mono_ns() > end_ns)
+        unsigned deaths = supervisor_deaths(s, c->index);
+        bool is_full = deaths > 0 && lacks_room(c, NULL, 0);
+        if (deaths >= 4 || is_full || clock_mono_ns() > end_ns)
             return fail_start(c, err);
     }
     return AS_OK;

@@ -40,10 +40,6 @@ AS_MUST_CHECK as_status cluster_start(struct cluster *c, struct supervisor *s, s
 /* Megabytes of shared_buffers for a machine with so much memory: a sixteenth, 32 to 512. */
 int64_t cluster_buffers_mb(int64_t memory_mb);
 
-/* Whether the file system of the folder has less space than PostgreSQL needs to start. False when
- * its size is unknown. */
-bool cluster_disk_is_full(const char *folder);
-
 /* The longest socket folder: sun_path holds 108 bytes with "/.s.PGSQL.5432" and a NUL. */
 #define CLUSTER_SOCKET_FOLDER_MAX 90
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/disk_room.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "cli/view/say.h"
@@ -73,7 +74,9 @@ static as_status assayd_argv(const struct up *u, const char *where, const char *
                                  u->lease ? "--lease" : NULL,
                                  u->lease,
                                  u->heartbeat ? "--heartbeat" : NULL,
-                                 u->heartbeat};
+                                 u->heartbeat,
+                                 u->database ? NULL : "--database-disk",
+                                 u->database ? NULL : u->cluster.home};
     size_t n = 0;
     if (AS_ARRAY_LEN(words) >= size)
         return as_fail(err, AS_E_INTERNAL, "too many words");
@@ -115,10 +118,13 @@ static as_status fail_assayd(const struct up *u, struct as_err *err)
     AS_AUTO(as_freep) char *log = file_join(u->folder.logs, "assayd.log");
     AS_AUTO(as_freep) char *end = log ? supervisor_log_end(log) : NULL;
     int status = supervisor_last_status(u->supervisor, u->assayd_index);
+    char room[300];
+    bool is_full =
+        !u->database && disk_room_is_short(u->cluster.home, DISK_ROOM_POSTGRES, room, sizeof room);
     say("%s", end ? end : "");
     if (WIFEXITED(status) && WEXITSTATUS(status) == ASSAYD_NO_DATABASE)
-        return as_fail(err, AS_E_UNAVAILABLE, "the database cannot be reached; the log is %s",
-                       log ? log : "");
+        return as_fail(err, AS_E_UNAVAILABLE, "the database cannot be reached%s%s; the log is %s",
+                       is_full ? ": its disk is full: " : "", is_full ? room : "", log ? log : "");
     return as_fail(err, AS_E_IO, "assayd does not start; its log is %s", log ? log : "");
 }
 

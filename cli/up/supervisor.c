@@ -26,7 +26,8 @@
 
 #define STEADY_MS 30000 /* a child that ran this long has recovered: its back-off starts anew */
 #define LOG_END_BYTES 900
-#define ONCE (-1) /* `due_ns` of a command that is not restarted */
+#define WAIT_MS 1000 /* between two looks at what a child waits for */
+#define ONCE (-1)    /* `due_ns` of a command that is not restarted */
 
 const struct stop_step stop_runner[] = {{SIGTERM, 5000}, {SIGTERM, 3000}, {0, 0}};
 const struct stop_step stop_server[] = {{SIGTERM, 6000}, {0, 0}};
@@ -43,6 +44,9 @@ struct child {
     int64_t due_ns; /* when to start it again; 0: not at all */
     unsigned deaths, in_a_row;
     int last_status;
+    supervisor_wait_fn *wait_fn; /* NULL: it never waits */
+    const void *wait_ctx;
+    bool is_waiting;
 };
 
 struct supervisor {
@@ -210,12 +214,33 @@ static void reap_children(struct supervisor *s)
         write_notes(s);
 }
 
+void supervisor_set_wait(struct supervisor *s, int index, supervisor_wait_fn *fn, const void *ctx)
+{
+    s->children[index].wait_fn = fn;
+    s->children[index].wait_ctx = ctx;
+}
+
+/* Must the start of this child wait? Then it is due again in WAIT_MS. */
+static bool must_wait(struct child *c)
+{
+    char why[500];
+    bool waits = c->wait_fn && c->in_a_row > 1 && c->wait_fn(c->wait_ctx, why, sizeof why);
+    if (waits)
+        c->due_ns = clock_mono_ns() + WAIT_MS * NS_PER_MS;
+    if (waits && !c->is_waiting)
+        say("%s is not started again: %s", c->name, why);
+    else if (!waits && c->is_waiting)
+        say("%s is started again", c->name);
+    c->is_waiting = waits;
+    return waits;
+}
+
 static void start_due(struct supervisor *s)
 {
     for (int i = 0; i < s->n && !s->stopping; i++) {
         struct child *c = &s->children[i];
         struct as_err err = {0};
-        if (c->pid || c->due_ns <= 0 || clock_mono_ns() < c->due_ns)
+        if (c->pid || c->due_ns <= 0 || clock_mono_ns() < c->due_ns || must_wait(c))
             continue;
         if (supervisor_start(s, i, &err) < 0) {
             say("%s: %s", c->name, err.msg);

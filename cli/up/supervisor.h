@@ -50,6 +50,11 @@ bool supervisor_wait(struct supervisor *s, int64_t timeout_ms);
 
 bool supervisor_stopping(const struct supervisor *s);
 
+/* Before a child that died twice in a row is started again: must that wait, and why? It is asked
+ * again every second, and the reason is printed once. */
+typedef bool supervisor_wait_fn(const void *ctx, char *ret_why, size_t size);
+void supervisor_set_wait(struct supervisor *s, int index, supervisor_wait_fn *fn, const void *ctx);
+
 /* The number of deaths of this child so far, and the status of waitpid() of the last one. */
 unsigned supervisor_deaths(const struct supervisor *s, int index);
 int supervisor_last_status(const struct supervisor *s, int index);

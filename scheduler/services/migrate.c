@@ -111,6 +111,14 @@ as_status migrate_check_writes(struct store *db, struct as_err *err)
     return run.status;
 }
 
+as_status migrate_check_room(struct store *db, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_SOFT, err);
+    while (tx_run_again(&run))
+        run.status = store_migration_room(run.tx, err);
+    return run.status;
+}
+
 as_status store_ready(struct store *db, struct as_err *err)
 {
     return migrate_check(db, err);

@@ -21,8 +21,12 @@ AS_MUST_CHECK as_status migrate_run(struct store *db, size_t *ret_applied, struc
  * or fsync is off (ASSAY_ALLOW_FSYNC_OFF=1 allows that). AS_E_UNAVAILABLE. Two round trips. */
 AS_MUST_CHECK as_status migrate_check(struct store *db, struct as_err *err);
 
-/* Does the database take writes? Commits one that changes nothing. AS_E_UNAVAILABLE: it is away,
- * read-only, or its disk is full. */
+/* Does the database take writes? Commits one that changes nothing. AS_E_UNAVAILABLE: it is away or
+ * read-only. */
 AS_MUST_CHECK as_status migrate_check_writes(struct store *db, struct as_err *err);
+
+/* Has its disk room for content? Takes it some milliseconds. AS_E_EXHAUSTED: it is full.
+ * AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status migrate_check_room(struct store *db, struct as_err *err);
 
 #endif

@@ -196,30 +196,31 @@ static as_status beat_seats(struct tx *t, struct arena *a, const struct runner_i
     return st;
 }
 
-/* *ret_missing, *ret_seats: attempts and ranks that it holds and does not list. */
+/* *ret_missing, *ret_seats: attempts and ranks that it holds and does not list. Each statement is a
+ * wait for the database, and a heartbeat must not wait long: an idle runner needs one. */
 static as_status extend_lease(struct tx *t, struct arena *a, const struct runner_id *id,
                               const struct heartbeat *b, struct directive_list *ret,
                               struct trial_list_heads *ret_missing,
                               struct held_seat_list *ret_seats, struct as_err *err)
 {
     int64_t lease_ms = store_config(tx_store(t))->lease_ms;
-    bool live = false, has_seats = true;
+    struct runner_beat runner;
+    *ret = (struct directive_list){0};
+    *ret_missing = (struct trial_list_heads){0};
     ret_seats->n = 0;
-    as_status st = store_runner_beat(t, id, lease_ms, &live, &has_seats, err);
+    as_status st = store_runner_beat(t, id, lease_ms, &runner, err);
     if (st != AS_OK)
         return st;
-    if (!live)
+    if (!runner.is_live)
         st = revive_runner(t, a, id, err);
     if (st != AS_OK)
         return st;
     st = store_attempt_say(t, id->name, b->said, b->n_said, err);
-    if (st != AS_OK)
-        return st;
-    st = store_trial_missing(t, a, id->name, b->attempts, b->n, lease_ms, ret_missing, err);
-    if (st != AS_OK)
-        return st;
-    st = store_trial_not_current(t, a, id->name, b->attempts, b->n, ret, err);
-    if (st != AS_OK || (!has_seats && b->n_seats == 0))
+    if (st == AS_OK && (runner.has_trials || b->n > 0))
+        st = store_trial_missing(t, a, id->name, b->attempts, b->n, lease_ms, ret_missing, err);
+    if (st == AS_OK && b->n > 0)
+        st = store_trial_not_current(t, a, id->name, b->attempts, b->n, ret, err);
+    if (st != AS_OK || (!runner.has_seats && b->n_seats == 0))
         return st;
     return beat_seats(t, a, id, b, ret, ret_seats, err);
 }

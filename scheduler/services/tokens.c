@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "scheduler/services/cursor_priv.h"
 #include "scheduler/store/token_store.h"
@@ -79,11 +80,20 @@ struct addition {
 static as_status add_token(struct tx *t, struct arena *a, const struct token_new *n,
                            struct addition *ret, struct as_err *err)
 {
+    struct token_secret *found = NULL;
+    size_t n_found = 0;
     as_status st = store_token_add(t, n, &ret->created, err);
     if (st != AS_OK)
         return st;
-    return ret->created ? store_token_get(t, a, n->id, &ret->row, err)
-                        : store_token_secret(t, n->id, &ret->secret, err);
+    if (ret->created)
+        return store_token_get(t, a, n->id, &ret->row, err);
+    st = store_token_secrets(t, a, &n->id, 1, &found, &n_found, err);
+    if (st != AS_OK)
+        return st;
+    if (n_found == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "there is no token '%.32s'", n->id);
+    ret->secret = found[0];
+    return AS_OK;
 }
 
 static as_status run_add(struct store *db, struct arena *a, const struct token_new *n,
@@ -162,50 +172,110 @@ as_status token_import(struct store *db, const char *text, const char *name, str
 
 /* Verify. */
 
-static as_status deny_token(struct as_err *err)
+as_status token_deny(struct as_err *err)
 {
     return as_fail(err, AS_E_DENIED, "the token is not valid: unknown, expired or revoked");
 }
 
-static as_status read_secret(struct store *db, const char *id, struct token_secret *ret,
-                             struct as_err *err)
+/* The checks of tokens that may be tokens at all, and what the database has under their ids. */
+struct look_up {
+    struct parts *parts; /* of each check; id "" for what is no token */
+    const char **ids;
+    size_t n_ids;
+    struct token_secret *secrets;
+    size_t n_secrets;
+};
+
+static as_status prepare_look_up(struct arena *a, const struct token_check *checks, size_t n,
+                                 struct look_up *ret, struct as_err *err)
+{
+    ret->parts = arena_alloc(a, n, sizeof *ret->parts);
+    ret->ids = arena_alloc(a, n, sizeof *ret->ids);
+    if (!ret->parts || !ret->ids)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        if (parts_of(checks[i].text, &ret->parts[i], NULL) == AS_OK)
+            ret->ids[ret->n_ids++] = ret->parts[i].id;
+        else
+            ret->parts[i].id[0] = '\0';
+    return AS_OK;
+}
+
+static as_status read_secrets(struct store *db, struct arena *a, struct look_up *l,
+                              struct as_err *err)
 {
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = store_token_secret(run.tx, id, ret, err);
+        run.status =
+            store_token_secrets(run.tx, a, l->ids, l->n_ids, &l->secrets, &l->n_secrets, err);
     return run.status;
 }
 
-static as_status note_use(struct store *db, const char *id, struct as_err *err)
+static const struct token_secret *find_secret(const struct look_up *l, const char *id)
 {
-    struct tx_run run = tx_run_start(db, TX_SOFT, err);
+    for (size_t i = 0; i < l->n_secrets && *id; i++)
+        if (as_streq(l->secrets[i].id, id))
+            return &l->secrets[i];
+    return NULL;
+}
+
+static void judge_check(const struct look_up *l, const struct parts *p, struct token_check *c)
+{
+    const struct token_secret *s = find_secret(l, p->id);
+    bool same = s && hash_equal(s->sha256, p->sha256, SHA256_HEX_SIZE);
+    c->is_valid = same && s->valid && s->role == p->role;
+    if (!c->is_valid)
+        return;
+    snprintf(c->who.id, sizeof c->who.id, "%s", p->id);
+    c->who.role = s->role;
+    c->who.left_ms = s->left_ms;
+}
+
+/* A use that cannot be recorded refuses nobody: the disk may be full. The next check tries
+ * again. */
+static void note_uses(struct store *db, const char *const *ids, size_t n)
+{
+    struct as_err why = {0};
+    if (n == 0)
+        return;
+    struct tx_run run = tx_run_start(db, TX_SOFT, &why);
     while (tx_run_again(&run))
-        run.status = store_token_used(run.tx, id, err);
-    return run.status;
+        run.status = store_token_used(run.tx, ids, n, &why);
+    if (run.status != AS_OK)
+        log_write(LOG_DEBUG, "use of a token not recorded", "detail=\"%s\"", why.msg);
+}
+
+as_status token_verify_all(struct store *db, struct token_check *checks, size_t n,
+                           struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct look_up l = {0};
+    size_t n_used = 0;
+    as_status st = prepare_look_up(&a, checks, n, &l, err);
+    if (st == AS_OK && l.n_ids)
+        st = read_secrets(db, &a, &l, err);
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < n; i++) {
+        judge_check(&l, &l.parts[i], &checks[i]);
+        const struct token_secret *s = find_secret(&l, l.parts[i].id);
+        if (checks[i].is_valid && s->note_use)
+            l.ids[n_used++] = s->id; /* at most as many as there were ids */
+    }
+    note_uses(db, l.ids, n_used);
+    return AS_OK;
 }
 
 as_status token_verify(struct store *db, const char *text, struct principal *ret,
                        struct as_err *err)
 {
-    struct parts parts;
-    if (parts_of(text, &parts, NULL) != AS_OK)
-        return deny_token(err);
-    struct token_secret secret = {0};
-    as_status st = read_secret(db, parts.id, &secret, err);
-    if (st == AS_E_NOT_FOUND)
-        return deny_token(err);
+    struct token_check check = {.text = text};
+    as_status st = token_verify_all(db, &check, 1, err);
     if (st != AS_OK)
         return st;
-    bool same = hash_equal(secret.sha256, parts.sha256, SHA256_HEX_SIZE);
-    if (!same || !secret.valid || secret.role != parts.role)
-        return deny_token(err);
-    if (secret.note_use)
-        st = note_use(db, parts.id, err);
-    if (st != AS_OK)
-        return st;
-    snprintf(ret->id, sizeof ret->id, "%s", parts.id);
-    ret->role = secret.role;
-    ret->left_ms = secret.left_ms;
+    if (!check.is_valid)
+        return token_deny(err);
+    *ret = check.who;
     return AS_OK;
 }
 

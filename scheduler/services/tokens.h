@@ -33,9 +33,23 @@ AS_MUST_CHECK as_status token_import(struct store *db, const char *text, const c
 void token_make(token_role role, char ret_text[TOKEN_TEXT_SIZE]);
 
 /* The principal of a token. AS_E_DENIED: unknown, wrong, expired or revoked (one message for all of
- * them). AS_E_UNAVAILABLE. Compares in constant time; records the use at most once a minute. */
+ * them). AS_E_UNAVAILABLE. Compares in constant time; records the use at most once a minute, if the
+ * database takes writes. */
 AS_MUST_CHECK as_status token_verify(struct store *db, const char *text, struct principal *ret,
                                      struct as_err *err);
+
+struct token_check {
+    const char *text;     /* borrowed */
+    struct principal who; /* if is_valid */
+    bool is_valid;
+};
+
+/* The same for many tokens, by one query: so a guess costs far less than a query. Sets is_valid of
+ * each. AS_E_UNAVAILABLE, AS_E_NOMEM: of all of them. */
+AS_MUST_CHECK as_status token_verify_all(struct store *db, struct token_check *checks, size_t n,
+                                         struct as_err *err);
+/* What AS_E_DENIED of token_verify() says. */
+as_status token_deny(struct as_err *err);
 
 /* Newest first, without revoked tokens. AS_E_INVAL: the cursor. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status token_list(struct store *db, struct arena *a, const struct page_req *page,

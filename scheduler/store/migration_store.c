@@ -5,7 +5,7 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
-enum { MIGRATION_HAS_LEDGER, MIGRATION_LIST, MIGRATION_ADD, MIGRATION_TOUCH };
+enum { MIGRATION_HAS_LEDGER, MIGRATION_LIST, MIGRATION_ADD, MIGRATION_TOUCH, MIGRATION_ROOM };
 
 #define MIGRATION_FIELDS(FIRST, NEXT)                                                              \
     FIRST(i64, version, "version")                                                                 \
@@ -25,6 +25,9 @@ static const struct stmt stmts[] = {
     /* a write that changes nothing */
     [MIGRATION_TOUCH] = {"migration_touch",
                          "update schema_migration set applied_at = applied_at where version = 1"},
+    /* a function's rows are kept until all are there, in a file past work_mem */
+    [MIGRATION_ROOM] = {"migration_room",
+                        "select count(*) from unnest(array_fill(repeat('x', 8000), array[512]))"},
 };
 const struct stmt_set migration_stmts = {"migration", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -66,6 +69,19 @@ as_status store_migration_list(struct tx *t, struct arena *a, struct migration_a
 as_status store_migration_touch(struct tx *t, struct as_err *err)
 {
     return tx_exec(t, &stmts[MIGRATION_TOUCH], NULL, NULL, err);
+}
+
+as_status store_migration_room(struct tx *t, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    /* the tablespace of the database, not one that was set aside for temporary files */
+    as_status st =
+        conn_exec(t->conn, "set local work_mem = '64kB'; set local temp_tablespaces = ''", err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[MIGRATION_ROOM], NULL, &r, err);
+    if (t->conn->disk_full)
+        return as_err_prefix(err, AS_E_EXHAUSTED, "no room for a file of 4 MiB");
+    return t->conn->broken ? st : AS_OK;
 }
 
 as_status store_migration_apply(struct tx *t, const struct migration *m, const char *sha256,

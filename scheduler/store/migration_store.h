@@ -35,6 +35,13 @@ AS_MUST_CHECK as_status store_migration_list(struct tx *t, struct arena *a,
 /* Write to the table, without a change: fails where writes fail. */
 AS_MUST_CHECK as_status store_migration_touch(struct tx *t, struct as_err *err);
 
+/* Is there room on the database's disk? Writes a temporary file of 4 MiB, which the end of the
+ * transaction removes: no table, no log. The touch above may succeed on a full disk, because its
+ * page and its segment of the log have their place already. AS_OK also if the server refuses that
+ * for another reason, such as its own limit of temporary files. AS_E_EXHAUSTED: the disk is full.
+ * AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status store_migration_room(struct tx *t, struct as_err *err);
+
 /* Run a migration and write its row. */
 AS_MUST_CHECK as_status store_migration_apply(struct tx *t, const struct migration *m,
                                               const char *sha256, struct as_err *err);

@@ -124,6 +124,8 @@ struct sqlstate_row {
     bool broken, retry;
 };
 
+#define SQLSTATE_DISK_FULL "53100"
+
 /* The first match counts. */
 static const struct sqlstate_row sqlstates[] = {
     {"40001", AS_E_UNAVAILABLE, false, true},  /* serialization_failure */
@@ -168,9 +170,11 @@ static as_status conn_failed(struct conn *c, const PGresult *res, const char *wh
         row++;
     c->broken = c->broken || row->broken;
     c->retry = row->retry;
+    c->disk_full = as_streq(state, SQLSTATE_DISK_FULL);
     const char *text = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
     one_line(text ? text : "no message", words, sizeof words);
-    return as_fail(err, row->status, "database, %s: %s (SQLSTATE %s)", what, words, state);
+    return as_fail(err, row->status, "%sdatabase, %s: %s (SQLSTATE %s)",
+                   c->disk_full ? "the database's disk is full: " : "", what, words, state);
 }
 
 /* Statements. */

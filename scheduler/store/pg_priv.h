@@ -50,6 +50,7 @@ struct conn {
     PGconn *pg;
     bool broken;                          /* must be closed, not reused */
     bool retry;                           /* the transaction failed but may be run again */
+    bool disk_full;                       /* a statement of the transaction failed for that */
     bool committing;                      /* COMMIT was sent: whether it took effect may be
                                              unknown */
     struct tx tx;                         /* the open transaction of this connection */

@@ -128,7 +128,8 @@ static const struct stmt stmts[] = {
                      "clock_timestamp() + $4 * interval '1 ms' where name = $1 and epoch = $2 "
                      "and (secret is null or secret = $3) and state = 'live' returning exists "
                      "(select from gang_seat q where q.runner = r.name and q.state in ('seated', "
-                     "'listening', 'running'))"},
+                     "'listening', 'running')), exists (select from trial h where h.runner = "
+                     "r.name and h.state = 'running')"},
     [RUNNER_FAULTS] = {"runner_faults",
                        "update runner set gpu_faults = $4 where name = $1 and epoch = $2 and "
                        "(secret is null or secret = $3)"},
@@ -264,7 +265,7 @@ as_status store_runner_extend(struct tx *t, const struct runner_id *id, int64_t 
 }
 
 as_status store_runner_beat(struct tx *t, const struct runner_id *id, int64_t lease_ms,
-                            bool *ret_done, bool *ret_has_seats, struct as_err *err)
+                            struct runner_beat *ret, struct as_err *err)
 {
     RESULT_AUTO r = {0};
     struct reader rd;
@@ -274,11 +275,12 @@ as_status store_runner_beat(struct tx *t, const struct runner_id *id, int64_t le
         err);
     if (st != AS_OK)
         return st;
-    *ret_done = r.rows > 0;
+    *ret = (struct runner_beat){.is_live = r.rows > 0, .has_seats = true, .has_trials = true};
     if (r.rows == 0)
         return AS_OK;
     reader_init(&rd, &r, 0, NULL);
-    *ret_has_seats = read_bool(&rd);
+    ret->has_seats = read_bool(&rd);
+    ret->has_trials = read_bool(&rd);
     return AS_OK;
 }
 

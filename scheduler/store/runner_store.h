@@ -38,10 +38,13 @@ AS_MUST_CHECK as_status store_runner_register(struct tx *t, const struct runner_
 AS_MUST_CHECK as_status store_runner_extend(struct tx *t, const struct runner_id *id,
                                             int64_t lease_ms, bool *ret_done, struct as_err *err);
 
-/* The same, of a heartbeat. *ret_has_seats: it holds ranks of gangs; untouched if *ret_done is
- * false. */
+/* The same, of a heartbeat. If it is not live, it may hold anything. */
+struct runner_beat {
+    bool is_live;
+    bool has_seats, has_trials; /* it holds ranks of gangs, and attempts */
+};
 AS_MUST_CHECK as_status store_runner_beat(struct tx *t, const struct runner_id *id,
-                                          int64_t lease_ms, bool *ret_done, bool *ret_has_seats,
+                                          int64_t lease_ms, struct runner_beat *ret,
                                           struct as_err *err);
 
 /* Replace the list of GPUs that are set aside (JSON). *ret_done is false if it has another epoch or

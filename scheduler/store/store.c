@@ -317,7 +317,7 @@ static as_status tx_begin(struct store *db, tx_kind kind, struct tx **ret, struc
     as_status st = pool_take(db, &c, err);
     if (st != AS_OK)
         return st;
-    c->retry = c->committing = false;
+    c->retry = c->committing = c->disk_full = false;
     c->tx = (struct tx){.db = db, .conn = c, .kind = kind};
     *ret = &c->tx;
     if (kind == TX_READ)

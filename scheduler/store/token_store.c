@@ -11,7 +11,7 @@
 
 enum {
     TOKEN_ADD,
-    TOKEN_SECRET,
+    TOKEN_SECRETS,
     TOKEN_USED,
     TOKEN_GET,
     TOKEN_LIST,
@@ -46,7 +46,8 @@ static void column_digest(struct reader *rd, char (*ret)[SHA256_HEX_SIZE])
     "coalesce(ceil(extract(epoch from expires_at - now()) * 1000)::bigint, 9223372036854775807)"
 
 #define SECRET_FIELDS(FIRST, NEXT)                                                                 \
-    FIRST(role, role, "role")                                                                      \
+    FIRST(text, id, "id")                                                                          \
+    NEXT(role, role, "role")                                                                       \
     NEXT(digest, sha256, "sha256")                                                                 \
     NEXT(bool, valid, "revoked_at is null and (expires_at is null or expires_at > now())")         \
     NEXT(bool, note_use, "last_used_at is null or last_used_at < now() - interval '1 min'")        \
@@ -60,10 +61,11 @@ static const struct stmt stmts[] = {
     [TOKEN_ADD] = {"token_add",
                    "insert into token (id, role, name, sha256, expires_at) values ($1, $2, $3, $4, "
                    "now() + $5::bigint * interval '1 ms') on conflict (id) do nothing"},
-    [TOKEN_SECRET] = {"token_secret", "select " SECRET_COLUMNS " from token where id = $1"},
-    [TOKEN_USED] = {"token_used", "update token set last_used_at = now() where id = $1 and "
-                                  "(last_used_at is null or last_used_at < now() - interval "
-                                  "'1 min')"},
+    [TOKEN_SECRETS] = {"token_secrets",
+                       "select " SECRET_COLUMNS " from token where id = any($1::text[])"},
+    [TOKEN_USED] = {"token_used",
+                    "update token set last_used_at = now() where id in (select id from token "
+                    "where id = any($1::text[]) order by id for update skip locked)"},
     [TOKEN_GET] = {"token_get",
                    "select " TOKEN_COLUMNS " from token where id = $1 and revoked_at is null"},
     [TOKEN_LIST] = {"token_list",
@@ -91,21 +93,36 @@ as_status store_token_add(struct tx *t, const struct token_new *n, bool *ret_cre
     return st;
 }
 
-as_status store_token_secret(struct tx *t, const char *id, struct token_secret *ret,
-                             struct as_err *err)
+/* The argument of a list of ids; the text is in *b. */
+static as_status make_ids(const char *const *ids, size_t n, struct str *b, struct as_err *err)
 {
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TOKEN_SECRET], ARGS(arg_str(id)), &r, err);
-    if (st != AS_OK)
-        return st;
-    if (r.rows == 0)
-        return as_fail(err, AS_E_NOT_FOUND, "there is no token '%.32s'", id);
-    return read_secret_row(&r, 0, NULL, ret, err);
+    array_open(b);
+    for (size_t i = 0; i < n; i++)
+        array_str(b, ids[i]);
+    array_close(b);
+    return str_check(b, err);
 }
 
-as_status store_token_used(struct tx *t, const char *id, struct as_err *err)
+as_status store_token_secrets(struct tx *t, struct arena *a, const char *const *ids, size_t n,
+                              struct token_secret **ret, size_t *ret_n, struct as_err *err)
 {
-    return tx_exec(t, &stmts[TOKEN_USED], ARGS(arg_str(id)), NULL, err);
+    AS_AUTO(str_done) struct str list = {0};
+    RESULT_AUTO r = {0};
+    as_status st = make_ids(ids, n, &list, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[TOKEN_SECRETS], ARGS(arg_str(list.s)), &r, err);
+    if (st == AS_OK)
+        st = read_secret_rows(&r, r.rows, a, ret, err);
+    if (st == AS_OK)
+        *ret_n = (size_t)r.rows;
+    return st;
+}
+
+as_status store_token_used(struct tx *t, const char *const *ids, size_t n, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str list = {0};
+    as_status st = make_ids(ids, n, &list, err);
+    return st == AS_OK ? tx_exec(t, &stmts[TOKEN_USED], ARGS(arg_str(list.s)), NULL, err) : st;
 }
 
 as_status store_token_get(struct tx *t, struct arena *a, const char *id, struct token_row *ret,

@@ -17,6 +17,7 @@ AS_MUST_CHECK as_status store_token_add(struct tx *t, const struct token_new *n,
                                         struct as_err *err);
 
 struct token_secret {
+    const char *id;
     token_role role;
     char sha256[SHA256_HEX_SIZE];
     bool valid;      /* neither revoked nor expired */
@@ -24,10 +25,13 @@ struct token_secret {
     int64_t left_ms; /* until it expires; INT64_MAX: it does not */
 };
 
-/* AS_E_NOT_FOUND. */
-AS_MUST_CHECK as_status store_token_secret(struct tx *t, const char *id, struct token_secret *ret,
-                                           struct as_err *err);
-AS_MUST_CHECK as_status store_token_used(struct tx *t, const char *id, struct as_err *err);
+/* The tokens that have one of these ids, in any order: one query, however many ids are given. */
+AS_MUST_CHECK as_status store_token_secrets(struct tx *t, struct arena *a, const char *const *ids,
+                                            size_t n, struct token_secret **ret, size_t *ret_n,
+                                            struct as_err *err);
+/* Record that they were used now. Leaves out those that another transaction holds. */
+AS_MUST_CHECK as_status store_token_used(struct tx *t, const char *const *ids, size_t n,
+                                         struct as_err *err);
 
 /* AS_E_NOT_FOUND: unknown or revoked. */
 AS_MUST_CHECK as_status store_token_get(struct tx *t, struct arena *a, const char *id,

@@ -20,7 +20,13 @@ START_TEST(refuses_bad_text)
     ck_fails(parse("{\"a\":1,\"a\":2}", &j, &err), AS_E_INVAL, err, "duplicate");
     ck_fails(parse("{\"a\":", &j, &err), AS_E_INVAL, err, "line 1");
     ck_fails(parse("{\"a\":\"\xff\"}", &j, &err), AS_E_INVAL, err, "UTF-8");
-    ck_fails(parse("\"\\u0000\"", &j, &err), AS_E_INVAL, err, "u0000");
+    ck_fails(parse("\"\\u0000\"", &j, &err), AS_E_INVAL, err,
+             "the document: found a text with a NUL");
+    ck_fails(parse("{\"a\":[1,{\"b/c\":\"x\\u0000y\"}]}", &j, &err), AS_E_INVAL, err,
+             "/a/1/b~1c: found a text with a NUL (\\u0000), expected none");
+    ck_assert_str_eq(err.pointer, "/a/1/b~1c");
+    ck_fails(parse("{\"a\\u0000\":1}", &j, &err), AS_E_INVAL, err, "the name of a field has a NUL");
+    ck_fails(parse("[99999999999999999999,\"\\u0000\"]", &j, &err), AS_E_INVAL, err, "/1: found");
     ck_fails(parse("[1e400]", &j, &err), AS_E_INVAL, err, "column 6: a number is too large");
     ck_fails(parse("[99999999999999999999,-1E999]", &j, &err), AS_E_INVAL, err, "too large");
     char deep[200];

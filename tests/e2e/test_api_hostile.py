@@ -17,7 +17,7 @@ from harness import PATIENCE_S, SECRET, Assay
 
 IDLE = 1000
 VANISHING = 500
-SLACK = 16  # descriptors that come as they are needed: assayd has up to 11 connections to its database
+SLACK = 24  # descriptors that come as they are needed: assayd has up to 17 connections to its database
 
 
 class Raw:

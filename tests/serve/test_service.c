@@ -55,12 +55,13 @@ static as_status load(const struct child *c, const char *name, size_t cut)
     return shelf_load(shelf, name, NULL, bytes, cut ? cut : len, &err);
 }
 
-static void start(void)
+static void start_with(unsigned max_per_address)
 {
     const struct served_options served = {4, 16};
     struct listener_address address;
     struct service_options opts = {.io_threads = 2,
                                    .max_connections = 2000,
+                                   .max_per_address = max_per_address,
                                    .max_rows = MAX_ROWS,
                                    .max_bytes = MAX_BYTES,
                                    .deadline_ms = WAIT_MS,
@@ -77,14 +78,25 @@ static void setup(void)
 {
     train(&child[0], "0.1");
     train(&child[1], "0.001");
-    start();
+    start_with(0);
 }
 
-static void teardown(void)
+static void stop(void)
 {
     ck_assert(service_stop(service, WAIT_MS));
     batcher_free(batcher);
     shelf_free(shelf);
+}
+
+/* Without a model. */
+static void setup_few(void)
+{
+    start_with(4);
+}
+
+static void teardown(void)
+{
+    stop();
     child_teardown(&child[0]);
     child_teardown(&child[1]);
 }
@@ -513,6 +525,20 @@ START_TEST(test_requests_that_wait_are_computed_together)
 }
 END_TEST
 
+/* Silent connections of an address keep none of its requests out. */
+START_TEST(test_silent_connections)
+{
+    AS_AUTO(str_done) struct str out = {0};
+    int fds[20];
+    for (size_t i = 0; i < AS_ARRAY_LEN(fds); i++)
+        fds[i] = raw_connect(port);
+    ck_assert_int_eq(ask("GET /v2/health/live", NULL, 0, &out), 200);
+    ck_assert(raw_read(fds[0], &out, NULL, WAIT_MS)); /* closed for a newer one */
+    for (size_t i = 0; i < AS_ARRAY_LEN(fds); i++)
+        (void)close(fds[i]);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("serve/service");
@@ -528,6 +554,10 @@ Suite *test_suite(void)
     tcase_add_test(t, test_a_damaged_version_changes_nothing);
     tcase_add_test(t, test_swaps_lose_no_request);
     tcase_add_test(t, test_requests_that_wait_are_computed_together);
+    suite_add_tcase(s, t);
+    t = tcase_create("few connections");
+    tcase_add_checked_fixture(t, setup_few, stop);
+    tcase_add_test(t, test_silent_connections);
     suite_add_tcase(s, t);
     return s;
 }

@@ -101,13 +101,12 @@ static void on_gone(void *ctx)
 
 struct app app;
 
-/* impatient_ms: the deadlines of heads and bodies; 0: the server's own. */
-static void start_with(int64_t impatient_ms)
+/* opts: http_options_default() with changes. */
+static void start_with(struct http_options opts)
 {
     struct sockaddr_in sa = {.sin_family = AF_INET};
     socklen_t len = sizeof sa;
     struct as_err err;
-    struct http_options opts = http_options_default();
     const struct http_app hooks = {.ctx = &app,
                                    .on_head = on_head,
                                    .on_request = on_request,
@@ -118,9 +117,6 @@ static void start_with(int64_t impatient_ms)
     (void)pthread_mutex_init(&app.lock, NULL);
     sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     opts.listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    opts.idle_ms = impatient_ms ? PATIENCE_MS * INT64_C(10) : opts.idle_ms;
-    opts.head_ms = impatient_ms ? impatient_ms : opts.head_ms;
-    opts.body_grace_ms = impatient_ms ? impatient_ms : opts.body_grace_ms;
     ck_assert_int_eq(bind(opts.listen_fd, (const struct sockaddr *)&sa, sizeof sa), 0);
     ck_assert_int_eq(listen(opts.listen_fd, 64), 0);
     ck_assert_int_eq(getsockname(opts.listen_fd, (struct sockaddr *)&sa, &len), 0);
@@ -130,12 +126,24 @@ static void start_with(int64_t impatient_ms)
 
 void start_transport(void)
 {
-    start_with(0);
+    start_with(http_options_default());
 }
 
 void start_impatient(void)
 {
-    start_with(700);
+    struct http_options opts = http_options_default();
+    opts.idle_ms = PATIENCE_MS * INT64_C(10);
+    opts.head_ms = opts.body_grace_ms = 700;
+    start_with(opts);
+}
+
+void start_few(void)
+{
+    struct http_options opts = http_options_default();
+    opts.head_ms = opts.idle_ms = opts.body_grace_ms = PATIENCE_MS * INT64_C(10);
+    opts.max_connections = FEW;
+    opts.max_per_address = FEW_OF_ONE;
+    start_with(opts);
 }
 
 void stop_transport(void)

@@ -20,10 +20,14 @@ struct app {
 
 extern struct app app; /* while the transport runs */
 
-/* Fixtures: with the server's own deadlines; with short ones for heads and bodies; the end of
- * both. */
+#define FEW 6        /* connections, of all addresses */
+#define FEW_OF_ONE 4 /* of one address */
+
+/* Fixtures: with the server's own limits; with short deadlines for heads and bodies; with few
+ * connections; the end of them all. */
 void start_transport(void);
 void start_impatient(void);
+void start_few(void);
 void stop_transport(void);
 
 #endif

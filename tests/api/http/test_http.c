@@ -1,5 +1,6 @@
 /* The transport over real sockets, with a small application on top: which requests reach it, which
  * are refused, and what happens to clients that are slow, leave, or send wrong lengths. */
+#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -466,6 +467,161 @@ START_TEST(test_many_at_once)
 }
 END_TEST
 
+static long resident_kb(void)
+{
+    long size = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    ck_assert(f && fscanf(f, "%ld %ld", &size, &resident) == 2);
+    (void)fclose(f);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* The memory of connections goes back to the system when they end. */
+START_TEST(test_memory_of_connections)
+{
+    int fds[400];
+    long before = resident_kb();
+    for (size_t i = 0; i < AS_ARRAY_LEN(fds); i++) {
+        AS_AUTO(str_done) struct str out = {0};
+        fds[i] = raw_connect(app.port);
+        raw_puts(fds[i], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        ck_assert(!raw_read(fds[i], &out, ";", PATIENCE_MS));
+    }
+    long most = resident_kb();
+    ck_assert_int_gt(most, before + 4 * (long)AS_ARRAY_LEN(fds)); /* a page for each at least */
+    for (size_t i = 0; i < AS_ARRAY_LEN(fds); i++)
+        (void)close(fds[i]);
+    int64_t until = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    while (resident_kb() > before + (most - before) / 2 && clock_mono_ns() < until)
+        clock_sleep_ms(5);
+    ck_assert_int_le(resident_kb(), before + (most - before) / 2);
+}
+END_TEST
+
+/* ---- few connections ---- */
+
+static bool is_closed(int fd)
+{
+    AS_AUTO(str_done) struct str out = {0};
+    bool closed = raw_read(fd, &out, NULL, PATIENCE_MS);
+    ck_assert_uint_eq(out.len, 0);
+    (void)close(fd);
+    return closed;
+}
+
+static void expect_served(int fd, const char *path)
+{
+    AS_AUTO(str_done) struct str out = {0};
+    char text[120];
+    (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path);
+    raw_puts(fd, text);
+    ck_assert(!raw_read(fd, &out, ";", PATIENCE_MS));
+    ck_assert_int_eq(raw_status(&out), 200);
+}
+
+/* A connection whose request is being read: the server has asked for the body. */
+static int open_busy(int port)
+{
+    AS_AUTO(str_done) struct str out = {0};
+    int fd = raw_connect(port);
+    raw_puts(fd, "POST /busy HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
+                 "Expect: 100-continue\r\n\r\n");
+    ck_assert(!raw_read(fd, &out, "100 Continue\r\n\r\n", PATIENCE_MS));
+    return fd;
+}
+
+/* Silent connections keep no request of their address out, however many come. */
+START_TEST(test_silent_connections_make_room)
+{
+    int silent[5 * FEW_OF_ONE], known = raw_connect(app.port);
+    expect_served(known, "/known");
+    for (size_t i = 0; i < AS_ARRAY_LEN(silent); i++)
+        silent[i] = raw_connect(app.port);
+    int fd = raw_connect(app.port);
+    expect_served(fd, "/new");
+    expect_served(known, "/known"); /* it has sent a request before: the silent ones go first */
+    (void)close(fd);
+    for (size_t i = 0; i + FEW_OF_ONE < AS_ARRAY_LEN(silent); i++)
+        ck_assert_msg(is_closed(silent[i]), "connection %zu", i);
+    for (size_t i = AS_ARRAY_LEN(silent) - FEW_OF_ONE; i < AS_ARRAY_LEN(silent); i++)
+        (void)close(silent[i]);
+    (void)close(known);
+}
+END_TEST
+
+/* So do those that begin a head and never end it, and those whose answer is known while they send
+ * a body. */
+START_TEST(test_slow_connections_make_room)
+{
+    AS_AUTO(str_done) struct str out = {0};
+    int fds[FEW_OF_ONE];
+    for (int i = 0; i < FEW_OF_ONE; i++) {
+        fds[i] = raw_connect(app.port);
+        raw_puts(fds[i], i % 2 ? "GET / HTTP/1.1\r\nHost: a\r\n"
+                               : "POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n");
+    }
+    for (int i = 0; i < 2 * FEW_OF_ONE; i++) {
+        int fd = raw_connect(app.port);
+        expect_served(fd, "/new");
+        (void)close(fd);
+    }
+    for (int i = 0; i < FEW_OF_ONE; i++)
+        (void)close(fds[i]);
+}
+END_TEST
+
+/* Requests that are being read or answered are not closed: the new connection is. */
+START_TEST(test_busy_connections_stay)
+{
+    int fds[FEW_OF_ONE];
+    for (int i = 0; i < FEW_OF_ONE; i++)
+        fds[i] = open_busy(app.port);
+    for (int i = 0; i < FEW_OF_ONE; i++)
+        ck_assert(is_closed(raw_connect(app.port)));
+    for (int i = 0; i < FEW_OF_ONE; i++) {
+        AS_AUTO(str_done) struct str out = {0};
+        raw_puts(fds[i], "whole");
+        ck_assert(!raw_read(fds[i], &out, ";", PATIENCE_MS));
+        ck_assert_ptr_nonnull(strstr(str_cstr(&out), "body=whole;"));
+        (void)close(fds[i]);
+    }
+}
+END_TEST
+
+static int connect_from(const char *address)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET}, to = from;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(inet_pton(AF_INET, address, &from.sin_addr), 1);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons((uint16_t)app.port);
+    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&from, sizeof from), 0);
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+/* The same for the connections of all addresses, each within its share. */
+START_TEST(test_silent_connections_of_many)
+{
+    enum { EACH = FEW_OF_ONE - 1, OTHERS = 8 };
+    int fds[OTHERS][EACH];
+    char address[20];
+    for (int i = 0; i < OTHERS; i++)
+        for (int k = 0; k < EACH; k++) {
+            (void)snprintf(address, sizeof address, "127.0.0.%d", 2 + i);
+            fds[i][k] = connect_from(address);
+        }
+    for (int i = 0; i < 3; i++) {
+        int fd = raw_connect(app.port);
+        expect_served(fd, "/new");
+        (void)close(fd);
+    }
+    for (int i = 0; i < OTHERS; i++)
+        for (int k = 0; k < EACH; k++)
+            (void)close(fds[i][k]);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("api_http");
@@ -487,12 +643,20 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_stream);
     tcase_add_test(tc, test_stream_peer_leaves);
     tcase_add_test(tc, test_many_at_once);
+    tcase_add_test(tc, test_memory_of_connections);
     suite_add_tcase(s, tc);
     tc = tcase_create("deadlines");
     tcase_add_checked_fixture(tc, start_impatient, stop_transport);
     tcase_add_test(tc, test_slow_head);
     tcase_add_test(tc, test_slow_first_line);
     tcase_add_test(tc, test_slow_body);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("few connections");
+    tcase_add_checked_fixture(tc, start_few, stop_transport);
+    tcase_add_test(tc, test_silent_connections_make_room);
+    tcase_add_test(tc, test_slow_connections_make_room);
+    tcase_add_test(tc, test_busy_connections_stay);
+    tcase_add_test(tc, test_silent_connections_of_many);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "scheduler/services/tokens.h"
 #include "tests/api/server/assayd_rig.h"
 #include "tests/support/check_main.h"
 #include "tests/support/raw_http.h"
@@ -195,13 +196,13 @@ START_TEST(test_drain_while_preparing)
 }
 END_TEST
 
-/* The limits for one client address are options. */
+/* The limits for one client address are options. Silent connections of an address keep none of its
+ * requests out. */
 START_TEST(test_limits_of_an_address)
 {
     enum { CONNECTIONS = 6, BAD = 5 };
     char url[128], token[128], buf[80];
-    int fds[CONNECTIONS];
-    struct str out = {0};
+    int fds[3 * CONNECTIONS];
     const char *const args[] = {"--listen",
                                 "127.0.0.1:0",
                                 "--database",
@@ -219,14 +220,13 @@ START_TEST(test_limits_of_an_address)
     (void)unlink(rig_file("url"));
     pid_t pid = assayd_start(rig_dir, args);
     rig_await_ready(pid, url, token);
-    for (int i = 0; i < CONNECTIONS; i++)
+    for (size_t i = 0; i < AS_ARRAY_LEN(fds); i++)
         fds[i] = raw_connect(port_of(url));
-    int over = raw_connect(port_of(url));
-    ck_assert(raw_read(over, &out, NULL, PATIENCE_MS));
-    ck_assert_uint_eq(out.len, 0);
-    (void)close(over);
-    for (int i = 0; i < CONNECTIONS; i++)
-        raw_leave(fds[i]);
+    for (size_t i = 0; i + CONNECTIONS < AS_ARRAY_LEN(fds); i++) {
+        AS_AUTO(str_done) struct str out = {0};
+        ck_assert(raw_read(fds[i], &out, NULL, PATIENCE_MS)); /* closed for a newer one */
+        ck_assert_uint_eq(out.len, 0);
+    }
 
     struct rest admin = {url, token}, guesser = {url, "as_guess"};
     REPLY_AUTO before = rest_call(&admin, "GET", "/v1/sweeps", NULL);
@@ -238,18 +238,77 @@ START_TEST(test_limits_of_an_address)
     REPLY_AUTO many = rest_call(&guesser, "GET", "/v1/sweeps", NULL);
     ck_status(many, 429);
     ck_assert_str_eq(reply_header(&many, "Retry-After", buf, sizeof buf), "60");
-    REPLY_AUTO made = rest_call(&admin, "POST", "/v1/tokens", "{\"role\":\"viewer\"}");
-    ck_status(made, 201);
-    (void)snprintf(buf, sizeof buf, "/v1/tokens/%s", reply_str(&made, "id"));
-    REPLY_AUTO revoked = rest_call(&admin, "DELETE", buf, NULL);
-    ck_status(revoked, 204);
-    REPLY_AUTO looked_up = rest_call(&admin, "GET", "/v1/sweeps", NULL);
-    ck_status(looked_up, 200);
-    clock_sleep_ms(3100); /* past the cache of tokens: it must be looked up again, and may be */
-    REPLY_AUTO after = rest_call(&admin, "GET", "/v1/sweeps", NULL);
-    ck_status(after, 200);
+    char known[TOKEN_TEXT_SIZE], *secret;
+    (void)snprintf(known, sizeof known, "%s", token); /* the id of a token, and another secret */
+    secret = strrchr(known, '_') + 1;
+    *secret = *secret == 'a' ? 'b' : 'a';
+    struct rest forger = {url, known};
+    REPLY_AUTO forged = rest_call(&forger, "GET", "/v1/sweeps", NULL);
+    ck_assert_msg(forged.status == 429 || forged.status == 401, "%s", str_cstr(&forged.body));
+    for (size_t i = 0; i < AS_ARRAY_LEN(fds); i++)
+        (void)close(fds[i]);
     rig_stop(pid);
-    str_done(&out);
+}
+END_TEST
+
+/* Send bad tokens: some with the id of a good one. Returns how many were answered 429. */
+static int send_guesses(const char *url, const char *good, int n)
+{
+    int n_too_many = 0;
+    for (int i = 0; i < n; i++) {
+        char guess[TOKEN_TEXT_SIZE];
+        (void)snprintf(guess, sizeof guess, "%s", good);
+        if (i % 3 == 0)
+            (void)snprintf(guess, sizeof guess, "assay_admin_%012d_%043d", i, i);
+        else
+            (void)snprintf(strrchr(guess, '_') + 1, 44, "%043d", i);
+        struct rest guesser = {url, guess};
+        REPLY_AUTO r = rest_call(&guesser, "GET", "/v1/sweeps", NULL);
+        ck_assert_msg(r.status == 401 || r.status == 429, "%s", str_cstr(&r.body));
+        n_too_many += r.status == 429;
+    }
+    return n_too_many;
+}
+
+static void expect_all_served(const char *url, const char *admin_token, const char *viewer_token,
+                              const char *runner_token)
+{
+    struct rest admin = {url, admin_token}, viewer = {url, viewer_token},
+                runner = {url, runner_token};
+    REPLY_AUTO by_viewer = rest_call(&viewer, "GET", "/v1/sweeps", NULL);
+    ck_status(by_viewer, 200);
+    REPLY_AUTO by_runner =
+        rest_call(&runner, "POST", "/v1/runners", "{\"name\":\"r\",\"slots\":1}");
+    ck_status(by_runner, 200);
+    REPLY_AUTO by_admin = rest_call(&admin, "GET", "/v1/tokens", NULL);
+    ck_status(by_admin, 200);
+}
+
+static void make_token(const struct rest *admin, const char *role, char ret[TOKEN_TEXT_SIZE])
+{
+    char body[40];
+    (void)snprintf(body, sizeof body, "{\"role\":\"%s\"}", role);
+    REPLY_AUTO made = rest_call(admin, "POST", "/v1/tokens", body);
+    ck_status(made, 201);
+    (void)snprintf(ret, TOKEN_TEXT_SIZE, "%s", reply_str(&made, "token"));
+}
+
+/* A thousand guesses from an address, as behind a proxy: tokens that are good are served from
+ * there, those that are new, and all of them after a start, when no token is remembered. */
+START_TEST(test_guesses_refuse_no_good_token)
+{
+    char url[128], token[128], viewer[TOKEN_TEXT_SIZE], runner[TOKEN_TEXT_SIZE];
+    pid_t pid = rig_start(url, token);
+    struct rest admin = {url, token};
+    ck_assert_int_gt(send_guesses(url, token, 1000), 0);
+    make_token(&admin, "viewer", viewer);
+    make_token(&admin, "runner", runner);
+    expect_all_served(url, token, viewer, runner);
+    rig_stop(pid);
+    pid = rig_start(url, token);
+    ck_assert_int_gt(send_guesses(url, token, 200), 0);
+    expect_all_served(url, token, viewer, runner);
+    rig_stop(pid);
 }
 END_TEST
 
@@ -263,5 +322,6 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_drain);
     tcase_add_test(tc, test_drain_while_preparing);
     tcase_add_test(tc, test_limits_of_an_address);
+    tcase_add_test(tc, test_guesses_refuse_no_good_token);
     return s;
 }

@@ -72,6 +72,9 @@ static const struct route table[] = {
     {"refer", "POST", "/v1/t/refer", 0, ROUTE_BODY_NONE, ROUTE_REFERS, "", run_plain},
     {"local", "GET", "/v1/t/local", 0, ROUTE_BODY_NONE, ROUTE_LOCAL, "", run_plain},
     {"slow", "GET", "/v1/t/slow", 0, ROUTE_BODY_NONE, ROUTE_SLOW, "", run_slow},
+    {"long", "GET", "/v1/t/long", 0, ROUTE_BODY_NONE, 0, "", run_slow},
+    {"urgent", "GET", "/v1/t/urgent", 0, ROUTE_BODY_NONE, ROUTE_URGENT, "", run_slow},
+    {"beat", "POST", "/v1/t/beat", USERS, ROUTE_BODY_NONE, ROUTE_BEAT, "", run_plain},
     {"make", "POST", "/v1/t/make", USERS, ROUTE_BODY_JSON, ROUTE_IDEMPOTENCY, "mode", run_plain},
     {"plain", "POST", "/v1/t/plain", USERS, ROUTE_BODY_JSON, 0, "", run_plain},
     {"second", "POST", "/v1/t/second", USERS, ROUTE_BODY_JSON, ROUTE_IDEMPOTENCY, "", run_second},
@@ -123,12 +126,13 @@ static void start_http_server(void)
     ck_ok(pool_create(1, &d.pool, &err), err);
     ck_ok(pool_create(1, &d.slow_pool, &err), err);
     ck_ok(pool_create(1, &d.urgent_pool, &err), err);
+    ck_ok(pool_create(1, &d.beat_pool, &err), err);
     ck_ok(waiting_create(&hooks, &d.waiting, &err), err);
     ck_ok(web_files_load(NULL, &web, &err), err);
     d.web = web;
-    d.auth = auth_create(0);
+    ck_ok(auth_create(d.store, 0, &d.auth, &err), err);
     d.metrics = http_metrics_create(table, AS_ARRAY_LEN(table));
-    ck_assert(d.auth && d.metrics);
+    ck_assert(d.metrics);
     make_tokens();
     start_http();
 }
@@ -142,6 +146,7 @@ static void stop_http(void)
 static void stop_http_server(void)
 {
     stop_http();
+    pool_free(d.beat_pool);
     pool_free(d.urgent_pool);
     pool_free(d.slow_pool);
     pool_free(d.pool);
@@ -467,6 +472,29 @@ START_TEST(test_slow_route)
 }
 END_TEST
 
+/* A heartbeat waits for none of the others, and neither does the look at its token, which is not
+ * known yet. */
+START_TEST(test_heartbeat_beside_all_others)
+{
+    static const char *const paths[] = {"/v1/t/slow", "/v1/t/long", "/v1/t/urgent"};
+    struct rest_request others[AS_ARRAY_LEN(paths)];
+    struct rest to = {url, NULL};
+    for (size_t i = 0; i < AS_ARRAY_LEN(paths); i++)
+        rest_start(&others[i], &to, "GET", paths[i], NULL);
+    for (size_t i = 0; i < AS_ARRAY_LEN(paths); i++)
+        ck_assert_int_eq(sem_wait(&entered), 0);
+    REPLY_AUTO beat = send_request(ROLE_USER, "POST", "/v1/t/beat");
+    ck_status(beat, 200);
+    for (size_t i = 0; i < AS_ARRAY_LEN(paths); i++)
+        ck_assert_int_eq(sem_post(&let_go), 0);
+    for (size_t i = 0; i < AS_ARRAY_LEN(paths); i++) {
+        rest_join(&others[i]);
+        ck_status(others[i].reply, 200);
+        reply_done(&others[i].reply);
+    }
+}
+END_TEST
+
 /* Requests are counted under the rows of the table. */
 START_TEST(test_counts)
 {
@@ -507,6 +535,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_key_of_a_race);
     tcase_add_test(tc, test_draining);
     tcase_add_test(tc, test_slow_route);
+    tcase_add_test(tc, test_heartbeat_beside_all_others);
     tcase_add_test(tc, test_counts);
     suite_add_tcase(s, tc);
     return s;

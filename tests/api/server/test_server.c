@@ -108,7 +108,7 @@ START_TEST(test_bad_bodies)
         {"[]", "application/json", 400, "object"},
         {"{\"a\":1,\"a\":2}", "application/json", 400, "uplicate"},
         {"{\"name\":\"\xff\"}", "application/json", 400, "UTF-8"},
-        {"{\"name\":\"\\u0000\"}", "application/json", 400, ""},
+        {"{\"name\":\"\\u0000\"}", "application/json", 400, "\"pointer\":\"/name\""},
         {"{} x", "application/json", 400, ""},
         {"{}", "text/plain", 415, "application/json"},
         {"{}", "application/jsonx", 415, "application/json"},

@@ -7,8 +7,6 @@ START_TEST(numbers)
     ck_assert_int_eq(cluster_buffers_mb(256), 32);
     ck_assert_int_eq(cluster_buffers_mb(4096), 256);
     ck_assert_int_eq(cluster_buffers_mb(1 << 20), 512);
-    ck_assert(!cluster_disk_is_full("/proc")); /* its size is unknown */
-    ck_assert(!cluster_disk_is_full("/nowhere"));
 }
 END_TEST
 

@@ -71,6 +71,40 @@ START_TEST(supervision)
 }
 END_TEST
 
+/* Says why a child must wait, as often as *ctx says. */
+static bool wait_a_little(const void *ctx, char *ret_why, size_t size)
+{
+    int *left = *(int *const *)ctx;
+    (void)snprintf(ret_why, size, "the test says so");
+    return *left > 0 && --*left >= 0;
+}
+
+/* A child that died twice is not started again while it must wait, and is started then. */
+START_TEST(waiting)
+{
+    struct as_err err = {0};
+    char notes[100], log[100];
+    int left = 2, index, *ctx = &left;
+    (void)snprintf(notes, sizeof notes, "%s/notes", dir);
+    (void)snprintf(log, sizeof log, "%s/log", dir);
+    AS_AUTO(supervisor_freep) struct supervisor *s = supervisor_create(notes);
+    const char *const dies[] = {"/bin/sh", "-c", "exit 3", NULL};
+    const struct spawn_spec spec = {.argv = dies, .log_path = log, .death_signal = SIGKILL};
+    ck_ok(supervisor_add(s, "dies", &spec, stop_server, &index, &err), err);
+    supervisor_set_wait(s, index, wait_a_little, &ctx);
+    ck_ok(supervisor_start(s, index, &err), err);
+    while (supervisor_deaths(s, index) < 2)
+        ck_assert(supervisor_wait(s, PATIENCE_MS));
+    while (left > 0) {
+        ck_assert_uint_eq(supervisor_deaths(s, index), 2);
+        ck_assert(supervisor_wait(s, PATIENCE_MS));
+    }
+    while (supervisor_deaths(s, index) < 3)
+        ck_assert(supervisor_wait(s, PATIENCE_MS));
+    supervisor_stop(s, index, index);
+}
+END_TEST
+
 START_TEST(commands)
 {
     struct as_err err = {0};
@@ -103,6 +137,7 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, backoff);
     tcase_add_test(t, supervision);
+    tcase_add_test(t, waiting);
     tcase_add_test(t, commands);
     suite_add_tcase(s, t);
     return s;
