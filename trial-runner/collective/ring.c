@@ -9,16 +9,18 @@
  * through all its steps while later ones have not begun. If each step went over all chunks, every
  * step would fetch its slice from memory again. */
 #include "trial-runner/collective/exchange.h"
+#include "trial-runner/collective/frame.h"
 
 #include <string.h>
 
-#define CHUNK_BYTES ((size_t)128 << 10)
+#define CHUNK_BYTES ((size_t)2 * FRAME_PAYLOAD_MAX)
 
 struct ring {
     struct exchange x;
     int32_t rank, size, next, before;
     size_t n, item_bytes, n_chunks, chunk_items;
     struct transfer **latest; /* by chunk: its last receive, or NULL */
+    bool is_long;             /* the whole is past the caches */
 };
 
 struct slice {
@@ -49,7 +51,8 @@ static as_status ring_init(struct ring *r, struct mesh *m, struct coll_id id, si
                        .n = n,
                        .item_bytes = item_bytes,
                        .chunk_items = items,
-                       .n_chunks = (longest + items - 1) / items};
+                       .n_chunks = (longest + items - 1) / items,
+                       .is_long = n * item_bytes >= EXCHANGE_STREAMS_BYTES};
     struct workspace *w = mesh_workspace(m);
     struct transfer *t = workspace_get(w, WORKSPACE_TRANSFERS, 2 * steps * r->n_chunks, sizeof *t);
     r->latest = workspace_get(w, WORKSPACE_LATEST, r->n_chunks, sizeof *r->latest);
@@ -88,6 +91,7 @@ static as_status run_waves(struct ring *r, size_t steps, step_fn *step, const vo
         for (size_t i = 0; i < steps && i <= wave; i++)
             if (wave - i < r->n_chunks) {
                 struct step s = step(r, i, arg);
+                r->x.streams = r->is_long && i + 1 == steps; /* else it is sent on */
                 post_step(r, &s, wave - i);
             }
     return exchange_wait(&r->x, err);

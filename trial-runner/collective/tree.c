@@ -293,6 +293,7 @@ static as_status take_buffers(struct summing *s, struct mesh *m, struct coll_id 
         g->slice_values = slices + i * (n_all - n_own) * slice * s->item;
         exchange_init(&g->slices, m, id, t, n_slices);
         exchange_init(&g->results, m, id, t + n_slices, n_results);
+        g->results.streams = s->n * s->item >= EXCHANGE_STREAMS_BYTES;
         t += n_slices + n_results;
     }
     return AS_OK;
