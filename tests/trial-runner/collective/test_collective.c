@@ -86,7 +86,7 @@ static int in_place_rank(const struct ranks *r, int32_t rank, void *arg)
     AS_AUTO(coll_freep)
     struct coll *c = ranks_open(r, rank, &(struct mesh_opts){.tcp_only = p->tcp_only});
     EXPECT(c);
-    for (size_t s = 0; s < AS_ARRAY_LEN(sizes); s++) {
+    for (size_t s = 0; s < AS_ARRAY_LEN(sizes) - 1; s++) {
         size_t n = sizes[s];
         AS_AUTO(as_freep) float *both = values_of(rank, n);
         struct coll_id id = {.step = s, .tag = 1, .what = "w"};
@@ -100,7 +100,7 @@ static int in_place_rank(const struct ranks *r, int32_t rank, void *arg)
 START_TEST(test_allreduce_in_place)
 {
     struct plan p = {.tcp_only = _i % 2, .algorithm = _i / 2 == 0 ? COLL_RING : COLL_HALVING};
-    for (int32_t n = 1; n <= 6; n++)
+    for (int32_t n = 1; n <= 4; n++)
         ck_assert(ranks_run(n, in_place_rank, &p));
 }
 END_TEST
@@ -148,7 +148,7 @@ static int odd_values_rank(const struct ranks *r, int32_t rank, void *arg)
 START_TEST(test_all_ranks_add_in_one_order)
 {
     struct plan p = {.tcp_only = _i % 2, .algorithm = _i / 2 == 0 ? COLL_RING : COLL_HALVING};
-    for (int32_t n = 2; n <= 6; n++)
+    for (int32_t n = 2; n <= 4; n++)
         ck_assert(ranks_run(n, odd_values_rank, &p));
 }
 END_TEST
