@@ -3,8 +3,9 @@
  *
  * Eight lanes of 128 bits take a block of 16 bytes in turn: lane = round(lane) ^ block, where the
  * round is that of AES (FIPS 197), which processors have as an instruction. It is a bijection, so a
- * change within one block always changes the 1,024 bits of state, and blocks that moved do too. The
- * state and the length are then mixed to 32 bits, so a change is not seen with a chance of 2^-32. */
+ * change within one block always changes the 1,024 bits of state, and blocks that moved do too.
+ * The state and the length are then mixed to 32 bits, so a change is not seen with a chance of
+ * 2^-32. */
 #ifndef ASSAY_BASE_CHECKSUM_H
 #define ASSAY_BASE_CHECKSUM_H
 

@@ -1,11 +1,11 @@
 /* Who makes room for a newcomer, where the places of connections that have proven nothing are all
  * taken. Pure.
  *
- * A stranger may say nothing, or say a right hello and never prove it; so what a connection has said
- * does not count. Its origin does: the one goes whose origin holds the most places beyond the ranks
- * that are expected from there, and of that origin the one that came first. So who takes all places
- * loses his own, a slow rank from elsewhere keeps the one it has, and a rank at the strangers' own
- * address has as long as it takes them to come as often as there are places. */
+ * A stranger may say nothing, or say a right hello and never prove it; so what a connection has
+ * said does not count. Its origin does: the origin that holds the most places beyond the ranks that
+ * are expected from there gives one up, the one that came first. So who takes all places loses his
+ * own, and a slow rank from elsewhere keeps the one it has. A rank at the strangers' own address
+ * has as long as it takes them to come as often as there are places. */
 #ifndef ASSAY_TRIAL_RUNNER_COLLECTIVE_ADMISSION_H
 #define ASSAY_TRIAL_RUNNER_COLLECTIVE_ADMISSION_H
 

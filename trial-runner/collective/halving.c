@@ -14,8 +14,8 @@
 #include <string.h>
 
 /* Two ranks send equally many bytes both ways, so that whole vectors only save a step; measured on
- * loopback. With more ranks halves are fewer bytes: at 10 Gbit/s and 50 us for a step, whole vectors
- * are faster up to about 60 KB for 16 ranks, and to 120 KB for 4. */
+ * loopback. With more ranks halves are fewer bytes: at 10 Gbit/s and 25 us for a step, whole
+ * vectors are faster up to about 60 KB for 16 ranks, and to 125 KB for 4. */
 #define WHOLE_BYTES_OF_TWO ((size_t)128 << 10)
 #define WHOLE_BYTES ((size_t)64 << 10)
 

@@ -5,9 +5,9 @@
 #include "base/cpu_clones.h"
 
 /* Sums go by cache lines of two vectors: the compiler makes no vectors of a plain loop whose result
- * may be an operand. The second operand has mostly just been received and is in the cache. The first
- * and the result come from memory; they are fetched in advance, because processors do not look
- * beyond the end of a page. */
+ * may be an operand. The second operand has mostly just been received and is in the cache. The
+ * first and the result come from memory; they are fetched in advance, because processors do not
+ * look beyond the end of a page. */
 #define VECTOR_BYTES 32 /* of AVX2; the compiler halves it for other processors */
 #define AHEAD_BYTES 1024
 

@@ -23,8 +23,8 @@
 #define HEARTBEAT_NS (NS_PER_S / 5) /* silence after which a heartbeat is sent */
 #define UNACKED_MS 5000             /* bytes that the peer's host does not acknowledge so long */
 
-/* Frames on their way into the socket: frame i has the parts 2i (head) and 2i + 1 (payload). A frame
- * without a payload is alone in its batch. */
+/* Frames on their way into the socket: frame i has the parts 2i (head) and 2i + 1 (payload). A
+ * frame without a payload is alone in its batch. */
 struct batch {
     struct frame frames[FRAMES_AT_ONCE];
     uint8_t heads[FRAMES_AT_ONCE][FRAME_HEAD_BYTES];
