@@ -39,8 +39,10 @@ struct coll {
     bool has_thread, has_lock;
     coll_algorithm chosen[SIZES]; /* COLL_AUTO: not measured yet; guarded by the turn */
 
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t changed;
+    pthread_mutex_t lock;   /* guards what follows */
+    pthread_cond_t changed; /* the turn was given back, a job has ended; `waiting` callers wait */
+    pthread_cond_t work;    /* there is something for the thread to do */
+    int waiting;
     bool turn_taken, stopping;
     struct coll_job *first, *last;
 };
@@ -55,17 +57,29 @@ static void lock(struct coll *c)
     (void)pthread_mutex_lock(&c->lock);
 }
 
+static void wait_locked(struct coll *c)
+{
+    c->waiting++;
+    (void)pthread_cond_wait(&c->changed, &c->lock);
+    c->waiting--;
+}
+
 static void take_turn_locked(struct coll *c)
 {
     while (c->turn_taken)
-        (void)pthread_cond_wait(&c->changed, &c->lock);
+        wait_locked(c);
     c->turn_taken = true;
 }
 
+/* It wakes only who can go on: a thread that is woken in vain after each operation takes its time
+ * from the next one. */
 static void give_turn_locked(struct coll *c)
 {
     c->turn_taken = false;
-    (void)pthread_cond_broadcast(&c->changed);
+    if (c->waiting > 0)
+        (void)pthread_cond_broadcast(&c->changed);
+    if (c->first)
+        (void)pthread_cond_signal(&c->work);
 }
 
 /* --- the thread --- */
@@ -99,7 +113,7 @@ static void *thread_main(void *arg)
     lock(c);
     while (!c->stopping) {
         if (!c->first || c->turn_taken)
-            (void)clock_cond_wait(&c->changed, &c->lock, clock_mono_ns() + IDLE_MS * NS_PER_MS);
+            (void)clock_cond_wait(&c->work, &c->lock, clock_mono_ns() + IDLE_MS * NS_PER_MS);
         if (c->turn_taken || c->stopping)
             continue;
         c->turn_taken = true;
@@ -155,7 +169,8 @@ as_status coll_create(const struct listener *listener, const struct world *world
     (void)snprintf(c->address, sizeof c->address, "%s", listener->endpoint.address);
     if ((st = mesh_create(listener, world, opts, &c->mesh, ret_missing, err)) < 0)
         return st;
-    clock_cond_init(&c->changed);
+    (void)pthread_cond_init(&c->changed, NULL);
+    clock_cond_init(&c->work);
     (void)pthread_mutex_init(&c->lock, NULL);
     c->has_lock = true;
     if (pthread_create(&c->thread, NULL, thread_main, c) != 0)
@@ -172,12 +187,13 @@ void coll_free(struct coll *c)
     if (c->has_thread) {
         lock(c);
         c->stopping = true;
-        (void)pthread_cond_broadcast(&c->changed);
+        (void)pthread_cond_signal(&c->work);
         unlock(c);
         (void)pthread_join(c->thread, NULL);
     }
     if (c->has_lock) {
         (void)pthread_cond_destroy(&c->changed);
+        (void)pthread_cond_destroy(&c->work);
         (void)pthread_mutex_destroy(&c->lock);
     }
     mesh_free(c->mesh);
@@ -197,7 +213,7 @@ void coll_begin(struct coll *c, struct coll_job *job)
     else
         c->first = job;
     c->last = job;
-    (void)pthread_cond_broadcast(&c->changed);
+    (void)pthread_cond_signal(&c->work);
     unlock(c);
 }
 
@@ -213,7 +229,7 @@ as_status coll_finish(struct coll *c, struct coll_job *job, struct as_err *err)
 {
     lock(c);
     while (!job->done)
-        (void)pthread_cond_wait(&c->changed, &c->lock);
+        wait_locked(c);
     unlock(c);
     if (job->status < 0 && err)
         *err = job->err;
@@ -232,7 +248,7 @@ static as_status begin_here(struct coll *c, struct as_err *err)
     if (!has_turn(c)) {
         lock(c);
         while (c->first)
-            (void)pthread_cond_wait(&c->changed, &c->lock);
+            wait_locked(c);
         take_turn_locked(c);
         unlock(c);
     }

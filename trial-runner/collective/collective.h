@@ -61,8 +61,9 @@ void coll_end_free(struct coll_end *e);
 typedef enum coll_algorithm {
     COLL_AUTO = 0, /* the faster of the two for this size, by a measurement in this world */
     COLL_RING,     /* 2 (P-1)/P N bytes from each rank, 2 (P-1) steps (Patarasuk and Yuan 2009) */
-    COLL_HALVING,  /* recursive halving and doubling: 2 log2 P steps (Thakur et al. 2005); for P
-                    * that is no power of two the ranks beyond one fold theirs into others' first */
+    COLL_HALVING,  /* recursive halving and doubling: 2 log2 P steps, log2 P up to 64 KiB (128 KiB
+                    * for P = 2; Thakur et al. 2005); for P that is no power of two the ranks
+                    * beyond one fold theirs into others' first */
 } coll_algorithm;
 
 /* out = the reduction of all ranks' in, n items. Ring and halving add in orders that depend on P.

@@ -25,11 +25,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "trial-runner/collective/admission.h"
 #include "trial-runner/collective/handshake.h"
 #include "trial-runner/collective/socket_address.h"
 
 #define RETRY_NS (20 * NS_PER_MS)
-#define PROVE_NS (5 * NS_PER_S) /* a stranger that says nothing is closed after this */
 #define LIFE_NS (100 * NS_PER_MS)
 #define STRANGERS_MAX 64 /* candidates beyond the peers that are missing */
 #define PASSED_MAX 2
@@ -41,7 +41,9 @@ struct candidate {
     int32_t peer; /* -1 until the hello says it */
     bool local;
     int fd;
-    int64_t due_ns; /* TO_DIAL: when to dial; else when to give up */
+    int64_t due_ns;   /* TO_DIAL: when to dial; else when to give up */
+    int64_t since_ns; /* accepted: when it came, and from where */
+    uint64_t origin;
     uint8_t hello[HELLO_BYTES], challenge[CHALLENGE_BYTES], in[HELLO_BYTES];
     size_t have;
     int passed[PASSED_MAX]; /* descriptors received: segment and bell, or bell */
@@ -56,6 +58,7 @@ struct joining {
     struct link **links;
     struct candidate *c;
     size_t n, max;
+    struct admission_entry *entries; /* of all candidates and ranks */
     struct pollfd *polled;
     int64_t beaten_ns; /* when this rank last showed life */
 };
@@ -205,7 +208,7 @@ static bool start_dial(struct joining *j, struct candidate *c, int64_t now_ns)
     socklen_t len = socket_address(&j->world->peers[c->peer], c->local, &at);
     c->fd = socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     c->phase = CONNECTING;
-    c->due_ns = now_ns + PROVE_NS;
+    c->due_ns = now_ns + j->opts->prove_ns;
     return c->fd >= 0 && len > 0 &&
            (connect(c->fd, (struct sockaddr *)&at, len) == 0 || errno == EINPROGRESS);
 }
@@ -301,43 +304,58 @@ static int step_acceptor(struct joining *j, struct candidate *c, as_status *st, 
     return 1;
 }
 
-/* Makes room for a newcomer: of those who have said nothing yet, the one that came first goes. A
- * peer that goes so dials again; its hello follows its connection at once. */
-static bool drop_silent_stranger(struct joining *j)
-{
-    size_t oldest = j->n;
-    for (size_t i = 0; i < j->n; i++)
-        if (j->c[i].phase == AWAIT_HELLO &&
-            (oldest == j->n || j->c[i].due_ns < j->c[oldest].due_ns))
-            oldest = i;
-    if (oldest == j->n)
-        return false;
-    drop(j, oldest);
-    return true;
-}
-
-static void accept_some(struct joining *j, int listening, bool local, int64_t now_ns)
-{
-    for (int some = 0; some < STRANGERS_MAX; some++) {
-        if (j->n == j->max && !drop_silent_stranger(j))
-            return; /* the others wait in the kernel's queue until strangers are closed */
-        int fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0)
-            return;
-        struct candidate *c = add(j);
-        c->fd = fd;
-        c->local = local;
-        c->phase = AWAIT_HELLO;
-        c->due_ns = now_ns + PROVE_NS;
-    }
-}
-
-/* --- the loop --- */
-
 static bool dials(const struct candidate *c)
 {
     return c->phase <= AWAIT_ANSWER;
 }
+
+static bool is_local_peer(const struct joining *j, int32_t peer)
+{
+    const struct world *w = j->world;
+    return !j->opts->tcp_only && endpoint_same_host(&w->peers[peer], &w->peers[w->rank]);
+}
+
+/* Makes room for a newcomer. A peer that goes so dials again. */
+static void drop_stranger(struct joining *j)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < j->n; i++)
+        if (!dials(&j->c[i]))
+            j->entries[n++] = (struct admission_entry){
+                .origin = j->c[i].origin, .since_ns = j->c[i].since_ns, .place = i};
+    for (int32_t r = j->world->rank + 1; r < j->world->n; r++) {
+        struct sockaddr_storage at;
+        if (j->links[r])
+            continue;
+        (void)socket_address(&j->world->peers[r], is_local_peer(j, r), &at);
+        j->entries[n++] =
+            (struct admission_entry){.origin = admission_origin(&at), .is_expected = 1};
+    }
+    drop(j, admission_victim(j->entries, n));
+}
+
+/* There are more places than ranks that are dialled, so that one is an accepted candidate's. */
+static void accept_some(struct joining *j, int listening, bool local, int64_t now_ns)
+{
+    for (int some = 0; some < STRANGERS_MAX; some++) {
+        struct sockaddr_storage from = {0};
+        socklen_t len = sizeof from;
+        int fd = accept4(listening, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0)
+            return;
+        if (j->n == j->max)
+            drop_stranger(j);
+        struct candidate *c = add(j);
+        c->fd = fd;
+        c->local = local;
+        c->phase = AWAIT_HELLO;
+        c->due_ns = now_ns + j->opts->prove_ns;
+        c->since_ns = clock_mono_ns();
+        c->origin = admission_origin(&from);
+    }
+}
+
+/* --- the loop --- */
 
 static as_status step(struct joining *j, size_t i, bool ready, int64_t now_ns, struct as_err *err)
 {
@@ -440,7 +458,7 @@ static void dial_lower_ranks(struct joining *j)
         struct candidate *c = add(j);
         c->peer = r;
         c->phase = TO_DIAL;
-        c->local = !j->opts->tcp_only && endpoint_same_host(&w->peers[r], &w->peers[w->rank]);
+        c->local = is_local_peer(j, r);
     }
 }
 
@@ -454,8 +472,9 @@ as_status connect_all(const struct listener *listener, const struct world *world
                         .max = (size_t)world->n + STRANGERS_MAX};
     j.c = as_calloc(j.max, sizeof *j.c);
     j.polled = as_calloc(j.max + POLLED_FIRST, sizeof *j.polled);
+    j.entries = as_calloc(j.max + (size_t)world->n, sizeof *j.entries);
     as_status st = AS_OK;
-    if (!j.c || !j.polled)
+    if (!j.c || !j.polled || !j.entries)
         st = as_fail_nomem(err);
     else
         dial_lower_ranks(&j);
@@ -465,5 +484,6 @@ as_status connect_all(const struct listener *listener, const struct world *world
         clear(&j.c[i]);
     free(j.c);
     free(j.polled);
+    free(j.entries);
     return st;
 }

@@ -11,6 +11,7 @@ struct connect_opts {
     int bell;         /* this rank's eventfd, which local peers are given */
     int over_fd;      /* readable: the epoch is over; negative: none */
     int64_t until_ns; /* CLOCK_MONOTONIC */
+    int64_t prove_ns; /* a candidate that has proven nothing so long is closed */
 };
 
 /* Fills links[peer] for all peers but this rank; they are the caller's, also on failure. The links

@@ -27,8 +27,12 @@ struct transfer *exchange_send(struct exchange *x, int32_t peer, const void *fro
 struct transfer *exchange_receive(struct exchange *x, int32_t peer, void *to, size_t bytes,
                                   const struct reduction *reduce, const void *with)
 {
-    return post(x, (struct transfer){
-                       .peer = peer, .to = to, .from = with, .reduce = reduce, .length = bytes});
+    return post(x, (struct transfer){.peer = peer,
+                                     .to = to,
+                                     .from = with,
+                                     .reduce = reduce,
+                                     .streams = x->streams,
+                                     .length = bytes});
 }
 
 as_status exchange_wait(struct exchange *x, struct as_err *err)

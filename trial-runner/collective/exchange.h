@@ -9,6 +9,7 @@ struct exchange {
     struct mesh *mesh;
     struct coll_id id;
     struct transfer *t; /* of `max`; their addresses do not change */
+    bool streams;       /* receives that are posted now: see struct transfer */
     size_t n, max;
 };
 
@@ -26,6 +27,11 @@ struct transfer *exchange_receive(struct exchange *x, int32_t peer, void *to, si
 
 /* Waits for all that was posted; then the exchange is empty again. */
 AS_MUST_CHECK as_status exchange_wait(struct exchange *x, struct as_err *err);
+
+/* Vectors of so many bytes do not stay in the caches: what is received of them last is streamed to
+ * its place. Measured: streaming gains 10% of an all-reduce of 2 MiB, and costs 7% of one of 1 MiB
+ * (2 ranks over TCP, EPYC 7002, 512 KiB of cache for each core). */
+#define EXCHANGE_STREAMS_BYTES ((size_t)2 << 20)
 
 /* The algorithms, each in a file of its name. n items; all buffers as in collective.h. */
 AS_MUST_CHECK as_status ring_allreduce(struct mesh *m, struct coll_id id,

@@ -12,7 +12,10 @@
 #include "base/status.h"
 
 #define FRAME_HEAD_BYTES 56
-#define FRAME_PAYLOAD_MAX 65536 /* a multiple of every item's size */
+/* A multiple of every item's size, and of a cache line. With its head such a frame fits one segment
+ * of the loopback device (65,536 bytes with the headers of IP and TCP): a frame of 64 KiB would be
+ * one segment and a tail, and the tail costs as much as the segment. */
+#define FRAME_PAYLOAD_MAX 65280
 
 typedef enum frame_kind {
     FRAME_DATA = 1,

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 
 /* 0 magic and version  8 attempt  16 epoch  20 from  24 to  28 zero  32 nonce */
-static const char magic[8] = "ASYRANK\1";
+static const char magic[8] = "ASYRANK\2";
 
 static void put32(uint8_t *p, uint32_t v)
 {

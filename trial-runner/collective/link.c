@@ -2,11 +2,13 @@
 
 #include <string.h>
 
+#include "trial-runner/collective/streaming_copy.h"
+
 void link_post(struct link *l, struct transfer *t)
 {
     struct transfer_queue *q = t->sends ? &l->sends : &l->receives;
     t->next = NULL;
-    t->done = 0;
+    t->done = t->framed = 0;
     if (t->length == 0) /* nothing travels */
         return;
     if (q->head)
@@ -26,11 +28,13 @@ static void advance(struct transfer_queue *q, size_t n)
 
 bool link_next_frame(struct link *l, size_t most, struct frame *ret, const uint8_t **ret_payload)
 {
-    const struct transfer *t = l->sends.head;
+    struct transfer *t = l->sends.head;
+    while (t && t->framed == t->length)
+        t = t->next;
     if (!t)
         return false;
     size_t ready = t->ready && *t->ready < t->length ? *t->ready : t->length;
-    size_t n = ready - t->done < most ? ready - t->done : most;
+    size_t n = ready - t->framed < most ? ready - t->framed : most;
     if (n == 0)
         return false;
     *ret = (struct frame){.kind = FRAME_DATA,
@@ -38,9 +42,10 @@ bool link_next_frame(struct link *l, size_t most, struct frame *ret, const uint8
                           .attempt = l->attempt,
                           .step = t->step,
                           .tag = t->tag,
-                          .offset = t->done,
+                          .offset = t->framed,
                           .length = (uint32_t)n};
-    *ret_payload = t->from + t->done;
+    *ret_payload = t->from + t->framed;
+    t->framed += n;
     return true;
 }
 
@@ -79,9 +84,13 @@ void link_frame_received(struct link *l, const struct frame *f, const uint8_t *p
 {
     struct transfer *t = l->receives.head;
     uint8_t *to = t->to + t->done;
+    const uint8_t *with = t->from + t->done;
     if (t->reduce)
-        t->reduce->combine(to, t->from + t->done, payload, f->length / t->reduce->item_bytes);
-    else if (to != payload)
+        t->reduce->combine(to, t->received_first ? payload : with,
+                           t->received_first ? with : payload, f->length / t->reduce->item_bytes);
+    else if (t->streams)
+        streaming_copy(to, payload, f->length);
+    else
         memcpy(to, payload, f->length);
     advance(&l->receives, f->length);
 }

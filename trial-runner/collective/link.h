@@ -50,9 +50,9 @@ struct link {
 void link_post(struct link *l, struct transfer *t);
 
 /* The next frame to send: its head without the checksum, and its payload. False if there is none
- * now. `most` bytes at most. */
+ * now. `most` bytes at most. Frames that are taken so leave in this order, each once. */
 bool link_next_frame(struct link *l, size_t most, struct frame *ret, const uint8_t **ret_payload);
-/* The frame that link_next_frame returned has left. */
+/* The first frame that link_next_frame returned and that had not left has left. */
 void link_frame_sent(struct link *l, const struct frame *f);
 
 /* Whose frame is it?
@@ -62,7 +62,7 @@ void link_frame_sent(struct link *l, const struct frame *f);
  *   AS_E_CONFLICT   the peer is at another tensor or step; the message names both */
 AS_MUST_CHECK as_status link_expect(struct link *l, const struct frame *f, struct transfer **ret_to,
                                     struct as_err *err);
-/* Put the payload of an expected frame where it belongs. `payload` may be its destination. */
+/* Put the payload of an expected frame where it belongs. */
 void link_frame_received(struct link *l, const struct frame *f, const uint8_t *payload);
 
 /* The two transports. They take the descriptors, even on failure.

@@ -163,6 +163,7 @@ static as_status open_all(struct mesh *m, const struct listener *listener,
     as_status st;
     struct connect_opts opts = {.tcp_only = m->opts.tcp_only,
                                 .over_fd = m->opts.over_fd,
+                                .prove_ns = m->opts.prove_ms * NS_PER_MS,
                                 .until_ns = clock_mono_ns() + m->opts.join_ms * NS_PER_MS};
     m->links = as_calloc((size_t)world->n, sizeof *m->links);
     m->silent = as_calloc((size_t)world->n, sizeof *m->silent);
@@ -199,6 +200,7 @@ as_status mesh_create(const struct listener *listener, const struct world *world
     m->opts = opts ? *opts : (struct mesh_opts){0};
     m->opts.join_ms = m->opts.join_ms ? m->opts.join_ms : 30000;
     m->opts.silence_ms = m->opts.silence_ms ? m->opts.silence_ms : 5000;
+    m->opts.prove_ms = m->opts.prove_ms ? m->opts.prove_ms : 5000;
     m->opts.stall_ms = m->opts.stall_ms ? m->opts.stall_ms : 5000;
     m->opts.over_fd = m->opts.over_fd ? m->opts.over_fd : -1;
     if ((st = open_all(m, listener, world, ret_missing, err)) < 0)

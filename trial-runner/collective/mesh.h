@@ -17,6 +17,7 @@ struct mesh;
 struct mesh_opts {
     int64_t join_ms;     /* until all peers are connected; 0: 30,000 */
     int64_t silence_ms;  /* a peer that shows no life so long is lost; 0: 5,000 */
+    int64_t prove_ms;    /* a stranger that has proven nothing so long is closed; 0: 5,000 */
     int64_t stall_ms;    /* a wait so long in which nothing arrives is reported; 0: 5,000 */
     bool tcp_only;       /* no shared memory, for tests and measurements */
     bool outlives_peers; /* a lost peer ends its own link (mesh_has_lost), and the mesh goes on */

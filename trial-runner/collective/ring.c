@@ -9,18 +9,21 @@
  * through all its steps while later ones have not begun. If each step went over all chunks, every
  * step would fetch its slice from memory again. */
 #include "trial-runner/collective/exchange.h"
+#include "trial-runner/collective/frame.h"
 
 #include <string.h>
 
-/* Stays in a core's second-level cache of 1 MiB with what is received beside it: 100 MiB on 2 ranks
- * took 22.1 instead of 27.5 ms through shared memory (decision 8005). */
-#define CHUNK_BYTES ((size_t)128 << 10)
+/* Two whole frames. It stays in a core's second-level cache with what is received beside it: with
+ * chunks of about this size 100 MiB on 2 ranks took 22.1 instead of 27.5 ms through shared memory
+ * (decision 8005). */
+#define CHUNK_BYTES ((size_t)2 * FRAME_PAYLOAD_MAX)
 
 struct ring {
     struct exchange x;
     int32_t rank, size, next, before;
     size_t n, item_bytes, n_chunks, chunk_items;
     struct transfer **latest; /* by chunk: its last receive, or NULL */
+    bool is_long;             /* the whole is past the caches */
 };
 
 struct slice {
@@ -51,7 +54,8 @@ static as_status ring_init(struct ring *r, struct mesh *m, struct coll_id id, si
                        .n = n,
                        .item_bytes = item_bytes,
                        .chunk_items = items,
-                       .n_chunks = (longest + items - 1) / items};
+                       .n_chunks = (longest + items - 1) / items,
+                       .is_long = n * item_bytes >= EXCHANGE_STREAMS_BYTES};
     struct workspace *w = mesh_workspace(m);
     struct transfer *t = workspace_get(w, WORKSPACE_TRANSFERS, 2 * steps * r->n_chunks, sizeof *t);
     r->latest = workspace_get(w, WORKSPACE_LATEST, r->n_chunks, sizeof *r->latest);
@@ -90,6 +94,7 @@ static as_status run_waves(struct ring *r, size_t steps, step_fn *step, const vo
         for (size_t i = 0; i < steps && i <= wave; i++)
             if (wave - i < r->n_chunks) {
                 struct step s = step(r, i, arg);
+                r->x.streams = r->is_long && i + 1 == steps; /* else it is sent on */
                 post_step(r, &s, wave - i);
             }
     return exchange_wait(&r->x, err);

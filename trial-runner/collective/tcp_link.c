@@ -1,8 +1,9 @@
 /* Frames between two ranks over a TCP connection.
  *
- * Bytes that are stored go from the socket straight to their destination; bytes that are combined
- * are read into a buffer of one frame first, which stays in the cache. The checksum is verified
- * before a frame counts as received, and so before any rank passes it on. */
+ * What a connection over loopback costs is calls and segments, not only bytes. So frames that are
+ * ready leave in one call (a batch), and one call reads what has arrived of several frames, into a
+ * buffer that stays in the cache. A frame counts, and its bytes reach their destination, when it is
+ * there as a whole and its checksum is right; so no rank passes on what was damaged. */
 #include "trial-runner/collective/link.h"
 
 #include <errno.h>
@@ -17,34 +18,28 @@
 #include "base/checksum.h"
 #include "base/mem.h"
 
-#define FRAMES_AT_ONCE 4
+#define FRAMES_AT_ONCE 4 /* of a batch; then other links have their turn */
+#define FRAME_BYTES_MAX (FRAME_HEAD_BYTES + FRAME_PAYLOAD_MAX)
 #define HEARTBEAT_NS (NS_PER_S / 5) /* silence after which a heartbeat is sent */
 #define UNACKED_MS 5000             /* bytes that the peer's host does not acknowledge so long */
 
-struct outgoing {
-    bool busy;
-    struct frame frame;
-    uint8_t head[FRAME_HEAD_BYTES];
-    const uint8_t *payload;
-    size_t sent; /* bytes of head and payload */
-};
-
-struct incoming {
-    struct frame frame;
-    size_t have;   /* payload bytes */
-    uint8_t *into; /* where they go */
-    bool begun;    /* `into` is decided */
-    bool dropped;  /* the frame is another epoch's */
+/* Frames on their way into the socket: frame i has the parts 2i (head) and 2i + 1 (payload). A
+ * frame without a payload is alone in its batch. */
+struct batch {
+    struct frame frames[FRAMES_AT_ONCE];
+    uint8_t heads[FRAMES_AT_ONCE][FRAME_HEAD_BYTES];
+    struct iovec parts[2 * FRAMES_AT_ONCE]; /* what is not sent of each */
+    size_t n_parts, next;                   /* next: the first part that is not sent as a whole */
 };
 
 struct tcp_link {
     struct link link; /* first */
-    struct outgoing out;
-    struct incoming in; /* the frame whose head is decoded, if it has begun */
-    uint8_t next_head[FRAME_HEAD_BYTES];
-    size_t next_have;
+    struct batch out;
+    size_t from, end; /* the bytes of `buffer` that were received and not taken */
+    struct frame in;  /* the frame that begins at `from` */
+    bool has_in;      /* `in` is decoded */
     int64_t sent_ns;
-    uint8_t buffer[FRAME_PAYLOAD_MAX];
+    uint8_t buffer[FRAMES_AT_ONCE * FRAME_BYTES_MAX];
 };
 
 static struct tcp_link *of(struct link *l)
@@ -58,178 +53,195 @@ static as_status gone(const struct tcp_link *t, int why, struct as_err *err)
                    why ? strerror(why) : "it closed the connection");
 }
 
-static bool begin_frame(struct tcp_link *t)
+/* --- sending --- */
+
+static bool is_sending(const struct tcp_link *t)
 {
-    struct outgoing *o = &t->out;
-    if (!link_next_frame(&t->link, FRAME_PAYLOAD_MAX, &o->frame, &o->payload))
-        return false;
-    o->frame.payload_sum = checksum32(o->payload, o->frame.length);
-    frame_encode(&o->frame, o->head);
-    o->sent = 0;
-    o->busy = true;
-    return true;
+    return t->out.next < t->out.n_parts;
 }
 
-/* AS_E_EXHAUSTED: the socket takes no more now. */
-static as_status write_frame(struct tcp_link *t, struct as_err *err)
+static void add_part(struct batch *b, const void *bytes, size_t n)
 {
-    struct outgoing *o = &t->out;
-    size_t total = FRAME_HEAD_BYTES + o->frame.length;
-    while (o->sent < total) {
-        struct iovec parts[2];
-        int n = 0;
-        size_t body = o->sent > FRAME_HEAD_BYTES ? o->sent - FRAME_HEAD_BYTES : 0;
-        if (o->sent < FRAME_HEAD_BYTES)
-            parts[n++] = (struct iovec){o->head + o->sent, FRAME_HEAD_BYTES - o->sent};
-        if (o->frame.length > body)
-            parts[n++] = (struct iovec){(void *)(o->payload + body), o->frame.length - body};
-        struct msghdr m = {.msg_iov = parts, .msg_iovlen = (size_t)n};
+    b->parts[b->n_parts++] = (struct iovec){(void *)bytes, n};
+}
+
+static void begin_batch(struct tcp_link *t)
+{
+    struct batch *b = &t->out;
+    const uint8_t *payload;
+    b->n_parts = b->next = 0;
+    for (size_t i = 0; i < FRAMES_AT_ONCE; i++) {
+        struct frame *f = &b->frames[i];
+        if (!link_next_frame(&t->link, FRAME_PAYLOAD_MAX, f, &payload))
+            return;
+        f->payload_sum = checksum32(payload, f->length);
+        frame_encode(f, b->heads[i]);
+        add_part(b, b->heads[i], FRAME_HEAD_BYTES);
+        add_part(b, payload, f->length);
+    }
+}
+
+static void begin_control(struct tcp_link *t, frame_kind kind)
+{
+    struct batch *b = &t->out;
+    b->frames[0] = (struct frame){.kind = kind, .epoch = t->link.epoch, .attempt = t->link.attempt};
+    frame_encode(&b->frames[0], b->heads[0]);
+    b->n_parts = b->next = 0;
+    add_part(b, b->heads[0], FRAME_HEAD_BYTES);
+}
+
+static void count_sent(struct tcp_link *t, size_t sent)
+{
+    struct batch *b = &t->out;
+    while (sent > 0) {
+        struct iovec *p = &b->parts[b->next];
+        size_t now = sent < p->iov_len ? sent : p->iov_len;
+        p->iov_base = (uint8_t *)p->iov_base + now;
+        p->iov_len -= now;
+        sent -= now;
+        if (p->iov_len > 0)
+            return;
+        if (b->next % 2 == 1)
+            link_frame_sent(&t->link, &b->frames[b->next / 2]);
+        b->next++;
+    }
+}
+
+/* Sends of the batch what the socket takes now. */
+static as_status write_batch(struct tcp_link *t, bool *moved, struct as_err *err)
+{
+    struct batch *b = &t->out;
+    while (is_sending(t)) {
+        struct msghdr m = {.msg_iov = b->parts + b->next, .msg_iovlen = b->n_parts - b->next};
         ssize_t sent = sendmsg(t->link.fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
-            return errno == EAGAIN ? AS_E_EXHAUSTED : gone(t, errno, err);
-        o->sent += (size_t)sent;
+            return errno == EAGAIN ? AS_OK : gone(t, errno, err);
+        *moved = true;
+        count_sent(t, (size_t)sent);
     }
-    o->busy = false;
     t->sent_ns = clock_mono_ns();
     return AS_OK;
 }
 
-static as_status send_one(struct tcp_link *t, bool *moved, struct as_err *err)
+static as_status send_some(struct tcp_link *t, bool *moved, struct as_err *err)
 {
-    struct outgoing *o = &t->out;
-    if (!o->busy && !begin_frame(t))
-        return AS_OK;
-    size_t before = o->sent;
-    as_status st = write_frame(t, err);
-    if (o->sent > before)
-        *moved = true;
-    if (st == AS_OK && o->frame.kind == FRAME_DATA)
-        link_frame_sent(&t->link, &o->frame);
-    return st == AS_E_EXHAUSTED ? AS_OK : st;
+    if (!is_sending(t))
+        begin_batch(t);
+    return is_sending(t) ? write_batch(t, moved, err) : AS_OK;
 }
 
-/* One read: of the payload what is missing, and behind it the head of the next frame, which has
- * mostly arrived too. `payload`, `head`: bytes that are read to; either may be 0.
- * AS_E_EXHAUSTED: the socket has no more now. */
-static as_status read_some(struct tcp_link *t, size_t payload, size_t head, bool *moved,
-                           struct as_err *err)
+/* --- receiving --- */
+
+static size_t received(const struct tcp_link *t)
 {
-    struct incoming *in = &t->in;
-    struct iovec parts[2];
-    int n = 0;
-    if (payload > 0)
-        parts[n++] = (struct iovec){in->into + in->have, payload};
-    if (head > 0)
-        parts[n++] = (struct iovec){t->next_head + t->next_have, head};
-    struct msghdr m = {.msg_iov = parts, .msg_iovlen = (size_t)n};
+    return t->end - t->from;
+}
+
+/* One read, as far as the buffer goes. AS_E_EXHAUSTED: the socket has no more now. */
+static as_status read_some(struct tcp_link *t, bool *moved, struct as_err *err)
+{
+    if (t->from > 0) { /* mostly nothing is left: a frame that was cut */
+        memmove(t->buffer, t->buffer + t->from, received(t));
+        t->end -= t->from;
+        t->from = 0;
+    }
     ssize_t got;
     do
-        got = recvmsg(t->link.fd, &m, MSG_DONTWAIT);
+        got = recv(t->link.fd, t->buffer + t->end, sizeof t->buffer - t->end, MSG_DONTWAIT);
     while (got < 0 && errno == EINTR);
     if (got < 0 && errno == EAGAIN)
         return AS_E_EXHAUSTED;
     if (got <= 0)
         return gone(t, got < 0 ? errno : 0, err);
     *moved = true;
-    size_t of_payload = (size_t)got < payload ? (size_t)got : payload;
-    in->have += of_payload;
-    t->next_have += (size_t)got - of_payload;
+    t->end += (size_t)got;
     return AS_OK;
 }
 
-/* Decides where the payload of the frame that has begun is read to. */
-static as_status place_payload(struct tcp_link *t, struct as_err *err)
+static as_status take_payload(struct tcp_link *t, struct as_err *err)
 {
-    struct incoming *in = &t->in;
-    struct transfer *r = NULL;
-    as_status st = AS_OK;
-    if (in->frame.kind == FRAME_DATA)
-        st = link_expect(&t->link, &in->frame, &r, err);
-    if (st < 0 && st != AS_E_STALE)
-        return st;
-    in->dropped = st == AS_E_STALE;
-    in->into = !r || r->reduce ? t->buffer : r->to + r->done;
-    in->begun = true;
-    return AS_OK;
-}
-
-static as_status end_frame(struct tcp_link *t, struct as_err *err)
-{
-    struct incoming *in = &t->in;
-    struct frame f = in->frame;
-    bool dropped = in->dropped;
-    uint8_t *payload = in->into;
-    *in = (struct incoming){0};
-    t->link.heard_ns = clock_mono_ns();
-    if (f.kind == FRAME_GOODBYE && !dropped)
-        t->link.left = true;
-    if (f.kind != FRAME_DATA)
-        return AS_OK;
-    if (dropped) {
-        t->link.frames_dropped++;
-        return AS_OK;
-    }
-    uint32_t sum = checksum32(payload, f.length);
-    if (sum != f.payload_sum)
+    const struct frame *f = &t->in;
+    const uint8_t *payload = t->buffer + t->from + FRAME_HEAD_BYTES;
+    uint32_t sum = checksum32(payload, f->length);
+    if (sum != f->payload_sum)
         return as_fail(err, AS_E_IO,
                        "rank %d: a frame was damaged on its way (checksum %08x, %08x)",
-                       (int)t->link.peer, (unsigned)sum, (unsigned)f.payload_sum);
-    link_frame_received(&t->link, &f, payload);
+                       (int)t->link.peer, (unsigned)sum, (unsigned)f->payload_sum);
+    link_frame_received(&t->link, f, payload);
     return AS_OK;
 }
 
-static as_status begin_incoming(struct tcp_link *t, bool *moved, struct as_err *err)
+/* Takes the frame at the front of the buffer. AS_E_EXHAUSTED: it is not there as a whole, or waits
+ * for its receive. */
+static as_status take_frame(struct tcp_link *t, struct as_err *err)
 {
+    struct transfer *r;
     as_status st;
-    while (t->next_have < FRAME_HEAD_BYTES)
-        if ((st = read_some(t, 0, FRAME_HEAD_BYTES - t->next_have, moved, err)) < 0)
-            return st;
-    if ((st = frame_decode(t->next_head, &t->in.frame, err)) < 0 ||
-        (st = place_payload(t, err)) < 0)
+    if (received(t) < FRAME_HEAD_BYTES)
+        return AS_E_EXHAUSTED;
+    if (!t->has_in && (st = frame_decode(t->buffer + t->from, &t->in, err)) < 0)
         return st;
-    t->next_have = 0;
+    t->has_in = true;
+    st = t->in.kind == FRAME_DATA ? link_expect(&t->link, &t->in, &r, err) : AS_OK;
+    if (st < 0 && st != AS_E_STALE)
+        return st;
+    bool dropped = st == AS_E_STALE;
+    if (received(t) < FRAME_HEAD_BYTES + t->in.length)
+        return AS_E_EXHAUSTED;
+    if (t->in.kind == FRAME_GOODBYE)
+        t->link.left = true;
+    if (dropped)
+        t->link.frames_dropped++;
+    else if (t->in.kind == FRAME_DATA && (st = take_payload(t, err)) < 0)
+        return st;
+    t->link.heard_ns = clock_mono_ns();
+    t->from += FRAME_HEAD_BYTES + t->in.length;
+    t->has_in = false;
     return AS_OK;
 }
 
-static as_status receive_one(struct tcp_link *t, bool *moved, struct as_err *err)
+/* The frame at the front waits: this rank has posted no receive for it. */
+static bool is_held_up(const struct tcp_link *t)
 {
-    struct incoming *in = &t->in;
-    as_status st;
-    if (!in->begun && (st = begin_incoming(t, moved, err)) < 0)
-        return st;
-    while (in->have < in->frame.length)
-        if ((st = read_some(t, in->frame.length - in->have, FRAME_HEAD_BYTES, moved, err)) < 0)
-            return st;
-    return end_frame(t, err);
+    return t->has_in && t->in.kind == FRAME_DATA && !t->link.receives.head;
 }
 
-static as_status send_some(struct tcp_link *t, bool *moved, struct as_err *err)
+static as_status take_frames(struct tcp_link *t, bool *moved, struct as_err *err)
 {
-    as_status st = AS_OK;
-    for (int i = 0; i < FRAMES_AT_ONCE && st == AS_OK; i++) {
-        st = send_one(t, moved, err);
-        if (t->out.busy)
-            break;
-    }
+    as_status st;
+    while ((st = take_frame(t, err)) == AS_OK)
+        *moved = true;
     return st;
 }
+
+/* AS_E_EXHAUSTED: there is nothing to receive now. */
+static as_status receive_some(struct tcp_link *t, bool *moved, struct as_err *err)
+{
+    as_status st = take_frames(t, moved, err); /* one may have waited for its receive */
+    if (st != AS_E_EXHAUSTED || is_held_up(t))
+        return st;
+    if ((st = read_some(t, moved, err)) < 0)
+        return st;
+    st = take_frames(t, moved, err);
+    return st == AS_E_EXHAUSTED ? AS_OK : st;
+}
+
+/* --- the link's operations --- */
 
 /* A peer that takes no bytes any more may have said goodbye before: what it sent is read to its
  * end, because who has left is not lost. */
 static as_status progress(struct link *l, bool *moved, struct as_err *err)
 {
     struct tcp_link *t = of(l);
-    as_status sent = send_some(t, moved, err);
-    for (int i = 0; i < FRAMES_AT_ONCE || sent < 0; i++) {
-        as_status st = receive_one(t, moved, sent < 0 ? NULL : err);
-        if (st == AS_E_EXHAUSTED || (st < 0 && sent < 0))
-            break;
-        if (st < 0)
-            return st;
-    }
-    return sent;
+    as_status sent = send_some(t, moved, err), st;
+    do
+        st = receive_some(t, moved, sent < 0 ? NULL : err);
+    while (sent < 0 && st == AS_OK);
+    if (sent < 0)
+        return sent;
+    return st == AS_E_EXHAUSTED ? AS_OK : st;
 }
 
 /* epoll watches the socket from its creation, edge-triggered. */
@@ -238,24 +250,16 @@ static void rest(struct link *l)
     (void)l;
 }
 
-static void begin_control(struct tcp_link *t, frame_kind kind)
-{
-    t->out = (struct outgoing){.busy = true};
-    t->out.frame = (struct frame){.kind = kind, .epoch = t->link.epoch, .attempt = t->link.attempt};
-    frame_encode(&t->out.frame, t->out.head);
-}
-
 static as_status heartbeat(struct link *l, int64_t now_ns, struct as_err *err)
 {
     struct tcp_link *t = of(l);
     bool moved = false;
-    /* A frame that waits for its receive holds up the heartbeats behind it. */
-    if (t->next_have == FRAME_HEAD_BYTES && !t->in.begun)
+    if (is_held_up(t)) /* so are the heartbeats behind it */
         l->heard_ns = now_ns;
-    if (t->out.busy || now_ns - t->sent_ns < HEARTBEAT_NS)
+    if (is_sending(t) || now_ns - t->sent_ns < HEARTBEAT_NS)
         return AS_OK;
     begin_control(t, FRAME_HEARTBEAT);
-    as_status st = send_one(t, &moved, err);
+    as_status st = write_batch(t, &moved, err);
     return st < 0 ? progress(l, &moved, err) : st;
 }
 
@@ -263,10 +267,10 @@ static void goodbye(struct link *l)
 {
     struct tcp_link *t = of(l);
     bool moved = false;
-    if (t->out.busy) /* in the middle of a frame that its receiver will never have whole */
+    if (is_sending(t)) /* in the middle of a frame that its receiver will never have whole */
         return;
     begin_control(t, FRAME_GOODBYE);
-    as_status st = send_one(t, &moved, NULL);
+    as_status st = write_batch(t, &moved, NULL);
     (void)st; /* the connection ends in any case */
 }
 

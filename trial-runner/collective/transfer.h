@@ -22,10 +22,14 @@ struct transfer {
     uint8_t *to;         /* receives: the bytes, or `from` (+) the bytes received */
     size_t length;       /* bytes, a multiple of the reduction's item */
     const struct reduction *reduce; /* receives: how they are combined; NULL stores them */
+    bool received_first; /* receives: `to` = the bytes received (+) `from`, so that both ranks of an
+                          * exchange add in one order */
+    bool streams;        /* receives that are stored: nobody reads `to` soon (streaming_copy.h) */
     const size_t *ready; /* sends: so many bytes of `from` may go already; NULL: all of them */
 
     /* The mesh's: */
-    size_t done; /* bytes sent, or received and combined; another transfer's `ready` */
+    size_t done;   /* bytes sent, or received and combined; another transfer's `ready` */
+    size_t framed; /* sends: bytes in frames that have left or are about to */
     struct transfer *next;
 };
 

@@ -13,13 +13,14 @@
  *
  * Where `total` is no power of two, a node without a right child is its left child. */
 #include "trial-runner/collective/exchange.h"
+#include "trial-runner/collective/frame.h"
 
 #include <assert.h>
 #include <string.h>
 
 #define BLOCK_BYTES 8192 /* what is summed at once: a block for each level stays in the cache */
 #define LEVELS_MAX 33    /* of a tree over 2^32 shards */
-#define SLICE_BYTES ((size_t)128 << 10) /* of a segment, for each rank */
+#define SLICE_BYTES ((size_t)2 * FRAME_PAYLOAD_MAX) /* of a segment, for each rank */
 
 struct node {
     uint32_t first; /* shard */
@@ -293,6 +294,7 @@ static as_status take_buffers(struct summing *s, struct mesh *m, struct coll_id 
         g->slice_values = slices + i * (n_all - n_own) * slice * s->item;
         exchange_init(&g->slices, m, id, t, n_slices);
         exchange_init(&g->results, m, id, t + n_slices, n_results);
+        g->results.streams = s->n * s->item >= EXCHANGE_STREAMS_BYTES;
         t += n_slices + n_results;
     }
     return AS_OK;

@@ -78,6 +78,109 @@ START_TEST(test_allreduce)
 }
 END_TEST
 
+/* Where an input stands, its result may stand. */
+static int in_place_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    const struct plan *p = arg;
+    struct as_err err = {0};
+    AS_AUTO(coll_freep)
+    struct coll *c = ranks_open(r, rank, &(struct mesh_opts){.tcp_only = p->tcp_only});
+    EXPECT(c);
+    for (size_t s = 0; s < AS_ARRAY_LEN(sizes) - 1; s++) {
+        size_t n = sizes[s];
+        AS_AUTO(as_freep) float *both = values_of(rank, n);
+        struct coll_id id = {.step = s, .tag = 1, .what = "w"};
+        EXPECT(coll_allreduce(c, id, p->algorithm, &reduce_f32_sum, both, both, n, &err) == AS_OK);
+        for (size_t i = 0; i < n; i++)
+            EXPECT(fabs((double)both[i] - sum_at(r->n, i)) < 1e-6 * r->n);
+    }
+    return 0;
+}
+
+START_TEST(test_allreduce_in_place)
+{
+    struct plan p = {.tcp_only = _i % 2, .algorithm = _i / 2 == 0 ? COLL_RING : COLL_HALVING};
+    for (int32_t n = 1; n <= 4; n++)
+        ck_assert(ranks_run(n, in_place_rank, &p));
+}
+END_TEST
+
+/* Where the order of two operands shows: NaNs of different ranks, zeros of both signs. */
+static double odd_value(int32_t rank, size_t i)
+{
+    uint64_t bits = UINT64_C(0x7ff8000000000000) + (uint64_t)rank;
+    double nan;
+    memcpy(&nan, &bits, sizeof nan);
+    switch (i % 4) {
+    case 0:
+        return nan;
+    case 1:
+        return rank % 2 == 0 ? 0.0 : -0.0;
+    case 2:
+        return rank == (int32_t)(i / 4) ? nan : 1.0;
+    default:
+        return (double)value_of(rank, i);
+    }
+}
+
+static int odd_values_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    enum { N = 100 };
+    const struct reduction *const reductions[] = {&reduce_f64_sum, &reduce_f64_max};
+    const struct plan *p = arg;
+    struct as_err err = {0};
+    double in[N], out[N], roots[N];
+    AS_AUTO(coll_freep)
+    struct coll *c = ranks_open(r, rank, &(struct mesh_opts){.tcp_only = p->tcp_only});
+    EXPECT(c);
+    for (size_t i = 0; i < N; i++)
+        in[i] = odd_value(rank, i);
+    for (size_t k = 0; k < AS_ARRAY_LEN(reductions); k++) {
+        struct coll_id id = {.step = k};
+        EXPECT(coll_allreduce(c, id, p->algorithm, reductions[k], in, out, N, &err) == AS_OK);
+        memcpy(roots, out, sizeof out);
+        EXPECT(coll_broadcast(c, id, 0, roots, sizeof roots, &err) == AS_OK);
+        EXPECT(memcmp(roots, out, sizeof out) == 0);
+    }
+    return 0;
+}
+
+START_TEST(test_all_ranks_add_in_one_order)
+{
+    struct plan p = {.tcp_only = _i % 2, .algorithm = _i / 2 == 0 ? COLL_RING : COLL_HALVING};
+    for (int32_t n = 2; n <= 4; n++)
+        ck_assert(ranks_run(n, odd_values_rank, &p));
+}
+END_TEST
+
+/* A short vector travels whole: log2 P messages of all its bytes. A part of a long one that is
+ * halved has the same bits. */
+static int whole_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    enum { SHORT = 10000, LONG = 100000 };
+    struct as_err err = {0};
+    size_t steps = r->n == 2 ? 1 : r->n == 4 ? 2 : 3;
+    (void)arg;
+    AS_AUTO(coll_freep) struct coll *c = ranks_open(r, rank, NULL);
+    EXPECT(c);
+    AS_AUTO(as_freep) float *in = values_of(rank, LONG);
+    AS_AUTO(as_freep) float *whole = calloc(SHORT, sizeof *whole);
+    AS_AUTO(as_freep) float *halved = calloc(LONG, sizeof *halved);
+    struct coll_id id = {.step = 1};
+    EXPECT(coll_allreduce(c, id, COLL_HALVING, &reduce_f32_sum, in, whole, SHORT, &err) == AS_OK);
+    EXPECT(coll_bytes_sent(c) == steps * SHORT * sizeof *in);
+    EXPECT(coll_allreduce(c, id, COLL_HALVING, &reduce_f32_sum, in, halved, LONG, &err) == AS_OK);
+    EXPECT(memcmp(whole, halved, SHORT * sizeof *whole) == 0);
+    return 0;
+}
+
+START_TEST(test_short_vectors_travel_whole_with_the_same_bits)
+{
+    for (int32_t n = 2; n <= 8; n *= 2)
+        ck_assert(ranks_run(n, whole_rank, NULL));
+}
+END_TEST
+
 /* --- bytes --- */
 
 static int bytes_rank(const struct ranks *r, int32_t rank, void *arg)
@@ -352,6 +455,9 @@ Suite *test_suite(void)
     Suite *s = suite_create("collective");
     TCase *t = tcase_create("operations");
     tcase_add_loop_test(t, test_allreduce, 0, 6);
+    tcase_add_loop_test(t, test_allreduce_in_place, 0, 4);
+    tcase_add_loop_test(t, test_all_ranks_add_in_one_order, 0, 4);
+    tcase_add_test(t, test_short_vectors_travel_whole_with_the_same_bits);
     tcase_add_test(t, test_ring_sends_exactly_its_bytes);
     tcase_add_loop_test(t, test_scatter_and_gather, 0, 2);
     tcase_add_loop_test(t, test_tree_sum_has_equal_bits_for_any_number_of_ranks, 0, 6);

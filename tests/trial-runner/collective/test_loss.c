@@ -339,6 +339,72 @@ START_TEST(strangers_are_refused)
 }
 END_TEST
 
+/* A connection to rank 0 from an address of this host, which has said a right hello and got its
+ * challenge: as far as who does not know the secret comes. */
+static int dial_halfway(const struct ranks *r, const char *from, uint8_t hello[HELLO_BYTES],
+                        uint8_t challenge[CHALLENGE_BYTES])
+{
+    struct world w = ranks_world(r, 1, 1);
+    struct sockaddr_storage at;
+    struct sockaddr_in own = {.sin_family = AF_INET};
+    struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+    socklen_t len = socket_address(&r->peers[0], false, &at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)inet_pton(AF_INET, from, &own.sin_addr);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    hello_encode(&w, 0, hello);
+    if (bind(fd, (struct sockaddr *)&own, sizeof own) == 0 &&
+        connect(fd, (struct sockaddr *)&at, len) == 0 &&
+        send(fd, hello, HELLO_BYTES, MSG_NOSIGNAL) == HELLO_BYTES &&
+        recv(fd, challenge, CHALLENGE_BYTES, MSG_WAITALL) == CHALLENGE_BYTES)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+/* Rank 1 is slow: after its hello, strangers say more right hellos than there are places, and prove
+ * none. Each newcomer gets a place, the first of them loses its own, and rank 1 keeps its place. */
+static int slow_rank(const struct ranks *r, int32_t rank)
+{
+    enum { STRANGERS = 150 };
+    struct as_err err = {0};
+    uint8_t hello[HELLO_BYTES], challenge[CHALLENGE_BYTES], proof[PROOF_BYTES], answer;
+    uint8_t other_hello[HELLO_BYTES], other_challenge[CHALLENGE_BYTES];
+    int fds[STRANGERS], slow = dial_halfway(r, "127.0.0.1", hello, challenge);
+    EXPECT(slow >= 0);
+    for (int i = 0; i < STRANGERS; i++) {
+        fds[i] = dial_halfway(r, "127.0.0.2", other_hello, other_challenge);
+        EXPECT(fds[i] >= 0);
+    }
+    EXPECT(recv(fds[0], &answer, 1, 0) == 0);
+    struct world w = ranks_world(r, 1, 1);
+    EXPECT(challenge_answer(&w, hello, challenge, proof, &err) == AS_OK);
+    EXPECT(send(slow, proof, sizeof proof, MSG_NOSIGNAL) == sizeof proof);
+    EXPECT(recv(slow, &answer, 1, 0) == 1 && answer == 'A');
+    return 0; /* which ends the connections */
+}
+
+static int crowded_rank(const struct ranks *r, int32_t rank, void *arg)
+{
+    struct as_err err = {0};
+    struct coll *c = NULL;
+    struct mesh_opts opts = {
+        .join_ms = PATIENCE_MS, .prove_ms = 10 * PATIENCE_MS, .tcp_only = true};
+    (void)arg;
+    if (rank == 1)
+        return slow_rank(r, rank);
+    struct world w = ranks_world(r, rank, 1);
+    EXPECT(coll_create(r->listeners[rank], &w, &opts, &c, NULL, &err) == AS_OK);
+    coll_free(c);
+    return 0;
+}
+
+START_TEST(who_proves_nothing_makes_room)
+{
+    ck_assert(ranks_run(2, crowded_rank, NULL));
+}
+END_TEST
+
 static int lonely_rank(const struct ranks *r, int32_t rank, void *arg)
 {
     struct as_err err = {0};
@@ -469,6 +535,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, late_rank_is_reported_and_waited_for, 0, 2);
     tcase_add_loop_test(t, what_a_rank_sent_before_it_left_arrives, 0, 2);
     tcase_add_test(t, strangers_are_refused);
+    tcase_add_test(t, who_proves_nothing_makes_room);
     tcase_add_test(t, missing_rank_is_named);
     tcase_add_loop_test(t, who_waited_for_a_late_rank_is_not_lost, 0, 2);
     tcase_add_test(t, slow_answer_is_waited_for);

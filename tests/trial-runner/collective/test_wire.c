@@ -55,7 +55,7 @@ START_TEST(frame_past_its_limits_is_refused)
     struct frame g;
     uint8_t head[FRAME_HEAD_BYTES];
     frame_encode(&(struct frame){.kind = FRAME_DATA, .length = FRAME_PAYLOAD_MAX + 1}, head);
-    ck_fails(frame_decode(head, &g, &err), AS_E_INVAL, err, "65537 bytes; at most 65536");
+    ck_fails(frame_decode(head, &g, &err), AS_E_INVAL, err, "65281 bytes; at most 65280");
     frame_encode(&(struct frame){.kind = FRAME_HEARTBEAT, .length = 1}, head);
     ck_fails(frame_decode(head, &g, &err), AS_E_INVAL, err, "at most 0");
     frame_encode(&(struct frame){.kind = 9}, head);
@@ -128,9 +128,71 @@ START_TEST(frames_arrive_in_pieces_of_any_size)
 }
 END_TEST
 
+#define MANY 11
+#define EACH 40000
+
+/* The next `n` bytes that a link sends, which gets the chance again and again. */
+static void take(struct link *l, int peer, uint8_t *to, size_t n)
+{
+    struct as_err err;
+    for (size_t have = 0; have < n;) {
+        bool moved = false;
+        ck_ok(l->ops->progress(l, &moved, &err), err);
+        ssize_t got = recv(peer, to + have, n - have < 777 ? n - have : 777, MSG_DONTWAIT);
+        have += got > 0 ? (size_t)got : 0;
+    }
+}
+
+/* Frames of several messages leave in one call, which the socket takes in part. They arrive in
+ * their order, one of them limited by what is ready. */
+START_TEST(frames_leave_whole_and_in_order)
+{
+    static uint8_t message[MANY * EACH], payload[FRAME_PAYLOAD_MAX];
+    struct transfer t[MANY], receive;
+    uint8_t head[FRAME_HEAD_BYTES], to[PAYLOAD];
+    size_t ready = 1000;
+    int peer, small = 4096;
+    struct as_err err;
+    for (size_t i = 0; i < sizeof message; i++)
+        message[i] = (uint8_t)(i * 37 + i / 256);
+    struct link *l = link_with_receive(&peer, &receive, to);
+    ck_assert_int_eq(setsockopt(l->fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
+    for (size_t k = 0; k < MANY; k++) {
+        t[k] = (struct transfer){.sends = true, .tag = k, .from = message + k * EACH};
+        t[k].length = k == MANY - 1 ? 2 * FRAME_PAYLOAD_MAX : EACH;
+        t[k].from = k == MANY - 1 ? message : t[k].from;
+        t[k].ready = k == 5 ? &ready : NULL;
+        link_post(l, &t[k]);
+    }
+    for (size_t k = 0, at = 0; k < MANY;) {
+        struct frame f;
+        take(l, peer, head, sizeof head);
+        ck_ok(frame_decode(head, &f, &err), err);
+        take(l, peer, payload, f.length);
+        ck_assert_uint_eq(f.tag, k);
+        ck_assert_uint_eq(f.offset, at);
+        ck_assert_uint_eq(f.payload_sum, checksum32(payload, f.length));
+        ck_assert_mem_eq(payload, t[k].from + at, f.length);
+        at += f.length;
+        ck_assert_uint_ge(t[k].framed, at);
+        if (k == 5 && at == 1000) {
+            ck_assert_uint_eq(t[5].done, 1000);
+            ck_assert_uint_eq(t[6].framed, 0); /* does not overtake */
+            ready = EACH;
+        }
+        if (at == t[k].length) {
+            ck_assert(transfer_is_done(&t[k]));
+            k++, at = 0;
+        }
+    }
+    (void)close(peer);
+    l->ops->free(l);
+}
+END_TEST
+
 START_TEST(a_damaged_payload_is_noticed_before_it_counts)
 {
-    uint8_t message[PAYLOAD] = {1, 2, 3}, wire[PAYLOAD + FRAME_HEAD_BYTES], to[PAYLOAD];
+    uint8_t message[PAYLOAD] = {1, 2, 3}, wire[PAYLOAD + FRAME_HEAD_BYTES], to[PAYLOAD] = {0};
     struct transfer t;
     struct as_err err;
     bool moved = false;
@@ -141,6 +203,8 @@ START_TEST(a_damaged_payload_is_noticed_before_it_counts)
     ck_assert_int_eq(write(peer, wire, n), (ssize_t)n);
     ck_fails(l->ops->progress(l, &moved, &err), AS_E_IO, err, "was damaged on its way");
     ck_assert_uint_eq(t.done, 0);
+    for (size_t i = 0; i < PAYLOAD; i++)
+        ck_assert_uint_eq(to[i], 0); /* nor reaches its destination */
     (void)close(peer);
     l->ops->free(l);
 }
@@ -281,6 +345,7 @@ Suite *test_suite(void)
     tcase_add_test(t, any_changed_bit_of_a_frame_is_noticed);
     tcase_add_test(t, frame_past_its_limits_is_refused);
     tcase_add_loop_test(t, frames_arrive_in_pieces_of_any_size, 1, 120);
+    tcase_add_test(t, frames_leave_whole_and_in_order);
     tcase_add_loop_test(t, a_damaged_payload_is_noticed_before_it_counts, 0, 9);
     tcase_add_test(t, endpoint_is_read_back);
     tcase_add_test(t, what_is_no_endpoint_is_refused);
