@@ -1,6 +1,6 @@
-/* Two versions of one sum: checksum32_plain() defines the value, checksum_aes() uses the processor's
- * instruction where there is one. tests/base compare them for every length. Eight lanes are
- * independent chains of AES rounds, each round with a block of the text as its key, because the
+/* Two versions of one sum: checksum32_plain() defines the value, checksum_aes() uses the
+ * processor's instruction where there is one. tests/base compare them for every length. Eight lanes
+ * are independent chains of AES rounds, each round with a block of the text as its key, because the
  * instruction takes several cycles and one can begin in each. The last bytes are padded with zeros
  * and the length is mixed in, so a text and the same text with zeros behind it differ. */
 #include "base/checksum.h"

@@ -5,9 +5,9 @@
  * the thread takes all tokens that wait, and the more wait, the more go into one query. A flood of
  * guesses makes queries longer (by about a microsecond for each guess), and no more of them.
  *
- * A table of fixed size has recently valid tokens by four digits of their digest; an entry overwrites
- * the one at its place. A collision costs a query, never a wrong answer: the whole digest is
- * compared. Tokens are compared as digests, so nothing in memory is a token. */
+ * A table of fixed size has recently valid tokens by four digits of their digest; an entry
+ * overwrites the one at its place. A collision costs a query, never a wrong answer: the whole
+ * digest is compared. Tokens are compared as digests, so nothing in memory is a token. */
 #include "api/server/auth.h"
 
 #include <pthread.h>

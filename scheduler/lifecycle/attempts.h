@@ -41,10 +41,10 @@ struct attempt_report {
 };
 
 /* Record a report, in one transaction. A point that exists for (trial, attempt, step, metric) stays
- * unchanged. The last text of each name is kept, for at most TRIAL_NOTES_MAX names. *ret_recorded is
- * the number of new points. AS_E_INVAL: a step, or the name of a metric; with pointer (/notes/NAME):
- * the name of a note, or a text of more than TRIAL_NOTE_TEXT_MAX characters. AS_E_TOO_LARGE past
- * MEASUREMENTS_MAX. */
+ * unchanged. The last text of each name is kept, for at most TRIAL_NOTES_MAX names. *ret_recorded
+ * is the number of new points. AS_E_INVAL: a step, or the name of a metric; with pointer
+ * (/notes/NAME): the name of a note, or a text of more than TRIAL_NOTE_TEXT_MAX characters.
+ * AS_E_TOO_LARGE past MEASUREMENTS_MAX. */
 AS_MUST_CHECK as_status attempt_record(struct store *db, const struct attempt_ref *ref,
                                        const struct attempt_writer *by,
                                        const struct attempt_report *report, int64_t *ret_recorded,
