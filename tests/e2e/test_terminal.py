@@ -152,7 +152,7 @@ def check_artifacts(assay, folder):
     assert get("plots/one", "--output", "-").stdout == "one\n"
     items = json.loads(get("plots/one", "--json", "--output", "named").stdout)["items"]
     assert items[0]["file"] == "named" and items[0]["path"] == "plots/one", items
-    get("--output", "-", code=1, words="one file")
+    get("--output", "-", code=64, words="one file")
     get("none", code=3, words="none")
     os.symlink("named", os.path.join(here, "link"))
     get("model.bin", "--output", "link")
