@@ -96,7 +96,7 @@ def distributions(assay, page):
     with open(path, "w") as f:
         f.write("name: from-distributions\nmetric: {name: loss, goal: minimize}\nparameters:\n")
         f.writelines(f"  p{i}: {p}\n" for i, p in enumerate(parameters))
-        f.write("trial: {command: [false]}\n")
+        f.write("limits: {max_trials: 1}\ntrial: {command: ['false']}\n")
     assay.cli("run", path, "--paused")
     assert len(assay.sweep("from-distributions")["document"]["parameters"]) == len(parameters)
     return f"{len(named)} distributions, {len(parameters)} parameters"
