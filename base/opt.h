@@ -48,7 +48,8 @@ AS_MUST_CHECK as_status opt_parse(const struct opt *table, int argc, char **argv
                                   struct as_err *err);
 
 /* The index of the first argument from argv[1] that is no option of the table and no value of one;
- * argc if there is none. Nothing is stored. AS_E_INVAL: an unknown option, or a value is missing. */
+ * argc if there is none. Nothing is stored. AS_E_INVAL: an unknown option, or a value is
+ * missing. */
 AS_MUST_CHECK as_status opt_skip(const struct opt *table, int argc, char **argv, int *ret,
                                  struct as_err *err);
 

@@ -1,7 +1,7 @@
 /* Ask and tell: the requests of clients, and the suggestions that they get.
  *
- * A client may report only the outcomes that it can know: completed, failed, released. The functions that read the measurements of runners (codec_attempt.c) also read those
- * of clients. */
+ * A client may report only the outcomes that it can know: completed, failed, released. The
+ * functions that read the measurements of runners (codec_attempt.c) also read those of clients. */
 #include <string.h>
 
 #include "api/codec/codec.h"

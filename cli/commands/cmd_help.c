@@ -7,8 +7,8 @@
 #include "cli/session/exit_code.h"
 #include "cli/commands/verbs.h"
 
-/* Parse the command line of a verb without a session, which takes --help and at most `max` arguments.
- * True: *ret_n are left. False: the verb ends with *ret_code. */
+/* Parse the command line of a verb without a session, which takes --help and at most `max`
+ * arguments. True: *ret_n are left. False: the verb ends with *ret_code. */
 static bool begin(const struct verb *v, int argc, char **argv, int max, int *ret_n, int *ret_code)
 {
     struct as_err err = {0};

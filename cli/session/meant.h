@@ -7,8 +7,8 @@
 #include "api/client/client.h"
 
 /* Compare the arguments of a verb that, by its synopsis, name something of the server with what is
- * there, and say (view/say.h) which name is near to one that is not. The newest 500 of each kind are
- * asked for. Says nothing if the server does not answer. */
+ * there, and say (view/say.h) which name is near to one that is not. The newest 500 of each kind
+ * are asked for. Says nothing if the server does not answer. */
 void meant_say(const char *synopsis, const char *const *args, size_t n_args, struct client *c);
 
 #endif

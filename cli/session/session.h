@@ -90,8 +90,8 @@ AS_MUST_CHECK as_status session_client(const struct session *s, struct client **
  * cannot be used; AS_E_NOMEM. */
 AS_MUST_CHECK as_status session_token(const struct session *s, char **ret, struct as_err *err);
 
-/* End a verb with the status `st`: print the error, with a hint about the server, the token or a name
- * that was perhaps meant, or check that all output was written. Returns the exit code. */
+/* End a verb with the status `st`: print the error, with a hint about the server, the token or a
+ * name that was perhaps meant, or check that all output was written. Returns the exit code. */
 int session_end(const struct session *s, as_status st, const struct as_err *err);
 
 /* Print one JSON document, a line of JSON, a text as it is, or a table, on stdout. */

@@ -1,5 +1,5 @@
-/* The words that methods have in common for their reasons: parts of a sentence, made of the fields of
- * a reason (docs/search.md). A field that is absent adds nothing. */
+/* The words that methods have in common for their reasons: parts of a sentence, made of the fields
+ * of a reason (docs/search.md). A field that is absent adds nothing. */
 #ifndef ASSAY_SEARCH_PROBLEM_EXPLAIN_H
 #define ASSAY_SEARCH_PROBLEM_EXPLAIN_H
 

@@ -61,8 +61,8 @@ START_TEST(files)
 }
 END_TEST
 
-/* ${args} are the parameters, and neither the files nor the folder. A parameter of the folder's name
- * hides it, also where the parameter is inactive. */
+/* ${args} are the parameters, and neither the files nor the folder. A parameter of the folder's
+ * name hides it, also where the parameter is inactive. */
 START_TEST(names)
 {
     JSON_AUTO own = json_of("{'trial_dir': 'mine'}");

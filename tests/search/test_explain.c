@@ -91,8 +91,8 @@ START_TEST(of_the_others)
 }
 END_TEST
 
-/* A stored reason may be of another version: fields that are missing or of another kind are no words
- * and no harm. Every method but `auto`, whose reasons are another's, has words of its own. */
+/* A stored reason may be of another version: fields that are missing or of another kind are no
+ * words and no harm. Every method but `auto`, whose reasons are another's, has words of its own. */
 START_TEST(of_any_version)
 {
     static const char *const methods[] = {"gp",   "tpe",    "cmaes", "evolution",

@@ -4,9 +4,9 @@
  * earlier try must not mix with those of this one. Data sets are links into the cache; checkpoints
  * are downloaded for this attempt, because the trial will change them.
  *
- * Parameters are substituted in the document's texts by base/trial_template.h and not by a shell, so
- * a parameter's value can never be run as a command. The runner's own variables are set after the document's, so
- * that a document cannot change which trial the process is. */
+ * Parameters are substituted in the document's texts by base/trial_template.h and not by a shell,
+ * so a parameter's value can never be run as a command. The runner's own variables are set after
+ * the document's, so that a document cannot change which trial the process is. */
 #include "trial-runner/agent/prepare.h"
 
 #include <inttypes.h>

@@ -51,8 +51,8 @@ static const char *why_of(const char *sweep, int64_t number)
     return detail.why;
 }
 
-/* Each trial has its reason in words: the method's own with the names of the objectives, or who added
- * it. One that an older server has stored without any field has the method's name. */
+/* Each trial has its reason in words: the method's own with the names of the objectives, or who
+ * added it. One that an older server has stored without any field has the method's name. */
 START_TEST(reasons_in_words)
 {
     json_t *doc =
