@@ -306,7 +306,7 @@ def check_json_errors(assay):
         ("show", "none"): (3, "not_found"), ("show",): (64, "usage"), ("show", "--jsn", "a"): (64, "usage"),
         ("pause", "stores"): (5, "conflict"), ("sweeps", "--token", "assay_x"): (4, "denied"),
         ("sweeps", "--server", "http://127.0.0.1:9"): (7, "unavailable"), ("sweps",): (64, "usage"),
-        ("run", "/nowhere.yaml"): (3, "not_found"), ("trials", "stores", "--limit", "-1"): (1, "inval"),
+        ("run", "/nowhere.yaml"): (3, "not_found"), ("trials", "stores", "--limit", "-1"): (64, "usage"),
         ("artifacts", "get", "stores/0", "none"): (3, "not_found"),
     }
     for args, (code, title) in cases.items():
