@@ -105,7 +105,7 @@ as_status command_text_check(const json_t *text, const char *pointer,
 /* ---- expanding ---- */
 
 struct expansion {
-    const json_t *params, *inactive;
+    const json_t *params, *inactive, *names;
     json_t *out;
 };
 
@@ -148,7 +148,7 @@ static as_status add_parameters(struct expansion *x, args_style style, struct as
     {
         /* no flag says null but its absence; Hydra has a word for it */
         bool is_said = !json_is_null(value) || style == ARGS_HYDRA;
-        if (st == AS_OK && !template_file_path(name) && is_said)
+        if (st == AS_OK && is_said)
             st = add_parameter(x, style, name, value, err);
     }
     return st;
@@ -175,7 +175,7 @@ struct sight {
 static as_status look(void *arg, const struct template_ref *ref, struct as_err *err)
 {
     struct sight *s = arg;
-    const json_t *value = json_object_get(s->x->params, ref->name);
+    const json_t *value = json_object_get(s->x->names, ref->name);
     (void)err;
     if (ref->is_alone && ref->form == TEMPLATE_ARGS)
         s->style = style_of(ref->text, ref->text_len);
@@ -205,7 +205,7 @@ static as_status add_element(struct expansion *x, const json_t *j, struct as_err
         return st;
     if (s.style != ARGS_NONE)
         return add_parameters(x, s.style, err);
-    if ((st = template_apply_text(json_string_value(j), x->params, &text, err)) < 0)
+    if ((st = template_apply_text(json_string_value(j), x->names, &text, err)) < 0)
         return st;
     return add_argument(x, json_string(text), err);
 }
@@ -220,10 +220,10 @@ static as_status add_list(struct expansion *x, const json_t *list, struct as_err
 }
 
 as_status command_line_expand(const json_t *command, const json_t *params, const json_t *inactive,
-                              json_t **ret, struct as_err *err)
+                              const json_t *names, json_t **ret, struct as_err *err)
 {
     JSON_AUTO out = json_array();
-    struct expansion x = {.params = params, .inactive = inactive, .out = out};
+    struct expansion x = {.params = params, .inactive = inactive, .names = names, .out = out};
     if (!out)
         return as_fail_nomem(err);
     for (size_t i = 0; i < json_array_size(command); i++) {

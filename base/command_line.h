@@ -42,12 +42,14 @@ AS_MUST_CHECK as_status command_text_check(const json_t *text, const char *point
                                            struct as_err *err);
 
 /* The arguments, a new reference to a list of texts.
- *   params     {name: value} of the active parameters, and {"file:path": where it is}
+ *   params     {name: value} of the active parameters, which "${args}" stands for
  *   inactive   names of the others, a list; NULL: none
+ *   names      {name: value} of all that a reference may name: the parameters, and others such as
+ *              "file:path"
  * AS_E_INVAL: an element is neither text, number nor list, or a reference is not well formed;
  * AS_E_TOO_LARGE: more than COMMAND_LINE_MAX arguments; AS_E_NOMEM. */
 AS_MUST_CHECK as_status command_line_expand(const json_t *command, const json_t *params,
-                                            const json_t *inactive, json_t **ret,
-                                            struct as_err *err);
+                                            const json_t *inactive, const json_t *names,
+                                            json_t **ret, struct as_err *err);
 
 #endif

@@ -238,17 +238,13 @@ as_status json_fields_duration(struct json_fields *f, const char *name, json_nee
 /* Is `key` a field that a getter asked for? If not, *ret is the nearest of them, or NULL. */
 static bool is_known(const struct json_fields *f, const char *key, const char **ret)
 {
-    size_t best = 3; /* more than two edits away is no typing error */
-    *ret = NULL;
+    struct as_nearest near = {.given = key};
     for (size_t i = 0; i < f->n_seen; i++) {
-        size_t d = as_edit_distance(key, f->seen[i]);
-        if (d == 0)
+        if (as_streq(key, f->seen[i]))
             return true;
-        if (d < best) {
-            best = d;
-            *ret = f->seen[i];
-        }
+        as_nearest_offer(&near, f->seen[i]);
     }
+    *ret = near.name;
     return false;
 }
 

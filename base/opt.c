@@ -98,41 +98,59 @@ static const struct opt *find_option(const struct opt *table, const char *arg, s
 
 static as_status fail_unknown(const struct opt *table, const char *arg, struct as_err *err)
 {
-    const char *nearest = NULL;
-    size_t best = 3;
-    for (const struct opt *o = table; o->name && as_starts_with(arg, "--"); o++) {
-        size_t d = as_edit_distance(arg + 2, o->name);
-        if (d < best) {
-            best = d;
-            nearest = o->name;
-        }
-    }
-    if (nearest)
-        return as_fail(err, AS_E_INVAL, "unknown option %.60s; did you mean --%s?", arg, nearest);
+    const char *given = as_starts_with(arg, "--") ? arg + 2 : "";
+    AS_AUTO(as_freep) char *name = strndup(given, strcspn(given, "="));
+    struct as_nearest near = {.given = name};
+    for (const struct opt *o = table; o->name && name; o++)
+        as_nearest_offer(&near, o->name);
+    if (near.name)
+        return as_fail(err, AS_E_INVAL, "unknown option %.60s; did you mean --%s?", arg, near.name);
     return as_fail(err, AS_E_INVAL, "unknown option %.60s", arg);
 }
 
-/* One argument that starts with '-'; *i advances past a separate value. */
-static as_status parse_option(const struct opt *table, int argc, char **argv, int *i,
-                              struct as_err *err)
+/* The option and the value of the argument argv[*i], which starts with '-'; *i advances past a
+ * separate value. A flag without one has the value "1". */
+static as_status read_option(const struct opt *table, int argc, char **argv, int *i,
+                             const struct opt **ret, const char **ret_value, struct as_err *err)
 {
     const char *arg = argv[*i];
     bool is_letter = arg[1] != '-';
     const char *name = arg + (is_letter ? 1 : 2);
     const char *equals = is_letter ? NULL : strchr(name, '=');
-    const struct opt *o =
+    *ret =
         is_letter && arg[2]
             ? NULL
             : find_option(table, name, equals ? (size_t)(equals - name) : strlen(name), is_letter);
-    if (!o)
+    if (!*ret)
         return fail_unknown(table, arg, err);
-    if (o->kind == OPT_FLAG && !equals)
-        return set_value(o, "1", arg, err);
     if (equals)
-        return set_value(o, equals + 1, arg, err);
-    if (*i + 1 >= argc)
-        return as_fail(err, AS_E_INVAL, "%s needs a value (%s)", arg, o->value);
-    return set_value(o, argv[++*i], arg, err);
+        *ret_value = equals + 1;
+    else if ((*ret)->kind == OPT_FLAG)
+        *ret_value = "1";
+    else if (*i + 1 >= argc)
+        return as_fail(err, AS_E_INVAL, "%s needs a value (%s)", arg, (*ret)->value);
+    else
+        *ret_value = argv[++*i];
+    return AS_OK;
+}
+
+static bool is_option(const char *arg)
+{
+    return arg[0] == '-' && arg[1];
+}
+
+as_status opt_skip(const struct opt *table, int argc, char **argv, int *ret, struct as_err *err)
+{
+    int i = 1;
+    for (; i < argc && is_option(argv[i]) && strcmp(argv[i], "--") != 0; i++) {
+        const struct opt *o;
+        const char *value;
+        as_status st = read_option(table, argc, argv, &i, &o, &value, err);
+        if (st < 0)
+            return st;
+    }
+    *ret = i;
+    return AS_OK;
 }
 
 as_status opt_parse(const struct opt *table, int argc, char **argv, int *ret_n_args,
@@ -149,8 +167,12 @@ as_status opt_parse(const struct opt *table, int argc, char **argv, int *ret_n_a
     for (int i = 1; i < argc; i++) {
         if (options && strcmp(argv[i], "--") == 0) {
             options = false;
-        } else if (options && argv[i][0] == '-' && argv[i][1]) {
-            as_status st = parse_option(table, argc, argv, &i, err);
+        } else if (options && is_option(argv[i])) {
+            const char *arg = argv[i], *value;
+            const struct opt *o;
+            as_status st = read_option(table, argc, argv, &i, &o, &value, err);
+            if (st == AS_OK)
+                st = set_value(o, value, arg, err);
             if (st < 0)
                 return st;
         } else {
@@ -158,6 +180,55 @@ as_status opt_parse(const struct opt *table, int argc, char **argv, int *ret_n_a
         }
     }
     *ret_n_args = n;
+    return AS_OK;
+}
+
+/* Append the value of element `i` of a list; of another kind there is one. False: there is none. */
+static bool add_value(const struct opt *o, size_t i, struct str *b)
+{
+    char number[32];
+    const struct opt_list *list = o->kind == OPT_LIST ? o->ret : NULL;
+    const char *text = list ? (i < list->n ? list->values[i] : NULL) : NULL;
+    if (!list && i > 0)
+        return false;
+    switch (o->kind) {
+    case OPT_FLAG:
+        return *(const bool *)o->ret;
+    case OPT_STRING:
+        text = *(const char *const *)o->ret;
+        break;
+    case OPT_I64:
+        str_printf(b, "=%lld", (long long)*(const int64_t *)o->ret);
+        return true;
+    case OPT_DURATION:
+        str_printf(b, "=%lldms", (long long)*(const int64_t *)o->ret);
+        return true;
+    case OPT_DOUBLE:
+        text = as_format_double(*(const double *)o->ret, number, sizeof number);
+        break;
+    case OPT_LIST:
+        break;
+    }
+    str_printf(b, "=%s", text ? text : "");
+    return text != NULL;
+}
+
+as_status opt_arguments(const struct opt *table, opt_argument_fn *fn, void *arg, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    for (const struct opt *o = table; o->name; o++) {
+        for (size_t i = 0;; i++) {
+            str_clear(&b);
+            str_printf(&b, "--%s", o->name);
+            if (!add_value(o, i, &b))
+                break;
+            as_status st = str_check(&b, err);
+            if (st == AS_OK)
+                st = fn(arg, b.s, err);
+            if (st < 0)
+                return st;
+        }
+    }
     return AS_OK;
 }
 

@@ -47,6 +47,12 @@ struct opt {
 AS_MUST_CHECK as_status opt_parse(const struct opt *table, int argc, char **argv, int *ret_n_args,
                                   struct as_err *err);
 
+/* The index of the first argument from argv[1] that is no option of the table and no value of one;
+ * argc if there is none. Nothing is stored. AS_E_INVAL: an unknown option, or a value is
+ * missing. */
+AS_MUST_CHECK as_status opt_skip(const struct opt *table, int argc, char **argv, int *ret,
+                                 struct as_err *err);
+
 /* A number that was given, and where it must lie. */
 struct opt_range {
     const char *name; /* of the option */
@@ -57,6 +63,14 @@ struct opt_range {
  * the max INT64_MAX "expected 1 or more". */
 AS_MUST_CHECK as_status opt_check_ranges(const struct opt_range *ranges, size_t n,
                                          struct as_err *err);
+
+/* Pass to fn() the arguments that set the variables of another program with the same table to what
+ * those of this table are: "--name=value" for each number, each text that is not NULL and each
+ * element of a list, "--name" for a flag that is true. Until fn() fails, whose status is returned;
+ * AS_E_NOMEM. */
+typedef as_status opt_argument_fn(void *arg, const char *argument, struct as_err *err);
+AS_MUST_CHECK as_status opt_arguments(const struct opt *table, opt_argument_fn *fn, void *arg,
+                                      struct as_err *err);
 
 /* Append the choices as "a, b, c". */
 void opt_choices(const struct opt *o, struct str *b);

@@ -72,6 +72,8 @@ const char *as_status_name(as_status st)
         return "exhausted";
     case AS_E_INTERNAL:
         return "internal";
+    case AS_E_USAGE:
+        return "usage";
     }
     return "unknown";
 }

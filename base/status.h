@@ -23,7 +23,8 @@ typedef enum as_status {
     AS_E_UNSUPPORTED = -11, /* known, but not offered by this build or version */
     AS_E_TIMEOUT = -12,     /* the time allowed ran out */
     AS_E_EXHAUSTED = -13,   /* nothing is left to return: samplers and readers expect it */
-    AS_E_INTERNAL = -14     /* our own bug; logged where it is found */
+    AS_E_INTERNAL = -14,    /* our own bug; logged where it is found */
+    AS_E_USAGE = -15        /* a wrong command line; of programs, never of the API */
 } as_status;
 
 #define AS_ERR_MSG_MAX 480

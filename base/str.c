@@ -247,18 +247,31 @@ size_t as_edit_distance(const char *a, const char *b)
     size_t n = strlen(a), m = strlen(b);
     if (n > 63 || m > 63)
         return 64;
-    size_t row[64]; /* one row of the matrix of distances; `diag` is the entry above to the left */
+    size_t rows[3][64]; /* the last three rows of the matrix of distances; row i is rows[i % 3] */
     for (size_t j = 0; j <= m; j++)
-        row[j] = j;
+        rows[0][j] = j;
     for (size_t i = 1; i <= n; i++) {
-        size_t diag = row[0];
+        const size_t *above = rows[(i - 1) % 3], *above2 = rows[(i + 1) % 3];
+        size_t *row = rows[i % 3];
         row[0] = i;
         for (size_t j = 1; j <= m; j++) {
-            size_t change = diag + (a[i - 1] != b[j - 1]);
-            size_t best = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            diag = row[j];
+            size_t change = above[j - 1] + (a[i - 1] != b[j - 1]);
+            size_t best = above[j] < row[j - 1] ? above[j] + 1 : row[j - 1] + 1;
             row[j] = change < best ? change : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                above2[j - 2] + 1 < row[j])
+                row[j] = above2[j - 2] + 1;
         }
     }
-    return row[m];
+    return rows[n % 3][m];
+}
+
+void as_nearest_offer(struct as_nearest *n, const char *name)
+{
+    size_t len = strlen(n->given), distance = as_edit_distance(n->given, name);
+    size_t rank = 4 * distance + 2 * (strlen(name) != len) + (name[0] != n->given[0]);
+    if (len == 0 || distance > (len < 5 ? 1 : 2) || (n->name && rank >= n->rank))
+        return;
+    n->name = name;
+    n->rank = rank;
 }

@@ -66,7 +66,20 @@ AS_MUST_CHECK as_status as_parse_size(const char *s, int64_t *ret_bytes, struct 
  * bytes or more. Use the returned text and not buf: it may be a literal. */
 AS_MUST_CHECK const char *as_format_double(double v, char *buf, size_t size);
 
-/* Levenshtein distance, for "did you mean"; 64 when a string has more than 63 bytes. */
+/* How many bytes must be inserted, deleted, replaced, or swapped with their neighbour to make b of
+ * a, where no byte is changed twice (optimal string alignment); 64 when a string has more than 63
+ * bytes. */
 size_t as_edit_distance(const char *a, const char *b);
+
+/* Finds the name that a mistyped one was meant to be. Set `given`, offer the names that exist, and
+ * read `name`: NULL when none is near enough. Names are near with one edit, those of five bytes and
+ * more with two. Of equally near ones the one that has the same length, then the one that begins
+ * with the same byte, then the first one is taken. */
+struct as_nearest {
+    const char *given; /* borrowed */
+    const char *name;  /* a view of what was offered */
+    size_t rank;       /* of `name`; lower is nearer */
+};
+void as_nearest_offer(struct as_nearest *n, const char *name);
 
 #endif

@@ -5,6 +5,7 @@
  *   ${name?text}       the text if the parameter is true; nothing if it is false or inactive
  *   ${file:path}       the path of a file that the trial writes (trial.files)
  *   ${args:style}      all active parameters, as arguments of a command (command_line.h)
+ *   ${trial_dir}       the folder for the output of a command's trial (trial_template.h)
  *   $${                a literal ${
  * In a JSON tree, a string that is exactly one reference becomes the typed value: a number stays a
  * number, and a default is read as a scalar of YAML's core schema. Inside a longer string, and

@@ -54,3 +54,15 @@ as_status suggest(const struct search_spec *spec, const struct history *history,
     const struct search_method *m = spec->method;
     return m->suggest(spec, history, state, number, index, search_cache_of(cache, m), ret, err);
 }
+
+void suggest_explain(const json_t *reason, const json_t *metrics, struct str *b)
+{
+    const char *name = json_string_value(json_object_get(reason, "method"));
+    for (size_t i = 0; name && i < AS_ARRAY_LEN(methods); i++) {
+        if (as_streq(name, methods[i]->name) && methods[i]->explain) {
+            methods[i]->explain(reason, metrics, b);
+            return;
+        }
+    }
+    str_puts(b, name ? name : "");
+}

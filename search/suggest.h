@@ -35,4 +35,8 @@ AS_MUST_CHECK as_status suggest(const struct search_spec *spec, const struct his
                                 struct search_cache *cache, struct suggestion *ret,
                                 struct as_err *err);
 
+/* Append why a suggestion is as it is, in words, as its method says it (search_method.explain). Of
+ * a method that is not known it is only the name; nothing for a reason that names none. */
+void suggest_explain(const json_t *reason, const json_t *metrics, struct str *b);
+
 #endif

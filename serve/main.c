@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/str.h"
+#include "serve/options/serve_options.h"
 #include "serve/service.h"
 #include "serve/source_files.h"
 #include "serve/source_server.h"
@@ -31,16 +32,13 @@
 #define EXIT_USAGE 64
 #define EXIT_NO_INPUT 66
 #define TOKEN_MAX 4096
-#define MODELS_MAX 256
 
 struct config {
-    const char *listen, *server, *token_file, *public_host, *address_file, *log_level;
-    struct opt_list dirs;
-    const char *models[MODELS_MAX]; /* views of argv */
+    struct serve_options options;
+    const char *server, *token_file;
+    const char *models[SERVE_MODELS_MAX]; /* views of argv */
     size_t n_models;
-    int64_t workers, io_threads, batch_rows, max_rows, max_bytes, queue, deadline_ms, poll_ms;
-    int64_t max_connections, max_per_address;
-    bool insecure_http, die_with_parent, version, help;
+    bool die_with_parent, version, help;
 };
 
 struct daemon {
@@ -74,42 +72,13 @@ static void print_help(const struct opt *table)
 static as_status parse_options(struct config *c, int argc, char **argv, struct as_err *err)
 {
     const struct opt table[] = {
-        {"listen", 'l', OPT_STRING, &c->listen, "HOST:PORT", "ASSAY_SERVE_LISTEN",
-         "where to listen; port 0: any free one (127.0.0.1:7118)"},
-        {"dir", 'd', OPT_LIST, &c->dirs, "DIR", NULL,
-         "serve the files NAME.safetensors of this folder, also new ones"},
         {"server", 0, OPT_STRING, &c->server, "URL", "ASSAY_SERVER",
          "take the models from this server's registry"},
         {"token-file", 0, OPT_STRING, &c->token_file, "PATH", "ASSAY_TOKEN_FILE",
          "a file with a token of the server"},
-        {"poll", 0, OPT_DURATION, &c->poll_ms, "TIME", NULL,
-         "how often to look for new versions (1s)"},
-        {"workers", 'w', OPT_I64, &c->workers, "N", NULL, "threads that predict (one per core)"},
-        {"io-threads", 0, OPT_I64, &c->io_threads, "N", NULL, "threads that read requests (2)"},
-        {"batch-rows", 0, OPT_I64, &c->batch_rows, "N", NULL,
-         "rows that are computed together, at most (256)"},
-        {"max-rows", 0, OPT_I64, &c->max_rows, "N", NULL, "rows of one request, at most (65536)"},
-        {"max-bytes", 0, OPT_I64, &c->max_bytes, "BYTES", NULL,
-         "bytes of one request, at most (33554432)"},
-        {"queue", 0, OPT_I64, &c->queue, "N", NULL,
-         "requests that may wait for one model; more are answered 503 (1024)"},
-        {"deadline", 0, OPT_DURATION, &c->deadline_ms, "TIME", NULL,
-         "a request that waited longer is answered 503 (10s)"},
-        {"max-connections", 0, OPT_I64, &c->max_connections, "N", NULL,
-         "connections that may be open at one time (4096)"},
-        {"max-connections-per-address", 0, OPT_I64, &c->max_per_address, "N",
-         "ASSAY_SERVE_MAX_CONNECTIONS_PER_ADDRESS",
-         "the same for one client address; 0: no limit, for a server behind a proxy (1024)"},
-        {"public-host", 0, OPT_STRING, &c->public_host, "NAMES", NULL,
-         "further names in Host headers to answer to, with commas between them"},
-        {"insecure-http", 0, OPT_FLAG, &c->insecure_http, NULL, NULL,
-         "listen on an address that is not loopback, without TLS; any Host is answered"},
-        {"address-file", 0, OPT_STRING, &c->address_file, "PATH", NULL,
-         "write the URL to this file when it listens"},
+        SERVE_OPTS(&c->options),
         {"die-with-parent", 0, OPT_FLAG, &c->die_with_parent, NULL, NULL,
          "end when the program that started this one ends"},
-        {"log-level", 0, OPT_STRING, &c->log_level, "LEVEL", "ASSAY_LOG_LEVEL",
-         "debug, info, warn or error (info)"},
         {"version", 'V', OPT_FLAG, &c->version, NULL, NULL, "print the version"},
         {"help", 'h', OPT_FLAG, &c->help, NULL, NULL, "print this"},
         {0},
@@ -120,9 +89,11 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
         return st;
     if (c->help)
         print_help(table);
-    if (n_args > MODELS_MAX)
-        return as_fail(err, AS_E_INVAL, "%d models are named, expected at most %d: use --dir",
-                       n_args, MODELS_MAX);
+    if (c->help || c->version)
+        return AS_OK;
+    st = serve_options_check(&c->options, (size_t)n_args, err);
+    if (st < 0)
+        return st;
     for (int i = 0; i < n_args; i++)
         c->models[c->n_models++] = argv[i + 1];
     return AS_OK;
@@ -144,35 +115,6 @@ static int exit_code(const struct daemon *d, as_status st)
     }
 }
 
-static as_status check_config(const struct config *c, struct as_err *err)
-{
-    const struct opt_range ranges[] = {
-        {"workers", c->workers, 1, 256},
-        {"io-threads", c->io_threads, 1, 64},
-        {"batch-rows", c->batch_rows, 1, 65536},
-        {"max-rows", c->max_rows, 1, 10000000},
-        {"max-bytes", c->max_bytes, 1024, (int64_t)2 << 30},
-        {"queue", c->queue, 1, 1000000},
-        {"max-connections", c->max_connections, 1, 65536},
-        {"max-connections-per-address", c->max_per_address, 0, 65536},
-    };
-    log_level level = LOG_INFO;
-    as_status st = log_level_parse(c->log_level, &level, err);
-    if (st == AS_OK)
-        st = opt_check_ranges(ranges, AS_ARRAY_LEN(ranges), err);
-    if (st < 0)
-        return st;
-    log_setup("assay-serve", level);
-    if (c->poll_ms < 10 || c->deadline_ms < 1)
-        return as_fail(err, AS_E_INVAL, "--poll must be 10ms or more, and --deadline 1ms or more");
-    if (c->n_models == 0 && c->dirs.n == 0)
-        return as_fail(
-            err, AS_E_INVAL,
-            "nothing to serve: name model files, a folder (--dir), or models of a server "
-            "(--server)");
-    return AS_OK;
-}
-
 /* ---- models ---- */
 
 /* "NAME=REST": the name, owned by the caller, or NULL; *ret_rest is a view of `text`. A path may
@@ -191,8 +133,8 @@ static char *name_of_file(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *name = as_strdup(slash ? slash + 1 : path);
-    size_t len = name ? strlen(name) : 0, suffix = strlen(SOURCE_FILES_SUFFIX);
-    if (len > suffix && as_ends_with(name, SOURCE_FILES_SUFFIX))
+    size_t len = name ? strlen(name) : 0, suffix = strlen(SERVE_FILE_SUFFIX);
+    if (len > suffix && as_ends_with(name, SERVE_FILE_SUFFIX))
         name[len - suffix] = '\0';
     return name;
 }
@@ -225,7 +167,7 @@ static as_status read_token(const struct config *c, char **ret, struct as_err *e
 /* Does the argument name a file? Without a server all do. */
 static bool is_file(const struct config *c, const char *argument)
 {
-    return !c->server || strchr(argument, '/') || as_ends_with(argument, SOURCE_FILES_SUFFIX);
+    return !c->server || serve_names_file(argument);
 }
 
 static as_status add_models_of_server(struct daemon *d, struct as_err *err)
@@ -241,7 +183,7 @@ static as_status add_models_of_server(struct daemon *d, struct as_err *err)
         AS_AUTO(as_freep) char *name = split_name(d->config.models[i], &reference);
         st = source_server_add(d->server, name, reference, err);
     }
-    return st == AS_OK ? source_server_start(d->server, d->config.poll_ms, err) : st;
+    return st == AS_OK ? source_server_start(d->server, d->config.options.poll_ms, err) : st;
 }
 
 static as_status add_models(struct daemon *d, struct as_err *err)
@@ -255,12 +197,12 @@ static as_status add_models(struct daemon *d, struct as_err *err)
         n_files++;
         st = add_file(d, c->models[i], err);
     }
-    for (size_t i = 0; i < c->dirs.n && st == AS_OK; i++) {
-        st = source_files_add_folder(d->files, c->dirs.values[i], err);
+    for (size_t i = 0; i < c->options.dirs.n && st == AS_OK; i++) {
+        st = source_files_add_folder(d->files, c->options.dirs.values[i], err);
         d->is_input_bad |= st < 0;
     }
     if (st == AS_OK)
-        st = source_files_start(d->files, c->poll_ms, err);
+        st = source_files_start(d->files, c->options.poll_ms, err);
     if (st == AS_OK && n_files < c->n_models)
         st = add_models_of_server(d, err);
     return st;
@@ -270,7 +212,7 @@ static as_status add_models(struct daemon *d, struct as_err *err)
 
 static as_status start_serving(struct daemon *d, struct as_err *err)
 {
-    const struct config *c = &d->config;
+    const struct serve_options *c = &d->config.options;
     const struct service_options opts = {
         .listen_fd = d->listen_fd,
         .io_threads = (unsigned)c->io_threads,
@@ -293,7 +235,7 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
 
 static as_status start_daemon(struct daemon *d, struct as_err *err)
 {
-    const struct config *c = &d->config;
+    const struct serve_options *c = &d->config.options;
     const struct served_options served = {(size_t)(c->workers + c->io_threads),
                                           (size_t)c->batch_rows};
     as_status st = listen_open(c->listen, c->insecure_http, &d->listen_fd, &d->address, err);
@@ -372,28 +314,17 @@ static int print_usage_error(const struct as_err *err)
 int main(int argc, char **argv)
 {
     struct as_err err = {0};
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    struct daemon d = {.listen_fd = -1,
-                       .config = {.listen = "127.0.0.1:7118",
-                                  .log_level = "info",
-                                  .workers = cores > 0 ? cores : 1,
-                                  .io_threads = 2,
-                                  .batch_rows = 256,
-                                  .max_rows = 65536,
-                                  .max_bytes = 32 << 20,
-                                  .queue = 1024,
-                                  .deadline_ms = 10000,
-                                  .poll_ms = 1000,
-                                  .max_connections = 4096,
-                                  .max_per_address = 1024}};
+    struct daemon d = {.listen_fd = -1};
+    serve_options_init(&d.config.options);
     if (private_env_hide(&err) < 0 || parse_options(&d.config, argc, argv, &err) < 0)
         return print_usage_error(&err);
     if (d.config.help)
         return 0;
     if (d.config.version)
         return puts("assay-serve " ASSAY_VERSION) < 0;
-    if (check_config(&d.config, &err) < 0)
-        return print_usage_error(&err);
+    log_level level = LOG_INFO; /* its name has been checked */
+    (void)!log_level_parse(d.config.options.log_level, &level, NULL);
+    log_setup("assay-serve", level);
     if (d.config.die_with_parent)
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     file_raise_limit();

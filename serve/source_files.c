@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "serve/options/serve_options.h"
 
 /* What changes when a file is written or replaced. */
 struct look {
@@ -150,10 +151,10 @@ static struct watched *find_watched(const struct source_files *s, const char *pa
 /* The model of a new file in a folder. */
 static void notice(struct source_files *s, const char *folder, const char *file, bool at_once)
 {
-    size_t len = strlen(file), suffix = strlen(SOURCE_FILES_SUFFIX);
+    size_t len = strlen(file), suffix = strlen(SERVE_FILE_SUFFIX);
     struct watched *w = NULL;
     struct as_err err = {0};
-    if (file[0] == '.' || len <= suffix || !as_ends_with(file, SOURCE_FILES_SUFFIX))
+    if (file[0] == '.' || len <= suffix || !as_ends_with(file, SERVE_FILE_SUFFIX))
         return;
     AS_AUTO(as_freep) char *path = file_join(folder, file);
     AS_AUTO(as_freep) char *name = as_strdup(file);

@@ -12,9 +12,6 @@
 #include "base/status.h"
 #include "serve/shelf.h"
 
-/* The file names of a folder's models end so. */
-#define SOURCE_FILES_SUFFIX ".safetensors"
-
 struct source_files;
 
 /* AS_E_NOMEM. The shelf is borrowed until source_files_free(). */

@@ -141,8 +141,6 @@ AS_MUST_CHECK as_status seat_end_decode(const json_t *doc, struct seat_end *ret,
 AS_MUST_CHECK as_status world_change_decode(const json_t *doc, struct arena *a,
                                             struct world_change *ret, struct as_err *err);
 
-#define CLIENT_NAME_MAX 64
-
 /* The caller sets ret->sweep, arrived_ns and is_last. */
 AS_MUST_CHECK as_status ask_decode(const json_t *doc, struct ask_request *ret, int64_t *ret_wait_ms,
                                    struct as_err *err);

@@ -1,9 +1,7 @@
 /* Ask and tell: the requests of clients, and the suggestions that they get.
  *
- * A client may be any program. So its name may only have characters that pass through logs, URLs
- * and shells unchanged. A client may report only the outcomes that it can know: completed, failed,
- * released. The functions that read the measurements of runners (codec_attempt.c) also read those
- * of clients. */
+ * A client may report only the outcomes that it can know: completed, failed, released. The
+ * functions that read the measurements of runners (codec_attempt.c) also read those of clients. */
 #include <string.h>
 
 #include "api/codec/codec.h"
@@ -13,27 +11,13 @@
 #define WAIT_DEFAULT_MS 30000
 #define WAIT_MAX_MS 60000
 
-static bool is_client_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c && strchr("._:@-", c));
-}
-
 /* The name of the client. */
 static as_status read_client(struct json_fields *f, const char **ret, struct as_err *err)
 {
     const char *s = NULL;
     as_status st = json_fields_str(f, "client", JSON_REQUIRED, &s, err);
-    if (st < 0)
+    if (st < 0 || (st = ask_check_client(s, err)) < 0)
         return st;
-    size_t n = strlen(s), good = 0;
-    while (is_client_char(s[good]))
-        good++;
-    if (n < 1 || n > CLIENT_NAME_MAX || good < n || strchr("._:@-", s[0]))
-        return as_fail_at(err, AS_E_INVAL, "/client",
-                          "/client: found \"%.70s\", expected a name of your choice: 1 to %d "
-                          "letters, digits and . _ : @ -, a letter or digit first",
-                          s, CLIENT_NAME_MAX);
     *ret = s;
     return AS_OK;
 }

@@ -97,6 +97,7 @@ json_t *trial_detail_encode(const struct trial_detail *d)
         attempts = list_add(attempts, attempt_encode(&d->attempts[i]));
     for (size_t i = 0; i < d->n_notes; i++)
         out_str(&notes, d->notes[i].name, d->notes[i].text);
+    out_str(&o, "why", d->why ? d->why : "");
     out_child(&o, "notes", out_end(&notes));
     out_child(&o, "attempts", attempts);
     out_json(&o, "test", d->test);

@@ -47,6 +47,7 @@ static struct row row_of_status(as_status st, bool has_pointer)
         return (struct row){503, "out_of_memory", "Try again later"};
     case AS_OK:
     case AS_E_INTERNAL:
+    case AS_E_USAGE:
         break;
     }
     return (struct row){500, "internal", "The server failed"};

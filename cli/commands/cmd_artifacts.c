@@ -115,7 +115,7 @@ static as_status get_all(const struct artifacts *a, const json_t *files, json_t 
     size_t i;
     json_t *file;
     if (as_streq(a->output, "-"))
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "--output - takes one file; this trial has %zu here, so name one as PATH",
                        json_array_size(files));
     if (a->output)

@@ -51,6 +51,7 @@ static as_status print_ensemble(const struct session *s, const json_t *ensemble,
     return AS_OK;
 }
 
+/* AS_E_NOT_FOUND: there is none (yet); with --json it is printed all the same. */
 static as_status show_ensemble(const struct session *s, const struct trial_ref *ref,
                                struct as_err *err)
 {
@@ -58,7 +59,18 @@ static as_status show_ensemble(const struct session *s, const struct trial_ref *
     as_status st = request_get(s->client, ref, "ensemble", NULL, &ensemble, err);
     if (st < 0)
         return st;
-    return s->json ? session_print_json(ensemble, err) : print_ensemble(s, ensemble, err);
+    const char *state = json_string_value(json_object_get(ensemble, "state"));
+    const char *reason = json_string_value(json_object_get(ensemble, "reason"));
+    bool is_ready = as_streq(state, "ready");
+    if (s->json || is_ready)
+        st = s->json ? session_print_json(ensemble, err) : print_ensemble(s, ensemble, err);
+    if (st < 0 || is_ready)
+        return st;
+    if (as_streq(state, "pending"))
+        return as_fail(err, AS_E_NOT_FOUND,
+                       "%s has no ensemble yet; it is made when the sweep has ended", ref->sweep);
+    return as_fail(err, AS_E_NOT_FOUND, "%s has no ensemble%s%.300s", ref->sweep,
+                   reason ? ": " : "", reason ? reason : "");
 }
 
 static as_status list_ensembles(const struct session *s, const struct trial_ref *ref,
@@ -149,7 +161,7 @@ static as_status make_sweep(const struct session *s, const struct trial_ref *ref
     JSON_AUTO sweep = NULL;
     JSON_AUTO doc = NULL;
     if (w->size < 0 || w->size > (int64_t)f->most)
-        return as_fail(err, AS_E_INVAL, "--size: found %lld, expected 1 to %zu %s",
+        return as_fail(err, AS_E_USAGE, "--size: found %lld, expected 1 to %zu %s",
                        (long long)w->size, f->most, f->unit);
     as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
     if (st == AS_OK)

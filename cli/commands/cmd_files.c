@@ -222,7 +222,7 @@ static as_status fetch_all(struct files *f, struct as_err *err)
     json_t *file;
     char fetched[32], had[32];
     if (as_streq(f->output, "-") || !*f->output)
-        return as_fail(err, AS_E_INVAL, "--output is '%s', expected a folder", f->output);
+        return as_fail(err, AS_E_USAGE, "--output is '%s', expected a folder", f->output);
     as_status st = file_mkdirs(f->output, 0777, err);
     json_array_foreach(f->items, i, file)
     {

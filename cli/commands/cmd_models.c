@@ -88,7 +88,7 @@ static as_status add_version(const struct models *m, const char *from, const cha
     if (st < 0)
         return st;
     if (ref.has_version)
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "expected the name of a model, found '%.80s': the server numbers versions",
                        name);
     JSON_AUTO body = json_pack("{s:s, s:s*}", "sweep", trial.sweep, "use", m->use);
@@ -129,9 +129,9 @@ static as_status change_alias(const struct models *m, const char *name, const ch
     const struct client_opts opts = {.retry_ms = RETRY_MS};
     as_status st = model_ref_parse(name, &ref, err);
     if (st == AS_OK && ref.has_version)
-        st = as_fail(err, AS_E_INVAL, "expected the name of a model, found '%.80s'", name);
+        st = as_fail(err, AS_E_USAGE, "expected the name of a model, found '%.80s'", name);
     if (st == AS_OK && version && (as_parse_i64(version, &number, NULL) < 0 || number < 1))
-        st = as_fail(err, AS_E_INVAL, "expected the number of a version, found '%.40s'", version);
+        st = as_fail(err, AS_E_USAGE, "expected the number of a version, found '%.40s'", version);
     if (st < 0)
         return st;
     str_puts(&path, "/v1/models");
@@ -213,7 +213,7 @@ static as_status get_model(const struct models *m, const char *name, const char 
 static as_status convert_file(const struct models *m, const char *to, struct as_err *err)
 {
     if (!as_streq(m->format, "onnx"))
-        return as_fail(err, AS_E_INVAL, "--from needs --format onnx: the file is %s already",
+        return as_fail(err, AS_E_USAGE, "--from needs --format onnx: the file is %s already",
                        m->format);
     as_status st = models_convert_onnx(m->from, to, err);
     if (st < 0 || as_streq(to, "-"))

@@ -51,7 +51,7 @@ static as_status set_priority(const struct session *s, const char *name, const c
     if (st < 0)
         return st;
     if (as_parse_i64(text, &n, NULL) < 0)
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "N: found '%.40s', expected a whole number from -100 to 100", text);
     JSON_AUTO body = json_pack("{s:I}", "priority", (json_int_t)n);
     if ((st = request_patch(s->client, &ref, body, &answer, err)) < 0)

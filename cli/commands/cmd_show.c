@@ -187,7 +187,7 @@ static as_status show_sweep(const struct session *s, const char *id, struct as_e
     if (st < 0)
         return st;
     if (ref.number >= 0)
-        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; see assay trial", id);
+        return as_fail(err, AS_E_USAGE, "expected SWEEP, found '%.80s'; see assay trial", id);
     st = request_get(s->client, &ref, NULL, NULL, &sweep, err);
     if (st < 0)
         return st;

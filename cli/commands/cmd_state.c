@@ -48,7 +48,7 @@ static as_status change_state(const struct session *s, const char *name, const c
     if (st < 0)
         return st;
     if (ref.number >= 0 && !trials_too)
-        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'", name);
+        return as_fail(err, AS_E_USAGE, "expected SWEEP, found '%.80s'", name);
     st = ref.number >= 0 ? cancel_trial(s, &ref, &answer, err)
                          : patch_sweep(s, &ref, state, &answer, err);
     return st < 0 ? st : print_state(s, name, answer, err);
@@ -115,7 +115,7 @@ static int delete_sweep(const struct session *s, const char *name, bool yes)
     struct as_err err = {0};
     as_status st = request_parse_ref(name, true, &ref, &err);
     if (st == AS_OK && ref.number >= 0)
-        st = as_fail(&err, AS_E_INVAL, "expected SWEEP, found '%.80s'; trials go with their sweep",
+        st = as_fail(&err, AS_E_USAGE, "expected SWEEP, found '%.80s'; trials go with their sweep",
                      name);
     if (st < 0)
         return session_end(s, st, &err);

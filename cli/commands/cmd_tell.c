@@ -24,6 +24,7 @@ struct tell {
     const char *client;
     const char *failed; /* reason of --failed; NULL: the trial did not fail */
     bool release;
+    bool needs_step;  /* with metrics: it is `report` */
     int64_t step;     /* NO_STEP: not given */
     int64_t lease_ms; /* 0: not given */
     json_t *metrics;  /* owned */
@@ -58,6 +59,8 @@ static as_status prepare_tell(struct tell *t, int n, char **args, struct as_err 
                          param_args_add_metric, &t->metrics, err);
     if (st < 0)
         return st;
+    if (t->needs_step && json_object_size(t->metrics) > 0 && t->step == NO_STEP)
+        return as_fail(err, AS_E_USAGE, "--step is needed with metrics: at which step were they?");
     return told_trial_find(t->session.client, &ref, t->client, &t->trial, err);
 }
 
@@ -138,8 +141,6 @@ static as_status report_measurement(struct tell *t, int n, char **args, struct a
     if (st < 0)
         return st;
     bool any = json_object_size(t->metrics) > 0;
-    if (any && t->step == NO_STEP)
-        return as_fail(err, AS_E_INVAL, "--step is needed with metrics: at which step were they?");
     if (any)
         st = post_measurement(t, &answer, err);
     if (st < 0)
@@ -198,7 +199,7 @@ int cmd_tell(const struct verb *v, int argc, char **argv)
 
 int cmd_report(const struct verb *v, int argc, char **argv)
 {
-    struct tell t = {.step = NO_STEP};
+    struct tell t = {.step = NO_STEP, .needs_step = true};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {

@@ -116,6 +116,15 @@ static int revoke_token(const struct token *t, const char *id)
     return deletion_run(&t->session, &d);
 }
 
+static bool is_role(const char *word)
+{
+    static const char *const roles[] = {"viewer", "user", "runner", "admin"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(roles); i++)
+        if (as_streq(word, roles[i]))
+            return true;
+    return false;
+}
+
 int cmd_token(const struct verb *v, int argc, char **argv)
 {
     struct token t = {0};
@@ -130,7 +139,12 @@ int cmd_token(const struct verb *v, int argc, char **argv)
         SESSION_OPTS(&t.session),
     };
     if (session_begin(&t.session, v, table, argc, argv, 1, 2, &n, &code)) {
-        if (as_streq(argv[1], "create") && n == 2)
+        if (as_streq(argv[1], "create") && n == 2 && !is_role(argv[2]))
+            code = exit_with_usage(v->name,
+                                   "ROLE: found '%.40s', expected viewer, user, runner or "
+                                   "admin",
+                                   argv[2]);
+        else if (as_streq(argv[1], "create") && n == 2)
             code = session_end(&t.session, create_token(&t, argv[2], &err), &err);
         else if (as_streq(argv[1], "list") && n == 1)
             code = session_end(&t.session, list_tokens(&t.session, &err), &err);

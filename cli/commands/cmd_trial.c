@@ -17,7 +17,6 @@
 #include "cli/view/gang_view.h"
 #include "cli/view/objectives.h"
 #include "cli/view/pairs.h"
-#include "cli/view/reason.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
 
@@ -46,8 +45,8 @@ static void add_why(struct pairs *p, const json_t *trial, const json_t *sweep)
     struct str b = {0};
     size_t i;
     json_t *constraint;
-    reason_words(json_object_get(trial, "suggestion"), json_object_get(sweep, "metrics"), &b);
-    pairs_add(p, "why", STYLE_BOLD, str_cstr(&b));
+    const char *why = json_string_value(json_object_get(trial, "why"));
+    pairs_add(p, "why", STYLE_BOLD, why ? why : "");
     if (objectives_has_constraints(sweep))
         pairs_add_json(p, "feasible", json_object_get(trial, "feasible"));
     if (json_is_false(json_object_get(trial, "feasible"))) {

@@ -23,7 +23,7 @@ static as_status list_trials(const struct session *s, const char *id, const stru
     if (st < 0)
         return st;
     if (sweep.number >= 0)
-        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; see assay trial", id);
+        return as_fail(err, AS_E_USAGE, "expected SWEEP, found '%.80s'; see assay trial", id);
     st = str_check(query, err);
     return st < 0 ? st : trials_print(s, &sweep, query->s, limit, err);
 }
@@ -119,8 +119,6 @@ static as_status print_best(const struct session *s, const struct trial_ref *ref
     if (objectives_count(sweep) > 1)
         say("By the first of %zu metrics; `assay best %s --pareto` shows the front.",
             objectives_count(sweep), ref->sweep);
-    if (table_rows(t) == 0)
-        say("No trial has completed yet.");
     return AS_OK;
 }
 
@@ -142,7 +140,11 @@ static as_status show_best(const struct session *s, const char *id, int64_t top,
     st = request_items(s->client, &sweep, "best", query.s, top, &answer, err);
     if (st < 0)
         return st;
-    return print_best(s, &sweep, json_object_get(answer, "items"), err);
+    const json_t *items = json_object_get(answer, "items");
+    st = print_best(s, &sweep, items, err);
+    if (st == AS_OK && json_array_size(items) == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "no trial of %s has completed yet", sweep.sweep);
+    return st;
 }
 
 int cmd_best(const struct verb *v, int argc, char **argv)

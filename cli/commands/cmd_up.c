@@ -165,6 +165,16 @@ static int run_up(struct up *u)
     return code;
 }
 
+/* assayd gets the texts as they are; a wrong one would only end it. */
+static int check_time(const char *name, const char *text)
+{
+    struct as_err err = {0};
+    int64_t ms;
+    if (!text || as_parse_duration_ms(text, &ms, &err) == AS_OK)
+        return EXIT_OK;
+    return exit_with_usage("up", "--%s: %s", name, err.msg);
+}
+
 static int check_options(const struct up *u, int n_args, char **argv)
 {
     if (n_args > 0)
@@ -175,7 +185,8 @@ static int check_options(const struct up *u, int n_args, char **argv)
         return exit_with_usage("up", "--runners takes 0 to %d", UP_MAX_RUNNERS);
     if (u->slots < 1 || u->slots > 1024)
         return exit_with_usage("up", "--slots takes 1 to 1024");
-    return EXIT_OK;
+    int code = check_time("lease", u->lease);
+    return code == EXIT_OK ? check_time("heartbeat", u->heartbeat) : code;
 }
 
 int cmd_up(const struct verb *v, int argc, char **argv)

@@ -245,15 +245,29 @@ static void complete(void *arg, const struct verb *v, const struct opt *table)
     }
 }
 
+/* The words with the verb before the options that stand before it, in `ret`. False: there are too
+ * many, or an option lacks its value. */
+static bool verb_first(const char *const *words, size_t n, const char *ret[MAX_ARGS + 1])
+{
+    if (n > MAX_ARGS)
+        return false;
+    ret[0] = "assay";
+    memcpy(ret + 1, words, n * sizeof *words);
+    /* the current word is being typed: it is neither the verb nor a value yet */
+    return session_verb_first((int)n, (char **)ret, NULL) == AS_OK;
+}
+
 void completion_words(const char *const *words, size_t n, struct str *b)
 {
-    struct line l = {.words = words, .n = n, .before = "", .b = b};
-    if (n == 0)
+    struct line l = {.n = n, .before = "", .b = b};
+    const char *ordered[MAX_ARGS + 1];
+    if (n == 0 || !verb_first(words, n, ordered))
         return;
     say_set_quiet(true);
+    l.words = ordered + 1;
     l.current = words[n - 1];
-    l.verb = verbs_find(words[0]);
-    if (n == 1)
+    l.verb = verbs_find(ordered[1]);
+    if (n == 1 || ordered[1][0] == '-') /* options alone */
         add_verbs(&l);
     else if (l.verb)
         (void)verbs_read_table(l.verb, complete, &l);

@@ -199,7 +199,7 @@ static as_status parse_size(const char *text, size_t *height, size_t *width, str
         first[x - text] = '\0';
     if (!x || as_parse_i64(first, &h, NULL) != AS_OK || as_parse_i64(x + 1, &w, NULL) != AS_OK ||
         h < 1 || w < 1 || h > 65536 || w > 65536)
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "--size: found '%.40s', expected HEIGHTxWIDTH, such as 32x32", text);
     *height = (size_t)h;
     *width = (size_t)w;
@@ -360,27 +360,27 @@ static as_status check_test(const struct data_add *d, struct as_err *err)
 {
     bool is_text = as_streq(d->format, "text") || as_streq(d->format, "tokens");
     if (d->test_column && !as_streq(d->format, "csv"))
-        return as_fail(err, AS_E_INVAL, "--test-column names a column of a csv table, found %s",
+        return as_fail(err, AS_E_USAGE, "--test-column names a column of a csv table, found %s",
                        d->format);
     if (d->test_column && (d->test || d->test_targets || as_streq(d->file, "-")))
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "--test-column cuts FILE: it goes with neither --test nor standard input");
     if (d->test_column && d->test_column[strcspn(d->test_column, ",*?[")])
         return as_fail(
-            err, AS_E_INVAL,
+            err, AS_E_USAGE,
             "--test-column: found '%.60s', expected the name of one column without , * ? [",
             d->test_column);
     if (!d->test && !d->test_targets)
         return AS_OK;
     if (is_text)
-        return as_fail(err, AS_E_INVAL, "--test is for tables and images, found %s", d->format);
+        return as_fail(err, AS_E_USAGE, "--test is for tables and images, found %s", d->format);
     if (as_streq(d->test, "-") || as_streq(d->test_targets, "-"))
-        return as_fail(err, AS_E_INVAL, "--test: expected a file, found standard input (-)");
+        return as_fail(err, AS_E_USAGE, "--test: expected a file, found standard input (-)");
     if (d->targets && !(d->test && d->test_targets))
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "test rows of two files need both: --test FILE and --test-targets FILE");
     if (!d->targets && d->test_targets)
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "--test-targets goes with --targets; the targets of %.160s are in it",
                        d->file);
     return AS_OK;
@@ -390,17 +390,17 @@ static as_status check_folder(struct data_add *d, struct as_err *err)
 {
     size_t h, w;
     if (d->format && !as_streq(d->format, "safetensors"))
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "%.160s is a folder: its images are packed as safetensors, not as %s",
                        d->file, d->format);
     if (d->test || d->test_targets || d->test_column)
         return as_fail(
-            err, AS_E_INVAL,
+            err, AS_E_USAGE,
             "--test: %.160s is a folder of images, whose test rows must be packed as the "
             "arrays x and y of a safetensors file, like those of the folder",
             d->file);
     if (d->target || d->targets || d->x || d->y)
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "%.160s is a folder: the classes of its images are its sub-folders, and it "
                        "takes no --target, --targets, --x or --y",
                        d->file);
@@ -411,37 +411,37 @@ static as_status check_folder(struct data_add *d, struct as_err *err)
 as_status data_add_check(struct data_add *d, struct as_err *err)
 {
     if (d->file && d->features)
-        return as_fail(err, AS_E_INVAL, "the features are named twice: as FILE and by --features");
+        return as_fail(err, AS_E_USAGE, "the features are named twice: as FILE and by --features");
     d->file = d->file ? d->file : d->features;
     if (!d->file)
-        return as_fail(err, AS_E_INVAL, "expected a FILE, or --features FILE --targets FILE");
+        return as_fail(err, AS_E_USAGE, "expected a FILE, or --features FILE --targets FILE");
     if (as_streq(d->file, "-") && as_streq(d->targets, "-"))
-        return as_fail(err, AS_E_INVAL, "standard input (-) can be only one of the two files");
+        return as_fail(err, AS_E_USAGE, "standard input (-) can be only one of the two files");
     if (file_is_folder(d->file))
         return check_folder(d, err);
     if (d->size || d->grey)
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "--size and --grey go with a folder of images, found %.160s", d->file);
     if (!d->format)
         d->format = format_of(d->file);
     if (!d->format && d->target)
         d->format = "csv"; /* a table may have any name */
     if (!d->format)
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "%.200s: its name does not show the format; add --format csv, npy, npz, "
                        "idx, cifar, safetensors, text or tokens",
                        d->file);
     bool csv = as_streq(d->format, "csv"), npy = as_streq(d->format, "npy");
     bool idx = as_streq(d->format, "idx");
     if (idx && !d->targets)
-        return as_fail(err, AS_E_INVAL, "images in idx need --targets FILE, the labels");
+        return as_fail(err, AS_E_USAGE, "images in idx need --targets FILE, the labels");
     if (d->targets && !npy && !idx)
-        return as_fail(err, AS_E_INVAL, "--targets goes with the formats npy and idx, not with %s",
+        return as_fail(err, AS_E_USAGE, "--targets goes with the formats npy and idx, not with %s",
                        d->format);
     if (d->target && (d->targets || (!csv && !npy)))
-        return as_fail(err, AS_E_INVAL, "--target names a column of a csv or npy table");
+        return as_fail(err, AS_E_USAGE, "--target names a column of a csv or npy table");
     if (!d->target && (csv || (npy && !d->targets)))
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "a table needs --target COLUMN: the name of a column, or its number%s",
                        npy ? " (or --targets FILE)" : "");
     return check_test(d, err);

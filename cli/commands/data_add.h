@@ -29,7 +29,7 @@ struct data_add {
 };
 
 /* Check that the options fit together, and set `file` and `format` if other options determine them.
- * AS_E_INVAL. */
+ * AS_E_USAGE. */
 AS_MUST_CHECK as_status data_add_check(struct data_add *d, struct as_err *err);
 
 /* Upload and register the data set, and print it. Errors of the client; errors about the content

@@ -147,11 +147,7 @@ static as_status print_front(const struct session *s, const struct trial_ref *re
     st = session_print_table(s, t, err);
     if (st < 0)
         return st;
-    if (table_rows(t) == 0)
-        say(objectives_has_constraints(sweep)
-                ? "No trial has completed and kept the constraints yet."
-                : "No trial has completed yet.");
-    else if (s->terminal.tty && objectives_count(sweep) == 2)
+    if (table_rows(t) > 0 && s->terminal.tty && objectives_count(sweep) == 2)
         st = draw_front(s, ref, sweep, items, err);
     if (st < 0)
         return st;
@@ -166,5 +162,9 @@ as_status pareto_report_print(const struct session *s, const struct trial_ref *s
     as_status st = request_items(s->client, sweep, "pareto", NULL, INT64_MAX, &pareto, err);
     if (st < 0)
         return st;
-    return s->json ? session_print_json(pareto, err) : print_front(s, sweep, pareto, err);
+    st = s->json ? session_print_json(pareto, err) : print_front(s, sweep, pareto, err);
+    if (st == AS_OK && json_array_size(json_object_get(pareto, "items")) == 0)
+        return as_fail(err, AS_E_NOT_FOUND,
+                       "no trial of %s has completed yet that keeps the constraints", sweep->sweep);
+    return st;
 }

@@ -25,7 +25,7 @@ as_status told_trial_parse_args(int n, char **args, struct trial_ref *ret, int *
         return st;
     if (ref.number < 0) {
         if (n < 2 || as_parse_i64(args[1], &ref.number, NULL) < 0 || ref.number < 0)
-            return as_fail(err, AS_E_INVAL, "expected the number of a trial after '%.80s'%s%.40s%s",
+            return as_fail(err, AS_E_USAGE, "expected the number of a trial after '%.80s'%s%.40s%s",
                            args[0], n < 2 ? "" : ", found '", n < 2 ? "" : args[1],
                            n < 2 ? "" : "'");
         used = 2;

@@ -15,7 +15,7 @@ struct told_trial {
 void told_trial_done(struct told_trial *h);
 
 /* Read "SWEEP NUMBER" or "SWEEP/NUMBER" from the front of n arguments; *ret_used is the number of
- * arguments read. AS_E_INVAL: the message names what was expected. */
+ * arguments read. AS_E_USAGE: the message names what was expected. */
 AS_MUST_CHECK as_status told_trial_parse_args(int n, char **args, struct trial_ref *ret,
                                               int *ret_used, struct as_err *err);
 

@@ -292,27 +292,20 @@ const char *verbs_suggest(const char *name)
     static const struct {
         const char *said, *meant;
     } words[] = {
-        {"ls", "sweeps"},       {"list", "sweeps"},   {"status", "show"},     {"start", "run"},
-        {"create", "run"},      {"stop", "cancel"},   {"kill", "cancel"},     {"rm", "delete"},
-        {"remove", "delete"},   {"log", "logs"},      {"diff", "compare"},    {"dataset", "data"},
-        {"suggest", "ask"},     {"complete", "tell"}, {"add", "trials"},      {"front", "best"},
-        {"download", "files"},  {"tail", "logs"},     {"datasets", "data"},   {"model", "models"},
-        {"register", "models"}, {"serve", "up"},      {"continue", "resume"}, {"score", "predict"},
-        {"infer", "predict"},
+        {"ls", "sweeps"},       {"list", "sweeps"},     {"status", "show"},   {"start", "run"},
+        {"create", "run"},      {"stop", "cancel"},     {"kill", "cancel"},   {"rm", "delete"},
+        {"remove", "delete"},   {"log", "logs"},        {"diff", "compare"},  {"dataset", "data"},
+        {"suggest", "ask"},     {"complete", "tell"},   {"add", "trials"},    {"front", "best"},
+        {"download", "files"},  {"tail", "logs"},       {"datasets", "data"}, {"model", "models"},
+        {"register", "models"}, {"continue", "resume"}, {"score", "predict"}, {"infer", "predict"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(words); i++)
         if (as_streq(words[i].said, name))
             return words[i].meant;
-    const char *nearest = NULL;
-    size_t best = strlen(name) <= 4 ? 2 : 3; /* a short name is near many verbs */
-    for (size_t i = 0; i < AS_ARRAY_LEN(table); i++) {
-        size_t d = as_edit_distance(name, table[i].name);
-        if (d < best) {
-            best = d;
-            nearest = table[i].name;
-        }
-    }
-    return nearest;
+    struct as_nearest near = {.given = name};
+    for (size_t i = 0; i < AS_ARRAY_LEN(table); i++)
+        as_nearest_offer(&near, table[i].name);
+    return near.name;
 }
 
 /* The exit codes, as many on a line as fit. */

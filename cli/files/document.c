@@ -57,12 +57,12 @@ static as_status descend(json_t *tree, char *path, json_t **ret, char **ret_last
                 return as_fail_nomem(err);
         }
         if (!json_is_object(next))
-            return as_fail(err, AS_E_INVAL, "--set: %.60s is %s and has no fields", part,
+            return as_fail(err, AS_E_USAGE, "--set: %.60s is %s and has no fields", part,
                            json_type_name(next));
         at = next;
     }
     if (!*part)
-        return as_fail(err, AS_E_INVAL, "--set: the name of a field is empty");
+        return as_fail(err, AS_E_USAGE, "--set: the name of a field is empty");
     *ret = at;
     *ret_last = part;
     return AS_OK;
@@ -76,11 +76,11 @@ as_status document_set(struct document *d, const char *assignment, struct as_err
     char *equals = strchr(path, '='), *last = NULL;
     json_t *holder = NULL, *value = NULL;
     if (!equals || equals == path)
-        return as_fail(err, AS_E_INVAL, "--set: expected FIELD=VALUE, found '%.80s'", assignment);
+        return as_fail(err, AS_E_USAGE, "--set: expected FIELD=VALUE, found '%.80s'", assignment);
     *equals = 0;
     as_status st = yaml_parse(equals + 1, strlen(equals + 1), &value, err);
     if (st < 0)
-        return as_err_prefix(err, st, "--set %s", path);
+        return as_err_prefix(err, st == AS_E_INVAL ? AS_E_USAGE : st, "--set %s", path);
     st = descend(d->tree, path, &holder, &last, err);
     if (st < 0) {
         json_decref(value);

@@ -25,7 +25,7 @@ AS_MUST_CHECK as_status document_read(const char *path, struct document *ret, st
 void document_done(struct document *d);
 
 /* Set a field, such as "limits.max_trials=10". Missing objects on the path are created. The value
- * is read as YAML. AS_E_INVAL: the message names what was expected. */
+ * is read as YAML. AS_E_USAGE: the message names what was expected. */
 AS_MUST_CHECK as_status document_set(struct document *d, const char *assignment,
                                      struct as_err *err);
 

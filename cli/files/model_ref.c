@@ -19,10 +19,10 @@ as_status model_ref_parse(const char *text, struct model_ref *ret, struct as_err
     size_t len = at ? (size_t)(at - text) : strlen(text);
     const char *version = at ? at + 1 : "default";
     if (!is_word(text, len))
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "expected the name of a model, NAME or NAME@VERSION, found '%.80s'", text);
     if (!is_word(version, strlen(version)))
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "expected the number of a version or an alias after '%.*s@', found '%.80s'",
                        (int)len, text, version);
     *ret = (struct model_ref){.has_version = at != NULL};

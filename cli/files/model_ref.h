@@ -15,7 +15,7 @@ struct model_ref {
     bool has_version;                /* it was written */
 };
 
-/* Which models exist is not checked. AS_E_INVAL: it has another form. */
+/* Which models exist is not checked. AS_E_USAGE: it has another form. */
 AS_MUST_CHECK as_status model_ref_parse(const char *text, struct model_ref *ret,
                                         struct as_err *err);
 

@@ -39,7 +39,7 @@ static as_status split_assignment(const char *text, const char *example, char **
 {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text)
-        return as_fail(err, AS_E_INVAL, "expected NAME=VALUE, such as %s, found '%.80s'", example,
+        return as_fail(err, AS_E_USAGE, "expected NAME=VALUE, such as %s, found '%.80s'", example,
                        text);
     struct str name = {0};
     str_add(&name, text, (size_t)(equals - text));
@@ -52,7 +52,7 @@ static as_status add_member(json_t *object, const char *name, json_t *value, str
 {
     JSON_AUTO owned = value;
     if (json_object_get(object, name))
-        return as_fail(err, AS_E_INVAL, "%.60s is given twice", name);
+        return as_fail(err, AS_E_USAGE, "%.60s is given twice", name);
     if (json_object_set(object, name, owned) != 0)
         return as_fail_nomem(err);
     return AS_OK;
@@ -67,7 +67,7 @@ as_status param_args_add_metric(json_t *metrics, const char *text, struct as_err
     if (st < 0)
         return st;
     if (!param_args_number(value, &v))
-        return as_fail(err, AS_E_INVAL, "%.60s: expected a number (or NaN), found '%.60s'", name,
+        return as_fail(err, AS_E_USAGE, "%.60s: expected a number (or NaN), found '%.60s'", name,
                        value);
     return add_member(metrics, name, json_number_new(v), err);
 }
@@ -81,12 +81,12 @@ as_status param_args_add_param(json_t *params, const char *text, struct as_err *
     if (st < 0)
         return st;
     if (!*value)
-        return as_fail(err, AS_E_INVAL, "%.60s: expected a value, such as null or ''", name);
+        return as_fail(err, AS_E_USAGE, "%.60s: expected a value, such as null or ''", name);
     st = yaml_parse(value, strlen(value), &v, err);
     if (st < 0)
-        return st;
+        return as_err_prefix(err, st == AS_E_INVAL ? AS_E_USAGE : st, "%.60s", name);
     if (json_is_object(v))
-        return as_fail(err, AS_E_INVAL,
+        return as_fail(err, AS_E_USAGE,
                        "%.60s: expected a number, a text, true, false, null or a list, found %s",
                        name, json_type_name(v));
     return add_member(params, name, as_steal(v), err);
@@ -99,12 +99,16 @@ static as_status check_limit_name(const char *name, struct as_err *err)
         "target",     "trial_timeout",         "on_timeout",        "wall_time",
         "grace"};
     AS_AUTO(str_done) struct str list = {0};
+    struct as_nearest near = {.given = name};
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {
         if (as_streq(name, names[i]))
             return AS_OK;
+        as_nearest_offer(&near, names[i]);
         str_printf(&list, "%s%s", i ? ", " : "", names[i]);
     }
-    return as_fail(err, AS_E_INVAL, "'%.60s' is no limit; expected one of %s", name,
+    if (near.name)
+        return as_fail(err, AS_E_USAGE, "'%.60s' is no limit; did you mean %s?", name, near.name);
+    return as_fail(err, AS_E_USAGE, "'%.60s' is no limit; expected one of %s", name,
                    str_cstr(&list));
 }
 

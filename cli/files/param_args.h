@@ -7,7 +7,7 @@
 #include "base/opt.h"
 #include "base/status.h"
 
-/* Add one metric, "val_error=0.031" (also NaN, Infinity, inf), to an object of metrics. AS_E_INVAL
+/* Add one metric, "val_error=0.031" (also NaN, Infinity, inf), to an object of metrics. AS_E_USAGE
  * for a wrong value or a name that is already in the object; AS_E_NOMEM. */
 AS_MUST_CHECK as_status param_args_add_metric(json_t *metrics, const char *text,
                                               struct as_err *err);
@@ -17,7 +17,7 @@ AS_MUST_CHECK as_status param_args_add_metric(json_t *metrics, const char *text,
 AS_MUST_CHECK as_status param_args_add_param(json_t *params, const char *text, struct as_err *err);
 
 /* Add one limit of a sweep, "max_trials=200", "wall_time=6h", "max_failed_trials=none" (JSON null:
- * remove it). "limits.max_trials=200" is the same. AS_E_INVAL: no such limit, or it is given
+ * remove it). "limits.max_trials=200" is the same. AS_E_USAGE: no such limit, or it is given
  * twice. The server checks the value. */
 AS_MUST_CHECK as_status param_args_add_limit(json_t *limits, const char *text, struct as_err *err);
 

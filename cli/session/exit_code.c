@@ -46,6 +46,8 @@ int exit_code_of(as_status st)
         return EXIT_TIMEOUT;
     case AS_E_UNAVAILABLE:
         return EXIT_UNAVAILABLE;
+    case AS_E_USAGE:
+        return EXIT_USAGE;
     default:
         return EXIT_FAIL;
     }

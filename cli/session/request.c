@@ -18,14 +18,14 @@ as_status request_parse_ref(const char *text, bool number_optional, struct trial
     size_t len = slash ? (size_t)(slash - text) : strlen(text);
     struct trial_ref ref = {.number = -1};
     if (len == 0 || len >= sizeof ref.sweep)
-        return as_fail(err, AS_E_INVAL, "expected %s, found '%.80s'",
+        return as_fail(err, AS_E_USAGE, "expected %s, found '%.80s'",
                        number_optional ? "SWEEP or SWEEP/NUMBER" : "SWEEP/NUMBER", text);
     memcpy(ref.sweep, text, len);
     if (slash && (as_parse_i64(slash + 1, &ref.number, NULL) < 0 || ref.number < 0))
-        return as_fail(err, AS_E_INVAL, "expected the number of a trial after '%s/', found '%.40s'",
+        return as_fail(err, AS_E_USAGE, "expected the number of a trial after '%s/', found '%.40s'",
                        ref.sweep, slash + 1);
     if (!slash && !number_optional)
-        return as_fail(err, AS_E_INVAL, "expected SWEEP/NUMBER, found '%.80s'", text);
+        return as_fail(err, AS_E_USAGE, "expected SWEEP/NUMBER, found '%.80s'", text);
     *ret = ref;
     return AS_OK;
 }
@@ -37,7 +37,7 @@ as_status request_parse_sweep(const char *text, struct trial_ref *ret, struct as
     if (st < 0)
         return st;
     if (ref.number >= 0)
-        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'", text);
+        return as_fail(err, AS_E_USAGE, "expected SWEEP, found '%.80s'", text);
     *ret = ref;
     return AS_OK;
 }
@@ -134,7 +134,7 @@ as_status request_pages(struct client *c, const char *path, const char *query, i
                         request_page_fn page, void *arg, struct as_err *err)
 {
     if (limit < 0)
-        return as_fail(err, AS_E_INVAL, "--limit: found %lld, expected 0 (all) or more",
+        return as_fail(err, AS_E_USAGE, "--limit: found %lld, expected 0 (all) or more",
                        (long long)limit);
     AS_AUTO(as_freep) char *cursor = NULL;
     int64_t left = limit > 0 ? limit : INT64_MAX;

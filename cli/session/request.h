@@ -15,12 +15,12 @@ struct trial_ref {
     int64_t number; /* -1: the whole sweep */
 };
 
-/* Parse SWEEP/NUMBER. With `number_optional` a sweep alone is valid, too. AS_E_INVAL: the message
+/* Parse SWEEP/NUMBER. With `number_optional` a sweep alone is valid, too. AS_E_USAGE: the message
  * names what was expected. */
 AS_MUST_CHECK as_status request_parse_ref(const char *text, bool number_optional,
                                           struct trial_ref *ret, struct as_err *err);
 
-/* Parse a sweep; a text with a trial number is AS_E_INVAL. */
+/* Parse a sweep; a text with a trial number is AS_E_USAGE. */
 AS_MUST_CHECK as_status request_parse_sweep(const char *text, struct trial_ref *ret,
                                             struct as_err *err);
 
@@ -35,7 +35,7 @@ AS_MUST_CHECK as_status request_items(struct client *c, const struct trial_ref *
                                       const char *rest, const char *query, int64_t limit,
                                       json_t **ret, struct as_err *err);
 
-/* GET a list and follow its cursors. `limit` 0: all; below 0: AS_E_INVAL. ret is the array of
+/* GET a list and follow its cursors. `limit` 0: all; below 0: AS_E_USAGE. ret is the array of
  * items, owned by the caller. */
 AS_MUST_CHECK as_status request_list(struct client *c, const char *path, const char *query,
                                      int64_t limit, json_t **ret, struct as_err *err);

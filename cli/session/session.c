@@ -14,6 +14,7 @@
 #include "cli/files/running_server.h"
 #include "cli/session/exit_code.h"
 #include "cli/session/interrupt.h"
+#include "cli/session/meant.h"
 #include "cli/view/say.h"
 
 #define TOKEN_MAX_BYTES 4096
@@ -177,6 +178,20 @@ static bool parse_args(struct session *s, const struct opt *table, int argc, cha
     return false;
 }
 
+as_status session_verb_first(int argc, char **argv, struct as_err *err)
+{
+    struct session unused = {0};
+    const struct opt table[] = {SESSION_OPTS(&unused)};
+    int at = 1;
+    as_status st = opt_skip(table, argc, argv, &at, err);
+    if (st < 0 || at >= argc)
+        return st;
+    char *verb = argv[at];
+    memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof *argv);
+    argv[1] = verb;
+    return AS_OK;
+}
+
 as_status session_connect(struct session *s, struct as_err *err)
 {
     as_status st = find_server(s, err);
@@ -197,6 +212,8 @@ bool session_begin(struct session *s, const struct verb *verb, const struct opt 
     s->verb = verb;
     if (!parse_args(s, table, argc, argv, min_args, max_args, &n, ret_code))
         return false;
+    s->args = (const char *const *)argv + 1;
+    s->n_args = (size_t)n;
     s->terminal = terminal_of(stdout);
     if (s->wide)
         s->terminal.width = SIZE_MAX;
@@ -233,6 +250,10 @@ int session_end(const struct session *s, as_status st, const struct as_err *err)
         say("The server is %s; is `assay up` running?", s->url);
     else if (st == AS_E_DENIED)
         say("Name a token with --token-file or ASSAY_TOKEN_FILE.");
+    else if (st == AS_E_NOT_FOUND && s->client)
+        meant_say(s->verb->synopsis, s->args, s->n_args, s->client);
+    else if (st == AS_E_USAGE)
+        say("See `assay help %s`.", s->verb->name);
     return code;
 }
 

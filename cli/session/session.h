@@ -20,7 +20,9 @@
 
 struct session {
     const struct verb *verb; /* borrowed */
-    const char *server;      /* options; views of argv */
+    const char *const *args; /* without the options; views of argv */
+    size_t n_args;
+    const char *server; /* options; views of argv */
     const char *profile;
     const char *token;
     const char *token_file;
@@ -66,6 +68,10 @@ struct session {
         .name = NULL                                                                               \
     }
 
+/* Move options of SESSION_OPTS that stand before the verb behind it: "--server URL sweeps" becomes
+ * "sweeps --server URL". AS_E_INVAL: another option, or a value is missing. */
+AS_MUST_CHECK as_status session_verb_first(int argc, char **argv, struct as_err *err);
+
 /* Parse the command line of a verb by its table, check that it has min to max arguments (argv[1…]),
  * and create the client. With --help it only prints the help. True: *ret_n_args is set and the verb
  * continues. False: the verb ends with *ret_code. */
@@ -84,8 +90,8 @@ AS_MUST_CHECK as_status session_client(const struct session *s, struct client **
  * cannot be used; AS_E_NOMEM. */
 AS_MUST_CHECK as_status session_token(const struct session *s, char **ret, struct as_err *err);
 
-/* End a verb with the status `st`: print the error, with a hint about the server or the token, or
- * check that all output was written. Returns the exit code. */
+/* End a verb with the status `st`: print the error, with a hint about the server, the token or a
+ * name that was perhaps meant, or check that all output was written. Returns the exit code. */
 int session_end(const struct session *s, as_status st, const struct as_err *err);
 
 /* Print one JSON document, a line of JSON, a text as it is, or a table, on stdout. */

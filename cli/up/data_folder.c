@@ -18,11 +18,13 @@
 
 #define KEPT_LOGS 3
 
-/* The given path or the default. *ret is owned by the caller, also on failure. */
+/* The given path or the default. For root that is a folder of the system, unless XDG_DATA_HOME says
+ * where data belongs. *ret is owned by the caller, also on failure. */
 static as_status choose_path(const char *given, char **ret, struct as_err *err)
 {
-    bool is_root = geteuid() == 0;
-    if (!given && !is_root)
+    const char *base = getenv("XDG_DATA_HOME");
+    bool is_said = base && base[0] == '/'; /* as user_folder_find() reads it */
+    if (!given && (is_said || geteuid() != 0))
         return user_folder_find("XDG_DATA_HOME", ".local/share", ret, err);
     *ret = as_strdup(given ? given : "/var/lib/assay");
     return *ret ? AS_OK : as_fail_nomem(err);

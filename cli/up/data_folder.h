@@ -14,9 +14,9 @@ struct data_folder {
     int lock_fd;
 };
 
-/* Make (or find) the folder and lock it for this process. `path` NULL: $XDG_DATA_HOME/assay, or
- * ~/.local/share/assay; for root /var/lib/assay. AS_E_CONFLICT: another assay up holds the lock;
- * the message has its pid and URL. AS_E_IO. */
+/* Make (or find) the folder and lock it for this process. `path` NULL: $XDG_DATA_HOME/assay;
+ * without the variable ~/.local/share/assay, for root /var/lib/assay. AS_E_CONFLICT: another assay
+ * up holds the lock; the message has its pid and URL. AS_E_IO. */
 AS_MUST_CHECK as_status data_folder_open(struct data_folder *f, const char *path,
                                          struct as_err *err);
 void data_folder_close(struct data_folder *f);

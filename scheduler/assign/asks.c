@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/utf8.h"
 #include "scheduler/assign/assignment_priv.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/client_store.h"
@@ -34,12 +33,30 @@ struct asking {
     struct suggestion_row *rows;  /* the rows of `held` */
 };
 
+static bool is_client_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("._:@-", c));
+}
+
+as_status ask_check_client(const char *name, struct as_err *err)
+{
+    size_t n = strlen(name), good = 0;
+    while (is_client_char(name[good]))
+        good++;
+    if (n < 1 || n > CLIENT_NAME_MAX || good < n || strchr("._:@-", name[0]))
+        return as_fail_at(err, AS_E_INVAL, "/client",
+                          "/client: found \"%.70s\", expected a name of your choice: 1 to %d "
+                          "letters, digits and . _ : @ -, a letter or digit first",
+                          name, CLIENT_NAME_MAX);
+    return AS_OK;
+}
+
 static as_status check_request(const struct ask_request *req, struct as_err *err)
 {
-    size_t len = strlen(req->client);
-    size_t chars = as_utf8_valid(req->client, len) ? as_utf8_length(req->client) : 0;
-    if (chars < 1 || chars > 64)
-        return as_fail_at(err, AS_E_INVAL, "/client", "/client: expected 1 to 64 characters");
+    as_status st = ask_check_client(req->client, err);
+    if (st != AS_OK)
+        return st;
     if (req->count < 1 || req->count > ASK_MAX_COUNT)
         return as_fail_at(err, AS_E_INVAL, "/count", "/count: found %lld, expected 1 to %d",
                           (long long)req->count, ASK_MAX_COUNT);

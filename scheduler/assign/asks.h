@@ -28,9 +28,16 @@
 #define ASK_LEASE_MAX_MS (INT64_C(7) * 86400 * 1000)
 #define ASK_LEASE_DEFAULT_MS 600000
 
+#define CLIENT_NAME_MAX 64
+
+/* Check the name of a client. A client may be any program, so its name has only characters that
+ * pass through logs, URLs and shells unchanged: 1 to CLIENT_NAME_MAX letters, digits and . _ : @ -,
+ * a letter or digit first. AS_E_INVAL at /client. */
+AS_MUST_CHECK as_status ask_check_client(const char *name, struct as_err *err);
+
 struct ask_request {
     const char *sweep;  /* id */
-    const char *client; /* 1..64 characters */
+    const char *client; /* as ask_check_client() has it */
     const char *token;  /* id of the token that asks; NULL: the client is bound to none */
     int64_t count;      /* 1..ASK_MAX_COUNT */
     int64_t lease_ms;   /* ASK_LEASE_MIN_MS..ASK_LEASE_MAX_MS */

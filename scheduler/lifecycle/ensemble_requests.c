@@ -285,7 +285,7 @@ static as_status compute(struct store *db, struct work *w, struct as_err *err)
     struct as_err why = {0};
     if (check_sources(s, w->q.n, &why) != AS_OK) {
         w->state = "none";
-        w->json = ensemble_none(why.msg);
+        w->json = ensemble_none(why.msg, w->n);
         return w->json ? AS_OK : as_fail_nomem(err);
     }
     bool is_trainers = true;

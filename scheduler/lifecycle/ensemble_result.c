@@ -172,9 +172,10 @@ static char *ready_json(const struct work *w, const struct ensemble *e)
     return j ? json_format_ordered(j) : NULL;
 }
 
-char *ensemble_none(const char *reason)
+char *ensemble_none(const char *reason, size_t candidates)
 {
-    JSON_AUTO j = json_pack("{s:s, s:s}", "state", "none", "reason", reason);
+    JSON_AUTO j = json_pack("{s:s, s:s, s:I}", "state", "none", "reason", reason, "candidates",
+                            (json_int_t)candidates);
     return j ? json_format(j) : NULL;
 }
 
@@ -251,6 +252,6 @@ as_status ensemble_compute(struct store *db, const struct ensemble_job *job, cha
     if (job->n >= 2)
         log_write(LOG_WARN, "no ensemble", "sweep=%s error=\"%s\"", job->sweep, why.msg);
     *ret_state = "none";
-    *ret_json = ensemble_none(why.msg);
+    *ret_json = ensemble_none(why.msg, job->n);
     return *ret_json ? AS_OK : as_fail_nomem(err);
 }

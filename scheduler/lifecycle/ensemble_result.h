@@ -36,7 +36,8 @@ AS_MUST_CHECK as_status ensemble_compute(struct store *db, const struct ensemble
                                          char **ret_json, const char **ret_state,
                                          struct as_err *err);
 
-/* A result without an ensemble. NULL: out of memory. Owned by the caller. */
-char *ensemble_none(const char *reason);
+/* A result without an ensemble; so many trials left predictions. NULL: out of memory. Owned by the
+ * caller. */
+char *ensemble_none(const char *reason, size_t candidates);
 
 #endif

@@ -42,7 +42,7 @@ static as_status compute_ensemble(struct store *db, struct work *w, struct as_er
     if (w->s.ensemble_size > 0)
         return ensemble_compute(db, &job, &w->json, &w->state, err);
     w->state = "none";
-    w->json = ensemble_none("the sweep asks for none");
+    w->json = ensemble_none("the sweep asks for none", 0);
     return w->json ? AS_OK : as_fail_nomem(err);
 }
 

@@ -93,6 +93,7 @@ struct trial_detail {
     struct attempt_row *attempts; /* ascending */
     size_t n_attempts;
     const char *test; /* JSON: what its test.json says (trial_test.h); NULL */
+    const char *why;  /* the reason for its parameters in words; NULL, "": it has none */
 };
 
 typedef enum trial_sort {

@@ -7,7 +7,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/json.h"
 #include "base/metric_name.h"
 #include "base/str.h"
 #include "scheduler/services/cursor_priv.h"
@@ -19,6 +21,8 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/lifecycle/transition.h"
+#include "search/space/param.h"
+#include "search/suggest.h"
 
 /* The list's cursor: sort, direction, whether it has a key, key, number. */
 #define PLACE_FIELDS 5
@@ -154,6 +158,43 @@ static as_status find_trial(struct tx *t, struct arena *a, const char *sweep, in
     return store_trial_get(t, a, *ret_key, number, ret, err);
 }
 
+/* The names of the objectives, for the reason of a suggestion that predicts several. *ret: a new
+ * reference; NULL: the sweep has one metric. */
+static as_status read_objectives(struct tx *t, struct arena *a, int64_t key, json_t **ret,
+                                 struct as_err *err)
+{
+    struct sweep_row sweep;
+    as_status st = store_sweep_get(t, a, key, &sweep, err);
+    if (st != AS_OK || !sweep.objectives)
+        return st;
+    return json_parse(sweep.objectives, strlen(sweep.objectives), ret, err);
+}
+
+/* The reason for the parameters in words: the search's own, or who added the trial. */
+static as_status explain(struct tx *t, struct arena *a, int64_t key, const struct trial_row *row,
+                         const char **ret, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    JSON_AUTO reason = NULL;
+    JSON_AUTO metrics = NULL;
+    const char *text = row->suggestion ? row->suggestion : "null";
+    as_status st = json_parse(text, strlen(text), &reason, err);
+    if (st == AS_OK && json_is_array(json_object_get(reason, "predicted")))
+        st = read_objectives(t, a, key, &metrics, err);
+    if (st != AS_OK)
+        return st;
+    if (row->origin == ORIGIN_ENQUEUED)
+        str_puts(&b, "enqueued by hand");
+    else if (row->origin == ORIGIN_KNOWN)
+        str_puts(&b, "a known result, added by hand");
+    else
+        suggest_explain(reason, metrics, &b);
+    if ((st = str_check(&b, err)) != AS_OK)
+        return st;
+    *ret = arena_strdup(a, str_cstr(&b));
+    return *ret ? AS_OK : as_fail_nomem(err);
+}
+
 static as_status get_detail(struct tx *t, struct arena *a, const char *sweep, int64_t number,
                             struct trial_detail *ret, struct file_list *ret_files,
                             struct as_err *err)
@@ -162,7 +203,8 @@ static as_status get_detail(struct tx *t, struct arena *a, const char *sweep, in
     as_status st = find_trial(t, a, sweep, number, &key, &ret->trial, err);
     if (st != AS_OK ||
         (st = store_note_list(t, a, key, number, &ret->notes, &ret->n_notes, err)) != AS_OK ||
-        (st = store_file_list(t, a, key, number, "artifact", ret_files, err)) != AS_OK)
+        (st = store_file_list(t, a, key, number, "artifact", ret_files, err)) != AS_OK ||
+        (st = explain(t, a, key, &ret->trial, &ret->why, err)) != AS_OK)
         return st;
     return store_attempt_list(t, a, key, number, &ret->attempts, &ret->n_attempts, err);
 }

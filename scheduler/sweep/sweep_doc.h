@@ -156,9 +156,8 @@ void sweep_doc_search_spec(const struct sweep_doc *d, struct search_spec *ret);
  * by the caller (free); NULL when memory is out. */
 char *sweep_doc_format(const struct sweep_doc *d);
 
-/* The trial as configuration `c` runs it, every ${name} replaced: {"train": {…}}, or {"command":
- * […], "env": {…}, "files": {…}, "directory": "…", "report": […]}; {} for TRIAL_NONE. New
- * reference. AS_E_NOMEM. */
+/* `trial` as configuration `c` runs it (base/trial_template.h), but for what only a runner knows:
+ * ${file:path} and ${trial_dir} stay. {} for TRIAL_NONE. New reference. AS_E_NOMEM. */
 AS_MUST_CHECK as_status sweep_doc_trial(const struct sweep_doc *d, const struct config *c,
                                         json_t **ret, struct as_err *err);
 

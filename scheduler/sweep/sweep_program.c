@@ -12,6 +12,7 @@
 #include "base/command_line.h"
 #include "base/env_file.h"
 #include "base/file.h"
+#include "base/trial_template.h"
 #include "base/utf8.h"
 #include "scheduler/sweep/sweep_surroundings_priv.h"
 
@@ -37,7 +38,7 @@ static bool is_known(const void *arg, const char *name)
     const char *file = template_file_path(name);
     if (file)
         return json_object_get(r->d->trial.files, file);
-    return !r->parameters || parameter_of(r, name);
+    return !r->parameters || parameter_of(r, name) || as_streq(name, TRIAL_DIR_NAME);
 }
 
 static bool is_conditional(const void *arg, const char *name)
@@ -291,72 +292,4 @@ as_status sweep_program_parse(const struct trial_reader *r, const struct trial_p
     if ((st = faults_note(r->faults, st, err)) < 0 || !p->surroundings)
         return st;
     return sweep_surroundings_parse(r, p->surroundings, &r->d->trial.surroundings, err);
-}
-
-/* ---- a program as it runs ---- */
-
-static as_status apply_texts(const json_t *texts, const json_t *params, json_t **ret,
-                             struct as_err *err)
-{
-    JSON_AUTO out = json_object();
-    if (!out)
-        return sweep_doc_no_memory(err);
-    for (void *it = json_object_iter((json_t *)texts); it;
-         it = json_object_iter_next((json_t *)texts, it)) {
-        AS_AUTO(as_freep) char *text = NULL;
-        const char *in = json_string_value(json_object_iter_value(it));
-        as_status st = template_apply_text(in, params, &text, err);
-        if (st < 0)
-            return st;
-        if (json_object_set_new(out, json_object_iter_key(it), json_string(text)) < 0)
-            return sweep_doc_no_memory(err);
-    }
-    *ret = as_steal(out);
-    return AS_OK;
-}
-
-/* The parameters, and each file as the reference to it; NULL when memory is out. */
-static json_t *with_files(const json_t *params, const json_t *files)
-{
-    JSON_AUTO all = json_copy((json_t *)params);
-    for (void *it = json_object_iter((json_t *)files); all && it;
-         it = json_object_iter_next((json_t *)files, it)) {
-        AS_AUTO(str_done) struct str reference = {0};
-        const char *path = json_object_iter_key(it);
-        str_printf(&reference, "${file:%s}", path);
-        if (str_check(&reference, NULL) < 0 || template_name_file(all, path, reference.s, NULL) < 0)
-            return NULL;
-    }
-    return as_steal(all);
-}
-
-as_status sweep_program_apply(const struct sweep_trial *t, const json_t *params, json_t *out,
-                              struct as_err *err)
-{
-    JSON_AUTO all = with_files(params, t->files);
-    JSON_AUTO command = NULL;
-    JSON_AUTO env = NULL;
-    JSON_AUTO files = NULL;
-    JSON_AUTO report = NULL;
-    if (!all)
-        return sweep_doc_no_memory(err);
-    as_status st = command_line_expand(t->command, all, NULL, &command, err);
-    if (st < 0)
-        return st;
-    if ((st = apply_texts(t->env, all, &env, err)) < 0)
-        return st;
-    if (t->files && (st = apply_texts(t->files, all, &files, err)) < 0)
-        return st;
-    if (t->report && (st = sweep_report_apply(t->report, all, &report, err)) < 0)
-        return st;
-    if ((st = sweep_surroundings_apply(t->surroundings, all, out, err)) < 0)
-        return st;
-    int bad = json_object_set(out, "command", command) | json_object_set(out, "env", env);
-    if (files)
-        bad |= json_object_set(out, "files", files);
-    if (t->directory)
-        bad |= json_object_set_new(out, "directory", json_string(t->directory));
-    if (report)
-        bad |= json_object_set(out, "report", report);
-    return bad ? sweep_doc_no_memory(err) : AS_OK;
 }

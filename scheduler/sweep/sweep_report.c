@@ -297,34 +297,3 @@ as_status sweep_report_parse(const struct trial_reader *r, const struct json_fie
     *ret = as_steal(list);
     return AS_OK;
 }
-
-/* The references in a source's path as they are with these parameters. */
-static as_status apply_source(json_t *source, const json_t *params, struct as_err *err)
-{
-    static const char *const fields[] = {"csv", "json", "tensorboard"};
-    for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++) {
-        const char *path = json_string_value(json_object_get(source, fields[i]));
-        AS_AUTO(as_freep) char *text = NULL;
-        as_status st = path ? template_apply_text(path, params, &text, err) : AS_OK;
-        if (st < 0)
-            return st;
-        if (text && json_object_set_new(source, fields[i], json_string(text)) < 0)
-            return sweep_doc_no_memory(err);
-    }
-    return AS_OK;
-}
-
-as_status sweep_report_apply(const json_t *report, const json_t *params, json_t **ret,
-                             struct as_err *err)
-{
-    JSON_AUTO copy = json_deep_copy(report);
-    if (!copy)
-        return sweep_doc_no_memory(err);
-    for (size_t i = 0; i < json_array_size(copy); i++) {
-        as_status st = apply_source(json_array_get(copy, i), params, err);
-        if (st < 0)
-            return st;
-    }
-    *ret = as_steal(copy);
-    return AS_OK;
-}

@@ -276,23 +276,3 @@ as_status sweep_surroundings_parse(const struct trial_reader *r, const json_t *g
     *ret = as_steal(out);
     return AS_OK;
 }
-
-as_status sweep_surroundings_apply(const json_t *surroundings, const json_t *names, json_t *out,
-                                   struct as_err *err)
-{
-    JSON_AUTO applied = NULL;
-    if (!surroundings)
-        return AS_OK;
-    JSON_AUTO templates = json_copy((json_t *)surroundings);
-    if (!templates)
-        return sweep_doc_no_memory(err);
-    (void)json_object_del(templates, "environment"); /* texts of a shell, in which ${ is no name */
-    as_status st = template_apply(templates, names, &applied, err);
-    if (st < 0)
-        return st;
-    json_t *environment = json_object_get(surroundings, "environment");
-    int bad = json_object_update(out, applied);
-    if (environment)
-        bad |= json_object_set(out, "environment", environment);
-    return bad ? sweep_doc_no_memory(err) : AS_OK;
-}

@@ -17,8 +17,4 @@ AS_MUST_CHECK as_status sweep_surroundings_read(struct json_fields *f, json_t **
 AS_MUST_CHECK as_status sweep_surroundings_parse(const struct trial_reader *r, const json_t *given,
                                                  json_t **ret, struct as_err *err);
 
-/* Add the fields to `out`, as they are with these parameters and files; nothing for NULL. */
-AS_MUST_CHECK as_status sweep_surroundings_apply(const json_t *surroundings, const json_t *names,
-                                                 json_t *out, struct as_err *err);
-
 #endif

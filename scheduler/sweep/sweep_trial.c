@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/template.h"
+#include "base/trial_template.h"
 #include "model/document/train_spec.h"
 #include "scheduler/sweep/sweep_surroundings_priv.h"
 
@@ -479,19 +480,9 @@ as_status sweep_doc_trial(const struct sweep_doc *d, const struct config *c, jso
                           struct as_err *err)
 {
     JSON_AUTO params = config_to_json(d->space, c);
-    JSON_AUTO out = json_object();
-    if (!params || !out)
+    JSON_AUTO trial = d->trial.kind == TRIAL_NONE ? json_object() : sweep_trial_to_json(&d->trial);
+    const struct trial_values values = {.params = params};
+    if (!params || !trial)
         return sweep_doc_no_memory(err);
-    json_t *train = NULL;
-    as_status st = AS_OK;
-    if (d->trial.kind == TRIAL_TRAIN)
-        st = template_apply(d->trial.train, params, &train, err);
-    else if (d->trial.kind == TRIAL_COMMAND)
-        st = sweep_program_apply(&d->trial, params, out, err);
-    if (st < 0)
-        return st;
-    if (train && json_object_set_new(out, "train", train) < 0)
-        return sweep_doc_no_memory(err);
-    *ret = as_steal(out);
-    return AS_OK;
+    return trial_template_apply(trial, &values, ret, err);
 }

@@ -48,15 +48,6 @@ AS_MUST_CHECK as_status sweep_report_parse(const struct trial_reader *r,
                                            const struct json_fields *trial, const json_t *j,
                                            json_t **ret, struct as_err *err);
 
-/* That list with each ${name} in its paths replaced: a new reference. AS_E_INVAL, AS_E_NOMEM. */
-AS_MUST_CHECK as_status sweep_report_apply(const json_t *report, const json_t *params, json_t **ret,
-                                           struct as_err *err);
-
-/* Add {"command", "env", "files", "directory", "report", …} as they are with these parameters to
- * `out`. A reference to a file stays as it is: only the runner knows the path. */
-AS_MUST_CHECK as_status sweep_program_apply(const struct sweep_trial *t, const json_t *params,
-                                            json_t *out, struct as_err *err);
-
 /* Parse `trial` of `doc` into d->trial. Errors as sweep_doc_parse; faults are noted in
  * doc->faults. */
 AS_MUST_CHECK as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial,

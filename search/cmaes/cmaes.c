@@ -2,6 +2,7 @@
  * numbers; here are choices, levels, conditions, restarts, and what a generation is. */
 #include "search/cmaes/cmaes.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "search/population/population.h"
 #include "search/prior/belief.h"
 #include "search/prior/trust.h"
+#include "search/problem/explain.h"
 #include "search/regression/special.h"
 #include "search/sampling/sampler.h"
 
@@ -349,12 +351,30 @@ static as_status cmaes_suggest(const struct search_spec *spec, const struct hist
     return population_suggest(&cmaes, spec, history, index, cache, ret, err);
 }
 
+static void cmaes_explain(const json_t *reason, const json_t *metrics, struct str *b)
+{
+    double step;
+    int64_t restarts = explain_count(reason, "restarts");
+    (void)metrics;
+    if (as_streq(explain_text(reason, "phase"), "search")) {
+        str_printf(b, "drawn after %" PRId64 " generations", explain_count(reason, "generation"));
+        if (json_number_get(json_object_get(reason, "step"), &step))
+            str_printf(b, ", in steps of %.2g of the range", step);
+        if (restarts > 0)
+            str_printf(b, ", restarted %" PRId64 " times", restarts);
+    } else {
+        explain_design(reason, b);
+    }
+    explain_seen(reason, b);
+}
+
 const struct search_method search_cmaes = {
     .name = "cmaes",
     .is_model_based = true,
     .check = sampler_method_check,
     .sample = sampler_method_sample,
     .suggest = cmaes_suggest,
+    .explain = cmaes_explain,
     .cache_create = population_cache_create,
     .cache_free = population_cache_free,
     .cache_bytes = population_cache_bytes,

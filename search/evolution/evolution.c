@@ -3,12 +3,14 @@
  * together are found. */
 #include "search/evolution/evolution.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "search/population/population.h"
+#include "search/problem/explain.h"
 #include "search/sampling/sampler.h"
 
 #define SECOND_CHANGE 0.4 /* probability */
@@ -160,12 +162,29 @@ static as_status evolution_suggest(const struct search_spec *spec, const struct 
     return population_suggest(&evolution, spec, history, index, cache, ret, err);
 }
 
+static void evolution_explain(const json_t *reason, const json_t *metrics, struct str *b)
+{
+    size_t i;
+    const json_t *name;
+    (void)metrics;
+    if (as_streq(explain_text(reason, "phase"), "search")) {
+        str_printf(b, "trial %" PRId64 " with ", explain_count(reason, "parent"));
+        json_array_foreach(json_object_get(reason, "changed"), i, name) str_printf(
+            b, "%s%s", i ? " and " : "", json_is_string(name) ? json_string_value(name) : "?");
+        str_puts(b, " changed");
+    } else {
+        explain_design(reason, b);
+    }
+    explain_seen(reason, b);
+}
+
 const struct search_method search_evolution = {
     .name = "evolution",
     .is_model_based = true,
     .check = sampler_method_check,
     .sample = sampler_method_sample,
     .suggest = evolution_suggest,
+    .explain = evolution_explain,
     .cache_create = population_cache_create,
     .cache_free = population_cache_free,
     .cache_bytes = population_cache_bytes,

@@ -3,6 +3,7 @@
  * (reason.c) and the new state. If a model cannot be fitted, a Sobol point replaces the suggestion
  * and the reason names the error, because a sweep must not stop for numerical reasons. */
 #include "search/gp/gp_priv.h"
+#include "search/gp/gp_words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -490,6 +491,7 @@ const struct search_method search_gp = {
     .check = sampler_method_check,
     .sample = sampler_method_sample,
     .suggest = gp_suggest,
+    .explain = gp_explain,
     .cache_create = cache_create,
     .cache_free = cache_free,
     .cache_bytes = cache_bytes,

@@ -6,6 +6,7 @@
 #ifndef ASSAY_SEARCH_PROBLEM_METHOD_H
 #define ASSAY_SEARCH_PROBLEM_METHOD_H
 
+#include "base/str.h"
 #include "search/problem/problem.h"
 
 /* What a method computes once for a space and every suggestion reads, such as a grid's list of
@@ -44,6 +45,14 @@ struct search_method {
                          const json_t *state, uint64_t number, uint64_t index,
                          struct search_method_cache *cache, struct suggestion *ret,
                          struct as_err *err);
+
+    /* Append why a suggestion of this method is as it is: a part of a sentence, made of its reason.
+     * Fields that are absent or of another kind are left out, because reasons that earlier versions
+     * have stored are read as well.
+     *   reason   as suggest() made it; borrowed
+     *   metrics  the objectives, [{"name": …}], in their order; NULL: unknown; borrowed
+     * NULL: its reasons have the name of another method. */
+    void (*explain)(const json_t *reason, const json_t *metrics, struct str *b);
 
     /* The cache; all NULL: the method has none. cache_create returns NULL when memory is out;
      * cache_bytes is about what it holds. */

@@ -1,7 +1,15 @@
+/* The method `grid`.
+ *
+ * A suggestion needs the numbering of the cells alone, which follows from the space. It is prepared
+ * once for a sweep; without that it is made for each suggestion, with the same result. Results are not
+ * read, so a grid has no pending trials and refuses priors, which could change nothing. */
 #include "search/sampling/grid_method.h"
+
+#include <inttypes.h>
 
 #include "base/json.h"
 #include "search/prior/belief.h"
+#include "search/problem/explain.h"
 #include "search/sampling/grid.h"
 
 static const struct grid *grid_of(const struct search_prepared *p)
@@ -90,6 +98,13 @@ static as_status suggest_cell(const struct search_spec *spec, const struct histo
     return AS_OK;
 }
 
+static void grid_explain(const json_t *reason, const json_t *metrics, struct str *b)
+{
+    (void)metrics;
+    str_printf(b, "cell %" PRId64 " of the grid's %" PRId64, explain_count(reason, "cell"),
+               explain_count(reason, "cells"));
+}
+
 const struct search_method search_grid = {
     .name = "grid",
     .is_enumeration = true,
@@ -97,4 +112,5 @@ const struct search_method search_grid = {
     .prepared_free = prepared_free,
     .sample = sample_grid,
     .suggest = suggest_cell,
+    .explain = grid_explain,
 };

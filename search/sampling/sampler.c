@@ -4,10 +4,13 @@
  * (docs/decisions/4002); where that would hardly ever find one, a walk does (4002). */
 #include "search/sampling/sampler.h"
 
+#include <inttypes.h>
+
 #include "base/json.h"
 #include "base/rng.h"
 #include "search/prior/belief.h"
 #include "search/problem/draw.h"
+#include "search/problem/explain.h"
 #include "search/sampling/feasible.h"
 #include "search/sampling/grid.h"
 #include "search/sampling/sobol.h"
@@ -260,11 +263,25 @@ static as_status suggest_sobol(const struct search_spec *spec, const struct hist
     return suggest_drawn(spec, SAMPLER_SOBOL, index, ret, err);
 }
 
+static void random_explain(const json_t *reason, const json_t *metrics, struct str *b)
+{
+    (void)reason, (void)metrics;
+    str_puts(b, "drawn at random");
+}
+
+static void sobol_explain(const json_t *reason, const json_t *metrics, struct str *b)
+{
+    (void)metrics;
+    str_printf(b, "point %" PRId64 " of a Sobol sequence, which fills the space",
+               explain_count(reason, "point"));
+}
+
 const struct search_method search_random = {
     .name = "random",
     .check = sampler_method_check,
     .sample = sample_random,
     .suggest = suggest_random,
+    .explain = random_explain,
 };
 
 const struct search_method search_sobol = {
@@ -272,4 +289,5 @@ const struct search_method search_sobol = {
     .check = sampler_method_check,
     .sample = sampler_method_sample,
     .suggest = suggest_sobol,
+    .explain = sobol_explain,
 };

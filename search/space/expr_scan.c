@@ -114,19 +114,13 @@ static bool scan_text(struct parser *p)
 static bool refuse_name(struct parser *p, const char *s, size_t n)
 {
     char name[64];
-    const char *nearest = NULL;
-    size_t best = 3;
     (void)snprintf(name, sizeof name, "%.*s", (int)n, s);
-    for (size_t i = 0; i < p->space->n; i++) {
-        size_t d = as_edit_distance(name, p->space->params[i].name);
-        if (d < best) {
-            best = d;
-            nearest = p->space->params[i].name;
-        }
-    }
+    struct as_nearest near = {.given = name};
+    for (size_t i = 0; i < p->space->n; i++)
+        as_nearest_offer(&near, p->space->params[i].name);
     return expr_refuse(p, AS_E_INVAL, p->start, "unknown name '%s'%s%s%s", name,
-                       nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                       nearest ? "'?" : "");
+                       near.name ? "; did you mean '" : "", near.name ? near.name : "",
+                       near.name ? "'?" : "");
 }
 
 /* The length of the longest parameter name at s that ends at the end of a word; 0: none. */

@@ -311,6 +311,7 @@ static as_status check_choice(const struct space_param *p, const json_t *j, cons
     case PARAM_ORDINAL:
         return is_text ? AS_OK : wrong_value(j, pointer, "a string or a number", err);
     case PARAM_CATEGORICAL:
+    case PARAM_CONSTANT:
         if (json_is_object(j))
             return wrong_value(j, pointer, "a string, a number, a boolean, null or a list of these",
                                err);
@@ -383,7 +384,11 @@ static as_status parse_choices(struct json_fields *f, struct space_param *p, str
         return st < 0 ? st : add_choice(p, json_true(), f->pointer, err);
     }
     json_t *value = NULL;
-    as_status st = json_fields_any(f, "value", JSON_REQUIRED, &value, err);
+    bool is_null = json_is_null(json_object_get(f->obj, "value")); /* which any() reads as absent */
+    as_status st =
+        json_fields_any(f, "value", is_null ? JSON_OPTIONAL : JSON_REQUIRED, &value, err);
+    if (is_null)
+        value = json_null();
     if (st < 0 || !value)
         return st;
     char at[AS_ERR_POINTER_MAX];

@@ -3,6 +3,7 @@
  * depends on its centre alone. */
 #include "search/tpe/tpe.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "search/population/population.h"
 #include "search/prior/belief.h"
 #include "search/prior/trust.h"
+#include "search/problem/explain.h"
 #include "search/regression/special.h"
 #include "search/sampling/sampler.h"
 
@@ -310,12 +312,26 @@ static as_status tpe_suggest(const struct search_spec *spec, const struct histor
     return population_suggest(&tpe, spec, history, index, cache, ret, err);
 }
 
+static void tpe_explain(const json_t *reason, const json_t *metrics, struct str *b)
+{
+    (void)metrics;
+    if (as_streq(explain_text(reason, "phase"), "search")) {
+        str_printf(b, "like the %" PRId64 " best trials and unlike the others",
+                   explain_count(reason, "good"));
+        explain_prior(reason, b);
+    } else {
+        explain_design(reason, b);
+    }
+    explain_seen(reason, b);
+}
+
 const struct search_method search_tpe = {
     .name = "tpe",
     .is_model_based = true,
     .check = sampler_method_check,
     .sample = sampler_method_sample,
     .suggest = tpe_suggest,
+    .explain = tpe_explain,
     .cache_create = population_cache_create,
     .cache_free = population_cache_free,
     .cache_bytes = population_cache_bytes,

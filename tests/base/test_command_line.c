@@ -10,7 +10,7 @@
 /* Inactive: momentum, off2. */
 static const char *const params_text =
     "{'lr': 0.001, 'width': 64, 'opt': 'sgd x', 'on': true, 'off': false, 'layers': [64, 128], "
-    "'none': null, 'file:a/b.yaml': '/w/a/b.yaml'}";
+    "'none': null}";
 
 static const struct {
     const char *command, *want;
@@ -45,12 +45,14 @@ static const struct {
 static void line_is(const char *params, const char *inactive, const char *command, const char *want)
 {
     JSON_AUTO p = json_of(params);
+    JSON_AUTO names = json_of(params);
     JSON_AUTO i = json_of(inactive);
     JSON_AUTO c = json_of(command);
     JSON_AUTO w = json_of(want);
     JSON_AUTO out = NULL;
     struct as_err err = {0};
-    ck_ok(command_line_expand(c, p, i, &out, &err), err);
+    ck_ok(template_name_file(names, "a/b.yaml", "/w/a/b.yaml", &err), err);
+    ck_ok(command_line_expand(c, p, i, names, &out, &err), err);
     AS_AUTO(as_freep) char *text = json_format(out);
     AS_AUTO(as_freep) char *expected = json_format(w);
     ck_assert_str_eq(text, expected);
@@ -83,7 +85,7 @@ START_TEST(too_many_arguments)
         (void)snprintf(name, sizeof name, "p%d", i);
         ck_assert_int_eq(json_object_set_new(params, name, json_integer(i)), 0);
     }
-    ck_fails(command_line_expand(command, params, NULL, &out, &err), AS_E_TOO_LARGE, err,
+    ck_fails(command_line_expand(command, params, NULL, params, &out, &err), AS_E_TOO_LARGE, err,
              "trial.command[1]: more than 4096 arguments");
     ck_assert_ptr_null(out);
 }
@@ -169,7 +171,7 @@ START_TEST(runs_out_of_memory_cleanly)
         json_t *out = NULL;
         struct as_err err = {0};
         as_mem_fail_nth(nth);
-        as_status st = command_line_expand(command, params, NULL, &out, &err);
+        as_status st = command_line_expand(command, params, NULL, params, &out, &err);
         as_mem_fail_nth(0);
         ck_assert(st == AS_OK || st == AS_E_NOMEM);
         ck_assert_int_eq(st == AS_OK, out != NULL);

@@ -167,7 +167,58 @@ START_TEST(words)
     ck_assert(!as_slug_valid("-x"));
     ck_assert(!as_slug_valid("A"));
     ck_assert(!as_slug_valid("a/b"));
-    ck_assert_uint_eq(as_edit_distance("max_trails", "max_trials"), 2);
+}
+END_TEST
+
+START_TEST(distances)
+{
+    static const struct {
+        const char *a, *b;
+        size_t expected;
+    } cases[] = {
+        {"", "", 0},
+        {"", "abc", 3},
+        {"abc", "", 3},
+        {"best", "best", 0},
+        {"bset", "best", 1},
+        {"bset", "set", 1},
+        {"best", "beta", 2},
+        {"ab", "ba", 1},
+        {"ca", "abc", 3}, /* not 2: nothing twice */
+        {"kitten", "sitting", 3},
+        {"max_trails", "max_trials", 1},
+    };
+    char long_one[80];
+    memset(long_one, 'a', sizeof long_one - 1);
+    long_one[sizeof long_one - 1] = 0;
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        ck_assert_uint_eq(as_edit_distance(cases[i].a, cases[i].b), cases[i].expected);
+        ck_assert_uint_eq(as_edit_distance(cases[i].b, cases[i].a), cases[i].expected);
+    }
+    ck_assert_uint_eq(as_edit_distance(long_one, "a"), 64);
+}
+END_TEST
+
+static const char *nearest(const char *given, const char *const *names, size_t n)
+{
+    struct as_nearest near = {.given = given};
+    for (size_t i = 0; i < n; i++)
+        as_nearest_offer(&near, names[i]);
+    return near.name;
+}
+
+START_TEST(nearest_names)
+{
+    static const char *const names[] = {"set", "best", "trials", "trial", "show", "files"};
+    size_t n = AS_ARRAY_LEN(names);
+    ck_assert_str_eq(nearest("bset", names, n), "best"); /* and not `set`, as near */
+    ck_assert_str_eq(nearest("ste", names, n), "set");
+    ck_assert_str_eq(nearest("trails", names, n), "trials");
+    ck_assert_str_eq(nearest("trail", names, n), "trial");
+    ck_assert_str_eq(nearest("fiels", names, n), "files");
+    ck_assert_ptr_null(nearest("shw1", names, n));
+    ck_assert_ptr_null(nearest("", names, n));
+    ck_assert_ptr_null(nearest("quite-another", names, n));
 }
 END_TEST
 
@@ -182,6 +233,8 @@ Suite *test_suite(void)
     tcase_add_test(t, utf8);
     tcase_add_test(t, utf8_words);
     tcase_add_test(t, words);
+    tcase_add_test(t, distances);
+    tcase_add_test(t, nearest_names);
     suite_add_tcase(s, t);
     return s;
 }

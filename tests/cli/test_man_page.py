@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """The manual page has a heading for each verb of `assay help`, with every option of `assay help VERB`, and the
-exit codes of `assay help`. Usage: test_man_page.py ASSAY PAGE"""
+exit codes of `assay help`. `man` finds it and the other programs' where the build has put them.
+Usage: test_man_page.py ASSAY PAGE"""
+import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -30,6 +33,21 @@ def check(verb, sections, common):
     return [f"{verb}: {option} is missing" for option in sorted(options(table) - options(text))]
 
 
+def found_by_man():
+    """Without installing, with the folder of `assay` in PATH."""
+    if not shutil.which("man"):
+        return []
+    env = {n: v for n, v in os.environ.items() if n != "MANPATH"}
+    env["PATH"] = os.path.dirname(os.path.abspath(ASSAY)) + ":" + os.environ["PATH"]
+    bad = []
+    for name in ("assay", "assayd", "assay-runner", "assay-train", "assay-serve"):
+        done = subprocess.run(["man", "-w", name], env=env, capture_output=True, text=True)
+        here = os.path.join(os.path.dirname(os.path.abspath(PAGE)), name + ".1")
+        if os.path.realpath(done.stdout.strip()) != os.path.realpath(here):
+            bad.append(f"man -w {name}: {done.stdout or done.stderr}, expected {here}")
+    return bad
+
+
 def main():
     page = plain(open(PAGE, encoding="utf-8").read())
     overview = run()
@@ -46,6 +64,7 @@ def main():
     for code in re.findall(r"(?:^|   ?)(\d+) [a-z]", overview.split("\nExit codes\n")[1], re.M):
         if f".TP\n{code}\n" not in status:
             bad.append(f"exit code {code} is missing")
+    bad += found_by_man()
     print("\n".join(bad) or f"{len(verbs)} verbs are in the manual page")
     return bool(bad)
 

@@ -17,6 +17,10 @@ CLIENT = os.path.join(SOURCE, "clients", "python")
 TOOLS = [("Optuna", "optuna", ["optuna"], [], False), ("W&B Sweeps", "wandb", ["wandb"], [], True),
          ("Ray Tune", "ray", ["ray"], [], False), ("Hydra", "hydra", ["hydra"], ["hydra"], False),
          ("a shell loop", "shell", [], [], False)]
+# docs.wandb.ai/guides/sweeps/sweep-config-keys, November 2026
+DISTRIBUTIONS = ["constant", "categorical", "int_uniform", "uniform", "q_uniform", "log_uniform", "log_uniform_values",
+                 "q_log_uniform", "q_log_uniform_values", "inv_log_uniform", "inv_log_uniform_values", "normal", "q_normal",
+                 "log_normal", "q_log_normal"]
 
 
 def lacks(modules):
@@ -81,12 +85,30 @@ def after(assay, folder, tool, modules):
     return f"best {sweep['best']['value']:.3g} of {sweep['counts']['total']}"
 
 
+def distributions(assay, page):
+    """Each parameter in the table of W&B's distributions is one that a sweep may have."""
+    table = page[page.index("**Distributions.**"):page.index("**`wandb.config.x`**")]
+    named = re.findall(r"^\| `distribution: (\w+)", table, re.M)
+    assert sorted(named) == sorted(DISTRIBUTIONS), named
+    parameters = re.findall(r"`(\{type: .*?\})`", table)
+    assert len(parameters) >= len(named) - 3, parameters
+    path = os.path.join(assay.data, "distributions.yaml")
+    with open(path, "w") as f:
+        f.write("name: from-distributions\nmetric: {name: loss, goal: minimize}\nparameters:\n")
+        f.writelines(f"  p{i}: {p}\n" for i, p in enumerate(parameters))
+        f.write("limits: {max_trials: 1}\ntrial: {command: ['false']}\n")
+    assay.cli("run", path, "--paused")
+    assert len(assay.sweep("from-distributions")["document"]["parameters"]) == len(parameters)
+    return f"{len(named)} distributions, {len(parameters)} parameters"
+
+
 def main():
     page = read(SOURCE, "docs", "coming-from.md")
     # the runners' Python finds the client, as that of a reader who has put it on PYTHONPATH
     with Assay(runners=2, env={"PYTHONPATH": CLIENT}) as assay:
         own = os.path.join(assay.data, "coming-from")
         shutil.copytree(FOLDER, own)
+        print(f"W&B: {distributions(assay, page)}", flush=True)
         for name, tool, modules, modules_after, needs_server in TOOLS:
             folder = os.path.join(own, tool)
             lines = changed_lines(folder)

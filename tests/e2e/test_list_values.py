@@ -11,10 +11,12 @@ from harness import SOURCE, Assay, Problem
 
 VALUES = [[8], [16, 8], None, "8", [["a", 0.5], []]]
 PARAMETERS = {"layers": {"type": "categorical", "values": VALUES},
-              "extra": {"type": "bool", "when": {"layers": [[16.0, 8], None]}}}
+              "extra": {"type": "bool", "when": {"layers": [[16.0, 8], None]}},
+              "none": {"type": "constant", "value": None}, "pair": {"type": "constant", "value": [0.9, 0.999]}}
+CONSTANTS = {"none": None, "pair": [0.9, 0.999]}
 PROGRAM = """
 import json, os, sys
-given = {"args": sys.argv[1:], "env": os.environ["ASSAY_PARAM_layers"], "own": os.environ["OWN"],
+given = {"args": sys.argv[1:], "env": os.environ["ASSAY_PARAM_layers"], "none": os.environ["ASSAY_PARAM_none"], "own": os.environ["OWN"],
          "params": json.load(open(os.environ["ASSAY_PARAMS"])), "file": json.load(open(os.environ["FILE"]))}
 json.dump(given, open(os.path.join(os.environ["ASSAY_ARTIFACTS"], "given.json"), "w"))
 layers = given["params"]["layers"]
@@ -32,9 +34,10 @@ def text(value):
 
 
 def runs(assay, folder):
-    trial = {"command": [sys.executable, "program.py", ["--nested", "${layers}"], "${args}", "${layers:-none}"],
+    trial = {"command": [sys.executable, "program.py", ["--nested", "${layers}"], "${args}", "${layers:-none}",
+                         ["--none", "${none}"], "${none}", "${none:-absent}"],
              "directory": folder, "env": {"OWN": "${layers}", "FILE": "${file:f.json}"},
-             "files": {"f.json": '{"layers": ${layers}}'}}
+             "files": {"f.json": '{"layers": ${layers}, "none": ${none}}'}}
     sweep = assay.call("POST", "/v1/sweeps", document("lists", trial))["id"]
     assay.wait_ended(sweep)
     trials = assay.trials(sweep)
@@ -46,7 +49,10 @@ def runs(assay, folder):
         layers = t["params"]["layers"]
         want = [] if layers is None else ["--nested", text(layers), "--layers=" + text(layers)]
         want += ["--extra=" + text(t["params"]["extra"])] if "extra" in t["params"] else []
-        want += ["none" if layers is None else text(layers)]
+        want += ["--pair=[0.9,0.999]"]
+        want += ["none" if layers is None else text(layers), "null", "absent"]
+        assert {n: t["params"][n] for n in CONSTANTS} == CONSTANTS and given["none"] == "null", (t, given)
+        assert given["file"]["none"] is None, given
         assert given["args"] == want, (given, want)
         assert given["file"]["layers"] == (8 if layers == "8" else layers), given  # a text has no quotes of its own
         assert given["env"] == given["own"] == text(layers) and given["params"] == t["params"], given
@@ -57,11 +63,12 @@ def shown(assay, folder, sweep):
     out = assay.cli("trials", sweep, "--wide").stdout
     assert all(text(v) in out for v in VALUES), out
     assert "[16,8]" in assay.cli("best", sweep).stdout
-    none, = [t["number"] for t in assay.trials(sweep) if t["params"] == {"layers": None, "extra": False}]
+    none, = [t["number"] for t in assay.trials(sweep) if t["params"] == {"layers": None, "extra": False, **CONSTANTS}]
     assert "null" in assay.cli("trial", f"{sweep}/{none}").stdout
     table = assay.cli("export", sweep, "--csv").stdout
     cells = [row["param.layers"] for row in csv.DictReader(io.StringIO(table))]
     assert {c.lstrip("'") for c in cells} == {text(v) for v in VALUES}, cells
+    assert {row["param.none"] for row in csv.DictReader(io.StringIO(table))} == {"null"}, table
     path = os.path.join(folder, "known.csv")
     with open(path, "w") as f:
         f.write(table)
@@ -79,7 +86,7 @@ def asked(assay):
     doc["parameters"]["x"] = {"type": "float", "min": 0, "max": 1}
     sweep = assay.call("POST", "/v1/sweeps", doc)["id"]
     for layers in ("[16, 8.0]", "null"):
-        assay.cli("trials", "add", sweep, *sum((["--param", p] for p in (f"layers={layers}", "extra=false", "x=0.5")), []),
+        assay.cli("trials", "add", sweep, *sum((["--param", p] for p in (f"layers={layers}", "extra=false", "x=0.5", "none=null", "pair=[0.9,0.999]")), []),
                   "--metric", "loss=1")
     for n in range(8):
         item, = assay.wait(lambda: assay.call("POST", f"/v1/sweeps/{sweep}/suggestions", {"client": "c", "count": 1})["items"],
@@ -91,7 +98,7 @@ def asked(assay):
                    {"client": "c", "metrics": {"loss": n}})
     assert assay.cli("replay", sweep).stdout.startswith("8 of 8 suggestions are the same")
     for params in ({"layers": [9]}, {"layers": [[8]]}, {"layers": "null"}):
-        params = {"x": 0.5, **params}
+        params = {"x": 0.5, **CONSTANTS, **params}
         try:
             assay.call("POST", f"/v1/sweeps/{sweep}/trials", {"params": params})
         except Problem as e:

@@ -18,6 +18,17 @@ json.dump(given, open(os.path.join(os.environ["ASSAY_ARTIFACTS"], "given.json"),
 open(os.environ["ASSAY_REPORT"], "w").write('{"loss": 1}\\n')
 """
 
+# Knows nothing of Assay: it writes into the folder that --out names, and fails if another run has written there.
+FOREIGN = """
+import os, sys, time
+out = sys.argv[sys.argv.index("--out") + 1]
+os.makedirs(out, exist_ok=True)
+with open(os.path.join(out, "metrics.csv"), "x") as f:
+    print("step,loss", *("%d,%s" % (step, sys.argv[1]) for step in range(3)), sep="\\n", file=f)
+with open(os.path.join(out, "model.txt"), "x") as f:
+    f.write(sys.argv[1])
+"""
+
 PARAMETERS = {
     "optimizer": {"type": "categorical", "values": ["sgd", "adam"]},
     "momentum": {"type": "categorical", "values": [0, 0.9], "when": {"optimizer": "sgd"}},
@@ -71,6 +82,32 @@ def files(assay, folder):
         assert given["left"] == ["program.py"], given  # nothing is written where the program runs
 
 
+def own_folder(assay, folder):
+    """${trial_dir} is another folder for each trial: reports are read there, and its files are kept."""
+    with open(os.path.join(folder, "foreign.py"), "w") as f:
+        f.write(FOREIGN)
+    doc = {"name": "own-folder", "metric": {"name": "loss", "goal": "minimize"}, "search": {"method": "grid"},
+           "parameters": {"x": {"type": "int", "min": 1, "max": 4}},
+           "trial": {"command": [sys.executable, "foreign.py", "${x}", "--out", "${trial_dir}/run"], "directory": folder,
+                     "report": {"csv": "${trial_dir}/run/metrics.csv"}}}
+    sweep = assay.call("POST", "/v1/sweeps", doc)["id"]
+    assay.wait_ended(sweep)
+    for trial in assay.trials(sweep):
+        assert trial["state"] == "completed" and trial["value"] == trial["params"]["x"], trial
+        files = assay.call("GET", f"/v1/sweeps/{sweep}/trials/{trial['number']}/artifacts")["items"]
+        assert sorted(f["path"] for f in files) == ["run/metrics.csv", "run/model.txt"], files
+        digest, = (f["sha256"] for f in files if f["path"] == "run/model.txt")
+        assert assay.call("GET", f"/v1/blobs/{digest}") == str(trial["params"]["x"]).encode()
+    os.unlink(os.path.join(folder, "foreign.py"))
+    doc["trial"]["report"] = {"csv": "/etc/${x}"}  # no folder of the trial's
+    try:
+        assay.call("POST", "/v1/sweeps", doc)
+    except Problem as e:
+        assert e.status == 400, e
+    else:
+        raise AssertionError("a report outside of the folders")
+
+
 def refused(assay, folder):
     for command, part in ((["--momentum=${momentum}"], "'momentum' has a `when`"), (["${optimizer?--x}"], "is not of type bool"),
                           (["a ${args}"], "an element of its own"), (["${file:x}"], "trial.files has no 'x'")):
@@ -89,7 +126,7 @@ def main():
         os.mkdir(folder)
         with open(os.path.join(folder, "program.py"), "w") as f:
             f.write(PROGRAM)
-        for case in (flags, all_parameters, files, refused):
+        for case in (flags, all_parameters, files, own_folder, refused):
             case(assay, folder)
             print(f"{case.__name__}: ok")
 

@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -191,6 +192,26 @@ def check_registry(assay, files):
         assert server.ask("GET", "/v2/health/live")[0] == 200
 
 
+def check_options_of_the_cli(files):
+    """`assay serve` has every option of assay-serve, and what it is given arrives."""
+    def options(*command):
+        text = subprocess.run([*command], capture_output=True, text=True, check=True).stdout
+        return set(re.findall(r"--[a-z][a-z-]+", text))
+    own = {"--server", "--token-file", "--die-with-parent", "--version", "--help"}
+    missing = options(SERVE, "--help") - own - options(ASSAY, "help", "serve")
+    assert not missing, missing
+    body = json.dumps({"inputs": [{"name": "input", "shape": [2, 64], "datatype": "FP32", "data": [0] * 128}]}).encode()
+    given = ["--max-rows", "1", "--max-bytes", "4096", "--log-level", "warn", "--max-connections", "7", "--queue", "3"]
+    env = {n: v for n, v in os.environ.items() if not n.startswith("ASSAY_")}
+    with serving("few=" + files[0], *given, env=env, program=(ASSAY, "serve")) as server:
+        wait(server.ready, "the model")
+        assert server.ask("POST", "/v2/models/few/infer", body)[0] == 413
+        assert server.ask("POST", "/v2/models/few/infer", b" " * 4097)[0] == 413
+        line = open(f"/proc/{server.process.pid}/cmdline").read().split("\0")
+        assert {"--max-connections=7", "--queue=3", "--log-level=warn", "--deadline=600000ms"} <= set(line), line
+        assert "serving" not in open(server.log).read(), "a line of level info"
+
+
 def check_files(files, folder):
     path = os.path.join(folder, "live.safetensors")
     replace(files[0], path)
@@ -373,6 +394,7 @@ def main():
             files.append(os.path.join(folder, f"v{i + 1}.safetensors"))
             assay.cli("models", "get", f"digits@{i + 1}", files[i])
         assay.call("PUT", "/v1/models/digits/aliases/champion", {"version": 1})
+        check_options_of_the_cli(files)
         check_files(files, folder)
         check_folder(files, folder)
         check_start(files, folder)

@@ -152,7 +152,7 @@ def check_artifacts(assay, folder):
     assert get("plots/one", "--output", "-").stdout == "one\n"
     items = json.loads(get("plots/one", "--json", "--output", "named").stdout)["items"]
     assert items[0]["file"] == "named" and items[0]["path"] == "plots/one", items
-    get("--output", "-", code=1, words="one file")
+    get("--output", "-", code=64, words="one file")
     get("none", code=3, words="none")
     os.symlink("named", os.path.join(here, "link"))
     get("model.bin", "--output", "link")
@@ -306,7 +306,7 @@ def check_json_errors(assay):
         ("show", "none"): (3, "not_found"), ("show",): (64, "usage"), ("show", "--jsn", "a"): (64, "usage"),
         ("pause", "stores"): (5, "conflict"), ("sweeps", "--token", "assay_x"): (4, "denied"),
         ("sweeps", "--server", "http://127.0.0.1:9"): (7, "unavailable"), ("sweps",): (64, "usage"),
-        ("run", "/nowhere.yaml"): (3, "not_found"), ("trials", "stores", "--limit", "-1"): (1, "inval"),
+        ("run", "/nowhere.yaml"): (3, "not_found"), ("trials", "stores", "--limit", "-1"): (64, "usage"),
         ("artifacts", "get", "stores/0", "none"): (3, "not_found"),
     }
     for args, (code, title) in cases.items():

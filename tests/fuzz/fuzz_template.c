@@ -34,7 +34,7 @@ static void expand(json_t *tree, const json_t *params)
     struct as_err err = {0};
     if (!command || command_line_check(tree, "/1", &rules, true, &err) < 0)
         return;
-    as_status st = command_line_expand(command, params, NULL, &out, &err);
+    as_status st = command_line_expand(command, params, NULL, params, &out, &err);
     if (st == AS_OK ? !json_is_array(out) : out != NULL)
         abort();
 }

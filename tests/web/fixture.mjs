@@ -58,6 +58,7 @@ function seriesOf(trial, epochs, random) {
   const steps = Array.from({ length: epochs }, (_, i) => i + 1);
   const error = curve(last, 0.8, 0.01);
   if (epochs > 0) error[epochs - 1] = trial.state === "failed" ? "NaN" : last;
+  if (trial.sweep === "ranks") return { val_error: { steps, values: error } };
   const metrics = { train_loss: curve(last * 1.6, 2.3, 0.03), val_loss: curve(last * 3, 2.2, 0.05), val_error: error, val_accuracy: error.map((e) => (e === "NaN" ? e : 1 - e)), lr: steps.map((s) => 0.05 * (1 + Math.cos((Math.PI * s) / 20))) };
   return Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, { steps, values }]));
 }
@@ -82,9 +83,20 @@ function reasonOf(trials, metrics, values, random) {
   };
 }
 
+/** A reason in words, as a server may give it. */
+function whyOf(trial, metrics) {
+  const s = trial.suggestion;
+  if (trial.origin !== "suggested") return trial.origin === "known" ? "a known result, added by hand" : "enqueued by hand";
+  if (s.method !== "gp") return `a point of ${s.method}`;
+  const one = (p, name) => `${name}${p.mean.toPrecision(4)} ± ${p.deviation.toPrecision(2)}`;
+  const predicted = s.phase !== "model" ? "" : `: predicted ${Array.isArray(s.predicted) ? s.predicted.map((p, i) => one(p, `${metrics[i].name} `)).join(", ") : one(s.predicted, "")}`;
+  const how = s.phase !== "model" ? `point ${s.point} of the initial design` : s.acquisition === "ehvi" ? "chosen by expected hypervolume improvement" : "chosen by upper confidence bound";
+  return `${how}${predicted}${s.incumbent ? `; the best so far was trial ${s.incumbent.number} with ${s.incumbent.value}` : ""}; ${s.observed} results seen`;
+}
+
 class Sweep {
   /** grouped: this many trials of one shape train in one process. */
-  constructor({ id, grouped = 0, space = DIGITS, planned, started, seed = 7, method = "sobol", metric = { name: "val_error", goal: "minimize" }, metrics = [metric], constraints = [], asked = false, description }) {
+  constructor({ id, grouped = 0, space = DIGITS, planned, started, seed = 7, method = "sobol", metric = { name: "val_error", goal: "minimize" }, metrics = [metric], constraints = [], asked = false, command = null, ranks = 1, description }) {
     this.random = numbers(seed);
     this.trials = [];
     this.space = space;
@@ -93,7 +105,7 @@ class Sweep {
       id, name: id, state: "running", reason: null, metric, metrics, constraints, known_trials: 0, for_runners: !asked, tags: [], method, seed: String(seed), planned_trials: planned, created_at: iso(started - 400), started_at: iso(started), finished_at: null,
       document: {
         name: id, ...(description ? { description } : {}), ...(metrics.length > 1 ? { metrics } : { metric }), ...(constraints.length > 0 ? { constraints } : {}), parameters: space, search: { method, seed }, limits: { max_trials: planned, max_restarts: 3, trial_timeout: "5m" },
-        ...(asked ? {} : { trial: { train: { dataset: "digits", model: { kind: "mlp", layers: ["${width}", "${depth_two}"], activation: "relu", dropout: "${dropout}" }, optimizer: { kind: "${optimizer}", lr: "${lr}", weight_decay: "${weight_decay}" }, epochs: 20, batch_size: 64 } } }),
+        ...(ranks > 1 ? { resources: { ranks } } : {}), ...(asked ? {} : command ? { trial: { command, env: {} } } : { trial: { train: { dataset: "digits", model: { kind: "mlp", layers: ["${width}", "${depth_two}"], activation: "relu", dropout: "${dropout}" }, optimizer: { kind: "${optimizer}", lr: "${lr}", weight_decay: "${weight_decay}" }, epochs: 20, batch_size: 64 } } }),
         ensemble: { method: "greedy", size: 16 },
       },
     };
@@ -132,7 +144,7 @@ class Sweep {
     const sign = this.base.metric.goal === "minimize" ? 1 : -1;
     const done = this.trials.filter((t) => t.state === "completed" && t.feasible && typeof t.value === "number");
     const best = done.reduce((a, t) => (a === null || t.value * sign < a.value * sign ? t : a), null);
-    return { ...this.base, counts, best: best && { number: best.number, value: best.value, params: best.params } };
+    return { ...this.base, counts: this.counts ?? counts, best: best && { number: best.number, value: best.value, params: best.params } };
   }
 
   /** The front; the reference and the hypervolume are invented. */
@@ -166,6 +178,7 @@ class Sweep {
 
   ensemble() {
     if (this.base.state !== "completed") return { state: "pending" };
+    if (this.base.document.trial?.command) return { state: "none", reason: "fewer than two completed trials left predictions.npy and targets.npy", candidates: this.predicted ?? 0 };
     const top = this.trials.filter((t) => t.state === "completed" && t.feasible).sort((a, b) => a.value - b.value).slice(0, 6);
     const counts = [5, 4, 3, 2, 1, 1];
     return {
@@ -208,6 +221,13 @@ function makeSweeps() {
     t.suggestion = { method: "gp", phase: "model", acquisition: "ucb", predicted: { mean: 0.05 + 0.02 * Math.sin(i), deviation: 0.01 }, observed: i, pending: 0, failed: 0 };
   }
   Object.assign(big.base, { state: "completed", finished_at: iso(START - 3_600_000) });
+  const ranks = new Sweep({ id: "ranks", planned: 4, started: START - 90_000_000, seed: 13, method: "random", command: ["python3", "train.py"], ranks: 4 });
+  for (let i = 0; i < 4; i++) ranks.add(i === 3 ? "queued" : "completed", null);
+  Object.assign(ranks.base, { state: "completed", finished_at: iso(START - 3_700_000) });
+  // Long figures, and no trial that the page could ask for.
+  const wide = new Sweep({ id: "wide", planned: 50_000, started: START - 95_000_000, seed: 17, method: "random" });
+  wide.counts = { queued: 0, running: 0, paused: 0, completed: 50_000, pruned: 0, failed: 0, cancelled: 0, total: 50_000 };
+  Object.assign(wide.base, { state: "completed", finished_at: iso(START - 90_000_000) });
   const nasty = new Sweep({ id: "nasty", planned: 3, started: START + 1000, seed: 5, description: NASTY, space: { [NASTY]: { type: "categorical", values: [NASTY] }, lr: DIGITS.lr }, metric: { name: "__proto__", goal: "maximize" } }); // the API lets no metric be named NASTY
   for (let i = 0; i < 3; i++) nasty.add(i === 2 ? "failed" : "completed", NASTY);
   nasty.trials[0].value = "Infinity";
@@ -215,7 +235,7 @@ function makeSweeps() {
   Object.assign(nasty.base, { state: "failed", reason: NASTY, finished_at: iso(START + 9000), ensemble: undefined });
   const empty = new Sweep({ id: "empty", planned: 100, started: Date.now() - 3000, seed: 2 });
   Object.assign(empty.base, { state: "paused", started_at: null });
-  return [empty, live, nasty, done, tuned, two, three, asked, big];
+  return [empty, live, nasty, done, tuned, two, three, asked, big, ranks, wide];
 }
 
 const problem = (status, code, detail) => ({ status, type: "application/problem+json", body: { type: "about:blank", title: code, status, code, detail } });
@@ -268,7 +288,7 @@ export async function startFixture(dist, port = 0) {
   }
 
   /* One trial has four ranks; two were lost, and one of them has not been replaced yet. */
-  const hasGang = (t) => t.sweep === "digits-mlp" && t.number === 38;
+  const hasGang = (t) => t.sweep === "ranks" || (t.sweep === "digits-mlp" && t.number === 38);
 
   function gangOf(t) {
     const seat = (n, rank, state, more) => ({ seat: n, rank, runner: `gpu-${n % 4}`, host: `node${n % 4}.cluster`, state, joined_epoch: 1 + n, step: 1200, sent_bytes: 350_000_000, since: t.started_at, ended_at: null, reason: null, ...more });
@@ -307,7 +327,7 @@ export async function startFixture(dist, port = 0) {
     if (below === "measurements") return { at, body: { series: t.step ? seriesOf(t, t.step, numbers(t.number)) : {}, next_cursor: null } };
     if (below === "log") return { at, body: logOf(t) };
     if (below === "artifacts") return { at, body: { items: t.state === "completed" ? [{ path: "model.safetensors", size: artifact.length, sha256 }, { path: "predictions.npy", size: 21_688, sha256 }] : [] } };
-    return { at, body: { ...t, notes: t.number === 17 ? { optimizer: "AdamW(lr=0.01)", "<b>host</b>": "<i>node-7</i>" } : {}, attempts: attemptsOf(t) } };
+    return { at, body: { ...t, why: whyOf(t, sweep.base.metrics), notes: t.number === 17 ? { optimizer: "AdamW(lr=0.01)", "<b>host</b>": "<i>node-7</i>" } : {}, attempts: attemptsOf(t) } };
   }
 
   function retry(t) {

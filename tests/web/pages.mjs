@@ -64,16 +64,28 @@ try {
 
   await step("the list: every sweep, filtered and ordered by its address", async () => {
     const names = columnOf("Sweeps", "Sweep");
-    await shows(page, "rows", names, ["empty", "live", "nasty", "digits-mlp", "tuned", "two", "three", "asked", "big"]);
-    await page.getByRole("button", { name: "completed 5" }).click();
+    await shows(page, "rows", names, ["empty", "live", "nasty", "digits-mlp", "tuned", "two", "three", "asked", "big", "ranks", "wide"]);
+    await page.getByRole("button", { name: "completed 7" }).click();
     await orderBy(page, "Sweeps", "Best", "ascending");
-    const ordered = ["digits-mlp", "tuned", "two", "three", "big"].sort((a, b) => fixture.sweeps.get(a).view.best.value - fixture.sweeps.get(b).view.best.value);
+    const ordered = [...["digits-mlp", "tuned", "two", "three", "big", "ranks"].sort((a, b) => fixture.sweeps.get(a).view.best.value - fixture.sweeps.get(b).view.best.value), "wide"];
     await shows(page, "the completed ones in order", names, ordered);
     await leave(page, () => page.reload());
     await shows(page, "rows after a reload", names, ordered);
     await page.getByLabel("Find sweeps by name").fill("digi");
     await shows(page, "what is found", names, ["digits-mlp"]);
     await addressMatches(page, /state=completed.*find=digi|find=digi.*state=completed/);
+  });
+
+  await step("long figures are not cut, in a narrow window either", async () => {
+    const size = page.viewportSize();
+    await page.getByLabel("Find sweeps by name").fill("wide");
+    for (const width of [1500, 900]) {
+      await page.setViewportSize({ width, height: size.height });
+      const cell = region("Sweeps").getByText("50,000 / 50,000");
+      await until(page, `the whole text at ${width}`, () => cell.evaluate((c) => { const td = c.closest("td"); return td.scrollWidth - td.clientWidth; }), (over) => over <= 0);
+    }
+    await page.setViewportSize(size);
+    await page.getByLabel("Find sweeps by name").fill("digi");
   });
 
   await step("a sweep: as many points as completed trials, the best, the ensemble with its note", async () => {
@@ -451,6 +463,45 @@ try {
     await shows(page, "members, who comes, and who is gone", () => ranks.locator("tbody tr").count(), 6);
     await matches(page, "the last row is the first rank that was lost", text(ranks.locator("tbody tr").last()), /lost[^]*signal 9 <img/);
     await matches(page, "the attempt of ranks", text(region("Attempts")), /4 ranks/);
+  });
+
+  await step("a sweep of large trials of commands: ranks where the runner would be, and no word about an ensemble", async () => {
+    await openSweep("ranks");
+    await loaded("ranks");
+    await shows(page, "who ran them", columnOf("Trials", "Runner"), ["4 ranks", "4 ranks", "4 ranks", ""]);
+    await region("Trials").waitFor();
+    await until(page, "the answer about the ensemble", async () => fixture.requests.some((r) => r.path.endsWith("/v1/sweeps/ranks/ensemble")), (asked) => asked);
+    assert.equal(await region("Ensemble").count(), 0);
+    fixture.sweeps.get("ranks").predicted = 1; // with one that left predictions, why there is none is worth a word
+    await visit("#/sweeps");
+    await openSweep("ranks");
+    await matches(page, "why there is no ensemble", text(region("Ensemble")), /fewer than two/);
+  });
+
+  await step("a lone curve has the width of its card", async () => {
+    await openTrial("ranks", 1);
+    await matches(page, "what ran it", text(region("Facts")), /Runner\s*4 ranks/);
+    const figure = region("Curves").locator("figure");
+    await shows(page, "curves", () => figure.count(), 1);
+    await until(page, "its share of the card", async () => (await figure.boundingBox()).width / (await region("Curves").boundingBox()).width, (share) => share > 0.9);
+  });
+
+  await step("the arrow keys go to the trial before and the one after, but not out of what uses them", async () => {
+    await openTrial("digits-mlp", 38);
+    await leave(page, () => page.keyboard.press("ArrowRight"));
+    await heading("#39").waitFor();
+    await page.keyboard.press("ArrowRight"); // it is the last one
+    await leave(page, () => page.keyboard.press("ArrowLeft"));
+    await heading("#38").waitFor();
+    await openTrial("digits-mlp", 17);
+    await page.getByRole("combobox").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.locator(".log").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("heading", { name: "Curves" }).click(); // no focus
+    await page.keyboard.press("Control+ArrowRight");
+    await leave(page, () => page.keyboard.press("ArrowRight"));
+    await heading("#18").waitFor(); // and none of the presses before went on
   });
 
   await step("hostile names, reasons and output are text, and nothing else", async () => {

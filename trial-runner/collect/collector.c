@@ -373,14 +373,15 @@ as_status collector_start(const char *folder, const json_t *report, const char *
                           struct as_err *err)
 {
     AS_AUTO(collector_freep) struct collector *c = new_collector(owner);
+    AS_AUTO(as_freep) char *trial_dir = file_join(folder, "artifacts");
     struct report_fns fns = sink;
-    if (!c)
+    if (!c || !trial_dir)
         return as_fail_nomem(err);
     fns.arg = c;
     c->report = json_incref((json_t *)report);
     as_status st = open_files(c, folder, directory, err);
     if (st < 0 || (st = read_patterns(c, report, err)) < 0 ||
-        (st = sources_create(report, c->dir, c->marker, &fns, &c->sources, err)) < 0)
+        (st = sources_create(report, c->dir, trial_dir, c->marker, &fns, &c->sources, err)) < 0)
         return st;
     int rc = pthread_create(&c->thread, NULL, collect, c);
     if (rc)

@@ -31,7 +31,7 @@ typedef enum source_kind { SOURCE_CSV, SOURCE_JSON, SOURCE_BOARD } source_kind;
 /* One file and what reads it. */
 struct file {
     struct source *of;
-    char *path; /* below the program's folder; owned */
+    char *path; /* below of->dir; owned */
     struct follow follow;
     union {
         struct csv_reader csv;
@@ -50,6 +50,7 @@ struct file {
 struct source {
     struct sources *all;
     source_kind kind;
+    int dir;          /* of the folder that `path` is below; borrowed */
     const char *path; /* a view of the report */
     const json_t *object;
     struct file **files; /* of a CSV or JSON source: one */
@@ -60,6 +61,7 @@ struct source {
 
 struct sources {
     int dir;
+    int trial_dir; /* owned; -1: there is none */
     const char *marker;
     struct report_fns sink;
     struct source list[SOURCES_MAX];
@@ -183,7 +185,7 @@ static as_status add_file(struct source *s, const char *path, bool mark_old, str
     else
         f->reader.event.tags = json_object_get(s->object, "tags");
     if (mark_old)
-        follow_mark_old(&f->follow, s->all->dir, path);
+        follow_mark_old(&f->follow, s->dir, path);
     s->files[s->n++] = f;
     return AS_OK;
 }
@@ -198,7 +200,7 @@ static bool is_event_file(const char *name)
 static as_status scan(struct source *s, const char *folder, int depth, bool mark_old,
                       struct as_err *err)
 {
-    int fd = openat(s->all->dir, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = openat(s->dir, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     as_status st = AS_OK;
     if (!d) {
@@ -230,7 +232,7 @@ static bool is_ours(struct file *f)
 {
     if (f->of->kind != SOURCE_BOARD || f->is_judged)
         return !f->is_foreign;
-    file_owner who = file_owner_find(f->of->all->dir, f->path, f->of->all->marker);
+    file_owner who = file_owner_find(f->of->dir, f->path, f->of->all->marker);
     f->is_judged = true;
     f->is_foreign = who == FILE_OWNER_OTHER;
     return !f->is_foreign;
@@ -253,7 +255,7 @@ static void warn_if_shared(struct file *f, bool last)
         return;
     if (f->mark < 0 || f->marked != f->follow.held.st_ino) {
         file_closep(&f->mark);
-        f->mark = follow_open(f->of->all->dir, f->path);
+        f->mark = follow_open(f->of->dir, f->path);
         f->marked = f->follow.held.st_ino;
         if (f->mark >= 0)
             file_owner_mark(f->mark);
@@ -276,7 +278,7 @@ static as_status read_file(struct file *f, bool last, struct as_err *err)
     struct as_err why = {0};
     if (f->failed || !is_ours(f))
         return AS_OK;
-    as_status st = follow_read(&f->follow, f->of->all->dir, f->path, &fns, &why);
+    as_status st = follow_read(&f->follow, f->of->dir, f->path, &fns, &why);
     if (st == AS_OK)
         warn_if_shared(f, last);
     if (st == AS_OK && last)
@@ -311,7 +313,19 @@ as_status sources_read(struct sources *s, bool last, struct as_err *err)
 
 /* ---- the whole ---- */
 
-static as_status add_source(struct sources *all, const json_t *object, struct as_err *err)
+/* The part of `path` behind the trial's own folder ("." for the folder itself); NULL: it is not
+ * below that. */
+static const char *below(const char *trial_dir, const char *path)
+{
+    size_t n = trial_dir ? strlen(trial_dir) : 0;
+    if (n == 0 || strncmp(path, trial_dir, n) != 0 || (path[n] && path[n] != '/'))
+        return NULL;
+    path += n + strspn(path + n, "/");
+    return *path ? path : ".";
+}
+
+static as_status add_source(struct sources *all, const char *trial_dir, const json_t *object,
+                            struct as_err *err)
 {
     static const char *const words[] = {"csv", "json", "tensorboard"};
     for (size_t k = 0; k < AS_ARRAY_LEN(words); k++) {
@@ -321,10 +335,18 @@ static as_status add_source(struct sources *all, const json_t *object, struct as
             continue;
         if (all->n == SOURCES_MAX)
             return as_fail(err, AS_E_TOO_LARGE, "trial.report: more than %d sources", SOURCES_MAX);
+        const char *own = below(trial_dir, path);
+        path = own ? own : path;
         if (!file_path_is_inner(path) && !(k == SOURCE_BOARD && strcmp(path, ".") == 0))
             return as_fail(err, AS_E_INVAL,
-                           "trial.report: '%.200s' is not a path below the program's folder", path);
-        *s = (struct source){.all = all, .kind = (source_kind)k, .path = path, .object = object};
+                           "trial.report: '%.200s' is not a path below the program's folder, and "
+                           "not one below ${trial_dir}",
+                           path);
+        *s = (struct source){.all = all,
+                             .kind = (source_kind)k,
+                             .dir = own ? all->trial_dir : all->dir,
+                             .path = path,
+                             .object = object};
         all->n++;
         as_status st =
             k == SOURCE_BOARD ? scan(s, path, 0, true, err) : add_file(s, path, true, err);
@@ -334,16 +356,21 @@ static as_status add_source(struct sources *all, const json_t *object, struct as
     return AS_OK;
 }
 
-as_status sources_create(const json_t *report, int dir, const char *marker,
+as_status sources_create(const json_t *report, int dir, const char *trial_dir, const char *marker,
                          const struct report_fns *sink, struct sources **ret, struct as_err *err)
 {
     struct sources *s = as_calloc(1, sizeof *s);
     as_status st = s ? AS_OK : as_fail_nomem(err);
     if (st < 0)
         return st;
-    *s = (struct sources){.dir = dir, .marker = marker, .sink = *sink};
+    *s = (struct sources){.dir = dir, .trial_dir = -1, .marker = marker, .sink = *sink};
+    if (trial_dir) {
+        s->trial_dir = open(trial_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (s->trial_dir < 0)
+            st = as_fail(err, AS_E_IO, "%s: %s", trial_dir, strerror(errno));
+    }
     for (size_t i = 0; st == AS_OK && i < json_array_size(report); i++)
-        st = add_source(s, json_array_get(report, i), err);
+        st = add_source(s, trial_dir, json_array_get(report, i), err);
     if (st < 0) {
         sources_free(s);
         return st;
@@ -359,6 +386,8 @@ void sources_free(struct sources *s)
             file_free(s->list[i].files[k]);
         free(s->list[i].files);
     }
+    if (s)
+        file_closep(&s->trial_dir);
     free(s);
 }
 

@@ -13,14 +13,17 @@ struct sources;
 /* Prepare the sources of `report` (a list, the names in its paths replaced), and remember what is
  * there now: it is not the program's.
  *   dir        descriptor of the program's folder; borrowed
+ *   trial_dir  path of the trial's own folder, which paths may also be below; NULL: none; borrowed
+ *              for the call
  *   marker     ASSAY_REPORT of the program's environment, by which its processes are known;
  *              borrowed
  *   sink       where measurements go; on_bad hears texts that name the source, with line 0; copied
  *   ret        owned by the caller; report outlives it
- * AS_E_INVAL: a path leads out of the folder; AS_E_NOMEM. */
-AS_MUST_CHECK as_status sources_create(const json_t *report, int dir, const char *marker,
-                                       const struct report_fns *sink, struct sources **ret,
-                                       struct as_err *err);
+ * AS_E_INVAL: a path leads out of the folders; AS_E_IO: the trial's folder cannot be opened;
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status sources_create(const json_t *report, int dir, const char *trial_dir,
+                                       const char *marker, const struct report_fns *sink,
+                                       struct sources **ret, struct as_err *err);
 void sources_free(struct sources *s);
 
 /* Read what is new. `last`: the program has ended, so a last line without a newline counts. A file

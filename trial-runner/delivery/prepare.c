@@ -4,9 +4,9 @@
  * earlier try must not mix with those of this one. Data sets are links into the cache; checkpoints
  * are downloaded for this attempt, because the trial will change them.
  *
- * Parameters are substituted in the document's texts here and not by a shell, so a parameter's
- * value can never be run as a command. The runner's own variables are set after the document's, so
- * that a document cannot change which trial the process is. */
+ * Parameters are substituted in the document's texts by base/trial_template.h and not by a shell,
+ * so a parameter's value can never be run as a command. The runner's own variables are set after
+ * the document's, so that a document cannot change which trial the process is. */
 #include "trial-runner/delivery/prepare.h"
 
 #include <inttypes.h>
@@ -14,11 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/command_line.h"
 #include "base/file.h"
 #include "base/host_id.h"
 #include "base/json.h"
-#include "base/template.h"
+#include "base/trial_template.h"
 #include "trial-runner/delivery/cache.h"
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/process/container.h"
@@ -192,104 +191,88 @@ static as_status add_base(struct attempt *a, const json_t *train, json_t *job, s
 
 static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *err)
 {
-    JSON_AUTO substituted = NULL;
     JSON_AUTO paths = NULL;
     AS_AUTO(as_freep) char *job_path = file_join(a->dir, "job.json");
     if (!a->claimed.dataset)
         return as_fail(err, AS_E_INVAL, "trial.train came without its data set");
-    as_status st = template_apply(train, a->claimed.params, &substituted, err);
-    if (st < 0 || (st = fetch_dataset(a, &paths, err)) < 0)
+    as_status st = fetch_dataset(a, &paths, err);
+    if (st < 0)
         return st;
     JSON_AUTO dataset = json_copy(a->claimed.dataset);
     if (!job_path || !dataset || json_object_set(dataset, "paths", paths) < 0)
         return as_fail_nomem(err);
     if (a->group)
-        return member_job(a, substituted, dataset, err);
-    JSON_AUTO job = json_pack("{s:O,s:O,s:O}", "train", substituted, "dataset", dataset, "metric",
-                              a->claimed.metric);
+        return member_job(a, train, dataset, err);
+    JSON_AUTO job =
+        json_pack("{s:O,s:O,s:O}", "train", train, "dataset", dataset, "metric", a->claimed.metric);
     if (!job)
         return as_fail_nomem(err);
     if (a->rank && (st = add_listen(a->rank, job, err)) < 0)
         return st;
-    if ((st = add_base(a, substituted, job, err)) < 0 ||
+    if ((st = add_base(a, train, job, err)) < 0 ||
         (st = result_journal_write_json(a->dir, "job.json", job, err)) < 0)
         return st;
     const char *args[] = {a->options->trainer, job_path};
     return child_spec_set_argv(&a->launch.spec, args, 2, err);
 }
 
-/* Turn a value of trial.env, text with ${…} or a number, into text. *ret is owned by the caller. */
-static as_status argument_text(const json_t *j, const json_t *params, char **ret,
-                               struct as_err *err)
-{
-    char buf[32];
-    const char *text = buf;
-    if (json_is_string(j))
-        return template_apply_text(json_string_value(j), params, ret, err);
-    if (json_is_integer(j))
-        snprintf(buf, sizeof buf, "%lld", (long long)json_integer_value(j));
-    else if (json_is_real(j))
-        text = as_format_double(json_real_value(j), buf, sizeof buf);
-    else
-        return as_fail(err, AS_E_INVAL, "found %s, expected text", json_type_name(j));
-    *ret = as_strdup(text);
-    return *ret ? AS_OK : as_fail_nomem(err);
-}
-
-static as_status write_file(const char *folder, const char *name, const json_t *template,
-                            const json_t *names, struct as_err *err)
+static as_status write_file(const char *folder, const char *name, const char *text,
+                            struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(folder, name);
-    AS_AUTO(as_freep) char *text = NULL;
-    const char *source = json_string_value(template);
-    if (!file_path_is_inner(name) || !source)
-        return as_fail(err, AS_E_INVAL, "trial.files: '%.80s' is not a path with a text", name);
+    if (!file_path_is_inner(name))
+        return as_fail(err, AS_E_INVAL, "trial.files: '%.80s' is not a path below a folder", name);
     char *last = path ? strrchr(path, '/') : NULL;
     if (!last)
         return as_fail_nomem(err);
     *last = '\0';
     as_status st = file_mkdirs(path, 0700, err);
     *last = '/';
-    if (st < 0 || (st = template_apply_text(source, names, &text, err)) < 0)
-        return as_err_prefix(err, st, "trial.files");
-    return file_replace(path, text, strlen(text), 0644, err);
+    return st < 0 ? st : file_replace(path, text, strlen(text), 0644, err);
 }
 
-/* Write trial.files into the attempt's folder. *ret: the parameters, and "file:PATH" of each file;
- * a new reference. */
-static as_status write_files(struct attempt *a, json_t *files, json_t **ret, struct as_err *err)
+static as_status write_files(const char *folder, json_t *files, struct as_err *err)
 {
-    AS_AUTO(as_freep) char *folder = file_join(a->dir, "files");
-    JSON_AUTO all = json_copy(a->claimed.params);
     const char *name;
     json_t *text;
-    as_status st = all && folder ? AS_OK : as_fail_nomem(err);
     json_object_foreach(files, name, text)
     {
-        AS_AUTO(as_freep) char *path = folder ? file_join(folder, name) : NULL;
-        if (st == AS_OK)
-            st = path ? template_name_file(all, name, path, err) : as_fail_nomem(err);
+        as_status st = write_file(folder, name, json_string_value(text), err);
+        if (st < 0)
+            return as_err_prefix(err, st, "trial.files");
     }
-    json_object_foreach(files, name, text)
-    {
-        if (st == AS_OK)
-            st = write_file(folder, name, text, all, err);
-    }
-    if (st < 0)
-        return st;
-    *ret = as_steal(all);
     return AS_OK;
 }
 
-static as_status prepare_command(struct attempt *a, json_t *command, const json_t *names,
-                                 struct as_err *err)
+/* *ret: `trial` with the parameters and the paths of this attempt in it, a new reference. Its files
+ * are written. */
+static as_status make_trial(const struct attempt *a, json_t **ret, struct as_err *err)
 {
-    JSON_AUTO args = NULL;
+    AS_AUTO(as_freep) char *files = file_join(a->dir, "files");
+    AS_AUTO(as_freep) char *artifacts = file_join(a->dir, "artifacts");
+    const struct trial_values values = {.params = a->claimed.params,
+                                        .inactive = json_object_get(a->claimed.json, "inactive"),
+                                        .files = files,
+                                        .trial_dir = artifacts};
+    JSON_AUTO trial = NULL;
+    if (!files || !artifacts)
+        return as_fail_nomem(err);
+    as_status st = trial_template_apply(a->claimed.trial, &values, &trial, err);
+    if (st == AS_OK)
+        st = write_files(files, json_object_get(trial, "files"), err);
+    if (st < 0)
+        return st;
+    *ret = as_steal(trial);
+    return AS_OK;
+}
+
+static as_status prepare_command(struct attempt *a, const json_t *args, struct as_err *err)
+{
     json_t *inactive = json_object_get(a->claimed.json, "inactive");
     as_status st = param_env_set(&a->launch.spec.env, a->claimed.params, inactive, err);
-    if (st < 0 || (st = command_line_expand(command, names, inactive, &args, err)) < 0)
-        return st;
     size_t n = json_array_size(args);
+    if (st < 0)
+        return st;
     if (n == 0)
         return as_fail(err, AS_E_INVAL, "trial.command names no program");
     a->launch.spec.argv = as_calloc(n + 1, sizeof *a->launch.spec.argv);
@@ -307,24 +290,13 @@ static as_status set_path(struct attempt *a, const char *name, const char *leaf,
     return path ? child_env_set(&a->launch.spec.env, name, path, err) : as_fail_nomem(err);
 }
 
-static as_status set_variable(struct attempt *a, const char *name, json_t *value,
-                              const json_t *names, struct as_err *err)
-{
-    AS_AUTO(as_freep) char *text = NULL;
-    as_status st = argument_text(value, names, &text, err);
-    if (st < 0)
-        return st;
-    return child_env_set(&a->launch.spec.env, name, text, err);
-}
-
-static as_status set_env_of_trial(struct attempt *a, const json_t *env, const json_t *names,
-                                  struct as_err *err)
+static as_status set_env_of_trial(struct attempt *a, json_t *env, struct as_err *err)
 {
     const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)env, name, value)
+    json_t *text;
+    json_object_foreach(env, name, text)
     {
-        as_status st = set_variable(a, name, value, names, err);
+        as_status st = child_env_set(&a->launch.spec.env, name, json_string_value(text), err);
         if (st < 0)
             return as_err_prefix(err, st, "trial.env");
     }
@@ -348,26 +320,23 @@ static as_status require_gpu(struct attempt *a, struct as_err *err)
                : AS_OK;
 }
 
-static struct environment environment_of(const struct attempt *a, const json_t *names,
-                                         const char *host)
+static struct environment environment_of(const struct attempt *a, const json_t *trial,
+                                           const char *host)
 {
-    return (struct environment){.trial = a->claimed.trial,
-                                .names = names,
-                                .folder = a->launch.spec.directory,
-                                .host = host};
+    return (struct environment){.trial = trial, .folder = a->launch.spec.directory, .host = host};
 }
 
 /* The environment that a program begins with; of one in a container it is empty. */
-static as_status set_environment(struct attempt *a, const json_t *names, struct as_err *err)
+static as_status set_environment(struct attempt *a, const json_t *trial, struct as_err *err)
 {
     static char *const nothing[] = {NULL};
     char host[HOST_ID_SIZE] = "";
-    bool contained = json_object_get(a->claimed.trial, "container"), foreign = false;
+    bool contained = json_object_get(trial, "container"), foreign = false;
     as_status st = child_env_init(&a->launch.spec.env, contained ? nothing : environ, err);
     if (st < 0)
         return st;
     (void)!host_id_read(host, NULL); /* unknown: as if it were another machine */
-    const struct environment s = environment_of(a, names, host);
+    const struct environment s = environment_of(a, trial, host);
     st = environment_set(&s, &a->launch.spec.env, &foreign, err);
     if (st == AS_OK && foreign)
         attempt_note(a, "trial.environment comes from another machine and is not applied here; "
@@ -376,17 +345,16 @@ static as_status set_environment(struct attempt *a, const json_t *names, struct 
 }
 
 /* Set the environment. The runner's variables come last, so that a document cannot change them. */
-static as_status prepare_env(struct attempt *a, const json_t *names, struct as_err *err)
+static as_status prepare_env(struct attempt *a, const json_t *trial, struct as_err *err)
 {
     struct child_env *e = &a->launch.spec.env;
-    char trial[128], attempt[24];
-    as_status st = set_environment(a, names, err);
-    snprintf(trial, sizeof trial, "%s/%lld", a->sweep, (long long)a->id.number);
+    char name[128], attempt[24];
+    as_status st = set_environment(a, trial, err);
+    snprintf(name, sizeof name, "%s/%lld", a->sweep, (long long)a->id.number);
     snprintf(attempt, sizeof attempt, "%lld", (long long)a->id.attempt);
-    if (st < 0 ||
-        (st = set_env_of_trial(a, json_object_get(a->claimed.trial, "env"), names, err)) < 0 ||
+    if (st < 0 || (st = set_env_of_trial(a, json_object_get(trial, "env"), err)) < 0 ||
         (st = child_env_set(e, "ASSAY_SWEEP", a->sweep, err)) < 0 ||
-        (st = child_env_set(e, "ASSAY_TRIAL", trial, err)) < 0 ||
+        (st = child_env_set(e, "ASSAY_TRIAL", name, err)) < 0 ||
         (st = child_env_set(e, "ASSAY_ATTEMPT", attempt, err)) < 0 ||
         (st = child_env_set(e, "ASSAY_SEED", a->claimed.seed, err)) < 0 ||
         (st = set_path(a, "ASSAY_PARAMS", "params.json", err)) < 0 ||
@@ -419,61 +387,43 @@ static bool is_first(const struct attempt *a)
     return !a->rank || a->claimed.gang.seat == 0;
 }
 
-/* The document's sources with the parameters in their paths, and the thread that reads them. Last:
- * from now on what appears is the program's. */
-static as_status start_collector(struct attempt *a, const json_t *names, struct as_err *err)
+/* The thread that reads the sources of trial.report. Last: from now on what appears is the
+ * program's. */
+static as_status start_collector(struct attempt *a, json_t *report, struct as_err *err)
 {
-    static const char *const fields[] = {"csv", "json", "tensorboard"};
-    JSON_AUTO report = json_deep_copy(json_object_get(a->claimed.trial, "report"));
     if (json_array_size(report) == 0 || !is_first(a))
         return AS_OK;
-    for (size_t i = 0; i < json_array_size(report); i++) {
-        json_t *source = json_array_get(report, i);
-        for (size_t k = 0; k < AS_ARRAY_LEN(fields); k++) {
-            const char *path = json_string_value(json_object_get(source, fields[k]));
-            AS_AUTO(as_freep) char *text = NULL;
-            as_status st = path ? template_apply_text(path, names, &text, err) : AS_OK;
-            if (st < 0)
-                return as_err_prefix(err, st, "trial.report");
-            if (text && json_object_set_new(source, fields[k], json_string(text)) < 0)
-                return as_fail(err, AS_E_INVAL, "trial.report: the path of %s is no text",
-                               fields[k]);
-        }
-    }
     const struct collector_owner owner = {.note = note_to_log, .wake = wake_main, .arg = a};
     return collector_start(a->dir, report, a->launch.spec.directory, &owner, &a->launch.collector,
                            err);
 }
 
-static as_status find_directory(struct attempt *a, const json_t *names, struct as_err *err)
+static as_status find_directory(struct attempt *a, const json_t *trial, struct as_err *err)
 {
-    const char *dir = json_string_value(json_object_get(a->claimed.trial, "directory"));
-    as_status st = dir ? template_apply_text(dir, names, &a->launch.spec.directory, err) : AS_OK;
-    return st < 0 ? as_err_prefix(err, st, "trial.directory") : AS_OK;
+    const char *dir = json_string_value(json_object_get(trial, "directory"));
+    a->launch.spec.directory = as_strdup(dir);
+    return dir && !a->launch.spec.directory ? as_fail_nomem(err) : AS_OK;
 }
 
 /* Let the engine of trial.container run the program. */
-static as_status enter_container(struct attempt *a, const json_t *names, struct as_err *err)
+static as_status enter_container(struct attempt *a, const json_t *container, struct as_err *err)
 {
-    const json_t *template = json_object_get(a->claimed.trial, "container");
-    JSON_AUTO container = NULL;
     AS_AUTO(child_env_done) struct child_env e = {0};
     const char *dir = a->launch.spec.directory;
     AS_AUTO(as_freep)
     char *folder = dir && *dir == '/' ? as_strdup(dir) : realpath(dir ? dir : ".", NULL);
     char name[CONTAINER_NAME_SIZE];
-    struct container_run r = {.name = name, .attempt = a->dir, .gpus = a->gpus};
-    if (!template)
+    struct container_run r = {
+        .name = name, .attempt = a->dir, .gpus = a->gpus, .container = container};
+    if (!container)
         return AS_OK;
     if (!folder)
         return as_fail(err, AS_E_NOT_FOUND, "trial.directory: '%.200s' is not on this machine",
                        dir ? dir : ".");
     as_status st = child_env_init(&e, environ, err);
-    if (st < 0 || (st = container_engine(template, &e, &r.engine, err)) < 0 ||
-        (st = template_apply(template, names, &container, err)) < 0)
+    if (st < 0 || (st = container_engine(container, &e, &r.engine, err)) < 0)
         return st;
     container_name(a->dir, name);
-    r.container = container;
     r.folder = folder;
     r.cache = access(a->options->cache, R_OK) == 0 ? a->options->cache : NULL;
     a->launch.contained = true;
@@ -481,33 +431,29 @@ static as_status enter_container(struct attempt *a, const json_t *names, struct 
     return container_wrap(&r, &a->launch.spec, environ, err);
 }
 
-static as_status prepare_program(struct attempt *a, json_t *command, const json_t *names,
-                                 struct as_err *err)
+static as_status prepare_program(struct attempt *a, const json_t *trial, struct as_err *err)
 {
-    const struct environment s = environment_of(a, names, "");
-    as_status st = prepare_command(a, command, names, err);
+    const struct environment s = environment_of(a, trial, "");
+    as_status st = prepare_command(a, json_object_get(trial, "command"), err);
     if (st < 0 || (st = environment_load_modules(&s, &a->launch.spec, err)) < 0)
         return st;
-    return enter_container(a, names, err);
+    st = enter_container(a, json_object_get(trial, "container"), err);
+    return st < 0 ? st : start_collector(a, json_object_get(trial, "report"), err);
 }
 
 as_status prepare(struct attempt *a, struct as_err *err)
 {
-    json_t *command = json_object_get(a->claimed.trial, "command");
-    json_t *train = json_object_get(a->claimed.trial, "train");
-    JSON_AUTO names = NULL;
+    JSON_AUTO trial = NULL;
     as_status st = make_folders(a, err);
     if (st < 0 ||
         (st = result_journal_write_json(a->dir, "params.json", a->claimed.params, err)) < 0 ||
-        (st = restore_checkpoints(a, err)) < 0 ||
-        (st = write_files(a, json_object_get(a->claimed.trial, "files"), &names, err)) < 0 ||
-        (st = find_directory(a, names, err)) < 0 || (st = prepare_env(a, names, err)) < 0)
+        (st = restore_checkpoints(a, err)) < 0 || (st = make_trial(a, &trial, err)) < 0 ||
+        (st = find_directory(a, trial, err)) < 0 || (st = prepare_env(a, trial, err)) < 0)
         return st;
+    json_t *train = json_object_get(trial, "train");
     if (json_is_object(train))
         return prepare_train(a, train, err);
-    if (json_is_array(command)) {
-        st = prepare_program(a, command, names, err);
-        return st < 0 ? st : start_collector(a, names, err);
-    }
+    if (json_is_array(json_object_get(trial, "command")))
+        return prepare_program(a, trial, err);
     return as_fail(err, AS_E_INVAL, "the trial has neither a command nor train");
 }

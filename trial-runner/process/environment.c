@@ -15,25 +15,19 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "base/template.h"
 
 #define ENV_FILE_MAX (1 << 20)
 
-/* A field with its names replaced, as a path from the root or from the runner's folder. *ret: owned
- * by the caller; NULL when there is no such field. */
+/* A field as a path from the root or from the runner's folder. *ret: owned by the caller; NULL when
+ * there is no such field. */
 static as_status find_path(const struct environment *s, const char *field, char **ret,
                            struct as_err *err)
 {
-    AS_AUTO(as_freep) char *path = NULL;
-    const char *text = json_string_value(json_object_get(s->trial, field));
-    if (!text) {
-        *ret = NULL;
+    const char *path = json_string_value(json_object_get(s->trial, field));
+    *ret = NULL;
+    if (!path)
         return AS_OK;
-    }
-    as_status st = template_apply_text(text, s->names, &path, err);
-    if (st < 0)
-        return as_err_prefix(err, st, "trial.%s", field);
-    *ret = *path == '/' || !s->folder ? as_steal(path) : file_join(s->folder, path);
+    *ret = *path == '/' || !s->folder ? as_strdup(path) : file_join(s->folder, path);
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 

@@ -9,8 +9,7 @@
 
 /* What the fields are read with. */
 struct environment {
-    const json_t *trial; /* the section of the document */
-    const json_t *names; /* values of the ${name} in it */
+    const json_t *trial; /* the section of the document, each ${name} in it replaced */
     const char *folder;  /* what relative paths are below; NULL: the runner's own folder */
     const char *host;    /* the id of this machine (base/host_id.h); "": unknown */
 };

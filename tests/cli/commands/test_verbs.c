@@ -10,6 +10,8 @@
 START_TEST(suggestions)
 {
     ck_assert_str_eq(verbs_suggest("sweps"), "sweeps");
+    ck_assert_str_eq(verbs_suggest("bset"), "best"); /* and not `set` */
+    ck_assert_str_eq(verbs_suggest("ste"), "set");
     ck_assert_str_eq(verbs_suggest("trails"), "trials");
     ck_assert_str_eq(verbs_suggest("ls"), "sweeps");
     ck_assert_str_eq(verbs_suggest("stop"), "cancel");

@@ -61,11 +61,11 @@ START_TEST(overrides)
     AS_AUTO(as_freep) char *text = json_format(d.tree);
     ck_assert_str_eq(text, "{\"ensemble\":false,\"limits\":{\"max_trials\":10},\"list\":[1],"
                            "\"name\":\"a\",\"search\":{\"method\":\"random\",\"seed\":7}}");
-    ck_fails(document_set(&d, "novalue", &err), AS_E_INVAL, err, "FIELD=VALUE");
-    ck_fails(document_set(&d, "=3", &err), AS_E_INVAL, err, "FIELD=VALUE");
-    ck_fails(document_set(&d, "name.x=3", &err), AS_E_INVAL, err, "name");
-    ck_fails(document_set(&d, "limits.=3", &err), AS_E_INVAL, err, "empty");
-    ck_fails(document_set(&d, "x=[1", &err), AS_E_INVAL, err, "--set x");
+    ck_fails(document_set(&d, "novalue", &err), AS_E_USAGE, err, "FIELD=VALUE");
+    ck_fails(document_set(&d, "=3", &err), AS_E_USAGE, err, "FIELD=VALUE");
+    ck_fails(document_set(&d, "name.x=3", &err), AS_E_USAGE, err, "name");
+    ck_fails(document_set(&d, "limits.=3", &err), AS_E_USAGE, err, "empty");
+    ck_fails(document_set(&d, "x=[1", &err), AS_E_USAGE, err, "--set x");
 }
 END_TEST
 

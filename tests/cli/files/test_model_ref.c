@@ -35,15 +35,15 @@ START_TEST(other_forms_are_refused)
     struct as_err err = {0};
     struct model_ref ref;
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
-        ck_fails(model_ref_parse(names[i], &ref, &err), AS_E_INVAL, err, "name of a model");
+        ck_fails(model_ref_parse(names[i], &ref, &err), AS_E_USAGE, err, "name of a model");
     for (size_t i = 0; i < AS_ARRAY_LEN(versions); i++)
-        ck_fails(model_ref_parse(versions[i], &ref, &err), AS_E_INVAL, err, "number of a version");
+        ck_fails(model_ref_parse(versions[i], &ref, &err), AS_E_USAGE, err, "number of a version");
     memset(longest, 'a', sizeof longest);
     longest[64] = '\0';
     ck_ok(model_ref_parse(longest, &ref, &err), err);
     longest[64] = 'a';
     longest[65] = '\0';
-    ck_fails(model_ref_parse(longest, &ref, &err), AS_E_INVAL, err, "name of a model");
+    ck_fails(model_ref_parse(longest, &ref, &err), AS_E_USAGE, err, "name of a model");
 }
 END_TEST
 

@@ -39,19 +39,19 @@ START_TEST(what_is_wrong)
     const char *const bare[] = {"lr"}, *const nameless[] = {"=3"}, *const object[] = {"a={b: 1}"};
     const char *const twice[] = {"a=1", "a=2"}, *const word[] = {"loss=low"};
     const char *const empty[] = {"loss="}, *const nothing[] = {"a="};
-    ck_fails(param_args_read("--param", bare, 1, param_args_add_param, &j, &err), AS_E_INVAL, err,
+    ck_fails(param_args_read("--param", bare, 1, param_args_add_param, &j, &err), AS_E_USAGE, err,
              "expected NAME=VALUE");
-    ck_fails(param_args_read("--param", nameless, 1, param_args_add_param, &j, &err), AS_E_INVAL,
+    ck_fails(param_args_read("--param", nameless, 1, param_args_add_param, &j, &err), AS_E_USAGE,
              err, "'=3'");
-    ck_fails(param_args_read("--param", object, 1, param_args_add_param, &j, &err), AS_E_INVAL, err,
+    ck_fails(param_args_read("--param", object, 1, param_args_add_param, &j, &err), AS_E_USAGE, err,
              "found an object");
-    ck_fails(param_args_read("--param", nothing, 1, param_args_add_param, &j, &err), AS_E_INVAL,
+    ck_fails(param_args_read("--param", nothing, 1, param_args_add_param, &j, &err), AS_E_USAGE,
              err, "a: expected a value");
-    ck_fails(param_args_read("--param", twice, 2, param_args_add_param, &j, &err), AS_E_INVAL, err,
+    ck_fails(param_args_read("--param", twice, 2, param_args_add_param, &j, &err), AS_E_USAGE, err,
              "a is given twice");
-    ck_fails(param_args_read("metrics", word, 1, param_args_add_metric, &j, &err), AS_E_INVAL, err,
+    ck_fails(param_args_read("metrics", word, 1, param_args_add_metric, &j, &err), AS_E_USAGE, err,
              "'low'");
-    ck_fails(param_args_read("metrics", empty, 1, param_args_add_metric, &j, &err), AS_E_INVAL, err,
+    ck_fails(param_args_read("metrics", empty, 1, param_args_add_metric, &j, &err), AS_E_USAGE, err,
              "expected a number");
     ck_assert_ptr_null(j);
 }
@@ -71,12 +71,15 @@ START_TEST(limits_are_named)
     json_decref(j);
     j = NULL;
     const char *const other[] = {"patience=3"}, *const bare[] = {"max_trials"};
+    const char *const mistyped[] = {"max_trails=3"};
     const char *const twice[] = {"grace=1", "limits.grace=2"};
-    ck_fails(param_args_read("LIMIT", other, 1, param_args_add_limit, &j, &err), AS_E_INVAL, err,
+    ck_fails(param_args_read("LIMIT", other, 1, param_args_add_limit, &j, &err), AS_E_USAGE, err,
              "'patience' is no limit; expected one of max_trials");
-    ck_fails(param_args_read("LIMIT", bare, 1, param_args_add_limit, &j, &err), AS_E_INVAL, err,
+    ck_fails(param_args_read("LIMIT", mistyped, 1, param_args_add_limit, &j, &err), AS_E_USAGE, err,
+             "did you mean max_trials?");
+    ck_fails(param_args_read("LIMIT", bare, 1, param_args_add_limit, &j, &err), AS_E_USAGE, err,
              "NAME=VALUE");
-    ck_fails(param_args_read("LIMIT", twice, 2, param_args_add_limit, &j, &err), AS_E_INVAL, err,
+    ck_fails(param_args_read("LIMIT", twice, 2, param_args_add_limit, &j, &err), AS_E_USAGE, err,
              "grace is given twice");
     ck_assert_ptr_null(j);
 }

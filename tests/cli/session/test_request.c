@@ -12,10 +12,10 @@ START_TEST(refs)
     ck_assert_int_eq(r.number, 12);
     ck_ok(request_parse_ref("digits", true, &r, &err), err);
     ck_assert_int_eq(r.number, -1);
-    ck_fails(request_parse_ref("digits", false, &r, &err), AS_E_INVAL, err, "SWEEP/NUMBER");
-    ck_fails(request_parse_ref("digits/x", false, &r, &err), AS_E_INVAL, err, "'x'");
-    ck_fails(request_parse_ref("digits/-1", false, &r, &err), AS_E_INVAL, err, "-1");
-    ck_fails(request_parse_ref("", true, &r, &err), AS_E_INVAL, err, "SWEEP");
+    ck_fails(request_parse_ref("digits", false, &r, &err), AS_E_USAGE, err, "SWEEP/NUMBER");
+    ck_fails(request_parse_ref("digits/x", false, &r, &err), AS_E_USAGE, err, "'x'");
+    ck_fails(request_parse_ref("digits/-1", false, &r, &err), AS_E_USAGE, err, "-1");
+    ck_fails(request_parse_ref("", true, &r, &err), AS_E_USAGE, err, "SWEEP");
     struct str path = {0};
     ck_ok(request_parse_ref("a b/3", false, &r, &err), err);
     request_path(&path, &r, "log");

@@ -52,12 +52,29 @@ START_TEST(lock_and_logs)
 }
 END_TEST
 
+/* XDG_DATA_HOME says where data belongs, for root too. */
+START_TEST(the_default_follows_xdg_data_home)
+{
+    struct as_err err = {0};
+    struct data_folder f;
+    AS_AUTO(as_freep) char *expected = file_join(dir, "assay");
+    AS_AUTO(as_freep) char *real = NULL;
+    ck_assert_int_eq(setenv("XDG_DATA_HOME", dir, 1), 0);
+    ck_ok(data_folder_open(&f, NULL, &err), err);
+    real = realpath(expected, NULL);
+    ck_assert_ptr_nonnull(real);
+    ck_assert_str_eq(f.path, real);
+    data_folder_close(&f);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("data_folder");
     TCase *t = tcase_create("data_folder");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, lock_and_logs);
+    tcase_add_test(t, the_default_follows_xdg_data_home);
     suite_add_tcase(s, t);
     return s;
 }

@@ -222,6 +222,12 @@ START_TEST(requests_are_checked)
     ck_fails(ask_trials(s.db, NULL, &s.a, &req, &list, &err), AS_E_INVAL, err, "/client");
     req.client = longer;
     ck_fails(ask_trials(s.db, NULL, &s.a, &req, &list, &err), AS_E_INVAL, err, "/client");
+    static const char *const refused[] = {"a b", "-x", "\xc3\xa9", "a/b"}, *const fine[] = {
+                                                                               "a", "9:b@c._-"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(refused); i++)
+        ck_fails(ask_check_client(refused[i], &err), AS_E_INVAL, err, "/client: found");
+    for (size_t i = 0; i < AS_ARRAY_LEN(fine); i++)
+        ck_ok(ask_check_client(fine[i], &err), err);
     req.client = "c";
     req.count = 65;
     ck_fails(ask_trials(s.db, NULL, &s.a, &req, &list, &err), AS_E_INVAL, err, "/count");

@@ -44,6 +44,45 @@ START_TEST(enqueued_trials_run_next)
 }
 END_TEST
 
+static const char *why_of(const char *sweep, int64_t number)
+{
+    struct trial_detail detail;
+    ck_ok(trial_get(s.db, &s.a, sweep, number, &detail, &err), err);
+    return detail.why;
+}
+
+/* Each trial has its reason in words: the method's own with the names of the objectives, or who
+ * added it. One that an older server has stored without any field has the method's name. */
+START_TEST(reasons_in_words)
+{
+    json_t *doc =
+        json_of("{'name': 'two', 'metrics': [{'name': 'loss', 'goal': 'minimize'}, {'name': "
+                "'size', 'goal': 'minimize'}], 'parameters': {'x': {'type': 'float', 'min': "
+                "0, 'max': 1}}, 'limits': {'max_trials': 9}}");
+    struct sweep_row row;
+    ck_ok(sweep_create(s.db, &s.a, doc, NULL, &row, &err), err);
+    json_decref(doc);
+    make_sweep(&s, "a", "'max_trials': 4", "");
+    ck_assert_int_eq(add("a", "{'params': {'x': 0.5}}").number, 0);
+    ck_assert_int_eq(add("a", "{'params': {'x': 0.5}, 'metrics': {'loss': 1}}").number, 1);
+    ck_assert_str_eq(why_of("a", 0), "enqueued by hand");
+    ck_assert_str_eq(why_of("a", 1), "a known result, added by hand");
+    (void)ask_one(&s, "two", "c");
+    ck_assert_ptr_nonnull(strstr(why_of("two", 0), "point 0 of the initial design"));
+    pg_fixture_exec(s.url,
+                    "update trial set suggestion = '{\"method\":\"gp\",\"phase\":\"model\","
+                    "\"acquisition\":\"ehvi\",\"predicted\":[{\"mean\":1,\"deviation\":2},"
+                    "{\"mean\":3,\"deviation\":4}],\"observed\":5}' where number = 0 and origin = "
+                    "'suggested'");
+    ck_assert_str_eq(why_of("two", 0),
+                     "chosen by expected hypervolume improvement: predicted loss 1 ± "
+                     "2, size 3 ± 4; 5 results seen");
+    pg_fixture_exec(
+        s.url, "update trial set suggestion = '{\"method\":\"of tomorrow\"}' where number = 0");
+    ck_assert_str_eq(why_of("two", 0), "of tomorrow");
+}
+END_TEST
+
 /* A sweep with added trials suggests the same as one without them. */
 START_TEST(additions_neither_skip_nor_repeat)
 {
@@ -416,6 +455,7 @@ Suite *test_suite(void)
     Suite *su = suite_create("trial_add");
     TCase *c = service_case(su, "trial_add", &s, 0);
     tcase_add_test(c, enqueued_trials_run_next);
+    tcase_add_test(c, reasons_in_words);
     tcase_add_test(c, additions_neither_skip_nor_repeat);
     tcase_add_test(c, earlier_sweeps_are_taken);
     tcase_add_test(c, earlier_sweeps_are_refused);

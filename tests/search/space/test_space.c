@@ -65,7 +65,7 @@ static const struct refusal refusals[] = {
     {"x: {type: categorical, values: [[[[[[1]]]]]]}", "/parameters/x/values/0", "4 lists deep"},
     {"x: {type: ordinal, values: [[1], [2]]}", "/parameters/x/values/0", "a string or a number"},
     {"x: {type: ordinal, values: [1, null]}", "/parameters/x/values/1", "a string or a number"},
-    {"x: {type: constant, value: [1]}", "/parameters/x/value", "a string, a number"},
+    {"x: {type: constant, value: [{a: 1}]}", "/parameters/x/value", "expected a list"},
     {"l: {type: categorical, values: [[64], null]}\nx: {type: bool, when: {l: [64]}}",
      "/parameters/x/when/l/0", "found 64, expected one of [[64],null]"},
     {"l: {type: categorical, values: [[64], a]}\nx: {type: bool, when: {l: null}}",

@@ -20,8 +20,7 @@ static char dir[TEMP_FOLDER_SIZE];
 static as_status set(const char *trial, struct as_err *err)
 {
     JSON_AUTO t = json_of(trial);
-    JSON_AUTO names = json_of("{'x': 'own'}");
-    const struct environment s = {.trial = t, .names = names, .folder = dir, .host = "this"};
+    const struct environment s = {.trial = t, .folder = dir, .host = "this"};
     child_env_done(&env);
     foreign = false;
     as_status st = child_env_init(&env, runner, err);
@@ -69,7 +68,7 @@ START_TEST(file_and_venv)
     temp_folder_make(dir);
     write_file("own/bin/python", "", 0755);
     write_file("a.env", "PATH=/file\nLEVEL=file\n", 0600);
-    ck_ok(set("{'venv': '${x}', 'env_file': 'a.env'}", &err), err);
+    ck_ok(set("{'venv': 'own', 'env_file': 'a.env'}", &err), err);
     (void)snprintf(want, sizeof want, "%s/own/bin:/file", dir);
     ck_assert_str_eq(get("PATH"), want);
     want[strlen(dir) + 4] = 0;

@@ -36,7 +36,7 @@ export type TrialState = "queued" | "running" | "paused" | "completed" | "pruned
 /** Values by parameter name; inactive conditional parameters are absent */
 export type Params = Record<string, Value>;
 
-/** A value of a parameter; null and lists are values of categorical parameters */
+/** A value of a parameter; null and lists are values of categorical and constant parameters */
 export type Value = number | string | boolean | null | unknown[];
 
 export type Goal = "minimize" | "maximize";
@@ -151,7 +151,7 @@ export type BoolParameter = {
 
 export type ConstantParameter = {
   type: "constant";
-  value: string | number | boolean;
+  value: Value;
   when?: Conditions;
 };
 
@@ -993,6 +993,8 @@ export type Importance = {
 };
 
 export type TrialDetail = Trial & {
+  /** The reason for its parameters in words, which the search method gives: a sentence without capital and full stop. Its fields are in suggestion */
+  why: string;
   /** Texts that the trial wrote beside its numbers, the last one of each name */
   notes: Record<string, string>;
   /** What its model is worth on the data set's test rows, from its artifact test.json; null without one. No search, early stopping or ensemble sees it, and trials are not listed by it */
@@ -1273,6 +1275,7 @@ export type Ensemble = {
     best_single?: TestFigure;
     gain?: TestFigure;
   };
+  /** How many trials left predictions; absent where there is none because the sweep failed or was cancelled */
   candidates?: number;
   /** The held-out rows have weights: all values are weighted as the trials' metrics, and what is chosen is chosen by them */
   weighted?: boolean;

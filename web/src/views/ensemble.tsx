@@ -6,8 +6,10 @@ import { href } from "../route";
 
 export function EnsemblePanel({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble | null }) {
   if (ensemble === null || (ensemble.state !== "ready" && !hasEnded(sweep.state))) return null;
-  // Without an ensemble, show the reason only if the sweep asks for one.
-  if (ensemble.state === "none" && !sweep.document.ensemble) return null;
+  // Without an ensemble, show the reason only if the sweep asks for one, and its trials can leave what one is made of:
+  // those of the built-in trainer do, and programs where one has.
+  const expected = sweep.document.ensemble && ("train" in (sweep.document.trial ?? {}) || (ensemble.candidates ?? 0) > 0);
+  if (ensemble.state === "none" && !expected) return null;
   return (
     <section class="panel ensemble" aria-label="Ensemble">
       <div class="bar">

@@ -14,11 +14,14 @@ const STATES: Api.SweepState[] = ["running", "paused", "finishing", "completed",
 const ended = (s: Api.SweepSummary) => s.counts.completed + s.counts.pruned + s.counts.failed + s.counts.cancelled;
 const time = (text: string | null | undefined) => (text ? Date.parse(text) : null);
 
-const columns: Column<Api.SweepSummary>[] = [
+const endedText = (s: Api.SweepSummary) => `${count(ended(s))} / ${count(s.planned_trials)}`;
+
+/** `endedWidth`: the characters of the longest text of that column, which is never cut. */
+const columnsOf = (endedWidth: number): Column<Api.SweepSummary>[] => [
   { id: "name", label: "Sweep", width: 28, least: 16, key: (s) => s.id, cell: (s) => <a href={href(["sweeps", s.id])} title={s.id}>{s.id}</a> },
   { id: "state", label: "State", width: 11, key: (s) => STATES.indexOf(s.state), cell: (s) => <State state={s.state} /> },
   { id: "progress", label: "Progress", width: 20, least: 10, key: (s) => ended(s) / Math.max(1, s.planned_trials), cell: (s) => <Progress counts={s.counts} planned={s.planned_trials} /> },
-  { id: "trials", label: "Ended", width: 12, least: 9, numeric: true, key: ended, cell: (s) => `${count(ended(s))} / ${count(s.planned_trials)}` },
+  { id: "trials", label: "Ended", width: Math.max(12, endedWidth), least: Math.max(9, endedWidth), numeric: true, key: ended, cell: endedText },
   { id: "failed", label: "Failed", width: 6, numeric: true, key: (s) => s.counts.failed, cell: (s) => <span class={s.counts.failed > 0 ? "bad" : "faint"}>{count(s.counts.failed)}</span> },
   { id: "running", label: "Running", width: 9, numeric: true, key: (s) => s.counts.running, cell: (s) => <span class={s.counts.running > 0 ? "" : "faint"}>{count(s.counts.running)}</span> },
   { id: "best", label: "Best", width: 10, numeric: true, key: (s) => toNumber(s.best?.value), cell: (s) => <b title={String(s.best?.value ?? "")}>{sig(toNumber(s.best?.value))}</b> },
@@ -36,6 +39,8 @@ export function SweepsView() {
   const order = { column: query.get("sort") ?? "created", descending: (query.get("order") ?? "desc") === "desc" };
   const all = model.sweeps.value;
   const rows = useMemo(() => (all ?? []).filter((s) => (state === "all" || s.state === state) && (s.id.toLowerCase().includes(text) || s.tags.some((tag) => tag.toLowerCase().includes(text)))), [all, state, text]);
+  const endedWidth = useMemo(() => Math.max(0, ...rows.map((s) => endedText(s).length)), [rows]);
+  const columns = useMemo(() => columnsOf(endedWidth), [endedWidth]);
   const running = (all ?? []).filter((s) => !hasEnded(s.state)).length;
   const options = [{ id: "all", label: "All", count: all?.length ?? 0 }, ...STATES.map((s) => ({ id: s as string, label: s, count: (all ?? []).filter((x) => x.state === s).length })).filter((o) => o.count > 0 || o.id === state)];
   return (

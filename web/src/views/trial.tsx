@@ -8,7 +8,7 @@ import { isOpen, TrialModel } from "../live/trial";
 import { Curves } from "../parts/curves";
 import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, limitsOf, metricOf } from "../parts/objectives";
 import { attempt, Confirm, Loading, NoSweep, shortGroup, Since, State, Toggle, took } from "../parts/small";
-import { choose, href, route } from "../route";
+import { choose, go, href, route } from "../route";
 import { AddToModels } from "./add_model";
 import { GangPanel } from "./gang";
 import { WhyPanel } from "./why";
@@ -57,10 +57,29 @@ function NoTrial({ sweep, number }: { sweep: string; number: number }) {
   );
 }
 
+/** The left and the right arrow open the views `before` and `after`, unless what has the focus uses them itself. */
+function useArrows(before: (string | number)[] | null, after: (string | number)[] | null): void {
+  useEffect(() => {
+    const press = (e: KeyboardEvent) => {
+      const to = e.key === "ArrowLeft" ? before : e.key === "ArrowRight" ? after : null;
+      const own = e.target instanceof Element && e.target.closest("input, select, textarea, dialog, pre, [role=region]");
+      if (to === null || own || e.altKey || e.ctrlKey || e.metaKey || e.shiftKey) return;
+      e.preventDefault();
+      go(to);
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, [before?.join("/"), after?.join("/")]);
+}
+
 function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
   const [asking, setAsking] = useState(false);
   const metric = model.sweep.value?.metric;
+  const gang = trial.attempts.at(-1)?.gang;
   const total = model.sweep.value?.counts.total ?? 0;
+  const before = trial.number > 0 ? ["sweeps", trial.sweep, "trials", trial.number - 1] : null;
+  const after = trial.number + 1 < total ? ["sweeps", trial.sweep, "trials", trial.number + 1] : null;
+  useArrows(before, after);
   const at = { sweep: trial.sweep, number: trial.number };
   const cancel = () => attempt(async () => {
     await call("POST /v1/sweeps/{sweep}/trials/{number}/cancel", { path: at });
@@ -75,7 +94,7 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
     ["Step", trial.step === null || trial.step === undefined ? NONE : count(trial.step)],
     ["Attempt", trial.attempt === 0 ? NONE : String(trial.attempt)],
     ["Restarts", String(trial.restarts)],
-    [trial.client ? "Client" : "Runner", trial.runner ?? trial.client ?? NONE],
+    [trial.client ? "Client" : "Runner", trial.runner ?? trial.client ?? (gang ? `${count(gang.ranks)} ranks` : NONE)],
     ...(trial.group ? [["Group", <a href={href(["sweeps", trial.sweep], { group: trial.group })} title={`${trial.group}: the trials that train in its process`}>{shortGroup(trial.group, trial.sweep)}</a>] as [string, preact.ComponentChildren]] : []),
     ["Origin", trial.origin],
     ["Started", <Since time={trial.started_at} />],
@@ -92,8 +111,8 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
         <State state={trial.state} />
         {isInfeasible(trial) && <State state="infeasible" />}
         <span class="grow" />
-        {trial.number > 0 && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number - 1])} title="Trial before this one">‹ #{trial.number - 1}</a>}
-        {trial.number + 1 < total && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number + 1])} title="Trial after this one">#{trial.number + 1} ›</a>}
+        {before && <a class="button" href={href(before)} title="Trial before this one (←)">‹ #{trial.number - 1}</a>}
+        {after && <a class="button" href={href(after)} title="Trial after this one (→)">#{trial.number + 1} ›</a>}
         {(trial.state === "failed" || trial.state === "cancelled") && trial.origin !== "known" && <button type="button" onClick={retry}>Retry</button>}
         {trial.state === "completed" && (model.files.value ?? []).some((f) => f.path === "model.safetensors") && <AddToModels sweep={trial.sweep} trial={trial.number} />}
         {isOpen(trial.state) && <button type="button" class="danger" onClick={() => setAsking(true)}>Cancel…</button>}

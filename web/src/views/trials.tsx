@@ -1,7 +1,7 @@
 /* The table of all trials of a sweep, in any order, filtered by state. */
 import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
-import { duration, own, param, sig, toNumber, valueText } from "../format";
+import { count, duration, own, param, sig, toNumber, valueText } from "../format";
 import { hasEnded } from "../live/sweep";
 import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, metricOf } from "../parts/objectives";
 import { Chips, shortGroup, State, TRIAL_STATES, took } from "../parts/small";
@@ -46,6 +46,12 @@ const feasible: Column<Api.Trial> = {
   cell: (t) => (t.feasible ? "yes" : t.feasible === false ? <span class="mark">no</span> : ""),
 };
 
+/** "4 ranks" in the place of a runner, for a trial that ran with several; null: it did not, or has not begun. */
+function ranksOf(sweep: Api.Sweep, t: Api.Trial): string | null {
+  const ranks = sweep.document.resources?.ranks ?? 1;
+  return ranks > 1 && t.started_at && !t.runner && !t.client ? `${count(ranks)} ranks` : null;
+}
+
 /** What some trial has: a column that would say the same of every trial is left out. */
 interface Told {
   groups: boolean;
@@ -56,7 +62,7 @@ interface Told {
 
 function columnsOf(sweep: Api.Sweep, told: Told): Column<Api.Trial>[] {
   const time = (t: Api.Trial) => took(t.started_at, t.finished_at);
-  const ranOn = (t: Api.Trial) => t.runner ?? t.client ?? null;
+  const ranOn = (t: Api.Trial) => t.runner ?? t.client ?? ranksOf(sweep, t);
   const group: Column<Api.Trial> = {
     id: "group", label: "Group", title: "Trials of a group train in one process", width: 11, least: 6, key: (t) => t.group ?? null,
     cell: (t) => t.group && <a href={href(["sweeps", sweep.id], { group: t.group })} title={`Only group ${t.group}: ${t.shape ?? ""}`}>{shortGroup(t.group, sweep.id)}</a>,
@@ -73,7 +79,7 @@ function columnsOf(sweep: Api.Sweep, told: Told): Column<Api.Trial>[] {
   ];
   if (told.restarts) columns.push({ id: "restarts", label: "Restarts", width: 9, numeric: true, key: (t) => t.restarts, cell: (t) => <span class={t.restarts > 0 ? "" : "faint"}>{t.restarts}</span> });
   if (told.origins) columns.push({ id: "origin", label: "Origin", title: "Where the parameters come from", width: 10, least: 9, key: (t) => t.origin, cell: (t) => <span class={t.origin === "suggested" ? "faint" : ""}>{t.origin}</span> });
-  columns.push({ id: "runner", label: sweep.for_runners ? "Runner" : "Client", width: 16, least: 7, key: ranOn, cell: (t) => <span title={t.client ? `client ${t.client}` : ranOn(t) ?? undefined}>{ranOn(t)}</span> });
+  columns.push({ id: "runner", label: sweep.for_runners ? "Runner" : "Client", width: 16, least: 7, key: ranOn, cell: (t) => <span title={t.client ? `client ${t.client}` : t.runner ?? (ranksOf(sweep, t) === null ? undefined : "its ranks ran on several runners: the page of the trial has them")}>{ranOn(t)}</span> });
   if (told.reasons) columns.push({ id: "reason", label: "Reason", width: 30, least: 8, key: (t) => t.reason ?? null, cell: (t) => <span title={t.reason ?? ""}>{t.reason ?? ""}</span> });
   return columns;
 }

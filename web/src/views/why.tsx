@@ -5,7 +5,7 @@ import type * as Api from "../api/types";
 import { count, sig, toNumber } from "../format";
 import { isOpen } from "../live/trial";
 import { metricOf } from "../parts/objectives";
-import { incumbentOf, predictionsOf, reasonWords, type Prediction } from "../parts/reason";
+import { incumbentOf, predictionsOf, type Prediction } from "../parts/reason";
 import { href } from "../route";
 
 /* Fields that have their own row below; any other field is shown as it is. */
@@ -21,13 +21,12 @@ const sentence = (words: string) => `${words.charAt(0).toUpperCase()}${words.sli
 export function WhyPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Sweep | null }) {
   const s = trial.suggestion;
   const metrics = sweep?.metrics ?? [];
-  const words = reasonWords(s, metrics);
-  if (!s || words === "") return null;
+  if (!s || trial.why === "") return null;
   const rows: [string, ComponentChildren][] = [...rowsOf(s, trial), ...Object.entries(s).filter(([k]) => !TOLD.has(k)).map(([k, v]): [string, ComponentChildren] => [k, plain(v)])];
   return (
     <section class="panel" aria-label="Why these parameters">
       <div class="bar"><h2>Why these parameters</h2></div>
-      <p class="words" data-testid="why">{sentence(words)}</p>
+      <p class="words" data-testid="why">{sentence(trial.why)}</p>
       {predictionsOf(s).map((p, i) => <Outcome key={i} name={metrics[i]?.name ?? ""} p={p} came={cameOf(trial, metrics, i)} none={whyNone(trial)} />)}
       <dl class="pairs">{rows.map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>
     </section>

@@ -1,0 +1,126 @@
+/* The reason of a suggestion of gp as a sentence for people.
+ *
+ * It reads the stored JSON and not the state of a search, so that trials of older versions are
+ * explained too: a field that is missing or unknown leaves its clause out. */
+#include "search/gp/gp_words.h"
+
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "search/problem/explain.h"
+
+/* The acquisition functions of gp in words. */
+static const char *acquisition_words(const char *name)
+{
+    static const struct {
+        const char *name, *words;
+    } all[] = {
+        {"ucb", "chosen by upper confidence bound"},
+        {"logei", "chosen by expected improvement"},
+        {"quadratic", "chosen as the minimum of a quadratic through the best trials"},
+        {"pe", "chosen to explore: where the model is least certain among promising points"},
+        {"ehvi", "chosen by expected hypervolume improvement"},
+        {"feasibility", "chosen to keep the constraints: no trial has kept them yet"},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
+        if (as_streq(all[i].name, name))
+            return all[i].words;
+    return NULL;
+}
+
+static void add_prediction(const json_t *p, const char *name, struct str *b)
+{
+    if (name)
+        str_printf(b, "%s ", name);
+    explain_number(json_object_get(p, "mean"), "", b);
+    str_puts(b, " ± ");
+    double d;
+    if (json_number_get(json_object_get(p, "deviation"), &d))
+        str_printf(b, "%.2g", d);
+}
+
+/* `predicted` is one prediction, or a list in the order of the sweep's objectives. */
+static void add_predicted(const json_t *predicted, const json_t *metrics, struct str *b)
+{
+    size_t i;
+    json_t *p;
+    if (json_is_object(predicted)) {
+        str_puts(b, ": predicted ");
+        add_prediction(predicted, NULL, b);
+        return;
+    }
+    json_array_foreach((json_t *)predicted, i, p)
+    {
+        str_puts(b, i ? ", " : ": predicted ");
+        add_prediction(p, explain_text(json_array_get(metrics, i), "name"), b);
+    }
+}
+
+static void add_incumbent(const json_t *incumbent, struct str *b)
+{
+    if (!json_is_object(incumbent))
+        return;
+    str_printf(b, "; the best so far was trial %" PRId64, explain_count(incumbent, "number"));
+    explain_number(json_object_get(incumbent, "value"), " with ", b);
+}
+
+/* The branch of the space that the suggestion was made in. */
+static void add_branch(const json_t *branch, struct str *b)
+{
+    double optimistic;
+    AS_AUTO(as_freep) char *value = NULL;
+    const json_t *v = json_object_get(branch, "value");
+    if (!json_is_object(branch))
+        return;
+    if (!json_is_string(v))
+        value = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+    const char *name = explain_text(branch, "parameter");
+    str_printf(b, ", inside %s = %s", name ? name : "?",
+               json_is_string(v) ? json_string_value(v)
+               : value           ? value
+                                 : "?");
+    if (json_number_get(json_object_get(branch, "optimistic"), &optimistic))
+        str_printf(b, ", which may still reach %.4g", optimistic);
+    if (json_is_true(json_object_get(branch, "crossing")))
+        str_puts(b, ", all else as in the best trial");
+}
+
+static void add_prior_sweeps(const json_t *list, struct str *b)
+{
+    size_t i;
+    const json_t *item;
+    double weight, mean;
+    json_array_foreach(list, i, item)
+    {
+        const char *sweep = explain_text(item, "sweep");
+        if (json_number_get(json_object_get(item, "weight"), &weight))
+            str_printf(b, ", with the sweep %s at weight %.2g", sweep ? sweep : "?", weight);
+        if (json_number_get(json_object_get(item, "mean"), &mean) && mean > 0)
+            str_printf(b, " and %.2g of its predictions", mean);
+    }
+}
+
+static void add_model(const json_t *reason, const json_t *metrics, struct str *b)
+{
+    const char *words = acquisition_words(explain_text(reason, "acquisition"));
+    double side;
+    str_puts(b, words ? words : "chosen by the model");
+    add_predicted(json_object_get(reason, "predicted"), metrics, b);
+    if (json_number_get(json_object_get(reason, "trust_region"), &side))
+        str_printf(b, ", within a trust region of side %.3g", side);
+    add_branch(json_object_get(reason, "branch"), b);
+    explain_prior(reason, b);
+    add_prior_sweeps(json_object_get(reason, "prior_sweeps"), b);
+    if (json_is_true(json_object_get(reason, "stagnant")))
+        str_puts(b, "; recent trials improved almost nothing");
+}
+
+void gp_explain(const json_t *reason, const json_t *metrics, struct str *b)
+{
+    if (as_streq(explain_text(reason, "phase"), "model"))
+        add_model(reason, metrics, b);
+    else
+        explain_design(reason, b);
+    add_incumbent(json_object_get(reason, "incumbent"), b);
+    explain_seen(reason, b);
+}

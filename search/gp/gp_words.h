@@ -1,0 +1,12 @@
+/* The reason of a suggestion of `gp` in words. */
+#ifndef ASSAY_SEARCH_GP_GP_WORDS_H
+#define ASSAY_SEARCH_GP_GP_WORDS_H
+
+#include <jansson.h>
+
+#include "base/str.h"
+
+/* Contract of explain() in search/problem/method.h. */
+void gp_explain(const json_t *reason, const json_t *metrics, struct str *b);
+
+#endif
