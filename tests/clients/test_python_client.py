@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clients/python/assay.py with a real server: searches with and without a space, spaces that grow, failures, threads,
+"""The Python client with a real server: searches with and without a space, spaces that grow, failures, threads,
 batches, programs that are killed and started again, a server that is killed, and programs that assay-runner starts."""
 import contextlib
 import io
@@ -21,7 +21,7 @@ if not sys.warnoptions:  # what is left open is an error; unittest leaves the fi
 warnings.filterwarnings("ignore", category=ResourceWarning, module="harness")
 
 SOURCE = os.environ["ASSAY_SOURCE_ROOT"]
-CLIENT = os.path.join(SOURCE, "clients", "python")
+CLIENT = os.path.join(os.environ["ASSAY_BUILD_ROOT"], "clients", "python")
 sys.path[:0] = [CLIENT, os.path.join(SOURCE, "tests", "e2e")]
 import assay  # noqa: E402
 from harness import ASSAY, PATIENCE_S, Assay, Problem  # noqa: E402
