@@ -143,7 +143,7 @@ AS_MUST_CHECK as_status world_change_decode(const json_t *doc, struct arena *a,
 
 #define CLIENT_NAME_MAX 64
 
-/* The caller sets ret->sweep, arrived_ns and is_last. */
+/* The caller sets ret->sweep, arrived_ns and is_last. ret->params is a view of doc. */
 AS_MUST_CHECK as_status ask_decode(const json_t *doc, struct ask_request *ret, int64_t *ret_wait_ms,
                                    struct as_err *err);
 /* These set the client and the attempt of a reference. The caller has set its sweep and trial. */
