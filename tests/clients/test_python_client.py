@@ -240,7 +240,7 @@ class Ends(Case):
 
         study = assay.optimize(objective, n_trials=4)
         self.assertEqual([t.state for t in study.trials], ["completed", "pruned", "completed", "pruned"])
-        self.assertEqual(self.states(study), ["completed", "failed", "completed", "failed"])
+        self.assertEqual(self.states(study), ["completed", "cancelled", "completed", "cancelled"])
 
     def test_reports_are_a_curve(self):
         def objective(trial):

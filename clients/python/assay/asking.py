@@ -1,16 +1,42 @@
 """Studies: trials that are asked for, held and told."""
 from __future__ import annotations
 
+import atexit
 import contextlib
+import os
 import threading
 import time
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Set
 
 from .constants import BEAT_S, JSON
-from .errors import AssayError
+from .errors import AssayError, _encodable, _repr, _say
 from .run import _Run
 from .sweep import _StudySweep
-from .trial import FrozenTrial, Trial, _client_name, _json_number
+from .trial import FrozenTrial, Trial, _client_name, _json_number, _metric_name
+
+
+_open_studies: Set[_StudyTrials] = set()  # that hold trials, or gave some back
+
+
+def _after_fork() -> None:
+    """In a child process: the trials are those of its parent, and a lock may be held by a thread that is not here."""
+    for study in _open_studies:
+        study._lock, study._beating = threading.RLock(), None
+        for trial in study._held:
+            trial._sending = threading.Lock()
+        study._held, study._given_back = [], {}
+    _open_studies.clear()
+
+
+def _at_exit() -> None:
+    for study in list(_open_studies):
+        with contextlib.suppress(Exception):
+            study._leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)
 
 
 class _StudyTrials(_StudySweep):
@@ -19,6 +45,8 @@ class _StudyTrials(_StudySweep):
     def _hold(self, trial: Trial) -> Trial:
         with self._lock:
             self._held.append(trial)
+            self._given_back.pop((trial._sweep or "", trial.number), None)
+            _open_studies.add(self)
             if self._beating is None or not self._beating.is_alive():
                 self._beating = threading.Thread(target=self._beat, name="assay-heartbeat", daemon=True)
                 self._beating.start()
@@ -28,14 +56,15 @@ class _StudyTrials(_StudySweep):
         """Keep the leases of the trials that run, until none does."""
         pause = threading.Event()
         while True:
-            pause.wait(BEAT_S)
+            beat = min(BEAT_S, self._lease / 4)
+            pause.wait(beat)
             with self._lock:
                 held = [t for t in self._held if t._sweep is not None and t._lost is None]
                 if not self._held:
                     self._beating = None
                     return
             for trial in held:
-                if time.monotonic() - max(trial._begin, trial._sent) >= BEAT_S / 2:
+                if time.monotonic() - max(trial._begin, trial._sent) >= beat / 2:
                     with contextlib.suppress(AssayError):  # the next one comes soon
                         trial._tell("heartbeat")
 
@@ -43,9 +72,10 @@ class _StudyTrials(_StudySweep):
         """Trials to run: the first one with values of our own, or what the server hands out. [] when there are no more."""
         while True:
             with self._lock:
-                if self.sweep is None and not self._is_explicit and self._first is None:
+                if self.sweep is None and not self._is_explicit and (self._first is None or run is None):
                     fixed = self._waiting.pop(0)[0] if self._waiting and self._waiting[0][1] is None else None
                     self._first = Trial(self, None, None, client, fixed)
+                    self._first.number = len(self._held)  # the server's, once it has one
                     return [self._hold(self._first)]
                 if self.sweep is None and self._is_explicit:
                     self._begin(None)
@@ -58,14 +88,24 @@ class _StudyTrials(_StudySweep):
                 time.sleep(0.02)
                 continue
             wait = 10.0 if run is None else min(10.0, max(0.0, run.left()))
-            answer = self._request(sweep, client, run.batch if run else 1, int(wait * 1000))
+            try:
+                answer = self._request(sweep, client, run.batch if run else 1, int(wait * 1000))
+            except Exception:
+                raise
+            except BaseException:  # Ctrl-C: the server may have handed out what did not arrive
+                self._give_back(sweep, client, run.batch if run else 1)
+                raise
             with self._lock:  # _enqueue learns the number of a trial, and then says what is fixed in it
                 trials = [Trial(self, sweep, t, client, self._fixed.get((sweep, t["number"]))) for t in answer["items"]]
             if trials:
                 return [self._hold(t) for t in trials]
             with self._lock:
-                if answer["done"] and sweep == self.sweep:
+                if sweep != self.sweep:
+                    continue
+                if answer["done"] and not (self._shared and self._follow()):
                     return []
+                if answer["state"] == "paused" and self._shared:
+                    self._complete_move(sweep)
 
     def _let_go(self, trial: Trial) -> None:
         with self._lock:
@@ -73,13 +113,41 @@ class _StudyTrials(_StudySweep):
                 self._held.remove(trial)
             if self._first is trial:
                 self._first = None
+            if not self._held and not self._given_back:
+                _open_studies.discard(self)
 
     def _release(self, trial: Trial) -> None:
         """Give a trial back, so that others get it at once."""
         self._let_go(trial)
-        if trial._sweep is not None:
+        if trial._sweep is not None and trial.number >= 0 and trial._process == os.getpid():
             with contextlib.suppress(AssayError):
-                trial._tell("complete", outcome="released")
+                if trial._tell("complete", outcome="released") is not None:
+                    self._given_back[trial._sweep, trial.number] = trial
+                    _open_studies.add(self)
+
+    def _give_back(self, sweep: str, client: str, count: int) -> None:
+        """Give back what an ask got whose answer did not arrive."""
+        patience, self._http.patience = self._http.patience, 5.0
+        try:
+            with contextlib.suppress(AssayError):
+                for item in self._request(sweep, client, count, 0)["items"]:
+                    self._release(Trial(self, sweep, item, client))
+        finally:
+            self._http.patience = patience
+
+    def _leave(self) -> None:
+        """At the end of the program. Trials that nobody will run are cancelled, so that the sweep ends: those that were
+        given back, unless other programs share the study."""
+        _open_studies.discard(self)
+        self._http.patience = 5.0  # the program does not wait for a server that is away
+        for trial in list(self._held):
+            self._release(trial)
+        if not self._shared:
+            for sweep, number in self._given_back:
+                if self._http.call("GET", f"/v1/sweeps/{sweep}/trials/{number}")["state"] == "queued":
+                    self._change(sweep, limits={"max_trials": 1})
+                    self._http.call("POST", f"/v1/sweeps/{sweep}/trials/{number}/cancel")
+        self._http.close()
 
     def _finish(self, trial: Trial, state: str, metrics: Dict[str, float], reason: Optional[str] = None) -> FrozenTrial:
         """Tell the server how a trial ended, and keep it. state: completed, failed or pruned."""
@@ -89,15 +157,22 @@ class _StudyTrials(_StudySweep):
         row: Optional[JSON] = None
         if trial._lost is None and state == "completed":
             row = trial._tell("complete", metrics={n: _json_number(v) for n, v in metrics.items()})
+        elif trial._lost is None and state == "pruned":
+            if trial._tell("heartbeat") is not None:  # it is still ours
+                self._http.call("POST", f"/v1/sweeps/{trial._sweep}/trials/{trial.number}/cancel")
         elif trial._lost is None:
-            row = trial._tell("complete", outcome="failed", reason=(reason or state)[:2000])
+            row = trial._tell("complete", outcome="failed", reason=_encodable(str(reason or state))[:2000])
         if trial._lost is not None:
             state, reason = "cancelled", trial._lost
         elif row is not None and state == "completed" and row["state"] != "completed":
             state, reason = row["state"], row.get("reason")
         record = self._frozen(trial, state, metrics, reason)
+        if trial._lost is not None:
+            _say(f"trial {trial.number}: its result is not used: {trial._lost}")
         with self._lock:  # in one step, so that _grow finds the trial held or its record, never neither
             self._let_go(trial)
+            if trial.number < 0:
+                return record
             self._own.append(record)
             self._records[record.sweep, record.number] = record
             for name, (p, _) in trial._asked.items():
@@ -112,8 +187,7 @@ class _StudyTrials(_StudySweep):
         with self._lock:
             if self.sweep is not None and not self._missing:  # otherwise it goes into the next sweep with all others
                 with contextlib.suppress(AssayError):  # the sweep has ended meanwhile
-                    row = self._known_row(record)
-                    self._records[self.sweep, self._add(row.pop("params"), row)] = record
+                    self._add_known(self.sweep, [(record._own_key, record)], True)
 
     def _start_with_results(self) -> None:
         """Begin with a space and with results that did not come from the server."""
@@ -121,8 +195,10 @@ class _StudyTrials(_StudySweep):
             self._space.update(self._missing)
             self._missing = {}
             self._infer_conditions(self._own)
-            self._create(self._limit, self._own, True)
-            self._resume()
+            created = self._post(self._limit, False, True) or {}
+            self.sweep = sweep = str(created["id"])
+            self._add_known(sweep, [(f"known/{i}", r) for i, r in enumerate(self._own)])
+            self._change(sweep, state="running")
 
     def _frozen(self, trial: Trial, state: str, metrics: Dict[str, float], reason: Optional[str]) -> FrozenTrial:
         latest: Dict[str, float] = {}
@@ -146,14 +222,15 @@ class _StudyTrials(_StudySweep):
         elif isinstance(returned, (tuple, list)) and len(returned) == len(names):
             given = dict(zip(names, returned))
         else:
-            raise TypeError(f"the objective returned {returned!r}, expected {len(names)} numbers: {', '.join(names)}"[:500])
+            raise TypeError(f"the objective returned {_repr(returned)}, expected {len(names)} numbers: {', '.join(names)}"[:500])
         for name in names:
             if name not in given:
-                raise ValueError(f"the objective returned no value of {name}; found {', '.join(map(str, given))}"[:500])
+                raise ValueError(f"the objective returned no value of {name}; found {', '.join(map(_repr, given))}"[:500])
+        names = [_metric_name(name) for name in given]
         try:
-            return {str(name): float(value) for name, value in given.items()}
-        except (TypeError, ValueError):
-            raise TypeError(f"the objective returned {returned!r}, expected a number"[:500]) from None
+            return dict(zip(names, map(float, given.values())))
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError(f"the objective returned {_repr(returned)}, expected a number"[:500]) from None
 
     def ask(self) -> Trial:
         """A trial to run in a loop of your own; tell() its result. AssayError when there are no more."""
@@ -173,7 +250,7 @@ class _StudyTrials(_StudySweep):
         are drawn where the space comes from trials, and otherwise an error names them."""
         with self._lock:
             if self.sweep is None:
-                self._waiting.append((dict(params), None))
+                self._waiting.append((dict(params), None, False))
             else:
                 self._enqueue(dict(params), None)
 
@@ -183,6 +260,6 @@ class _StudyTrials(_StudySweep):
         result: JSON = {"metrics": self._metrics_of(values)} if state == "completed" else {"state": "failed"}
         with self._lock:
             if self.sweep is None:
-                self._waiting.append((dict(params), result))
+                self._waiting.append((dict(params), result, False))
             else:
                 self._enqueue(dict(params), result)

@@ -84,7 +84,7 @@ class _Http:
     def call(self, method: str, path: str, body: Any = None, key: Optional[str] = None) -> Any:
         """One operation; the decoded answer. key: the idempotency key of what creates something. AssayError with the
         server's words for what it refuses; Unavailable."""
-        data = None if body is None else json.dumps(body, allow_nan=False).encode()
+        data = None if body is None else _encoded(body)
         headers = dict(self._headers, **({"Idempotency-Key": key} if key else {}))
         if method == "PATCH":
             headers["Content-Type"] = "application/merge-patch+json"
@@ -113,6 +113,20 @@ class _Http:
                 _say(f"{problem}; trying again for {self.patience / 60:.0f} minutes")
             pause = min(pause * 1.7, 5.0)
             time.sleep(max(pause * (0.5 + random.random()), min(wait, 30.0)))
+
+
+def _encoded(body: Any) -> bytes:
+    """The body of a request. AssayError for what JSON or UTF-8 does not have."""
+    try:
+        text = json.dumps(body, allow_nan=False, ensure_ascii=False)
+        data = text.encode()
+    except UnicodeEncodeError as e:
+        raise AssayError(f"found the text {e.object[max(0, e.start - 20):e.end + 20]!r}, expected one that UTF-8 has") from None
+    except (ValueError, TypeError) as e:
+        raise AssayError(f"a request has what JSON does not have: {e}") from None
+    if "\\u0000" in text.replace("\\\\", ""):
+        raise AssayError("found a text with NUL, expected one without")
+    return data
 
 
 def _problem(status: int, text: bytes) -> AssayError:

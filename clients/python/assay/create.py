@@ -5,13 +5,11 @@ import contextlib
 import os
 import re
 import sys
-import urllib.parse
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Type, Union
 
 from .address import _Address, _find
-from .constants import JSON, TRIALS_MAX
-from .errors import AssayError, SpaceError, _say
-from .parameters import _of_spec
+from .constants import JSON, LEASE_S
+from .errors import AssayError, _say
 from .results import Metrics
 from .run import Callback
 from .study import Study
@@ -54,6 +52,7 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
                  method: str = "gp", seed: Optional[int] = None, constraints: Sequence[Mapping[str, Any]] = (),
                  parameter_constraints: Sequence[str] = (), forbidden: Sequence[Mapping[str, Any]] = (),
                  tags: Sequence[str] = (), limits: Optional[Mapping[str, Any]] = None, load_if_exists: bool = False,
+                 lease: Optional[float] = None,
                  server: Optional[str] = None, profile: Optional[str] = None, token: Optional[str] = None,
                  start: bool = True, **ignored: Any) -> Study:
     """A new study. Nothing is sent before its first trial.
@@ -63,7 +62,8 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     {"error": "minimize", "speed": "maximize"}. space: {name: (low, high), (low, high, "log"), a list of choices, an
     entry of a sweep document or an Optuna distribution}; None: what the objective suggests. method, seed, constraints,
     parameter_constraints, forbidden, tags, limits: fields of the sweep document (docs/sweep.md). load_if_exists: work
-    on the sweep of this name, if there is one. server, profile, token: see docs/python.md; start: start `assay up`
+    on the sweep of this name, if there is one. lease: seconds (60) after which the server gives the trials of this program
+    to others when it is silent; a thread says every quarter of it, at most every 15 s, that it lives. server, profile, token: see docs/python.md; start: start `assay up`
     when no server is known. Optuna's storage, sampler and pruner are accepted and have no effect."""
     for field in set(ignored) - {"storage", "sampler", "pruner"}:
         raise TypeError(f"create_study() has no argument '{field}'")
@@ -80,12 +80,23 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
         return _find(server, profile, token, start)
 
     study = Study(_slug(study_name), goals, options, address)
+    study._lease = _lease_of(lease)
     if space is not None:
         study._use_space(space)
     if load_if_exists:
+        study._shared = True
         with contextlib.suppress(_NoSuchSweep):
             _load(study, study_name or study.name)
     return study
+
+
+def _lease_of(lease: Optional[float]) -> float:
+    """The server takes 1 s to 7 days."""
+    if lease is None:
+        return LEASE_S
+    if isinstance(lease, bool) or not isinstance(lease, (int, float)) or not 1 <= lease <= 7 * 86400:
+        raise ValueError(f"lease: found {lease!r}, expected seconds from 1 to {7 * 86400}")
+    return float(lease)
 
 
 class _NoSuchSweep(AssayError):
@@ -95,23 +106,15 @@ class _NoSuchSweep(AssayError):
 def _load(study: Study, sweep: str) -> None:
     """Make a study that of a sweep which the server has."""
     try:
-        found = study._http.call("GET", f"/v1/sweeps/{urllib.parse.quote(sweep, safe='')}")
+        found = study._get(sweep)
     except AssayError as e:
         if e.status != 404:
             raise
         raise _NoSuchSweep(str(e), e.status, e.code) from None
-    document = found["document"]
-    space = {name: _of_spec(name, spec) for name, spec in document["parameters"].items()}
-    for name, p in study._space.items():
-        if name not in space or not p.same(space[name]):
-            raise SpaceError(f"parameter '{name}': found {p.described()}, but the sweep {found['id']} has "
-                             f"{space[name].described() if name in space else 'no such parameter'}")
-    study._space = {name: study._space.get(name, p) for name, p in space.items()}
-    study.metrics = [(m["name"], m["goal"]) for m in found["metrics"]]
-    study._options = {k: document[k] for k in ("search", "constraints", "tags", "limits", "parameter_constraints", "forbidden")
-                      if k in document}
-    study.name, study.sweep = found["name"], found["id"]
-    study._limit = int(document.get("limits", {}).get("max_trials", TRIALS_MAX))
+    study._join(found)
+    study.name = found["name"]
+    while study._follow():  # where its space grew
+        pass
 
 
 def load_study(study_name: str, *, server: Optional[str] = None, profile: Optional[str] = None,
@@ -137,7 +140,7 @@ def optimize(objective: Callable[[Trial], Any], space: Optional[Mapping[str, Any
     create_study(): direction="maximize", metric="accuracy", seed=…, constraints=…, server=…, …"""
     made = create_study(study_name=name, space=space, load_if_exists=load_if_exists, **study)
     for params_ in enqueue if made.sweep is None else ():
-        made.enqueue_trial(params_)
+        made._waiting.append((dict(params_), None, True))
     goes_on = made.sweep is not None
     made.optimize(objective, None if goes_on else n_trials, timeout, n_jobs, catch, callbacks, show_progress_bar, batch,
                   total=n_trials if goes_on else None)

@@ -11,7 +11,7 @@ from typing import Any, Mapping, Optional
 
 from .constants import JSON
 from .errors import AssayError, _say
-from .trial import _this_thread
+from .trial import _measured, _metric_name, _step, _this_thread
 
 _stop = threading.Event()
 _stop_watched = False
@@ -57,14 +57,8 @@ def report(step: Optional[int] = None, **metrics: Any) -> None:
         return
     if not metrics:
         raise ValueError("report: expected metrics by name, such as loss=0.2")
-    if step is not None and (int(step) != step or step < 0):
-        raise ValueError(f"step: found {step!r}, expected a whole number from 0")
-    line: JSON = {} if step is None else {"step": int(step)}
-    for name, value in metrics.items():
-        try:
-            line[name] = float(value)
-        except (TypeError, ValueError):
-            raise ValueError(f"{name}: found {value!r}, expected a number") from None
+    line: JSON = {} if step is None else {"step": _step(step)}
+    line.update((_metric_name(name), _measured(name, value)) for name, value in metrics.items())
     if not in_trial():
         _say("report " + json.dumps(line))
         return

@@ -6,17 +6,19 @@ import json
 import math
 import random
 import re
-from typing import Any, Iterable, Mapping, Optional, Sequence, Union
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .constants import JSON
-from .errors import SpaceError
+from .errors import SpaceError, _encodable, _repr
 
 Choice = Any
 
 
 def _label(choice: Choice) -> Any:
     """A choice as a value of the sweep document: itself, or a text that names it. A tuple is a list there."""
-    if choice is None or isinstance(choice, (bool, str)):
+    if isinstance(choice, str):
+        return _encodable(choice)
+    if choice is None or isinstance(choice, bool):
         return choice
     if isinstance(choice, (list, tuple)) and _is_plain(choice, 4):
         return json.loads(json.dumps(choice))
@@ -24,13 +26,13 @@ def _label(choice: Choice) -> Any:
         return choice
     if isinstance(choice, float) and math.isfinite(choice):
         return choice
-    return str(getattr(choice, "__qualname__", None) or repr(choice))
+    return str(getattr(choice, "__qualname__", None) or _repr(choice))
 
 
 def _is_plain(items: Iterable[Any], depth: int) -> bool:
     """Is it a list of what a sweep document may have in a list?"""
     return depth > 0 and all(_is_plain(x, depth - 1) if isinstance(x, (list, tuple)) else
-                             x is None or isinstance(x, (bool, str)) or (isinstance(x, int) and abs(x) < 2**53) or
+                             x is None or isinstance(x, bool) or (isinstance(x, str) and x == _encodable(x)) or (isinstance(x, int) and abs(x) < 2**53) or
                              (isinstance(x, float) and math.isfinite(x)) for x in items)
 
 
@@ -57,17 +59,30 @@ class _Parameter:
     def kind(self) -> str:
         return str(self.spec["type"])
 
+    def meaning(self) -> Tuple[Any, ...]:
+        """Its values and its scale, equal for all spellings of a document that mean the same: defaults that are written or
+        left out, 1 and 1.0, a maximum between two steps, a range of one value. No part of it are conditions, the points of
+        a grid, and what is known of likely values. SpaceError: the entry is not one of a sweep document."""
+        s = {k: v for k, v in self.spec.items() if v is not None}
+        try:
+            if self.kind in ("float", "int"):
+                return _range_meaning(self.kind, s)
+            values = [False, True] if self.kind == "bool" else [self.spec["value"]] if self.kind == "constant" else s["values"]
+            keys = [_key(v) for v in values]
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise SpaceError(f"parameter '{self.name}': found {_repr(self.spec)}, expected an entry of a sweep document"[:600]) \
+                from None
+        return ("ordinal", *keys) if self.kind == "ordinal" and len(keys) > 1 else ("choice", *sorted(keys))
+
     def same(self, other: "_Parameter") -> bool:
         """Is it the same parameter, whatever its conditions and what is known of it?"""
-        mine, theirs = ({k: v for k, v in p.spec.items() if k not in ("when", "points", "prior")} for p in (self, other))
-        mine.setdefault("scale", "linear")
-        theirs.setdefault("scale", "linear")
-        return json.dumps(mine, sort_keys=True) == json.dumps(theirs, sort_keys=True)
+        return self.meaning() == other.meaning()
 
     def described(self) -> str:
         s = self.spec
         if s["type"] in ("float", "int"):
-            extra = (" on a log scale" if s.get("scale") == "log" else "") + (f" in steps of {s['step']}" if "step" in s else "")
+            step = s.get("step") if (s["type"], s.get("step")) != ("int", 1) else None
+            extra = (" on a log scale" if s.get("scale") == "log" else "") + (f" in steps of {step}" if step else "")
             return f"{s['type']} from {s['min']} to {s['max']}{extra}"
         return f"{s['type']} {s.get('values', s.get('value', ''))}"[:200]
 
@@ -81,10 +96,8 @@ class _Parameter:
                 with contextlib.suppress(Exception):
                     if bool(choice == value) and isinstance(choice, bool) == isinstance(value, bool):
                         return label
-            raise SpaceError(f"parameter '{self.name}': found {value!r}, expected one of {self.choices!r}"[:600])
-        if self.kind == "float":
-            return float(value)
-        return int(value) if self.kind == "int" else value
+            raise SpaceError(f"parameter '{self.name}': found {_repr(value)}, expected one of {_repr(self.choices)}"[:600])
+        return _number(self.name, "value", value, self.kind == "int") if self.kind in ("float", "int") else value
 
     def decode(self, value: Any) -> Any:
         """As the objective wants it."""
@@ -106,15 +119,46 @@ class _Parameter:
         if s["type"] not in ("float", "int"):
             return rng.choice(self.choices if self.choices is not None else s["values"])
         low, high = s["min"], s["max"]
-        wide = 0.5 if s["type"] == "int" and "step" not in s else 0.0  # an int has its share of the log scale
+        step = s.get("step")
+        wide = 0.5 if s["type"] == "int" and step in (None, 1) else 0.0  # an int has its share of the log scale
         if s.get("scale") == "log":
             x = math.exp(rng.uniform(math.log(low - wide), math.log(high + wide)))
-        elif "step" in s:
-            x = low + s["step"] * rng.randrange(int(math.floor((high - low) / s["step"] + 1e-9)) + 1)
+        elif step is not None:
+            x = low + step * rng.randrange(_levels(low, high, step))
         else:
             x = rng.uniform(low - wide, high + wide)
         x = min(max(x, low), high)
         return int(round(x)) if s["type"] == "int" else float(x)
+
+
+def _levels(low: float, high: float, step: float) -> int:
+    """How many values there are from low to high in steps."""
+    if isinstance(step, int) and isinstance(low, int) and isinstance(high, int):
+        return (high - low) // step + 1
+    return int(math.floor((high - low) / step + 1e-9)) + 1
+
+
+def _range_meaning(kind: str, s: Mapping[str, Any]) -> Tuple[Any, ...]:
+    """The meaning of a range of numbers."""
+    number = int if kind == "int" else float
+    low, high, scale = number(s["min"]), number(s["max"]), str(s.get("scale", "linear"))
+    step = number(s["step"]) if "step" in s else 1 if kind == "int" else 0.0
+    if step > 0:
+        high = low + (_levels(low, high, step) - 1) * step
+        high = high if kind == "int" else float(f"{high:.15g}")
+    return ("choice", _key(low)) if low == high else (kind, low, high, step, scale)
+
+
+def _when_meaning(when: Optional[Mapping[str, Any]]) -> Tuple[Any, ...]:
+    """Equal for conditions that mean the same: a value and a list of it, values in any order."""
+    found: List[Tuple[Any, ...]] = []
+    for parent, condition in (when or {}).items():
+        if isinstance(condition, Mapping):
+            ends = {k: _key(v) for k, v in condition.items() if v is not None}
+            found.append((parent, "range", ends.get("min"), ends.get("max")))
+        else:
+            found.append((parent, "values", *sorted(map(_key, condition if isinstance(condition, list) else [condition]))))
+    return tuple(sorted(found, key=repr))
 
 
 def _number(name: str, field: str, value: Any, whole: bool) -> Union[int, float]:
@@ -123,7 +167,7 @@ def _number(name: str, field: str, value: Any, whole: bool) -> Union[int, float]
         if not math.isfinite(number) or (whole and number != int(number)):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        raise SpaceError(f"parameter '{name}': {field}: found {value!r}, expected a "
+        raise SpaceError(f"parameter '{name}': {field}: found {_repr(value)}, expected a "
                          f"{'whole' if whole else 'finite'} number") from None
     return int(value) if whole else number
 
@@ -161,7 +205,7 @@ def _choices(name: str, choices: Iterable[Choice]) -> _Parameter:
         raise SpaceError(f"parameter '{name}': choices: found none, expected one or more")
     labels = [_label(c) for c in items]
     if len(set(map(_key, labels))) < len(labels):
-        labels = [f"{i}: {c!r}"[:200] for i, c in enumerate(items)]  # (1,) and [1]
+        labels = [f"{i}: {_repr(c)}"[:200] for i, c in enumerate(items)]  # (1,) and [1]
     return _Parameter(name, {"type": "categorical", "values": labels}, items)
 
 
@@ -189,7 +233,7 @@ def _of_space(name: str, entry: Any) -> _Parameter:
     if isinstance(entry, tuple) and len(entry) in (2, 3) and (len(entry) == 2 or entry[2] in ("log", "linear")):
         whole = all(isinstance(x, int) and not isinstance(x, bool) for x in entry[:2])
         return _range(name, "int" if whole else "float", entry[0], entry[1], None, len(entry) == 3 and entry[2] == "log")
-    raise SpaceError(f"parameter '{name}': found {entry!r}, expected (low, high), (low, high, \"log\"), a list of "
+    raise SpaceError(f"parameter '{name}': found {_repr(entry)}, expected (low, high), (low, high, \"log\"), a list of "
                      "choices or an entry of a sweep document such as {\"type\": \"float\", \"min\": 0, \"max\": 1}"[:600])
 
 

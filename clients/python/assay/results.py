@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from .address import _Address
 from .connection import _Http
-from .constants import JSON, TRIALS_MAX
+from .constants import JSON, LEASE_S, TRIALS_MAX
 from .notebook import _html
 from .parameters import _Parameter
 from .run import _Run
@@ -40,16 +40,21 @@ class _StudyData:
         self._space: Dict[str, _Parameter] = {}
         self._is_explicit = False
         self._limit = TRIALS_MAX
+        self._lease = LEASE_S  # seconds after which the server gives away the trials of a program that is silent
+        self._shared = False  # other programs of the same name work on it too (load_if_exists)
+        self._before = 0  # trials that ran in sweeps which the study has moved on from
         self._generation = 0
         self._random = random.Random(options.get("search", {}).get("seed"))
         self._lock = threading.RLock()
         self._first: Optional[Trial] = None  # the trial whose suggestions make the space
         self._missing: Dict[str, _Parameter] = {}  # suggested, and not in the space of the sweep
-        self._waiting: List[Tuple[JSON, Optional[JSON]]] = []  # enqueued and known, before there is a sweep
+        # Enqueued and known, before there is a sweep; whether only the program that makes the sweep adds it.
+        self._waiting: List[Tuple[JSON, Optional[JSON], bool]] = []
         self._fixed: Dict[Tuple[str, int], JSON] = {}  # enqueued values that the sweep has no parameters for
         self._records: Dict[Tuple[str, int], FrozenTrial] = {}  # of this process, by sweep and number
         self._own: List[FrozenTrial] = []  # the same, in the order of their ends
         self._held: List[Trial] = []
+        self._given_back: Dict[Tuple[str, int], Trial] = {}  # to the queue, and not run since
         self._beating: Optional[threading.Thread] = None
         self._run: Optional[_Run] = None
 

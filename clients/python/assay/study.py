@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Type
 
 from .asking import _StudyTrials
 from .constants import TRIALS_MAX
-from .errors import AssayError, SpaceError, _say
+from .errors import AssayError, SpaceError, _reason_of, _say
 from .progress import _Progress
 from .run import Callback, _Run, _Teller
 from .sweep import _made
@@ -67,16 +67,11 @@ class Study(_StudyTrials):
             if n_trials is None and total is None and timeout is None:
                 return
             now = self._http.call("GET", f"/v1/sweeps/{self.sweep}")
-            done_before = self._made_before()
-            limit = total - done_before if total else _made(now) + n_trials if n_trials else TRIALS_MAX
+            limit = total - self._before if total else _made(now) + n_trials if n_trials else TRIALS_MAX
             limit = max(1, limit)
             if limit != now["document"].get("limits", {}).get("max_trials"):
                 self._http.call("PATCH", f"/v1/sweeps/{self.sweep}", {"limits": {"max_trials": limit}})
             self._limit = limit
-
-    def _made_before(self) -> int:
-        """How many trials ran in sweeps that this study has moved on from."""
-        return sum(1 for r in self._own if r.sweep != self.sweep)
 
     def _end_here(self, returned: Sequence[Trial] = ()) -> None:
         """After a timeout: what was made is all there is, so that the sweep ends and waits for nobody. The rest of a
@@ -150,7 +145,7 @@ class Study(_StudyTrials):
             raise
         except Exception as e:
             pruned = type(e).__name__ == "TrialPruned"
-            state, reason = ("pruned" if pruned else "failed"), f"{type(e).__name__}: {e}"[:2000]
+            state, reason = ("pruned" if pruned else "failed"), _reason_of(e)
             failure = None if pruned or isinstance(e, run.catch) else e
             if failure is not None and trial._sweep is None:  # no sweep for an objective that does not begin
                 self._release(trial)

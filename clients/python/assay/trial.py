@@ -13,8 +13,8 @@ import time
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from .address import _start_ticks
-from .constants import FLUSH_S, JSON
-from .errors import AssayError, SpaceError
+from .constants import FLUSH_S, JSON, STEP_MAX
+from .errors import AssayError, SpaceError, _repr
 from .parameters import Choice, _choices, _Parameter, _range
 
 if TYPE_CHECKING:
@@ -41,6 +41,32 @@ def _json_number(value: Any) -> Union[float, int, str]:
     return number if math.isfinite(number) else "NaN" if number != number else "Infinity" if number > 0 else "-Infinity"
 
 
+def _step(step: Any) -> int:
+    """A step of measurements, which the server keeps in 64 bits. The result has the step after the last one."""
+    try:
+        whole = int(step)
+        if whole != step or isinstance(step, bool) or not 0 <= whole <= STEP_MAX:
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"step: found {_repr(step)[:200]}, expected a whole number from 0 to 2^63 - 2") from None
+    return whole
+
+
+def _metric_name(name: Any) -> str:
+    if not isinstance(name, str) or not re.match(r"[A-Za-z_][A-Za-z0-9_./-]{0,62}\Z", name):
+        raise ValueError(f"metric {_repr(name)[:200]}: expected a name of 1 to 63 letters, digits, _, ., / and -, "
+                         "which begins with a letter or _")
+    return name
+
+
+def _measured(name: str, value: Any) -> float:
+    """A measured value. It may be infinite or NaN: then the server keeps this for curves, and a result fails its trial."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name}: found {_repr(value)[:200]}, expected a number") from None
+
+
 class FrozenTrial:
     """A trial as it was when it was read.
 
@@ -55,6 +81,7 @@ class FrozenTrial:
         self.number, self.state, self.params, self.metrics = number, state, params, metrics
         self.values, self.reason, self.feasible = values, reason, feasible
         self.duration, self.user_attrs, self.sweep = duration, dict(user_attrs or {}), sweep
+        self._own_key = f"{sweep}/{number}"  # where it ran; its number changes when the study moves on to another sweep
         self._encoded: JSON = {}  # what was suggested, as the server has it
         self._given: JSON = {}  # what the server suggested, whether the objective asked for it or not
 
@@ -88,6 +115,7 @@ class Trial:
         self._begin = self._sent = time.monotonic()
         self._sending = threading.Lock()
         self._lost: Optional[str] = None
+        self._process = os.getpid()
         if item is not None:
             self._adopt(item)
 
@@ -164,21 +192,19 @@ class Trial:
 
     def report(self, value: Any = None, step: Optional[int] = None, **metrics: Any) -> None:
         """Record measurements at a step: `value` of the first objective, others by name. The step is a whole number
-        from 0; None is the next one. What was recorded at a step does not change. Sent every half second."""
+        from 0 to 2^63 - 2; None is the next one. What was recorded at a step does not change. Sent every half second."""
         if value is not None:
             metrics = {self._study.metrics[0][0]: value, **metrics}
-        if step is None:
-            step = max(self._steps, default=-1) + 1
-        if int(step) != step or step < 0:
-            raise ValueError(f"step: found {step!r}, expected a whole number from 0")
+        step = max(self._steps, default=-1) + 1 if step is None else _step(step)
         if not metrics:
             raise ValueError("report: expected a value or metrics by name")
-        have = self._steps.setdefault(int(step), {})
+        numbers = {_metric_name(name): _measured(name, number) for name, number in metrics.items()}
+        have = self._steps.setdefault(step, {})
         with self._sending:
-            for name, number in metrics.items():
+            for name, number in numbers.items():
                 if name not in have:
-                    have[name] = float(number)
-                    self._unsent.setdefault(int(step), {})[name] = float(number)
+                    have[name] = number
+                    self._unsent.setdefault(step, {})[name] = number
         if self._sweep is None:
             self._study._begin(self)
         if time.monotonic() - self._sent >= FLUSH_S or len(self._unsent) >= 500:
@@ -195,14 +221,20 @@ class Trial:
                 self._tell("measurements", items=items[first:first + 1000])
 
     def _tell(self, operation: str, **body: Any) -> Any:
-        """One operation on this trial. A 409 of a trial that is no longer ours is noted, and answered with None."""
+        """One operation on this trial. A 409 of a trial that is no longer ours is noted, and answered with None. A program
+        that was stopped for longer than its lease goes on while nobody else has begun its trial: the server still takes
+        the result."""
         path = f"/v1/sweeps/{self._sweep}/suggestions/{self.number}/{operation}"
         try:
             return self._study._http.call("POST", path, {"client": self._client, "attempt": self.attempt, **body})
         except AssayError as e:
             if e.status != 409 or e.code != "stale_attempt":
                 raise
-            self._lost = str(e)
+            row = self._study._http.call("GET", f"/v1/sweeps/{self._sweep}/trials/{self.number}")
+            if operation == "complete" or row["state"] != "queued":
+                self._lost = str(e)
+                if row["attempt"] > self.attempt:
+                    self._lost += f" (this program was silent for more than {self._study._lease:g} s: was it stopped?)"
             return None
 
     def should_prune(self) -> bool:
