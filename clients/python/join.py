@@ -10,8 +10,9 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODULES = ("constants", "errors", "address", "connection", "parameters", "trial", "run", "notebook", "progress", "results",
-           "sweep", "asking", "study", "create", "inside", "sampler", "callbacks")
+MODULES = ("constants", "errors", "states", "address", "connection", "parameters", "distributions", "trial", "fixed", "run",
+           "notebook", "progress", "results", "sweep", "asking", "study", "methods", "create", "studies", "inside", "sampler",
+           "callbacks", "importance", "charts", "visualization", "names")
 LINES_MAX = 400
 
 

@@ -28,7 +28,8 @@ def contents():
     version = re.search(r'^__version__ = "([^"]+)"', module, re.M).group(1)
     info = f"{field['name']}-{version}.dist-info"
     files = {
-        "assay.py": module,
+        "assay/__init__.py": module,
+        "assay/py.typed": "",  # type checkers read packages with this file, and no lone modules (PEP 561)
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {field['name']}\nVersion: {version}\n"
                             f"Summary: {field['description']}\nLicense: Apache-2.0\n"
                             f"Requires-Python: {field['requires-python']}\n",

@@ -403,7 +403,7 @@ class TheFile(Case):
         code = "import assay; print(assay.__version__, assay.__file__)"
         done = subprocess.run([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=made), check=True,
                               stdout=subprocess.PIPE, universal_newlines=True, cwd=self.folder)
-        self.assertEqual(done.stdout.split(), [assay.__version__, os.path.join(made, "assay.py")])
+        self.assertEqual(done.stdout.split(), [assay.__version__, os.path.join(made, "assay", "__init__.py")])
         pip = [sys.executable, "-m", "pip"]
         if subprocess.run(pip + ["--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
             into = os.path.join(self.folder, "site")
@@ -411,7 +411,7 @@ class TheFile(Case):
                                   "--root-user-action", "ignore", "--target", into, made] if sys.version_info >= (3, 9) else
                            pip + ["install", "--quiet", "--no-index", "--no-deps", "--target", into, made],
                            check=True, stderr=subprocess.DEVNULL)
-            self.assertTrue(os.path.exists(os.path.join(into, "assay.py")))
+            self.assertTrue(os.path.exists(os.path.join(into, "assay", "py.typed")))
             # wheel.py is also what pip builds with: no network, no setuptools.
             again = os.path.join(self.folder, "again")
             subprocess.run(pip + ["wheel", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check", "--wheel-dir",

@@ -175,7 +175,7 @@ class Together(Case):
                 wait_for(sys.argv[1] + "/over")
                 return x
             study = assay.optimize(objective, n_trials=3, name="late", load_if_exists=True)
-            print(len(study.trials), [t.state for t in study.trials])
+            print(len(study.trials), [str(t.state) for t in study.trials])
         """, self.folder)
         while not os.path.exists(self.path("began")):
             self.assertIsNone(late.poll())
@@ -245,7 +245,7 @@ class Lives(Case):
                 wait_for(sys.argv[1] + "/go")
             return x
         study = assay.optimize(objective, {"x": (0.0, 1.0)}, 4, name=sys.argv[2], load_if_exists=True, lease=1)
-        print([t.state for t in study.trials])
+        print([str(t.state) for t in study.trials])
     """
 
     def runs(self, name):
@@ -320,7 +320,7 @@ class Lives(Case):
                 assert not trial.should_prune()
                 return x
             study = assay.optimize(objective, n_trials=3, name="forks")
-            print([t.state for t in study.trials])
+            print([str(t.state) for t in study.trials])
         """)
         out, err = self.ended(p)
         self.assertEqual(out.strip().splitlines()[-1], str(["completed"] * 3))

@@ -26,13 +26,24 @@ from __future__ import annotations
 from .callbacks import cross_val_score, huggingface_callback, keras_callback, lightning_callback, xgboost_callback
 from .constants import __version__
 from .create import create_study, load_study, optimize
+from .distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from .errors import AssayError, SpaceError, TrialPruned, Unavailable
+from .fixed import FixedTrial, create_trial
+from .importance import get_param_importances
 from .inside import artifacts_dir, checkpoint_dir, in_trial, params, report, seed, should_stop
+from .methods import CmaEsSampler, GPSampler, QMCSampler, RandomSampler, TPESampler
+from .names import __getattr__
 from .sampler import AssaySampler
+from .states import StudyDirection, TrialState
+from .studies import (MaxTrialsCallback, StudySummary, copy_study, delete_study, get_all_study_names,
+                      get_all_study_summaries)
 from .study import Study
 from .trial import FrozenTrial, Trial
 
-__all__ = ["AssayError", "AssaySampler", "FrozenTrial", "SpaceError", "Study", "Trial", "TrialPruned", "Unavailable",
-           "__version__", "artifacts_dir", "checkpoint_dir", "create_study", "cross_val_score", "huggingface_callback",
-           "in_trial", "keras_callback", "lightning_callback", "load_study", "optimize", "params", "report", "seed",
-           "should_stop", "xgboost_callback"]
+__all__ = ["AssayError", "AssaySampler", "BaseDistribution", "CategoricalDistribution", "CmaEsSampler", "FixedTrial",
+           "FloatDistribution", "FrozenTrial", "GPSampler", "IntDistribution", "MaxTrialsCallback", "QMCSampler",
+           "RandomSampler", "SpaceError", "Study", "StudyDirection", "StudySummary", "TPESampler", "Trial", "TrialPruned",
+           "TrialState", "Unavailable", "__version__", "artifacts_dir", "checkpoint_dir", "copy_study",
+           "create_study", "create_trial", "cross_val_score", "delete_study", "get_all_study_names",
+           "get_all_study_summaries", "get_param_importances", "huggingface_callback", "in_trial", "keras_callback",
+           "lightning_callback", "load_study", "optimize", "params", "report", "seed", "should_stop", "xgboost_callback"]

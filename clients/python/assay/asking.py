@@ -3,14 +3,17 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import datetime
 import os
 import threading
 import time
-from typing import Any, Dict, List, Mapping, Optional, Set
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Union, cast
 
 from .constants import BEAT_S, JSON
 from .errors import AssayError, _encodable, _repr, _say
+from .parameters import _of_space
 from .run import _Run
+from .states import TrialState, _state
 from .sweep import _StudySweep
 from .trial import FrozenTrial, Trial, _client_name, _json_number, _metric_name
 
@@ -166,6 +169,11 @@ class _StudyTrials(_StudySweep):
             state, reason = "cancelled", trial._lost
         elif row is not None and state == "completed" and row["state"] != "completed":
             state, reason = row["state"], row.get("reason")
+        for queued in self._queued_attrs:
+            if all(trial.params.get(n, trial) == v for n, v in queued[0].items()):
+                trial.user_attrs = {**queued[1], **trial.user_attrs}
+                self._queued_attrs.remove(queued)
+                break
         record = self._frozen(trial, state, metrics, reason)
         if trial._lost is not None:
             _say(f"trial {trial.number}: its result is not used: {trial._lost}")
@@ -208,7 +216,9 @@ class _StudyTrials(_StudySweep):
         values = [metrics.get(name) for name, _ in self.metrics] if state == "completed" else [None for _ in self.metrics]
         record = FrozenTrial(trial.number, state, trial.params, latest, values, reason, self._is_feasible(latest),
                              time.monotonic() - trial._begin, trial.user_attrs, trial._sweep or "")
-        record._given = trial._given
+        record._given, record._asked = trial._given, dict(trial._asked)
+        record._curve = {s: m[self.metrics[0][0]] for s, m in sorted(trial._steps.items()) if self.metrics[0][0] in m}
+        record.datetime_start, record.datetime_complete = trial.datetime_start, datetime.datetime.now()
         record._encoded = {name: p.encode(value) for name, (p, value) in trial._asked.items()}
         return record
 
@@ -232,31 +242,62 @@ class _StudyTrials(_StudySweep):
         except (TypeError, ValueError, OverflowError):
             raise TypeError(f"the objective returned {_repr(returned)}, expected a number"[:500]) from None
 
-    def ask(self) -> Trial:
-        """A trial to run in a loop of your own; tell() its result. AssayError when there are no more."""
+    def ask(self, fixed_distributions: Optional[Mapping[str, Any]] = None) -> Trial:
+        """A trial to run in a loop of your own; tell() its result. AssayError when there are no more.
+        fixed_distributions: entries of a space; the trial suggests all of them at once."""
         trials = self._next(None, _client_name())
         if not trials:
             raise AssayError(f"the study {self.name} has ended: it has no more trials")
+        for name, entry in (fixed_distributions or {}).items():
+            trials[0]._suggest(_of_space(name, entry))
         return trials[0]
 
-    def tell(self, trial: Trial, values: Any = None, state: str = "completed", reason: Optional[str] = None) -> FrozenTrial:
-        """The end of a trial that ask() gave. values: as an objective returns them. state: completed, failed, pruned."""
-        if state not in ("completed", "failed", "pruned"):
+    def tell(self, trial: Union[Trial, int], values: Any = None, state: Any = None, reason: Optional[str] = None,
+             skip_if_finished: bool = False) -> FrozenTrial:
+        """The end of a trial that ask() gave, or of its number. values: as an objective returns them. state: completed,
+        failed or pruned, by these words or those of TrialState; None: completed with values, failed without."""
+        ended = _state(state) if state is not None else TrialState.FAIL if values is None else TrialState.COMPLETE
+        if ended not in (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED):
             raise ValueError(f"state: found {state!r}, expected completed, failed or pruned")
-        return self._finish(trial, state, self._metrics_of(values) if state == "completed" else {}, reason)
+        held = [t for t in self._held if t is trial or (isinstance(trial, int) and t.number == trial)]
+        number = trial if isinstance(trial, int) else trial.number
+        if not held and (skip_if_finished or isinstance(trial, int)):
+            for record in self.trials if skip_if_finished else []:
+                if record.number == number and record.state.is_finished():
+                    return record
+            raise ValueError(f"trial {number}: it was not asked for here, or it has ended")
+        told = held[0] if held else cast(Trial, trial)
+        return self._finish(told, str(ended), self._metrics_of(values) if ended == TrialState.COMPLETE else {}, reason)
 
-    def enqueue_trial(self, params: Mapping[str, Any]) -> None:
+    def enqueue_trial(self, params: Mapping[str, Any], user_attrs: Optional[Mapping[str, Any]] = None,
+                      skip_if_exists: bool = False) -> None:
         """Run this configuration next, before new suggestions; it counts towards n_trials. Parameters that are missing
-        are drawn where the space comes from trials, and otherwise an error names them."""
+        are drawn where the space comes from trials, and otherwise an error names them. user_attrs: of the trial that runs
+        it here. skip_if_exists: not if a trial of the study, or one that waits, has these params."""
+        if skip_if_exists and (any(t.params == params for t in self.trials) or any(p == params for p, _, _ in self._waiting)):
+            return
         with self._lock:
+            if user_attrs:
+                self._queued_attrs.append((dict(params), dict(user_attrs)))
             if self.sweep is None:
                 self._waiting.append((dict(params), None, False))
             else:
                 self._enqueue(dict(params), None)
 
-    def add_trial(self, params: Mapping[str, Any], values: Any = None, state: str = "completed") -> None:
+    def add_trials(self, trials: Iterable[FrozenTrial]) -> None:
+        """add_trial() of each."""
+        for trial in trials:
+            self.add_trial(trial)
+
+    def add_trial(self, params: Union[Mapping[str, Any], FrozenTrial], values: Any = None, state: str = "completed") -> None:
         """Add a known result, from which the search learns; it does not count towards n_trials. values: as an
-        objective returns them; state failed has none."""
+        objective returns them; state failed has none. Or a trial, such as one of another study or of create_trial(): the
+        search learns from those that are completed or failed, and others are left out."""
+        if isinstance(params, FrozenTrial):
+            if params.state in (TrialState.COMPLETE, TrialState.FAIL):
+                self.add_trial(params.params, list(params.values) if params.state == TrialState.COMPLETE and len(params.values) > 1
+                               else params.value, str(params.state))
+            return
         result: JSON = {"metrics": self._metrics_of(values)} if state == "completed" else {"state": "failed"}
         with self._lock:
             if self.sweep is None:

@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Type, U
 from .address import _Address, _find
 from .constants import JSON, LEASE_S
 from .errors import AssayError, _say
+from .methods import _Sampler
 from .results import Metrics
 from .run import Callback
 from .study import Study
@@ -64,10 +65,16 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     parameter_constraints, forbidden, tags, limits: fields of the sweep document (docs/sweep.md). load_if_exists: work
     on the sweep of this name, if there is one. lease: seconds (60) after which the server gives the trials of this program
     to others when it is silent; a thread says every quarter of it, at most every 15 s, that it lives. server, profile, token: see docs/python.md; start: start `assay up`
-    when no server is known. Optuna's storage, sampler and pruner are accepted and have no effect."""
+    when no server is known. Optuna's storage and pruner are
+    accepted and have no effect; a sampler of assay.samplers chooses method and seed, others have no effect."""
     for field in set(ignored) - {"storage", "sampler", "pruner"}:
         raise TypeError(f"create_study() has no argument '{field}'")
-    if ignored:
+    sampler = ignored.pop("sampler", None)
+    if isinstance(sampler, _Sampler):
+        method, seed = sampler.method, sampler.seed if seed is None else seed
+    elif sampler is not None:
+        ignored["sampler"] = sampler
+    if any(v is not None for v in ignored.values()):
         _say(f"{', '.join(sorted(ignored))}: no effect here, the service has its own")
     if (parameter_constraints or forbidden) and space is None:
         raise ValueError("parameter_constraints and forbidden need space=: they name parameters before the first trial")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import calendar
+import datetime
 import math
 import random
 import threading
@@ -15,17 +16,26 @@ from .constants import JSON, LEASE_S, TRIALS_MAX
 from .notebook import _html
 from .parameters import _Parameter
 from .run import _Run
+from .states import StudyDirection, _states
 from .trial import FrozenTrial, Trial
 
 Metrics = List[Tuple[str, str]]
 
 
+def _seconds(text: str) -> float:
+    return calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) + float("0" + text[19:].rstrip("Z"))
+
+
+def _local(text: Optional[str]) -> Optional[datetime.datetime]:
+    """A time of the API as Optuna has it: local, without a zone."""
+    if not text:
+        return None
+    return datetime.datetime.fromtimestamp(_seconds(text))
+
+
 def _span(first: Optional[str], last: Optional[str]) -> Optional[float]:
     """Seconds between two times of the API."""
-    def seconds(text: str) -> float:
-        return calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) + float("0" + text[19:].rstrip("Z"))
-
-    return seconds(last) - seconds(first) if first and last else None
+    return _seconds(last) - _seconds(first) if first and last else None
 
 
 class _StudyData:
@@ -40,6 +50,7 @@ class _StudyData:
         self._space: Dict[str, _Parameter] = {}
         self._is_explicit = False
         self._limit = TRIALS_MAX
+        self.user_attrs: JSON = {}
         self._lease = LEASE_S  # seconds after which the server gives away the trials of a program that is silent
         self._shared = False  # other programs of the same name work on it too (load_if_exists)
         self._before = 0  # trials that ran in sweeps which the study has moved on from
@@ -50,6 +61,7 @@ class _StudyData:
         self._missing: Dict[str, _Parameter] = {}  # suggested, and not in the space of the sweep
         # Enqueued and known, before there is a sweep; whether only the program that makes the sweep adds it.
         self._waiting: List[Tuple[JSON, Optional[JSON], bool]] = []
+        self._queued_attrs: List[Tuple[JSON, JSON]] = []  # enqueued params with the user_attrs of their trial
         self._fixed: Dict[Tuple[str, int], JSON] = {}  # enqueued values that the sweep has no parameters for
         self._records: Dict[Tuple[str, int], FrozenTrial] = {}  # of this process, by sweep and number
         self._own: List[FrozenTrial] = []  # the same, in the order of their ends
@@ -105,8 +117,22 @@ class _StudyData:
         seen = {id(r) for r in found}
         return found, [r for r in self._own if id(r) not in seen]
 
-    def get_trials(self, deepcopy: bool = False, states: Optional[Sequence[str]] = None) -> List[FrozenTrial]:
-        return [t for t in self.trials if states is None or t.state in states]
+    def get_trials(self, deepcopy: bool = False, states: Optional[Sequence[Any]] = None) -> List[FrozenTrial]:
+        """The trials in some states: TrialState.COMPLETE, "COMPLETE" or "completed", … ValueError for another word."""
+        wanted = None if states is None else _states(states)
+        return [t for t in self.trials if wanted is None or t.state in wanted]
+
+    def _read_curve(self, sweep: str, number: int) -> Dict[int, float]:
+        """The reported values of the first objective."""
+        path, curve, cursor = f"/v1/sweeps/{sweep}/trials/{number}/measurements", {}, ""  # type: str, Dict[int, float], str
+        metric = self.metrics[0][0]
+        while True:
+            page = self._http.call("GET", f"{path}?metric={urllib.parse.quote(metric)}{cursor}")
+            found = page["series"].get(metric, {"steps": [], "values": []})
+            curve.update(zip(map(int, found["steps"]), map(float, found["values"])))
+            if not page.get("next_cursor"):
+                return curve
+            cursor = "&cursor=" + urllib.parse.quote(page["next_cursor"])
 
     def _pages(self, path: str) -> Iterator[JSON]:
         cursor = ""
@@ -126,6 +152,9 @@ class _StudyData:
                              row.get("feasible") is not False, _span(row.get("started_at"), row.get("finished_at")),
                              None, row["sweep"])
         record._encoded = record._given = row["params"]
+        record._asked = {n: (self._space[n], v) for n, v in params.items() if n in self._space}
+        record.datetime_start, record.datetime_complete = _local(row.get("started_at")), _local(row.get("finished_at"))
+        record._read_curve = lambda: self._read_curve(row["sweep"], row["number"])
         return record
 
     def _better(self, a: FrozenTrial, b: FrozenTrial, objective: int = 0) -> float:
@@ -177,8 +206,26 @@ class _StudyData:
         return self.best_trial.params
 
     @property
-    def direction(self) -> str:
-        return self.metrics[0][1]
+    def direction(self) -> StudyDirection:
+        if len(self.metrics) > 1:
+            raise RuntimeError("the study has several objectives: directions has those of all")
+        return self.directions[0]
+
+    @property
+    def directions(self) -> List[StudyDirection]:
+        return [StudyDirection(goal) for _, goal in self.metrics]
+
+    @property
+    def metric_names(self) -> List[str]:
+        return [name for name, _ in self.metrics]
+
+    @property
+    def study_name(self) -> str:
+        return self.name
+
+    def set_user_attr(self, key: str, value: Any) -> None:
+        """Keep a value with the study, in this process."""
+        self.user_attrs[key] = value
 
     def rows(self) -> List[JSON]:
         """A dict for each trial: number, state, the metrics, the parameters, duration. A parameter whose name is taken

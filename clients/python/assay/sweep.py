@@ -208,6 +208,8 @@ class _StudySweep(_StudyData):
         limit = int(before["document"].get("limits", {}).get("max_trials", TRIALS_MAX))
         if before["state"] in ("cancelled", "failed") or limit <= _made(before):
             return
+        if self._shared and before["state"] == "paused":  # another program still moves the study here: its limit may change
+            return
         space, missing = dict(self._space), self._missing
         self._space.update(missing)
         self._infer_conditions([r for _, r in self._ended(source)])
@@ -317,7 +319,8 @@ class _StudySweep(_StudyData):
         found = [s for s in self._pages(f"/v1/sweeps?include=document&tag={tag}") if s["state"] != "cancelled" or _made(s)]
         if not found:
             return False
-        self._before += _made(self._get(source))
+        # Closed already, or soon: the program that moves the study on may not have come to it, and the count must be final.
+        self._before += _made(self._change(source, limits={"max_trials": 1}))
         self._join(found[0])
         self._generation += 1
         mine = [(f"{s}/{n}", r) for (s, n), r in self._records.items() if s == source and r.state in ENDED]

@@ -1,6 +1,7 @@
 """Trials."""
 from __future__ import annotations
 
+import datetime
 import getpass
 import itertools
 import math
@@ -10,15 +11,18 @@ import re
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union, cast
 
 from .address import _start_ticks
 from .constants import FLUSH_S, JSON, STEP_MAX
 from .errors import AssayError, SpaceError, _repr
+from .distributions import BaseDistribution, _distribution
 from .parameters import Choice, _choices, _Parameter, _range
+from .states import _state
 
 if TYPE_CHECKING:
     from .asking import _StudyTrials
+    from .study import Study
 
 _this_thread = threading.local()  # .trial: the trial whose objective this thread runs
 _names = itertools.count()
@@ -71,26 +75,49 @@ class FrozenTrial:
     """A trial as it was when it was read.
 
     number: its number in the sweep `sweep`. state: queued, running, completed, pruned, failed or cancelled; pruned is
-    a trial whose objective raised TrialPruned (the service has it as failed). params: what the objective suggested.
+    a trial whose objective raised TrialPruned (the service has it as cancelled). params: what the objective suggested.
     metrics: the latest value of each metric; value and values: those of the objectives, None where there is none.
-    feasible: whether it satisfies the study's constraints. duration: seconds, or None."""
+    feasible: whether it satisfies the study's constraints. duration: seconds, or None; datetime_start and
+    datetime_complete: local times, or None. user_attrs: kept in the process that ran it."""
 
-    def __init__(self, number: int, state: str, params: JSON, metrics: Dict[str, float], values: List[Optional[float]],
+    def __init__(self, number: int, state: Any, params: JSON, metrics: Dict[str, float], values: List[Optional[float]],
                  reason: Optional[str] = None, feasible: bool = True, duration: Optional[float] = None,
                  user_attrs: Optional[JSON] = None, sweep: str = "") -> None:
-        self.number, self.state, self.params, self.metrics = number, state, params, metrics
+        self.number, self.state, self.params, self.metrics = number, _state(state), params, metrics
         self.values, self.reason, self.feasible = values, reason, feasible
         self.duration, self.user_attrs, self.sweep = duration, dict(user_attrs or {}), sweep
         self._own_key = f"{sweep}/{number}"  # where it ran; its number changes when the study moves on to another sweep
         self._encoded: JSON = {}  # what was suggested, as the server has it
         self._given: JSON = {}  # what the server suggested, whether the objective asked for it or not
+        self._asked: Dict[str, Tuple[_Parameter, Any]] = {}
+        self._curve: Optional[Dict[int, float]] = None
+        self._read_curve: Optional[Callable[[], Dict[int, float]]] = None
+        self.datetime_start: Optional[datetime.datetime] = None
+        self.datetime_complete: Optional[datetime.datetime] = None
 
     @property
     def value(self) -> Optional[float]:
         return self.values[0]
 
+    @property
+    def distributions(self) -> Dict[str, BaseDistribution]:
+        """Of each of the params."""
+        return {name: _distribution(p) for name, (p, _) in self._asked.items()}
+
+    @property
+    def intermediate_values(self) -> Dict[int, float]:
+        """What was reported of the first objective, by step; of a trial of another program it is read when it is asked
+        for."""
+        if self._curve is None:
+            self._curve = self._read_curve() if self._read_curve is not None else {}
+        return self._curve
+
+    @property
+    def last_step(self) -> Optional[int]:
+        return max(self.intermediate_values, default=None)
+
     def __repr__(self) -> str:
-        return f"FrozenTrial(number={self.number}, state={self.state!r}, values={self.values}, params={self.params})"
+        return f"FrozenTrial(number={self.number}, state='{self.state}', values={self.values}, params={self.params})"
 
 
 class Trial:
@@ -113,6 +140,7 @@ class Trial:
         self._steps: Dict[int, Dict[str, float]] = {}
         self._unsent: Dict[int, Dict[str, float]] = {}
         self._begin = self._sent = time.monotonic()
+        self.datetime_start = datetime.datetime.now()
         self._sending = threading.Lock()
         self._lost: Optional[str] = None
         self._process = os.getpid()
@@ -171,6 +199,15 @@ class Trial:
 
     def suggest_discrete_uniform(self, name: str, low: float, high: float, q: float) -> float:
         return self.suggest_float(name, low, high, step=q)
+
+    @property
+    def study(self) -> Study:
+        return cast("Study", self._study)
+
+    @property
+    def distributions(self) -> Dict[str, BaseDistribution]:
+        """Of what was suggested so far."""
+        return {name: _distribution(p) for name, (p, _) in self._asked.items()}
 
     @property
     def params(self) -> JSON:
