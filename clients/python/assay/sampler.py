@@ -104,7 +104,7 @@ def AssaySampler(*, study_name: Optional[str] = None, method: str = "gp", seed: 
                  start: bool = True) -> Any:
     """A sampler for Optuna whose suggestions are those of Assay: optuna.create_study(sampler=assay.AssaySampler()).
     Also for several objectives; trials that the study has already become known results. The arguments are those of
-    create_study(). A trial that Optuna prunes is a failed one for the search."""
+    create_study(). The search does not learn from a trial that Optuna prunes: the sweep has it as cancelled."""
     import optuna  # type: ignore[import]
 
     def make(study: Any) -> Study:
