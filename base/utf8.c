@@ -65,3 +65,12 @@ size_t as_utf8_length(const char *s)
         n += ((unsigned char)*s & 0xc0) != 0x80; /* all but continuation bytes */
     return n;
 }
+
+size_t as_utf8_prefix(const char *s, size_t max)
+{
+    const char *p = s;
+    for (size_t n = 0; *p; p++)
+        if (((unsigned char)*p & 0xc0) != 0x80 && n++ == max)
+            break;
+    return (size_t)(p - s);
+}

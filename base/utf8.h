@@ -11,6 +11,9 @@ bool as_utf8_valid(const char *s, size_t len);
 /* Characters (code points) of valid UTF-8. The API states its limits for text in characters. */
 size_t as_utf8_length(const char *s);
 
+/* The bytes of the first `max` characters of valid UTF-8, or of all of it. */
+size_t as_utf8_prefix(const char *s, size_t max);
+
 /* Replace each byte that is not part of valid UTF-8 by '?'. Cutting a text can leave such bytes. */
 void as_utf8_repair(char *s);
 

@@ -141,7 +141,7 @@ AS_MUST_CHECK as_status seat_end_decode(const json_t *doc, struct seat_end *ret,
 AS_MUST_CHECK as_status world_change_decode(const json_t *doc, struct arena *a,
                                             struct world_change *ret, struct as_err *err);
 
-/* The caller sets ret->sweep, arrived_ns and is_last. */
+/* The caller sets ret->sweep, arrived_ns and is_last. ret->params is a view of doc. */
 AS_MUST_CHECK as_status ask_decode(const json_t *doc, struct ask_request *ret, int64_t *ret_wait_ms,
                                    struct as_err *err);
 /* These set the client and the attempt of a reference. The caller has set its sweep and trial. */

@@ -47,11 +47,15 @@ as_status ask_decode(const json_t *doc, struct ask_request *ret, int64_t *ret_wa
     int64_t wait_ms = WAIT_DEFAULT_MS;
     as_status st = json_fields_init(&f, doc, "", err);
     if (st < 0 || (st = read_client(&f, &r.client, err)) < 0 ||
+        (st = json_fields_object(&f, "params", JSON_OPTIONAL, &r.params, err)) < 0 ||
         (st = json_fields_i64(&f, "count", JSON_OPTIONAL, 1, ASK_MAX_COUNT, &r.count, err)) < 0 ||
         (st = read_lease(&f, &r.lease_ms, err)) < 0 ||
         (st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, WAIT_MAX_MS, &wait_ms, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
+    if (r.params && r.count != 1)
+        return as_fail_at(err, AS_E_INVAL, "/count", "/count: found %lld, expected 1 with params",
+                          (long long)r.count);
     *ret = r;
     *ret_wait_ms = wait_ms;
     return AS_OK;

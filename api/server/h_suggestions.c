@@ -3,6 +3,7 @@
 #include "api/server/call.h"
 #include "api/codec/codec.h"
 #include "scheduler/assign/asks.h"
+#include "scheduler/services/trials.h"
 
 as_status h_suggestion_ask(struct call *c, struct as_err *err)
 {
@@ -17,7 +18,8 @@ as_status h_suggestion_ask(struct call *c, struct as_err *err)
     req.token = c->who.id;
     req.arrived_ns = c->x->start_ns;
     req.is_last = !may_wait;
-    st = ask_trials(c->db, c->suggester, c->arena, &req, &list, err);
+    st = req.params ? trial_begin(c->db, c->suggester, c->arena, &req, &list, err)
+                    : ask_trials(c->db, c->suggester, c->arena, &req, &list, err);
     if (st < 0)
         return st;
     /* An incomplete batch may still grow, and a sweep without a free place may get one. */

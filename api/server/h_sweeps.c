@@ -19,12 +19,15 @@
 as_status h_sweep_create(struct call *c, struct as_err *err)
 {
     struct sweep_row row;
-    bool paused = false;
+    bool paused = false, unique = false;
     as_status st = call_query_bool(c, "paused", &paused, err);
-    if (st < 0)
+    if (st < 0 || (st = call_query_bool(c, "unique", &unique, err)) < 0)
         return st;
-    const struct sweep_request q = {
-        .doc = c->body, .idem = c->idem, .is_paused = paused, .faults = &c->faults};
+    const struct sweep_request q = {.doc = c->body,
+                                    .idem = c->idem,
+                                    .is_paused = paused,
+                                    .is_unique = unique,
+                                    .faults = &c->faults};
     st = sweep_request_create(c->db, c->arena, &q, &row, err);
     if (st < 0)
         return st;

@@ -34,7 +34,7 @@ const struct route routes[] = {
     {"getMetrics", "GET", "/metrics", READERS, NONE, 0, "", h_metrics},
     {"getOpenapi", "GET", "/openapi.json", 0, NONE, ROUTE_LOCAL, "", h_openapi},
 
-    {"createSweep", "POST", "/v1/sweeps", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_WAKES, "paused", h_sweep_create},
+    {"createSweep", "POST", "/v1/sweeps", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_WAKES, "paused unique", h_sweep_create},
     {"listSweeps", "GET", "/v1/sweeps", READERS, NONE, 0, "state tag include cursor page_size", h_sweep_list},
     {"getSweep", "GET", SWEEP, READERS, NONE, 0, "", h_sweep_get},
     {"changeSweep", "PATCH", SWEEP, WRITERS, PATCH, ROUTE_WAKES, "", h_sweep_change},

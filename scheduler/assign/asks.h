@@ -13,6 +13,7 @@
 #ifndef ASSAY_SCHEDULER_ASSIGN_ASKS_H
 #define ASSAY_SCHEDULER_ASSIGN_ASKS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/arena.h"
@@ -43,6 +44,8 @@ struct ask_request {
     int64_t lease_ms;   /* ASK_LEASE_MIN_MS..ASK_LEASE_MAX_MS */
     int64_t arrived_ns; /* see claims.h: the same each time the request is tried again; 0: now */
     bool is_last;       /* it will not be tried again: hand out what there is */
+    json_t *params;     /* of a trial that the client begins itself: trial_begin()
+                           (services/trials.h) reads them; NULL: none, see ask_trials() */
 };
 
 /* A trial handed to a client that runs it itself. */

@@ -376,7 +376,7 @@ static as_status change_of(struct tx *t, struct arena *a, const struct completio
                                  .has_ran = c->has_ran,
                                  .ran_ms = c->ran_ms};
     if (c->reason)
-        ret->reason = arena_strndup(a, c->reason, strnlen(c->reason, 2000));
+        ret->reason = arena_strndup(a, c->reason, as_utf8_prefix(c->reason, REASON_CHARACTERS));
     if (c->outcome == OUTCOME_TIMEOUT)
         return trial_judge_timeout(t, a, s, x, ret, err);
     if (c->outcome != OUTCOME_COMPLETED)

@@ -70,6 +70,8 @@ AS_MUST_CHECK as_status attempt_files(struct store *db, const struct attempt_ref
                                       const struct attempt_writer *by, file_kind kind,
                                       const struct file_row *files, size_t n, struct as_err *err);
 
+#define REASON_CHARACTERS 2000
+
 typedef enum attempt_outcome {
     OUTCOME_COMPLETED,
     OUTCOME_FAILED,
@@ -87,7 +89,7 @@ struct completion {
     int64_t exit_code;
     bool has_ran;
     int64_t ran_ms;     /* how long the process ran, by the runner's monotonic clock */
-    const char *reason; /* NULL allowed; at most 2000 bytes, longer ones are cut */
+    const char *reason; /* NULL allowed; longer ones than REASON_CHARACTERS are cut */
     const struct measurement *metrics; /* final values, recorded with the end in one transaction; a
                                           negative step: the one after the trial's latest */
     size_t n_metrics;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/utf8.h"
 #include "scheduler/lifecycle/gang_world.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/event_store.h"
@@ -206,7 +207,7 @@ as_status gang_join(struct store *db, struct arena *a, const struct seat_ref *re
 static const char *end_reason(struct arena *a, const struct seat_end *e)
 {
     if (e->reason)
-        return arena_strndup(a, e->reason, strnlen(e->reason, 2000));
+        return arena_strndup(a, e->reason, as_utf8_prefix(e->reason, REASON_CHARACTERS));
     if (e->outcome == OUTCOME_COMPLETED)
         return "it completed";
     if (e->has_exit_code && e->exit_code < 0)

@@ -47,7 +47,7 @@ struct seat_end {
     bool has_step;
     int64_t step;
     int64_t epoch;      /* the last one that it has joined; 0: what the server knows */
-    const char *reason; /* NULL allowed; longer ones than 2000 bytes are cut */
+    const char *reason; /* NULL allowed; longer ones than REASON_CHARACTERS are cut */
 };
 
 /* The process of the rank has ended. AS_E_UNSUPPORTED with pointer /outcome: outcome timeout before

@@ -36,7 +36,7 @@ struct creation {
     const struct sweep_doc *doc;
     const char *document;              /* canonical JSON */
     const char *objectives, *outcomes; /* JSON; NULL */
-    bool is_paused;
+    bool is_paused, is_unique;
     const struct idem_key *idem; /* NULL: none */
 };
 
@@ -178,7 +178,7 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .group_given = max_group_of(d) > 0 && d->group > 0};
 }
 
-/* Insert under the first free id. */
+/* Insert under the first free id; of a unique name there is one. */
 static as_status insert_sweep(struct tx *t, struct arena *a, const struct creation *c,
                               int64_t *ret_key, const char **ret_id, struct as_err *err)
 {
@@ -199,6 +199,9 @@ static as_status insert_sweep(struct tx *t, struct arena *a, const struct creati
             *ret_id = arena_strdup(a, id);
             return *ret_id ? AS_OK : as_fail_nomem(err);
         }
+        if (c->is_unique)
+            return as_fail_at(err, AS_E_CONFLICT, "/name", "/name: the sweep '%s' exists already",
+                              id);
     }
     return as_fail_at(err, AS_E_CONFLICT, "/name", "%d sweeps are named '%s' already",
                       SWEEP_ID_TRIES, c->doc->name);
@@ -351,6 +354,7 @@ as_status sweep_request_create(struct store *db, struct arena *a, const struct s
                                .objectives = objectives,
                                .outcomes = outcomes,
                                .is_paused = q->is_paused,
+                               .is_unique = q->is_unique,
                                .idem = q->idem};
     return run_creation(db, a, &c, ret, err);
 }

@@ -39,6 +39,7 @@ struct sweep_request {
     const json_t *doc;           /* borrowed, as all below */
     const struct idem_key *idem; /* NULL: none */
     bool is_paused;
+    bool is_unique; /* AS_E_CONFLICT with /name if the name is taken, in the place of name-2 */
     struct faults *faults; /* every fault of the document is noted there; NULL: the first is
                               returned alone */
 };

@@ -11,6 +11,8 @@
 #include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/services/addition_priv.h"
 #include "scheduler/services/trials.h"
+#include "scheduler/store/assignment_store.h"
+#include "scheduler/store/client_store.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
@@ -200,4 +202,68 @@ as_status trials_add(struct store *db, struct arena *a, const char *sweep, const
         *ret = (struct trials_added){
             .sweep = sweep, .numbers = x.numbers, .n = x.list.n, .n_added = x.n_added};
     return run.status;
+}
+
+/* Begin. */
+
+/* Insert the one row of the list, and let the client run it. The caller holds the sweep's row. */
+static as_status insert_begun(struct tx *t, struct adding *x, const struct ask_request *req,
+                              const struct sweep_head *s, struct as_err *err)
+{
+    const struct owner owner = {.client = req->client, .token = req->token};
+    as_status st = insert_new(t, x, s, err);
+    if (st != AS_OK)
+        return st;
+    const struct begun_trial begun = {.number = x->numbers[0]};
+    st = store_assignment_begin(t, s, &owner, &begun, 1, err);
+    return st == AS_OK && !s->has_started ? store_sweep_started(t, s->key, err) : st;
+}
+
+/* *ret_state, and *ret_holds: the client holds a trial now. The lease is locked before the sweep,
+ * as in ask_trials(). */
+static as_status begin_one(struct tx *t, struct adding *x, const struct ask_request *req,
+                           sweep_state *ret_state, bool *ret_holds, struct as_err *err)
+{
+    struct sweep_head s;
+    struct trial_list_heads held;
+    int64_t until_ms = 0;
+    x->numbers[0] = -1;
+    as_status st =
+        store_client_lease(t, x->to.key, req->client, req->token, req->lease_ms, &until_ms, err);
+    if (st < 0 || (st = store_sweep_lock(t, x->a, x->to.key, &s, err)) < 0 ||
+        (st = store_trial_of_client(t, x->a, x->to.key, req->client, 1, &held, err)) < 0)
+        return st;
+    bool is_full = s.max_concurrent > 0 && s.counts.by_state[TRIAL_RUNNING] >= s.max_concurrent;
+    *ret_state = s.state;
+    *ret_holds = held.n > 0;
+    if (held.n > 0 || s.state == SWEEP_PAUSED || (s.state == SWEEP_RUNNING && is_full))
+        return AS_OK;
+    *ret_holds = true;
+    return insert_begun(t, x, req, &s, err);
+}
+
+as_status trial_begin(struct store *db, struct suggester *sg, struct arena *a,
+                      const struct ask_request *req, struct suggestion_list *ret,
+                      struct as_err *err)
+{
+    struct adding x = {.a = a, .to = {.id = req->sweep}};
+    struct ask_request held = *req;
+    sweep_state state = SWEEP_RUNNING;
+    bool holds = false;
+    JSON_AUTO body = json_pack("{s:O}", "params", req->params);
+    if (!body)
+        return as_fail_nomem(err);
+    as_status st = open_adding(db, &x, body, err);
+    if (st == AS_E_NOT_FOUND)
+        return as_fail(err, st, "there is no sweep '%.80s'", req->sweep);
+    if (st != AS_OK)
+        return st;
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = begin_one(run.tx, &x, req, &state, &holds, err);
+    if (run.status != AS_OK)
+        return run.status;
+    *ret = (struct suggestion_list){.state = state, .sweep_key = x.to.key};
+    held.is_last = true;
+    return holds ? ask_trials(db, sg, a, &held, ret, err) : AS_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "scheduler/assign/asks.h"
 #include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/rows/file_row.h"
 #include "scheduler/rows/idem_row.h"
@@ -60,6 +61,14 @@ AS_MUST_CHECK as_status trial_files(struct store *db, struct arena *a, const cha
 AS_MUST_CHECK as_status trial_add(struct store *db, struct arena *a, const char *sweep,
                                   const json_t *body, const struct idem_key *idem,
                                   struct trial_row *ret, struct as_err *err);
+
+/* Enqueue a trial with the parameters req->params, and hand it out to the client, in one step. A
+ * client that holds a trial gets that one, so that the request may be repeated. *ret has no rows
+ * while the sweep is paused or max_concurrent_trials run: try again. Errors as those of trial_add()
+ * (the pointers begin with /params) and of ask_trials(). */
+AS_MUST_CHECK as_status trial_begin(struct store *db, struct suggester *sg, struct arena *a,
+                                    const struct ask_request *req, struct suggestion_list *ret,
+                                    struct as_err *err);
 
 /* What a list of added trials became. */
 struct trials_added {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""clients/python/assay.py without a server: parameters, addresses, what a program sees inside a trial, results, the
-wheel. Runs in this Python, and in every other from 3.8 to 3.13 that is installed, with warnings as errors."""
+"""The Python client without a server: parameters, addresses, what a program sees inside a trial, results, the wheel, the
+one file and the modules that it is joined from. Runs in this Python, and in every other from 3.8 to 3.13 that is
+installed, with warnings as errors."""
 import ast
 import json
 import math
@@ -18,7 +19,8 @@ import zipfile
 from unittest import mock
 
 SOURCE = os.environ["ASSAY_SOURCE_ROOT"]
-CLIENT = os.path.join(SOURCE, "clients", "python")
+MODULES = os.path.join(SOURCE, "clients", "python")
+CLIENT = os.path.join(os.environ["ASSAY_BUILD_ROOT"], "clients", "python")
 sys.path.insert(0, CLIENT)
 import assay  # noqa: E402
 from assay import SpaceError  # noqa: E402
@@ -359,8 +361,46 @@ class TheFile(Case):
         with open(os.path.join(CLIENT, "assay.py"), encoding="utf-8") as f:
             ast.parse(f.read(), feature_version=(3, 8))
 
+    def test_the_modules_make_the_file(self):
+        """In every Python the same bytes; and the folder of modules is a package with the same names."""
+        made = os.path.join(self.folder, "assay.py")
+        subprocess.run([sys.executable, "-W", "error", os.path.join(MODULES, "join.py"), made], check=True)
+        with open(made, "rb") as a, open(os.path.join(CLIENT, "assay.py"), "rb") as b:
+            self.assertEqual(a.read(), b.read())
+        os.unlink(made)
+        os.mkfifo(made)  # what is no file is not replaced
+        done = subprocess.run([sys.executable, os.path.join(MODULES, "join.py"), made], stderr=subprocess.PIPE,
+                              universal_newlines=True)
+        self.assertEqual((done.returncode, "no regular file" in done.stderr), (1, True))
+        code = ("import assay; assay.create_study(space={'x': (0, 1)}); print(assay.__file__); "
+                "print(*sorted(n for n in assay.__all__ if hasattr(assay, n)))")
+        done = subprocess.run([sys.executable, "-W", "error", "-B", "-c", code], env=dict(os.environ, PYTHONPATH=MODULES),
+                              stdout=subprocess.PIPE, check=True, universal_newlines=True, cwd=self.folder)
+        path, names = done.stdout.splitlines()
+        self.assertEqual(path, os.path.join(MODULES, "assay", "__init__.py"))
+        self.assertEqual(names.split(), sorted(assay.__all__))
+
+    def test_what_cannot_be_joined(self):
+        copy = os.path.join(self.folder, "python")
+        for name, change, words in [
+                ("run.py", "\nimport math as m\n", ["run.py:", "another name"]),
+                ("run.py", "\n_say = 1\n", ["run.py:", "_say", "errors"]),
+                ("errors.py", "\nfrom .trial import Trial\n", ["errors.py:", "Trial", "later"]),
+                ("run.py", "\n" * 400, ["run.py:400", "at most 400"]),
+                ("more.py", "", ["more", "MODULES"])]:
+            shutil.copytree(MODULES, copy, ignore=shutil.ignore_patterns("__pycache__"))
+            with open(os.path.join(copy, "assay", name), "a", encoding="utf-8") as f:
+                f.write(change)
+            done = subprocess.run([sys.executable, "-B", os.path.join(copy, "join.py"), os.path.join(self.folder, "out.py")],
+                                  stderr=subprocess.PIPE, universal_newlines=True)
+            self.assertEqual(done.returncode, 1)
+            for word in words:
+                self.assertIn(word, done.stderr)
+            self.assertFalse(os.path.exists(os.path.join(self.folder, "out.py")))
+            shutil.rmtree(copy)
+
     def test_wheel(self):
-        made = subprocess.run([sys.executable, "-W", "error", os.path.join(CLIENT, "wheel.py"), self.folder], check=True,
+        made = subprocess.run([sys.executable, "-W", "error", os.path.join(MODULES, "wheel.py"), self.folder], check=True,
                               stdout=subprocess.PIPE, universal_newlines=True).stdout.strip()
         self.assertEqual(os.path.dirname(made), self.folder)
         with zipfile.ZipFile(made) as z:
@@ -371,7 +411,7 @@ class TheFile(Case):
         code = "import assay; print(assay.__version__, assay.__file__)"
         done = subprocess.run([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=made), check=True,
                               stdout=subprocess.PIPE, universal_newlines=True, cwd=self.folder)
-        self.assertEqual(done.stdout.split(), [assay.__version__, os.path.join(made, "assay.py")])
+        self.assertEqual(done.stdout.split(), [assay.__version__, os.path.join(made, "assay", "__init__.py")])
         pip = [sys.executable, "-m", "pip"]
         if subprocess.run(pip + ["--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
             into = os.path.join(self.folder, "site")
@@ -379,7 +419,13 @@ class TheFile(Case):
                                   "--root-user-action", "ignore", "--target", into, made] if sys.version_info >= (3, 9) else
                            pip + ["install", "--quiet", "--no-index", "--no-deps", "--target", into, made],
                            check=True, stderr=subprocess.DEVNULL)
-            self.assertTrue(os.path.exists(os.path.join(into, "assay.py")))
+            self.assertTrue(os.path.exists(os.path.join(into, "assay", "py.typed")))
+            # wheel.py is also what pip builds with: no network, no setuptools.
+            again = os.path.join(self.folder, "again")
+            subprocess.run(pip + ["wheel", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check", "--wheel-dir",
+                                  again, MODULES], check=True, stderr=subprocess.DEVNULL)
+            with open(made, "rb") as a, open(os.path.join(again, os.path.basename(made)), "rb") as b:
+                self.assertEqual(a.read(), b.read())
 
 
 def others():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clients/python/assay.py with a real server: searches with and without a space, spaces that grow, failures, threads,
+"""The Python client with a real server: searches with and without a space, spaces that grow, failures, threads,
 batches, programs that are killed and started again, a server that is killed, and programs that assay-runner starts."""
 import contextlib
 import io
@@ -21,7 +21,7 @@ if not sys.warnoptions:  # what is left open is an error; unittest leaves the fi
 warnings.filterwarnings("ignore", category=ResourceWarning, module="harness")
 
 SOURCE = os.environ["ASSAY_SOURCE_ROOT"]
-CLIENT = os.path.join(SOURCE, "clients", "python")
+CLIENT = os.path.join(os.environ["ASSAY_BUILD_ROOT"], "clients", "python")
 sys.path[:0] = [CLIENT, os.path.join(SOURCE, "tests", "e2e")]
 import assay  # noqa: E402
 from harness import ASSAY, PATIENCE_S, Assay, Problem  # noqa: E402
@@ -240,7 +240,7 @@ class Ends(Case):
 
         study = assay.optimize(objective, n_trials=4)
         self.assertEqual([t.state for t in study.trials], ["completed", "pruned", "completed", "pruned"])
-        self.assertEqual(self.states(study), ["completed", "failed", "completed", "failed"])
+        self.assertEqual(self.states(study), ["completed", "cancelled", "completed", "cancelled"])
 
     def test_reports_are_a_curve(self):
         def objective(trial):
@@ -424,6 +424,84 @@ class Together(Case):
             assay.BEAT_S = beat
         self.assertEqual(said, [True])
         self.assertEqual(self.states(study), ["completed", "cancelled", "completed"])
+
+
+class Named(Case):
+    """What has Optuna's names."""
+
+    def objective(self, trial):
+        x, k = trial.suggest_float("x", 1e-3, 1, log=True), trial.suggest_categorical("k", ["a", "b"])
+        for step in range(3):
+            trial.report(x * step, step)
+        return x + (k == "a")
+
+    def test_studies(self):
+        study = assay.optimize(self.objective, n_trials=12, name="named", seed=1)
+        loaded = assay.load_study("named")
+        for s in (study, loaded):
+            t = s.get_trials(states=["COMPLETE"])[2]
+            self.assertEqual([t.intermediate_values[i] for i in range(3)], [t.params["x"] * i for i in range(3)])
+            self.assertEqual(t.distributions, {"x": assay.FloatDistribution(1e-3, 1, log=True),
+                                               "k": assay.CategoricalDistribution(["a", "b"])})
+            self.assertGreaterEqual(t.datetime_complete, t.datetime_start)
+            self.assertEqual((s.study_name, s.directions, s.direction), ("named", ["minimize"], assay.StudyDirection.MINIMIZE))
+        self.assertEqual(set(assay.get_param_importances(loaded)), {"x", "k"})
+        copied = assay.copy_study(from_study_name="named", to_study_name="copied")
+        self.assertEqual((len(copied.trials), copied.best_value), (12, study.best_value))
+        self.assertLessEqual({"named", "copied"}, set(assay.get_all_study_names()))
+        summary = next(s for s in assay.get_all_study_summaries() if s.study_name == "named")
+        self.assertEqual((summary.best_value, summary.n_trials), (study.best_value, 12))
+        assay.delete_study("named")
+        self.assertNotIn("named", assay.get_all_study_names())
+        self.refuses(assay.AssayError, ["named"], assay.delete_study, "named")
+
+    def test_asked_enqueued_and_told(self):
+        study = assay.create_study(study_name="named-ask")
+        study.enqueue_trial({"x": 0.5}, user_attrs={"why": "first"}, skip_if_exists=True)
+        study.enqueue_trial({"x": 0.5}, skip_if_exists=True)
+        first = study.ask({"x": assay.FloatDistribution(0, 1)})
+        self.assertEqual((first.params, study.tell(first, 1.0).user_attrs), ({"x": 0.5}, {"why": "first"}))
+        self.assertNotEqual(study.ask({"x": (0.0, 1.0)}).params, {"x": 0.5})
+        study.tell(1, 2.0)
+        study.tell(study.ask({"x": (0.0, 1.0)}), state=assay.TrialState.FAIL)
+        self.assertEqual([t.state.name for t in study.trials], ["COMPLETE", "COMPLETE", "FAIL"])
+        self.assertEqual(study.tell(1, 3.0, skip_if_finished=True).value, 2.0)
+        self.refuses(ValueError, ["trial 1"], study.tell, 1, 3.0)
+
+    def test_trials_that_are_asked_for_together(self):
+        """Before there is a sweep: each has values of its own, and all become trials of it."""
+        study = assay.create_study(study_name="named-together")
+        trials = [study.ask() for _ in range(3)]
+        for t in trials[::-1]:
+            study.tell(t, t.suggest_float("x", 0, 1))
+        self.assertEqual(sorted(t.number for t in study.trials), [0, 1, 2])
+        self.assertEqual([t.value for t in study.trials], [t.params["x"] for t in study.trials])
+
+    def test_plots(self):
+        pythons = [p for p in (sys.executable, "/usr/bin/python3") if os.path.exists(p) and subprocess.run(
+            [p, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0]
+        if not pythons:
+            self.skipTest("matplotlib is not installed")
+        assay.optimize(self.objective, n_trials=12, name="plots", seed=1)
+        assay.optimize(lambda t: (t.suggest_float("x", 0, 1), 1 - t.params["x"]), n_trials=4, name="front",
+                       directions=["minimize", "minimize"])
+        script = """if True:
+            import assay
+            plots, one, two = assay.visualization.matplotlib, assay.load_study("plots"), assay.load_study("front")
+            for name in ("optimization_history", "slice", "contour", "rank", "parallel_coordinate", "param_importances", "edf",
+                         "intermediate_values", "timeline"):
+                drawn = getattr(plots, "plot_" + name)(one)
+                axes = drawn if hasattr(drawn, "get_title") else drawn[0][0]
+                assert axes.collections or axes.lines or axes.patches, name
+            points = plots.plot_pareto_front(two).collections
+            assert sum(len(c.get_offsets()) for c in points) == 4
+            try:
+                plots.plot_slice(two)
+            except ValueError as e:
+                assert "target" in str(e)
+            plots.plot_slice(two, target=lambda t: t.values[0])
+        """
+        subprocess.run([pythons[0], "-B", "-c", script], check=True, env=dict(os.environ, PYTHONPATH=CLIENT, MPLBACKEND="Agg"))
 
 
 class Documents(Case):

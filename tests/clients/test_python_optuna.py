@@ -16,7 +16,7 @@ import unittest
 import warnings
 
 SOURCE = os.environ["ASSAY_SOURCE_ROOT"]
-sys.path[:0] = [os.path.join(SOURCE, "clients", "python"), os.path.join(SOURCE, "tests", "e2e")]
+sys.path[:0] = [os.path.join(os.environ["ASSAY_BUILD_ROOT"], "clients", "python"), os.path.join(SOURCE, "tests", "e2e")]
 warnings.simplefilter("default")  # the libraries' own warnings are not ours
 import assay  # noqa: E402
 from harness import Assay  # noqa: E402

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Threads of clients/python/assay.py that meet at the worst moment, with a real server: a result that is told while
+"""Threads of the Python client that meet at the worst moment, with a real server: a result that is told while
 another thread moves the study on to a larger space, or lists its trials; a configuration that is asked for while it is
 enqueued. Locks and requests are held back until the other thread is where it must be: the order is the same every time."""
 import contextlib
@@ -15,7 +15,7 @@ if not sys.warnoptions:  # what is left open is an error; unittest leaves the fi
 warnings.filterwarnings("ignore", category=ResourceWarning, module="harness")
 
 SOURCE = os.environ["ASSAY_SOURCE_ROOT"]
-sys.path[:0] = [os.path.join(SOURCE, "clients", "python"), os.path.join(SOURCE, "tests", "e2e")]
+sys.path[:0] = [os.path.join(os.environ["ASSAY_BUILD_ROOT"], "clients", "python"), os.path.join(SOURCE, "tests", "e2e")]
 import assay  # noqa: E402
 from harness import PATIENCE_S, Assay  # noqa: E402
 

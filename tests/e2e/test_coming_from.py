@@ -9,10 +9,10 @@ import shutil
 import subprocess
 import sys
 
-from harness import PATIENCE_S, SOURCE, Assay
+from harness import BUILD, PATIENCE_S, SOURCE, Assay
 
 FOLDER = os.path.join(SOURCE, "examples", "coming-from")
-CLIENT = os.path.join(SOURCE, "clients", "python")
+CLIENT = os.path.join(BUILD, "clients", "python")
 # name on the page; the folder; the libraries that its scripts need before and after; is a server of the tool's needed?
 TOOLS = [("Optuna", "optuna", ["optuna"], [], False), ("W&B Sweeps", "wandb", ["wandb"], [], True),
          ("Ray Tune", "ray", ["ray"], [], False), ("Hydra", "hydra", ["hydra"], ["hydra"], False),

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from harness import SOURCE, Assay, Problem
+from harness import BUILD, SOURCE, Assay, Problem
 
 VALUES = [[8], [16, 8], None, "8", [["a", 0.5], []]]
 PARAMETERS = {"layers": {"type": "categorical", "values": VALUES},
@@ -126,7 +126,7 @@ def trained(assay):
 
 
 def of_the_client(assay):
-    spec = importlib.util.spec_from_file_location("assay", os.path.join(SOURCE, "clients", "python", "assay.py"))
+    spec = importlib.util.spec_from_file_location("assay", os.path.join(BUILD, "clients", "python", "assay.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     os.environ.update(ASSAY_SERVER=assay.url, ASSAY_TOKEN=assay.token)

@@ -53,7 +53,7 @@ size_t n_items(const struct reply *r)
 
 struct reply tell_result(const char *sweep, long long number, const char *client, const char *rest)
 {
-    char body[300];
+    char body[8192];
     (void)snprintf(body, sizeof body, "{\"client\":\"%s\"%s%s}", client, *rest ? "," : "", rest);
     return post_to_sweep(body, "/v1/sweeps/%s/suggestions/%lld/complete", sweep, number);
 }

@@ -166,6 +166,48 @@ START_TEST(test_front)
 }
 END_TEST
 
+/* An ask with parameters, and a name that only one of two programs gets. */
+START_TEST(test_begun)
+{
+    struct rest viewer = as_viewer();
+    make_asked_sweep("begun", "sobol", 3, "");
+    static const char ask[] =
+        "{\"client\":\"me\",\"params\":{\"x\":0.5,\"y\":\"a\"},\"lease_ms\":60000}";
+    for (int i = 0; i < 2; i++) {
+        REPLY_AUTO r = post_to_sweep(ask, "/v1/sweeps/begun/suggestions");
+        ck_status(r, 200);
+        ck_assert_uint_eq(n_items(&r), 1);
+        ck_assert_int_eq(reply_int(&r, "items.0.number"), 0);
+        ck_assert(json_number_value(reply_get(&r, "items.0.params.x")) == 0.5);
+        ck_assert_str_eq(reply_str(&r, "items.0.origin"), "enqueued");
+    }
+    REPLY_AUTO row = rest_get(&viewer, "/v1/sweeps/begun/trials/0");
+    ck_assert_str_eq(reply_str(&row, "state"), "running");
+    static const struct {
+        const char *body, *pointer;
+    } cases[] = {
+        {"{\"client\":\"you\",\"params\":{\"x\":2,\"y\":\"a\"}}", "/params/x"},
+        {"{\"client\":\"you\",\"params\":{\"x\":0.5,\"y\":\"a\"},\"count\":2}", "/count"},
+        {"{\"client\":\"you\",\"params\":[]}", "/params"},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        REPLY_AUTO r = post_to_sweep(cases[i].body, "/v1/sweeps/begun/suggestions");
+        ck_status(r, 400);
+        ck_assert_str_eq(reply_str(&r, "errors.0.pointer"), cases[i].pointer);
+    }
+    REPLY_AUTO nowhere = post_to_sweep(ask, "/v1/sweeps/nothing/suggestions");
+    ck_status(nowhere, 404);
+    REPLY_AUTO taken = post_to_sweep(sweep_json("begun", 2), "/v1/sweeps?unique=true");
+    ck_status(taken, 409);
+    ck_assert_str_eq(reply_str(&taken, "errors.0.pointer"), "/name");
+    REPLY_AUTO one = post_to_sweep(sweep_json("alone", 2), "/v1/sweeps?unique=true&paused=true");
+    ck_status(one, 201);
+    ck_assert_str_eq(reply_str(&one, "id"), "alone");
+    drop_sweep("alone");
+    drop_sweep("begun");
+}
+END_TEST
+
 /* The same key with another query is another request. */
 START_TEST(test_key_covers_query)
 {
@@ -194,6 +236,7 @@ Suite *test_suite(void)
     tcase_add_unchecked_fixture(tc, fixture_start, fixture_stop);
     tcase_add_test(tc, test_added);
     tcase_add_test(tc, test_added_badly);
+    tcase_add_test(tc, test_begun);
     tcase_add_test(tc, test_key_covers_query);
     tcase_add_test(tc, test_front);
     suite_add_tcase(s, tc);

@@ -145,6 +145,13 @@ START_TEST(test_outcomes)
         tell_result("ends", forgotten, "me", "\"outcome\":\"failed\",\"reason\":\"out of memory\"");
     ck_assert_str_eq(reply_str(&failed, "state"), "failed");
     ck_assert_str_eq(reply_str(&failed, "reason"), "out of memory");
+    char told[2 * 2000 + 1], body[sizeof told + 50]; /* as many characters as a reason may have */
+    for (size_t i = 0; i + 2 < sizeof told; i += 2)
+        memcpy(told + i, "\xc3\xa9", 3);
+    snprintf(body, sizeof body, "\"outcome\":\"failed\",\"reason\":\"%s\"", told);
+    REPLY_AUTO foreign = tell_result("ends", ask_one("ends", "me"), "me", body);
+    ck_status(foreign, 200);
+    ck_assert_str_eq(reply_str(&foreign, "reason"), told);
     long long number = ask_one("ends", "me");
     REPLY_AUTO released = tell_result("ends", number, "me", "\"outcome\":\"released\"");
     ck_status(released, 200);

@@ -83,6 +83,43 @@ START_TEST(reasons_in_words)
 }
 END_TEST
 
+static as_status try_begin(const char *client, const char *params, struct suggestion_list *ret)
+{
+    json_t *tree = json_of(params);
+    struct ask_request req = {
+        .sweep = "a", .client = client, .count = 1, .lease_ms = 600000, .params = tree};
+    as_status st = trial_begin(s.db, NULL, &s.a, &req, ret, &err);
+    json_decref(tree);
+    return st;
+}
+
+/* A client begins a trial of its own: nobody else gets it, and the limits hold. */
+START_TEST(a_trial_begins_with_its_client)
+{
+    struct suggestion_list list;
+    make_sweep(&s, "a", "'max_trials': 3, 'max_concurrent_trials': 2", "");
+    ck_ok(try_begin("c", "{'x': 0.25}", &list), err);
+    ck_assert_uint_eq(list.n, 1);
+    ck_assert_int_eq(list.rows[0].number, 0);
+    ck_assert_int_eq(list.rows[0].attempt, 1);
+    ck_assert_int_eq(list.rows[0].origin, ORIGIN_ENQUEUED);
+    ck_assert_str_eq(list.rows[0].params, "{\"x\":0.25}");
+    ck_ok(try_begin("c", "{'x': 0.25}", &list), err); /* repeated: it holds one */
+    ck_assert_uint_eq(list.n, 1);
+    ck_assert_int_eq(list.rows[0].number, 0);
+    ck_assert_int_eq(ask_one(&s, "a", "other").number, 1);
+    ck_ok(try_begin("d", "{'x': 0.5}", &list), err); /* two run: it waits */
+    ck_assert_uint_eq(list.n, 0);
+    ck_assert(!list.done);
+    tell(&s, "a", 0, "c", 0.5);
+    ck_ok(try_begin("d", "{'x': 0.5}", &list), err);
+    ck_assert_int_eq(list.rows[0].number, 2);
+    tell(&s, "a", 1, "other", 0.5);
+    ck_fails(try_begin("e", "{'x': 0.5}", &list), AS_E_CONFLICT, err, "max_trials");
+    ck_fails(try_begin("e", "{'y': 0.5}", &list), AS_E_INVAL, err, "/params/");
+}
+END_TEST
+
 /* A sweep with added trials suggests the same as one without them. */
 START_TEST(additions_neither_skip_nor_repeat)
 {
@@ -456,6 +493,7 @@ Suite *test_suite(void)
     TCase *c = service_case(su, "trial_add", &s, 0);
     tcase_add_test(c, enqueued_trials_run_next);
     tcase_add_test(c, reasons_in_words);
+    tcase_add_test(c, a_trial_begins_with_its_client);
     tcase_add_test(c, additions_neither_skip_nor_repeat);
     tcase_add_test(c, earlier_sweeps_are_taken);
     tcase_add_test(c, earlier_sweeps_are_refused);

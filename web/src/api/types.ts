@@ -891,6 +891,7 @@ export type LeaseMs = number;
 
 export type Ask = {
   client: Client;
+  params?: Params;
   /** How many trials the client wants to hold in all */
   count?: number;
   lease_ms?: LeaseMs;
@@ -1847,7 +1848,7 @@ export interface Operations {
   /** Create a sweep; it starts at once, or paused */
   "POST /v1/sweeps": {
     path: undefined;
-    query: {paused?: boolean};
+    query: {paused?: boolean; unique?: boolean};
     body: SweepDocument;
     result: Sweep;
   };

@@ -1,0 +1,306 @@
+"""Studies: trials that are asked for, held and told."""
+from __future__ import annotations
+
+import atexit
+import contextlib
+import datetime
+import os
+import threading
+import time
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Union, cast
+
+from .constants import BEAT_S, JSON
+from .errors import AssayError, _encodable, _repr, _say
+from .parameters import _of_space
+from .run import _Run
+from .states import TrialState, _state
+from .sweep import _StudySweep
+from .trial import FrozenTrial, Trial, _client_name, _json_number, _metric_name
+
+
+_open_studies: Set[_StudyTrials] = set()  # that hold trials, or gave some back
+
+
+def _after_fork() -> None:
+    """In a child process: the trials are those of its parent, and a lock may be held by a thread that is not here."""
+    for study in _open_studies:
+        study._lock, study._beating = threading.RLock(), None
+        for trial in study._held:
+            trial._sending = threading.Lock()
+        study._held, study._given_back = [], {}
+    _open_studies.clear()
+
+
+def _at_exit() -> None:
+    for study in list(_open_studies):
+        with contextlib.suppress(Exception):
+            study._leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)
+
+
+class _StudyTrials(_StudySweep):
+    """The part of a Study that holds trials: asks for them, keeps their leases, tells their ends."""
+
+    def _hold(self, trial: Trial) -> Trial:
+        with self._lock:
+            self._held.append(trial)
+            self._given_back.pop((trial._sweep or "", trial.number), None)
+            _open_studies.add(self)
+            if self._beating is None or not self._beating.is_alive():
+                self._beating = threading.Thread(target=self._beat, name="assay-heartbeat", daemon=True)
+                self._beating.start()
+        return trial
+
+    def _beat(self) -> None:
+        """Keep the leases of the trials that run, until none does."""
+        pause = threading.Event()
+        while True:
+            beat = min(BEAT_S, self._lease / 4)
+            pause.wait(beat)
+            with self._lock:
+                held = [t for t in self._held if t._sweep is not None and t._lost is None]
+                if not self._held:
+                    self._beating = None
+                    return
+            for trial in held:
+                if time.monotonic() - max(trial._begin, trial._sent) >= beat / 2:
+                    with contextlib.suppress(AssayError):  # the next one comes soon
+                        trial._tell("heartbeat")
+
+    def _next(self, run: Optional[_Run], client: str) -> List[Trial]:
+        """Trials to run: the first one with values of our own, or what the server hands out. [] when there are no more."""
+        while True:
+            with self._lock:
+                if self.sweep is None and not self._is_explicit and (self._first is None or run is None):
+                    fixed = self._waiting.pop(0)[0] if self._waiting and self._waiting[0][1] is None else None
+                    self._first = Trial(self, None, None, client, fixed)
+                    self._first.number = len(self._held)  # the server's, once it has one
+                    return [self._hold(self._first)]
+                if self.sweep is None and self._is_explicit:
+                    self._begin(None)
+                if self.sweep is not None and self._missing:
+                    self._grow()
+                sweep = self.sweep
+            if run is not None and run.is_over():
+                return []
+            if sweep is None:  # another thread runs the first trial
+                time.sleep(0.02)
+                continue
+            wait = 10.0 if run is None else min(10.0, max(0.0, run.left()))
+            try:
+                answer = self._request(sweep, client, run.batch if run else 1, int(wait * 1000))
+            except Exception:
+                raise
+            except BaseException:  # Ctrl-C: the server may have handed out what did not arrive
+                self._give_back(sweep, client, run.batch if run else 1)
+                raise
+            with self._lock:  # _enqueue learns the number of a trial, and then says what is fixed in it
+                trials = [Trial(self, sweep, t, client, self._fixed.get((sweep, t["number"]))) for t in answer["items"]]
+            if trials:
+                return [self._hold(t) for t in trials]
+            with self._lock:
+                if sweep != self.sweep:
+                    continue
+                if answer["done"] and not (self._shared and self._follow()):
+                    return []
+                if answer["state"] == "paused" and self._shared:
+                    self._complete_move(sweep)
+
+    def _let_go(self, trial: Trial) -> None:
+        with self._lock:
+            if trial in self._held:
+                self._held.remove(trial)
+            if self._first is trial:
+                self._first = None
+            if not self._held and not self._given_back:
+                _open_studies.discard(self)
+
+    def _release(self, trial: Trial) -> None:
+        """Give a trial back, so that others get it at once."""
+        self._let_go(trial)
+        if trial._sweep is not None and trial.number >= 0 and trial._process == os.getpid():
+            with contextlib.suppress(AssayError):
+                if trial._tell("complete", outcome="released") is not None:
+                    self._given_back[trial._sweep, trial.number] = trial
+                    _open_studies.add(self)
+
+    def _give_back(self, sweep: str, client: str, count: int) -> None:
+        """Give back what an ask got whose answer did not arrive."""
+        patience, self._http.patience = self._http.patience, 5.0
+        try:
+            with contextlib.suppress(AssayError):
+                for item in self._request(sweep, client, count, 0)["items"]:
+                    self._release(Trial(self, sweep, item, client))
+        finally:
+            self._http.patience = patience
+
+    def _leave(self) -> None:
+        """At the end of the program. Trials that nobody will run are cancelled, so that the sweep ends: those that were
+        given back, unless other programs share the study."""
+        _open_studies.discard(self)
+        self._http.patience = 5.0  # the program does not wait for a server that is away
+        for trial in list(self._held):
+            self._release(trial)
+        if not self._shared:
+            for sweep, number in self._given_back:
+                if self._http.call("GET", f"/v1/sweeps/{sweep}/trials/{number}")["state"] == "queued":
+                    self._change(sweep, limits={"max_trials": 1})
+                    self._http.call("POST", f"/v1/sweeps/{sweep}/trials/{number}/cancel")
+        self._http.close()
+
+    def _finish(self, trial: Trial, state: str, metrics: Dict[str, float], reason: Optional[str] = None) -> FrozenTrial:
+        """Tell the server how a trial ended, and keep it. state: completed, failed or pruned."""
+        if trial._sweep is None:
+            self._begin(trial)
+        trial._send()
+        row: Optional[JSON] = None
+        if trial._lost is None and state == "completed":
+            row = trial._tell("complete", metrics={n: _json_number(v) for n, v in metrics.items()})
+        elif trial._lost is None and state == "pruned":
+            if trial._tell("heartbeat") is not None:  # it is still ours
+                self._http.call("POST", f"/v1/sweeps/{trial._sweep}/trials/{trial.number}/cancel")
+        elif trial._lost is None:
+            row = trial._tell("complete", outcome="failed", reason=_encodable(str(reason or state))[:2000])
+        if trial._lost is not None:
+            state, reason = "cancelled", trial._lost
+        elif row is not None and state == "completed" and row["state"] != "completed":
+            state, reason = row["state"], row.get("reason")
+        for queued in self._queued_attrs:
+            if all(trial.params.get(n, trial) == v for n, v in queued[0].items()):
+                trial.user_attrs = {**queued[1], **trial.user_attrs}
+                self._queued_attrs.remove(queued)
+                break
+        record = self._frozen(trial, state, metrics, reason)
+        if trial._lost is not None:
+            _say(f"trial {trial.number}: its result is not used: {trial._lost}")
+        with self._lock:  # in one step, so that _grow finds the trial held or its record, never neither
+            self._let_go(trial)
+            if trial.number < 0:
+                return record
+            self._own.append(record)
+            self._records[record.sweep, record.number] = record
+            for name, (p, _) in trial._asked.items():
+                if name not in self._space:
+                    self._missing[name] = p
+            if trial._sweep != self.sweep and state != "cancelled":
+                self._carry(record)
+        return record
+
+    def _carry(self, record: FrozenTrial) -> None:
+        """Tell the sweep that the study has now of a trial that was not run there."""
+        with self._lock:
+            if self.sweep is not None and not self._missing:  # otherwise it goes into the next sweep with all others
+                with contextlib.suppress(AssayError):  # the sweep has ended meanwhile
+                    self._add_known(self.sweep, [(record._own_key, record)], True)
+
+    def _start_with_results(self) -> None:
+        """Begin with a space and with results that did not come from the server."""
+        with self._lock:
+            self._space.update(self._missing)
+            self._missing = {}
+            self._infer_conditions(self._own)
+            created = self._post(self._limit, False, True) or {}
+            self.sweep = sweep = str(created["id"])
+            self._add_known(sweep, [(f"known/{i}", r) for i, r in enumerate(self._own)])
+            self._change(sweep, state="running")
+
+    def _frozen(self, trial: Trial, state: str, metrics: Dict[str, float], reason: Optional[str]) -> FrozenTrial:
+        latest: Dict[str, float] = {}
+        for step in sorted(trial._steps):
+            latest.update(trial._steps[step])
+        latest.update(metrics)
+        values = [metrics.get(name) for name, _ in self.metrics] if state == "completed" else [None for _ in self.metrics]
+        record = FrozenTrial(trial.number, state, trial.params, latest, values, reason, self._is_feasible(latest),
+                             time.monotonic() - trial._begin, trial.user_attrs, trial._sweep or "")
+        record._given, record._asked = trial._given, dict(trial._asked)
+        record._curve = {s: m[self.metrics[0][0]] for s, m in sorted(trial._steps.items()) if self.metrics[0][0] in m}
+        record.datetime_start, record.datetime_complete = trial.datetime_start, datetime.datetime.now()
+        record._encoded = {name: p.encode(value) for name, (p, value) in trial._asked.items()}
+        return record
+
+    def _metrics_of(self, returned: Any) -> Dict[str, float]:
+        """What an objective returned, by metric. TypeError and ValueError name what is wrong."""
+        names = [name for name, _ in self.metrics]
+        if isinstance(returned, Mapping):
+            given = dict(returned)
+        elif len(names) == 1 and not isinstance(returned, (tuple, list)):
+            given = {names[0]: returned}
+        elif isinstance(returned, (tuple, list)) and len(returned) == len(names):
+            given = dict(zip(names, returned))
+        else:
+            raise TypeError(f"the objective returned {_repr(returned)}, expected {len(names)} numbers: {', '.join(names)}"[:500])
+        for name in names:
+            if name not in given:
+                raise ValueError(f"the objective returned no value of {name}; found {', '.join(map(_repr, given))}"[:500])
+        names = [_metric_name(name) for name in given]
+        try:
+            return dict(zip(names, map(float, given.values())))
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError(f"the objective returned {_repr(returned)}, expected a number"[:500]) from None
+
+    def ask(self, fixed_distributions: Optional[Mapping[str, Any]] = None) -> Trial:
+        """A trial to run in a loop of your own; tell() its result. AssayError when there are no more.
+        fixed_distributions: entries of a space; the trial suggests all of them at once."""
+        trials = self._next(None, _client_name())
+        if not trials:
+            raise AssayError(f"the study {self.name} has ended: it has no more trials")
+        for name, entry in (fixed_distributions or {}).items():
+            trials[0]._suggest(_of_space(name, entry))
+        return trials[0]
+
+    def tell(self, trial: Union[Trial, int], values: Any = None, state: Any = None, reason: Optional[str] = None,
+             skip_if_finished: bool = False) -> FrozenTrial:
+        """The end of a trial that ask() gave, or of its number. values: as an objective returns them. state: completed,
+        failed or pruned, by these words or those of TrialState; None: completed with values, failed without."""
+        ended = _state(state) if state is not None else TrialState.FAIL if values is None else TrialState.COMPLETE
+        if ended not in (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED):
+            raise ValueError(f"state: found {state!r}, expected completed, failed or pruned")
+        held = [t for t in self._held if t is trial or (isinstance(trial, int) and t.number == trial)]
+        number = trial if isinstance(trial, int) else trial.number
+        if not held and (skip_if_finished or isinstance(trial, int)):
+            for record in self.trials if skip_if_finished else []:
+                if record.number == number and record.state.is_finished():
+                    return record
+            raise ValueError(f"trial {number}: it was not asked for here, or it has ended")
+        told = held[0] if held else cast(Trial, trial)
+        return self._finish(told, str(ended), self._metrics_of(values) if ended == TrialState.COMPLETE else {}, reason)
+
+    def enqueue_trial(self, params: Mapping[str, Any], user_attrs: Optional[Mapping[str, Any]] = None,
+                      skip_if_exists: bool = False) -> None:
+        """Run this configuration next, before new suggestions; it counts towards n_trials. Parameters that are missing
+        are drawn where the space comes from trials, and otherwise an error names them. user_attrs: of the trial that runs
+        it here. skip_if_exists: not if a trial of the study, or one that waits, has these params."""
+        if skip_if_exists and (any(t.params == params for t in self.trials) or any(p == params for p, _, _ in self._waiting)):
+            return
+        with self._lock:
+            if user_attrs:
+                self._queued_attrs.append((dict(params), dict(user_attrs)))
+            if self.sweep is None:
+                self._waiting.append((dict(params), None, False))
+            else:
+                self._enqueue(dict(params), None)
+
+    def add_trials(self, trials: Iterable[FrozenTrial]) -> None:
+        """add_trial() of each."""
+        for trial in trials:
+            self.add_trial(trial)
+
+    def add_trial(self, params: Union[Mapping[str, Any], FrozenTrial], values: Any = None, state: str = "completed") -> None:
+        """Add a known result, from which the search learns; it does not count towards n_trials. values: as an
+        objective returns them; state failed has none. Or a trial, such as one of another study or of create_trial(): the
+        search learns from those that are completed or failed, and others are left out."""
+        if isinstance(params, FrozenTrial):
+            if params.state in (TrialState.COMPLETE, TrialState.FAIL):
+                self.add_trial(params.params, list(params.values) if params.state == TrialState.COMPLETE and len(params.values) > 1
+                               else params.value, str(params.state))
+            return
+        result: JSON = {"metrics": self._metrics_of(values)} if state == "completed" else {"state": "failed"}
+        with self._lock:
+            if self.sweep is None:
+                self._waiting.append((dict(params), result, False))
+            else:
+                self._enqueue(dict(params), result)

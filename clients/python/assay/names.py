@@ -1,0 +1,54 @@
+"""Optuna's module names, so that `import assay as optuna` finds what it looks for: optuna.trial.TrialState, optuna.samplers,
+optuna.visualization.plot_slice, also as `from assay.trial import TrialState`. docs/python.md has the table."""
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+from .create import create_study, load_study
+from .distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from .errors import TrialPruned
+from .fixed import FixedTrial, create_trial
+from .importance import get_param_importances
+from .methods import (CmaEsSampler, GPSampler, HyperbandPruner, MedianPruner, NopPruner, PercentilePruner, QMCSampler,
+                      RandomSampler, SuccessiveHalvingPruner, TPESampler)
+from .states import StudyDirection, TrialState
+from .studies import (MaxTrialsCallback, StudySummary, copy_study, delete_study, get_all_study_names,
+                      get_all_study_summaries)
+from .study import Study
+from .trial import FrozenTrial, Trial
+from .visualization import _plots, is_available
+
+
+def _module(name: str, *items: Any, **named: Any) -> Any:
+    """The module `assay.name` with these functions and classes; one that is there already (a module of the package) gets
+    them too."""
+    path = __name__.partition(".")[0] + "." + name
+    module = sys.modules.setdefault(path, types.ModuleType(path))
+    for item in items:
+        named[item.__name__] = item
+    vars(module).update(named)
+    return module
+
+
+_trial_names = _module("trial", FixedTrial, FrozenTrial, Trial, TrialState, create_trial)
+_study_names = _module("study", MaxTrialsCallback, Study, StudyDirection, StudySummary, copy_study, create_study, delete_study,
+                       get_all_study_names, get_all_study_summaries, load_study)
+_distribution_names = _module("distributions", BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution)
+_exception_names = _module("exceptions", TrialPruned)
+_importance_names = _module("importance", get_param_importances)
+_sampler_names = _module("samplers", CmaEsSampler, GPSampler, QMCSampler, RandomSampler, TPESampler)
+_pruner_names = _module("pruners", HyperbandPruner, MedianPruner, NopPruner, PercentilePruner, SuccessiveHalvingPruner)
+_visualization_names = _module("visualization", is_available, **_plots(False),
+                               matplotlib=_module("visualization.matplotlib", is_available, **_plots(True)))
+_all_names = {"trial": _trial_names, "study": _study_names, "distributions": _distribution_names,
+              "exceptions": _exception_names, "importance": _importance_names, "samplers": _sampler_names,
+              "pruners": _pruner_names, "visualization": _visualization_names}
+
+
+def __getattr__(name: str) -> Any:
+    """assay.trial, assay.visualization, …"""
+    if name in _all_names:
+        return _all_names[name]
+    raise AttributeError(f"module 'assay' has no attribute '{name}'")

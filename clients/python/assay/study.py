@@ -1,0 +1,177 @@
+"""Studies: running an objective."""
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Type, Union
+
+from .asking import _StudyTrials
+from .constants import TRIALS_MAX
+from .errors import AssayError, SpaceError, _reason_of, _say
+from .progress import _Progress
+from .run import Callback, _Run, _Teller
+from .sweep import _made
+from .trial import Trial, _client_name, _this_thread
+
+
+class Study(_StudyTrials):
+    """A search: one sweep of the service, or several where its space grew. Made by optimize(), create_study() and
+    load_study(); any thread may use it.
+
+    name: of the study; sweep: the id of its sweep, None before its first trial has reported or ended. metrics: the
+    objectives, [(name, "minimize" or "maximize")]."""
+
+    def optimize(self, objective: Callable[[Trial], Any], n_trials: Optional[int] = None, timeout: Optional[float] = None,
+                 n_jobs: int = 1, catch: Union[Type[BaseException], Iterable[Type[BaseException]]] = (),
+                 callbacks: Optional[Sequence[Callback]] = None, show_progress_bar: Optional[bool] = None,
+                 batch: int = 1, total: Optional[int] = None) -> None:
+        """Run trials of `objective` until there are no more.
+
+        n_trials: how many more than the study has; None: what is left of its limit, or no limit in a new one.
+        total: instead, how many the study has in all, on every machine that works on it. timeout: seconds after which
+        no trial begins. n_jobs: threads (-1: one for each processor). catch: exceptions that fail their trial and not
+        the call; others fail the trial too, and are raised. callbacks: called with the study and the trial after each.
+        batch: how many suggestions a thread asks for at once; above 1 results are sent in the background, and later
+        ones of a batch do not know earlier ones. show_progress_bar: None: on a terminal and in a notebook."""
+        for field, number in (("n_trials", n_trials), ("total", total), ("batch", batch)):
+            if number is not None and (int(number) != number or number < 1):
+                raise ValueError(f"{field}: found {number!r}, expected a whole number from 1")
+        if batch > 64 or n_jobs == 0 or n_jobs < -1:
+            raise ValueError(f"batch: found {batch}, expected 1 to 64; n_jobs: found {n_jobs}, expected -1 or more than 0")
+        caught = (catch,) if isinstance(catch, type) else tuple(catch)
+        self._set_limit(n_trials, total, timeout)
+        run = _Run(timeout, caught, callbacks or [], int(batch), _Progress(self, n_trials or total, show_progress_bar))
+        self._run = run
+        try:
+            self._run_threads(objective, run, (os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs))
+        finally:
+            self._run = None
+            run.progress.end()
+        if run.errors:
+            raise run.errors[0]
+        if total is None and run.left() <= 0:
+            self._end_here(run.returned)
+
+    def stop(self) -> None:
+        """Begin no more trials in the call of optimize() that runs; for callbacks."""
+        if self._run is not None:
+            self._run.stop.set()
+
+    def _set_limit(self, n_trials: Optional[int], total: Optional[int], timeout: Optional[float]) -> None:
+        with self._lock:
+            if self.sweep is None:
+                self._limit = total or n_trials or TRIALS_MAX
+                return
+            if n_trials is None and total is None and timeout is None:
+                return
+            now = self._http.call("GET", f"/v1/sweeps/{self.sweep}")
+            while now["document"].get("limits", {}).get("max_trials") == 1 and self._shared and self._follow():
+                now = self._get(self.sweep)  # it was closed, because the space grew
+            limit = total - self._before if total else _made(now) + n_trials if n_trials else TRIALS_MAX
+            limit = max(1, limit)
+            if limit != now["document"].get("limits", {}).get("max_trials"):
+                self._http.call("PATCH", f"/v1/sweeps/{self.sweep}", {"limits": {"max_trials": limit}})
+            self._limit = limit
+
+    def _end_here(self, returned: Sequence[Trial] = ()) -> None:
+        """After a timeout: what was made is all there is, so that the sweep ends and waits for nobody. The rest of a
+        batch, which was returned, is cancelled."""
+        with self._lock:
+            if self.sweep is not None:
+                with contextlib.suppress(AssayError):
+                    self._http.call("PATCH", f"/v1/sweeps/{self.sweep}", {"limits": {"max_trials": 1}})
+            for trial in returned:
+                with contextlib.suppress(AssayError):
+                    self._http.call("POST", f"/v1/sweeps/{trial._sweep}/trials/{trial.number}/cancel")
+
+    def _run_threads(self, objective: Callable[[Trial], Any], run: _Run, n_jobs: int) -> None:
+        if n_jobs == 1:
+            self._work(objective, run)
+            return
+        threads = [threading.Thread(target=self._work_quietly, args=(objective, run), name=f"assay-{i}", daemon=True)
+                   for i in range(n_jobs)]
+        for t in threads:
+            t.start()
+        try:
+            for t in threads:
+                while t.is_alive():
+                    t.join(0.2)
+        except BaseException:  # Ctrl-C: the trials that run end, and no other begins
+            run.stop.set()
+            for trial in list(self._held):
+                self._release(trial)
+            raise
+
+    def _work_quietly(self, objective: Callable[[Trial], Any], run: _Run) -> None:
+        try:
+            self._work(objective, run)
+        except BaseException as e:
+            run.errors.append(e)
+            run.stop.set()
+        finally:
+            self._http.close()
+
+    def _work(self, objective: Callable[[Trial], Any], run: _Run) -> None:
+        """Run trials until there are no more. Of a batch, results are sent by another thread, in order."""
+        ready: List[Trial] = []
+        teller = _Teller(self) if run.batch > 1 else None
+        client = _client_name()
+        try:
+            while not run.is_over():
+                if not ready:
+                    if teller:
+                        teller.wait()
+                    ready = self._next(run, client)
+                    client = _client_name()
+                    if not ready or run.stop.is_set():
+                        break
+                self._evaluate(objective, ready.pop(0), run, teller)
+        finally:
+            if teller:
+                teller.end()
+            for trial in ready:
+                self._release(trial)
+            run.returned += ready
+
+    def _evaluate(self, objective: Callable[[Trial], Any], trial: Trial, run: _Run, teller: "Optional[_Teller]") -> None:
+        outer, _this_thread.trial = getattr(_this_thread, "trial", None), trial
+        trial._begin = time.monotonic()
+        failure: Optional[BaseException] = None
+        state, metrics, reason = "completed", {}, None  # type: str, Dict[str, float], Optional[str]
+        try:
+            metrics = self._metrics_of(objective(trial))
+        except SpaceError:
+            self._release(trial)
+            raise
+        except Exception as e:
+            pruned = type(e).__name__ == "TrialPruned"
+            state, reason = ("pruned" if pruned else "failed"), _reason_of(e)
+            failure = None if pruned or isinstance(e, run.catch) else e
+            if failure is not None and trial._sweep is None:  # no sweep for an objective that does not begin
+                self._release(trial)
+                raise
+            if failure is None and not pruned:
+                _say(f"trial {trial.number} failed: {reason}")
+        except BaseException:  # Ctrl-C, SystemExit
+            self._release(trial)
+            raise
+        finally:
+            _this_thread.trial = outer
+        if teller is None:
+            self._conclude(trial, run, state, metrics, reason)
+        else:
+            teller.add(lambda: self._conclude(trial, run, state, metrics, reason))
+        if failure is not None:
+            raise failure
+
+    def _conclude(self, trial: Trial, run: _Run, state: str, metrics: Dict[str, float], reason: Optional[str]) -> None:
+        try:
+            record = self._finish(trial, state, metrics, reason)
+        except BaseException:
+            self._release(trial)
+            raise
+        run.progress.add(record)
+        for callback in run.callbacks:
+            callback(self, record)
