@@ -58,7 +58,7 @@ def _step(step: Any) -> int:
 
 def _metric_name(name: Any) -> str:
     if not isinstance(name, str) or not re.match(r"[A-Za-z_][A-Za-z0-9_./@()-]{0,62}\Z", name):
-        raise ValueError(f"metric {_repr(name)[:200]}: expected a name of 1 to 63 letters, digits, _, ., / and -, "
+        raise ValueError(f"metric {_repr(name)[:200]}: expected a name of 1 to 63 letters, digits, _ . - / @ ( and ), "
                          "which begins with a letter or _")
     return name
 
