@@ -121,7 +121,7 @@ static bool has_value(const struct surrogate_task *t, size_t i)
 {
     observation_state state = t->s->state[i];
     return state == OBSERVED_COMPLETED ||
-           (state == OBSERVED_FAILED && t->spec->target == SURROGATE_FAILURE);
+           (t->s->avoided[i] && t->spec->target == SURROGATE_FAILURE);
 }
 
 static as_status collect_values(struct surrogate_task *t, struct as_err *err)
