@@ -1,4 +1,5 @@
-/* Marks anywhere and marks in one region. Seeds are fixed, so the outcome is fixed on one machine. */
+/* Marks anywhere and marks in one region. Seeds are fixed, so the outcome is fixed on one
+ * machine. */
 #include "search/regression/scatter.h"
 
 #include "base/rng.h"
