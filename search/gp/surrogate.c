@@ -1,6 +1,6 @@
 /* From a training set to a conditioned model: rows, values, factor. The order of the rows is fixed:
- * the base of the last fit, then later results, then pending trials. So the factor of the base stays
- * valid while trials come and go, and only new rows are appended. */
+ * the base of the last fit, then later results, then pending trials. So the factor of the base
+ * stays valid while trials come and go, and only new rows are appended. */
 #include "search/gp/surrogate.h"
 
 #include <math.h>

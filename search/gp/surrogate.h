@@ -13,9 +13,9 @@
  * It is fitted again whenever there is a new row, up to 200 rows. After that a fit begins when the
  * rows grew by a twentieth or by 256, or, at most every n/100 trials, when a new value lies more
  * than 4 deviations off or the best trial changed. It is spread over suggestions, a few values of
- * the posterior in each (surrogate_fit.c); the model is that of the last finished fit. All this is a
- * pure function of the history and of the state, which holds the trials and the result of the last
- * fit and of the one under way. */
+ * the posterior in each (surrogate_fit.c); the model is that of the last finished fit. All this is
+ * a pure function of the history and of the state, which holds the trials and the result of the
+ * last fit and of the one under way. */
 #ifndef ASSAY_SEARCH_GP_SURROGATE_H
 #define ASSAY_SEARCH_GP_SURROGATE_H
 

@@ -1,8 +1,8 @@
 /* Results far beyond all others, such as 1e300, do not stop any method: neither one of them, early
- * or late, on the good side or the bad, nor when every second result is one. Seeds are fixed, so the
- * outcome is fixed on one machine. False alarms: a bound is on the mean over 8 seeds. With these
- * seeds no mean is more than 0.37 above its reference, and with three other sets of seeds 3 of 252
- * were more than 0.6 above it. */
+ * or late, on the good side or the bad, nor when every second result is one. Seeds are fixed, so
+ * the outcome is fixed on one machine. False alarms: a bound is on the mean over 8 seeds. With
+ * these seeds no mean is more than 0.37 above its reference, and with three other sets of seeds 3
+ * of 252 were more than 0.6 above it. */
 #include <math.h>
 
 #include "base/str.h"
@@ -68,7 +68,7 @@ static const struct {
     {"every second anything", 0, {ABSURD, NAN, -ABSURD}, EVERY_SECOND_NAN},
 };
 
-/* What is told instead of v; d: the index of a disturbance, or -1 and -2: none, every second NaN. */
+/* What is told instead of v. d: the index of a disturbance; -1: none; -2: every second is NaN. */
 static double disturb(int d, size_t trial, size_t trials, double v)
 {
     if (d == -1)

@@ -132,8 +132,8 @@ START_TEST(slices_converge)
 }
 END_TEST
 
-/* So many results at once that the model's rows would not suffice: all are in the base, at the price
- * of no whole fit. */
+/* So many results at once that the model's rows would not suffice: all are in the base, and the fit
+ * to them waits. */
 START_TEST(many_results_at_once)
 {
     AS_AUTO(space_freep) struct space *s = space_of_yaml(SPACE);
