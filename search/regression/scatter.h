@@ -14,8 +14,8 @@
  * chance all orders of the marks are equally likely, so the number of agreements has a known mean
  * and about the deviation of a binomial one, half as large again in variance, because most nearest
  * neighbours are mutual (after M. Schilling, "Multivariate two-sample tests based on nearest
- * neighbors", JASA 81, 1986). True in one of 160 cases where the marks mean nothing. O(n^2 d) for
- * n <= SCATTER_ROWS. */
+ * neighbors", JASA 81, 1986). True in one of eight cases where the marks mean nothing, because
+ * that costs less than to miss a region. O(n^2 d) for n <= SCATTER_ROWS. */
 bool scatter_is_local(const struct gp_columns *c, const struct gp_rows *rows, const bool *marked);
 
 #endif

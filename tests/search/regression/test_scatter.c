@@ -18,8 +18,8 @@ static void draw(struct rng *r, double *x, int32_t *z)
         z[i] = (int32_t)rng_below(r, 3);
 }
 
-/* One standard deviation by chance is a sixth of the cases. The bound is a fifth: with 1000 rounds
- * five deviations away from 0.143, the rate of 100,000 other rounds; a false alarm in 1e6. */
+/* 100,000 other rounds had a rate of 0.132. The bound is a fifth: with 1000 rounds that is six
+ * deviations away, a false alarm in 1e9. */
 START_TEST(marks_anywhere)
 {
     size_t local = 0;
