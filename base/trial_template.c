@@ -1,8 +1,8 @@
-/* Makes the trial that runs from the trial of a document: the server calls it to check documents and
- * to show a trial, the runner to start one, so that both agree on every text.
+/* Makes the trial that runs from the trial of a document: the server calls it to check documents
+ * and to show a trial, the runner to start one, so that both agree on every text.
  *
- * Names of files are known before their texts are made, because the text of one file may name another.
- * What cannot be known yet (the folder of a trial that has not begun) stays as it is. */
+ * Names of files are known before their texts are made, because the text of one file may name
+ * another. What cannot be known yet (the folder of a trial that has not begun) stays as it is. */
 #include "base/trial_template.h"
 
 #include "base/command_line.h"

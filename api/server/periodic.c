@@ -1,6 +1,6 @@
 /* The loop of the reaper and of garbage collection: a round when its interval is over, or at once
- * when it is woken. A wake-up during a round is kept, so that none is lost. A round runs without the
- * lock; a stop waits for it, because it may be in a transaction. */
+ * when it is woken. A wake-up during a round is kept, so that none is lost. A round runs without
+ * the lock; a stop waits for it, because it may be in a transaction. */
 #include "api/server/periodic.h"
 
 #include <pthread.h>

@@ -98,6 +98,17 @@ static as_status print_trial(const struct tell *t, const json_t *trial, struct a
     return AS_OK;
 }
 
+/* The value stays as told; the person should know that the search will not use it. */
+static void warn_of_absurd(const struct tell *t)
+{
+    const char *name;
+    double value, best;
+    if (told_trial_is_absurd(t->trial.sweep, t->metrics, &name, &value, &best))
+        say("warning: '%.60s' is %g, far beyond the sweep's best value %g: the search counts this "
+            "trial as failed; if the configuration does not work, tell --failed REASON instead",
+            name, value, best);
+}
+
 static as_status tell_outcome(struct tell *t, int n, char **args, struct as_err *err)
 {
     JSON_AUTO body = NULL;
@@ -115,6 +126,8 @@ static as_status tell_outcome(struct tell *t, int n, char **args, struct as_err 
     st = post_to_suggestion(t, "complete", body, &trial, err);
     if (st < 0)
         return st;
+    if (!t->failed && !t->release)
+        warn_of_absurd(t);
     return print_trial(t, trial, err);
 }
 

@@ -3,10 +3,13 @@
  * the server and accepted only if it is a default name of this user on this host. */
 #include "cli/commands/told_trial.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/json.h"
 #include "cli/commands/client_name.h"
+
+#define ABSURD 1e9 /* times as large as the best value: docs/search.md */
 
 void told_trial_done(struct told_trial *h)
 {
@@ -110,4 +113,19 @@ as_status told_trial_check_metrics(const json_t *sweep, const json_t *trial, con
         }
     }
     return AS_OK;
+}
+
+bool told_trial_is_absurd(const json_t *sweep, const json_t *metrics, const char **ret_name,
+                          double *ret_value, double *ret_best)
+{
+    const json_t *first = json_array_get(json_object_get(sweep, "metrics"), 0);
+    const char *name = json_string_value(json_object_get(first, "name"));
+    const json_t *best = json_object_get(json_object_get(sweep, "best"), "value");
+    const json_t *value = name ? json_object_get(metrics, name) : NULL;
+    if (!json_is_number(value) || !json_is_number(best))
+        return false;
+    *ret_name = name;
+    *ret_value = json_number_value(value);
+    *ret_best = json_number_value(best);
+    return isfinite(*ret_value) && fabs(*ret_value) / ABSURD > fmax(1, fabs(*ret_best));
 }

@@ -32,4 +32,10 @@ AS_MUST_CHECK as_status told_trial_find(struct client *c, const struct trial_ref
 AS_MUST_CHECK as_status told_trial_check_metrics(const json_t *sweep, const json_t *trial,
                                                  const json_t *metrics, struct as_err *err);
 
+/* Is the value of the sweep's (first) metric so far from its best one that the search will not
+ * count it (docs/search.md)? A sweep without a best trial yet says no. metrics may be NULL.
+ *   ret_name  view of the sweep */
+bool told_trial_is_absurd(const json_t *sweep, const json_t *metrics, const char **ret_name,
+                          double *ret_value, double *ret_best);
+
 #endif

@@ -44,6 +44,24 @@ static bool counts(const struct sweep_doc *d, const struct history_trial *t)
     return true;
 }
 
+/* Drop the trials whose costs are not credible, as the search of their own sweep does. */
+static as_status drop_absurd(struct taken *list, size_t *n, struct as_err *err)
+{
+    AS_AUTO(as_freep) double *costs = as_calloc(*n, sizeof *costs);
+    double limit;
+    size_t kept = 0;
+    if (!costs)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < *n; i++)
+        costs[i] = list[i].cost;
+    as_status st = earlier_cost_limit(costs, *n, &limit, err);
+    for (size_t i = 0; i < *n && st == AS_OK; i++)
+        if (fabs(list[i].cost) <= limit)
+            list[kept++] = list[i];
+    *n = kept;
+    return st;
+}
+
 static as_status write_snapshot(const char *name, const struct taken *list, size_t n, json_t **ret,
                                 struct as_err *err)
 {
@@ -88,6 +106,8 @@ static as_status read_trials(struct tx *t, struct arena *a, int64_t key, int64_t
         if (counts(d, &rows[i]))
             list[n++] =
                 (struct taken){d->maximize ? -rows[i].values[0] : rows[i].values[0], &rows[i]};
+    if ((st = drop_absurd(list, &n, err)) < 0)
+        return st;
     if (n == 0)
         return as_fail_at(err, AS_E_INVAL, at,
                           "%s: the sweep '%s' has no completed trial to learn from", at, name);

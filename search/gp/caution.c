@@ -29,7 +29,12 @@
 
 static bool has_failed(const struct training_set *s, size_t i)
 {
-    return s->state[i] == OBSERVED_FAILED;
+    return s->avoided[i];
+}
+
+static bool counts(const struct training_set *s, size_t i)
+{
+    return s->state[i] == OBSERVED_COMPLETED || s->avoided[i];
 }
 
 /* What a difference in each dimension counts, from the lengthscales. */
@@ -69,7 +74,7 @@ static bool neighbours_failed(const struct training_set *s, const struct scales 
     bool failed[NEIGHBOURS] = {false};
     size_t votes = 0;
     for (size_t i = 0; i < s->n; i++) {
-        if (i == trial || s->state[i] == OBSERVED_PENDING)
+        if (i == trial || !counts(s, i))
             continue;
         double r = distance(s, by, trial, i);
         size_t at = NEIGHBOURS;
@@ -97,7 +102,7 @@ static double prediction_skill(const struct training_set *s, const double *theta
     struct scales by;
     set_scales(&by, s->enc, theta);
     for (size_t i = s->n; i-- > 0 && n < CHECKED_MOST;) {
-        if (s->state[i] == OBSERVED_PENDING)
+        if (!counts(s, i))
             continue;
         n++;
         n_failed += has_failed(s, i);
@@ -122,7 +127,7 @@ struct caution caution_of(const struct training_set *s, const double *theta)
 {
     double sum = 0;
     for (size_t i = 0; i < s->n; i++) {
-        if (s->state[i] != OBSERVED_PENDING)
+        if (counts(s, i))
             sum += has_failed(s, i) ? STEP : -STEP * BALANCE / (1 - BALANCE);
         sum = fmin(SUM_MOST, fmax(0, sum));
     }

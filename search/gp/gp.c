@@ -138,7 +138,7 @@ static as_status prepare_models(struct gp_ask *a, struct as_err *err)
         add_limit(a, surrogate_forward(m, spec->outcomes[k].min),
                   surrogate_forward(m, spec->outcomes[k].max));
     }
-    if (!a->set->n_failed)
+    if (!a->set->n_avoided)
         return AS_OK;
     as_status st = add_model(a, SURROGATE_FAILURE, 0, err);
     if (st < 0)

@@ -303,7 +303,7 @@ as_status gp_quadratic_step(const struct training_set *s, const struct surrogate
     AS_AUTO(step_done) struct step q = {.s = s, .rival = rival, .d = s->enc->n};
     size_t axes = count_axes(s->enc), coefficients = (axes + 1) * (axes + 2) / 2;
     *ret = (struct gp_quadratic){0};
-    if (!axes || s->n_failed || s->n_feasible < 2 * axes + 1 || s->n_feasible < 5)
+    if (!axes || s->n_avoided || s->n_feasible < 2 * axes + 1 || s->n_feasible < 5)
         return AS_OK;
     q.m = gp_candidates_top(s, (size_t)fmin(MOST_ROWS, ceil(ROWS_SHARE * (double)coefficients)),
                             q.trial);

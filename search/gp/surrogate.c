@@ -1,11 +1,8 @@
-/* From a training set to a conditioned model: rows, values, hyperparameters, factor. The order of
- * the rows is fixed: the base of the last fit, then later results, then pending trials. So the
- * factor of the base stays valid while trials come and go, and only new rows are appended. Whether
- * a fit is due depends only on the history and the stored state, never on the cache, so that every
- * server takes the same decision. */
+/* From a training set to a conditioned model: rows, values, factor. The order of the rows is fixed:
+ * the base of the last fit, then later results, then pending trials. So the factor of the base
+ * stays valid while trials come and go, and only new rows are appended. */
 #include "search/gp/surrogate.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,32 +10,25 @@
 #include "base/rng.h"
 #include "search/regression/subset.h"
 #include "search/gp/surrogate_priv.h"
-#include "search/problem/draw.h"
 
-/* When models are fitted again, and from where. The measurements are in decision 4004. */
-#define ALWAYS_REFIT 200 /* up to this many rows every new row causes a fit */
-#define GROWTH 1.05
-#define SURPRISE 4.0    /* deviations */
-#define RANDOM_START 50 /* up to this many rows a fit also starts at random */
-#define COLD_START 100  /* and up to this many at the default, */
-/* past this many rows, without or with categories, only every AFRESH_EVERY-th time */
-#define AFRESH_ROWS 20
-#define AFRESH_ROWS_CATEGORIES 50
-#define AFRESH_EVERY 3
-#define COLD_ROWS 256 /* a first fit to more rows starts from a fit to this many of them */
+static void fit_done(struct surrogate_fit *f)
+{
+    free(f->theta);
+    free(f->scale);
+    free(f->in_fit);
+}
 
 static void task_done(struct surrogate_task *t)
 {
     free(t->done);
     free(t->y);
     free(t->cost);
-    free(t->in_fit);
     free(t->order);
     free(t->row_y);
     free(t->x);
     free(t->z);
-    free(t->theta);
-    free(t->scale);
+    fit_done(&t->fit);
+    fit_done(&t->next);
 }
 
 static as_status out_of_memory(struct as_err *err)
@@ -122,7 +112,7 @@ static bool has_value(const struct surrogate_task *t, size_t i)
 {
     observation_state state = t->s->state[i];
     return state == OBSERVED_COMPLETED ||
-           (state == OBSERVED_FAILED && t->spec->target == SURROGATE_FAILURE);
+           (t->s->avoided[i] && t->spec->target == SURROGATE_FAILURE);
 }
 
 static as_status collect_values(struct surrogate_task *t, struct as_err *err)
@@ -131,8 +121,7 @@ static as_status collect_values(struct surrogate_task *t, struct as_err *err)
     t->done = as_calloc(n, sizeof *t->done);
     t->y = as_calloc(n, sizeof *t->y);
     t->cost = as_calloc(n, sizeof *t->cost);
-    t->in_fit = as_calloc(n, sizeof *t->in_fit);
-    if (!t->done || !t->y || !t->cost || !t->in_fit)
+    if (!t->done || !t->y || !t->cost)
         return out_of_memory(err);
     for (size_t i = 0; i < n; i++) {
         if (!has_value(t, i))
@@ -229,9 +218,8 @@ static struct gp_subset_size subset_shares(size_t rows)
     return (struct gp_subset_size){rows / 4, rows / 4, rows - 2 * (rows / 4)};
 }
 
-/* Choose at most `max` of n places; they stay ascending. */
-static as_status thin_places(const struct surrogate_task *t, size_t *places, size_t *n, size_t max,
-                             struct as_err *err)
+as_status surrogate_thin(const struct surrogate_task *t, size_t *places, size_t *n, size_t max,
+                         struct as_err *err)
 {
     if (*n <= max)
         return AS_OK;
@@ -275,7 +263,7 @@ static as_status thin_base(struct surrogate_task *t, size_t *places, size_t *n, 
         return AS_OK;
     }
     size_t from = *n;
-    as_status st = thin_places(t, places, n, t->spec->max_rows, err);
+    as_status st = surrogate_thin(t, places, n, t->spec->max_rows, err);
     if (st < 0)
         return st;
     size_t *keep = as_calloc(*n, sizeof *keep);
@@ -299,7 +287,7 @@ static as_status order_rows(struct surrogate_task *t, struct as_err *err)
     if (!t->order || !t->row_y || !t->x || !t->z)
         return out_of_memory(err);
     for (size_t i = 0; i < t->n_done; i++) {
-        if (t->in_fit[i])
+        if (t->fit.in_fit[i])
             t->order[n++] = i;
     }
     t->n_fit = n;
@@ -308,7 +296,7 @@ static as_status order_rows(struct surrogate_task *t, struct as_err *err)
         return st;
     t->n_base = n;
     for (size_t i = 0; i < t->n_done; i++) {
-        if (!t->in_fit[i])
+        if (!t->fit.in_fit[i])
             t->order[n++] = i;
     }
     for (size_t r = 0; r < n; r++) {
@@ -325,12 +313,6 @@ static as_status order_rows(struct surrogate_task *t, struct as_err *err)
     return AS_OK;
 }
 
-/* Rows with a value. */
-static size_t n_valued(const struct surrogate_task *t)
-{
-    return t->n_base + t->n_done - t->n_fit;
-}
-
 as_status surrogate_build(struct surrogate_task *t, struct as_err *err)
 {
     struct gp_model **m = &t->store->models[t->slot];
@@ -341,178 +323,30 @@ as_status surrogate_build(struct surrogate_task *t, struct as_err *err)
     if (st < 0)
         return st;
     struct gp_rows rows = {t->n_all, t->x, t->z};
-    st = gp_model_build(*m, t->theta, &rows, t->n_base, err);
-    return st < 0 ? st : gp_model_observe(*m, t->row_y, n_valued(t), err);
-}
-
-/* ---- when to fit, and fitting ---- */
-
-static uint64_t best_number(const struct surrogate_task *t)
-{
-    return t->s->best == TRAINING_SET_NONE ? 0 : t->s->trials[t->s->best].number;
-}
-
-/* L^-1 (y - m): entry i is the number of deviations between value i and its prediction from the
- * rows before it. */
-static as_status is_surprised(const struct surrogate_task *t, bool *ret, struct as_err *err)
-{
-    const struct gp_model *m = t->store->models[t->slot];
-    size_t n = n_valued(t), ld;
-    const double *lower = gp_model_lower(m, &ld);
-    AS_AUTO(as_freep) double *w = as_calloc(n, sizeof *w);
-    if (!w)
-        return out_of_memory(err);
-    for (size_t i = 0; i < n; i++)
-        w[i] = t->row_y[i] - gp_model_constant(m);
-    cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)n, lower, (int)ld, w,
-                1);
-    *ret = false;
-    for (size_t i = t->n_base; i < n; i++)
-        *ret |= fabs(w[i]) > SURPRISE;
-    return AS_OK;
-}
-
-/* The need for a fit, judged by the number of new rows before a model is built. Appending thousands
- * of rows to a factor one by one and then fitting again would take seconds. */
-typedef enum fit_wish { FIT_NO, FIT_YES, FIT_ASK_MODEL } fit_wish;
-
-static fit_wish fit_by_count(const struct surrogate_task *t)
-{
-    size_t n = t->n_done, fresh = n - t->n_fit;
-    if (!fresh)
-        return FIT_NO;
-    if (n <= ALWAYS_REFIT || (double)n >= GROWTH * (double)t->n_fit || fresh >= SURROGATE_NEW_ROWS)
-        return FIT_YES;
-    return fresh * 100 < n ? FIT_NO : FIT_ASK_MODEL;
-}
-
-static as_status fit_by_model(const struct surrogate_task *t, bool *ret, struct as_err *err)
-{
-    *ret =
-        surrogate_is_objective(t->spec->target) && t->spec->k == 0 && best_number(t) != t->fit_best;
-    return *ret ? AS_OK : is_surprised(t, ret, err);
-}
-
-/* Does a fit to n rows also start away from its last optimum? A hash of the trial decides, so that
- * this also happens to models that are fitted only on every second or fourth trial. */
-static bool looks_afresh(const struct surrogate_task *t, size_t n)
-{
-    return n <= (t->s->columns.n_cat ? AFRESH_ROWS_CATEGORIES : AFRESH_ROWS) ||
-           rng_mix(t->s->spec->seed, t->spec->number) % AFRESH_EVERY == 0;
-}
-
-static as_status fit_to(struct surrogate_task *t, const size_t *places, size_t n, bool warm,
-                        struct as_err *err)
-{
-    AS_AUTO(surrogate_rows_done) struct surrogate_rows g = {0};
-    as_status st = surrogate_gather(t, places, n, &g, err);
-    if (st < 0)
-        return st;
-    bool afresh = looks_afresh(t, n);
-    struct gp_fit_opts opts = {.warm = warm ? t->theta : NULL,
-                               .scale = warm ? t->scale : NULL,
-                               .cold = n <= COLD_START && afresh,
-                               .n_random = n <= RANDOM_START && afresh,
-                               .key = rng_mix(t->s->spec->seed, t->slot),
-                               .purpose = t->spec->number << 8 | SEARCH_DRAW_GP_FIT};
-    st = gp_fit(&t->columns, &(struct gp_rows){n, g.x, g.z}, g.y, &opts, t->store->fit, t->theta,
-                NULL, err);
-    if (st < 0)
-        return st;
-    memcpy(t->scale, gp_fit_scale(t->store->fit), gp_n_theta(&t->s->columns) * sizeof *t->scale);
-    return AS_OK;
-}
-
-/* A first fit to COLD_ROWS of n rows; the fit to all rows starts from its result. */
-static as_status fit_few(struct surrogate_task *t, const size_t *places, size_t n,
-                         struct as_err *err)
-{
-    AS_AUTO(as_freep) size_t *few = as_calloc(n, sizeof *few);
-    if (!few)
-        return out_of_memory(err);
-    memcpy(few, places, n * sizeof *few);
-    as_status st = thin_places(t, few, &n, COLD_ROWS, err);
-    if (st < 0)
-        return st;
-    st = fit_to(t, few, n, false, err);
-    if (st < 0)
-        return st;
-    t->has_theta = true;
-    return AS_OK;
-}
-
-static as_status fit_theta(struct surrogate_task *t, struct as_err *err)
-{
-    size_t n = t->n_done;
-    if (!t->store->fit && !(t->store->fit = gp_fit_work_create()))
-        return out_of_memory(err);
-    AS_AUTO(as_freep) size_t *places = as_calloc(n, sizeof *places);
-    if (!places)
-        return out_of_memory(err);
-    for (size_t i = 0; i < n; i++) {
-        places[i] = i;
-        t->in_fit[i] = true;
-    }
-    as_status st = thin_places(t, places, &n, SURROGATE_FIT_ROWS, err);
-    if (st < 0)
-        return st;
-    if (!t->has_theta && n > COLD_ROWS) {
-        st = fit_few(t, places, n, err);
-        if (st < 0)
-            return st;
-    }
-    st = fit_to(t, places, n, t->has_theta, err);
-    if (st < 0)
-        return st;
-    t->has_theta = true;
-    t->fit_best = best_number(t);
-    return AS_OK;
-}
-
-/* Build the model with the stored hyperparameters, unless it must be fitted again (*ret_again).
- */
-static as_status build_with_stored(struct surrogate_task *t, bool *ret_again, struct as_err *err)
-{
-    for (size_t i = 0; i < t->n_done; i++)
-        t->n_fit += t->in_fit[i];
-    fit_wish wish = fit_by_count(t);
-    *ret_again = true;
-    if (wish == FIT_YES)
-        return AS_OK;
-    as_status st = surrogate_build(t, err);
-    *ret_again = false;
-    if (st == AS_OK && wish == FIT_ASK_MODEL)
-        st = fit_by_model(t, ret_again, err);
-    if (st != AS_E_NUMERIC)
-        return st;
-    *ret_again = true; /* no model can be built from this state */
-    return AS_OK;
-}
-
-as_status surrogate_settle(struct surrogate_task *t, struct surrogate *ret, struct as_err *err)
-{
-    as_status st = AS_OK;
-    bool again = true;
-    if (t->has_theta)
-        st = build_with_stored(t, &again, err);
-    if (st < 0 || !again)
-        return st;
-    ret->refitted = true;
-    st = fit_theta(t, err);
-    return st < 0 ? st : surrogate_build(t, err);
+    st = gp_model_build(*m, t->fit.theta, &rows, t->n_base, err);
+    return st < 0 ? st : gp_model_observe(*m, t->row_y, surrogate_n_valued(t), err);
 }
 
 /* Fill ret->trials. */
 static as_status list_trials(const struct surrogate_task *t, struct surrogate *ret,
                              struct as_err *err)
 {
-    size_t n = n_valued(t);
+    size_t n = surrogate_n_valued(t);
     ret->trials = as_calloc(n, sizeof *ret->trials);
     if (!ret->trials || !t->order)
         return out_of_memory(err);
     for (size_t r = 0; r < n; r++)
         ret->trials[r] = t->done[t->order[r]];
     return AS_OK;
+}
+
+static as_status fit_reserve(struct surrogate_fit *f, const struct training_set *s,
+                             struct as_err *err)
+{
+    f->theta = as_calloc(gp_n_theta(&s->columns), sizeof *f->theta);
+    f->scale = as_calloc(gp_n_theta(&s->columns), sizeof *f->scale);
+    f->in_fit = as_calloc(s->n, sizeof *f->in_fit);
+    return f->theta && f->scale && f->in_fit ? AS_OK : out_of_memory(err);
 }
 
 as_status surrogate_prepare(struct surrogate_store *store, const struct training_set *s,
@@ -524,10 +358,8 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
         .store = store, .s = s, .spec = spec, .slot = slot_of(spec), .columns = s->columns};
     AS_AUTO(surrogate_done) struct surrogate made = {.target = spec->target};
     t.columns.is_smooth = spec->target == SURROGATE_SMOOTH;
-    t.theta = as_calloc(gp_n_theta(&s->columns), sizeof *t.theta);
-    t.scale = as_calloc(gp_n_theta(&s->columns), sizeof *t.scale);
-    as_status st = t.theta && t.scale ? collect_values(&t, err) : out_of_memory(err);
-    if (st < 0)
+    as_status st = fit_reserve(&t.fit, s, err);
+    if (st < 0 || (st = fit_reserve(&t.next, s, err)) < 0 || (st = collect_values(&t, err)) < 0)
         return st;
     st = transform_values(&t, &made, err);
     if (st < 0)
@@ -542,6 +374,7 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
         return st;
     made.model = store->models[t.slot];
     made.fit_rows = t.n_fit;
+    made.evals = t.evals;
     *ret = made;
     made = (struct surrogate){0};
     return AS_OK;

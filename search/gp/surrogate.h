@@ -10,10 +10,12 @@
  * ended since, then the pending trials; by number within each. So the factor of the base stays
  * valid while trials come and go.
  *
- * It is fitted again whenever there is a new row, up to 200 rows. After that it is fitted again
- * when the rows grew by a twentieth or by 256, or, at most every n/100 trials, when a new value
- * lies more than 4 deviations off or the best trial changed. This is a pure function of the history
- * and of the state, which holds the trials and the result of the last fit. */
+ * It is fitted again whenever there is a new row, up to 200 rows. After that a fit begins when the
+ * rows grew by a twentieth or by 256, or, at most every n/100 trials, when a new value lies more
+ * than 4 deviations off or the best trial changed. It is spread over suggestions, a few values of
+ * the posterior in each (surrogate_fit.c); the model is that of the last finished fit. All this is
+ * a pure function of the history and of the state, which holds the trials and the result of the
+ * last fit and of the one under way. */
 #ifndef ASSAY_SEARCH_GP_SURROGATE_H
 #define ASSAY_SEARCH_GP_SURROGATE_H
 
@@ -79,10 +81,11 @@ struct surrogate {
     struct guides guides;   /* of an objective; part of the mean */
     struct gp_warp *warp;   /* NULL for FAILURE */
     double mean, deviation; /* FAILURE: mean and deviation of the zeros and ones */
-    bool refitted;
-    size_t fit_rows; /* trials that the last fit saw */
-    size_t *trials;  /* owned: the trial in the set of each row of the model that has a value */
-    json_t *state;   /* owned: for the next suggestion */
+    bool refitted;          /* a fit ended now */
+    size_t evals;           /* values of the posterior that fits computed now */
+    size_t fit_rows;        /* trials that the last finished fit saw */
+    size_t *trials; /* owned: the trial in the set of each row of the model that has a value */
+    json_t *state;  /* owned: for the next suggestion */
 };
 void surrogate_done(struct surrogate *s); /* accepts a zeroed one */
 

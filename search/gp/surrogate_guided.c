@@ -40,10 +40,10 @@ static as_status fit_guided(struct surrogate_task *t, struct guides *guides,
 /* Build the model with other hyperparameters than those of the state. */
 static as_status build_with(struct surrogate_task *t, double *theta, struct as_err *err)
 {
-    double *own = t->theta;
-    t->theta = theta;
+    double *own = t->fit.theta;
+    t->fit.theta = theta;
     as_status st = surrogate_build(t, err);
-    t->theta = own;
+    t->fit.theta = own;
     return st;
 }
 
@@ -58,7 +58,7 @@ static as_status try_guides(struct surrogate_task *t, struct guides *guides,
     double gain = 0, nll = 0, guided = 0;
     if (!t->store->fit && !(t->store->fit = gp_fit_work_create()))
         return as_fail_nomem(err);
-    as_status st = gp_fit_value(c, &rows, g->y, t->theta, t->store->fit, &nll, NULL, err);
+    as_status st = gp_fit_value(c, &rows, g->y, t->fit.theta, t->store->fit, &nll, NULL, err);
     if (st < 0 || (st = guides_find_shifts(guides, c, &rows, g->cost, &gain, err)) < 0)
         return st;
     *ret = false;

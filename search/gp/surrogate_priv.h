@@ -1,8 +1,18 @@
-/* Shared by surrogate.c, surrogate_guided.c and surrogate_state.c. */
+/* Shared by surrogate.c, surrogate_fit.c, surrogate_guided.c and surrogate_state.c. */
 #ifndef ASSAY_SEARCH_GP_SURROGATE_PRIV_H
 #define ASSAY_SEARCH_GP_SURROGATE_PRIV_H
 
 #include "search/gp/surrogate.h"
+
+/* A fit of the hyperparameters, finished or not. */
+struct surrogate_fit {
+    bool is_set;
+    double *theta;  /* [gp_n_theta] */
+    double *scale;  /* [gp_n_theta] gp_fit_scale of the fit that found it */
+    bool *in_fit;   /* [n_done] the trials that it sees */
+    uint64_t best;  /* the number of the best trial when it began */
+    uint64_t evals; /* of an unfinished one: values of the posterior so far */
+};
 
 /* The work of one surrogate_prepare. */
 struct surrogate_task {
@@ -16,15 +26,13 @@ struct surrogate_task {
     size_t *done;  /* [n_done] trials of the set that have a value for this quantity, ascending */
     double *y;     /* [n_done] their values for the model */
     double *cost;  /* [n_done] decides the best trial: small is good */
-    bool *in_fit;  /* [n_done] */
     size_t *order; /* [n_all] rows as places in done, or n_done + i for pending trial i */
     double *row_y; /* [n_all] */
     double *x;     /* [n_all] rows */
     int32_t *z;
-    double *theta; /* [gp_n_theta] */
-    double *scale; /* [gp_n_theta] gp_fit_scale of the fit that found it */
-    bool has_theta;
-    uint64_t fit_best; /* the number of the best trial at the last fit */
+    struct surrogate_fit fit;  /* the last one that was finished; the model is built from it */
+    struct surrogate_fit next; /* the one that is under way */
+    size_t evals;              /* of all fits now */
 };
 
 /* The number of the trial at this place of `done`. */
@@ -33,8 +41,8 @@ static inline uint64_t surrogate_number(const struct surrogate_task *t, size_t p
     return t->s->trials[t->done[place]].number;
 }
 
-/* Read what the last suggestion left (surrogate.h): theta, scale, in_fit, fit_best, has_theta. An
- * invalid state leaves has_theta false. */
+/* Read what the last suggestion left (surrogate.h): fit and next. An invalid state leaves them
+ * unset. */
 void surrogate_read_state(struct surrogate_task *t, const json_t *state);
 
 /* *ret: new reference. AS_E_NOMEM. */
@@ -53,8 +61,18 @@ AS_MUST_CHECK as_status surrogate_gather(const struct surrogate_task *t, const s
 
 gp_warp_kind surrogate_warp_kind(const struct surrogate_task *t);
 
-/* Order the rows, and build the model with t->theta, conditioned on t->y. */
+/* Choose at most `max` of n places; they stay ascending. */
+AS_MUST_CHECK as_status surrogate_thin(const struct surrogate_task *t, size_t *places, size_t *n,
+                                       size_t max, struct as_err *err);
+
+/* Order the rows, and build the model with t->fit.theta, conditioned on t->y. */
 AS_MUST_CHECK as_status surrogate_build(struct surrogate_task *t, struct as_err *err);
+
+/* Rows of the model that have a value, after surrogate_build(). */
+static inline size_t surrogate_n_valued(const struct surrogate_task *t)
+{
+    return t->n_base + t->n_done - t->n_fit;
+}
 
 /* The same with hyperparameters that are fitted if that is due. */
 AS_MUST_CHECK as_status surrogate_settle(struct surrogate_task *t, struct surrogate *ret,

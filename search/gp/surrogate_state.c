@@ -1,5 +1,5 @@
 /* A model's state as JSON: {"theta": […], "scale": […], "rows": [[first, last], …], "best":
- * number}. */
+ * number}, and while a fit is under way "next", of the same form, with "evals". */
 #include "search/gp/surrogate_priv.h"
 
 #include "base/json.h"
@@ -11,7 +11,7 @@ static as_status out_of_memory(struct as_err *err)
 
 /* Mark the trials within the ranges. Both lists ascend, so one pass suffices. False: not a valid
  * list. */
-static bool read_rows(struct surrogate_task *t, const json_t *rows)
+static bool read_rows(const struct surrogate_task *t, const json_t *rows, bool *in_fit)
 {
     size_t place = 0;
     for (size_t r = 0; r < json_array_size(rows); r++) {
@@ -26,7 +26,7 @@ static bool read_rows(struct surrogate_task *t, const json_t *rows)
         while (place < t->n_done && surrogate_number(t, place) < (uint64_t)first)
             place++;
         for (; place < t->n_done && surrogate_number(t, place) <= (uint64_t)last; place++)
-            t->in_fit[place] = true;
+            in_fit[place] = true;
     }
     return json_is_array(rows);
 }
@@ -45,17 +45,27 @@ static bool read_numbers(const json_t *list, size_t n, double least, double most
     return true;
 }
 
-void surrogate_read_state(struct surrogate_task *t, const json_t *state)
+static void read_fit(const struct surrogate_task *t, const json_t *state, struct surrogate_fit *ret)
 {
     const json_t *best = json_object_get(state, "best");
     size_t n = gp_n_theta(&t->s->columns);
     if (!json_is_integer(best) ||
-        !read_numbers(json_object_get(state, "theta"), n, -100, 100, t->theta) ||
-        !read_numbers(json_object_get(state, "scale"), n, 1e-100, 1e100, t->scale) ||
-        !read_rows(t, json_object_get(state, "rows")))
+        !read_numbers(json_object_get(state, "theta"), n, -100, 100, ret->theta) ||
+        !read_numbers(json_object_get(state, "scale"), n, 1e-100, 1e100, ret->scale) ||
+        !read_rows(t, json_object_get(state, "rows"), ret->in_fit))
         return;
-    t->fit_best = (uint64_t)json_integer_value(best);
-    t->has_theta = true;
+    ret->best = (uint64_t)json_integer_value(best);
+    ret->is_set = true;
+}
+
+void surrogate_read_state(struct surrogate_task *t, const json_t *state)
+{
+    const json_t *next = json_object_get(state, "next"), *evals = json_object_get(next, "evals");
+    read_fit(t, state, &t->fit);
+    if (!t->fit.is_set || !json_is_integer(evals) || json_integer_value(evals) < 0)
+        return;
+    read_fit(t, next, &t->next);
+    t->next.evals = (uint64_t)json_integer_value(evals);
 }
 
 static as_status add_range(json_t *rows, uint64_t first, uint64_t last, struct as_err *err)
@@ -65,12 +75,13 @@ static as_status add_range(json_t *rows, uint64_t first, uint64_t last, struct a
 }
 
 /* A range must not include a trial that may end later, so it joins only consecutive numbers. */
-static as_status write_rows(const struct surrogate_task *t, json_t *rows, struct as_err *err)
+static as_status write_rows(const struct surrogate_task *t, const bool *in_fit, json_t *rows,
+                            struct as_err *err)
 {
     uint64_t first = 0, last = 0;
     bool open = false;
     for (size_t i = 0; i < t->n_done; i++) {
-        if (!t->in_fit[i])
+        if (!in_fit[i])
             continue;
         uint64_t number = surrogate_number(t, i);
         if (open && number != last + 1) {
@@ -97,22 +108,38 @@ static as_status add_numbers(json_t *list, const double *v, size_t n, struct as_
     return AS_OK;
 }
 
-as_status surrogate_write_state(const struct surrogate_task *t, json_t **ret, struct as_err *err)
+static as_status write_fit(const struct surrogate_task *t, const struct surrogate_fit *f,
+                           json_t **ret, struct as_err *err)
 {
-    JSON_AUTO state = json_pack("{s:[], s:[], s:[], s:I}", "theta", "scale", "rows", "best",
-                                (json_int_t)t->fit_best);
+    JSON_AUTO state =
+        json_pack("{s:[], s:[], s:[], s:I}", "theta", "scale", "rows", "best", (json_int_t)f->best);
     size_t n = gp_n_theta(&t->s->columns);
     if (!state)
         return out_of_memory(err);
-    as_status st = add_numbers(json_object_get(state, "theta"), t->theta, n, err);
+    as_status st = add_numbers(json_object_get(state, "theta"), f->theta, n, err);
     if (st < 0)
         return st;
-    st = add_numbers(json_object_get(state, "scale"), t->scale, n, err);
+    st = add_numbers(json_object_get(state, "scale"), f->scale, n, err);
     if (st < 0)
         return st;
-    st = write_rows(t, json_object_get(state, "rows"), err);
+    st = write_rows(t, f->in_fit, json_object_get(state, "rows"), err);
     if (st < 0)
         return st;
     *ret = as_steal(state);
     return AS_OK;
+}
+
+as_status surrogate_write_state(const struct surrogate_task *t, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO state = NULL;
+    json_t *next = NULL;
+    as_status st = write_fit(t, &t->fit, &state, err);
+    if (st == AS_OK && t->next.is_set && (st = write_fit(t, &t->next, &next, err)) == AS_OK &&
+        (json_object_set_new(next, "evals", json_integer((json_int_t)t->next.evals)) < 0 ||
+         json_object_set(state, "next", next) < 0))
+        st = out_of_memory(err);
+    json_decref(next);
+    if (st == AS_OK)
+        *ret = as_steal(state);
+    return st;
 }

@@ -27,7 +27,8 @@
  *   allowed values with the others held, the others from theirs with x_j held. First indices then
  *   may add up to more than 1, because the parameters depend on each other.
  * - Parameters with one possible value have no entry.
- * - Failed trials, and trials whose value is not finite, are left out. A value far on the bad side
+ * - Failed trials, and trials whose value is not finite or not credible (problem/credible.h), are
+ *   left out. A value far on the bad side
  *   is cut to q + 3 (q - median), where a tenth of the values is worse than q. So a few diverged
  *   trials do not dominate the indices. */
 #ifndef ASSAY_SEARCH_IMPORTANCE_IMPORTANCE_H

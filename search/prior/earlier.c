@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "search/problem/credible.h"
 
 #define NARROWEST 0.05 /* of the kernels, as a share of the range */
 #define WIDEST 0.25
@@ -35,6 +36,11 @@ bool earlier_keeps(size_t rank, size_t n)
         return true;
     size_t of = n - half, at = rank - half;
     return (at + 1) * half / of > at * half / of;
+}
+
+as_status earlier_cost_limit(const double *costs, size_t n, double *ret, struct as_err *err)
+{
+    return credible_limit(costs, n, CREDIBLE_FIRST, ret, err);
 }
 
 /* ---- reading ---- */
@@ -201,6 +207,28 @@ static as_status read_trials(struct json_fields *f, const json_t *trials, const 
     return AS_OK;
 }
 
+/* Drop the trials whose costs are not credible; they stay in the canonical list. The list is
+ * sorted by cost, so its order says nothing of the time. */
+static as_status drop_absurd(struct read_trial *list, size_t *n, struct as_err *err)
+{
+    double costs[EARLIER_TRIALS], limit;
+    size_t kept = 0;
+    for (size_t i = 0; i < *n; i++)
+        costs[i] = list[i].cost;
+    as_status st = credible_limit(costs, *n, *n, &limit, err);
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < *n; i++) {
+        struct read_trial t = list[i];
+        if (fabs(t.cost) > limit)
+            continue;
+        list[i] = list[kept];
+        list[kept++] = t;
+    }
+    *n = kept;
+    return AS_OK;
+}
+
 static as_status read_sweep(struct json_fields *parent, const json_t *j, const char *at,
                             const struct encoding *e, struct earlier *w, struct as_err *err)
 {
@@ -235,7 +263,7 @@ static as_status read_sweep(struct json_fields *parent, const json_t *j, const c
     st = add_canonical(w->canonical, s, completed, dropped, list, n, err);
     size_t good = (size_t)ceil(EARLIER_SHARE * (double)completed);
     good = good > EARLIER_GOOD ? EARLIER_GOOD : good < 1 ? 1 : good;
-    if (st < 0 || n == 0)
+    if (st < 0 || (st = drop_absurd(list, &n, err)) < 0 || n == 0)
         return st;
     st = place_trials(e, list, n, good, s, err);
     s->highest = -INFINITY;

@@ -32,6 +32,11 @@
  * apart. */
 bool earlier_keeps(size_t rank, size_t n);
 
+/* The largest magnitude of a cost that may be part of a snapshot (problem/credible.h), of the n
+ * costs of a sweep in the order of its trials. AS_E_NOMEM. */
+AS_MUST_CHECK as_status earlier_cost_limit(const double *costs, size_t n, double *ret,
+                                           struct as_err *err);
+
 struct earlier_sweep {
     char *name;      /* owned */
     size_t n;        /* good trials, the best first; 0: none fits the space */

@@ -531,7 +531,8 @@ as_status gp_fit(const struct gp_columns *c, const struct gp_rows *rows, const d
                               .upper = number_slice(w, c, ROW_UPPER),
                               .scale = scale};
     size_t iters = opts->max_iters ? opts->max_iters : 100;
-    struct lbfgs_opts o = {iters, 2 * iters, opts->pg_tol > 0 ? opts->pg_tol : 2e-2,
+    struct lbfgs_opts o = {iters, opts->max_evals ? opts->max_evals : 2 * iters,
+                           opts->pg_tol > 0 ? opts->pg_tol : 2e-2,
                            opts->f_tol > 0 ? opts->f_tol : 1e-6};
     struct gp_fit_result won;
     lbfgs_minimize(&p, &o, thetas, starts, results, w->lbfgs);

@@ -30,6 +30,7 @@ struct gp_fit_opts {
     size_t n_random;       /* also start from this many draws around the default */
     uint64_t key, purpose; /* of the draws: rng_init(key, purpose) */
     size_t max_iters;      /* of each start; 0: 100 */
+    size_t max_evals;      /* of each start; 0: twice max_iters */
     double pg_tol, f_tol;  /* 0: 2e-2 (of the gradient times scale) and 1e-6 */
 };
 
@@ -37,7 +38,7 @@ struct gp_fit_result {
     double nll;     /* the minimum: negative log posterior, constants dropped */
     size_t evals;   /* values with gradient, over all starts */
     size_t start;   /* which start won: in the order warm, default, random */
-    bool converged; /* false: it reached max_iters. Not an error */
+    bool converged; /* false: it reached max_iters or max_evals. Not an error */
 };
 
 /* Scratch of fits, kept between them: grows to 2 n^2 doubles and stays there. One thread at a time.

@@ -7,6 +7,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "search/problem/credible.h"
+#include "search/regression/scatter.h"
+
 /* A best value that fell by less than this share of (median - best) has stagnated. What a stagnant
  * sweep does is in decision 4005; a threshold for what counts as a gain gave nothing more
  * (bench/notes/gp-tuning.md). */
@@ -35,6 +38,7 @@ void training_set_free(struct training_set *s)
     free(s->z);
     free(s->costs);
     free(s->feasible);
+    free(s->avoided);
     free(s);
 }
 
@@ -49,8 +53,9 @@ static as_status allocate_arrays(struct training_set *s, struct as_err *err)
     s->z = as_calloc(s->n, e->n_category * sizeof *s->z);
     s->costs = as_calloc(s->n, s->spec->n_objectives * sizeof *s->costs);
     s->feasible = as_calloc(s->n, sizeof *s->feasible);
+    s->avoided = as_calloc(s->n, sizeof *s->avoided);
     if (!s->scratch || !s->group || !s->state || !s->points || !s->x || !s->z || !s->costs ||
-        !s->feasible)
+        !s->feasible || !s->avoided)
         return as_fail(err, AS_E_NOMEM, "out of memory for the history of %zu trials", s->n);
     for (size_t j = 0; j < e->n_real; j++)
         s->group[j] = (uint32_t)e->real_length[j];
@@ -59,17 +64,56 @@ static as_status allocate_arrays(struct training_set *s, struct as_err *err)
     return AS_OK;
 }
 
-static bool has_result(const struct search_spec *spec, const struct observation *o)
+/* The largest credible magnitude of each value (credible.h). */
+struct limits {
+    double values[SEARCH_MAX_OBJECTIVES], outcomes[SEARCH_MAX_OUTCOMES];
+};
+
+/* scratch: [n]. of_outcomes: of outcome k, not of objective k. */
+static as_status find_limit(const struct training_set *s, bool of_outcomes, size_t k,
+                            double *scratch, double *ret, struct as_err *err)
 {
-    for (size_t k = 0; k < spec->n_objectives; k++) {
-        if (!isfinite(o->values[k]))
-            return false;
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct observation *o = &s->trials[i];
+        if (o->state == OBSERVED_COMPLETED)
+            scratch[n++] = of_outcomes ? o->outcomes[k] : o->values[k];
     }
-    for (size_t k = 0; k < spec->n_outcomes; k++) {
-        if (!isfinite(o->outcomes[k]))
-            return false;
-    }
-    return true;
+    return credible_limit(scratch, n, CREDIBLE_FIRST, ret, err);
+}
+
+static as_status find_limits(const struct training_set *s, struct limits *ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) double *scratch = as_calloc(s->n, sizeof *scratch);
+    as_status st = scratch ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory for %zu values", s->n);
+    for (size_t k = 0; k < s->spec->n_objectives && st == AS_OK; k++)
+        st = find_limit(s, false, k, scratch, &ret->values[k], err);
+    for (size_t k = 0; k < s->spec->n_outcomes && st == AS_OK; k++)
+        st = find_limit(s, true, k, scratch, &ret->outcomes[k], err);
+    return st;
+}
+
+/* Did it complete, with values that are finite and within the limits? */
+static bool is_within(const struct search_spec *spec, const struct observation *o,
+                      const struct limits *limits)
+{
+    bool ret = o->state == OBSERVED_COMPLETED;
+    for (size_t k = 0; k < spec->n_objectives; k++)
+        ret &= isfinite(o->values[k]) && fabs(o->values[k]) <= limits->values[k];
+    for (size_t k = 0; k < spec->n_outcomes; k++)
+        ret &= isfinite(o->outcomes[k]) && fabs(o->outcomes[k]) <= limits->outcomes[k];
+    return ret;
+}
+
+/* Did it complete, with finite values? */
+static bool is_finite(const struct search_spec *spec, const struct observation *o)
+{
+    struct limits none;
+    for (size_t k = 0; k < SEARCH_MAX_OBJECTIVES; k++)
+        none.values[k] = INFINITY;
+    for (size_t k = 0; k < SEARCH_MAX_OUTCOMES; k++)
+        none.outcomes[k] = INFINITY;
+    return is_within(spec, o, &none);
 }
 
 static bool is_feasible(const struct search_spec *spec, const struct observation *o)
@@ -150,12 +194,12 @@ static void encode_trial(struct training_set *s, size_t i, struct training_place
     encoding_features(e, point, s->x + i * e->n_real, s->z + i * e->n_category);
 }
 
-static void take_result(struct training_set *s, size_t i)
+static void take_result(struct training_set *s, size_t i, const struct limits *limits)
 {
     const struct observation *o = &s->trials[i];
     size_t m = s->spec->n_objectives;
-    s->state[i] =
-        o->state == OBSERVED_COMPLETED && !has_result(s->spec, o) ? OBSERVED_FAILED : o->state;
+    bool is_lost = o->state == OBSERVED_COMPLETED && !is_within(s->spec, o, limits);
+    s->state[i] = is_lost ? OBSERVED_FAILED : o->state;
     for (size_t k = 0; k < m; k++) {
         double v = s->spec->maximize[k] ? -o->values[k] : o->values[k];
         s->costs[i * m + k] = s->state[i] == OBSERVED_COMPLETED ? v : NAN;
@@ -167,6 +211,50 @@ static void take_result(struct training_set *s, size_t i)
     s->n_feasible += s->feasible[i];
     if (s->feasible[i] && (s->best == TRAINING_SET_NONE || s->costs[i * m] < s->costs[s->best * m]))
         s->best = i;
+}
+
+/* Copy the features of trial i to row n. */
+static void take_row(const struct training_set *s, size_t i, size_t n, double *x, int32_t *z)
+{
+    size_t n_real = s->enc->n_real, n_cat = s->enc->n_category;
+    memcpy(x + n * n_real, s->x + i * n_real, n_real * sizeof *x);
+    memcpy(z + n * n_cat, s->z + i * n_cat, n_cat * sizeof *z);
+}
+
+/* Do the trials whose values are not credible lie together? */
+static as_status ask_scatter(const struct training_set *s, bool *ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) double *x = as_calloc(s->n, s->enc->n_real * sizeof *x);
+    AS_AUTO(as_freep) int32_t *z = as_calloc(s->n, s->enc->n_category * sizeof *z);
+    AS_AUTO(as_freep) bool *marked = as_calloc(s->n, sizeof *marked);
+    size_t n = 0;
+    if (!x || !z || !marked)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the failures of %zu trials", s->n);
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->state[i] == OBSERVED_PENDING || s->avoided[i])
+            continue;
+        marked[n] = s->state[i] == OBSERVED_FAILED;
+        take_row(s, i, n++, x, z);
+    }
+    *ret = scatter_is_local(&s->columns, &(struct gp_rows){n, x, z}, marked);
+    return AS_OK;
+}
+
+static as_status find_avoided(struct training_set *s, struct as_err *err)
+{
+    bool is_local = false;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct observation *o = &s->trials[i];
+        s->avoided[i] = s->state[i] == OBSERVED_FAILED && !is_finite(s->spec, o);
+        s->n_avoided += s->avoided[i];
+    }
+    if (s->n_avoided == s->n_failed)
+        return AS_OK;
+    as_status st = ask_scatter(s, &is_local, err);
+    for (size_t i = 0; i < s->n && is_local; i++)
+        s->avoided[i] = s->state[i] == OBSERVED_FAILED;
+    s->n_avoided = is_local ? s->n_failed : s->n_avoided;
+    return st;
 }
 
 static int by_value(const void *a, const void *b)
@@ -232,11 +320,14 @@ as_status training_set_create(const struct search_spec *spec, const struct histo
         if (st < 0)
             return st;
     }
+    struct limits limits;
+    if ((st = find_limits(s, &limits, err)) < 0)
+        return st;
     for (size_t i = 0; i < s->n; i++) {
         encode_trial(s, i, places);
-        take_result(s, i);
+        take_result(s, i, &limits);
     }
-    if ((st = judge_progress(s, err)) < 0)
+    if ((st = find_avoided(s, err)) < 0 || (st = judge_progress(s, err)) < 0)
         return st;
     *ret = as_steal(s);
     return AS_OK;

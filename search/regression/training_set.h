@@ -1,8 +1,12 @@
 /* A sweep as the models see it: its history, classified and encoded.
  *
- * A completed trial whose objectives and outcomes are not all finite counts as failed. Costs are
- * the objectives with a sign such that small is good. Trials are ordered by number, not by the time
- * at which they ended. */
+ * A completed trial whose objectives and outcomes are not all finite and credible (credible.h)
+ * counts as failed. Costs are the objectives with a sign such that small is good. Trials are
+ * ordered by number, not by the time at which they ended.
+ *
+ * Failures that came without a value are to be avoided: a model predicts where more would come.
+ * Values that are not credible are, too, where they come in one region (scatter.h), as those of
+ * diverged runs do. If they come anywhere, they say nothing of a place. */
 #ifndef ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
 #define ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
 
@@ -32,7 +36,8 @@ struct training_set {
     int32_t *z;                       /* n x enc->n_category */
     double *costs;                    /* n x spec->n_objectives; NaN unless completed */
     bool *feasible;                   /* completed, with all outcomes within their bounds */
-    size_t n_completed, n_failed, n_pending, n_feasible;
+    bool *avoided;                    /* failed, and says so of its neighbours: below */
+    size_t n_completed, n_failed, n_pending, n_feasible, n_avoided;
     size_t best;   /* the feasible trial of lowest first cost, TRAINING_SET_NONE without one */
     bool stagnant; /* the last 10 + d completed trials gained almost nothing (one objective) */
     bool

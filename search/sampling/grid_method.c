@@ -1,8 +1,8 @@
 /* The method `grid`.
  *
  * A suggestion needs the numbering of the cells alone, which follows from the space. It is prepared
- * once for a sweep; without that it is made for each suggestion, with the same result. Results are not
- * read, so a grid has no pending trials and refuses priors, which could change nothing. */
+ * once for a sweep; without that it is made for each suggestion, with the same result. Results are
+ * not read, so a grid has no pending trials and refuses priors, which could change nothing. */
 #include "search/sampling/grid_method.h"
 
 #include <inttypes.h>

@@ -105,6 +105,27 @@ START_TEST(distances_and_slopes)
 }
 END_TEST
 
+/* Costs that are not credible take no part, and stay in the document. */
+START_TEST(absurd_costs_are_dropped)
+{
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(SPACE);
+    AS_AUTO(earlier_freep) struct earlier *w = NULL;
+    struct as_err err = {0};
+    ck_ok(parse(s,
+                "prior:\n- sweep: old\n  completed: 6\n  trials:\n"
+                "  - {params: {x: 1}, cost: 1e300}\n  - {params: {x: 2}, cost: 3}\n"
+                "  - {params: {x: 3}, cost: -1e300}\n  - {params: {x: 4}, cost: -0.5}\n"
+                "  - {params: {x: 5}, cost: 7e8}\n  - {params: {x: 6}, cost: -1e299}\n",
+                &w, &err),
+          err);
+    ck_assert_uint_eq(w->sweeps[0].n_trials, 3);
+    ck_assert(w->sweeps[0].costs[0] == -0.5 && w->sweeps[0].costs[2] == 7e8);
+    ck_assert_double_eq_tol(w->sweeps[0].points[0], 0.4, 1e-12);
+    const json_t *first = json_array_get(w->canonical, 0);
+    ck_assert_uint_eq(json_array_size(json_object_get(first, "trials")), 6);
+}
+END_TEST
+
 /* A long sweep keeps its best trials and a spread of the others. */
 START_TEST(long_sweeps_are_thinned)
 {
@@ -163,6 +184,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("earlier");
     tcase_add_test(t, keeps_what_fits);
     tcase_add_test(t, distances_and_slopes);
+    tcase_add_test(t, absurd_costs_are_dropped);
     tcase_add_test(t, long_sweeps_are_thinned);
     tcase_add_loop_test(t, refuses, 0, AS_ARRAY_LEN(refusals));
     suite_add_tcase(s, t);
