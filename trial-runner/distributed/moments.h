@@ -7,12 +7,12 @@
  * death ends the attempt, which goes on from its last checkpoint.
  *
  * What is promised: of the last world in which every rank had got its slices, the moments survive
- * any deaths among which no two are of neighbours (the first and the last rank are neighbours, too),
- * with 2 copies; with 1, no death. So one death in each such world is always survived. The deaths
- * of ranks that have joined since, and worlds that are over at any point of their meeting, however
- * many follow one another, lose nothing. A rank that was taken for lost counts as dead; not
- * promised: that it may come back with a step that it alone had completed, when the others have
- * begun this step again in a world of their own (AS_E_STALE).
+ * any deaths among which no two are of neighbours (the last rank and rank 0 are neighbours, too),
+ * with 2 copies; with 1, no death. So with 2 the death of any one rank of each such world is
+ * survived. The deaths of ranks that have joined since, and worlds that are over at any point of
+ * their meeting, however many follow one another, lose nothing. A rank that was taken for lost
+ * counts as dead; not promised: that it may come back with a step that it alone had completed, when
+ * the others have begun this step again in a world of their own (AS_E_STALE).
  *
  * A rank first computes its new parameters and leaves the moments; when all ranks have all
  * parameters, the holders of a slice update its moments. So nothing has to be undone when a rank is
