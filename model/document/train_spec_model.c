@@ -10,15 +10,32 @@
 #define MAX_HEADS 1024
 #define MAX_EMBEDDING 1024
 
-/* By train_model_kind; "logistic", which is a linear model, comes last. */
-static const char *const model_words[] = {
-    "mlp", "linear", "cnn", "transformer", "boosted_trees", "random_forest", "logistic", NULL};
+/* "logistic", which is a linear model, comes behind the last kind: -Woverride-init finds a kind with
+ * the same place. */
 #define LOGISTIC (TRAIN_RANDOM_FOREST + 1)
+static const char *const model_words[] = {[TRAIN_MLP] = "mlp",
+                                          [TRAIN_LINEAR] = "linear",
+                                          [TRAIN_CNN] = "cnn",
+                                          [TRAIN_TRANSFORMER] = "transformer",
+                                          [TRAIN_BOOSTED_TREES] = "boosted_trees",
+                                          [TRAIN_RANDOM_FOREST] = "random_forest",
+                                          [LOGISTIC] = "logistic",
+                                          [LOGISTIC + 1] = NULL};
 const char *const train_activation_words[] = {"relu", "tanh", "gelu", NULL};
 
 bool train_model_is_trees(const struct train_model_spec *m)
 {
-    return m->kind == TRAIN_BOOSTED_TREES || m->kind == TRAIN_RANDOM_FOREST;
+    switch (m->kind) {
+    case TRAIN_BOOSTED_TREES:
+    case TRAIN_RANDOM_FOREST:
+        return true;
+    case TRAIN_MLP:
+    case TRAIN_LINEAR:
+    case TRAIN_CNN:
+    case TRAIN_TRANSFORMER:
+        break;
+    }
+    return false;
 }
 
 const char *train_model_name(const struct train_model_spec *m)

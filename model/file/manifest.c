@@ -2,8 +2,8 @@
  *
  * The writer calls this, too, for what it is about to write: a file that was written is a file that
  * can be read. The manifest is trusted in nothing: each member's document and preprocessing are
- * parsed by the rooms that own them, against the record of the data set, so that what is computed
- * with a member later needs no further checks than the sizes of its tensors. */
+ * parsed by the rooms that own them, against the record of the data set, once. What is computed with
+ * a member later makes its layers and compares the sizes of its tensors, and checks no more. */
 #include "base/json.h"
 #include "base/str.h"
 #include "data/dataset_json.h"
@@ -20,6 +20,8 @@ static as_status read_document(struct json_fields *f, struct train_spec *ret,
         return st;
     json_pointer_child(f->pointer, "train", pointer);
     st = train_spec_parse(train, pointer, ret, err);
+    if (st == AS_OK)
+        st = train_spec_check_task(ret, m->info, pointer, err);
     if (st != AS_OK)
         return st;
     m->train = train;

@@ -16,7 +16,6 @@
 #include "model/onnx/layers.h"
 #include "model/onnx/predictions.h"
 #include "model/onnx/trees.h"
-#include "model/plan/check.h"
 #include "model/plan/plan.h"
 
 struct exporter {
@@ -41,9 +40,7 @@ static as_status member_plan(const struct exporter *e, size_t i, struct net_plan
     const struct net_data data = net_data_of(m->info);
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     (void)snprintf(pointer, sizeof pointer, "/members/%zu/train", i);
-    as_status st = train_spec_check_trained(m->spec, m->info, pointer, err);
-    if (st == AS_OK)
-        st = net_plan_create(m->spec, &data, pointer, &plan, err);
+    as_status st = net_plan_create(m->spec, &data, pointer, &plan, err);
     if (st != AS_OK)
         return st;
     size_t has = preprocess_inputs(m->fit, e->info), reads = net_shape_elements(plan->nodes[0].out);

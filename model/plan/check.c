@@ -1,5 +1,6 @@
-/* What a document cannot say alone: that loss, metrics, weights of classes and augmentation suit
- * the data set, that columns exist and have no missing cells, and that the model can be planned.
+/* What a document cannot say alone: that metrics, weights of classes and augmentation suit the data
+ * set, that columns exist and have no missing cells, and that the model can be planned. Loss and
+ * kind, which a stored model needs as well, are checked by model/document/train_spec_task.c.
  * The server calls it when a sweep is created, the trainer before it trains; both refuse with the
  * same pointer and text (decision 2001). */
 #include "model/plan/check.h"
@@ -8,45 +9,6 @@
 #include "base/str.h"
 #include "data/dataset_view.h"
 #include "model/plan/plan.h"
-
-/* NULL if the loss is valid for the task; else the names of the valid losses, for the message. */
-static const char *expected_losses(train_loss loss, const struct dataset_info *data)
-{
-    bool entropy = loss == TRAIN_CROSS_ENTROPY;
-    switch (data->task) {
-    case DATASET_REGRESSION:
-        return entropy ? "mse, huber or bce" : NULL;
-    case DATASET_CLASSIFICATION:
-        if (entropy || (loss == TRAIN_BCE && data->n_classes == 2))
-            return NULL;
-        return data->n_classes == 2 ? "cross_entropy or bce" : "cross_entropy";
-    default:
-        return entropy ? NULL : "cross_entropy";
-    }
-}
-
-static as_status check_loss(const struct train_spec *spec, const struct dataset_info *data,
-                            const char *pointer, struct as_err *err)
-{
-    char at[AS_ERR_POINTER_MAX];
-    train_loss loss = train_spec_loss(spec, data->task);
-    const char *expected = expected_losses(loss, data);
-    if (expected) {
-        json_pointer_child(pointer, "loss", at);
-        return as_fail_at(
-            err, AS_E_INVAL, at, "%s: found %s, expected %s: data set '%s' is for %s%s", at,
-            train_loss_name(loss), expected, spec->dataset, dataset_task_name(data->task),
-            loss == TRAIN_BCE ? " of more than two classes" : "");
-    }
-    if (spec->model.logistic && data->task != DATASET_CLASSIFICATION) {
-        json_pointer_child(pointer, "model", at);
-        json_pointer_child(at, "kind", at);
-        return as_fail_at(err, AS_E_INVAL, at,
-                          "%s: found logistic, expected linear: data set '%s' is for %s", at,
-                          spec->dataset, dataset_task_name(data->task));
-    }
-    return AS_OK;
-}
 
 static as_status check_class_weights(const struct train_spec *spec, const struct dataset_info *data,
                                      const char *pointer, struct as_err *err)
@@ -142,27 +104,13 @@ static as_status check_metrics(const struct train_spec *spec, const struct datas
     return AS_OK;
 }
 
-/* Trees take rows of a table, or the pixels of an image as such a row. */
-static as_status check_trees(const struct train_spec *spec, const struct dataset_info *data,
-                             const char *pointer, struct as_err *err)
-{
-    char at[AS_ERR_POINTER_MAX];
-    if (data->input != DATASET_TOKEN_TEXT)
-        return AS_OK;
-    json_pointer_child(pointer, "model", at);
-    json_pointer_child(at, "kind", at);
-    return as_fail_at(err, AS_E_INVAL, at,
-                      "%s: found %s, expected transformer: the data set is a text of tokens", at,
-                      train_model_name(&spec->model));
-}
-
 /* The plan of a network is made and forgotten: it says whether the model fits the data. */
 static as_status check_model(const struct train_spec *spec, const struct dataset_info *data,
                              const char *pointer, struct as_err *err)
 {
     AS_AUTO(net_plan_freep) struct net_plan *plan = NULL;
     const struct net_data seen = net_data_for(data, spec);
-    return train_model_is_trees(&spec->model) ? check_trees(spec, data, pointer, err)
+    return train_model_is_trees(&spec->model) ? AS_OK
                                               : net_plan_create(spec, &seen, pointer, &plan, err);
 }
 
@@ -251,7 +199,7 @@ static as_status check_columns(const struct train_spec *spec, const struct datas
 as_status train_spec_check(const struct train_spec *spec, const struct dataset_info *data,
                            const char *pointer, struct as_err *err)
 {
-    as_status st = check_loss(spec, data, pointer, err);
+    as_status st = train_spec_check_task(spec, data, pointer, err);
     if (st != AS_OK)
         return st;
     st = check_columns(spec, data, pointer, err);
@@ -276,11 +224,4 @@ as_status train_spec_check(const struct train_spec *spec, const struct dataset_i
     if (st != AS_OK)
         return st;
     return check_rows(spec, data, pointer, err);
-}
-
-as_status train_spec_check_trained(const struct train_spec *spec, const struct dataset_info *data,
-                                   const char *pointer, struct as_err *err)
-{
-    as_status st = check_loss(spec, data, pointer, err);
-    return st == AS_OK ? check_model(spec, data, pointer, err) : st;
 }

@@ -67,9 +67,7 @@ static void build_mlp(struct net_builder *b)
     char name[NET_NAME_MAX];
     if (b->data->kind == NET_TOKENS) {
         net_refuse(b, "kind", "found %s, expected transformer: the data set is a text of tokens",
-                   m->logistic               ? "logistic"
-                   : m->kind == TRAIN_LINEAR ? "linear"
-                                             : "mlp");
+                   train_model_name(m));
         return;
     }
     if (m->n_layers > 0 && m->batch_norm && act != NET_ACT_RELU)
@@ -152,6 +150,27 @@ static as_status check_size(const struct net_builder *b)
     return AS_OK;
 }
 
+static void add_layers(struct net_builder *b)
+{
+    const struct train_model_spec *m = &b->spec->model;
+    switch (m->kind) {
+    case TRAIN_MLP:
+    case TRAIN_LINEAR:
+        build_mlp(b);
+        break;
+    case TRAIN_CNN:
+        net_build_cnn(b);
+        break;
+    case TRAIN_TRANSFORMER:
+        net_build_transformer(b);
+        break;
+    case TRAIN_BOOSTED_TREES:
+    case TRAIN_RANDOM_FOREST:
+        net_refuse(b, "kind", "found %s, expected a network", train_model_name(m));
+        break;
+    }
+}
+
 as_status net_plan_create(const struct train_spec *spec, const struct net_data *data,
                           const char *pointer, struct net_plan **ret, struct as_err *err)
 {
@@ -164,12 +183,7 @@ as_status net_plan_create(const struct train_spec *spec, const struct net_data *
     p->tokens = 1;
     p->max_rows = rows_of_pass(spec, data);
     p->buffer_rows = rows_of_buffers(spec, data, p->max_rows);
-    if (spec->model.kind == TRAIN_CNN)
-        net_build_cnn(&b);
-    else if (spec->model.kind == TRAIN_TRANSFORMER)
-        net_build_transformer(&b);
-    else
-        build_mlp(&b);
+    add_layers(&b);
     if (b.st != AS_OK)
         return b.st;
     as_status st = net_plan_finish(p, err);

@@ -40,7 +40,7 @@ static void add_model(const struct train_model_spec *m, const struct net_data *d
                       struct str *out)
 {
     static const char *const acts[] = {"relu", "tanh", "gelu"};
-    switch (m->kind) {
+    switch (m->kind) { /* no default: another kind's layers would be those of an mlp */
     case TRAIN_CNN:
         add_cnn(m, out);
         break;
@@ -52,7 +52,8 @@ static void add_model(const struct train_model_spec *m, const struct net_data *d
         str_printf(out, "transformer %" PRId64 " x %" PRId64 ", %" PRId64 " heads, %" PRId64 "%s",
                    m->depth, m->width, m->heads, m->context, m->dropping ? " dropout" : "");
         break;
-    default: /* a linear model is an mlp without hidden layers */
+    case TRAIN_MLP:
+    case TRAIN_LINEAR: /* an mlp without hidden layers */
         add_mlp(m, out);
         if (data->n_categories > 0)
             str_printf(out, " embedding %" PRId64, m->embedding);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "model/plan/check.h"
 #include "model/plan/pad.h"
 #include "model/plan/plan.h"
 #include "model/trees/tree_inputs.h"
@@ -37,10 +36,10 @@ as_status predict_plan(const struct model_file *f, size_t member, struct net_pla
     char pointer[AS_ERR_POINTER_MAX];
     const struct model_member *m = model_file_member(f, member);
     struct net_data data = net_data_of(m->info);
+    *ret = NULL;
+    if (predict_is_trees(f, member))
+        return AS_OK;
     (void)snprintf(pointer, sizeof pointer, "/members/%zu/train", member);
-    as_status st = train_spec_check_trained(m->spec, m->info, pointer, err);
-    if (st != AS_OK || predict_is_trees(f, member))
-        return st;
     return net_plan_create(m->spec, &data, pointer, ret, err);
 }
 

@@ -27,7 +27,7 @@ void predict_part_done(struct predict_part *part);
 /* Is a member a model of trees? */
 bool predict_is_trees(const struct model_file *f, size_t member);
 
-/* The plan of a member; of trees NULL. AS_E_INVAL: its document does not fit the data set. Owned by
+/* The plan of a member; of trees NULL. AS_E_INVAL: its layers do not fit the data set. Owned by
  * the caller. */
 AS_MUST_CHECK as_status predict_plan(const struct model_file *f, size_t member,
                                      struct net_plan **ret, struct as_err *err);

@@ -74,6 +74,24 @@ void rig_close(struct rig *r)
     temp_folder_remove(r->dir);
 }
 
+static struct rig *of_case; /* fixtures of libcheck have no argument */
+
+static void open_of_case(void)
+{
+    rig_open(of_case);
+}
+
+static void close_of_case(void)
+{
+    rig_close(of_case);
+}
+
+void rig_fixture(TCase *t, struct rig *r)
+{
+    of_case = r;
+    tcase_add_checked_fixture(t, open_of_case, close_of_case);
+}
+
 static void put_member(const struct rig *r, const char *tag, const struct trial *t, struct str *out)
 {
     str_printf(out, "{\"id\":\"%s\",\"train\":{\"dataset\":\"%s\",%s},\"seed\":\"%s\"", t->id,

@@ -2,6 +2,7 @@
 #ifndef ASSAY_TESTS_SUPPORT_RIG_H
 #define ASSAY_TESTS_SUPPORT_RIG_H
 
+#include <check.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -25,6 +26,9 @@ struct rig {
 
 void rig_open(struct rig *r);
 void rig_close(struct rig *r);
+
+/* Open it before each test of the case, and close it after. A program has one such rig. */
+void rig_fixture(TCase *t, struct rig *r);
 
 /* Use a table of digits as the data set of the jobs: the columns are those of
  * examples/digits.csv. */

@@ -227,6 +227,14 @@ void put_bytes(struct service *s, const char *bytes, size_t len, char ret_sha256
     blob_put_free(p);
 }
 
+struct reaper_report reap(struct service *s)
+{
+    struct reaper_report r;
+    struct as_err err = {0};
+    ck_ok(reaper_tick(&s->reaper, &r, &err), err);
+    return r;
+}
+
 void put_blob(struct service *s, const char *text, char ret_sha256[SHA256_HEX_SIZE])
 {
     put_bytes(s, text, strlen(text), ret_sha256);

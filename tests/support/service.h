@@ -73,6 +73,9 @@ struct trial_row end(struct service *s, struct attempt_ref ref, attempt_outcome 
 struct sweep_row sweep_of_id(struct service *s, const char *id);
 struct trial_row trial_of(struct service *s, const char *sweep, int64_t number);
 
+/* What the server does every second: leases, clients, ensembles, old events. */
+struct reaper_report reap(struct service *s);
+
 /* Store the bytes of a text; its digest. */
 void put_blob(struct service *s, const char *text, char ret_sha256[SHA256_HEX_SIZE]);
 void put_bytes(struct service *s, const char *bytes, size_t len, char ret_sha256[SHA256_HEX_SIZE]);

@@ -713,6 +713,31 @@ START_TEST(manifests_that_are_refused)
 }
 END_TEST
 
+static void refuses_document(const char *fields, const char *message)
+{
+    JSON_AUTO record = NULL;
+    JSON_AUTO train = NULL;
+    char text[200];
+    (void)snprintf(text, sizeof text, "{\"dataset\":\"d\",\"epochs\":1,%s}", fields);
+    ck_ok(json_parse(text, strlen(text), &train, &err), err);
+    ck_ok(json_parse(RECORD, strlen(RECORD), &record, &err), err);
+    refuses(AS_E_INVAL, "members",
+            json_pack("[{s:f, s:O, s:O}]", "weight", 1.0, "train", train, "preprocessing", record),
+            message);
+}
+
+/* What predicts takes the document of a model that was read as one that suits its data set. */
+START_TEST(documents_for_another_task_are_refused)
+{
+    refuses_document(
+        "\"loss\":\"mse\"",
+        "/members/0/train/loss: found mse, expected cross_entropy or bce: data set 'd' "
+        "is for classification");
+    refuses_document("\"loss\":\"huber\",\"model\":{\"kind\":\"boosted_trees\"}",
+                     "/members/0/train/loss: found huber");
+}
+END_TEST
+
 START_TEST(weights_must_add_up)
 {
     write_trial("a", 5, 6, 7);
@@ -765,6 +790,7 @@ Suite *test_suite(void)
     tcase_add_test(t, every_cut_and_every_changed_byte_is_found);
     tcase_add_test(t, running_out_of_memory_is_an_error);
     tcase_add_test(t, manifests_that_are_refused);
+    tcase_add_test(t, documents_for_another_task_are_refused);
     tcase_add_test(t, weights_must_add_up);
     tcase_add_test(t, sources_that_are_refused);
     suite_add_tcase(s, t);

@@ -211,6 +211,7 @@ START_TEST(cannot_be)
         {"\"kind\":\"transformer\"", "kind", "takes tokens: the data set is images", &mnist},
         {"\"kind\":\"transformer\"", "kind", "a table", &digits},
         {"\"kind\":\"logistic\"", "kind", "found logistic, expected transformer", &text},
+        {"\"kind\":\"random_forest\"", "kind", "found random_forest, expected a network", &digits},
         {"\"kind\":\"cnn\",\"layers\":[{\"conv\":4},{\"conv\":8,\"kernel\":29,\"padding\":"
          "\"valid\"}]",
          "layers/1", "a window of 29 x 29 over an image of 28 x 28", &mnist},

@@ -17,12 +17,6 @@ static void begin(void)
     epoch = make_runner(&s, "r", 16);
 }
 
-static void tick(void)
-{
-    struct reaper_report r;
-    ck_ok(reaper_tick(&s.reaper, &r, &err), err);
-}
-
 /* A sweep of n trials from trial `first` of predictions.h, which has ended. */
 static void ended_sweep(const char *name, int n, int first)
 {
@@ -34,7 +28,7 @@ static void ended_sweep(const char *name, int n, int first)
         leave_predictions(&s, ref_of(&list.rows[k]), first + k, true, PREDICTED_ROWS);
         finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
     }
-    tick();
+    (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, name).state, SWEEP_COMPLETED);
 }
 
@@ -54,7 +48,7 @@ static json_t *asked(const char *sweep, const char *body, int64_t number)
     ck_ok(ask_for(sweep, body, &e, &created), err);
     ck_assert(created && e.result == NULL);
     ck_assert_int_eq(e.number, number);
-    tick();
+    (void)reap(&s);
     ck_ok(ensemble_asked_get(s.db, &s.a, sweep, number, &e, &err), err);
     ck_assert_ptr_nonnull(e.result);
     ck_ok(json_parse(e.result, strlen(e.result), &j, &err), err);
@@ -106,7 +100,7 @@ START_TEST(the_same_request_is_the_same_ensemble)
     ended_sweep("a", 2, 0);
     ck_ok(ask_for("a", "{'size': 16, 'method': 'average'}", &e, &created), err);
     ck_assert(created);
-    tick();
+    (void)reap(&s);
     ck_ok(ask_for("a", "{'method': 'average'}", &e, &created), err);
     ck_assert(!created && e.number == 1 && strcmp(e.state, "ready") == 0);
     json_t *limits = json_of("{'max_trials': 3}");
@@ -118,7 +112,7 @@ START_TEST(the_same_request_is_the_same_ensemble)
     ck_assert_uint_eq(list.n, 1);
     leave_predictions(&s, ref_of(&list.rows[0]), 2, true, PREDICTED_ROWS);
     finish(&s, ref_of(&list.rows[0]), 1.0 / 3);
-    tick();
+    (void)reap(&s);
     json_t *j = asked("a", "{'method': 'average'}", 2);
     ck_assert_int_eq(json_integer_value(json_object_get(j, "candidates")), 3);
     json_decref(j);
@@ -149,7 +143,7 @@ START_TEST(several_sweeps)
     bool created = false;
     ck_ok(ask_for("a", "{'method': 'stacking', 'sweeps': ['b']}", &e, &created), err);
     ck_ok(sweep_delete(s.db, "b", &err), err);
-    tick();
+    (void)reap(&s);
     ck_ok(ensemble_asked_get(s.db, &s.a, "a", e.number, &e, &err), err);
     ck_assert_str_eq(e.state, "none");
     ck_assert_ptr_nonnull(strstr(e.result, "no sweep 'b'"));
@@ -202,7 +196,7 @@ START_TEST(by_a_column_that_trials_left)
         leave_predictions_and(&s, ref_of(&list.rows[k]), k, true, PREDICTED_ROWS, &buckets);
         finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
     }
-    tick();
+    (void)reap(&s);
     json_t *j = asked("a", "{'method': 'bucketing', 'by': 'region'}", 1);
     const json_t *combine = json_object_get(j, "combine");
     ck_assert_str_eq(word(combine, "kind"), "by");

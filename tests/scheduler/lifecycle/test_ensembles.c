@@ -32,12 +32,6 @@ static const char *word(const json_t *j, const char *name)
     return json_string_value(json_object_get(j, name));
 }
 
-static void tick(void)
-{
-    struct reaper_report r;
-    ck_ok(reaper_tick(&s.reaper, &r, &err), err);
-}
-
 START_TEST(classes_are_combined)
 {
     make_sweep(&s, "a", "'max_trials': 4", "");
@@ -51,7 +45,7 @@ START_TEST(classes_are_combined)
                           k == 3 ? ROWS - 1 : ROWS); /* the last one's shape is wrong */
         finish(&s, ref, 1.0 / 3);
     }
-    tick();
+    (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
     j = result("a");
     ck_assert_str_eq(word(j, "state"), "ready");
@@ -94,7 +88,7 @@ START_TEST(it_is_made_again_at_the_second_end)
         leave_predictions(&s, ref_of(&list.rows[k]), k, true, ROWS);
         finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
     }
-    tick();
+    (void)reap(&s);
     ck_ok(sweep_change(s.db, &s.a, "a", &patch, NULL, &changed, &err), err);
     json_decref(limits);
     json_t *j = result("a");
@@ -106,7 +100,7 @@ START_TEST(it_is_made_again_at_the_second_end)
         leave_predictions(&s, ref_of(&list.rows[k]), k + 2, true, ROWS);
         finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
     }
-    tick();
+    (void)reap(&s);
     j = result("a");
     ck_assert_str_eq(word(j, "state"), "ready");
     ck_assert_int_eq(json_integer_value(json_object_get(j, "candidates")), 4);
@@ -123,7 +117,7 @@ START_TEST(numbers_are_combined)
         leave_predictions(&s, ref_of(&list.rows[k]), k, false, ROWS);
         finish(&s, ref_of(&list.rows[k]), 2);
     }
-    tick();
+    (void)reap(&s);
     json_t *j = result("a");
     ck_assert_str_eq(word(j, "metric"), "rmse");
     ck_assert(json_is_false(json_object_get(j, "is_sweep_metric"))); /* all reported 2 */
@@ -153,7 +147,7 @@ START_TEST(rows_have_weights)
         leave_predictions_and(&s, ref_of(&list.rows[k]), k, true, ROWS, k < 3 ? &weights : NULL);
         finish(&s, ref_of(&list.rows[k]), errors[k]);
     }
-    tick();
+    (void)reap(&s);
     json_t *j = result("a");
     ck_assert_str_eq(word(j, "state"), "ready");
     ck_assert(json_is_true(json_object_get(j, "weighted")));
@@ -181,7 +175,7 @@ START_TEST(regions_have_their_own_trials)
         leave_predictions_and(&s, ref_of(&list.rows[k]), k, true, ROWS, k ? &buckets : NULL);
         finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
     }
-    tick();
+    (void)reap(&s);
     json_t *j = result("a");
     json_t *combine = json_object_get(j, "combine"), *of = json_object_get(combine, "buckets");
     ck_assert_str_eq(word(combine, "kind"), "by");
@@ -215,7 +209,7 @@ START_TEST(buckets_that_make_none)
             leave_predictions_and(&s, ref_of(&list.rows[k]), k, true, ROWS, &buckets);
             finish(&s, ref_of(&list.rows[k]), 0.5);
         }
-        tick();
+        (void)reap(&s);
         json_t *j = result(name);
         ck_assert_str_eq(word(j, "state"), "none");
         ck_assert_msg(strstr(word(j, "reason"), bad[b].message), "%s", word(j, "reason"));
@@ -238,7 +232,7 @@ START_TEST(weights_that_make_none)
             leave_predictions_and(&s, ref_of(&list.rows[k]), k, true, ROWS, &weights);
             finish(&s, ref_of(&list.rows[k]), 0.5);
         }
-        tick();
+        (void)reap(&s);
         json_t *j = result(name);
         ck_assert_str_eq(word(j, "state"), "none");
         ck_assert_msg(strstr(word(j, "reason"), messages[b]), "%s", word(j, "reason"));
@@ -257,7 +251,7 @@ START_TEST(too_few_make_none)
             leave_predictions(&s, ref_of(&list.rows[k]), 0, true, ROWS);
         finish(&s, ref_of(&list.rows[k]), 2);
     }
-    tick();
+    (void)reap(&s);
     json_t *j = result("a");
     ck_assert_str_eq(word(j, "state"), "none");
     ck_assert_ptr_nonnull(strstr(word(j, "reason"), "fewer than two"));
@@ -283,7 +277,7 @@ START_TEST(rubbish_makes_none)
         ck_ok(attempt_files(s.db, &ref, NULL, FILE_ARTIFACT, f, 2, &err), err);
         finish(&s, ref, 1);
     }
-    tick();
+    (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
     json_t *j = result("a");
     ck_assert_str_eq(word(j, "state"), "none");
@@ -327,8 +321,8 @@ START_TEST(test_rows_measure_what_was_chosen)
         leave_test_predictions(&s, ref_of(&list.rows[i]), k, is_b && k < 2);
         finish(&s, ref_of(&list.rows[i]), 1.0 / 3);
     }
-    tick();
-    tick();
+    (void)reap(&s);
+    (void)reap(&s);
     json_t *j = result("a"), *test = json_object_get(j, "test");
     ck_assert_int_eq(json_integer_value(json_object_get(test, "rows")), 80);
     ck_assert_double_eq_tol(figure(test, "best_single", "value"), 0.25, 1e-9);

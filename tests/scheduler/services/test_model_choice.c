@@ -49,12 +49,6 @@ static void leave_model(struct attempt_ref ref, int k)
     leave_model_and(ref, k, NULL);
 }
 
-static void tick(void)
-{
-    struct reaper_report r;
-    ck_ok(reaper_tick(&s.reaper, &r, &err), err);
-}
-
 /* A sweep of n trials from trial `first` of predictions.h, which has ended. */
 static void ended_sweep(const char *name, int n, int first, bool models)
 {
@@ -69,7 +63,7 @@ static void ended_sweep(const char *name, int n, int first, bool models)
             leave_predictions(&s, ref_of(&list.rows[k]), first + k, true, PREDICTED_ROWS);
         finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
     }
-    tick();
+    (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, name).state, SWEEP_COMPLETED);
 }
 
@@ -146,7 +140,7 @@ START_TEST(each_method_becomes_a_version)
         char method[64];
         int64_t number = ask_for("a", bodies[i]);
         ck_fails(add("a", number, &v), AS_E_CONFLICT, err, "is not computed yet");
-        tick();
+        (void)reap(&s);
         JSON_AUTO e = result("a", number);
         ck_ok(add("a", number, &v), err);
         ck_assert_int_eq(v.version, (int64_t)i + 1);
@@ -167,7 +161,7 @@ START_TEST(several_sweeps)
     ended_sweep("a", 2, 0, true);
     ended_sweep("b", 2, 2, true);
     int64_t number = ask_for("a", "{'method': 'stacking', 'sweeps': ['b']}");
-    tick();
+    (void)reap(&s);
     JSON_AUTO e = result("a", number);
     ck_assert_uint_eq(json_array_size(json_object_get(e, "members")), 4);
     ck_ok(add("a", number, &v), err);
@@ -213,9 +207,9 @@ START_TEST(an_ensemble_by_a_column_becomes_a_version)
         leave_model_and(ref_of(&list.rows[k]), k, &column);
         finish(&s, ref_of(&list.rows[k]), 1.0 / 3);
     }
-    tick();
+    (void)reap(&s);
     int64_t number = ask_for("a", "{'method': 'bucketing'}");
-    tick();
+    (void)reap(&s);
     JSON_AUTO e = result("a", number);
     const json_t *combine = json_object_get(e, "combine"), *bucket;
     ck_assert_str_eq(json_string_value(json_object_get(combine, "kind")), "by");
@@ -249,7 +243,7 @@ START_TEST(members_without_a_model_are_refused_by_name)
     ended_sweep("a", 1, 0, true);
     ended_sweep("other", 1, 1, false);
     int64_t number = ask_for("a", "{'method': 'average', 'sweeps': ['other']}");
-    tick();
+    (void)reap(&s);
     ck_fails(add("a", number, &v), AS_E_UNSUPPORTED, err,
              "trial other/0 stored no model.safetensors");
 }
@@ -261,7 +255,7 @@ START_TEST(an_ensemble_that_does_not_fit_its_models_is_refused)
     struct model_version_row v;
     ended_sweep("a", 2, 0, true);
     int64_t number = ask_for("a", "{'method': 'stacking'}");
-    tick();
+    (void)reap(&s);
     pg_fixture_exec(s.url, "update ensemble_asked set result = replace(result::text, "
                            "'\"biases\":[', '\"biases\":[1,')::json");
     ck_fails(add("a", number, &v), AS_E_UNSUPPORTED, err, "/combine/biases: found 3, expected 2");

@@ -39,12 +39,6 @@ static bool noted(const char *part)
     return false;
 }
 
-static void tick(void)
-{
-    struct reaper_report r;
-    ck_ok(reaper_tick(&s.reaper, &r, &err), err);
-}
-
 /* Claim and complete all that can be had; how many. */
 static int64_t run_all(int64_t epoch, attempt_outcome outcome)
 {
@@ -65,7 +59,7 @@ START_TEST(an_ended_sweep_runs_on)
     make_sweep(&s, "a", "'max_trials': 3", "");
     int64_t e = make_runner(&s, "r", 16);
     ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 3);
-    tick();
+    (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
     ck_assert_int_eq(change("a", "{'limits': {'max_trials': 5}}"), SWEEP_RUNNING);
     ck_assert_int_eq(changed.sweep.planned, 5);
@@ -76,7 +70,7 @@ START_TEST(an_ended_sweep_runs_on)
     /* and from finishing, before its ensemble is there */
     ck_assert_int_eq(change("a", "{'limits': {'max_trials': 6}}"), SWEEP_RUNNING);
     ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 1);
-    tick();
+    (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
     struct trial_row last = trial_of(&s, "a", 5);
     ck_assert_int_eq(last.index, 5);
@@ -96,7 +90,7 @@ START_TEST(what_blocks_is_said)
     ck_fails(try_change("a", "{'state': 'running'}"), AS_E_CONFLICT, err, "max_failed_trials");
     ck_assert_int_eq(change("a", "{'limits': {'max_failed_trials': 1}}"), SWEEP_RUNNING);
     ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 8);
-    tick();
+    (void)reap(&s);
     ck_fails(try_change("a", "{'state': 'running'}"), AS_E_CONFLICT, err, "raise max_trials");
     ck_assert_int_eq(change("a", "{'limits': {'grace': 9}}"), SWEEP_COMPLETED);
     ck_assert(noted("raise max_trials"));
@@ -146,13 +140,13 @@ START_TEST(a_grid_ends_with_its_cells)
     make_grid(&s, "g", 3, "");
     int64_t e = make_runner(&s, "r", 4);
     ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 3);
-    tick();
+    (void)reap(&s);
     ck_assert_int_eq(change("g", "{'limits': {'max_trials': 9}}"), SWEEP_COMPLETED);
     ck_assert(noted("the grid has 3 cells"));
     ck_assert_int_eq(changed.sweep.planned, 3);
     make_grid(&s, "h", 3, "'max_trials': 2");
     ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 2);
-    tick();
+    (void)reap(&s);
     ck_assert_int_eq(change("h", "{'limits': {'max_trials': 9}}"), SWEEP_RUNNING);
     ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 1);
 }
@@ -176,20 +170,20 @@ START_TEST(time_between_an_end_and_running_on_is_free)
     age("a", "started_at", 60000); /* 60 of 100 s are used */
     finish(&s, ref_of(&c), 1);
     run_all(e, OUTCOME_COMPLETED);
-    tick();
+    (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
     ck_assert_int_eq(pg_fixture_i64(s.url, "select spent_ms / 1000 from sweep"), 60);
     age("a", "finished_at", 900000); /* it has rested for long */
     age("a", "started_at", 900000);
     ck_assert_int_eq(change("a", "{'limits': {'max_trials': 5}}"), SWEEP_RUNNING);
-    tick();
+    (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
     age("a", "reopened_at", 30000); /* 90 of 100 s */
-    tick();
+    (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_RUNNING);
     c = claim_one(&s, "r", e);
     age("a", "reopened_at", 11000);
-    tick();
+    (void)reap(&s);
     ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
     ck_assert_str_eq(sweep_of_id(&s, "a").reason, "wall_time is over");
     ck_assert_int_eq(trial_of(&s, "a", c.number).state, TRIAL_CANCELLED);
@@ -197,7 +191,7 @@ START_TEST(time_between_an_end_and_running_on_is_free)
     ck_assert(noted("wall_time is over: raise it"));
     ck_assert_int_eq(change("a", "{'limits': {'wall_time': '5m'}}"), SWEEP_RUNNING);
     ck_assert_int_eq(change("a", "{'limits': {'wall_time': 1}}"), SWEEP_FINISHING);
-    tick();
+    (void)reap(&s);
     ck_assert_int_eq(change("a", "{'limits': {'wall_time': null}}"), SWEEP_RUNNING);
     ck_assert_int_eq(run_all(e, OUTCOME_COMPLETED), 6);
 }
@@ -261,7 +255,7 @@ START_TEST(a_data_set_that_is_gone_is_named)
                                            "key, 'gone' from sweep returning 1"),
                      1);
     run_all(e, OUTCOME_COMPLETED);
-    tick();
+    (void)reap(&s);
     ck_fails(try_change("a", "{'limits': {'max_trials': 2}}"), AS_E_CONFLICT, err, "'gone'");
     ck_assert_int_eq(sweep_of_id(&s, "a").planned, 1); /* all of the patch or nothing */
 }

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/yaml_reader.h"
 #include "tests/support/check_main.h"
+#include "tests/support/json_text.h"
 
 const char train_yaml[] =
     "name: digits-mlp\n"
@@ -94,4 +96,27 @@ json_t *edited(const char *whole, const char *path, const char *edit)
     }
     ck_assert_int_eq(value ? json_object_set_new(at, p, value) : json_object_del(at, p), 0);
     return doc;
+}
+
+void document_becomes(document_rule *rule, const char *from, const char *expected)
+{
+    struct as_err err = {0};
+    JSON_AUTO doc = json_plain(from);
+    JSON_AUTO before = json_deep_copy(doc);
+    JSON_AUTO want = json_plain(expected);
+    JSON_AUTO got = NULL;
+    ck_ok(rule(doc, &got, &err), err);
+    ck_assert(json_equal(got, want));
+    ck_assert(json_equal(doc, before));
+}
+
+void document_is_refused(document_rule *rule, const char *from, const char *pointer,
+                         const char *part)
+{
+    struct as_err err = {0};
+    JSON_AUTO doc = json_plain(from);
+    JSON_AUTO got = NULL;
+    ck_fails(rule(doc, &got, &err), AS_E_INVAL, err, part);
+    ck_assert_str_eq(err.pointer, pointer);
+    ck_assert_ptr_null(got);
 }

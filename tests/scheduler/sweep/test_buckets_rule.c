@@ -1,41 +1,23 @@
 /* The column of `ensemble.by` becomes that of the trial's document. */
-#include <string.h>
-
-#include "base/json.h"
+#include "base/mem.h"
 #include "scheduler/sweep/buckets_rule.h"
+#include "tests/scheduler/sweep/documents.h"
 #include "tests/support/check_main.h"
-
-static struct as_err err;
-
-static json_t *parse(const char *text)
-{
-    json_t *j = NULL;
-    ck_ok(json_parse(text, strlen(text), &j, &err), err);
-    return j;
-}
-
-/* What becomes of a document; the document itself must stay as it is. */
-static void becomes(const char *from, const char *expected)
-{
-    JSON_AUTO doc = parse(from);
-    JSON_AUTO before = json_deep_copy(doc);
-    JSON_AUTO want = parse(expected);
-    JSON_AUTO got = NULL;
-    ck_ok(buckets_rule_apply(doc, &got, &err), err);
-    ck_assert(json_equal(got, want));
-    ck_assert(json_equal(doc, before));
-}
 
 #define MOVED                                                                                      \
     "{\"ensemble\":{\"method\":\"bucketing\"},\"trial\":{\"train\":{\"buckets\":\"region\"}}}"
 
 START_TEST(moves)
 {
-    becomes("{\"ensemble\":{\"method\":\"bucketing\",\"by\":\"region\"},\"trial\":{\"train\":{}}}",
-            MOVED);
-    becomes("{\"ensemble\":{\"method\":\"bucketing\",\"by\":\"region\"},\"trial\":{\"train\":{"
-            "\"buckets\":\"region\"}}}",
-            MOVED);
+    document_becomes(
+        buckets_rule_apply,
+        "{\"ensemble\":{\"method\":\"bucketing\",\"by\":\"region\"},\"trial\":{\"train\":{}}}",
+        MOVED);
+    document_becomes(
+        buckets_rule_apply,
+        "{\"ensemble\":{\"method\":\"bucketing\",\"by\":\"region\"},\"trial\":{\"train\":{"
+        "\"buckets\":\"region\"}}}",
+        MOVED);
     static const char *const others[] = {MOVED,
                                          "{\"ensemble\":true}",
                                          "{\"ensemble\":{\"size\":2}}",
@@ -43,7 +25,7 @@ START_TEST(moves)
                                          "[]",
                                          "{}"};
     for (size_t i = 0; i < AS_ARRAY_LEN(others); i++)
-        becomes(others[i], others[i]);
+        document_becomes(buckets_rule_apply, others[i], others[i]);
 }
 END_TEST
 
@@ -62,13 +44,8 @@ START_TEST(refuses)
          "\"d\"}}}",
          "found 'c', expected the column of /trial/train/buckets"},
     };
-    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
-        JSON_AUTO doc = parse(cases[i][0]);
-        JSON_AUTO got = NULL;
-        ck_fails(buckets_rule_apply(doc, &got, &err), AS_E_INVAL, err, cases[i][1]);
-        ck_assert_str_eq(err.pointer, "/ensemble/by");
-        ck_assert_ptr_null(got);
-    }
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++)
+        document_is_refused(buckets_rule_apply, cases[i][0], "/ensemble/by", cases[i][1]);
 }
 END_TEST
 

@@ -1,38 +1,18 @@
 /* New sweeps split by classes; documents that are stored already, or that choose, are not
  * changed. */
-#include <string.h>
-
-#include "base/json.h"
+#include "base/mem.h"
 #include "scheduler/sweep/split_rule.h"
+#include "tests/scheduler/sweep/documents.h"
 #include "tests/support/check_main.h"
-
-static struct as_err err;
-
-static json_t *parse(const char *text)
-{
-    json_t *j = NULL;
-    ck_ok(json_parse(text, strlen(text), &j, &err), err);
-    return j;
-}
-
-/* What becomes of a document; the document itself must stay as it is. */
-static void becomes(const char *from, const char *expected)
-{
-    JSON_AUTO doc = parse(from);
-    JSON_AUTO before = json_deep_copy(doc);
-    JSON_AUTO want = parse(expected);
-    JSON_AUTO got = NULL;
-    ck_ok(split_rule_choose(doc, &got, &err), err);
-    ck_assert(json_equal(got, want));
-    ck_assert(json_equal(doc, before));
-}
 
 START_TEST(chooses)
 {
-    becomes("{\"trial\":{\"train\":{\"epochs\":1}}}",
-            "{\"trial\":{\"train\":{\"epochs\":1,\"validation\":{\"split\":\"stratified\"}}}}");
-    becomes("{\"trial\":{\"train\":{\"validation\":{\"seed\":4}}}}",
-            "{\"trial\":{\"train\":{\"validation\":{\"seed\":4,\"split\":\"stratified\"}}}}");
+    document_becomes(
+        split_rule_choose, "{\"trial\":{\"train\":{\"epochs\":1}}}",
+        "{\"trial\":{\"train\":{\"epochs\":1,\"validation\":{\"split\":\"stratified\"}}}}");
+    document_becomes(
+        split_rule_choose, "{\"trial\":{\"train\":{\"validation\":{\"seed\":4}}}}",
+        "{\"trial\":{\"train\":{\"validation\":{\"seed\":4,\"split\":\"stratified\"}}}}");
 }
 END_TEST
 
@@ -52,7 +32,7 @@ START_TEST(leaves_alone)
         "[]",
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(docs); i++)
-        becomes(docs[i], docs[i]);
+        document_becomes(split_rule_choose, docs[i], docs[i]);
 }
 END_TEST
 

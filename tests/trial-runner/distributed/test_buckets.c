@@ -8,16 +8,6 @@
 
 static struct rig rig;
 
-static void setup(void)
-{
-    rig_open(&rig);
-}
-
-static void teardown(void)
-{
-    rig_close(&rig);
-}
-
 /* 64 x 768 + 768 x 768 + 768 x 10 and biases: 648,202 parameters. Four shards. */
 #define WIDE                                                                                       \
     "\"model\":{\"layers\":[768,768],\"dropout\":0.1},\"optimizer\":{\"kind\":\"adam\",\"lr\":"    \
@@ -63,7 +53,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("buckets");
     TCase *t = tcase_create("buckets");
-    tcase_add_checked_fixture(t, setup, teardown);
+    rig_fixture(t, &rig);
     tcase_add_test(t, buckets_give_equal_bits_for_any_number_of_ranks);
     tcase_add_test(t, deaths_between_buckets_change_no_bit);
     suite_add_tcase(s, t);

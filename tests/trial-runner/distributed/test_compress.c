@@ -8,16 +8,6 @@
 
 static struct rig rig;
 
-static void setup(void)
-{
-    rig_open(&rig);
-}
-
-static void teardown(void)
-{
-    rig_close(&rig);
-}
-
 /* Eight shards, the last batch of an epoch has fewer; one shard for each of four ranks. */
 #define EIGHT "\"batch_size\":256,\"micro_batch\":32,"
 #define FOUR "\"batch_size\":128,\"micro_batch\":32,"
@@ -174,7 +164,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("compress");
     TCase *t = tcase_create("compress");
-    tcase_add_checked_fixture(t, setup, teardown);
+    rig_fixture(t, &rig);
     tcase_add_loop_test(t, codecs_give_equal_bits_for_any_number_of_ranks, 0, CODECS);
     tcase_add_loop_test(t, checkpoints_hold_what_messages_have_lost, 0, CODECS);
     tcase_add_loop_test(t, other_sums_reach_the_same_loss, 0, 3);

@@ -13,16 +13,6 @@
 
 static struct rig rig;
 
-static void setup(void)
-{
-    rig_open(&rig);
-}
-
-static void teardown(void)
-{
-    rig_close(&rig);
-}
-
 /* Each rank has an emulated device of its own. */
 static void own_device(size_t place)
 {
@@ -228,7 +218,7 @@ END_TEST
 static TCase *case_of(Suite *s, const char *name)
 {
     TCase *t = tcase_create(name);
-    tcase_add_checked_fixture(t, setup, teardown);
+    rig_fixture(t, &rig);
     suite_add_tcase(s, t);
     return t;
 }

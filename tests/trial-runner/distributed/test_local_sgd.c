@@ -8,16 +8,6 @@
 
 static struct rig rig;
 
-static void setup(void)
-{
-    rig_open(&rig);
-}
-
-static void teardown(void)
-{
-    rig_close(&rig);
-}
-
 /* Four workers, 85 batches in an epoch; the last batch has 3 rows: one worker. */
 #define FOUR "\"batch_size\":16,\"micro_batch\":4,"
 #define MLP "\"model\":{\"layers\":[48,32]},"
@@ -132,7 +122,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("local_sgd");
     TCase *t = tcase_create("local_sgd");
-    tcase_add_checked_fixture(t, setup, teardown);
+    rig_fixture(t, &rig);
     tcase_add_loop_test(t, any_number_of_ranks_gives_the_same_bits, 0, 2);
     tcase_add_loop_test(t, deaths_and_restarts_change_no_bit, 0, 2);
     tcase_add_test(t, blocks_of_one_plain_step_are_synchronous_training);

@@ -26,35 +26,50 @@ static void draw(uint64_t seed)
     }
 }
 
-static struct own_sum *own_create(own_order order)
+static struct own_sum *o;
+static size_t most; /* vectors at any time of the last fill() */
+
+/* Draws other shards for each test, and makes `o`. */
+static void begin(uint64_t seed, own_order order)
 {
-    struct own_sum *o = NULL;
+    draw(seed);
     ck_assert_int_eq(own_sum_create(order, N, MOST, &o, NULL), AS_OK);
-    return o;
+}
+
+static void teardown(void)
+{
+    own_sum_free(o);
+    o = NULL;
 }
 
 /* Gives a shard's numbers in pieces, the last ones first. */
-static void give(struct own_sum *o, uint32_t shard, size_t piece)
+static void give(uint32_t shard, size_t piece)
 {
+    ck_assert_int_eq(own_sum_open(o, shard, NULL), AS_OK);
     for (size_t end = N; end > 0;) {
         size_t first = end > piece ? end - piece : 0;
         own_sum_add(o, first, values[shard] + first, end - first, scales[shard]);
         end = first;
     }
+    own_sum_close(o);
 }
 
-/* Computes what is missing of the run. Returns how many shards that were; *ret_most: the most
- * vectors at any time. */
-static uint32_t fill(struct own_sum *o, struct shard_run run, size_t piece, size_t *ret_most)
+/* Computes what is missing of the run. Returns how many shards that were. */
+static uint32_t fill(struct shard_run run, size_t piece)
 {
     uint32_t shard, end = run.first + run.count, n = 0;
-    for (*ret_most = 0; (shard = own_sum_missing(o)) < end; n++) {
-        ck_assert_int_eq(own_sum_open(o, shard, NULL), AS_OK);
-        give(o, shard, piece);
-        own_sum_close(o);
-        *ret_most = own_sum_count(o) > *ret_most ? own_sum_count(o) : *ret_most;
+    for (most = 0; (shard = own_sum_missing(o)) < end; n++) {
+        give(shard, piece);
+        most = own_sum_count(o) > most ? own_sum_count(o) : most;
     }
     return n;
+}
+
+/* A step from its start, or from what lies there of another run. */
+static uint32_t compute(int64_t step, uint32_t total, struct shard_run run)
+{
+    own_sum_begin(o, step, total, run);
+    return fill(run, N);
 }
 
 /* The value of a node by the plain recursion, number i. */
@@ -69,7 +84,7 @@ static float node_value(uint32_t total, uint32_t first, uint32_t level, size_t i
     return middle >= total ? left : left + node_value(total, middle, level - 1, i);
 }
 
-static void check_tree(const struct own_sum *o, uint32_t total, struct shard_run run)
+static void check_tree(uint32_t total, struct shard_run run)
 {
     struct shard_node nodes[SHARD_TREE_NODES];
     size_t n = shard_tree_cover(total, run, nodes);
@@ -91,45 +106,37 @@ static size_t levels_of(uint32_t count)
 
 START_TEST(nodes_have_the_bits_of_the_tree)
 {
-    draw(1);
-    struct own_sum *o = own_create(OWN_TREE);
+    begin(1, OWN_TREE);
     int64_t step = 0;
     for (uint32_t total = 1; total <= MOST; total += total < 12 ? 1 : 7)
         for (uint32_t first = 0; first < total; first += total < 9 ? 1 : 3)
             for (uint32_t count = 0; count <= total - first; count += total < 9 ? 1 : 5) {
                 struct shard_run run = {first, count};
-                size_t most, piece = count % 2 ? N : 999;
+                size_t piece = count % 2 ? N : 999;
                 own_sum_begin(o, step++, total, run);
-                ck_assert_uint_eq(fill(o, run, piece, &most), count);
-                check_tree(o, total, run);
+                ck_assert_uint_eq(fill(run, piece), count);
+                check_tree(total, run);
                 ck_assert_uint_le(most, 2 * levels_of(count) + 1);
             }
-    own_sum_free(o);
 }
 END_TEST
 
 START_TEST(eight_shards_need_three_vectors)
 {
-    draw(2);
-    struct own_sum *o = own_create(OWN_TREE);
+    begin(2, OWN_TREE);
     struct shard_run run = {0, 8};
-    size_t most;
-    own_sum_begin(o, 0, 8, run);
-    (void)fill(o, run, N, &most);
+    (void)compute(0, 8, run);
     ck_assert_uint_eq(most, 3); /* those of four, two and one shard; the eighth goes to them */
     ck_assert_uint_eq(own_sum_count(o), 1);
-    own_sum_free(o);
 }
 END_TEST
 
 START_TEST(a_line_is_added_in_the_order_of_its_shards)
 {
-    draw(3);
-    struct own_sum *o = own_create(OWN_LINE);
+    begin(3, OWN_LINE);
     struct shard_run run = {3, 6};
-    size_t most;
     own_sum_begin(o, 0, 12, run);
-    ck_assert_uint_eq(fill(o, run, 700, &most), 6);
+    ck_assert_uint_eq(fill(run, 700), 6);
     ck_assert_uint_eq(most, 1);
     for (size_t i = 0; i < N; i++) {
         float want = 0;
@@ -144,26 +151,20 @@ START_TEST(a_line_is_added_in_the_order_of_its_shards)
     own_sum_begin(o, 0, 12, (struct shard_run){2, 8}); /* it begins with another one */
     ck_assert_uint_eq(own_sum_missing(o), 2);
     ck_assert_uint_eq(own_sum_count(o), 0);
-    own_sum_free(o);
 }
 END_TEST
 
 START_TEST(each_shard_stays_by_itself)
 {
-    draw(4);
-    struct own_sum *o = own_create(OWN_EACH);
+    begin(4, OWN_EACH);
     struct shard_run run = {1, 5};
-    size_t most;
-    own_sum_begin(o, 0, 9, run);
-    ck_assert_uint_eq(fill(o, run, N, &most), 5);
+    ck_assert_uint_eq(compute(0, 9, run), 5);
     run = (struct shard_run){3, 5}; /* three of them, and two new ones */
-    own_sum_begin(o, 0, 9, run);
-    ck_assert_uint_eq(fill(o, run, N, &most), 2);
+    ck_assert_uint_eq(compute(0, 9, run), 2);
     ck_assert_uint_eq(own_sum_count(o), 5);
     for (uint32_t k = 0; k < 5; k++)
         for (size_t i = 0; i < N; i++)
             ck_assert_float_eq(own_sum_values(o)[k][i], scales[3 + k] * values[3 + k][i]);
-    own_sum_free(o);
 }
 END_TEST
 
@@ -172,10 +173,9 @@ END_TEST
 START_TEST(vectors_in_the_new_run_stay)
 {
     struct rng g;
-    draw(5);
+    begin(5, OWN_TREE);
     rng_init(&g, 5, 0);
-    struct own_sum *o = own_create(OWN_TREE);
-    size_t most, saved = 0;
+    size_t saved = 0;
     for (int64_t step = 0; step < 300; step++) {
         uint32_t total = 1 + (uint32_t)rng_below(&g, MOST);
         for (int change = 0; change < 4; change++) {
@@ -184,77 +184,59 @@ START_TEST(vectors_in_the_new_run_stay)
             own_sum_begin(o, step, total, run);
             if (rng_below(&g, 2)) { /* lost before all of it is computed */
                 uint32_t shard = own_sum_missing(o);
-                if (shard < run.first + run.count) {
-                    ck_assert_int_eq(own_sum_open(o, shard, NULL), AS_OK);
-                    give(o, shard, N);
-                    own_sum_close(o);
-                }
+                if (shard < run.first + run.count)
+                    give(shard, N);
             }
             own_sum_begin(o, step, total, run);
-            saved += run.count - fill(o, run, N, &most);
-            check_tree(o, total, run);
+            saved += run.count - fill(run, N);
+            check_tree(total, run);
         }
     }
     ck_assert_uint_gt(saved, 1000);
     struct shard_run four = {0, 4}, six = {0, 6};
-    own_sum_begin(o, 1000, 8, four);
-    (void)fill(o, four, N, &most);
-    own_sum_begin(o, 1000, 8, six); /* another rank is gone: two of its shards come here */
-    ck_assert_uint_eq(fill(o, six, N, &most), 2);
-    check_tree(o, 8, six);
-    own_sum_free(o);
+    (void)compute(1000, 8, four);
+    /* another rank is gone: two of its shards come here */
+    ck_assert_uint_eq(compute(1000, 8, six), 2);
+    check_tree(8, six);
 }
 END_TEST
 
 /* A gradient that ends in the middle has spoilt the nodes that it was added to. */
 START_TEST(a_shard_that_fails_takes_its_nodes_with_it)
 {
-    draw(6);
-    struct own_sum *o = own_create(OWN_TREE);
+    begin(6, OWN_TREE);
     struct shard_run run = {0, 4};
-    size_t most;
     own_sum_begin(o, 0, 4, run);
-    for (uint32_t s = 0; s < 3; s++) {
-        ck_assert_int_eq(own_sum_open(o, s, NULL), AS_OK);
-        give(o, s, N);
-        own_sum_close(o);
-    }
+    for (uint32_t s = 0; s < 3; s++)
+        give(s, N);
     ck_assert_int_eq(own_sum_open(o, 3, NULL), AS_OK);
     own_sum_add(o, N / 2, values[3] + N / 2, N / 4, scales[3]);
     own_sum_begin(o, 0, 4, run);
     ck_assert_uint_eq(own_sum_missing(o), 0);
-    ck_assert_uint_eq(fill(o, run, N, &most), 4);
-    check_tree(o, 4, run);
-    own_sum_free(o);
+    ck_assert_uint_eq(fill(run, N), 4);
+    check_tree(4, run);
 }
 END_TEST
 
 START_TEST(another_step_begins_anew)
 {
-    draw(7);
-    struct own_sum *o = own_create(OWN_TREE);
+    begin(7, OWN_TREE);
     struct shard_run run = {0, 3};
-    size_t most;
-    own_sum_begin(o, 5, 3, run);
-    (void)fill(o, run, N, &most);
+    (void)compute(5, 3, run);
     own_sum_begin(o, 6, 3, run);
     ck_assert_uint_eq(own_sum_missing(o), 0);
-    (void)fill(o, run, N, &most);
+    (void)fill(run, N);
     own_sum_begin(o, 6, 4, run); /* the batch has another tree */
     ck_assert_uint_eq(own_sum_missing(o), 0);
-    own_sum_free(o);
 }
 END_TEST
 
 START_TEST(what_is_the_ranks_stands_in_the_first_vector)
 {
-    draw(8);
-    struct own_sum *o = own_create(OWN_TREE);
+    begin(8, OWN_TREE);
     struct shard_run run = {1, 6}; /* nodes 1, 2-3, 4-5, 6 */
     const float wishes[2] = {1, 0};
-    size_t most;
-    own_sum_begin(o, 0, 8, run);
-    (void)fill(o, run, N, &most);
+    (void)compute(0, 8, run);
     for (int again = 0; again < 2; again++) {
         own_sum_put(o, N - 2, again ? (const float[2]){0, 1} : wishes, 2);
         ck_assert_uint_eq(own_sum_count(o), 4);
@@ -266,38 +248,28 @@ START_TEST(what_is_the_ranks_stands_in_the_first_vector)
     own_sum_begin(o, 1, 8, (struct shard_run){8, 0}); /* a rank without shards has nothing to say */
     own_sum_put(o, N - 2, wishes, 2);
     ck_assert_uint_eq(own_sum_count(o), 0);
-    own_sum_free(o);
 }
 END_TEST
 
 /* Whatever allocation fails, nothing is lost of what was there. */
 START_TEST(memory_that_is_out_is_an_error)
 {
-    draw(9);
-    struct own_sum *o = NULL;
     for (uint64_t nth = 1; nth <= 4; nth++) {
         as_mem_fail_nth(nth);
         ck_assert_int_eq(own_sum_create(OWN_TREE, N, MOST, &o, NULL), AS_E_NOMEM);
     }
     as_mem_fail_nth(0);
-    o = own_create(OWN_TREE);
+    begin(9, OWN_TREE);
     struct shard_run run = {0, 4};
-    size_t most;
     own_sum_begin(o, 0, 4, run);
-    ck_assert_int_eq(own_sum_open(o, 0, NULL), AS_OK);
-    give(o, 0, N);
-    own_sum_close(o);
-    ck_assert_int_eq(own_sum_open(o, 1, NULL), AS_OK);
-    give(o, 1, N);
-    own_sum_close(o);
+    give(0, N);
+    give(1, N);
     as_mem_fail_nth(1);
     as_status st = own_sum_open(o, 2, NULL);
     as_mem_fail_nth(0);
     ck_assert_int_eq(st, AS_E_NOMEM);
-    own_sum_begin(o, 0, 4, run);
-    ck_assert_uint_eq(fill(o, run, N, &most), 2);
-    check_tree(o, 4, run);
-    own_sum_free(o);
+    ck_assert_uint_eq(compute(0, 4, run), 2);
+    check_tree(4, run);
 }
 END_TEST
 
@@ -305,6 +277,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("own_sum");
     TCase *t = tcase_create("own_sum");
+    tcase_add_checked_fixture(t, NULL, teardown);
     tcase_add_test(t, nodes_have_the_bits_of_the_tree);
     tcase_add_test(t, eight_shards_need_three_vectors);
     tcase_add_test(t, a_line_is_added_in_the_order_of_its_shards);

@@ -9,16 +9,6 @@
 
 static struct rig rig;
 
-static void setup(void)
-{
-    rig_open(&rig);
-}
-
-static void teardown(void)
-{
-    rig_close(&rig);
-}
-
 /* Eight shards, the last batch of an epoch has fewer. */
 #define EIGHT "\"batch_size\":256,\"micro_batch\":32,"
 #define FOUR "\"batch_size\":128,\"micro_batch\":32,"
@@ -163,7 +153,7 @@ END_TEST
 static void add(Suite *s, const char *name, const TTest *test, int n)
 {
     TCase *t = tcase_create(name);
-    tcase_add_checked_fixture(t, setup, teardown);
+    rig_fixture(t, &rig);
     tcase_add_loop_test(t, test, 0, n);
     suite_add_tcase(s, t);
 }

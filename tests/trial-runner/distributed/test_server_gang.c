@@ -18,16 +18,6 @@
 
 static struct rig rig;
 
-static void setup(void)
-{
-    rig_open(&rig);
-}
-
-static void teardown(void)
-{
-    rig_close(&rig);
-}
-
 /* The model's file names its document; what it predicts does not. */
 static bool is_same(const char *a, const char *b)
 {
@@ -191,7 +181,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("server in gangs");
     TCase *t = tcase_create("gang");
-    tcase_add_checked_fixture(t, setup, teardown);
+    rig_fixture(t, &rig);
     tcase_add_test(t, synchronous_server_has_the_bits_of_the_serial_run);
     tcase_add_test(t, traffic_is_that_of_a_push_and_a_pull);
     tcase_add_test(t, stale_server_reaches_the_bar);

@@ -9,16 +9,6 @@
 
 static struct rig rig;
 
-static void setup(void)
-{
-    rig_open(&rig);
-}
-
-static void teardown(void)
-{
-    rig_close(&rig);
-}
-
 #define MODEL                                                                                      \
     "\"model\":{\"layers\":[24,12],\"dropout\":0.1,\"norm\":\"batch\"},\"batch_size\":256,"        \
     "\"micro_batch\":32,\"epochs\":%d,\"optimizer\":%s%s"
@@ -128,14 +118,14 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("shard_state");
     TCase *t = tcase_create("shard_state");
-    tcase_add_checked_fixture(t, setup, teardown);
+    rig_fixture(t, &rig);
     tcase_add_loop_test(t, divided_moments_give_the_bits_of_whole_ones, 0, OPTIMIZERS);
     tcase_add_loop_test(t, deaths_and_restarts_change_no_bit, 0, 2);
     tcase_add_test(t, each_rank_holds_its_part_of_the_moments);
     tcase_add_test(t, one_copy_restarts_from_the_checkpoint);
     suite_add_tcase(s, t);
     t = tcase_create("killed");
-    tcase_add_checked_fixture(t, setup, teardown);
+    rig_fixture(t, &rig);
     tcase_add_loop_test(t, checkpoints_on_the_way_are_whole, 0, 3);
     suite_add_tcase(s, t);
     return s;

@@ -47,16 +47,6 @@ static const struct trial heavier = {
 
 static struct rig rig;
 
-static void setup(void)
-{
-    rig_open(&rig);
-}
-
-static void teardown(void)
-{
-    rig_close(&rig);
-}
-
 /* A living rank, so that another one that holds the state is left; GANG_MAX if there is none. */
 static size_t victim_of(const struct gang *g, struct rng *r)
 {
@@ -452,7 +442,7 @@ Suite *test_suite(void)
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) { /* CK_RUN_CASE runs one of them */
         TCase *t = tcase_create(cases[i].name);
-        tcase_add_checked_fixture(t, setup, teardown);
+        rig_fixture(t, &rig);
         tcase_set_timeout(t, 1800);
         tcase_add_test(t, cases[i].test);
         suite_add_tcase(s, t);

@@ -42,114 +42,117 @@ static const struct {
     {"{\"a\": 1", "0{\"a\":1.0} "}, /* completed by the end below: see whole_lines_only */
 };
 
-static void feed(struct report_reader *r, struct seen *s, const char *bytes, size_t len)
+static struct report_reader reader;
+static struct seen seen;
+static struct as_err err;
+
+static void setup(void)
 {
-    struct report_fns fns = seen_fns(s);
-    struct as_err err = {0};
-    ck_ok(report_reader_feed(r, bytes, len, &fns, &err), err);
+    reader = (struct report_reader){0};
+    seen = (struct seen){0};
+}
+
+static void teardown(void)
+{
+    report_reader_done(&reader);
+    str_done(&seen.text);
+}
+
+static void begin_anew(void)
+{
+    teardown();
+    setup();
+}
+
+static void feed(const char *bytes, size_t len)
+{
+    struct report_fns fns = seen_fns(&seen);
+    ck_ok(report_reader_feed(&reader, bytes, len, &fns, &err), err);
+}
+
+/* All that was seen until now. */
+static void saw(const char *expected)
+{
+    ck_assert_str_eq(str_cstr(&seen.text), expected);
 }
 
 START_TEST(lines)
 {
     size_t len = strlen(cases[_i].bytes);
     for (size_t step = 1; step <= len; step += 3) { /* whatever the pieces */
-        struct report_reader r = {0};
-        struct seen s = {0};
-        struct report_fns fns = seen_fns(&s);
-        struct as_err err = {0};
+        struct report_fns fns = seen_fns(&seen);
+        begin_anew();
         for (size_t at = 0; at < len; at += step)
-            feed(&r, &s, cases[_i].bytes + at, len - at < step ? len - at : step);
+            feed(cases[_i].bytes + at, len - at < step ? len - at : step);
         if (cases[_i].bytes[len - 1] != '\n') {
-            ck_assert_str_eq(str_cstr(&s.text), "");
-            feed(&r, &s, "}", 1);
+            saw("");
+            feed("}", 1);
         }
-        ck_ok(report_reader_end(&r, &fns, &err), err);
+        ck_ok(report_reader_end(&reader, &fns, &err), err);
         if (cases[_i].want)
-            ck_assert_str_eq(str_cstr(&s.text), cases[_i].want);
+            saw(cases[_i].want);
         else
-            ck_assert_uint_eq(s.bad, 1);
-        report_reader_done(&r);
-        str_done(&s.text);
+            ck_assert_uint_eq(seen.bad, 1);
     }
 }
 END_TEST
 
 START_TEST(a_line_without_end_is_refused_and_reading_goes_on)
 {
-    struct report_reader r = {0};
-    struct seen s = {0};
     char piece[1000];
     memset(piece, '1', sizeof piece);
     for (int i = 0; i < 200; i++)
-        feed(&r, &s, piece, sizeof piece);
-    ck_assert_uint_lt(r.partial.cap, 4 * REPORT_MAX_LINE);
-    feed(&r, &s, "\n{\"a\": 2}\n", 10);
-    ck_assert_str_eq(str_cstr(&s.text), "bad1(longer than 65536 bytes) 0{\"a\":2.0} ");
-    report_reader_done(&r);
-    str_done(&s.text);
+        feed(piece, sizeof piece);
+    ck_assert_uint_lt(reader.partial.cap, 4 * REPORT_MAX_LINE);
+    feed("\n{\"a\": 2}\n", 10);
+    saw("bad1(longer than 65536 bytes) 0{\"a\":2.0} ");
 }
 END_TEST
 
 START_TEST(a_nul_byte_is_refused)
 {
-    struct report_reader r = {0};
-    struct seen s = {0};
-    feed(&r, &s, "{\"a\": 1}\0\n", 10);
-    ck_assert_str_eq(str_cstr(&s.text), "bad1(the line has a NUL byte) ");
-    report_reader_done(&r);
-    str_done(&s.text);
+    feed("{\"a\": 1}\0\n", 10);
+    saw("bad1(the line has a NUL byte) ");
 }
 END_TEST
 
 START_TEST(a_restart_forgets_the_half_line)
 {
-    struct report_reader r = {0};
-    struct seen s = {0};
-    feed(&r, &s, "{\"a\": 1}\n{\"a\":", 14);
-    report_reader_restart(&r);
-    feed(&r, &s, "{\"a\": 3}\n", 9);
-    ck_assert_str_eq(str_cstr(&s.text), "0{\"a\":1.0} 1{\"a\":3.0} ");
-    report_reader_done(&r);
-    str_done(&s.text);
+    feed("{\"a\": 1}\n{\"a\":", 14);
+    report_reader_restart(&reader);
+    feed("{\"a\": 3}\n", 9);
+    saw("0{\"a\":1.0} 1{\"a\":3.0} ");
 }
 END_TEST
 
 START_TEST(too_many_metrics)
 {
-    struct report_reader r = {0};
-    struct seen s = {0};
     AS_AUTO(str_done) struct str line = {0};
     for (int i = 0; i <= REPORT_MAX_METRICS; i++)
         str_printf(&line, "%s\"m%d\":1", i ? "," : "{", i);
     str_puts(&line, "}\n");
-    feed(&r, &s, line.s, line.len);
-    ck_assert_uint_eq(s.items, 1); /* the first hundred count */
-    str_clear(&s.text);
-    feed(&r, &s, "{\"m100\": 1}\n", 12);
-    ck_assert_str_eq(str_cstr(&s.text), "1{\"m100\":1.0} ");
-    ck_assert_uint_eq(s.bad, 1);
-    report_reader_done(&r);
-    str_done(&s.text);
+    feed(line.s, line.len);
+    ck_assert_uint_eq(seen.items, 1); /* the first hundred count */
+    str_clear(&seen.text);
+    feed("{\"m100\": 1}\n", 12);
+    saw("1{\"m100\":1.0} ");
+    ck_assert_uint_eq(seen.bad, 1);
 }
 END_TEST
 
 START_TEST(files_of_others)
 {
-    struct report_reader r = {.of_others = true, .step_name = "epoch"};
-    struct seen s = {0};
+    reader.of_others = true;
+    reader.step_name = "epoch";
     const char *line = "{\"epoch\": 4, \"val/loss\": 2, \"step\": 7}\n";
-    feed(&r, &s, line, strlen(line));
-    ck_assert_str_eq(str_cstr(&s.text), "4{\"step\":7.0,\"val/loss\":2.0} ");
-    report_reader_done(&r);
-    str_done(&s.text);
+    feed(line, strlen(line));
+    saw("4{\"step\":7.0,\"val/loss\":2.0} ");
 }
 END_TEST
 
 START_TEST(notes_are_cut_between_characters)
 {
-    struct report_reader r = {0};
-    struct seen s = {0};
-    struct report_fns fns = seen_fns(&s);
+    struct report_fns fns = seen_fns(&seen);
     char text[REPORT_MAX_NOTE + 1], whole[2 * REPORT_MAX_NOTE + 1];
     for (size_t i = 0; i < REPORT_MAX_NOTE; i++) /* two bytes each, from an odd byte on */
         memcpy(whole + (i ? 2 * i - 1 : 0), i ? "\xc3\xa9" : "x", i ? 2 : 1);
@@ -157,28 +160,21 @@ START_TEST(notes_are_cut_between_characters)
     ck_assert_uint_eq(strlen(text), REPORT_MAX_NOTE - 1);
     ck_assert(as_utf8_valid(text, strlen(text)));
     fns.on_note = NULL; /* nobody wants notes: the numbers count */
-    struct as_err err = {0};
-    ck_ok(report_reader_feed(&r, "{\"a\":\"x\",\"b\":1}\n", 16, &fns, &err), err);
-    ck_assert_str_eq(str_cstr(&s.text), "0{\"b\":1.0} ");
-    report_reader_done(&r);
-    str_done(&s.text);
+    ck_ok(report_reader_feed(&reader, "{\"a\":\"x\",\"b\":1}\n", 16, &fns, &err), err);
+    saw("0{\"b\":1.0} ");
 }
 END_TEST
 
 START_TEST(out_of_memory_is_told)
 {
     for (size_t nth = 1; nth < 50; nth++) {
-        struct report_reader r = {0};
-        struct seen s = {0};
-        struct report_fns fns = seen_fns(&s);
-        struct as_err err = {0};
+        struct report_fns fns = seen_fns(&seen);
+        begin_anew();
         as_mem_fail_nth(nth);
-        as_status st = report_reader_feed(&r, "{\"a\": 1}\n", 9, &fns, &err);
+        as_status st = report_reader_feed(&reader, "{\"a\": 1}\n", 9, &fns, &err);
         as_mem_fail_nth(0);
         ck_assert(st == AS_OK || st == AS_E_NOMEM);
-        ck_assert_uint_eq(s.bad, 0);
-        report_reader_done(&r);
-        str_done(&s.text);
+        ck_assert_uint_eq(seen.bad, 0);
     }
 }
 END_TEST
@@ -187,6 +183,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("report");
     TCase *t = tcase_create("report");
+    tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, lines, 0, (int)AS_ARRAY_LEN(cases));
     tcase_add_test(t, a_line_without_end_is_refused_and_reading_goes_on);
     tcase_add_test(t, a_nul_byte_is_refused);

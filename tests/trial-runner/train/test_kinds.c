@@ -14,16 +14,6 @@
 
 static struct rig rig;
 
-static void setup(void)
-{
-    rig_open(&rig);
-}
-
-static void teardown(void)
-{
-    rig_close(&rig);
-}
-
 static char *place(const char *name)
 {
     char *path = file_join(rig.dir, name);
@@ -285,7 +275,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("train_kinds");
     TCase *t = tcase_create("train_kinds");
-    tcase_add_checked_fixture(t, setup, teardown);
+    rig_fixture(t, &rig);
     tcase_add_test(t, images);
     tcase_add_test(t, images_of_bytes);
     tcase_add_test(t, text);

@@ -28,16 +28,6 @@ static const struct trial lasting = {
 
 static struct rig rig;
 
-static void setup(void)
-{
-    rig_open(&rig);
-}
-
-static void teardown(void)
-{
-    rig_close(&rig);
-}
-
 START_TEST(any_number_of_ranks_gives_the_same_bits)
 {
     const struct trial *t = _i == 0 ? &mlp : &cnn;
@@ -182,7 +172,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("ranks");
     TCase *t = tcase_create("ranks");
-    tcase_add_checked_fixture(t, setup, teardown);
+    rig_fixture(t, &rig);
     tcase_add_loop_test(t, any_number_of_ranks_gives_the_same_bits, 0, 2);
     tcase_add_test(t, deaths_change_no_bit);
     tcase_add_test(t, who_has_no_data_does_not_listen);

@@ -16,16 +16,6 @@
 
 static struct rig rig;
 
-static void setup(void)
-{
-    rig_open(&rig);
-}
-
-static void teardown(void)
-{
-    rig_close(&rig);
-}
-
 /* What a table has beside the inputs a, b and the class. */
 struct table {
     const char *header; /* "day," */
@@ -408,7 +398,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("train_validation");
     TCase *t = tcase_create("train_validation");
-    tcase_add_checked_fixture(t, setup, teardown);
+    rig_fixture(t, &rig);
     tcase_add_test(t, a_column_or_an_order_holds_rows_out);
     tcase_add_test(t, groups_stay_together);
     tcase_add_test(t, buckets_are_of_the_held_rows);

@@ -1,0 +1,67 @@
+/* Do the loss and the kind of model suit the task of a data set? A document cannot say so alone. It is
+ * asked when a sweep is created and before training (model/plan/check.c), and when a stored model is
+ * read (model/file/manifest.c): what predicts with it asks no more. */
+#include "base/json.h"
+#include "model/document/train_spec.h"
+
+/* NULL if the loss is valid for the task; else the names of the valid losses, for the message. */
+static const char *expected_losses(train_loss loss, const struct dataset_info *data)
+{
+    bool entropy = loss == TRAIN_CROSS_ENTROPY;
+    switch (data->task) {
+    case DATASET_REGRESSION:
+        return entropy ? "mse, huber or bce" : NULL;
+    case DATASET_CLASSIFICATION:
+        if (entropy || (loss == TRAIN_BCE && data->n_classes == 2))
+            return NULL;
+        return data->n_classes == 2 ? "cross_entropy or bce" : "cross_entropy";
+    default:
+        return entropy ? NULL : "cross_entropy";
+    }
+}
+
+static as_status check_loss(const struct train_spec *spec, const struct dataset_info *data,
+                            const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    train_loss loss = train_spec_loss(spec, data->task);
+    const char *expected = expected_losses(loss, data);
+    if (expected) {
+        json_pointer_child(pointer, "loss", at);
+        return as_fail_at(
+            err, AS_E_INVAL, at, "%s: found %s, expected %s: data set '%s' is for %s%s", at,
+            train_loss_name(loss), expected, spec->dataset, dataset_task_name(data->task),
+            loss == TRAIN_BCE ? " of more than two classes" : "");
+    }
+    if (spec->model.logistic && data->task != DATASET_CLASSIFICATION) {
+        json_pointer_child(pointer, "model", at);
+        json_pointer_child(at, "kind", at);
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found logistic, expected linear: data set '%s' is for %s", at,
+                          spec->dataset, dataset_task_name(data->task));
+    }
+    return AS_OK;
+}
+
+/* Trees take rows of a table, or the pixels of an image as such a row. */
+static as_status check_trees(const struct train_spec *spec, const struct dataset_info *data,
+                             const char *pointer, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    if (data->input != DATASET_TOKEN_TEXT)
+        return AS_OK;
+    json_pointer_child(pointer, "model", at);
+    json_pointer_child(at, "kind", at);
+    return as_fail_at(err, AS_E_INVAL, at,
+                      "%s: found %s, expected transformer: the data set is a text of tokens", at,
+                      train_model_name(&spec->model));
+}
+
+as_status train_spec_check_task(const struct train_spec *spec, const struct dataset_info *data,
+                                const char *pointer, struct as_err *err)
+{
+    as_status st = check_loss(spec, data, pointer, err);
+    if (st != AS_OK || !train_model_is_trees(&spec->model))
+        return st;
+    return check_trees(spec, data, pointer, err);
+}
