@@ -10,7 +10,7 @@
 as_status temp_file_create(char *path, size_t size, int *ret_fd, struct as_err *err)
 {
     const char *dir = getenv("TMPDIR");
-    int n = snprintf(path, size, "%s/assay-spool-XXXXXX", dir && *dir ? dir : "/tmp");
+    int n = snprintf(path, size, "%s/assay-temp-XXXXXX", dir && *dir ? dir : "/tmp");
     if (n < 0 || (size_t)n >= size)
         return as_fail(err, AS_E_IO, "TMPDIR is too long");
     int fd = mkostemp(path, O_CLOEXEC);

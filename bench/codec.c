@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "bench/bench.h"
-#include "trial-runner/distributed/codec.h"
+#include "trial-runner/distributed/gradient_codec.h"
 
 /* A wide layer with its bias: 16.8 MB, beyond the caches. */
 static const struct codec_tensor layers[] = {{2048, 2048}, {1, 2048}};

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "search/prior/earlier.h"
+#include "search/prior/warm_start.h"
 #include "search/space/config.h"
 #include "search/suggest.h"
 #include "search/trial_past.h"
@@ -36,7 +36,7 @@ struct replay {
     struct search_spec spec;
     struct space *space; /* owned, as all below */
     struct search_prepared *prepared;
-    struct earlier *earlier;
+    struct warm_start *earlier;
     struct record *records;
     size_t n;
     size_t n_suggested;
@@ -66,7 +66,7 @@ void replay_free(struct replay *r)
     json_decref(r->state);
     json_decref(r->again);
     search_prepared_free(r->spec.method, r->prepared); /* before its space */
-    earlier_free(r->earlier);
+    warm_start_free(r->earlier);
     space_free(r->space);
     free(r);
 }
@@ -164,7 +164,7 @@ static as_status read_earlier(struct replay *r, const json_t *search, struct as_
     if (!json_is_object(search))
         return AS_OK;
     as_status st = json_fields_init(&f, search, "/sweep/document/search", err);
-    return st < 0 ? st : earlier_parse(&f, r->space, &r->earlier, err);
+    return st < 0 ? st : warm_start_parse(&f, r->space, &r->earlier, err);
 }
 
 static as_status read_sweep(struct replay *r, const json_t *sweep, struct as_err *err)

@@ -8,7 +8,7 @@
  * Who can reach a version holds a reference to it: each request its caller's, the list one, and a
  * thread that computes one of its own. Without that of the list a version could be freed while it
  * stands there: another thread may compute all of its requests before a worker takes it from the
- * list, and a swap may end the reference of the shelf. */
+ * list, and a swap may end the reference of the cache. */
 #include "serve/batcher.h"
 
 #include <pthread.h>

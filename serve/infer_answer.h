@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 #include "serve/infer_request.h"
-#include "serve/model_schema.h"
+#include "serve/tensor_schema.h"
 
 /* Append the answer.
  *   out           [rows, s->outputs] what the predictor gave; a number that is not finite is null

@@ -46,7 +46,7 @@ struct daemon {
     int listen_fd;
     struct listener_address address;
     struct host_names hosts;
-    struct shelf *shelf;
+    struct model_cache *cache;
     struct batcher *batcher;
     struct source_files *files;
     struct source_server *server;
@@ -175,7 +175,7 @@ static as_status add_models_of_server(struct daemon *d, struct as_err *err)
     AS_AUTO(as_freep) char *token = NULL;
     as_status st = read_token(&d->config, &token, err);
     if (st == AS_OK)
-        st = source_server_create(d->shelf, d->config.server, token, &d->server, err);
+        st = source_server_create(d->cache, d->config.server, token, &d->server, err);
     for (size_t i = 0; i < d->config.n_models && st == AS_OK; i++) {
         const char *reference;
         if (is_file(&d->config, d->config.models[i]))
@@ -189,7 +189,7 @@ static as_status add_models_of_server(struct daemon *d, struct as_err *err)
 static as_status add_models(struct daemon *d, struct as_err *err)
 {
     const struct config *c = &d->config;
-    as_status st = source_files_create(d->shelf, &d->files, err);
+    as_status st = source_files_create(d->cache, &d->files, err);
     size_t n_files = 0;
     for (size_t i = 0; i < c->n_models && st == AS_OK; i++) {
         if (!is_file(c, c->models[i]))
@@ -225,7 +225,7 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
         .version = ASSAY_VERSION,
     };
     d->listen_fd = -1; /* the service takes it */
-    as_status st = service_start(&opts, d->shelf, d->batcher, &d->service, err);
+    as_status st = service_start(&opts, d->cache, d->batcher, &d->service, err);
     if (st < 0)
         return st;
     st = listener_address_write(&d->address, c->address_file, err);
@@ -242,7 +242,7 @@ static as_status start_daemon(struct daemon *d, struct as_err *err)
     if (st == AS_OK)
         st = host_names_init(&d->address, c->public_host, &d->hosts, err);
     if (st == AS_OK)
-        st = shelf_create(&served, &d->shelf, err);
+        st = model_cache_create(&served, &d->cache, err);
     if (st == AS_OK)
         st = batcher_create((size_t)c->workers, (size_t)c->io_threads, (size_t)c->queue,
                             &d->batcher, err);
@@ -261,7 +261,7 @@ static void stop_daemon(struct daemon *d)
     source_server_free(d->server);
     source_files_free(d->files);
     batcher_free(d->batcher);
-    shelf_free(d->shelf);
+    model_cache_free(d->cache);
 }
 
 static as_status run_daemon(struct daemon *d, struct as_err *err)

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "model/file/model_file.h"
 #include "model/predict/predictor.h"
-#include "serve/model_schema.h"
+#include "serve/tensor_schema.h"
 
 #define SERVED_VERSION_SIZE 32
 
@@ -42,7 +42,7 @@ struct served {
     size_t max_rows;               /* of one pass */
     struct predictor **predictors; /* [n_predictors], by worker */
     size_t n_predictors;
-    struct stats *stats; /* of the name; set by the shelf, borrowed */
+    struct stats *stats; /* of the name; set by the cache, borrowed */
     struct served_queue queue;
 };
 

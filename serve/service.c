@@ -23,7 +23,7 @@
 
 struct service {
     struct service_options opts;
-    struct shelf *shelf;
+    struct model_cache *cache;
     struct batcher *batcher;
     struct http_server *http;
     atomic_bool is_draining;
@@ -276,7 +276,7 @@ static void answer_health(const struct service *s, struct http_exchange *x, bool
         return;
     if (!is_ready)
         answer_json(s, x, 200, "{\"live\":true}");
-    else if (!atomic_load(&s->is_draining) && shelf_is_ready(s->shelf))
+    else if (!atomic_load(&s->is_draining) && model_cache_is_ready(s->cache))
         answer_json(s, x, 200, "{\"live\":true,\"ready\":true}");
     else
         answer_json(s, x, 503, "{\"live\":true,\"ready\":false}");
@@ -287,7 +287,7 @@ static void answer_metrics(const struct service *s, struct http_exchange *x)
     AS_AUTO(str_done) struct str b = {0};
     if (!is_read(s, x))
         return;
-    shelf_write_stats(s->shelf, &b);
+    model_cache_write_stats(s->cache, &b);
     const char *text = b.failed ? NULL : arena_strndup(&x->arena, str_cstr(&b), b.len);
     if (text)
         answer_bytes(s, x, 200, "text/plain; version=0.0.4", text, b.len);
@@ -360,7 +360,8 @@ static void route_model(struct service *s, struct http_exchange *x, struct path 
     const char *name = arena_strndup(&x->arena, p->segment[2], p->len[2]);
     bool has_version = segment_is(p, 3, "versions") && p->n > 4, known = false;
     size_t at = has_version ? 5 : 3;
-    AS_AUTO(served_unrefp) struct served *v = name ? shelf_take(s->shelf, name, &known) : NULL;
+    AS_AUTO(served_unrefp)
+    struct served *v = name ? model_cache_take(s->cache, name, &known) : NULL;
     const char *message = NULL;
     int status = 404;
     if (!v) {
@@ -442,7 +443,7 @@ static void on_gone(void *ctx)
     (void)ctx; /* no exchange is watched */
 }
 
-as_status service_start(const struct service_options *opts, struct shelf *shelf,
+as_status service_start(const struct service_options *opts, struct model_cache *cache,
                         struct batcher *batcher, struct service **ret, struct as_err *err)
 {
     struct http_options http = http_options_default();
@@ -454,7 +455,7 @@ as_status service_start(const struct service_options *opts, struct shelf *shelf,
     if (!s)
         return as_fail_nomem(err);
     s->opts = *opts;
-    s->shelf = shelf;
+    s->cache = cache;
     s->batcher = batcher;
     const struct http_app app = {s, on_head, on_request, on_refusal, on_end, on_gone};
     as_status st = http_start(&http, &app, &s->http, err);

@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 #include "serve/batcher.h"
-#include "serve/shelf.h"
+#include "serve/model_cache.h"
 
 struct service;
 
@@ -27,7 +27,7 @@ struct service_options {
 };
 
 /* All are borrowed until service_stop() returned true. Errors as http_start(). */
-AS_MUST_CHECK as_status service_start(const struct service_options *opts, struct shelf *shelf,
+AS_MUST_CHECK as_status service_start(const struct service_options *opts, struct model_cache *cache,
                                       struct batcher *batcher, struct service **ret,
                                       struct as_err *err);
 

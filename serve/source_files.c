@@ -34,7 +34,7 @@ struct watched {
 };
 
 struct source_files {
-    struct shelf *shelf;
+    struct model_cache *cache;
     char **folders;
     size_t n_folders, folders_cap;
     struct watched *files;
@@ -61,12 +61,13 @@ static bool looks_equal(const struct look *a, const struct look *b)
            a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec;
 }
 
-as_status source_files_create(struct shelf *shelf, struct source_files **ret, struct as_err *err)
+as_status source_files_create(struct model_cache *cache, struct source_files **ret,
+                              struct as_err *err)
 {
     struct source_files *s = as_calloc(1, sizeof *s);
     if (!s)
         return as_fail_nomem(err);
-    s->shelf = shelf;
+    s->cache = cache;
     (void)pthread_mutex_init(&s->lock, NULL); /* cannot fail with default attributes on Linux */
     clock_cond_init(&s->stop);
     *ret = s;
@@ -83,7 +84,7 @@ static as_status load(struct source_files *s, struct watched *w, struct as_err *
         st = file_read(w->path, MODEL_FILE_MAX_BYTES, &bytes, &len, err);
     if (st < 0)
         return st;
-    st = shelf_load(s->shelf, w->name, NULL, as_steal(bytes), len, err);
+    st = model_cache_load(s->cache, w->name, NULL, as_steal(bytes), len, err);
     return st < 0 ? as_err_prefix(err, st, "%s", w->path) : AS_OK;
 }
 
@@ -108,7 +109,7 @@ as_status source_files_add(struct source_files *s, const char *name, const char 
                            struct as_err *err)
 {
     struct watched *w = NULL;
-    as_status st = shelf_expect(s->shelf, name, err);
+    as_status st = model_cache_expect(s->cache, name, err);
     if (st == AS_OK)
         st = watch(s, name, path, false, &w, err);
     if (st < 0)
@@ -137,7 +138,7 @@ static void look_again(struct source_files *s, struct watched *w, bool at_once)
         return;
     w->tried = now;
     if (load(s, w, &err) < 0)
-        shelf_failed(s->shelf, w->name, w->path, &err);
+        model_cache_failed(s->cache, w->name, w->path, &err);
 }
 
 static struct watched *find_watched(const struct source_files *s, const char *path)
@@ -162,7 +163,7 @@ static void notice(struct source_files *s, const char *folder, const char *file,
         return;
     name[len - suffix] = '\0';
     bool known = false;
-    struct served *other = shelf_take(s->shelf, name, &known);
+    struct served *other = model_cache_take(s->cache, name, &known);
     served_unref(other);
     if (watch(s, name, path, true, &w, &err) < 0)
         return;
@@ -209,7 +210,7 @@ static void drop_gone(struct source_files *s)
             continue;
         }
         if (!w->is_refused)
-            shelf_remove(s->shelf, w->name);
+            model_cache_remove(s->cache, w->name);
         free(w->name);
         free(w->path);
         *w = s->files[--s->n_files];

@@ -10,16 +10,16 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "serve/shelf.h"
+#include "serve/model_cache.h"
 
 struct source_files;
 
-/* AS_E_NOMEM. The shelf is borrowed until source_files_free(). */
-AS_MUST_CHECK as_status source_files_create(struct shelf *shelf, struct source_files **ret,
+/* AS_E_NOMEM. The cache is borrowed until source_files_free(). */
+AS_MUST_CHECK as_status source_files_create(struct model_cache *cache, struct source_files **ret,
                                             struct as_err *err);
 
-/* Serve the file at `path` as `name`. Loads it now: errors as shelf_load(), and AS_E_NOT_FOUND,
- * AS_E_IO. */
+/* Serve the file at `path` as `name`. Loads it now: errors as model_cache_load(), and
+ * AS_E_NOT_FOUND, AS_E_IO. */
 AS_MUST_CHECK as_status source_files_add(struct source_files *s, const char *name, const char *path,
                                          struct as_err *err);
 

@@ -27,7 +27,7 @@ struct followed {
 };
 
 struct source_server {
-    struct shelf *shelf;
+    struct model_cache *cache;
     struct client *client;
     struct followed *models;
     size_t n, cap;
@@ -37,13 +37,13 @@ struct source_server {
     pthread_t thread;
 };
 
-as_status source_server_create(struct shelf *shelf, const char *url, const char *token,
+as_status source_server_create(struct model_cache *cache, const char *url, const char *token,
                                struct source_server **ret, struct as_err *err)
 {
     struct source_server *s = as_calloc(1, sizeof *s);
     if (!s)
         return as_fail_nomem(err);
-    s->shelf = shelf;
+    s->cache = cache;
     as_status st = client_create(url, token, "assay-serve", &s->client, err);
     if (st < 0) {
         free(s);
@@ -77,7 +77,8 @@ as_status source_server_add(struct source_server *s, const char *name, const cha
     f.model = strndup(reference, len);
     f.version = as_strdup(at ? at + 1 : "default");
     f.name = name ? as_strdup(name) : f.model ? as_strdup(f.model) : NULL;
-    st = f.model && f.version && f.name ? shelf_expect(s->shelf, f.name, err) : as_fail_nomem(err);
+    st = f.model && f.version && f.name ? model_cache_expect(s->cache, f.name, err)
+                                        : as_fail_nomem(err);
     if (st < 0) {
         followed_done(&f);
         return st;
@@ -141,7 +142,7 @@ static as_status update(struct source_server *s, struct followed *f, struct as_e
         return st;
     memcpy(f->sha256, sha256, sizeof sha256); /* a file that is refused is not fetched again */
     (void)snprintf(version, sizeof version, "%lld", (long long)number);
-    return shelf_load(s->shelf, f->name, version, as_steal(bytes), len, err);
+    return model_cache_load(s->cache, f->name, version, as_steal(bytes), len, err);
 }
 
 static void look_at(struct source_server *s, struct followed *f)
@@ -154,7 +155,7 @@ static void look_at(struct source_server *s, struct followed *f)
     if (atomic_load(&s->is_stopping) || strncmp(f->problem, err.msg, sizeof f->problem - 1) == 0)
         return;
     (void)snprintf(f->problem, sizeof f->problem, "%s", err.msg);
-    shelf_failed(s->shelf, f->name, f->model, &err);
+    model_cache_failed(s->cache, f->name, f->model, &err);
 }
 
 static void *run(void *arg)

@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "serve/shelf.h"
+#include "serve/model_cache.h"
 
 struct source_server;
 
-/* `url` and `token` (NULL: none) as for client_create(). The shelf is borrowed. AS_E_INVAL,
+/* `url` and `token` (NULL: none) as for client_create(). The cache is borrowed. AS_E_INVAL,
  * AS_E_NOMEM. */
-AS_MUST_CHECK as_status source_server_create(struct shelf *shelf, const char *url,
+AS_MUST_CHECK as_status source_server_create(struct model_cache *cache, const char *url,
                                              const char *token, struct source_server **ret,
                                              struct as_err *err);
 

@@ -4,11 +4,11 @@
  * counted first and allocated once, in the arena of the request. A value may be a number or one of
  * the strings "NaN", "Infinity" and "-Infinity"; an error names the value by its JSON pointer.
  * Clients that ask send the same batches (codec_suggestion.c), so the readers are shared. */
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 
 #include <string.h>
 
-#include "api/codec/codec_priv.h"
+#include "api/codec/wire_priv.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,9 +1,9 @@
 /* Encoders of data sets and their files. What is stored as JSON text (target, classes, options,
  * image, columns) goes out unchanged: the server does not interpret a record again, so an older one
  * is shown as it was made. Lists leave the columns out, because a table may have thousands. */
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 
-#include "api/codec/codec_priv.h"
+#include "api/codec/wire_priv.h"
 
 static json_t *file_encode(const struct dataset_file_row *r)
 {

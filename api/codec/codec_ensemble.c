@@ -1,5 +1,5 @@
-#include "api/codec/codec.h"
-#include "api/codec/codec_priv.h"
+#include "api/codec/wire.h"
+#include "api/codec/wire_priv.h"
 
 json_t *ensemble_asked_encode(const struct ensemble_asked *r)
 {

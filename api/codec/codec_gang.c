@@ -1,12 +1,12 @@
 /* Gangs: what ranks send, the world that they get, and the gang that people see. A rank is a place
  * in the order of the members' seats; it is computed here and stored nowhere. The world has the
  * attempt's secret and goes to ranks alone; what people see has none. */
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "api/codec/codec_priv.h"
+#include "api/codec/wire_priv.h"
 #include "base/json.h"
 
 /* The list of members, in the order of their ranks. */

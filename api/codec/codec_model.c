@@ -1,9 +1,9 @@
 /* Encoders of models and of their versions. Schema, metrics and lineage are stored as JSON text,
  * computed once when a version is made, and are passed on unchanged: what is shown of a version
  * never depends on the release of the server that shows it. */
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 
-#include "api/codec/codec_priv.h"
+#include "api/codec/wire_priv.h"
 
 json_t *model_encode(const struct model_row *r)
 {

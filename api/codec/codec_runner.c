@@ -3,11 +3,11 @@
  * Requests are read field by field, and the limits that need no database are checked here (lengths,
  * counts), so that a message names the field with its JSON pointer. Lists are copied to the arena;
  * strings stay views of the document. */
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 
 #include <string.h>
 
-#include "api/codec/codec_priv.h"
+#include "api/codec/wire_priv.h"
 #include "base/json.h"
 #include "base/mem.h"
 

@@ -1,8 +1,8 @@
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 
 #include <string.h>
 
-#include "api/codec/codec_priv.h"
+#include "api/codec/wire_priv.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "scheduler/services/tokens.h"

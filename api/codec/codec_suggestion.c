@@ -4,8 +4,8 @@
  * functions that read the measurements of runners (codec_attempt.c) also read those of clients. */
 #include <string.h>
 
-#include "api/codec/codec.h"
-#include "api/codec/codec_priv.h"
+#include "api/codec/wire.h"
+#include "api/codec/wire_priv.h"
 #include "base/json.h"
 
 #define WAIT_DEFAULT_MS 30000

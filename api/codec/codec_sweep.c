@@ -2,9 +2,9 @@
  * retries. Objectives and constraints come from columns of the row and not from the document,
  * because lists have no documents (decision 6003). The first objective is repeated as `metric` and
  * `goal`, for clients of sweeps with one objective. */
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 
-#include "api/codec/codec_priv.h"
+#include "api/codec/wire_priv.h"
 
 static json_t *counts_encode(const struct trial_counts *c)
 {

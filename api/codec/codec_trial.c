@@ -1,9 +1,9 @@
 /* Encoders of trials, their attempts, measurements, logs and files. The fields of a trial in a list
  * and of a trial alone are written by one function, so the two never differ; a trial alone adds
  * what is too large for lists (attempts, notes, test figures). */
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 
-#include "api/codec/codec_priv.h"
+#include "api/codec/wire_priv.h"
 #include "base/json.h"
 
 static void add_trial_fields(struct out *o, const struct trial_row *r)

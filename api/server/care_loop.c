@@ -8,12 +8,12 @@
 
 #include "api/server/periodic.h"
 #include "base/log.h"
-#include "scheduler/content/content_care.h"
+#include "scheduler/content/content_gc.h"
 
 #define EVERY_MS 1000
 
 struct care_loop {
-    struct content_care care;
+    struct content_gc care;
     bool was_away;
     struct periodic *thread;
 };
@@ -25,7 +25,7 @@ static bool care_once(void *arg, bool is_due)
     struct as_err err = {0};
     struct content_report r = {0};
     (void)is_due;
-    as_status st = content_care_tick(&c->care, &r, &err);
+    as_status st = content_gc_tick(&c->care, &r, &err);
     if (st < 0 && !c->was_away)
         log_write(LOG_WARN, "care of content", "status=%s detail=\"%s\"", as_status_name(st),
                   err.msg);
@@ -45,7 +45,7 @@ as_status care_loop_start(struct store *db, struct care_loop **ret, struct as_er
     AS_AUTO(as_freep) struct care_loop *c = as_calloc(1, sizeof *c);
     if (!c)
         return as_fail_nomem(err);
-    c->care = (struct content_care){.db = db};
+    c->care = (struct content_gc){.db = db};
     const struct periodic_task task = {
         .name = "the care of content", .every_ms = EVERY_MS, .round = care_once, .arg = c};
     as_status st = periodic_start(&task, &c->thread, err);

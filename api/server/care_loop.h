@@ -1,4 +1,4 @@
-/* The thread that takes care of stored content (scheduler/content/content_care.h): a round every
+/* The thread that takes care of stored content (scheduler/content/content_gc.h): a round every
  * second. It is not the reaper's thread, because removing gigabytes, a VACUUM or a slow S3 service
  * may take long, and leases must not wait for that. */
 #ifndef ASSAY_API_SERVER_CARE_LOOP_H

@@ -21,7 +21,7 @@
 #include "api/server/call.h"
 #include "api/server/http_metrics.h"
 #include "api/server/pool.h"
-#include "api/server/problem.h"
+#include "api/server/problem_document.h"
 #include "api/server/route_find.h"
 #include "api/server/web_files.h"
 #include "base/clock.h"

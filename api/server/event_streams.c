@@ -20,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/json.h"

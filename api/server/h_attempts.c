@@ -1,7 +1,7 @@
 #include "api/server/handlers.h"
 
 #include "api/server/call.h"
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 #include "scheduler/lifecycle/attempts.h"
 
 /* The attempt that the path names, and who writes. */

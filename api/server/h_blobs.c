@@ -1,10 +1,10 @@
 /* Upload and download of content.
  *
- * An upload goes into the spool of blob_put: dispatch.c passes each chunk to it while the body
- * arrives, and the handler commits it. */
+ * An upload goes into the temporary file of blob_put: dispatch.c passes each chunk to it while the
+ * body arrives, and the handler commits it. */
 #include "api/server/handlers.h"
 
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 #include "api/server/answer_blob.h"
 #include "api/server/server_priv.h"
 

@@ -1,7 +1,7 @@
 #include "api/server/handlers.h"
 
 #include "api/server/call.h"
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 #include "scheduler/services/datasets.h"
 
 as_status h_dataset_list(struct call *c, struct as_err *err)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 #include "api/server/call.h"
 #include "scheduler/lifecycle/ensemble_requests.h"
 #include "scheduler/lifecycle/ensembles.h"

@@ -6,7 +6,7 @@
 #include "api/server/handlers.h"
 
 #include "api/server/call.h"
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 #include "scheduler/lifecycle/gangs.h"
 
 #define WORLD_WAIT_MAX_MS 20000

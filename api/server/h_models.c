@@ -3,7 +3,7 @@
  * with an old version. Content is sent by its digest, which is the ETag. */
 #include "api/server/handlers.h"
 
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 #include "api/server/answer_blob.h"
 #include "api/server/call.h"
 #include "scheduler/services/models.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "api/server/call.h"
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "scheduler/assign/claims.h"

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-#include "api/codec/codec_priv.h"
+#include "api/codec/wire_priv.h"
 #include "api/server/openapi_json.h"
 #include "api/server/server_priv.h"
 #include "base/str.h"
-#include "scheduler/services/metrics.h"
+#include "scheduler/services/service_metrics.h"
 
 static json_t *health_encode(const char *status)
 {

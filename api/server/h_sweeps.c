@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "api/server/call.h"
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 #include "scheduler/services/sweep_change.h"
 #include "scheduler/services/sweep_importance.h"
 #include "scheduler/services/sweep_pareto.h"

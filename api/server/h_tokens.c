@@ -1,6 +1,6 @@
 #include "api/server/handlers.h"
 
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 #include "api/server/server_priv.h"
 #include "scheduler/services/tokens.h"
 

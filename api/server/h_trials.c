@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "api/server/call.h"
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 #include "base/json.h"
 #include "scheduler/services/trial_retry.h"
 #include "scheduler/services/trials.h"

@@ -31,7 +31,7 @@
 #include "bench/search/jobs.h"
 #include "bench/search/problems.h"
 #include "bench/search/traces.h"
-#include "search/prior/earlier.h"
+#include "search/prior/warm_start.h"
 #include "search/space/encoding.h"
 #include "search/suggest.h"
 
@@ -187,7 +187,7 @@ static as_status run_trial(struct run *r, enum kind kind, struct as_err *err)
 
 /* Run up to `trials` trials; a small space may have fewer. ret: run_done(). */
 static as_status run_sweep(const struct problem *p, const struct search_method *m,
-                           const struct earlier *before, enum kind kind, uint64_t seed,
+                           const struct warm_start *before, enum kind kind, uint64_t seed,
                            size_t trials, struct run *ret, struct as_err *err)
 {
     *ret = (struct run){.problem = p,
@@ -215,7 +215,7 @@ static int by_number(const void *x, const void *y)
     return a[0] != b[0] ? (a[0] > b[0]) - (a[0] < b[0]) : (a[1] > b[1]) - (a[1] < b[1]);
 }
 
-/* As the service does it: the trials that earlier_keeps() says, best first. */
+/* As the service does it: the trials that warm_start_keeps() says, best first. */
 static as_status write_snapshot(const struct run *r, json_t **ret, struct as_err *err)
 {
     double order[MAX_TRIALS][2];
@@ -230,7 +230,7 @@ static as_status write_snapshot(const struct run *r, json_t **ret, struct as_err
         json_pack("{s:s, s:I, s:[]}", "sweep", "before", "completed", (json_int_t)n, "trials");
     for (size_t i = 0; j && i < n; i++) {
         const struct config *c = r->configs[(size_t)order[i][1]];
-        if (earlier_keeps(i, n) &&
+        if (warm_start_keeps(i, n) &&
             json_array_append_new(json_object_get(j, "trials"),
                                   json_pack("{s:o, s:f}", "params",
                                             config_to_json(r->problem->space, c), "cost",
@@ -279,7 +279,7 @@ static as_status get_snapshot(const struct warm *w, const struct problem *p, enu
 }
 
 static as_status read_earlier(const struct warm *w, const struct problem *p, enum kind kind,
-                              uint64_t seed, struct earlier **ret, struct as_err *err)
+                              uint64_t seed, struct warm_start **ret, struct as_err *err)
 {
     JSON_AUTO snapshot = NULL;
     struct json_fields f;
@@ -290,7 +290,7 @@ static as_status read_earlier(const struct warm *w, const struct problem *p, enu
         return st;
     JSON_AUTO search = json_pack("{s:[O]}", "prior", snapshot);
     st = json_fields_init(&f, search, "/search", err);
-    return st < 0 ? st : earlier_parse(&f, p->space, ret, err);
+    return st < 0 ? st : warm_start_parse(&f, p->space, ret, err);
 }
 
 /* ---- all sweeps ---- */
@@ -318,7 +318,7 @@ static as_status run_one(const struct warm *w, const struct problem *p, enum kin
                          uint64_t seed, struct as_err *err)
 {
     AS_AUTO(run_done) struct run r = {0};
-    AS_AUTO(earlier_freep) struct earlier *before = NULL;
+    AS_AUTO(warm_start_freep) struct warm_start *before = NULL;
     double regret[MAX_TRIALS], ms[MAX_TRIALS] = {0}, lowest = INFINITY;
     as_status st = read_earlier(w, p, kind, seed, &before, err);
     if (st < 0)

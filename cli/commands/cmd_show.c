@@ -117,7 +117,7 @@ static void add_space(struct pairs *p, const json_t *parameters)
 }
 
 /* Add a row for each field that says where a program finds its own programs and variables. */
-static void add_surroundings(struct pairs *p, const json_t *trial)
+static void add_environment(struct pairs *p, const json_t *trial)
 {
     static const char *const fields[] = {"venv", "env_file", "modules", "container"};
     const json_t *variables = json_object_get(json_object_get(trial, "environment"), "variables");
@@ -207,7 +207,7 @@ static as_status show_sweep(const struct session *s, const char *id, struct as_e
     add_best(&p, sweep);
     test_view_pairs(ensemble, best, metric_of(sweep), &p);
     add_times(&p, sweep);
-    add_surroundings(&p, json_object_get(json_object_get(sweep, "document"), "trial"));
+    add_environment(&p, json_object_get(json_object_get(sweep, "document"), "trial"));
     add_changes(&p, changes);
     pairs_addf(&p, "dashboard", "%s/#/sweeps/%s", s->url, ref.sweep);
     if (p.terminal.tty)

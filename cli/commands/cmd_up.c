@@ -19,8 +19,8 @@
 #include "cli/session/exit_code.h"
 #include "cli/up/leftover.h"
 #include "cli/up/programs.h"
-#include "cli/up/runners.h"
-#include "cli/up/server.h"
+#include "cli/up/local_runners.h"
+#include "cli/up/local_server.h"
 #include "cli/up/up.h"
 #include "cli/view/say.h"
 

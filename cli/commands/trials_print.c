@@ -2,7 +2,7 @@
  *
  * JSON needs no more than the page at hand, nor does a table in a pipe, whose columns follow from
  * the sweep. The columns of CSV (metrics of any name) and of a table on a terminal (widths) depend
- * on all trials: these are first kept in a temporary file (spool.h) while the columns are
+ * on all trials: these are first kept in a temporary file (disk_list.h) while the columns are
  * collected.
  *
  * So standard output has the trials before an error when one comes in the middle; the exit code
@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/session/spool.h"
+#include "cli/session/disk_list.h"
 #include "cli/view/export_csv.h"
 #include "cli/view/json_items.h"
 #include "cli/view/say.h"
@@ -25,7 +25,7 @@ struct printer {
     const struct session *session;
     struct file_output *out;
     struct str b; /* written and emptied after each page */
-    struct spool spool;
+    struct disk_list list;
     struct trial_facts facts;
     struct trial_table *rows;
     struct table *table;
@@ -35,7 +35,7 @@ struct printer {
 static void printer_done(struct printer *p)
 {
     str_done(&p->b);
-    spool_done(&p->spool);
+    disk_list_done(&p->list);
     trial_facts_done(&p->facts);
     trial_table_free(p->rows);
     table_free(p->table);
@@ -87,7 +87,7 @@ static as_status keep_page(void *arg, const json_t *items, struct as_err *err)
 {
     struct printer *p = arg;
     as_status st = trial_facts_add(&p->facts, items, err);
-    return st < 0 ? st : spool_add(&p->spool, items, err);
+    return st < 0 ? st : disk_list_add(&p->list, items, err);
 }
 
 static as_status csv_page(void *arg, const json_t *items, struct as_err *err)
@@ -100,14 +100,14 @@ static as_status csv_page(void *arg, const json_t *items, struct as_err *err)
 
 static as_status print_csv(struct printer *p, const struct trial_ref *sweep, struct as_err *err)
 {
-    as_status st = spool_open(&p->spool, err);
+    as_status st = disk_list_open(&p->list, err);
     if (st == AS_OK)
         st = fetch(p, sweep, NULL, 0, keep_page, err);
     if (st == AS_OK)
         st = export_csv_head(&p->facts, &p->b, err);
     if (st == AS_OK)
         st = flush(p, err);
-    return st < 0 ? st : spool_pages(&p->spool, csv_page, p, err);
+    return st < 0 ? st : disk_list_pages(&p->list, csv_page, p, err);
 }
 
 static as_status measure_page(void *arg, const json_t *items, struct as_err *err)
@@ -134,18 +134,18 @@ static as_status print_table(struct printer *p, const struct trial_ref *ref, con
 {
     AS_AUTO(str_done) struct str hidden = {0};
     const struct terminal *terminal = &p->session->terminal;
-    as_status st = terminal->tty ? spool_open(&p->spool, err) : AS_OK;
+    as_status st = terminal->tty ? disk_list_open(&p->list, err) : AS_OK;
     if (st == AS_OK && terminal->tty)
         st = fetch(p, ref, query, limit, keep_page, err);
     if (st == AS_OK)
         st = trial_table_begin(&p->facts, TRIAL_TABLE_ALL, sweep, terminal, &p->rows, &p->table,
                                err);
     if (st == AS_OK && terminal->tty)
-        st = spool_pages(&p->spool, measure_page, p, err);
+        st = disk_list_pages(&p->list, measure_page, p, err);
     if (st == AS_OK)
         st = table_format_head(p->table, terminal, &p->b, &hidden, err);
     if (st == AS_OK)
-        st = terminal->tty ? spool_pages(&p->spool, row_page, p, err)
+        st = terminal->tty ? disk_list_pages(&p->list, row_page, p, err)
                            : fetch(p, ref, query, limit, row_page, err);
     if (st == AS_OK)
         st = flush(p, err); /* the head of an empty table */

@@ -15,7 +15,7 @@
 #include "cli/session/exit_code.h"
 #include "cli/session/interrupt.h"
 #include "cli/view/progress.h"
-#include "cli/commands/sweep_report.h"
+#include "cli/commands/sweep_summary.h"
 #include "cli/session/request.h"
 #include "cli/view/say.h"
 
@@ -237,7 +237,7 @@ static int finish_watch(struct watch *w)
     }
     if (w->status == AS_OK)
         w->status =
-            sweep_report_print(w->session, &w->ref, w->progress.sweep, w->opts->top, &w->err);
+            sweep_summary_print(w->session, &w->ref, w->progress.sweep, w->opts->top, &w->err);
     if (w->status < 0)
         return session_end(w->session, w->status, &w->err);
     return exit_after_output(w->session->verb->name, exit_of_state(&w->progress));

@@ -2,7 +2,7 @@
 #ifndef ASSAY_CLI_PREDICT_INPUT_H
 #define ASSAY_CLI_PREDICT_INPUT_H
 
-#include "cli/predict/columns.h"
+#include "cli/predict/input_columns.h"
 #include "cli/predict/images.h"
 #include "data/formats/csv_blocks.h"
 #include "model/file/model_file.h"

@@ -4,7 +4,7 @@
 #define ASSAY_CLI_PREDICT_WORKER_H
 
 #include "cli/predict/input.h"
-#include "cli/predict/output.h"
+#include "cli/predict/prediction_output.h"
 #include "model/predict/predictor.h"
 
 /* What becomes of a block. */

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "cli/session/session.h"
-#include "cli/view/table.h"
+#include "cli/view/text_table.h"
 
 /* The arguments of table_column(); a header of NULL ends an array of columns. */
 struct list_column {

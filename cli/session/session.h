@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "cli/session/verb.h"
 #include "cli/view/terminal.h"
-#include "cli/view/table.h"
+#include "cli/view/text_table.h"
 
 struct session {
     const struct verb *verb; /* borrowed */

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "cli/view/terminal.h"
-#include "cli/view/table.h"
+#include "cli/view/text_table.h"
 
 /* Append lines with the metrics of the best single model and of the ensemble, the interval of their
  * difference, which of them is recommended, and how they were measured. If there is no ensemble,

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "cli/view/csv.h"
+#include "cli/view/csv_writer.h"
 #include "cli/view/format.h"
 
 static const char *const first_fields[] = {"number", "state", "value", "attempt", "restarts"};

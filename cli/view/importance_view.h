@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "cli/view/terminal.h"
-#include "cli/view/table.h"
+#include "cli/view/text_table.h"
 
 #define IMPORTANCE_BAR_WIDTH 30
 

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "cli/view/terminal.h"
-#include "cli/view/table.h"
+#include "cli/view/text_table.h"
 #include "cli/view/trial_facts.h"
 
 typedef enum trial_table_kind {

@@ -18,7 +18,7 @@
 
 #include "base/mem.h"
 #include "data/date.h"
-#include "data/draw.h"
+#include "data/random_purpose.h"
 #include "data/preprocess/split.h"
 
 #define MAX_WEIGHT 1e30

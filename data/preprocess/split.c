@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/mem.h"
-#include "data/draw.h"
+#include "data/random_purpose.h"
 #include "data/preprocess/holdout.h"
 
 void split_random(size_t n, uint64_t seed, int32_t *ret)

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "data/draw.h"
+#include "data/random_purpose.h"
 #include "data/preprocess/split.h"
 
 void train_data_done(struct train_data *d)

@@ -256,7 +256,7 @@ static void forward_tile(void *arg, size_t i)
                         .act = job->act,
                         .panels = panels,
                         .bias = panels + p->patch * p->out_cols};
-    float *room = panels + (p->forward_work - (p->slices - s) * p->x_room);
+    float *room = panels + (p->forward_work - (p->slices - s) * p->x_size);
     for (size_t n = s * p->blocks / p->slices; n < (s + 1) * p->blocks / p->slices; n++) {
         struct conv_block b = conv_block(p, n);
         forward_block(&f, &b, room);
@@ -353,7 +353,7 @@ static void weight_block(const struct weight_gradient *g, const struct conv_bloc
         return;
     size_t first = part * p->patch / p->dw_parts, last = (part + 1) * p->patch / p->dw_parts;
     struct input in = input_of(p, b, g->x, room);
-    float *panel = room + p->x_room;
+    float *panel = room + p->x_size;
     conv_pack(p->tile, dy, pixels, out, panel);
     for (size_t c = 0; c < out; c += p->tile->cols) {
         size_t width = conv_panel_width(p->tile, c, out);
@@ -368,8 +368,8 @@ struct backward_job {
     const struct conv_grads *g;
 };
 
-/* The workspace of dw: for each slice its sums (dw_room: [patch] in panels, then a row for db),
- * then for each slice and part x_room and dy_room. This clears the sums that a part adds to. */
+/* The workspace of dw: for each slice its sums (dw_size: [patch] in panels, then a row for db),
+ * then for each slice and part x_size and dy_size. This clears the sums that a part adds to. */
 static void clear_part(const struct conv_plan *p, size_t part, float *sum)
 {
     size_t first = part * p->patch / p->dw_parts, last = (part + 1) * p->patch / p->dw_parts;
@@ -389,8 +389,8 @@ static void weight_tile(void *arg, size_t i)
     const struct conv_plan *p = job->p;
     size_t pieces = p->dw_slices * p->dw_parts, k = i / pieces;
     size_t s = i % pieces / p->dw_parts, part = i % p->dw_parts;
-    float *work = work_of(p->a, k), *sum = work + s * p->dw_room;
-    float *room = work + p->dw_slices * p->dw_room + i % pieces * (p->x_room + p->dy_room);
+    float *work = work_of(p->a, k), *sum = work + s * p->dw_size;
+    float *room = work + p->dw_slices * p->dw_size + i % pieces * (p->x_size + p->dy_size);
     struct weight_gradient g = {.p = p,
                                 .x = tensor_f32(p->a->x, k),
                                 .dy = tensor_f32(job->g->dy, k),
@@ -410,10 +410,10 @@ static void weight_merge(void *arg, size_t k)
     const struct conv_plan *p = job->p;
     const float *sums = work_of(p->a, k);
     if (job->g->dw.buf != NULL)
-        conv_merge(p->tile, sums, p->dw_slices, p->dw_room, p->patch, p->a->out,
+        conv_merge(p->tile, sums, p->dw_slices, p->dw_size, p->patch, p->a->out,
                    tensor_f32(job->g->dw, k));
     if (job->g->db.buf != NULL)
-        conv_merge(p->tile, sums + p->patch * p->out_cols, p->dw_slices, p->dw_room, 1, p->a->out,
+        conv_merge(p->tile, sums + p->patch * p->out_cols, p->dw_slices, p->dw_size, 1, p->a->out,
                    tensor_f32(job->g->db, k));
 }
 
@@ -490,7 +490,7 @@ static void input_tile(void *arg, size_t i)
     float *panels = work_of(p->a, k);
     struct input_gradient g = {
         .p = p, .dy = tensor_f32(job->g->dy, k), .dx = tensor_f32(job->g->dx, k), .panels = panels};
-    float *room = panels + (p->dx_work - (p->dx_slices - s) * p->dx_room);
+    float *room = panels + (p->dx_work - (p->dx_slices - s) * p->dx_size);
     size_t last = (s + 1) * p->dx_blocks / p->dx_slices;
     for (size_t n = s * p->dx_blocks / p->dx_slices; n < last; n++) {
         struct conv_block b = conv_dx_block(p, n);

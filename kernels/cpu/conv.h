@@ -30,7 +30,7 @@ struct conv_plan {
     size_t slices, dx_slices;   /* of forward, of dx */
     size_t dw_slices, dw_parts; /* dw: slices of images, each in parts of the weight's rows */
     /* Floats of workspace. */
-    size_t x_room, dy_room, dx_room, dw_room; /* for each slice or part */
+    size_t x_size, dy_size, dx_size, dw_size; /* for each slice or part */
     size_t forward_work, dw_work, dx_work;
 };
 

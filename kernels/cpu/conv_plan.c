@@ -87,13 +87,13 @@ static void measure(struct conv_plan *p)
 {
     const struct conv_args *a = p->a;
     size_t in_rows = p->oh == 0 ? 0 : (p->band - 1) * a->stride + a->kernel_h;
-    p->x_room = a->pad == 0 ? 0 : room(p->group * in_rows * p->wp * a->channels);
-    p->dy_room = room(p->group * p->band * p->ow * p->out_cols);
-    p->dx_room = a->pad == 0 ? 0 : room(p->group * p->dx_band * p->wp * a->channels);
-    p->dw_room = room((p->patch + 1) * p->out_cols);
-    p->forward_work = room((p->patch + 1) * p->out_cols) + p->slices * p->x_room;
-    p->dw_work = p->dw_slices * (p->dw_room + p->dw_parts * (p->x_room + p->dy_room));
-    p->dx_work = room(a->kernel_h * a->out * p->run_cols) + p->dx_slices * p->dx_room;
+    p->x_size = a->pad == 0 ? 0 : room(p->group * in_rows * p->wp * a->channels);
+    p->dy_size = room(p->group * p->band * p->ow * p->out_cols);
+    p->dx_size = a->pad == 0 ? 0 : room(p->group * p->dx_band * p->wp * a->channels);
+    p->dw_size = room((p->patch + 1) * p->out_cols);
+    p->forward_work = room((p->patch + 1) * p->out_cols) + p->slices * p->x_size;
+    p->dw_work = p->dw_slices * (p->dw_size + p->dw_parts * (p->x_size + p->dy_size));
+    p->dx_work = room(a->kernel_h * a->out * p->run_cols) + p->dx_slices * p->dx_size;
 }
 
 struct conv_plan conv_plan(const struct conv_args *a)

@@ -214,7 +214,7 @@ static void turn_out_each(const struct block *b, float *dz, size_t n)
 
 #if defined(__x86_64__)
 
-TURN_CODE static void turn_in_avx512(struct block *b, const float *z, size_t n)
+TRANSPOSE_CODE static void turn_in_avx512(struct block *b, const float *z, size_t n)
 {
     const float *row[LANES];
     for (size_t j = 0; j < LANES; j++)
@@ -227,7 +227,7 @@ TURN_CODE static void turn_in_avx512(struct block *b, const float *z, size_t n)
     }
 }
 
-TURN_CODE static void turn_out_avx512(const struct block *b, float *dz, size_t n)
+TRANSPOSE_CODE static void turn_out_avx512(const struct block *b, float *dz, size_t n)
 {
     const float *row[LANES];
     __mmask16 mask = (__mmask16)((1u << n) - 1);

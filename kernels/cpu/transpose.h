@@ -12,12 +12,12 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TURN_CODE __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")))
+#define TRANSPOSE_CODE __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")))
 
 /* Columns `at` to `at` + 3 of rows i, 4 + i, 8 + i and 12 + i; if not whole, only those in
  * `mask`. A load without a mask fills its quarter directly; a masked load needs a shuffle. */
-TURN_CODE CPU_INLINE __m512 turn_quarters(const float *const row[16], size_t i, size_t at,
-                                          bool whole, __mmask8 mask)
+TRANSPOSE_CODE CPU_INLINE __m512 transpose_quarters(const float *const row[16], size_t i, size_t at,
+                                                    bool whole, __mmask8 mask)
 {
 #define QUARTER(r) whole ? _mm_loadu_ps(row[r] + at) : _mm_maskz_loadu_ps(mask, row[r] + at)
     __m512 v = _mm512_castps128_ps512(QUARTER(i));
@@ -27,11 +27,13 @@ TURN_CODE CPU_INLINE __m512 turn_quarters(const float *const row[16], size_t i, 
 #undef QUARTER
 }
 
-TURN_CODE CPU_INLINE void turn_4_of(const float *const row[16], size_t at, bool whole,
-                                    __mmask8 mask, __m512 ret[4])
+TRANSPOSE_CODE CPU_INLINE void turn_4_of(const float *const row[16], size_t at, bool whole,
+                                         __mmask8 mask, __m512 ret[4])
 {
-    __m512 a = turn_quarters(row, 0, at, whole, mask), b = turn_quarters(row, 1, at, whole, mask);
-    __m512 c = turn_quarters(row, 2, at, whole, mask), d = turn_quarters(row, 3, at, whole, mask);
+    __m512 a = transpose_quarters(row, 0, at, whole, mask),
+           b = transpose_quarters(row, 1, at, whole, mask);
+    __m512 c = transpose_quarters(row, 2, at, whole, mask),
+           d = transpose_quarters(row, 3, at, whole, mask);
     __m512d ab = _mm512_castps_pd(_mm512_unpacklo_ps(a, b));
     __m512d cd = _mm512_castps_pd(_mm512_unpacklo_ps(c, d));
     __m512d ab_high = _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
@@ -43,7 +45,8 @@ TURN_CODE CPU_INLINE void turn_4_of(const float *const row[16], size_t at, bool 
 }
 
 /* ret[0..3]: columns at to at + 3 of 16 rows, of which `cols` >= 1 exist; the others are 0. */
-TURN_CODE CPU_INLINE void turn_4(const float *const row[16], size_t at, size_t cols, __m512 ret[4])
+TRANSPOSE_CODE CPU_INLINE void turn_4(const float *const row[16], size_t at, size_t cols,
+                                      __m512 ret[4])
 {
     if (cols >= 4)
         turn_4_of(row, at, true, 0xf, ret);

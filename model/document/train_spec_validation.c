@@ -2,8 +2,9 @@
  * and when a training ends early.
  *
  * Columns are names here: whether the data set has them is checked against its record
- * (model/plan/check.h). The ways to hold rows out exclude each other, and a field of another way is
- * refused, because a sweep does not search over them: all its trials hold out the same rows. */
+ * (model/plan/plan_check.h). The ways to hold rows out exclude each other, and a field of another
+ * way is refused, because a sweep does not search over them: all its trials hold out the same rows.
+ * */
 #include <stdlib.h>
 
 #include "base/str.h"

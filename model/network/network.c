@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "model/plan/pad.h"
-#include "data/draw.h"
+#include "data/random_purpose.h"
 #include "model/network/network_priv.h"
 
 #define MOST_ROWS_TRIED ((size_t)512)

@@ -15,7 +15,7 @@
 #include "model/onnx/inputs.h"
 #include "model/onnx/layers.h"
 #include "model/onnx/predictions.h"
-#include "model/onnx/trees.h"
+#include "model/onnx/tree_nodes.h"
 #include "model/plan/plan.h"
 
 struct exporter {

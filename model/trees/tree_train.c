@@ -23,7 +23,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "data/draw.h"
+#include "data/random_purpose.h"
 #include "model/trees/tree_inputs.h"
 #include "model/trees/tree_model.h"
 #include "model/trees/xgboost.h"

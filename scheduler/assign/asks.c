@@ -14,7 +14,7 @@
 #include "scheduler/assign/assignment_priv.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/client_store.h"
-#include "scheduler/store/room_store.h"
+#include "scheduler/store/capacity_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/sweep/stored_doc.h"
@@ -228,18 +228,19 @@ as_status asks_pending(struct store *db, struct suggester *sg, const int64_t *sw
                        bool *ret_worth, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    struct sweep_room *rooms = NULL;
+    struct sweep_capacity *rooms = NULL;
     if (n == 0)
         return AS_OK;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = store_room_askable(run.tx, &a, sweeps, n, &rooms, err);
+        run.status = store_capacity_askable(run.tx, &a, sweeps, n, &rooms, err);
     if (run.status != AS_OK)
         return run.status;
     assert(rooms); /* one for each sweep */
     for (size_t i = 0; i < n; i++) {
-        const struct sweep_room *r = &rooms[i];
-        int64_t room = sg && r->learns ? suggester_room(sg, r->key, r->queued, r->room) : r->room;
+        const struct sweep_capacity *r = &rooms[i];
+        int64_t room =
+            sg && r->learns ? suggester_capacity(sg, r->key, r->queued, r->room) : r->room;
         ret_worth[i] = r->has_ended || room > 0;
     }
     return AS_OK;

@@ -23,7 +23,7 @@
 #include "scheduler/assign/claims_priv.h"
 #include "scheduler/assign/sharing.h"
 #include "scheduler/store/assignment_store.h"
-#include "scheduler/store/room_store.h"
+#include "scheduler/store/capacity_store.h"
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/seat_store.h"
 #include "scheduler/store/sweep_store.h"
@@ -371,17 +371,17 @@ as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
     return AS_OK;
 }
 
-static as_status read_pending(struct tx *t, struct arena *a, struct sweep_room **ret, size_t *ret_n,
-                              int64_t *ret_seats, struct as_err *err)
+static as_status read_pending(struct tx *t, struct arena *a, struct sweep_capacity **ret,
+                              size_t *ret_n, int64_t *ret_seats, struct as_err *err)
 {
-    as_status st = store_room_pending(t, a, ret, ret_n, err);
+    as_status st = store_capacity_pending(t, a, ret, ret_n, err);
     return st == AS_OK ? store_gathering_pending(t, ret_seats, err) : st;
 }
 
 as_status claims_pending(struct store *db, struct suggester *sg, int64_t *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    struct sweep_room *rooms = NULL;
+    struct sweep_capacity *rooms = NULL;
     size_t n = 0;
     int64_t sum = 0;
     struct tx_run run = tx_run_start(db, TX_READ, err);
@@ -392,8 +392,8 @@ as_status claims_pending(struct store *db, struct suggester *sg, int64_t *ret, s
         return run.status;
     }
     for (size_t i = 0; i < n; i++) {
-        const struct sweep_room *r = &rooms[i];
-        sum += sg && r->learns ? suggester_room(sg, r->key, r->queued, r->room) : r->room;
+        const struct sweep_capacity *r = &rooms[i];
+        sum += sg && r->learns ? suggester_capacity(sg, r->key, r->queued, r->room) : r->room;
     }
     *ret = sum;
     return AS_OK;

@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "model/plan/check.h"
+#include "model/plan/plan_check.h"
 #include "model/plan/memory.h"
 #include "model/plan/pad.h"
 #include "model/plan/plan.h"

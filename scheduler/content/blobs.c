@@ -79,7 +79,7 @@ as_status blob_put_add(struct blob_put *p, const void *bytes, size_t len, struct
 /* Store. */
 
 /* Read a full chunk, or the rest at `offset`. */
-static as_status read_spool(int fd, char *buf, size_t want, int64_t offset, struct as_err *err)
+static as_status read_temp_file(int fd, char *buf, size_t want, int64_t offset, struct as_err *err)
 {
     size_t have = 0;
     while (have < want) {
@@ -126,7 +126,7 @@ static as_status end_piece(struct tx *t, const char *sha256, size_t size, bool *
 
 /* A piece in the blob store. Before it is put there, a row says that it may be there: whatever
  * stops this server between the two transactions, the piece is found and removed
- * (content_care.c). */
+ * (content_gc.c). */
 static as_status put_outside(struct store *db, const char *sha256, const char *bytes, size_t size,
                              bool *ret_created, struct as_err *err)
 {
@@ -179,7 +179,7 @@ static as_status compose(struct store *db, const char *sha256, const char *const
     return run.status;
 }
 
-/* Store the parts of a spool; their digests are in the arena. `buf` has PART_BYTES. */
+/* Store the parts of a temporary file; their digests are in the arena. `buf` has PART_BYTES. */
 static as_status put_parts(struct store *db, struct arena *a, const struct blob_put *p, char *buf,
                            const char **parts, struct as_err *err)
 {
@@ -190,7 +190,7 @@ static as_status put_parts(struct store *db, struct arena *a, const struct blob_
         bool created;
         if (!hex)
             return as_fail_nomem(err);
-        as_status st = read_spool(p->fd, buf, len, at, err);
+        as_status st = read_temp_file(p->fd, buf, len, at, err);
         if (st == AS_OK)
             st = sha256_of(buf, len, hex, err);
         if (st == AS_OK)
@@ -216,7 +216,7 @@ static as_status put_whole(struct store *db, const struct blob_put *p, bool *ret
         as_status st = put_parts(db, &a, p, buf, parts, err);
         return st == AS_OK ? compose(db, p->sha256, parts, p->size, ret_created, err) : st;
     }
-    as_status st = read_spool(p->fd, buf, (size_t)p->size, 0, err);
+    as_status st = read_temp_file(p->fd, buf, (size_t)p->size, 0, err);
     return st == AS_OK ? put_piece(db, p->sha256, buf, (size_t)p->size, ret_created, err) : st;
 }
 

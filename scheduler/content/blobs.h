@@ -3,7 +3,7 @@
  * An upload is written to an unlinked temporary file and hashed, so that no transaction waits for a
  * client. Content that does not match its digest never reaches the database. Content above 4 MiB is
  * stored as parts of 4 MiB, which are content too. Content that nothing refers to is removed
- * (content_care.h). */
+ * (content_gc.h). */
 #ifndef ASSAY_SCHEDULER_CONTENT_BLOBS_H
 #define ASSAY_SCHEDULER_CONTENT_BLOBS_H
 

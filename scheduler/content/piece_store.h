@@ -2,7 +2,7 @@
  * SHA-256.
  *
  * Two kinds: a folder of files, and a bucket of an S3-compatible service. The database keeps the
- * references; a piece without a row there is removed (content_care.h). So a store needs no list, no
+ * references; a piece without a row there is removed (content_gc.h). So a store needs no list, no
  * locks and no transactions: it puts, gets and removes one piece at a time, and each of them may be
  * repeated. Any thread may call it. */
 #ifndef ASSAY_SCHEDULER_CONTENT_PIECE_STORE_H

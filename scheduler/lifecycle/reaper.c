@@ -12,7 +12,7 @@
 #include "scheduler/lifecycle/ensemble_requests.h"
 #include "scheduler/lifecycle/ensembles.h"
 #include "scheduler/lifecycle/feasibility.h"
-#include "scheduler/lifecycle/gang_care.h"
+#include "scheduler/lifecycle/gang_repair.h"
 #include "scheduler/store/client_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/idempotency_store.h"

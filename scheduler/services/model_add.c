@@ -4,7 +4,7 @@
  * files, metrics, the ensemble's weights). Then, without a transaction, the files are copied,
  * composed into one, and stored as content; that takes seconds. The last transaction gives the
  * content a number, under the lock of the model's row. Whatever stops the server in between leaves
- * content that nothing refers to, which is removed (content_care.c), and no version.
+ * content that nothing refers to, which is removed (content_gc.c), and no version.
  *
  * The file depends on its content alone, so the same trials make the same digest, and a version
  * that exists is found by it: a request that is repeated, or two at once, add one version. */

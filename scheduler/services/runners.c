@@ -19,7 +19,7 @@
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/seat_store.h"
 #include "scheduler/store/trial_store.h"
-#include "scheduler/lifecycle/gang_care.h"
+#include "scheduler/lifecycle/gang_repair.h"
 #include "scheduler/lifecycle/transition.h"
 
 #define RUNNER_SLOTS_MAX 1024

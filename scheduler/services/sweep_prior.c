@@ -1,7 +1,7 @@
 /* All earlier sweeps are read in one transaction, so their trials belong together. Trials that
- * completed with finite values within their sweep's bounds count, sorted by cost; earlier_keeps()
- * chooses among them. The snapshot is part of the document from then on, so a replay needs no other
- * sweep (decision 4011). */
+ * completed with finite values within their sweep's bounds count, sorted by cost;
+ * warm_start_keeps() chooses among them. The snapshot is part of the document from then on, so a
+ * replay needs no other sweep (decision 4011). */
 #include "scheduler/services/sweep_prior.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/sweep/stored_doc.h"
 #include "scheduler/sweep/sweep_doc.h"
-#include "search/prior/earlier.h"
+#include "search/prior/warm_start.h"
 
 #define METRICS_MAX (1 + SEARCH_MAX_OUTCOMES)
 
@@ -68,7 +68,7 @@ static as_status write_snapshot(const char *name, const struct taken *list, size
     JSON_AUTO j =
         json_pack("{s:s, s:I, s:[]}", "sweep", name, "completed", (json_int_t)n, "trials");
     for (size_t i = 0; j && i < n; i++) {
-        if (!earlier_keeps(i, n))
+        if (!warm_start_keeps(i, n))
             continue;
         json_t *params = NULL;
         const char *text = list[i].trial->params;
@@ -175,10 +175,10 @@ as_status sweep_prior_take(struct store *db, const json_t *doc, json_t **ret, st
         *ret = json_incref((json_t *)doc);
         return AS_OK;
     }
-    if (json_array_size(list) > EARLIER_SWEEPS)
+    if (json_array_size(list) > WARM_START_SWEEPS)
         return as_fail_at(err, AS_E_TOO_LARGE, "/search/prior",
                           "/search/prior: %zu sweeps, at most %d are allowed",
-                          json_array_size(list), EARLIER_SWEEPS);
+                          json_array_size(list), WARM_START_SWEEPS);
     JSON_AUTO taken = NULL;
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run)) {

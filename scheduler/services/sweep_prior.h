@@ -1,5 +1,5 @@
-/* Names of earlier sweeps in a document become snapshots of their trials, as earlier_keeps() says
- * (search/prior/earlier.h). */
+/* Names of earlier sweeps in a document become snapshots of their trials, as warm_start_keeps()
+ * says (search/prior/warm_start.h). */
 #ifndef ASSAY_SCHEDULER_SERVICES_SWEEP_PRIOR_H
 #define ASSAY_SCHEDULER_SERVICES_SWEEP_PRIOR_H
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/plan/check.h"
+#include "model/plan/plan_check.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "model/document/train_spec.h"

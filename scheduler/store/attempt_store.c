@@ -5,7 +5,7 @@
  * and only those that are still current. */
 #include "scheduler/store/attempt_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/gang_lists_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"

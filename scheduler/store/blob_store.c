@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/values_priv.h"

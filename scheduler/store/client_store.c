@@ -1,7 +1,7 @@
 /* Table client. Times are the database's. */
 #include "scheduler/store/client_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 

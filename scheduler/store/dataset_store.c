@@ -7,7 +7,7 @@
  * again. */
 #include "scheduler/store/dataset_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"

@@ -6,7 +6,7 @@
  * of its sweeps (finish_seq): asked again it is the same row, unless a sweep ran on in between. */
 #include "scheduler/store/ensemble_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/values_priv.h"

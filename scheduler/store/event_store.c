@@ -4,7 +4,7 @@
  * oldest on, so that a removal is short. */
 #include "scheduler/store/event_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 

@@ -5,7 +5,7 @@
  * GANG_EPOCH is the one statement that raises the epoch, and compares it. */
 #include "scheduler/store/gang_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/gang_lists_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"

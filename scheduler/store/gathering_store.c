@@ -4,7 +4,7 @@
  * scheduler/assign/gathering.c and decision 5010. */
 #include "scheduler/store/gathering_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/gang_lists_priv.h"
 #include "scheduler/store/has_work_priv.h"
 #include "scheduler/store/sets_priv.h"

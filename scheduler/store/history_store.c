@@ -4,7 +4,7 @@
  * has none. */
 #include "scheduler/store/history_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/values_priv.h"

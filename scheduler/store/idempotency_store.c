@@ -1,7 +1,7 @@
 /* Table idempotency. */
 #include "scheduler/store/idempotency_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 

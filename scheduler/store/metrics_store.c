@@ -1,7 +1,7 @@
 /* Counts over all tables. Trials are summed from their sweeps' counters. */
 #include "scheduler/store/metrics_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 

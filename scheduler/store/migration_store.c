@@ -1,7 +1,7 @@
 /* Table schema_migration. */
 #include "scheduler/store/migration_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 

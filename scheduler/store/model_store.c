@@ -6,7 +6,7 @@
  * to no sweep: what it says about its origin is text of its own. */
 #include "scheduler/store/model_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"

@@ -5,7 +5,7 @@
  * left or was lost. */
 #include "scheduler/store/runner_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"

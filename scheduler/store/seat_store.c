@@ -4,7 +4,7 @@
  * list of seats get it as one array for each column. */
 #include "scheduler/store/seat_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/gang_lists_priv.h"
 #include "scheduler/store/sets_priv.h"
 

@@ -10,7 +10,7 @@ const struct stmt_set *const store_stmt_sets[] = {&addition_stmts,    &attempt_s
                                                   &idempotency_stmts, &measurement_stmts,
                                                   &metrics_stmts,     &migration_stmts,
                                                   &model_stmts,       &note_stmts,
-                                                  &room_stmts,        &runner_stmts,
+                                                  &capacity_stmts,    &runner_stmts,
                                                   &seat_stmts,        &sweep_stmts,
                                                   &token_stmts,       &trial_stmts,
                                                   &turn_stmts,        NULL};

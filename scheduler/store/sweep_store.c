@@ -1,7 +1,7 @@
 /* Table sweep, and what is decided from its rows alone.
  *
  * A sweep's row holds the counts of its trials, which triggers maintain. So the statements that
- * decide whether a sweep has work (has_work_priv.h), how much room it has (room_store.c), and
+ * decide whether a sweep has work (has_work_priv.h), how much room it has (capacity_store.c), and
  * whether it is over (WALL_TIME_OVER) read one row for each sweep and no trials.
  *
  * The transaction that changes the state of a trial holds the sweep's row (SWEEP_LOCK, for no key
@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"

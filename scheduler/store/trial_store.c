@@ -9,7 +9,7 @@
  * first two use the primary key; the third one sorts the trials of the sweep. */
 #include "scheduler/store/trial_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/gang_lists_priv.h"
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"

@@ -6,7 +6,7 @@
  * turns. So a server that starts again changes nothing, and any number of servers agree. */
 #include "scheduler/store/turn_store.h"
 
-#include "scheduler/store/columns_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/has_work_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"

@@ -54,6 +54,6 @@ void suggester_taken(struct suggester *sg, int64_t n);
 
 /* The sweep can hand out `room` trials, and `queued` of them are waiting trials: how many can be
  * had now? All, unless suggestions are being computed; then only what is ready. */
-int64_t suggester_room(struct suggester *sg, int64_t key, int64_t queued, int64_t room);
+int64_t suggester_capacity(struct suggester *sg, int64_t key, int64_t queued, int64_t room);
 
 #endif

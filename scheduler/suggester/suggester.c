@@ -212,7 +212,7 @@ as_status suggester_peek(struct suggester *sg, struct arena *a, const struct sea
     return st;
 }
 
-int64_t suggester_room(struct suggester *sg, int64_t key, int64_t queued, int64_t room)
+int64_t suggester_capacity(struct suggester *sg, int64_t key, int64_t queued, int64_t room)
 {
     pthread_mutex_lock(&sg->mu);
     const struct job *job = job_find_locked(sg, key);

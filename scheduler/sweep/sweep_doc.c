@@ -20,7 +20,7 @@
 #include "scheduler/sweep/sweep_metrics_priv.h"
 #include "scheduler/sweep/sweep_resources_priv.h"
 #include "scheduler/sweep/sweep_trial_priv.h"
-#include "search/prior/earlier.h"
+#include "search/prior/warm_start.h"
 #include "search/suggest.h"
 
 #define MAX_DESCRIPTION 10000
@@ -39,7 +39,7 @@ void sweep_doc_free(struct sweep_doc *d)
     json_decref(d->tags);
     sweep_metrics_done(d);
     search_prepared_free(d->method, d->prepared); /* it borrows the space */
-    earlier_free(d->earlier);
+    warm_start_free(d->earlier);
     space_free(d->space);
     sweep_trial_done(d);
     json_decref(d->canonical);
@@ -180,7 +180,7 @@ static as_status check_possible(struct sweep_doc *d, struct as_err *err)
 /* Earlier sweeps have one order of trials, and a method that learns uses it. */
 static as_status read_earlier(struct json_fields *f, struct sweep_doc *d, struct as_err *err)
 {
-    as_status st = earlier_parse(f, d->space, &d->earlier, err);
+    as_status st = warm_start_parse(f, d->space, &d->earlier, err);
     if (st != AS_OK || !d->earlier)
         return st;
     if (!d->method->is_model_based)

@@ -74,9 +74,9 @@ struct sweep_trial {
     char *directory; /* working directory of the child; NULL: the runner's choice */
     json_t *report;  /* a list of the sources of measurements (sweep_report_parse of
                         sweep_trial_priv.h); NULL: $ASSAY_REPORT alone */
-    json_t *surroundings; /* its fields environment, venv, env_file, modules, container; NULL: none
+    json_t *environment; /* its fields environment, venv, env_file, modules, container; NULL: none
                            */
-    trial_launch launch;  /* TRIAL_COMMAND */
+    trial_launch launch; /* TRIAL_COMMAND */
 };
 
 struct sweep_doc {
@@ -93,7 +93,7 @@ struct sweep_doc {
     const struct search_method *method;
     uint64_t seed;                    /* at most SWEEP_MAX_SEED */
     uint64_t initial_trials;          /* search.initial_trials; 0: not given */
-    struct earlier *earlier;          /* search.prior; NULL: none */
+    struct warm_start *earlier;       /* search.prior; NULL: none */
     struct search_prepared *prepared; /* for the space; NULL: the method needs no preparation */
     bool is_searchable; /* space and method are right, and some configuration exists */
     uint64_t n_listed;  /* the number of configurations in an enumeration; 0 for

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/trial_template.h"
 #include "base/utf8.h"
-#include "scheduler/sweep/sweep_surroundings_priv.h"
+#include "scheduler/sweep/sweep_environment_priv.h"
 
 #define TRIAL_AT "/trial"
 #define COMMAND_AT TRIAL_AT "/command"
@@ -289,7 +289,7 @@ as_status sweep_program_parse(const struct trial_reader *r, const struct trial_p
         return st;
     if (p->report)
         st = sweep_report_parse(r, p->fields, p->report, &r->d->trial.report, err);
-    if ((st = faults_note(r->faults, st, err)) < 0 || !p->surroundings)
+    if ((st = faults_note(r->faults, st, err)) < 0 || !p->environment)
         return st;
-    return sweep_surroundings_parse(r, p->surroundings, &r->d->trial.surroundings, err);
+    return sweep_environment_parse(r, p->environment, &r->d->trial.environment, err);
 }

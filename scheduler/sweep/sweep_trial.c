@@ -17,7 +17,7 @@
 #include "base/template.h"
 #include "base/trial_template.h"
 #include "model/document/train_spec.h"
-#include "scheduler/sweep/sweep_surroundings_priv.h"
+#include "scheduler/sweep/sweep_environment_priv.h"
 
 #define TRIAL_AT "/trial"
 #define TRAIN_AT "/trial/train"
@@ -32,7 +32,7 @@ void sweep_trial_done(struct sweep_doc *d)
     json_decref(d->trial.files);
     json_decref(d->trial.report);
     free(d->trial.directory);
-    json_decref(d->trial.surroundings);
+    json_decref(d->trial.environment);
     for (size_t i = 0; i < d->n_datasets; i++)
         free(d->datasets[i]);
     free(d->datasets);
@@ -69,7 +69,7 @@ static as_status parse_train(const struct trial_reader *r, const struct trial_pa
 {
     as_status st = AS_OK;
     char place[AS_ERR_POINTER_MAX];
-    void *first = json_object_iter(p->surroundings);
+    void *first = json_object_iter(p->environment);
     if (first)
         json_pointer_child(TRIAL_AT, json_object_iter_key(first), place);
     const char *stray = p->env           ? TRIAL_AT "/env"
@@ -129,10 +129,10 @@ as_status sweep_trial_parse(const struct json_fields *doc, const json_t *trial, 
     if ((st = json_fields_word(&f, "launch", JSON_OPTIONAL, sweep_launch_words, &p.launch, err)) !=
         AS_OK)
         return st;
-    JSON_AUTO surroundings = NULL;
-    if ((st = sweep_surroundings_read(&f, &surroundings, err)) != AS_OK)
+    JSON_AUTO environment = NULL;
+    if ((st = sweep_environment_read(&f, &environment, err)) != AS_OK)
         return st;
-    p.surroundings = surroundings;
+    p.environment = environment;
     if ((st = faults_note(doc->faults, json_fields_end(&f, err), err)) != AS_OK)
         return st;
     return parse_kind(&r, &f, &p, err);
@@ -153,8 +153,8 @@ json_t *sweep_trial_to_json(const struct sweep_trial *t)
             bad |= json_object_set_new(j, "directory", json_string(t->directory));
         if (t->report)
             bad |= json_object_set(j, "report", t->report);
-        if (t->surroundings)
-            bad |= json_object_update(j, t->surroundings);
+        if (t->environment)
+            bad |= json_object_update(j, t->environment);
         if (t->launch != LAUNCH_DEFAULT)
             bad |= json_object_set_new(j, "launch",
                                        json_string(sweep_launch_words[t->launch == LAUNCH_FIRST]));

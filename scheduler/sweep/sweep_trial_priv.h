@@ -20,7 +20,7 @@ struct trial_reader {
 /* The fields of `trial`; NULL: not given. */
 struct trial_parts {
     json_t *train, *command, *env, *files, *report;
-    json_t *surroundings;             /* as sweep_surroundings_read() has them; borrowed */
+    json_t *environment;              /* as sweep_environment_read() has them; borrowed */
     const struct json_fields *fields; /* what they are fields of; borrowed */
     const char *directory;
     int launch; /* an index of sweep_launch_words; -1: not given */

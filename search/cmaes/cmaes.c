@@ -11,7 +11,7 @@
 #include "search/cmaes/distribution.h"
 #include "search/population/design.h"
 #include "search/population/population.h"
-#include "search/prior/belief.h"
+#include "search/prior/prior_dist.h"
 #include "search/prior/trust.h"
 #include "search/problem/explain.h"
 #include "search/regression/special.h"
@@ -22,7 +22,7 @@
 #define LAMBDA_GROWS 2
 #define LAMBDA_MOST_TIMES 16
 #define STEP_LEAST 1e-6 /* a run whose largest deviation is smaller has ended */
-#define BELIEVED 2.0    /* a start within this many deviations of a prior's mean believes it, */
+#define BELIEVED 2.0    /* a start within this many deviations of a prior's mean from_prior it, */
 #define NARROWEST 0.1   /* down to this share of the first deviation */
 #define BOUND_TRIES 20
 #define CHOICE_MARGIN 0.73 /* CatCMA, section 4.3 */
@@ -97,7 +97,7 @@ static void reset_choices(struct strategy *s, const double *at)
         double share = s->restarts == 0 && e->space->params[j].prior ? 0.5 * s->trust : 0;
         for (size_t v = 0; v < levels; v++) {
             double likely =
-                share > 0 ? 1 - share + share * exp(belief_density(e, j, (double)v)) : 1;
+                share > 0 ? 1 - share + share * exp(prior_dist_density(e, j, (double)v)) : 1;
             s->chance[k][v] = likely * (at ? 0.5 : 1.0) / (double)levels;
         }
         if (at)
@@ -131,7 +131,7 @@ static void believe_deviations(struct strategy *s, const double *at)
         const struct space_param *p = &e->space->params[s->number[k]];
         if (!p->prior || param_is_choice(p))
             continue;
-        struct belief_normal b = belief_normal(p);
+        struct prior_dist_normal b = prior_dist_normal(p);
         double narrow = fmin(1, fmax(NARROWEST, b.deviation / SIGMA_FIRST));
         if (fabs(at[s->number[k]] - b.mean) <= BELIEVED * b.deviation)
             distribution_scale(&s->now, k, pow(narrow, s->trust));

@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "search/ensemble/selection_priv.h"
-#include "search/problem/draw.h"
+#include "search/problem/random_stream.h"
 
 #define QUANTILE 1.6449 /* of the normal distribution, for ENSEMBLE_INTERVAL */
 

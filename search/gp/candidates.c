@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "search/population/design.h"
 #include "search/pareto/pareto.h"
-#include "search/problem/draw.h"
+#include "search/problem/random_stream.h"
 #include "search/sampling/feasible.h"
 #include "search/sampling/sampler.h"
 #include "search/sampling/sobol.h"

@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "search/population/design.h"
-#include "search/problem/draw.h"
+#include "search/problem/random_stream.h"
 #include "search/sampling/sobol.h"
 
 #define DRAWS 64

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "search/gp/caution.h"
+#include "search/gp/failure_penalty.h"
 #include "search/gp/crossing.h"
 #include "search/gp/quadratic.h"
 #include "search/pareto/pareto.h"
@@ -144,9 +144,9 @@ static as_status prepare_models(struct gp_ask *a, struct as_err *err)
     if (st < 0)
         return st;
     const struct surrogate *failures = &a->models[a->n_models - 1];
-    struct caution caution = caution_of(a->set, gp_model_theta(failures->model));
-    add_limit(a, -INFINITY, surrogate_forward(failures, caution.threshold));
-    a->acquisition.failure_weight = caution.weight;
+    struct failure_penalty penalty = failure_penalty_of(a->set, gp_model_theta(failures->model));
+    add_limit(a, -INFINITY, surrogate_forward(failures, penalty.threshold));
+    a->acquisition.failure_weight = penalty.weight;
     return AS_OK;
 }
 

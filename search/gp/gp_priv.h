@@ -8,7 +8,7 @@
 #include "search/gp/branch.h"
 #include "search/gp/gp.h"
 #include "search/gp/optimize.h"
-#include "search/gp/schedule.h"
+#include "search/gp/acquisition_schedule.h"
 #include "search/gp/surrogate.h"
 #include "search/gp/trust_region.h"
 #include "search/prior/trust.h"

@@ -1,6 +1,6 @@
 /* Guides: predictions of earlier sweeps, their warps, and their weights. There are at most
- * EARLIER_SWEEPS of them and TRUST_MOST rows, so the weights may have a factor of their own, which
- * is computed for the hyperparameters of the fit before. */
+ * WARM_START_SWEEPS of them and TRUST_MOST rows, so the weights may have a factor of their own,
+ * which is computed for the hyperparameters of the fit before. */
 #include "search/gp/guide.h"
 
 #include <math.h>
@@ -20,9 +20,9 @@
 
 void guide_store_done(struct guide_store *s)
 {
-    for (size_t k = 0; k < EARLIER_SWEEPS; k++) {
-        earlier_model_free(s->models[k]);
-        earlier_model_free(s->plain[k]);
+    for (size_t k = 0; k < WARM_START_SWEEPS; k++) {
+        warm_start_model_free(s->models[k]);
+        warm_start_model_free(s->plain[k]);
     }
     *s = (struct guide_store){0};
 }
@@ -30,16 +30,16 @@ void guide_store_done(struct guide_store *s)
 size_t guide_store_bytes(const struct guide_store *s)
 {
     size_t bytes = 0;
-    for (size_t k = 0; k < EARLIER_SWEEPS; k++) {
-        bytes += s->models[k] ? earlier_model_bytes(s->models[k]) : 0;
-        bytes += s->plain[k] ? earlier_model_bytes(s->plain[k]) : 0;
+    for (size_t k = 0; k < WARM_START_SWEEPS; k++) {
+        bytes += s->models[k] ? warm_start_model_bytes(s->models[k]) : 0;
+        bytes += s->plain[k] ? warm_start_model_bytes(s->plain[k]) : 0;
     }
     return bytes;
 }
 
 void guides_done(struct guides *g)
 {
-    for (size_t k = 0; k < EARLIER_SWEEPS; k++) {
+    for (size_t k = 0; k < WARM_START_SWEEPS; k++) {
         gp_warp_free(g->warps[k]);
         free(g->shift[k]);
     }
@@ -51,15 +51,15 @@ void guides_done(struct guides *g)
 static as_status fill_store(struct guide_store *store, const struct training_set *s,
                             struct as_err *err)
 {
-    const struct earlier *w = s->spec->earlier;
+    const struct warm_start *w = s->spec->earlier;
     for (size_t k = 0; k < w->n && !store->is_made; k++) {
         as_status st = AS_OK;
         if (!store->models[k])
-            st = earlier_model_create(w, k, EARLIER_WARPED, s->enc, &s->columns, &store->models[k],
-                                      err);
+            st = warm_start_model_create(w, k, WARM_START_WARPED, s->enc, &s->columns,
+                                         &store->models[k], err);
         if (st == AS_OK && !store->plain[k])
-            st = earlier_model_create(w, k, EARLIER_STANDARDISED, s->enc, &s->columns,
-                                      &store->plain[k], err);
+            st = warm_start_model_create(w, k, WARM_START_STANDARDISED, s->enc, &s->columns,
+                                         &store->plain[k], err);
         if (st < 0)
             return st;
     }
@@ -91,15 +91,15 @@ as_status guides_create(struct guide_store *store, const struct training_set *s,
     as_status st = fill_store(store, s, err);
     if (st < 0 || (st = list_shifts(&g, s->enc, err)) < 0)
         return st;
-    g.values = as_calloc(EARLIER_SWEEPS, rows->n * sizeof *g.values);
+    g.values = as_calloc(WARM_START_SWEEPS, rows->n * sizeof *g.values);
     if (!g.values)
         return as_fail_nomem(err);
-    for (size_t k = 0; k < EARLIER_SWEEPS; k++) {
-        struct earlier_model *m = store->models[k], *plain = store->plain[k];
+    for (size_t k = 0; k < WARM_START_SWEEPS; k++) {
+        struct warm_start_model *m = store->models[k], *plain = store->plain[k];
         if (!m)
             continue;
-        if ((st = earlier_model_reserve(m, rows->n, err)) < 0 ||
-            (plain && (st = earlier_model_reserve(plain, rows->n, err)) < 0))
+        if ((st = warm_start_model_reserve(m, rows->n, err)) < 0 ||
+            (plain && (st = warm_start_model_reserve(plain, rows->n, err)) < 0))
             return st;
         g.shift[g.n] = as_calloc(s->columns.n_real, sizeof(double));
         if (!g.shift[g.n])
@@ -122,14 +122,14 @@ static void predict(const struct guides *g, size_t k, size_t n_real, const struc
     for (size_t i = 0; i < p->n; i++)
         for (size_t j = 0; j < n_real; j++)
             x[i * n_real + j] = p->x[i * n_real + j] + g->shift[k][j];
-    earlier_model_predict(g->models[k], &(struct gp_rows){p->n, x, p->z}, ret, ret_slope);
+    warm_start_model_predict(g->models[k], &(struct gp_rows){p->n, x, p->z}, ret, ret_slope);
 }
 
 as_status guides_reserve(const struct guides *g, size_t batch, struct as_err *err)
 {
     as_status st = AS_OK;
     for (size_t k = 0; k < g->n && st == AS_OK; k++)
-        st = earlier_model_reserve(g->models[k], batch, err);
+        st = warm_start_model_reserve(g->models[k], batch, err);
     return st;
 }
 
@@ -246,7 +246,7 @@ void guides_drop(struct guides *g, const struct gp_columns *c)
 
 /* The weights of guide.h, given the Gram matrix of the whitened guides and their products with
  * the whitened values. */
-static void descend(struct guides *g, double gram[][EARLIER_SWEEPS], const double *with)
+static void descend(struct guides *g, double gram[][WARM_START_SWEEPS], const double *with)
 {
     const double square = GUIDE_DEVIATIONS * GUIDE_DEVIATIONS;
     memset(g->weights, 0, sizeof g->weights);
@@ -265,7 +265,7 @@ as_status guides_explain(struct guides *g, const struct gp_columns *c, const dou
 {
     AS_AUTO(whitening_done) struct whitening w = {0};
     size_t n = rows->n;
-    double gram[EARLIER_SWEEPS][EARLIER_SWEEPS], with[EARLIER_SWEEPS];
+    double gram[WARM_START_SWEEPS][WARM_START_SWEEPS], with[WARM_START_SWEEPS];
     if (!g->n)
         return AS_OK;
     as_status st = whiten(&w, c, theta, rows, err);

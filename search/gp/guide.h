@@ -1,7 +1,7 @@
 /* Earlier sweeps as a part of the mean of a surrogate.
  *
  * The values of a sweep that resembles an earlier one are, nearly, c + a w(m(x + shift)): m is the
- * earlier sweep's prediction (search/prior/earlier_model.h). So a surrogate with guides models
+ * earlier sweep's prediction (search/prior/warm_start_model.h). So a surrogate with guides models
  *   y(x) = sum_k a_k w_k(m_k(x + shift_k)) + Gaussian process
  * where w_k is the warp of the surrogate's own kind, learned from m_k at the sweep's own trials. So
  * two sweeps whose values are monotone functions of each other get nearly the same warped values.
@@ -17,28 +17,28 @@
 #ifndef ASSAY_SEARCH_GP_GUIDE_H
 #define ASSAY_SEARCH_GP_GUIDE_H
 
-#include "search/prior/earlier_model.h"
+#include "search/prior/warm_start_model.h"
 #include "search/regression/training_set.h"
 #include "search/regression/warp.h"
 
 /* Models of the earlier sweeps of one specification, made once. Zeroed: not made yet. */
 struct guide_store {
     bool is_made;
-    struct earlier_model *models[EARLIER_SWEEPS]; /* NULL: there is nothing to learn */
-    struct earlier_model *plain[EARLIER_SWEEPS];  /* of standardised values; NULL: none */
+    struct warm_start_model *models[WARM_START_SWEEPS]; /* NULL: there is nothing to learn */
+    struct warm_start_model *plain[WARM_START_SWEEPS];  /* of standardised values; NULL: none */
 };
 void guide_store_done(struct guide_store *s); /* accepts a zeroed one */
 size_t guide_store_bytes(const struct guide_store *s);
 
 struct guides {
     size_t n, n_rows;
-    size_t sweep[EARLIER_SWEEPS];                 /* which one of the specification */
-    struct earlier_model *models[EARLIER_SWEEPS]; /* views of the store */
-    struct earlier_model *plain[EARLIER_SWEEPS];  /* views of the store, for the shifts */
-    struct gp_warp *warps[EARLIER_SWEEPS];        /* owned */
-    double weights[EARLIER_SWEEPS];               /* a_k */
-    double *shift[EARLIER_SWEEPS];                /* owned: [n_real], added to the features */
-    gp_warp_kind kind;                            /* of the warps */
+    size_t sweep[WARM_START_SWEEPS];                    /* which one of the specification */
+    struct warm_start_model *models[WARM_START_SWEEPS]; /* views of the store */
+    struct warm_start_model *plain[WARM_START_SWEEPS];  /* views of the store, for the shifts */
+    struct gp_warp *warps[WARM_START_SWEEPS];           /* owned */
+    double weights[WARM_START_SWEEPS];                  /* a_k */
+    double *shift[WARM_START_SWEEPS];                   /* owned: [n_real], added to the features */
+    gp_warp_kind kind;                                  /* of the warps */
     bool *shifts; /* [n_real], owned: the real columns that a shift moves */
     size_t n_shifts;
     double *values; /* owned: [n x n_rows]: w_k(m_k) at the rows */

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "search/problem/draw.h"
+#include "search/problem/random_stream.h"
 #include "search/regression/fit.h"
 
 /* The constants of the estimate were chosen on the tuning problems of bench/search-warm and on
@@ -184,14 +184,14 @@ static as_status fill_prior(struct shifting *q, const struct gp_columns *c, stru
 static void evaluate(struct shifting *q, bool with_slope)
 {
     size_t n = q->n, d = q->n_real;
-    struct earlier_model *m = q->g->plain[q->k];
+    struct warm_start_model *m = q->g->plain[q->k];
     struct gp_rows rows = {n, q->moved, q->z};
     double mean, deviation;
     for (size_t i = 0; i < n * d; i++)
         q->moved[i] = q->x[i] + q->g->shift[q->k][i % d];
     if (with_slope)
-        earlier_model_predict(m, &rows, q->value, q->slope);
-    earlier_model_joint(m, &rows, q->value, q->cov);
+        warm_start_model_predict(m, &rows, q->value, q->slope);
+    warm_start_model_joint(m, &rows, q->value, q->cov);
     if (!gp_standardise(q->value, n, &mean, &deviation)) {
         memset(q->value, 0, n * sizeof(double));
         deviation = INFINITY;

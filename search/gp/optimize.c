@@ -11,7 +11,7 @@
 #include "search/population/design.h"
 #include "search/population/enumeration.h"
 #include "search/prior/trust.h"
-#include "search/problem/draw.h"
+#include "search/problem/random_stream.h"
 
 #define ENUMERATE_ALL 1024 /* a space of at most this many configurations is evaluated completely */
 #define BOLTZMANN 2.0

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "search/population/design.h"
 #include "search/prior/trust.h"
-#include "search/problem/draw.h"
+#include "search/problem/random_stream.h"
 
 #define ROUNDS 6
 #define CLIMB_EVALS 90   /* calls of one climb */

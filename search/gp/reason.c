@@ -81,9 +81,9 @@ static double guide_weight(const struct gp_ask *a, size_t k)
 /* {"sweep", "weight", "mean"} of each earlier sweep that counts. */
 static int add_priors(const struct gp_ask *a, json_t *reason)
 {
-    const struct earlier *w = a->set->spec->earlier;
-    int rc = a->priors.belief > 0
-                 ? json_object_set_new(reason, "prior", json_real(a->priors.belief))
+    const struct warm_start *w = a->set->spec->earlier;
+    int rc = a->priors.params > 0
+                 ? json_object_set_new(reason, "prior", json_real(a->priors.params))
                  : 0;
     for (size_t k = 0; w && k < w->n && rc == 0; k++) {
         double mean = guide_weight(a, k);

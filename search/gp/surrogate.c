@@ -153,7 +153,7 @@ gp_warp_kind surrogate_warp_kind(const struct surrogate_task *t)
 {
     if (t->spec->target == SURROGATE_WARPED)
         return WARP_HALF_RANK;
-    /* of a crowded sweep in a space of numbers (schedule.h) */
+    /* of a crowded sweep in a space of numbers (acquisition_schedule.h) */
     bool is_wide = surrogate_is_objective(t->spec->target) && !t->s->enc->n_category;
     return is_wide ? WARP_PLAIN_WIDE : WARP_PLAIN;
 }

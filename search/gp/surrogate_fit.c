@@ -15,7 +15,7 @@
 
 #include "base/rng.h"
 #include "search/gp/surrogate_priv.h"
-#include "search/problem/draw.h"
+#include "search/problem/random_stream.h"
 
 #define ALWAYS_REFIT 200 /* up to this many rows every new row causes a fit */
 #define GROWTH 1.05

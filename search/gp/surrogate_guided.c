@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "search/gp/surrogate_priv.h"
-#include "search/problem/draw.h"
+#include "search/problem/random_stream.h"
 
 /* GUIDE_GAIN keeps guides out after an unrelated sweep (decision 4011): both the shift and the fit
  * must be more probable by e. */

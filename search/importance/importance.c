@@ -17,7 +17,7 @@
 #include "search/regression/subset.h"
 #include "search/importance/ped_anova.h"
 #include "search/importance/region.h"
-#include "search/problem/draw.h"
+#include "search/problem/random_stream.h"
 #include "search/importance/sensitivity.h"
 
 /* Values are cut at worst decile + CUT (worst decile - median). The cut of WARP_PLAIN, by the

@@ -3,9 +3,9 @@
 
 #include "base/rng.h"
 #include "search/population/enumeration.h"
-#include "search/prior/belief.h"
+#include "search/prior/prior_dist.h"
 #include "search/prior/trust.h"
-#include "search/problem/draw.h"
+#include "search/problem/random_stream.h"
 #include "search/sampling/sampler.h"
 #include "search/sampling/sobol.h"
 
@@ -54,13 +54,13 @@ static void believe(const struct encoding *e, const double *u, double *point)
 {
     for (size_t i = 0; i < e->n; i++)
         if (e->space->params[i].prior)
-            point[i] = belief_place(e, i, u[i]);
+            point[i] = prior_dist_place(e, i, u[i]);
     encoding_snap(e, point);
 }
 
-/* believes: from the priors. */
+/* from_prior: from the priors. */
 static void draw_design_point(const struct training_set *s, uint64_t index, uint64_t retry,
-                              bool believes, double *point)
+                              bool from_prior, double *point)
 {
     uint64_t seed = s->spec->seed;
     uint64_t key = retry ? rng_mix(seed, retry << 8 | SEARCH_DRAW_GP_DESIGN) : seed;
@@ -68,7 +68,7 @@ static void draw_design_point(const struct training_set *s, uint64_t index, uint
     for (size_t i = 0; i < s->enc->n; i++)
         u[i] = sobol_point(key, index, (unsigned)i);
     encoding_from_unit(s->enc, u, point);
-    if (believes)
+    if (from_prior)
         believe(s->enc, u, point);
 }
 
@@ -122,9 +122,9 @@ static as_status look_for_one(const struct training_set *s, uint64_t drawn, doub
 as_status design_anywhere(const struct training_set *s, uint64_t index, double *ret_point,
                           struct as_err *err)
 {
-    bool believes = belief_draws_design(index) && trust_of(s, s->n) > 0;
+    bool from_prior = prior_dist_draws_design(index) && trust_of(s, s->n) > 0;
     for (uint64_t retry = 0; retry < DRAWS; retry++) {
-        draw_design_point(s, index, retry, believes && retry < BELIEVED, ret_point);
+        draw_design_point(s, index, retry, from_prior && retry < BELIEVED, ret_point);
         if (is_new(s, ret_point))
             return AS_OK;
     }
@@ -137,12 +137,12 @@ as_status design_anywhere(const struct training_set *s, uint64_t index, double *
 /* The best trial of each earlier sweep of which one fits the space comes first; k counts these. */
 static bool place_earlier(const struct training_set *s, uint64_t k, double *point)
 {
-    const struct earlier *w = s->spec->earlier;
+    const struct warm_start *w = s->spec->earlier;
     for (size_t i = 0; w && i < w->n; i++) {
         if (!w->sweeps[i].n || k-- > 0)
             continue;
         draw_design_point(s, 0, 0, false, point);
-        earlier_place(w, i, 0, point);
+        warm_start_place(w, i, 0, point);
         encoding_snap(s->enc, point);
         return true;
     }
@@ -160,7 +160,7 @@ as_status design_point(const struct training_set *s, uint64_t index, size_t most
         draw_design_point(s, 0, 0, false, ret_point);
         for (size_t i = 0; i < s->enc->n; i++) {
             if (s->enc->space->params[i].prior)
-                ret_point[i] = belief_mode(s->enc, i);
+                ret_point[i] = prior_dist_mode(s->enc, i);
             else if (s->enc->params[i].kind != ENCODED_CHOICE)
                 ret_point[i] = 0.5;
         }

@@ -16,11 +16,11 @@
 size_t design_size(const struct training_set *s);
 
 /* Point `index` of the design: the best trials of the first `most_earlier` earlier sweeps that fit
- * (search/prior/earlier.h), then the space's centre (choices as Sobol has them; parameters with a
- * prior at its likeliest place), then Owen-scrambled Sobol points, every second of them moved to
- * where the priors say (search/prior/belief.h), unless the results so far say that they are wrong
- * (trust.h). A point that is not allowed or was tried is drawn again under other scramblings. If
- * this fails, the space is searched one configuration at a time.
+ * (search/prior/warm_start.h), then the space's centre (choices as Sobol has them; parameters with
+ * a prior at its likeliest place), then Owen-scrambled Sobol points, every second of them moved to
+ * where the priors say (search/prior/prior_dist.h), unless the results so far say that they are
+ * wrong (trust.h). A point that is not allowed or was tried is drawn again under other scramblings.
+ * If this fails, the space is searched one configuration at a time.
  *   ret_point  enc->n, snapped
  * AS_E_EXHAUSTED    every configuration of a finite space was tried
  * AS_E_UNSUPPORTED  no configuration that the constraints allow was found

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "search/pareto/pareto.h"
 #include "search/population/design.h"
-#include "search/prior/earlier.h"
+#include "search/prior/warm_start.h"
 
 static as_status out_of_memory(struct as_err *err)
 {
@@ -247,7 +247,7 @@ static as_status choose_point(const struct population_method *m, const struct po
         return design_anywhere(p->set, index, point, err);
     }
     if (is_initial(p))
-        return design_point(p->set, index, EARLIER_SWEEPS, point, err);
+        return design_point(p->set, index, WARM_START_SWEEPS, point, err);
     as_status st = try_proposals(m, p, index, point, reason, &found, err);
     if (st < 0 || found) {
         *ret_phase = "search";

@@ -9,7 +9,7 @@
 #define ASSAY_SEARCH_POPULATION_POPULATION_H
 
 #include "base/rng.h"
-#include "search/problem/draw.h"
+#include "search/problem/random_stream.h"
 #include "search/problem/method.h"
 #include "search/regression/training_set.h"
 

@@ -7,9 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "search/prior/belief.h"
+#include "search/prior/prior_dist.h"
 
-#define BELIEF SIZE_MAX /* the source that is the parameters' priors; else the earlier sweep */
+#define PARAM_PRIORS                                                                               \
+    SIZE_MAX /* the source that is the parameters' priors; else the earlier sweep */
 
 /* A result: how bad its kind is, and its row. */
 struct result {
@@ -25,14 +26,14 @@ static double distance_moved(const struct training_set *s, size_t k, const doubl
     double moved[SPACE_MAX_PARAMS];
     for (size_t j = 0; j < s->enc->n; j++)
         moved[j] = point[j] + (shift ? shift[j] : 0);
-    return earlier_distance(s->spec->earlier, k, s->enc, moved, ret_slope);
+    return warm_start_distance(s->spec->earlier, k, s->enc, moved, ret_slope);
 }
 
 static double distance_of(const struct training_set *s, size_t source, const double *shift,
                           const double *point)
 {
-    return source == BELIEF ? belief_distance(s->enc, point)
-                            : distance_moved(s, source, point, shift, NULL);
+    return source == PARAM_PRIORS ? prior_dist_distance(s->enc, point)
+                                  : distance_moved(s, source, point, shift, NULL);
 }
 
 static size_t list_results(const struct training_set *s, size_t rows, size_t source,
@@ -84,14 +85,14 @@ static double correlate(const struct training_set *s, size_t rows, size_t source
 
 double trust_of(const struct training_set *s, size_t rows)
 {
-    if (!belief_exists(s->spec->space))
+    if (!prior_dist_exists(s->spec->space))
         return 0;
-    return fmin(1, fmax(0, (1 + correlate(s, rows, BELIEF, NULL)) / 2));
+    return fmin(1, fmax(0, (1 + correlate(s, rows, PARAM_PRIORS, NULL)) / 2));
 }
 
-double trust_of_earlier(const struct training_set *s, size_t k)
+double trust_of_warm_start(const struct training_set *s, size_t k)
 {
-    const struct earlier *w = s->spec->earlier;
+    const struct warm_start *w = s->spec->earlier;
     return w && w->sweeps[k].n ? fmin(1, fmax(0, correlate(s, s->n, k, NULL) - 1)) : 0;
 }
 
@@ -100,7 +101,7 @@ bool trust_is_confirmed(const struct training_set *s)
     if (s->n_completed + s->n_failed < TRUST_LEAST)
         return false;
     for (size_t k = 0; s->spec->earlier && k < s->spec->earlier->n; k++)
-        if (trust_of_earlier(s, k) >= 1)
+        if (trust_of_warm_start(s, k) >= 1)
             return true;
     return trust_of(s, s->n) >= 1;
 }
@@ -111,10 +112,10 @@ struct prior_weights trust_weights(const struct training_set *s)
     struct prior_weights w = {0};
     if (n >= TRUST_MOST)
         return w;
-    w.belief = trust_of(s, s->n) * belief_weight(n);
-    w.any = w.belief > 0;
+    w.params = trust_of(s, s->n) * prior_dist_weight(n);
+    w.any = w.params > 0;
     for (size_t k = 0; s->spec->earlier && k < s->spec->earlier->n; k++) {
-        w.earlier[k] = trust_of_earlier(s, k) * belief_weight(n);
+        w.earlier[k] = trust_of_warm_start(s, k) * prior_dist_weight(n);
         w.any |= w.earlier[k] > 0;
     }
     return w;
@@ -127,22 +128,22 @@ void trust_shift(struct prior_weights *w, const struct training_set *s, size_t k
     if (n >= TRUST_MOST || !s->spec->earlier->sweeps[k].n)
         return;
     memcpy(w->shift[k], shift, s->enc->n * sizeof *shift);
-    w->earlier[k] = fmin(1, fmax(0, correlate(s, s->n, k, shift) - 1)) * belief_weight(n);
+    w->earlier[k] = fmin(1, fmax(0, correlate(s, s->n, k, shift) - 1)) * prior_dist_weight(n);
     w->any |= w->earlier[k] > 0;
 }
 
 double trust_log(const struct prior_weights *w, const struct training_set *s, const double *point,
                  double *ret_slope)
 {
-    double sum = w->belief * belief_log(s->enc, point, ret_slope), slope[SPACE_MAX_PARAMS];
+    double sum = w->params * prior_dist_log(s->enc, point, ret_slope), slope[SPACE_MAX_PARAMS];
     for (size_t j = 0; ret_slope && j < s->enc->n; j++)
-        ret_slope[j] *= w->belief;
-    for (size_t k = 0; k < EARLIER_SWEEPS; k++) {
+        ret_slope[j] *= w->params;
+    for (size_t k = 0; k < WARM_START_SWEEPS; k++) {
         if (!(w->earlier[k] > 0))
             continue;
         double off = distance_moved(s, k, point, w->shift[k], ret_slope ? slope : NULL);
-        double share = exp(-off / BELIEF_FLOOR);
-        sum -= w->earlier[k] * BELIEF_FLOOR * (1 - share);
+        double share = exp(-off / PRIOR_DIST_FLOOR);
+        sum -= w->earlier[k] * PRIOR_DIST_FLOOR * (1 - share);
         for (size_t j = 0; ret_slope && j < s->enc->n; j++)
             ret_slope[j] -= w->earlier[k] * share * slope[j];
     }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "search/prior/earlier.h"
+#include "search/prior/warm_start.h"
 #include "search/regression/training_set.h"
 
 /* Before TRUST_LEAST results a correlation says nothing: five in order have a chance of 1 in 120.
@@ -31,13 +31,13 @@ bool trust_is_confirmed(const struct training_set *s);
 
 /* The same of earlier sweep k of the specification, which must show that it helps: z - 1, within 0
  * and 1; 0 if none of its trials fits the space. */
-double trust_of_earlier(const struct training_set *s, size_t k);
+double trust_of_warm_start(const struct training_set *s, size_t k);
 
-/* How much counts now: belief_weight() times the trust in each; 0 after TRUST_MOST results. */
+/* How much counts now: prior_dist_weight() times the trust in each; 0 after TRUST_MOST results. */
 struct prior_weights {
-    double belief, earlier[EARLIER_SWEEPS];
-    bool any;                                       /* one of them is above 0 */
-    double shift[EARLIER_SWEEPS][SPACE_MAX_PARAMS]; /* added to a point for the earlier sweep */
+    double params, earlier[WARM_START_SWEEPS];
+    bool any;                                          /* one of them is above 0 */
+    double shift[WARM_START_SWEEPS][SPACE_MAX_PARAMS]; /* added to a point for the earlier sweep */
 };
 struct prior_weights trust_weights(const struct training_set *s);
 
@@ -46,8 +46,8 @@ struct prior_weights trust_weights(const struct training_set *s);
 void trust_shift(struct prior_weights *w, const struct training_set *s, size_t k,
                  const double *shift);
 
-/* The sum of weight x logarithm, each with the floor of belief_log(). ret_slope: NULL, or [enc->n]:
- * the gradient by the places is written there. */
+/* The sum of weight x logarithm, each with the floor of prior_dist_log(). ret_slope: NULL, or
+ * [enc->n]: the gradient by the places is written there. */
 double trust_log(const struct prior_weights *w, const struct training_set *s, const double *point,
                  double *ret_slope);
 

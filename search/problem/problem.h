@@ -22,7 +22,7 @@
 
 struct search_method;   /* method.h */
 struct search_prepared; /* method.h */
-struct earlier;         /* search/prior/earlier.h */
+struct warm_start;      /* search/prior/warm_start.h */
 
 /* A trial is feasible when every outcome lies within its bounds, ends included; -INFINITY and
  * INFINITY stand for no bound. */
@@ -39,8 +39,8 @@ struct search_spec {
     bool maximize[SEARCH_MAX_OBJECTIVES];
     size_t n_outcomes;
     struct outcome_bound outcomes[SEARCH_MAX_OUTCOMES];
-    uint64_t initial_trials;       /* before the method uses a model; 0: chosen from the space */
-    const struct earlier *earlier; /* borrowed; NULL: no earlier sweep is used */
+    uint64_t initial_trials;          /* before the method uses a model; 0: chosen from the space */
+    const struct warm_start *earlier; /* borrowed; NULL: no earlier sweep is used */
     const struct search_prepared *prepared; /* borrowed: search_prepare() for this space and method;
                                                NULL: made when needed */
 };

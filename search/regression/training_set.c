@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "search/problem/credible.h"
-#include "search/regression/scatter.h"
+#include "search/regression/neighbour_test.h"
 
 /* A best value that fell by less than this share of (median - best) has stagnated. What a stagnant
  * sweep does is in decision 4005; a threshold for what counts as a gain gave nothing more

@@ -5,8 +5,8 @@
  * ordered by number, not by the time at which they ended.
  *
  * Failures that came without a value are to be avoided: a model predicts where more would come.
- * Values that are not credible are, too, where they come in one region (scatter.h), as those of
- * diverged runs do. If they come anywhere, they say nothing of a place. */
+ * Values that are not credible are, too, where they come in one region (neighbour_test.h), as those
+ * of diverged runs do. If they come anywhere, they say nothing of a place. */
 #ifndef ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
 #define ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "search/problem/draw.h"
+#include "search/problem/random_stream.h"
 
 #define STARTS 64     /* of the descent; the first few are corners and the centre */
 #define SWEEPS 40     /* over all parameters, of one descent */

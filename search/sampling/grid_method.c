@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #include "base/json.h"
-#include "search/prior/belief.h"
+#include "search/prior/prior_dist.h"
 #include "search/problem/explain.h"
 #include "search/sampling/grid.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "base/rng.h"
-#include "search/prior/belief.h"
-#include "search/problem/draw.h"
+#include "search/prior/prior_dist.h"
+#include "search/problem/random_stream.h"
 #include "search/problem/explain.h"
 #include "search/sampling/feasible.h"
 #include "search/sampling/grid.h"
@@ -23,7 +23,7 @@ _Static_assert(SPACE_MAX_PARAMS <= SOBOL_MAX_DIMS, "every parameter has a Sobol 
 /* Drawing the level itself is uniform over any int range, also where a double cannot distinguish
  * the levels. */
 static union param_value draw_random(const struct space_param *p, uint64_t seed, uint64_t trial,
-                                     size_t i, uint64_t redraw, bool believes)
+                                     size_t i, uint64_t redraw, bool from_prior)
 {
     struct rng r;
     rng_init(&r, seed, trial << 8 | SEARCH_DRAW_RANDOM);
@@ -31,29 +31,30 @@ static union param_value draw_random(const struct space_param *p, uint64_t seed,
      */
     r.lo = redraw << 24 | (uint64_t)i << 16;
     uint64_t levels = param_levels(p);
-    if (believes && p->prior)
-        return belief_value(p, rng_uniform(&r));
+    if (from_prior && p->prior)
+        return prior_dist_value(p, rng_uniform(&r));
     if (levels && (param_is_choice(p) || p->scale == SCALE_LINEAR))
         return param_level(p, rng_below(&r, levels));
     return param_decode(p, rng_uniform(&r));
 }
 
 static union param_value draw_sobol(const struct space_param *p, uint64_t seed, uint64_t point,
-                                    size_t i, bool believes)
+                                    size_t i, bool from_prior)
 {
     double u = sobol_point(seed, point, (unsigned)i);
-    return believes && p->prior ? belief_value(p, u) : param_decode(p, u);
+    return from_prior && p->prior ? prior_dist_value(p, u) : param_decode(p, u);
 }
 
 static void draw_config(const struct space *s, sampler_kind kind, uint64_t seed, uint64_t trial,
                         uint64_t redraw, struct config *c)
 {
-    bool believes = redraw < BELIEVED && belief_exists(s) && belief_draws_random(seed, trial);
+    bool from_prior =
+        redraw < BELIEVED && prior_dist_exists(s) && prior_dist_draws_random(seed, trial);
     for (size_t i = 0; i < s->n; i++) {
         const struct space_param *p = &s->params[i];
         c->entries[i].value = kind == SAMPLER_RANDOM
-                                  ? draw_random(p, seed, trial, i, redraw, believes)
-                                  : draw_sobol(p, seed, redraw << 32 | trial, i, believes);
+                                  ? draw_random(p, seed, trial, i, redraw, from_prior)
+                                  : draw_sobol(p, seed, redraw << 32 | trial, i, from_prior);
     }
     config_settle(s, c);
 }

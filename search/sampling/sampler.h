@@ -2,8 +2,8 @@
  *
  * Pure in its inputs: (space, kind, seed, index) fix the answer, in any order of calls, on any
  * server. All randomness is Philox keyed by the sweep's seed, with the counter's high word `index
- * << 8 | purpose` (search/problem/draw.h). Not promised: equal last bits of a value on a log scale
- * between versions of the C library's exp and log.
+ * << 8 | purpose` (search/problem/random_stream.h). Not promised: equal last bits of a value on a
+ * log scale between versions of the C library's exp and log.
  *
  * A configuration that the space does not allow is drawn again, keyed by (index, number of the
  * draw): random draws from a later place of the same stream, Sobol takes the same point of another
@@ -11,7 +11,7 @@
  * random draws, the same for every sweep, find nothing that is allowed. There a configuration is
  * drawn from the list of all if the space is finite, and else by a walk (feasible.h).
  *
- * Parameters with a prior are drawn from it in 10 of 11 + index draws (search/prior/belief.h).
+ * Parameters with a prior are drawn from it in 10 of 11 + index draws (search/prior/prior_dist.h).
  *
  * The index counts the method's own suggestions from 0, without holes: index t of a Sobol sweep is
  * point t (sobol.h). */

@@ -8,7 +8,7 @@
 
 #include "base/cpu_clones.h"
 #include "base/rng.h"
-#include "search/problem/draw.h"
+#include "search/problem/random_stream.h"
 #include "search/sampling/sobol_table_priv.h"
 
 _Static_assert(SOBOL_TABLE_ROWS == SOBOL_MAX_DIMS - 1, "every dimension but the first has a row");

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "search/population/population.h"
-#include "search/prior/belief.h"
+#include "search/prior/prior_dist.h"
 #include "search/prior/trust.h"
 #include "search/problem/explain.h"
 #include "search/regression/special.h"
@@ -27,7 +27,7 @@ struct mixture {
     const struct training_set *set; /* borrowed */
     const size_t *rows;             /* [n] of the set; borrowed */
     size_t n;
-    double belief;      /* the share of component n that is the priors */
+    double params;      /* the share of component n that is the priors */
     const bool *active; /* [set->n, d]: which parameters a trial has; borrowed */
     double *width;      /* [d] of the kernels of numbers; for choices the share that is spread */
     double *log_scale;  /* [n, d]: minus the log of the kernel's integral over [0, 1] */
@@ -112,11 +112,11 @@ static double draw_number(struct rng *r, double centre, double width)
     return fmin(1, fmax(0, x));
 }
 
-static double draw_flat(const struct encoding *e, size_t j, bool believes, struct rng *r)
+static double draw_flat(const struct encoding *e, size_t j, bool from_prior, struct rng *r)
 {
     const struct encoded_param *p = &e->params[j];
-    if (believes && e->space->params[j].prior)
-        return belief_place(e, j, rng_uniform(r));
+    if (from_prior && e->space->params[j].prior)
+        return prior_dist_place(e, j, rng_uniform(r));
     if (p->kind == ENCODED_CONSTANT)
         return 0;
     if (p->kind == ENCODED_CHOICE)
@@ -129,11 +129,11 @@ static void mixture_draw(const struct mixture *m, struct rng *r, double *ret)
 {
     const struct encoding *e = m->set->enc;
     size_t i = (size_t)rng_below(r, m->n + 1), d = e->n;
-    bool believes = i == m->n && m->belief > 0 && rng_uniform(r) < m->belief;
+    bool from_prior = i == m->n && m->params > 0 && rng_uniform(r) < m->params;
     for (size_t j = 0; j < d; j++) {
         bool flat = i == m->n || !m->active[m->rows[i] * d + j];
         if (flat || (is_choice(e, j) && rng_uniform(r) < m->width[j]))
-            ret[j] = draw_flat(e, j, believes, r);
+            ret[j] = draw_flat(e, j, from_prior, r);
         else if (is_choice(e, j) || e->params[j].kind == ENCODED_CONSTANT)
             ret[j] = training_set_point(m->set, m->rows[i])[j];
         else
@@ -169,11 +169,11 @@ static double kernel_log(const struct mixture *m, size_t i, const double *x, con
 static double flat_log(const struct mixture *m, const double *x, const bool *active)
 {
     double sum = 0;
-    if (!(m->belief > 0))
+    if (!(m->params > 0))
         return 0;
     for (size_t j = 0; j < m->set->enc->n; j++)
-        sum += active[j] ? belief_density(m->set->enc, j, x[j]) : 0;
-    double share = log(m->belief), rest = log1p(-m->belief);
+        sum += active[j] ? prior_dist_density(m->set->enc, j, x[j]) : 0;
+    double share = log(m->params), rest = log1p(-m->params);
     return fmax(share + sum, rest) + log1p(exp(-fabs(share + sum - rest)));
 }
 
@@ -251,7 +251,7 @@ static as_status tpe_begin(const struct population *p, void **ret_self, struct a
     if (st == AS_OK)
         st = mixture_make(s, p->order, n_good, t->active, &t->good, err);
     if (st == AS_OK) {
-        t->good.belief = trust_of(s, s->n) * belief_share(p->n);
+        t->good.params = trust_of(s, s->n) * prior_dist_share(p->n);
         st = mixture_make(s, t->others_rows, list_others(p, n_good, t->others_rows), t->active,
                           &t->others, err);
     }
@@ -291,8 +291,8 @@ static as_status tpe_propose(void *self, const struct population *p, struct rng 
     choose(t, r, ret_point, &value);
     if (json_object_set_new(reason, "good", json_integer((json_int_t)t->good.n)) < 0 ||
         json_object_set_new(reason, "value", json_number_new(value)) < 0 ||
-        (t->good.belief > 0 &&
-         json_object_set_new(reason, "prior", json_number_new(t->good.belief)) < 0))
+        (t->good.params > 0 &&
+         json_object_set_new(reason, "prior", json_number_new(t->good.params)) < 0))
         return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion's reason");
     return AS_OK;
 }

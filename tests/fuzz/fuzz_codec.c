@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "trial-runner/distributed/codec_priv.h"
+#include "trial-runner/distributed/gradient_codec_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
  * reason, or it can be written. */
 #include <stdlib.h>
 
-#include "model/onnx/trees.h"
+#include "model/onnx/tree_nodes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

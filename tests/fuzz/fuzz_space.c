@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "search/prior/belief.h"
+#include "search/prior/prior_dist.h"
 #include "search/space/encoding.h"
 #include "search/sampling/grid.h"
 #include "search/sampling/sampler.h"
@@ -77,13 +77,13 @@ static void check_priors(const struct encoding *e)
         for (size_t i = 0; i < e->n; i++) {
             const struct space_param *p = &e->space->params[i];
             point[i] = u;
-            if (p->prior && (!param_contains(p, belief_value(p, u)) ||
-                             !isfinite(belief_density(e, i, belief_place(e, i, u)))))
+            if (p->prior && (!param_contains(p, prior_dist_value(p, u)) ||
+                             !isfinite(prior_dist_density(e, i, prior_dist_place(e, i, u)))))
                 abort();
         }
         encoding_snap(e, point);
-        double log = belief_log(e, point, slope);
-        if (!(log <= 0 && log >= -BELIEF_FLOOR))
+        double log = prior_dist_log(e, point, slope);
+        if (!(log <= 0 && log >= -PRIOR_DIST_FLOOR))
             abort();
         for (size_t i = 0; i < e->n; i++)
             if (!isfinite(slope[i]))

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "model/plan/check.h"
+#include "model/plan/plan_check.h"
 #include "model/plan/pad.h"
 #include "model/plan/plan.h"
 #include "model/plan/signature.h"

@@ -18,7 +18,7 @@ static const struct conv_args no_engine = {2, 3, 7, 6, 7, 9, 3, 3, 2, 1, .groups
 
 #define STAND_IN "only the stand-in for cuDNN can be told what it lacks (ASSAY_TEST_EMULATED)"
 
-/* ---- the surroundings ---- */
+/* ---- the environment ---- */
 
 static char *was_library; /* ASSAY_CUDNN at the start of the test */
 

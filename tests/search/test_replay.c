@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "search/prior/earlier.h"
+#include "search/prior/warm_start.h"
 #include "search/suggest.h"
 #include "tests/support/check_main.h"
 #include "tests/support/json_text.h"
@@ -38,7 +38,7 @@ struct maker {
     json_t *sweep, *items, *state;
     struct space *space;
     struct search_spec spec;
-    struct earlier *earlier;
+    struct warm_start *earlier;
     struct observation all[64];
     struct config *configs[64];
     size_t n, n_suggested;
@@ -58,7 +58,7 @@ static void maker_init(struct maker *m, const char *method)
     struct json_fields f;
     const json_t *search = json_object_get(json_object_get(m->sweep, "document"), "search");
     ck_ok(json_fields_init(&f, search, "/search", &err), err);
-    ck_ok(earlier_parse(&f, m->space, &m->earlier, &err), err);
+    ck_ok(warm_start_parse(&f, m->space, &m->earlier, &err), err);
     m->spec.earlier = m->earlier;
 }
 
@@ -69,7 +69,7 @@ static void maker_done(struct maker *m)
     json_decref(m->sweep);
     json_decref(m->items);
     json_decref(m->state);
-    earlier_free(m->earlier);
+    warm_start_free(m->earlier);
     space_free(m->space);
 }
 

@@ -15,7 +15,7 @@
 #include "search/cmaes/cmaes.h"
 #include "search/evolution/evolution.h"
 #include "search/gp/gp.h"
-#include "search/prior/earlier.h"
+#include "search/prior/warm_start.h"
 #include "search/sampling/grid_method.h"
 #include "search/sampling/sampler.h"
 #include "search/tpe/tpe.h"
@@ -79,7 +79,7 @@ static void through_text(struct sweep *w)
 }
 
 static void run_twice_after(const struct search_method *m, const struct space *s,
-                            const struct earlier *before, uint64_t seed, size_t trials,
+                            const struct warm_start *before, uint64_t seed, size_t trials,
                             size_t slots)
 {
     AS_AUTO(sweep_done) struct sweep a = {0}, b = {0};
@@ -133,13 +133,13 @@ START_TEST(same_bits_after_earlier_sweeps)
         "{\"params\":{\"lr\":0.02,\"width\":41,\"opt\":\"sgd\",\"momentum\":0.5},\"cost\":2}]},"
         "{\"sweep\":\"b\",\"completed\":5,\"trials\":[{\"params\":{\"drop\":0.15},\"cost\":7}]}]}";
     AS_AUTO(space_freep) struct space *s = space_of_yaml(MIXED);
-    AS_AUTO(earlier_freep) struct earlier *before = NULL;
+    AS_AUTO(warm_start_freep) struct warm_start *before = NULL;
     JSON_AUTO j = NULL;
     struct json_fields f;
     struct as_err err = {0};
     ck_ok(json_parse(text, sizeof text - 1, &j, &err), err);
     ck_ok(json_fields_init(&f, j, "/search", &err), err);
-    ck_ok(earlier_parse(&f, s, &before, &err), err);
+    ck_ok(warm_start_parse(&f, s, &before, &err), err);
     run_twice_after(learning[_i], s, before, 5, 50, 4);
     AS_AUTO(sweep_done) struct sweep w = {0};
     sweep_init(&w, s, 1, false);
@@ -159,7 +159,7 @@ START_TEST(same_bits_with_guides)
     AS_AUTO(space_freep)
     struct space *s =
         space_of_yaml("x: {type: float, min: -1, max: 2}\ny: {type: int, min: 0, max: 100000}\n");
-    AS_AUTO(earlier_freep) struct earlier *before = NULL;
+    AS_AUTO(warm_start_freep) struct warm_start *before = NULL;
     JSON_AUTO trials = json_array();
     struct json_fields f;
     struct as_err err = {0};
@@ -171,7 +171,7 @@ START_TEST(same_bits_with_guides)
     JSON_AUTO j = json_pack("{s:[{s:s, s:i, s:O}]}", "prior", "sweep", "a", "completed", 30,
                             "trials", trials);
     ck_ok(json_fields_init(&f, j, "/search", &err), err);
-    ck_ok(earlier_parse(&f, s, &before, &err), err);
+    ck_ok(warm_start_parse(&f, s, &before, &err), err);
     run_twice_after(learning[_i], s, before, 5, 40, 4);
 }
 END_TEST

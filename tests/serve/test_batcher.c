@@ -1,7 +1,7 @@
 /* Who holds a version while requests are computed. One version gets a request that a thread
  * computes, then one with more rows than a pass, which puts the version into the batcher's list for
  * a second worker. What follows can happen in any order:
- *   SWAP    the shelf gives its reference back, as when a new version takes its place
+ *   SWAP    the cache gives its reference back, as when a new version takes its place
  *   FIRST   the thread ends its request, and computes the other one unless somebody else does
  *   LARGE   who computes the large request ends it
  *   JOIN    the second worker, which was busy, looks into the list
@@ -164,7 +164,7 @@ struct play {
     struct served *v;
     bool is_watched; /* the test has a reference of its own */
     bool by_worker;  /* the first request is computed by a worker, not by the thread that submits */
-    bool on_shelf, first_open, large_open;
+    bool in_cache, first_open, large_open;
     bool first_computes, second_computes; /* who is within a pass of the version */
     bool is_listed;                       /* does the version stand in the batcher's list? */
     struct gated_job first, large;
@@ -182,7 +182,7 @@ static void *submit(void *arg)
 /* Each holder has one reference. They end in other threads, so the count is awaited. */
 static void check_holders(const struct play *p, const char *name)
 {
-    size_t expected = (size_t)1 + p->on_shelf + p->first_open + p->large_open + p->first_computes +
+    size_t expected = (size_t)1 + p->in_cache + p->first_open + p->large_open + p->first_computes +
                       p->second_computes + p->is_listed;
     int64_t end = clock_mono_ns() + (int64_t)PATIENCE_MS / 10 * 1000000;
     if (!p->is_watched)
@@ -196,7 +196,7 @@ static void check_holders(const struct play *p, const char *name)
 static void start(struct play *p)
 {
     p->v = load();
-    p->on_shelf = true;
+    p->in_cache = true;
     if (p->is_watched)
         (void)served_ref(p->v);
     ck_ok(batcher_create(p->by_worker ? 2 : 1, p->by_worker ? 0 : 1, 8, &p->b, &err), err);
@@ -251,7 +251,7 @@ static void take_step(struct play *p, enum step step)
     static const char *const names[] = {"swap", "first", "large", "join"};
     switch (step) {
     case SWAP:
-        p->on_shelf = false;
+        p->in_cache = false;
         served_unref(p->v);
         break;
     case FIRST:

@@ -29,7 +29,7 @@
 
 static struct as_err err;
 static struct child child[2];
-static struct shelf *shelf;
+static struct model_cache *cache;
 static struct batcher *batcher;
 static struct service *service;
 static int port;
@@ -52,7 +52,7 @@ static as_status load(const struct child *c, const char *name, size_t cut)
 {
     size_t len = 0;
     char *bytes = child_read(c, "artifacts/model.safetensors", &len);
-    return shelf_load(shelf, name, NULL, bytes, cut ? cut : len, &err);
+    return model_cache_load(cache, name, NULL, bytes, cut ? cut : len, &err);
 }
 
 static void start_with(unsigned max_per_address)
@@ -68,10 +68,10 @@ static void start_with(unsigned max_per_address)
                                    .version = "1"};
     ck_ok(listen_open("127.0.0.1:0", false, &opts.listen_fd, &address, &err), err);
     port = (int)strtol(strrchr(address.url, ':') + 1, NULL, 10);
-    ck_ok(shelf_create(&served, &shelf, &err), err);
-    ck_ok(shelf_expect(shelf, "m", &err), err);
+    ck_ok(model_cache_create(&served, &cache, &err), err);
+    ck_ok(model_cache_expect(cache, "m", &err), err);
     ck_ok(batcher_create(2, 2, 1024, &batcher, &err), err);
-    ck_ok(service_start(&opts, shelf, batcher, &service, &err), err);
+    ck_ok(service_start(&opts, cache, batcher, &service, &err), err);
 }
 
 static void setup(void)
@@ -85,7 +85,7 @@ static void stop(void)
 {
     ck_assert(service_stop(service, WAIT_MS));
     batcher_free(batcher);
-    shelf_free(shelf);
+    model_cache_free(cache);
 }
 
 /* Without a model. */
@@ -396,7 +396,7 @@ START_TEST(test_a_damaged_version_changes_nothing)
     ck_ok(load(&child[0], "m", 0), err);
     expected_of(&child[0], expected);
     ck_assert_int_lt(load(&child[1], "m", 2000), 0);
-    shelf_failed(shelf, "m", "a file", &err);
+    model_cache_failed(cache, "m", "a file", &err);
     ck_assert_int_eq(infer(GOOD, &out), 200);
     JSON_AUTO j = json_of(&out);
     check_probabilities(j, expected);
@@ -442,7 +442,7 @@ START_TEST(test_swaps_lose_no_request)
     for (int i = 0; i < 2; i++) {
         expected_of(&child[i], e.probabilities[i]);
         ck_ok(load(&child[i], "m", 0), err);
-        struct served *v = shelf_take(shelf, "m", &known);
+        struct served *v = model_cache_take(cache, "m", &known);
         (void)snprintf(e.version[i], sizeof e.version[i], "%s", v->version);
         served_unref(v);
     }
@@ -491,7 +491,7 @@ START_TEST(test_requests_that_wait_are_computed_together)
     static const float row[3] = {0.25F, 50.5F, 1};
     bool known;
     ck_ok(load(&child[0], "m", 0), err);
-    struct served *v = shelf_take(shelf, "m", &known);
+    struct served *v = model_cache_take(cache, "m", &known);
     (void)sem_init(&gate, 0, 0);
     (void)sem_init(&n_done, 0, 0);
     ck_ok(batcher_create(1, 0, 5, &b, &err), err);
@@ -517,7 +517,7 @@ START_TEST(test_requests_that_wait_are_computed_together)
     }
     ck_assert_int_eq(jobs[5].st, AS_E_TIMEOUT);
     AS_AUTO(str_done) struct str out = {0};
-    shelf_write_stats(shelf, &out);
+    model_cache_write_stats(cache, &out);
     ck_assert_ptr_nonnull(strstr(out.s, "batch_rows_sum{model=\"m\"} 5\n"));
     ck_assert_ptr_nonnull(strstr(out.s, "batch_rows_count{model=\"m\"} 2\n"));
     ck_assert_ptr_nonnull(strstr(out.s, "queue_requests{model=\"m\"} 0\n"));

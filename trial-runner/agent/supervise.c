@@ -23,7 +23,7 @@
 #include "trial-runner/agent/agent.h"
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/process/container.h"
-#include "trial-runner/attempt/output.h"
+#include "trial-runner/attempt/process_output.h"
 #include "trial-runner/rank/rank.h"
 #include "trial-runner/rank/rank_process.h"
 

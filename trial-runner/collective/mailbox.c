@@ -470,7 +470,7 @@ static void *thread_main(void *arg)
 {
     struct mailbox *b = arg;
     while (start_calls(b)) {
-        as_status st = mesh_turn(b->mesh, NULL);
+        as_status st = mesh_poll(b->mesh, NULL);
         for (int32_t r = 0; r < b->n; r++) {
             if (r == b->rank || b->peers[r].lost)
                 continue;

@@ -523,7 +523,7 @@ as_status mesh_idle(struct mesh *m, struct as_err *err)
     return st < 0 ? st : show_life(m, clock_mono_ns(), err);
 }
 
-as_status mesh_turn(struct mesh *m, struct as_err *err)
+as_status mesh_poll(struct mesh *m, struct as_err *err)
 {
     bool moved = false;
     as_status st = move_all(m, &moved, err);

@@ -77,8 +77,8 @@ AS_MUST_CHECK as_status mesh_idle(struct mesh *m, struct as_err *err);
 
 /* One round, for an owner that waits for whatever comes first: move what can be moved; if nothing
  * moved, sleep until something has happened, mesh_wake() or 100 ms. Errors as mesh_wait. */
-AS_MUST_CHECK as_status mesh_turn(struct mesh *m, struct as_err *err);
-/* From any thread: end the sleep of mesh_turn. */
+AS_MUST_CHECK as_status mesh_poll(struct mesh *m, struct as_err *err);
+/* From any thread: end the sleep of mesh_poll. */
 void mesh_wake(struct mesh *m);
 
 /* With outlives_peers: is this peer lost? Its transfers were forgotten; no more may be posted. */

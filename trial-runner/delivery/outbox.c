@@ -30,7 +30,7 @@
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/attempt/directive.h"
 #include "trial-runner/delivery/never_reported.h"
-#include "trial-runner/attempt/output.h"
+#include "trial-runner/attempt/process_output.h"
 #include "trial-runner/rank/rank.h"
 
 #define READ_BYTES (64 << 10)

@@ -14,7 +14,7 @@
 
 #include "trial-runner/distributed/buckets.h"
 #include "trial-runner/distributed/device_step.h"
-#include "trial-runner/distributed/moments.h"
+#include "trial-runner/distributed/optimizer_moments.h"
 
 /* The wishes follow the numbers of a gradient: each one number, above 0 if some rank wishes it. */
 enum { N_WISHES = 2 };

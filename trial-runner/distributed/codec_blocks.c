@@ -3,7 +3,7 @@
  * them (decision 8008). Small tensors share a block, because the block's own numbers would weigh
  * more than their values; the last block of a tensor takes the rest, so that none is small. Slices
  * are equal in bytes up to a block. */
-#include "trial-runner/distributed/codec_priv.h"
+#include "trial-runner/distributed/gradient_codec_priv.h"
 
 #include <string.h>
 

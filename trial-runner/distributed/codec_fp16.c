@@ -8,7 +8,7 @@
  *
  * A block: int16 exponent of the power, then n halves. A block in which a value is not finite has
  * the exponent EXPONENT_RAW and the power 1; there a half may be infinite or NaN. */
-#include "trial-runner/distributed/codec_priv.h"
+#include "trial-runner/distributed/gradient_codec_priv.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
  * values, bit k of the i-th of 8 uint32 is about value 8 k + i, so that vectors make and read them
  * without moving bits between lanes. The bits of the rest are in order, the first one lowest,
  * padded with zeros. */
-#include "trial-runner/distributed/codec_priv.h"
+#include "trial-runner/distributed/gradient_codec_priv.h"
 
 #include <string.h>
 

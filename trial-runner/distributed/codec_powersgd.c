@@ -15,7 +15,7 @@
  *
  * Factors are stored with each column contiguous: P as r x rows, Q as r x cols. Every sum has one
  * order, whatever the vectors' width: products add in LANES partial sums, and rows in fours. */
-#include "trial-runner/distributed/codec_priv.h"
+#include "trial-runner/distributed/gradient_codec_priv.h"
 
 #include <math.h>
 #include <string.h>

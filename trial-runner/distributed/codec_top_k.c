@@ -10,7 +10,7 @@
  *
  * A block: k uint16 places, ascending, then k float32 values. Blocks have fewer than 65536 values
  * so that a place needs two bytes. */
-#include "trial-runner/distributed/codec_priv.h"
+#include "trial-runner/distributed/gradient_codec_priv.h"
 
 #include <math.h>
 #include <string.h>

@@ -14,7 +14,7 @@ enum { TAG_SHARDS = 16, TAG_SUMS };
 
 void coded_sum_done(struct coded_sum *s)
 {
-    struct coded_room *rooms[] = {&s->out, &s->in, &s->slice, &s->left, &s->right};
+    struct coded_buffer *rooms[] = {&s->out, &s->in, &s->slice, &s->left, &s->right};
     for (size_t i = 0; i < AS_ARRAY_LEN(rooms); i++)
         free(rooms[i]->bytes);
     codec_free(s->codec);
@@ -23,7 +23,7 @@ void coded_sum_done(struct coded_sum *s)
 
 /* Room for no bytes is no NULL: a rank whose slice is empty adds and copies nothing, from
  * somewhere. */
-as_status coded_room_make(struct coded_room *r, size_t size, struct as_err *err)
+as_status coded_buffer_make(struct coded_buffer *r, size_t size, struct as_err *err)
 {
     if (r->bytes && size <= r->size)
         return AS_OK;
@@ -168,9 +168,9 @@ as_status coded_sum_messages(struct coded_sum *s, struct coll *c, const struct c
         all += extent_of(s, c, r).bytes;
     size_t out = all * t->runs[coll_rank(c)].count, in = mine.bytes * t->shards;
     as_status st;
-    if ((st = coded_room_make(&s->out, out > mine.bytes ? out : mine.bytes, err)) < 0 ||
-        (st = coded_room_make(&s->in, in > all ? in : all, err)) < 0 ||
-        (st = coded_room_make(&s->slice, mine.n_values * sizeof(float), err)) < 0 ||
+    if ((st = coded_buffer_make(&s->out, out > mine.bytes ? out : mine.bytes, err)) < 0 ||
+        (st = coded_buffer_make(&s->in, in > all ? in : all, err)) < 0 ||
+        (st = coded_buffer_make(&s->slice, mine.n_values * sizeof(float), err)) < 0 ||
         (st = encode_shards(s, c, t, err)) < 0 || (st = exchange_shards(s, c, t, err)) < 0 ||
         (st = sum_slice(s, c, t, err)) < 0 || (st = exchange_sums(s, c, t, err)) < 0)
         return st;

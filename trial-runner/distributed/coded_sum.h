@@ -4,22 +4,22 @@
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_CODED_SUM_H
 
 #include "trial-runner/collective/collective.h"
-#include "trial-runner/distributed/codec.h"
+#include "trial-runner/distributed/gradient_codec.h"
 #include "trial-runner/distributed/residuals.h"
 
 /* Memory that is kept from sum to sum. */
-struct coded_room {
+struct coded_buffer {
     char *bytes;
     size_t size;
 };
 
 /* At least so many bytes; what was there may be lost. Never NULL, also for none. AS_E_NOMEM. */
-AS_MUST_CHECK as_status coded_room_make(struct coded_room *r, size_t size, struct as_err *err);
+AS_MUST_CHECK as_status coded_buffer_make(struct coded_buffer *r, size_t size, struct as_err *err);
 
 struct coded_sum {
     struct codec *codec;         /* owned */
     struct residuals *residuals; /* borrowed; NULL: no error feedback */
-    struct coded_room out, in, slice, left, right;
+    struct coded_buffer out, in, slice, left, right;
 };
 
 void coded_sum_done(struct coded_sum *s); /* frees the codec too */

@@ -18,7 +18,7 @@ void device_step_free(struct device_step *s)
     free(s);
 }
 
-as_status device_step_create(struct device_world *world, struct replica *replica, uint32_t n_wishes,
+as_status device_step_create(struct device_comm *world, struct replica *replica, uint32_t n_wishes,
                              struct device_step **ret, struct as_err *err)
 {
     size_t n_behind = replica->n_state + 1 + n_wishes;

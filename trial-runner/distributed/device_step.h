@@ -12,7 +12,7 @@ struct device_step;
 
 /* Arguments as device_vectors_create(); the replica is borrowed.
  *   n_wishes   numbers behind those of a gradient: bits that any rank may set */
-AS_MUST_CHECK as_status device_step_create(struct device_world *world, struct replica *replica,
+AS_MUST_CHECK as_status device_step_create(struct device_comm *world, struct replica *replica,
                                            uint32_t n_wishes, struct device_step **ret,
                                            struct as_err *err);
 void device_step_free(struct device_step *s);

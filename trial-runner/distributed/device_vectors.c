@@ -8,7 +8,7 @@
 #include "trial-runner/distributed/device_sum.h"
 
 struct device_vectors {
-    struct device_world *world;
+    struct device_comm *world;
     size_t n;
     uint32_t max_shards, n_vectors;
     struct shard_run *runs; /* by rank */
@@ -35,7 +35,7 @@ void device_vectors_free(struct device_vectors *v)
 
 struct shard_run device_vectors_run(struct device_vectors *v, uint32_t shards)
 {
-    const struct coll *c = device_world_coll(v->world);
+    const struct coll *c = device_comm_coll(v->world);
     coll_spread(shards, coll_size(c), v->runs);
     return v->runs[coll_rank(c)];
 }
@@ -43,22 +43,22 @@ struct shard_run device_vectors_run(struct device_vectors *v, uint32_t shards)
 static as_status new_sum(struct device_vectors *v, uint32_t shards, struct device_sum **ret,
                          struct as_err *err)
 {
-    const struct coll *c = device_world_coll(v->world);
+    const struct coll *c = device_comm_coll(v->world);
     (void)device_vectors_run(v, shards);
-    return device_sum_create(device_world_backend(v->world), device_world_peers(v->world),
+    return device_sum_create(device_comm_backend(v->world), device_comm_peers(v->world),
                              coll_rank(c), coll_size(c), v->runs, shards, v->n, ret, err);
 }
 
 static as_status make_buffers(struct device_vectors *v, struct as_err *err)
 {
-    struct backend *be = device_world_backend(v->world);
+    struct backend *be = device_comm_backend(v->world);
     as_status st = buf_create(be, BUF_F32, v->n, &v->sum, err);
     for (uint32_t i = 0; st == AS_OK && i < v->n_vectors; i++)
         st = buf_create(be, BUF_F32, v->n, &v->vectors[i], err);
     return st < 0 ? st : new_sum(v, v->max_shards, &v->whole, err);
 }
 
-as_status device_vectors_create(struct device_world *world, uint32_t max_shards, size_t n,
+as_status device_vectors_create(struct device_comm *world, uint32_t max_shards, size_t n,
                                 struct device_vectors **ret, struct as_err *err)
 {
     AS_AUTO(device_vectors_freep) struct device_vectors *v = as_calloc(1, sizeof *v);
@@ -67,7 +67,7 @@ as_status device_vectors_create(struct device_world *world, uint32_t max_shards,
     if (!v)
         return as_fail_nomem(err);
     *v = (struct device_vectors){.world = world, .n = n, .max_shards = max_shards};
-    v->runs = as_calloc((size_t)coll_size(device_world_coll(world)), sizeof *v->runs);
+    v->runs = as_calloc((size_t)coll_size(device_comm_coll(world)), sizeof *v->runs);
     if (!v->runs)
         return as_fail_nomem(err);
     v->n_vectors = device_vectors_run(v, max_shards).count; /* with fewer shards it has no more */
@@ -77,7 +77,7 @@ as_status device_vectors_create(struct device_world *world, uint32_t max_shards,
     as_status st = make_buffers(v, err);
     if (st < 0 && st != AS_E_NOMEM)
         return st;
-    st = device_world_agree(world, st == AS_OK, &all, err);
+    st = device_comm_agree(world, st == AS_OK, &all, err);
     if (st == AS_OK && all)
         *ret = as_steal(v);
     return st;
@@ -109,7 +109,7 @@ as_status device_vectors_sum(struct device_vectors *v, uint32_t shards, struct b
     struct device_sum *sum = NULL;
     as_status st = sum_of(v, shards, &sum, err);
     if (st < 0 || (st = device_sum_run(sum, v->vectors, v->sum, err)) < 0 ||
-        (st = device_world_wait(v->world, err)) < 0)
+        (st = device_comm_wait(v->world, err)) < 0)
         return st;
     *ret = v->sum;
     return AS_OK;

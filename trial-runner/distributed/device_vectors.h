@@ -4,7 +4,7 @@
 #ifndef ASSAY_TRIAL_RUNNER_DISTRIBUTED_DEVICE_VECTORS_H
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_DEVICE_VECTORS_H
 
-#include "trial-runner/distributed/device_world.h"
+#include "trial-runner/distributed/device_comm.h"
 
 struct device_vectors;
 
@@ -13,7 +13,7 @@ struct device_vectors;
  *   ret     device_vectors_free(), before the back end; NULL if a rank's device has no room for
  *           them: one vector for each shard of its run, the sum, and what device_sum_create() takes
  * AS_E_UNAVAILABLE: a rank is lost. Other errors of the device. */
-AS_MUST_CHECK as_status device_vectors_create(struct device_world *world, uint32_t max_shards,
+AS_MUST_CHECK as_status device_vectors_create(struct device_comm *world, uint32_t max_shards,
                                               size_t n, struct device_vectors **ret,
                                               struct as_err *err);
 void device_vectors_free(struct device_vectors *v);

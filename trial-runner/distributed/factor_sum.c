@@ -254,10 +254,10 @@ static as_status make_rooms(const struct summing *m, const struct factor *f, str
     size_t mine = run_bytes(m, f, m->run) + exact_bytes(f, m->run);
     size_t out = whole * m->run.count, in = mine * m->t->shards;
     as_status st;
-    if ((st = coded_room_make(&m->s->out, out > mine ? out : mine, err)) < 0 ||
-        (st = coded_room_make(&m->s->in, in > whole ? in : whole, err)) < 0)
+    if ((st = coded_buffer_make(&m->s->out, out > mine ? out : mine, err)) < 0 ||
+        (st = coded_buffer_make(&m->s->in, in > whole ? in : whole, err)) < 0)
         return st;
-    return coded_room_make(&m->s->slice, f->n * sizeof(float), err);
+    return coded_buffer_make(&m->s->slice, f->n * sizeof(float), err);
 }
 
 static as_status begin_sum(const struct summing *m, const struct factor *f, struct as_err *err)
@@ -288,11 +288,11 @@ static as_status end_sum(const struct summing *m, const struct factor *f, struct
 
 /* ---- both factors ---- */
 
-static as_status make_factor(const struct summing *m, struct coded_room *room, struct factor *f,
+static as_status make_factor(const struct summing *m, struct coded_buffer *room, struct factor *f,
                              struct as_err *err)
 {
     size_t n = f->n + f->exact;
-    as_status st = coded_room_make(room, (m->run.count + (size_t)1) * n * sizeof(float), err);
+    as_status st = coded_buffer_make(room, (m->run.count + (size_t)1) * n * sizeof(float), err);
     if (st < 0)
         return st;
     f->own = (float *)(void *)room->bytes;

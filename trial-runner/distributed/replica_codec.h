@@ -3,7 +3,7 @@
 #define ASSAY_TRIAL_RUNNER_DISTRIBUTED_REPLICA_CODEC_H
 
 #include "model/document/distributed_spec.h"
-#include "trial-runner/distributed/codec.h"
+#include "trial-runner/distributed/gradient_codec.h"
 #include "trial-runner/distributed/replica.h"
 
 /* spec->codec is not `none`. ret: codec_free(). AS_E_NOMEM, AS_E_TOO_LARGE; AS_E_INTERNAL: the

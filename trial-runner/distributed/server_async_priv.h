@@ -56,7 +56,7 @@ bool async_leads_group(const struct async *a);
 /* Whose the residuals are in a world. */
 void async_spread_residuals(struct async *a, const struct coll *c);
 
-/* Inside a group (server_async_group.c). AS_E_UNAVAILABLE: the world has ended. */
+/* Inside a group (server_async_subgroup.c). AS_E_UNAVAILABLE: the world has ended. */
 
 /* out [n_numbers + N_WORK] = the sum over the nodes of all ranks of the group, in the order of the
  * tree over `total` shards; each rank adds a slice of it. `run` is this rank's shards, `share`

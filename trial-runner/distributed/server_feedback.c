@@ -1,4 +1,4 @@
-#include "trial-runner/distributed/server_priv.h"
+#include "trial-runner/distributed/parameter_server_priv.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial-runner/distributed/server_priv.h"
+#include "trial-runner/distributed/parameter_server_priv.h"
 #include "trial-runner/distributed/shard_tree.h"
 
 static as_status compute_shard(struct server *s, struct backend *lane, int64_t ahead,

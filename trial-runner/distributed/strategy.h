@@ -20,7 +20,7 @@
 #include "base/status.h"
 #include "model/document/train_spec.h"
 #include "trial-runner/collective/collective.h"
-#include "trial-runner/distributed/device_world.h"
+#include "trial-runner/distributed/device_comm.h"
 #include "trial-runner/distributed/replica.h"
 
 /* What a rank asks of all, and what all have agreed on: bits. */
@@ -33,7 +33,8 @@ enum {
 struct strategy_setup {
     const struct train_spec *spec; /* spec->distributed */
     struct replica *replica;
-    uint64_t seed; /* of the trial, for draws (base/rng.h, data/draw.h); equal on all ranks */
+    uint64_t
+        seed; /* of the trial, for draws (base/rng.h, data/random_purpose.h); equal on all ranks */
 };
 
 /* An array that a strategy keeps; its name and length are the same on every rank, at any time. */
@@ -52,9 +53,9 @@ struct meeting {
     struct coll *coll;
     const int64_t *steps; /* by rank: the positions at which they came */
     bool moved;           /* set: this rank has got another rank's state */
-    /* Vectors may travel from device to device (device_world.h); NULL: they go through the host.
+    /* Vectors may travel from device to device (device_comm.h); NULL: they go through the host.
      * The trainer's; it is there until the next meeting. */
-    struct device_world *devices;
+    struct device_comm *devices;
     /* Rank `to` gets the state (replica, position, parts) of rank `from`; all ranks call it in the
      * same order. The others do nothing. Sets moved at `to`. */
     as_status (*transfer)(struct meeting *m, int32_t from, int32_t to, struct as_err *err);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/plan/check.h"
+#include "model/plan/plan_check.h"
 #include "model/plan/plan.h"
 #include "model/plan/signature.h"
 #include "data/dataset_json.h"

@@ -23,8 +23,8 @@ struct shared_step {
     struct lockstep *ls;
     struct learner *learner;
     struct strategy strategy;
-    struct device_card card;      /* this rank's */
-    struct device_world *devices; /* of the current world; NULL: vectors go through the host */
+    struct device_card card;     /* this rank's */
+    struct device_comm *devices; /* of the current world; NULL: vectors go through the host */
     int lost_devices;    /* times one after another that NCCL failed in a world that was whole */
     bool save;           /* a checkpoint is due at this rank */
     bool finishing;      /* this rank is in shared_step_finish() */
@@ -47,7 +47,7 @@ static struct member *member_of(const struct shared_step *s)
 
 static void part(struct shared_step *s)
 {
-    device_world_free(s->devices);
+    device_comm_free(s->devices);
     s->devices = NULL;
     if (team_coll(s->team))
         s->bytes_sent += coll_bytes_sent(team_coll(s->team));
@@ -64,7 +64,7 @@ void shared_step_free(struct shared_step *s)
     if (!s)
         return;
     strategy_done(&s->strategy);
-    device_world_free(s->devices);
+    device_comm_free(s->devices);
     learner_free(s->learner);
     free(s);
 }
@@ -323,7 +323,7 @@ static as_status meet_devices(struct shared_step *s, const struct standing *all,
         return as_fail_nomem(err);
     for (int32_t r = 0; r < n; r++)
         cards[r] = all[r].card;
-    as_status st = device_world_open(c, s->ls->setup->be, cards, &s->devices, &why, err);
+    as_status st = device_comm_open(c, s->ls->setup->be, cards, &s->devices, &why, err);
     if (st == AS_OK && s->card.able)
         (void)printf("rank %d of %d: vectors travel %s%s%s\n", (int)rank, (int)n,
                      s->devices ? "from device to device" : "through the host",

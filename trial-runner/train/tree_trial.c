@@ -519,7 +519,7 @@ static void end_with(struct tree_trial *t, as_status st, const struct as_err *wh
                st == AS_OK ? NULL : why);
 }
 
-void tree_trial_turn(struct tree_trial *t, struct watch *w)
+void tree_trial_slice(struct tree_trial *t, struct watch *w)
 {
     struct member *m = t->m;
     struct as_err why;

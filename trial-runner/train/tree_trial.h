@@ -19,6 +19,6 @@ AS_DEFINE_FREEP(struct tree_trial, tree_trial_free)
 /* Do rounds for some milliseconds, at least one, or end the member (member_end): when it has all
  * its rounds, is asked to stop, or fails. m->epoch is the rounds done; of a member that was
  * stopped, those in its checkpoint. */
-void tree_trial_turn(struct tree_trial *t, struct watch *w);
+void tree_trial_slice(struct tree_trial *t, struct watch *w);
 
 #endif

@@ -68,7 +68,7 @@ static void begin_next(struct group *g, struct tree_trial **ret)
 static void run_turn(struct group *g, struct tree_trial **trial)
 {
     g->throughput.most = 1;
-    tree_trial_turn(*trial, &g->watch);
+    tree_trial_slice(*trial, &g->watch);
     if (!g->growing->ended)
         return;
     struct member *m = g->growing;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/codec/codec.h"
+#include "api/codec/wire.h"
 #include "base/json.h"
 #include "tests/api/codec/decode_check.h"
 #include "tests/support/schema_check.h"

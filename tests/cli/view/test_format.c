@@ -1,7 +1,7 @@
 #include "cli/view/format.h"
 
 #include "base/json.h"
-#include "cli/view/csv.h"
+#include "cli/view/csv_writer.h"
 #include "tests/support/check_main.h"
 
 static void check_value(json_t *v, format_kind kind, const char *want)

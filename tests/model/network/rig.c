@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "data/draw.h"
+#include "data/random_purpose.h"
 #include "tests/support/check_main.h"
 
 #define ROWS 5

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "scheduler/lifecycle/gang_care.h"
+#include "scheduler/lifecycle/gang_repair.h"
 #include "tests/scheduler/assign/ranks.h"
 #include "tests/support/check_main.h"
 

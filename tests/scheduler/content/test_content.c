@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "scheduler/content/blobs.h"
-#include "scheduler/content/content_care.h"
+#include "scheduler/content/content_gc.h"
 #include "scheduler/services/datasets.h"
 #include "scheduler/services/events.h"
-#include "scheduler/services/metrics.h"
+#include "scheduler/services/service_metrics.h"
 #include "scheduler/lifecycle/reaper.h"
 #include "scheduler/services/tokens.h"
 #include "tests/support/check_main.h"
@@ -84,7 +84,7 @@ END_TEST
 START_TEST(unused_content_goes_and_used_stays)
 {
     char used[SHA256_HEX_SIZE], unused[SHA256_HEX_SIZE], fresh[SHA256_HEX_SIZE];
-    struct content_care care = {.db = s.db};
+    struct content_gc care = {.db = s.db};
     struct content_report r;
     int64_t size;
     make_sweep(&s, "a", "'max_trials': 1", "");
@@ -97,7 +97,7 @@ START_TEST(unused_content_goes_and_used_stays)
     ck_ok(attempt_files(s.db, &ref, NULL, FILE_ARTIFACT, &f, 1, &err), err);
     pg_fixture_exec(s.url, "update blob set touched_at = now() - interval '25 h'");
     put_blob(&s, "fresh", fresh);
-    ck_ok(content_care_tick(&care, &r, &err), err);
+    ck_ok(content_gc_tick(&care, &r, &err), err);
     ck_assert_int_eq(r.removed, 1);
     ck_ok(blob_stat(s.db, used, &size, &err), err);
     ck_ok(blob_stat(s.db, fresh, &size, &err), err);

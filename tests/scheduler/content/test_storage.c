@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "scheduler/content/blobs.h"
-#include "scheduler/content/content_care.h"
+#include "scheduler/content/content_gc.h"
 #include "scheduler/content/piece_store.h"
 #include "scheduler/store/blob_store.h"
 #include "tests/support/check_main.h"
@@ -66,10 +66,10 @@ static as_status read_back(const char *bytes, size_t len, const char *hex, size_
 
 static struct content_report care(void)
 {
-    static struct content_care c;
+    static struct content_gc c;
     struct content_report r;
     c.db = s.db;
-    ck_ok(content_care_tick(&c, &r, &err), err);
+    ck_ok(content_gc_tick(&c, &r, &err), err);
     return r;
 }
 
@@ -223,7 +223,7 @@ END_TEST
 
 START_TEST(space_is_given_back)
 {
-    static struct content_care c;
+    static struct content_gc c;
     struct content_report r;
     char hex[SHA256_HEX_SIZE];
     AS_AUTO(as_freep) char *bytes = make_big('a', hex);
@@ -239,7 +239,7 @@ START_TEST(space_is_given_back)
     for (int i = 0; i < 4; i++) {
         pg_fixture_exec(s.url, "update blob set touched_at = now() - interval '2 days'");
         let_time_pass();
-        ck_ok(content_care_tick(&c, &r, &err), err);
+        ck_ok(content_gc_tick(&c, &r, &err), err);
     }
     ck_assert(r.vacuumed || c.unswept_bytes == 0);
     ck_assert_int_eq(count("blob"), 0);

@@ -9,7 +9,7 @@
 #include "model/file/model_file.h"
 #include "scheduler/content/blob_file.h"
 #include "scheduler/content/blobs.h"
-#include "scheduler/content/content_care.h"
+#include "scheduler/content/content_gc.h"
 #include "scheduler/services/events.h"
 #include "scheduler/services/models.h"
 #include "scheduler/services/model_schema.h"
@@ -194,7 +194,7 @@ END_TEST
 /* The sweep goes, its files go, and the model's stays; it goes with the last version. */
 START_TEST(a_model_outlives_its_sweep)
 {
-    struct content_care care = {.db = s.db};
+    struct content_gc care = {.db = s.db};
     struct content_report r;
     int64_t size = 0;
     (void)make_sweep(&s, "s", "'max_trials': 1", "");
@@ -205,7 +205,7 @@ START_TEST(a_model_outlives_its_sweep)
     ck_ok(sweep_delete(s.db, "s", &err), err);
     pg_fixture_exec(s.url, "update blob set touched_at = now() - interval '2 days', released_at = "
                            "released_at - interval '2 days'");
-    ck_ok(content_care_tick(&care, &r, &err), err);
+    ck_ok(content_gc_tick(&care, &r, &err), err);
     ck_assert_int_eq(r.removed, 1); /* the trial's own file */
     ck_ok(blob_stat(s.db, file, &size, &err), err);
     ck_ok(model_version_get(s.db, &s.a, "m", "1", &v, &err), err);
@@ -217,7 +217,7 @@ START_TEST(a_model_outlives_its_sweep)
     ck_ok(model_delete(s.db, "m", &err), err);
     pg_fixture_exec(s.url, "update blob set touched_at = now() - interval '2 days', released_at = "
                            "released_at - interval '2 days'");
-    ck_ok(content_care_tick(&care, &r, &err), err);
+    ck_ok(content_gc_tick(&care, &r, &err), err);
     ck_assert_int_eq(r.removed, 1);
     ck_fails(blob_stat(s.db, file, &size, &err), AS_E_NOT_FOUND, err, "");
 }

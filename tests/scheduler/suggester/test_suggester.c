@@ -235,7 +235,7 @@ START_TEST(pending_counts_what_is_ready)
     start(0, -1, 0);
     ck_ok(claims_pending(s.db, sg, &pending, &err), err);
     ck_assert_int_eq(pending, 6);
-    ck_assert_int_eq(suggester_room(sg, 1, 2, 6), 6);
+    ck_assert_int_eq(suggester_capacity(sg, 1, 2, 6), 6);
     ck_assert_uint_eq(wait_ask("c", 2).n, 2);
     ck_ok(claims_pending(s.db, sg, &pending, &err), err);
     ck_assert_int_eq(pending, 4);

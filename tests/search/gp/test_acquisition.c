@@ -105,7 +105,7 @@ START_TEST(nothing_outweighs_a_likely_failure)
     ck_assert_double_gt(acquisition_value(&a, known_mean, sd, NULL, NULL),
                         acquisition_value(&a, unknown_mean, sd, NULL, NULL));
     check_at_random(&a, 30);
-    a.failure_weight = 1; /* without caution, a failure only costs its trial */
+    a.failure_weight = 1; /* without penalty, a failure only costs its trial */
     ck_assert_double_lt(acquisition_value(&a, known_mean, sd, NULL, NULL),
                         acquisition_value(&a, unknown_mean, sd, NULL, NULL));
     check_at_random(&a, 31);

@@ -1,4 +1,4 @@
-/* Branches and caution: which branch deserves a trial, when it is left and visited again, what a
+/* Branches and penalty: which branch deserves a trial, when it is left and visited again, what a
  * crossing holds, and how much failures count.
  * Then whole sweeps on spaces with a branch that looks bad until it is tuned, and with a region of
  * failures beside the best values. */
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "search/gp/caution.h"
+#include "search/gp/failure_penalty.h"
 #include "search/gp/crossing.h"
 #include "tests/search/sweep.h"
 #include "tests/support/check_main.h"
@@ -210,11 +210,12 @@ START_TEST(a_branch_holds_its_points)
 }
 END_TEST
 
-/* ---- caution ---- */
+/* ---- penalty ---- */
 
 /* 60 random trials of the unit square; those fail that `fails` says. noise: that the model of
  * failures found. */
-static struct caution caution_for(bool (*fails)(double x, double y, struct rng *r), double noise)
+static struct failure_penalty penalty_for(bool (*fails)(double x, double y, struct rng *r),
+                                          double noise)
 {
     AS_AUTO(space_freep)
     struct space *s = space_of_yaml("x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, "
@@ -234,7 +235,7 @@ static struct caution caution_for(bool (*fails)(double x, double y, struct rng *
     }
     const struct history h = {w.trials, w.n};
     ck_ok(training_set_create(&w.spec, &h, NULL, &set, &err), err);
-    return caution_of(set, (double[]){0, 0, 0, log(noise)});
+    return failure_penalty_of(set, (double[]){0, 0, 0, log(noise)});
 }
 
 static bool on_one_side(double x, double y, struct rng *r)
@@ -258,25 +259,26 @@ static bool nowhere(double x, double y, struct rng *r)
     return false;
 }
 
-START_TEST(caution_grows_where_failures_have_a_place)
+START_TEST(penalty_grows_where_failures_have_a_place)
 {
-    struct caution region = caution_for(on_one_side, 0.95), random = caution_for(anywhere, 0.95);
+    struct failure_penalty region = penalty_for(on_one_side, 0.95),
+                           random = penalty_for(anywhere, 0.95);
     ck_assert_double_gt(region.weight, 10);
     ck_assert_double_lt(region.threshold, 0.3);
     ck_assert_double_lt(random.weight, 3);
-    ck_assert_double_eq(caution_for(nowhere, 0.95).weight, 1);
-    ck_assert_double_eq(caution_for(nowhere, 0.95).threshold, 0.5);
+    ck_assert_double_eq(penalty_for(nowhere, 0.95).weight, 1);
+    ck_assert_double_eq(penalty_for(nowhere, 0.95).threshold, 0.5);
 }
 END_TEST
 
 /* Where trials gather at a border, the neighbours of each are of both kinds and predict nothing. */
-START_TEST(caution_grows_where_the_model_of_failures_has_little_noise)
+START_TEST(penalty_grows_where_the_model_of_failures_has_little_noise)
 {
-    struct caution known = caution_for(anywhere, 0.3), random = caution_for(anywhere, 0.95);
+    struct failure_penalty known = penalty_for(anywhere, 0.3), random = penalty_for(anywhere, 0.95);
     ck_assert_double_gt(known.weight, 10);
     ck_assert_double_lt(known.threshold, 0.3);
     ck_assert_double_gt(known.weight, 5 * random.weight);
-    ck_assert_double_eq(caution_for(nowhere, 0.3).weight, 1);
+    ck_assert_double_eq(penalty_for(nowhere, 0.3).weight, 1);
 }
 END_TEST
 
@@ -366,8 +368,8 @@ Suite *test_suite(void)
     tcase_add_test(t, a_crossing_that_was_tried_is_not_repeated);
     tcase_add_test(t, a_branch_that_always_fails_is_left);
     tcase_add_test(t, a_branch_holds_its_points);
-    tcase_add_test(t, caution_grows_where_failures_have_a_place);
-    tcase_add_test(t, caution_grows_where_the_model_of_failures_has_little_noise);
+    tcase_add_test(t, penalty_grows_where_failures_have_a_place);
+    tcase_add_test(t, penalty_grows_where_the_model_of_failures_has_little_noise);
     tcase_add_test(t, finds_the_branch_that_looks_bad_untuned);
     tcase_add_test(t, a_region_of_failures_costs_few_trials);
     suite_add_tcase(s, t);

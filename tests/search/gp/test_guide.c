@@ -50,12 +50,12 @@ static void draw(uint64_t seed, uint64_t i, double *x, double *y, double *c)
     *c = rng_uniform(&r) < 0.5;
 }
 
-static struct earlier *earlier_of(const struct space *s, value_fn *fn, size_t n)
+static struct warm_start *earlier_of(const struct space *s, value_fn *fn, size_t n)
 {
     JSON_AUTO trials = json_array();
     struct json_fields f;
     struct as_err err = {0};
-    struct earlier *ret = NULL;
+    struct warm_start *ret = NULL;
     for (uint64_t i = 0; i < n; i++) {
         double x, y, c;
         draw(1, i, &x, &y, &c);
@@ -65,12 +65,12 @@ static struct earlier *earlier_of(const struct space *s, value_fn *fn, size_t n)
     JSON_AUTO j = json_pack("{s:[{s:s, s:I, s:O}]}", "prior", "sweep", "before", "completed",
                             (json_int_t)n, "trials", trials);
     ck_ok(json_fields_init(&f, j, "/search", &err), err);
-    ck_ok(earlier_parse(&f, s, &ret, &err), err);
+    ck_ok(warm_start_parse(&f, s, &ret, &err), err);
     return ret;
 }
 
 /* A sweep of n trials with the values of hill(). */
-static void fill(struct sweep *w, const struct space *s, const struct earlier *before, size_t n)
+static void fill(struct sweep *w, const struct space *s, const struct warm_start *before, size_t n)
 {
     sweep_init(w, s, 7, false);
     w->spec.earlier = before;
@@ -88,7 +88,7 @@ static void fill(struct sweep *w, const struct space *s, const struct earlier *b
 
 struct model {
     struct space *space;
-    struct earlier *before;
+    struct warm_start *before;
     struct sweep sweep;
     struct history history;
     struct training_set *set;
@@ -102,7 +102,7 @@ static void model_done(struct model *m)
     surrogate_store_done(&m->store);
     training_set_free(m->set);
     sweep_done(&m->sweep);
-    earlier_free(m->before);
+    warm_start_free(m->before);
     space_free(m->space);
 }
 
@@ -152,7 +152,7 @@ START_TEST(shifts_are_found)
     JSON_AUTO j = json_pack("{s:[{s:s, s:i, s:O}]}", "prior", "sweep", "before", "completed", 40,
                             "trials", trials);
     ck_ok(json_fields_init(&f, j, "/search", &err), err);
-    ck_ok(earlier_parse(&f, m.space, &m.before, &err), err);
+    ck_ok(warm_start_parse(&f, m.space, &m.before, &err), err);
     sweep_init(&m.sweep, m.space, 7, false);
     m.sweep.spec.earlier = m.before;
     for (int i = 0; i < 16; i++) {
@@ -210,7 +210,7 @@ START_TEST(shifts_of_several_numbers_are_found)
             JSON_AUTO list = json_pack("{s:[{s:s, s:i, s:O}]}", "prior", "sweep", "before",
                                        "completed", 50, "trials", trials);
             ck_ok(json_fields_init(&f, list, "/search", &err), err);
-            ck_ok(earlier_parse(&f, m.space, &m.before, &err), err);
+            ck_ok(warm_start_parse(&f, m.space, &m.before, &err), err);
             sweep_init(&m.sweep, m.space, 7, false);
             m.sweep.spec.earlier = m.before;
         }
@@ -257,11 +257,11 @@ START_TEST(errors_of_predictions)
     struct as_err err = {0};
     double value[2], cov[4], x[6] = {0, 0, 0.1, 2, 2, 0.1}, c;
     make(&m, SURROGATE_WARPED, hill, 8);
-    struct earlier_model *e = m.store.guides.plain[0];
+    struct warm_start_model *e = m.store.guides.plain[0];
     draw(1, 0, &x[0], &x[1], &c);
     int32_t z[2] = {c > 0, c > 0};
-    ck_ok(earlier_model_reserve(e, 2, &err), err);
-    earlier_model_joint(e, &(struct gp_rows){2, x, z}, value, cov);
+    ck_ok(warm_start_model_reserve(e, 2, &err), err);
+    warm_start_model_joint(e, &(struct gp_rows){2, x, z}, value, cov);
     ck_assert_double_eq_tol(value[0], hill(x[0], x[1], c), 0.02);
     ck_assert_double_lt(sqrt(cov[0]), 0.02);
     ck_assert_double_gt(sqrt(cov[3]), 0.2);
@@ -289,7 +289,7 @@ static double error_at_new_points(struct model *m)
     return sum;
 }
 
-START_TEST(predictions_follow_the_earlier_sweep)
+START_TEST(predictions_follow_the_warm_start)
 {
     AS_AUTO(model_done) struct model with = {0}, without = {0};
     make(&with, SURROGATE_PLAIN, hill, 10);
@@ -341,9 +341,9 @@ START_TEST(new_parameters_do_not_count)
     double value[2], x[6] = {0.3, 0.2, 0.1, 0.3, 0.2, 0.9};
     int32_t z[2] = {1, 1};
     make(&m, SURROGATE_WARPED, hill, 8);
-    struct earlier_model *e = m.store.guides.models[0];
-    ck_ok(earlier_model_reserve(e, 2, &err), err);
-    earlier_model_predict(e, &(struct gp_rows){2, x, z}, value, NULL);
+    struct warm_start_model *e = m.store.guides.models[0];
+    ck_ok(warm_start_model_reserve(e, 2, &err), err);
+    warm_start_model_predict(e, &(struct gp_rows){2, x, z}, value, NULL);
     ck_assert(value[0] == value[1]);
     ck_assert_double_eq_tol(value[0], hill(0.3, 0.2, 1), 0.05);
 }
@@ -358,9 +358,9 @@ START_TEST(nothing_to_learn)
         "{\"params\":{\"x\":0.3},\"cost\":1},{\"params\":{\"x\":0.4},\"cost\":1},"
         "{\"params\":{\"x\":0.5},\"cost\":1}]"};
     AS_AUTO(space_freep) struct space *s = space_of_yaml(SPACE);
-    AS_AUTO(earlier_freep) struct earlier *w = NULL;
+    AS_AUTO(warm_start_freep) struct warm_start *w = NULL;
     AS_AUTO(training_set_freep) struct training_set *set = NULL;
-    AS_AUTO(earlier_model_freep) struct earlier_model *m = NULL;
+    AS_AUTO(warm_start_model_freep) struct warm_start_model *m = NULL;
     struct search_spec spec = {.space = s, .n_objectives = 1};
     struct json_fields f;
     struct as_err err = {0};
@@ -368,9 +368,9 @@ START_TEST(nothing_to_learn)
     JSON_AUTO j = json_pack("{s:[{s:s, s:i, s:O}]}", "prior", "sweep", "few", "completed", 5,
                             "trials", trials);
     ck_ok(json_fields_init(&f, j, "/search", &err), err);
-    ck_ok(earlier_parse(&f, s, &w, &err), err);
+    ck_ok(warm_start_parse(&f, s, &w, &err), err);
     ck_ok(training_set_create(&spec, NULL, NULL, &set, &err), err);
-    ck_ok(earlier_model_create(w, 0, EARLIER_WARPED, set->enc, &set->columns, &m, &err), err);
+    ck_ok(warm_start_model_create(w, 0, WARM_START_WARPED, set->enc, &set->columns, &m, &err), err);
     ck_assert_ptr_null(m);
 }
 END_TEST
@@ -392,7 +392,7 @@ Suite *test_suite(void)
     tcase_add_test(t, shifts_of_several_numbers_are_found);
     tcase_add_test(t, no_guide_changes_nothing);
     tcase_add_test(t, errors_of_predictions);
-    tcase_add_test(t, predictions_follow_the_earlier_sweep);
+    tcase_add_test(t, predictions_follow_the_warm_start);
     tcase_add_loop_test(t, slopes, 0, 3);
     tcase_add_test(t, new_parameters_do_not_count);
     tcase_add_loop_test(t, nothing_to_learn, 0, 2);

@@ -12,7 +12,7 @@
 #include "search/cmaes/cmaes.h"
 #include "search/evolution/evolution.h"
 #include "search/gp/gp.h"
-#include "search/prior/earlier.h"
+#include "search/prior/warm_start.h"
 #include "search/tpe/tpe.h"
 #include "tests/search/sweep.h"
 #include "tests/support/check_main.h"
@@ -78,10 +78,10 @@ static const char *const spaces[] = {
 };
 
 /* The list of one snapshot of an earlier sweep. */
-static struct earlier *take(const struct sweep *w)
+static struct warm_start *take(const struct sweep *w)
 {
     size_t order[BEFORE_MOST];
-    struct earlier *ret = NULL;
+    struct warm_start *ret = NULL;
     struct json_fields f;
     struct as_err err = {0};
     JSON_AUTO trials = json_array();
@@ -91,7 +91,7 @@ static struct earlier *take(const struct sweep *w)
             order[k] = order[k - 1];
         order[k] = i;
     }
-    for (size_t i = 0; i < w->n && i < EARLIER_TRIALS; i++)
+    for (size_t i = 0; i < w->n && i < WARM_START_TRIALS; i++)
         ck_assert_int_eq(
             json_array_append_new(
                 trials, json_pack("{s:o, s:f}", "params",
@@ -101,12 +101,12 @@ static struct earlier *take(const struct sweep *w)
     JSON_AUTO j = json_pack("{s:[{s:s, s:I, s:O}]}", "prior", "sweep", "before", "completed",
                             (json_int_t)w->n, "trials", trials);
     ck_ok(json_fields_init(&f, j, "/search", &err), err);
-    ck_ok(earlier_parse(&f, w->spec.space, &ret, &err), err);
+    ck_ok(warm_start_parse(&f, w->spec.space, &ret, &err), err);
     return ret;
 }
 
 static void run(const struct search_method *m, const struct space *s, size_t problem, int kind,
-                uint64_t seed, const struct earlier *before, struct sweep *w, size_t trials,
+                uint64_t seed, const struct warm_start *before, struct sweep *w, size_t trials,
                 double *half, double *all)
 {
     struct as_err err = {0};
@@ -143,7 +143,7 @@ START_TEST(earlier_sweeps_help_and_do_not_mislead)
         for (int kind = NONE; kind < KINDS; kind++)
             for (uint64_t seed = 0; seed < seeds; seed++) {
                 AS_AUTO(sweep_done) struct sweep old = {0}, now = {0};
-                AS_AUTO(earlier_freep) struct earlier *before = NULL;
+                AS_AUTO(warm_start_freep) struct warm_start *before = NULL;
                 if (kind != NONE) {
                     run(m, s, problem, kind, 900 + seed, NULL, &old, methods[_i].before, NULL,
                         NULL);

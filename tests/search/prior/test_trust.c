@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/json.h"
-#include "search/prior/belief.h"
+#include "search/prior/prior_dist.h"
 #include "tests/search/sweep.h"
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
@@ -29,7 +29,8 @@ static double trust_after(const char *yaml, size_t n, double (*value)(double))
     }
     const struct history h = {w.trials, w.n};
     ck_ok(training_set_create(&w.spec, &h, NULL, &set, &err), err);
-    ck_assert_double_eq_tol(trust_weights(set).belief, trust_of(set, n) * belief_weight(n), 1e-15);
+    ck_assert_double_eq_tol(trust_weights(set).params, trust_of(set, n) * prior_dist_weight(n),
+                            1e-15);
     ck_assert(trust_of(set, 3) == 1 || !s->params[0].prior);
     return trust_of(set, n);
 }
@@ -81,7 +82,7 @@ START_TEST(it_ends)
     }
     const struct history h = {w.trials, w.n};
     ck_ok(training_set_create(&w.spec, &h, NULL, &set, &err), err);
-    ck_assert(trust_weights(set).belief == 0 && !trust_weights(set).any);
+    ck_assert(trust_weights(set).params == 0 && !trust_weights(set).any);
 }
 END_TEST
 
@@ -127,11 +128,11 @@ END_TEST
 
 /* The earlier sweep had its best trials around 0.3, this sweep has its around 0.7. A shift by the
  * difference brings the density there, with the trust that it deserves. */
-START_TEST(an_earlier_sweep_moves)
+START_TEST(a_warm_start_moves)
 {
     AS_AUTO(space_freep) struct space *s = space_of_yaml("x: {type: float, min: 0, max: 1}\n");
     AS_AUTO(sweep_done) struct sweep w;
-    AS_AUTO(earlier_freep) struct earlier *before = NULL;
+    AS_AUTO(warm_start_freep) struct warm_start *before = NULL;
     AS_AUTO(training_set_freep) struct training_set *set = NULL;
     struct json_fields f;
     struct as_err err = {0};
@@ -140,7 +141,7 @@ START_TEST(an_earlier_sweep_moves)
                              "{\"params\":{\"x\":0.32},\"cost\":2}]}]}",
                              0, NULL);
     ck_ok(json_fields_init(&f, j, "/search", &err), err);
-    ck_ok(earlier_parse(&f, s, &before, &err), err);
+    ck_ok(warm_start_parse(&f, s, &before, &err), err);
     sweep_init(&w, s, 1, false);
     w.spec.earlier = before;
     for (size_t i = 0; i < 10; i++) {
@@ -156,7 +157,7 @@ START_TEST(an_earlier_sweep_moves)
     ck_assert_double_eq(p.earlier[0], 0);
     trust_shift(&p, set, 0, &shift);
     ck_assert(p.any);
-    ck_assert_double_eq(p.earlier[0], belief_weight(10));
+    ck_assert_double_eq(p.earlier[0], prior_dist_weight(10));
     ck_assert_double_gt(trust_log(&p, set, &there, NULL), trust_log(&p, set, &here, NULL) + 1);
     double slope, next = beside + step;
     double value = trust_log(&p, set, &beside, &slope);
@@ -171,7 +172,7 @@ Suite *test_suite(void)
     tcase_add_test(t, results_decide);
     tcase_add_test(t, it_ends);
     tcase_add_test(t, what_is_better);
-    tcase_add_test(t, an_earlier_sweep_moves);
+    tcase_add_test(t, a_warm_start_moves);
     suite_add_tcase(s, t);
     return s;
 }

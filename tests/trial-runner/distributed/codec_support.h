@@ -2,7 +2,7 @@
 #ifndef ASSAY_TESTS_TRIAL_RUNNER_DISTRIBUTED_CODEC_SUPPORT_H
 #define ASSAY_TESTS_TRIAL_RUNNER_DISTRIBUTED_CODEC_SUPPORT_H
 
-#include "trial-runner/distributed/codec.h"
+#include "trial-runner/distributed/gradient_codec.h"
 
 #define WHOLE ((struct codec_slice){.index = 0, .count = 1})
 

@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "tests/support/check_main.h"
-#include "trial-runner/distributed/clock.h"
+#include "trial-runner/distributed/staleness.h"
 #include "trial-runner/distributed/push_sum.h"
 #include "trial-runner/distributed/shard_tree.h"
 

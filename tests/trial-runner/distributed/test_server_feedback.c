@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/support/check_main.h"
-#include "trial-runner/distributed/server_priv.h"
+#include "trial-runner/distributed/parameter_server_priv.h"
 
 enum { N = 6, SHARDS = 4, BOUND = 3, STEP = 7 };
 

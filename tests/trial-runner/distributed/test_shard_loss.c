@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "tests/support/check_main.h"
 #include "tests/trial-runner/collective/ranks.h"
-#include "trial-runner/distributed/codec.h"
+#include "trial-runner/distributed/gradient_codec.h"
 #include "trial-runner/distributed/shard_sum.h"
 
 enum {

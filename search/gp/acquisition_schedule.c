@@ -1,0 +1,75 @@
+#include "search/gp/acquisition_schedule.h"
+
+#define TRENDS_LEAST 10 /* results that show a trend */
+
+/* The first row that fits decides.
+ *
+ * No trial is feasible: look for the first feasible one, by the constraints' models alone.
+ * Several objectives: the expected improvement of the hypervolume, on plain models.
+ *
+ * One objective. The warped model distinguishes the best trials finely and the others hardly; the
+ * plain model sees all trials alike, and so does the smooth one, which follows trends to where no
+ * trial is. UCB exploits the warped model; logEI explores more.
+ *   With categories, logEI alternates between the warped and the smooth model, which with few
+ *   results is the plain one: a trend through less than ten trials is worse. Every fourth
+ *   suggestion is UCB, unless trials are pending, because its choices would repeat those trials.
+ *   Without categories, UCB is the rule and logEI takes every fourth suggestion. Another fourth
+ *   goes to logEI on the plain model while the sweep is stagnant, to look elsewhere than in the
+ *   best basin; half of all while the trials crowd in that basin. While trials are pending, one in
+ *   eight is PE, pure exploration where a good value is possible. One in four tries the quadratic
+ *   before UCB; or, if a parameter is not continuous, before logEI on the smooth model. */
+static const struct schedule_row rows[] = {
+    /* facts, period, phase, acquisition, models, quadratic, branch */
+    {FACT_NONE_FEASIBLE, 1, 0, ACQUISITION_FEASIBILITY, SURROGATE_WARPED, false, false},
+    {FACT_SEVERAL_OBJECTIVES, 1, 0, ACQUISITION_EHVI, SURROGATE_PLAIN, false, false},
+    {FACT_BRANCH, 3, 2, ACQUISITION_LOGEI, SURROGATE_WARPED, false, true},
+    {FACT_CATEGORIES | FACT_NONE_PENDING, 4, 2, ACQUISITION_UCB, SURROGATE_WARPED, false, false},
+    {FACT_CATEGORIES | FACT_TRENDS, 2, 1, ACQUISITION_LOGEI, SURROGATE_SMOOTH, false, false},
+    {FACT_CATEGORIES, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false},
+    {FACT_CATEGORIES, 1, 0, ACQUISITION_LOGEI, SURROGATE_WARPED, false, false},
+    {FACT_CROWDED, 2, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false},
+    {FACT_STAGNANT, 4, 1, ACQUISITION_LOGEI, SURROGATE_PLAIN, false, false},
+    {0, 4, 3, ACQUISITION_LOGEI, SURROGATE_WARPED, false, false},
+    {FACT_PENDING, 8, 5, ACQUISITION_PE, SURROGATE_WARPED, false, false},
+    {FACT_LEVELS | FACT_TRENDS, 4, 0, ACQUISITION_LOGEI, SURROGATE_SMOOTH, true, false},
+    {0, 4, 0, ACQUISITION_UCB, SURROGATE_WARPED, true, false},
+    {0, 1, 0, ACQUISITION_UCB, SURROGATE_WARPED, false, false}, /* always matches */
+};
+
+/* A number with two levels counts as a category, because it has no order that matters. */
+static bool has_categories(const struct encoding *e)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        if (e->params[i].kind == ENCODED_LEVELS && e->params[i].levels == 2)
+            return true;
+    }
+    return e->n_category > 0;
+}
+
+unsigned schedule_facts(const struct training_set *s)
+{
+    unsigned facts = s->n_pending ? FACT_PENDING : FACT_NONE_PENDING;
+    if (s->spec->n_outcomes && !s->n_feasible)
+        facts |= FACT_NONE_FEASIBLE;
+    if (s->spec->n_objectives > 1)
+        facts |= FACT_SEVERAL_OBJECTIVES;
+    if (has_categories(s->enc))
+        facts |= FACT_CATEGORIES;
+    else if (s->enc->n_continuous != s->enc->n_lengths)
+        facts |= FACT_LEVELS;
+    if (s->n_completed + s->n_failed >= TRENDS_LEAST)
+        facts |= FACT_TRENDS;
+    if (s->stagnant)
+        facts |= FACT_STAGNANT;
+    if (s->crowded)
+        facts |= FACT_CROWDED;
+    return facts;
+}
+
+const struct schedule_row *schedule_at(unsigned facts, uint64_t index)
+{
+    const struct schedule_row *row = rows;
+    while ((row->facts & ~facts) || index % row->period != row->phase)
+        row++;
+    return row;
+}

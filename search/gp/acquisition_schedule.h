@@ -1,0 +1,42 @@
+/* Which acquisition chooses which suggestion. */
+#ifndef ASSAY_SEARCH_GP_ACQUISITION_SCHEDULE_H
+#define ASSAY_SEARCH_GP_ACQUISITION_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "search/gp/acquisition.h"
+#include "search/gp/surrogate.h"
+#include "search/regression/training_set.h"
+
+/* Facts about a sweep that the schedule reads, as bits. */
+enum schedule_fact {
+    FACT_NONE_FEASIBLE = 1 << 0,      /* outcomes are constrained, and no trial meets them yet */
+    FACT_SEVERAL_OBJECTIVES = 1 << 1, /* more than one metric */
+    FACT_CATEGORIES = 1 << 2,         /* a parameter is a category, or a switch of two levels */
+    FACT_STAGNANT = 1 << 3,           /* recent trials improved almost nothing */
+    FACT_PENDING = 1 << 4,            /* at least one trial is pending */
+    FACT_NONE_PENDING = 1 << 5,       /* no trial is pending */
+    FACT_BRANCH = 1 << 6,             /* a branch deserves a trial (branch.h) */
+    FACT_CROWDED = 1 << 7,            /* the trials crowd around the best (training_set.h) */
+    FACT_LEVELS = 1 << 8,             /* no categories, but a parameter is not continuous */
+    FACT_TRENDS = 1 << 9              /* so many results that a trend may be followed */
+};
+
+/* One row: it matches when all of its facts hold and index % period == phase. */
+struct schedule_row {
+    unsigned facts; /* of schedule_fact */
+    unsigned period, phase;
+    acquisition_kind kind;
+    surrogate_target target; /* which models of the objectives */
+    bool is_quadratic;       /* the minimum of a quadratic comes first, where that predicts best
+                          (quadratic.h) */
+    bool is_branch;          /* inside the branch that deserves a trial */
+};
+
+unsigned schedule_facts(const struct training_set *s);
+
+/* The row for the suggestion of this index (its number among the method's suggestions); static. */
+const struct schedule_row *schedule_at(unsigned facts, uint64_t index);
+
+#endif
