@@ -272,8 +272,9 @@ const char *train_loss_name(train_loss loss);
 /* The loss for the task: that of the spec, or what `auto` means. Never AUTO. */
 train_loss train_spec_loss(const struct train_spec *spec, dataset_task task);
 
-/* Check that loss and kind suit the task and the rows of a data set; whether the layers of a network
- * do, only its plan says (model/plan/plan.h). AS_E_INVAL with the pointer below `pointer`. */
+/* Check that loss and kind suit the task and the rows of a data set. Whether the layers of a
+ * network do, only its plan says (model/plan/plan.h). AS_E_INVAL with the pointer below
+ * `pointer`. */
 AS_MUST_CHECK as_status train_spec_check_task(const struct train_spec *spec,
                                               const struct dataset_info *data, const char *pointer,
                                               struct as_err *err);

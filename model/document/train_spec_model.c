@@ -10,8 +10,8 @@
 #define MAX_HEADS 1024
 #define MAX_EMBEDDING 1024
 
-/* "logistic", which is a linear model, comes behind the last kind: -Woverride-init finds a kind with
- * the same place. */
+/* "logistic", which is a linear model, comes behind the last kind: -Woverride-init finds a kind
+ * with the same place. */
 #define LOGISTIC (TRAIN_RANDOM_FOREST + 1)
 static const char *const model_words[] = {[TRAIN_MLP] = "mlp",
                                           [TRAIN_LINEAR] = "linear",

@@ -2,8 +2,8 @@
  *
  * The writer calls this, too, for what it is about to write: a file that was written is a file that
  * can be read. The manifest is trusted in nothing: each member's document and preprocessing are
- * parsed by the rooms that own them, against the record of the data set, once. What is computed with
- * a member later makes its layers and compares the sizes of its tensors, and checks no more. */
+ * parsed by the rooms that own them, against the record of the data set, once. What is computed
+ * with a member later makes its layers and compares the sizes of its tensors, and no more. */
 #include "base/json.h"
 #include "base/str.h"
 #include "data/dataset_json.h"

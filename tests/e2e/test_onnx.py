@@ -5,25 +5,10 @@ import os
 import subprocess
 import tempfile
 
+from digits_sweep import digits_sweep
 from harness import ASSAY, PATIENCE_S, SOURCE, Assay, skip
 
-SWEEP = """
-name: keep
-metric: {name: val_error, goal: minimize}
-parameters:
-  lr: {type: float, min: 0.003, max: 0.1, scale: log}
-  width: {type: categorical, values: [8, 16]}
-search: {method: random, seed: 5}
-limits: {max_trials: 3}
-ensemble: {method: greedy, size: 6}
-trial:
-  train:
-    dataset: digits
-    model: {kind: mlp, layers: ["${width}"]}
-    optimizer: {kind: adamw, lr: "${lr}"}
-    batch_size: 128
-    epochs: 2
-"""
+SWEEP = digits_sweep(max_trials=3)
 
 
 def read(path):

@@ -146,12 +146,18 @@ static void enqueue_point(const char *sweep)
     ck_ok(trial_add(s.db, &s.a, sweep, body, NULL, &row, &err), err);
 }
 
+/* A sweep "a" whose method learns, and its suggester. */
+static void start_learner(int64_t patience_ms)
+{
+    make_learner(&s, "a", "'max_trials': 20", "");
+    start_suggester(patience_ms);
+}
+
 /* ---- policies ---- */
 
 START_TEST(ready_takes_what_there_is_and_does_not_wait)
 {
-    make_learner(&s, "a", "'max_trials': 20", "");
-    start_suggester(LONG_MS);
+    start_learner(LONG_MS);
     prepare_one_of_three("a");
     struct assignment asg = open_at(ASSIGN_READY, "a");
     int64_t begun_ns = clock_mono_ns();
@@ -170,8 +176,7 @@ END_TEST
 
 START_TEST(ready_takes_nothing_where_nothing_is)
 {
-    make_learner(&s, "a", "'max_trials': 20", "");
-    start_suggester(-1);
+    start_learner(-1);
     struct assignment asg = open_at(ASSIGN_READY, "a");
     (void)look(&asg, "a", 3, 3);
     ck_assert_int_eq(asg.got, 0);
@@ -182,8 +187,7 @@ END_TEST
 
 START_TEST(a_brief_wait_is_as_long_as_the_patience)
 {
-    make_learner(&s, "a", "'max_trials': 20", "");
-    start_suggester(60);
+    start_learner(60);
     prepare_one_of_three("a");
     struct assignment asg = open_at(ASSIGN_BRIEF_WAIT, "a");
     int64_t begun_ns = clock_mono_ns();
@@ -197,8 +201,7 @@ END_TEST
 
 START_TEST(a_brief_wait_brings_another_look)
 {
-    make_learner(&s, "a", "'max_trials': 20", "");
-    start_suggester(LONG_MS);
+    start_learner(LONG_MS);
     struct assignment asg = open_at(ASSIGN_BRIEF_WAIT, "a");
     ck_assert(look(&asg, "a", 3, 3));
     ck_assert_int_eq(asg.got, 0);
@@ -211,8 +214,7 @@ END_TEST
 
 START_TEST(all_takes_all_or_nothing)
 {
-    make_learner(&s, "a", "'max_trials': 20", "");
-    start_suggester(-1);
+    start_learner(-1);
     prepare_one_of_three("a");
     struct assignment asg = open_at(ASSIGN_ALL, "a");
     ck_assert(!look(&asg, "a", 3, 3));
@@ -243,8 +245,7 @@ END_TEST
 /* Nothing before GROUP_PATIENCE_MS have passed since the history was read; then what is ready. */
 START_TEST(a_whole_group_is_waited_for_so_long)
 {
-    make_learner(&s, "a", "'max_trials': 20", "");
-    start_suggester(LONG_MS);
+    start_learner(LONG_MS);
     struct search_place place = prepare_one_of_three("a");
     int64_t end_ns = suggester_since(sg, &place) + GROUP_PATIENCE_MS * NS_PER_MS;
     struct assignment asg = open_at(ASSIGN_WHOLE_GROUP_READY, "a");
@@ -265,8 +266,7 @@ END_TEST
 
 START_TEST(a_whole_group_is_taken_at_once_when_it_is_ready)
 {
-    make_learner(&s, "a", "'max_trials': 20", "");
-    start_suggester(-1);
+    start_learner(-1);
     prepare("a", 3, 3);
     ck_assert_int_eq(take_once(ASSIGN_WHOLE_GROUP, "a", 3, 3), 3);
     prepare("a", 2, 2);
@@ -286,8 +286,7 @@ END_TEST
 
 START_TEST(a_whole_group_waits_in_the_thread)
 {
-    make_learner(&s, "a", "'max_trials': 20", "");
-    start_suggester(LONG_MS);
+    start_learner(LONG_MS);
     struct assignment asg = open_at(ASSIGN_WHOLE_GROUP, "a");
     ck_assert(look(&asg, "a", 3, 3));
     ck_assert_int_eq(asg.got, 0);

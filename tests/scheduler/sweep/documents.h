@@ -23,7 +23,7 @@ json_t *edited(const char *whole, const char *path, const char *edit);
 /* A rule that makes another document of one: split_rule_choose(), buckets_rule_apply(). */
 typedef as_status document_rule(const json_t *doc, json_t **ret, struct as_err *err);
 
-/* Fails unless the rule makes `expected` of the document `from` (JSON) and leaves that as it was. */
+/* Fails unless the rule makes `expected` of the document `from` (JSON), which stays as it was. */
 void document_becomes(document_rule *rule, const char *from, const char *expected);
 
 /* Fails unless the rule refuses the document at a field, with a message that has `part`. */
