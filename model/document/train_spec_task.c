@@ -1,5 +1,5 @@
 /* Do the loss and the kind of model suit the task of a data set? A document cannot say so alone.
- * The check runs when a sweep is created and before training (model/plan/check.c), and when a
+ * The check runs when a sweep is created and before training (model/plan/plan_check.c), and when a
  * stored model is read (model/file/manifest.c): what predicts with the model does not check
  * again. */
 #include "base/json.h"

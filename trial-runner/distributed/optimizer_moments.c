@@ -218,14 +218,11 @@ as_status moments_update(struct moments *m, struct coll *c, struct backend *lane
 /* Room for more in `kept`: who has got new slices must be able to keep them. */
 static as_status reserve(struct moments *m, size_t more, struct as_err *err)
 {
-    if (m->n_kept + more <= m->max_kept)
-        return AS_OK;
-    struct held *kept = realloc(m->kept, (m->n_kept + more) * sizeof *kept);
-    if (!kept)
-        return as_fail_nomem(err);
-    m->kept = kept;
-    m->max_kept = m->n_kept + more;
-    return AS_OK;
+    size_t n = m->n_kept + more;
+    as_status st = n > m->max_kept ? as_grow(&m->kept, n, sizeof *m->kept, err) : AS_OK;
+    if (st == AS_OK && n > m->max_kept)
+        m->max_kept = n;
+    return st;
 }
 
 static as_status alloc_held(const struct moments *m, struct held *h, struct as_err *err)

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "tests/support/check_main.h"
@@ -647,17 +648,9 @@ static void run_history(struct stage *s, uint64_t seed, int copies)
     (void)sem_destroy(&s->back);
 }
 
-/* Silence: optimizer_moments.c prints what a rank holds after each meeting. */
-static void mute(void)
-{
-    ck_assert_ptr_nonnull(freopen("/dev/null", "w", stdout));
-}
-
 static struct counts run_all(int copies, uint64_t histories)
 {
     struct counts n = {0};
-    mute();
-    compute_truth();
     for (uint64_t seed = 0; seed < histories; seed++) {
         struct stage *s = calloc(1, sizeof *s);
         ck_assert_ptr_nonnull(s);
@@ -686,6 +679,25 @@ static struct counts run_all(int copies, uint64_t histories)
     return n;
 }
 
+static int shown; /* standard output, while it is muted */
+
+/* optimizer_moments.c prints what a rank holds after each meeting. */
+static void setup(void)
+{
+    (void)fflush(stdout);
+    shown = dup(STDOUT_FILENO);
+    ck_assert_int_ge(shown, 0);
+    ck_assert_ptr_nonnull(freopen("/dev/null", "w", stdout));
+    compute_truth();
+}
+
+static void teardown(void)
+{
+    (void)fflush(stdout);
+    (void)dup2(shown, STDOUT_FILENO);
+    (void)close(shown);
+}
+
 /* Neighbours never die both before all have their slices anew; anything else happens. */
 START_TEST(two_copies_survive_deaths_and_cut_meetings)
 {
@@ -707,6 +719,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("moments");
     TCase *t = tcase_create("moments");
+    tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, two_copies_survive_deaths_and_cut_meetings);
     tcase_add_test(t, one_copy_survives_cut_meetings);
     suite_add_tcase(s, t);

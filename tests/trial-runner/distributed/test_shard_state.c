@@ -1,5 +1,5 @@
-/* Divided moments in real processes: equal bits to whole ones, whoever dies; less memory; what one
- * copy costs. */
+/* Divided moments in real processes: equal bits to whole ones, whoever dies or joins; less memory;
+ * what one copy costs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +53,19 @@ START_TEST(deaths_and_restarts_change_no_bit)
     gang_same(&rig, "whole", "dying");
     gang_train_halted(&rig, "halted", train, 3, 2, 2);
     gang_same(&rig, "whole", "halted");
+}
+END_TEST
+
+/* Each newcomer ends a world, perhaps in the middle of its meeting. With one copy, too, that takes
+ * no slice away. */
+START_TEST(newcomers_cost_nothing)
+{
+    char train[500];
+    compose(train, 100, 0, "");
+    gang_train(&rig, "whole", train, 1);
+    compose(train, 100, 0, _i ? DIVIDED : ONE_COPY);
+    gang_train_growing(&rig, "growing", train, 2, 6);
+    gang_same(&rig, "whole", "growing");
 }
 END_TEST
 
@@ -121,6 +134,7 @@ Suite *test_suite(void)
     rig_fixture(t, &rig);
     tcase_add_loop_test(t, divided_moments_give_the_bits_of_whole_ones, 0, OPTIMIZERS);
     tcase_add_loop_test(t, deaths_and_restarts_change_no_bit, 0, 2);
+    tcase_add_loop_test(t, newcomers_cost_nothing, 0, 2);
     tcase_add_test(t, each_rank_holds_its_part_of_the_moments);
     tcase_add_test(t, one_copy_restarts_from_the_checkpoint);
     suite_add_tcase(s, t);
