@@ -321,7 +321,7 @@ static as_status require_gpu(struct attempt *a, struct as_err *err)
 }
 
 static struct environment environment_of(const struct attempt *a, const json_t *trial,
-                                           const char *host)
+                                         const char *host)
 {
     return (struct environment){.trial = trial, .folder = a->launch.spec.directory, .host = host};
 }
