@@ -33,19 +33,6 @@ const char *dataset_input_name(dataset_input input)
     return dataset_input_names[input];
 }
 
-as_status dataset_format_parse(const char *s, dataset_format *ret, struct as_err *err)
-{
-    for (int i = 0; dataset_format_names[i]; i++)
-        if (as_streq(s, dataset_format_names[i])) {
-            *ret = (dataset_format)i;
-            return AS_OK;
-        }
-    return as_fail(err, AS_E_INVAL,
-                   "format: found '%.60s', expected csv, npy, npz, idx, cifar, safetensors, text "
-                   "or tokens",
-                   s);
-}
-
 as_status dataset_task_parse(const char *s, dataset_task *ret, struct as_err *err)
 {
     for (int i = 0; dataset_task_names[i]; i++)

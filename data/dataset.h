@@ -68,8 +68,6 @@ extern const char *const dataset_input_names[];
 const char *dataset_format_name(dataset_format format);
 const char *dataset_task_name(dataset_task task);
 const char *dataset_input_name(dataset_input input);
-AS_MUST_CHECK as_status dataset_format_parse(const char *s, dataset_format *ret,
-                                             struct as_err *err);
 AS_MUST_CHECK as_status dataset_task_parse(const char *s, dataset_task *ret, struct as_err *err);
 
 /* What is done to the targets of a regression before they are standardised

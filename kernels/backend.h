@@ -21,7 +21,7 @@
  *   ops_dense.h   linear layers, activations, dropout, sums
  *   ops_conv.h    convolution, pooling, batch normalisation (images, channels last)
  *   ops_seq.h     layer normalisation, embedding, causal attention (sequences)
- *   ops_loss.h    losses with their gradients, softmax
+ *   ops_loss.h    losses with their gradients
  *   ops_optim.h   norms and clipping of gradients, optimizers, averages of weights
  *
  * Hyperparameters are F32 tensors [K] in device memory: upload them once, or again when a schedule

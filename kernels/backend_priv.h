@@ -65,7 +65,6 @@ struct backend_ops {
     as_status (*softmax_ce)(struct backend *be, const struct softmax_ce_args *a,
                             struct as_err *err);
     as_status (*mse)(struct backend *be, const struct mse_args *a, struct as_err *err);
-    as_status (*softmax)(struct backend *be, const struct softmax_args *a, struct as_err *err);
     as_status (*grad_stats)(struct backend *be, const struct grad_stats_args *a,
                             struct as_err *err);
     as_status (*grad_clip)(struct backend *be, const struct grad_clip_args *a, struct as_err *err);
@@ -108,7 +107,6 @@ struct backend_ops {
                                     struct tensor dout, struct tensor dqkv, struct as_err *err);
     as_status (*huber)(struct backend *be, const struct huber_args *a, struct as_err *err);
     as_status (*bce)(struct backend *be, const struct bce_args *a, struct as_err *err);
-    as_status (*sigmoid)(struct backend *be, const struct sigmoid_args *a, struct as_err *err);
     as_status (*weigh_rows)(struct backend *be, const struct weigh_rows_args *a,
                             struct as_err *err);
     as_status (*grad_accumulate)(struct backend *be, const struct grad_accumulate_args *a,

@@ -128,32 +128,3 @@ as_status backend_weigh_rows(struct backend *be, const struct weigh_rows_args *a
         st = check_loss(op, be, &a->out, 1, a->members, a->batch, err);
     return st < 0 ? st : be->ops->weigh_rows(be, a, err);
 }
-
-static as_status check_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err)
-{
-    const struct dim dims[] = {
-        {"members", a->members}, {"batch", a->batch}, {"classes", a->classes}};
-    const struct row rows[] = {
-        {"logits", a->logits, BUF_F32, a->batch * a->classes, SHARED},
-        {"probs", a->probs, BUF_F32, a->batch * a->classes, REQUIRED},
-    };
-    return check_all("softmax", be, dims, AS_ARRAY_LEN(dims), rows, AS_ARRAY_LEN(rows), err);
-}
-
-as_status backend_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err)
-{
-    as_status st = check_softmax(be, a, err);
-    return st < 0 ? st : be->ops->softmax(be, a, err);
-}
-
-as_status backend_sigmoid(struct backend *be, const struct sigmoid_args *a, struct as_err *err)
-{
-    const struct dim dims[] = {{"members", a->members}, {"n", a->n}};
-    const struct row rows[] = {
-        {"logits", a->logits, BUF_F32, a->n, SHARED},
-        {"probs", a->probs, BUF_F32, a->n, REQUIRED},
-    };
-    as_status st =
-        check_all("sigmoid", be, dims, AS_ARRAY_LEN(dims), rows, AS_ARRAY_LEN(rows), err);
-    return st < 0 ? st : be->ops->sigmoid(be, a, err);
-}

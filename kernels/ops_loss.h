@@ -108,26 +108,6 @@ struct weigh_rows_args {
 AS_MUST_CHECK as_status backend_weigh_rows(struct backend *be, const struct weigh_rows_args *a,
                                            struct as_err *err);
 
-struct softmax_args {
-    size_t members, batch, classes;
-    struct tensor logits; /* [K, B, C] */
-    struct tensor probs;  /* [K, B, C]; may be logits (in place) */
-};
-
-/* Softmax over the classes, for predictions. */
-AS_MUST_CHECK as_status backend_softmax(struct backend *be, const struct softmax_args *a,
-                                        struct as_err *err);
-
-struct sigmoid_args {
-    size_t members, n;
-    struct tensor logits; /* [K, n] */
-    struct tensor probs;  /* [K, n]; may be logits (in place) */
-};
-
-/* 1 / (1 + exp(-z)), for predictions. */
-AS_MUST_CHECK as_status backend_sigmoid(struct backend *be, const struct sigmoid_args *a,
-                                        struct as_err *err);
-
 #ifdef __cplusplus
 }
 #endif

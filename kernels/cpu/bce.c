@@ -117,18 +117,3 @@ as_status cpu_bce(struct backend *be, const struct bce_args *a, struct as_err *e
     }
     return AS_OK;
 }
-
-CPU_CLONES static void sigmoid_member(const float *z, float *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        p[i] = sigmoid(z[i]);
-}
-
-as_status cpu_sigmoid(struct backend *be, const struct sigmoid_args *a, struct as_err *err)
-{
-    (void)be;
-    (void)err;
-    for (size_t k = 0; k < a->members; k++)
-        sigmoid_member(tensor_f32(a->logits, k), tensor_f32(a->probs, k), a->n);
-    return AS_OK;
-}

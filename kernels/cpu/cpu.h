@@ -50,7 +50,6 @@ as_status cpu_add(struct backend *be, const struct add_args *a, struct as_err *e
 as_status cpu_dropout(struct backend *be, const struct dropout_args *a, struct as_err *err);
 as_status cpu_softmax_ce(struct backend *be, const struct softmax_ce_args *a, struct as_err *err);
 as_status cpu_mse(struct backend *be, const struct mse_args *a, struct as_err *err);
-as_status cpu_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err);
 as_status cpu_grad_stats(struct backend *be, const struct grad_stats_args *a, struct as_err *err);
 as_status cpu_grad_clip(struct backend *be, const struct grad_clip_args *a, struct as_err *err);
 as_status cpu_optimize(struct backend *be, const struct opt_args *a, struct as_err *err);
@@ -73,7 +72,6 @@ as_status cpu_attention_backward(struct backend *be, const struct attention_args
                                  struct tensor dout, struct tensor dqkv, struct as_err *err);
 as_status cpu_huber(struct backend *be, const struct huber_args *a, struct as_err *err);
 as_status cpu_bce(struct backend *be, const struct bce_args *a, struct as_err *err);
-as_status cpu_sigmoid(struct backend *be, const struct sigmoid_args *a, struct as_err *err);
 as_status cpu_weigh_rows(struct backend *be, const struct weigh_rows_args *a, struct as_err *err);
 as_status cpu_grad_accumulate(struct backend *be, const struct grad_accumulate_args *a,
                               struct as_err *err);

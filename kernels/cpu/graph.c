@@ -101,7 +101,6 @@ PLAIN(columns)
 PLAIN(dropout)
 PLAIN(softmax_ce)
 PLAIN(mse)
-PLAIN(softmax)
 PLAIN(grad_stats)
 PLAIN(grad_clip)
 PLAIN(tick)
@@ -109,7 +108,6 @@ PLAIN(augment)
 PLAIN(add)
 PLAIN(huber)
 PLAIN(bce)
-PLAIN(sigmoid)
 PLAIN(weigh_rows)
 PLAIN(grad_accumulate)
 PLAIN(ema)
@@ -306,7 +304,6 @@ static const struct backend_ops recording_ops = {
     NOTED(dropout),
     NOTED(softmax_ce),
     NOTED(mse),
-    NOTED(softmax),
     NOTED(grad_stats),
     NOTED(grad_clip),
     NOTED(tick),
@@ -327,7 +324,6 @@ static const struct backend_ops recording_ops = {
     NOTED(attention_backward),
     NOTED(huber),
     NOTED(bce),
-    NOTED(sigmoid),
     NOTED(weigh_rows),
     NOTED(grad_accumulate),
     NOTED(optimize),

@@ -1,4 +1,4 @@
-/* Losses and softmax, a row at a time: the largest logit, the exponentials with their sum, then the
+/* Losses, a row at a time: the largest logit, the exponentials with their sum, then the
  * gradient. Sums over a row are in double and in a fixed order.
  *
  * Softmax cross-entropy of up to LANES classes works on LANES rows side by side instead. Row by row
@@ -529,25 +529,5 @@ as_status cpu_mse(struct backend *be, const struct mse_args *a, struct as_err *e
                    a->outputs);
         cpu_reduce_rows(&a->out, k, a->batch);
     }
-    return AS_OK;
-}
-
-CPU_CLONES static void softmax_member(const float *logits, float *probs, size_t batch, size_t n)
-{
-    for (size_t r = 0; r < batch; r++) {
-        float *p = probs + r * n;
-        const float *z = logits + r * n;
-        float inverse = (float)(1 / exp_row(z, scan_row(z, n).max, p, n));
-        for (size_t c = 0; c < n; c++)
-            p[c] *= inverse;
-    }
-}
-
-as_status cpu_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err)
-{
-    (void)be;
-    (void)err;
-    for (size_t k = 0; k < a->members && a->classes > 0; k++)
-        softmax_member(tensor_f32(a->logits, k), tensor_f32(a->probs, k), a->batch, a->classes);
     return AS_OK;
 }

@@ -110,23 +110,3 @@ as_status cuda_bce(struct backend *be, const struct bce_args *a, struct as_err *
     LAUNCH(bce_rows, grid, THREADS, 0, cuda_of(be)->stream, b);
     return cuda_reduce_rows(be, &a->out, a->members, a->batch, "binary cross-entropy", err);
 }
-
-__global__ static void sigmoid(struct dev_f32 logits, struct dev_f32 probs, size_t members,
-                               size_t n)
-{
-    FOR_MEMBERS(k, members)
-    {
-        FOR_ELEMENTS(i, n)
-        probs.at(k)[i] = (float)sigmoid_of((double)logits.at(k)[i]);
-    }
-}
-
-as_status cuda_sigmoid(struct backend *be, const struct sigmoid_args *a, struct as_err *err)
-{
-    if (a->members == 0 || a->n == 0)
-        return AS_OK;
-    cuda_use(be);
-    LAUNCH(sigmoid, grid_over(a->n, a->members), THREADS, 0, cuda_of(be)->stream, f32_of(a->logits),
-           f32_of(a->probs), a->members, a->n);
-    return cuda_launched("sigmoid", err);
-}

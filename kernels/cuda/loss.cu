@@ -310,29 +310,3 @@ as_status cuda_mse(struct backend *be, const struct mse_args *a, struct as_err *
                a->outputs, (float)((double)a->grad_scale * 2 / n));
     return cuda_reduce_rows(be, &a->out, a->members, a->batch, "mean squared error", err);
 }
-
-__global__ static void softmax_rows(struct dev_f32 logits, struct dev_f32 probs, size_t members,
-                                    size_t batch, size_t classes)
-{
-    FOR_MEMBERS(k, members)
-    {
-        FOR_ROWS(r, batch)
-        {
-            const float *z = logits.at(k) + r * classes;
-            float *p = probs.at(k) + r * classes;
-            float max = scan_row(z, classes).max, inverse = 1.0f / sum_exp(z, max, classes);
-            for (size_t c = threadIdx.x % WARP; c < classes; c += WARP)
-                p[c] = expf(z[c] - max) * inverse;
-        }
-    }
-}
-
-as_status cuda_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err)
-{
-    if (a->members == 0 || a->batch == 0 || a->classes == 0)
-        return AS_OK;
-    cuda_use(be);
-    LAUNCH(softmax_rows, grid_over_rows(a->batch, a->members), THREADS, 0, cuda_of(be)->stream,
-           f32_of(a->logits), f32_of(a->probs), a->members, a->batch, a->classes);
-    return cuda_launched("softmax", err);
-}

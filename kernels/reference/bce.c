@@ -61,13 +61,3 @@ as_status ref_bce(struct backend *be, const struct bce_args *a, struct as_err *e
         bce_member(a, k);
     return AS_OK;
 }
-
-as_status ref_sigmoid(struct backend *be, const struct sigmoid_args *a, struct as_err *err)
-{
-    (void)be;
-    (void)err;
-    for (size_t k = 0; k < a->members; k++)
-        for (size_t i = 0; i < a->n; i++)
-            tensor_f32(a->probs, k)[i] = (float)sigmoid((double)tensor_f32(a->logits, k)[i]);
-    return AS_OK;
-}

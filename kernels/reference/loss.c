@@ -1,4 +1,4 @@
-/* Softmax cross-entropy, mean squares and softmax, row by row, with sums in double.
+/* Softmax cross-entropy and mean squares, row by row, with sums in double.
  *
  * The exponentials are taken relative to the largest logit of the row, so they cannot overflow. A
  * NaN logit or a label out of range makes the whole row NaN: the trainer then finds the fault in
@@ -168,23 +168,6 @@ as_status ref_mse(struct backend *be, const struct mse_args *a, struct as_err *e
             row_loss[r] = a->outputs > 0 ? (float)(sum / (double)a->outputs) : 0;
         }
         ref_reduce_rows(&a->out, k, a->batch);
-    }
-    return AS_OK;
-}
-
-as_status ref_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err)
-{
-    (void)be;
-    (void)err;
-    for (size_t k = 0; k < a->members; k++) {
-        for (size_t r = 0; r < a->batch && a->classes > 0; r++) {
-            const float *z = tensor_f32(a->logits, k) + r * a->classes;
-            float *p = tensor_f32(a->probs, k) + r * a->classes;
-            int32_t best = argmax(z, a->classes);
-            double lse = best >= 0 ? log_sum_exp(z, a->classes, (double)z[best]) : NAN;
-            for (size_t c = 0; c < a->classes; c++)
-                p[c] = (float)exp((double)z[c] - lse);
-        }
     }
     return AS_OK;
 }

@@ -33,17 +33,6 @@ static double weight_sum(const struct metric_input *in)
     return in->weights ? sum : (double)in->n;
 }
 
-double metric_mean(const float *values, const float *weights, size_t n)
-{
-    double sum = 0, of = 0;
-    for (size_t i = 0; i < n; i++) {
-        double w = weight_of(weights, i);
-        sum += w > 0 ? w * (double)values[i] : 0;
-        of += w;
-    }
-    return sum / of;
-}
-
 /* ---- ranking: metrics of one class against the rest ---- */
 
 struct scored {

@@ -62,7 +62,4 @@ double metric_log_loss(const float *logits, const int32_t *labels, const float *
 /* The squared error of numbers: the mean over rows and outputs. */
 double metric_mse(const struct metric_input *in);
 
-/* The mean of [n] values that rows have, weighted if there are weights. */
-double metric_mean(const float *values, const float *weights, size_t n);
-
 #endif

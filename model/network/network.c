@@ -280,15 +280,6 @@ as_status network_write_state(struct network *net, size_t slot, const float *val
     return n == 0 ? AS_OK : buf_upload(net->state, slot * n, values, n, err);
 }
 
-as_status network_move(struct network *net, size_t from, size_t to, struct as_err *err)
-{
-    size_t n = net->plan->n_params, s = net->plan->n_state;
-    if (from == to)
-        return AS_OK;
-    as_status st = buf_copy(net->params, to * n, net->params, from * n, n, err);
-    return st < 0 || s == 0 ? st : buf_copy(net->state, to * s, net->state, from * s, s, err);
-}
-
 struct tensor network_outputs(const struct network *net, size_t first)
 {
     size_t last = net->plan->n_nodes - 1;

@@ -80,10 +80,6 @@ AS_MUST_CHECK as_status network_read_state(const struct network *net, size_t slo
 AS_MUST_CHECK as_status network_write_state(struct network *net, size_t slot, const float *values,
                                             struct as_err *err);
 
-/* Copy parameters and state of slot `from` into slot `to`. AS_E_INTERNAL. */
-AS_MUST_CHECK as_status network_move(struct network *net, size_t from, size_t to,
-                                     struct as_err *err);
-
 /* ---- passes ---- */
 
 /* The inputs of a pass; the tensors' buffers are borrowed for the call. Tensors begin at slot 0,

@@ -287,11 +287,3 @@ as_status predictor_run(struct predictor *p, const float *raw, size_t rows, floa
     }
     return st;
 }
-
-size_t predictor_class(const struct predictor *p, const float *probabilities)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < p->n_outputs; i++)
-        best = probabilities[i] > probabilities[best] ? i : best;
-    return best;
-}

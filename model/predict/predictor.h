@@ -49,9 +49,6 @@ size_t predictor_outputs(const struct predictor *p); /* classes, or targets */
 AS_MUST_CHECK as_status predictor_run(struct predictor *p, const float *raw, size_t rows,
                                       float *ret, struct as_err *err);
 
-/* The class of a row of probabilities: the largest one, the first if several are. */
-size_t predictor_class(const struct predictor *p, const float *probabilities);
-
 /* ---- columns ---- */
 
 /* The name of a column for messages: the header's, or the index as text. `buf` has 24 bytes or

@@ -128,13 +128,3 @@ bool config_equal(const struct space *s, const struct config *a, const struct co
             return false;
     return true;
 }
-
-as_status config_digest(const struct space *s, const struct config *c,
-                        char ret_hex[SHA256_HEX_SIZE], struct as_err *err)
-{
-    JSON_AUTO j = config_to_json(s, c);
-    AS_AUTO(as_freep) char *text = j ? json_format(j) : NULL;
-    if (!text)
-        return as_fail(err, AS_E_NOMEM, "out of memory for a configuration's digest");
-    return sha256_of(text, strlen(text), ret_hex, err);
-}

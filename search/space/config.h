@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "search/space/space.h"
@@ -47,10 +46,5 @@ AS_MUST_CHECK as_status config_from_json(const struct space *s, const json_t *j,
                                          struct as_err *err);
 
 bool config_equal(const struct space *s, const struct config *a, const struct config *b);
-
-/* SHA-256 of the canonical JSON: equal configurations of one space, and only those, have equal
- * digests. AS_E_NOMEM. */
-AS_MUST_CHECK as_status config_digest(const struct space *s, const struct config *c,
-                                      char ret_hex[SHA256_HEX_SIZE], struct as_err *err);
 
 #endif

@@ -226,29 +226,23 @@ class Assay:
         return s, trials
 
 
-def _server_process(assay):
-    """The command line and the environment of assayd."""
-    pid, = assay.processes("assayd")
-    command = open(f"/proc/{pid}/cmdline").read().split("\0")[:-1]
-    variables = dict(v.split("=", 1) for v in open(f"/proc/{pid}/environ").read().split("\0") if "=" in v)
-    return command, variables
-
-
 def database_url(assay):
-    """Where assayd keeps its state, as libpq writes it."""
-    command, variables = _server_process(assay)
-    return command[command.index("--database") + 1] if "--database" in command else variables["ASSAY_DATABASE"]
+    """Where assayd keeps its state: the private cluster's URL, as cli/up/cluster.c makes it. The environment of
+    assayd does not show it (base/private_env.h)."""
+    pid = assay.wait(assay.postmaster, "PostgreSQL")
+    arguments = open(f"/proc/{pid}/cmdline").read().split("\0")
+    folder = next(a.split("=", 1)[1] for a in arguments if a.startswith("unix_socket_directories="))
+    return "postgresql:///assay?user=assay&host=" + urllib.parse.quote(folder, safe="-_.~")
 
 
 @contextlib.contextmanager
 def second_server(assay, *args):
     """Another assayd over the same cluster; its URL."""
-    database, variables = database_url(assay), _server_process(assay)[1]
     address = os.path.join(assay.data, "second.url")
     with open(os.path.join(assay.data, "logs", "second.log"), "ab") as log:
         server = subprocess.Popen([os.path.join(BUILD, "api", "server", "assayd"), "--listen", "127.0.0.1:0",
                                    "--address-file", address, *args],
-                                  env={**variables, "ASSAY_DATABASE": database}, stderr=log, stdout=log)
+                                  env={**assay.own_env, "ASSAY_DATABASE": database_url(assay)}, stderr=log, stdout=log)
         try:
             assay.wait(lambda: os.path.exists(address), "the second assayd")
             yield open(address).read().strip().rstrip("/")

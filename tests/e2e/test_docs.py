@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 
-from harness import ASSAY, BUILD, LONG_LEASE, PATIENCE_S, SOURCE, Assay
+from harness import ASSAY, BUILD, LONG_LEASE, PATIENCE_S, SOURCE, Assay, database_url
 
 PROGRAMS = [os.path.join(BUILD, folder) for folder in ("cli", "api/server", "trial-runner/agent", "trial-runner/train", "serve")]
 COMMANDS = "sh"
@@ -229,12 +229,6 @@ def write_folder(page, folder, data):
     (folder / ".commands").write_text("\n".join([". ./.preamble" + page.script[0], *page.script[1:]]))
 
 
-def database_of(assay):
-    """The private cluster's URL, which assayd has in its environment."""
-    with open(f"/proc/{assay.processes('assayd')[0]}/environ") as f:
-        return next(v for v in f.read().split("\0") if v.startswith("ASSAY_DATABASE=")).split("=", 1)[1]
-
-
 def run_page(page, folder):
     state = folder / "home" / ".local" / "state"
     # Commands find this `assay up`, and no other, by the note that it leaves for its user.
@@ -244,7 +238,7 @@ def run_page(page, folder):
         env = {n: v for n, v in os.environ.items() if not n.startswith(("ASSAY_", "XDG_"))}
         path = [] if page.name == "README.md" else PROGRAMS  # the README says how to set it
         env.update(PATH=":".join([*path, os.environ["PATH"]]), HOME=str(folder / "home"), PAGE=page.name,
-                   URL=assay.url, DATABASE=database_of(assay), MESON=shutil.which("meson") or "")
+                   URL=assay.url, DATABASE=database_url(assay), MESON=shutil.which("meson") or "")
         with open(folder / ".output", "w+") as output:
             done = subprocess.run(["bash", ".commands"], cwd=folder, env=env, stdin=subprocess.DEVNULL,
                                   stdout=output, stderr=subprocess.STDOUT, timeout=2 * PATIENCE_S)

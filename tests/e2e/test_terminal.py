@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from harness import ASSAY, BUILD, PATIENCE_S, SOURCE, Assay
+from harness import ASSAY, BUILD, PATIENCE_S, SOURCE, Assay, database_url
 
 CSV = b"a,b,class\n1,2,x\n3,4,y\n5,6,x\n7,8,y\n"
 
@@ -464,8 +464,7 @@ def run_measured(assay, args, tty):
 def check_memory(assay, folder):
     """The memory of `trials` and `export` does not grow with the number of trials."""
     few, many = 1000, 50000
-    with open(f"/proc/{assay.processes('assayd')[0]}/environ") as f:
-        database = next(v for v in f.read().split("\0") if v.startswith("ASSAY_DATABASE=")).split("=", 1)[1]
+    database = database_url(assay)
     for name, n in (("few", few), ("many", many)):
         assay.call("POST", "/v1/sweeps", {**STORES, "name": name})
         assay.wait_ended(name)

@@ -1,4 +1,4 @@
-/* Cross-entropy with class weights and top-5, binary cross-entropy, Huber's loss, sigmoid: twins,
+/* Cross-entropy with class weights and top-5, binary cross-entropy, Huber's loss: twins,
  * bits alone and in a group, finite differences, values from PyTorch 1.13, bad values. */
 #include <math.h>
 #include <string.h>
@@ -344,45 +344,6 @@ START_TEST(huber_extremes)
 }
 END_TEST
 
-static as_status sigmoid(struct backend *be, size_t members, const struct tensor *t,
-                         const void *shape, struct as_err *err)
-{
-    struct sigmoid_args a = {members, *(const size_t *)shape, t[0], t[1]};
-    as_status st = backend_sigmoid(be, &a, err);
-    a.probs = t[2];
-    a.logits = t[2];
-    return st < 0 ? st : backend_sigmoid(be, &a, err);
-}
-
-START_TEST(sigmoid_matches)
-{
-    static const size_t sizes[] = {0, 1, 15, 33, 1000};
-    for (size_t i = 0; i < AS_ARRAY_LEN(sizes); i++) {
-        struct case_op op = {.call = sigmoid,
-                             .shape = &sizes[i],
-                             .n_places = 3,
-                             .atol = 1e-30f,
-                             .rtol = 1e-6f,
-                             .places = {{"logits", BUF_F32, sizes[i], -20, 20, CASE_SHARED},
-                                        {"probs", BUF_F32, sizes[i], 5, 6, 0},
-                                        {"in place", BUF_F32, sizes[i], -90, 110, 0}}};
-        case_twin(&op);
-        case_slots(&op);
-        if (sizes[i] < 5)
-            continue;
-        struct case_run r = case_make(&op, 1, false);
-        static const float z[] = {0, INFINITY, -INFINITY, NAN, 1}, want[] = {0.5f, 1, 0};
-        for (size_t j = 0; j < 5; j++)
-            twin_set_f32(&r.at[0], 0, j, z[j]);
-        case_do(&r, op.call);
-        case_same(&r);
-        for (size_t j = 0; j < 3; j++)
-            ck_assert_float_eq(twin_get_f32(&r.at[1], 1, 0, j), want[j]);
-        ck_assert_float_nan(twin_get_f32(&r.at[1], 1, 0, 3));
-    }
-}
-END_TEST
-
 START_TEST(arguments)
 {
     struct as_err err;
@@ -404,9 +365,6 @@ START_TEST(arguments)
     ck_fails(backend_huber(be, &h, &err), AS_E_INVAL, err, "huber loss: delta is missing");
     h.mse.pred = none;
     ck_fails(backend_huber(be, &h, &err), AS_E_INVAL, err, "huber loss: pred is missing");
-    struct sigmoid_args s = {2, 70, f, f};
-    ck_fails(backend_sigmoid(be, &s, &err), AS_E_INVAL, err,
-             "sigmoid: logits has 70 elements per member");
     struct softmax_ce_args c = {.members = 2,
                                 .batch = 4,
                                 .classes = 3,
@@ -501,7 +459,6 @@ Suite *test_suite(void)
     tcase_add_test(c, outputs_of_weight_zero);
     tcase_add_test(c, binary_extremes);
     tcase_add_test(c, huber_extremes);
-    tcase_add_test(c, sigmoid_matches);
     tcase_add_test(c, weights_of_rows_match);
     tcase_add_test(c, weights_of_rows_by_hand);
     tcase_add_test(c, arguments);

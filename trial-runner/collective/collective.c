@@ -287,11 +287,6 @@ int32_t coll_lost(const struct coll *c)
     return mesh_lost(c->mesh);
 }
 
-bool coll_is_silent(const struct coll *c, int32_t peer)
-{
-    return mesh_is_silent(c->mesh, peer);
-}
-
 void coll_interrupt(struct coll *c)
 {
     set_end(c->end);
@@ -423,17 +418,6 @@ as_status coll_allreduce(struct coll *c, struct coll_id id, coll_algorithm algor
 {
     as_status st = begin_here(c, err);
     return end_here(c, st < 0 ? st : allreduce(c, id, algorithm, reduce, in, out, n, err));
-}
-
-as_status coll_reduce_scatter(struct coll *c, struct coll_id id, const struct reduction *reduce,
-                              const void *in, void *out, size_t n, struct as_err *err)
-{
-    as_status st = begin_here(c, err);
-    if (st == AS_OK && mesh_size(c->mesh) == 1)
-        memmove(out, in, n * reduce->item_bytes);
-    else if (st == AS_OK)
-        st = ring_reduce_scatter(c->mesh, id, reduce, in, out, n, err);
-    return end_here(c, st);
 }
 
 as_status coll_allgather(struct coll *c, struct coll_id id, void *out, size_t n, size_t item_bytes,

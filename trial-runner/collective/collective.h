@@ -34,9 +34,8 @@ int32_t coll_size(const struct coll *c);
 /* Payload bytes that this rank has sent, by mailboxes of this epoch too. Exact when nothing is on
  * its way. */
 uint64_t coll_bytes_sent(const struct coll *c);
-int32_t coll_lost(const struct coll *c);                 /* as mesh_lost */
-bool coll_is_silent(const struct coll *c, int32_t peer); /* as mesh_is_silent */
-void coll_interrupt(struct coll *c);                     /* as mesh_interrupt; from any thread */
+int32_t coll_lost(const struct coll *c); /* as mesh_lost */
+void coll_interrupt(struct coll *c);     /* as mesh_interrupt; from any thread */
 /* Has coll_interrupt been called? For who computes long between two operations. */
 bool coll_is_over(const struct coll *c);
 
@@ -71,12 +70,6 @@ typedef enum coll_algorithm {
 AS_MUST_CHECK as_status coll_allreduce(struct coll *c, struct coll_id id, coll_algorithm algorithm,
                                        const struct reduction *reduce, const void *in, void *out,
                                        size_t n, struct as_err *err);
-
-/* out = this rank's slice (coll_slice) of the reduction of all ranks' in, n items. By ring:
- * (P-1)/P N bytes. */
-AS_MUST_CHECK as_status coll_reduce_scatter(struct coll *c, struct coll_id id,
-                                            const struct reduction *reduce, const void *in,
-                                            void *out, size_t n, struct as_err *err);
 
 /* out = all ranks' slices (coll_slice) of n items of item_bytes, in order of the ranks. This rank's
  * slice must stand in out already. By ring: (P-1)/P N bytes. */

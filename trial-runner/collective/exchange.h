@@ -37,9 +37,6 @@ AS_MUST_CHECK as_status exchange_wait(struct exchange *x, struct as_err *err);
 AS_MUST_CHECK as_status ring_allreduce(struct mesh *m, struct coll_id id,
                                        const struct reduction *reduce, const void *in, void *out,
                                        size_t n, struct as_err *err);
-AS_MUST_CHECK as_status ring_reduce_scatter(struct mesh *m, struct coll_id id,
-                                            const struct reduction *reduce, const void *in,
-                                            void *out, size_t n, struct as_err *err);
 AS_MUST_CHECK as_status ring_allgather(struct mesh *m, struct coll_id id, void *out, size_t n,
                                        size_t item_bytes, struct as_err *err);
 AS_MUST_CHECK as_status halving_allreduce(struct mesh *m, struct coll_id id,

@@ -83,11 +83,6 @@ uint64_t mesh_bytes_sent(const struct mesh *m)
     return sum;
 }
 
-const char *mesh_link_name(const struct mesh *m, int32_t peer)
-{
-    return m->links[peer] ? m->links[peer]->ops->name : "self";
-}
-
 struct workspace *mesh_workspace(struct mesh *m)
 {
     return &m->workspace;

@@ -52,7 +52,6 @@ const struct mesh_opts *mesh_opts_of(const struct mesh *m);
 int32_t mesh_rank(const struct mesh *m);
 int32_t mesh_size(const struct mesh *m);
 uint64_t mesh_bytes_sent(const struct mesh *m); /* payload bytes of all messages so far */
-const char *mesh_link_name(const struct mesh *m, int32_t peer); /* "shm" or "tcp" */
 
 /* Memory for the algorithms over this mesh; a view of m. */
 struct workspace *mesh_workspace(struct mesh *m);

@@ -70,8 +70,7 @@ static as_status ring_init(struct ring *r, struct mesh *m, struct coll_id id, si
 struct step {
     int32_t out, in; /* slices, counted round the ring */
     const char *from;
-    char *to; /* laid out as the whole from byte to_begins on */
-    size_t to_begins;
+    char *to; /* laid out as the whole */
     const struct reduction *reduce;
     const char *with; /* laid out as the whole */
 };
@@ -81,8 +80,8 @@ static void post_step(struct ring *r, const struct step *s, size_t k)
     struct slice out = chunk_of(r, s->out, k), in = chunk_of(r, s->in, k);
     struct transfer *before = r->latest[k];
     exchange_send(&r->x, r->next, s->from + out.offset, out.bytes, before ? &before->done : NULL);
-    r->latest[k] = exchange_receive(&r->x, r->before, s->to + in.offset - s->to_begins, in.bytes,
-                                    s->reduce, s->with ? s->with + in.offset : NULL);
+    r->latest[k] = exchange_receive(&r->x, r->before, s->to + in.offset, in.bytes, s->reduce,
+                                    s->with ? s->with + in.offset : NULL);
 }
 
 typedef struct step step_fn(const struct ring *r, size_t step, const void *arg);
@@ -105,10 +104,8 @@ static as_status run_waves(struct ring *r, size_t steps, step_fn *step, const vo
 struct reducing {
     const struct reduction *reduce;
     const char *in;
-    char *via;    /* sums on their way; laid out as `in` */
+    char *out;    /* sums on their way, then the results; laid out as `in` */
     int32_t last; /* the slice that ends here */
-    char *result; /* laid out as `in` from byte result_begins on */
-    size_t result_begins;
 };
 
 /* P-1 steps, after which slice `last` of the sum is here. */
@@ -116,12 +113,10 @@ static struct step reduce_step(const struct ring *r, size_t step, const void *ar
 {
     const struct reducing *q = arg;
     int32_t out = q->last + r->size - 1 - (int32_t)step;
-    bool ends = step + 2 == (size_t)r->size;
     return (struct step){.out = out,
                          .in = out - 1,
-                         .from = step == 0 ? q->in : q->via,
-                         .to = ends ? q->result : q->via,
-                         .to_begins = ends ? q->result_begins : 0,
+                         .from = step == 0 ? q->in : q->out,
+                         .to = q->out,
                          .reduce = q->reduce,
                          .with = q->in};
 }
@@ -137,7 +132,7 @@ static struct step allreduce_step(const struct ring *r, size_t step, const void 
 {
     const struct reducing *q = arg;
     size_t steps = (size_t)r->size - 1;
-    return step < steps ? reduce_step(r, step, arg) : pass_step(q->last, step - steps, q->result);
+    return step < steps ? reduce_step(r, step, arg) : pass_step(q->last, step - steps, q->out);
 }
 
 static struct step allgather_step(const struct ring *r, size_t step, const void *arg)
@@ -154,28 +149,8 @@ as_status ring_allreduce(struct mesh *m, struct coll_id id, const struct reducti
     if (st < 0)
         return st;
     /* The slice that ends at this rank is rank + 1, so that its first send is slice `rank`. */
-    struct reducing q = {.reduce = reduce, .in = in, .via = out, .result = out, .last = r.rank + 1};
+    struct reducing q = {.reduce = reduce, .in = in, .out = out, .last = r.rank + 1};
     return run_waves(&r, steps, allreduce_step, &q, err);
-}
-
-as_status ring_reduce_scatter(struct mesh *m, struct coll_id id, const struct reduction *reduce,
-                              const void *in, void *out, size_t n, struct as_err *err)
-{
-    struct ring r;
-    size_t steps = (size_t)mesh_size(m) - 1;
-    as_status st = ring_init(&r, m, id, n, reduce->item_bytes, steps, err);
-    if (st < 0)
-        return st;
-    char *via = workspace_get(mesh_workspace(m), WORKSPACE_PASSING, n, reduce->item_bytes);
-    if (!via)
-        return as_fail_nomem(err);
-    struct reducing q = {.reduce = reduce,
-                         .in = in,
-                         .via = via,
-                         .result = out,
-                         .result_begins = chunk_of(&r, r.rank, 0).offset,
-                         .last = r.rank};
-    return run_waves(&r, steps, reduce_step, &q, err);
 }
 
 as_status ring_allgather(struct mesh *m, struct coll_id id, void *out, size_t n, size_t item_bytes,

@@ -11,7 +11,7 @@
 typedef enum workspace_use {
     WORKSPACE_TRANSFERS,
     WORKSPACE_LATEST,  /* ring: the last receive of each chunk */
-    WORKSPACE_PASSING, /* ring, halving: sums on their way to other ranks */
+    WORKSPACE_PASSING, /* halving: sums on their way to other ranks */
     WORKSPACE_LEAVES,  /* tree */
     WORKSPACE_OWN,
     WORKSPACE_ALL,
