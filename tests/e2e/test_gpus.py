@@ -5,7 +5,7 @@ import os
 
 from harness import BUILD, Assay, Problem
 
-STUB = os.path.join(BUILD, "tests", "trial-runner", "agent", "libnvml-stub.so")
+STUB = os.path.join(BUILD, "tests", "trial-runner", "libnvml-stub.so")
 GPUS = ["GPU-aa11", "GPU-ab22", "GPU-ac33"]
 # On the first GPU a trial finds that it is broken; elsewhere it says where it is, once the first has been met: the others
 # must not be done with all the trials before.

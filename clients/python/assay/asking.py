@@ -196,6 +196,8 @@ class _StudyTrials(_StudySweep):
             if self.sweep is not None and not self._missing:  # otherwise it goes into the next sweep with all others
                 with contextlib.suppress(AssayError):  # the sweep has ended meanwhile
                     self._add_known(self.sweep, [(record._own_key, record)], True)
+                if not any(r is record for (s, _), r in self._records.items() if s == self.sweep):
+                    self._own.remove(record)  # another program carried it over: the server lists it
 
     def _start_with_results(self) -> None:
         """Begin with a space and with results that did not come from the server."""
