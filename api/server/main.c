@@ -17,7 +17,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "api/server/care_loop.h"
+#include "api/server/gc_loop.h"
 #include "api/http/listen.h"
 #include "api/http/notify.h"
 #include "api/server/reaper_loop.h"
@@ -38,7 +38,7 @@
  * connections are accepted and closed: the listening socket belongs to libmicrohttpd's threads. */
 #define STOP_WAIT_MS 3000
 #define REAPER_WAIT_MS 2000
-#define CARE_WAIT_MS 500
+#define GC_WAIT_MS 500
 #define EXIT_USAGE 64
 
 struct config {
@@ -208,7 +208,7 @@ static as_status open_store(struct daemon *d, struct as_err *err)
         .application_name = "assayd",
         /* one for each thread that uses the database, so that none waits for another; the 11: two
          * workers each that are slow, urgent or for heartbeats, tokens, event streams, waiting
-         * requests, reaper, care */
+         * requests, reaper, gc */
         .max_connections = (int)(c->workers + c->search_threads) + 11,
         .config = {.lease_ms = c->lease_ms, .heartbeat_ms = c->heartbeat_ms},
     };
@@ -355,7 +355,7 @@ static as_status prepare_daemon(struct daemon *d, struct as_err *err)
 }
 
 static as_status start_daemon(struct daemon *d, struct reaper_loop **ret_reaper,
-                              struct care_loop **ret_care, struct as_err *err)
+                              struct gc_loop **ret_gc, struct as_err *err)
 {
     as_status st = prepare_daemon(d, err);
     if (st < 0)
@@ -363,7 +363,7 @@ static as_status start_daemon(struct daemon *d, struct reaper_loop **ret_reaper,
     st = start_serving(d, err);
     if (st < 0)
         return st;
-    st = care_loop_start(d->store, ret_care, err);
+    st = gc_loop_start(d->store, ret_gc, err);
     if (st < 0)
         return st;
     return reaper_loop_start(d->store, d->server, ret_reaper, err);
@@ -372,11 +372,11 @@ static as_status start_daemon(struct daemon *d, struct reaper_loop **ret_reaper,
 static as_status run_daemon(struct daemon *d, struct as_err *err)
 {
     struct reaper_loop *reaper = NULL;
-    struct care_loop *care = NULL;
-    as_status st = start_daemon(d, &reaper, &care, err);
+    struct gc_loop *gc = NULL;
+    as_status st = start_daemon(d, &reaper, &gc, err);
     if (st < 0) {
-        if (!care_loop_end(care, REAPER_WAIT_MS))
-            leave_behind("the care of content");
+        if (!gc_loop_end(gc, REAPER_WAIT_MS))
+            leave_behind("garbage collection");
         if (!server_drain(d->server, 0))
             leave_behind("a call");
         server_free(d->server);
@@ -393,8 +393,8 @@ static as_status run_daemon(struct daemon *d, struct as_err *err)
         leave_behind("a call");
     if (!reaper_loop_end(reaper, REAPER_WAIT_MS))
         leave_behind("the reaper");
-    if (!care_loop_end(care, CARE_WAIT_MS))
-        leave_behind("the care of content");
+    if (!gc_loop_end(gc, GC_WAIT_MS))
+        leave_behind("garbage collection");
     server_free(d->server);
     return AS_OK;
 }

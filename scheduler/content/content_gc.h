@@ -1,4 +1,5 @@
-/* The care of stored content: what nothing refers to is removed, and its space is given back.
+/* Garbage collection of stored content: what nothing refers to is removed, and its space is given
+ * back.
  *
  *   content that lost its last reference          after release_ms (30 s): superseded checkpoints,
  *   and

@@ -170,7 +170,7 @@ def unused_bytes(assay):
 
 
 def check_outlives(assay, work, whole):
-    """The sweep, its trials, their files and the data set go; content care has its time."""
+    """The sweep, its trials, their files and the data set go; garbage collection has its time."""
     content = assay.call("GET", "/v1/sweeps/keep/trials/0/artifacts")["items"]
     assay.cli("delete", "keep", "--yes")
     assay.cli("data", "delete", "digits", "--yes")

@@ -2,7 +2,7 @@
  * round a second. It is apart from the reaper, because a round may wait for a disk or for S3, and
  * leases must be watched meanwhile. A failure that lasts is logged once, when it begins. A stop
  * ends the pause at once and waits for a round that runs, for as long as the caller allows. */
-#include "api/server/care_loop.h"
+#include "api/server/gc_loop.h"
 
 #include <stdlib.h>
 
@@ -12,22 +12,22 @@
 
 #define EVERY_MS 1000
 
-struct care_loop {
-    struct content_gc care;
+struct gc_loop {
+    struct content_gc gc;
     bool was_away;
     struct periodic *thread;
 };
 
 /* While the database or the blob store cannot be reached, only the first failure is logged. */
-static bool care_once(void *arg, bool is_due)
+static bool collect_once(void *arg, bool is_due)
 {
-    struct care_loop *c = arg;
+    struct gc_loop *c = arg;
     struct as_err err = {0};
     struct content_report r = {0};
     (void)is_due;
-    as_status st = content_gc_tick(&c->care, &r, &err);
+    as_status st = content_gc_tick(&c->gc, &r, &err);
     if (st < 0 && !c->was_away)
-        log_write(LOG_WARN, "care of content", "status=%s detail=\"%s\"", as_status_name(st),
+        log_write(LOG_WARN, "garbage collection", "status=%s detail=\"%s\"", as_status_name(st),
                   err.msg);
     c->was_away = st < 0;
     if (r.removed || r.outside)
@@ -40,14 +40,14 @@ static bool care_once(void *arg, bool is_due)
     return false;
 }
 
-as_status care_loop_start(struct store *db, struct care_loop **ret, struct as_err *err)
+as_status gc_loop_start(struct store *db, struct gc_loop **ret, struct as_err *err)
 {
-    AS_AUTO(as_freep) struct care_loop *c = as_calloc(1, sizeof *c);
+    AS_AUTO(as_freep) struct gc_loop *c = as_calloc(1, sizeof *c);
     if (!c)
         return as_fail_nomem(err);
-    c->care = (struct content_gc){.db = db};
+    c->gc = (struct content_gc){.db = db};
     const struct periodic_task task = {
-        .name = "the care of content", .every_ms = EVERY_MS, .round = care_once, .arg = c};
+        .name = "garbage collection", .every_ms = EVERY_MS, .round = collect_once, .arg = c};
     as_status st = periodic_start(&task, &c->thread, err);
     if (st < 0)
         return st;
@@ -55,7 +55,7 @@ as_status care_loop_start(struct store *db, struct care_loop **ret, struct as_er
     return AS_OK;
 }
 
-bool care_loop_end(struct care_loop *c, int64_t wait_ms)
+bool gc_loop_end(struct gc_loop *c, int64_t wait_ms)
 {
     if (c && !periodic_end(c->thread, wait_ms))
         return false;
