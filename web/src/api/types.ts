@@ -181,7 +181,7 @@ export type EarlierSweep = {
   sweep: string;
   /** Trials that had a value within the sweep's bounds */
   completed: number;
-  /** Of the best ones, because they do not fit */
+  /** Rows of the best ones that do not fit */
   dropped?: number;
   trials: {
     params: Record<string, Value>;
@@ -196,7 +196,7 @@ export type SearchMethod = "gp" | "tpe" | "cmaes" | "evolution" | "auto" | "sobo
 export type Duration = number | string;
 
 export type BlobParts = {
-  /** Of the whole, in bytes */
+  /** Bytes of the whole */
   size: number;
   /** The SHA-256 of each part, in their order */
   parts: string[];
@@ -1031,9 +1031,9 @@ export type TestFigure = {
   value: Number;
   low?: Number;
   high?: Number;
-  /** Of the interval from low to high, which is absent below 30 rows */
+  /** How likely the interval from low to high holds the value; absent below 30 rows */
   probability?: number;
-  /** Of a gain: the interval contains 0, or there is none */
+  /** The interval of the gain contains 0, or there is none */
   within_noise?: boolean;
 };
 
@@ -1189,7 +1189,7 @@ export type EnsembleCombine = {
   /** by: the trial of each value of the column in the held-out rows */
   buckets?: {
     value: string;
-    /** Of several sweeps: the one of this trial */
+    /** The sweep of this trial, if there are several */
     sweep?: string;
     number: number;
   }[];
@@ -1229,16 +1229,16 @@ export type Ensemble = {
   rows_report?: number;
   /** On all held-out rows, cross-fitted: the rows of each fold are predicted by an ensemble chosen on the other rows */
   value?: Number;
-  /** Of the members on the rows that chose them: too good */
+  /** The value of the members on the rows that chose them: too good */
   value_select?: Number;
   best_single?: {
-    /** Of several sweeps: the one of this trial */
+    /** The sweep of this trial, if there are several */
     sweep?: string;
     /** The best trial on all held-out rows */
     number: number;
     /** Cross-fitted as the ensemble's: the rows of each fold are predicted by the trial that is best on the other rows */
     value: Number;
-    /** Of this trial on the rows that chose it */
+    /** The value of this trial on the rows that chose it */
     value_select?: Number;
     /** The trials that are best outside of a fold; of several sweeps: SWEEP/NUMBER */
     picked?: (number | string)[];
@@ -1248,7 +1248,7 @@ export type Ensemble = {
     value: Number;
     low?: Number;
     high?: Number;
-    /** Of the interval from low to high; without one, the rows are too few */
+    /** How likely the interval from low to high holds the value; without one, the rows are too few */
     probability?: number;
     /** The interval contains 0, or there is none */
     within_noise: boolean;
@@ -1257,13 +1257,13 @@ export type Ensemble = {
   recommended?: "ensemble" | "single";
   combine?: EnsembleCombine;
   members?: {
-    /** Of several sweeps: the one of this trial */
+    /** The sweep of this trial, if there are several */
     sweep?: string;
     number: number;
-    /** Of a mean, or the coefficient of stacking */
+    /** The share in a mean, or the coefficient of stacking */
     weight: number;
     count: number;
-    /** Of this trial alone on all held-out rows */
+    /** The value of this trial alone on all held-out rows */
     value: Number;
     value_select?: Number;
     params?: Params;
@@ -1334,7 +1334,7 @@ export type DatasetOptions = {
   x?: string;
   /** npz, safetensors: name of the targets, by default y */
   y?: string;
-  /** Of two classes, the one that metrics such as val_f1 are of. It becomes the last one of classes, which it is by default */
+  /** The one of two classes that metrics such as val_f1 measure. It becomes the last one of classes, which it is by default */
   positive?: string;
   /** csv: between cells; by default what the first records show (comma, tab, ; or |) */
   separator?: "," | "\t" | ";" | "|" | ":" | "^" | "~";
@@ -1424,7 +1424,7 @@ export type ModelVersionCreate = {
   sweep: string;
   /** Number of the trial; absent: what `use` says */
   trial?: number;
-  /** Of a sweep that has ended: what it recommends, its ensemble, or its best trial. Not beside `trial` */
+  /** For a sweep that has ended: what it recommends, its ensemble, or its best trial. Not beside `trial` */
   use?: "recommended" | "ensemble" | "single";
   /** Number of an ensemble that was asked for after the end (askEnsemble). Beside neither `trial` nor `use` */
   ensemble?: number;
@@ -1452,7 +1452,7 @@ export type ModelList = {
 };
 
 export type ModelInput = {
-  /** Of a column; features, image or tokens for input that has no columns */
+  /** The name of a column; features, image or tokens for input that has no columns */
   name: string;
   kind: "number" | "category" | "date" | "text" | "numbers" | "image" | "tokens";
   /** category: the values that have an input of their own */
@@ -1471,7 +1471,7 @@ export type ModelOutputs = {
   target?: string;
   /** In the order of the probabilities */
   classes?: string[];
-  /** Of two classes: the last one, which metrics such as val_f1 are of */
+  /** The last one of two classes, which metrics such as val_f1 measure */
   positive?: string;
   /** Numbers in the unit of the data set */
   targets?: string[];
@@ -1484,7 +1484,7 @@ export type ModelMember = {
   trial: number;
   attempt: number;
   seed: string;
-  /** Of a mean they add up to 1; of a linear combination (lineage.ensemble.combine) they are any numbers; by a column they are shares of the rows, 0 for a trial that only rows with other values have */
+  /** In a mean they add up to 1; in a linear combination (lineage.ensemble.combine) they are any numbers; by a column they are shares of the rows, 0 for a trial that only rows with other values have */
   weight: number;
   /** model.kind of its training document */
   kind?: string;
@@ -1496,19 +1496,19 @@ export type ModelLineage = {
   document: SweepDocument;
   dataset: {
     name: string;
-    /** Of its content when the sweep was created */
+    /** SHA-256 of its content when the sweep was created */
     sha256: string | null;
   };
-  /** Of an ensemble: how it was made */
+  /** How an ensemble was made */
   ensemble?: {
     method?: EnsembleMethod;
     /** As it was asked for */
     size?: number;
-    /** Of one that was asked for after the end; absent: that of the sweep's end */
+    /** The number of one that was asked for after the end; absent: that of the sweep's end */
     number?: number;
     combine?: EnsembleCombine;
   };
-  /** Of an ensemble of several sweeps: those of its members that are not `sweep_id` */
+  /** For an ensemble of several sweeps: those of its members that are not `sweep_id` */
   sweeps?: {
     sweep: string;
     sweep_id: string;
@@ -1538,7 +1538,7 @@ export type ModelVersion = {
   outputs?: ModelOutputs;
   members?: ModelMember[];
   lineage?: ModelLineage;
-  /** Of its file */
+  /** SHA-256 of its file */
   sha256: string;
   /** Bytes of its file */
   size: number;
@@ -1817,7 +1817,7 @@ export interface Operations {
     body: undefined;
     result: Health;
   };
-  /** Can it serve (database reached and writable, migrations applied, not draining)? */
+  /** Can it serve (database reached and writable, room on its disk, migrations applied, not draining)? */
   "GET /readyz": {
     path: undefined;
     query: undefined;
