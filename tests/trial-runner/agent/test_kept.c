@@ -196,13 +196,15 @@ START_TEST(a_program_that_prints_on_and_on)
 END_TEST
 
 /* The process has ended and the server takes no measurements, so their lines are on the runner's
- * disk alone, and the runner is killed: the next one sends them first. */
+ * disk alone, and the runner is killed: the next one sends them first. The line has no newline, so
+ * that it counts at the end alone: the runner may not take it while the process runs. */
 START_TEST(lines_on_disk_come_before_the_checkpoint)
 {
     fx.hold_items = true;
-    offer_program((size_t)_i, _i == 0 ? "echo '{\"loss\": 1}' > $ASSAY_REPORT; "
-                                        "echo after > $ASSAY_CHECKPOINTS/a; exit 75"
-                                      : "echo loss: 1; echo after > $ASSAY_CHECKPOINTS/a; exit 75");
+    offer_program((size_t)_i, _i == 0
+                                  ? "printf '{\"loss\": 1}' > $ASSAY_REPORT; "
+                                    "echo after > $ASSAY_CHECKPOINTS/a; exit 75"
+                                  : "printf 'loss: 1'; echo after > $ASSAY_CHECKPOINTS/a; exit 75");
     watch();
     start_runner(NULL, NULL);
     AS_AUTO(as_freep) char *result = file_join(fx.work, "trials/s/0/1/result.json");
