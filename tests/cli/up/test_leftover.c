@@ -30,15 +30,20 @@ START_TEST(leftovers)
     char notes[100], line[100];
     (void)snprintf(notes, sizeof notes, "%s/notes", dir);
     ck_ok(leftover_stop(notes, &err), err); /* there are no notes */
+    /* Blocked until the child has left Check's handler, which would end this test. */
+    sigset_t term, none, before;
+    (void)sigemptyset(&none);
+    (void)sigemptyset(&term);
+    (void)sigaddset(&term, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &term, &before);
     pid_t pid = fork();
     if (pid == 0) {
-        sigset_t none; /* without Check's fork, other tests have blocked signals */
-        (void)sigemptyset(&none);
-        (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)signal(SIGTERM, SIG_DFL);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL); /* other tests have blocked signals */
         (void)pause();
         _exit(0);
     }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
     unsigned long long start = process_start_ticks(pid);
     ck_assert_uint_gt(start, 0);
     /* Another start time means another process with the same pid. It must not be stopped. */
