@@ -51,7 +51,7 @@ static const struct {
 
 static const char *const methods[] = {"gp", "tpe", "cmaes", "evolution"};
 
-/* Of every second result, those whose place among them leaves remainder 0 have the first value, and
+/* Among every second result, those whose place leaves remainder 0 have the first value, and
  * so on. */
 static const struct {
     const char *name;

@@ -212,8 +212,8 @@ END_TEST
 
 Suite *test_suite(void)
 {
-    Suite *s = suite_create("agent_gpus");
-    TCase *t = tcase_create("agent_gpus");
+    Suite *s = suite_create("process_gpus");
+    TCase *t = tcase_create("process_gpus");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, those_that_this_process_may_use);
     tcase_add_test(t, the_trainer_is_asked);

@@ -68,7 +68,7 @@ START_TEST(lines_of_later_steps)
 }
 END_TEST
 
-/* Of a file that is longer than what is sent: whole lines of its end. */
+/* A file that is longer than what is sent gives whole lines of its end. */
 START_TEST(the_end_of_a_long_file)
 {
     char dir[TEMP_FOLDER_SIZE];
