@@ -26,6 +26,8 @@ static const struct {
     {"tpe", NULL, 0},
     {"cmaes", NULL, 0},
     {"evolution", NULL, 0},
+    {"coordinate", NULL, 0},
+    {"mcmc", NULL, 0},
     {"auto", NULL, 0},
     {"optuna-gp", "gp", PEER_OPTUNA},
     {"optuna-tpe", "tpe", PEER_OPTUNA},
@@ -116,10 +118,11 @@ as_status searcher_open(const char *method, const struct problem *p, uint64_t se
     while (m < AS_ARRAY_LEN(methods) && !as_streq(methods[m].name, method))
         m++;
     if (m == AS_ARRAY_LEN(methods))
-        return as_fail(err, AS_E_NOT_FOUND,
-                       "no method '%s'; there are random, sobol, gp, tpe, cmaes, evolution, auto, "
-                       "optuna-gp, optuna-tpe, optuna-cmaes, hebo, botorch",
-                       method);
+        return as_fail(
+            err, AS_E_NOT_FOUND,
+            "no method '%s'; there are random, sobol, gp, tpe, cmaes, evolution, coordinate, mcmc, "
+            "auto, optuna-gp, optuna-tpe, optuna-cmaes, hebo, botorch",
+            method);
     if (s == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     s->problem = p;

@@ -347,8 +347,8 @@ static as_status cmaes_suggest(const struct search_spec *spec, const struct hist
                                struct search_method_cache *cache, struct suggestion *ret,
                                struct as_err *err)
 {
-    (void)state, (void)number;
-    return population_suggest(&cmaes, spec, history, index, cache, ret, err);
+    const struct population_turn turn = {.number = number, .index = index, .state = state};
+    return population_suggest(&cmaes, spec, history, &turn, cache, ret, err);
 }
 
 static void cmaes_explain(const json_t *reason, const json_t *metrics, struct str *b)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "search/population/moves.h"
 #include "search/population/population.h"
 #include "search/problem/explain.h"
 #include "search/sampling/sampler.h"
@@ -58,26 +59,13 @@ static size_t choose_parameter(const struct encoding *e, struct rng *r, const bo
     return found;
 }
 
-static double other_choice(struct rng *r, const struct encoded_param *p, double now)
-{
-    uint64_t k = rng_below(r, p->levels - 1);
-    return (double)(k + (k >= (uint64_t)now));
-}
-
-/* Steps past an end come back from it. */
-static double reflect(double x)
-{
-    x = fabs(fmod(x, 2));
-    return x > 1 ? 2 - x : x;
-}
-
 static double changed_number(const struct encoding *e, size_t j, struct rng *r, double now)
 {
     double width = EVOLUTION_LEAST * pow(EVOLUTION_MOST / EVOLUTION_LEAST, rng_uniform(r)), step;
     do
         step = width * rng_normal(r);
     while (step == 0);
-    double x = reflect(now + step);
+    double x = moves_reflect(now + step);
     if (e->params[j].kind != ENCODED_LEVELS)
         return x;
     uint64_t before = encoding_level(e, j, now), level = encoding_level(e, j, x);
@@ -89,7 +77,7 @@ static double changed_number(const struct encoding *e, size_t j, struct rng *r, 
 
 static void change(const struct encoding *e, size_t j, struct rng *r, double *point)
 {
-    point[j] = e->params[j].kind == ENCODED_CHOICE ? other_choice(r, &e->params[j], point[j])
+    point[j] = e->params[j].kind == ENCODED_CHOICE ? moves_other_choice(r, &e->params[j], point[j])
                                                    : changed_number(e, j, r, point[j]);
 }
 
@@ -106,19 +94,6 @@ static as_status describe(const struct population *p, size_t parent, const size_
                                json_integer((json_int_t)p->set->trials[parent].number));
     bad |= json_object_set(reason, "changed", names);
     return bad ? as_fail(err, AS_E_NOMEM, "out of memory for a suggestion's reason") : AS_OK;
-}
-
-/* What a change has made active starts anywhere. */
-static void draw_new(const struct encoding *e, const bool *before, const bool *after, struct rng *r,
-                     double *point)
-{
-    for (size_t j = 0; j < e->n; j++) {
-        if (before[j] || !after[j] || e->params[j].kind == ENCODED_CONSTANT)
-            continue;
-        point[j] = e->params[j].kind == ENCODED_CHOICE ? (double)rng_below(r, e->params[j].levels)
-                                                       : rng_uniform(r);
-    }
-    encoding_snap(e, point);
 }
 
 static as_status evolution_propose(void *self, const struct population *p, struct rng *r,
@@ -144,7 +119,7 @@ static as_status evolution_propose(void *self, const struct population *p, struc
             break;
         change(e, j, r, ret_point);
         encoding_active(e, ret_point, active);
-        draw_new(e, active + e->n, active, r, ret_point);
+        moves_activate(e, active + e->n, active, r, ret_point);
         changed[n_changed++] = j;
     }
     return describe(p, parent, changed, n_changed, reason, err);
@@ -158,8 +133,8 @@ static as_status evolution_suggest(const struct search_spec *spec, const struct 
                                    struct search_method_cache *cache, struct suggestion *ret,
                                    struct as_err *err)
 {
-    (void)state, (void)number;
-    return population_suggest(&evolution, spec, history, index, cache, ret, err);
+    const struct population_turn turn = {.number = number, .index = index, .state = state};
+    return population_suggest(&evolution, spec, history, &turn, cache, ret, err);
 }
 
 static void evolution_explain(const json_t *reason, const json_t *metrics, struct str *b)

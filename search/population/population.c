@@ -212,7 +212,7 @@ static bool is_initial(const struct population *p)
 
 /* A proposal that is allowed and new. *ret_found: false if there was none. */
 static as_status try_proposals(const struct population_method *m, const struct population *p,
-                               uint64_t index, double *point, json_t *reason, bool *ret_found,
+                               double *point, struct suggestion *s, bool *ret_found,
                                struct as_err *err)
 {
     struct rng r;
@@ -221,15 +221,17 @@ static as_status try_proposals(const struct population_method *m, const struct p
     as_status st = m->begin ? m->begin(p, &self, err) : AS_OK;
     if (st < 0)
         return st;
-    rng_init(&r, p->set->spec->seed, index << 8 | m->purpose);
+    rng_init(&r, p->set->spec->seed, p->turn->index << 8 | m->purpose);
     for (size_t i = 0; i < POPULATION_TRIES && st == AS_OK && !*ret_found; i++) {
-        st = m->propose(self, p, &r, point, reason, err);
+        st = m->propose(self, p, &r, point, s->reason, err);
         if (st < 0)
             break;
         encoding_snap(e, point);
         *ret_found = encoding_allows(e, point, p->set->scratch) &&
                      !training_set_tried(p->set, point, DESIGN_TOLERANCE);
     }
+    if (st == AS_OK && m->keep)
+        st = m->keep(self, &s->state, err);
     if (m->end)
         m->end(self);
     return st;
@@ -237,9 +239,10 @@ static as_status try_proposals(const struct population_method *m, const struct p
 
 /* Set the point; *ret_phase and *ret_why are static. */
 static as_status choose_point(const struct population_method *m, const struct population *p,
-                              uint64_t index, double *point, json_t *reason, const char **ret_phase,
+                              double *point, struct suggestion *s, const char **ret_phase,
                               const char **ret_why, struct as_err *err)
 {
+    uint64_t index = p->turn->index;
     bool found = false;
     *ret_phase = "initial";
     if (!p->set->enc->n_lengths) {
@@ -248,7 +251,7 @@ static as_status choose_point(const struct population_method *m, const struct po
     }
     if (is_initial(p))
         return design_point(p->set, index, WARM_START_SWEEPS, point, err);
-    as_status st = try_proposals(m, p, index, point, reason, &found, err);
+    as_status st = try_proposals(m, p, point, s, &found, err);
     if (st < 0 || found) {
         *ret_phase = "search";
         return st;
@@ -258,7 +261,7 @@ static as_status choose_point(const struct population_method *m, const struct po
 }
 
 as_status population_suggest(const struct population_method *m, const struct search_spec *spec,
-                             const struct history *history, uint64_t index,
+                             const struct history *history, const struct population_turn *turn,
                              struct search_method_cache *cache, struct suggestion *ret,
                              struct as_err *err)
 {
@@ -268,6 +271,7 @@ as_status population_suggest(const struct population_method *m, const struct sea
     as_status st = population_read(spec, history, (struct training_places *)cache, &p, err);
     if (st < 0)
         return st;
+    p.turn = turn;
     AS_AUTO(as_freep) double *point = as_calloc(p.set->enc->n, sizeof *point);
     s.config = config_create(spec->space);
     s.reason = json_pack("{s:s, s:I, s:I, s:I}", "method", m->name, "observed",
@@ -275,14 +279,14 @@ as_status population_suggest(const struct population_method *m, const struct sea
                          "failed", (json_int_t)p.set->n_failed);
     if (!point || !s.config || !s.reason)
         return out_of_memory(err);
-    st = choose_point(m, &p, index, point, s.reason, &phase, &why, err);
+    st = choose_point(m, &p, point, &s, &phase, &why, err);
     if (st < 0)
         return st;
     bool is_search = as_streq(phase, "search");
     encoding_to_config(p.set->enc, point, s.config);
     if (json_object_update_new(s.reason,
                                json_pack("{s:s, s:o*, s:s*}", "phase", phase, "point",
-                                         is_search ? NULL : json_integer((json_int_t)index),
+                                         is_search ? NULL : json_integer((json_int_t)turn->index),
                                          "fallback", why)) < 0)
         return out_of_memory(err);
     *ret = s;

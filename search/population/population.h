@@ -1,5 +1,5 @@
-/* What the methods share that learn from the order of the trials alone (tpe, evolution, cmaes): the
- * trials, best first, and the way from a proposed point to a suggestion.
+/* What the methods share that learn from the order of the trials alone (tpe, evolution, cmaes,
+ * coordinate, mcmc): the trials, best first, and the way from a proposed point to a suggestion.
  *
  * Such a method proposes points. The first trials are the initial design (design.h). A proposal
  * that the space does not allow, or that was tried before, is made again; after POPULATION_TRIES of
@@ -15,7 +15,15 @@
 
 #define POPULATION_TRIES 32
 
+/* The place of a suggestion in its sweep, as suggest() has it (search/suggest.h). */
+struct population_turn {
+    uint64_t number, index;
+    const json_t *state; /* borrowed; what keep() returned for the suggestion before; NULL: none */
+};
+
 struct population {
+    const struct population_turn
+        *turn; /* borrowed; of the suggestion; NULL: only the order is read */
     struct training_set *set;
     size_t *order; /* [n] rows of the set: the trials that ended, best first */
     size_t n;
@@ -47,12 +55,16 @@ struct population_method {
     as_status (*propose)(void *self, const struct population *p, struct rng *r, double *ret_point,
                          json_t *reason, struct as_err *err);
     void (*end)(void *self);
+    /* The state that the next suggestion gets, after the last proposal was taken; owned by the
+     * caller. NULL: the method keeps none. AS_E_NOMEM. */
+    as_status (*keep)(void *self, json_t **ret, struct as_err *err);
 };
 
 /* suggest() of a method. */
 AS_MUST_CHECK as_status population_suggest(const struct population_method *m,
                                            const struct search_spec *spec,
-                                           const struct history *history, uint64_t index,
+                                           const struct history *history,
+                                           const struct population_turn *turn,
                                            struct search_method_cache *cache,
                                            struct suggestion *ret, struct as_err *err);
 

@@ -18,6 +18,9 @@ enum search_purpose {
     SEARCH_DRAW_EVOLUTION = 10,
     SEARCH_DRAW_CMAES = 11,
     SEARCH_DRAW_CMAES_START = 12, /* where a restart begins; the number of the restart */
+    SEARCH_DRAW_COORDINATE_START = 13, /* the same of coordinate */
+    SEARCH_DRAW_MCMC = 14,
+    SEARCH_DRAW_MCMC_ACCEPT = 15, /* is a trial accepted? its number */
     SEARCH_DRAW_IMPORTANCE = 16,  /* posterior draws, point sets and resampling; trial number 0 */
     SEARCH_DRAW_LISTED = 24,      /* one of the allowed configurations of a finite space */
     SEARCH_DRAW_FEASIBLE = 25,    /* a walk over what narrow constraints allow */

@@ -333,18 +333,24 @@ as_status training_set_create(const struct search_spec *spec, const struct histo
     return AS_OK;
 }
 
-bool training_set_tried(const struct training_set *s, const double *point, double tolerance)
+size_t training_set_find(const struct training_set *s, const double *point, double tolerance,
+                         size_t from)
 {
     /* most trials already differ in the first continuous parameter, so the check ends early */
     size_t d = s->enc->n, k = 0;
     while (k < d &&
            (s->enc->params[k].kind != ENCODED_CONTINUOUS || s->enc->params[k].is_conditional))
         k++;
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t n = 0, i = from < s->n ? from : 0; n < s->n; n++, i = i + 1 < s->n ? i + 1 : 0) {
         if (k < d && fabs(point[k] - s->points[i * d + k]) > tolerance)
             continue;
         if (encoding_same(s->enc, point, training_set_point(s, i), tolerance))
-            return true;
+            return i;
     }
-    return false;
+    return TRAINING_SET_NONE;
+}
+
+bool training_set_tried(const struct training_set *s, const double *point, double tolerance)
+{
+    return training_set_find(s, point, tolerance, 0) != TRAINING_SET_NONE;
 }

@@ -72,8 +72,12 @@ static inline const double *training_set_point(const struct training_set *s, siz
     return s->points + i * s->enc->n;
 }
 
-/* Is an observed or pending configuration within `tolerance` (encoding_same) of this point? O(n d),
+/* The first observed or pending configuration within `tolerance` (encoding_same) of this point,
+ * from the row `from` on and then from the beginning; TRAINING_SET_NONE: there is none. O(n d),
  * with an early end at most trials. */
+size_t training_set_find(const struct training_set *s, const double *point, double tolerance,
+                         size_t from);
+/* Is an observed or pending configuration within `tolerance` of this point? */
 bool training_set_tried(const struct training_set *s, const double *point, double tolerance);
 
 #endif

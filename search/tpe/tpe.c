@@ -308,8 +308,8 @@ static as_status tpe_suggest(const struct search_spec *spec, const struct histor
                              struct search_method_cache *cache, struct suggestion *ret,
                              struct as_err *err)
 {
-    (void)state, (void)number;
-    return population_suggest(&tpe, spec, history, index, cache, ret, err);
+    const struct population_turn turn = {.number = number, .index = index, .state = state};
+    return population_suggest(&tpe, spec, history, &turn, cache, ret, err);
 }
 
 static void tpe_explain(const json_t *reason, const json_t *metrics, struct str *b)

@@ -80,6 +80,19 @@ START_TEST(of_the_others)
           "\"observed\":38,\"pending\":0,\"failed\":0}",
           "trial 12 with lr and depth changed; 38 results seen");
     check(
+        "{\"method\":\"coordinate\",\"phase\":\"search\",\"cycle\":1,\"restarts\":2,\"step\":0.25,"
+        "\"changed\":[\"lr\"],\"observed\":38,\"pending\":0,\"failed\":0}",
+        "lr changed alone in cycle 2, within 0.25 of its range, run 3; 38 results seen");
+    check(
+        "{\"method\":\"coordinate\",\"phase\":\"search\",\"cycle\":0,\"restarts\":2,\"changed\":[],"
+        "\"observed\":38,\"pending\":0,\"failed\":0}",
+        "where run 3 begins; 38 results seen");
+    check(
+        "{\"method\":\"mcmc\",\"phase\":\"search\",\"chain\":0,\"parent\":12,\"changed\":[\"lr\"],"
+        "\"temperature\":0.5,\"acceptance\":0.25,\"observed\":38,\"pending\":0,\"failed\":0}",
+        "chain 1 at trial 12, with lr changed, at temperature 0.5, 25% of its steps accepted; 38 "
+        "results seen");
+    check(
         "{\"method\":\"cmaes\",\"phase\":\"search\",\"generation\":7,\"restarts\":0,\"step\":0.13,"
         "\"observed\":80,\"pending\":0,\"failed\":2}",
         "drawn after 7 generations, in steps of 0.13 of the range; 80 results seen, 2 failed");
@@ -95,8 +108,8 @@ END_TEST
  * words and no harm. Every method but `auto`, whose reasons are another's, has words of its own. */
 START_TEST(of_any_version)
 {
-    static const char *const methods[] = {"gp",   "tpe",    "cmaes", "evolution",
-                                          "grid", "random", "sobol"};
+    static const char *const methods[] = {"gp",   "tpe",  "cmaes",  "evolution", "coordinate",
+                                          "mcmc", "grid", "random", "sobol"};
     static const char *const fields[] = {"acquisition", "predicted", "trust_region", "branch",
                                          "prior",       "fallback",  "prior_sweeps", "incumbent",
                                          "changed",     "step",      "point",        "observed"};

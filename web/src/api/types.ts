@@ -190,7 +190,7 @@ export type EarlierSweep = {
   }[];
 };
 
-export type SearchMethod = "gp" | "tpe" | "cmaes" | "evolution" | "auto" | "sobol" | "random" | "grid";
+export type SearchMethod = "gp" | "tpe" | "cmaes" | "evolution" | "coordinate" | "mcmc" | "auto" | "sobol" | "random" | "grid";
 
 /** Such as 30s, 5m, 4h, 1d; or a number of seconds */
 export type Duration = number | string;
@@ -761,14 +761,14 @@ export type Origin = "suggested" | "enqueued" | "known";
 
 /** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added. */
 export type SuggestionReason = {
-  method: "gp" | "tpe" | "cmaes" | "evolution" | "sobol" | "random" | "grid" | "enqueued" | "known";
+  method: "gp" | "tpe" | "cmaes" | "evolution" | "coordinate" | "mcmc" | "sobol" | "random" | "grid" | "enqueued" | "known";
   /** The sweep's method is auto, which chose this one */
   chosen_by?: "auto";
   /** Its number among the suggestions of the search */
   index?: number;
   /** Results up to this finish_seq were known */
   seen?: number;
-  /** model: gp; search: tpe, cmaes, evolution */
+  /** model: gp; search: tpe, cmaes, evolution, coordinate, mcmc */
   phase?: "initial" | "model" | "search";
   /** sobol, and the initial phase: point of the design that fills the space */
   point?: number;
@@ -780,15 +780,23 @@ export type SuggestionReason = {
   value?: Number;
   /** tpe: how many of the best trials it is like */
   good?: number;
-  /** evolution: the trial that was changed */
+  /** evolution, mcmc: the trial that was changed */
   parent?: number;
-  /** evolution: the parameters that were changed */
+  /** evolution, coordinate, mcmc: the parameters that were changed */
   changed?: string[];
   /** cmaes: of the run */
   generation?: number;
-  /** cmaes: runs that ended before */
+  /** cmaes, coordinate: runs that ended before */
   restarts?: number;
-  /** cmaes: in units of the parameters' ranges */
+  /** coordinate: how often all parameters were searched before, in this run */
+  cycle?: number;
+  /** mcmc: which of its chains, from 0 */
+  chain?: number;
+  /** mcmc: in the unit of the metric */
+  temperature?: Number;
+  /** mcmc: the share of the chain's steps that were accepted; null: it has made none */
+  acceptance?: null | Number;
+  /** cmaes, coordinate: in units of the parameters' ranges */
   step?: Number;
   /** gp */
   model?: string;
