@@ -16,8 +16,8 @@
 #define CHAIN_LEAST 0.005
 #define CHAIN_MOST 0.5
 
-/* Move the point, which is snapped, and stays so. One parameter of all is chosen: an inactive one, or
- * one with a single value, changes nothing. A choice becomes another choice. A level moves by at
+/* Move the point, which is snapped, and stays so. One parameter of all is chosen: an inactive one,
+ * or one with a single value, changes nothing. A choice becomes another choice. A level moves by at
  * least one level, and comes back from the ends; a continuous place moves by a normal step. What
  * becomes active gets a place anywhere.
  *   scratch  [2 x enc->n]
