@@ -36,6 +36,7 @@ static const struct {
     {"real", trainer_problems},
     {"table", table_problems},
     {"rough", rough_problems},
+    {"flat", flat_problems},
 };
 
 double problem_draw(unsigned instance, unsigned a, unsigned b)
@@ -93,9 +94,23 @@ static void numbers_of(const struct space *s, const struct config *c, double *x)
     }
 }
 
+/* The same values under the conditions of the declared problem: what does not apply is left out. */
+static double declared_value(const struct problem *p, const struct config *c)
+{
+    AS_AUTO(config_freep) struct config *d = config_create(p->declared->space);
+    if (d == NULL)
+        abort(); /* a benchmark without memory has no figures */
+    for (size_t i = 0; i < p->space->n; i++)
+        d->entries[i] = c->entries[i];
+    config_settle(p->declared->space, d);
+    return problem_value(p->declared, d);
+}
+
 double problem_value(const struct problem *p, const struct config *c)
 {
     double x[PROBLEM_MAX_PARAMS];
+    if (p->declared != NULL)
+        return declared_value(p, c);
     if (p->table != NULL)
         return table_value(p->table, c);
     numbers_of(p->space, c, x);
@@ -106,6 +121,11 @@ double problem_observe(const struct problem *p, const struct config *c, uint64_t
                        uint64_t trial)
 {
     double v = problem_value(p, c);
+    if (p->def->fn_observe != NULL) {
+        double x[PROBLEM_MAX_PARAMS];
+        numbers_of(p->space, c, x);
+        return p->def->fn_observe(p, x, v, seed, trial);
+    }
     if (p->def->noise > 0) {
         struct rng r;
         rng_init(&r, seed, trial << 8 | NOISE_PURPOSE);
@@ -159,6 +179,24 @@ static as_status open_space(struct problem *p, const char *path, struct as_err *
     return p->parameters != NULL ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
+/* The declared problem, and its space without the conditions. */
+static as_status open_flat(struct problem *p, struct as_err *err)
+{
+    const char *name;
+    json_t *parameter;
+    as_status st = problem_open(problem_find(p->def->flat_of), &p->declared, err);
+    if (st < 0)
+        return st;
+    p->optimum = p->declared->optimum;
+    p->scale = p->declared->scale;
+    p->parameters = json_deep_copy(p->declared->parameters);
+    if (p->parameters == NULL)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    json_object_foreach(p->parameters, name, parameter)(void) json_object_del(parameter, "when");
+    st = space_parse(p->parameters, "/parameters", &p->space, err);
+    return st < 0 ? as_err_prefix(err, st, "%s", p->def->name) : AS_OK;
+}
+
 as_status problem_open(const struct problem_def *def, struct problem **ret, struct as_err *err)
 {
     AS_AUTO(problem_freep) struct problem *p = as_calloc(1, sizeof *p);
@@ -170,6 +208,12 @@ as_status problem_open(const struct problem_def *def, struct problem **ret, stru
     (void)walk(0, def->name, &p->family);
     str_printf(&path, "%s/tables/%s.csv", BENCH_SEARCH_DIR, def->name);
     as_status st = str_check(&path, err);
+    if (st == AS_OK && def->flat_of != NULL) {
+        st = open_flat(p, err);
+        if (st == AS_OK)
+            *ret = as_steal(p);
+        return st;
+    }
     if (st < 0)
         return st;
     st = open_space(p, str_cstr(&path), err);
@@ -198,6 +242,7 @@ void problem_free(struct problem *p)
         return;
     table_free(p->table); /* refers to the space */
     surrogate_free(p->surrogate);
+    problem_free(p->declared);
     space_free(p->space);
     json_decref(p->parameters);
     free(p);

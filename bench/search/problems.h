@@ -7,7 +7,8 @@
  * (real.c), or are such: surrogates of training (trained.c) and tables of the built-in trainer's
  * runs; tables are real training runs, one per cell of a
  * grid (tables/make.py); rough ones have many local optima, bent valleys, or regions that fail
- * behind curved borders (rough.c). */
+ * behind curved borders (rough.c); flat ones say nothing of which parameter means something where,
+ * or have noise, results or failures that depend on the place (flat.c). */
 #ifndef ASSAY_BENCH_SEARCH_PROBLEMS_H
 #define ASSAY_BENCH_SEARCH_PROBLEMS_H
 
@@ -28,6 +29,10 @@ struct problem;
  * a choice (of a bool: 0 or 1), NaN of an inactive one. NaN: the trial fails. */
 typedef double problem_fn(const struct problem *p, const double *x);
 
+/* What a search is told at x instead of `value`, drawn by (seed, trial). */
+typedef double problem_observe_fn(const struct problem *p, const double *x, double value,
+                                  uint64_t seed, uint64_t trial);
+
 /* Fill x as above with a place where the lowest value is. */
 typedef void problem_best_fn(const struct problem *p, double *x);
 
@@ -41,6 +46,9 @@ struct problem_def {
     double noise;           /* deviation of the observed value */
     const void *arg;        /* of fn */
     problem_best_fn *fn_best;
+    problem_observe_fn *fn_observe; /* NULL: the value and the noise */
+    const char *flat_of; /* the problem that this one is with every parameter always there; all
+                            else is that problem's. NULL: none */
 };
 
 struct table;     /* table.h */
@@ -48,8 +56,10 @@ struct surrogate; /* surrogate.h */
 
 struct problem {
     const struct problem_def *def;
-    const char *family; /* "classical", "mixed", "conditional", "noisy", "real", "table", "rough" */
+    const char *family; /* "classical", "mixed", "conditional", "noisy", "real", "table", "rough",
+                           "flat" */
     struct space *space;
+    struct problem *declared;    /* of def->flat_of */
     json_t *parameters;          /* canonical document of the space, in its order */
     struct table *table;         /* NULL: a function */
     struct surrogate *surrogate; /* of a surrogate's problem */

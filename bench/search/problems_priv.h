@@ -13,6 +13,7 @@ extern const struct problem_def surrogate_problems[];
 extern const struct problem_def trainer_problems[]; /* tables of the built-in trainer's runs */
 extern const struct problem_def table_problems[];
 extern const struct problem_def rough_problems[];
+extern const struct problem_def flat_problems[];
 
 /* A hash of (instance, a, b) in [0,1), for families of instances. */
 double problem_draw(unsigned instance, unsigned a, unsigned b);

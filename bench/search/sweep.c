@@ -8,6 +8,7 @@
 #include "bench/search/searcher.h"
 
 #define FAILURES_EARLY 10
+#define ABSURD 1e100         /* a result beyond it is nobody's best */
 #define DURATION_PURPOSE 201 /* noise of problems is 200 */
 
 struct run {
@@ -67,7 +68,7 @@ static as_status end_trial(struct run *r, struct as_err *err)
     r->now = r->ends[t];
     r->seen[t].state = isfinite(v) ? OBSERVED_COMPLETED : OBSERVED_FAILED;
     r->seen[t].values[0] = isfinite(v) ? v : 0;
-    if (isfinite(v) && v < r->lowest) {
+    if (fabs(v) < ABSURD && v < r->lowest) {
         r->lowest = v;
         r->regret = problem_value(r->problem, r->configs[t]) - r->problem->optimum;
     }

@@ -24,7 +24,7 @@ static struct problem *opened(size_t i)
     as_status st = problem_open(problem_at(i), &p, &err);
     if (st != AS_E_UNAVAILABLE)
         ck_ok(st, err);
-    ck_assert(p != NULL || problem_at(i)->fn != NULL);
+    ck_assert(p != NULL || problem_at(i)->fn != NULL || problem_at(i)->flat_of != NULL);
     return p;
 }
 
@@ -48,7 +48,8 @@ static struct config *best_of(const struct problem *p)
 START_TEST(the_best_is_the_optimum)
 {
     AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
-    if (!p || p->table || p->surrogate) /* their best is read, or the best that was ever found */
+    /* their best is read, or the best that was ever found, or the declared problem's */
+    if (!p || p->table || p->surrogate || p->declared)
         return;
     if (p->def->fn_best) {
         double x[PROBLEM_MAX_PARAMS] = {0};
@@ -66,8 +67,8 @@ END_TEST
 
 static bool has_failures(const char *name)
 {
-    static const char *const families[] = {"cliff-", "ball-",   "disc-",
-                                           "slope-", "banana-", "chance-"};
+    static const char *const families[] = {"cliff-",  "ball-",   "disc-",   "slope-",
+                                           "banana-", "chance-", "pinhole-"};
     for (size_t i = 0; i < AS_ARRAY_LEN(families); i++)
         if (strncmp(name, families[i], strlen(families[i])) == 0)
             return true;
@@ -79,15 +80,16 @@ START_TEST(nothing_is_below_the_optimum)
     AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
     if (!p)
         return;
+    const struct problem *declared = p->declared ? p->declared : p;
     ck_assert(p->scale > 0 && isfinite(p->optimum));
-    for (uint64_t t = 0; t < (p->surrogate ? SURROGATE_DRAWS : 3000); t++) {
+    for (uint64_t t = 0; t < (declared->surrogate ? SURROGATE_DRAWS : 3000); t++) {
         AS_AUTO(config_freep) struct config *c = NULL;
         ck_ok(sampler_draw(p->space, SAMPLER_RANDOM, 7, t, &c, NULL, &err), err);
         double v = problem_value(p, c);
         ck_assert_msg(!(v < p->optimum), "%s: %.17g is below the optimum %.17g", p->def->name, v,
                       p->optimum);
         /* only runs fail, and trials of problems that are made for it */
-        ck_assert(isfinite(v) || p->table != NULL || has_failures(p->def->name));
+        ck_assert(isfinite(v) || declared->table != NULL || has_failures(p->def->name));
     }
 }
 END_TEST
@@ -105,7 +107,7 @@ START_TEST(noise_is_drawn_by_seed_and_trial)
         if (isnan(v))
             continue;
         ck_assert(seen == problem_observe(p, c, 5, t));
-        ck_assert((seen == v) == (p->def->noise == 0));
+        ck_assert(p->def->fn_observe != NULL || (seen == v) == (p->def->noise == 0));
         sum += (seen - v) * (seen - v);
     }
     if (p->def->noise > 0) /* the draws are fixed: no chance of a false alarm */
@@ -113,13 +115,67 @@ START_TEST(noise_is_drawn_by_seed_and_trial)
 }
 END_TEST
 
+/* Without its conditions a problem has every parameter always, and the values of the declared one:
+ * what does not apply there changes nothing. */
+START_TEST(a_flat_problem_has_dead_parameters)
+{
+    if (!problem_at((size_t)_i)->flat_of)
+        return;
+    AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
+    size_t dead = 0;
+    if (!p)
+        return;
+    for (uint64_t t = 0; t < 20; t++) {
+        AS_AUTO(config_freep) struct config *c = NULL, *d = config_create(p->declared->space);
+        ck_ok(sampler_draw(p->space, SAMPLER_RANDOM, 3, t, &c, NULL, &err), err);
+        double v = problem_value(p, c);
+        for (size_t j = 0; j < p->space->n; j++) {
+            ck_assert(c->entries[j].active && p->space->params[j].n_conds == 0);
+            d->entries[j] = c->entries[j];
+        }
+        config_settle(p->declared->space, d);
+        for (size_t j = 0; j < p->space->n; j++) {
+            struct config_entry before = c->entries[j];
+            if (d->entries[j].active)
+                continue;
+            c->entries[j].value = param_decode(&p->space->params[j], 0.999);
+            double again = problem_value(p, c);
+            ck_assert(again == v || (isnan(again) && isnan(v)));
+            c->entries[j] = before;
+            dead++;
+        }
+    }
+    ck_assert_uint_gt(dead, 0);
+}
+END_TEST
+
+/* Results that depend on the place are drawn by (seed, trial), and say more or less of the value.
+ * */
+START_TEST(results_that_depend_on_the_place)
+{
+    if (!problem_at((size_t)_i)->fn_observe)
+        return;
+    AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
+    size_t other = 0;
+    for (uint64_t t = 0; t < 40; t++) {
+        AS_AUTO(config_freep) struct config *c = NULL;
+        ck_ok(sampler_draw(p->space, SAMPLER_RANDOM, 3, t, &c, NULL, &err), err);
+        double seen = problem_observe(p, c, 5, t);
+        ck_assert(seen == problem_observe(p, c, 5, t) && isfinite(seen));
+        other += seen != problem_value(p, c);
+    }
+    ck_assert_uint_ge(other, 1);
+}
+END_TEST
+
 START_TEST(every_cell_of_a_table_is_there)
 {
+    const struct problem_def *def = problem_at((size_t)_i);
+    if (def->fn || def->flat_of)
+        return;
     AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
     AS_AUTO(grid_freep) struct grid *g = NULL;
     size_t at_lowest = 0, failed = 0;
-    if (!p || !p->table)
-        return;
     ck_ok(grid_create(p->space, "/parameters", &g, &err), err);
     ck_assert_uint_eq(grid_cells(g), table_cells(p->table));
     for (uint64_t i = 0; i < grid_cells(g); i++) {
@@ -195,6 +251,8 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, nothing_is_below_the_optimum, 0, n);
     tcase_add_loop_test(t, noise_is_drawn_by_seed_and_trial, 0, n);
     tcase_add_loop_test(t, every_cell_of_a_table_is_there, 0, n);
+    tcase_add_loop_test(t, a_flat_problem_has_dead_parameters, 0, n);
+    tcase_add_loop_test(t, results_that_depend_on_the_place, 0, n);
     tcase_add_test(t, names_are_found_and_differ);
     tcase_add_test(t, a_surrogate_without_its_script_is_unavailable);
     tcase_add_test(t, a_surrogate_is_sent_the_active_parameters);
