@@ -69,6 +69,15 @@ as_status store_event_add(struct tx *t, const struct event_new *e, struct as_err
                    NULL, err);
 }
 
+as_status store_event_add_many(struct tx *t, const struct event_new *events, size_t n,
+                               struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        st = store_event_add(t, &events[i], err);
+    return st;
+}
+
 as_status store_event_after(struct tx *t, struct arena *a, int64_t sweep_key, int64_t after,
                             int64_t limit, struct event_list *ret, struct as_err *err)
 {

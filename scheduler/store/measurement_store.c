@@ -157,6 +157,26 @@ as_status store_measurement_other(struct tx *t, int64_t sweep_key, int64_t numbe
     return read_other_row(&r, 0, NULL, ret, err);
 }
 
+as_status store_measurement_add_many(struct tx *t, struct trial_points *sets, size_t n,
+                                     struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        st = store_measurement_add(t, sets[i].sweep_key, sets[i].number, sets[i].attempt,
+                                   sets[i].points, sets[i].n, &sets[i].ret, err);
+    return st;
+}
+
+as_status store_measurement_other_many(struct tx *t, const struct trial_points *sets, size_t n,
+                                       struct measured_other *ret, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        st = store_measurement_other(t, sets[i].sweep_key, sets[i].number, sets[i].attempt,
+                                     sets[i].points, sets[i].n, &ret[i], err);
+    return st;
+}
+
 as_status store_measurement_latest_step(struct tx *t, int64_t sweep_key, int64_t number,
                                         int64_t attempt, int64_t *ret, struct as_err *err)
 {

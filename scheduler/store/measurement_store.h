@@ -37,6 +37,23 @@ AS_MUST_CHECK as_status store_measurement_other(struct tx *t, int64_t sweep_key,
                                                 size_t n, struct measured_other *ret,
                                                 struct as_err *err);
 
+/* Points of one attempt. */
+struct trial_points {
+    int64_t sweep_key, number, attempt;
+    const struct measurement *points; /* no step is negative */
+    size_t n;
+    struct measured ret; /* set by store_measurement_add_many() */
+};
+
+/* As store_measurement_add(), for many trials. */
+AS_MUST_CHECK as_status store_measurement_add_many(struct tx *t, struct trial_points *sets,
+                                                   size_t n, struct as_err *err);
+
+/* As store_measurement_other(), for each set. */
+AS_MUST_CHECK as_status store_measurement_other_many(struct tx *t, const struct trial_points *sets,
+                                                     size_t n, struct measured_other *ret,
+                                                     struct as_err *err);
+
 /* The points that the query names, by metric and step. */
 AS_MUST_CHECK as_status store_measurement_series(struct tx *t, struct arena *a, int64_t sweep_key,
                                                  int64_t number, const struct series_query *q,

@@ -51,6 +51,15 @@ as_status store_note_put(struct tx *t, int64_t sweep_key, int64_t number,
                    &changed, err);
 }
 
+as_status store_note_put_many(struct tx *t, const struct trial_notes *sets, size_t n,
+                              struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        st = store_note_put(t, sets[i].sweep_key, sets[i].number, sets[i].notes, sets[i].n, err);
+    return st;
+}
+
 as_status store_note_list(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                           struct trial_note **ret, size_t *ret_n, struct as_err *err)
 {
