@@ -21,7 +21,7 @@
 
 /* ---- read ---- */
 
-/* Which rows a member needs. */
+/* Which rows a member needs. No two members of a batch concern one trial. */
 struct batch_ask {
     struct attempt_ref ref; /* attempt 0: the latest one of `client` */
     const char *client;     /* NULL: a runner, or a gang */
@@ -35,30 +35,26 @@ struct batch_ask {
     size_t n_points;
 };
 
-/* What the tables hold for it. The rows of its sweep (if it ends) and of its trial are locked, and
- * the row of its gang is shared. */
+/* What the tables hold for it. The row of its trial is locked, that of its sweep too if it ends, and
+ * that of its gang is shared. */
 struct batch_fact {
     bool has_sweep, has_trial;
-    bool is_busy; /* another transaction holds one of its rows: nothing below but `holder` is set */
+    bool is_busy; /* another transaction holds one of its rows */
     struct attempt_holder holder;
-    int64_t attempt;          /* the attempt that is meant; 0: the client had none */
-    bool is_anothers;         /* the client had attempts, all with other tokens */
-    struct sweep_head *sweep; /* only if it ends; members of one sweep share it */
-    bool has_target;          /* of the sweep */
-    double target;
+    int64_t
+        attempt;    /* the attempt that is meant. Of a client with attempt 0: its latest; 0: none */
+    int64_t latest; /* of a client: its latest attempt; 0: none */
+    bool is_anothers;           /* of a client: it has attempts, all with other tokens */
+    bool has_seat;              /* the seat that it names is there */
+    const char *seat_secret;    /* what its writer must show; NULL: nothing */
+    struct sweep_locked *sweep; /* set if it ends; members of one sweep share it */
     struct trial_head trial;
-    const char *metrics; /* JSON: the latest values of the trial; only if it ends, and the sweep has
-                             several objectives or constraints */
-    const char *reported; /* the outcome that was reported for the attempt; NULL: none */
-    int64_t latest_step;  /* that the attempt measured; -1: none */
-    /* Of `points`: the first one of which another value is recorded, place -1: none. has_value is
-     * set. `is_new`: some point is not recorded. */
-    struct measured_other other;
-    bool is_new;
-    /* of a gang */
-    bool has_seat;
-    const char *seat_secret; /* of the seat that it names; NULL: none is asked for */
-    int64_t epoch, leader;   /* of the world; leader -1: none */
+    int64_t epoch, leader; /* of its gang; leader -1: nobody leads */
+    const char *reported;  /* the outcome that was reported for the attempt; NULL: none. Read if it
+                              ends, or if the trial is queued */
+    const char *metrics;   /* JSON: the latest values of the trial; read if it ends */
+    int64_t latest_step;   /* that the attempt measured, -1: none; read if it has points */
+    struct measured_other other; /* of its points; read if an outcome was reported */
 };
 
 /* ---- write ---- */
@@ -67,19 +63,23 @@ struct batch_fact {
 struct batch_record {
     struct trial_points points; /* .ret is set by write() */
     struct trial_notes notes;
-    bool is_report; /* new points are an event, with the trial's value */
-    const char *sweep;
+    bool is_report;    /* new points are an event, with the trial's value: */
+    const char *sweep; /* id */
     trial_state state;
 };
 
-/* A trial that changes its state, and its attempt that ends. The guards are those of
- * store_trial_move() and store_attempt_end(). */
+/* A trial that changes its state, its attempt that ends, and the event. */
 struct batch_end {
-    int64_t sweep_key, number;
-    struct trial_move move;
-    int64_t finish_seq; /* of a trial that ends; 0: it does not end */
-    struct attempt_end end;
+    struct trial_moved trial;
+    struct attempt_end attempt;
     struct event_new event;
+};
+
+/* A trial as it is afterwards. */
+struct batch_row {
+    struct trial_key key;
+    struct arena *arena;
+    struct trial_row row; /* set by write(), in its arena */
 };
 
 struct batch_changes {
@@ -87,26 +87,36 @@ struct batch_changes {
     size_t n_records;
     struct batch_end *ends;
     size_t n_ends;
-    struct trial_row *rows;  /* trials as they are afterwards: sweep (id) and number are set */
-    const int64_t *row_keys; /* the key of the sweep of each */
+    struct batch_row *rows;
     size_t n_rows;
+};
+
+/* ---- the table ---- */
+
+/* How a batch is run. */
+struct batch_end_of_run {
+    bool is_away; /* the database could not be reached, or the answer to COMMIT was lost: it
+                             may be committed */
+    int64_t
+        sent_ns; /* monotonic: a time before COMMIT was sent, after the connection that waits for
+                        the disk was open */
 };
 
 typedef as_status batch_body(void *arg, struct tx *t, struct as_err *err);
 
 struct batch_ops {
-    /* Run the body in a transaction, again if it failed without effect. Returns how it ended.
-     * AS_E_UNAVAILABLE: it may be committed nevertheless. is_patient: it may wait for rows that
-     * others hold. */
-    as_status (*run)(void *ctx, bool is_patient, batch_body *body, void *arg, struct as_err *err);
-    /* Read and lock, in the order of locks. Rows that others hold are skipped unless the batch is
-     * patient. ret: n facts. */
+    /* Run the body in a transaction, again if it failed without effect. Returns how it ended. */
+    as_status (*run)(void *ctx, batch_body *body, void *arg, struct batch_end_of_run *ret,
+                     struct as_err *err);
+    /* Read and lock, in the order of locks. Rows that others hold are skipped, unless is_patient is
+     * set. ret: n facts, zeroed before. */
     as_status (*read)(struct tx *t, struct arena *a, const struct batch_ask *asks, size_t n,
-                      struct batch_fact *ret, struct as_err *err);
+                      bool is_patient, struct batch_fact *ret, struct as_err *err);
     /* Write all. A row that is not as its guard says is an error. */
     as_status (*write)(struct tx *t, struct arena *a, struct batch_changes *c, struct as_err *err);
-    /* Wait until everything that run() committed before this call is on disk. */
-    as_status (*sync)(void *ctx, struct as_err *err);
+    /* Wait until everything that run() committed before this call is on disk. sent_ns: of the
+     * oldest of it. AS_E_UNAVAILABLE: nobody knows whether it is. One thread. */
+    as_status (*sync)(void *ctx, int64_t sent_ns, struct as_err *err);
 };
 
 #endif

@@ -116,6 +116,53 @@ void array_close(struct str *b)
     str_putc(b, '}');
 }
 
+void array_bool(struct str *b, bool v)
+{
+    array_comma(b);
+    str_putc(b, v ? 't' : 'f');
+}
+
+void array_null(struct str *b)
+{
+    array_comma(b);
+    str_puts(b, "null");
+}
+
+void array_str_or_null(struct str *b, const char *s)
+{
+    if (s)
+        array_str(b, s);
+    else
+        array_null(b);
+}
+
+void arrays_open(struct arrays *x)
+{
+    for (size_t i = 0; i < ARRAYS_MAX; i++)
+        array_open(&x->c[i]);
+}
+
+as_status arrays_close(struct arrays *x, struct as_err *err)
+{
+    bool failed = false;
+    for (size_t i = 0; i < ARRAYS_MAX; i++) {
+        array_close(&x->c[i]);
+        failed |= x->c[i].failed;
+    }
+    return failed ? as_fail_nomem(err) : AS_OK;
+}
+
+void arrays_done(struct arrays *x)
+{
+    for (size_t i = 0; i < ARRAYS_MAX; i++)
+        str_done(&x->c[i]);
+}
+
+struct arg arg_array(const struct arrays *x, size_t i)
+{
+    return arg_str(str_cstr(&x->c[i]));
+}
+
 /* Errors. */
 
 struct sqlstate_row {
@@ -351,7 +398,8 @@ static as_status conn_suits(struct conn *c, struct as_err *err)
     return st;
 }
 
-as_status conn_open(const char *info, const char *app, struct conn **ret, struct as_err *err)
+as_status conn_open(const char *info, const char *app, const char *options, struct conn **ret,
+                    struct as_err *err)
 {
     static const char *const keys[] = {"dbname",
                                        "application_name",
@@ -367,11 +415,12 @@ as_status conn_open(const char *info, const char *app, struct conn **ret, struct
         "-c statement_timeout=15s -c idle_in_transaction_session_timeout=30s -c lock_timeout=5s "
         "-c timezone=UTC -c extra_float_digits=1 -c datestyle=ISO "
         "-c default_transaction_isolation=read\\ committed";
-    const char *const values[] = {info, app, "5", "10", "5", "3", "15000", "UTF8", session_options,
-                                  NULL};
+    AS_AUTO(str_done) struct str all = {0};
     AS_AUTO(conn_closep) struct conn *c = as_calloc(1, sizeof *c);
-    if (!c)
+    str_printf(&all, "%s%s", session_options, options);
+    if (!c || all.failed)
         return as_fail_nomem(err);
+    const char *const values[] = {info, app, "5", "10", "5", "3", "15000", "UTF8", all.s, NULL};
     c->pg = PQconnectdbParams(keys, values, 1);
     if (PQstatus(c->pg) != CONNECTION_OK) {
         char words[300];
