@@ -89,6 +89,10 @@ void array_open(struct str *b)
 void array_str(struct str *b, const char *s)
 {
     array_comma(b);
+    if (!s) {
+        str_puts(b, "NULL");
+        return;
+    }
     str_putc(b, '"');
     for (; *s; s++) {
         if (*s == '"' || *s == '\\')
@@ -104,11 +108,27 @@ void array_i64(struct str *b, int64_t v)
     str_printf(b, "%" PRId64, v);
 }
 
+void array_i64_or_null(struct str *b, bool has, int64_t v)
+{
+    if (has)
+        array_i64(b, v);
+    else
+        array_str(b, NULL);
+}
+
 void array_f64(struct str *b, double v)
 {
     char buf[32];
     array_comma(b);
     str_puts(b, as_format_double(v, buf, sizeof buf));
+}
+
+void array_f64_or_null(struct str *b, bool has, double v)
+{
+    if (has)
+        array_f64(b, v);
+    else
+        array_str(b, NULL);
 }
 
 void array_close(struct str *b)

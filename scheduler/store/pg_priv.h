@@ -90,10 +90,16 @@ struct args {
 
 /* The text of array parameters: open, add elements, close. */
 void array_open(struct str *b);
-void array_str(struct str *b, const char *s);
+void array_str(struct str *b, const char *s); /* NULL is null */
 void array_i64(struct str *b, int64_t v);
+void array_i64_or_null(struct str *b, bool has, int64_t v);
 void array_f64(struct str *b, double v);
+void array_f64_or_null(struct str *b, bool has, double v);
 void array_close(struct str *b);
+
+/* `column` equals `value`, in a form that only a nested loop can join. With `=` a table that nobody
+ * has analysed is read whole for each set. */
+#define SQL_JOINED(column, value) column " = any (array[" value "])"
 
 struct result {
     PGresult *pg;
