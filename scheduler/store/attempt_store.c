@@ -133,9 +133,12 @@ static const struct stmt stmts[] = {
          "x.ran_ms), said_at = case when l.ran_ms is null then said_at else clock_timestamp() end "
          "from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], "
          "$6::text[], $7::int[], $8::bigint[]) as l(key, number, attempt, outcome, reported, "
-         "reason, exit_code, ran_ms) where x.sweep_key = l.key and x.number = l.number and "
-         "x.attempt = l.attempt and (x.ended_at is null or (x.reported is null and l.reported is "
-         "not null))"},
+         "reason, exit_code, ran_ms) where " SQL_JOINED("x.sweep_key", "l.key") " and " SQL_JOINED(
+             "x.number",
+             "l.number") " and " SQL_JOINED("x.attempt",
+                                            "l.attempt") " and (x.ended_at is null or (x.reported "
+                                                         "is null and l.reported is "
+                                                         "not null))"},
     [ATTEMPT_SAY] = {"attempt_say",
                      "update attempt x set phase = l.phase, ran_ms = case when l.phase <> "
                      "'preparing' then l.ran_ms end, said_at = clock_timestamp() from "
@@ -196,16 +199,10 @@ as_status store_attempt_end_many(struct tx *t, const struct attempt_ended *rows,
         array_i64(&x.c[1], rows[i].number);
         array_i64(&x.c[2], rows[i].attempt);
         array_str(&x.c[3], e->outcome);
-        array_str_or_null(&x.c[4], e->reported);
-        array_str_or_null(&x.c[5], e->reason);
-        if (e->has_exit_code)
-            array_i64(&x.c[6], e->exit_code);
-        else
-            array_null(&x.c[6]);
-        if (e->has_ran)
-            array_i64(&x.c[7], e->ran_ms);
-        else
-            array_null(&x.c[7]);
+        array_str(&x.c[4], e->reported);
+        array_str(&x.c[5], e->reason);
+        array_i64_or_null(&x.c[6], e->has_exit_code, e->exit_code);
+        array_i64_or_null(&x.c[7], e->has_ran, e->ran_ms);
     }
     as_status st = arrays_close(&x, err);
     return st != AS_OK ? st

@@ -45,8 +45,8 @@ static const struct stmt stmts[] = {
          "unnest($1::bigint[], $2::text[]) as k(key, name)) u cross join lateral (select "
          "c.sweep_key, c.name from client c where c.sweep_key = u.key and c.name = u.name for no "
          "key update skip locked) h) update client c set expires_at = clock_timestamp() + "
-         "c.lease_ms * interval '1 ms' from l where c.sweep_key = l.sweep_key and c.name = "
-         "l.name"},
+         "c.lease_ms * interval '1 ms' from l where " SQL_JOINED(
+             "c.sweep_key", "l.sweep_key") " and " SQL_JOINED("c.name", "l.name")},
     [BATCH_FACTS] =
         {"batch_facts",
          "select u.place - 1, h.reported, h.metrics from unnest($1::bigint[], $2::bigint[], "
@@ -115,8 +115,8 @@ static as_status find_members(struct reading *b, struct as_err *err)
         array_str(&x.c[0], m->ref.sweep);
         array_i64(&x.c[1], m->ref.number);
         array_i64(&x.c[2], m->ref.attempt);
-        array_str_or_null(&x.c[3], m->client);
-        array_str_or_null(&x.c[4], m->token);
+        array_str(&x.c[3], m->client);
+        array_str(&x.c[4], m->token);
         array_i64(&x.c[5], m->has_seat ? m->seat : -1);
     }
     as_status st = arrays_close(&x, err);

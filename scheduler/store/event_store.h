@@ -27,7 +27,7 @@ struct event_new {
 AS_MUST_CHECK as_status store_event_add(struct tx *t, const struct event_new *e,
                                         struct as_err *err);
 
-/* All events of a transaction, in their order. */
+/* The same for n events, in their order, in one statement. */
 AS_MUST_CHECK as_status store_event_add_many(struct tx *t, const struct event_new *events, size_t n,
                                              struct as_err *err);
 

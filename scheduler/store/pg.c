@@ -89,6 +89,10 @@ void array_open(struct str *b)
 void array_str(struct str *b, const char *s)
 {
     array_comma(b);
+    if (!s) {
+        str_puts(b, "NULL");
+        return;
+    }
     str_putc(b, '"');
     for (; *s; s++) {
         if (*s == '"' || *s == '\\')
@@ -104,6 +108,14 @@ void array_i64(struct str *b, int64_t v)
     str_printf(b, "%" PRId64, v);
 }
 
+void array_i64_or_null(struct str *b, bool has, int64_t v)
+{
+    if (has)
+        array_i64(b, v);
+    else
+        array_str(b, NULL);
+}
+
 void array_f64(struct str *b, double v)
 {
     char buf[32];
@@ -111,29 +123,23 @@ void array_f64(struct str *b, double v)
     str_puts(b, as_format_double(v, buf, sizeof buf));
 }
 
+void array_f64_or_null(struct str *b, bool has, double v)
+{
+    if (has)
+        array_f64(b, v);
+    else
+        array_str(b, NULL);
+}
+
 void array_close(struct str *b)
 {
     str_putc(b, '}');
 }
 
-void array_bool(struct str *b, bool v)
+void array_bool_or_null(struct str *b, bool has, bool v)
 {
     array_comma(b);
-    str_putc(b, v ? 't' : 'f');
-}
-
-void array_null(struct str *b)
-{
-    array_comma(b);
-    str_puts(b, "null");
-}
-
-void array_str_or_null(struct str *b, const char *s)
-{
-    if (s)
-        array_str(b, s);
-    else
-        array_null(b);
+    str_puts(b, !has ? "null" : v ? "t" : "f");
 }
 
 void arrays_open(struct arrays *x)

@@ -93,14 +93,13 @@ struct args {
 
 /* The text of array parameters: open, add elements, close. */
 void array_open(struct str *b);
-void array_str(struct str *b, const char *s);
+void array_str(struct str *b, const char *s); /* NULL is null */
 void array_i64(struct str *b, int64_t v);
+void array_i64_or_null(struct str *b, bool has, int64_t v);
 void array_f64(struct str *b, double v);
+void array_f64_or_null(struct str *b, bool has, double v);
+void array_bool_or_null(struct str *b, bool has, bool v);
 void array_close(struct str *b);
-
-void array_bool(struct str *b, bool v);
-void array_null(struct str *b);
-void array_str_or_null(struct str *b, const char *s);
 
 /* The array parameters of a statement that works on sets: one for each column. */
 #define ARRAYS_MAX 16
@@ -113,6 +112,10 @@ void arrays_done(struct arrays *x);
 #define ARRAYS_AUTO AS_AUTO(arrays_done) struct arrays
 /* A view of column i until arrays_done(). */
 struct arg arg_array(const struct arrays *x, size_t i);
+
+/* `column` equals `value`, in a form that only a nested loop can join. With `=` a table that nobody
+ * has analysed is read whole for each set. */
+#define SQL_JOINED(column, value) column " = any (array[" value "])"
 
 struct result {
     PGresult *pg;

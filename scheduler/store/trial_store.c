@@ -171,8 +171,10 @@ static const struct stmt stmts[] = {
          "nullif(l.seq, 0), feasible = l.feasible, timed_out = l.timed_out from "
          "unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::bool[], "
          "$7::text[], $8::bigint[], $9::bool[], $10::bool[]) as l(key, number, state, attempt, "
-         "into, burns, reason, seq, feasible, timed_out) where t.sweep_key = l.key and t.number = "
-         "l.number and t.state = l.state and t.attempt = l.attempt"},
+         "into, burns, reason, seq, feasible, timed_out) where " SQL_JOINED(
+             "t.sweep_key", "l.key") " and " SQL_JOINED("t.number",
+                                                        "l.number") " and t.state = l.state and "
+                                                                    "t.attempt = l.attempt"},
     /* Its earlier end goes to `retries`, with the numbers of that end and of the retry. Without a
      * checkpoint the trial begins anew, so what it measured last is no longer its value. */
     [TRIAL_RETRY] =
@@ -341,14 +343,11 @@ as_status store_trial_move_many(struct tx *t, const struct trial_moved *rows, si
         array_str(&x.c[2], trial_state_format(m->from));
         array_i64(&x.c[3], m->attempt);
         array_str(&x.c[4], trial_state_format(m->to));
-        array_bool(&x.c[5], m->burns_restart);
-        array_str_or_null(&x.c[6], m->reason);
+        array_bool_or_null(&x.c[5], true, m->burns_restart);
+        array_str(&x.c[6], m->reason);
         array_i64(&x.c[7], rows[i].finish_seq);
-        if (m->to == TRIAL_COMPLETED)
-            array_bool(&x.c[8], m->feasible);
-        else
-            array_null(&x.c[8]);
-        array_bool(&x.c[9], m->timed_out);
+        array_bool_or_null(&x.c[8], m->to == TRIAL_COMPLETED, m->feasible);
+        array_bool_or_null(&x.c[9], true, m->timed_out);
     }
     as_status st = arrays_close(&x, err);
     if (st == AS_OK)
