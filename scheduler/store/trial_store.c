@@ -165,13 +165,13 @@ static const struct stmt stmts[] = {
     [TRIAL_LOCK_FREE] = {"trial_lock_free", LOCK_MANY("skip locked")},
     [TRIAL_MOVE_MANY] =
         {"trial_move_many",
-         "update trial t set state = l.into, restarts = restarts + l.burns::int, reason = "
+         "update trial t set state = l.next_state, restarts = restarts + l.burns::int, reason = "
          "l.reason, "
          "missing = 0, finished_at = case when l.seq > 0 then clock_timestamp() end, finish_seq = "
          "nullif(l.seq, 0), feasible = l.feasible, timed_out = l.timed_out from "
          "unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::bool[], "
          "$7::text[], $8::bigint[], $9::bool[], $10::bool[]) as l(key, number, state, attempt, "
-         "into, burns, reason, seq, feasible, timed_out) where " SQL_JOINED(
+         "next_state, burns, reason, seq, feasible, timed_out) where " SQL_JOINED(
              "t.sweep_key", "l.key") " and " SQL_JOINED("t.number",
                                                         "l.number") " and t.state = l.state and "
                                                                     "t.attempt = l.attempt"},
