@@ -46,6 +46,7 @@ struct commit_member {
     struct as_err err;
     /* Called once, by a thread of the committer, when the answer is on disk. Must not block. */
     void (*done)(struct commit_member *m);
+    void *owner; /* for `done` */
 
     commit_fate fate; /* of the latest batch that had it */
 
