@@ -75,6 +75,14 @@ void members_wait(struct member **list, size_t n)
     pthread_mutex_unlock(&mu);
 }
 
+bool member_is_done(struct member *x)
+{
+    pthread_mutex_lock(&mu);
+    bool is_done = x->is_done;
+    pthread_mutex_unlock(&mu);
+    return is_done;
+}
+
 void members_commit(struct committer *c, struct member **list, size_t n)
 {
     struct as_err err = {0};

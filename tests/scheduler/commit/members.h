@@ -26,5 +26,6 @@ void members_commit(struct committer *c, struct member **list, size_t n);
 /* Submit without waiting; wait. */
 as_status members_submit(struct committer *c, struct member **list, size_t n, struct as_err *err);
 void members_wait(struct member **list, size_t n);
+bool member_is_done(struct member *x);
 
 #endif
