@@ -32,7 +32,6 @@ extern const struct stmt_set *const store_stmt_sets[]; /* NULL-terminated; state
 
 #define CONN_STMTS 512 /* open addressing; a power of two above twice the number of statements */
 
-#define TX_FINISHED_MAX 8
 #define TX_EVENTS_MAX (INT64_C(1) << 20) /* events in one transaction: see events.h */
 
 struct conn;
@@ -40,10 +39,12 @@ struct tx {
     struct store *db;
     struct conn *conn;
     tx_kind kind;
-    int64_t events;                    /* written so far in this transaction */
-    int64_t finished[TX_FINISHED_MAX]; /* sweeps whose trials end in this transaction */
-    int n_finished;
-    bool has_finishing; /* a sweep must be finished after the commit */
+    int64_t events;    /* written so far in this transaction */
+    int64_t *finished; /* sweeps whose trials end in this transaction, perhaps several times;
+                               owned */
+    size_t n_finished;
+    bool finished_failed; /* there was no memory for one: the transaction must not commit */
+    bool has_finishing;   /* a sweep must be finished after the commit */
 };
 
 struct conn {
