@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "bench/scheduler/usage.h"
 #include "bench/scheduler/wire.h"
 #include "tests/support/pg_fixture.h"
 #include "tests/support/temp_folder.h"
@@ -37,6 +38,13 @@ static const char set[] =
     "insert into bare_measurement select i, 0, 0.5 from unnest(cast(:ids as bigint[])) i;\n"
     "update bare_trial set state = 2, value = 0.5 where id = any(cast(:ids as bigint[])) and "
     "state = 1;\n";
+
+static const char points[] =
+    "create sequence bare_series; create table bare_measurement (trial bigint, step bigint, value "
+    "float8 not null, primary key (trial, step))";
+static const char add_points[] =
+    "insert into bare_measurement select n, i, 0.5 from (select nextval('bare_series') as n) s, "
+    "generate_series(1, %d) i;\n";
 
 /* The newest of the cluster's own version, or what is in PATH; false: none. */
 static bool find_pgbench(char *ret, size_t size)
@@ -69,7 +77,7 @@ static void run(const char *program, const char *url, const char *script, const 
 {
     char n[16], t[16];
     (void)snprintf(n, sizeof n, "%d", clients);
-    (void)snprintf(t, sizeof t, "%.0f", ceil(seconds));
+    (void)snprintf(t, sizeof t, "%.0f", seconds);
     int status = 0;
     pid_t pid = fork();
     if (pid == 0) {
@@ -101,21 +109,41 @@ static double read_rate(const char *out)
     return strtod(tps + strlen("tps = "), NULL);
 }
 
-double pgbench_cycles(int size, int clients, double seconds)
+/* Runs `text` as a transaction, which does n of what is counted. */
+static struct floor measure(const char *program, const char *url, const char *text, int n,
+                            int clients, double seconds)
 {
-    char url[PG_URL_SIZE], program[200], dir[TEMP_FOLDER_SIZE], script[100], out[100];
-    char text[sizeof set + 20];
-    if (!find_pgbench(program, sizeof program))
-        return NAN;
-    pg_fixture_empty_database(url);
-    make_tables(url);
+    char dir[TEMP_FOLDER_SIZE], script[100], out[100];
     temp_folder_make(dir);
     (void)snprintf(script, sizeof script, "%s/script", dir);
     (void)snprintf(out, sizeof out, "%s/out", dir);
-    (void)snprintf(text, sizeof text, size == 1 ? one : set, size);
     write_script(script, text);
+    struct usage begin = usage_now(0);
     run(program, url, script, out, clients, seconds);
-    double rate = read_rate(out) * size;
+    struct usage end = usage_now(0);
+    double rate = read_rate(out) * n;
     temp_folder_remove(dir);
-    return rate;
+    return (struct floor){rate, usage_us(&begin, &end, rate * seconds)};
+}
+
+struct floor pgbench_cycles(int size, int clients, double seconds)
+{
+    char url[PG_URL_SIZE], program[200], text[sizeof set + 20];
+    if (!find_pgbench(program, sizeof program))
+        return (struct floor){NAN, NAN};
+    pg_fixture_empty_database(url);
+    make_tables(url);
+    (void)snprintf(text, sizeof text, size == 1 ? one : set, size);
+    return measure(program, url, text, size, clients, ceil(seconds));
+}
+
+struct floor pgbench_points(int size, int clients, double seconds)
+{
+    char url[PG_URL_SIZE], program[200], text[sizeof add_points + 20];
+    if (!find_pgbench(program, sizeof program))
+        return (struct floor){NAN, NAN};
+    pg_fixture_empty_database(url);
+    pg_fixture_exec(url, points);
+    (void)snprintf(text, sizeof text, add_points, size);
+    return measure(program, url, text, size, clients, ceil(seconds));
 }

@@ -4,10 +4,17 @@
 #ifndef ASSAY_BENCH_SCHEDULER_PGBENCH_H
 #define ASSAY_BENCH_SCHEDULER_PGBENCH_H
 
+#include "bench/scheduler/floor.h"
+
 #define PGBENCH_SET 50
 
 /* Cycles in a second on a new database of the fixture, with `clients` connections that each take
- * `set` trials at a time (1 or PGBENCH_SET). NaN: there is no pgbench. */
-double pgbench_cycles(int set, int clients, double seconds);
+ * `set` trials at a time (1 or PGBENCH_SET). A rate of NaN: there is no
+ * pgbench. */
+struct floor pgbench_cycles(int set, int clients, double seconds);
+
+/* Points in a second: `clients` connections that insert sets of `set` points into a bare table, each
+ * set a transaction. A rate of NaN: there is no pgbench. */
+struct floor pgbench_points(int set, int clients, double seconds);
 
 #endif

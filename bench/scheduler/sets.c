@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "bench/scheduler/server.h"
+#include "bench/scheduler/usage.h"
 
 #define CONNECTIONS_MAX 8
 
@@ -141,7 +142,7 @@ static void make_sweeps(struct server *s, int sweeps, char *ret_keys, int size)
     pg_fixture_text(s->url, "select array_agg(key order by key) from sweep", ret_keys, size);
 }
 
-double sets_cycles(int sweeps, int set, int connections, double seconds)
+struct floor sets_cycles(int sweeps, int set, int connections, double seconds)
 {
     struct server s;
     struct job jobs[CONNECTIONS_MAX] = {0};
@@ -159,6 +160,7 @@ double sets_cycles(int sweeps, int set, int connections, double seconds)
         (void)snprintf(j->runner, sizeof j->runner, "bench-%d", i);
         (void)server_add_runner(&s, j->runner, set);
     }
+    struct usage begin = usage_now(0);
     int64_t begin_ns = clock_mono_ns();
     for (int i = 0; i < connections; i++) {
         jobs[i].until_ns = begin_ns + (int64_t)(seconds * NS_PER_S);
@@ -170,6 +172,7 @@ double sets_cycles(int sweeps, int set, int connections, double seconds)
         done += jobs[i].sets * set;
     }
     double took_s = (double)(clock_mono_ns() - begin_ns) / NS_PER_S;
+    struct usage end = usage_now(0);
     server_stop(&s);
-    return (double)done / took_s;
+    return (struct floor){(double)done / took_s, usage_us(&begin, &end, (double)done)};
 }

@@ -5,8 +5,10 @@
 #ifndef ASSAY_BENCH_SCHEDULER_SETS_H
 #define ASSAY_BENCH_SCHEDULER_SETS_H
 
+#include "bench/scheduler/floor.h"
+
 /* Cycles in a second of `connections` threads, on a database of its own with `sweeps` sweeps. Each
  * set has `set` trials, spread evenly over the sweeps. */
-double sets_cycles(int sweeps, int set, int connections, double seconds);
+struct floor sets_cycles(int sweeps, int set, int connections, double seconds);
 
 #endif

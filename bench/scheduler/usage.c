@@ -115,6 +115,13 @@ struct usage usage_since(const struct usage *begin, const struct usage *end)
                           .machine = minus(end->machine, begin->machine)};
 }
 
+double usage_us(const struct usage *begin, const struct usage *end, double n)
+{
+    const struct usage u = usage_since(begin, end);
+    return 1e6 / n *
+           (u.server.user_s + u.server.system_s + u.database.user_s + u.database.system_s);
+}
+
 void usage_format(const struct usage *u, char *ret, size_t size)
 {
     double s = u->at_s, load = u->generator.user_s + u->generator.system_s;

@@ -19,6 +19,9 @@ struct usage {
 struct usage usage_now(pid_t server);
 struct usage usage_since(const struct usage *begin, const struct usage *end);
 
+/* Microseconds of assayd and PostgreSQL for each of n. */
+double usage_us(const struct usage *begin, const struct usage *end, double n);
+
 /* "processor: assayd 0.61+0.20, PostgreSQL 0.70+0.15, load 0.05+0.06 (6%), others 0.20": cores, in
  * user and in system mode. The share is that of the load generator in what the three spent. */
 void usage_format(const struct usage *u, char *ret, size_t size);

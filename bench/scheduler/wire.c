@@ -63,7 +63,8 @@ void wire_send(struct wire *w, const char *method, const char *path, const char 
     str_clear(&w->out);
     str_printf(&w->out, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s", method, path, fields);
     if (body)
-        str_printf(&w->out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", body->len);
+        str_printf(&w->out, "Content-Type: application/%sjson\r\nContent-Length: %zu\r\n",
+                   strcmp(method, "PATCH") == 0 ? "merge-patch+" : "", body->len);
     str_puts(&w->out, "\r\n");
     if (body)
         str_add(&w->out, body->s, body->len);
