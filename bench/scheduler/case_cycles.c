@@ -18,6 +18,7 @@
 #define BARE_CLIENTS 8
 #define SET_CONNECTIONS 2
 #define REQUESTS_PER_CYCLE 3
+#define CLAIMS_MIN 100 /* of an open load, on average */
 
 const struct routes all_routes[N_ROUTES] = {
     {"single routes", slots_run},
@@ -61,6 +62,12 @@ struct load_plan case_plan(struct server *s, const struct settings *o, int runne
                               .seconds = o->seconds,
                               .points = 1,
                               .requests = 1};
+}
+
+void case_open(struct load_plan *plan, double rate)
+{
+    plan->rate = rate;
+    plan->seconds = fmax(plan->seconds, CLAIMS_MIN / rate);
 }
 
 static void keep(struct series *s, int64_t round, struct floor f)
@@ -181,8 +188,8 @@ static void measure_claims(const struct settings *o, const struct figures *f)
         char name[80], note[200];
         case_server(&s, o, 1);
         struct load_plan plan = case_plan(&s, o, 8);
-        plan.rate = median(f->loads[1][k].per_s, f->rounds) / 2;
         plan.seconds = o->seconds * (double)o->rounds;
+        case_open(&plan, median(f->loads[1][k].per_s, f->rounds) / 2);
         all_routes[k].run(&plan, &r);
         server_stop(&s);
         (void)snprintf(note, sizeof note, "%zu claims, %.0f/s begun; cycle p50 %.1f ms, p99 %.1f",

@@ -92,7 +92,7 @@ void case_cancel(const struct settings *o)
         fill_live(&s, name, o->cancelled);
     }
     struct load_plan plan = case_plan(&s, o, RUNNERS);
-    plan.rate = cycles_on(&s, o, o->seconds) / 2;
+    case_open(&plan, cycles_on(&s, o, o->seconds) / 2);
     batches_run(&plan, &quiet);
     plan.on_warm = cancels_begin;
     plan.arg = &c;

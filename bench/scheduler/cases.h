@@ -12,9 +12,9 @@
 struct settings {
     double seconds; /* of each measurement */
     int64_t rounds, workers;
-    int64_t filled, points;    /* trials in all; measurements of each */
-    double idle_s;             /* how long the other transaction is idle */
-    int64_t cancelled;         /* live trials of a sweep that is cancelled */
+    int64_t filled, points; /* trials in all; measurements of each */
+    double idle_s;          /* how long the other transaction is idle */
+    int64_t cancelled;      /* live trials of a sweep that is cancelled */
 };
 
 /* A way to send cycles. */
@@ -29,6 +29,8 @@ extern const struct routes all_routes[N_ROUTES];
 void case_server(struct server *s, const struct settings *o, int sweeps);
 /* A closed load of cycles on it. */
 struct load_plan case_plan(struct server *s, const struct settings *o, int runners);
+/* Make it an open load of so many cycles a second, that lasts until there are times to compare. */
+void case_open(struct load_plan *plan, double rate);
 
 /* The floors, closed loads by sweeps and runners, and their ratios; then claims at half of the
  * load. */

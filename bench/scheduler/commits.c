@@ -24,12 +24,13 @@ static void *work(void *arg)
     const char *const values[] = {j->row};
     PGconn *c = PQconnectdb(j->url);
     PQclear(PQprepare(c, "bump", "update bare set n = n + 1 where id = $1", 1, NULL));
-    for (; clock_mono_ns() < j->until_ns; j->done++) {
+    do {
         PGresult *r = PQexecPrepared(c, "bump", 1, values, NULL, NULL, 0);
         if (PQresultStatus(r) != PGRES_COMMAND_OK)
             wire_give_up("bare commit", PQerrorMessage(c));
         PQclear(r);
-    }
+        j->done++;
+    } while (clock_mono_ns() < j->until_ns);
     PQfinish(c);
     return NULL;
 }

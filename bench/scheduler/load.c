@@ -31,8 +31,7 @@ void load_finish(struct load *l)
 {
     l->ret->cycles_per_s = (double)l->cycles * NS_PER_S / (double)(l->last_ns - l->first_ns);
     l->ret->points_per_s = (double)l->points / l->plan->seconds;
-    l->ret->us =
-        usage_us(&l->begin, &l->end, l->ret->cycles_per_s * (l->end.at_s - l->begin.at_s));
+    l->ret->us = usage_us(&l->begin, &l->end, l->ret->cycles_per_s * (l->end.at_s - l->begin.at_s));
     l->ret->used = usage_since(&l->begin, &l->end);
     (void)close(l->epoll);
     arrivals_done(&l->arrivals);
@@ -52,20 +51,20 @@ bool load_goes_on(const struct load *l, int64_t now_ns)
     return now_ns < l->until_ns || (l->plan->rate <= 0 && l->cycles == 0);
 }
 
-bool load_counts(const struct load *l, int64_t now_ns)
+bool load_counts(const struct load *l, int64_t at_ns)
 {
-    return now_ns >= l->from_ns && now_ns < l->until_ns;
+    return at_ns >= l->from_ns && at_ns < l->until_ns;
 }
 
 void load_claimed(struct load *l, int64_t due_ns, int64_t now_ns)
 {
-    if (load_counts(l, now_ns))
+    if (load_counts(l, due_ns))
         times_add(&l->ret->claims, (double)(now_ns - due_ns) / NS_PER_MS);
 }
 
 void load_completed(struct load *l, int64_t due_ns, int64_t now_ns)
 {
-    if (load_counts(l, now_ns))
+    if (load_counts(l, due_ns))
         times_add(&l->ret->cycles, (double)(now_ns - due_ns) / NS_PER_MS);
     if (l->first_ns == 0 && now_ns >= l->from_ns)
         l->first_ns = now_ns;

@@ -27,12 +27,12 @@ struct load_plan {
     void *arg;
 };
 
-/* Of what was answered after the warm-up. */
+/* Of what came after the warm-up. */
 struct load_result {
     double cycles_per_s, points_per_s;
-    double us; /* processor time of assayd and PostgreSQL for each cycle */
-    struct times claims; /* from the time at which a claim was due to its answer */
-    struct times cycles; /* to the answer to its completion */
+    double us;           /* processor time of assayd and PostgreSQL for each cycle */
+    struct times claims; /* of those that became due: until the answer */
+    struct times cycles; /* of the same: until the answer to the completion */
     int64_t refused;     /* requests that were answered 429 or 503, and repeated */
     struct usage used;
 };
@@ -73,8 +73,10 @@ void load_connect(struct load *l, struct wire *w, void *ptr);
 /* Does a closed load begin further cycles? It does until its time is over and a cycle counts. */
 bool load_goes_on(const struct load *l, int64_t now_ns);
 
-bool load_counts(const struct load *l, int64_t now_ns);
-/* A claim, or a whole cycle, that was due at due_ns is answered. */
+/* Does what happens at that time count? */
+bool load_counts(const struct load *l, int64_t at_ns);
+/* A claim, or a whole cycle, that was due at due_ns is answered. Its time counts if it was due while
+ * times count: those that take longer than the load are not left out. */
 void load_claimed(struct load *l, int64_t due_ns, int64_t now_ns);
 void load_completed(struct load *l, int64_t due_ns, int64_t now_ns);
 

@@ -25,7 +25,7 @@ double requests_rate(double seconds)
             wire_give_up("requests", "epoll");
         wire_send(&wires[i], "POST", "/v1/runners/bench/claim", s.runners, &body);
     }
-    for (; (double)(now - begin_ns) < seconds * NS_PER_S; now = clock_mono_ns()) {
+    for (; done == 0 || (double)(now - begin_ns) < seconds * NS_PER_S; now = clock_mono_ns()) {
         struct epoll_event events[SLOTS_MAX];
         int n = epoll_wait(epoll, events, SLOTS_MAX, 60000);
         if (n <= 0)

@@ -66,7 +66,6 @@ void server_start_on(struct server *s, const char *url, int64_t workers)
     read_line(s, "runner", line, sizeof line);
     (void)snprintf(s->runners, sizeof s->runners,
                    "Authorization: Bearer %s\r\nAssay-Runner-Secret: " SECRET "\r\n", line);
-    wire_open(&s->wire, s->port);
 }
 
 void server_start(struct server *s, int64_t workers)
@@ -78,34 +77,36 @@ void server_start(struct server *s, int64_t workers)
 
 void server_stop(struct server *s)
 {
-    wire_close(&s->wire);
     (void)kill(s->pid, SIGTERM);
     (void)waitpid(s->pid, NULL, 0);
     temp_folder_remove(s->dir);
 }
 
-static json_t *call(struct server *s, const char *method, const char *path, const char *fields,
-                    const char *body)
+static json_t *call(const struct server *s, const char *method, const char *path,
+                    const char *fields, const char *body)
 {
     AS_AUTO(str_done) struct str text = {0};
     struct as_err err = {0};
     json_t *ret = NULL;
+    struct wire w;
+    wire_open(&w, s->port);
     if (body)
         str_puts(&text, body);
-    struct answer a = wire_call(&s->wire, method, path, fields, body ? &text : NULL);
+    struct answer a = wire_call(&w, method, path, fields, body ? &text : NULL);
     if (a.status / 100 != 2)
         wire_give_up(path, a.body);
     if (a.len > 0 && json_parse(a.body, a.len, &ret, &err) != AS_OK)
         wire_give_up(path, err.msg);
+    wire_close(&w);
     return ret;
 }
 
-json_t *server_call(struct server *s, const char *method, const char *path, const char *body)
+json_t *server_call(const struct server *s, const char *method, const char *path, const char *body)
 {
     return call(s, method, path, s->admin, body);
 }
 
-void server_add_sweep(struct server *s, const char *name)
+void server_add_sweep(const struct server *s, const char *name)
 {
     char body[600];
     (void)snprintf(body, sizeof body,
@@ -118,7 +119,7 @@ void server_add_sweep(struct server *s, const char *name)
     json_decref(server_call(s, "POST", "/v1/sweeps", body));
 }
 
-int64_t server_add_runner(struct server *s, const char *name, int slots)
+int64_t server_add_runner(const struct server *s, const char *name, int slots)
 {
     char body[100];
     (void)snprintf(body, sizeof body, "{\"name\":\"%s\",\"slots\":%d}", name, slots);

@@ -20,7 +20,6 @@ struct server {
     char url[PG_URL_SIZE];     /* of its database */
     char admin[FIELDS_SIZE];   /* lines of a request's head that show the right to administrate */
     char runners[FIELDS_SIZE]; /* the same of every runner */
-    struct wire wire;          /* for server_call() */
 };
 
 /* A server on a new database. workers 0: its default. */
@@ -29,14 +28,14 @@ void server_start(struct server *s, int64_t workers);
 void server_start_on(struct server *s, const char *url, int64_t workers);
 void server_stop(struct server *s);
 
-/* A request of the administrator, whose answer must be a 2xx. Returns its JSON, owned by the
+/* A request of the administrator on a connection of its own, whose answer must be a 2xx. Returns its JSON, owned by the
  * caller; NULL if it has none. `body` NULL: none. */
-json_t *server_call(struct server *s, const char *method, const char *path, const char *body);
+json_t *server_call(const struct server *s, const char *method, const char *path, const char *body);
 
 /* Create the sweep `name` over x in [0, 1] that minimises "loss" at random, with a million trials.
  * Its trials are runners'. */
-void server_add_sweep(struct server *s, const char *name);
+void server_add_sweep(const struct server *s, const char *name);
 /* Register a runner; its epoch. */
-int64_t server_add_runner(struct server *s, const char *name, int slots);
+int64_t server_add_runner(const struct server *s, const char *name, int slots);
 
 #endif

@@ -48,12 +48,18 @@ static const char *const end_trials =
     "with l as (select sweep_key, number, row_number() over (partition by sweep_key order by "
     "number) as place from " SET "), moved as (update trial t set state = 'completed', "
     "finished_at = clock_timestamp(), finish_seq = s.finish_seq + l.place, feasible = true from l "
-    "join sweep s on s.key = l.sweep_key where " SAME("t") " and t.state = 'running' and "
-    "t.attempt = 1 returning t.sweep_key, t.number), attempts as (update attempt x set ended_at "
-    "= clock_timestamp(), outcome = 'completed', reported = 'completed', exit_code = 0 from l "
-    "where " SAME("x") " and x.attempt = 1) insert into event (id, type, sweep_key, sweep, "
-    "number, state, attempt, value) select " EVENT_ID ", 'trial.changed', m.sweep_key, s.id, "
-    "m.number, 'completed', 1, 0.5 from moved m join sweep s on s.key = m.sweep_key";
+    "join sweep s on s.key = l.sweep_key where " SAME(
+        "t") " and t.state = 'running' and "
+             "t.attempt = 1 returning t.sweep_key, t.number), attempts as (update attempt x set "
+             "ended_at "
+             "= clock_timestamp(), outcome = 'completed', reported = 'completed', exit_code = 0 "
+             "from l "
+             "where " SAME(
+                 "x") " and x.attempt = 1) insert into event (id, type, sweep_key, sweep, "
+                      "number, state, attempt, value) select " EVENT_ID
+                      ", 'trial.changed', m.sweep_key, s.id, "
+                      "m.number, 'completed', 1, 0.5 from moved m join sweep s on s.key = "
+                      "m.sweep_key";
 
 struct job {
     const char *url;
@@ -84,8 +90,8 @@ static void command(PGconn *c, const char *sql)
 static void prepare(PGconn *c)
 {
     const char *const stmts[][2] = {
-        {"lock_runner", lock_runner},   {"lock_sweeps", lock_sweeps}, {"begin_trials", begin_trials},
-        {"lock_trials", lock_trials},   {"add_points", add_points},   {"set_values", set_values},
+        {"lock_runner", lock_runner}, {"lock_sweeps", lock_sweeps}, {"begin_trials", begin_trials},
+        {"lock_trials", lock_trials}, {"add_points", add_points},   {"set_values", set_values},
         {"end_trials", end_trials},
     };
     /* On tables that nobody has analysed a plan of a set may read a table from end to end. */
@@ -125,8 +131,10 @@ static void *work(void *arg)
     if (PQstatus(c) != CONNECTION_OK)
         wire_give_up("sets", PQerrorMessage(c));
     prepare(c);
-    for (; clock_mono_ns() < j->until_ns; j->sets++)
+    do {
         one_set(c, j);
+        j->sets++;
+    } while (clock_mono_ns() < j->until_ns);
     PQfinish(c);
     return NULL;
 }

@@ -22,8 +22,9 @@ struct slot {
 struct slots {
     struct load load;
     struct slot all[SLOTS_MAX];
-    struct slot *free[SLOTS_MAX]; /* a stack */
-    int n_free;
+    /* A ring: each connection is used in its turn, so that the server closes none as idle. */
+    struct slot *free[SLOTS_MAX];
+    int first_free, n_free;
 };
 
 static void post(struct load *l, struct slot *s, const char *path, enum phase phase)
@@ -93,12 +94,25 @@ static void on_measured(struct load *l, struct slot *s, int64_t now)
         send_end(l, s);
 }
 
+static void add_free(struct slots *x, struct slot *s)
+{
+    x->free[(x->first_free + x->n_free++) % SLOTS_MAX] = s;
+}
+
+static struct slot *take_free(struct slots *x)
+{
+    struct slot *s = x->free[x->first_free];
+    x->first_free = (x->first_free + 1) % SLOTS_MAX;
+    x->n_free--;
+    return s;
+}
+
 static void on_ended(struct slots *x, struct slot *s, int64_t now)
 {
     load_completed(&x->load, s->due_ns, now);
     s->phase = FREE;
     if (x->load.plan->rate > 0 || !load_goes_on(&x->load, now))
-        x->free[x->n_free++] = s;
+        add_free(x, s);
     else
         begin_cycle(&x->load, s, now);
 }
@@ -127,7 +141,7 @@ static void serve_due(struct slots *x, int64_t now)
     if (x->load.plan->rate > 0)
         arrivals_advance(&x->load.arrivals, now);
     while (x->n_free > 0 && arrivals_take(&x->load.arrivals, &due))
-        begin_cycle(&x->load, x->free[--x->n_free], due);
+        begin_cycle(&x->load, take_free(x), due);
 }
 
 void slots_run(const struct load_plan *plan, struct load_result *ret)
@@ -142,7 +156,7 @@ void slots_run(const struct load_plan *plan, struct load_result *ret)
         load_connect(&x->load, &s->wire, s);
         s->runner = &x->load.runners[i % plan->runners];
         if (plan->rate > 0)
-            x->free[x->n_free++] = s;
+            add_free(x, s);
         else
             begin_cycle(&x->load, s, now);
     }

@@ -125,8 +125,8 @@ double usage_us(const struct usage *begin, const struct usage *end, double n)
 void usage_format(const struct usage *u, char *ret, size_t size)
 {
     double s = u->at_s, load = u->generator.user_s + u->generator.system_s;
-    double ours = load + u->server.user_s + u->server.system_s + u->database.user_s +
-                  u->database.system_s;
+    double ours =
+        load + u->server.user_s + u->server.system_s + u->database.user_s + u->database.system_s;
     double others = u->machine.user_s + u->machine.system_s - ours;
     (void)snprintf(ret, size,
                    "processor: assayd %.2f+%.2f, PostgreSQL %.2f+%.2f, load %.2f+%.2f (%.0f%%), "

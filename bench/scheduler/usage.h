@@ -11,7 +11,7 @@ struct spent {
 };
 
 struct usage {
-    double at_s; /* monotonic */
+    double at_s;                                       /* monotonic */
     struct spent generator, server, database, machine; /* machine: of all programs */
 };
 
