@@ -119,14 +119,25 @@ static as_status notes_read(struct json_fields *f, struct arena *a, struct measu
     return AS_OK;
 }
 
+as_status measurement_batch_read(struct json_fields *f, struct arena *a,
+                                 struct measurement_batch *ret, struct as_err *err)
+{
+    struct measurement_batch batch = {0};
+    as_status st = measurement_items_read(f, a, &batch.points, err);
+    if (st < 0 || (st = notes_read(f, a, &batch, err)) < 0)
+        return st;
+    *ret = batch;
+    return AS_OK;
+}
+
 as_status measurements_decode(const json_t *doc, struct arena *a, struct measurement_batch *ret,
                               struct as_err *err)
 {
     struct json_fields f;
     struct measurement_batch batch = {0};
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st < 0 || (st = measurement_items_read(&f, a, &batch.points, err)) < 0 ||
-        (st = notes_read(&f, a, &batch, err)) < 0 || (st = json_fields_end(&f, err)) < 0)
+    if (st < 0 || (st = measurement_batch_read(&f, a, &batch, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
         return st;
     *ret = batch;
     return AS_OK;
@@ -262,28 +273,37 @@ as_status final_metrics_read(struct json_fields *f, struct arena *a, struct comp
     return AS_OK;
 }
 
-as_status completion_decode(const json_t *doc, struct arena *a, struct completion *ret,
-                            struct as_err *err)
+as_status completion_read(struct json_fields *f, struct arena *a, struct completion *ret,
+                          struct as_err *err)
 {
-    struct json_fields f;
-    struct completion r = {.has_exit_code = json_is_integer(json_object_get(doc, "exit_code"))};
+    struct completion r = {.has_exit_code = json_is_integer(json_object_get(f->obj, "exit_code"))};
     int outcome = 0;
     r.ran_ms = -1;
-    as_status st = json_fields_init(&f, doc, "", err);
+    as_status st =
+        json_fields_word(f, "outcome", JSON_REQUIRED, attempt_outcome_words, &outcome, err);
     if (st < 0 ||
-        (st = json_fields_word(&f, "outcome", JSON_REQUIRED, attempt_outcome_words, &outcome,
-                               err)) < 0 ||
-        (st = json_fields_i64(&f, "exit_code", JSON_OPTIONAL, INT32_MIN, INT32_MAX, &r.exit_code,
+        (st = json_fields_i64(f, "exit_code", JSON_OPTIONAL, INT32_MIN, INT32_MAX, &r.exit_code,
                               err)) < 0 ||
-        (st = json_fields_i64(&f, "ran_ms", JSON_OPTIONAL, 0, RUN_MAX_MS, &r.ran_ms, err)) < 0 ||
-        (st = final_metrics_read(&f, a, &r, err)) < 0 ||
-        (st = json_fields_str(&f, "reason", JSON_OPTIONAL, &r.reason, err)) < 0 ||
-        (st = json_fields_end(&f, err)) < 0)
+        (st = json_fields_i64(f, "ran_ms", JSON_OPTIONAL, 0, RUN_MAX_MS, &r.ran_ms, err)) < 0 ||
+        (st = final_metrics_read(f, a, &r, err)) < 0 ||
+        (st = json_fields_str(f, "reason", JSON_OPTIONAL, &r.reason, err)) < 0)
         return st;
     if (r.reason && strlen(r.reason) > 8000) /* 2000 characters of up to 4 bytes */
         return as_fail_at(err, AS_E_INVAL, "/reason", "is longer than 2000 characters");
     r.outcome = (attempt_outcome)outcome;
     r.has_ran = r.ran_ms >= 0;
+    *ret = r;
+    return AS_OK;
+}
+
+as_status completion_decode(const json_t *doc, struct arena *a, struct completion *ret,
+                            struct as_err *err)
+{
+    struct json_fields f;
+    struct completion r = {0};
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st < 0 || (st = completion_read(&f, a, &r, err)) < 0 || (st = json_fields_end(&f, err)) < 0)
+        return st;
     *ret = r;
     return AS_OK;
 }

@@ -132,6 +132,60 @@ json_t *parts_missing_encode(const int64_t *missing, size_t n); /* {"missing": [
 AS_MUST_CHECK as_status completion_decode(const json_t *doc, struct arena *a,
                                           struct completion *ret, struct as_err *err);
 
+/* ---- many in one request (POST /v1/runners/{runner}/batch) ---- */
+
+#define BATCH_PARTS_MAX 256 /* ends and measurements of one request together */
+
+/* Which attempt a part is about, and which rank of its gang writes it. */
+struct batch_part {
+    const struct as_err *fault; /* the part is malformed, and its other fields mean nothing; in the
+                                   arena; NULL: it is not. Its pointer begins with batch_part_at() */
+    struct attempt_ref ref;
+    bool has_seat;
+    int64_t seat, epoch;
+};
+struct batch_end {
+    struct batch_part part;
+    struct completion end;
+};
+struct batch_report {
+    struct batch_part part;
+    struct measurement_batch report;
+};
+struct batch_claim {
+    bool is_asked;              /* the request has this part */
+    const struct as_err *fault; /* as batch_part.fault */
+    struct claim_request claim; /* the caller sets its runner */
+    int64_t wait_ms;
+};
+struct batch_request {
+    struct batch_end *ends;
+    size_t n_ends;
+    struct batch_report *reports; /* of `measurements` */
+    size_t n_reports;
+    struct batch_claim claim;
+};
+/* A part that is malformed is noted in itself. AS_E_INVAL: the document is no object with lists of
+ * parts; AS_E_TOO_LARGE: more than BATCH_PARTS_MAX parts. AS_E_NOMEM. */
+AS_MUST_CHECK as_status batch_decode(const json_t *doc, struct arena *a, struct batch_request *ret,
+                                     struct as_err *err);
+
+/* The place of a part in the request: "/ends/3", "/measurements/0", "/claim". */
+#define BATCH_AT_SIZE 40
+typedef enum batch_kind { BATCH_END, BATCH_MEASUREMENTS, BATCH_CLAIM } batch_kind;
+void batch_part_at(batch_kind kind, size_t index, char ret[BATCH_AT_SIZE]);
+/* An error about a part alone becomes one about the request: `at` comes before its pointer, also
+ * where the message begins with that. */
+void batch_pointer_add(const char *at, struct as_err *err);
+
+/* The answers to parts. `problem` is taken; NULL: the encoder had no memory. */
+json_t *batch_end_encode(const struct trial_row *r);
+json_t *batch_report_encode(int64_t recorded);
+json_t *batch_claim_encode(const struct claim_list *l);
+json_t *batch_problem_encode(int status, json_t *problem);
+/* The whole answer; takes all three. `claim` is json_null() if none was asked for. */
+json_t *batch_encode(json_t *ends, json_t *reports, json_t *claim);
+
 AS_MUST_CHECK as_status seat_listening_decode(const json_t *doc, struct seat_address *ret,
                                               struct as_err *err);
 AS_MUST_CHECK as_status seat_joined_decode(const json_t *doc, struct seat_joined *ret,

@@ -47,6 +47,12 @@ AS_MUST_CHECK as_status measurement_items_read(struct json_fields *f, struct are
  * room for them. */
 AS_MUST_CHECK as_status metric_values_read(json_t *values, const char *pointer, int64_t step,
                                            struct measurement_list *ret, struct as_err *err);
+/* Read the fields of a batch of measurements, and those of a completion. The object may have others
+ * beside them. Pointers of errors are those of a document of its own: "/items/3/step". */
+AS_MUST_CHECK as_status measurement_batch_read(struct json_fields *f, struct arena *a,
+                                               struct measurement_batch *ret, struct as_err *err);
+AS_MUST_CHECK as_status completion_read(struct json_fields *f, struct arena *a,
+                                        struct completion *ret, struct as_err *err);
 /* Read `metrics` and `step` of a completion; both may be missing. The values are in the arena. */
 AS_MUST_CHECK as_status final_metrics_read(struct json_fields *f, struct arena *a,
                                            struct completion *c, struct as_err *err);

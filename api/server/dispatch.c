@@ -432,13 +432,13 @@ static void store_answer(struct call *c)
                   err.msg);
 }
 
-static problem_kind problem_kind_of(const struct call *c, const struct as_err *err)
+static problem_kind problem_kind_of(unsigned flags, const struct as_err *err)
 {
-    if (err->code == AS_E_STALE && (c->route->flags & ROUTE_EPOCH))
+    if (err->code == AS_E_STALE && (flags & ROUTE_EPOCH))
         return PROBLEM_STALE_EPOCH;
     if (err->code == AS_E_DENIED) /* the token and its role were checked before */
         return PROBLEM_NOT_HOLDER;
-    if (err->code == AS_E_UNSUPPORTED && (c->route->flags & ROUTE_REFERS))
+    if (err->code == AS_E_UNSUPPORTED && (flags & ROUTE_REFERS))
         return PROBLEM_UNPROCESSABLE;
     return PROBLEM_STATUS;
 }
@@ -471,6 +471,14 @@ static void explain_outage(const struct call *c, struct as_err *err)
         (void)as_err_prefix(err, err->code, "the disk of the database is full: %s", room);
 }
 
+json_t *dispatch_problem(const struct call *c, unsigned flags, const struct as_err *err,
+                         int *ret_http)
+{
+    struct as_err told = *err;
+    explain_outage(c, &told);
+    return problem_of_part(c->x, problem_kind_of(flags, &told), c->request_id, &told, ret_http);
+}
+
 /* Run the handler once, and set the answer unless the handler wants to wait. */
 static void run_handler_once(struct call *c)
 {
@@ -480,7 +488,7 @@ static void run_handler_once(struct call *c)
     c->is_draining = atomic_load(&c->dispatch->is_draining);
     if (run_handler(c, &is_by_key, &err) < 0) {
         explain_outage(c, &err);
-        fail_call(c, problem_kind_of(c, &err), &err);
+        fail_call(c, problem_kind_of(c->route->flags, &err), &err);
     } else if (!is_by_key && !c->wants_wait && !c->commit.then)
         store_answer(c);
 }

@@ -3,6 +3,7 @@
 #ifndef ASSAY_API_SERVER_DISPATCH_H
 #define ASSAY_API_SERVER_DISPATCH_H
 
+#include <jansson.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +17,7 @@
 
 struct auth;
 struct committer;
+struct call;
 struct http_metrics;
 struct pool;
 struct result_cache;
@@ -52,6 +54,12 @@ void dispatch_request(void *ctx, struct http_exchange *x);
 void dispatch_refusal(void *ctx, struct http_exchange *x, const struct as_err *err);
 void dispatch_end(void *ctx, struct http_exchange *x);
 void dispatch_gone(void *ctx);
+/* The problem of a part of the request's body that failed with `err`, for a handler that answers
+ * each part by itself. `flags` are those of the part's own route, which say what the status means.
+ * New reference; NULL: memory is out. */
+json_t *dispatch_problem(const struct call *c, unsigned flags, const struct as_err *err,
+                         int *ret_http);
+
 /* The hooks of struct waiting_hooks; ctx is a struct dispatch. */
 void dispatch_retry(void *ctx, struct waiting_item *item);
 void dispatch_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret);

@@ -1,15 +1,13 @@
 /* Handlers of the runner protocol that concern the runner itself: register, claim, heartbeat,
- * leave. A claim may wait. Its time of arrival decides which results a suggestion has to know, so a
- * claim that waited for the ends of attempts gets a later one. */
+ * leave. */
 #include "api/server/handlers.h"
 
 #include <string.h>
 
 #include "api/server/call.h"
+#include "api/server/claiming.h"
 #include "api/codec/wire.h"
-#include "base/clock.h"
 #include "base/hash.h"
-#include "scheduler/assign/claims.h"
 #include "scheduler/services/runners.h"
 
 as_status h_runner_list(struct call *c, struct as_err *err)
@@ -59,24 +57,12 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
     if (st < 0)
         return st;
     req.runner = call_param(c, "runner");
-    /* Results of attempts that ended after arrived_ns need not be known to a suggestion. A claim
-     * that waited for ends of attempts gets a later time, so that it knows their results too. */
-    req.arrived_ns = c->since_ns == 0  ? c->x->start_ns
-                     : c->since_ns < 0 ? clock_mono_ns()
-                                       : c->since_ns;
     bool may_wait = call_may_wait(c, wait_ms);
-    req.is_last = !may_wait;
-    st = claim_trials(c->db, c->suggester, c->arena, &req, &list, err);
+    st = claiming_try(c, &req, !may_wait, &list, err);
     if (st < 0)
         return st;
-    if (list.awaits_ends)
-        c->since_ns = -1;
-    else if (c->since_ns < 0)
-        c->since_ns = req.arrived_ns;
-    if (list.has_begun || list.has_kept)
-        call_wake(c);
     if (list.n == 0 && may_wait) {
-        call_wait(c, list.sweep_key ? list.sweep_key : WAITING_CLAIMS);
+        claiming_wait(c, &list);
         return AS_OK;
     }
     return call_ok(c, claims_encode(&list), err);

@@ -121,8 +121,8 @@ static json_t *format_errors(const struct as_err *err, const struct faults *faul
     return bad ? NULL : as_steal(errors);
 }
 
-/* The detail begins with the pointer of its field. */
-static char *format_problem(const struct row *row, const char *path, const char *request_id,
+/* The detail begins with the pointer of its field. New reference; NULL when memory is out. */
+static json_t *make_problem(const struct row *row, const char *path, const char *request_id,
                             const struct as_err *given, const struct faults *faults)
 {
     struct as_err copy = *given, *err = &copy;
@@ -150,18 +150,34 @@ static char *format_problem(const struct row *row, const char *path, const char 
     if (err->pointer[0] && row->http != 500 &&
         json_object_set_new(doc, "errors", format_errors(err, faults)) < 0)
         return NULL;
-    return json_format_ordered(doc);
+    return as_steal(doc);
+}
+
+static void log_failure(const struct http_exchange *x, const char *request_id,
+                        const struct row *row, const struct as_err *err)
+{
+    if (row->http == 500 || err->code == AS_E_IO)
+        log_write(LOG_ERROR, "request failed", "request_id=%s path=%s status=%s detail=\"%s\"",
+                  request_id, x->head.path ? x->head.path : "-", as_status_name(err->code),
+                  err->msg);
+}
+
+json_t *problem_of_part(const struct http_exchange *x, problem_kind kind, const char *request_id,
+                        const struct as_err *err, int *ret_http)
+{
+    struct row row = row_of(kind, err->code, err->pointer[0] != '\0');
+    log_failure(x, request_id, &row, err);
+    *ret_http = row.http;
+    return make_problem(&row, x->head.path, request_id, err, NULL);
 }
 
 void problem_answer(struct http_exchange *x, problem_kind kind, const char *request_id,
                     const struct as_err *err, const struct faults *faults)
 {
     struct row row = row_of(kind, err->code, err->pointer[0] != '\0');
-    if (row.http == 500 || err->code == AS_E_IO)
-        log_write(LOG_ERROR, "request failed", "request_id=%s path=%s status=%s detail=\"%s\"",
-                  request_id, x->head.path ? x->head.path : "-", as_status_name(err->code),
-                  err->msg);
-    AS_AUTO(as_freep) char *text = format_problem(&row, x->head.path, request_id, err, faults);
+    log_failure(x, request_id, &row, err);
+    JSON_AUTO doc = make_problem(&row, x->head.path, request_id, err, faults);
+    AS_AUTO(as_freep) char *text = doc ? json_format_ordered(doc) : NULL;
     char *kept = arena_strdup(&x->arena, text);
     x->answer.status = row.http;
     x->answer.content_type = kept ? "application/problem+json" : NULL;

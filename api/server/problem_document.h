@@ -5,6 +5,8 @@
 #ifndef ASSAY_API_SERVER_PROBLEM_DOCUMENT_H
 #define ASSAY_API_SERVER_PROBLEM_DOCUMENT_H
 
+#include <jansson.h>
+
 #include "api/http/http.h"
 #include "base/faults.h"
 #include "base/status.h"
@@ -29,6 +31,11 @@ typedef enum problem_kind {
  *           one. They become `errors` of the document */
 void problem_answer(struct http_exchange *x, problem_kind kind, const char *request_id,
                     const struct as_err *err, const struct faults *faults);
+
+/* The problem of a part of a request, which has an answer of its own: the document that
+ * problem_answer() would send with the status *ret_http. New reference; NULL: memory is out. */
+json_t *problem_of_part(const struct http_exchange *x, problem_kind kind, const char *request_id,
+                        const struct as_err *err, int *ret_http);
 
 /* The HTTP status that problem_answer would set. */
 int problem_status(problem_kind kind, as_status st, bool has_pointer);

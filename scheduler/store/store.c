@@ -181,14 +181,6 @@ void store_on_finished(struct store *db, store_finished_fn *fn, void *ctx)
 
 void tx_finished(struct tx *t, int64_t sweep_key)
 {
-<<<<<<< HEAD
-    for (size_t i = t->n_finished; i > 0; i--)
-        if (t->finished[i - 1] == sweep_key)
-            return;
-    if (as_reserve_one(&t->finished, t->n_finished, &t->cap_finished, sizeof *t->finished, NULL) !=
-        AS_OK)
-        return; /* it is a hint */
-=======
     if (t->n_finished > 0 && t->finished[t->n_finished - 1] == sweep_key)
         return;
     struct as_err ignored;
@@ -196,7 +188,6 @@ void tx_finished(struct tx *t, int64_t sweep_key)
         t->finished_failed = true;
         return;
     }
->>>>>>> h-rows
     t->finished[t->n_finished++] = sweep_key;
 }
 
@@ -497,16 +488,11 @@ static void call_on_finished(struct store *db, struct tx *t)
     store_finished_fn *fn = db->on_finished;
     void *ctx = db->finished_ctx;
     pthread_mutex_unlock(&db->mu);
-<<<<<<< HEAD
-    for (size_t i = 0; fn && i < t->n_finished; i++)
-        fn(ctx, t->finished[i]);
-=======
     qsort(t->finished, t->n_finished, sizeof *t->finished, key_order);
     for (size_t i = 0; fn && i < t->n_finished; i++) {
         if (i == 0 || t->finished[i] != t->finished[i - 1])
             fn(ctx, t->finished[i]);
     }
->>>>>>> h-rows
 }
 
 static void call_on_finishing(struct store *db)

@@ -5,6 +5,7 @@
 
 #include "api/codec/wire.h"
 #include "base/json.h"
+#include "base/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -110,6 +111,41 @@ static void try_ranks(const json_t *doc, struct arena *a)
         hold(claim.seats >= 0 && claim.seats <= claim.max_trials);
 }
 
+static void hold_part(const struct batch_part *p, const char *list)
+{
+    if (p->fault) {
+        hold(p->fault->code < 0 && p->fault->msg[0] && as_starts_with(p->fault->pointer, list));
+        return;
+    }
+    hold(p->ref.sweep && p->ref.number >= 0 && p->ref.attempt >= 1);
+    hold(!p->has_seat || (p->seat >= 0 && p->epoch >= 1));
+}
+
+/* Many parts of a runner: one that is malformed has its fault, the others are within bounds. */
+static void try_batch(const json_t *doc, struct arena *a)
+{
+    struct batch_request r = {0};
+    struct as_err err = {0};
+    if (batch_decode(doc, a, &r, &err) < 0) {
+        hold(err.msg[0]);
+        return;
+    }
+    hold(r.n_ends + r.n_reports <= BATCH_PARTS_MAX);
+    for (size_t i = 0; i < r.n_ends; i++) {
+        const struct completion *c = &r.ends[i].end;
+        hold_part(&r.ends[i].part, "/ends/");
+        hold(r.ends[i].part.fault || (c->outcome <= OUTCOME_TIMEOUT && c->n_metrics <= 100 &&
+                                      (!c->has_ran || c->ran_ms <= RUN_MAX_MS)));
+    }
+    for (size_t i = 0; i < r.n_reports; i++) {
+        const struct measurement_list *list = &r.reports[i].report.points;
+        hold_part(&r.reports[i].part, "/measurements/");
+        for (size_t k = 0; !r.reports[i].part.fault && k < list->n; k++)
+            hold(list->rows[k].step >= 0 && list->rows[k].metric);
+    }
+    hold(!r.claim.is_asked || r.claim.fault || r.claim.claim.claim_id);
+}
+
 /* The digests of an upload's parts. */
 static void try_parts(const json_t *doc, struct arena *a)
 {
@@ -135,6 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_runner(doc, &a);
     try_ranks(doc, &a);
     try_parts(doc, &a);
+    try_batch(doc, &a);
     arena_done(&a);
     return 0;
 }

@@ -182,6 +182,24 @@ static void look_at_the_world(void)
     ck_assert_int_eq(reply_int(&known, "epoch"), 1);
 }
 
+/* Each part says its seat and epoch; a part without them may stand beside it. */
+static void report_in_one_request(void)
+{
+#define PART "{\"sweep\":\"w\",\"number\":0,\"attempt\":1,\"items\":[]"
+    static const char *const codes[] = {"", "stale_world", "stale_world", "unprocessable"};
+    struct rest runner = as_runner();
+    REPLY_AUTO r = rest_call(&runner, "POST", "/v1/runners/c/batch",
+                             "{\"measurements\":[" PART ",\"seat\":0,\"world_epoch\":1}," PART
+                             ",\"seat\":1,\"world_epoch\":1}," PART
+                             ",\"seat\":0,\"world_epoch\":7}," PART "}]}");
+    ck_status(r, 200);
+    for (int i = 0; i < 4; i++) {
+        char path[60];
+        (void)snprintf(path, sizeof path, "measurements.%d.problem.code", i);
+        ck_assert_str_eq(reply_str(&r, path), codes[i]);
+    }
+}
+
 static void report_from_ranks(void)
 {
     struct rest viewer = as_viewer(), runner = as_runner();
@@ -196,6 +214,7 @@ static void report_from_ranks(void)
     check_code(measures("w", "first", "1"), 400, "invalid");
     check_code(measures("w", "1", "1"), 409, "stale_world");
     check_code(measures("w", "0", "7"), 409, "stale_world");
+    report_in_one_request();
     check_code(post(&runner, "POST", "w", "/world", "{\"epoch\":7,\"seat\":0,\"lost\":[1]}"), 409,
                "stale_world");
     check_code(post(&viewer, "POST", "w", "/world", "{\"epoch\":1,\"seat\":0}"), 403, "denied");

@@ -1792,6 +1792,69 @@ export type Completion = {
   reason?: string | null;
 };
 
+export type Batch = {
+  measurements?: BatchMeasurements[];
+  ends?: BatchEnd[];
+  claim?: null | Claim;
+};
+
+/** A MeasurementBatch of one attempt */
+export type BatchMeasurements = {
+  sweep: string;
+  number: number;
+  attempt: number;
+  /** Of the rank that writes, as in Assay-Seat; with world_epoch */
+  seat?: number;
+  /** The epoch that it knows, as in Assay-World-Epoch */
+  world_epoch?: number;
+  items: Measurement[];
+  notes?: Record<string, string>;
+};
+
+/** The Completion of one attempt */
+export type BatchEnd = {
+  sweep: string;
+  number: number;
+  attempt: number;
+  /** Of the rank that writes, as in Assay-Seat; with world_epoch */
+  seat?: number;
+  /** The epoch that it knows, as in Assay-World-Epoch */
+  world_epoch?: number;
+  outcome: "completed" | "failed" | "retry" | "released" | "timeout";
+  /** Negative: the signal that ended it */
+  exit_code?: number | null;
+  ran_ms?: number | null;
+  metrics?: MetricValues;
+  /** The step at which the metrics are recorded */
+  step?: number;
+  reason?: string | null;
+};
+
+/** The answers, each at the place of its part */
+export type BatchResult = {
+  ends: ({
+    status: 200;
+    trial: Trial;
+  } | BatchProblem)[];
+  measurements: ({
+    status: 200;
+    recorded: number;
+    directives: Directive[];
+  } | BatchProblem)[];
+  claim: null | {
+    status: 200;
+    trials: ClaimedTrial[];
+    /** As in ClaimResult */
+    pending: boolean;
+  } | BatchProblem;
+};
+
+export type BatchProblem = {
+  /** The status that the single operation would have */
+  status: number;
+  problem: Problem;
+};
+
 export type TokenCreate = {
   role: "viewer" | "user" | "runner" | "admin";
   name?: string;
@@ -2195,6 +2258,13 @@ export interface Operations {
     query: undefined;
     body: Claim;
     result: ClaimResult;
+  };
+  /** Many ends and measurements, and a claim, in one request */
+  "POST /v1/runners/{runner}/batch": {
+    path: {runner: string};
+    query: undefined;
+    body: Batch;
+    result: BatchResult;
   };
   /** Extend the lease of a runner, and get the attempts to stop */
   "POST /v1/runners/{runner}/heartbeat": {

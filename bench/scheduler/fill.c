@@ -1,0 +1,52 @@
+#include "bench/scheduler/fill.h"
+
+#include <stdio.h>
+
+#define SQL_SIZE 2000
+
+/* Without triggers, which count row by row; the counts are written at the end. $1 trials of each
+ * sweep, $2 points. */
+static const char completed[] =
+    "set session_replication_role = replica;"
+    "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, origin, "
+    "suggestion_index, value, step, metrics, runner, epoch, claimed_at, started_at, finished_at, "
+    "finish_seq, feasible) select key, n, 'completed', 1, '{\"x\":0.5}', '{}', n, 'suggested', n, "
+    "random(), %2$lld - 1, '{\"loss\": 0.5}', 'holder', 1, now(), now(), now(), n + 1, true from "
+    "sweep, generate_series(0, %1$lld - 1) n;"
+    "insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, ended_at, outcome, "
+    "reported, exit_code) select key, n, 1, 'holder', 1, 'c' || n, now(), 'completed', "
+    "'completed', 0 from sweep, generate_series(0, %1$lld - 1) n;"
+    "insert into measurement (sweep_key, number, metric, attempt, step, value) select key, n, "
+    "'loss', 1, p, random() from sweep, generate_series(0, %1$lld - 1) n, generate_series(0, "
+    "%2$lld - 1) p;"
+    "update sweep set n_total = %1$lld, n_completed = %1$lld, n_suggested = %1$lld, finish_seq = "
+    "%1$lld, started_at = now()";
+
+static const char live[] =
+    "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, origin, "
+    "suggestion_index, runner, epoch, claimed_at, started_at) select key, n, case when n %% 2 = 0 "
+    "then 'queued' else 'running' end, n %% 2, '{\"x\":0.5}', '{}', n, 'suggested', n, case when "
+    "n %% 2 = 1 then 'holder' end, case when n %% 2 = 1 then %2$lld end, case when n %% 2 = 1 "
+    "then now() end, case when n %% 2 = 1 then now() end from sweep, generate_series(0, %3$lld - "
+    "1) n where name = '%1$s';"
+    "insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id) select key, n, 1, "
+    "'holder', %2$lld, 'c' || n from sweep, generate_series(1, %3$lld - 1, 2) n where name = "
+    "'%1$s'";
+
+void fill_completed(struct server *s, int64_t trials, int64_t points)
+{
+    char sql[SQL_SIZE];
+    (void)snprintf(sql, sizeof sql, completed, (long long)trials, (long long)points);
+    pg_fixture_exec(s->url, sql);
+}
+
+void fill_live(struct server *s, const char *name, int64_t trials)
+{
+    char sql[SQL_SIZE];
+    int64_t epoch = server_add_runner(s, "holder", 1024);
+    server_add_sweep(s, name);
+    (void)snprintf(sql, sizeof sql, "/v1/sweeps/%s", name);
+    json_decref(server_call(s, "PATCH", sql, "{\"state\":\"paused\"}"));
+    (void)snprintf(sql, sizeof sql, live, name, (long long)epoch, (long long)trials);
+    pg_fixture_exec(s->url, sql);
+}

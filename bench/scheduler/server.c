@@ -1,0 +1,128 @@
+#include "bench/scheduler/server.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "tests/support/roots.h"
+
+#define SECRET "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
+
+static void read_line(const struct server *s, const char *name, char *ret, size_t size)
+{
+    char path[200];
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len = 0;
+    (void)snprintf(path, sizeof path, "%s/%s", s->dir, name);
+    for (int i = 0; i < 6000; i++) {
+        if (file_read(path, size - 1, &text, &len, NULL) == AS_OK && strchr(text, '\n')) {
+            (void)snprintf(ret, size, "%.*s", (int)strcspn(text, "\n"), text);
+            return;
+        }
+        as_freep(&text);
+        if (waitpid(s->pid, NULL, WNOHANG) == s->pid)
+            break;
+        clock_sleep_ms(10);
+    }
+    wire_give_up("assayd", "it did not start");
+}
+
+static void run_program(const struct server *s, int64_t workers)
+{
+    char program[600], address[100], admin[100], runner[100], n[24];
+    (void)snprintf(program, sizeof program, "%s/api/server/assayd", build_root());
+    (void)snprintf(address, sizeof address, "%s/address", s->dir);
+    (void)snprintf(admin, sizeof admin, "%s/admin", s->dir);
+    (void)snprintf(runner, sizeof runner, "%s/runner", s->dir);
+    (void)snprintf(n, sizeof n, "%lld", (long long)workers);
+    /* The lease is long because nothing here is about lost runners, and nobody sends heartbeats. */
+    (void)execl(program, "assayd", "--database", s->url, "--listen", "127.0.0.1:0",
+                "--address-file", address, "--admin-token-file", admin, "--runner-token-file",
+                runner, "--lease", "1h", "--die-with-parent", "--log-level", "warn",
+                workers > 0 ? "--workers" : NULL, n, (char *)NULL);
+    _exit(127);
+}
+
+void server_start_on(struct server *s, const char *url, int64_t workers)
+{
+    char line[200];
+    *s = (struct server){0};
+    (void)snprintf(s->url, sizeof s->url, "%s", url);
+    temp_folder_make(s->dir);
+    s->pid = fork();
+    if (s->pid == 0)
+        run_program(s, workers);
+    read_line(s, "address", line, sizeof line);
+    s->port = (int)strtol(strrchr(line, ':') + 1, NULL, 10);
+    read_line(s, "admin", line, sizeof line);
+    (void)snprintf(s->admin, sizeof s->admin, "Authorization: Bearer %s\r\n", line);
+    read_line(s, "runner", line, sizeof line);
+    (void)snprintf(s->runners, sizeof s->runners,
+                   "Authorization: Bearer %s\r\nAssay-Runner-Secret: " SECRET "\r\n", line);
+}
+
+void server_start(struct server *s, int64_t workers)
+{
+    char url[PG_URL_SIZE];
+    pg_fixture_database(url);
+    server_start_on(s, url, workers);
+}
+
+void server_stop(struct server *s)
+{
+    (void)kill(s->pid, SIGTERM);
+    (void)waitpid(s->pid, NULL, 0);
+    temp_folder_remove(s->dir);
+}
+
+static json_t *call(const struct server *s, const char *method, const char *path,
+                    const char *fields, const char *body)
+{
+    AS_AUTO(str_done) struct str text = {0};
+    struct as_err err = {0};
+    json_t *ret = NULL;
+    struct wire w;
+    wire_open(&w, s->port);
+    if (body)
+        str_puts(&text, body);
+    struct answer a = wire_call(&w, method, path, fields, body ? &text : NULL);
+    if (a.status / 100 != 2)
+        wire_give_up(path, a.body);
+    if (a.len > 0 && json_parse(a.body, a.len, &ret, &err) != AS_OK)
+        wire_give_up(path, err.msg);
+    wire_close(&w);
+    return ret;
+}
+
+json_t *server_call(const struct server *s, const char *method, const char *path, const char *body)
+{
+    return call(s, method, path, s->admin, body);
+}
+
+void server_add_sweep(const struct server *s, const char *name)
+{
+    char body[600];
+    (void)snprintf(body, sizeof body,
+                   "{\"name\":\"%s\",\"metric\":{\"name\":\"loss\",\"goal\":\"minimize\"},"
+                   "\"parameters\":{\"x\":{\"type\":\"float\",\"min\":0,\"max\":1}},"
+                   "\"search\":{\"method\":\"random\",\"seed\":1},"
+                   "\"limits\":{\"max_trials\":1000000},\"ensemble\":false,"
+                   "\"trial\":{\"command\":[\"true\"]}}",
+                   name);
+    json_decref(server_call(s, "POST", "/v1/sweeps", body));
+}
+
+int64_t server_add_runner(const struct server *s, const char *name, int slots)
+{
+    char body[100];
+    (void)snprintf(body, sizeof body, "{\"name\":\"%s\",\"slots\":%d}", name, slots);
+    JSON_AUTO answer = call(s, "POST", "/v1/runners", s->runners, body);
+    return json_integer_value(json_object_get(answer, "epoch"));
+}

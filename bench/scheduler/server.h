@@ -1,0 +1,41 @@
+/* The server that is measured: assayd as it is, on a database of its own in the fixture's cluster
+ * (tests/support/pg_fixture.h), with authentication. What does not work here ends the program. */
+#ifndef ASSAY_BENCH_SCHEDULER_SERVER_H
+#define ASSAY_BENCH_SCHEDULER_SERVER_H
+
+#include <jansson.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bench/scheduler/wire.h"
+#include "tests/support/pg_fixture.h"
+#include "tests/support/temp_folder.h"
+
+#define FIELDS_SIZE 400
+
+struct server {
+    pid_t pid;
+    int port;
+    char dir[TEMP_FOLDER_SIZE];
+    char url[PG_URL_SIZE];     /* of its database */
+    char admin[FIELDS_SIZE];   /* lines of a request's head that show the right to administrate */
+    char runners[FIELDS_SIZE]; /* the same of every runner */
+};
+
+/* A server on a new database. workers 0: its default. */
+void server_start(struct server *s, int64_t workers);
+/* The same on the database `url`, which is migrated. */
+void server_start_on(struct server *s, const char *url, int64_t workers);
+void server_stop(struct server *s);
+
+/* A request of the administrator on a connection of its own, whose answer must be a 2xx. Returns its JSON, owned by the
+ * caller; NULL if it has none. `body` NULL: none. */
+json_t *server_call(const struct server *s, const char *method, const char *path, const char *body);
+
+/* Create the sweep `name` over x in [0, 1] that minimises "loss" at random, with a million trials.
+ * Its trials are runners'. */
+void server_add_sweep(const struct server *s, const char *name);
+/* Register a runner; its epoch. */
+int64_t server_add_runner(const struct server *s, const char *name, int slots);
+
+#endif
