@@ -468,6 +468,94 @@ class Named(Case):
         self.assertEqual(study.tell(1, 3.0, skip_if_finished=True).value, 2.0)
         self.refuses(ValueError, ["trial 1"], study.tell, 1, 3.0)
 
+    def check_constraints(self, study, values_of, bounded):
+        """The sweep bounds these metrics; the service, this process and another one know the values of each trial."""
+        document = UP.sweep(study.sweep)["document"]
+        self.assertEqual(document["constraints"], [{"metric": m, "max": 0} for m in bounded])
+        for s in (study, assay.load_study(study.sweep)):
+            for t in s.get_trials(states=["COMPLETE"]):
+                self.assertEqual(t.system_attrs, {"constraints": values_of(t)})
+                self.assertEqual(t.feasible, all(c <= 0 for c in values_of(t)))
+            allowed = [t for t in s.trials if t.feasible and t.value is not None]
+            self.assertEqual(s.best_value, min(t.value for t in allowed))
+        for row in UP.trials(study.sweep):
+            if row["state"] == "completed":
+                self.assertEqual(row["feasible"], row["metrics"]["constraint"] <= 0)
+        return [t.feasible for t in study.trials]
+
+    def test_constraints_func(self):
+        def of(t):
+            return [0.5 - t.params["x"], t.params["x"] - 0.9]
+
+        def objective(t):
+            return t.suggest_float("x", 0, 1)
+
+        sampler = assay.samplers.TPESampler(constraints_func=of, seed=2)
+        study = assay.create_study(study_name="bounded-two", sampler=sampler)
+        study.optimize(objective, n_trials=12)
+        self.assertEqual(set(self.check_constraints(study, of, ["constraint_0", "constraint_1"])), {True, False})
+        self.assertGreaterEqual(study.best_value, 0.5)
+
+        def reports(t):  # the sweep is created before it is known how many there are
+            t.report(t.suggest_float("x", 0, 1))
+            return t.params["x"]
+
+        study = assay.optimize(reports, name="bounded-reports", n_trials=8, constraints_func=lambda t: tuple(of(t)), seed=2)
+        self.assertEqual(set(self.check_constraints(study, of, ["constraint"])), {True, False})
+        study = assay.optimize(objective, {"x": (0.0, 1.0)}, name="bounded-space", n_trials=8, constraints_func=of, seed=2)
+        self.check_constraints(study, of, ["constraint"])
+        copied = assay.copy_study(from_study_name="bounded-space", to_study_name="bounded-copy")
+        self.assertEqual([t.feasible for t in copied.trials], [t.feasible for t in study.trials])
+        self.check_constraints(copied, of, ["constraint"])
+
+    def test_constraints_while_the_space_grows(self):
+        def objective(t):
+            x = t.suggest_float("x", 0, 1)
+            t.report(0, 0, noise=float("nan"))  # known results have finite numbers alone
+            return x + (t.suggest_float("y", 0, 1) if t.number == 3 else 0)
+
+        def of(t):
+            return [0.5 - t.params["x"]]
+
+        study = assay.create_study(study_name="bounded-grows", constraints_func=of, seed=3)
+        study.add_trial(assay.create_trial(params={"x": 0.75}, distributions={"x": assay.FloatDistribution(0, 1)}, value=0.75,
+                                           system_attrs={"constraints": [-0.25]}))
+        study.optimize(objective, n_trials=8)
+        self.assertNotEqual(study.sweep, "bounded-grows")
+        self.check_constraints(study, of, ["constraint"])
+
+    def test_constraints_of_a_loop_and_of_pruned_trials(self):
+        study = assay.create_study(study_name="bounded-loop", constraints_func=lambda t: [t.params["x"] - 0.5, *t.user_attrs["more"]])
+        for i in range(4):
+            trial = study.ask()
+            trial.suggest_float("x", 0, 1)
+            trial.set_user_attr("more", [-1.0] * (2 if i < 3 else 1))
+            if i < 3:
+                told = study.tell(trial, 1.0, state=[None, "PRUNED", "COMPLETE"][i]) if i != 1 else study.tell(trial, state="PRUNED")
+                self.assertEqual(told.system_attrs["constraints"], [trial.params["x"] - 0.5, -1.0, -1.0])
+            else:
+                self.refuses(ValueError, ["constraints_func", "2 values, expected 3"], study.tell, trial, 1.0)
+                study.tell(trial, state="FAIL")
+        self.assertEqual([t.state.name for t in study.trials], ["COMPLETE", "PRUNED", "COMPLETE", "FAIL"])
+
+    def test_constraints_that_are_refused(self):
+        def objective(t):
+            return t.suggest_float("x", 0, 1)
+
+        for number, (returned, words) in enumerate([(3, "list of numbers"), ([float("nan")], "finite"), ([float("inf")], "finite"),
+                                                    ([0.0] * 65, "at most 64"), (["a"], "list of numbers")]):
+            study = assay.create_study(study_name=f"bounded-wrong-{number}", constraints_func=lambda t: returned)
+            study.optimize(objective, n_trials=1, catch=ValueError)
+            self.assertEqual([t.state.name for t in study.trials], ["FAIL"])
+            self.assertIn("constraints_func returned", study.trials[0].reason)
+            self.assertIn(words, study.trials[0].reason)
+        self.refuses(ValueError, ["constraint_1"], assay.create_study, metric="constraint_1", constraints_func=lambda t: [0])
+        self.refuses(ValueError, ["constraints_func", "bounded-wrong-9"], self.joins_one_without)
+
+    def joins_one_without(self):
+        assay.optimize(sphere, n_trials=1, name="bounded-wrong-9")
+        assay.load_study("bounded-wrong-9", constraints_func=lambda t: [0])
+
     def test_trials_that_are_asked_for_together(self):
         """Before there is a sweep: each has values of its own, and all become trials of it."""
         study = assay.create_study(study_name="named-together")

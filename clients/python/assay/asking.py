@@ -10,6 +10,7 @@ import time
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Union, cast
 
 from .constants import BEAT_S, JSON
+from .constraints import _bounded_constraints, _constraint_metrics, _constraint_values
 from .errors import AssayError, _encodable, _repr, _say
 from .parameters import _of_space
 from .run import _Run
@@ -218,6 +219,7 @@ class _StudyTrials(_StudySweep):
         values = [metrics.get(name) for name, _ in self.metrics] if state == "completed" else [None for _ in self.metrics]
         record = FrozenTrial(trial.number, state, trial.params, latest, values, reason, self._is_feasible(latest),
                              time.monotonic() - trial._begin, trial.user_attrs, trial._sweep or "")
+        record.system_attrs = dict(trial.system_attrs)
         record._given, record._asked = trial._given, dict(trial._asked)
         record._curve = {s: m[self.metrics[0][0]] for s, m in sorted(trial._steps.items()) if self.metrics[0][0] in m}
         record.datetime_start, record.datetime_complete = trial.datetime_start, datetime.datetime.now()
@@ -244,6 +246,17 @@ class _StudyTrials(_StudySweep):
         except (TypeError, ValueError, OverflowError):
             raise TypeError(f"the objective returned {_repr(returned)}, expected a number"[:500]) from None
 
+    def _constrained(self, trial: Trial, state: str, metrics: Dict[str, float]) -> Dict[str, float]:
+        """The metrics of a trial with what the constraints_func says of it. ValueError: it returned something else."""
+        if self._constraints_func is None:
+            return metrics
+        values = _constraint_values(self._constraints_func(self._frozen(trial, state, metrics, None)))
+        wanted = _bounded_constraints(self._options)[1]
+        if wanted and wanted != len(values):
+            raise ValueError(f"constraints_func returned {len(values)} values, expected {wanted} as of the first trial")
+        trial.system_attrs["constraints"] = values
+        return {**metrics, **_constraint_metrics(values)} if state == "completed" else metrics
+
     def ask(self, fixed_distributions: Optional[Mapping[str, Any]] = None) -> Trial:
         """A trial to run in a loop of your own; tell() its result. AssayError when there are no more.
         fixed_distributions: entries of a space; the trial suggests all of them at once."""
@@ -269,7 +282,10 @@ class _StudyTrials(_StudySweep):
                     return record
             raise ValueError(f"trial {number}: it was not asked for here, or it has ended")
         told = held[0] if held else cast(Trial, trial)
-        return self._finish(told, str(ended), self._metrics_of(values) if ended == TrialState.COMPLETE else {}, reason)
+        metrics = self._metrics_of(values) if ended == TrialState.COMPLETE else {}
+        if ended != TrialState.FAIL:
+            metrics = self._constrained(told, str(ended), metrics)
+        return self._finish(told, str(ended), metrics, reason)
 
     def enqueue_trial(self, params: Mapping[str, Any], user_attrs: Optional[Mapping[str, Any]] = None,
                       skip_if_exists: bool = False) -> None:
@@ -295,12 +311,17 @@ class _StudyTrials(_StudySweep):
         """Add a known result, from which the search learns; it does not count towards n_trials. values: as an
         objective returns them; state failed has none. Or a trial, such as one of another study or of create_trial(): the
         search learns from those that are completed or failed, and others are left out."""
+        constraints = None
         if isinstance(params, FrozenTrial):
-            if params.state in (TrialState.COMPLETE, TrialState.FAIL):
-                self.add_trial(params.params, list(params.values) if params.state == TrialState.COMPLETE and len(params.values) > 1
-                               else params.value, str(params.state))
-            return
-        result: JSON = {"metrics": self._metrics_of(values)} if state == "completed" else {"state": "failed"}
+            if params.state not in (TrialState.COMPLETE, TrialState.FAIL):
+                return
+            constraints, state = params.system_attrs.get("constraints"), str(params.state)
+            values = None if state != "completed" else list(params.values) if len(params.values) > 1 else params.value
+            params = params.params
+        metrics = self._metrics_of(values) if state == "completed" else {}
+        if metrics and constraints is not None and (self._constraints_func is not None or _bounded_constraints(self._options)[0]):
+            metrics.update(_constraint_metrics(_constraint_values(constraints)))
+        result: JSON = {"metrics": metrics} if metrics else {"state": "failed"}
         with self._lock:
             if self.sweep is None:
                 self._waiting.append((dict(params), result, False))

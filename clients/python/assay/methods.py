@@ -1,9 +1,11 @@
 """Samplers and pruners by Optuna's names, for create_study(sampler=…, pruner=…). A sampler chooses the search method of the
-service, and its seed; its other arguments have no effect. A pruner has none: the service does not stop trials for their
+service, its seed and the constraints_func; its other arguments have no effect. A pruner has none: the service does not stop trials for their
 results yet."""
 from __future__ import annotations
 
 from typing import Any, Optional
+
+from .constraints import ConstraintsFunc
 
 
 class _Sampler:
@@ -11,8 +13,9 @@ class _Sampler:
 
     method = "gp"
 
-    def __init__(self, *ignored: Any, seed: Optional[int] = None, **also_ignored: Any) -> None:
-        self.seed = seed
+    def __init__(self, *ignored: Any, seed: Optional[int] = None, constraints_func: Optional[ConstraintsFunc] = None,
+                 **also_ignored: Any) -> None:
+        self.seed, self.constraints_func = seed, constraints_func
 
 
 class GPSampler(_Sampler):

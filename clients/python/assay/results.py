@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from .address import _Address
 from .connection import _Http
+from .constraints import ConstraintsFunc, _constraints_in
 from .constants import JSON, LEASE_S, TRIALS_MAX
 from .notebook import _html
 from .parameters import _Parameter
@@ -51,6 +52,7 @@ class _StudyData:
         self._is_explicit = False
         self._limit = TRIALS_MAX
         self.user_attrs: JSON = {}
+        self._constraints_func: Optional[ConstraintsFunc] = None
         self._lease = LEASE_S  # seconds after which the server gives away the trials of a program that is silent
         self._shared = False  # other programs of the same name work on it too (load_if_exists)
         self._before = 0  # trials that ran in sweeps which the study has moved on from
@@ -151,6 +153,7 @@ class _StudyData:
         record = FrozenTrial(row["number"], row["state"], params, metrics, values, row.get("reason"),
                              row.get("feasible") is not False, _span(row.get("started_at"), row.get("finished_at")),
                              None, row["sweep"])
+        record.system_attrs = _constraints_in(metrics, self._options)
         record._encoded = record._given = row["params"]
         record._asked = {n: (self._space[n], v) for n, v in params.items() if n in self._space}
         record.datetime_start, record.datetime_complete = _local(row.get("started_at")), _local(row.get("finished_at"))

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import urllib.parse
 import uuid
 from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from .constraints import _bounded_constraints, _constraint_bounds
 from .constants import GENERATIONS_MAX, JSON, ROWS_MAX, TRIALS_MAX
 from .errors import AssayError, SpaceError
 from .parameters import _matches, _of_space, _of_spec, _Parameter, _when_meaning
@@ -115,6 +117,7 @@ class _StudySweep(_StudyData):
                     raise SpaceError("the objective suggested no parameter before it reported or ended: call "
                                      "trial.suggest_float and the like in it, or give space=")
                 self._space = {name: p for name, (p, _) in trial._asked.items()}
+            self._bound_constraints(trial.system_attrs.get("constraints") if trial is not None else None)
             created = self._post(self._limit, unique=self._shared)
             if created is not None:
                 self.sweep = created["id"]
@@ -127,6 +130,12 @@ class _StudySweep(_StudyData):
                 if created is not None or not is_first:
                     self._enqueue(params, result)
             self._first = None
+
+    def _bound_constraints(self, values: Optional[Sequence[float]]) -> None:
+        """Let the document of a sweep that is about to be created bound what the constraints_func returns."""
+        others = self._options.get("constraints") or []
+        if self._constraints_func is not None and not _bounded_constraints(self._options)[0]:
+            self._options["constraints"] = [*others, *_constraint_bounds(values, len(others))]
 
     def _begin_trial(self, trial: Trial) -> None:
         """Let the first trial of this program, whose values were drawn here, be one of the sweep: in one step, so that no
@@ -188,7 +197,7 @@ class _StudySweep(_StudyData):
         draw = random.Random(record.number)
         params = self._complete({**record._given, **record._encoded}, lambda p: p.encode(p.draw(draw)))
         if record.state == "completed":
-            return {"params": params, "metrics": record.metrics}
+            return {"params": params, "metrics": {n: v for n, v in record.metrics.items() if math.isfinite(v)}}
         return {"params": params, "state": "failed", "reason": record.reason}
 
     def _grow(self) -> None:
@@ -309,6 +318,8 @@ class _StudySweep(_StudyData):
         self._options = {k: document[k] for k in ("search", "constraints", "tags", "limits", "parameter_constraints", "forbidden")
                          if k in document}
         self._options["tags"] = [t for t in document.get("tags", []) if not t.startswith((GREW_FROM, STUDY_LIMIT))]
+        if self._constraints_func is not None and not _bounded_constraints(self._options)[0]:
+            raise ValueError(f"constraints_func: the sweep {found['id']} was created without one, and its constraints do not change")
         self.sweep = found["id"]
         self._limit = int(document.get("limits", {}).get("max_trials", TRIALS_MAX))
 

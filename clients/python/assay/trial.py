@@ -78,7 +78,8 @@ class FrozenTrial:
     a trial whose objective raised TrialPruned (the service has it as cancelled). params: what the objective suggested.
     metrics: the latest value of each metric; value and values: those of the objectives, None where there is none.
     feasible: whether it satisfies the study's constraints. duration: seconds, or None; datetime_start and
-    datetime_complete: local times, or None. user_attrs: kept in the process that ran it."""
+    datetime_complete: local times, or None. user_attrs: kept in the process that ran it. system_attrs: with a
+    constraints_func "constraints" has the values that it returned."""
 
     def __init__(self, number: int, state: Any, params: JSON, metrics: Dict[str, float], values: List[Optional[float]],
                  reason: Optional[str] = None, feasible: bool = True, duration: Optional[float] = None,
@@ -86,6 +87,7 @@ class FrozenTrial:
         self.number, self.state, self.params, self.metrics = number, _state(state), params, metrics
         self.values, self.reason, self.feasible = values, reason, feasible
         self.duration, self.user_attrs, self.sweep = duration, dict(user_attrs or {}), sweep
+        self.system_attrs: JSON = {}
         self._own_key = f"{sweep}/{number}"  # where it ran; its number changes when the study moves on to another sweep
         self._encoded: JSON = {}  # what was suggested, as the server has it
         self._given: JSON = {}  # what the server suggested, whether the objective asked for it or not
@@ -134,6 +136,7 @@ class Trial:
         self.seed = random.SystemRandom().getrandbits(63)
         self.attempt = 1
         self.user_attrs: JSON = {}
+        self.system_attrs: JSON = {}  # "constraints": what the constraints_func of the study returned
         self._given: JSON = {}
         self._fixed = dict(fixed or {})  # values of an enqueued configuration for names that the sweep does not have
         self._asked: Dict[str, Tuple[_Parameter, Any]] = {}
