@@ -556,6 +556,76 @@ class Named(Case):
         assay.optimize(sphere, n_trials=1, name="bounded-wrong-9")
         assay.load_study("bounded-wrong-9", constraints_func=lambda t: [0])
 
+    class Walk(assay.samplers.BaseSampler):
+        """A step from the last completed trial; what is new is in the middle of its range. `calls`: what was called."""
+
+        def __init__(self):
+            self.calls = []
+
+        def infer_relative_search_space(self, study, trial):
+            return assay.search_space.intersection_search_space(study.trials)
+
+        def sample_relative(self, study, trial, search_space):
+            done = study.get_trials(states=["COMPLETE"])
+            self.calls.append(sorted(search_space))
+            return {n: min(done[-1].params[n] + 0.25, d.high) for n, d in search_space.items() if not hasattr(d, "choices")}
+
+        def sample_independent(self, study, trial, param_name, param_distribution):
+            self.calls.append(param_name)
+            choices = getattr(param_distribution, "choices", None)
+            return choices[-1] if choices else (param_distribution.low + param_distribution.high) / 2
+
+        def after_trial(self, study, trial, state, values):
+            self.calls.append((state.name, values))
+
+    def test_a_sampler_of_the_users_own(self):
+        def objective(trial):
+            x, k = trial.suggest_float("x", 0, 1), trial.suggest_categorical("k", ["a", None])
+            if trial.number == 2:
+                raise ValueError("no")
+            if trial.number == 3:
+                raise assay.TrialPruned()
+            return x + (k is None)
+
+        sampler = self.Walk()
+        study = assay.create_study(study_name="own", sampler=sampler)
+        study.optimize(objective, n_trials=6, catch=ValueError)
+        want = [(0.5, "COMPLETE"), (0.75, "COMPLETE"), (1.0, "FAIL"), (1.0, "PRUNED"), (1.0, "COMPLETE"), (1.0, "COMPLETE")]
+        self.assertEqual([(t.params["x"], t.state.name) for t in study.trials], want)
+        self.assertEqual(sampler.calls[:7], [[], "x", "k", ("COMPLETE", [1.5]), ["k", "x"], "k", ("COMPLETE", [1.75])])
+        self.assertEqual([c[0] for c in sampler.calls if isinstance(c, tuple)], [state for _, state in want])
+        rows = UP.trials("own")
+        self.assertEqual([(r["params"]["x"], r["params"]["k"]) for r in rows], [(x, None) for x, _ in want])
+        self.assertEqual(UP.wait_ended("own")["counts"]["total"], 6)
+        study.enqueue_trial({"x": 0.125})
+        study.optimize(objective, n_trials=2)
+        self.assertEqual([t.params["x"] for t in study.trials[6:]], [0.125, 0.375])
+
+    def test_a_sampler_of_the_users_own_while_others_run_and_the_space_grows(self):
+        def objective(trial):
+            x = trial.suggest_float("x", 0, 1)
+            trial.report(x)
+            return x + (trial.suggest_int("late", 0, 4) if trial.number > 3 else 0)
+
+        study = assay.optimize(objective, name="own-grows", n_trials=12, n_jobs=3, sampler=self.Walk())
+        self.assertEqual((len(study.trials), {t.state.name for t in study.trials}), (12, {"COMPLETE"}))
+        self.assertTrue(all("late" in t.params for t in study.trials if t.number > 6), study.trials)
+        total = assay.create_study(study_name="own-space", space={"x": (0.0, 1.0)}, sampler=self.Walk())
+        total.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=3)
+        self.assertEqual([t.params["x"] for t in total.trials], [0.5, 0.75, 1.0])
+
+    def test_a_sampler_of_the_users_own_that_is_wrong(self):
+        class Wrong(self.Walk):
+            def sample_independent(self, study, trial, param_name, param_distribution):
+                return 3.0
+
+        study = assay.create_study(study_name="own-wrong", sampler=Wrong())
+        self.refuses(assay.SpaceError, ["'x'", "found 3.0 of Wrong.sample_independent()", "from 0.0 to 1.0"], study.optimize,
+                     lambda t: t.suggest_float("x", 0, 1), 1)
+        self.refuses(NotImplementedError, [], assay.create_study(sampler=assay.samplers.BaseSampler()).optimize, sphere, 1)
+        draws = assay.samplers.RandomSampler(seed=1)
+        self.assertTrue(all(0 <= draws.sample_independent(None, None, "x", assay.IntDistribution(0, 3)) <= 3 for _ in range(20)))
+
     def test_trials_that_are_asked_for_together(self):
         """Before there is a sweep: each has values of its own, and all become trials of it."""
         study = assay.create_study(study_name="named-together")
@@ -575,12 +645,19 @@ class Named(Case):
                        directions=["minimize", "minimize"])
         script = """if True:
             import assay
+            import os
+            plots_of_plotly = assay.visualization
             plots, one, two = assay.visualization.matplotlib, assay.load_study("plots"), assay.load_study("front")
             for name in ("optimization_history", "slice", "contour", "rank", "parallel_coordinate", "param_importances", "edf",
                          "intermediate_values", "timeline"):
                 drawn = getattr(plots, "plot_" + name)(one)
                 axes = drawn if hasattr(drawn, "get_title") else drawn[0][0]
                 assert axes.collections or axes.lines or axes.patches, name
+            drawn = plots_of_plotly.plot_slice(one)
+            if not hasattr(drawn, "to_plotly_json"):  # plotly is not installed
+                drawn.show()
+                drawn.write_image("slice.png")
+                assert drawn.figure is drawn.axes[0][0].get_figure() and os.path.getsize("slice.png")
             points = plots.plot_pareto_front(two).collections
             assert sum(len(c.get_offsets()) for c in points) == 4
             try:
@@ -589,7 +666,9 @@ class Named(Case):
                 assert "target" in str(e)
             plots.plot_slice(two, target=lambda t: t.values[0])
         """
-        subprocess.run([pythons[0], "-B", "-c", script], check=True, env=dict(os.environ, PYTHONPATH=CLIENT, MPLBACKEND="Agg"))
+        with tempfile.TemporaryDirectory(prefix="assay-py-") as folder:
+            subprocess.run([pythons[0], "-B", "-c", script], check=True, cwd=folder,
+                           env=dict(os.environ, PYTHONPATH=CLIENT, MPLBACKEND="Agg"))
 
 
 class Documents(Case):

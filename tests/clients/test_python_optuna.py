@@ -352,6 +352,12 @@ class Callbacks(unittest.TestCase):
         frame = study.frame()
         self.assertEqual(list(frame["value"]), [t.value for t in study.trials])
         self.assertEqual(list(frame.columns), ["number", "state", "value", "x", "duration"])
+        table = study.trials_dataframe()
+        self.assertEqual(len(table[table.state == "COMPLETE"]), 3)
+        self.assertEqual(list(table.columns), ["number", "value", "datetime_start", "datetime_complete", "duration", "params_x", "state"])
+        self.assertEqual(list(study.trials_dataframe(multi_index=True)[("params", "x")]), list(frame["x"]))
+        self.assertEqual(list(study.trials_dataframe(("number", "params")).columns), ["number", "params_x"])
+        self.assertEqual(len(assay.create_study().trials_dataframe().columns), 0)
 
 
 if __name__ == "__main__":

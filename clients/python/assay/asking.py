@@ -11,11 +11,13 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Union, cas
 
 from .constants import BEAT_S, JSON
 from .constraints import _bounded_constraints, _constraint_metrics, _constraint_values
+from .distributions import _distribution
 from .errors import AssayError, _encodable, _repr, _say
-from .parameters import _of_space
+from .own_sampler import BaseSampler, _sampled
+from .parameters import _of_space, _Parameter
 from .run import _Run
 from .states import TrialState, _state
-from .sweep import _StudySweep
+from .sweep import _made, _StudySweep
 from .trial import FrozenTrial, Trial, _client_name, _json_number, _metric_name
 
 
@@ -74,6 +76,8 @@ class _StudyTrials(_StudySweep):
 
     def _next(self, run: Optional[_Run], client: str) -> List[Trial]:
         """Trials to run: the first one with values of our own, or what the server hands out. [] when there are no more."""
+        if self._sampler is not None:
+            return self._next_of_sampler(self._sampler, run, client)
         while True:
             with self._lock:
                 if self.sweep is None and not self._is_explicit and (self._first is None or run is None):
@@ -110,6 +114,40 @@ class _StudyTrials(_StudySweep):
                     return []
                 if answer["state"] == "paused" and self._shared:
                     self._complete_move(sweep)
+
+    def _next_of_sampler(self, sampler: BaseSampler, run: Optional[_Run], client: str) -> List[Trial]:
+        """A trial with values of the user's sampler. The server gets it when it first reports or ends."""
+        with self._lock:
+            if self.sweep is None and self._is_explicit:
+                self._begin(None)
+            if self.sweep is not None and self._missing:
+                self._grow()
+            made = len(self._own) if self.sweep is None else _made(self._get(self.sweep))
+            unknown = sum(t._sweep is None for t in self._held)  # to the server
+            if made + unknown >= self._limit and self._shared and self.sweep is not None and self._follow():
+                return self._next_of_sampler(sampler, run, client)
+            if made + unknown >= self._limit or (run is not None and run.is_over()):
+                return []
+            queued = next((w for w in self._waiting if w[1] is None), None)
+            if queued is not None:
+                self._waiting.remove(queued)
+            trial = Trial(self, None, None, client, queued[0] if queued is not None else None)
+            trial.number = made + unknown  # the server's, once it has one
+            self._hold(trial)
+        try:
+            seen = self._frozen(trial, "running", {}, None)
+            sampler.before_trial(self, seen)
+            trial._relative = sampler.sample_relative(self, seen, sampler.infer_relative_search_space(self, seen))
+        except BaseException:
+            self._release(trial)
+            raise
+        return [trial]
+
+    def _draw(self, trial: Trial, p: _Parameter) -> Any:
+        """A value that the server did not suggest: of the user's sampler, or a random one."""
+        if self._sampler is None:
+            return p.draw(self._random)
+        return _sampled(self._sampler, self, self._frozen(trial, "running", {}, None), trial._relative, p, _distribution(p))
 
     def _let_go(self, trial: Trial) -> None:
         with self._lock:
@@ -155,6 +193,9 @@ class _StudyTrials(_StudySweep):
 
     def _finish(self, trial: Trial, state: str, metrics: Dict[str, float], reason: Optional[str] = None) -> FrozenTrial:
         """Tell the server how a trial ended, and keep it. state: completed, failed or pruned."""
+        if self._sampler is not None:
+            ended = self._frozen(trial, state, metrics, reason)
+            self._sampler.after_trial(self, ended, _state(state), ended.values if state == "completed" else None)  # type: ignore[arg-type]
         if trial._sweep is None:
             self._begin(trial)
         trial._send()
@@ -297,7 +338,7 @@ class _StudyTrials(_StudySweep):
         with self._lock:
             if user_attrs:
                 self._queued_attrs.append((dict(params), dict(user_attrs)))
-            if self.sweep is None:
+            if self.sweep is None or self._sampler is not None:
                 self._waiting.append((dict(params), None, False))
             else:
                 self._enqueue(dict(params), None)

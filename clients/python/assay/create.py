@@ -12,6 +12,7 @@ from .constants import JSON, LEASE_S
 from .constraints import ConstraintsFunc, _check_free_names
 from .errors import AssayError, _say
 from .methods import _Sampler
+from .own_sampler import BaseSampler
 from .results import Metrics
 from .run import Callback
 from .study import Study
@@ -69,13 +70,16 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     constraints_func: called with each trial that completed or was pruned; the trial is feasible when every number that it
     returns is at most 0. server, profile, token: see docs/python.md; start: start `assay up`
     when no server is known. Optuna's storage and pruner are accepted and have no effect; a sampler of assay.samplers
-    chooses method, seed and constraints_func, others have no effect."""
+    chooses method, seed and constraints_func; one of your own (samplers.BaseSampler) chooses the values; others have no
+    effect."""
     for field in set(ignored) - {"storage", "sampler", "pruner"}:
         raise TypeError(f"create_study() has no argument '{field}'")
     sampler = ignored.pop("sampler", None)
     if isinstance(sampler, _Sampler):
         method, seed = sampler.method, sampler.seed if seed is None else seed
         constraints_func = constraints_func or sampler.constraints_func
+    elif isinstance(sampler, BaseSampler):
+        method = "random"  # the service does not search
     elif sampler is not None:
         ignored["sampler"] = sampler
     if any(v is not None for v in ignored.values()):
@@ -92,6 +96,7 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
 
     study = Study(_slug(study_name), goals, options, address)
     study._lease = _lease_of(lease)
+    study._sampler = sampler if isinstance(sampler, BaseSampler) and not isinstance(sampler, _Sampler) else None
     if constraints_func is not None:
         _check_free_names([name for name, _ in goals] + [str(c.get("metric")) for c in constraints])
         study._constraints_func = constraints_func

@@ -25,10 +25,10 @@ class FixedTrial:
     def _suggest(self, p: _Parameter) -> Any:
         if p.name not in self._values:
             raise SpaceError(f"parameter '{p.name}': the FixedTrial has no value of it")
-        value = p.decode(p.encode(self._values[p.name]))
-        s = p.spec
-        if (p.kind in ("float", "int") and not s["min"] <= value <= s["max"]) or (p.kind == "constant" and value != s["value"]):
-            raise SpaceError(f"parameter '{p.name}': found {_repr(value)}, expected {p.described()}")
+        value = self._values[p.name]
+        if not p.contains(value):
+            raise SpaceError(f"parameter '{p.name}': found {_repr(value)}, expected {p.described()}"[:600])
+        value = p.decode(p.encode(value))
         self._suggested[p.name] = value
         return value
 

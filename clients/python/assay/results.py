@@ -14,7 +14,9 @@ from .address import _Address
 from .connection import _Http
 from .constraints import ConstraintsFunc, _constraints_in
 from .constants import JSON, LEASE_S, TRIALS_MAX
+from .frames import _joined_name, _optuna_table
 from .notebook import _html
+from .own_sampler import BaseSampler
 from .parameters import _Parameter
 from .run import _Run
 from .states import StudyDirection, _states
@@ -53,6 +55,7 @@ class _StudyData:
         self._limit = TRIALS_MAX
         self.user_attrs: JSON = {}
         self._constraints_func: Optional[ConstraintsFunc] = None
+        self._sampler: Optional[BaseSampler] = None  # of the user's own
         self._lease = LEASE_S  # seconds after which the server gives away the trials of a program that is silent
         self._shared = False  # other programs of the same name work on it too (load_if_exists)
         self._before = 0  # trials that ran in sweeps which the study has moved on from
@@ -251,7 +254,17 @@ class _StudyData:
             return self.rows()
         return pandas.DataFrame(self.rows())
 
-    trials_dataframe = frame
+    def trials_dataframe(self, attrs: Optional[Sequence[str]] = None, multi_index: bool = False) -> Any:
+        """A pandas DataFrame with Optuna's columns: number, value, datetime_start, …, params_x, state ("COMPLETE"). attrs:
+        attributes of the trials instead of these. multi_index: (params, x) in place of params_x."""
+        import pandas  # type: ignore[import]
+        trials = self.trials
+        columns, rows = _optuna_table(trials, self.metric_names, attrs)
+        table = pandas.DataFrame([[row.get(c) for c in columns] for row in rows],
+                                 columns=pandas.MultiIndex.from_tuples(columns) if columns else None)
+        if columns and not multi_index:
+            table.columns = [_joined_name(c) for c in columns]
+        return table
 
     def _repr_html_(self) -> str:
         return _html(self, self.trials)

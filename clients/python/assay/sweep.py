@@ -125,7 +125,8 @@ class _StudySweep(_StudyData):
                 self._join(self._get(self.name))
             if trial is not None:
                 self._begin_trial(trial)
-            waiting, self._waiting = self._waiting, []
+            waiting = [w for w in self._waiting if self._sampler is None or w[1] is not None]
+            self._waiting = [w for w in self._waiting if w not in waiting]
             for params, result, is_first in waiting:
                 if created is not None or not is_first:
                     self._enqueue(params, result)

@@ -11,7 +11,7 @@ import re
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
 from .address import _start_ticks
 from .constants import FLUSH_S, JSON, STEP_MAX
@@ -138,6 +138,7 @@ class Trial:
         self.user_attrs: JSON = {}
         self.system_attrs: JSON = {}  # "constraints": what the constraints_func of the study returned
         self._given: JSON = {}
+        self._relative: Mapping[str, Any] = {}  # values of the study's own sampler
         self._fixed = dict(fixed or {})  # values of an enqueued configuration for names that the sweep does not have
         self._asked: Dict[str, Tuple[_Parameter, Any]] = {}
         self._steps: Dict[int, Dict[str, float]] = {}
@@ -169,11 +170,11 @@ class Trial:
             self._check_same(p, known, "before")
         if p.name in self._given:
             value = p.decode(self._given[p.name])
-        elif self._study._is_explicit:
+        elif self._study._is_explicit and (known is None or self._study._sampler is None):
             why = f"its condition is {known.spec.get('when')}" if known else "space= does not have it"
             raise SpaceError(f"parameter '{p.name}' is not active in trial {self.number}: {why}")
         else:
-            value = p.decode(p.encode(self._fixed[p.name])) if p.name in self._fixed else p.draw(self._study._random)
+            value = p.decode(p.encode(self._fixed[p.name])) if p.name in self._fixed else self._study._draw(self, p)
         self._asked[p.name] = (p, value)
         return value
 
