@@ -8,6 +8,7 @@ import importlib.util
 import math
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import threading
@@ -179,8 +180,33 @@ class Unchanged(unittest.TestCase):
     def test_max_trials(self):
         self.check("faq/max_trials_callback.py", 3)
 
-    def test_simulated_annealing(self):
-        self.check("samplers/simulated_annealing_sampler.py")
+    def runs(self, path):
+        """The file as a program, with `import optuna` made `import assay as optuna` by a module of that name."""
+        with tempfile.TemporaryDirectory(prefix="assay-py-", dir="/var/tmp") as folder:
+            with open(os.path.join(folder, "optuna.py"), "w", encoding="utf-8") as f:
+                f.write("import sys, assay\nsys.modules['optuna'] = assay\n"
+                        "sys.modules.update(('optuna' + n[5:], m) for n, m in list(sys.modules.items()) if n.startswith('assay.'))\n")
+            path_ = os.pathsep.join([folder, sys.path[0], *filter(None, [os.environ.get("PYTHONPATH")])])
+            done = subprocess.run([sys.executable, "-B", os.path.join(EXAMPLES, path)], cwd=folder, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, universal_newlines=True,
+                                  env=dict(os.environ, PYTHONPATH=path_, MPLBACKEND="Agg"))
+            self.assertEqual(done.returncode, 0, done.stdout)
+            return done.stdout
+
+    @needs("numpy")
+    def test_a_sampler_of_its_own(self):
+        self.assertIn("Best trial:", self.runs("samplers/simulated_annealing_sampler.py"))
+
+    def test_constraints(self):
+        self.assertRegex(self.runs("basic/quadratic_constraint.py"), "Constraints: c1=|No trials satisfied")
+
+    @needs("pandas")
+    def test_a_table(self):
+        self.assertIn("Number of completed trials: 10", self.runs("faq/max_trials_callback.py"))
+
+    @needs("matplotlib")
+    def test_a_figure_that_shows_itself(self):
+        self.runs("visualization/plot_pareto_front.py")
 
     def test_xgboost(self):
         self.check("xgboost/xgboost_simple.py", named={"direction": "maximize"})
