@@ -218,8 +218,8 @@ class Sampler(unittest.TestCase):
         self.optuna = importlib.import_module("optuna")
         self.optuna.logging.set_verbosity(self.optuna.logging.ERROR)
 
-    def study(self, sweep, **named):
-        sampler = assay.AssaySampler(study_name=sweep, seed=1)
+    def study(self, sweep, constraints_func=None, **named):
+        sampler = assay.AssaySampler(study_name=sweep, seed=1, constraints_func=constraints_func)
         self.addCleanup(sampler.close)
         return self.optuna.create_study(sampler=sampler, **named), sampler
 
@@ -265,6 +265,22 @@ class Sampler(unittest.TestCase):
         last = next(s for s in (f"sampler-two-{i}" for i in range(9, 1, -1)) if exists(s))
         values = sorted(r["metrics"]["value"] for r in UP.trials(last) if r["state"] == "completed")
         self.assertEqual(values, sorted(t.value for t in study.trials if t.value is not None))
+
+    def test_constraints(self):
+        study, sampler = self.study("sampler-bounded", lambda t: (0.5 - t.params["x"], t.params["x"] - 0.9))
+        study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=10)
+        rows = UP.trials("sampler-bounded")
+        self.assertEqual([c["metric"] for c in UP.sweep("sampler-bounded")["document"]["constraints"]], ["constraint_0", "constraint_1"])
+        self.assertEqual([(r["metrics"]["constraint_0"], r["metrics"]["constraint_1"]) for r in rows],
+                         [t.system_attrs["constraints"] for t in study.trials])
+        self.assertEqual([r["feasible"] for r in rows], [0.5 <= t.value <= 0.9 for t in study.trials])
+        self.assertGreaterEqual(study.best_value, 0.5)
+        sampler.close()
+        self.assertEqual(UP.wait_ended("sampler-bounded")["best"]["value"], study.best_value)
+        study, sampler = self.study("sampler-wrong", lambda t: [float("nan")])
+        with self.assertRaisesRegex(ValueError, "constraints_func returned"):
+            study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
+        self.assertEqual(sampler.close(), None)
 
     def test_several_objectives_threads_and_old_results(self):
         study, sampler = self.study("sampler-three", directions=["minimize", "maximize"])

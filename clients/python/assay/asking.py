@@ -247,6 +247,7 @@ class _StudyTrials(_StudySweep):
             self._space.update(self._missing)
             self._missing = {}
             self._infer_conditions(self._own)
+            self._bound_constraints(next((r.system_attrs["constraints"] for r in self._own if "constraints" in r.system_attrs), None))
             created = self._post(self._limit, False, True) or {}
             self.sweep = sweep = str(created["id"])
             self._add_known(sweep, [(f"known/{i}", r) for i, r in enumerate(self._own)])
