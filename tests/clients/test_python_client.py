@@ -483,6 +483,32 @@ class Named(Case):
                 self.assertEqual(row["feasible"], row["metrics"]["constraint"] <= 0)
         return [t.feasible for t in study.trials]
 
+    def test_attributes_of_a_study(self):
+        """What is set before the sweep is made is known to others, also after its space grew."""
+        def objective(trial):
+            return trial.suggest_float("x", 0, 1) + (trial.suggest_float("y", 0, 1) if trial.number == 2 else 0)
+
+        study = assay.create_study(study_name="attributes", tags=["mine"])
+        attrs = {"data set": "digits", "shape": [1, {"a": None}], "dot.ted": 0.5}
+        hidden = {"long": "x" * 128, "a=b": 1, "gr\u00f6\u00dfe": 1, "object": object()}
+        for key, value in {**attrs, **hidden}.items():
+            study.set_user_attr(key, value)
+        study.optimize(objective, n_trials=1)
+        study.set_user_attr("late", 1)
+        self.assertEqual(study.user_attrs, {**attrs, **hidden, "late": 1})
+        loaded = assay.load_study("attributes")
+        self.assertEqual((loaded.user_attrs, loaded._options["tags"]), (attrs, ["mine"]))
+        study.optimize(objective, n_trials=4)
+        self.assertNotEqual(study.sweep, "attributes")
+        self.assertEqual(assay.load_study(study.sweep).user_attrs, {**attrs, "late": 1})
+        copied = assay.copy_study(from_study_name=study.sweep, to_study_name="attributes-copy")
+        self.assertEqual(assay.load_study("attributes-copy").user_attrs, copied.user_attrs)
+        many = assay.create_study(study_name="attributes-many", tags=["t"])
+        for i in range(100):
+            many.set_user_attr(f"a{i}", i)
+        many.optimize(objective, n_trials=4)
+        self.assertEqual(len(assay.load_study(many.sweep).user_attrs), 61)
+
     def test_constraints_func(self):
         def of(t):
             return [0.5 - t.params["x"], t.params["x"] - 0.9]

@@ -230,7 +230,8 @@ class _StudyData:
         return self.name
 
     def set_user_attr(self, key: str, value: Any) -> None:
-        """Keep a value with the study, in this process."""
+        """Keep a value with the study. Other programs see what is set before the sweep is made, as its first trial reports or
+        ends, is JSON and fits into a tag of the sweep (128 characters); all else is in this process alone."""
         self.user_attrs[key] = value
 
     def rows(self) -> List[JSON]:

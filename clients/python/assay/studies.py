@@ -84,6 +84,7 @@ def copy_study(*, from_study_name: str, to_study_name: Optional[str] = None, fro
     made = create_study(study_name=to_study_name or source.name, metrics=dict(source.metrics), space=space, server=server,
                         profile=profile, token=token, start=False, method=source._options.get("search", {}).get("method", "gp"),
                         **options)
+    made.user_attrs.update(source.user_attrs)
     for record in source.trials:
         if record.state in (TrialState.COMPLETE, TrialState.FAIL):
             made.add_trial(record._given or record._encoded, {n: v for n, v in record.metrics.items() if math.isfinite(v)}
