@@ -18,28 +18,88 @@
 #define REPORT_AT "/trial/report"
 #define MAX_SOURCES 16
 #define MAX_PATTERNS 32
-#define MAX_TAGS 256
+#define MAX_NAMES 256 /* of `tags` and of `groups` */
 #define MAX_COLUMN 255
 
 /* One object of `report`. */
 struct source_fields {
-    json_t *patterns, *tags;
+    json_t *patterns, *groups, *tags;
     const char *csv, *json, *step, *tensorboard;
 };
 
+/* ---- names of metrics ---- */
+
+/* Check `tags` or `groups`: {what the source calls it: metric}. */
+static as_status check_names(const struct trial_reader *r, const json_t *names, const char *parent,
+                             const char *field, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX], child[AS_ERR_POINTER_MAX];
+    json_pointer_child(parent, field, at);
+    if (json_object_size(names) > MAX_NAMES)
+        return as_fail_at(err, AS_E_TOO_LARGE, at, "%s: %zu %s, at most %d are allowed", at,
+                          json_object_size(names), field, MAX_NAMES);
+    for (void *it = json_object_iter((json_t *)names); it;
+         it = json_object_iter_next((json_t *)names, it)) {
+        const char *metric = json_string_value(json_object_iter_value(it));
+        as_status st = AS_OK;
+        json_pointer_child(at, json_object_iter_key(it), child);
+        if (!metric || !metric_name_valid(metric) || as_streq(metric, "step"))
+            st = as_fail_at(err, AS_E_INVAL, child,
+                            "%s: found %.60s, expected the name of a metric: " METRIC_NAME_RULE,
+                            child, metric ? metric : json_type_name(json_object_iter_value(it)));
+        if ((st = faults_note(r->faults, st, err)) != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
 /* ---- patterns ---- */
 
-static as_status check_groups(const struct pattern *p, const char *at, bool *has_metric,
+/* The patterns of one object of `report`, as they are read. */
+struct pattern_list {
+    const json_t *groups; /* {group: metric}; NULL: each group is a metric of its name */
+    json_t *texts;        /* a list, owned */
+    json_t *found;        /* the names of all groups as keys, owned */
+    bool has_metric;      /* a group that is not `step` */
+};
+
+static void pattern_list_done(struct pattern_list *l)
+{
+    json_decref(l->texts);
+    json_decref(l->found);
+}
+
+/* The metric of a group: as `groups` says, or its own name. */
+static const char *metric_of_group(const struct pattern_list *l, const char *group)
+{
+    const char *metric = json_string_value(json_object_get(l->groups, group));
+    return metric && metric_name_valid(metric) ? metric
+                                               : group; /* check_names() noted the others */
+}
+
+static as_status check_groups(const struct pattern *p, const char *at, struct pattern_list *l,
                               struct as_err *err)
 {
+    JSON_AUTO metrics = json_object(); /* {metric: group} of this pattern */
+    if (!metrics)
+        return sweep_doc_no_memory(err);
     for (size_t i = 0; i < pattern_n_names(p); i++) {
-        const char *name = pattern_name(p, i);
-        if (!metric_name_valid(name)) /* PCRE2 takes letters of every alphabet */
+        const char *name = pattern_name(p, i), *metric = metric_of_group(l, name);
+        const char *other = json_string_value(json_object_get(metrics, metric));
+        if (!metric_name_valid(metric)) /* PCRE2 takes letters of every alphabet */
             return as_fail_at(err, AS_E_INVAL, at,
                               "%s: the group '%.60s' cannot be a metric: expected ASCII letters, "
-                              "digits and _",
+                              "digits and _, or its metric in groups",
                               at, name);
-        *has_metric |= strcmp(name, "step") != 0;
+        if (other)
+            return as_fail_at(err, AS_E_INVAL, at,
+                              "%s: the groups '%.60s' and '%.60s' are both the metric '%s', "
+                              "expected one group (alternatives may have the same name)",
+                              at, other, name, metric);
+        if (json_object_set_new(metrics, metric, json_string(name)) < 0 ||
+            json_object_set_new(l->found, name, json_true()) < 0)
+            return sweep_doc_no_memory(err);
+        l->has_metric |= strcmp(name, "step") != 0;
     }
     if (pattern_n_names(p) == 0)
         return as_fail_at(err, AS_E_INVAL, at,
@@ -49,7 +109,7 @@ static as_status check_groups(const struct pattern *p, const char *at, bool *has
     return AS_OK;
 }
 
-static as_status add_pattern(json_t *list, const json_t *text, const char *at, bool *has_metric,
+static as_status add_pattern(struct pattern_list *l, const json_t *text, const char *at,
                              struct as_err *err)
 {
     AS_AUTO(pattern_freep) struct pattern *p = NULL;
@@ -66,21 +126,47 @@ static as_status add_pattern(json_t *list, const json_t *text, const char *at, b
         (void)snprintf(why, sizeof why, "%s", err ? err->msg : "");
         return as_fail_at(err, st, at, "%s: %s", at, why);
     }
-    if ((st = check_groups(p, at, has_metric, err)) < 0)
+    if ((st = check_groups(p, at, l, err)) < 0)
         return st;
-    return json_array_append(list, (json_t *)text) < 0 ? sweep_doc_no_memory(err) : AS_OK;
+    return json_array_append(l->texts, (json_t *)text) < 0 ? sweep_doc_no_memory(err) : AS_OK;
+}
+
+/* `groups` names groups that the patterns have. */
+static as_status check_group_names(const struct trial_reader *r, const struct pattern_list *l,
+                                   const char *parent, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX], child[AS_ERR_POINTER_MAX];
+    json_pointer_child(parent, "groups", at);
+    for (void *it = json_object_iter((json_t *)l->groups); it;
+         it = json_object_iter_next((json_t *)l->groups, it)) {
+        const char *name = json_object_iter_key(it);
+        as_status st = AS_OK;
+        json_pointer_child(at, name, child);
+        if (strcmp(name, "step") == 0)
+            st = as_fail_at(err, AS_E_INVAL, child, "%s: the group step is the step and no metric",
+                            child);
+        else if (!json_object_get(l->found, name))
+            st = as_fail_at(err, AS_E_INVAL, child,
+                            "%s: no pattern of stdout beside it has a group '%.60s', expected such "
+                            "as (?P<%.60s>[0-9.eE+-]+)",
+                            child, name, name);
+        if ((st = faults_note(r->faults, st, err)) != AS_OK)
+            return st;
+    }
+    return AS_OK;
 }
 
 /* One pattern, or a list. *ret: a list; a new reference. */
-static as_status read_patterns(const struct trial_reader *r, const json_t *j, const char *parent,
-                               json_t **ret, struct as_err *err)
+static as_status read_patterns(const struct trial_reader *r, const struct source_fields *s,
+                               const char *parent, json_t **ret, struct as_err *err)
 {
-    JSON_AUTO list = json_array();
+    AS_AUTO(pattern_list_done)
+    struct pattern_list l = {.groups = s->groups, .texts = json_array(), .found = json_object()};
+    const json_t *j = s->patterns;
     char at[AS_ERR_POINTER_MAX], child[AS_ERR_POINTER_MAX];
-    bool has_metric = false;
     size_t n = json_is_array(j) ? json_array_size(j) : 1, faults = r->faults ? r->faults->n : 0;
     json_pointer_child(parent, "stdout", at);
-    if (!list)
+    if (!l.texts || !l.found)
         return sweep_doc_no_memory(err);
     if (n == 0 || n > MAX_PATTERNS)
         return as_fail_at(err, AS_E_INVAL, at, "%s: %zu patterns, expected 1 to %d", at, n,
@@ -88,21 +174,25 @@ static as_status read_patterns(const struct trial_reader *r, const json_t *j, co
     for (size_t i = 0; i < n; i++) {
         if (json_is_array(j))
             json_pointer_index(at, i, child);
-        as_status st = add_pattern(list, json_is_array(j) ? json_array_get(j, i) : j,
-                                   json_is_array(j) ? child : at, &has_metric, err);
+        as_status st = add_pattern(&l, json_is_array(j) ? json_array_get(j, i) : j,
+                                   json_is_array(j) ? child : at, err);
         if ((st = faults_note(r->faults, st, err)) != AS_OK)
             return st;
     }
-    if (!has_metric && (!r->faults || r->faults->n == faults))
+    bool whole = !r->faults || r->faults->n == faults; /* every pattern was read */
+    if (whole && !l.has_metric)
         return as_fail_at(err, AS_E_INVAL, at,
                           "%s: the only named group is step, expected one for each metric, such as "
                           "(?P<loss>[0-9.eE+-]+)",
                           at);
-    *ret = as_steal(list);
+    as_status st = whole ? check_group_names(r, &l, parent, err) : AS_OK;
+    if (st < 0)
+        return st;
+    *ret = as_steal(l.texts);
     return AS_OK;
 }
 
-/* ---- paths and tags ---- */
+/* ---- paths ---- */
 
 /* The path without "./" before and "/" behind it; "" for the folder itself. */
 static as_status plain_path(const char *path, struct str *ret, struct as_err *err)
@@ -156,29 +246,6 @@ static as_status read_path(const struct trial_reader *r, const char *path, const
     return AS_OK;
 }
 
-static as_status check_tags(const struct trial_reader *r, const json_t *tags, const char *parent,
-                            struct as_err *err)
-{
-    char at[AS_ERR_POINTER_MAX], child[AS_ERR_POINTER_MAX];
-    json_pointer_child(parent, "tags", at);
-    if (json_object_size(tags) > MAX_TAGS)
-        return as_fail_at(err, AS_E_TOO_LARGE, at, "%s: %zu tags, at most %d are allowed", at,
-                          json_object_size(tags), MAX_TAGS);
-    for (void *it = json_object_iter((json_t *)tags); it;
-         it = json_object_iter_next((json_t *)tags, it)) {
-        const char *metric = json_string_value(json_object_iter_value(it));
-        as_status st = AS_OK;
-        json_pointer_child(at, json_object_iter_key(it), child);
-        if (!metric || !metric_name_valid(metric) || as_streq(metric, "step"))
-            st = as_fail_at(err, AS_E_INVAL, child,
-                            "%s: found %.60s, expected the name of a metric: " METRIC_NAME_RULE,
-                            child, metric ? metric : json_type_name(json_object_iter_value(it)));
-        if ((st = faults_note(r->faults, st, err)) != AS_OK)
-            return st;
-    }
-    return AS_OK;
-}
-
 /* ---- sources ---- */
 
 /* Append {kind: value, more_name: more} to the list of sources. `value` is taken; `more` may be
@@ -204,8 +271,9 @@ static as_status add_sources(const struct trial_reader *r, const struct source_f
     if (s->step && !step)
         return sweep_doc_no_memory(err);
     if (s->patterns) {
-        if ((st = read_patterns(r, s->patterns, at, &value, err)) < 0 ||
-            (st = add_source(list, "stdout", value, NULL, NULL, err)) < 0)
+        if ((s->groups && (st = check_names(r, s->groups, at, "groups", err)) < 0) ||
+            (st = read_patterns(r, s, at, &value, err)) < 0 ||
+            (st = add_source(list, "stdout", value, "groups", s->groups, err)) < 0)
             return st;
     }
     if (s->csv) {
@@ -223,7 +291,7 @@ static as_status add_sources(const struct trial_reader *r, const struct source_f
     if ((st = read_path(r, s->tensorboard, at, "tensorboard", true, &value, err)) < 0 ||
         (st = add_source(list, "tensorboard", value, "tags", s->tags, err)) < 0)
         return st;
-    return s->tags ? check_tags(r, s->tags, at, err) : AS_OK;
+    return s->tags ? check_names(r, s->tags, at, "tags", err) : AS_OK;
 }
 
 static as_status check_source(const struct json_fields *f, const struct source_fields *s,
@@ -245,6 +313,9 @@ static as_status check_source(const struct json_fields *f, const struct source_f
     json_pointer_child(at, "tags", child);
     if (s->tags && !board)
         return as_fail_at(err, AS_E_INVAL, child, "%s is a field of tensorboard", child);
+    json_pointer_child(at, "groups", child);
+    if (s->groups && json_fields_lack(f, "stdout"))
+        return as_fail_at(err, AS_E_INVAL, child, "%s is a field of stdout", child);
     return AS_OK;
 }
 
@@ -259,10 +330,28 @@ static as_status read_source(const struct trial_reader *r, const struct json_fie
         (st = json_fields_str(&f, "json", JSON_OPTIONAL, &s.json, err)) < 0 ||
         (st = json_fields_str(&f, "step", JSON_OPTIONAL, &s.step, err)) < 0 ||
         (st = json_fields_str(&f, "tensorboard", JSON_OPTIONAL, &s.tensorboard, err)) < 0 ||
+        (st = json_fields_object(&f, "groups", JSON_OPTIONAL, &s.groups, err)) < 0 ||
         (st = json_fields_object(&f, "tags", JSON_OPTIONAL, &s.tags, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0 || (st = check_source(&f, &s, err)) < 0)
         return st;
     return add_sources(r, &s, at, list, err);
+}
+
+/* The runner tries all patterns of all sources with each line. */
+static as_status check_numbers(const json_t *list, struct as_err *err)
+{
+    size_t patterns = 0;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        patterns += json_array_size(json_object_get(json_array_get(list, i), "stdout"));
+    if (patterns > MAX_PATTERNS)
+        return as_fail_at(err, AS_E_TOO_LARGE, REPORT_AT,
+                          REPORT_AT ": %zu patterns in all, at most %d are allowed", patterns,
+                          MAX_PATTERNS);
+    if (json_array_size(list) > MAX_SOURCES)
+        return as_fail_at(err, AS_E_TOO_LARGE, REPORT_AT,
+                          REPORT_AT ": %zu sources, at most %d are allowed", json_array_size(list),
+                          MAX_SOURCES);
+    return AS_OK;
 }
 
 as_status sweep_report_parse(const struct trial_reader *r, const struct json_fields *trial,
@@ -288,12 +377,8 @@ as_status sweep_report_parse(const struct trial_reader *r, const struct json_fie
         st =
             faults_note(r->faults, read_source(r, trial, json_array_get(j, i), at, list, err), err);
     }
-    if (st < 0)
+    if (st < 0 || (st = check_numbers(list, err)) < 0)
         return st;
-    if (json_array_size(list) > MAX_SOURCES)
-        return as_fail_at(err, AS_E_TOO_LARGE, REPORT_AT,
-                          REPORT_AT ": %zu sources, at most %d are allowed", json_array_size(list),
-                          MAX_SOURCES);
     *ret = as_steal(list);
     return AS_OK;
 }

@@ -40,9 +40,9 @@ AS_MUST_CHECK as_status sweep_program_parse(const struct trial_reader *r,
 /* What is known of the names in a program's texts; a view of r. */
 struct command_rules sweep_program_rules(const struct trial_reader *r);
 
-/* Read `trial.report`. *ret: the sources, a new reference to a list of {"stdout": [pattern, …]},
- * {"csv": path, "step": column}, {"json": path, "step": field} and {"tensorboard": folder, "tags":
- * {tag: metric}}; step and tags may be absent. `trial` is what report is a field of. Errors as
+/* Read `trial.report`. *ret: the sources, a new reference to a list of {"stdout": [pattern, …],
+ * "groups": {group: metric}}, {"csv": path, "step": column}, {"json": path, "step": field} and
+ * {"tensorboard": folder, "tags": {tag: metric}}; groups, step and tags may be absent. `trial` is what report is a field of. Errors as
  * sweep_doc_parse; faults are noted in r->faults. */
 AS_MUST_CHECK as_status sweep_report_parse(const struct trial_reader *r,
                                            const struct json_fields *trial, const json_t *j,

@@ -340,6 +340,23 @@ class Results(Case):
         self.refuses(ValueError, ["best_trials"], lambda: study.best_trial)
         self.refuses(ValueError, ["no trial"], lambda: assay.create_study().best_value)
 
+    def test_optunas_table(self):
+        def trial(number, state, params, values, **named):
+            return assay.FrozenTrial(number, state, params, {}, values, **named)
+
+        trials = [trial(0, "completed", {"b": 1, "a": 2}, [0.5], duration=1.5, user_attrs={"u": "v"}), trial(1, "failed", {"a": 3}, [None])]
+        trials[0].system_attrs = {"constraints": [1.0]}
+        columns, rows = assay._optuna_table(trials, ["value"])
+        self.assertEqual([assay._joined_name(c) for c in columns],
+                         ["number", "value", "datetime_start", "datetime_complete", "duration", "params_a", "params_b", "user_attrs_u",
+                          "system_attrs_constraints", "state"])
+        self.assertEqual([row[("state", "")] for row in rows], ["COMPLETE", "FAIL"])
+        self.assertEqual((rows[0][("duration", "")].total_seconds(), rows[1].get(("params", "b"))), (1.5, None))
+        for names, want in ([["error"], ["value_error"]], [["value_0", "value_1"], ["values_0", "values_1"]],
+                            [["z", "a"], ["values_z", "values_a"]]):
+            columns, _ = assay._optuna_table([trial(0, "completed", {}, [1.0] * len(names))], names, ["value"])
+            self.assertEqual([assay._joined_name(c) for c in columns], want)
+
     def test_times(self):
         self.assertAlmostEqual(assay._span("2025-12-31T23:59:59.500Z", "2026-01-01T00:00:01.250Z"), 1.75)
         self.assertIsNone(assay._span("2025-12-31T23:59:59.500Z", None))

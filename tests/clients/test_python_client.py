@@ -468,6 +468,190 @@ class Named(Case):
         self.assertEqual(study.tell(1, 3.0, skip_if_finished=True).value, 2.0)
         self.refuses(ValueError, ["trial 1"], study.tell, 1, 3.0)
 
+    def check_constraints(self, study, values_of, bounded):
+        """The sweep bounds these metrics; the service, this process and another one know the values of each trial."""
+        document = UP.sweep(study.sweep)["document"]
+        self.assertEqual(document["constraints"], [{"metric": m, "max": 0} for m in bounded])
+        for s in (study, assay.load_study(study.sweep)):
+            for t in s.get_trials(states=["COMPLETE"]):
+                self.assertEqual(t.system_attrs, {"constraints": values_of(t)})
+                self.assertEqual(t.feasible, all(c <= 0 for c in values_of(t)))
+            allowed = [t for t in s.trials if t.feasible and t.value is not None]
+            self.assertEqual(s.best_value, min(t.value for t in allowed))
+        for row in UP.trials(study.sweep):
+            if row["state"] == "completed":
+                self.assertEqual(row["feasible"], row["metrics"]["constraint"] <= 0)
+        return [t.feasible for t in study.trials]
+
+    def test_attributes_of_a_study(self):
+        """What is set before the sweep is made is known to others, also after its space grew."""
+        def objective(trial):
+            return trial.suggest_float("x", 0, 1) + (trial.suggest_float("y", 0, 1) if trial.number == 2 else 0)
+
+        study = assay.create_study(study_name="attributes", tags=["mine"])
+        attrs = {"data set": "digits", "shape": [1, {"a": None}], "dot.ted": 0.5}
+        hidden = {"long": "x" * 128, "a=b": 1, "gr\u00f6\u00dfe": 1, "object": object()}
+        for key, value in {**attrs, **hidden}.items():
+            study.set_user_attr(key, value)
+        study.optimize(objective, n_trials=1)
+        study.set_user_attr("late", 1)
+        self.assertEqual(study.user_attrs, {**attrs, **hidden, "late": 1})
+        loaded = assay.load_study("attributes")
+        self.assertEqual((loaded.user_attrs, loaded._options["tags"]), (attrs, ["mine"]))
+        study.optimize(objective, n_trials=4)
+        self.assertNotEqual(study.sweep, "attributes")
+        self.assertEqual(assay.load_study(study.sweep).user_attrs, {**attrs, "late": 1})
+        copied = assay.copy_study(from_study_name=study.sweep, to_study_name="attributes-copy")
+        self.assertEqual(assay.load_study("attributes-copy").user_attrs, copied.user_attrs)
+        many = assay.create_study(study_name="attributes-many", tags=["t"])
+        for i in range(100):
+            many.set_user_attr(f"a{i}", i)
+        many.optimize(objective, n_trials=4)
+        self.assertEqual(len(assay.load_study(many.sweep).user_attrs), 61)
+
+    def test_constraints_func(self):
+        def of(t):
+            return [0.5 - t.params["x"], t.params["x"] - 0.9]
+
+        def objective(t):
+            return t.suggest_float("x", 0, 1)
+
+        sampler = assay.samplers.TPESampler(constraints_func=of, seed=2)
+        study = assay.create_study(study_name="bounded-two", sampler=sampler)
+        study.optimize(objective, n_trials=12)
+        self.assertEqual(set(self.check_constraints(study, of, ["constraint_0", "constraint_1"])), {True, False})
+        self.assertGreaterEqual(study.best_value, 0.5)
+
+        def reports(t):  # the sweep is created before it is known how many there are
+            t.report(t.suggest_float("x", 0, 1))
+            return t.params["x"]
+
+        study = assay.optimize(reports, name="bounded-reports", n_trials=8, constraints_func=lambda t: tuple(of(t)), seed=2)
+        self.assertEqual(set(self.check_constraints(study, of, ["constraint"])), {True, False})
+        study = assay.optimize(objective, {"x": (0.0, 1.0)}, name="bounded-space", n_trials=8, constraints_func=of, seed=2)
+        self.check_constraints(study, of, ["constraint"])
+        copied = assay.copy_study(from_study_name="bounded-space", to_study_name="bounded-copy")
+        self.assertEqual([t.feasible for t in copied.trials], [t.feasible for t in study.trials])
+        self.check_constraints(copied, of, ["constraint"])
+
+    def test_constraints_while_the_space_grows(self):
+        def objective(t):
+            x = t.suggest_float("x", 0, 1)
+            t.report(0, 0, noise=float("nan"))  # known results have finite numbers alone
+            return x + (t.suggest_float("y", 0, 1) if t.number == 3 else 0)
+
+        def of(t):
+            return [0.5 - t.params["x"]]
+
+        study = assay.create_study(study_name="bounded-grows", constraints_func=of, seed=3)
+        study.add_trial(assay.create_trial(params={"x": 0.75}, distributions={"x": assay.FloatDistribution(0, 1)}, value=0.75,
+                                           system_attrs={"constraints": [-0.25]}))
+        study.optimize(objective, n_trials=8)
+        self.assertNotEqual(study.sweep, "bounded-grows")
+        self.check_constraints(study, of, ["constraint"])
+
+    def test_constraints_of_a_loop_and_of_pruned_trials(self):
+        study = assay.create_study(study_name="bounded-loop", constraints_func=lambda t: [t.params["x"] - 0.5, *t.user_attrs["more"]])
+        for i in range(4):
+            trial = study.ask()
+            trial.suggest_float("x", 0, 1)
+            trial.set_user_attr("more", [-1.0] * (2 if i < 3 else 1))
+            if i < 3:
+                told = study.tell(trial, 1.0, state=[None, "PRUNED", "COMPLETE"][i]) if i != 1 else study.tell(trial, state="PRUNED")
+                self.assertEqual(told.system_attrs["constraints"], [trial.params["x"] - 0.5, -1.0, -1.0])
+            else:
+                self.refuses(ValueError, ["constraints_func", "2 values, expected 3"], study.tell, trial, 1.0)
+                study.tell(trial, state="FAIL")
+        self.assertEqual([t.state.name for t in study.trials], ["COMPLETE", "PRUNED", "COMPLETE", "FAIL"])
+
+    def test_constraints_that_are_refused(self):
+        def objective(t):
+            return t.suggest_float("x", 0, 1)
+
+        for number, (returned, words) in enumerate([(3, "list of numbers"), ([float("nan")], "finite"), ([float("inf")], "finite"),
+                                                    ([0.0] * 65, "at most 64"), (["a"], "list of numbers")]):
+            study = assay.create_study(study_name=f"bounded-wrong-{number}", constraints_func=lambda t: returned)
+            study.optimize(objective, n_trials=1, catch=ValueError)
+            self.assertEqual([t.state.name for t in study.trials], ["FAIL"])
+            self.assertIn("constraints_func returned", study.trials[0].reason)
+            self.assertIn(words, study.trials[0].reason)
+        self.refuses(ValueError, ["constraint_1"], assay.create_study, metric="constraint_1", constraints_func=lambda t: [0])
+        self.refuses(ValueError, ["constraints_func", "bounded-wrong-9"], self.joins_one_without)
+
+    def joins_one_without(self):
+        assay.optimize(sphere, n_trials=1, name="bounded-wrong-9")
+        assay.load_study("bounded-wrong-9", constraints_func=lambda t: [0])
+
+    class Walk(assay.samplers.BaseSampler):
+        """A step from the last completed trial; what is new is in the middle of its range. `calls`: what was called."""
+
+        def __init__(self):
+            self.calls = []
+
+        def infer_relative_search_space(self, study, trial):
+            return assay.search_space.intersection_search_space(study.trials)
+
+        def sample_relative(self, study, trial, search_space):
+            done = study.get_trials(states=["COMPLETE"])
+            self.calls.append(sorted(search_space))
+            return {n: min(done[-1].params[n] + 0.25, d.high) for n, d in search_space.items() if not hasattr(d, "choices")}
+
+        def sample_independent(self, study, trial, param_name, param_distribution):
+            self.calls.append(param_name)
+            choices = getattr(param_distribution, "choices", None)
+            return choices[-1] if choices else (param_distribution.low + param_distribution.high) / 2
+
+        def after_trial(self, study, trial, state, values):
+            self.calls.append((state.name, values))
+
+    def test_a_sampler_of_the_users_own(self):
+        def objective(trial):
+            x, k = trial.suggest_float("x", 0, 1), trial.suggest_categorical("k", ["a", None])
+            if trial.number == 2:
+                raise ValueError("no")
+            if trial.number == 3:
+                raise assay.TrialPruned()
+            return x + (k is None)
+
+        sampler = self.Walk()
+        study = assay.create_study(study_name="own", sampler=sampler)
+        study.optimize(objective, n_trials=6, catch=ValueError)
+        want = [(0.5, "COMPLETE"), (0.75, "COMPLETE"), (1.0, "FAIL"), (1.0, "PRUNED"), (1.0, "COMPLETE"), (1.0, "COMPLETE")]
+        self.assertEqual([(t.params["x"], t.state.name) for t in study.trials], want)
+        self.assertEqual(sampler.calls[:7], [[], "x", "k", ("COMPLETE", [1.5]), ["k", "x"], "k", ("COMPLETE", [1.75])])
+        self.assertEqual([c[0] for c in sampler.calls if isinstance(c, tuple)], [state for _, state in want])
+        rows = UP.trials("own")
+        self.assertEqual([(r["params"]["x"], r["params"]["k"]) for r in rows], [(x, None) for x, _ in want])
+        self.assertEqual(UP.wait_ended("own")["counts"]["total"], 6)
+        study.enqueue_trial({"x": 0.125})
+        study.optimize(objective, n_trials=2)
+        self.assertEqual([t.params["x"] for t in study.trials[6:]], [0.125, 0.375])
+
+    def test_a_sampler_of_the_users_own_while_others_run_and_the_space_grows(self):
+        def objective(trial):
+            x = trial.suggest_float("x", 0, 1)
+            trial.report(x)
+            return x + (trial.suggest_int("late", 0, 4) if trial.number > 3 else 0)
+
+        study = assay.optimize(objective, name="own-grows", n_trials=12, n_jobs=3, sampler=self.Walk())
+        self.assertEqual((len(study.trials), {t.state.name for t in study.trials}), (12, {"COMPLETE"}))
+        self.assertTrue(all("late" in t.params for t in study.trials if t.number > 6), study.trials)
+        total = assay.create_study(study_name="own-space", space={"x": (0.0, 1.0)}, sampler=self.Walk())
+        total.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=3)
+        self.assertEqual([t.params["x"] for t in total.trials], [0.5, 0.75, 1.0])
+
+    def test_a_sampler_of_the_users_own_that_is_wrong(self):
+        class Wrong(self.Walk):
+            def sample_independent(self, study, trial, param_name, param_distribution):
+                return 3.0
+
+        study = assay.create_study(study_name="own-wrong", sampler=Wrong())
+        self.refuses(assay.SpaceError, ["'x'", "found 3.0 of Wrong.sample_independent()", "from 0.0 to 1.0"], study.optimize,
+                     lambda t: t.suggest_float("x", 0, 1), 1)
+        self.refuses(NotImplementedError, [], assay.create_study(sampler=assay.samplers.BaseSampler()).optimize, sphere, 1)
+        draws = assay.samplers.RandomSampler(seed=1)
+        self.assertTrue(all(0 <= draws.sample_independent(None, None, "x", assay.IntDistribution(0, 3)) <= 3 for _ in range(20)))
+
     def test_trials_that_are_asked_for_together(self):
         """Before there is a sweep: each has values of its own, and all become trials of it."""
         study = assay.create_study(study_name="named-together")
@@ -487,12 +671,19 @@ class Named(Case):
                        directions=["minimize", "minimize"])
         script = """if True:
             import assay
+            import os
+            plots_of_plotly = assay.visualization
             plots, one, two = assay.visualization.matplotlib, assay.load_study("plots"), assay.load_study("front")
             for name in ("optimization_history", "slice", "contour", "rank", "parallel_coordinate", "param_importances", "edf",
                          "intermediate_values", "timeline"):
                 drawn = getattr(plots, "plot_" + name)(one)
                 axes = drawn if hasattr(drawn, "get_title") else drawn[0][0]
                 assert axes.collections or axes.lines or axes.patches, name
+            drawn = plots_of_plotly.plot_slice(one)
+            if not hasattr(drawn, "to_plotly_json"):  # plotly is not installed
+                drawn.show()
+                drawn.write_image("slice.png")
+                assert drawn.figure is drawn.axes[0][0].get_figure() and os.path.getsize("slice.png")
             points = plots.plot_pareto_front(two).collections
             assert sum(len(c.get_offsets()) for c in points) == 4
             try:
@@ -501,7 +692,9 @@ class Named(Case):
                 assert "target" in str(e)
             plots.plot_slice(two, target=lambda t: t.values[0])
         """
-        subprocess.run([pythons[0], "-B", "-c", script], check=True, env=dict(os.environ, PYTHONPATH=CLIENT, MPLBACKEND="Agg"))
+        with tempfile.TemporaryDirectory(prefix="assay-py-") as folder:
+            subprocess.run([pythons[0], "-B", "-c", script], check=True, cwd=folder,
+                           env=dict(os.environ, PYTHONPATH=CLIENT, MPLBACKEND="Agg"))
 
 
 class Documents(Case):

@@ -8,6 +8,7 @@ import importlib.util
 import math
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import threading
@@ -179,8 +180,33 @@ class Unchanged(unittest.TestCase):
     def test_max_trials(self):
         self.check("faq/max_trials_callback.py", 3)
 
-    def test_simulated_annealing(self):
-        self.check("samplers/simulated_annealing_sampler.py")
+    def runs(self, path):
+        """The file as a program, with `import optuna` made `import assay as optuna` by a module of that name."""
+        with tempfile.TemporaryDirectory(prefix="assay-py-", dir="/var/tmp") as folder:
+            with open(os.path.join(folder, "optuna.py"), "w", encoding="utf-8") as f:
+                f.write("import sys, assay\nsys.modules['optuna'] = assay\n"
+                        "sys.modules.update(('optuna' + n[5:], m) for n, m in list(sys.modules.items()) if n.startswith('assay.'))\n")
+            path_ = os.pathsep.join([folder, sys.path[0], *filter(None, [os.environ.get("PYTHONPATH")])])
+            done = subprocess.run([sys.executable, "-B", os.path.join(EXAMPLES, path)], cwd=folder, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, universal_newlines=True,
+                                  env=dict(os.environ, PYTHONPATH=path_, MPLBACKEND="Agg"))
+            self.assertEqual(done.returncode, 0, done.stdout)
+            return done.stdout
+
+    @needs("numpy")
+    def test_a_sampler_of_its_own(self):
+        self.assertIn("Best trial:", self.runs("samplers/simulated_annealing_sampler.py"))
+
+    def test_constraints(self):
+        self.assertRegex(self.runs("basic/quadratic_constraint.py"), "Constraints: c1=|No trials satisfied")
+
+    @needs("pandas")
+    def test_a_table(self):
+        self.assertIn("Number of completed trials: 10", self.runs("faq/max_trials_callback.py"))
+
+    @needs("matplotlib")
+    def test_a_figure_that_shows_itself(self):
+        self.runs("visualization/plot_pareto_front.py")
 
     def test_xgboost(self):
         self.check("xgboost/xgboost_simple.py", named={"direction": "maximize"})
@@ -192,8 +218,8 @@ class Sampler(unittest.TestCase):
         self.optuna = importlib.import_module("optuna")
         self.optuna.logging.set_verbosity(self.optuna.logging.ERROR)
 
-    def study(self, sweep, **named):
-        sampler = assay.AssaySampler(study_name=sweep, seed=1)
+    def study(self, sweep, constraints_func=None, **named):
+        sampler = assay.AssaySampler(study_name=sweep, seed=1, constraints_func=constraints_func)
         self.addCleanup(sampler.close)
         return self.optuna.create_study(sampler=sampler, **named), sampler
 
@@ -239,6 +265,22 @@ class Sampler(unittest.TestCase):
         last = next(s for s in (f"sampler-two-{i}" for i in range(9, 1, -1)) if exists(s))
         values = sorted(r["metrics"]["value"] for r in UP.trials(last) if r["state"] == "completed")
         self.assertEqual(values, sorted(t.value for t in study.trials if t.value is not None))
+
+    def test_constraints(self):
+        study, sampler = self.study("sampler-bounded", lambda t: (0.5 - t.params["x"], t.params["x"] - 0.9))
+        study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=10)
+        rows = UP.trials("sampler-bounded")
+        self.assertEqual([c["metric"] for c in UP.sweep("sampler-bounded")["document"]["constraints"]], ["constraint_0", "constraint_1"])
+        self.assertEqual([(r["metrics"]["constraint_0"], r["metrics"]["constraint_1"]) for r in rows],
+                         [t.system_attrs["constraints"] for t in study.trials])
+        self.assertEqual([r["feasible"] for r in rows], [0.5 <= t.value <= 0.9 for t in study.trials])
+        self.assertGreaterEqual(study.best_value, 0.5)
+        sampler.close()
+        self.assertEqual(UP.wait_ended("sampler-bounded")["best"]["value"], study.best_value)
+        study, sampler = self.study("sampler-wrong", lambda t: [float("nan")])
+        with self.assertRaisesRegex(ValueError, "constraints_func returned"):
+            study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
+        self.assertEqual(sampler.close(), None)
 
     def test_several_objectives_threads_and_old_results(self):
         study, sampler = self.study("sampler-three", directions=["minimize", "maximize"])
@@ -352,6 +394,12 @@ class Callbacks(unittest.TestCase):
         frame = study.frame()
         self.assertEqual(list(frame["value"]), [t.value for t in study.trials])
         self.assertEqual(list(frame.columns), ["number", "state", "value", "x", "duration"])
+        table = study.trials_dataframe()
+        self.assertEqual(len(table[table.state == "COMPLETE"]), 3)
+        self.assertEqual(list(table.columns), ["number", "value", "datetime_start", "datetime_complete", "duration", "params_x", "state"])
+        self.assertEqual(list(study.trials_dataframe(multi_index=True)[("params", "x")]), list(frame["x"]))
+        self.assertEqual(list(study.trials_dataframe(("number", "params")).columns), ["number", "params_x"])
+        self.assertEqual(len(assay.create_study().trials_dataframe().columns), 0)
 
 
 if __name__ == "__main__":

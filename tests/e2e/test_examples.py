@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The examples run to their ends: a trial in five lines of shell, one in plain Python, the built-in trainer
+"""The examples run to their ends: a trial in five lines of shell, one that only prints, one in plain Python, the built-in trainer
 on the digits; the CLI's tables and exports agree with the API; `assay logs` shows the output."""
 import csv
 import io
@@ -71,11 +71,13 @@ def check_kinds(assay, s):
 
 def main():
     with Assay(runners=2) as assay:
-        for name in ("shell", "python"):
+        for name in ("shell", "printed", "python"):
             s, _ = run_file(assay, name)
             check_exports(assay, s)
             check_logs(assay, s)
             print(f"{name}: {s['counts']['completed']} trials, best {s['best']['value']}", flush=True)
+        printed = assay.call("GET", "/v1/sweeps/printed/trials?page_size=1")["items"][0]
+        assert set(printed["metrics"]) == {"train/loss", "val/loss"}, printed
         assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")
         assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")  # again: the same content
         s, done = run_file(assay, "digits", least=38)

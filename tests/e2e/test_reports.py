@@ -283,8 +283,8 @@ def notes(p):
 
 
 def slashes(p):
-    """Names as Lightning, W&B and TensorBoard write them: reported by a shell, by Python and in a CSV file, bounded by a
-    constraint, listed, exported, and added to another sweep."""
+    """Names as Lightning, W&B and TensorBoard write them: reported by a shell, by Python, in a CSV file and on the output,
+    bounded by a constraint, listed, exported, and added to another sweep."""
     folder = os.path.join(p.assay.data, "slashes")
     os.makedirs(folder)
     with open(os.path.join(folder, "train.sh"), "w") as f:
@@ -293,18 +293,21 @@ def slashes(p):
             shell) echo '{"step": 1, "val/acc": 0.5, "val/loss.mean": 0.25}' >>"$ASSAY_REPORT" ;;
             python) "$PYTHON" -c 'import assay; assay.report(step=1, **{"val/acc": 0.25, "val/loss.mean": 1, "mAP50-95(B)": 7})' ;;
             csv) printf 'epoch,val/acc,val/loss.mean,Epoch time\\n1,0.75,3,20\\n' >metrics.csv ;;
+            stdout) echo 'epoch 1: accuracy 0.375, loss 0.5' ;;
             tell) ;;
             esac
         """))
     doc = {"name": "slashes", "metric": {"name": "val/acc", "goal": "maximize"}, "constraints": [{"metric": "val/loss.mean", "max": 1}],
-           "parameters": {"way": {"type": "categorical", "values": ["shell", "python", "csv"]}}, "search": {"method": "grid"},
+           "parameters": {"way": {"type": "categorical", "values": ["shell", "python", "csv", "stdout"]}}, "search": {"method": "grid"},
            "limits": {"max_concurrent_trials": 1},
-           "trial": {"command": ["sh", "train.sh", "${way}"], "directory": folder, "report": {"csv": "metrics.csv", "step": "epoch"},
+           "trial": {"command": ["sh", "train.sh", "${way}"], "directory": folder,
+                     "report": {"stdout": r"epoch (?P<step>\d+): accuracy (?P<acc>[0-9.]+), loss (?P<loss>[0-9.]+)",
+                                "groups": {"acc": "val/acc", "loss": "val/loss.mean"}, "csv": "metrics.csv", "step": "epoch"},
                      "env": {"PYTHON": PYTHON, "PYTHONPATH": CLIENT}}}
     sweep = p.assay.call("POST", "/v1/sweeps", doc)["id"]
     p.assay.wait_ended(sweep)
     trials = {t["params"]["way"]: t for t in p.assay.trials(sweep)}
-    want = {"shell": (0.5, 0.25, True), "python": (0.25, 1, True), "csv": (0.75, 3, False)}
+    want = {"shell": (0.5, 0.25, True), "python": (0.25, 1, True), "csv": (0.75, 3, False), "stdout": (0.375, 0.5, True)}
     for way, (acc, loss, feasible) in want.items():
         t = trials[way]
         assert t["state"] == "completed" and t["value"] == acc and t["feasible"] == feasible, t
@@ -317,12 +320,12 @@ def slashes(p):
     best = p.assay.cli("best", sweep, "--json").stdout
     assert json.loads(best)["items"][0]["params"] == {"way": "shell"}, best
     listed = p.assay.cli("trials", sweep, "--sort", "value", "--desc").stdout
-    assert "val/acc" in listed and listed.index("csv") < listed.index("shell") < listed.index("python"), listed
+    assert "val/acc" in listed and listed.index("csv") < listed.index("shell") < listed.index("stdout") < listed.index("python"), listed
     table = os.path.join(folder, "all.csv")
     p.assay.cli("export", sweep, "--csv", "--output", table)
     with open(table) as f:
         assert {"metric.val/acc", "metric.val/loss.mean"} <= set(next(csv.reader(f)))
-    doc = {**doc, "name": "slashes-told", "search": {"method": "random"}, "limits": {"max_trials": 3}}
+    doc = {**doc, "name": "slashes-told", "search": {"method": "random"}, "limits": {"max_trials": 4}}
     del doc["trial"]
     told = p.assay.call("POST", "/v1/sweeps", doc)["id"]
     p.assay.cli("trials", "add", told, "--file", table)

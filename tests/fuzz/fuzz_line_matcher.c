@@ -13,9 +13,10 @@ static void read_all(struct seen *s, const char *data, size_t size, size_t piece
 {
     struct line_matcher m = {0};
     struct report_fns fns = seen_fns(s);
-    JSON_AUTO list = json_pack("[s,s]", "Epoch (?P<step>\\S+).* loss: (?P<loss>[0-9.eE+-]+)",
-                               "acc=(?P<acc>\\S+)");
-    as_status st = line_matcher_init(&m, list, NULL);
+    JSON_AUTO report = json_pack("[{s:[s,s],s:{s:s}}]", "stdout",
+                                 "Epoch (?P<step>\\S+).* loss: (?P<loss>[0-9.eE+-]+)",
+                                 "acc=(?P<acc>\\S+)", "groups", "acc", "val/acc");
+    as_status st = line_matcher_init(&m, report, NULL);
     for (size_t at = 0; st == AS_OK && at < size; at += piece)
         st = line_matcher_feed(&m, data + at, size - at < piece ? size - at : piece, &fns, NULL);
     if (st == AS_OK)

@@ -349,18 +349,9 @@ static as_status open_files(struct collector *c, const char *folder, const char 
     return c->out < 0 ? as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno)) : AS_OK;
 }
 
-/* All patterns of the report in one list. */
 static as_status read_patterns(struct collector *c, const json_t *report, struct as_err *err)
 {
-    JSON_AUTO all = json_array();
-    for (size_t i = 0; all && i < json_array_size(report); i++) {
-        json_t *list = json_object_get(json_array_get(report, i), "stdout");
-        if (list && json_array_extend(all, list) < 0)
-            return as_fail_nomem(err);
-    }
-    if (!all)
-        return as_fail_nomem(err);
-    as_status st = line_matcher_init(&c->matcher, all, err);
+    as_status st = line_matcher_init(&c->matcher, report, err);
     if (st < 0)
         return as_err_prefix(err, st, "trial.report");
     if (c->matcher.n && !(c->in = malloc(BUFFER_BYTES)))

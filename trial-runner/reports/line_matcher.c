@@ -16,23 +16,36 @@
 
 #define ESC '\x1b'
 
-as_status line_matcher_init(struct line_matcher *m, const json_t *patterns, struct as_err *err)
+static as_status add_pattern(struct line_matcher *m, const json_t *pattern, const json_t *groups,
+                             struct as_err *err)
 {
-    if (json_array_size(patterns) > LINE_MAX_PATTERNS)
-        return as_fail(err, AS_E_TOO_LARGE, "%zu patterns, at most %d are allowed",
-                       json_array_size(patterns), LINE_MAX_PATTERNS);
-    for (size_t i = 0; i < json_array_size(patterns); i++) {
-        const char *text = json_string_value(json_array_get(patterns, i));
-        struct line_pattern *lp = &m->patterns[i];
-        if (!text)
-            return as_fail(err, AS_E_INVAL, "pattern %zu is no text", i);
-        as_status st = pattern_compile(text, &lp->p, NULL, err);
-        if (st < 0)
-            return as_err_prefix(err, st, "pattern %zu", i);
-        m->n = i + 1;
-        for (size_t k = 0; k < pattern_n_names(lp->p); k++)
-            lp->has_step |= strcmp(pattern_name(lp->p, k), "step") == 0;
-        m->has_step |= lp->has_step;
+    const char *text = json_string_value(pattern);
+    struct line_pattern *lp = &m->patterns[m->n];
+    if (m->n == LINE_MAX_PATTERNS)
+        return as_fail(err, AS_E_TOO_LARGE, "more than %d patterns", LINE_MAX_PATTERNS);
+    if (!text)
+        return as_fail(err, AS_E_INVAL, "pattern %zu is no text", m->n);
+    as_status st = pattern_compile(text, &lp->p, NULL, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "pattern %zu", m->n);
+    m->n++;
+    lp->groups = groups;
+    for (size_t k = 0; k < pattern_n_names(lp->p); k++)
+        lp->has_step |= strcmp(pattern_name(lp->p, k), "step") == 0;
+    m->has_step |= lp->has_step;
+    return AS_OK;
+}
+
+as_status line_matcher_init(struct line_matcher *m, const json_t *report, struct as_err *err)
+{
+    for (size_t i = 0; i < json_array_size(report); i++) {
+        const json_t *source = json_array_get(report, i), *list = json_object_get(source, "stdout");
+        for (size_t k = 0; k < json_array_size(list); k++) {
+            as_status st =
+                add_pattern(m, json_array_get(list, k), json_object_get(source, "groups"), err);
+            if (st < 0)
+                return st;
+        }
     }
     return AS_OK;
 }
@@ -87,6 +100,13 @@ static void note_bad_step(const struct line_matcher *m, const char *found, size_
     fns->on_bad(fns->arg, m->lines, why);
 }
 
+/* The metric of a group: as `groups` says, or its own name. */
+static const char *metric_of(const struct line_pattern *lp, const char *group)
+{
+    const char *metric = json_string_value(json_object_get(lp->groups, group));
+    return metric ? metric : group;
+}
+
 /* Read the groups of a match. *has_step: *step was set. False: the step is wrong. */
 static as_status read_groups(const struct line_matcher *m, const struct line_pattern *lp,
                              json_t *metrics, int64_t *step, bool *has_step, bool *ok,
@@ -105,7 +125,7 @@ static as_status read_groups(const struct line_matcher *m, const struct line_pat
             if (!*ok)
                 note_bad_step(m, text, len, fns);
         } else if (number_of(text, len, &v) && json_object_size(metrics) < REPORT_MAX_METRICS) {
-            st = report_put(metrics, name, v, err);
+            st = report_put(metrics, metric_of(lp, name), v, err);
         }
         if (st < 0)
             return st;

@@ -3,8 +3,9 @@
  *   Epoch (?P<step>\d+).* loss: (?P<loss>[0-9.eE+-]+)
  *
  * Each line is tried with each pattern, and a pattern counts once for a line, at its first match.
- * The group `step` has the step; every other named group is a metric. A group that matched nothing,
- * or no number, is absent. A match without a step belongs to the step that was found last. If no
+ * The group `step` has the step; every other named group is a metric, of its own name or of the name
+ * that {"groups": {group: metric}} beside the patterns gives it. A group that matched nothing, or no
+ * number, is absent. A match without a step belongs to the step that was found last. If no
  * pattern names a step, each pattern counts its matches from 0.
  *
  * A line ends with a newline or a carriage return (progress bars). Escape sequences of terminals
@@ -22,7 +23,8 @@
 #define LINE_MAX_OVERRUNS 50 /* a pattern that reached its limit of steps so often is given up */
 
 struct line_pattern {
-    struct pattern *p; /* owned */
+    struct pattern *p;    /* owned */
+    const json_t *groups; /* {group: metric}; NULL: none has another name; borrowed */
     bool has_step;
     int64_t next_step;
     unsigned overruns;
@@ -38,9 +40,10 @@ struct line_matcher {
     size_t lines, matches;
 };
 
-/* Compile patterns, a list of texts, into *m, which is zeroed. AS_E_INVAL, AS_E_TOO_LARGE,
- * AS_E_NOMEM; then line_matcher_done() still has to be called. */
-AS_MUST_CHECK as_status line_matcher_init(struct line_matcher *m, const json_t *patterns,
+/* Compile the patterns of `report`, the sources of sweep_report_parse(), into *m, which is zeroed;
+ * sources without `stdout` have none. `report` is borrowed until line_matcher_done(). AS_E_INVAL,
+ * AS_E_TOO_LARGE, AS_E_NOMEM; then line_matcher_done() still has to be called. */
+AS_MUST_CHECK as_status line_matcher_init(struct line_matcher *m, const json_t *report,
                                           struct as_err *err);
 void line_matcher_done(struct line_matcher *m);
 

@@ -10,11 +10,14 @@ import time
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Set, Union, cast
 
 from .constants import BEAT_S, JSON
+from .constraints import _bounded_constraints, _constraint_metrics, _constraint_values
+from .distributions import _distribution
 from .errors import AssayError, _encodable, _repr, _say
-from .parameters import _of_space
+from .own_sampler import BaseSampler, _sampled
+from .parameters import _of_space, _Parameter
 from .run import _Run
 from .states import TrialState, _state
-from .sweep import _StudySweep
+from .sweep import _made, _StudySweep
 from .trial import FrozenTrial, Trial, _client_name, _json_number, _metric_name
 
 
@@ -73,6 +76,8 @@ class _StudyTrials(_StudySweep):
 
     def _next(self, run: Optional[_Run], client: str) -> List[Trial]:
         """Trials to run: the first one with values of our own, or what the server hands out. [] when there are no more."""
+        if self._sampler is not None:
+            return self._next_of_sampler(self._sampler, run, client)
         while True:
             with self._lock:
                 if self.sweep is None and not self._is_explicit and (self._first is None or run is None):
@@ -109,6 +114,40 @@ class _StudyTrials(_StudySweep):
                     return []
                 if answer["state"] == "paused" and self._shared:
                     self._complete_move(sweep)
+
+    def _next_of_sampler(self, sampler: BaseSampler, run: Optional[_Run], client: str) -> List[Trial]:
+        """A trial with values of the user's sampler. The server gets it when it first reports or ends."""
+        with self._lock:
+            if self.sweep is None and self._is_explicit:
+                self._begin(None)
+            if self.sweep is not None and self._missing:
+                self._grow()
+            made = len(self._own) if self.sweep is None else _made(self._get(self.sweep))
+            unknown = sum(t._sweep is None for t in self._held)  # to the server
+            if made + unknown >= self._limit and self._shared and self.sweep is not None and self._follow():
+                return self._next_of_sampler(sampler, run, client)
+            if made + unknown >= self._limit or (run is not None and run.is_over()):
+                return []
+            queued = next((w for w in self._waiting if w[1] is None), None)
+            if queued is not None:
+                self._waiting.remove(queued)
+            trial = Trial(self, None, None, client, queued[0] if queued is not None else None)
+            trial.number = made + unknown  # the server's, once it has one
+            self._hold(trial)
+        try:
+            seen = self._frozen(trial, "running", {}, None)
+            sampler.before_trial(self, seen)
+            trial._relative = sampler.sample_relative(self, seen, sampler.infer_relative_search_space(self, seen))
+        except BaseException:
+            self._release(trial)
+            raise
+        return [trial]
+
+    def _draw(self, trial: Trial, p: _Parameter) -> Any:
+        """A value that the server did not suggest: of the user's sampler, or a random one."""
+        if self._sampler is None:
+            return p.draw(self._random)
+        return _sampled(self._sampler, self, self._frozen(trial, "running", {}, None), trial._relative, p, _distribution(p))
 
     def _let_go(self, trial: Trial) -> None:
         with self._lock:
@@ -154,6 +193,9 @@ class _StudyTrials(_StudySweep):
 
     def _finish(self, trial: Trial, state: str, metrics: Dict[str, float], reason: Optional[str] = None) -> FrozenTrial:
         """Tell the server how a trial ended, and keep it. state: completed, failed or pruned."""
+        if self._sampler is not None:
+            ended = self._frozen(trial, state, metrics, reason)
+            self._sampler.after_trial(self, ended, _state(state), ended.values if state == "completed" else None)  # type: ignore[arg-type]
         if trial._sweep is None:
             self._begin(trial)
         trial._send()
@@ -205,6 +247,7 @@ class _StudyTrials(_StudySweep):
             self._space.update(self._missing)
             self._missing = {}
             self._infer_conditions(self._own)
+            self._bound_constraints(next((r.system_attrs["constraints"] for r in self._own if "constraints" in r.system_attrs), None))
             created = self._post(self._limit, False, True) or {}
             self.sweep = sweep = str(created["id"])
             self._add_known(sweep, [(f"known/{i}", r) for i, r in enumerate(self._own)])
@@ -218,6 +261,7 @@ class _StudyTrials(_StudySweep):
         values = [metrics.get(name) for name, _ in self.metrics] if state == "completed" else [None for _ in self.metrics]
         record = FrozenTrial(trial.number, state, trial.params, latest, values, reason, self._is_feasible(latest),
                              time.monotonic() - trial._begin, trial.user_attrs, trial._sweep or "")
+        record.system_attrs = dict(trial.system_attrs)
         record._given, record._asked = trial._given, dict(trial._asked)
         record._curve = {s: m[self.metrics[0][0]] for s, m in sorted(trial._steps.items()) if self.metrics[0][0] in m}
         record.datetime_start, record.datetime_complete = trial.datetime_start, datetime.datetime.now()
@@ -244,6 +288,17 @@ class _StudyTrials(_StudySweep):
         except (TypeError, ValueError, OverflowError):
             raise TypeError(f"the objective returned {_repr(returned)}, expected a number"[:500]) from None
 
+    def _constrained(self, trial: Trial, state: str, metrics: Dict[str, float]) -> Dict[str, float]:
+        """The metrics of a trial with what the constraints_func says of it. ValueError: it returned something else."""
+        if self._constraints_func is None:
+            return metrics
+        values = _constraint_values(self._constraints_func(self._frozen(trial, state, metrics, None)))
+        wanted = _bounded_constraints(self._options)[1]
+        if wanted and wanted != len(values):
+            raise ValueError(f"constraints_func returned {len(values)} values, expected {wanted} as of the first trial")
+        trial.system_attrs["constraints"] = values
+        return {**metrics, **_constraint_metrics(values)} if state == "completed" else metrics
+
     def ask(self, fixed_distributions: Optional[Mapping[str, Any]] = None) -> Trial:
         """A trial to run in a loop of your own; tell() its result. AssayError when there are no more.
         fixed_distributions: entries of a space; the trial suggests all of them at once."""
@@ -269,7 +324,10 @@ class _StudyTrials(_StudySweep):
                     return record
             raise ValueError(f"trial {number}: it was not asked for here, or it has ended")
         told = held[0] if held else cast(Trial, trial)
-        return self._finish(told, str(ended), self._metrics_of(values) if ended == TrialState.COMPLETE else {}, reason)
+        metrics = self._metrics_of(values) if ended == TrialState.COMPLETE else {}
+        if ended != TrialState.FAIL:
+            metrics = self._constrained(told, str(ended), metrics)
+        return self._finish(told, str(ended), metrics, reason)
 
     def enqueue_trial(self, params: Mapping[str, Any], user_attrs: Optional[Mapping[str, Any]] = None,
                       skip_if_exists: bool = False) -> None:
@@ -281,7 +339,7 @@ class _StudyTrials(_StudySweep):
         with self._lock:
             if user_attrs:
                 self._queued_attrs.append((dict(params), dict(user_attrs)))
-            if self.sweep is None:
+            if self.sweep is None or self._sampler is not None:
                 self._waiting.append((dict(params), None, False))
             else:
                 self._enqueue(dict(params), None)
@@ -295,12 +353,17 @@ class _StudyTrials(_StudySweep):
         """Add a known result, from which the search learns; it does not count towards n_trials. values: as an
         objective returns them; state failed has none. Or a trial, such as one of another study or of create_trial(): the
         search learns from those that are completed or failed, and others are left out."""
+        constraints = None
         if isinstance(params, FrozenTrial):
-            if params.state in (TrialState.COMPLETE, TrialState.FAIL):
-                self.add_trial(params.params, list(params.values) if params.state == TrialState.COMPLETE and len(params.values) > 1
-                               else params.value, str(params.state))
-            return
-        result: JSON = {"metrics": self._metrics_of(values)} if state == "completed" else {"state": "failed"}
+            if params.state not in (TrialState.COMPLETE, TrialState.FAIL):
+                return
+            constraints, state = params.system_attrs.get("constraints"), str(params.state)
+            values = None if state != "completed" else list(params.values) if len(params.values) > 1 else params.value
+            params = params.params
+        metrics = self._metrics_of(values) if state == "completed" else {}
+        if metrics and constraints is not None and (self._constraints_func is not None or _bounded_constraints(self._options)[0]):
+            metrics.update(_constraint_metrics(_constraint_values(constraints)))
+        result: JSON = {"metrics": metrics} if metrics else {"state": "failed"}
         with self._lock:
             if self.sweep is None:
                 self._waiting.append((dict(params), result, False))

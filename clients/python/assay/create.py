@@ -9,8 +9,10 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Type, U
 
 from .address import _Address, _find
 from .constants import JSON, LEASE_S
+from .constraints import ConstraintsFunc, _check_free_names
 from .errors import AssayError, _say
 from .methods import _Sampler
+from .own_sampler import BaseSampler
 from .results import Metrics
 from .run import Callback
 from .study import Study
@@ -53,7 +55,7 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
                  method: str = "gp", seed: Optional[int] = None, constraints: Sequence[Mapping[str, Any]] = (),
                  parameter_constraints: Sequence[str] = (), forbidden: Sequence[Mapping[str, Any]] = (),
                  tags: Sequence[str] = (), limits: Optional[Mapping[str, Any]] = None, load_if_exists: bool = False,
-                 lease: Optional[float] = None,
+                 lease: Optional[float] = None, constraints_func: Optional[ConstraintsFunc] = None,
                  server: Optional[str] = None, profile: Optional[str] = None, token: Optional[str] = None,
                  start: bool = True, **ignored: Any) -> Study:
     """A new study. Nothing is sent before its first trial.
@@ -64,14 +66,20 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
     entry of a sweep document or an Optuna distribution}; None: what the objective suggests. method, seed, constraints,
     parameter_constraints, forbidden, tags, limits: fields of the sweep document (docs/sweep.md). load_if_exists: work
     on the sweep of this name, if there is one. lease: seconds (60) after which the server gives the trials of this program
-    to others when it is silent; a thread says every quarter of it, at most every 15 s, that it lives. server, profile, token: see docs/python.md; start: start `assay up`
-    when no server is known. Optuna's storage and pruner are
-    accepted and have no effect; a sampler of assay.samplers chooses method and seed, others have no effect."""
+    to others when it is silent; a thread says every quarter of it, at most every 15 s, that it lives.
+    constraints_func: called with each trial that completed or was pruned; the trial is feasible when every number that it
+    returns is at most 0. server, profile, token: see docs/python.md; start: start `assay up`
+    when no server is known. Optuna's storage and pruner are accepted and have no effect; a sampler of assay.samplers
+    chooses method, seed and constraints_func; one of your own (samplers.BaseSampler) chooses the values; others have no
+    effect."""
     for field in set(ignored) - {"storage", "sampler", "pruner"}:
         raise TypeError(f"create_study() has no argument '{field}'")
     sampler = ignored.pop("sampler", None)
     if isinstance(sampler, _Sampler):
         method, seed = sampler.method, sampler.seed if seed is None else seed
+        constraints_func = constraints_func or sampler.constraints_func
+    elif isinstance(sampler, BaseSampler):
+        method = "random"  # the service does not search
     elif sampler is not None:
         ignored["sampler"] = sampler
     if any(v is not None for v in ignored.values()):
@@ -88,6 +96,10 @@ def create_study(*, study_name: Optional[str] = None, direction: Optional[str] =
 
     study = Study(_slug(study_name), goals, options, address)
     study._lease = _lease_of(lease)
+    study._sampler = sampler if isinstance(sampler, BaseSampler) and not isinstance(sampler, _Sampler) else None
+    if constraints_func is not None:
+        _check_free_names([name for name, _ in goals] + [str(c.get("metric")) for c in constraints])
+        study._constraints_func = constraints_func
     if space is not None:
         study._use_space(space)
     if load_if_exists:
@@ -124,11 +136,12 @@ def _load(study: Study, sweep: str) -> None:
         pass
 
 
-def load_study(study_name: str, *, server: Optional[str] = None, profile: Optional[str] = None,
+def load_study(study_name: str, *, constraints_func: Optional[ConstraintsFunc] = None, server: Optional[str] = None, profile: Optional[str] = None,
                token: Optional[str] = None) -> Study:
     """The study of a sweep that the server has, by its id: to read its trials, or to go on with it. Its optimize()
-    without n_trials runs what is left of the sweep's limit. AssayError with status 404 when there is none."""
+    without n_trials runs what is left of the sweep's limit, with the constraints_func of the program that made it. AssayError with status 404 when there is none."""
     study = Study(study_name, [("value", "minimize")], {}, lambda: _find(server, profile, token, False))
+    study._constraints_func = constraints_func
     _load(study, study_name)
     return study
 

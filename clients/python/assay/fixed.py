@@ -25,10 +25,10 @@ class FixedTrial:
     def _suggest(self, p: _Parameter) -> Any:
         if p.name not in self._values:
             raise SpaceError(f"parameter '{p.name}': the FixedTrial has no value of it")
-        value = p.decode(p.encode(self._values[p.name]))
-        s = p.spec
-        if (p.kind in ("float", "int") and not s["min"] <= value <= s["max"]) or (p.kind == "constant" and value != s["value"]):
-            raise SpaceError(f"parameter '{p.name}': found {_repr(value)}, expected {p.described()}")
+        value = self._values[p.name]
+        if not p.contains(value):
+            raise SpaceError(f"parameter '{p.name}': found {_repr(value)}, expected {p.described()}"[:600])
+        value = p.decode(p.encode(value))
         self._suggested[p.name] = value
         return value
 
@@ -64,7 +64,8 @@ def create_trial(*, params: Optional[Mapping[str, Any]] = None, distributions: O
                  value: Optional[float] = None, values: Optional[Sequence[float]] = None, state: Any = TrialState.COMPLETE,
                  user_attrs: Optional[JSON] = None, intermediate_values: Optional[Mapping[int, float]] = None,
                  system_attrs: Optional[JSON] = None) -> FrozenTrial:
-    """A known result for study.add_trial(). distributions: of each of the params."""
+    """A known result for study.add_trial(). distributions: of each of the params. system_attrs: "constraints" has the
+    values of a constraints_func."""
     if value is not None and values is not None:
         raise ValueError("value and values: found both, expected one")
     given, space = dict(params or {}), {n: _of_space(n, d) for n, d in (distributions or {}).items()}
@@ -75,6 +76,7 @@ def create_trial(*, params: Optional[Mapping[str, Any]] = None, distributions: O
     if (made is TrialState.COMPLETE) != bool(numbers):
         raise ValueError(f"values: found {_repr(numbers)}, expected " + ("one or more" if not numbers else f"none of state {made}"))
     record = FrozenTrial(-1, made, given, {}, [_measured("value", v) for v in numbers] or [None], user_attrs=user_attrs)
+    record.system_attrs = dict(system_attrs or {})
     record._asked = {n: (space[n], v) for n, v in given.items()}
     record._encoded = {n: space[n].encode(v) for n, v in given.items()}
     record._curve = {_step(s): _measured("value", v) for s, v in (intermediate_values or {}).items()}

@@ -13,6 +13,7 @@ from .fixed import FixedTrial, create_trial
 from .importance import get_param_importances
 from .methods import (CmaEsSampler, GPSampler, HyperbandPruner, MedianPruner, NopPruner, PercentilePruner, QMCSampler,
                       RandomSampler, SuccessiveHalvingPruner, TPESampler)
+from .own_sampler import BaseSampler, IntersectionSearchSpace, intersection_search_space
 from .states import StudyDirection, TrialState
 from .studies import (MaxTrialsCallback, StudySummary, copy_study, delete_study, get_all_study_names,
                       get_all_study_summaries)
@@ -38,13 +39,14 @@ _study_names = _module("study", MaxTrialsCallback, Study, StudyDirection, StudyS
 _distribution_names = _module("distributions", BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution)
 _exception_names = _module("exceptions", TrialPruned)
 _importance_names = _module("importance", get_param_importances)
-_sampler_names = _module("samplers", CmaEsSampler, GPSampler, QMCSampler, RandomSampler, TPESampler)
+_sampler_names = _module("samplers", BaseSampler, CmaEsSampler, GPSampler, QMCSampler, RandomSampler, TPESampler)
+_search_space_names = _module("search_space", IntersectionSearchSpace, intersection_search_space)
 _pruner_names = _module("pruners", HyperbandPruner, MedianPruner, NopPruner, PercentilePruner, SuccessiveHalvingPruner)
 _visualization_names = _module("visualization", is_available, **_plots(False),
                                matplotlib=_module("visualization.matplotlib", is_available, **_plots(True)))
 _all_names = {"trial": _trial_names, "study": _study_names, "distributions": _distribution_names,
               "exceptions": _exception_names, "importance": _importance_names, "samplers": _sampler_names,
-              "pruners": _pruner_names, "visualization": _visualization_names}
+              "pruners": _pruner_names, "search_space": _search_space_names, "visualization": _visualization_names}
 
 
 def __getattr__(name: str) -> Any:

@@ -99,6 +99,16 @@ class _Parameter:
             raise SpaceError(f"parameter '{self.name}': found {_repr(value)}, expected one of {_repr(self.choices)}"[:600])
         return _number(self.name, "value", value, self.kind == "int") if self.kind in ("float", "int") else value
 
+    def contains(self, value: Any) -> bool:
+        """Is it one of its values?"""
+        try:
+            value = self.decode(self.encode(value))
+        except SpaceError:
+            return False
+        if self.kind in ("float", "int"):
+            return bool(self.spec["min"] <= value <= self.spec["max"])
+        return self.kind != "constant" or bool(value == self.spec["value"])
+
     def decode(self, value: Any) -> Any:
         """As the objective wants it."""
         if self.kind == "categorical" and self.choices is not None:

@@ -12,8 +12,11 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from .address import _Address
 from .connection import _Http
+from .constraints import ConstraintsFunc, _constraints_in
 from .constants import JSON, LEASE_S, TRIALS_MAX
+from .frames import _joined_name, _optuna_table
 from .notebook import _html
+from .own_sampler import BaseSampler
 from .parameters import _Parameter
 from .run import _Run
 from .states import StudyDirection, _states
@@ -51,6 +54,8 @@ class _StudyData:
         self._is_explicit = False
         self._limit = TRIALS_MAX
         self.user_attrs: JSON = {}
+        self._constraints_func: Optional[ConstraintsFunc] = None
+        self._sampler: Optional[BaseSampler] = None  # of the user's own
         self._lease = LEASE_S  # seconds after which the server gives away the trials of a program that is silent
         self._shared = False  # other programs of the same name work on it too (load_if_exists)
         self._before = 0  # trials that ran in sweeps which the study has moved on from
@@ -151,6 +156,7 @@ class _StudyData:
         record = FrozenTrial(row["number"], row["state"], params, metrics, values, row.get("reason"),
                              row.get("feasible") is not False, _span(row.get("started_at"), row.get("finished_at")),
                              None, row["sweep"])
+        record.system_attrs = _constraints_in(metrics, self._options)
         record._encoded = record._given = row["params"]
         record._asked = {n: (self._space[n], v) for n, v in params.items() if n in self._space}
         record.datetime_start, record.datetime_complete = _local(row.get("started_at")), _local(row.get("finished_at"))
@@ -224,7 +230,8 @@ class _StudyData:
         return self.name
 
     def set_user_attr(self, key: str, value: Any) -> None:
-        """Keep a value with the study, in this process."""
+        """Keep a value with the study. Other programs see what is set before the sweep is made, as its first trial reports or
+        ends, is JSON and fits into a tag of the sweep (128 characters); all else is in this process alone."""
         self.user_attrs[key] = value
 
     def rows(self) -> List[JSON]:
@@ -248,7 +255,17 @@ class _StudyData:
             return self.rows()
         return pandas.DataFrame(self.rows())
 
-    trials_dataframe = frame
+    def trials_dataframe(self, attrs: Optional[Sequence[str]] = None, multi_index: bool = False) -> Any:
+        """A pandas DataFrame with Optuna's columns: number, value, datetime_start, …, params_x, state ("COMPLETE"). attrs:
+        attributes of the trials instead of these. multi_index: (params, x) in place of params_x."""
+        import pandas  # type: ignore[import]
+        trials = self.trials
+        columns, rows = _optuna_table(trials, self.metric_names, attrs)
+        table = pandas.DataFrame([[row.get(c) for c in columns] for row in rows],
+                                 columns=pandas.MultiIndex.from_tuples(columns) if columns else None)
+        if columns and not multi_index:
+            table.columns = [_joined_name(c) for c in columns]
+        return table
 
     def _repr_html_(self) -> str:
         return _html(self, self.trials)

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import atexit
 import threading
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 from .constants import JSON
+from .constraints import ConstraintsFunc, _constraint_metrics, _constraint_values
 from .create import create_study
 from .parameters import _of_space, _Parameter
 from .study import Study
@@ -30,16 +31,16 @@ class _OptunaLink:
                 atexit.register(self.close)
                 past = [t for t in optuna_study.get_trials(deepcopy=False) if t.state.name == "COMPLETE" and t.params]
                 for t in past:
-                    self._remember(t, "completed", t.values)
+                    self._remember(t, "completed", t.values, t.system_attrs.get("constraints"))
             return {n: d for n, d in self._distributions.items() if not d.single()}
 
-    def _remember(self, theirs: Any, state: str, values: Any) -> FrozenTrial:
+    def _remember(self, theirs: Any, state: str, values: Any, constraints: Optional[Sequence[float]]) -> FrozenTrial:
         """A trial of Optuna's whose values we did not suggest: a known result."""
         assert self._study is not None
         trial = Trial(self._study, None, None, "")
         trial.number = theirs.number
         trial._asked = self._asked(theirs)
-        metrics = self._study._metrics_of(list(values)) if state == "completed" else {}
+        metrics = self._metrics(trial, values, constraints) if state == "completed" else {}
         record = self._study._frozen(trial, state, metrics, None if metrics else state)
         with self._study._lock:
             self._study._own.append(record)
@@ -48,6 +49,14 @@ class _OptunaLink:
                     self._study._missing[name] = p
         self._distributions.update(theirs.distributions)
         return record
+
+    def _metrics(self, trial: Trial, values: Any, constraints: Optional[Sequence[float]]) -> Dict[str, float]:
+        assert self._study is not None
+        metrics = self._study._metrics_of(list(values))
+        if self._study._constraints_func is None or constraints is None:
+            return metrics
+        trial.system_attrs["constraints"] = list(constraints)
+        return {**metrics, **_constraint_metrics(constraints)}
 
     def _asked(self, theirs: Any) -> Dict[str, Tuple[_Parameter, Any]]:
         return {n: (_of_space(n, theirs.distributions[n]), v) for n, v in theirs.params.items()}
@@ -65,14 +74,14 @@ class _OptunaLink:
         self._running[theirs._trial_id] = trials[0]
         return {n: study._space[n].decode(v) for n, v in trials[0]._given.items() if n in self._distributions}
 
-    def after(self, theirs: Any, state: str, values: Any) -> None:
+    def after(self, theirs: Any, state: str, values: Any, constraints: Optional[Sequence[float]] = None) -> None:
         study, trial = self._study, self._running.pop(theirs._trial_id, None)
         if study is None or (trial is None and not theirs.params):
             return
         ended = {"COMPLETE": "completed", "PRUNED": "pruned"}.get(state, "failed")
         if trial is None:
             with self._lock, study._lock:  # in one step: a space that grows between the two would carry it as well
-                study._carry(self._remember(theirs, ended, values))
+                study._carry(self._remember(theirs, ended, values, constraints))
             return
         trial._asked = self._asked(theirs)
         trial._steps = trial._unsent = {s: {study.metrics[0][0]: float(v)} for s, v in theirs.intermediate_values.items()}
@@ -81,7 +90,7 @@ class _OptunaLink:
         if moved:
             study._finish(trial, "failed", {}, f"parameter '{moved[0]}': the objective used another value than the suggested one")
         elif ended == "completed":
-            study._finish(trial, ended, study._metrics_of(list(values)))
+            study._finish(trial, ended, self._metrics(trial, values, constraints))
         else:
             study._finish(trial, ended, {}, "pruned by Optuna" if ended == "pruned" else "the objective failed")
 
@@ -100,18 +109,18 @@ class _OptunaLink:
 
 
 def AssaySampler(*, study_name: Optional[str] = None, method: str = "gp", seed: Optional[int] = None,
-                 server: Optional[str] = None, profile: Optional[str] = None, token: Optional[str] = None,
-                 start: bool = True) -> Any:
+                 constraints_func: Optional[ConstraintsFunc] = None, server: Optional[str] = None, profile: Optional[str] = None,
+                 token: Optional[str] = None, start: bool = True) -> Any:
     """A sampler for Optuna whose suggestions are those of Assay: optuna.create_study(sampler=assay.AssaySampler()).
     Also for several objectives; trials that the study has already become known results. The arguments are those of
-    create_study(). The search does not learn from a trial that Optuna prunes: the sweep has it as cancelled."""
+    create_study(); constraints_func gets Optuna's trial. The search does not learn from a trial that Optuna prunes: the sweep has it as cancelled."""
     import optuna  # type: ignore[import]
 
     def make(study: Any) -> Study:
         goals = [d.name.lower() for d in study.directions]
         names = getattr(study, "metric_names", None)
         return create_study(study_name=study_name or study.study_name, directions=goals, metric=names, method=method, seed=seed,
-                            server=server, profile=profile, token=token, start=start)
+                            constraints_func=constraints_func, server=server, profile=profile, token=token, start=start)
 
     link = _OptunaLink(make)
     independent = optuna.samplers.RandomSampler(seed=seed)
@@ -127,7 +136,15 @@ def AssaySampler(*, study_name: Optional[str] = None, method: str = "gp", seed: 
             return independent.sample_independent(study, trial, param_name, param_distribution)
 
         def after_trial(self, study: Any, trial: Any, state: Any, values: Any) -> None:
-            link.after(trial, state.name, values)
+            constraints = None
+            if constraints_func is not None and state.name in ("COMPLETE", "PRUNED"):
+                try:
+                    constraints = _constraint_values(constraints_func(trial))
+                except Exception:
+                    link.after(trial, "FAIL", None)
+                    raise
+                study._storage.set_trial_system_attr(trial._trial_id, "constraints", tuple(constraints))
+            link.after(trial, state.name, values, constraints)
 
         def reseed_rng(self) -> None:
             independent.reseed_rng()

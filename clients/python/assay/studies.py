@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from typing import Any, Iterable, List, Mapping, NamedTuple, Optional
 
 from .address import _find
@@ -83,9 +84,10 @@ def copy_study(*, from_study_name: str, to_study_name: Optional[str] = None, fro
     made = create_study(study_name=to_study_name or source.name, metrics=dict(source.metrics), space=space, server=server,
                         profile=profile, token=token, start=False, method=source._options.get("search", {}).get("method", "gp"),
                         **options)
+    made.user_attrs.update(source.user_attrs)
     for record in source.trials:
         if record.state in (TrialState.COMPLETE, TrialState.FAIL):
-            made.add_trial(record._given or record._encoded, {n: record.metrics[n] for n, _ in source.metrics}
+            made.add_trial(record._given or record._encoded, {n: v for n, v in record.metrics.items() if math.isfinite(v)}
                            if record.state == TrialState.COMPLETE else None, str(record.state))
     made._begin(None)
     return made

@@ -141,7 +141,7 @@ class Study(_StudyTrials):
         failure: Optional[BaseException] = None
         state, metrics, reason = "completed", {}, None  # type: str, Dict[str, float], Optional[str]
         try:
-            metrics = self._metrics_of(objective(trial))
+            metrics = self._result_of(objective, trial)
         except SpaceError:
             self._release(trial)
             raise
@@ -165,6 +165,17 @@ class Study(_StudyTrials):
             teller.add(lambda: self._conclude(trial, run, state, metrics, reason))
         if failure is not None:
             raise failure
+
+    def _result_of(self, objective: Callable[[Trial], Any], trial: Trial) -> Dict[str, float]:
+        """Run the objective; what it returned, with the values of the constraints_func. Those of a pruned trial are kept
+        too."""
+        try:
+            metrics = self._metrics_of(objective(trial))
+        except Exception as e:
+            if type(e).__name__ == "TrialPruned":
+                self._constrained(trial, "pruned", {})
+            raise
+        return self._constrained(trial, "completed", metrics)
 
     def _conclude(self, trial: Trial, run: _Run, state: str, metrics: Dict[str, float], reason: Optional[str]) -> None:
         try:

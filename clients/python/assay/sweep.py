@@ -1,12 +1,16 @@
 """Studies: the sweep, its document, its creation, its growth."""
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
+import math
 import random
 import urllib.parse
 import uuid
 from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from .constraints import _bounded_constraints, _constraint_bounds
 from .constants import GENERATIONS_MAX, JSON, ROWS_MAX, TRIALS_MAX
 from .errors import AssayError, SpaceError
 from .parameters import _matches, _of_space, _of_spec, _Parameter, _when_meaning
@@ -15,6 +19,8 @@ from .trial import FrozenTrial, Trial
 
 GREW_FROM = "grew-from="  # tags of a sweep that a study moved on to: from where, and the limit that was there
 STUDY_LIMIT = "study-limit="
+ATTRIBUTE = "user-attr:"  # tags with the attributes of a study: user-attr:KEY=JSON
+TAGS_MAX, TAG_MAX = 64, 128  # of a sweep; characters in one
 ENDED = ("completed", "failed")  # a pruned trial is no result: the search does not learn from it
 Keyed = Tuple[str, FrozenTrial]  # a known result with a key: its sweep and its number there
 
@@ -30,6 +36,27 @@ def _origin(sweep: JSON) -> Tuple[Optional[str], int]:
     source = next((t[len(GREW_FROM):] for t in tags if t.startswith(GREW_FROM)), None)
     limit = next((t[len(STUDY_LIMIT):] for t in tags if t.startswith(STUDY_LIMIT)), "0")
     return source, int(limit) if limit.isdigit() else 0
+
+
+def _attribute_tags(attrs: Mapping[str, Any], most: int) -> List[str]:
+    """The attributes of a study that fit into tags, so that other programs see them."""
+    found = []
+    for key, value in attrs.items():
+        with contextlib.suppress(TypeError, ValueError):
+            tag = f"{ATTRIBUTE}{key}={json.dumps(value)}"
+            if len(tag) <= TAG_MAX and str(key).isprintable() and str(key).isascii() and "=" not in key:
+                found.append(tag)
+    return found[:max(0, most)]
+
+
+def _attributes(tags: Sequence[str]) -> JSON:
+    found = {}
+    for tag in tags:
+        key, _, value = tag[len(ATTRIBUTE):].partition("=")
+        if tag.startswith(ATTRIBUTE):
+            with contextlib.suppress(ValueError):
+                found[key] = json.loads(value)
+    return found
 
 
 def _parts(rows: Sequence[Keyed], size: int) -> Iterator[Sequence[Keyed]]:
@@ -69,6 +96,10 @@ class _StudySweep(_StudyData):
         else:
             document["metrics"] = objectives
         document.update({k: v for k, v in self._options.items() if v not in (None, [], {})})
+        tags = list(self._options.get("tags") or [])
+        tags += _attribute_tags(self.user_attrs, TAGS_MAX - 2 - len(tags))  # without those of a study that moves on
+        if tags:
+            document["tags"] = tags
         document["limits"] = dict(self._options.get("limits") or {}, max_trials=limit)
         if self._generation:
             document["description"] = (f"The study {self.name} since its space grew for the {self._generation}. time; "
@@ -115,6 +146,7 @@ class _StudySweep(_StudyData):
                     raise SpaceError("the objective suggested no parameter before it reported or ended: call "
                                      "trial.suggest_float and the like in it, or give space=")
                 self._space = {name: p for name, (p, _) in trial._asked.items()}
+            self._bound_constraints(trial.system_attrs.get("constraints") if trial is not None else None)
             created = self._post(self._limit, unique=self._shared)
             if created is not None:
                 self.sweep = created["id"]
@@ -122,11 +154,18 @@ class _StudySweep(_StudyData):
                 self._join(self._get(self.name))
             if trial is not None:
                 self._begin_trial(trial)
-            waiting, self._waiting = self._waiting, []
+            waiting = [w for w in self._waiting if self._sampler is None or w[1] is not None]
+            self._waiting = [w for w in self._waiting if w not in waiting]
             for params, result, is_first in waiting:
                 if created is not None or not is_first:
                     self._enqueue(params, result)
             self._first = None
+
+    def _bound_constraints(self, values: Optional[Sequence[float]]) -> None:
+        """Let the document of a sweep that is about to be created bound what the constraints_func returns."""
+        others = self._options.get("constraints") or []
+        if self._constraints_func is not None and not _bounded_constraints(self._options)[0]:
+            self._options["constraints"] = [*others, *_constraint_bounds(values, len(others))]
 
     def _begin_trial(self, trial: Trial) -> None:
         """Let the first trial of this program, whose values were drawn here, be one of the sweep: in one step, so that no
@@ -188,7 +227,7 @@ class _StudySweep(_StudyData):
         draw = random.Random(record.number)
         params = self._complete({**record._given, **record._encoded}, lambda p: p.encode(p.draw(draw)))
         if record.state == "completed":
-            return {"params": params, "metrics": record.metrics}
+            return {"params": params, "metrics": {n: v for n, v in record.metrics.items() if math.isfinite(v)}}
         return {"params": params, "state": "failed", "reason": record.reason}
 
     def _grow(self) -> None:
@@ -308,7 +347,10 @@ class _StudySweep(_StudyData):
         self.metrics = [(m["name"], m["goal"]) for m in found["metrics"]]
         self._options = {k: document[k] for k in ("search", "constraints", "tags", "limits", "parameter_constraints", "forbidden")
                          if k in document}
-        self._options["tags"] = [t for t in document.get("tags", []) if not t.startswith((GREW_FROM, STUDY_LIMIT))]
+        self._options["tags"] = [t for t in document.get("tags", []) if not t.startswith((GREW_FROM, STUDY_LIMIT, ATTRIBUTE))]
+        self.user_attrs = {**_attributes(document.get("tags", [])), **self.user_attrs}
+        if self._constraints_func is not None and not _bounded_constraints(self._options)[0]:
+            raise ValueError(f"constraints_func: the sweep {found['id']} was created without one, and its constraints do not change")
         self.sweep = found["id"]
         self._limit = int(document.get("limits", {}).get("max_trials", TRIALS_MAX))
 

@@ -11,7 +11,7 @@ import re
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
 from .address import _start_ticks
 from .constants import FLUSH_S, JSON, STEP_MAX
@@ -78,7 +78,8 @@ class FrozenTrial:
     a trial whose objective raised TrialPruned (the service has it as cancelled). params: what the objective suggested.
     metrics: the latest value of each metric; value and values: those of the objectives, None where there is none.
     feasible: whether it satisfies the study's constraints. duration: seconds, or None; datetime_start and
-    datetime_complete: local times, or None. user_attrs: kept in the process that ran it."""
+    datetime_complete: local times, or None. user_attrs: kept in the process that ran it. system_attrs: with a
+    constraints_func "constraints" has the values that it returned."""
 
     def __init__(self, number: int, state: Any, params: JSON, metrics: Dict[str, float], values: List[Optional[float]],
                  reason: Optional[str] = None, feasible: bool = True, duration: Optional[float] = None,
@@ -86,6 +87,7 @@ class FrozenTrial:
         self.number, self.state, self.params, self.metrics = number, _state(state), params, metrics
         self.values, self.reason, self.feasible = values, reason, feasible
         self.duration, self.user_attrs, self.sweep = duration, dict(user_attrs or {}), sweep
+        self.system_attrs: JSON = {}
         self._own_key = f"{sweep}/{number}"  # where it ran; its number changes when the study moves on to another sweep
         self._encoded: JSON = {}  # what was suggested, as the server has it
         self._given: JSON = {}  # what the server suggested, whether the objective asked for it or not
@@ -134,7 +136,9 @@ class Trial:
         self.seed = random.SystemRandom().getrandbits(63)
         self.attempt = 1
         self.user_attrs: JSON = {}
+        self.system_attrs: JSON = {}  # "constraints": what the constraints_func of the study returned
         self._given: JSON = {}
+        self._relative: Mapping[str, Any] = {}  # values of the study's own sampler
         self._fixed = dict(fixed or {})  # values of an enqueued configuration for names that the sweep does not have
         self._asked: Dict[str, Tuple[_Parameter, Any]] = {}
         self._steps: Dict[int, Dict[str, float]] = {}
@@ -166,11 +170,11 @@ class Trial:
             self._check_same(p, known, "before")
         if p.name in self._given:
             value = p.decode(self._given[p.name])
-        elif self._study._is_explicit:
+        elif self._study._is_explicit and (known is None or self._study._sampler is None):
             why = f"its condition is {known.spec.get('when')}" if known else "space= does not have it"
             raise SpaceError(f"parameter '{p.name}' is not active in trial {self.number}: {why}")
         else:
-            value = p.decode(p.encode(self._fixed[p.name])) if p.name in self._fixed else p.draw(self._study._random)
+            value = p.decode(p.encode(self._fixed[p.name])) if p.name in self._fixed else self._study._draw(self, p)
         self._asked[p.name] = (p, value)
         return value
 

@@ -1,5 +1,6 @@
-"""Plots by Optuna's names: with plotly where it is installed (a Figure), else with matplotlib (its axes, an array of them
-for several panels)."""
+"""Plots by Optuna's names: with plotly where it is installed (a Figure), else with matplotlib. Those of
+visualization.matplotlib give its axes, or an array of them for several panels, as Optuna's do; the others always give
+something with show()."""
 from __future__ import annotations
 
 import importlib.util
@@ -17,11 +18,28 @@ def is_available() -> bool:
     return any(importlib.util.find_spec(name) is not None for name in ("plotly", "matplotlib"))
 
 
+class _Drawn:
+    """A chart that matplotlib drew, where a program expects plotly's: figure and axes are matplotlib's."""
+
+    def __init__(self, axes: Any) -> None:
+        self.axes = axes
+        self.figure = (axes if hasattr(axes, "get_figure") else axes[0][0]).get_figure()
+
+    def show(self, *ignored: Any, **also_ignored: Any) -> None:
+        """Show the figures in windows, or in the notebook. The arguments of plotly's have no effect."""
+        from matplotlib import pyplot  # type: ignore[import]
+        pyplot.show()
+
+    def write_image(self, file: Any, format: Optional[str] = None) -> None:
+        """Write the figure to a file; the format is that of its name if it is not said."""
+        self.figure.savefig(file, format=format)
+
+
 def _draw(chart: _Chart, with_matplotlib: bool = False) -> Any:
     if not with_matplotlib and importlib.util.find_spec("plotly") is not None:
         return _with_plotly(chart)
     if importlib.util.find_spec("matplotlib") is not None:
-        return _with_matplotlib(chart)
+        return _with_matplotlib(chart) if with_matplotlib else _Drawn(_with_matplotlib(chart))
     raise AssayError("a plot needs plotly or matplotlib, and neither is installed")
 
 

@@ -209,14 +209,16 @@ START_TEST(reads_sources_of_measurements)
     struct as_err err = {0};
     JSON_AUTO trial = NULL;
     str_printf(&text,
-               "%strial: {command: [a], report: [{stdout: 'l=(?P<l>\\d)', csv: './/o/m${x}.csv', "
-               "step: epoch, tensorboard: runs/, tags: {a/b: l}}, {tensorboard: ./}]}\n",
+               "%strial: {command: [a], report: [{stdout: 'l=(?P<l>\\d)', groups: {l: val/l}, "
+               "csv: './/o/m${x}.csv', step: epoch, tensorboard: runs/, tags: {a/b: l}}, "
+               "{tensorboard: ./}]}\n",
                program_yaml);
     ck_ok(parse_text(text.s, &d, &err), err);
     AS_AUTO(as_freep)
     char *kept = json_format(json_object_get(json_object_get(d->canonical, "trial"), "report"));
-    ck_assert_str_eq(kept, "[{\"stdout\":[\"l=(?P<l>\\\\d)\"]},{\"csv\":\"o/m${x}.csv\",\"step\":"
-                           "\"epoch\"},{\"tags\":{\"a/b\":\"l\"},\"tensorboard\":\"runs\"},{"
+    ck_assert_str_eq(kept, "[{\"groups\":{\"l\":\"val/l\"},\"stdout\":[\"l=(?P<l>\\\\d)\"]},"
+                           "{\"csv\":\"o/m${x}.csv\",\"step\":\"epoch\"},{\"tags\":{\"a/"
+                           "b\":\"l\"},\"tensorboard\":\"runs\"},{"
                            "\"tensorboard\":\".\"}]");
     ck_ok(sweep_doc_parse(d->canonical, 0, &again, &err), err);
     ck_assert(json_equal(again->canonical, d->canonical));

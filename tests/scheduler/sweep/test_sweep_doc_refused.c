@@ -10,6 +10,9 @@
 #include "tests/support/check_main.h"
 
 /* Documents with one edit: see edited(). */
+#define PATTERNS_4 "'(?P<l>.)', '(?P<l>.)', '(?P<l>.)', '(?P<l>.)', "
+#define PATTERNS_16 PATTERNS_4 PATTERNS_4 PATTERNS_4 PATTERNS_4
+
 static const struct edit {
     const char *base, *path, *value;
     as_status want;
@@ -186,6 +189,23 @@ static const struct edit {
     {"command", "trial/report", "{stdout: [3]}", AS_E_INVAL, "/trial/report/stdout/0",
      "a whole number"},
     {"command", "trial/report", "{stdout: []}", AS_E_INVAL, "/trial/report/stdout", "0 patterns"},
+    {"command", "trial/report", "{stdout: '(?P<l>.)', groups: {k: val/l}}", AS_E_INVAL,
+     "/trial/report/groups/k", "no pattern of stdout beside it has a group 'k'"},
+    {"command", "trial/report", "[{stdout: '(?P<k>.)'}, {stdout: '(?P<l>.)', groups: {k: val/l}}]",
+     AS_E_INVAL, "/trial/report/1/groups/k", "has a group 'k'"},
+    {"command", "trial/report", "{stdout: '(?P<l>.)', groups: {l: val l}}", AS_E_INVAL,
+     "/trial/report/groups/l", "found val l, expected the name of a metric"},
+    {"command", "trial/report", "{stdout: '(?P<l>.)', groups: {l: 3}}", AS_E_INVAL,
+     "/trial/report/groups/l", "found a whole number, expected the name of a metric"},
+    {"command", "trial/report", "{stdout: '(?P<step>.)(?P<l>.)', groups: {step: val/l}}",
+     AS_E_INVAL, "/trial/report/groups/step", "the step and no metric"},
+    {"command", "trial/report", "{stdout: ['(?P<k>.)', '(?P<k>.)(?P<l>.)'], groups: {k: l}}",
+     AS_E_INVAL, "/trial/report/stdout/1", "the groups 'k' and 'l' are both the metric 'l'"},
+    {"command", "trial/report",
+     "[{stdout: [" PATTERNS_16 "'(?P<m>.)']}, {stdout: [" PATTERNS_16 "]}]", AS_E_TOO_LARGE,
+     "/trial/report", "33 patterns in all, at most 32"},
+    {"command", "trial/report", "{csv: a, groups: {}}", AS_E_INVAL, "/trial/report/groups",
+     "a field of stdout"},
     {"command", "trial/report", "{csv: ../a}", AS_E_INVAL, "/trial/report/csv", "below the folder"},
     {"command", "trial/report", "{json: '/${x}'}", AS_E_INVAL, "/trial/report/json",
      "below the folder"},

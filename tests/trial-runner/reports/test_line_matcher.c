@@ -9,7 +9,7 @@
 #define EPOCHS "[\"Epoch (?P<step>\\\\d+).* loss: (?P<loss>[0-9.eE+-]+)\"]"
 
 static const struct {
-    const char *patterns, *bytes, *want;
+    const char *patterns, *bytes, *want, *groups; /* groups: NULL for none */
 } cases[] = {
     {EPOCHS, "Epoch 3/10 - loss: 0.5\nnothing\nEpoch 4 loss: 1e-3.\n",
      "3{\"loss\":0.5} 4{\"loss\":0.001} "},
@@ -30,6 +30,9 @@ static const struct {
     {"[\"(?P<step>\\\\S+) (?P<a>\\\\d+)\"]", "x 1\n1.5 2\n2.0 3\n",
      "bad1(the step must be a whole numbe) "
      "bad2(the step must be a whole numbe) 2{\"a\":3.0} "},
+    {EPOCHS, "Epoch 3 loss: 0.5\n", "3{\"val/loss.mean\":0.5} ", "{\"loss\":\"val/loss.mean\"}"},
+    {"[\"a=(?P<a>\\\\d+)(?: b=(?P<b>\\\\d+))?\",\"^A=(?P<a>\\\\d+)\"]", "a=1 b=2\nA=3\n",
+     "0{\"b\":2.0,\"val/a\":1.0} 0{\"val/a\":3.0} ", "{\"a\":\"val/a\"}"},
 };
 
 static void feed(struct line_matcher *m, struct seen *s, const char *bytes, size_t len)
@@ -39,12 +42,17 @@ static void feed(struct line_matcher *m, struct seen *s, const char *bytes, size
     ck_ok(line_matcher_feed(m, bytes, len, &fns, &err), err);
 }
 
-static void start(struct line_matcher *m, const char *patterns)
+/* Returns the report, which the caller frees after line_matcher_done(). */
+static json_t *start(struct line_matcher *m, const char *patterns, const char *groups)
 {
     struct as_err err = {0};
-    JSON_AUTO list = NULL;
-    ck_ok(json_parse(patterns, strlen(patterns), &list, &err), err);
-    ck_ok(line_matcher_init(m, list, &err), err);
+    json_t *report = NULL;
+    AS_AUTO(str_done) struct str text = {0};
+    str_printf(&text, "[{\"csv\":\"m.csv\"},{\"stdout\":%s%s%s}]", patterns,
+               groups ? ",\"groups\":" : "", groups ? groups : "");
+    ck_ok(json_parse(str_cstr(&text), text.len, &report, &err), err);
+    ck_ok(line_matcher_init(m, report, &err), err);
+    return report;
 }
 
 START_TEST(lines)
@@ -55,7 +63,7 @@ START_TEST(lines)
         struct seen s = {0};
         struct report_fns fns = seen_fns(&s);
         struct as_err err = {0};
-        start(&m, cases[_i].patterns);
+        JSON_AUTO report = start(&m, cases[_i].patterns, cases[_i].groups);
         for (size_t at = 0; at < len; at += piece)
             feed(&m, &s, cases[_i].bytes + at, len - at < piece ? len - at : piece);
         ck_ok(line_matcher_end(&m, &fns, &err), err);
@@ -66,13 +74,29 @@ START_TEST(lines)
 }
 END_TEST
 
+/* Two sources: the groups of one are not those of the other. */
+START_TEST(groups_belong_to_the_patterns_beside_them)
+{
+    struct line_matcher m = {0};
+    struct seen s = {0};
+    struct as_err err = {0};
+    JSON_AUTO report = json_pack("[{s:[s],s:{s:s}},{s:[s]}]", "stdout", "^a (?P<x>\\d+)", "groups",
+                                 "x", "val/x", "stdout", "^b (?P<x>\\d+)");
+    ck_ok(line_matcher_init(&m, report, &err), err);
+    feed(&m, &s, "a 1\nb 2\n", 8);
+    ck_assert_str_eq(str_cstr(&s.text), "0{\"val/x\":1.0} 0{\"x\":2.0} ");
+    line_matcher_done(&m);
+    str_done(&s.text);
+}
+END_TEST
+
 START_TEST(a_long_line_is_cut_and_said)
 {
     struct line_matcher m = {0};
     struct seen s = {0};
     char piece[1000];
     memset(piece, '.', sizeof piece);
-    start(&m, "[\"a=(?P<a>\\\\d+)\"]");
+    JSON_AUTO report = start(&m, "[\"a=(?P<a>\\\\d+)\"]", NULL);
     feed(&m, &s, "a=1", 3);
     for (int i = 0; i < 200; i++)
         feed(&m, &s, piece, sizeof piece);
@@ -89,7 +113,7 @@ START_TEST(a_slow_pattern_is_given_up)
 {
     struct line_matcher m = {0};
     struct seen s = {0};
-    start(&m, "[\"(?P<x>(?:1|1)*)*[cd]\",\"^(?P<a>\\\\d)\"]");
+    JSON_AUTO report = start(&m, "[\"(?P<x>(?:1|1)*)*[cd]\",\"^(?P<a>\\\\d)\"]", NULL);
     for (int i = 0; i < 3 * LINE_MAX_OVERRUNS; i++)
         feed(&m, &s, "111111111111111111111111111111111111111111111111111111b\n", 56);
     ck_assert_uint_eq(m.patterns[0].overruns, LINE_MAX_OVERRUNS);
@@ -105,6 +129,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("line_matcher");
     TCase *t = tcase_create("line_matcher");
     tcase_add_loop_test(t, lines, 0, (int)AS_ARRAY_LEN(cases));
+    tcase_add_test(t, groups_belong_to_the_patterns_beside_them);
     tcase_add_test(t, a_long_line_is_cut_and_said);
     tcase_add_test(t, a_slow_pattern_is_given_up);
     suite_add_tcase(s, t);
