@@ -42,8 +42,8 @@ struct command_rules sweep_program_rules(const struct trial_reader *r);
 
 /* Read `trial.report`. *ret: the sources, a new reference to a list of {"stdout": [pattern, …],
  * "groups": {group: metric}}, {"csv": path, "step": column}, {"json": path, "step": field} and
- * {"tensorboard": folder, "tags": {tag: metric}}; groups, step and tags may be absent. `trial` is what report is a field of. Errors as
- * sweep_doc_parse; faults are noted in r->faults. */
+ * {"tensorboard": folder, "tags": {tag: metric}}; groups, step and tags may be absent. `trial` is
+ * what report is a field of. Errors as sweep_doc_parse; faults are noted in r->faults. */
 AS_MUST_CHECK as_status sweep_report_parse(const struct trial_reader *r,
                                            const struct json_fields *trial, const json_t *j,
                                            json_t **ret, struct as_err *err);

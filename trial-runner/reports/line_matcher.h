@@ -3,9 +3,9 @@
  *   Epoch (?P<step>\d+).* loss: (?P<loss>[0-9.eE+-]+)
  *
  * Each line is tried with each pattern, and a pattern counts once for a line, at its first match.
- * The group `step` has the step; every other named group is a metric, of its own name or of the name
- * that {"groups": {group: metric}} beside the patterns gives it. A group that matched nothing, or no
- * number, is absent. A match without a step belongs to the step that was found last. If no
+ * The group `step` has the step; every other named group is a metric, of its own name or of the
+ * name that {"groups": {group: metric}} beside the patterns gives it. A group that matched nothing,
+ * or no number, is absent. A match without a step belongs to the step that was found last. If no
  * pattern names a step, each pattern counts its matches from 0.
  *
  * A line ends with a newline or a carriage return (progress bars). Escape sequences of terminals
