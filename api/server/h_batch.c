@@ -11,6 +11,7 @@
 #include "api/server/call.h"
 #include "api/server/claiming.h"
 #include "api/server/dispatch.h"
+#include "api/server/http_metrics.h"
 #include "base/json.h"
 #include "scheduler/lifecycle/attempts.h"
 
@@ -118,6 +119,7 @@ as_status h_batch(struct call *c, struct as_err *err)
     as_status st = batch_decode(c->body, c->arena, &r, err);
     if (st < 0 || (st = call_runner_secret(c, &secret, err)) < 0)
         return st;
+    http_metrics_count_parts(c->dispatch->metrics, r.n_reports + r.n_ends);
     for (size_t i = 0; i < r.n_reports; i++)
         if ((st = add_answer(reports, record_report(c, secret, &r.reports[i], i), err)) < 0)
             return st;

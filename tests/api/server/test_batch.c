@@ -9,6 +9,7 @@
 #include "tests/support/raw_http.h"
 
 #define SLOTS 8
+#define PARTS "assay_http_batch_parts_total"
 #define FAILED "assay_trials{state=\"failed\"}"
 
 /* A sweep, and a runner that runs its first trials, 0 to SLOTS - 1. */
@@ -73,6 +74,7 @@ START_TEST(parts_are_done_in_their_order)
                    "{$2,\"items\":[{\"step\":0,\"metrics\":{\"loss\":1}}]}],"
                    "\"claim\":{\"epoch\":%lld,\"claim_id\":\"next\",\"max_trials\":8}}",
                    h.epoch);
+    long long before = figure(PARTS);
     for (int i = 0; i < 2; i++) {
         REPLY_AUTO r = send_parts(&h, text);
         ck_status(r, 200);
@@ -88,6 +90,7 @@ START_TEST(parts_are_done_in_their_order)
         ck_assert_uint_eq(json_array_size(reply_get(&r, "claim.trials")), 2);
         ck_part(r, "claim.trials.0.number", SLOTS);
     }
+    ck_assert_int_eq(figure(PARTS), before + 8);
     drop_sweep(h.id);
 }
 END_TEST
