@@ -2,11 +2,11 @@
  *
  * The points of many trials are inserted as arrays in one statement, and points that exist are
  * ignored, so that a repeated batch is safe. A second statement computes the latest values in the
- * rows of the trials again from the table, not from the batch. Two batches in either order therefore
- * give the same row.
+ * rows of the trials again from the table, not from the batch. Two batches in either order
+ * therefore give the same row.
  *
- * Neither statement joins two tables in a way that depends on their statistics: a set costs the same
- * on tables that nobody has analysed. */
+ * Neither statement joins two tables in a way that depends on their statistics: a set costs the
+ * same on tables that nobody has analysed. */
 #include "scheduler/store/measurement_store.h"
 
 #include <stdlib.h>

@@ -40,9 +40,11 @@ struct tx {
     struct conn *conn;
     tx_kind kind;
     int64_t events;    /* written so far in this transaction */
-    int64_t *finished; /* owned: sweeps whose trials end in this transaction */
-    size_t n_finished, cap_finished;
-    bool has_finishing; /* a sweep must be finished after the commit */
+    int64_t *finished; /* sweeps whose trials end in this transaction, perhaps several times;
+                               owned */
+    size_t n_finished;
+    bool finished_failed; /* there was no memory for one: the transaction must not commit */
+    bool has_finishing;   /* a sweep must be finished after the commit */
 };
 
 /* Which connections a transaction may use. */

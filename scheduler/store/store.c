@@ -14,12 +14,14 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/store/pg_priv.h"
 
@@ -179,12 +181,13 @@ void store_on_finished(struct store *db, store_finished_fn *fn, void *ctx)
 
 void tx_finished(struct tx *t, int64_t sweep_key)
 {
-    for (size_t i = t->n_finished; i > 0; i--)
-        if (t->finished[i - 1] == sweep_key)
-            return;
-    if (as_reserve_one(&t->finished, t->n_finished, &t->cap_finished, sizeof *t->finished, NULL) !=
-        AS_OK)
-        return; /* it is a hint */
+    if (t->n_finished > 0 && t->finished[t->n_finished - 1] == sweep_key)
+        return;
+    struct as_err ignored;
+    if (as_grow(&t->finished, t->n_finished + 1, sizeof *t->finished, &ignored) != AS_OK) {
+        t->finished_failed = true;
+        return;
+    }
     t->finished[t->n_finished++] = sweep_key;
 }
 
@@ -472,14 +475,24 @@ static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
     return st;
 }
 
-static void call_on_finished(struct store *db, const struct tx *t)
+static int key_order(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Once for each sweep. */
+static void call_on_finished(struct store *db, struct tx *t)
 {
     pthread_mutex_lock(&db->mu);
     store_finished_fn *fn = db->on_finished;
     void *ctx = db->finished_ctx;
     pthread_mutex_unlock(&db->mu);
-    for (size_t i = 0; fn && i < t->n_finished; i++)
-        fn(ctx, t->finished[i]);
+    qsort(t->finished, t->n_finished, sizeof *t->finished, key_order);
+    for (size_t i = 0; fn && i < t->n_finished; i++) {
+        if (i == 0 || t->finished[i] != t->finished[i - 1])
+            fn(ctx, t->finished[i]);
+    }
 }
 
 static void call_on_finishing(struct store *db)
@@ -498,6 +511,8 @@ static as_status tx_close(struct tx *t, as_status st, bool *ret_again, bool *ret
                           struct as_err *err)
 {
     struct conn *c = t->conn;
+    if (st == AS_OK && t->finished_failed)
+        st = as_fail_nomem(err);
     st = tx_end(t, st, err);
     *ret_away = st != AS_OK && c->broken;
     *ret_again = st != AS_OK && (c->retry || (c->broken && !c->committing));
@@ -505,9 +520,9 @@ static as_status tx_close(struct tx *t, as_status st, bool *ret_again, bool *ret
     pool_give(done.db, c);
     if (st == AS_OK && done.n_finished > 0)
         call_on_finished(done.db, &done);
+    free(done.finished);
     if (st == AS_OK && done.has_finishing)
         call_on_finishing(done.db);
-    free(done.finished);
     return st;
 }
 

@@ -49,10 +49,9 @@ enum {
 /* The best trial. Only the branch of the sweep's goal is executed. */
 #define SWEEP_FROM                                                                                 \
     " from sweep s left join lateral ((select number, value, params from trial where sweep_key = " \
-    "s.key and state = 'completed' and feasible and s.goal = 'minimize' order by value, number "   \
-    "limit 1) union all (select number, value, params from trial where sweep_key = s.key and "     \
-    "state = 'completed' and feasible and s.goal = 'maximize' order by value desc, number limit "  \
-    "1)) b on true "
+    "s.key and result is not null and s.goal = 'minimize' order by result, number limit 1) union " \
+    "all (select number, value, params from trial where sweep_key = s.key and result is not null " \
+    "and s.goal = 'maximize' order by result desc, number limit 1)) b on true "
 
 /* Milliseconds since the sweep began or ran on. A sweep that was created paused has not begun. */
 #define RUN_MS                                                                                     \
@@ -67,8 +66,7 @@ enum {
 /* A completed, feasible trial of sweep `s` is at least as good as the target. Reads one entry of
  * the index trial_best, and nothing if there is no target. */
 #define REACHED(COMPARE)                                                                           \
-    "exists (select from trial t where t.sweep_key = s.key and t.state = 'completed' and "         \
-    "t.feasible and t.value " COMPARE " s.target)"
+    "exists (select from trial t where t.sweep_key = s.key and t.result " COMPARE " s.target)"
 #define TARGET_REACHED                                                                             \
     "case when s.target is null then false when s.goal = 'maximize' then " REACHED(                \
         ">=") " else " REACHED("<=") " end"
@@ -290,9 +288,9 @@ static const struct stmt stmts[] = {
     [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
     [SWEEP_TARGET] = {"sweep_target",
                       "select " TARGET_COLUMNS " from trial t join sweep s on s.key = "
-                      "t.sweep_key where t.sweep_key = $1 and t.state = 'completed' and t.feasible "
-                      "and case when s.goal = 'maximize' then value >= s.target else value <= "
-                      "s.target end order by t.finish_seq limit 1"},
+                      "t.sweep_key where t.sweep_key = $1 and case when s.goal = 'maximize' then "
+                      "t.result >= s.target else t.result <= s.target end order by t.finish_seq "
+                      "limit 1"},
     [SWEEP_DUE] = {"sweep_due",
                    "select key from sweep s where state in ('running', 'paused') and ((n_total = "
                    "planned and n_queued = 0 and n_running = 0 and n_paused = 0) or n_failed - "

@@ -216,14 +216,14 @@ static const struct stmt stmts[] = {
                            "by " SORT_KEY " is null, " SORT_KEY ", t.number limit $9"},
     [TRIAL_BEST_MIN] = {"trial_best_min",
                         "select " TRIAL_COLUMNS ", true, t.value" TRIAL_FROM
-                        "where t.sweep_key = $1 and t.state = 'completed' and t.feasible and "
-                        "(not $3::boolean or (t.value, t.number) > ($4::float8, $5::int)) "
-                        "order by t.value, t.number limit $2"},
+                        "where t.sweep_key = $1 and t.result is not null and "
+                        "(not $3::boolean or (t.result, t.number) > ($4::float8, $5::int)) "
+                        "order by t.result, t.number limit $2"},
     [TRIAL_BEST_MAX] = {"trial_best_max",
                         "select " TRIAL_COLUMNS ", true, t.value" TRIAL_FROM
-                        "where t.sweep_key = $1 and t.state = 'completed' and t.feasible and "
-                        "(not $3::boolean or t.value < $4::float8 or (t.value = $4::float8 and "
-                        "t.number > $5::int)) order by t.value desc, t.number limit $2"},
+                        "where t.sweep_key = $1 and t.result is not null and "
+                        "(not $3::boolean or t.result < $4::float8 or (t.result = $4::float8 and "
+                        "t.number > $5::int)) order by t.result desc, t.number limit $2"},
     [TRIAL_LIVE] = {"trial_live",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and state in "
                     "('queued', 'running', 'paused') order by number"},

@@ -60,7 +60,7 @@ AS_MUST_CHECK struct tx_run tx_run_start(struct store *db, tx_kind kind, struct 
 AS_MUST_CHECK bool tx_run_again(struct tx_run *run);
 
 /* Record that a running trial of that sweep ends in this transaction. The function of
- * store_on_finished() is called after the commit. */
+ * store_on_finished() is called after the commit, once for each such sweep. */
 void tx_finished(struct tx *t, int64_t sweep_key);
 
 /* Record that a sweep changes to SWEEP_FINISHING in this transaction. The function of

@@ -263,6 +263,84 @@ START_TEST(plans_of_sets_do_not_depend_on_statistics)
 }
 END_TEST
 
+/* Rows of a table that the open transaction of a session has updated. */
+static int64_t updated(PGconn *c, const char *table, bool in_place)
+{
+    char sql[200];
+    snprintf(sql, sizeof sql, "select pg_stat_get_xact_tuples_%supdated('%s'::regclass)",
+             in_place ? "hot_" : "", table);
+    PGresult *r = PQexec(c, sql);
+    int64_t n = -1;
+    ck_ok(as_parse_i64(PQgetvalue(r, 0, 0), &n, &err), err);
+    PQclear(r);
+    return n;
+}
+
+static void session_run(PGconn *c, const char *sql)
+{
+    PGresult *r = PQexec(c, sql);
+    ck_assert_msg(PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK,
+                  "%s: %s", sql, PQerrorMessage(c));
+    PQclear(r);
+}
+
+/* A statement that moves many trials changes the row of each sweep once. */
+START_TEST(counts_change_once_for_each_statement)
+{
+    make_pair(8);
+    PGconn *c = PQconnectdb(s.url);
+    session_run(c, "begin");
+    session_run(c, "update trial set state = 'paused' where number < 5");
+    ck_assert_int_eq(updated(c, "trial", false), 10);
+    ck_assert_int_eq(updated(c, "sweep", false), 2);
+    session_run(c, "update trial set state = case when number < 2 then 'queued' else 'paused' end "
+                   "where number < 4");
+    session_run(c, "update trial set state = 'running', attempt = attempt + 1 where number < 1");
+    ck_assert_int_eq(updated(c, "sweep", false), 6);
+    session_run(c, "update trial set missing = 1");
+    ck_assert_int_eq(updated(c, "sweep", false), 6);
+    session_run(c, "rollback");
+    PQfinish(c);
+}
+END_TEST
+
+static const struct stmt *statement_of(const char *name)
+{
+    for (const struct stmt_set *const *set = store_stmt_sets; *set; set++) {
+        for (size_t i = 0; i < (*set)->n; i++) {
+            if (as_streq((*set)->stmts[i].name, name))
+                return &(*set)->stmts[i];
+        }
+    }
+    ck_abort_msg("no statement %s", name);
+}
+
+/* The rows of running trials stay in their pages, and no index is written. */
+START_TEST(measurements_are_updates_in_place)
+{
+    static const struct measurement points[] = {{1, "loss", 4}, {1, "acc", 6}};
+    make_pair(2);
+    struct trial_points sets[] = {
+        {.sweep_key = key_of_sets, .number = 0, .attempt = 1, .points = points, .n = 2},
+        {.sweep_key = key_of_sets, .number = 1, .attempt = 1, .points = points, .n = 2}};
+    add_points(sets, 2);
+    char keys[60];
+    snprintf(keys, sizeof keys, "{%lld,%lld}", (long long)key_of_sets, (long long)key_of_sets);
+    const char *values[] = {keys, "{0,1}", "{1,1,2,2}", "{loss,acc,acc,loss}"};
+    PGconn *c = PQconnectdb(s.url);
+    session_run(c, "begin");
+    PGresult *r =
+        PQexecParams(c, statement_of("measurement_latest")->sql, 4, NULL, values, NULL, NULL, 0);
+    ck_assert_int_eq(PQntuples(r), 2);
+    PQclear(r);
+    ck_assert_int_eq(updated(c, "trial", false), 2);
+    ck_assert_int_eq(updated(c, "trial", true), 2);
+    ck_assert_int_eq(updated(c, "sweep", false), 0);
+    session_run(c, "rollback");
+    PQfinish(c);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *su = suite_create("sets");
@@ -272,6 +350,8 @@ Suite *test_suite(void)
     tcase_add_test(c, sets_of_points_that_differ_are_found);
     tcase_add_test(c, sets_of_notes_are_like_single_ones);
     tcase_add_test(c, sets_of_events_keep_their_order_and_nulls);
+    tcase_add_test(c, counts_change_once_for_each_statement);
+    tcase_add_test(c, measurements_are_updates_in_place);
     tcase_add_test(c, plans_of_sets_do_not_depend_on_statistics);
     return su;
 }
