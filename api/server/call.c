@@ -293,3 +293,31 @@ void call_wait(struct call *c, int64_t key)
     c->waiting.key = key;
     c->wants_wait = true;
 }
+
+void call_submit(struct call *c, struct commit_member *const *members, size_t n, route_fn *then)
+{
+    c->commit.members = members;
+    c->commit.n = n;
+    c->commit.then = then;
+}
+
+as_status call_submit_one(struct call *c, struct commit_member *m, route_fn *then,
+                          struct as_err *err)
+{
+    struct commit_member **list = arena_alloc(c->arena, 1, sizeof(struct commit_member *));
+    if (!list)
+        return as_fail_nomem(err);
+    *list = m;
+    call_submit(c, list, 1, then);
+    return AS_OK;
+}
+
+struct commit_member *call_member(struct call *c, commit_kind kind)
+{
+    struct commit_member *m = arena_alloc(c->arena, 1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->kind = kind;
+    m->arena = c->arena;
+    return m;
+}

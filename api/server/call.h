@@ -16,6 +16,7 @@
 #include "api/server/pool.h"
 #include "api/server/route.h"
 #include "base/faults.h"
+#include "scheduler/commit/committer.h"
 #include "scheduler/content/blobs.h"
 #include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/rows/idem_row.h"
@@ -53,6 +54,13 @@ struct call {
     bool wants_wake;              /* other requests that wait may find something now */
     bool wants_wait;              /* the handler found nothing yet: retry it later */
     int64_t settled_ns;           /* when the answer was set */
+    struct call_commit {          /* call_submit(): what its handler waits for */
+        struct commit_member *const *members;
+        size_t n;
+        atomic_size_t n_left; /* members that have no answer yet */
+        route_fn *then;       /* the second half of the handler; NULL: nothing was submitted */
+        void *state;          /* for the second half; the handler's */
+    } commit;
     /* claim_request.arrived_ns of a claim that waited for ends of attempts. 0: it did not wait for
      * them. -1: its next try sets it. */
     int64_t since_ns;
@@ -125,5 +133,14 @@ void call_wake(struct call *c);
  * when there may be something. `key` names what it waits for (waiting.h). If its time ended after
  * call_may_wait() returned true, it runs again at once. */
 void call_wait(struct call *c, int64_t key);
+/* Submit these members (n >= 1, owned by the arena of the call, each with its own arena if there are
+ * several) to the committer when the handler has returned. It returns AS_OK after this call, holds
+ * no thread meanwhile, and `then` runs when all of them have their answers. c->commit.state is for
+ * what the second half needs. AS_E_UNAVAILABLE is the answer if the committer's queue is full. */
+void call_submit(struct call *c, struct commit_member *const *members, size_t n, route_fn *then);
+AS_MUST_CHECK as_status call_submit_one(struct call *c, struct commit_member *m, route_fn *then,
+                                        struct as_err *err);
+/* A member in the arena of the call, whose answer lives there too. NULL when memory is out. */
+struct commit_member *call_member(struct call *c, commit_kind kind);
 
 #endif

@@ -8,9 +8,9 @@
  * after the token was found valid.
  *
  * struct call lives in the arena of its exchange. Exactly one thread owns it at a time: the I/O
- * thread, perhaps the thread of auth.c, then a worker, then perhaps the waiting list.
- * auth_look_up(), http_release() and waiting_add() give it away; the giving thread must not touch
- * it afterwards. */
+ * thread, perhaps the thread of auth.c, then a worker, then perhaps the waiting list or the
+ * committer. auth_look_up(), http_release(), waiting_add() and committer_submit() give it away; the
+ * giving thread must not touch it afterwards. */
 #include "api/server/dispatch.h"
 
 #include <stdio.h>
@@ -455,7 +455,9 @@ static as_status run_handler(struct call *c, bool *ret_by_key, struct as_err *er
     *ret_by_key = answer_by_key(c);
     if (*ret_by_key)
         return AS_OK;
-    st = c->route->run(c, err);
+    route_fn *run = c->commit.then ? c->commit.then : c->route->run;
+    c->commit.then = NULL;
+    st = run(c, err);
     if (st == AS_E_CONFLICT) /* another request with the same key may have ended first */
         *ret_by_key = answer_by_key(c);
     return *ret_by_key ? AS_OK : st;
@@ -487,8 +489,32 @@ static void run_handler_once(struct call *c)
     if (run_handler(c, &is_by_key, &err) < 0) {
         explain_outage(c, &err);
         fail_call(c, problem_kind_of(c->route->flags, &err), &err);
-    } else if (!is_by_key && !c->wants_wait)
+    } else if (!is_by_key && !c->wants_wait && !c->commit.then)
         store_answer(c);
+}
+
+/* One member of a call has its answer. In a thread of the committer. */
+static void on_committed(struct commit_member *m)
+{
+    struct call *c = m->owner;
+    if (atomic_fetch_sub(&c->commit.n_left, 1) == 1)
+        pool_submit_again(pool_of(c->dispatch, c->route), &c->job);
+}
+
+/* Give the call to the committer. False: its queue is full, and that is answered. */
+static bool submit_members(struct call *c)
+{
+    struct as_err err = {0};
+    for (size_t i = 0; i < c->commit.n; i++) {
+        c->commit.members[i]->done = on_committed;
+        c->commit.members[i]->owner = c;
+    }
+    atomic_store(&c->commit.n_left, c->commit.n);
+    if (committer_submit(c->dispatch->committer, c->commit.members, c->commit.n, &err) == AS_OK)
+        return true;
+    c->commit.then = NULL;
+    fail_call(c, PROBLEM_STATUS, &err);
+    return false;
 }
 
 static void run_call(struct pool_job *job)
@@ -501,6 +527,8 @@ static void run_call(struct pool_job *job)
         return;
     }
     run_handler_once(c);
+    if (c->commit.then && submit_members(c))
+        return; /* from here on the committer owns c */
     bool wakes_now = c->wants_wake;
     c->wants_wake = false;
     if (c->wants_wait) {

@@ -17,6 +17,7 @@
 
 struct auth;
 struct call;
+struct committer;
 struct http_metrics;
 struct pool;
 struct result_cache;
@@ -37,6 +38,7 @@ struct dispatch {
     /* The workers of routes: of ROUTE_SLOW, of ROUTE_URGENT, of ROUTE_BEAT, and of all others. */
     struct pool *slow_pool, *urgent_pool, *beat_pool, *pool;
     struct waiting_list *waiting;
+    struct committer *committer;
     const struct web_files *web;
     struct http_metrics *metrics;  /* created with the same table */
     const char *const *host_names; /* see http_host_allowed(); NULL for none */

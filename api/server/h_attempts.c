@@ -21,24 +21,32 @@ static as_status read_ref(const struct call *c, struct attempt_ref *ret,
     return st < 0 ? st : call_runner_secret(c, &ret_by->secret, err);
 }
 
+/* Answer a report that was committed. */
+static as_status answer_report(struct call *c, struct as_err *err)
+{
+    const struct commit_member *m = c->commit.members[0];
+    if (m->status < 0)
+        return as_fail_at(err, m->status, m->err.pointer, "%s", m->err.msg);
+    return call_ok(c, report_encode(m->out.recorded), err);
+}
+
 as_status h_attempt_measure(struct call *c, struct as_err *err)
 {
-    struct attempt_ref ref;
-    struct attempt_writer by;
     struct measurement_batch batch;
-    int64_t recorded = 0;
-    as_status st = read_ref(c, &ref, &by, err);
+    struct commit_member *m = call_member(c, COMMIT_RECORD);
+    if (!m)
+        return as_fail_nomem(err);
+    as_status st = read_ref(c, &m->ref, &m->by, err);
     if (st < 0)
         return st;
     st = measurements_decode(c->body, c->arena, &batch, err);
     if (st < 0)
         return st;
-    const struct attempt_report report = {.points = batch.points.rows,
-                                          .n_points = batch.points.n,
-                                          .notes = batch.notes,
-                                          .n_notes = batch.n_notes};
-    st = attempt_record(c->db, &ref, &by, &report, &recorded, err);
-    return st < 0 ? st : call_ok(c, report_encode(recorded), err);
+    m->in.report = (struct attempt_report){.points = batch.points.rows,
+                                           .n_points = batch.points.n,
+                                           .notes = batch.notes,
+                                           .n_notes = batch.n_notes};
+    return call_submit_one(c, m, answer_report, err);
 }
 
 as_status h_attempt_log(struct call *c, struct as_err *err)
@@ -71,18 +79,23 @@ as_status h_attempt_files(struct call *c, struct as_err *err)
     return st < 0 ? st : call_done(c);
 }
 
+/* Answer an end that was committed. */
+static as_status answer_end(struct call *c, struct as_err *err)
+{
+    const struct commit_member *m = c->commit.members[0];
+    if (m->status < 0)
+        return as_fail_at(err, m->status, m->err.pointer, "%s", m->err.msg);
+    return call_ok(c, trial_encode(&m->out.trial), err);
+}
+
 as_status h_attempt_complete(struct call *c, struct as_err *err)
 {
-    struct attempt_ref ref;
-    struct attempt_writer by;
-    struct completion completion;
-    struct trial_row row;
-    as_status st = read_ref(c, &ref, &by, err);
+    struct commit_member *m = call_member(c, COMMIT_END);
+    if (!m)
+        return as_fail_nomem(err);
+    as_status st = read_ref(c, &m->ref, &m->by, err);
     if (st < 0)
         return st;
-    st = completion_decode(c->body, c->arena, &completion, err);
-    if (st < 0)
-        return st;
-    st = attempt_complete(c->db, c->arena, &ref, &by, &completion, &row, err);
-    return st < 0 ? st : call_ok(c, trial_encode(&row), err);
+    st = completion_decode(c->body, c->arena, &m->in.end, err);
+    return st < 0 ? st : call_submit_one(c, m, answer_end, err);
 }

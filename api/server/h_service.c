@@ -78,6 +78,43 @@ static void write_search(struct server *s, struct str *out)
                (long long)f.waiting, (long long)f.sweeps, (long long)f.bytes);
 }
 
+static void write_commits(struct server *s, struct str *out)
+{
+    struct committer_figures f;
+    committer_figures_get(s->committer, &f);
+    str_printf(
+        out,
+        "# HELP assay_commit_batches_total Transactions that committed operations together.\n"
+        "# TYPE assay_commit_batches_total counter\n"
+        "assay_commit_batches_total %lld\n"
+        "# HELP assay_commit_members_total Operations that these committed.\n"
+        "# TYPE assay_commit_members_total counter\n"
+        "assay_commit_members_total %lld\n"
+        "# HELP assay_commit_syncs_total Waits of these for the disk.\n"
+        "# TYPE assay_commit_syncs_total counter\n"
+        "assay_commit_syncs_total %lld\n",
+        (long long)f.batches, (long long)f.members, (long long)f.syncs);
+    str_printf(out,
+               "# HELP assay_commit_alone_total Operations that were committed alone.\n"
+               "# TYPE assay_commit_alone_total counter\n"
+               "assay_commit_alone_total %lld\n"
+               "# HELP assay_commit_fallbacks_total Batches that failed: each operation was "
+               "committed alone.\n"
+               "# TYPE assay_commit_fallbacks_total counter\n"
+               "assay_commit_fallbacks_total %lld\n"
+               "# HELP assay_commit_postponed_total Operations that came to a later batch, because "
+               "another transaction held a row.\n"
+               "# TYPE assay_commit_postponed_total counter\n"
+               "assay_commit_postponed_total %lld\n"
+               "# HELP assay_commit_refused_total Operations that found the queue full.\n"
+               "# TYPE assay_commit_refused_total counter\n"
+               "assay_commit_refused_total %lld\n"
+               "# HELP assay_commit_queued Operations that wait for their commit.\n"
+               "# TYPE assay_commit_queued gauge\nassay_commit_queued %lld\n",
+               (long long)f.alone, (long long)f.fallbacks, (long long)f.postponed,
+               (long long)f.refused, (long long)f.queued);
+}
+
 static void write_waiting(struct server *s, struct str *out)
 {
     struct waiting_counts n = waiting_count(s->waiting);
@@ -112,6 +149,7 @@ static void write_process(struct server *s, struct str *out)
                atomic_load(&s->lease_expirations), atomic_load(&s->client_expirations));
     write_waiting(s, out);
     write_search(s, out);
+    write_commits(s, out);
     http_metrics_write(s->metrics, out);
 }
 

@@ -38,19 +38,41 @@ static as_status read_ref(const struct call *c, struct ask_ref *ret, struct as_e
     return call_param_i64(c, "number", 0, &ret->number, err);
 }
 
+/* A member about the trial that the client says. */
+static struct commit_member *member_of(struct call *c, commit_kind kind, const struct ask_ref *ref)
+{
+    struct commit_member *m = call_member(c, kind);
+    if (!m)
+        return NULL;
+    m->ref = (struct attempt_ref){ref->sweep, ref->number, ref->attempt};
+    m->by.client = ref->client;
+    m->token = ref->token;
+    return m;
+}
+
+static as_status answer_report(struct call *c, struct as_err *err)
+{
+    const struct commit_member *m = c->commit.members[0];
+    if (m->status < 0)
+        return as_fail_at(err, m->status, m->err.pointer, "%s", m->err.msg);
+    return call_ok(c, tell_report_encode(m->out.recorded), err);
+}
+
 as_status h_suggestion_measure(struct call *c, struct as_err *err)
 {
     struct ask_ref ref;
     struct measurement_list list;
-    int64_t recorded = 0;
     as_status st = read_ref(c, &ref, err);
     if (st < 0)
         return st;
     st = tell_measurements_decode(c->body, c->arena, &ref, &list, err);
     if (st < 0)
         return st;
-    st = ask_measure(c->db, &ref, list.rows, list.n, &recorded, err);
-    return st < 0 ? st : call_ok(c, tell_report_encode(recorded), err);
+    struct commit_member *m = member_of(c, COMMIT_RECORD, &ref);
+    if (!m)
+        return as_fail_nomem(err);
+    m->in.report = (struct attempt_report){.points = list.rows, .n_points = list.n};
+    return call_submit_one(c, m, answer_report, err);
 }
 
 as_status h_suggestion_heartbeat(struct call *c, struct as_err *err)
@@ -67,17 +89,27 @@ as_status h_suggestion_heartbeat(struct call *c, struct as_err *err)
     return st < 0 ? st : call_ok(c, tell_lease_encode(until_ms), err);
 }
 
+static as_status answer_end(struct call *c, struct as_err *err)
+{
+    const struct commit_member *m = c->commit.members[0];
+    if (m->status < 0)
+        return as_fail_at(err, m->status, m->err.pointer, "%s", m->err.msg);
+    return call_ok(c, trial_encode(&m->out.trial), err);
+}
+
 as_status h_suggestion_complete(struct call *c, struct as_err *err)
 {
     struct ask_ref ref;
     struct completion completion;
-    struct trial_row row;
     as_status st = read_ref(c, &ref, err);
     if (st < 0)
         return st;
     st = tell_complete_decode(c->body, c->arena, &ref, &completion, err);
     if (st < 0)
         return st;
-    st = ask_complete(c->db, c->arena, &ref, &completion, &row, err);
-    return st < 0 ? st : call_ok(c, trial_encode(&row), err);
+    struct commit_member *m = member_of(c, COMMIT_END, &ref);
+    if (!m)
+        return as_fail_nomem(err);
+    m->in.end = completion;
+    return call_submit_one(c, m, answer_end, err);
 }

@@ -44,7 +44,7 @@
 struct config {
     const char *listen, *database, *web, *log_level, *public_host, *address_file;
     const char *admin_token_file, *runner_token_file;
-    const char *blob_store, *s3_endpoint, *disk;
+    const char *blob_store, *s3_endpoint, *disk, *commit;
     int64_t max_connections, max_per_address, bad_tokens;
     int64_t workers, search_threads, lease_ms, heartbeat_ms, database_wait_ms, max_blob_bytes;
     bool insecure_http, migrate, no_migrate, die_with_parent, version, help;
@@ -88,6 +88,8 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
         {"workers", 'w', OPT_I64, &c->workers, "N", NULL, "threads that talk to the database (4)"},
         {"search-threads", 0, OPT_I64, &c->search_threads, "N", NULL,
          "threads that compute suggestions (2)"},
+        {"commit", 0, OPT_STRING, &c->commit, "HOW", NULL,
+         "batch: results that arrive together are committed together; single: each alone (batch)"},
         {"lease", 0, OPT_DURATION, &c->lease_ms, "TIME", NULL,
          "a runner that is silent for this long is lost (15s)"},
         {"heartbeat", 0, OPT_DURATION, &c->heartbeat_ms, "TIME", NULL,
@@ -184,6 +186,9 @@ static as_status check_config(const struct config *c, struct as_err *err)
     if (!c->database)
         return as_fail(err, AS_E_INVAL,
                        "no database is given: use --database URL or ASSAY_DATABASE");
+    if (!as_streq(c->commit, "batch") && !as_streq(c->commit, "single"))
+        return as_fail(err, AS_E_INVAL, "--commit: found '%.40s', expected batch or single",
+                       c->commit);
     if (c->s3_endpoint && !c->blob_store)
         return as_fail(err, AS_E_INVAL,
                        "--s3-endpoint is given without --blob-store s3://BUCKET/PREFIX");
@@ -309,6 +314,7 @@ static as_status start_serving(struct daemon *d, struct as_err *err)
         .max_per_address = (size_t)d->config.max_per_address,
         .bad_tokens = (size_t)d->config.bad_tokens,
         .max_blob_bytes = d->config.max_blob_bytes,
+        .commits_single = as_streq(d->config.commit, "single"),
         .disk = d->config.disk,
         .web_dir = d->config.web ? d->config.web : found,
         .host_names = d->hosts.names,
@@ -423,6 +429,7 @@ int main(int argc, char **argv)
                                   .log_level = "info",
                                   .workers = 4,
                                   .search_threads = 2,
+                                  .commit = "batch",
                                   .max_connections = 4096,
                                   .max_per_address = 1024,
                                   .bad_tokens = 60,

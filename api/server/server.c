@@ -49,6 +49,12 @@ static as_status start_suggester(struct server *s, struct as_err *err)
     return suggester_create(s->store, &opts, &s->suggester, err);
 }
 
+static as_status start_committer(struct server *s, struct as_err *err)
+{
+    const struct committer_opts opts = {.is_single = s->opts.commits_single};
+    return committer_create(s->store, s->suggester, &opts, &s->committer, err);
+}
+
 /* Give the requests access to the parts. Call it when all of them exist. */
 static void lend_parts(struct server *s)
 {
@@ -59,6 +65,7 @@ static void lend_parts(struct server *s)
     d->store = s->store;
     d->suggester = s->suggester;
     d->results = &s->results;
+    d->committer = s->committer;
     d->auth = s->auth;
     d->pool = s->pool;
     d->slow_pool = s->slow_pool;
@@ -114,6 +121,8 @@ static as_status start_parts(struct server *s, struct as_err *err)
         return st;
     if ((st = start_suggester(s, err)) < 0)
         return st;
+    if ((st = start_committer(s, err)) < 0)
+        return st;
     if ((st = event_streams_create(s->store, &s->streams, err)) < 0)
         return st;
     lend_parts(s); /* not needed earlier: the list makes no probe while no request waits */
@@ -125,6 +134,7 @@ static as_status start_parts(struct server *s, struct as_err *err)
  * makes no probe while no request waits. */
 static void free_parts(struct server *s)
 {
+    committer_free(s->committer); /* it gives calls to the workers */
     pool_free(s->beat_pool);
     pool_free(s->urgent_pool);
     pool_free(s->slow_pool);

@@ -2,6 +2,7 @@
 #ifndef ASSAY_API_SERVER_SERVER_H
 #define ASSAY_API_SERVER_SERVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct server_options {
     size_t max_per_address; /* of one client address; 0: no other limit than the above */
     size_t bad_tokens;      /* of one address in a minute, before they are answered 429; 0: any */
     int64_t max_blob_bytes; /* 0: 2 GiB */
+    bool commits_single;    /* each operation is committed alone (scheduler/commit/) */
     const char *disk;       /* a folder on the database's disk if that is here; NULL; borrowed */
     const char *web_dir;    /* the built dashboard; NULL or absent: a page explains it */
     const char *const *host_names; /* NULL-terminated; besides the loopback names; borrowed */

@@ -15,6 +15,7 @@
 #include "api/server/server.h"
 #include "api/server/waiting.h"
 #include "api/server/web_files.h"
+#include "scheduler/commit/committer.h"
 #include "scheduler/suggester/result_cache.h"
 #include "scheduler/suggester/suggester.h"
 
@@ -22,6 +23,7 @@ struct server {
     struct server_options opts;
     struct store *store;
     struct suggester *suggester;
+    struct committer *committer;
     struct result_cache results; /* values computed from the results of sweeps */
     struct auth *auth;
     struct pool *pool, *slow_pool, *urgent_pool, *beat_pool;

@@ -271,12 +271,38 @@ static as_status not_held(const struct ask_ref *ref, const struct trial_head *x,
                    ref->client, (long long)ref->number, trial_state_format(x->state));
 }
 
+as_status ask_check_held(const struct ask_ref *ref, const struct trial_head *x, int64_t latest,
+                         bool is_anothers, bool must_run, int64_t *ret_attempt, struct as_err *err)
+{
+    bool holds = x->state == TRIAL_RUNNING && x->attempt == latest &&
+                 (ref->attempt == 0 || ref->attempt == latest);
+    if (is_anothers)
+        return as_fail(err, AS_E_DENIED,
+                       "the client '%.64s' that got trial %lld asked for it with another token",
+                       ref->client, (long long)ref->number);
+    if (latest == 0 || ref->attempt > latest || (must_run && !holds))
+        return not_held(ref, x, latest, err);
+    *ret_attempt = ref->attempt > 0 ? ref->attempt : latest;
+    return AS_OK;
+}
+
+as_status ask_check_outcome(const struct completion *c, struct as_err *err)
+{
+    if (c->outcome == OUTCOME_COMPLETED || c->outcome == OUTCOME_FAILED ||
+        c->outcome == OUTCOME_RELEASED)
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/outcome",
+                      "/outcome: found '%s', expected completed, failed or released",
+                      attempt_outcome_words[c->outcome]);
+}
+
 static as_status find_held_attempt(struct tx *t, struct telling *x, struct as_err *err)
 {
     const struct ask_ref *ref = x->ref;
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head head;
-    int64_t key = 0;
+    int64_t key = 0, latest = 0;
+    bool is_anothers = false;
     as_status st = store_sweep_key(t, ref->sweep, &key, err);
     if (st != AS_OK)
         return st;
@@ -286,18 +312,12 @@ static as_status find_held_attempt(struct tx *t, struct telling *x, struct as_er
             return st;
     }
     st = store_trial_head(t, &a, key, ref->number, &head, err);
+    if (st == AS_OK)
+        st = store_attempt_of_client(t, key, ref->number, ref->client, ref->token, &latest,
+                                     &is_anothers, err);
     if (st != AS_OK)
         return st;
-    st = store_attempt_of_client(t, key, ref->number, ref->client, ref->token, &x->attempt, err);
-    if (st != AS_OK)
-        return st;
-    bool holds = head.state == TRIAL_RUNNING && head.attempt == x->attempt &&
-                 (ref->attempt == 0 || ref->attempt == x->attempt);
-    if (x->attempt == 0 || ref->attempt > x->attempt || (x->must_run && !holds))
-        return not_held(ref, &head, x->attempt, err);
-    if (ref->attempt > 0)
-        x->attempt = ref->attempt;
-    return AS_OK;
+    return ask_check_held(ref, &head, latest, is_anothers, x->must_run, &x->attempt, err);
 }
 
 /* Find the attempt that the client names. */
@@ -343,14 +363,12 @@ as_status ask_heartbeat(struct store *db, const struct ask_ref *ref, int64_t lea
 as_status ask_complete(struct store *db, struct arena *a, const struct ask_ref *ref,
                        const struct completion *c, struct trial_row *ret, struct as_err *err)
 {
-    if (c->outcome != OUTCOME_COMPLETED && c->outcome != OUTCOME_FAILED &&
-        c->outcome != OUTCOME_RELEASED)
-        return as_fail_at(err, AS_E_INVAL, "/outcome",
-                          "/outcome: found '%s', expected completed, failed or released",
-                          attempt_outcome_words[c->outcome]);
+    as_status st = ask_check_outcome(c, err);
+    if (st != AS_OK)
+        return st;
     struct telling x = {.ref = ref, .lease_ms = -1};
     struct attempt_ref at;
-    as_status st = find_attempt(db, TX_READ, &x, &at, err);
+    st = find_attempt(db, TX_READ, &x, &at, err);
     if (st != AS_OK)
         return st;
     const struct attempt_writer by = {.client = ref->client};

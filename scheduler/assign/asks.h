@@ -22,6 +22,7 @@
 #include "scheduler/rows/series_row.h"
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/store/store.h"
+#include "scheduler/store/trial_store.h"
 #include "scheduler/suggester/suggester.h"
 
 #define ASK_MAX_COUNT 64
@@ -94,6 +95,17 @@ struct ask_ref {
     int64_t attempt;   /* that it holds; 0: its latest attempt of this trial */
     const char *token; /* id of the token that tells; NULL: any may (an administrator's) */
 };
+
+/* Which attempt does it mean? Pure.
+ *   x            the trial
+ *   latest       the client's latest attempt of it, 0: none, as store_attempt_of_client()
+ *   must_run     the client must hold it now
+ * AS_E_STALE, AS_E_DENIED. */
+AS_MUST_CHECK as_status ask_check_held(const struct ask_ref *ref, const struct trial_head *x,
+                                       int64_t latest, bool is_anothers, bool must_run,
+                                       int64_t *ret_attempt, struct as_err *err);
+/* The rule of ask_complete() for the outcome. Pure. */
+AS_MUST_CHECK as_status ask_check_outcome(const struct completion *c, struct as_err *err);
 
 /* As attempt_measure(); extends the client's lease. AS_E_STALE: the client does not hold it. Here
  * and below AS_E_DENIED: it asked for the trial with another token. */

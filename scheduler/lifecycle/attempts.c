@@ -15,6 +15,7 @@
 #include "base/metric_name.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "scheduler/lifecycle/attempt_rules.h"
 #include "scheduler/lifecycle/attempts_priv.h"
 #include "scheduler/lifecycle/feasibility.h"
 #include "scheduler/lifecycle/gang_world.h"
@@ -28,20 +29,11 @@
 #include "scheduler/store/trial_store.h"
 #include "scheduler/lifecycle/transition.h"
 
-const char *const attempt_outcome_words[] = {"completed", "failed",  "retry",
-                                             "released",  "timeout", NULL};
-
 static as_status fail_stale(struct tx *t, const struct attempt_ref *ref, const struct trial_head *x,
                             struct as_err *err)
 {
     atomic_fetch_add(&store_counters(tx_store(t))->stale_rejected, 1);
-    if (x->attempt != ref->attempt)
-        return as_fail(
-            err, AS_E_STALE, "attempt %lld of %.80s/%lld is not current: attempt %lld is",
-            (long long)ref->attempt, ref->sweep, (long long)ref->number, (long long)x->attempt);
-    return as_fail(err, AS_E_STALE, "attempt %lld of %.80s/%lld is over: the trial is %s",
-                   (long long)ref->attempt, ref->sweep, (long long)ref->number,
-                   trial_state_format(x->state));
+    return attempt_stale(ref, x, err);
 }
 
 /* May a late attempt write? It was declared lost, nobody reported its end, and no other attempt has
@@ -57,20 +49,6 @@ static as_status check_late(struct tx *t, struct arena *a, const struct attempt_
     return reported ? fail_stale(t, ref, x, err) : AS_OK;
 }
 
-static as_status deny_writer(const struct attempt_ref *ref, const struct attempt_holder *holder,
-                             bool shows_secret, struct as_err *err)
-{
-    if (holder->client)
-        return as_fail(err, AS_E_DENIED,
-                       "attempt %lld of %.80s/%lld is of the client '%.64s', who asked for it",
-                       (long long)ref->attempt, ref->sweep, (long long)ref->number, holder->client);
-    return as_fail(err, AS_E_DENIED,
-                   "attempt %lld of %.80s/%lld is of a runner with a secret, and the header "
-                   "Assay-Runner-Secret %s",
-                   (long long)ref->attempt, ref->sweep, (long long)ref->number,
-                   shows_secret ? "does not hold it" : "is missing");
-}
-
 /* Does the writer hold the seat of the gang that it says? */
 static as_status check_seat(struct tx *t, struct arena *a, const struct attempt_ref *ref,
                             const struct attempt_writer *by, struct attempt_holder *holder,
@@ -78,16 +56,10 @@ static as_status check_seat(struct tx *t, struct arena *a, const struct attempt_
 {
     const struct gang_key key = {holder->sweep_key, ref->number, ref->attempt};
     struct gang_seat_row seat;
-    if (by->client)
-        return as_fail(err, AS_E_DENIED, "attempt %lld of %.80s/%lld is of a gang of runners",
-                       (long long)ref->attempt, ref->sweep, (long long)ref->number);
     if (!by->has_seat)
         return AS_OK; /* the fence refuses it */
     as_status st = store_gang_seat(t, a, &key, by->seat, &seat, err);
-    if (st != AS_OK || !seat.secret || as_streq(seat.secret, by->secret))
-        return st;
-    holder->secret = seat.secret;
-    return deny_writer(ref, holder, by->secret, err);
+    return st == AS_OK ? attempt_check_seat(ref, by, seat.secret, err) : st;
 }
 
 /* Find the sweep of the attempt, and check that the writer holds the attempt, or held it. An
@@ -104,12 +76,8 @@ static as_status find_attempt(struct tx *t, struct arena *a, const struct attemp
     *ret_key = holder.sweep_key;
     if (!holder.is_there)
         return AS_OK;
-    /* A client: asks.c found its attempt. If it names an older one, the fence refuses that. */
-    bool is_holder = by->client != NULL ||
-                     (!holder.client && (!holder.secret || as_streq(holder.secret, by->secret)));
-    if (is_holder && holder.gang)
-        return check_seat(t, a, ref, by, &holder, err);
-    return is_holder ? AS_OK : deny_writer(ref, &holder, by->secret, err);
+    st = attempt_check_holder(ref, by, &holder, err);
+    return st == AS_OK && holder.gang ? check_seat(t, a, ref, by, &holder, err) : st;
 }
 
 /* Only the rank that leads the current epoch of a gang may write. The row of the gang is held, so
@@ -119,23 +87,14 @@ static as_status check_leads(struct tx *t, const struct attempt_ref *ref, int64_
 {
     const struct gang_key key = {sweep_key, ref->number, ref->attempt};
     int64_t epoch = 0, leader = -1;
-    if (!by || !by->has_seat)
-        return as_fail(
-            err, AS_E_UNSUPPORTED,
-            "attempt %lld of %.80s/%lld has a gang: its writer says its seat and epoch in "
-            "the headers Assay-Seat and Assay-World-Epoch",
-            (long long)ref->attempt, ref->sweep, (long long)ref->number);
-    as_status st = store_gang_fence(t, &key, &epoch, &leader, err);
-    if (st != AS_OK || (epoch == by->epoch && leader == by->seat))
-        return st;
-    atomic_fetch_add(&store_counters(tx_store(t))->stale_rejected, 1);
-    if (epoch != by->epoch)
-        return as_fail_at(err, AS_E_STALE, STALE_WORLD,
-                          "epoch %lld is not current: the gang is at %lld", (long long)by->epoch,
-                          (long long)epoch);
-    return as_fail_at(err, AS_E_STALE, STALE_WORLD,
-                      "seat %lld does not lead epoch %lld: seat %lld does", (long long)by->seat,
-                      (long long)epoch, (long long)leader);
+    as_status st = attempt_check_says_seat(ref, by, err);
+    if (st == AS_OK)
+        st = store_gang_fence(t, &key, &epoch, &leader, err);
+    if (st == AS_OK)
+        st = attempt_check_leader(by, epoch, leader, err);
+    if (st == AS_E_STALE)
+        atomic_fetch_add(&store_counters(tx_store(t))->stale_rejected, 1);
+    return st;
 }
 
 as_status attempt_lock_fenced(struct tx *t, struct arena *a, const struct attempt_ref *ref,
@@ -191,29 +150,13 @@ static as_status add_report(struct tx *t, const struct attempt_ref *ref,
     return st < 0 ? st : add_points(t, ref, &x, report, ret, err);
 }
 
-static as_status points_check(const struct measurement *points, size_t n, struct as_err *err)
-{
-    if (n > MEASUREMENTS_MAX)
-        return as_fail(err, AS_E_TOO_LARGE, "items has %zu measurements, expected at most %d", n,
-                       MEASUREMENTS_MAX);
-    for (size_t i = 0; i < n; i++) {
-        if (points[i].step < 0)
-            return as_fail(err, AS_E_INVAL, "step of '%.63s' is %lld, expected 0 or more",
-                           points[i].metric, (long long)points[i].step);
-        if (!metric_name_valid(points[i].metric))
-            return as_fail(err, AS_E_INVAL, "metrics names '%.80s', expected " METRIC_NAME_RULE,
-                           points[i].metric);
-    }
-    return AS_OK;
-}
-
 as_status attempt_record(struct store *db, const struct attempt_ref *ref,
                          const struct attempt_writer *by, const struct attempt_report *report,
                          int64_t *ret_recorded, struct as_err *err)
 {
     struct measured measured = {0};
-    as_status st = attempt_notes_check(report->notes, report->n_notes, err);
-    if (st < 0 || (st = points_check(report->points, report->n_points, err)) < 0)
+    as_status st = attempt_check_report(report, err);
+    if (st < 0)
         return st;
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
@@ -343,45 +286,17 @@ struct acceptance {
     bool late;     /* after the attempt was declared lost */
 };
 
-/* A runner that says that the process ended in time cannot call it a timeout. */
-static as_status check_timeout(const struct completion *c, const struct sweep_head *s,
-                               struct as_err *err)
-{
-    if (c->outcome != OUTCOME_TIMEOUT || !c->has_ran || c->ran_ms >= s->trial_timeout_ms)
-        return AS_OK;
-    return as_fail_at(err, AS_E_UNSUPPORTED, "/ran_ms",
-                      "/ran_ms: found %lld beside outcome timeout, expected at least the "
-                      "trial_timeout of %lld ms",
-                      (long long)c->ran_ms, (long long)s->trial_timeout_ms);
-}
-
 /* The meaning of the reported outcome, given what was measured. */
 static as_status change_of(struct tx *t, struct arena *a, const struct completion *c,
                            const struct sweep_head *s, const struct trial_head *x,
                            struct trial_change *ret, struct as_err *err)
 {
-    static const struct {
-        trial_event event;
-        const char *outcome;
-    } meaning[] = {[OUTCOME_COMPLETED] = {TRIAL_EV_COMPLETE, "completed"},
-                   [OUTCOME_FAILED] = {TRIAL_EV_FAIL, "failed"},
-                   [OUTCOME_RETRY] = {TRIAL_EV_LOSE, "retry"},
-                   [OUTCOME_RELEASED] = {TRIAL_EV_RELEASE, "released"},
-                   [OUTCOME_TIMEOUT] = {TRIAL_EV_TIMEOUT, "timeout"}};
-    *ret = (struct trial_change){.event = meaning[c->outcome].event,
-                                 .outcome = meaning[c->outcome].outcome,
-                                 .reported = attempt_outcome_words[c->outcome],
-                                 .has_exit_code = c->has_exit_code,
-                                 .exit_code = c->exit_code,
-                                 .has_ran = c->has_ran,
-                                 .ran_ms = c->ran_ms};
-    if (c->reason)
-        ret->reason = arena_strndup(a, c->reason, as_utf8_prefix(c->reason, REASON_CHARACTERS));
+    as_status st = attempt_change_of(a, c, ret, err);
+    if (st != AS_OK)
+        return st;
     if (c->outcome == OUTCOME_TIMEOUT)
         return trial_judge_timeout(t, a, s, x, ret, err);
-    if (c->outcome != OUTCOME_COMPLETED)
-        return AS_OK;
-    return trial_judge(t, a, s, x, ret, err);
+    return c->outcome == OUTCOME_COMPLETED ? trial_judge(t, a, s, x, ret, err) : AS_OK;
 }
 
 /* Do the final values differ from what is recorded? A value that would be dropped without a word
@@ -390,22 +305,11 @@ static as_status check_recorded(struct tx *t, const struct trial_head *x, int64_
                                 const struct measurement *points, size_t n, struct as_err *err)
 {
     struct measured_other other = {.place = -1};
-    char pointer[AS_ERR_POINTER_MAX], had[32], found[32];
     as_status st =
         store_measurement_other(t, x->sweep_key, x->number, attempt, points, n, &other, err);
     if (st < 0 || other.place < 0)
         return st;
-    const struct measurement *p = &points[other.place];
-    json_pointer_child("/metrics", p->metric, pointer);
-    if (!other.has_value)
-        return as_fail_at(
-            err, AS_E_CONFLICT, pointer, "%s: found %s, but the trial is %s, without a value of it",
-            pointer, as_format_double(p->value, found, sizeof found), trial_state_format(x->state));
-    return as_fail_at(err, AS_E_CONFLICT, pointer,
-                      "%s: found %s, but %s is recorded%s; a value that is recorded stays", pointer,
-                      as_format_double(p->value, found, sizeof found),
-                      as_format_double(other.value, had, sizeof had),
-                      p->step < 0 ? " last" : " at that step");
+    return attempt_other_value(&points[other.place], &other, x->state, err);
 }
 
 /* Record the final values, and read the row again. */
@@ -454,14 +358,6 @@ static as_status said_before(struct tx *t, struct arena *a, const struct attempt
     return check_recorded(t, x, ref->attempt, c->metrics, c->n_metrics, err);
 }
 
-/* Does the state allow this end? If it is late, only a success counts: a lost trial runs again
- * anyway. */
-static bool end_counts(const struct trial_head *x, const struct attempt_ref *ref, bool is_success)
-{
-    return x->attempt == ref->attempt &&
-           (x->state == TRIAL_RUNNING || (x->state == TRIAL_QUEUED && is_success && !x->gang));
-}
-
 /* The rank that leads a gang ends the attempt for all. In a gang that is not elastic its success
  * waits for the others, if they run the command too, and its failure is tried again (gangs.c).
  * *ret_held: the seat keeps the end. */
@@ -507,14 +403,14 @@ static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_
 {
     struct trial_change ch;
     as_status st = AS_OK;
-    if (!end_counts(x, ref, c->outcome == OUTCOME_COMPLETED))
+    if (!attempt_end_counts(x, ref, c->outcome == OUTCOME_COMPLETED))
         return fail_stale(t, ref, x, err);
     bool held = false;
     if (x->gang && (st = check_leads(t, ref, s->key, by, err)) == AS_OK)
         st = is_held(t, a, by, c, x, &held, err);
     if (st != AS_OK || held)
         return st;
-    if (!x->gang && (st = check_timeout(c, s, err)) != AS_OK)
+    if (!x->gang && (st = attempt_check_timeout(c, s, err)) != AS_OK)
         return st;
     if (c->n_metrics > 0)
         st = add_final(t, a, c, x, err);
@@ -523,7 +419,7 @@ static as_status accept_end(struct tx *t, struct arena *a, const struct attempt_
     st = change_of(t, a, c, s, x, &ch, err);
     if (st != AS_OK)
         return st;
-    if (!end_counts(x, ref, ch.event == TRIAL_EV_COMPLETE))
+    if (!attempt_end_counts(x, ref, ch.event == TRIAL_EV_COMPLETE))
         return fail_stale(t, ref, x, err);
     if (x->gang)
         st = end_gang(t, a, by, c, x, &ch, &held, err);
@@ -556,28 +452,13 @@ static as_status complete_trial(struct tx *t, struct arena *a, const struct atte
     return store_trial_get(t, a, key, ref->number, ret_trial, err);
 }
 
-static as_status final_check(const struct completion *c, struct as_err *err)
-{
-    for (size_t i = 0; i < c->n_metrics; i++) {
-        char pointer[AS_ERR_POINTER_MAX];
-        json_pointer_child("/metrics", c->metrics[i].metric, pointer);
-        if (!metric_name_valid(c->metrics[i].metric))
-            return as_fail_at(err, AS_E_INVAL, pointer,
-                              "'%.80s' is not the name of a metric: expected " METRIC_NAME_RULE,
-                              c->metrics[i].metric);
-    }
-    if (c->n_metrics > MEASUREMENTS_MAX)
-        return as_fail_at(err, AS_E_TOO_LARGE, "/metrics", "%zu metrics", c->n_metrics);
-    return AS_OK;
-}
-
 as_status attempt_complete(struct store *db, struct arena *a, const struct attempt_ref *ref,
                            const struct attempt_writer *by, const struct completion *c,
                            struct trial_row *ret, struct as_err *err)
 {
     struct acceptance got = {0};
     struct trial_row row;
-    as_status st = final_check(c, err);
+    as_status st = attempt_check_completion(c, err);
     if (st != AS_OK)
         return st;
     struct tx_run run = tx_run_start(db, TX_WRITE, err);

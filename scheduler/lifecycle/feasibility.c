@@ -10,19 +10,9 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "search/suggest.h"
-
-#define METRICS_MAX (SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES)
-
-/* The metrics that the sweep requires: the objectives, then the constrained metrics. */
-struct wants {
-    const char *names[METRICS_MAX]; /* in the arena */
-    size_t n, n_objectives;
-    double min[SEARCH_MAX_OUTCOMES], max[SEARCH_MAX_OUTCOMES];
-};
 
 static as_status read_list(struct arena *a, const char *text, const char *name_field,
-                           struct wants *w, struct as_err *err)
+                           struct required_metrics *w, struct as_err *err)
 {
     JSON_AUTO list = NULL;
     size_t i;
@@ -47,9 +37,10 @@ static as_status read_list(struct arena *a, const char *text, const char *name_f
     return AS_OK;
 }
 
-static as_status read_wants(struct arena *a, const struct sweep_head *s, struct wants *w,
-                            struct as_err *err)
+as_status required_metrics_of(struct arena *a, const struct sweep_head *s,
+                              struct required_metrics *w, struct as_err *err)
 {
+    *w = (struct required_metrics){0};
     as_status st = read_list(a, s->objectives, "name", w, err);
     if (st != AS_OK)
         return st;
@@ -59,32 +50,35 @@ static as_status read_wants(struct arena *a, const struct sweep_head *s, struct 
     return read_list(a, s->outcomes, "metric", w, err);
 }
 
-as_status trial_feasibility(struct tx *t, struct arena *a, const struct sweep_head *s,
-                            const struct trial_head *x, struct feasibility *ret, struct as_err *err)
+struct feasibility feasibility_of(const struct required_metrics *w, const double *values,
+                                  const bool *has)
 {
-    struct wants w = {0};
-    double values[METRICS_MAX] = {x->value};
-    bool has[METRICS_MAX] = {x->has_value};
-    as_status st = read_wants(a, s, &w, err);
-    if (st != AS_OK)
-        return st;
-    if (w.n > 1)
-        st = store_trial_measured(t, x->sweep_key, x->number, w.names, w.n, values, has, err);
-    if (st != AS_OK)
-        return st;
     struct feasibility v = {.feasible = true};
-    for (size_t i = 0; i < w.n && !v.missing; i++) {
+    for (size_t i = 0; i < w->n && !v.missing; i++) {
         if (has[i] && isfinite(values[i]))
             continue;
-        v.missing = w.names[i];
+        v.missing = w->names[i];
         v.was_measured = has[i];
         v.value = values[i];
     }
-    for (size_t i = w.n_objectives; i < w.n; i++)
+    for (size_t i = w->n_objectives; i < w->n; i++)
         v.feasible &=
-            values[i] >= w.min[i - w.n_objectives] && values[i] <= w.max[i - w.n_objectives];
-    *ret = v;
-    return AS_OK;
+            values[i] >= w->min[i - w->n_objectives] && values[i] <= w->max[i - w->n_objectives];
+    return v;
+}
+
+as_status trial_feasibility(struct tx *t, struct arena *a, const struct sweep_head *s,
+                            const struct trial_head *x, struct feasibility *ret, struct as_err *err)
+{
+    struct required_metrics w;
+    double values[METRICS_MAX] = {x->value};
+    bool has[METRICS_MAX] = {x->has_value};
+    as_status st = required_metrics_of(a, s, &w, err);
+    if (st == AS_OK && w.n > 1)
+        st = store_trial_measured(t, x->sweep_key, x->number, w.names, w.n, values, has, err);
+    if (st == AS_OK)
+        *ret = feasibility_of(&w, values, has);
+    return st;
 }
 
 /* A trial that completes needs a value of each metric. Without one the request is refused, because
@@ -107,21 +101,43 @@ static const char *not_finite_reason(struct arena *a, const struct trial_head *x
                         v->missing, as_format_double(v->value, value, sizeof value));
 }
 
+as_status trial_judged(struct arena *a, const struct trial_head *x, const struct feasibility *v,
+                       struct trial_change *ret, struct as_err *err)
+{
+    if (v->missing && !v->was_measured)
+        return fail_missing(v, err);
+    ret->event = v->missing ? TRIAL_EV_FAIL : TRIAL_EV_COMPLETE;
+    ret->outcome = v->missing ? "failed" : "completed";
+    ret->feasible = v->feasible;
+    if (v->missing)
+        ret->reason = not_finite_reason(a, x, v);
+    return AS_OK;
+}
+
 as_status trial_judge(struct tx *t, struct arena *a, const struct sweep_head *s,
                       const struct trial_head *x, struct trial_change *ret, struct as_err *err)
 {
     struct feasibility v = {0};
     as_status st = trial_feasibility(t, a, s, x, &v, err);
-    if (st != AS_OK)
-        return st;
-    if (v.missing && !v.was_measured)
-        return fail_missing(&v, err);
-    ret->event = v.missing ? TRIAL_EV_FAIL : TRIAL_EV_COMPLETE;
-    ret->outcome = v.missing ? "failed" : "completed";
-    ret->feasible = v.feasible;
-    if (v.missing)
-        ret->reason = not_finite_reason(a, x, &v);
-    return AS_OK;
+    return st == AS_OK ? trial_judged(a, x, &v, ret, err) : st;
+}
+
+as_status trial_judged_timeout(struct arena *a, const struct feasibility *v,
+                               struct trial_change *ret, struct as_err *err)
+{
+    char value[32];
+    if (!v->missing) {
+        ret->event = TRIAL_EV_KEEP;
+        ret->feasible = v->feasible;
+        ret->reason = NULL; /* the table's: it says that the values count */
+        return AS_OK;
+    }
+    const char *why = ret->reason ? ret->reason : "it ran longer than trial_timeout";
+    ret->reason = v->was_measured
+                      ? arena_printf(a, "%s, and the metric '%s' is %s", why, v->missing,
+                                     as_format_double(v->value, value, sizeof value))
+                      : arena_printf(a, "%s, and had reported no value of '%s'", why, v->missing);
+    return ret->reason ? AS_OK : as_fail_nomem(err);
 }
 
 as_status trial_judge_timeout(struct tx *t, struct arena *a, const struct sweep_head *s,
@@ -129,23 +145,9 @@ as_status trial_judge_timeout(struct tx *t, struct arena *a, const struct sweep_
                               struct as_err *err)
 {
     struct feasibility v = {0};
-    char value[32];
     ret->event = TRIAL_EV_TIMEOUT;
     if (!s->keeps_timed_out)
         return AS_OK;
     as_status st = trial_feasibility(t, a, s, x, &v, err);
-    if (st != AS_OK)
-        return st;
-    if (!v.missing) {
-        ret->event = TRIAL_EV_KEEP;
-        ret->feasible = v.feasible;
-        ret->reason = NULL; /* the table's: it says that the values count */
-        return AS_OK;
-    }
-    const char *why = ret->reason ? ret->reason : "it ran longer than trial_timeout";
-    ret->reason = v.was_measured
-                      ? arena_printf(a, "%s, and the metric '%s' is %s", why, v.missing,
-                                     as_format_double(v.value, value, sizeof value))
-                      : arena_printf(a, "%s, and had reported no value of '%s'", why, v.missing);
-    return ret->reason ? AS_OK : as_fail_nomem(err);
+    return st == AS_OK ? trial_judged_timeout(a, &v, ret, err) : st;
 }

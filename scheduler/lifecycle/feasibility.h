@@ -8,6 +8,7 @@
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
 #include "scheduler/lifecycle/transition.h"
+#include "search/suggest.h"
 
 struct feasibility {
     const char *missing; /* a metric that is missing or not finite; NULL: there is none */
@@ -15,6 +16,31 @@ struct feasibility {
     double value;
     bool feasible; /* only if nothing is missing */
 };
+
+#define METRICS_MAX (SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES)
+
+/* The metrics that a sweep requires: the objectives, then the constrained metrics. */
+struct required_metrics {
+    const char *names[METRICS_MAX]; /* in the arena */
+    size_t n, n_objectives;
+    double min[SEARCH_MAX_OUTCOMES], max[SEARCH_MAX_OUTCOMES];
+};
+
+/* Pure. AS_E_INTERNAL: what is stored cannot be read. */
+AS_MUST_CHECK as_status required_metrics_of(struct arena *a, const struct sweep_head *s,
+                                            struct required_metrics *ret, struct as_err *err);
+
+/* Judge the latest values of the required metrics. Pure. */
+struct feasibility feasibility_of(const struct required_metrics *w, const double *values,
+                                  const bool *has);
+
+/* What a reported success, or trial_timeout, does to a trial with that judgement: as trial_judge()
+ * and trial_judge_timeout(). Pure. */
+AS_MUST_CHECK as_status trial_judged(struct arena *a, const struct trial_head *x,
+                                     const struct feasibility *v, struct trial_change *ret,
+                                     struct as_err *err);
+AS_MUST_CHECK as_status trial_judged_timeout(struct arena *a, const struct feasibility *v,
+                                             struct trial_change *ret, struct as_err *err);
 
 /* Judge the trial by its latest measurements. `x` is the current row. One query if the sweep has
  * several objectives or constraints, none otherwise. */

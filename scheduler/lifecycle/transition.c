@@ -16,24 +16,6 @@
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/gang_store.h"
 
-static as_status trial_event_write(struct tx *t, const struct sweep_head *s,
-                                   const struct trial_head *x, trial_state to, const char *reason,
-                                   struct as_err *err)
-{
-    struct event_new e = {.type = "trial.changed",
-                          .sweep_key = s->key,
-                          .sweep = s->id,
-                          .has_number = true,
-                          .number = x->number,
-                          .state = trial_state_format(to),
-                          .attempt = x->attempt,
-                          .has_value = x->has_value,
-                          .value = x->value,
-                          .reason = reason,
-                          .runner = x->runner};
-    return store_event_add(t, &e, err);
-}
-
 /* A trial that loses its last restart gets a longer reason. */
 static const char *step_reason(struct arena *a, const struct sweep_head *s,
                                const struct trial_head *x, const struct trial_change *c,
@@ -51,9 +33,9 @@ static const char *step_reason(struct arena *a, const struct sweep_head *s,
                         (long long)s->max_restarts, why);
 }
 
-as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_head *s,
-                           const struct trial_head *x, const struct trial_change *c,
-                           trial_state *ret_to, struct as_err *err)
+as_status trial_change_plan(struct arena *a, const struct sweep_head *s, const struct trial_head *x,
+                            const struct trial_change *c, struct trial_plan *ret,
+                            struct as_err *err)
 {
     struct trial_step step;
     as_status st = trial_step(x->state, c->event, x->restarts, s->max_restarts, &step, err);
@@ -61,34 +43,57 @@ as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_hea
         return st;
     const char *reason = step_reason(a, s, x, c, &step);
     /* A success has no reason. */
-    struct trial_move move = {.from = x->state,
-                              .to = step.to,
-                              .attempt = x->attempt,
-                              .burns_restart = step.burns_restart,
-                              .feasible = c->feasible,
-                              .timed_out = c->event == TRIAL_EV_KEEP,
-                              .reason = c->event == TRIAL_EV_COMPLETE ? NULL : reason};
-    st = c->event == TRIAL_EV_RETRY ? store_trial_retry(t, x, reason, c->by, err)
-                                    : store_trial_move(t, x->sweep_key, x->number, &move, err);
+    const char *kept = c->event == TRIAL_EV_COMPLETE ? NULL : reason;
+    *ret = (struct trial_plan){.reason = reason,
+                               .move = {.from = x->state,
+                                        .to = step.to,
+                                        .attempt = x->attempt,
+                                        .burns_restart = step.burns_restart,
+                                        .feasible = c->feasible,
+                                        .timed_out = c->event == TRIAL_EV_KEEP,
+                                        .reason = kept},
+                               .ends_attempt =
+                                   x->attempt > 0 && (x->state == TRIAL_RUNNING || c->reported),
+                               .end = {.outcome = c->outcome,
+                                       .reported = c->reported,
+                                       .reason = kept,
+                                       .has_exit_code = c->has_exit_code,
+                                       .exit_code = c->exit_code,
+                                       .has_ran = c->has_ran,
+                                       .ran_ms = c->ran_ms},
+                               .event = {.type = "trial.changed",
+                                         .sweep_key = s->key,
+                                         .sweep = s->id,
+                                         .has_number = true,
+                                         .number = x->number,
+                                         .state = trial_state_format(step.to),
+                                         .attempt = x->attempt,
+                                         .has_value = x->has_value,
+                                         .value = x->value,
+                                         .reason = kept,
+                                         .runner = x->runner}};
+    return AS_OK;
+}
+
+as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_head *s,
+                           const struct trial_head *x, const struct trial_change *c,
+                           trial_state *ret_to, struct as_err *err)
+{
+    struct trial_plan p;
+    as_status st = trial_change_plan(a, s, x, c, &p, err);
     if (st != AS_OK)
         return st;
-    struct attempt_end end = {.outcome = c->outcome,
-                              .reported = c->reported,
-                              .reason = move.reason,
-                              .has_exit_code = c->has_exit_code,
-                              .exit_code = c->exit_code,
-                              .has_ran = c->has_ran,
-                              .ran_ms = c->ran_ms};
-    if (x->attempt > 0 && (x->state == TRIAL_RUNNING || c->reported))
-        st = store_attempt_end(t, x->sweep_key, x->number, x->attempt, &end, err);
+    st = c->event == TRIAL_EV_RETRY ? store_trial_retry(t, x, p.reason, c->by, err)
+                                    : store_trial_move(t, x->sweep_key, x->number, &p.move, err);
+    if (st == AS_OK && p.ends_attempt)
+        st = store_attempt_end(t, x->sweep_key, x->number, x->attempt, &p.end, err);
     if (st == AS_OK && x->gang && x->state == TRIAL_RUNNING)
-        st = store_gang_over(t, &(struct gang_key){x->sweep_key, x->number, x->attempt}, reason,
+        st = store_gang_over(t, &(struct gang_key){x->sweep_key, x->number, x->attempt}, p.reason,
                              err);
-    if (st != AS_OK)
-        return st;
-    st = trial_event_write(t, s, x, step.to, move.reason, err);
+    if (st == AS_OK)
+        st = store_event_add(t, &p.event, err);
     if (st == AS_OK && ret_to)
-        *ret_to = step.to;
+        *ret_to = p.move.to;
     return st;
 }
 
@@ -231,6 +236,11 @@ struct sweep_standing sweep_standing_of(const struct sweep_head *s)
                                    .target_reached = s->target_reached};
 }
 
+sweep_end sweep_end_due(sweep_state state, const struct sweep_standing *now)
+{
+    return state == SWEEP_RUNNING || state == SWEEP_PAUSED ? sweep_end_of(now) : SWEEP_GOES_ON;
+}
+
 /* Which trial reached the target, for people. */
 static as_status target_reason(struct tx *t, struct arena *a, const struct sweep_head *s,
                                const char **ret, struct as_err *err)
@@ -255,14 +265,14 @@ as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_end
                                                             changed */
     if (ret_ended)
         *ret_ended = false;
-    if (st != AS_OK || (s.state != SWEEP_RUNNING && s.state != SWEEP_PAUSED))
+    if (st != AS_OK)
         return st;
     static const sweep_event events[] = {[SWEEP_TARGET_REACHED] = SWEEP_EV_TARGET,
                                          [SWEEP_TOO_MANY_FAILED] = SWEEP_EV_FAIL,
                                          [SWEEP_OUT_OF_TIME] = SWEEP_EV_TIMEOUT,
                                          [SWEEP_ALL_ENDED] = SWEEP_EV_EXHAUST};
     const struct sweep_standing now = sweep_standing_of(&s);
-    const sweep_end end = sweep_end_of(&now);
+    const sweep_end end = sweep_end_due(s.state, &now);
     const char *reason = NULL;
     if (end == SWEEP_GOES_ON)
         return AS_OK;

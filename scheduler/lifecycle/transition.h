@@ -5,6 +5,8 @@
 #define ASSAY_SCHEDULER_LIFECYCLE_TRANSITION_H
 
 #include "base/arena.h"
+#include "scheduler/store/attempt_store.h"
+#include "scheduler/store/event_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
@@ -22,6 +24,21 @@ struct trial_change {
     bool feasible;  /* only for a trial that completes */
     const char *by; /* TRIAL_EV_RETRY: the id of the user's token; NULL: none */
 };
+
+/* What a change writes. */
+struct trial_plan {
+    struct trial_move move;
+    const char *reason; /* also of a success, which stores none */
+    bool ends_attempt;  /* `end` is written */
+    struct attempt_end end;
+    struct event_new event;
+};
+
+/* Plan a change; pure. Strings are borrowed from the arguments, or in `a`. AS_E_CONFLICT: the state
+ * does not allow the event. */
+AS_MUST_CHECK as_status trial_change_plan(struct arena *a, const struct sweep_head *s,
+                                          const struct trial_head *x, const struct trial_change *c,
+                                          struct trial_plan *ret, struct as_err *err);
 
 /* AS_E_CONFLICT: the state does not allow the event. *ret_to may be NULL. */
 AS_MUST_CHECK as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_head *s,
@@ -44,6 +61,9 @@ AS_MUST_CHECK as_status sweep_transition(struct tx *t, struct arena *a, const st
 
 /* Where the sweep stands, for the rule of its end. */
 struct sweep_standing sweep_standing_of(const struct sweep_head *s);
+
+/* How does a sweep in this state end now, if it does? Pure. */
+sweep_end sweep_end_due(sweep_state state, const struct sweep_standing *now);
 
 /* After trials ended: end the sweep too if it is over. It fails if too many trials failed, and ends
  * if its time or its trials are over. *ret_ended may be NULL. */

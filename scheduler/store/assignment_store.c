@@ -70,8 +70,10 @@ static const struct stmt stmts[] = {
          "client = $5, gang = " IS_GANG
          ", group_id = nullif(l.group_id, ''), claimed_at = now(), started_at = "
          "coalesce(t.started_at, now()), missing = 0, reason = null from l where t.sweep_key = $1 "
-         "and t.number = l.number and t.state = 'queued' returning t.number, t.state, t.attempt, "
-         "t.group_id)" ATTEMPTS_AND_EVENTS},
+         "and " SQL_JOINED(
+             "t.number",
+             "l.number") " and t.state = 'queued' returning t.number, t.state, t.attempt, "
+                         "t.group_id)" ATTEMPTS_AND_EVENTS},
     [ASSIGNMENT_ADD] =
         {"assignment_add",
          "with l as (select * from unnest($10::int[], $11::text[], $12::text[], $13::bigint[], "

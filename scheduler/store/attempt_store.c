@@ -13,6 +13,7 @@
 
 enum {
     ATTEMPT_END,
+    ATTEMPT_END_MANY,
     ATTEMPT_SAY,
     ATTEMPT_REPORTED,
     ATTEMPT_OF_CLIENT,
@@ -124,6 +125,20 @@ static const struct stmt stmts[] = {
          "case when $8 is null then said_at else clock_timestamp() end where sweep_key = $1 and "
          "number = $2 and attempt = $3 and (ended_at is null or (reported is null and "
          "$5::text is not null))"},
+    [ATTEMPT_END_MANY] =
+        {"attempt_end_many",
+         "update attempt x set ended_at = coalesce(ended_at, clock_timestamp()), outcome = "
+         "l.outcome, reported = l.reported, reason = l.reason, exit_code = l.exit_code, phase = "
+         "case when l.ran_ms is null then phase else 'ended' end, ran_ms = coalesce(l.ran_ms, "
+         "x.ran_ms), said_at = case when l.ran_ms is null then said_at else clock_timestamp() end "
+         "from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], "
+         "$6::text[], $7::int[], $8::bigint[]) as l(key, number, attempt, outcome, reported, "
+         "reason, exit_code, ran_ms) where " SQL_JOINED("x.sweep_key", "l.key") " and " SQL_JOINED(
+             "x.number",
+             "l.number") " and " SQL_JOINED("x.attempt",
+                                            "l.attempt") " and (x.ended_at is null or (x.reported "
+                                                         "is null and l.reported is "
+                                                         "not null))"},
     [ATTEMPT_SAY] = {"attempt_say",
                      "update attempt x set phase = l.phase, ran_ms = case when l.phase <> "
                      "'preparing' then l.ran_ms end, said_at = clock_timestamp() from "
@@ -171,6 +186,31 @@ as_status store_attempt_end(struct tx *t, int64_t sweep_key, int64_t number, int
                         arg_i64_or_null(e->has_exit_code, e->exit_code),
                         arg_i64_or_null(e->has_ran, e->ran_ms)),
                    NULL, err);
+}
+
+as_status store_attempt_end_many(struct tx *t, const struct attempt_ended *rows, size_t n,
+                                 struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        const struct attempt_end *e = &rows[i].end;
+        array_i64(&x.c[0], rows[i].sweep_key);
+        array_i64(&x.c[1], rows[i].number);
+        array_i64(&x.c[2], rows[i].attempt);
+        array_str(&x.c[3], e->outcome);
+        array_str(&x.c[4], e->reported);
+        array_str(&x.c[5], e->reason);
+        array_i64_or_null(&x.c[6], e->has_exit_code, e->exit_code);
+        array_i64_or_null(&x.c[7], e->has_ran, e->ran_ms);
+    }
+    as_status st = arrays_close(&x, err);
+    return st != AS_OK ? st
+                       : tx_exec(t, &stmts[ATTEMPT_END_MANY],
+                                 ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2),
+                                      arg_array(&x, 3), arg_array(&x, 4), arg_array(&x, 5),
+                                      arg_array(&x, 6), arg_array(&x, 7)),
+                                 NULL, err);
 }
 
 /* What runners say, as parameters of a statement: $2 to $6. */
@@ -240,7 +280,7 @@ as_status store_attempt_reported(struct tx *t, struct arena *a, int64_t sweep_ke
 
 as_status store_attempt_of_client(struct tx *t, int64_t sweep_key, int64_t number,
                                   const char *client, const char *token, int64_t *ret,
-                                  struct as_err *err)
+                                  bool *ret_anothers, struct as_err *err)
 {
     RESULT_AUTO r = {0};
     as_status st = tx_query(
@@ -249,10 +289,7 @@ as_status store_attempt_of_client(struct tx *t, int64_t sweep_key, int64_t numbe
     if (st != AS_OK)
         return st;
     *ret = result_i64(&r, 0, 0);
-    if (*ret == 0 && result_i64(&r, 0, 1) > 0)
-        return as_fail(err, AS_E_DENIED,
-                       "the client '%.64s' that got trial %lld asked for it with another token",
-                       client, (long long)number);
+    *ret_anothers = *ret == 0 && result_i64(&r, 0, 1) > 0;
     return AS_OK;
 }
 

@@ -27,6 +27,14 @@ AS_MUST_CHECK as_status store_attempt_end(struct tx *t, int64_t sweep_key, int64
                                           int64_t attempt, const struct attempt_end *e,
                                           struct as_err *err);
 
+struct attempt_ended {
+    int64_t sweep_key, number, attempt;
+    struct attempt_end end;
+};
+/* The same for many attempts. */
+AS_MUST_CHECK as_status store_attempt_end_many(struct tx *t, const struct attempt_ended *rows,
+                                               size_t n, struct as_err *err);
+
 /* Record what a runner says about its running attempts. Only a later phase than the recorded one
  * changes a row, so a repeat changes nothing. Attempts of other runners are left out. */
 AS_MUST_CHECK as_status store_attempt_say(struct tx *t, const char *runner,
@@ -39,10 +47,11 @@ AS_MUST_CHECK as_status store_attempt_reported(struct tx *t, struct arena *a, in
                                                struct as_err *err);
 
 /* The client's latest attempt of that trial; 0: none. Attempts that were asked for with another
- * token than `token` (an id; NULL: any) do not count. AS_E_DENIED: there are only such attempts. */
+ * token than `token` (an id; NULL: any) do not count. *ret_anothers: there are only such
+ * attempts. */
 AS_MUST_CHECK as_status store_attempt_of_client(struct tx *t, int64_t sweep_key, int64_t number,
                                                 const char *client, const char *token, int64_t *ret,
-                                                struct as_err *err);
+                                                bool *ret_anothers, struct as_err *err);
 
 /* Who holds, or held, an attempt. */
 struct attempt_holder {

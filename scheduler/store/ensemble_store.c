@@ -104,7 +104,7 @@ COLUMNS_READER(asked, struct ensemble_asked, ASKED_FIELDS)
     "as buckets, tp.sha256 as test_predictions, tg.sha256 as test_targets, coalesce(tw.sha256, "   \
     "'') as test_weights, coalesce(tb.sha256, '') as test_buckets "                                \
     "from sweep s join trial t on t.sweep_key = s.key " HELD_FILES TEST_FILES                      \
-    "where s.id = any($1::text[]) and t.state = 'completed' and t.feasible) "
+    "where s.id = any($1::text[]) and t.result is not null) "
 
 static const struct stmt stmts[] = {
     [ENSEMBLE_GET] = {"ensemble_get", "select e.result, s.state from sweep s join ensemble e on "

@@ -33,12 +33,15 @@ COLUMNS_READER(event, struct event_row, EVENT_FIELDS)
 #define EVENT_COLUMNS COLUMNS_SQL(EVENT_FIELDS)
 
 static const struct stmt stmts[] = {
-    [EVENT_ADD] =
-        {"event_add",
-         "insert into event (id, type, sweep_key, sweep, number, state, attempt, value, "
-         "reason, runner, epoch, seat, model) values ((pg_current_xact_id()::text::bigint << "
-         "20) + $1, $2, "
-         "$3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"},
+    [EVENT_ADD] = {"event_add",
+                   "insert into event (id, type, sweep_key, sweep, number, state, attempt, value, "
+                   "reason, runner, epoch, seat, model) select (pg_current_xact_id()::text::bigint "
+                   "<< 20) + $1 + e.place - 1, e.type, e.sweep_key, e.sweep, e.number, e.state, "
+                   "e.attempt, e.value, e.reason, e.runner, e.epoch, e.seat, e.model from "
+                   "unnest($2::text[], $3::bigint[], $4::text[], $5::int[], $6::text[], $7::int[], "
+                   "$8::float8[], $9::text[], $10::text[], $11::int[], $12::int[], $13::text[]) "
+                   "with ordinality as e(type, sweep_key, sweep, number, state, attempt, value, "
+                   "reason, runner, epoch, seat, model, place)"},
     [EVENT_AFTER] = {"event_after", "select " EVENT_COLUMNS " from event where id > $1 and id < $2 "
                                     "order by id limit $3"},
     [EVENT_AFTER_SWEEP] = {"event_after_sweep",
@@ -54,19 +57,69 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set event_stmts = {"event", stmts, AS_ARRAY_LEN(stmts)};
 
+/* The fields of many events, one array for each column. */
+struct event_columns {
+    struct str type, sweep_key, sweep, number, state, attempt, value, reason, runner, epoch, seat,
+        model;
+};
+enum { EVENT_ARRAYS = sizeof(struct event_columns) / sizeof(struct str) };
+
+static void event_columns_done(struct event_columns *c)
+{
+    struct str *array = &c->type;
+    for (size_t i = 0; i < EVENT_ARRAYS; i++)
+        str_done(&array[i]);
+}
+
+static void put_event(struct event_columns *c, const struct event_new *e)
+{
+    array_str(&c->type, e->type);
+    array_i64_or_null(&c->sweep_key, e->sweep_key != 0, e->sweep_key);
+    array_str(&c->sweep, e->sweep);
+    array_i64_or_null(&c->number, e->has_number, e->number);
+    array_str(&c->state, e->state);
+    array_i64_or_null(&c->attempt, e->attempt != 0, e->attempt);
+    array_f64_or_null(&c->value, e->has_value, e->value);
+    array_str(&c->reason, e->reason);
+    array_str(&c->runner, e->runner);
+    array_i64_or_null(&c->epoch, e->has_epoch, e->epoch);
+    array_i64_or_null(&c->seat, e->has_seat, e->seat);
+    array_str(&c->model, e->model);
+}
+
+as_status store_event_add_many(struct tx *t, const struct event_new *events, size_t n,
+                               struct as_err *err)
+{
+    AS_AUTO(event_columns_done) struct event_columns c = {0};
+    struct str *array = &c.type;
+    if (n == 0)
+        return AS_OK;
+    if ((int64_t)n > TX_EVENTS_MAX - t->events)
+        return as_fail(err, AS_E_INTERNAL, "too many events in one transaction");
+    for (size_t i = 0; i < EVENT_ARRAYS; i++)
+        array_open(&array[i]);
+    for (size_t i = 0; i < n; i++)
+        put_event(&c, &events[i]);
+    for (size_t i = 0; i < EVENT_ARRAYS; i++) {
+        array_close(&array[i]);
+        if (array[i].failed)
+            return as_fail_nomem(err);
+    }
+    const int64_t first = t->events;
+    t->events += (int64_t)n;
+    return tx_exec(t, &stmts[EVENT_ADD],
+                   ARGS(arg_i64(first), arg_str(str_cstr(&c.type)), arg_str(str_cstr(&c.sweep_key)),
+                        arg_str(str_cstr(&c.sweep)), arg_str(str_cstr(&c.number)),
+                        arg_str(str_cstr(&c.state)), arg_str(str_cstr(&c.attempt)),
+                        arg_str(str_cstr(&c.value)), arg_str(str_cstr(&c.reason)),
+                        arg_str(str_cstr(&c.runner)), arg_str(str_cstr(&c.epoch)),
+                        arg_str(str_cstr(&c.seat)), arg_str(str_cstr(&c.model))),
+                   NULL, err);
+}
+
 as_status store_event_add(struct tx *t, const struct event_new *e, struct as_err *err)
 {
-    if (t->events >= TX_EVENTS_MAX)
-        return as_fail(err, AS_E_INTERNAL, "too many events in one transaction");
-    return tx_exec(t, &stmts[EVENT_ADD],
-                   ARGS(arg_i64(t->events++), arg_str(e->type),
-                        arg_i64_or_null(e->sweep_key != 0, e->sweep_key), arg_str(e->sweep),
-                        arg_i64_or_null(e->has_number, e->number), arg_str(e->state),
-                        arg_i64_or_null(e->attempt != 0, e->attempt),
-                        arg_f64_or_null(e->has_value, e->value), arg_str(e->reason),
-                        arg_str(e->runner), arg_i64_or_null(e->has_epoch, e->epoch),
-                        arg_i64_or_null(e->has_seat, e->seat), arg_str(e->model)),
-                   NULL, err);
+    return store_event_add_many(t, e, 1, err);
 }
 
 as_status store_event_after(struct tx *t, struct arena *a, int64_t sweep_key, int64_t after,

@@ -27,6 +27,10 @@ struct event_new {
 AS_MUST_CHECK as_status store_event_add(struct tx *t, const struct event_new *e,
                                         struct as_err *err);
 
+/* The same for n events, in their order, in one statement. */
+AS_MUST_CHECK as_status store_event_add_many(struct tx *t, const struct event_new *events, size_t n,
+                                             struct as_err *err);
+
 /* sweep_key 0: events of all sweeps. See events_after(). */
 AS_MUST_CHECK as_status store_event_after(struct tx *t, struct arena *a, int64_t sweep_key,
                                           int64_t after, int64_t limit, struct event_list *ret,

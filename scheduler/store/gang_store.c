@@ -17,6 +17,8 @@ enum {
     GANG_SEATS_NOW,
     GANG_SEAT,
     GANG_FENCE,
+    GANG_FENCE_MANY,
+    GANG_FENCE_FREE,
     GANG_LISTEN,
     GANG_JOIN,
     GANG_JOINED,
@@ -120,6 +122,13 @@ COLUMNS_WHOLE_ROW(struct gang_mark, MARK_FIELDS)
 COLUMNS_READER(mark, struct gang_mark, MARK_FIELDS)
 #define MARK_COLUMNS COLUMNS_SQL(MARK_FIELDS)
 
+#define FENCE_MANY(wait)                                                                           \
+    "select u.place - 1, h.* from unnest($1::bigint[], $2::bigint[], $3::bigint[]) with "          \
+    "ordinality as u(key, number, attempt, place) cross join lateral (select g.epoch, (select "    \
+    "min(q.seat) from gang_seat q where q.is_member and " SAME(                                    \
+        "q", "g") ") from gang g where g.sweep_key = u.key and g.number = u.number and g.attempt " \
+                  "= u.attempt for share of g " wait ") h"
+
 static const struct stmt stmts[] = {
     [GANG_GET] = {"gang_get", "select " GANG_COLUMNS GANG_FROM},
     [GANG_LOCK] = {"gang_lock", "select " GANG_COLUMNS GANG_FROM " for no key update of g"},
@@ -134,6 +143,8 @@ static const struct stmt stmts[] = {
                     "select g.epoch, (select min(q.seat) from gang_seat q where q.is_member and "
                     "" SAME("q", "g") ") from gang g where g.sweep_key = $1 and g.number = $2 and "
                                       "g.attempt = $3 for share of g"},
+    [GANG_FENCE_MANY] = {"gang_fence_many", FENCE_MANY("")},
+    [GANG_FENCE_FREE] = {"gang_fence_free", FENCE_MANY("skip locked")},
     [GANG_LISTEN] = {"gang_listen",
                      "update gang_seat set state = 'listening', since = clock_timestamp(), "
                      "endpoint = $5, address = $6, port = $7 where " THIS
@@ -270,6 +281,33 @@ as_status store_gang_seat(struct tx *t, struct arena *a, const struct gang_key *
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "the gang has no seat %lld", (long long)seat);
     return read_seat_row(&r, 0, a, ret, err);
+}
+
+as_status store_gang_fence_many(struct tx *t, struct gang_fence *fences, size_t n, bool is_patient,
+                                struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        fences[i].is_held = false;
+        array_i64(&x.c[0], fences[i].key.sweep_key);
+        array_i64(&x.c[1], fences[i].key.number);
+        array_i64(&x.c[2], fences[i].key.attempt);
+    }
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[is_patient ? GANG_FENCE_MANY : GANG_FENCE_FREE],
+                      ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2)), &r, err);
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, NULL);
+        struct gang_fence *f = &fences[read_i64(&rd)];
+        f->is_held = true;
+        f->epoch = read_i64(&rd);
+        f->leader = read_null(&rd) ? -1 : read_i64(&rd);
+    }
+    return st;
 }
 
 as_status store_gang_fence(struct tx *t, const struct gang_key *key, int64_t *ret_epoch,

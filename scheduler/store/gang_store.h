@@ -39,6 +39,16 @@ AS_MUST_CHECK as_status store_gang_fence(struct tx *t, const struct gang_key *ke
                                          int64_t *ret_epoch, int64_t *ret_leader,
                                          struct as_err *err);
 
+struct gang_fence {
+    struct gang_key key;
+    bool
+        is_held; /* false: there is no such gang, or, unless is_patient, its row is being changed */
+    int64_t epoch, leader;
+};
+/* The same for many gangs, in the order of their keys (ascending, each once). */
+AS_MUST_CHECK as_status store_gang_fence_many(struct tx *t, struct gang_fence *fences, size_t n,
+                                              bool is_patient, struct as_err *err);
+
 /* ---- changes ---- */
 
 AS_MUST_CHECK as_status store_gang_listen(struct tx *t, const struct gang_key *key, int64_t seat,

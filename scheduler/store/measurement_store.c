@@ -1,10 +1,15 @@
 /* Table measurement.
  *
- * Points are inserted as three arrays in one statement, and points that exist are ignored, so that
- * a repeated batch is safe. After each batch the latest values in the trial's row are computed
- * again from the table, not from the batch. Two batches in either order therefore give the same
- * row. */
+ * The points of many trials are inserted as arrays in one statement, and points that exist are
+ * ignored, so that a repeated batch is safe. A second statement computes the latest values in the
+ * rows of the trials again from the table, not from the batch. Two batches in either order
+ * therefore give the same row.
+ *
+ * Neither statement joins two tables in a way that depends on their statistics: a set costs the
+ * same on tables that nobody has analysed. */
 #include "scheduler/store/measurement_store.h"
+
+#include <stdlib.h>
 
 #include "scheduler/store/sql_columns_priv.h"
 #include "scheduler/store/pg_priv.h"
@@ -18,51 +23,93 @@ enum {
     MEASUREMENT_SERIES
 };
 
-#define MEASURED_FIELDS(FIRST, NEXT)                                                               \
-    FIRST(bool, has_value, "t.value is not null")                                                  \
-    NEXT(f64, value, "t.value")
-COLUMNS_READER(measured, struct measured, MEASURED_FIELDS)
-#define MEASURED_COLUMNS COLUMNS_SQL(MEASURED_FIELDS)
+/* A row about one of the sets that a statement was given. */
+struct set_count {
+    int64_t set, recorded;
+};
+#define COUNT_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(i64, set, "c.set - 1")                                                                   \
+    NEXT(i64, recorded, "count(*)")
+COLUMNS_WHOLE_ROW(struct set_count, COUNT_FIELDS)
+COLUMNS_READER(count, struct set_count, COUNT_FIELDS)
+#define COUNT_COLUMNS COLUMNS_SQL(COUNT_FIELDS)
 
+/* A trial after its points were added. */
+struct trial_value {
+    int64_t sweep_key, number;
+    bool has_value;
+    double value;
+};
+#define VALUE_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(i64, sweep_key, "t.sweep_key")                                                           \
+    NEXT(i64, number, "t.number")                                                                  \
+    NEXT(bool, has_value, "t.value is not null")                                                   \
+    NEXT(f64, value, "t.value")
+COLUMNS_WHOLE_ROW(struct trial_value, VALUE_FIELDS)
+COLUMNS_READER(value, struct trial_value, VALUE_FIELDS)
+#define VALUE_COLUMNS COLUMNS_SQL(VALUE_FIELDS)
+
+struct set_other {
+    int64_t set;
+    struct measured_other other; /* its place is that among the points of all sets */
+};
 #define OTHER_FIELDS(FIRST, NEXT)                                                                  \
-    FIRST(i64, place, "p.place - 1")                                                               \
-    NEXT(bool, has_value, "m.value is not null")                                                   \
-    NEXT(f64, value, "m.value")
-COLUMNS_WHOLE_ROW(struct measured_other, OTHER_FIELDS)
-COLUMNS_READER(other, struct measured_other, OTHER_FIELDS)
+    FIRST(i64, set, "p.set - 1")                                                                   \
+    NEXT(i64, other.place, "p.place - 1")                                                          \
+    NEXT(bool, other.has_value, "m.value is not null")                                             \
+    NEXT(f64, other.value, "m.value")
+COLUMNS_READER(other, struct set_other, OTHER_FIELDS)
 #define OTHER_COLUMNS COLUMNS_SQL(OTHER_FIELDS)
+
+/* $1 to $3: the attempts of the sets; $4 to $7: the points, each with its set. */
+#define SET_POINTS                                                                                 \
+    "unnest($4::int[], $5::bigint[], $6::text[], $7::float8[]) with ordinality as p(set, step, "   \
+    "metric, value, place)"
+#define SET_KEY "($1::bigint[])[p.set]"
+#define SET_NUMBER "($2::int[])[p.set]"
+#define SET_ATTEMPT "($3::int[])[p.set]"
 
 /* The latest value of a metric is that of the latest attempt that reported it, at its highest step.
  * JSON has no NaN, so such values are stored as text. */
 static const struct stmt stmts[] = {
+    /* A point that stands in several sets is counted for the first. */
     [MEASUREMENT_ADD] =
         {"measurement_add",
-         "insert into measurement (sweep_key, number, attempt, step, metric, value) "
-         "select $1, $2, $3, p.step, p.metric, p.value from unnest($4::bigint[], "
-         "$5::text[], $6::float8[]) as p(step, metric, value) on conflict do "
-         "nothing"},
+         "with given as materialized (select p.set, " SET_KEY " as sweep_key, " SET_NUMBER
+         " as number, " SET_ATTEMPT " as attempt, p.metric, p.step, p.value from " SET_POINTS
+         "), added as (insert into measurement (sweep_key, number, metric, attempt, step, value) "
+         "select sweep_key, number, metric, attempt, step, value from given on conflict do nothing "
+         "returning sweep_key, number, metric, attempt, step) select " COUNT_COLUMNS
+         " from (select min(b.set) as set from (select set, sweep_key, number, metric, attempt, "
+         "step from given union all select null, sweep_key, number, metric, attempt, step from "
+         "added) b group by sweep_key, number, metric, attempt, step having count(*) > "
+         "count(b.set)) c group by c.set"},
     [MEASUREMENT_LATEST] =
         {"measurement_latest",
-         "with latest as (select n.metric, l.value, l.step from (select distinct metric from "
-         "unnest($3::text[]) as u(metric)) n cross join lateral (select value, step from "
-         "measurement where sweep_key = $1 and number = $2 and metric = n.metric order by attempt "
-         "desc, step desc limit 1) l) update trial t set metrics = t.metrics || (select "
-         "jsonb_object_agg(metric, case when value in ('NaN', 'Infinity', '-Infinity') then "
-         "to_jsonb(value::text) else to_jsonb(value) end) from latest), step = (select max(step) "
-         "from latest), value = coalesce((select l.value from latest l where l.metric = s.metric), "
-         "t.value) from sweep s where s.key = t.sweep_key and t.sweep_key = $1 and t.number = $2 "
-         "returning " MEASURED_COLUMNS},
+         "with named as materialized (select distinct " SET_KEY " as sweep_key, " SET_NUMBER
+         " as number, p.metric from unnest($3::int[], $4::text[]) as p(set, metric)), latest as "
+         "materialized (select n.sweep_key, n.number, jsonb_object_agg(n.metric, case when l.value "
+         "in ('NaN', 'Infinity', '-Infinity') then to_jsonb(l.value::text) else to_jsonb(l.value) "
+         "end) as metrics, max(l.step) as step, max(l.value) filter (where n.metric = (select "
+         "s.metric from sweep s where s.key = n.sweep_key)) as value from named n cross join "
+         "lateral (select m.value, m.step from measurement m where m.sweep_key = n.sweep_key and "
+         "m.number = n.number and m.metric = n.metric order by m.attempt desc, m.step desc limit "
+         "1) l group by n.sweep_key, n.number) update trial t set metrics = t.metrics || "
+         "l.metrics, step = l.step, value = coalesce(l.value, t.value) from latest l "
+         "where " SQL_JOINED("t.sweep_key", "l.sweep_key") " and " SQL_JOINED(
+             "t.number", "l.number") " returning " VALUE_COLUMNS},
     [MEASUREMENT_STEP] = {"measurement_step",
                           "select coalesce(max(step), -1) from measurement where sweep_key = $1 "
                           "and number = $2 and attempt = $3"},
     /* NaN equals NaN in PostgreSQL. */
-    [MEASUREMENT_OTHER] = {"measurement_other",
-                           "select " OTHER_COLUMNS " from unnest($4::bigint[], $5::text[], "
-                           "$6::float8[]) with ordinality as p(step, metric, value, place) left "
-                           "join lateral (select value from measurement where sweep_key = $1 and "
-                           "number = $2 and attempt = $3 and metric = p.metric and (p.step < 0 or "
-                           "step = p.step) order by step desc limit 1) m on true where m.value is "
-                           "distinct from p.value order by p.place limit 1"},
+    [MEASUREMENT_OTHER] =
+        {"measurement_other",
+         "select distinct on (p.set) " OTHER_COLUMNS " from " SET_POINTS
+         " left join lateral (select value from measurement where sweep_key = " SET_KEY
+         " and number = " SET_NUMBER " and attempt = " SET_ATTEMPT
+         " and metric = p.metric and (p.step < 0 or step = p.step) order by step "
+         "desc limit 1) m on true where m.value is distinct from p.value order "
+         "by p.set, p.place"},
     [MEASUREMENT_SERIES] = {"measurement_series",
                             "select distinct on (metric, step) metric, step, value from "
                             "measurement where sweep_key = $1 and number = $2 and ($3::text is "
@@ -72,66 +119,185 @@ static const struct stmt stmts[] = {
 const struct stmt_set measurement_stmts = {"measurement", stmts, AS_ARRAY_LEN(stmts)};
 
 struct columns {
-    struct str steps, metrics, values;
+    struct str keys, numbers, attempts; /* of the sets */
+    struct str sets, steps, metrics, values;
 };
 
 static void columns_done(struct columns *c)
 {
+    str_done(&c->keys);
+    str_done(&c->numbers);
+    str_done(&c->attempts);
+    str_done(&c->sets);
     str_done(&c->steps);
     str_done(&c->metrics);
     str_done(&c->values);
 }
 
-static as_status columns_fill(struct columns *c, const struct measurement *points, size_t n,
+static void put_points(struct columns *c, int64_t set, const struct trial_points *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        array_i64(&c->sets, set);
+        array_i64(&c->steps, s->points[i].step);
+        array_str(&c->metrics, s->points[i].metric);
+        array_f64(&c->values, s->points[i].value);
+    }
+}
+
+/* The number of a set in a statement is its place, from 1 on, as those of PostgreSQL's arrays. */
+static as_status columns_fill(struct columns *c, const struct trial_points *sets, size_t n,
                               struct as_err *err)
 {
-    array_open(&c->steps);
-    array_open(&c->metrics);
-    array_open(&c->values);
+    struct str *const arrays[] = {&c->keys,  &c->numbers, &c->attempts, &c->sets,
+                                  &c->steps, &c->metrics, &c->values};
+    for (size_t i = 0; i < AS_ARRAY_LEN(arrays); i++)
+        array_open(arrays[i]);
     for (size_t i = 0; i < n; i++) {
-        array_i64(&c->steps, points[i].step);
-        array_str(&c->metrics, points[i].metric);
-        array_f64(&c->values, points[i].value);
+        array_i64(&c->keys, sets[i].sweep_key);
+        array_i64(&c->numbers, sets[i].number);
+        array_i64(&c->attempts, sets[i].attempt);
+        put_points(c, (int64_t)i + 1, &sets[i]);
     }
-    array_close(&c->steps);
-    array_close(&c->metrics);
-    array_close(&c->values);
-    if (c->steps.failed || c->metrics.failed || c->values.failed)
-        return as_fail_nomem(err);
+    for (size_t i = 0; i < AS_ARRAY_LEN(arrays); i++) {
+        array_close(arrays[i]);
+        if (arrays[i]->failed)
+            return as_fail_nomem(err);
+    }
     return AS_OK;
 }
 
-static as_status update_latest(struct tx *t, int64_t sweep_key, int64_t number,
-                               const struct columns *c, struct measured *ret, struct as_err *err)
+#define ARG_SETS(c)                                                                                \
+    arg_str(str_cstr(&(c)->keys)), arg_str(str_cstr(&(c)->numbers)),                               \
+        arg_str(str_cstr(&(c)->attempts)), arg_str(str_cstr(&(c)->sets)),                          \
+        arg_str(str_cstr(&(c)->steps)), arg_str(str_cstr(&(c)->metrics)),                          \
+        arg_str(str_cstr(&(c)->values))
+
+static as_status add_points(struct tx *t, const struct columns *c, struct trial_points *sets,
+                            struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = tx_query(
-        t, &stmts[MEASUREMENT_LATEST],
-        ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(str_cstr(&c->metrics))), &r, err);
+    as_status st = tx_query(t, &stmts[MEASUREMENT_ADD], ARGS(ARG_SETS(c)), &r, err);
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct set_count count;
+        st = read_count_row(&r, i, NULL, &count, err);
+        if (st == AS_OK)
+            sets[count.set].ret.recorded = count.recorded;
+    }
+    return st;
+}
+
+static int value_order(const void *a, const void *b)
+{
+    const struct trial_value *x = a, *y = b;
+    if (x->sweep_key != y->sweep_key)
+        return x->sweep_key < y->sweep_key ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* The metrics of the sets that recorded something, each with its set. */
+static as_status name_metrics(struct columns *c, const struct trial_points *sets, size_t n,
+                              struct as_err *err)
+{
+    array_open(&c->sets);
+    array_open(&c->metrics);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < sets[i].n && sets[i].ret.recorded > 0; k++) {
+            const char *metric = sets[i].points[k].metric;
+            if (k > 0 && as_streq(metric, sets[i].points[k - 1].metric))
+                continue;
+            array_i64(&c->sets, (int64_t)i + 1);
+            array_str(&c->metrics, metric);
+        }
+    }
+    array_close(&c->sets);
+    array_close(&c->metrics);
+    return c->sets.failed || c->metrics.failed ? as_fail_nomem(err) : AS_OK;
+}
+
+static as_status update_latest(struct tx *t, struct columns *c, struct trial_points *sets, size_t n,
+                               struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct trial_value *values = NULL;
+    as_status st = name_metrics(c, sets, n, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[MEASUREMENT_LATEST],
+                      ARGS(arg_str(str_cstr(&c->keys)), arg_str(str_cstr(&c->numbers)),
+                           arg_str(str_cstr(&c->sets)), arg_str(str_cstr(&c->metrics))),
+                      &r, err);
+    if (st != AS_OK || (st = read_value_rows(&r, r.rows, &a, &values, err)) != AS_OK)
+        return st;
+    if (r.rows > 1)
+        qsort(values, (size_t)r.rows, sizeof *values, value_order);
+    for (size_t i = 0; i < n; i++) {
+        const struct trial_value key = {.sweep_key = sets[i].sweep_key, .number = sets[i].number};
+        if (sets[i].ret.recorded == 0)
+            continue;
+        const struct trial_value *v =
+            bsearch(&key, values, (size_t)r.rows, sizeof *values, value_order);
+        if (!v)
+            return as_fail(err, AS_E_INTERNAL, "the trial that was measured is not there");
+        sets[i].ret.has_value = v->has_value;
+        sets[i].ret.value = v->value;
+    }
+    return AS_OK;
+}
+
+as_status store_measurement_add_many(struct tx *t, struct trial_points *sets, size_t n,
+                                     struct as_err *err)
+{
+    AS_AUTO(columns_done) struct columns c = {0};
+    bool is_recorded = false;
+    as_status st = columns_fill(&c, sets, n, err);
+    for (size_t i = 0; i < n; i++)
+        sets[i].ret = (struct measured){0};
+    if (st == AS_OK && n > 0)
+        st = add_points(t, &c, sets, err);
     if (st != AS_OK)
         return st;
-    if (r.rows == 0)
-        return as_fail(err, AS_E_INTERNAL, "the trial that was measured is not there");
-    return read_measured_row(&r, 0, NULL, ret, err);
+    for (size_t i = 0; i < n; i++)
+        is_recorded = is_recorded || sets[i].ret.recorded > 0;
+    return is_recorded ? update_latest(t, &c, sets, n, err) : AS_OK;
 }
 
 as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,
                                 const struct measurement *points, size_t n, struct measured *ret,
                                 struct as_err *err)
 {
+    struct trial_points set = {
+        .sweep_key = sweep_key, .number = number, .attempt = attempt, .points = points, .n = n};
+    as_status st = store_measurement_add_many(t, &set, 1, err);
+    *ret = set.ret;
+    return st;
+}
+
+as_status store_measurement_other_many(struct tx *t, const struct trial_points *sets, size_t n,
+                                       struct measured_other *ret, struct as_err *err)
+{
     AS_AUTO(columns_done) struct columns c = {0};
-    as_status st = columns_fill(&c, points, n, err);
-    if (st != AS_OK)
-        return st;
-    int recorded = 0;
-    st = tx_exec(t, &stmts[MEASUREMENT_ADD],
-                 ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt),
-                      arg_str(str_cstr(&c.steps)), arg_str(str_cstr(&c.metrics)),
-                      arg_str(str_cstr(&c.values))),
-                 &recorded, err);
-    *ret = (struct measured){.recorded = recorded};
-    if (st == AS_OK && recorded > 0)
-        st = update_latest(t, sweep_key, number, &c, ret, err);
+    RESULT_AUTO r = {0};
+    size_t n_points = 0;
+    for (size_t i = 0; i < n; i++) {
+        ret[i] = (struct measured_other){.place = -1};
+        n_points += sets[i].n;
+    }
+    if (n_points == 0)
+        return AS_OK;
+    as_status st = columns_fill(&c, sets, n, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[MEASUREMENT_OTHER], ARGS(ARG_SETS(&c)), &r, err);
+    int64_t before = 0; /* points of the sets before `at` */
+    size_t at = 0;
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct set_other row; /* in the order of sets */
+        if ((st = read_other_row(&r, i, NULL, &row, err)) != AS_OK)
+            return st;
+        for (; at < (size_t)row.set; at++)
+            before += (int64_t)sets[at].n;
+        ret[at] = row.other;
+        ret[at].place -= before;
+    }
     return st;
 }
 
@@ -139,22 +305,9 @@ as_status store_measurement_other(struct tx *t, int64_t sweep_key, int64_t numbe
                                   const struct measurement *points, size_t n,
                                   struct measured_other *ret, struct as_err *err)
 {
-    AS_AUTO(columns_done) struct columns c = {0};
-    RESULT_AUTO r = {0};
-    *ret = (struct measured_other){.place = -1};
-    if (n == 0)
-        return AS_OK;
-    as_status st = columns_fill(&c, points, n, err);
-    if (st != AS_OK)
-        return st;
-    st = tx_query(t, &stmts[MEASUREMENT_OTHER],
-                  ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt),
-                       arg_str(str_cstr(&c.steps)), arg_str(str_cstr(&c.metrics)),
-                       arg_str(str_cstr(&c.values))),
-                  &r, err);
-    if (st < 0 || r.rows == 0)
-        return st;
-    return read_other_row(&r, 0, NULL, ret, err);
+    const struct trial_points set = {
+        .sweep_key = sweep_key, .number = number, .attempt = attempt, .points = points, .n = n};
+    return store_measurement_other_many(t, &set, 1, ret, err);
 }
 
 as_status store_measurement_latest_step(struct tx *t, int64_t sweep_key, int64_t number,

@@ -19,6 +19,20 @@ AS_MUST_CHECK as_status store_measurement_add(struct tx *t, int64_t sweep_key, i
                                               int64_t attempt, const struct measurement *points,
                                               size_t n, struct measured *ret, struct as_err *err);
 
+/* Points of one attempt, and what became of them. */
+struct trial_points {
+    int64_t sweep_key, number, attempt;
+    const struct measurement *points; /* borrowed; no step is negative */
+    size_t n;
+    struct measured ret; /* set by store_measurement_add_many() */
+};
+
+/* The same for n sets, in at most two statements, with the effect of store_measurement_add() for
+ * one after the other. An attempt may stand in several sets; `ret.value` is then that after the
+ * last one. */
+AS_MUST_CHECK as_status store_measurement_add_many(struct tx *t, struct trial_points *sets,
+                                                   size_t n, struct as_err *err);
+
 /* The highest step that an attempt has measured; -1: none. */
 AS_MUST_CHECK as_status store_measurement_latest_step(struct tx *t, int64_t sweep_key,
                                                       int64_t number, int64_t attempt, int64_t *ret,
@@ -36,6 +50,11 @@ AS_MUST_CHECK as_status store_measurement_other(struct tx *t, int64_t sweep_key,
                                                 int64_t attempt, const struct measurement *points,
                                                 size_t n, struct measured_other *ret,
                                                 struct as_err *err);
+
+/* The same for n sets, in one statement: ret[i] is that of sets[i]. */
+AS_MUST_CHECK as_status store_measurement_other_many(struct tx *t, const struct trial_points *sets,
+                                                     size_t n, struct measured_other *ret,
+                                                     struct as_err *err);
 
 /* The points that the query names, by metric and step. */
 AS_MUST_CHECK as_status store_measurement_series(struct tx *t, struct arena *a, int64_t sweep_key,

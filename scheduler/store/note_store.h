@@ -12,6 +12,18 @@ AS_MUST_CHECK as_status store_note_put(struct tx *t, int64_t sweep_key, int64_t 
                                        const struct trial_note *notes, size_t n,
                                        struct as_err *err);
 
+/* Texts of one trial; borrowed. */
+struct trial_notes {
+    int64_t sweep_key, number;
+    const struct trial_note *notes;
+    size_t n;
+};
+
+/* The same for n sets, in one statement, with the effect of store_note_put() for one after the
+ * other. A trial may stand in several sets. */
+AS_MUST_CHECK as_status store_note_put_many(struct tx *t, const struct trial_notes *sets, size_t n,
+                                            struct as_err *err);
+
 /* The notes of a trial, by name. */
 AS_MUST_CHECK as_status store_note_list(struct tx *t, struct arena *a, int64_t sweep_key,
                                         int64_t number, struct trial_note **ret, size_t *ret_n,

@@ -89,6 +89,10 @@ void array_open(struct str *b)
 void array_str(struct str *b, const char *s)
 {
     array_comma(b);
+    if (!s) {
+        str_puts(b, "NULL");
+        return;
+    }
     str_putc(b, '"');
     for (; *s; s++) {
         if (*s == '"' || *s == '\\')
@@ -104,6 +108,14 @@ void array_i64(struct str *b, int64_t v)
     str_printf(b, "%" PRId64, v);
 }
 
+void array_i64_or_null(struct str *b, bool has, int64_t v)
+{
+    if (has)
+        array_i64(b, v);
+    else
+        array_str(b, NULL);
+}
+
 void array_f64(struct str *b, double v)
 {
     char buf[32];
@@ -111,9 +123,50 @@ void array_f64(struct str *b, double v)
     str_puts(b, as_format_double(v, buf, sizeof buf));
 }
 
+void array_f64_or_null(struct str *b, bool has, double v)
+{
+    if (has)
+        array_f64(b, v);
+    else
+        array_str(b, NULL);
+}
+
 void array_close(struct str *b)
 {
     str_putc(b, '}');
+}
+
+void array_bool_or_null(struct str *b, bool has, bool v)
+{
+    array_comma(b);
+    str_puts(b, !has ? "null" : v ? "t" : "f");
+}
+
+void arrays_open(struct arrays *x)
+{
+    for (size_t i = 0; i < ARRAYS_MAX; i++)
+        array_open(&x->c[i]);
+}
+
+as_status arrays_close(struct arrays *x, struct as_err *err)
+{
+    bool failed = false;
+    for (size_t i = 0; i < ARRAYS_MAX; i++) {
+        array_close(&x->c[i]);
+        failed |= x->c[i].failed;
+    }
+    return failed ? as_fail_nomem(err) : AS_OK;
+}
+
+void arrays_done(struct arrays *x)
+{
+    for (size_t i = 0; i < ARRAYS_MAX; i++)
+        str_done(&x->c[i]);
+}
+
+struct arg arg_array(const struct arrays *x, size_t i)
+{
+    return arg_str(str_cstr(&x->c[i]));
 }
 
 /* Errors. */
@@ -351,7 +404,8 @@ static as_status conn_suits(struct conn *c, struct as_err *err)
     return st;
 }
 
-as_status conn_open(const char *info, const char *app, struct conn **ret, struct as_err *err)
+as_status conn_open(const char *info, const char *app, const char *options, struct conn **ret,
+                    struct as_err *err)
 {
     static const char *const keys[] = {"dbname",
                                        "application_name",
@@ -367,11 +421,12 @@ as_status conn_open(const char *info, const char *app, struct conn **ret, struct
         "-c statement_timeout=15s -c idle_in_transaction_session_timeout=30s -c lock_timeout=5s "
         "-c timezone=UTC -c extra_float_digits=1 -c datestyle=ISO "
         "-c default_transaction_isolation=read\\ committed";
-    const char *const values[] = {info, app, "5", "10", "5", "3", "15000", "UTF8", session_options,
-                                  NULL};
+    AS_AUTO(str_done) struct str all = {0};
     AS_AUTO(conn_closep) struct conn *c = as_calloc(1, sizeof *c);
-    if (!c)
+    str_printf(&all, "%s%s", session_options, options);
+    if (!c || all.failed)
         return as_fail_nomem(err);
+    const char *const values[] = {info, app, "5", "10", "5", "3", "15000", "UTF8", all.s, NULL};
     c->pg = PQconnectdbParams(keys, values, 1);
     if (PQstatus(c->pg) != CONNECTION_OK) {
         char words[300];

@@ -32,7 +32,6 @@ extern const struct stmt_set *const store_stmt_sets[]; /* NULL-terminated; state
 
 #define CONN_STMTS 512 /* open addressing; a power of two above twice the number of statements */
 
-#define TX_FINISHED_MAX 8
 #define TX_EVENTS_MAX (INT64_C(1) << 20) /* events in one transaction: see events.h */
 
 struct conn;
@@ -40,14 +39,20 @@ struct tx {
     struct store *db;
     struct conn *conn;
     tx_kind kind;
-    int64_t events;                    /* written so far in this transaction */
-    int64_t finished[TX_FINISHED_MAX]; /* sweeps whose trials end in this transaction */
-    int n_finished;
-    bool has_finishing; /* a sweep must be finished after the commit */
+    int64_t events;    /* written so far in this transaction */
+    int64_t *finished; /* sweeps whose trials end in this transaction, perhaps several times;
+                               owned */
+    size_t n_finished;
+    bool finished_failed; /* there was no memory for one: the transaction must not commit */
+    bool has_finishing;   /* a sweep must be finished after the commit */
 };
+
+/* Which connections a transaction may use. */
+enum { LANE_SHARED, LANE_BATCH, LANES };
 
 struct conn {
     PGconn *pg;
+    int lane;
     bool broken;                          /* must be closed, not reused */
     bool retry;                           /* the transaction failed but may be run again */
     bool disk_full;                       /* a statement of the transaction failed for that */
@@ -90,10 +95,29 @@ struct args {
 
 /* The text of array parameters: open, add elements, close. */
 void array_open(struct str *b);
-void array_str(struct str *b, const char *s);
+void array_str(struct str *b, const char *s); /* NULL is null */
 void array_i64(struct str *b, int64_t v);
+void array_i64_or_null(struct str *b, bool has, int64_t v);
 void array_f64(struct str *b, double v);
+void array_f64_or_null(struct str *b, bool has, double v);
+void array_bool_or_null(struct str *b, bool has, bool v);
 void array_close(struct str *b);
+
+/* The array parameters of a statement that works on sets: one for each column. */
+#define ARRAYS_MAX 16
+struct arrays {
+    struct str c[ARRAYS_MAX];
+};
+void arrays_open(struct arrays *x);
+AS_MUST_CHECK as_status arrays_close(struct arrays *x, struct as_err *err);
+void arrays_done(struct arrays *x);
+#define ARRAYS_AUTO AS_AUTO(arrays_done) struct arrays
+/* A view of column i until arrays_done(). */
+struct arg arg_array(const struct arrays *x, size_t i);
+
+/* `column` equals `value`, in a form that only a nested loop can join. With `=` a table that nobody
+ * has analysed is read whole for each set. */
+#define SQL_JOINED(column, value) column " = any (array[" value "])"
 
 struct result {
     PGresult *pg;
@@ -146,10 +170,11 @@ int64_t result_i64(const struct result *r, int row, int col);
 /* The time of a parameter of Unix milliseconds. */
 #define SQL_TIME(parameter) "to_timestamp(" parameter "::bigint / 1000.0)"
 
-/* A connection of the pool: open one, close one. `info` is the URL, `app` the application_name.
+/* A connection of the pool: open one, close one. `info` is the URL, `app` the application_name,
+ * `options` further settings of its session (" -c name=value").
  * AS_E_UNAVAILABLE. AS_E_CONFLICT: fsync is off. AS_E_UNSUPPORTED: the server is older than 14. */
-AS_MUST_CHECK as_status conn_open(const char *info, const char *app, struct conn **ret,
-                                  struct as_err *err);
+AS_MUST_CHECK as_status conn_open(const char *info, const char *app, const char *options,
+                                  struct conn **ret, struct as_err *err);
 void conn_close(struct conn *c);
 AS_DEFINE_FREEP(struct conn, conn_close)
 

@@ -14,12 +14,14 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/store/pg_priv.h"
 
@@ -28,19 +30,27 @@
 #define BACKOFF_MAX_MS 5000
 #define TX_ATTEMPTS 8 /* runs of one transaction */
 #define CONN_MAX 256
+#define BATCH_CONNECTIONS 6 /* of the committer: its batch thread and its helpers */
+
+/* The connections of a kind of transactions. */
+struct lane {
+    struct conn *idle[CONN_MAX];
+    int n_idle, n_open; /* n_open includes connections in use and those being opened */
+    int max;
+};
 
 struct store {
     char *url, *app;
     struct sched_config config;
     struct store_counters counters;
-    int max;
     struct piece_store *pieces; /* borrowed; set before any operation */
 
     pthread_mutex_t mu;
     pthread_cond_t freed;
-    struct conn *idle[CONN_MAX];      /* guarded by mu, like all fields below */
-    int n_idle, n_open;               /* n_open includes connections in use and those being
-                                         opened */
+    struct lane lanes[LANES];         /* guarded by mu, like all fields below */
+    struct conn *disk;                /* of store_sync(); NULL: not open */
+    bool disk_in_use;                 /* some thread uses or opens it */
+    int64_t disk_since_ns;            /* when it was opened */
     int64_t backoff_ms;               /* 0: the last attempt to connect succeeded */
     int64_t retry_at_ns;              /* no attempt before this time */
     int64_t up_since_ns;              /* 0: down */
@@ -114,7 +124,8 @@ as_status store_open(const struct store_opts *opts, struct store **ret, struct a
     if (!db)
         return as_fail_nomem(err);
     db->config = config;
-    db->max = opts->max_connections ? opts->max_connections : 8;
+    db->lanes[LANE_SHARED].max = opts->max_connections ? opts->max_connections : 8;
+    db->lanes[LANE_BATCH].max = BATCH_CONNECTIONS;
     pthread_mutex_init(&db->mu, NULL);
     clock_cond_init(&db->freed);
     db->url = as_strdup(opts->url);
@@ -129,8 +140,10 @@ void store_close(struct store *db)
 {
     if (!db)
         return;
-    for (int i = 0; i < db->n_idle; i++)
-        conn_close(db->idle[i]);
+    for (int k = 0; k < LANES; k++)
+        for (int i = 0; i < db->lanes[k].n_idle; i++)
+            conn_close(db->lanes[k].idle[i]);
+    conn_close(db->disk);
     pthread_cond_destroy(&db->freed);
     pthread_mutex_destroy(&db->mu);
     free(db->url);
@@ -168,9 +181,14 @@ void store_on_finished(struct store *db, store_finished_fn *fn, void *ctx)
 
 void tx_finished(struct tx *t, int64_t sweep_key)
 {
-    bool is_there = t->n_finished > 0 && t->finished[t->n_finished - 1] == sweep_key;
-    if (!is_there && t->n_finished < TX_FINISHED_MAX)
-        t->finished[t->n_finished++] = sweep_key;
+    if (t->n_finished > 0 && t->finished[t->n_finished - 1] == sweep_key)
+        return;
+    struct as_err ignored;
+    if (as_grow(&t->finished, t->n_finished + 1, sizeof *t->finished, &ignored) != AS_OK) {
+        t->finished_failed = true;
+        return;
+    }
+    t->finished[t->n_finished++] = sweep_key;
 }
 
 void store_on_finishing(struct store *db, store_finishing_fn *fn, void *ctx)
@@ -194,8 +212,12 @@ struct store *tx_store(struct tx *t)
 void store_pool_get(struct store *db, struct store_pool *ret)
 {
     pthread_mutex_lock(&db->mu);
-    *ret =
-        (struct store_pool){.open = db->n_open, .in_use = db->n_open - db->n_idle, .max = db->max};
+    *ret = (struct store_pool){0};
+    for (const struct lane *l = db->lanes; l < db->lanes + LANES; l++) {
+        ret->open += l->n_open;
+        ret->in_use += l->n_open - l->n_idle;
+        ret->max += l->max;
+    }
     pthread_mutex_unlock(&db->mu);
 }
 
@@ -209,6 +231,16 @@ int64_t store_up_ns(struct store *db)
 
 /* The pool. */
 
+/* The statements of a batch work on sets of a few hundred rows that they name by key. A plan by
+ * statistics may choose otherwise on tables that nobody has analysed, so these connections only
+ * have the plan that is right: each row by its index. */
+static const char *const lane_options[LANES] = {
+    [LANE_SHARED] = "",
+    [LANE_BATCH] = " -c plan_cache_mode=force_generic_plan -c enable_hashjoin=off -c "
+                   "enable_mergejoin=off -c enable_seqscan=off -c enable_bitmapscan=off -c "
+                   "enable_material=off -c enable_memoize=off -c jit=off -c "
+                   "max_parallel_workers_per_gather=0"};
+
 /* A random time between half of ms and ms. */
 static int64_t jittered_ms(int64_t ms)
 {
@@ -217,8 +249,10 @@ static int64_t jittered_ms(int64_t ms)
     return ms / 2 + (int64_t)(r % (uint32_t)(ms / 2 + 1));
 }
 
-/* Record the end of an attempt to connect. After a failure its place in the pool is free again. */
-static void connect_ended(struct store *db, as_status st, const struct as_err *why)
+/* Record the end of an attempt to connect. After a failure its place in the pool is free again.
+ * lane NULL: the connection of store_sync(). */
+static void connect_ended(struct store *db, struct lane *lane, as_status st,
+                          const struct as_err *why)
 {
     pthread_mutex_lock(&db->mu);
     bool was_up = db->up_since_ns != 0;
@@ -227,7 +261,8 @@ static void connect_ended(struct store *db, as_status st, const struct as_err *w
         db->up_since_ns = was_up ? db->up_since_ns : clock_mono_ns();
         atomic_fetch_add(&db->counters.connects, 1);
     } else {
-        db->n_open--;
+        if (lane)
+            lane->n_open--;
         db->up_since_ns = 0;
         db->backoff_ms = db->backoff_ms ? db->backoff_ms * 2 : BACKOFF_MIN_MS;
         if (db->backoff_ms > BACKOFF_MAX_MS)
@@ -235,7 +270,7 @@ static void connect_ended(struct store *db, as_status st, const struct as_err *w
         db->retry_at_ns = clock_mono_ns() + jittered_ms(db->backoff_ms) * NS_PER_MS;
         db->down_code = st;
         snprintf(db->down_msg, sizeof db->down_msg, "%s", why->msg);
-        pthread_cond_signal(&db->freed);
+        pthread_cond_broadcast(&db->freed);
     }
     pthread_mutex_unlock(&db->mu);
     if (st != AS_OK && was_up)
@@ -244,39 +279,52 @@ static void connect_ended(struct store *db, as_status st, const struct as_err *w
         log_write(LOG_INFO, "database connected", "application=%s", db->app);
 }
 
-/* Wait for an idle connection, or for room to open one. AS_OK with *ret NULL: the caller must open
- * one. */
-static as_status pool_take_locked(struct store *db, struct conn **ret, struct as_err *err)
+/* Is it too early for another attempt to connect? */
+static as_status check_backoff_locked(const struct store *db, struct as_err *err)
 {
-    int64_t until_ns = clock_mono_ns() + POOL_WAIT_MS * NS_PER_MS;
-    while (db->n_idle == 0 && db->n_open >= db->max) {
-        if (!clock_cond_wait(&db->freed, &db->mu, until_ns) && db->n_idle == 0 &&
-            db->n_open >= db->max)
-            return as_fail(err, AS_E_UNAVAILABLE, "all %d database connections are busy", db->max);
-    }
-    if (db->n_idle > 0) {
-        *ret = db->idle[--db->n_idle];
-        return AS_OK;
-    }
     if (db->backoff_ms > 0 && clock_mono_ns() < db->retry_at_ns)
         return as_fail(err, db->down_code, "%s", db->down_msg);
-    db->n_open++;
+    return AS_OK;
+}
+
+/* Wait for an idle connection, or for room to open one. AS_OK with *ret NULL: the caller must open
+ * one. */
+static as_status pool_take_locked(struct store *db, struct lane *lane, struct conn **ret,
+                                  struct as_err *err)
+{
+    int64_t until_ns = clock_mono_ns() + POOL_WAIT_MS * NS_PER_MS;
+    while (lane->n_idle == 0 && lane->n_open >= lane->max) {
+        if (!clock_cond_wait(&db->freed, &db->mu, until_ns) && lane->n_idle == 0 &&
+            lane->n_open >= lane->max)
+            return as_fail(err, AS_E_UNAVAILABLE, "all %d database connections are busy",
+                           lane->max);
+    }
+    if (lane->n_idle > 0) {
+        *ret = lane->idle[--lane->n_idle];
+        return AS_OK;
+    }
+    as_status st = check_backoff_locked(db, err);
+    if (st != AS_OK)
+        return st;
+    lane->n_open++;
     *ret = NULL;
     return AS_OK;
 }
 
-static as_status pool_take(struct store *db, struct conn **ret, struct as_err *err)
+static as_status pool_take(struct store *db, int which, struct conn **ret, struct as_err *err)
 {
+    struct lane *lane = &db->lanes[which];
     struct conn *c = NULL;
     pthread_mutex_lock(&db->mu);
-    as_status st = pool_take_locked(db, &c, err);
+    as_status st = pool_take_locked(db, lane, &c, err);
     pthread_mutex_unlock(&db->mu);
     if (st == AS_OK && !c) {
         struct as_err why = {0};
-        st = conn_open(db->url, db->app, &c, &why);
-        connect_ended(db, st, &why);
+        st = conn_open(db->url, db->app, lane_options[which], &c, &why);
+        connect_ended(db, lane, st, &why);
         if (st != AS_OK)
             return as_fail(err, st, "%s", why.msg);
+        c->lane = which;
     }
     if (st == AS_OK)
         *ret = c;
@@ -287,22 +335,89 @@ static as_status pool_take(struct store *db, struct conn **ret, struct as_err *e
  * them. */
 static void pool_give(struct store *db, struct conn *c)
 {
-    struct conn *dead[CONN_MAX + 1];
+    struct conn *dead[LANES * CONN_MAX + 1];
     int n_dead = 0;
     pthread_mutex_lock(&db->mu);
     if (c->broken) {
         dead[n_dead++] = c;
-        while (db->n_idle > 0)
-            dead[n_dead++] = db->idle[--db->n_idle];
-        db->n_open -= n_dead;
-        pthread_cond_broadcast(&db->freed);
+        db->lanes[c->lane].n_open--;
+        for (struct lane *l = db->lanes; l < db->lanes + LANES; l++) {
+            while (l->n_idle > 0) {
+                dead[n_dead++] = l->idle[--l->n_idle];
+                l->n_open--;
+            }
+        }
     } else {
-        db->idle[db->n_idle++] = c;
-        pthread_cond_signal(&db->freed);
+        struct lane *l = &db->lanes[c->lane];
+        l->idle[l->n_idle++] = c;
     }
+    pthread_cond_broadcast(&db->freed);
     pthread_mutex_unlock(&db->mu);
     for (int i = 0; i < n_dead; i++)
         conn_close(dead[i]);
+}
+
+/* Waiting for the disk.
+ *
+ * What committed with TX_BATCH is on disk when a later commit, of any connection, was waited for.
+ * That holds only while PostgreSQL runs on: if it crashed and is back, what was not on disk is lost,
+ * and a commit on a new connection says nothing about it. A crash ends all connections, so the
+ * connection that waits must be older than the COMMIT that it waits for. */
+
+/* Use the connection of the disk, alone. False: it is not open, or in use. */
+static bool disk_take(struct store *db, bool is_open, int64_t before_ns)
+{
+    pthread_mutex_lock(&db->mu);
+    bool can = !db->disk_in_use && (db->disk != NULL) == is_open &&
+               (!is_open || db->disk_since_ns < before_ns);
+    db->disk_in_use |= can;
+    pthread_mutex_unlock(&db->mu);
+    return can;
+}
+
+static void disk_give(struct store *db, struct conn *c)
+{
+    struct conn *dead = c && c->broken ? c : NULL;
+    pthread_mutex_lock(&db->mu);
+    if (!db->disk && c)
+        db->disk_since_ns = clock_mono_ns();
+    db->disk = dead ? NULL : c;
+    db->disk_in_use = false;
+    pthread_mutex_unlock(&db->mu);
+    conn_close(dead);
+}
+
+/* A batch that commits while no connection could wait for the disk would have no answer. */
+static as_status disk_open(struct store *db, struct as_err *err)
+{
+    struct conn *c = NULL;
+    struct as_err why = {0};
+    if (!disk_take(db, false, 0))
+        return AS_OK;
+    pthread_mutex_lock(&db->mu);
+    as_status st = check_backoff_locked(db, err);
+    pthread_mutex_unlock(&db->mu);
+    if (st == AS_OK) {
+        st = conn_open(db->url, db->app, "", &c, &why);
+        connect_ended(db, NULL, st, &why);
+        if (st != AS_OK)
+            st = as_fail(err, st, "%s", why.msg);
+    }
+    disk_give(db, c);
+    return st;
+}
+
+as_status store_sync(struct store *db, int64_t sent_ns, struct as_err *err)
+{
+    if (!disk_take(db, true, sent_ns))
+        return as_fail(err, AS_E_UNAVAILABLE,
+                       "the database connection was lost before the commit was on disk");
+    struct conn *c = db->disk;
+    as_status st = conn_exec(c, "select pg_logical_emit_message(true, 'assay', '')", err);
+    if (st != AS_OK)
+        c->broken = true;
+    disk_give(db, c);
+    return st;
 }
 
 /* Transactions. */
@@ -311,10 +426,11 @@ static void pool_give(struct store *db, struct conn *c)
  * untouched if there is no connection. */
 static as_status tx_begin(struct store *db, tx_kind kind, struct tx **ret, struct as_err *err)
 {
-    static const char *const begin[] = {[TX_WRITE] = "begin; set local synchronous_commit = off",
-                                        [TX_SOFT] = "begin; set local synchronous_commit = off"};
+    static const char begin[] = "begin; set local synchronous_commit = off";
     struct conn *c = NULL;
-    as_status st = pool_take(db, &c, err);
+    as_status st = kind == TX_BATCH ? disk_open(db, err) : AS_OK;
+    if (st == AS_OK)
+        st = pool_take(db, kind == TX_BATCH ? LANE_BATCH : LANE_SHARED, &c, err);
     if (st != AS_OK)
         return st;
     c->retry = c->committing = c->disk_full = false;
@@ -322,7 +438,7 @@ static as_status tx_begin(struct store *db, tx_kind kind, struct tx **ret, struc
     *ret = &c->tx;
     if (kind == TX_READ)
         return AS_OK;
-    st = conn_exec(c, begin[kind], err);
+    st = conn_exec(c, begin, err);
     if (st != AS_OK)
         c->broken = true;
     return st;
@@ -339,7 +455,8 @@ static const char *const commits[] = {
                  "null)::text, false); commit; select case when "
                  "current_setting('assay.wrote')::boolean then pg_logical_emit_message(true, "
                  "'assay', '') end",
-    [TX_SOFT] = "commit"};
+    [TX_SOFT] = "commit",
+    [TX_BATCH] = "commit"};
 
 static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
 {
@@ -358,14 +475,24 @@ static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
     return st;
 }
 
-static void call_on_finished(struct store *db, const struct tx *t)
+static int key_order(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Once for each sweep. */
+static void call_on_finished(struct store *db, struct tx *t)
 {
     pthread_mutex_lock(&db->mu);
     store_finished_fn *fn = db->on_finished;
     void *ctx = db->finished_ctx;
     pthread_mutex_unlock(&db->mu);
-    for (int i = 0; fn && i < t->n_finished; i++)
-        fn(ctx, t->finished[i]);
+    qsort(t->finished, t->n_finished, sizeof *t->finished, key_order);
+    for (size_t i = 0; fn && i < t->n_finished; i++) {
+        if (i == 0 || t->finished[i] != t->finished[i - 1])
+            fn(ctx, t->finished[i]);
+    }
 }
 
 static void call_on_finishing(struct store *db)
@@ -380,15 +507,20 @@ static void call_on_finishing(struct store *db)
 
 /* End the transaction, return its connection, and report what it committed. *ret_again: it failed
  * without effect and may succeed if it runs again. */
-static as_status tx_close(struct tx *t, as_status st, bool *ret_again, struct as_err *err)
+static as_status tx_close(struct tx *t, as_status st, bool *ret_again, bool *ret_away,
+                          struct as_err *err)
 {
     struct conn *c = t->conn;
+    if (st == AS_OK && t->finished_failed)
+        st = as_fail_nomem(err);
     st = tx_end(t, st, err);
+    *ret_away = st != AS_OK && c->broken;
     *ret_again = st != AS_OK && (c->retry || (c->broken && !c->committing));
     struct tx done = *t; /* another thread may take the connection once it is returned */
     pool_give(done.db, c);
     if (st == AS_OK && done.n_finished > 0)
         call_on_finished(done.db, &done);
+    free(done.finished);
     if (st == AS_OK && done.has_finishing)
         call_on_finishing(done.db);
     return st;
@@ -403,7 +535,7 @@ struct tx_run tx_run_start(struct store *db, tx_kind kind, struct as_err *err)
 static bool run_is_due(struct tx_run *run)
 {
     bool again = false;
-    run->status = tx_close(run->tx, run->status, &again, run->err);
+    run->status = tx_close(run->tx, run->status, &again, &run->is_away, run->err);
     run->tx = NULL;
     if (!again || run->n_runs == TX_ATTEMPTS)
         return false;
@@ -424,8 +556,10 @@ bool tx_run_again(struct tx_run *run)
             run->status = AS_E_INTERNAL; /* until the body sets it */
             return true;
         }
-        if (!run->tx)
+        if (!run->tx) {
+            run->is_away = true;
             return false;
+        }
     }
     return false;
 }

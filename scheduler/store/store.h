@@ -78,7 +78,7 @@ const struct sched_config *store_config(const struct store *db);
 struct store_counters *store_counters(struct store *db);
 
 /* Call fn after each commit of this process that ended trials which were running, with the key of
- * their sweep. It is a hint: if one transaction has many sweeps, some are left out. Results that
+ * their sweep; once for each. Results that
  * people add are not reported, because they come by the thousand and nobody waits for a suggestion
  * then. fn must not block. NULL: none. No operation may be running. */
 typedef void store_finished_fn(void *ctx, int64_t sweep_key);

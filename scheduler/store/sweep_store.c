@@ -23,6 +23,8 @@ enum {
     SWEEP_DATASETS,
     SWEEP_KEY,
     SWEEP_LOCK,
+    SWEEP_LOCK_MANY,
+    SWEEP_LOCK_FREE,
     SWEEP_GET,
     SWEEP_DOCUMENT,
     SWEEP_SEARCH,
@@ -47,10 +49,9 @@ enum {
 /* The best trial. Only the branch of the sweep's goal is executed. */
 #define SWEEP_FROM                                                                                 \
     " from sweep s left join lateral ((select number, value, params from trial where sweep_key = " \
-    "s.key and state = 'completed' and feasible and s.goal = 'minimize' order by value, number "   \
-    "limit 1) union all (select number, value, params from trial where sweep_key = s.key and "     \
-    "state = 'completed' and feasible and s.goal = 'maximize' order by value desc, number limit "  \
-    "1)) b on true "
+    "s.key and result is not null and s.goal = 'minimize' order by result, number limit 1) union " \
+    "all (select number, value, params from trial where sweep_key = s.key and result is not null " \
+    "and s.goal = 'maximize' order by result desc, number limit 1)) b on true "
 
 /* Milliseconds since the sweep began or ran on. A sweep that was created paused has not begun. */
 #define RUN_MS                                                                                     \
@@ -65,8 +66,7 @@ enum {
 /* A completed, feasible trial of sweep `s` is at least as good as the target. Reads one entry of
  * the index trial_best, and nothing if there is no target. */
 #define REACHED(COMPARE)                                                                           \
-    "exists (select from trial t where t.sweep_key = s.key and t.state = 'completed' and "         \
-    "t.feasible and t.value " COMPARE " s.target)"
+    "exists (select from trial t where t.sweep_key = s.key and t.result " COMPARE " s.target)"
 #define TARGET_REACHED                                                                             \
     "case when s.target is null then false when s.goal = 'maximize' then " REACHED(                \
         ">=") " else " REACHED("<=") " end"
@@ -202,6 +202,18 @@ COLUMNS_WHOLE_ROW(struct sweep_target, TARGET_FIELDS)
 COLUMNS_READER(target, struct sweep_target, TARGET_FIELDS)
 #define TARGET_COLUMNS COLUMNS_SQL(TARGET_FIELDS)
 
+#define LOCKED_FIELDS(FIRST, NEXT)                                                                 \
+    FIRST(bool, has_target, "s.target is not null")                                                \
+    NEXT(f64, target, "s.target")
+COLUMNS_READER(locked, struct sweep_locked, LOCKED_FIELDS)
+
+/* The lateral query cannot be merged into the outer one, so its rows are locked in the order of the
+ * array, whatever the tables' statistics say. */
+#define LOCK_MANY(wait)                                                                            \
+    "select u.place - 1, h.* from unnest($1::bigint[]) with ordinality as u(key, place) cross "    \
+    "join lateral (select " HEAD_COLUMNS ", " COLUMNS_SQL(                                         \
+        LOCKED_FIELDS) " from sweep s where s.key = u.key for no key update of s " wait ") h"
+
 static const struct stmt stmts[] = {
     [SWEEP_ADD] =
         {"sweep_add",
@@ -228,6 +240,8 @@ static const struct stmt stmts[] = {
     [SWEEP_KEY] = {"sweep_key", "select key from sweep where id = $1"},
     [SWEEP_LOCK] = {"sweep_lock",
                     "select " HEAD_COLUMNS " from sweep s where key = $1 for no key update"},
+    [SWEEP_LOCK_MANY] = {"sweep_lock_many", LOCK_MANY("")},
+    [SWEEP_LOCK_FREE] = {"sweep_lock_free", LOCK_MANY("skip locked")},
     [SWEEP_GET] = {"sweep_get", "select " SWEEP_COLUMNS SWEEP_FROM "where s.key = $1"},
     [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep where key = $1"},
     [SWEEP_SEARCH] = {"sweep_search", "select " MAKING_COLUMNS " from sweep where key = $1"},
@@ -274,9 +288,9 @@ static const struct stmt stmts[] = {
     [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
     [SWEEP_TARGET] = {"sweep_target",
                       "select " TARGET_COLUMNS " from trial t join sweep s on s.key = "
-                      "t.sweep_key where t.sweep_key = $1 and t.state = 'completed' and t.feasible "
-                      "and case when s.goal = 'maximize' then value >= s.target else value <= "
-                      "s.target end order by t.finish_seq limit 1"},
+                      "t.sweep_key where t.sweep_key = $1 and case when s.goal = 'maximize' then "
+                      "t.result >= s.target else t.result <= s.target end order by t.finish_seq "
+                      "limit 1"},
     [SWEEP_DUE] = {"sweep_due",
                    "select key from sweep s where state in ('running', 'paused') and ((n_total = "
                    "planned and n_queued = 0 and n_running = 0 and n_paused = 0) or n_failed - "
@@ -532,6 +546,35 @@ as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err)
     if ((st = exec_key(t, SWEEP_DELETE_EVENTS, key, err)) != AS_OK)
         return st;
     return exec_key(t, SWEEP_DELETE, key, err);
+}
+
+as_status store_sweep_lock_many(struct tx *t, struct arena *a, const int64_t *keys, size_t n,
+                                bool is_patient, struct sweep_locked **ret, struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++)
+        array_i64(&x.c[0], keys[i]);
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[is_patient ? SWEEP_LOCK_MANY : SWEEP_LOCK_FREE],
+                      ARGS(arg_array(&x, 0)), &r, err);
+    struct sweep_locked *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
+    if (st == AS_OK && !rows)
+        st = as_fail_nomem(err);
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        ret[i] = NULL;
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        int64_t place = read_i64(&rd);
+        read_head(&rd, &rows[i].head);
+        read_locked(&rd, &rows[i]);
+        ret[place] = &rows[i];
+        st = reader_check(&rd, err);
+    }
+    return st;
 }
 
 /* Copy the keys of a result to the arena. */

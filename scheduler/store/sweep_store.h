@@ -91,6 +91,19 @@ AS_MUST_CHECK as_status store_sweep_target(struct tx *t, int64_t key, struct swe
 AS_MUST_CHECK as_status store_sweep_lock(struct tx *t, struct arena *a, int64_t key,
                                          struct sweep_head *ret, struct as_err *err);
 
+/* A locked sweep, and what an end in it may reach. */
+struct sweep_locked {
+    struct sweep_head head;
+    bool has_target;
+    double target;
+};
+
+/* Lock the rows of many sweeps, in the order of `keys` (ascending, each once). ret: n views of `a`;
+ * NULL: the sweep was deleted, or, unless is_patient, another transaction holds its row. */
+AS_MUST_CHECK as_status store_sweep_lock_many(struct tx *t, struct arena *a, const int64_t *keys,
+                                              size_t n, bool is_patient, struct sweep_locked **ret,
+                                              struct as_err *err);
+
 /* AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status store_sweep_get(struct tx *t, struct arena *a, int64_t key,
                                         struct sweep_row *ret, struct as_err *err);

@@ -20,9 +20,13 @@
 enum {
     TRIAL_HEAD,
     TRIAL_LOCK,
+    TRIAL_LOCK_MANY,
+    TRIAL_LOCK_FREE,
     TRIAL_MOVE,
+    TRIAL_MOVE_MANY,
     TRIAL_RETRY,
     TRIAL_GET,
+    TRIAL_GET_MANY,
     TRIAL_LIST_UP,
     TRIAL_LIST_DOWN,
     TRIAL_LIST_SORTED,
@@ -135,6 +139,15 @@ COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
                                             "$1") " - (s.trial_timeout_ms + s.grace_ms + $2) * "   \
                                                   "interval '1 ms'"
 
+/* Trials by sweep and number: $1, $2, in their order. The lateral query cannot be merged into the
+ * outer one, so each trial is found by its key and locked in this order. */
+#define EACH(query)                                                                                \
+    "select u.place - 1, h.* from unnest($1::bigint[], $2::bigint[]) with ordinality as u(key, "   \
+    "number, place) cross join lateral (" query ") h"
+#define LOCK_MANY(wait)                                                                            \
+    EACH("select " HEAD_COLUMNS " from trial t where t.sweep_key = u.key and t.number = u.number " \
+         "for no key update of t " wait)
+
 static const struct stmt stmts[] = {
     [TRIAL_HEAD] = {"trial_head",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and number = $2"},
@@ -148,6 +161,20 @@ static const struct stmt stmts[] = {
                     "s.key = $1) end, feasible = $9, timed_out = $10 where sweep_key = $1 and "
                     "number = $2 and state "
                     "= $3 and attempt = $4"},
+    [TRIAL_LOCK_MANY] = {"trial_lock_many", LOCK_MANY("")},
+    [TRIAL_LOCK_FREE] = {"trial_lock_free", LOCK_MANY("skip locked")},
+    [TRIAL_MOVE_MANY] =
+        {"trial_move_many",
+         "update trial t set state = l.next_state, restarts = restarts + l.burns::int, reason = "
+         "l.reason, "
+         "missing = 0, finished_at = case when l.seq > 0 then clock_timestamp() end, finish_seq = "
+         "nullif(l.seq, 0), feasible = l.feasible, timed_out = l.timed_out from "
+         "unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::bool[], "
+         "$7::text[], $8::bigint[], $9::bool[], $10::bool[]) as l(key, number, state, attempt, "
+         "next_state, burns, reason, seq, feasible, timed_out) where " SQL_JOINED(
+             "t.sweep_key", "l.key") " and " SQL_JOINED("t.number",
+                                                        "l.number") " and t.state = l.state and "
+                                                                    "t.attempt = l.attempt"},
     /* Its earlier end goes to `retries`, with the numbers of that end and of the retry. Without a
      * checkpoint the trial begins anew, so what it measured last is no longer its value. */
     [TRIAL_RETRY] =
@@ -165,6 +192,9 @@ static const struct stmt stmts[] = {
          "t.number = $2 and t.state = $3 and t.attempt = $4"},
     [TRIAL_GET] = {"trial_get",
                    "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.number = $2"},
+    [TRIAL_GET_MANY] = {"trial_get_many",
+                        EACH("select " TRIAL_COLUMNS TRIAL_FROM
+                             "where t.sweep_key = u.key and t.number = u.number limit 1")},
     [TRIAL_LIST_UP] = {"trial_list_up",
                        "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM
                        "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
@@ -186,14 +216,14 @@ static const struct stmt stmts[] = {
                            "by " SORT_KEY " is null, " SORT_KEY ", t.number limit $9"},
     [TRIAL_BEST_MIN] = {"trial_best_min",
                         "select " TRIAL_COLUMNS ", true, t.value" TRIAL_FROM
-                        "where t.sweep_key = $1 and t.state = 'completed' and t.feasible and "
-                        "(not $3::boolean or (t.value, t.number) > ($4::float8, $5::int)) "
-                        "order by t.value, t.number limit $2"},
+                        "where t.sweep_key = $1 and t.result is not null and "
+                        "(not $3::boolean or (t.result, t.number) > ($4::float8, $5::int)) "
+                        "order by t.result, t.number limit $2"},
     [TRIAL_BEST_MAX] = {"trial_best_max",
                         "select " TRIAL_COLUMNS ", true, t.value" TRIAL_FROM
-                        "where t.sweep_key = $1 and t.state = 'completed' and t.feasible and "
-                        "(not $3::boolean or t.value < $4::float8 or (t.value = $4::float8 and "
-                        "t.number > $5::int)) order by t.value desc, t.number limit $2"},
+                        "where t.sweep_key = $1 and t.result is not null and "
+                        "(not $3::boolean or t.result < $4::float8 or (t.result = $4::float8 and "
+                        "t.number > $5::int)) order by t.result desc, t.number limit $2"},
     [TRIAL_LIVE] = {"trial_live",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and state in "
                     "('queued', 'running', 'paused') order by number"},
@@ -300,6 +330,40 @@ as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
     return st;
 }
 
+as_status store_trial_move_many(struct tx *t, const struct trial_moved *rows, size_t n,
+                                struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    int moved = 0;
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        const struct trial_move *m = &rows[i].move;
+        array_i64(&x.c[0], rows[i].sweep_key);
+        array_i64(&x.c[1], rows[i].number);
+        array_str(&x.c[2], trial_state_format(m->from));
+        array_i64(&x.c[3], m->attempt);
+        array_str(&x.c[4], trial_state_format(m->to));
+        array_bool_or_null(&x.c[5], true, m->burns_restart);
+        array_str(&x.c[6], m->reason);
+        array_i64(&x.c[7], rows[i].finish_seq);
+        array_bool_or_null(&x.c[8], m->to == TRIAL_COMPLETED, m->feasible);
+        array_bool_or_null(&x.c[9], true, m->timed_out);
+    }
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_exec(t, &stmts[TRIAL_MOVE_MANY],
+                     ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
+                          arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7),
+                          arg_array(&x, 8), arg_array(&x, 9)),
+                     &moved, err);
+    if (st == AS_OK && (size_t)moved != n)
+        return as_fail(err, AS_E_CONFLICT, "%d of %zu trials could change", moved, n);
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        if (trial_state_is_final(rows[i].move.to) && rows[i].move.attempt > 0)
+            tx_finished(t, rows[i].sweep_key);
+    return st;
+}
+
 as_status store_trial_retry(struct tx *t, const struct trial_head *x, const char *reason,
                             const char *by, struct as_err *err)
 {
@@ -312,6 +376,63 @@ as_status store_trial_retry(struct tx *t, const struct trial_head *x, const char
     if (st == AS_OK && n == 0)
         return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",
                        (long long)x->number, trial_state_format(x->state), (long long)x->attempt);
+    return st;
+}
+
+/* The keys of trials as $1 and $2. */
+static as_status keys_format(struct arrays *x, const struct trial_key *keys, size_t n,
+                             struct as_err *err)
+{
+    arrays_open(x);
+    for (size_t i = 0; i < n; i++) {
+        array_i64(&x->c[0], keys[i].sweep_key);
+        array_i64(&x->c[1], keys[i].number);
+    }
+    return arrays_close(x, err);
+}
+
+as_status store_trial_lock_many(struct tx *t, struct arena *a, const struct trial_key *keys,
+                                size_t n, bool is_patient, struct trial_head *ret, bool *ret_locked,
+                                struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    as_status st = keys_format(&x, keys, n, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[is_patient ? TRIAL_LOCK_MANY : TRIAL_LOCK_FREE],
+                      ARGS(arg_array(&x, 0), arg_array(&x, 1)), &r, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        ret_locked[i] = false;
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        int64_t place = read_i64(&rd);
+        read_head(&rd, &ret[place]);
+        ret_locked[place] = true;
+        st = reader_check(&rd, err);
+    }
+    return st;
+}
+
+as_status store_trial_get_many(struct tx *t, const struct trial_key *keys, size_t n,
+                               struct arena *const *arenas, struct trial_row *ret,
+                               struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    as_status st = keys_format(&x, keys, n, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[TRIAL_GET_MANY], ARGS(arg_array(&x, 0), arg_array(&x, 1)), &r, err);
+    if (st == AS_OK && (size_t)r.rows != n)
+        return as_fail(err, AS_E_NOT_FOUND, "%d of %zu trials are there", r.rows, n);
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        size_t place = (size_t)result_i64(&r, i, 0);
+        reader_init(&rd, &r, i, arenas[place]);
+        rd.col = 1;
+        read_trial(&rd, &ret[place]);
+        st = reader_check(&rd, err);
+    }
     return st;
 }
 

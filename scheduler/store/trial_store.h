@@ -46,6 +46,32 @@ struct trial_move {
 AS_MUST_CHECK as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
                                          const struct trial_move *m, struct as_err *err);
 
+struct trial_key {
+    int64_t sweep_key, number;
+};
+
+/* Lock the rows of many trials, in the order of `keys` (ascending, each once). ret_locked: false:
+ * there is no such trial, or, unless is_patient, another transaction holds its row. */
+AS_MUST_CHECK as_status store_trial_lock_many(struct tx *t, struct arena *a,
+                                              const struct trial_key *keys, size_t n,
+                                              bool is_patient, struct trial_head *ret,
+                                              bool *ret_locked, struct as_err *err);
+
+struct trial_moved {
+    int64_t sweep_key, number;
+    struct trial_move move;
+    int64_t finish_seq; /* the next ones of the sweep, for those that end; 0: it does not end */
+};
+
+/* As store_trial_move(), for many trials; the numbers of their ends are the caller's. */
+AS_MUST_CHECK as_status store_trial_move_many(struct tx *t, const struct trial_moved *rows,
+                                              size_t n, struct as_err *err);
+
+/* Read many trials, each into the arena of its place. AS_E_NOT_FOUND: one is not there. */
+AS_MUST_CHECK as_status store_trial_get_many(struct tx *t, const struct trial_key *keys, size_t n,
+                                             struct arena *const *arenas, struct trial_row *ret,
+                                             struct as_err *err);
+
 /* Put a trial that has ended back into the queue. Guarded as store_trial_move() is. Its end goes to
  * its `retries`, and the retry takes the sweep's next finish_seq. Its restarts begin anew, and so
  * do its latest values unless it has a checkpoint. `by`: the id of a token; NULL: none. */

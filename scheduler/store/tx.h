@@ -27,8 +27,10 @@ struct tx; /* an open transaction; one thread */
 typedef enum tx_kind {
     TX_READ,  /* each statement sees what was committed when it began; writes are not allowed */
     TX_WRITE, /* durable when its loop ends with AS_OK */
-    TX_SOFT   /* as TX_WRITE, but a crash of the database may lose the last half second: for
+    TX_SOFT,  /* as TX_WRITE, but a crash of the database may lose the last half second: for
                  heartbeats and log text, which come again */
+    TX_BATCH  /* of the committer, on connections of its own: durable after a store_sync() that
+                 begins when the loop has ended */
 } tx_kind;
 
 /* The runs of one transaction until it is committed or has finally failed. A local variable. It
@@ -36,6 +38,8 @@ typedef enum tx_kind {
 struct tx_run {
     struct tx *tx;    /* open inside the loop's body, else NULL */
     as_status status; /* the body sets it; after the loop, how the transaction ended */
+    bool is_away;     /* after the loop: there was no connection, or it was lost; if COMMIT was
+                         sent, it may be committed */
 
     /* private to tx_run_again() */
     struct store *db;
@@ -56,12 +60,17 @@ AS_MUST_CHECK struct tx_run tx_run_start(struct store *db, tx_kind kind, struct 
 AS_MUST_CHECK bool tx_run_again(struct tx_run *run);
 
 /* Record that a running trial of that sweep ends in this transaction. The function of
- * store_on_finished() is called after the commit. */
+ * store_on_finished() is called after the commit, once for each such sweep. */
 void tx_finished(struct tx *t, int64_t sweep_key);
 
 /* Record that a sweep changes to SWEEP_FINISHING in this transaction. The function of
  * store_on_finishing() is called after the commit. */
 void tx_finishing(struct tx *t);
+
+/* Wait until all transactions of this process that ended before are on disk; one thread.
+ *   sent_ns   a time (monotonic) before the COMMIT of the oldest of them was sent
+ * AS_E_UNAVAILABLE: it is not known whether they are. One round trip. */
+AS_MUST_CHECK as_status store_sync(struct store *db, int64_t sent_ns, struct as_err *err);
 
 /* The store that a transaction belongs to. */
 struct store *tx_store(struct tx *t);

@@ -251,10 +251,19 @@ static const struct {
     {"the counters of a sweep are those of its trials",
      "select count(*) from sweep s cross join lateral (select count(*) as n, count(*) filter "
      "(where state = 'queued') as q, count(*) filter (where state = 'running') as r, count(*) "
-     "filter (where state = 'completed') as c, count(*) filter (where state = 'failed') as f, "
-     "count(*) filter (where state = 'cancelled') as x from trial where sweep_key = s.key) t "
-     "where (n_total, n_queued, n_running, n_completed, n_failed, n_cancelled) <> (t.n, t.q, "
-     "t.r, t.c, t.f, t.x)"},
+     "filter (where state = 'paused') as u, count(*) filter (where state = 'completed') as c, "
+     "count(*) filter (where state = 'pruned') as p, count(*) filter (where state = 'failed') as "
+     "f, count(*) filter (where state = 'cancelled') as x, coalesce(sum(jsonb_array_length("
+     "retries)), 0) as a from trial where sweep_key = s.key) t where (n_total, n_queued, "
+     "n_running, n_paused, n_completed, n_pruned, n_failed, n_cancelled, n_retried) <> (t.n, t.q, "
+     "t.r, t.u, t.c, t.p, t.f, t.x, t.a)"},
+    {"trials and attempts go with their sweep",
+     "select (select count(*) from trial t where not exists (select from sweep s where s.key = "
+     "t.sweep_key)) + (select count(*) from attempt a where not exists (select from trial t where "
+     "t.sweep_key = a.sweep_key and t.number = a.number))"},
+    {"the best trials are found by what they completed with",
+     "select count(*) from trial where result is distinct from case when state = 'completed' and "
+     "feasible then value end"},
     {"trials are numbered without holes",
      "select count(*) from sweep s where n_total > 0 and (select max(number) + 1 from trial "
      "where sweep_key = s.key) <> n_total"},

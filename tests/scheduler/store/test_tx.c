@@ -241,7 +241,7 @@ END_TEST
 
 struct told {
     int n_finished, n_finishing;
-    int64_t sweep;
+    int64_t sweep, sum;
 };
 
 static void note_finished(void *ctx, int64_t sweep_key)
@@ -249,6 +249,7 @@ static void note_finished(void *ctx, int64_t sweep_key)
     struct told *told = ctx;
     told->n_finished++;
     told->sweep = sweep_key;
+    told->sum += sweep_key;
 }
 
 static void note_finishing(void *ctx)
@@ -283,6 +284,25 @@ START_TEST(only_commits_are_told)
 }
 END_TEST
 
+/* Of a transaction with many sweeps each is told, and once. */
+START_TEST(every_sweep_of_a_commit_is_told)
+{
+    enum { SWEEPS = 100 };
+    struct told told = {0};
+    store_on_finished(s.db, note_finished, &told);
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run)) {
+        for (int i = 0; i < 3 * SWEEPS; i++)
+            tx_finished(run.tx, 1 + i % SWEEPS);
+        run.status = AS_OK;
+    }
+    ck_ok(run.status, err);
+    store_on_finished(s.db, NULL, NULL);
+    ck_assert_int_eq(told.n_finished, SWEEPS);
+    ck_assert_int_eq(told.sum, SWEEPS * (SWEEPS + 1) / 2);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *su = suite_create("tx");
@@ -300,6 +320,7 @@ Suite *test_suite(void)
     tcase_add_test(c, no_database_no_run);
     tcase_add_test(c, deadlocks_run_again);
     tcase_add_test(c, only_commits_are_told);
+    tcase_add_test(c, every_sweep_of_a_commit_is_told);
     suite_add_tcase(su, c);
     return su;
 }

@@ -1,0 +1,402 @@
+/* The plan of a batch.
+ *
+ * The rules are those of attempts.c and asks.c, applied to rows that were read at once
+ * (lifecycle/attempt_rules.h, feasibility.h, transition.h). A member that is refused gets its answer
+ * here, before anything is written.
+ *
+ * Ends of one sweep follow each other: each takes the next number in the order of ends, and is
+ * judged by the counts that the ends before it leave. An end that also ends its sweep, and those
+ * after it, run alone: the end of a sweep touches many other rows.
+ *
+ * Left to run alone, because they are rare: ends of gangs; final values at a step that is not after
+ * the latest one; a seat that does not exist. */
+#include "scheduler/commit/batch_plan.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/str.h"
+#include "scheduler/lifecycle/attempt_rules.h"
+#include "scheduler/lifecycle/feasibility.h"
+#include "scheduler/lifecycle/transition.h"
+
+#define FINAL_METRICS_MAX 64 /* more final values than this run alone */
+
+/* A sweep while its members are planned. */
+struct sweep_progress {
+    struct sweep_locked *row; /* head: with the counts after the ends so far */
+    bool is_ending;           /* an end would end the sweep too */
+};
+
+struct planning {
+    struct arena *a;
+    struct batch_changes *changes;
+    struct sweep_progress *sweeps;
+    size_t n_sweeps;
+};
+
+/* One member that is being decided. */
+struct deciding {
+    struct planning *p;
+    struct commit_member *m;
+    const struct batch_fact *f;
+    struct attempt_ref ref; /* with the attempt that is meant */
+    struct batch_decision *d;
+    struct as_err *err; /* of the member */
+};
+
+struct batch_ask batch_ask_of(const struct commit_member *m)
+{
+    struct batch_ask ask = {.ref = m->ref,
+                            .client = m->by.client,
+                            .token = m->token,
+                            .has_seat = m->by.has_seat,
+                            .seat = m->by.seat,
+                            .ends = m->kind == COMMIT_END,
+                            .extends = m->kind == COMMIT_RECORD && m->by.client};
+    if (ask.ends) {
+        ask.points = m->in.end.metrics;
+        ask.n_points = m->in.end.n_metrics;
+    }
+    return ask;
+}
+
+/* ---- the request, the writer, the fence ---- */
+
+static as_status check_request(const struct commit_member *m, struct as_err *err)
+{
+    if (m->kind == COMMIT_RECORD)
+        return attempt_check_report(&m->in.report, err);
+    as_status st = m->by.client ? ask_check_outcome(&m->in.end, err) : AS_OK;
+    return st == AS_OK ? attempt_check_completion(&m->in.end, err) : st;
+}
+
+/* The client says the trial, and perhaps the attempt. */
+static as_status check_client(struct deciding *x)
+{
+    const struct ask_ref ask = {.sweep = x->ref.sweep,
+                                .number = x->ref.number,
+                                .client = x->m->by.client,
+                                .attempt = x->m->ref.attempt,
+                                .token = x->m->token};
+    return ask_check_held(&ask, &x->f->trial, x->f->latest, x->f->is_anothers, false,
+                          &x->ref.attempt, x->err);
+}
+
+static as_status check_writer(struct deciding *x)
+{
+    const struct attempt_writer *by = &x->m->by;
+    as_status st = by->client ? check_client(x) : AS_OK;
+    if (st == AS_OK)
+        st = attempt_check_holder(&x->ref, by, &x->f->holder, x->err);
+    if (st != AS_OK || !x->f->holder.gang || !by->has_seat)
+        return st;
+    if (!x->f->has_seat)
+        x->d->fate = COMMIT_ALONE;
+    return x->f->has_seat ? attempt_check_seat(&x->ref, by, x->f->seat_secret, x->err) : AS_OK;
+}
+
+static as_status check_fence(struct deciding *x)
+{
+    const struct trial_head *t = &x->f->trial;
+    if (attempt_is_late(t, &x->ref))
+        return x->f->reported ? attempt_stale(&x->ref, t, x->err) : AS_OK;
+    if (t->attempt != x->ref.attempt || t->state != TRIAL_RUNNING)
+        return attempt_stale(&x->ref, t, x->err);
+    if (!t->gang)
+        return AS_OK;
+    as_status st = attempt_check_says_seat(&x->ref, &x->m->by, x->err);
+    return st == AS_OK ? attempt_check_leader(&x->m->by, x->f->epoch, x->f->leader, x->err) : st;
+}
+
+/* ---- a report ---- */
+
+static as_status plan_record(struct deciding *x)
+{
+    const struct attempt_report *r = &x->m->in.report;
+    const struct trial_head *t = &x->f->trial;
+    struct batch_changes *c = x->p->changes;
+    as_status st = check_fence(x);
+    if (st != AS_OK || r->n_points + r->n_notes == 0)
+        return st;
+    x->d->record = c->n_records;
+    c->records[c->n_records++] = (struct batch_record){.points = {.sweep_key = t->sweep_key,
+                                                                  .number = t->number,
+                                                                  .attempt = t->attempt,
+                                                                  .points = r->points,
+                                                                  .n = r->n_points},
+                                                       .notes = {.sweep_key = t->sweep_key,
+                                                                 .number = t->number,
+                                                                 .notes = r->notes,
+                                                                 .n = r->n_notes},
+                                                       .is_report = true,
+                                                       .sweep = x->ref.sweep,
+                                                       .state = t->state};
+    return AS_OK;
+}
+
+/* ---- an end ---- */
+
+/* The final values with their steps. NULL: they must run alone, or memory is out (*ret_st). */
+static const struct measurement *final_points(struct deciding *x, as_status *ret_st)
+{
+    const struct completion *c = &x->m->in.end;
+    int64_t latest = x->f->latest_step;
+    *ret_st = AS_OK;
+    if (c->n_metrics > FINAL_METRICS_MAX || latest == INT64_MAX)
+        return NULL;
+    struct measurement *points = arena_alloc(x->p->a, c->n_metrics + 1, sizeof *points);
+    if (!points)
+        *ret_st = as_fail_nomem(x->err);
+    for (size_t i = 0; points && i < c->n_metrics; i++) {
+        points[i] = c->metrics[i];
+        if (points[i].step < 0)
+            points[i].step = latest + 1;
+        if (points[i].step <= latest)
+            return NULL;
+        for (size_t k = 0; k < i; k++)
+            if (as_streq(points[k].metric, points[i].metric))
+                return NULL;
+    }
+    return points;
+}
+
+static const struct measurement *find_metric(const struct measurement *points, size_t n,
+                                             const char *metric)
+{
+    for (size_t i = 0; i < n; i++)
+        if (as_streq(points[i].metric, metric))
+            return &points[i];
+    return NULL;
+}
+
+/* The latest value of a metric in the row of its trial. Values that JSON cannot hold are texts. */
+static bool latest_value(const json_t *metrics, const char *name, double *ret)
+{
+    const json_t *v = json_object_get(metrics, name);
+    if (!v)
+        return false;
+    *ret = json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v);
+    return true;
+}
+
+/* Judge the trial by its values with the final ones. */
+static as_status judge(struct deciding *x, const struct trial_head *t,
+                       const struct measurement *points, struct feasibility *ret)
+{
+    struct required_metrics w;
+    JSON_AUTO metrics = NULL;
+    double values[METRICS_MAX] = {t->value};
+    bool has[METRICS_MAX] = {t->has_value};
+    as_status st = required_metrics_of(x->p->a, &x->f->sweep->head, &w, x->err);
+    if (st == AS_OK && w.n > 1 && x->f->metrics)
+        st = json_parse(x->f->metrics, strlen(x->f->metrics), &metrics, x->err);
+    for (size_t i = 0; i < w.n && w.n > 1 && st == AS_OK; i++) {
+        const struct measurement *p = find_metric(points, x->m->in.end.n_metrics, w.names[i]);
+        has[i] = p || latest_value(metrics, w.names[i], &values[i]);
+        if (p)
+            values[i] = p->value;
+    }
+    if (st == AS_OK)
+        *ret = feasibility_of(&w, values, has);
+    return st;
+}
+
+static as_status change_of(struct deciding *x, const struct trial_head *t,
+                           const struct measurement *points, struct trial_change *ret)
+{
+    const struct completion *c = &x->m->in.end;
+    bool is_kept = c->outcome == OUTCOME_TIMEOUT && x->f->sweep->head.keeps_timed_out;
+    struct feasibility v;
+    as_status st = attempt_change_of(x->p->a, c, ret, x->err);
+    if (st != AS_OK || (c->outcome != OUTCOME_COMPLETED && !is_kept))
+        return st;
+    st = judge(x, t, points, &v);
+    if (st != AS_OK)
+        return st;
+    return is_kept ? trial_judged_timeout(x->p->a, &v, ret, x->err)
+                   : trial_judged(x->p->a, t, &v, ret, x->err);
+}
+
+static struct sweep_progress *progress_of(struct planning *p, struct sweep_locked *row)
+{
+    for (size_t i = p->n_sweeps; i > 0; i--)
+        if (p->sweeps[i - 1].row == row)
+            return &p->sweeps[i - 1];
+    p->sweeps[p->n_sweeps] = (struct sweep_progress){.row = row};
+    return &p->sweeps[p->n_sweeps++];
+}
+
+/* Count the end of a trial in its sweep. False: the sweep would end with it. */
+static bool count_end(struct sweep_progress *s, const struct trial_head *t,
+                      const struct trial_plan *plan)
+{
+    struct sweep_head after = s->row->head;
+    const struct trial_move *m = &plan->move;
+    after.counts.by_state[m->from]--;
+    after.counts.by_state[m->to]++;
+    after.finish_seq += trial_state_is_final(m->to);
+    if (m->to == TRIAL_COMPLETED && m->feasible && s->row->has_target)
+        after.target_reached |=
+            after.maximize ? t->value >= s->row->target : t->value <= s->row->target;
+    const struct sweep_standing now = sweep_standing_of(&after);
+    if (sweep_end_due(after.state, &now) != SWEEP_GOES_ON)
+        s->is_ending = true;
+    else
+        s->row->head = after;
+    return !s->is_ending;
+}
+
+static as_status want_row(struct deciding *x)
+{
+    struct batch_changes *c = x->p->changes;
+    x->d->row = c->n_rows;
+    c->rows[c->n_rows++] = (struct batch_row){.key = {x->f->trial.sweep_key, x->f->trial.number},
+                                              .arena = x->m->arena};
+    return AS_OK;
+}
+
+static void write_end(struct deciding *x, const struct trial_head *t, const struct trial_plan *plan,
+                      const struct measurement *points)
+{
+    struct batch_changes *c = x->p->changes;
+    bool is_final = trial_state_is_final(plan->move.to);
+    c->ends[c->n_ends++] =
+        (struct batch_end){.trial = {.sweep_key = t->sweep_key,
+                                     .number = t->number,
+                                     .move = plan->move,
+                                     .finish_seq = is_final ? x->f->sweep->head.finish_seq : 0},
+                           .attempt = plan->end,
+                           .event = plan->event};
+    if (x->m->in.end.n_metrics > 0)
+        c->records[c->n_records++] = (struct batch_record){.points = {.sweep_key = t->sweep_key,
+                                                                      .number = t->number,
+                                                                      .attempt = t->attempt,
+                                                                      .points = points,
+                                                                      .n = x->m->in.end.n_metrics}};
+    x->d->is_end = true;
+    x->d->is_late = x->f->trial.state == TRIAL_QUEUED;
+}
+
+static as_status accept_end(struct deciding *x)
+{
+    struct trial_head t = x->f->trial;
+    struct sweep_progress *s = progress_of(x->p, x->f->sweep);
+    struct trial_change ch;
+    struct trial_plan plan;
+    as_status st = AS_OK;
+    const struct measurement *points = final_points(x, &st);
+    if (st != AS_OK)
+        return st;
+    if (!points || s->is_ending) {
+        x->d->fate = COMMIT_ALONE;
+        return AS_OK;
+    }
+    const struct measurement *value =
+        find_metric(points, x->m->in.end.n_metrics, s->row->head.metric);
+    t.has_value |= value != NULL;
+    t.value = value ? value->value : t.value;
+    if ((st = change_of(x, &t, points, &ch)) != AS_OK)
+        return st;
+    if (!attempt_end_counts(&t, &x->ref, ch.event == TRIAL_EV_COMPLETE))
+        return attempt_stale(&x->ref, &t, x->err);
+    st = trial_change_plan(x->p->a, &s->row->head, &t, &ch, &plan, x->err);
+    if (st != AS_OK)
+        return st;
+    if (!plan.ends_attempt || !count_end(s, &t, &plan)) {
+        x->d->fate = COMMIT_ALONE;
+        return AS_OK;
+    }
+    write_end(x, &t, &plan, points);
+    return want_row(x);
+}
+
+/* The same end was reported before: the answer is the same too. */
+static as_status repeat_end(struct deciding *x)
+{
+    const struct completion *c = &x->m->in.end;
+    const struct measured_other *other = &x->f->other;
+    if (!as_streq(x->f->reported, attempt_outcome_words[c->outcome]))
+        return attempt_stale(&x->ref, &x->f->trial, x->err);
+    if (other->place >= 0)
+        return attempt_other_value(&c->metrics[other->place], other, x->f->trial.state, x->err);
+    return want_row(x);
+}
+
+static as_status plan_end(struct deciding *x)
+{
+    const struct completion *c = &x->m->in.end;
+    const struct trial_head *t = &x->f->trial;
+    if (x->f->reported)
+        return repeat_end(x);
+    if (!attempt_end_counts(t, &x->ref, c->outcome == OUTCOME_COMPLETED))
+        return attempt_stale(&x->ref, t, x->err);
+    if (t->gang) {
+        x->d->fate = COMMIT_ALONE;
+        return AS_OK;
+    }
+    as_status st = attempt_check_timeout(c, &x->f->sweep->head, x->err);
+    return st == AS_OK ? accept_end(x) : st;
+}
+
+/* ---- the batch ---- */
+
+static as_status decide(struct deciding *x)
+{
+    const struct batch_fact *f = x->f;
+    as_status st = check_request(x->m, x->err);
+    if (st != AS_OK)
+        return st;
+    if (!f->has_sweep)
+        return as_fail(x->err, AS_E_NOT_FOUND, "there is no sweep '%.80s'", x->ref.sweep);
+    if (f->is_busy) {
+        x->d->fate = COMMIT_LATER;
+        return AS_OK;
+    }
+    if (!f->has_trial)
+        return as_fail(x->err, AS_E_NOT_FOUND, "the sweep has no trial %lld",
+                       (long long)x->ref.number);
+    st = check_writer(x);
+    if (st != AS_OK || x->d->fate != COMMIT_DONE)
+        return st;
+    return x->m->kind == COMMIT_RECORD ? plan_record(x) : plan_end(x);
+}
+
+static as_status planning_init(struct planning *p, size_t n, struct as_err *err)
+{
+    struct batch_changes *c = p->changes;
+    *c = (struct batch_changes){.records = arena_alloc(p->a, n + 1, sizeof *c->records),
+                                .ends = arena_alloc(p->a, n + 1, sizeof *c->ends),
+                                .rows = arena_alloc(p->a, n + 1, sizeof *c->rows)};
+    p->sweeps = arena_alloc(p->a, n + 1, sizeof *p->sweeps);
+    return c->records && c->ends && c->rows && p->sweeps ? AS_OK : as_fail_nomem(err);
+}
+
+as_status batch_plan(struct arena *a, struct commit_member *const *members,
+                     const struct batch_fact *facts, size_t n, struct batch_decision *ret,
+                     struct batch_changes *ret_changes, struct as_err *err)
+{
+    struct planning p = {.a = a, .changes = ret_changes};
+    as_status st = planning_init(&p, n, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        struct as_err why = {0};
+        ret[i] = (struct batch_decision){.record = SIZE_MAX, .row = SIZE_MAX};
+        struct deciding x = {.p = &p,
+                             .m = members[i],
+                             .f = &facts[i],
+                             .ref = members[i]->ref,
+                             .d = &ret[i],
+                             .err = &why};
+        x.ref.attempt = facts[i].attempt;
+        ret[i].status = decide(&x);
+        if (ret[i].status == AS_OK)
+            continue;
+        if (ret[i].status == AS_E_NOMEM || ret[i].status == AS_E_INTERNAL)
+            return as_fail(err, ret[i].status, "%s", why.msg);
+        ret[i].err = arena_alloc(a, 1, sizeof why);
+        if (!ret[i].err)
+            return as_fail_nomem(err);
+        *ret[i].err = why;
+    }
+    return st;
+}

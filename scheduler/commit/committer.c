@@ -1,0 +1,531 @@
+/* The queue of the committer, and its threads.
+ *
+ * All members that have no decision yet are in one list, in the order of submission. The batch
+ * thread goes through it and takes those that may be decided: the first one of each trial. A member
+ * that must run alone, or wait for a row, stays in the list meanwhile, so later members of its trial
+ * wait for it. A decided member leaves the list, and goes to the thread that waits for the disk.
+ *
+ * Rows that others hold: such a member comes to a later round, after a pause. After
+ * POSTPONED_MAX rounds the members of its sweep go to a helper thread together, whose batch waits
+ * in the queue of the row; the batch thread never does.
+ *
+ * Lock: committer.mu guards everything below it. It is never held over a round trip or a call of
+ * `done`. */
+#include "scheduler/commit/committer.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "scheduler/store/batch_store.h"
+
+#define QUEUE_MAX 4096
+#define BATCH_MAX 256
+#define HELPERS 4
+#define POSTPONED_MAX 3
+#define POSTPONED_MS 1 /* the first pause; the next ones are longer */
+
+/* Where a member is (commit_member.place). */
+enum {
+    PLACE_QUEUED,
+    PLACE_TAKEN,   /* in a batch, or with a helper */
+    PLACE_PATIENT, /* waits for a helper that waits for its sweep */
+    PLACE_ALONE    /* waits for a helper */
+};
+
+struct members {
+    struct commit_member *head, *tail;
+};
+
+struct committer {
+    struct store *db;
+    struct suggester *sg;
+    const struct batch_ops *ops;
+    void *ops_ctx;
+    size_t queue_max, batch_max, seen_size;
+    bool is_single;
+    /* of the batch thread alone */
+    struct commit_member **batch;      /* batch_max places */
+    const struct commit_member **seen; /* trials in the list so far; seen_size places */
+
+    pthread_mutex_t mu;
+    pthread_cond_t wake;                 /* of the batch thread */
+    pthread_cond_t has_job, has_decided; /* of the helpers; of the thread that waits for the disk */
+    pthread_cond_t is_idle;
+    struct members list;                     /* without a decision */
+    struct commit_member *jobs, **jobs_tail; /* to run alone; by next_job */
+    size_t n_patient;                        /* members at PLACE_PATIENT */
+    struct members decided;                  /* wait for the disk */
+    int64_t decided_ns;                      /* batch_result.sent_ns of the oldest of them */
+    bool is_changed;                         /* the batch thread has something to look at */
+    bool is_draining, is_stopping;
+    struct committer_figures figures;
+
+    pthread_t batch_thread, disk_thread;
+    pthread_t *helpers;
+    size_t n_helpers;
+    bool has_batch_thread, has_disk_thread;
+};
+
+/* ---- lists ---- */
+
+static void list_append(struct members *l, struct commit_member *m)
+{
+    m->next = NULL;
+    m->prev = l->tail;
+    if (l->tail)
+        l->tail->next = m;
+    else
+        l->head = m;
+    l->tail = m;
+}
+
+static void list_remove(struct members *l, struct commit_member *m)
+{
+    if (m->prev)
+        m->prev->next = m->next;
+    else
+        l->head = m->next;
+    if (m->next)
+        m->next->prev = m->prev;
+    else
+        l->tail = m->prev;
+}
+
+/* ---- ends of members ---- */
+
+static as_status unavailable(struct commit_member *m, const char *why)
+{
+    m->status = as_fail(&m->err, AS_E_UNAVAILABLE, "%s", why);
+    return m->status;
+}
+
+/* Give the members of a list their answers. */
+static void call_done(struct committer *c, struct commit_member *head)
+{
+    int64_t n = 0;
+    for (struct commit_member *m = head, *next; m; m = next, n++) {
+        next = m->next;
+        m->done(m); /* it may be gone now */
+    }
+    pthread_mutex_lock(&c->mu);
+    c->figures.queued -= n;
+    if (c->figures.queued == 0)
+        pthread_cond_broadcast(&c->is_idle);
+    pthread_mutex_unlock(&c->mu);
+}
+
+/* The batch thread looks again: members of a trial may be free. */
+static void look_again_locked(struct committer *c)
+{
+    c->is_changed = true;
+    pthread_cond_signal(&c->wake);
+}
+
+static void count_result(struct committer *c, const struct batch_result *r)
+{
+    struct store_counters *n = store_counters(c->db);
+    atomic_fetch_add(&n->measurements, r->recorded);
+    atomic_fetch_add(&n->trials_completed, r->completed);
+    atomic_fetch_add(&n->late_accepted, r->late);
+    atomic_fetch_add(&n->stale_rejected, r->stale);
+}
+
+static void run_alone_locked(struct committer *c, struct commit_member *m)
+{
+    m->place = PLACE_ALONE;
+    m->next_job = NULL;
+    *c->jobs_tail = m;
+    c->jobs_tail = &m->next_job;
+    pthread_cond_signal(&c->has_job);
+}
+
+static void postpone_locked(struct committer *c, struct commit_member *m)
+{
+    c->figures.postponed++;
+    m->rounds++;
+    m->place = PLACE_QUEUED;
+    m->not_before_ns = clock_mono_ns() + ((int64_t)POSTPONED_MS << (m->rounds - 1)) * NS_PER_MS;
+    if (m->rounds < POSTPONED_MAX)
+        return;
+    m->place = PLACE_PATIENT;
+    c->n_patient++;
+    pthread_cond_signal(&c->has_job);
+}
+
+/* The members of a batch go where it sent them. */
+static void sort_out(struct committer *c, struct commit_member *const *members, size_t n,
+                     const struct batch_result *r)
+{
+    pthread_mutex_lock(&c->mu);
+    c->figures.batches++;
+    for (size_t i = 0; i < n; i++) {
+        struct commit_member *m = members[i];
+        if (m->fate == COMMIT_LATER) {
+            postpone_locked(c, m);
+        } else if (m->fate == COMMIT_ALONE) {
+            run_alone_locked(c, m);
+        } else {
+            list_remove(&c->list, m);
+            if (!c->decided.head || r->sent_ns < c->decided_ns)
+                c->decided_ns = r->sent_ns;
+            list_append(&c->decided, m);
+            c->figures.members++;
+        }
+    }
+    pthread_cond_signal(&c->has_decided);
+    look_again_locked(c);
+    pthread_mutex_unlock(&c->mu);
+}
+
+/* The batch failed. */
+static void give_up(struct committer *c, struct commit_member *const *members, size_t n,
+                    bool is_answer, const struct as_err *why)
+{
+    struct members lost = {0};
+    pthread_mutex_lock(&c->mu);
+    c->figures.fallbacks += !is_answer;
+    for (size_t i = 0; i < n; i++) {
+        struct commit_member *m = members[i];
+        if (!is_answer) {
+            run_alone_locked(c, m);
+            continue;
+        }
+        list_remove(&c->list, m);
+        list_append(&lost, m);
+        (void)unavailable(m, why->msg);
+    }
+    look_again_locked(c);
+    pthread_mutex_unlock(&c->mu);
+    call_done(c, lost.head);
+}
+
+static void run_batch(struct committer *c, struct commit_member *const *members, size_t n,
+                      bool is_patient)
+{
+    struct batch_result r = {0};
+    struct as_err err = {0};
+    as_status st = batch_commit(c->ops, c->ops_ctx, is_patient, members, n, &r, &err);
+    if (st == AS_OK) {
+        count_result(c, &r);
+        sort_out(c, members, n, &r);
+        return;
+    }
+    /* A patient batch whose row did not come free in time is as a request that waited for it. */
+    bool is_answer = r.is_away || (is_patient && st == AS_E_UNAVAILABLE);
+    if (!is_answer)
+        log_write(LOG_WARN, "batch failed", "members=%zu error=\"%s\"", n, err.msg);
+    give_up(c, members, n, is_answer, &err);
+}
+
+/* ---- the batch thread ---- */
+
+static bool is_of_trial(const struct commit_member *m)
+{
+    return m->kind == COMMIT_RECORD || m->kind == COMMIT_END;
+}
+
+static bool is_same_trial(const struct commit_member *a, const struct commit_member *b)
+{
+    return a->ref.number == b->ref.number && as_streq(a->ref.sweep, b->ref.sweep);
+}
+
+/* Add the trial of a member to those that were seen. False: it was there. */
+static bool see_trial(struct committer *c, const struct commit_member *m)
+{
+    uint64_t h = (uint64_t)m->ref.number * 0x9e3779b97f4a7c15u;
+    for (const char *s = m->ref.sweep; *s; s++)
+        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    for (size_t i = (size_t)(h >> 20);; i++) {
+        const struct commit_member **slot = &c->seen[i & (c->seen_size - 1)];
+        if (*slot && !is_same_trial(*slot, m))
+            continue;
+        bool is_new = !*slot;
+        *slot = m;
+        return is_new;
+    }
+}
+
+/* Take what may be decided now into c->batch. *ret_until: when a postponed member may be. */
+static size_t take_batch_locked(struct committer *c, int64_t *ret_until_ns)
+{
+    size_t n = 0;
+    int64_t now = clock_mono_ns();
+    *ret_until_ns = INT64_MAX;
+    memset(c->seen, 0, c->seen_size * sizeof(struct commit_member *));
+    for (struct commit_member *m = c->list.head; m && n < c->batch_max; m = m->next) {
+        bool is_first = !is_of_trial(m) || see_trial(c, m);
+        if (!is_first || m->place != PLACE_QUEUED)
+            continue;
+        if (m->not_before_ns > now) {
+            *ret_until_ns = m->not_before_ns < *ret_until_ns ? m->not_before_ns : *ret_until_ns;
+            continue;
+        }
+        m->place = PLACE_TAKEN;
+        c->batch[n++] = m;
+    }
+    return n;
+}
+
+/* What no batch decides runs alone. Returns how many are left in c->batch. */
+static size_t send_alone_locked(struct committer *c, size_t n)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (c->is_single || !is_of_trial(c->batch[i]))
+            run_alone_locked(c, c->batch[i]);
+        else
+            c->batch[left++] = c->batch[i];
+    }
+    return left;
+}
+
+static void *run_batches(void *arg)
+{
+    struct committer *c = arg;
+    int64_t until_ns = INT64_MAX;
+    pthread_mutex_lock(&c->mu);
+    while (!c->is_stopping) {
+        c->is_changed = false;
+        size_t n = take_batch_locked(c, &until_ns);
+        n = send_alone_locked(c, n);
+        if (n > 0) {
+            pthread_mutex_unlock(&c->mu);
+            run_batch(c, c->batch, n, false);
+            pthread_mutex_lock(&c->mu);
+            continue;
+        }
+        while (!c->is_changed && !c->is_stopping && clock_mono_ns() < until_ns) {
+            if (until_ns == INT64_MAX)
+                (void)pthread_cond_wait(&c->wake, &c->mu);
+            else
+                (void)clock_cond_wait(&c->wake, &c->mu, until_ns);
+        }
+    }
+    pthread_mutex_unlock(&c->mu);
+    return NULL;
+}
+
+/* ---- the disk ---- */
+
+static void *run_disk(void *arg)
+{
+    struct committer *c = arg;
+    pthread_mutex_lock(&c->mu);
+    for (;;) {
+        if (!c->decided.head && c->is_stopping)
+            break;
+        if (!c->decided.head) {
+            (void)pthread_cond_wait(&c->has_decided, &c->mu);
+            continue;
+        }
+        struct commit_member *head = c->decided.head;
+        int64_t since_ns = c->decided_ns;
+        c->decided = (struct members){0};
+        c->figures.syncs++;
+        pthread_mutex_unlock(&c->mu);
+        struct as_err err = {0};
+        if (c->ops->sync(c->ops_ctx, since_ns, &err) != AS_OK)
+            for (struct commit_member *m = head; m; m = m->next)
+                (void)unavailable(m, err.msg);
+        call_done(c, head);
+        pthread_mutex_lock(&c->mu);
+    }
+    pthread_mutex_unlock(&c->mu);
+    return NULL;
+}
+
+/* ---- the helpers ---- */
+
+static struct commit_member *take_job_locked(struct committer *c)
+{
+    struct commit_member *m = c->jobs;
+    if (!m)
+        return NULL;
+    c->jobs = m->next_job;
+    if (!c->jobs)
+        c->jobs_tail = &c->jobs;
+    m->place = PLACE_TAKEN;
+    return m;
+}
+
+/* The patient members of the sweep that has waited longest. */
+static size_t take_patient_locked(struct committer *c, struct commit_member **ret)
+{
+    const char *sweep = NULL;
+    size_t n = 0;
+    for (struct commit_member *m = c->list.head; m && n < c->batch_max && c->n_patient > 0;
+         m = m->next) {
+        if (m->place != PLACE_PATIENT || (sweep && !as_streq(m->ref.sweep, sweep)))
+            continue;
+        sweep = m->ref.sweep;
+        m->place = PLACE_TAKEN;
+        c->n_patient--;
+        ret[n++] = m;
+    }
+    return n;
+}
+
+static void run_job(struct committer *c, struct commit_member *m)
+{
+    commit_alone(c->db, c->sg, m);
+    pthread_mutex_lock(&c->mu);
+    list_remove(&c->list, m);
+    c->figures.alone++;
+    look_again_locked(c);
+    pthread_mutex_unlock(&c->mu);
+    m->next = NULL;
+    call_done(c, m);
+}
+
+static void *run_helper(void *arg)
+{
+    struct committer *c = arg;
+    struct commit_member **patient = as_calloc(c->batch_max, sizeof(struct commit_member *));
+    pthread_mutex_lock(&c->mu);
+    for (;;) {
+        struct commit_member *m = take_job_locked(c);
+        size_t n = m || !patient ? 0 : take_patient_locked(c, patient);
+        if (!m && n == 0 && c->is_stopping)
+            break;
+        if (!m && n == 0) {
+            (void)pthread_cond_wait(&c->has_job, &c->mu);
+            continue;
+        }
+        pthread_mutex_unlock(&c->mu);
+        if (m)
+            run_job(c, m);
+        else
+            run_batch(c, patient, n, true);
+        pthread_mutex_lock(&c->mu);
+    }
+    pthread_mutex_unlock(&c->mu);
+    free(patient);
+    return NULL;
+}
+
+/* ---- begin and end ---- */
+
+static as_status start_threads(struct committer *c, size_t n_helpers, struct as_err *err)
+{
+    c->helpers = as_calloc(n_helpers, sizeof *c->helpers);
+    if (!c->helpers)
+        return as_fail_nomem(err);
+    if (pthread_create(&c->batch_thread, NULL, run_batches, c) != 0)
+        return as_fail(err, AS_E_NOMEM, "cannot start the thread of the committer");
+    c->has_batch_thread = true;
+    if (pthread_create(&c->disk_thread, NULL, run_disk, c) != 0)
+        return as_fail(err, AS_E_NOMEM, "cannot start the thread that waits for the disk");
+    c->has_disk_thread = true;
+    for (; c->n_helpers < n_helpers; c->n_helpers++)
+        if (pthread_create(&c->helpers[c->n_helpers], NULL, run_helper, c) != 0)
+            return as_fail(err, AS_E_NOMEM, "cannot start a helper of the committer");
+    return AS_OK;
+}
+
+as_status committer_create(struct store *db, struct suggester *sg, const struct committer_opts *o,
+                           struct committer **ret, struct as_err *err)
+{
+    AS_AUTO(committer_freep) struct committer *c = as_calloc(1, sizeof *c);
+    if (!c)
+        return as_fail_nomem(err);
+    c->db = db;
+    c->sg = sg;
+    c->ops = o->ops ? o->ops : &batch_store_ops;
+    c->ops_ctx = o->ops ? o->ops_ctx : db;
+    c->queue_max = o->queue_max ? o->queue_max : QUEUE_MAX;
+    c->batch_max = o->batch_max ? o->batch_max : BATCH_MAX;
+    c->is_single = o->is_single;
+    c->jobs_tail = &c->jobs;
+    for (c->seen_size = 16; c->seen_size < 2 * c->queue_max; c->seen_size *= 2)
+        ;
+    (void)pthread_mutex_init(&c->mu, NULL);
+    clock_cond_init(&c->wake);
+    (void)pthread_cond_init(&c->has_job, NULL);
+    (void)pthread_cond_init(&c->has_decided, NULL);
+    (void)pthread_cond_init(&c->is_idle, NULL);
+    c->batch = as_calloc(c->batch_max, sizeof(struct commit_member *));
+    c->seen = as_calloc(c->seen_size, sizeof(struct commit_member *));
+    if (!c->batch || !c->seen)
+        return as_fail_nomem(err);
+    as_status st = start_threads(c, o->threads ? o->threads : HELPERS, err);
+    if (st == AS_OK)
+        *ret = as_steal(c);
+    return st;
+}
+
+as_status committer_submit(struct committer *c, struct commit_member *const *members, size_t n,
+                           struct as_err *err)
+{
+    as_status st = AS_OK;
+    pthread_mutex_lock(&c->mu);
+    if (c->is_draining) {
+        st = as_fail(err, AS_E_UNAVAILABLE, "the server is stopping");
+    } else if (n > c->queue_max - (size_t)c->figures.queued) {
+        c->figures.refused += (int64_t)n;
+        st = as_fail(err, AS_E_UNAVAILABLE, "%lld operations wait to be committed already",
+                     (long long)c->figures.queued);
+    }
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        struct commit_member *m = members[i];
+        m->place = PLACE_QUEUED;
+        m->rounds = 0;
+        m->not_before_ns = 0;
+        m->status = AS_OK;
+        m->err = (struct as_err){0};
+        list_append(&c->list, m);
+    }
+    if (st == AS_OK) {
+        c->figures.queued += (int64_t)n;
+        look_again_locked(c);
+    }
+    pthread_mutex_unlock(&c->mu);
+    return st;
+}
+
+void committer_figures_get(struct committer *c, struct committer_figures *ret)
+{
+    pthread_mutex_lock(&c->mu);
+    *ret = c->figures;
+    pthread_mutex_unlock(&c->mu);
+}
+
+void committer_drain(struct committer *c)
+{
+    pthread_mutex_lock(&c->mu);
+    c->is_draining = true;
+    while (c->figures.queued > 0)
+        (void)pthread_cond_wait(&c->is_idle, &c->mu);
+    pthread_mutex_unlock(&c->mu);
+}
+
+void committer_free(struct committer *c)
+{
+    if (!c)
+        return;
+    if (c->has_batch_thread)
+        committer_drain(c);
+    pthread_mutex_lock(&c->mu);
+    c->is_stopping = true;
+    pthread_cond_broadcast(&c->wake);
+    pthread_cond_broadcast(&c->has_job);
+    pthread_cond_broadcast(&c->has_decided);
+    pthread_mutex_unlock(&c->mu);
+    if (c->has_batch_thread)
+        (void)pthread_join(c->batch_thread, NULL);
+    if (c->has_disk_thread)
+        (void)pthread_join(c->disk_thread, NULL);
+    for (size_t i = 0; i < c->n_helpers; i++)
+        (void)pthread_join(c->helpers[i], NULL);
+    (void)pthread_cond_destroy(&c->is_idle);
+    (void)pthread_cond_destroy(&c->has_decided);
+    (void)pthread_cond_destroy(&c->has_job);
+    (void)pthread_cond_destroy(&c->wake);
+    (void)pthread_mutex_destroy(&c->mu);
+    free(c->helpers);
+    free(c->batch);
+    free(c->seen);
+    free(c);
+}

@@ -1,0 +1,497 @@
+/* What a batch reads and writes, in statements on sets.
+ *
+ * Rows are locked in the documented order: clients, sweeps by key, trials, gangs. A statement first
+ * finds all members by the names that they carry, without locks; what it read may change until the
+ * locks are held, so whatever a decision needs beyond names and secrets is read again with or after
+ * the lock.
+ *
+ * A row that another transaction holds is skipped, so a batch never waits in a queue behind one
+ * sweep. A patient batch waits. */
+#include "scheduler/store/batch_store.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "scheduler/store/gang_store.h"
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sets_priv.h"
+
+enum { BATCH_FIND, BATCH_EXTEND, BATCH_FACTS, BATCH_STEPS };
+
+static const struct stmt stmts[] = {
+    /* Each table is looked up by its key for each member: a lateral query with a limit cannot be
+     * turned into another join. */
+    [BATCH_FIND] =
+        {"batch_find",
+         "select s.key, t.number is not null, coalesce(c.latest, 0), coalesce(c.others, 0), "
+         "x.attempt is not null, x.client, x.secret, x.gang, q.seat is not null, q.secret from "
+         "unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[]) "
+         "with ordinality as u(id, number, attempt, client, token, seat, place) left join lateral "
+         "(select key from sweep where id = u.id limit 1) s on true left join lateral (select "
+         "number from trial where sweep_key = s.key and number = u.number limit 1) t on true left "
+         "join lateral (select coalesce(max(attempt) filter (where is_mine), 0) as latest, "
+         "count(*) filter (where not is_mine) as others from (select attempt, token is null or "
+         "u.token is null or token = u.token as is_mine from attempt where sweep_key = s.key and "
+         "number = u.number and client = u.client) y) c on u.client is not null left join lateral "
+         "(select attempt, client, secret, gang from attempt where sweep_key = s.key and number = "
+         "u.number and attempt = case when u.attempt = 0 then c.latest else u.attempt end limit 1) "
+         "x on true left join lateral (select seat, secret from gang_seat where x.gang and "
+         "sweep_key = s.key and number = u.number and attempt = x.attempt and seat = u.seat limit "
+         "1) q on true order by u.place"},
+    /* Whoever holds the row of a client extends its lease, or finds that it has ended. */
+    [BATCH_EXTEND] =
+        {"batch_extend",
+         "with l as materialized (select h.* from (select distinct k.key, k.name from "
+         "unnest($1::bigint[], $2::text[]) as k(key, name)) u cross join lateral (select "
+         "c.sweep_key, c.name from client c where c.sweep_key = u.key and c.name = u.name for no "
+         "key update skip locked) h) update client c set expires_at = clock_timestamp() + "
+         "c.lease_ms * interval '1 ms' from l where " SQL_JOINED(
+             "c.sweep_key", "l.sweep_key") " and " SQL_JOINED("c.name", "l.name")},
+    [BATCH_FACTS] =
+        {"batch_facts",
+         "select u.place - 1, h.reported, h.metrics from unnest($1::bigint[], $2::bigint[], "
+         "$3::bigint[]) with ordinality as u(key, number, attempt, place) cross join lateral "
+         "(select x.reported, t.metrics from trial t left join attempt x on x.sweep_key = "
+         "t.sweep_key and x.number = t.number and x.attempt = u.attempt where t.sweep_key = u.key "
+         "and t.number = u.number limit 1) h"},
+    [BATCH_STEPS] =
+        {"batch_steps",
+         "select u.place - 1, h.step from unnest($1::bigint[], $2::bigint[], $3::bigint[]) with "
+         "ordinality as u(key, number, attempt, place) cross join lateral (select "
+         "coalesce(max(step), -1) as step from measurement where sweep_key = u.key and number = "
+         "u.number and attempt = u.attempt) h"},
+};
+const struct stmt_set batch_stmts = {"batch", stmts, AS_ARRAY_LEN(stmts)};
+
+/* ---- read ---- */
+
+/* A batch while it is read. */
+struct reading {
+    struct tx *t;
+    struct arena *a;
+    const struct batch_ask *asks;
+    struct batch_fact *facts;
+    size_t n;
+    bool is_patient;
+    size_t *order; /* places of members */
+};
+
+/* May the rows of member i still be read? */
+static bool is_open(const struct reading *b, size_t i)
+{
+    return b->facts[i].has_sweep && b->facts[i].has_trial && !b->facts[i].is_busy;
+}
+
+static as_status read_found(struct reading *b, const struct result *r, size_t i, struct as_err *err)
+{
+    struct batch_fact *f = &b->facts[i];
+    struct reader rd;
+    reader_init(&rd, r, (int)i, b->a);
+    f->has_sweep = !read_null(&rd);
+    f->holder.sweep_key = read_i64(&rd);
+    f->has_trial = read_bool(&rd);
+    f->latest = read_i64(&rd);
+    f->is_anothers = read_i64(&rd) > 0 && f->latest == 0;
+    f->holder.is_there = read_bool(&rd);
+    f->holder.client = read_str(&rd);
+    f->holder.secret = read_str(&rd);
+    f->holder.gang = read_bool(&rd);
+    f->has_seat = read_bool(&rd);
+    f->seat_secret = read_str(&rd);
+    f->attempt = b->asks[i].ref.attempt ? b->asks[i].ref.attempt : f->latest;
+    f->leader = -1;
+    f->latest_step = -1;
+    f->other.place = -1;
+    return reader_check(&rd, err);
+}
+
+static as_status find_members(struct reading *b, struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    arrays_open(&x);
+    for (size_t i = 0; i < b->n; i++) {
+        const struct batch_ask *m = &b->asks[i];
+        array_str(&x.c[0], m->ref.sweep);
+        array_i64(&x.c[1], m->ref.number);
+        array_i64(&x.c[2], m->ref.attempt);
+        array_str(&x.c[3], m->client);
+        array_str(&x.c[4], m->token);
+        array_i64(&x.c[5], m->has_seat ? m->seat : -1);
+    }
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_query(b->t, &stmts[BATCH_FIND],
+                      ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
+                           arg_array(&x, 4), arg_array(&x, 5)),
+                      &r, err);
+    if (st == AS_OK && (size_t)r.rows != b->n)
+        return as_fail(err, AS_E_INTERNAL, "%d answers for %zu members", r.rows, b->n);
+    for (size_t i = 0; i < b->n && st == AS_OK; i++)
+        st = read_found(b, &r, i, err);
+    return st;
+}
+
+static as_status extend_clients(struct reading *b, struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    size_t n = 0;
+    arrays_open(&x);
+    for (size_t i = 0; i < b->n; i++) {
+        if (!b->asks[i].extends || !b->facts[i].has_sweep)
+            continue;
+        array_i64(&x.c[0], b->facts[i].holder.sweep_key);
+        array_str(&x.c[1], b->asks[i].client);
+        n++;
+    }
+    as_status st = arrays_close(&x, err);
+    if (st != AS_OK || n == 0)
+        return st;
+    return tx_exec(b->t, &stmts[BATCH_EXTEND], ARGS(arg_array(&x, 0), arg_array(&x, 1)), NULL, err);
+}
+
+static int compare_i64(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_members(const void *pa, const void *pb, void *arg)
+{
+    const struct batch_fact *facts = arg;
+    size_t a = *(const size_t *)pa, b = *(const size_t *)pb;
+    int by_key = compare_i64(facts[a].holder.sweep_key, facts[b].holder.sweep_key);
+    return by_key ? by_key : compare_i64(facts[a].trial.number, facts[b].trial.number);
+}
+
+/* The order in which rows are locked: by sweep, then by number. */
+static as_status order_members(struct reading *b, struct as_err *err)
+{
+    b->order = arena_alloc(b->a, b->n + 1, sizeof *b->order);
+    if (!b->order)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < b->n; i++) {
+        b->order[i] = i;
+        b->facts[i].trial.number = b->asks[i].ref.number;
+    }
+    qsort_r(b->order, b->n, sizeof *b->order, compare_members, b->facts);
+    return AS_OK;
+}
+
+static as_status lock_sweeps(struct reading *b, struct as_err *err)
+{
+    int64_t *keys = arena_alloc(b->a, b->n + 1, sizeof *keys);
+    struct sweep_locked **rows = arena_alloc(b->a, b->n + 1, sizeof(struct sweep_locked *));
+    size_t n = 0, k = 0;
+    if (!keys || !rows)
+        return as_fail_nomem(err);
+    for (size_t j = 0; j < b->n; j++) {
+        size_t i = b->order[j];
+        int64_t key = b->facts[i].holder.sweep_key;
+        if (is_open(b, i) && b->asks[i].ends && (n == 0 || keys[n - 1] != key))
+            keys[n++] = key;
+    }
+    if (n == 0)
+        return AS_OK;
+    as_status st = store_sweep_lock_many(b->t, b->a, keys, n, b->is_patient, rows, err);
+    for (size_t j = 0; j < b->n && st == AS_OK; j++) {
+        struct batch_fact *f = &b->facts[b->order[j]];
+        if (!is_open(b, b->order[j]) || !b->asks[b->order[j]].ends)
+            continue;
+        while (keys[k] != f->holder.sweep_key)
+            k++;
+        f->sweep = rows[k];
+        f->is_busy = !rows[k];
+    }
+    return st;
+}
+
+static as_status lock_trials(struct reading *b, struct as_err *err)
+{
+    struct trial_key *keys = arena_alloc(b->a, b->n + 1, sizeof *keys);
+    struct trial_head *heads = arena_alloc(b->a, b->n + 1, sizeof *heads);
+    bool *locked = arena_alloc(b->a, b->n + 1, sizeof *locked);
+    size_t *of = arena_alloc(b->a, b->n + 1, sizeof *of);
+    size_t n = 0;
+    if (!keys || !heads || !locked || !of)
+        return as_fail_nomem(err);
+    for (size_t j = 0; j < b->n; j++) {
+        size_t i = b->order[j];
+        if (!is_open(b, i))
+            continue;
+        of[n] = i;
+        keys[n++] = (struct trial_key){b->facts[i].holder.sweep_key, b->asks[i].ref.number};
+    }
+    if (n == 0)
+        return AS_OK;
+    as_status st = store_trial_lock_many(b->t, b->a, keys, n, b->is_patient, heads, locked, err);
+    for (size_t k = 0; k < n && st == AS_OK; k++) {
+        b->facts[of[k]].is_busy = !locked[k];
+        if (locked[k])
+            b->facts[of[k]].trial = heads[k];
+    }
+    return st;
+}
+
+static as_status share_gangs(struct reading *b, struct as_err *err)
+{
+    struct gang_fence *fences = arena_alloc(b->a, b->n + 1, sizeof *fences);
+    size_t *of = arena_alloc(b->a, b->n + 1, sizeof *of);
+    size_t n = 0;
+    if (!fences || !of)
+        return as_fail_nomem(err);
+    for (size_t j = 0; j < b->n; j++) {
+        size_t i = b->order[j];
+        const struct trial_head *x = &b->facts[i].trial;
+        if (!is_open(b, i) || !x->gang || x->state != TRIAL_RUNNING)
+            continue;
+        of[n] = i;
+        fences[n++].key = (struct gang_key){x->sweep_key, x->number, x->attempt};
+    }
+    if (n == 0)
+        return AS_OK;
+    as_status st = store_gang_fence_many(b->t, fences, n, b->is_patient, err);
+    for (size_t k = 0; k < n && st == AS_OK; k++) {
+        struct batch_fact *f = &b->facts[of[k]];
+        f->is_busy = !fences[k].is_held;
+        f->epoch = fences[k].epoch;
+        f->leader = fences[k].leader;
+    }
+    return st;
+}
+
+/* Members as the keys of BATCH_FACTS and BATCH_STEPS. */
+struct picked {
+    struct arrays x;
+    size_t *of; /* places of the members */
+    size_t n;
+};
+
+static as_status pick(struct reading *b, bool (*wants)(const struct reading *b, size_t i),
+                      struct picked *ret, struct as_err *err)
+{
+    ret->of = arena_alloc(b->a, b->n + 1, sizeof *ret->of);
+    if (!ret->of)
+        return as_fail_nomem(err);
+    arrays_open(&ret->x);
+    for (size_t i = 0; i < b->n; i++) {
+        if (!is_open(b, i) || !wants(b, i))
+            continue;
+        array_i64(&ret->x.c[0], b->facts[i].holder.sweep_key);
+        array_i64(&ret->x.c[1], b->asks[i].ref.number);
+        array_i64(&ret->x.c[2], b->facts[i].attempt);
+        ret->of[ret->n++] = i;
+    }
+    return arrays_close(&ret->x, err);
+}
+
+static void picked_done(struct picked *p)
+{
+    arrays_done(&p->x);
+}
+
+static bool wants_facts(const struct reading *b, size_t i)
+{
+    return b->asks[i].ends || b->facts[i].trial.state == TRIAL_QUEUED;
+}
+
+static as_status read_facts(struct reading *b, struct as_err *err)
+{
+    AS_AUTO(picked_done) struct picked p = {0};
+    RESULT_AUTO r = {0};
+    as_status st = pick(b, wants_facts, &p, err);
+    if (st != AS_OK || p.n == 0)
+        return st;
+    st = tx_query(b->t, &stmts[BATCH_FACTS],
+                  ARGS(arg_array(&p.x, 0), arg_array(&p.x, 1), arg_array(&p.x, 2)), &r, err);
+    for (int k = 0; k < r.rows && st == AS_OK; k++) {
+        struct reader rd;
+        reader_init(&rd, &r, k, b->a);
+        struct batch_fact *f = &b->facts[p.of[read_i64(&rd)]];
+        f->reported = read_str(&rd);
+        f->metrics = read_str(&rd);
+        st = reader_check(&rd, err);
+    }
+    return st;
+}
+
+static bool wants_step(const struct reading *b, size_t i)
+{
+    return b->asks[i].n_points > 0 && !b->facts[i].reported;
+}
+
+static as_status read_steps(struct reading *b, struct as_err *err)
+{
+    AS_AUTO(picked_done) struct picked p = {0};
+    RESULT_AUTO r = {0};
+    as_status st = pick(b, wants_step, &p, err);
+    if (st != AS_OK || p.n == 0)
+        return st;
+    st = tx_query(b->t, &stmts[BATCH_STEPS],
+                  ARGS(arg_array(&p.x, 0), arg_array(&p.x, 1), arg_array(&p.x, 2)), &r, err);
+    for (int k = 0; k < r.rows && st == AS_OK; k++)
+        b->facts[p.of[result_i64(&r, k, 0)]].latest_step = result_i64(&r, k, 1);
+    return st;
+}
+
+/* The values of ends that were reported before, against what is recorded. */
+static as_status compare_repeats(struct reading *b, struct as_err *err)
+{
+    struct trial_points *sets = arena_alloc(b->a, b->n + 1, sizeof *sets);
+    struct measured_other *others = arena_alloc(b->a, b->n + 1, sizeof *others);
+    size_t *of = arena_alloc(b->a, b->n + 1, sizeof *of);
+    size_t n = 0;
+    if (!sets || !others || !of)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < b->n; i++) {
+        const struct batch_fact *f = &b->facts[i];
+        if (!is_open(b, i) || !f->reported || b->asks[i].n_points == 0)
+            continue;
+        of[n] = i;
+        sets[n++] = (struct trial_points){.sweep_key = f->holder.sweep_key,
+                                          .number = b->asks[i].ref.number,
+                                          .attempt = f->attempt,
+                                          .points = b->asks[i].points,
+                                          .n = b->asks[i].n_points};
+    }
+    if (n == 0)
+        return AS_OK;
+    as_status st = store_measurement_other_many(b->t, sets, n, others, err);
+    for (size_t k = 0; k < n && st == AS_OK; k++)
+        b->facts[of[k]].other = others[k];
+    return st;
+}
+
+static as_status read_batch(struct tx *t, struct arena *a, const struct batch_ask *asks, size_t n,
+                            bool is_patient, struct batch_fact *ret, struct as_err *err)
+{
+    struct reading b = {
+        .t = t, .a = a, .asks = asks, .facts = ret, .n = n, .is_patient = is_patient};
+    static as_status (*const steps[])(struct reading * b, struct as_err * err) = {
+        find_members, order_members, extend_clients, lock_sweeps,     lock_trials,
+        share_gangs,  read_facts,    read_steps,     compare_repeats,
+    };
+    as_status st = AS_OK;
+    for (size_t k = 0; k < AS_ARRAY_LEN(steps) && st == AS_OK; k++)
+        st = steps[k](&b, err);
+    return st;
+}
+
+/* ---- write ---- */
+
+/* The events of a batch, in the order of their writing. */
+struct events {
+    struct event_new *list;
+    size_t n;
+};
+
+static as_status write_records(struct tx *t, struct arena *a, struct batch_changes *c,
+                               struct events *events, struct as_err *err)
+{
+    struct trial_points *points = arena_alloc(a, c->n_records + 1, sizeof *points);
+    struct trial_notes *notes = arena_alloc(a, c->n_records + 1, sizeof *notes);
+    size_t n_points = 0, n_notes = 0, k = 0;
+    if (!points || !notes)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < c->n_records; i++) {
+        if (c->records[i].points.n > 0)
+            points[n_points++] = c->records[i].points;
+        if (c->records[i].notes.n > 0)
+            notes[n_notes++] = c->records[i].notes;
+    }
+    as_status st = n_notes > 0 ? store_note_put_many(t, notes, n_notes, err) : AS_OK;
+    if (st == AS_OK && n_points > 0)
+        st = store_measurement_add_many(t, points, n_points, err);
+    for (size_t i = 0; i < c->n_records && st == AS_OK; i++) {
+        struct batch_record *r = &c->records[i];
+        if (r->points.n == 0)
+            continue;
+        r->points.ret = points[k++].ret;
+        if (!r->is_report || r->points.ret.recorded == 0)
+            continue;
+        events->list[events->n++] = (struct event_new){.type = "trial.measured",
+                                                       .sweep_key = r->points.sweep_key,
+                                                       .sweep = r->sweep,
+                                                       .has_number = true,
+                                                       .number = r->points.number,
+                                                       .state = trial_state_format(r->state),
+                                                       .attempt = r->points.attempt,
+                                                       .has_value = r->points.ret.has_value,
+                                                       .value = r->points.ret.value};
+    }
+    return st;
+}
+
+static as_status write_ends(struct tx *t, struct arena *a, const struct batch_changes *c,
+                            struct events *events, struct as_err *err)
+{
+    struct trial_moved *trials = arena_alloc(a, c->n_ends + 1, sizeof *trials);
+    struct attempt_ended *attempts = arena_alloc(a, c->n_ends + 1, sizeof *attempts);
+    if (!trials || !attempts)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < c->n_ends; i++) {
+        const struct trial_moved *m = &c->ends[i].trial;
+        trials[i] = *m;
+        attempts[i] =
+            (struct attempt_ended){m->sweep_key, m->number, m->move.attempt, c->ends[i].attempt};
+        events->list[events->n++] = c->ends[i].event;
+    }
+    as_status st = store_trial_move_many(t, trials, c->n_ends, err);
+    return st == AS_OK ? store_attempt_end_many(t, attempts, c->n_ends, err) : st;
+}
+
+static as_status read_rows(struct tx *t, struct arena *a, struct batch_changes *c,
+                           struct as_err *err)
+{
+    struct trial_key *keys = arena_alloc(a, c->n_rows + 1, sizeof *keys);
+    struct arena **arenas = arena_alloc(a, c->n_rows + 1, sizeof(struct arena *));
+    struct trial_row *rows = arena_alloc(a, c->n_rows + 1, sizeof *rows);
+    if (!keys || !arenas || !rows)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < c->n_rows; i++) {
+        keys[i] = c->rows[i].key;
+        arenas[i] = c->rows[i].arena;
+    }
+    as_status st = store_trial_get_many(t, keys, c->n_rows, arenas, rows, err);
+    for (size_t i = 0; i < c->n_rows && st == AS_OK; i++)
+        c->rows[i].row = rows[i];
+    return st;
+}
+
+static as_status write_batch(struct tx *t, struct arena *a, struct batch_changes *c,
+                             struct as_err *err)
+{
+    struct events events = {.list =
+                                arena_alloc(a, c->n_records + c->n_ends + 1, sizeof *events.list)};
+    if (!events.list)
+        return as_fail_nomem(err);
+    as_status st = c->n_records > 0 ? write_records(t, a, c, &events, err) : AS_OK;
+    if (st == AS_OK && c->n_ends > 0)
+        st = write_ends(t, a, c, &events, err);
+    if (st == AS_OK && events.n > 0)
+        st = store_event_add_many(t, events.list, events.n, err);
+    return st == AS_OK && c->n_rows > 0 ? read_rows(t, a, c, err) : st;
+}
+
+/* ---- the table ---- */
+
+static as_status run_batch(void *ctx, batch_body *body, void *arg, struct batch_end_of_run *ret,
+                           struct as_err *err)
+{
+    struct store *db = ctx;
+    struct tx_run run = tx_run_start(db, TX_BATCH, err);
+    while (tx_run_again(&run)) {
+        run.status = body(arg, run.tx, err);
+        ret->sent_ns = clock_mono_ns();
+    }
+    ret->is_away = run.is_away;
+    return run.status;
+}
+
+static as_status sync_batches(void *ctx, int64_t sent_ns, struct as_err *err)
+{
+    struct store *db = ctx;
+    return store_sync(db, sent_ns, err);
+}
+
+const struct batch_ops batch_store_ops = {
+    .run = run_batch, .read = read_batch, .write = write_batch, .sync = sync_batches};

@@ -1,0 +1,314 @@
+/* Batches against the functions that decide one operation at a time: the same schedule, once in
+ * batches on the sweeps l…, once alone on the sweeps r…, gives equal answers and equal tables. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "tests/scheduler/commit/members.h"
+#include "tests/support/check_main.h"
+
+#define SWEEPS 3
+#define TRIALS 24 /* of a sweep */
+
+static struct service s;
+static struct as_err err;
+static int64_t epoch;
+static struct committer *committer;
+
+static void begin(void)
+{
+    epoch = make_runner(&s, "r", 512);
+    ck_ok(committer_create(s.db, NULL, &(struct committer_opts){0}, &committer, &err), err);
+}
+
+static void end_committer(void)
+{
+    committer_free(committer);
+}
+
+/* ---- the schedule ---- */
+
+/* What is done with a trial in a round; the two sides make their member of it. */
+struct action {
+    int sweep, number;
+    int64_t attempt;
+    int kind;
+    int64_t step;
+    double loss;
+    const char *client;
+};
+
+enum {
+    DO_RECORD,
+    DO_RECORD_MANY,
+    DO_NOTE,
+    DO_COMPLETE,
+    DO_COMPLETE_WITH,
+    DO_COMPLETE_NAN,
+    DO_COMPLETE_AT,
+    DO_FAIL,
+    DO_RETRY,
+    DO_RELEASE,
+    DO_TIMEOUT,
+    DO_BAD_METRIC,
+    DO_BAD_SWEEP,
+    KINDS
+};
+
+static struct member *member_of(const struct action *x, char side)
+{
+    char id[8];
+    (void)snprintf(id, sizeof id, "%c%d", side, x->sweep);
+    const struct attempt_ref ref = {x->kind == DO_BAD_SWEEP ? "none" : id, x->number, x->attempt};
+    static const attempt_outcome outcomes[KINDS] = {[DO_FAIL] = OUTCOME_FAILED,
+                                                    [DO_RETRY] = OUTCOME_RETRY,
+                                                    [DO_RELEASE] = OUTCOME_RELEASED,
+                                                    [DO_TIMEOUT] = OUTCOME_TIMEOUT};
+    struct member *m = NULL;
+    switch (x->kind) {
+    case DO_RECORD:
+    case DO_RECORD_MANY:
+    case DO_NOTE:
+    case DO_BAD_METRIC:
+    case DO_BAD_SWEEP:
+        m = member_record(ref, x->step, x->loss);
+        if (x->kind == DO_RECORD_MANY) {
+            m->points[1] = (struct measurement){x->step, "acc", 1 - x->loss};
+            m->points[2] = (struct measurement){x->step + 1, "acc", x->loss};
+            m->m.in.report.n_points = 3;
+        } else if (x->kind == DO_NOTE) {
+            m->notes[0] = (struct trial_note){"said", x->loss < 0.5 ? "low" : "high"};
+            m->m.in.report.notes = m->notes;
+            m->m.in.report.n_notes = 1;
+        } else if (x->kind == DO_BAD_METRIC) {
+            m->points[0].metric = "no metric";
+        }
+        break;
+    default:
+        m = member_end(ref, outcomes[x->kind]);
+        m->m.in.end.has_ran = x->kind == DO_TIMEOUT;
+        m->m.in.end.ran_ms = x->loss < 0.5 ? 10 : 5000000;
+        if (x->kind == DO_FAIL)
+            m->m.in.end.reason = "it broke";
+        if (x->kind == DO_COMPLETE_WITH || x->kind == DO_COMPLETE_AT)
+            member_final(m, x->loss);
+        if (x->kind == DO_COMPLETE_AT)
+            m->points[0].step = x->step;
+        if (x->kind == DO_COMPLETE_NAN)
+            member_final(m, NAN);
+    }
+    m->m.by.client = x->client;
+    return m;
+}
+
+static struct action draw(struct rng *rng)
+{
+    struct action x = {.sweep = (int)rng_below(rng, SWEEPS),
+                       .number = (int)rng_below(rng, TRIALS + 1),
+                       .kind = (int)rng_below(rng, KINDS),
+                       .step = (int64_t)rng_below(rng, 6),
+                       .loss = (double)rng_below(rng, 100) / 100};
+    x.attempt = 1 + (rng_below(rng, 4) == 0) + (rng_below(rng, 8) == 0);
+    return x;
+}
+
+/* ---- comparisons ---- */
+
+/* The message of one side says its sweep. */
+static void same_text(const char *l, const char *r)
+{
+    ck_assert_uint_eq(strlen(l), strlen(r));
+    for (size_t i = 0; l[i]; i++)
+        ck_assert_msg(l[i] == r[i] || (l[i] == 'l' && r[i] == 'r'), "'%s' and '%s'", l, r);
+}
+
+static void same_answer(const struct action *x, const struct member *l, const struct member *r)
+{
+    ck_assert_msg(l->m.status == r->m.status, "kind %d of %d/%d: %d (%s) and %d (%s)", x->kind,
+                  x->sweep, x->number, l->m.status, l->m.err.msg, r->m.status, r->m.err.msg);
+    same_text(l->m.err.msg, r->m.err.msg);
+    ck_assert_str_eq(l->m.err.pointer, r->m.err.pointer);
+    if (l->m.status != AS_OK)
+        return;
+    if (l->m.kind == COMMIT_RECORD) {
+        ck_assert_int_eq(l->m.out.recorded, r->m.out.recorded);
+        return;
+    }
+    const struct trial_row *a = &l->m.out.trial, *b = &r->m.out.trial;
+    ck_assert_int_eq(a->state, b->state);
+    ck_assert_int_eq(a->attempt, b->attempt);
+    ck_assert_int_eq(a->restarts, b->restarts);
+    ck_assert_str_eq(a->metrics, b->metrics);
+    ck_assert_int_eq(a->feasible, b->feasible);
+    ck_assert_int_eq(a->step, b->step);
+    ck_assert_int_eq(a->finish_seq > 0, b->finish_seq > 0);
+    ck_assert_str_eq(a->reason ? a->reason : "-", b->reason ? b->reason : "-");
+}
+
+#define BOTH(columns, table, order)                                                                \
+    "select count(*) from ((select " columns " from " table " x join sweep s on s.key = "          \
+    "x.sweep_key where left(s.id, 1) = 'l') except all (select " columns " from " table            \
+    " x join sweep s on s.key = x.sweep_key where left(s.id, 1) = 'r')) d"
+
+/* Both sides have the same rows, without keys, times and the order of ends. */
+static void same_tables(void)
+{
+    static const char *const queries[] = {
+        BOTH("right(s.id, 1), number, x.state, attempt, restarts, value, step, metrics::text, "
+             "runner, client, x.reason, feasible, timed_out, missing, params::text, "
+             "x.finished_at is null",
+             "trial", ""),
+        BOTH("right(s.id, 1), number, attempt, runner, client, outcome, reported, x.reason, "
+             "exit_code, phase, ran_ms, ended_at is null",
+             "attempt", ""),
+        BOTH("right(s.id, 1), number, attempt, x.metric, step, value", "measurement", ""),
+        BOTH("right(s.id, 1), number, x.name, text", "trial_note", ""),
+        BOTH("right(s.id, 1), type, number, x.state, attempt, value, x.reason, runner", "event",
+             ""),
+        "select count(*) from ((select right(id, 1), state, n_total, n_queued, n_running, "
+        "n_completed, n_failed, n_cancelled, finish_seq from sweep where left(id, 1) = 'l') except "
+        "(select right(id, 1), state, n_total, n_queued, n_running, n_completed, n_failed, "
+        "n_cancelled, finish_seq from sweep where left(id, 1) = 'r')) d"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(queries); i++)
+        ck_assert_msg(pg_fixture_i64(s.url, queries[i]) == 0, "query %zu", i);
+}
+
+static int64_t n_running(void)
+{
+    return pg_fixture_i64(s.url, "select coalesce(sum(n_running), 0) from sweep");
+}
+
+/* Fill the slots of both sides alike. */
+static void claim_all(void)
+{
+    for (;;) {
+        struct claim_list got = claim(&s, "r", epoch, 64);
+        if (got.n == 0)
+            return;
+    }
+}
+
+static void make_sides(const char *limits, const char *more)
+{
+    for (int i = 0; i < SWEEPS; i++) {
+        char l[8], r[8];
+        (void)snprintf(l, sizeof l, "l%d", i);
+        (void)snprintf(r, sizeof r, "r%d", i);
+        make_sweep(&s, l, limits, more);
+        make_sweep(&s, r, limits, more);
+    }
+    claim_all();
+}
+
+/* How often a round may name the same thing. */
+enum spread { MANY_OF_A_TRIAL, ONE_OF_A_TRIAL, ONE_OF_A_SWEEP };
+
+/* `rounds` rounds of actions, once in batches and once alone. */
+static void run_schedule(uint64_t seed, enum spread spread, int rounds)
+{
+    struct rng rng;
+    rng_init(&rng, seed, 0);
+    for (int round = 0; round < rounds && n_running() > 0; round++) {
+        struct action actions[48];
+        struct member *l[48], *r[48];
+        size_t n = 0;
+        while (n < AS_ARRAY_LEN(actions)) {
+            struct action x = draw(&rng);
+            bool is_there = false;
+            for (size_t i = 0; i < n; i++)
+                is_there |= actions[i].sweep == x.sweep &&
+                            (actions[i].number == x.number || spread == ONE_OF_A_SWEEP);
+            if (is_there && spread != MANY_OF_A_TRIAL)
+                break;
+            actions[n++] = x;
+        }
+        for (size_t i = 0; i < n; i++) {
+            l[i] = member_of(&actions[i], 'l');
+            r[i] = member_of(&actions[i], 'r');
+            commit_alone(s.db, NULL, &r[i]->m);
+        }
+        members_commit(committer, l, n);
+        for (size_t i = 0; i < n; i++) {
+            same_answer(&actions[i], l[i], r[i]);
+            member_free(l[i]);
+            member_free(r[i]);
+        }
+        claim_all();
+    }
+    same_tables();
+}
+
+START_TEST(equal_to_one_at_a_time)
+{
+    make_sides("'max_trials': 24, 'max_restarts': 1, 'trial_timeout': '1h'", ", 'ensemble': false");
+    run_schedule((uint64_t)_i + 1, ONE_OF_A_TRIAL, 20);
+    struct committer_figures f;
+    committer_figures_get(committer, &f);
+    ck_assert_int_eq(f.fallbacks, 0);
+    ck_assert_int_gt(f.members, f.alone);
+}
+END_TEST
+
+START_TEST(equal_with_several_of_a_trial)
+{
+    make_sides("'max_trials': 24, 'max_restarts': 2, 'trial_timeout': '1h'", ", 'ensemble': false");
+    run_schedule((uint64_t)_i + 100, MANY_OF_A_TRIAL, 6);
+}
+END_TEST
+
+START_TEST(equal_with_objectives_and_bounds)
+{
+    make_sides("'max_trials': 24, 'max_failed_trials': 30, 'trial_timeout': '1h', 'on_timeout': "
+               "'keep'",
+               ", 'ensemble': false, "
+               "'constraints': [{'metric': 'acc', 'min': 0.3}]");
+    run_schedule((uint64_t)_i + 200, ONE_OF_A_TRIAL, 20);
+}
+END_TEST
+
+START_TEST(equal_with_a_target_and_few_failures)
+{
+    make_sides("'max_trials': 24, 'max_failed_trials': 4, 'target': 0.02", ", 'ensemble': false");
+    run_schedule((uint64_t)_i + 300, ONE_OF_A_SWEEP, 40);
+}
+END_TEST
+
+/* One statement for many: a round of ends is one batch, and the last one ends its sweep alone. */
+START_TEST(a_batch_has_a_fixed_number_of_transactions)
+{
+    struct member *l[TRIALS];
+    struct committer_figures f;
+    make_sweep(&s, "a", "'max_trials': 24", ", 'ensemble': false");
+    claim_all();
+    for (int i = 0; i < TRIALS; i++) {
+        l[i] = member_end((struct attempt_ref){"a", i, 1}, OUTCOME_COMPLETED);
+        member_final(l[i], i);
+    }
+    members_commit(committer, l, TRIALS);
+    for (int i = 0; i < TRIALS; i++) {
+        ck_ok(l[i]->m.status, l[i]->m.err);
+        ck_assert_int_eq(l[i]->m.out.trial.state, TRIAL_COMPLETED);
+        ck_assert_int_eq(l[i]->m.out.trial.finish_seq, i + 1);
+        member_free(l[i]);
+    }
+    committer_figures_get(committer, &f);
+    ck_assert_int_eq(f.batches, 1);
+    ck_assert_int_eq(f.members, TRIALS - 1);
+    ck_assert_int_eq(f.alone, 1);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_FINISHING);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *suite = suite_create("commit_batch");
+    TCase *t = service_case(suite, "batch", &s, 0);
+    tcase_add_checked_fixture(t, begin, end_committer);
+    tcase_add_loop_test(t, equal_to_one_at_a_time, 0, 2);
+    tcase_add_loop_test(t, equal_with_several_of_a_trial, 0, 2);
+    tcase_add_loop_test(t, equal_with_objectives_and_bounds, 0, 2);
+    tcase_add_loop_test(t, equal_with_a_target_and_few_failures, 0, 2);
+    tcase_add_test(t, a_batch_has_a_fixed_number_of_transactions);
+    return suite;
+}

@@ -1,0 +1,357 @@
+/* Events, points and notes of many trials in one statement: the same rows and answers as one after
+ * the other, in plans that do not depend on statistics. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "scheduler/store/event_store.h"
+#include "scheduler/store/measurement_store.h"
+#include "scheduler/store/note_store.h"
+#include "scheduler/store/pg_priv.h"
+#include "tests/support/check_main.h"
+#include "tests/support/service.h"
+
+static struct service s;
+static struct as_err err;
+
+/* Two sweeps of `n` running trials each: the sets go to one, the single calls to the other. */
+static int64_t key_of_sets, key_of_singles;
+
+static void make_pair(int n)
+{
+    char limits[40];
+    snprintf(limits, sizeof limits, "'max_trials': %d", n);
+    make_sweep(&s, "sets", limits, "");
+    make_sweep(&s, "singles", limits, "");
+    int64_t epoch = make_runner(&s, "r", 2 * n);
+    for (int got = 0; got < 2 * n;)
+        got += (int)claim(&s, "r", epoch, 2 * n).n;
+    key_of_sets = pg_fixture_i64(s.url, "select key from sweep where id = 'sets'");
+    key_of_singles = pg_fixture_i64(s.url, "select key from sweep where id = 'singles'");
+}
+
+/* Rows of one sweep that the other lacks. */
+static int64_t differing(const char *columns, const char *table)
+{
+    char sql[1000];
+    snprintf(sql, sizeof sql,
+             "with a as (select %s from %s where sweep_key = %lld), b as (select %s from %s where "
+             "sweep_key = %lld) select (select count(*) from (table a except all table b) x) + "
+             "(select count(*) from (table b except all table a) y)",
+             columns, table, (long long)key_of_sets, columns, table, (long long)key_of_singles);
+    return pg_fixture_i64(s.url, sql);
+}
+
+static void add_points(struct trial_points *sets, size_t n)
+{
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run)) {
+        run.status = store_measurement_add_many(run.tx, sets, n, &err);
+        for (size_t i = 0; i < n && run.status == AS_OK; i++) {
+            struct measured one;
+            run.status =
+                store_measurement_add(run.tx, key_of_singles, sets[i].number, sets[i].attempt,
+                                      sets[i].points, sets[i].n, &one, &err);
+            ck_assert_int_eq(one.recorded, sets[i].ret.recorded);
+        }
+    }
+    ck_ok(run.status, err);
+}
+
+START_TEST(sets_of_points_are_like_single_ones)
+{
+    make_pair(3);
+    static const struct measurement p0[] = {{0, "loss", 4}, {1, "loss", 3}, {1, "acc", NAN}},
+                                    p1[] = {{5, "loss", 2}, {5, "loss", 9}, {4, "we\"ird", 1}},
+                                    again[] = {{1, "loss", 8}, {2, "loss", INFINITY}, {0, "b", 1}};
+    struct trial_points sets[] = {
+        {.sweep_key = key_of_sets, .number = 2, .attempt = 1, .points = p0, .n = 3},
+        {.sweep_key = key_of_sets, .number = 0, .attempt = 1, .points = p1, .n = 3},
+        {.sweep_key = key_of_sets, .number = 1, .attempt = 1},
+        {.sweep_key = key_of_sets, .number = 2, .attempt = 1, .points = again, .n = 3}};
+    add_points(sets, 4);
+    ck_assert_int_eq(sets[0].ret.recorded, 3);
+    ck_assert_int_eq(sets[1].ret.recorded, 2); /* a point has one value: the first */
+    ck_assert_int_eq(sets[2].ret.recorded, 0);
+    ck_assert_int_eq(sets[3].ret.recorded, 2);
+    ck_assert(sets[1].ret.has_value && sets[1].ret.value == 2);
+    ck_assert(sets[3].ret.has_value && isinf(sets[3].ret.value));
+    ck_assert(!sets[2].ret.has_value);
+    add_points(sets, 4); /* repeated */
+    for (int i = 0; i < 4; i++)
+        ck_assert(sets[i].ret.recorded == 0 && !sets[i].ret.has_value);
+    ck_assert_int_eq(differing("number, metric, attempt, step, value", "measurement"), 0);
+    ck_assert_int_eq(differing("number, value, step, metrics::text", "trial"), 0);
+}
+END_TEST
+
+START_TEST(latest_values_are_those_of_later_attempts)
+{
+    make_pair(1);
+    static const struct measurement old = {9, "loss", 1}, later = {2, "loss", 5},
+                                    other = {3, "acc", 7};
+    struct trial_points sets[] = {
+        {.sweep_key = key_of_sets, .attempt = 2, .points = &later, .n = 1},
+        {.sweep_key = key_of_sets, .attempt = 1, .points = &old, .n = 1},
+        {.sweep_key = key_of_sets, .attempt = 2, .points = &other, .n = 1}};
+    add_points(sets, 3);
+    ck_assert(sets[1].ret.value == 5);
+    ck_assert_int_eq(differing("number, value, metrics::text", "trial"), 0);
+}
+END_TEST
+
+START_TEST(sets_of_points_that_differ_are_found)
+{
+    make_pair(2);
+    static const struct measurement there[] = {{1, "loss", 4}, {2, "loss", NAN}, {1, "acc", 6}},
+                                    same[] = {{1, "acc", 6}, {-1, "loss", NAN}, {1, "loss", 4}},
+                                    other[] = {{1, "loss", 4}, {1, "acc", 7}, {9, "acc", 7}},
+                                    missing[] = {{-1, "b", 4}};
+    struct trial_points put = {
+        .sweep_key = key_of_sets, .number = 1, .attempt = 1, .points = there, .n = 3};
+    struct trial_points ask[] = {
+        {.sweep_key = key_of_sets, .number = 1, .attempt = 1, .points = same, .n = 3},
+        {.sweep_key = key_of_sets, .number = 1, .attempt = 1},
+        {.sweep_key = key_of_sets, .number = 1, .attempt = 1, .points = other, .n = 3},
+        {.sweep_key = key_of_sets, .number = 1, .attempt = 1, .points = missing, .n = 1},
+        {.sweep_key = key_of_sets, .number = 0, .attempt = 1, .points = other + 1, .n = 2}};
+    struct measured_other got[5], one;
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run)) {
+        run.status = store_measurement_add_many(run.tx, &put, 1, &err);
+        if (run.status == AS_OK)
+            run.status = store_measurement_other_many(run.tx, ask, 5, got, &err);
+        for (int i = 0; i < 5 && run.status == AS_OK; i++) {
+            run.status = store_measurement_other(run.tx, key_of_sets, ask[i].number, 1,
+                                                 ask[i].points, ask[i].n, &one, &err);
+            ck_assert(one.place == got[i].place && one.has_value == got[i].has_value &&
+                      one.value == got[i].value);
+        }
+    }
+    ck_ok(run.status, err);
+    ck_assert(got[0].place == -1 && got[1].place == -1);
+    ck_assert(got[2].place == 1 && got[2].has_value && got[2].value == 6);
+    ck_assert(got[3].place == 0 && !got[3].has_value);
+    ck_assert(got[4].place == 0 && !got[4].has_value);
+}
+END_TEST
+
+static void put_notes(const struct trial_notes *sets, size_t n)
+{
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run)) {
+        run.status = store_note_put_many(run.tx, sets, n, &err);
+        for (size_t i = 0; i < n && run.status == AS_OK; i++)
+            run.status = store_note_put(run.tx, key_of_singles, sets[i].number, sets[i].notes,
+                                        sets[i].n, &err);
+    }
+    ck_ok(run.status, err);
+    ck_assert_int_eq(differing("number, name, text", "trial_note"), 0);
+}
+
+START_TEST(sets_of_notes_are_like_single_ones)
+{
+    char names[TRIAL_NOTES_MAX + 8][8];
+    struct trial_note many[TRIAL_NOTES_MAX + 8];
+    for (size_t i = 0; i < AS_ARRAY_LEN(many); i++) {
+        snprintf(names[i], sizeof names[i], "n%zu", i);
+        many[i] = (struct trial_note){names[i], "text"};
+    }
+    make_pair(3);
+    static const struct trial_note first[] = {{"a", "1"}, {"b", "\"{}'\\"}},
+                                   second[] = {{"b", "2"}, {"c", ""}};
+    const struct trial_notes sets[] = {
+        {key_of_sets, 1, first, 2},  {key_of_sets, 0, many, TRIAL_NOTES_MAX - 1},
+        {key_of_sets, 2, NULL, 0},   {key_of_sets, 1, second, 2},
+        {key_of_sets, 0, second, 2}, {key_of_sets, 0, many + 60, 12}};
+    put_notes(sets, 6);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from trial_note where number = 0 group "
+                                           "by sweep_key limit 1"),
+                     TRIAL_NOTES_MAX);
+    put_notes(sets, 6);
+    put_notes((struct trial_notes[]){{key_of_sets, 0, many + 40, 32}, {key_of_sets, 1, many, 72}},
+              2);
+}
+END_TEST
+
+START_TEST(sets_of_events_keep_their_order_and_nulls)
+{
+    struct event_list list;
+    const struct event_new odd[] = {
+        {.type = "sweep.changed", .sweep_key = 7, .sweep = "a", .reason = "NULL"},
+        {.type = "trial.measured",
+         .sweep_key = 7,
+         .sweep = "q\"u\\o{t},e'",
+         .has_number = true,
+         .attempt = 3,
+         .has_value = true,
+         .value = -INFINITY},
+        {.type = "gang.changed", .has_epoch = true, .has_seat = true, .seat = 4, .runner = "r"}};
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run)) {
+        run.status = store_event_add(run.tx, &odd[1], &err);
+        if (run.status == AS_OK)
+            run.status = store_event_add_many(run.tx, odd, 3, &err);
+        if (run.status == AS_OK)
+            run.status = store_event_add_many(run.tx, odd, 0, &err);
+        if (run.status == AS_OK)
+            run.status = store_event_add_many(run.tx, odd + 1, 2, &err);
+    }
+    ck_ok(run.status, err);
+    run = tx_run_start(s.db, TX_READ, &err);
+    while (tx_run_again(&run))
+        run.status = store_event_after(run.tx, &s.a, 0, 0, 100, &list, &err);
+    ck_ok(run.status, err);
+    ck_assert_uint_eq(list.n, 6);
+    static const int order[] = {1, 0, 1, 2, 1, 2};
+    for (size_t i = 0; i < 6; i++) {
+        const struct event_row *e = &list.rows[i];
+        const struct event_new *x = &odd[order[i]];
+        ck_assert_int_eq(e->id, list.rows[0].id + (int64_t)i);
+        ck_assert_str_eq(e->type, x->type);
+        ck_assert(as_streq(e->sweep, x->sweep) && as_streq(e->reason, x->reason));
+        ck_assert(e->has_number == x->has_number && e->attempt == x->attempt);
+        ck_assert(e->has_value == x->has_value && e->value == x->value);
+        ck_assert(e->has_seat == x->has_seat && e->seat == x->seat && !e->state && !e->model);
+        ck_assert_pstr_eq(e->runner, x->runner);
+    }
+}
+END_TEST
+
+/* The plans of the statements that take sets join by index, whatever the tables look like: nobody
+ * has analysed them, and they are empty, which invites to read them whole. */
+START_TEST(plans_of_sets_do_not_depend_on_statistics)
+{
+    static const char *const sets[] = {"measurement_add", "measurement_latest", "measurement_other",
+                                       "note_put", "event_add"};
+    static const char *const arguments[] = {
+        "'{1,1}','{1,2}','{1,1}','{1,2}','{1,1}','{a,b}','{1,2}'",
+        "'{1,1}','{1,2}','{1,2}','{a,b}'",
+        "'{1,1}','{1,2}','{1,1}','{1,2}','{1,1}','{a,b}','{1,2}'",
+        "'{1,1}','{1,2}','{1,2}','{a,b}','{c,d}',64",
+        "0,'{trial.measured}','{1}','{a}','{1}','{b}','{1}',"
+        "'{1}','{c}','{d}','{1}','{1}','{e}'"};
+    PGconn *c = PQconnectdb(s.url);
+    for (int mode = 0; mode < 2; mode++) {
+        PQclear(PQexec(c, mode ? "set plan_cache_mode = force_generic_plan"
+                               : "set plan_cache_mode = force_custom_plan"));
+        for (const struct stmt_set *const *set = store_stmt_sets; *set; set++) {
+            for (size_t i = 0; i < (*set)->n; i++) {
+                const struct stmt *st = &(*set)->stmts[i];
+                size_t k = 0;
+                while (k < AS_ARRAY_LEN(sets) && !as_streq(sets[k], st->name))
+                    k++;
+                if (k == AS_ARRAY_LEN(sets))
+                    continue;
+                char sql[600];
+                if (mode == 0)
+                    PQclear(PQprepare(c, st->name, st->sql, 0, NULL));
+                snprintf(sql, sizeof sql, "explain execute %s(%s)", st->name, arguments[k]);
+                PGresult *r = PQexec(c, sql);
+                ck_assert_msg(PQresultStatus(r) == PGRES_TUPLES_OK, "%s", PQerrorMessage(c));
+                for (int row = 0; row < PQntuples(r); row++) {
+                    const char *line = PQgetvalue(r, row, 0);
+                    ck_assert_msg(!strstr(line, "Hash Join") && !strstr(line, "Merge Join") &&
+                                      !strstr(line, "Hash Left") && !strstr(line, "Seq Scan"),
+                                  "%s: %s", st->name, line);
+                }
+                PQclear(r);
+            }
+        }
+    }
+    PQfinish(c);
+}
+END_TEST
+
+/* Rows of a table that the open transaction of a session has updated. */
+static int64_t updated(PGconn *c, const char *table, bool in_place)
+{
+    char sql[200];
+    snprintf(sql, sizeof sql, "select pg_stat_get_xact_tuples_%supdated('%s'::regclass)",
+             in_place ? "hot_" : "", table);
+    PGresult *r = PQexec(c, sql);
+    int64_t n = -1;
+    ck_ok(as_parse_i64(PQgetvalue(r, 0, 0), &n, &err), err);
+    PQclear(r);
+    return n;
+}
+
+static void session_run(PGconn *c, const char *sql)
+{
+    PGresult *r = PQexec(c, sql);
+    ck_assert_msg(PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK,
+                  "%s: %s", sql, PQerrorMessage(c));
+    PQclear(r);
+}
+
+/* A statement that moves many trials changes the row of each sweep once. */
+START_TEST(counts_change_once_for_each_statement)
+{
+    make_pair(8);
+    PGconn *c = PQconnectdb(s.url);
+    session_run(c, "begin");
+    session_run(c, "update trial set state = 'paused' where number < 5");
+    ck_assert_int_eq(updated(c, "trial", false), 10);
+    ck_assert_int_eq(updated(c, "sweep", false), 2);
+    session_run(c, "update trial set state = case when number < 2 then 'queued' else 'paused' end "
+                   "where number < 4");
+    session_run(c, "update trial set state = 'running', attempt = attempt + 1 where number < 1");
+    ck_assert_int_eq(updated(c, "sweep", false), 6);
+    session_run(c, "update trial set missing = 1");
+    ck_assert_int_eq(updated(c, "sweep", false), 6);
+    session_run(c, "rollback");
+    PQfinish(c);
+}
+END_TEST
+
+static const struct stmt *statement_of(const char *name)
+{
+    for (const struct stmt_set *const *set = store_stmt_sets; *set; set++) {
+        for (size_t i = 0; i < (*set)->n; i++) {
+            if (as_streq((*set)->stmts[i].name, name))
+                return &(*set)->stmts[i];
+        }
+    }
+    ck_abort_msg("no statement %s", name);
+}
+
+/* The rows of running trials stay in their pages, and no index is written. */
+START_TEST(measurements_are_updates_in_place)
+{
+    static const struct measurement points[] = {{1, "loss", 4}, {1, "acc", 6}};
+    make_pair(2);
+    struct trial_points sets[] = {
+        {.sweep_key = key_of_sets, .number = 0, .attempt = 1, .points = points, .n = 2},
+        {.sweep_key = key_of_sets, .number = 1, .attempt = 1, .points = points, .n = 2}};
+    add_points(sets, 2);
+    char keys[60];
+    snprintf(keys, sizeof keys, "{%lld,%lld}", (long long)key_of_sets, (long long)key_of_sets);
+    const char *values[] = {keys, "{0,1}", "{1,1,2,2}", "{loss,acc,acc,loss}"};
+    PGconn *c = PQconnectdb(s.url);
+    session_run(c, "begin");
+    PGresult *r =
+        PQexecParams(c, statement_of("measurement_latest")->sql, 4, NULL, values, NULL, NULL, 0);
+    ck_assert_int_eq(PQntuples(r), 2);
+    PQclear(r);
+    ck_assert_int_eq(updated(c, "trial", false), 2);
+    ck_assert_int_eq(updated(c, "trial", true), 2);
+    ck_assert_int_eq(updated(c, "sweep", false), 0);
+    session_run(c, "rollback");
+    PQfinish(c);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *su = suite_create("sets");
+    TCase *c = service_case(su, "sets", &s, 0);
+    tcase_add_test(c, sets_of_points_are_like_single_ones);
+    tcase_add_test(c, latest_values_are_those_of_later_attempts);
+    tcase_add_test(c, sets_of_points_that_differ_are_found);
+    tcase_add_test(c, sets_of_notes_are_like_single_ones);
+    tcase_add_test(c, sets_of_events_keep_their_order_and_nulls);
+    tcase_add_test(c, counts_change_once_for_each_statement);
+    tcase_add_test(c, measurements_are_updates_in_place);
+    tcase_add_test(c, plans_of_sets_do_not_depend_on_statistics);
+    return su;
+}
