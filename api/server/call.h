@@ -60,6 +60,8 @@ struct call {
         atomic_size_t n_left; /* members that have no answer yet */
         route_fn *then;       /* the second half of the handler; NULL: nothing was submitted */
         void *state;          /* for the second half; the handler's */
+        struct arena *arenas; /* of call_members() */
+        size_t n_arenas;
     } commit;
     /* claim_request.arrived_ns of a claim that waited for ends of attempts. 0: it did not wait for
      * them. -1: its next try sets it. */
@@ -142,5 +144,10 @@ AS_MUST_CHECK as_status call_submit_one(struct call *c, struct commit_member *m,
                                         struct as_err *err);
 /* A member in the arena of the call, whose answer lives there too. NULL when memory is out. */
 struct commit_member *call_member(struct call *c, commit_kind kind);
+/* n members whose answers live in arenas of their own, until the call ends. Once for a call. NULL
+ * when memory is out. */
+struct commit_member *call_members(struct call *c, size_t n);
+/* The call ends. */
+void call_free_members(struct call *c);
 
 #endif
