@@ -12,9 +12,9 @@
 #define CALLERS 300
 
 /* What the server has seen and how it answers; under the lock. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
     bool is_held;      /* do not answer */
     int status;        /* of the whole request; 0: each part is answered */
     int failures;      /* so often the answer is 503, then each part is answered */
@@ -23,7 +23,7 @@ static struct {
     size_t most_bytes;
     bool is_nonsense; /* the answer is no answer */
     struct str order; /* the numbers of the trials of all parts that were answered */
-} seen = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} seen;
 
 static struct http_server *server;
 static struct sender *sender;
@@ -70,12 +70,12 @@ static void handle(void *arg, const struct server_request *q, struct server_answ
 {
     (void)arg;
     ck_assert_str_eq(q->path, "/v1/runners/r/batch");
-    pthread_mutex_lock(&seen.lock);
+    pthread_mutex_lock(&lock);
     seen.requests++;
     ck_assert_int_eq(++seen.now, 1); /* one request at a time */
-    pthread_cond_broadcast(&seen.changed);
+    pthread_cond_broadcast(&changed);
     while (seen.is_held)
-        pthread_cond_wait(&seen.changed, &seen.lock);
+        pthread_cond_wait(&changed, &lock);
     if (seen.failures > 0) {
         seen.failures--;
         answer_problem(a, 503, "unavailable", "down");
@@ -87,12 +87,13 @@ static void handle(void *arg, const struct server_request *q, struct server_answ
         answer_parts(q, a);
     }
     seen.now--;
-    pthread_mutex_unlock(&seen.lock);
+    pthread_mutex_unlock(&lock);
 }
 
 static void setup(void)
 {
     struct as_err err;
+    memset(&seen, 0, sizeof seen);
     server = http_server_start(0, handle, NULL);
     options =
         (struct options){.server = as_strdup(http_server_url(server)), .name = as_strdup("r")};
@@ -102,18 +103,18 @@ static void setup(void)
 
 static void hold(bool is_held)
 {
-    pthread_mutex_lock(&seen.lock);
+    pthread_mutex_lock(&lock);
     seen.is_held = is_held;
-    pthread_cond_broadcast(&seen.changed);
-    pthread_mutex_unlock(&seen.lock);
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
 }
 
 static void await_requests(int n)
 {
-    pthread_mutex_lock(&seen.lock);
+    pthread_mutex_lock(&lock);
     while (seen.requests < n)
-        pthread_cond_wait(&seen.changed, &seen.lock);
-    pthread_mutex_unlock(&seen.lock);
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
 }
 
 static void teardown(void)
