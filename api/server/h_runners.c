@@ -47,39 +47,56 @@ as_status h_runner_register(struct call *c, struct as_err *err)
                   : call_ok(c, registration_encode(req.name, is_first ? made : NULL, &reg), err);
 }
 
-as_status h_runner_claim(struct call *c, struct as_err *err)
-{
+/* What a claim keeps until it is committed. */
+struct claim_call {
     struct claim_request req;
-    struct claim_list list;
-    int64_t wait_ms = 0;
-    as_status st = claim_decode(c->body, c->arena, &req, &wait_ms, err);
-    if (st < 0)
-        return st;
-    st = call_runner_secret(c, &req.secret, err);
-    if (st < 0)
-        return st;
-    req.runner = call_param(c, "runner");
-    /* Results of attempts that ended after arrived_ns need not be known to a suggestion. A claim
-     * that waited for ends of attempts gets a later time, so that it knows their results too. */
-    req.arrived_ns = c->since_ns == 0  ? c->x->start_ns
-                     : c->since_ns < 0 ? clock_mono_ns()
-                                       : c->since_ns;
-    bool may_wait = call_may_wait(c, wait_ms);
-    req.is_last = !may_wait;
-    st = claim_trials(c->db, c->suggester, c->arena, &req, &list, err);
-    if (st < 0)
-        return st;
-    if (list.awaits_ends)
+    int64_t wait_ms;
+};
+
+/* Answer a claim that was committed, or wait for something to claim. */
+static as_status answer_claim(struct call *c, struct as_err *err)
+{
+    const struct claim_call *x = c->commit.state;
+    const struct commit_member *m = c->commit.members[0];
+    if (m->status < 0)
+        return as_fail_at(err, m->status, m->err.pointer, "%s", m->err.msg);
+    const struct claim_list *list = &m->out.claim;
+    if (list->awaits_ends)
         c->since_ns = -1;
     else if (c->since_ns < 0)
-        c->since_ns = req.arrived_ns;
-    if (list.has_begun || list.has_kept)
+        c->since_ns = x->req.arrived_ns;
+    if (list->has_begun || list->has_kept)
         call_wake(c);
-    if (list.n == 0 && may_wait) {
-        call_wait(c, list.sweep_key ? list.sweep_key : WAITING_CLAIMS);
+    if (list->n == 0 && call_may_wait(c, x->wait_ms)) {
+        call_wait(c, list->sweep_key ? list->sweep_key : WAITING_CLAIMS);
         return AS_OK;
     }
-    return call_ok(c, claims_encode(&list), err);
+    return call_ok(c, claims_encode(list), err);
+}
+
+as_status h_runner_claim(struct call *c, struct as_err *err)
+{
+    struct claim_call *x = arena_alloc(c->arena, 1, sizeof *x);
+    struct commit_member *m = call_member(c, COMMIT_CLAIM);
+    if (!x || !m)
+        return as_fail_nomem(err);
+    struct claim_request *req = &x->req;
+    as_status st = claim_decode(c->body, c->arena, req, &x->wait_ms, err);
+    if (st < 0)
+        return st;
+    st = call_runner_secret(c, &req->secret, err);
+    if (st < 0)
+        return st;
+    req->runner = call_param(c, "runner");
+    /* Results of attempts that ended after arrived_ns need not be known to a suggestion. A claim
+     * that waited for ends of attempts gets a later time, so that it knows their results too. */
+    req->arrived_ns = c->since_ns == 0  ? c->x->start_ns
+                      : c->since_ns < 0 ? clock_mono_ns()
+                                        : c->since_ns;
+    req->is_last = !call_may_wait(c, x->wait_ms);
+    m->in.claim = req;
+    c->commit.state = x;
+    return call_submit_one(c, m, answer_claim, err);
 }
 
 as_status h_runner_heartbeat(struct call *c, struct as_err *err)
