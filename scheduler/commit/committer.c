@@ -31,7 +31,8 @@
 /* Where a member is (commit_member.place). */
 enum {
     PLACE_QUEUED,
-    PLACE_TAKEN,   /* in a batch, or with a helper */
+    PLACE_TAKEN,   /* in the batch of the batch thread */
+    PLACE_HELPED,  /* with a helper */
     PLACE_PATIENT, /* waits for a helper that waits for its sweep */
     PLACE_ALONE    /* waits for a helper */
 };
@@ -279,6 +280,18 @@ static bool see_subject(struct committer *c, const struct commit_member *m)
     }
 }
 
+/* A claim knows the results of its own request: do members of the same owner come before it that are
+ * not decided? Members of one call stand together in the list. `taken` ones are in its batch. */
+static bool waits_for_its_own(const struct commit_member *m, bool allows_taken)
+{
+    if (m->kind != COMMIT_CLAIM || !m->owner)
+        return false;
+    for (const struct commit_member *p = m->prev; p && p->owner == m->owner; p = p->prev)
+        if (!allows_taken || p->place != PLACE_TAKEN)
+            return true;
+    return false;
+}
+
 /* Take what may be decided now into c->batch. *ret_until: when a postponed member may be. */
 static size_t take_batch_locked(struct committer *c, int64_t *ret_until_ns)
 {
@@ -288,7 +301,7 @@ static size_t take_batch_locked(struct committer *c, int64_t *ret_until_ns)
     memset(c->seen, 0, c->seen_size * sizeof(struct commit_member *));
     for (struct commit_member *m = c->list.head; m && n < c->batch_max; m = m->next) {
         bool is_first = m->kind == COMMIT_ASK || see_subject(c, m);
-        if (!is_first || m->place != PLACE_QUEUED)
+        if (!is_first || m->place != PLACE_QUEUED || waits_for_its_own(m, true))
             continue;
         if (m->not_before_ns > now) {
             *ret_until_ns = m->not_before_ns < *ret_until_ns ? m->not_before_ns : *ret_until_ns;
@@ -319,8 +332,27 @@ static size_t order_batch_locked(struct committer *c, size_t n, size_t *ret_ends
     return ends + claims;
 }
 
-static void run_claims(struct committer *c, struct commit_member *const *members, size_t n)
+/* Leave out the claims whose own results were not decided in this round. Returns how many are
+ * left. */
+static size_t keep_free_claims(struct committer *c, struct commit_member **members, size_t n)
 {
+    size_t left = 0;
+    pthread_mutex_lock(&c->mu);
+    for (size_t i = 0; i < n; i++) {
+        if (waits_for_its_own(members[i], false))
+            members[i]->place = PLACE_QUEUED;
+        else
+            members[left++] = members[i];
+    }
+    pthread_mutex_unlock(&c->mu);
+    return left;
+}
+
+static void run_claims(struct committer *c, struct commit_member **members, size_t n)
+{
+    n = keep_free_claims(c, members, n);
+    if (n == 0)
+        return;
     struct batch_result r = {0};
     struct as_err err = {0};
     as_status st = batch_claim(c->ops, c->ops_ctx, c->sg, &c->docs, members, n, &r, &err);
@@ -395,7 +427,7 @@ static struct commit_member *take_job_locked(struct committer *c)
     c->jobs = m->next_job;
     if (!c->jobs)
         c->jobs_tail = &c->jobs;
-    m->place = PLACE_TAKEN;
+    m->place = PLACE_HELPED;
     return m;
 }
 
@@ -409,7 +441,7 @@ static size_t take_patient_locked(struct committer *c, struct commit_member **re
         if (m->place != PLACE_PATIENT || (sweep && !as_streq(m->ref.sweep, sweep)))
             continue;
         sweep = m->ref.sweep;
-        m->place = PLACE_TAKEN;
+        m->place = PLACE_HELPED;
         c->n_patient--;
         ret[n++] = m;
     }
