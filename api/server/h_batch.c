@@ -39,8 +39,9 @@ static json_t *refuse_malformed(const struct call *c, const struct as_err *fault
 struct batch_state {
     struct batch_request request;
     const char *secret; /* of the runner; NULL: none was shown */
-    struct commit_member *reports,
-        *ends; /* one for each part; that of a malformed part is unused */
+    /* One for each part; that of a malformed part is unused. */
+    struct commit_member *reports, *ends, *claim;
+    bool is_alone; /* the claim is the only part */
 };
 
 static void fill_member(struct commit_member *m, commit_kind kind, const struct batched_part *p,
@@ -52,19 +53,34 @@ static void fill_member(struct commit_member *m, commit_kind kind, const struct 
         .secret = secret, .has_seat = p->has_seat, .seat = p->seat, .epoch = p->epoch};
 }
 
-/* Make the members of a request: measurements come before ends. Returns those of parts that are
- * well formed. AS_E_NOMEM. */
+/* The claim of a request. Beside other parts it is tried once. It comes after them, and knows all
+ * results that are recorded when it is decided. */
+static void fill_claim(struct call *c, struct batch_state *s)
+{
+    struct batched_claim *b = &s->request.claim;
+    b->claim.runner = call_param(c, "runner");
+    b->claim.secret = s->secret;
+    claiming_begin(c, &b->claim, b->wait_ms, s->claim);
+    if (!s->is_alone)
+        b->claim.arrived_ns = 0;
+}
+
+/* Make the members of a request: measurements come before ends, and both before the claim. Returns
+ * those of parts that are well formed. AS_E_NOMEM. */
 static as_status make_members(struct call *c, struct batch_state *s, struct commit_member ***ret,
                               size_t *ret_n, struct as_err *err)
 {
     const struct batch_request *r = &s->request;
-    size_t n = 0, total = r->n_reports + r->n_ends;
-    struct commit_member *members = call_members(c, total);
+    size_t n = 0, total = r->n_reports + r->n_ends + 1;
+    /* a claim that waits makes its member for each try */
+    struct commit_member *members =
+        s->is_alone ? call_member(c, COMMIT_CLAIM) : call_members(c, total);
     struct commit_member **list = arena_alloc(c->arena, total, sizeof(struct commit_member *));
     if (!members || !list)
         return as_fail_nomem(err);
     s->reports = members;
     s->ends = members + r->n_reports;
+    s->claim = s->ends + r->n_ends;
     for (size_t i = 0; i < r->n_reports; i++) {
         const struct measurement_batch *b = &r->reports[i].report;
         fill_member(&s->reports[i], COMMIT_RECORD, &r->reports[i].part, s->secret);
@@ -80,6 +96,10 @@ static as_status make_members(struct call *c, struct batch_state *s, struct comm
         s->ends[i].in.end = r->ends[i].end;
         if (!r->ends[i].part.fault)
             list[n++] = &s->ends[i];
+    }
+    if (r->claim.is_asked && !r->claim.fault) {
+        fill_claim(c, s);
+        list[n++] = s->claim;
     }
     *ret = list;
     *ret_n = n;
@@ -116,30 +136,29 @@ static json_t *answer_end(struct call *c, const struct batch_state *s, size_t i)
     return refuse_part(c, ROUTE_REFERS, at, &m->err);
 }
 
-/* *ret_waits: the claim found nothing, may wait, and is the only part. */
-static json_t *try_claim(struct call *c, struct batch_state *s, bool is_alone, bool *ret_waits)
+/* NULL for want of memory. */
+static json_t *answer_claim(struct call *c, const struct batch_state *s)
 {
-    struct batched_claim *b = &s->request.claim;
-    struct claim_list list;
-    struct as_err err = {0};
+    const struct batched_claim *b = &s->request.claim;
     char at[BATCH_AT_SIZE];
-    *ret_waits = false;
+    if (!b->is_asked)
+        return json_null();
     if (b->fault)
         return refuse_malformed(c, b->fault);
-    b->claim.runner = call_param(c, "runner");
-    b->claim.secret = s->secret;
-    if (!is_alone)
-        claiming_arrive_anew(c);
-    bool may_wait = call_may_wait(c, b->wait_ms);
-    if (claiming_try(c, &b->claim, !may_wait, &list, &err) < 0) {
-        batch_part_at(BATCH_CLAIM, 0, at);
-        return refuse_part(c, ROUTE_EPOCH, at, &err);
+    if (s->claim->status == AS_OK) {
+        claiming_wake(c, &s->claim->out.claim);
+        return batch_claim_encode(&s->claim->out.claim);
     }
-    *ret_waits = is_alone && may_wait && list.n == 0;
-    if (!*ret_waits)
-        return batch_claim_encode(&list);
-    claiming_wait(c, &list);
-    return NULL;
+    batch_part_at(BATCH_CLAIM, 0, at);
+    return refuse_part(c, ROUTE_EPOCH, at, &s->claim->err);
+}
+
+/* Does the claim wait? It is the only part then, and found nothing. */
+static bool is_waiting(struct call *c, const struct batch_state *s)
+{
+    const struct batched_claim *b = &s->request.claim;
+    return s->is_alone && b->is_asked && !b->fault && s->claim->status == AS_OK &&
+           claiming_waits(c, &b->claim, b->wait_ms, &s->claim->out.claim);
 }
 
 /* The second half: the parts have their answers. */
@@ -149,16 +168,15 @@ static as_status answer_batch(struct call *c, struct as_err *err)
     const struct batch_request *r = &s->request;
     JSON_AUTO ends = json_array();
     JSON_AUTO reports = json_array();
-    bool waits = false, is_alone = r->n_reports + r->n_ends == 0;
+    if (is_waiting(c, s))
+        return AS_OK;
     for (size_t i = 0; i < r->n_reports; i++)
         if (json_array_append_new(reports, answer_report(c, s, i)) < 0)
             return as_fail_nomem(err);
     for (size_t i = 0; i < r->n_ends; i++)
         if (json_array_append_new(ends, answer_end(c, s, i)) < 0)
             return as_fail_nomem(err);
-    json_t *claim = r->claim.is_asked ? try_claim(c, s, is_alone, &waits) : json_null();
-    if (waits)
-        return AS_OK;
+    json_t *claim = answer_claim(c, s);
     return call_ok(c, batch_encode(as_steal(ends), as_steal(reports), claim), err);
 }
 
@@ -172,10 +190,12 @@ as_status h_batch(struct call *c, struct as_err *err)
     as_status st = batch_decode(c->body, c->arena, &s->request, err);
     if (st < 0 || (st = call_runner_secret(c, &s->secret, err)) < 0)
         return st;
-    c->commit.state = s;
     size_t parts = s->request.n_reports + s->request.n_ends;
+    c->commit.state = s;
+    s->is_alone = parts == 0;
     http_metrics_count_parts(c->dispatch->metrics, parts);
-    if (parts && (st = make_members(c, s, &members, &n, err)) < 0)
+    st = make_members(c, s, &members, &n, err);
+    if (st < 0)
         return st;
     if (n == 0)
         return answer_batch(c, err);
