@@ -153,6 +153,9 @@ as_status batch_decode(const json_t *doc, struct arena *a, struct batch_request 
         (st = json_fields_any(&f, "claim", JSON_OPTIONAL, &claim, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
+    if (json_object_size(doc) == 0)
+        return as_fail(err, AS_E_INVAL,
+                       "the request is empty, expected ends, measurements or a claim");
     size_t n = json_array_size(ends) + json_array_size(reports);
     if (n > BATCH_PARTS_MAX)
         return as_fail_at(err, AS_E_TOO_LARGE,

@@ -216,6 +216,7 @@ START_TEST(a_bad_body_is_refused_as_a_whole)
     } cases[] = {
         {"[]", ""},
         {"7", ""},
+        {"{}", ""},
         {"{\"ends\":{$0,\"outcome\":\"failed\"}}", "/ends"},
         {"{\"ends\":[{$0,\"outcome\":\"failed\"}],\"measurements\":1}", "/measurements"},
         {"{\"ends\":[{$0,\"outcome\":\"failed\"}],\"more\":[]}", "/more"},
@@ -248,7 +249,7 @@ START_TEST(a_bad_body_is_refused_as_a_whole)
     ck_status(full, 200);
     ck_part(full, "ends.255.status", 200);
     check_state(&h, 7, "failed");
-    REPLY_AUTO nothing = send_parts(&h, "{}");
+    REPLY_AUTO nothing = send_parts(&h, "{\"ends\":[]}");
     ck_status(nothing, 200);
     ck_assert(json_is_null(reply_get(&nothing, "claim")));
     drop_sweep(h.id);
