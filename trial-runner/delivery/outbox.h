@@ -7,7 +7,7 @@
 #define ASSAY_TRIAL_RUNNER_DELIVERY_OUTBOX_H
 
 #include "trial-runner/attempt/attempt.h"
-#include "trial-runner/delivery/batch.h"
+#include "trial-runner/delivery/batch_request.h"
 #include "trial-runner/delivery/fileset.h"
 #include "trial-runner/reports/report_reader.h"
 

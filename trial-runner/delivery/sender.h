@@ -9,7 +9,7 @@
 
 #include "api/client/client.h"
 #include "trial-runner/attempt/options.h"
-#include "trial-runner/delivery/batch.h"
+#include "trial-runner/delivery/batch_request.h"
 
 struct sender;
 

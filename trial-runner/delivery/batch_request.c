@@ -1,4 +1,4 @@
-#include "trial-runner/delivery/batch.h"
+#include "trial-runner/delivery/batch_request.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "api/client/client.h"
 #include "base/json.h"
 #include "tests/support/check_main.h"
-#include "trial-runner/delivery/batch.h"
+#include "trial-runner/delivery/batch_request.h"
 
 static const struct attempt_id lone = {
     .sweep = "s", .number = 7, .attempt = 2, .seat = ATTEMPT_NO_SEAT};
@@ -96,7 +96,7 @@ END_TEST
 
 Suite *test_suite(void)
 {
-    Suite *s = suite_create("delivery_batch");
+    Suite *s = suite_create("delivery_batch_request");
     TCase *tc = tcase_create("batch");
     tcase_add_test(tc, parts_become_one_request);
     tcase_add_test(tc, each_part_has_its_answer);

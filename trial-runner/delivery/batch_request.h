@@ -1,7 +1,7 @@
 /* Many ends and measurements as one request, and its answer as one answer for each
  * (POST /v1/runners/{runner}/batch). Pure. */
-#ifndef ASSAY_TRIAL_RUNNER_DELIVERY_BATCH_H
-#define ASSAY_TRIAL_RUNNER_DELIVERY_BATCH_H
+#ifndef ASSAY_TRIAL_RUNNER_DELIVERY_BATCH_REQUEST_H
+#define ASSAY_TRIAL_RUNNER_DELIVERY_BATCH_REQUEST_H
 
 #include <jansson.h>
 #include <stddef.h>
