@@ -160,17 +160,26 @@ void backoff_start(struct backoff *b, int64_t retry_ms)
         retry_ms > (INT64_MAX - now) / NS_PER_MS ? INT64_MAX : now + retry_ms * NS_PER_MS;
 }
 
-bool backoff_pause(struct backoff *b, struct client *c, int64_t at_least_ms)
+/* At least at_least_ms. */
+static int64_t pause_ms(unsigned tries, int64_t at_least_ms)
 {
-    int64_t ms = BACKOFF_FIRST_MS << (b->tries < 6 ? b->tries : 6);
+    int64_t ms = BACKOFF_FIRST_MS << (tries < 6 ? tries : 6);
     uint32_t r;
     if (ms > BACKOFF_MOST_MS)
         ms = BACKOFF_MOST_MS;
     random_bytes(&r, sizeof r);
     ms = ms / 2 + (int64_t)(r % (uint32_t)(ms / 2 + 1)); /* half fixed, half jitter */
-    if (ms < at_least_ms)
-        ms = at_least_ms;
-    b->tries++;
+    return ms < at_least_ms ? at_least_ms : ms;
+}
+
+int64_t client_pause_ms(const struct client *c, unsigned tries)
+{
+    return pause_ms(tries, c->retry_after_ms);
+}
+
+bool backoff_pause(struct backoff *b, struct client *c, int64_t at_least_ms)
+{
+    int64_t ms = pause_ms(b->tries++, at_least_ms);
     int64_t now = clock_mono_ns(), end = now + ms * NS_PER_MS;
     if (now >= b->deadline_ns)
         return false;
@@ -186,11 +195,13 @@ as_status http_retry(struct client *c, const struct http_request *q, int64_t ret
     backoff_start(&b, retry_ms);
     for (;;) {
         c->problem_code[0] = '\0';
+        c->retry_after_ms = 0;
         if (q->body_size >= 0 && lseek(q->body_fd, 0, SEEK_SET) < 0)
             return as_fail(err, AS_E_IO, "lseek: %s", strerror(errno));
         as_status st = http_exchange(c, q, r, err);
         if (st == AS_OK)
             st = problem_status(c, q, r, err);
+        c->retry_after_ms = r->retry_after_ms;
         if (st != AS_E_UNAVAILABLE || !backoff_pause(&b, c, r->retry_after_ms))
             return st;
         http_response_done(r);
@@ -219,40 +230,53 @@ static as_status parse_answer(const struct http_request *q, const struct http_re
     return AS_OK;
 }
 
-as_status client_call(struct client *c, const char *method, const char *path, const char *query,
-                      const json_t *body, const struct client_opts *opts, json_t **ret,
-                      int *ret_http_status, struct as_err *err)
+static as_status call_server(struct client *c, struct http_request *q,
+                             const struct client_opts *opts, json_t **ret, int *ret_http_status,
+                             struct as_err *err)
 {
     static const struct client_opts defaults;
     AS_AUTO(http_response_done) struct http_response r = {0};
-    AS_AUTO(as_freep) char *text = NULL;
     JSON_AUTO answer = NULL;
     if (!opts)
         opts = &defaults;
-    if (ret_http_status)
-        *ret_http_status = 0;
-    if (body && !(text = json_format_ordered(body)))
-        return as_fail_nomem(err);
-    struct http_request q = {
-        .method = method,
-        .path = path,
-        .query = query,
-        .body = text,
-        .body_len = text ? strlen(text) : 0,
-        .body_size = -1,
-        .content_type = opts->content_type ? opts->content_type : "application/json",
-        .idempotency_key = opts->idempotency_key,
-        .headers = opts->headers,
-        .timeout_ms = opts->timeout_ms ? opts->timeout_ms : CLIENT_DEFAULT_TIMEOUT_MS,
-    };
-    as_status st = http_retry(c, &q, opts->retry_ms, &r, err);
+    q->body_size = -1;
+    q->content_type = opts->content_type ? opts->content_type : "application/json";
+    q->idempotency_key = opts->idempotency_key;
+    q->headers = opts->headers;
+    q->timeout_ms = opts->timeout_ms ? opts->timeout_ms : CLIENT_DEFAULT_TIMEOUT_MS;
+    as_status st = http_retry(c, q, opts->retry_ms, &r, err);
     if (ret_http_status)
         *ret_http_status = r.status;
-    if (st < 0 || (st = parse_answer(&q, &r, &answer, err)) < 0)
+    if (st < 0 || (st = parse_answer(q, &r, &answer, err)) < 0)
         return st;
     if (ret)
         *ret = as_steal(answer);
     return AS_OK;
+}
+
+as_status client_call(struct client *c, const char *method, const char *path, const char *query,
+                      const json_t *body, const struct client_opts *opts, json_t **ret,
+                      int *ret_http_status, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *text = NULL;
+    if (ret_http_status)
+        *ret_http_status = 0;
+    if (body && !(text = json_format_ordered(body)))
+        return as_fail_nomem(err);
+    struct http_request q = {.method = method,
+                             .path = path,
+                             .query = query,
+                             .body = text,
+                             .body_len = text ? strlen(text) : 0};
+    return call_server(c, &q, opts, ret, ret_http_status, err);
+}
+
+as_status client_call_text(struct client *c, const char *method, const char *path, const char *text,
+                           size_t len, const struct client_opts *opts, json_t **ret,
+                           int *ret_http_status, struct as_err *err)
+{
+    struct http_request q = {.method = method, .path = path, .body = text, .body_len = len};
+    return call_server(c, &q, opts, ret, ret_http_status, err);
 }
 
 static void append_escaped(struct str *b, const char *s)

@@ -83,6 +83,23 @@ AS_MUST_CHECK as_status client_call(struct client *c, const char *method, const 
                                     const struct client_opts *opts, json_t **ret,
                                     int *ret_http_status, struct as_err *err);
 
+/* The same with a body that is JSON text of `len` bytes already; borrowed. */
+AS_MUST_CHECK as_status client_call_text(struct client *c, const char *method, const char *path,
+                                         const char *text, size_t len,
+                                         const struct client_opts *opts, json_t **ret,
+                                         int *ret_http_status, struct as_err *err);
+
+/* What a problem document means that is a part of an answer: the status and `err`, as if the call
+ * had been answered with it and `http_status`, which is no success. Its code is a view of
+ * `problem`; "" if it has none. `problem` may be anything. */
+as_status client_problem_read(int http_status, const json_t *problem, const char **ret_code,
+                              struct as_err *err);
+
+/* The pause after the failure of a call that failed `tries` times before, for those who retry by
+ * themselves: as long as within opts.retry_ms, and at least what the answer to the last call asks
+ * for. */
+int64_t client_pause_ms(const struct client *c, unsigned tries);
+
 /* The `code` of the problem that ended the last call ("stale_epoch"), or "". A view of c until the
  * next call. */
 const char *client_problem_code(const struct client *c);

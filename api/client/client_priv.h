@@ -22,7 +22,8 @@ struct client {
     int wake_fd; /* readable once interrupted; never drained */
     atomic_bool interrupted;
     char problem_code[CLIENT_CODE_MAX];
-    json_t *problem; /* the problem document of the last call; NULL if there was none */
+    json_t *problem;        /* the problem document of the last call; NULL if there was none */
+    int64_t retry_after_ms; /* of the answer to the last call; 0: none */
 };
 
 /* One exchange as its caller describes it. All pointers are borrowed. */

@@ -56,6 +56,17 @@ static as_status fill_error(const json_t *problem, as_status st, struct as_err *
                       tail);
 }
 
+as_status client_problem_read(int http_status, const json_t *problem, const char **ret_code,
+                              struct as_err *err)
+{
+    const char *code = text_of(problem, "code");
+    as_status st = status_of(http_status, code);
+    *ret_code = code;
+    if (*text_of(problem, "detail") || *text_of(problem, "title"))
+        return fill_error(problem, st, err);
+    return as_fail(err, st, "a part of the request was answered HTTP %d", http_status);
+}
+
 as_status problem_status(struct client *c, const struct http_request *q,
                          const struct http_response *r, struct as_err *err)
 {
@@ -64,15 +75,13 @@ as_status problem_status(struct client *c, const struct http_request *q,
     c->problem = NULL;
     if (r->stopped || (r->status >= 200 && r->status < 300))
         return AS_OK;
+    const char *code;
     json_t *problem = NULL;
     if (as_starts_with(r->content_type, "application/problem+json") && r->body.len)
         problem = json_loadb(r->body.s, r->body.len, JSON_REJECT_DUPLICATES, NULL);
-    if (json_is_object(problem))
-        snprintf(c->problem_code, sizeof c->problem_code, "%s", text_of(problem, "code"));
-    as_status st = status_of(r->status, c->problem_code);
-    if (json_is_object(problem) && (*text_of(problem, "detail") || *text_of(problem, "title")))
-        st = fill_error(problem, st, err);
-    else
+    as_status st = client_problem_read(r->status, problem, &code, err);
+    snprintf(c->problem_code, sizeof c->problem_code, "%s", code);
+    if (!*text_of(problem, "detail") && !*text_of(problem, "title"))
         as_fail(err, st, "%s %s%s answered HTTP %d", q->method, c->base_url, q->path, r->status);
     c->problem = problem;
     return st;

@@ -47,7 +47,7 @@ static as_status keep_fault(struct arena *a, const char *at, struct as_err *faul
 }
 
 /* Read the attempt of a part and its writer. */
-static as_status part_read(struct json_fields *f, struct batch_part *ret, struct as_err *err)
+static as_status part_read(struct json_fields *f, struct batched_part *ret, struct as_err *err)
 {
     struct attempt_ref *r = &ret->ref;
     int64_t seat = -1, epoch = -1;
@@ -69,7 +69,7 @@ static as_status part_read(struct json_fields *f, struct batch_part *ret, struct
     return AS_OK;
 }
 
-static as_status end_read(const json_t *j, struct arena *a, struct batch_end *ret,
+static as_status end_read(const json_t *j, struct arena *a, struct batched_end *ret,
                           struct as_err *err)
 {
     struct json_fields f;
@@ -80,7 +80,7 @@ static as_status end_read(const json_t *j, struct arena *a, struct batch_end *re
     return json_fields_end(&f, err);
 }
 
-static as_status report_read(const json_t *j, struct arena *a, struct batch_report *ret,
+static as_status report_read(const json_t *j, struct arena *a, struct batched_report *ret,
                              struct as_err *err)
 {
     struct json_fields f;
@@ -127,7 +127,7 @@ static as_status reports_read(const json_t *list, struct arena *a, struct batch_
     return AS_OK;
 }
 
-static as_status claim_read(const json_t *j, struct arena *a, struct batch_claim *ret,
+static as_status claim_read(const json_t *j, struct arena *a, struct batched_claim *ret,
                             struct as_err *err)
 {
     char at[BATCH_AT_SIZE];
@@ -153,6 +153,9 @@ as_status batch_decode(const json_t *doc, struct arena *a, struct batch_request 
         (st = json_fields_any(&f, "claim", JSON_OPTIONAL, &claim, err)) < 0 ||
         (st = json_fields_end(&f, err)) < 0)
         return st;
+    if (json_object_size(doc) == 0)
+        return as_fail(err, AS_E_INVAL,
+                       "the request is empty, expected ends, measurements or a claim");
     size_t n = json_array_size(ends) + json_array_size(reports);
     if (n > BATCH_PARTS_MAX)
         return as_fail_at(err, AS_E_TOO_LARGE,

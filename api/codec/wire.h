@@ -137,33 +137,33 @@ AS_MUST_CHECK as_status completion_decode(const json_t *doc, struct arena *a,
 #define BATCH_PARTS_MAX 256 /* ends and measurements of one request together */
 
 /* Which attempt a part is about, and which rank of its gang writes it. */
-struct batch_part {
+struct batched_part {
     const struct as_err *fault; /* the part is malformed, and its other fields mean nothing; in the
                                    arena; NULL: it is not. Its pointer begins with batch_part_at() */
     struct attempt_ref ref;
     bool has_seat;
     int64_t seat, epoch;
 };
-struct batch_end {
-    struct batch_part part;
+struct batched_end {
+    struct batched_part part;
     struct completion end;
 };
-struct batch_report {
-    struct batch_part part;
+struct batched_report {
+    struct batched_part part;
     struct measurement_batch report;
 };
-struct batch_claim {
+struct batched_claim {
     bool is_asked;              /* the request has this part */
-    const struct as_err *fault; /* as batch_part.fault */
+    const struct as_err *fault; /* as batched_part.fault */
     struct claim_request claim; /* the caller sets its runner */
     int64_t wait_ms;
 };
 struct batch_request {
-    struct batch_end *ends;
+    struct batched_end *ends;
     size_t n_ends;
-    struct batch_report *reports; /* of `measurements` */
+    struct batched_report *reports; /* of `measurements` */
     size_t n_reports;
-    struct batch_claim claim;
+    struct batched_claim claim;
 };
 /* A part that is malformed is noted in itself. AS_E_INVAL: the document is no object with lists of
  * parts; AS_E_TOO_LARGE: more than BATCH_PARTS_MAX parts. AS_E_NOMEM. */

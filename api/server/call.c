@@ -321,3 +321,23 @@ struct commit_member *call_member(struct call *c, commit_kind kind)
     m->arena = c->arena;
     return m;
 }
+
+struct commit_member *call_members(struct call *c, size_t n)
+{
+    struct commit_member *members = arena_alloc(c->arena, n, sizeof *members);
+    struct arena *arenas = arena_alloc(c->arena, n, sizeof *arenas);
+    if (!members || !arenas)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        members[i].arena = &arenas[i];
+    c->commit.arenas = arenas;
+    c->commit.n_arenas = n;
+    return members;
+}
+
+void call_free_members(struct call *c)
+{
+    for (size_t i = 0; i < c->commit.n_arenas; i++)
+        arena_done(&c->commit.arenas[i]);
+    c->commit.n_arenas = 0;
+}

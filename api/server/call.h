@@ -60,6 +60,8 @@ struct call {
         atomic_size_t n_left; /* members that have no answer yet */
         route_fn *then;       /* the second half of the handler; NULL: nothing was submitted */
         void *state;          /* for the second half; the handler's */
+        struct arena *arenas; /* of call_members() */
+        size_t n_arenas;
     } commit;
     /* claim_request.arrived_ns of a claim that waited for ends of attempts. 0: it did not wait for
      * them. -1: its next try sets it. */
@@ -133,14 +135,19 @@ void call_wake(struct call *c);
  * when there may be something. `key` names what it waits for (waiting.h). If its time ended after
  * call_may_wait() returned true, it runs again at once. */
 void call_wait(struct call *c, int64_t key);
-/* Submit these members (n >= 1, owned by the arena of the call, each with its own arena if there are
- * several) to the committer when the handler has returned. It returns AS_OK after this call, holds
- * no thread meanwhile, and `then` runs when all of them have their answers. c->commit.state is for
+/* Submit these members (n >= 1, owned by the arena of the call; several are of call_members()) to
+ * the committer when the handler has returned. It returns AS_OK after this call, holds no thread
+ * meanwhile, and `then` runs when all of them have their answers. c->commit.state is for
  * what the second half needs. AS_E_UNAVAILABLE is the answer if the committer's queue is full. */
 void call_submit(struct call *c, struct commit_member *const *members, size_t n, route_fn *then);
 AS_MUST_CHECK as_status call_submit_one(struct call *c, struct commit_member *m, route_fn *then,
                                         struct as_err *err);
 /* A member in the arena of the call, whose answer lives there too. NULL when memory is out. */
 struct commit_member *call_member(struct call *c, commit_kind kind);
+/* n members whose answers live in arenas of their own, until the call ends. Once for a call. NULL
+ * when memory is out. */
+struct commit_member *call_members(struct call *c, size_t n);
+/* The call ends. */
+void call_free_members(struct call *c);
 
 #endif

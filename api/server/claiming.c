@@ -2,33 +2,35 @@
 
 #include "base/clock.h"
 
-as_status claiming_try(struct call *c, struct claim_request *req, bool is_last,
-                       struct claim_list *ret, struct as_err *err)
+void claiming_begin(struct call *c, struct claim_request *req, int64_t wait_ms,
+                    struct commit_member *m)
 {
     /* Results of attempts that ended after arrived_ns need not be known to a suggestion. A claim
      * that waited for ends of attempts gets a later time, so that it knows their results too. */
     req->arrived_ns = c->since_ns == 0  ? c->x->start_ns
                       : c->since_ns < 0 ? clock_mono_ns()
                                         : c->since_ns;
-    req->is_last = is_last;
-    as_status st = claim_trials(c->db, c->suggester, c->arena, req, ret, err);
-    if (st < 0)
-        return st;
-    if (ret->awaits_ends)
+    req->is_last = !call_may_wait(c, wait_ms);
+    m->kind = COMMIT_CLAIM;
+    m->in.claim = req;
+}
+
+void claiming_wake(struct call *c, const struct claim_list *list)
+{
+    if (list->has_begun || list->has_kept)
+        call_wake(c);
+}
+
+bool claiming_waits(struct call *c, const struct claim_request *req, int64_t wait_ms,
+                    const struct claim_list *list)
+{
+    if (list->awaits_ends)
         c->since_ns = -1;
     else if (c->since_ns < 0)
         c->since_ns = req->arrived_ns;
-    if (ret->has_begun || ret->has_kept)
-        call_wake(c);
-    return AS_OK;
-}
-
-void claiming_arrive_anew(struct call *c)
-{
-    c->since_ns = -1;
-}
-
-void claiming_wait(struct call *c, const struct claim_list *list)
-{
+    claiming_wake(c, list);
+    if (list->n > 0 || !call_may_wait(c, wait_ms))
+        return false;
     call_wait(c, list->sweep_key ? list->sweep_key : WAITING_CLAIMS);
+    return true;
 }

@@ -5,17 +5,18 @@
 #define ASSAY_API_SERVER_CLAIMING_H
 
 #include "api/server/call.h"
-#include "scheduler/assign/claims.h"
 
-/* Try the claim once: set its arrived_ns and is_last, call claim_trials(), and wake others that
- * wait if the claim left something for them. The errors of claim_trials(). */
-AS_MUST_CHECK as_status claiming_try(struct call *c, struct claim_request *req, bool is_last,
-                                     struct claim_list *ret, struct as_err *err);
+/* Make `m` a try of the claim: its arrived_ns and is_last are set. `req` is borrowed until `m` is
+ * done. */
+void claiming_begin(struct call *c, struct claim_request *req, int64_t wait_ms,
+                    struct commit_member *m);
 
-/* From now on a try has to know the results that are recorded now. */
-void claiming_arrive_anew(struct call *c);
+/* Wake others that wait, if the try left something for them. True: it found nothing, and the call
+ * waits from now on (call_wait). */
+bool claiming_waits(struct call *c, const struct claim_request *req, int64_t wait_ms,
+                    const struct claim_list *list);
 
-/* The try found nothing: wait (call_wait). */
-void claiming_wait(struct call *c, const struct claim_list *list);
+/* Wake others, if the claim left something for them. */
+void claiming_wake(struct call *c, const struct claim_list *list);
 
 #endif

@@ -646,6 +646,7 @@ void dispatch_end(void *ctx, struct http_exchange *x)
               c->request_id, x->peer, x->head.method, x->head.path ? x->head.path : "-",
               x->answer.status, (long long)((clock_mono_ns() - x->start_ns) / 1000));
     blob_put_free(c->upload);
+    call_free_members(c);
     json_decref(c->body);
     faults_done(&c->faults);
     if (x->answer.len + x->body.len >= BIG_CONTENT)

@@ -16,8 +16,8 @@
 #define DISPATCH_JSON_MAX ((int64_t)1 << 20) /* bytes of a JSON body */
 
 struct auth;
-struct committer;
 struct call;
+struct committer;
 struct http_metrics;
 struct pool;
 struct result_cache;

@@ -45,27 +45,40 @@ as_status h_runner_register(struct call *c, struct as_err *err)
                   : call_ok(c, registration_encode(req.name, is_first ? made : NULL, &reg), err);
 }
 
+/* What a claim keeps until it is committed. */
+struct claim_call {
+    struct claim_request req;
+    int64_t wait_ms;
+};
+
+/* Answer a claim that was committed, or wait for something to claim. */
+static as_status answer_claim(struct call *c, struct as_err *err)
+{
+    const struct claim_call *x = c->commit.state;
+    const struct commit_member *m = c->commit.members[0];
+    if (m->status < 0)
+        return as_fail_at(err, m->status, m->err.pointer, "%s", m->err.msg);
+    if (claiming_waits(c, &x->req, x->wait_ms, &m->out.claim))
+        return AS_OK;
+    return call_ok(c, claims_encode(&m->out.claim), err);
+}
+
 as_status h_runner_claim(struct call *c, struct as_err *err)
 {
-    struct claim_request req;
-    struct claim_list list;
-    int64_t wait_ms = 0;
-    as_status st = claim_decode(c->body, c->arena, &req, &wait_ms, err);
+    struct claim_call *x = arena_alloc(c->arena, 1, sizeof *x);
+    struct commit_member *m = call_member(c, COMMIT_CLAIM);
+    if (!x || !m)
+        return as_fail_nomem(err);
+    as_status st = claim_decode(c->body, c->arena, &x->req, &x->wait_ms, err);
     if (st < 0)
         return st;
-    st = call_runner_secret(c, &req.secret, err);
+    st = call_runner_secret(c, &x->req.secret, err);
     if (st < 0)
         return st;
-    req.runner = call_param(c, "runner");
-    bool may_wait = call_may_wait(c, wait_ms);
-    st = claiming_try(c, &req, !may_wait, &list, err);
-    if (st < 0)
-        return st;
-    if (list.n == 0 && may_wait) {
-        claiming_wait(c, &list);
-        return AS_OK;
-    }
-    return call_ok(c, claims_encode(&list), err);
+    x->req.runner = call_param(c, "runner");
+    claiming_begin(c, &x->req, x->wait_ms, m);
+    c->commit.state = x;
+    return call_submit_one(c, m, answer_claim, err);
 }
 
 as_status h_runner_heartbeat(struct call *c, struct as_err *err)

@@ -31,8 +31,9 @@ struct cell {
 struct http_metrics {
     const struct route *routes;
     size_t n_routes;
-    pthread_mutex_t lock; /* guards the cells */
-    size_t n_cells;       /* of the routes, then of requests without a route, by method */
+    pthread_mutex_t lock; /* guards the cells and the parts */
+    uint64_t parts;
+    size_t n_cells; /* of the routes, then of requests without a route, by method */
     struct cell *cells;
 };
 
@@ -96,6 +97,13 @@ void http_metrics_count(struct http_metrics *m, const struct route *route, const
     pthread_mutex_unlock(&m->lock);
 }
 
+void http_metrics_count_parts(struct http_metrics *m, size_t n)
+{
+    pthread_mutex_lock(&m->lock);
+    m->parts += n;
+    pthread_mutex_unlock(&m->lock);
+}
+
 struct labels {
     const char *route, *method;
 };
@@ -126,6 +134,15 @@ static void write_counts(const struct http_metrics *m, struct str *out)
             str_printf(out, "\"} %llu\n", (unsigned long long)m->cells[at].by_code[i]);
         }
     }
+}
+
+static void write_parts(const struct http_metrics *m, struct str *out)
+{
+    str_printf(out,
+               "# HELP assay_http_batch_parts_total Ends and measurements in requests of many.\n"
+               "# TYPE assay_http_batch_parts_total counter\n"
+               "assay_http_batch_parts_total %llu\n",
+               (unsigned long long)m->parts);
 }
 
 static void write_times(const struct http_metrics *m, struct str *out)
@@ -165,8 +182,10 @@ void http_metrics_write(struct http_metrics *m, struct str *out)
     }
     pthread_mutex_lock(&m->lock);
     memcpy(cells, m->cells, m->n_cells * sizeof *cells);
+    copy.parts = m->parts;
     pthread_mutex_unlock(&m->lock);
     copy.cells = cells;
     write_counts(&copy, out);
+    write_parts(&copy, out);
     write_times(&copy, out);
 }

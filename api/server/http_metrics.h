@@ -22,8 +22,12 @@ AS_DEFINE_FREEP(struct http_metrics, http_metrics_free)
 void http_metrics_count(struct http_metrics *m, const struct route *route, const char *method,
                         int status, int64_t duration_ns);
 
-/* Append assay_http_requests_total and assay_http_request_duration_seconds in Prometheus text
- * format. Call str_check() afterwards: memory may have run out. */
+/* Count the ends and measurements of one request of many. */
+void http_metrics_count_parts(struct http_metrics *m, size_t n);
+
+/* Append assay_http_requests_total, assay_http_batch_parts_total and
+ * assay_http_request_duration_seconds in Prometheus text format. Call str_check() afterwards:
+ * memory may have run out. */
 void http_metrics_write(struct http_metrics *m, struct str *out);
 
 #endif

@@ -9,6 +9,7 @@
 #define ASSAY_SCHEDULER_ASSIGN_ASSIGNMENT_PRIV_H
 
 #include "base/arena.h"
+#include "scheduler/assign/drawn.h"
 #include "scheduler/assign/grouping.h"
 #include "scheduler/sweep/sweep_doc.h"
 #include "scheduler/assign/shape.h"
@@ -90,9 +91,5 @@ AS_MUST_CHECK as_status assignment_take(struct tx *t, struct assignment *asg,
 /* Make the latest look final after its commit, and request the lacking suggestions. True: another
  * look is worth it now. False: the lacking suggestions are being computed, or none is lacking. */
 bool assignment_done(struct assignment *asg);
-
-/* The names of the document's parameters that `params` does not contain. */
-AS_MUST_CHECK as_status inactive_names(struct arena *a, const json_t *doc, const json_t *params,
-                                       const char ***ret, size_t *ret_n, struct as_err *err);
 
 #endif

@@ -106,7 +106,7 @@ static as_status look_for_sweeps(struct tx *t, struct claiming *c, struct as_err
     return st;
 }
 
-static as_status check_request(const struct claim_request *req, struct as_err *err)
+as_status claim_check(const struct claim_request *req, struct as_err *err)
 {
     size_t id = as_utf8_length(req->claim_id);
     if (id < 1 || id > 64)
@@ -348,7 +348,7 @@ as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
         .req = req,
         .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns(),
         .owner = {.runner = req->runner, .epoch = req->epoch, .claim_id = req->claim_id}};
-    as_status st = check_request(req, err);
+    as_status st = claim_check(req, err);
     if (st != AS_OK)
         return st;
     st = look_first(&c, err);

@@ -58,6 +58,9 @@ struct claim_list {
                           none */
 };
 
+/* Is the request as its structure allows? Pure. AS_E_INVAL, AS_E_TOO_LARGE, with pointer. */
+AS_MUST_CHECK as_status claim_check(const struct claim_request *req, struct as_err *err);
+
 /* Take what is available now. Never waits for work (the caller polls with claims_pending()). n may
  * be 0. A repeat of a claim_id returns the trials that it got and that are still current, in their
  * groups; only if there are none, it takes new ones. The runner's slots limit what it holds in all:

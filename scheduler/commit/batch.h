@@ -68,6 +68,7 @@ struct batch_result {
     int64_t completed; /* ends that changed a trial */
     int64_t late;      /* of these, after the attempt was declared lost */
     int64_t stale;     /* refused for that */
+    int64_t claimed;   /* trials that began */
 };
 
 /* Decide these members (RECORD and END) in one transaction. No two of them may concern one trial.

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "scheduler/commit/claim_batch.h"
 #include "scheduler/store/batch_store.h"
 
 #define QUEUE_MAX 4096
@@ -30,7 +31,8 @@
 /* Where a member is (commit_member.place). */
 enum {
     PLACE_QUEUED,
-    PLACE_TAKEN,   /* in a batch, or with a helper */
+    PLACE_TAKEN,   /* in the batch of the batch thread */
+    PLACE_HELPED,  /* with a helper */
     PLACE_PATIENT, /* waits for a helper that waits for its sweep */
     PLACE_ALONE    /* waits for a helper */
 };
@@ -47,8 +49,9 @@ struct committer {
     size_t queue_max, batch_max, seen_size;
     bool is_single;
     /* of the batch thread alone */
-    struct commit_member **batch;      /* batch_max places */
-    const struct commit_member **seen; /* trials in the list so far; seen_size places */
+    struct doc_cache docs;
+    struct commit_member **batch, **claims; /* batch_max places */
+    const struct commit_member **seen;      /* trials in the list so far; seen_size places */
 
     pthread_mutex_t mu;
     pthread_cond_t wake;                 /* of the batch thread */
@@ -60,6 +63,7 @@ struct committer {
     struct members decided;                  /* wait for the disk */
     int64_t decided_ns;                      /* batch_result.sent_ns of the oldest of them */
     bool is_changed;                         /* the batch thread has something to look at */
+    int64_t n_calls;                         /* of `done` that run now */
     bool is_draining, is_stopping;
     struct committer_figures figures;
 
@@ -96,6 +100,11 @@ static void list_remove(struct members *l, struct commit_member *m)
 
 /* ---- ends of members ---- */
 
+static bool is_of_trial(const struct commit_member *m)
+{
+    return m->kind == COMMIT_RECORD || m->kind == COMMIT_END;
+}
+
 static as_status unavailable(struct commit_member *m, const char *why)
 {
     m->status = as_fail(&m->err, AS_E_UNAVAILABLE, "%s", why);
@@ -106,14 +115,19 @@ static as_status unavailable(struct commit_member *m, const char *why)
 static void call_done(struct committer *c, struct commit_member *head)
 {
     int64_t n = 0;
-    for (struct commit_member *m = head, *next; m; m = next, n++) {
+    for (struct commit_member *m = head; m; m = m->next)
+        n++;
+    pthread_mutex_lock(&c->mu);
+    c->figures.queued -= n;
+    c->n_calls += n;
+    pthread_mutex_unlock(&c->mu);
+    for (struct commit_member *m = head, *next; m; m = next) {
         next = m->next;
         m->done(m); /* it may be gone now */
     }
     pthread_mutex_lock(&c->mu);
-    c->figures.queued -= n;
-    if (c->figures.queued == 0)
-        pthread_cond_broadcast(&c->is_idle);
+    c->n_calls -= n;
+    pthread_cond_broadcast(&c->is_idle);
     pthread_mutex_unlock(&c->mu);
 }
 
@@ -131,6 +145,7 @@ static void count_result(struct committer *c, const struct batch_result *r)
     atomic_fetch_add(&n->trials_completed, r->completed);
     atomic_fetch_add(&n->late_accepted, r->late);
     atomic_fetch_add(&n->stale_rejected, r->stale);
+    atomic_fetch_add(&n->trials_claimed, r->claimed);
 }
 
 static void run_alone_locked(struct committer *c, struct commit_member *m)
@@ -150,6 +165,10 @@ static void postpone_locked(struct committer *c, struct commit_member *m)
     m->not_before_ns = clock_mono_ns() + ((int64_t)POSTPONED_MS << (m->rounds - 1)) * NS_PER_MS;
     if (m->rounds < POSTPONED_MAX)
         return;
+    if (!is_of_trial(m)) {
+        run_alone_locked(c, m);
+        return;
+    }
     m->place = PLACE_PATIENT;
     c->n_patient++;
     pthread_cond_signal(&c->has_job);
@@ -202,50 +221,75 @@ static void give_up(struct committer *c, struct commit_member *const *members, s
     call_done(c, lost.head);
 }
 
+/* A batch has ended. is_answer: if it failed, that is what its members are told. */
+static void end_batch(struct committer *c, struct commit_member *const *members, size_t n,
+                      as_status st, bool is_answer, const struct batch_result *r,
+                      const struct as_err *why)
+{
+    if (st == AS_OK) {
+        count_result(c, r);
+        sort_out(c, members, n, r);
+        return;
+    }
+    if (!is_answer)
+        log_write(LOG_WARN, "batch failed", "members=%zu error=\"%s\"", n, why->msg);
+    give_up(c, members, n, is_answer, why);
+}
+
 static void run_batch(struct committer *c, struct commit_member *const *members, size_t n,
                       bool is_patient)
 {
     struct batch_result r = {0};
     struct as_err err = {0};
     as_status st = batch_commit(c->ops, c->ops_ctx, is_patient, members, n, &r, &err);
-    if (st == AS_OK) {
-        count_result(c, &r);
-        sort_out(c, members, n, &r);
-        return;
-    }
     /* A patient batch whose row did not come free in time is as a request that waited for it. */
     bool is_answer = r.is_away || (is_patient && st == AS_E_UNAVAILABLE);
-    if (!is_answer)
-        log_write(LOG_WARN, "batch failed", "members=%zu error=\"%s\"", n, err.msg);
-    give_up(c, members, n, is_answer, &err);
+    end_batch(c, members, n, st, is_answer, &r, &err);
 }
 
 /* ---- the batch thread ---- */
 
-static bool is_of_trial(const struct commit_member *m)
+/* What only one member of a batch may concern: a trial, or the runner of a claim. */
+struct subject {
+    const char *name;
+    int64_t number; /* -1: a runner */
+};
+
+static struct subject subject_of(const struct commit_member *m)
 {
-    return m->kind == COMMIT_RECORD || m->kind == COMMIT_END;
+    return m->kind == COMMIT_CLAIM ? (struct subject){m->in.claim->runner, -1}
+                                   : (struct subject){m->ref.sweep, m->ref.number};
 }
 
-static bool is_same_trial(const struct commit_member *a, const struct commit_member *b)
+/* Add the subject of a member to those that were seen. False: it was there. */
+static bool see_subject(struct committer *c, const struct commit_member *m)
 {
-    return a->ref.number == b->ref.number && as_streq(a->ref.sweep, b->ref.sweep);
-}
-
-/* Add the trial of a member to those that were seen. False: it was there. */
-static bool see_trial(struct committer *c, const struct commit_member *m)
-{
-    uint64_t h = (uint64_t)m->ref.number * 0x9e3779b97f4a7c15u;
-    for (const char *s = m->ref.sweep; *s; s++)
+    const struct subject x = subject_of(m);
+    uint64_t h = (uint64_t)x.number * 0x9e3779b97f4a7c15u;
+    for (const char *s = x.name; *s; s++)
         h = (h ^ (unsigned char)*s) * 0x100000001b3u;
     for (size_t i = (size_t)(h >> 20);; i++) {
         const struct commit_member **slot = &c->seen[i & (c->seen_size - 1)];
-        if (*slot && !is_same_trial(*slot, m))
-            continue;
-        bool is_new = !*slot;
-        *slot = m;
-        return is_new;
+        if (!*slot) {
+            *slot = m;
+            return true;
+        }
+        const struct subject y = subject_of(*slot);
+        if (x.number == y.number && as_streq(x.name, y.name))
+            return false;
     }
+}
+
+/* A claim knows the results of its own request: do members of the same owner come before it that are
+ * not decided? Members of one call stand together in the list. `taken` ones are in its batch. */
+static bool waits_for_its_own(const struct commit_member *m, bool allows_taken)
+{
+    if (m->kind != COMMIT_CLAIM || !m->owner)
+        return false;
+    for (const struct commit_member *p = m->prev; p && p->owner == m->owner; p = p->prev)
+        if (!allows_taken || p->place != PLACE_TAKEN)
+            return true;
+    return false;
 }
 
 /* Take what may be decided now into c->batch. *ret_until: when a postponed member may be. */
@@ -256,8 +300,8 @@ static size_t take_batch_locked(struct committer *c, int64_t *ret_until_ns)
     *ret_until_ns = INT64_MAX;
     memset(c->seen, 0, c->seen_size * sizeof(struct commit_member *));
     for (struct commit_member *m = c->list.head; m && n < c->batch_max; m = m->next) {
-        bool is_first = !is_of_trial(m) || see_trial(c, m);
-        if (!is_first || m->place != PLACE_QUEUED)
+        bool is_first = m->kind == COMMIT_ASK || see_subject(c, m);
+        if (!is_first || m->place != PLACE_QUEUED || waits_for_its_own(m, true))
             continue;
         if (m->not_before_ns > now) {
             *ret_until_ns = m->not_before_ns < *ret_until_ns ? m->not_before_ns : *ret_until_ns;
@@ -269,17 +313,50 @@ static size_t take_batch_locked(struct committer *c, int64_t *ret_until_ns)
     return n;
 }
 
-/* What no batch decides runs alone. Returns how many are left in c->batch. */
-static size_t send_alone_locked(struct committer *c, size_t n)
+/* Bring the results of a batch before its claims. What no batch decides runs alone. Returns how many
+ * are left; *ret_ends: how many of them are results. */
+static size_t order_batch_locked(struct committer *c, size_t n, size_t *ret_ends)
+{
+    size_t ends = 0, claims = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct commit_member *m = c->batch[i];
+        if (c->is_single || m->kind == COMMIT_ASK)
+            run_alone_locked(c, m);
+        else if (is_of_trial(m))
+            c->batch[ends++] = m;
+        else
+            c->claims[claims++] = m;
+    }
+    memcpy(c->batch + ends, c->claims, claims * sizeof(struct commit_member *));
+    *ret_ends = ends;
+    return ends + claims;
+}
+
+/* Leave out the claims whose own results were not decided in this round. Returns how many are
+ * left. */
+static size_t keep_free_claims(struct committer *c, struct commit_member **members, size_t n)
 {
     size_t left = 0;
+    pthread_mutex_lock(&c->mu);
     for (size_t i = 0; i < n; i++) {
-        if (c->is_single || !is_of_trial(c->batch[i]))
-            run_alone_locked(c, c->batch[i]);
+        if (waits_for_its_own(members[i], false))
+            members[i]->place = PLACE_QUEUED;
         else
-            c->batch[left++] = c->batch[i];
+            members[left++] = members[i];
     }
+    pthread_mutex_unlock(&c->mu);
     return left;
+}
+
+static void run_claims(struct committer *c, struct commit_member **members, size_t n)
+{
+    n = keep_free_claims(c, members, n);
+    if (n == 0)
+        return;
+    struct batch_result r = {0};
+    struct as_err err = {0};
+    as_status st = batch_claim(c->ops, c->ops_ctx, c->sg, &c->docs, members, n, &r, &err);
+    end_batch(c, members, n, st, r.is_away, &r, &err);
 }
 
 static void *run_batches(void *arg)
@@ -289,11 +366,14 @@ static void *run_batches(void *arg)
     pthread_mutex_lock(&c->mu);
     while (!c->is_stopping) {
         c->is_changed = false;
-        size_t n = take_batch_locked(c, &until_ns);
-        n = send_alone_locked(c, n);
+        size_t n = take_batch_locked(c, &until_ns), ends = 0;
+        n = order_batch_locked(c, n, &ends);
         if (n > 0) {
             pthread_mutex_unlock(&c->mu);
-            run_batch(c, c->batch, n, false);
+            if (ends > 0)
+                run_batch(c, c->batch, ends, false);
+            if (n > ends)
+                run_claims(c, c->batch + ends, n - ends);
             pthread_mutex_lock(&c->mu);
             continue;
         }
@@ -347,7 +427,7 @@ static struct commit_member *take_job_locked(struct committer *c)
     c->jobs = m->next_job;
     if (!c->jobs)
         c->jobs_tail = &c->jobs;
-    m->place = PLACE_TAKEN;
+    m->place = PLACE_HELPED;
     return m;
 }
 
@@ -361,7 +441,7 @@ static size_t take_patient_locked(struct committer *c, struct commit_member **re
         if (m->place != PLACE_PATIENT || (sweep && !as_streq(m->ref.sweep, sweep)))
             continue;
         sweep = m->ref.sweep;
-        m->place = PLACE_TAKEN;
+        m->place = PLACE_HELPED;
         c->n_patient--;
         ret[n++] = m;
     }
@@ -447,8 +527,9 @@ as_status committer_create(struct store *db, struct suggester *sg, const struct 
     (void)pthread_cond_init(&c->has_decided, NULL);
     (void)pthread_cond_init(&c->is_idle, NULL);
     c->batch = as_calloc(c->batch_max, sizeof(struct commit_member *));
+    c->claims = as_calloc(c->batch_max, sizeof(struct commit_member *));
     c->seen = as_calloc(c->seen_size, sizeof(struct commit_member *));
-    if (!c->batch || !c->seen)
+    if (!c->batch || !c->claims || !c->seen)
         return as_fail_nomem(err);
     as_status st = start_threads(c, o->threads ? o->threads : HELPERS, err);
     if (st == AS_OK)
@@ -496,7 +577,7 @@ void committer_drain(struct committer *c)
 {
     pthread_mutex_lock(&c->mu);
     c->is_draining = true;
-    while (c->figures.queued > 0)
+    while (c->figures.queued + c->n_calls > 0)
         (void)pthread_cond_wait(&c->is_idle, &c->mu);
     pthread_mutex_unlock(&c->mu);
 }
@@ -526,6 +607,8 @@ void committer_free(struct committer *c)
     (void)pthread_mutex_destroy(&c->mu);
     free(c->helpers);
     free(c->batch);
+    free(c->claims);
+    doc_cache_done(&c->docs);
     free(c->seen);
     free(c);
 }

@@ -6,7 +6,9 @@
  * only. A second thread waits for the disk, once for all batches that were committed before, and
  * only then calls `done`. What a batch cannot decide runs alone, on a few threads, as today.
  *
- * Order: members that concern one trial are decided in the order in which they were submitted. */
+ * Order: members that concern one trial are decided in the order in which they were submitted. The
+ * results of a round come before its claims, and a claim comes after the other members of its call
+ * (those with the same owner). */
 #ifndef ASSAY_SCHEDULER_COMMIT_COMMITTER_H
 #define ASSAY_SCHEDULER_COMMIT_COMMITTER_H
 

@@ -8,6 +8,7 @@
 #define ASSAY_SCHEDULER_STORE_BATCH_OPS_H
 
 #include "base/arena.h"
+#include "scheduler/rows/assignment_row.h"
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/rows/series_row.h"
 #include "scheduler/rows/trial_row.h"
@@ -91,6 +92,95 @@ struct batch_changes {
     size_t n_rows;
 };
 
+/* ---- claims ---- */
+
+/* A runner that claims. */
+struct batch_claimer {
+    const char *runner, *claim_id;
+    const struct attempt_ref *ending; /* as in struct claim_request */
+    size_t n_ending;
+};
+
+/* What the tables hold for it. Its row is locked; no two of a batch are of one runner. */
+struct batch_runner {
+    bool is_there; /* false: there is no such runner, or another transaction holds its row */
+    int64_t epoch;
+    const char *state, *secret;
+    int64_t slots, gpus;   /* that it has; without GPUs that are set aside */
+    int64_t running, used; /* attempts; slots that are taken by what does not end */
+    const int64_t *ending; /* the sweeps of its attempts that end */
+    size_t n_ending;
+    bool takes_seats; /* as its latest claim said */
+    bool has_seats;   /* seats of gangs wait for it */
+    bool is_repeated; /* the claim has attempts already */
+};
+
+/* A sweep that has something to hand out, as it was read without a lock. */
+struct batch_turn {
+    int64_t key, priority, running, turns, served, gpus;
+    int64_t queued, left;   /* trials that are queued; that may still be made */
+    int64_t max_concurrent; /* 0: no limit */
+    int64_t grace_ms;
+    bool is_gang, has_needs, has_shapes,
+        learns; /* has_needs: cores, memory, or its machine alone */
+};
+
+#define BATCH_TURNS_MAX 128
+
+/* Sweeps in the order of turns (turn_store.h), and what else concerns all claims. */
+struct batch_turns {
+    struct batch_turn *rows;
+    size_t n;
+    int64_t max_turns; /* of all sweeps that run */
+    bool has_waits;    /* some sweep waits for room on a runner, or has a machine to itself */
+    bool has_gangs;    /* a gang gathers, or may take more ranks */
+};
+
+/* A sweep that claims take trials of. */
+struct batch_source {
+    int64_t key;
+    int64_t n_wanted;         /* queued trials that may be needed */
+    struct sweep_locked *row; /* set by take(); NULL: another transaction holds it */
+    struct batch_queued {
+        int64_t number, attempt, seed;
+        const char *params;
+    } * queue; /* the oldest queued trials */
+    size_t n_queue;
+};
+
+/* A trial that begins. */
+struct batch_begun {
+    int64_t sweep_key;
+    const char *sweep; /* id */
+    bool is_made;      /* `made` is inserted; else the queued trial made.number begins */
+    struct made_trial made;
+    int64_t attempt;
+    const struct owner *owner;
+};
+
+/* The search of a sweep goes on after suggestions became trials. */
+struct batch_searched {
+    int64_t key, mark;
+    const char *state; /* JSON; NULL: none */
+};
+
+struct batch_claims {
+    const struct batch_begun *begun;
+    size_t n_begun;
+    const char *const *runners; /* whose lease is extended */
+    size_t n_runners;
+    const struct batch_searched *searched;
+    size_t n_searched;
+    const int64_t *started; /* sweeps whose first trial begins */
+    size_t n_started;
+    /* Sweeps that had turns, in the order of their latest ones; none if it is one sweep. The triggers
+     * count the turns of a statement as if no other sweep had any. */
+    const struct batch_turned {
+        int64_t key, turns;
+    } * turned;
+    size_t n_turned;
+};
+
 /* ---- the table ---- */
 
 /* How a batch is run. */
@@ -114,6 +204,19 @@ struct batch_ops {
                       bool is_patient, struct batch_fact *ret, struct as_err *err);
     /* Write all. A row that is not as its guard says is an error. */
     as_status (*write)(struct tx *t, struct arena *a, struct batch_changes *c, struct as_err *err);
+    /* For claims: lock the rows of runners that nobody else holds, and read what can be handed
+     * out. ret: n rows, zeroed before. */
+    as_status (*look)(struct tx *t, struct arena *a, const struct batch_claimer *claimers, size_t n,
+                      struct batch_runner *ret, struct batch_turns *ret_turns, struct as_err *err);
+    /* Lock the rows of these sweeps (by key, ascending) that nobody else holds, and read their
+     * queues. */
+    as_status (*take)(struct tx *t, struct arena *a, struct batch_source *sources, size_t n,
+                      struct as_err *err);
+    /* The documents of these sweeps; NULL: it was deleted. */
+    as_status (*documents)(struct tx *t, struct arena *a, const int64_t *keys, size_t n,
+                           const char **ret, struct as_err *err);
+    as_status (*begin)(struct tx *t, struct arena *a, const struct batch_claims *c,
+                       struct as_err *err);
     /* Wait until everything that run() committed before this call is on disk. sent_ns: of the
      * oldest of it. AS_E_UNAVAILABLE: nobody knows whether it is. One thread. */
     as_status (*sync)(void *ctx, int64_t sent_ns, struct as_err *err);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "scheduler/store/batch_claims_priv.h"
 #include "scheduler/store/gang_store.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -493,5 +494,11 @@ static as_status sync_batches(void *ctx, int64_t sent_ns, struct as_err *err)
     return store_sync(db, sent_ns, err);
 }
 
-const struct batch_ops batch_store_ops = {
-    .run = run_batch, .read = read_batch, .write = write_batch, .sync = sync_batches};
+const struct batch_ops batch_store_ops = {.run = run_batch,
+                                          .read = read_batch,
+                                          .write = write_batch,
+                                          .look = batch_look,
+                                          .take = batch_take,
+                                          .documents = batch_documents,
+                                          .begin = batch_begin,
+                                          .sync = sync_batches};

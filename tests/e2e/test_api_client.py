@@ -122,6 +122,11 @@ def runner_protocol(c, sweep):
     done = c.completeAttempt({"outcome": "completed", "exit_code": 0}, **first)
     assert done["state"] == "completed" and done["value"] == 0.25, done
     assert c.completeAttempt({"outcome": "completed", "exit_code": 0}, **first)["state"] == "completed"
+    many = c.sendBatch({"measurements": [{**refs[0], "items": []}], "claim": None,
+                        "ends": [{**refs[0], "outcome": "completed", "exit_code": 0}, {**refs[0], "outcome": "won"}]}, **mine)
+    assert [part["status"] for part in many["measurements"] + many["ends"]] == [409, 200, 400], many
+    assert many["ends"][1]["problem"]["errors"][0]["pointer"] == "/ends/1/outcome", many
+    c.sendBatch({"ends": 1}, expect=400, **mine)
     c.addMeasurements({"items": [{"step": 9, "metrics": {"loss": 0}}]}, expect=409, **first)
     c.completeAttempt({"outcome": "failed"}, expect=409, **{**first, "attempt": 2})
     t = c.getTrial(sweep=sweep, number=first["number"])

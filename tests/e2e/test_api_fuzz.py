@@ -203,8 +203,11 @@ class Fuzz:
         elif op.name == "setModelAlias":
             body["version"] = 1
         elif op.name == "claimTrials":
-            body.update(epoch=self.epoch, wait_ms=self.rng.choice([0, 1, 150]))
-            body["seats"] = min(body.get("seats") or 0, body.get("max_trials", 1))
+            self.make_claim(body)
+        elif op.name == "sendBatch":
+            body.setdefault("ends", [])  # it is not empty
+            if body.get("claim"):
+                self.make_claim(body["claim"])
         elif op.name == "askSuggestions":
             body.update(client=self.rng.choice(["me", "you"]), count=self.rng.randint(1, 3), wait_ms=self.rng.choice([0, 1, 150]))
             body.pop("lease_ms", None)
@@ -308,8 +311,22 @@ class Fuzz:
         assert others or a.status not in (400, 401, 403, 413, 415), f"refused what the document allows: {a.content}"
         return a
 
+    def make_claim(self, claim):
+        claim.update(epoch=self.epoch, wait_ms=self.rng.choice([0, 1, 150]))
+        claim["seats"] = min(claim.get("seats") or 0, claim.get("max_trials", 1))
+
+    def refuses(self, op, a):
+        """Whether the answer, or that to a part of it, is a refusal."""
+        if op.name != "sendBatch" or a.status != 200:
+            return 400 <= a.status < 500
+        answer = json.loads(a.content)
+        parts = answer["ends"] + answer["measurements"] + ([answer["claim"]] if answer["claim"] else [])
+        return any(400 <= part["status"] < 500 for part in parts)
+
     def negative_body(self, op):
         body = self.spoil(self.make_body(op))
+        if op.name == "sendBatch" and isinstance(body, dict) and isinstance(body.get("claim"), dict):
+            body["claim"].setdefault("wait_ms", 0)
         if op.name in ("claimTrials", "askSuggestions") and isinstance(body, dict):
             body.setdefault("wait_ms", 0)
         headers, data = self.encode(op, body)
@@ -317,7 +334,7 @@ class Fuzz:
         must_fail = re.search(rb"\\u0000|\\ud800|\\udfff|NaN(?!\")|Infinity(?!\")", data)
         has_null = b"null" in data  # may stand for an optional field that is absent
         if must_fail or not (has_null or self.contract.is_valid(body, op.body_schema)):
-            assert 400 <= a.status < 500, f"took what the document forbids: {a.status} {a.content[:300]}"
+            assert self.refuses(op, a), f"took what the document forbids: {a.status} {a.content[:300]}"
 
     def negative_path(self, op):
         names = [p["name"] for p in op.parameters if p["in"] == "path"]

@@ -111,7 +111,7 @@ static void try_ranks(const json_t *doc, struct arena *a)
         hold(claim.seats >= 0 && claim.seats <= claim.max_trials);
 }
 
-static void hold_part(const struct batch_part *p, const char *list)
+static void hold_part(const struct batched_part *p, const char *list)
 {
     if (p->fault) {
         hold(p->fault->code < 0 && p->fault->msg[0] && as_starts_with(p->fault->pointer, list));

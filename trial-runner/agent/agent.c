@@ -34,9 +34,9 @@ as_status agent_init(struct agent *a, const struct options *o, struct as_err *er
     if (a->wake_fd < 0)
         return as_fail(err, AS_E_IO, "eventfd: %s", strerror(errno));
     as_status st = identity_client(o, &a->claim_client, err);
-    if (st < 0)
+    if (st < 0 || (st = identity_client(o, &a->beat_client, err)) < 0)
         return st;
-    return identity_client(o, &a->beat_client, err);
+    return sender_create(o, &a->sender, err);
 }
 
 void agent_done(struct agent *a)
@@ -49,12 +49,23 @@ void agent_done(struct agent *a)
     for (size_t i = 0; i < GPUS_MAX; i++)
         free(a->gpu_fault[i]);
     group_sizes_done(&a->sizes);
+    sender_free(a->sender);
     client_free(a->claim_client);
     client_free(a->beat_client);
     if (a->wake_fd > 0)
         close(a->wake_fd);
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->lock);
+}
+
+void agent_give_up(struct agent *a)
+{
+    pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < a->n; i++)
+        attempt_give_up(a->attempts[i]);
+    pthread_mutex_unlock(&a->lock);
+    if (a->sender) /* agent_init() may have failed */
+        sender_wake(a->sender);
 }
 
 void agent_wake(struct agent *a)
@@ -285,6 +296,7 @@ static as_status join_locked(struct agent *a, const struct claimed *c, bool refi
 static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct as_err *err)
 {
     as_status st = as_reserve_one(&a->attempts, a->n, &a->cap, sizeof *a->attempts, err);
+    attempt->sender = a->sender;
     if (st < 0 || (st = delivery_start(attempt, err)) < 0)
         return st;
     a->attempts[a->n++] = attempt;

@@ -9,13 +9,15 @@
 #define ASSAY_TRIAL_RUNNER_AGENT_AGENT_H
 
 #include "trial-runner/attempt/attempt.h"
+#include "trial-runner/delivery/sender.h"
 #include "trial-runner/group/group_process.h"
 #include "trial-runner/group/group_size.h"
 
 struct agent {
     const struct options *options; /* borrowed */
     struct client *claim_client, *beat_client;
-    int wake_fd; /* an eventfd that ends the main loop's poll */
+    struct sender *sender; /* of all attempts */
+    int wake_fd;           /* an eventfd that ends the main loop's poll */
 
     pthread_mutex_t lock;   /* guards all below */
     pthread_cond_t changed; /* anything below has changed; CLOCK_MONOTONIC */
@@ -86,6 +88,9 @@ AS_MUST_CHECK as_status agent_hold_result(struct agent *a, const struct attempt_
 /* Main only: join an attempt's delivery thread, take it out of the list, free its GPUs and
  * itself. */
 void agent_release(struct agent *a, struct attempt *attempt);
+
+/* End the deliveries of all attempts (attempt_give_up). */
+void agent_give_up(struct agent *a);
 
 /* Main only: free the groups that have no process and no attempts. */
 void agent_drop_groups(struct agent *a);

@@ -142,8 +142,7 @@ static as_status run_runner(struct options *o, struct as_err *err)
     if (st < 0)
         return st;
     st = run_agent(&a, o, signal_fd, err);
-    for (size_t i = 0; i < a.n; i++) /* after a failure: undelivered results stay on disk */
-        attempt_give_up(a.attempts[i]);
+    agent_give_up(&a); /* after a failure: undelivered results stay on disk */
     agent_done(&a);
     return st;
 }

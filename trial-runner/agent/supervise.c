@@ -414,8 +414,7 @@ static void give_up_if_due(struct loop *l, size_t children)
     pthread_mutex_unlock(&a->lock);
     if (children || now - since < patience * NS_PER_MS)
         return;
-    for (size_t i = 0; i < l->n; i++)
-        attempt_give_up(l->attempts[i]);
+    agent_give_up(a);
 }
 
 /* Kill the process of a group without members if it does not end by itself. */
@@ -574,8 +573,7 @@ void supervise(struct agent *a, int signal_fd)
         if (!is_over(&l))
             wait_for_events(&l);
     }
-    for (size_t i = 0; i < l.n; i++) /* after `fatal` only deliveries of old results run */
-        attempt_give_up(l.attempts[i]);
+    agent_give_up(a); /* after `fatal` only deliveries of old results run */
     free(l.attempts);
     free(l.groups);
     free(l.fds);

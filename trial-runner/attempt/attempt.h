@@ -37,6 +37,7 @@ typedef enum attempt_phase {
 struct collector;
 struct group_process;
 struct rank;
+struct sender;
 
 /* What the delivery thread makes for the main thread, which owns it from phase `ready` on. */
 struct attempt_launch {
@@ -106,8 +107,9 @@ struct attempt {
     struct trial_end end;           /* the delivery thread's, from phase `ended` on */
 
     /* The delivery thread's own. */
-    struct client *fetch; /* for preparing; a stop interrupts it */
-    struct client *send;  /* for results */
+    struct client *fetch;  /* for preparing; a stop interrupts it */
+    struct client *send;   /* for results */
+    struct sender *sender; /* for ends and measurements; borrowed; set before the thread starts */
 
     struct attempt_launch launch;
     struct attempt_process process;

@@ -148,7 +148,7 @@ static void refresh_log(struct attempt *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-static as_status deliver_parts(struct outbox *o, struct as_err *err)
+static as_status deliver_in_order(struct outbox *o, struct as_err *err)
 {
     outcome oc = o->attempt->end.outcome;
     as_status st = outbox_measurements(o, true, err);
@@ -163,6 +163,15 @@ static as_status deliver_parts(struct outbox *o, struct as_err *err)
         return st;
     refresh_log(o->attempt);
     return outbox_result(o, err);
+}
+
+/* If the answer to an end was lost, the server has it perhaps, and then takes nothing else of the
+ * attempt: the end alone gets that answer. */
+static as_status deliver_parts(struct outbox *o, struct as_err *err)
+{
+    bool may_have_ended = o->end_sent;
+    as_status st = deliver_in_order(o, err);
+    return st == AS_E_STALE && may_have_ended ? outbox_end_again(o, err) : st;
 }
 
 /* This machine cannot read the files of the attempt, so the outcome is retry: another attempt may

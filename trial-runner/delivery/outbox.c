@@ -30,6 +30,7 @@
 #include "trial-runner/collect/collector.h"
 #include "trial-runner/attempt/directive.h"
 #include "trial-runner/delivery/never_reported.h"
+#include "trial-runner/delivery/sender.h"
 #include "trial-runner/attempt/process_output.h"
 #include "trial-runner/rank/rank.h"
 
@@ -82,29 +83,83 @@ static void note_warning(struct outbox *o, const char *what, const char *why)
     o->warnings++;
 }
 
-/* Send a request once, of a rank with the headers that say in which world it leads. */
-static as_status call_once(struct outbox *o, const char *method, const char *path,
-                           const json_t *body, json_t **ret, int64_t *ret_world, struct as_err *err)
+/* A kind of request. `kind` is for those that go together with those of other attempts. */
+struct request {
+    const char *method, *verb;
+    bool is_shared;
+    batch_kind kind;
+};
+
+static const struct request add_measurements = {"POST", "measurements", true, BATCH_MEASUREMENTS};
+static const struct request complete_attempt = {"POST", "complete", true, BATCH_END};
+static const struct request replace_log = {.method = "PUT", .verb = "log"};
+static const struct request replace_files = {.method = "PUT", .verb = "files"};
+
+/* Send a request of its own, of a rank with the headers that say in which world it leads. */
+static as_status call_alone(struct outbox *o, const struct request *q, int64_t world,
+                            const json_t *body, json_t **ret, struct as_err *err)
 {
-    struct attempt *a = o->attempt;
-    char seat[48], world[48];
-    const char *const headers[] = {seat, world, NULL};
-    struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
+    const struct attempt *a = o->attempt;
+    AS_AUTO(str_done) struct str path = {0};
+    char seat[48], epoch[48];
+    const char *const headers[] = {seat, epoch, NULL};
+    struct client_opts opts = {.retry_ms = CLIENT_RETRY_FOREVER};
     if (o->brief_until_ns) {
         int64_t left_ms = (o->brief_until_ns - clock_mono_ns()) / NS_PER_MS;
         if (left_ms <= 0)
             return as_fail(err, AS_E_UNAVAILABLE, "the server did not take the result at once");
-        patient = (struct client_opts){.timeout_ms = left_ms};
+        opts = (struct client_opts){.timeout_ms = left_ms};
     }
+    if (a->id.seat != ATTEMPT_NO_SEAT) {
+        (void)snprintf(seat, sizeof seat, "Assay-Seat: %lld", (long long)a->id.seat);
+        (void)snprintf(epoch, sizeof epoch, "Assay-World-Epoch: %lld", (long long)world);
+        opts.headers = headers;
+    }
+    attempt_id_url(&a->id, &path);
+    str_printf(&path, "/%s", q->verb);
+    as_status st = str_check(&path, err);
+    if (st < 0)
+        return st;
+    st = client_call(a->send, q->method, path.s, NULL, body, &opts, ret, NULL, err);
+    (void)snprintf(o->code, sizeof o->code, "%s", client_problem_code(a->send));
+    return st;
+}
+
+/* Send a request together with those of other attempts. *ret_alone: it has to be sent alone. */
+static as_status call_shared(struct outbox *o, const struct request *q, int64_t world,
+                             const json_t *body, json_t **ret, bool *ret_alone, struct as_err *err)
+{
+    const struct attempt *a = o->attempt;
+    struct sender_answer answer;
+    const struct sender_part part = {.kind = q->kind,
+                                     .id = &a->id,
+                                     .world_epoch = world,
+                                     .body = body,
+                                     .until_ns = o->brief_until_ns,
+                                     .owner = a->send};
+    as_status st = sender_send(a->sender, &part, &answer, err);
+    (void)snprintf(o->code, sizeof o->code, "%s", answer.code);
+    *ret_alone = answer.alone;
+    if (ret)
+        *ret = answer.body;
+    else
+        json_decref(answer.body);
+    return st;
+}
+
+static as_status call_once(struct outbox *o, const struct request *q, const json_t *body,
+                           json_t **ret, int64_t *ret_world, struct as_err *err)
+{
+    const struct attempt *a = o->attempt;
+    bool is_alone = !q->is_shared;
+    as_status st = AS_OK;
+    o->code[0] = '\0';
     *ret_world = a->recovered ? a->end.world : 0; /* the world of a result found on disk */
     if (a->rank && !rank_leads(a->rank, ret_world))
         return as_fail(err, AS_E_STALE, "this rank does not lead its gang");
-    if (a->id.seat != ATTEMPT_NO_SEAT) {
-        (void)snprintf(seat, sizeof seat, "Assay-Seat: %lld", (long long)a->id.seat);
-        (void)snprintf(world, sizeof world, "Assay-World-Epoch: %lld", (long long)*ret_world);
-        patient.headers = headers;
-    }
-    return client_call(a->send, method, path, NULL, body, &patient, ret, NULL, err);
+    if (!is_alone)
+        st = call_shared(o, q, *ret_world, body, ret, &is_alone, err);
+    return is_alone ? call_alone(o, q, *ret_world, body, ret, err) : st;
 }
 
 /* Has the request to be repeated, because there is a newer world and this rank leads it too? Where
@@ -113,29 +168,24 @@ static bool repeat_in_newer_world(struct outbox *o, int64_t world)
 {
     int64_t now = 0;
     struct rank *r = o->attempt->rank;
-    bool exists = as_streq(client_problem_code(o->attempt->send), "stale_world");
+    bool exists = as_streq(o->code, "stale_world");
     return r && rank_leads(r, &now) &&
            (rank_await_world(r, world) || (exists && rank_leads(r, &now)));
 }
 
 /* Send one request of the attempt. A refused token is tried again, because the result is worth more
  * than the wait and an operator may restore the token. */
-static as_status post_to_server(struct outbox *o, const char *method, const char *verb,
-                                const json_t *body, json_t **ret, struct as_err *err)
+static as_status send_to_server(struct outbox *o, const struct request *q, const json_t *body,
+                                json_t **ret, struct as_err *err)
 {
     struct attempt *a = o->attempt;
-    AS_AUTO(str_done) struct str path = {0};
+    as_status st;
     int64_t world = 0;
-    attempt_id_url(&a->id, &path);
-    str_printf(&path, "/%s", verb);
-    as_status st = str_check(&path, err);
-    if (st < 0)
-        return st;
     for (int failures = 0;;) {
-        st = call_once(o, method, path.s, body, ret, &world, err);
+        st = call_once(o, q, body, ret, &world, err);
         if (st == AS_E_STALE && repeat_in_newer_world(o, world))
             continue;
-        if (st == AS_E_DENIED && as_streq(client_problem_code(a->send), "not_holder"))
+        if (st == AS_E_DENIED && as_streq(o->code, "not_holder"))
             st = err->code = AS_E_STALE; /* the work folder has lost the secret of this attempt */
         if (o->brief_until_ns && (st == AS_E_DENIED || st == AS_E_INTERNAL))
             return err->code = AS_E_UNAVAILABLE; /* patience decides */
@@ -166,7 +216,7 @@ static as_status post_items(struct outbox *o, json_t *items, struct as_err *err)
     JSON_AUTO body = json_pack("{s:O}", "items", items);
     if (!body)
         return as_fail_nomem(err);
-    as_status st = post_to_server(o, "POST", "measurements", body, &answer, err);
+    as_status st = send_to_server(o, &add_measurements, body, &answer, err);
     if (st < 0)
         return st;
     directives_take_one(o->attempt, json_object_get(answer, "directives"));
@@ -279,7 +329,7 @@ static as_status flush_texts(struct outbox *o, bool at_once, struct as_err *err)
     JSON_AUTO body = json_pack("{s:[],s:O}", "items", "notes", o->texts);
     if (!body)
         return as_fail_nomem(err);
-    as_status st = post_to_server(o, "POST", "measurements", body, NULL, err);
+    as_status st = send_to_server(o, &add_measurements, body, NULL, err);
     if (is_refused(st)) {
         note_warning(o, "the notes were refused", err->msg);
         st = AS_OK;
@@ -415,7 +465,7 @@ static as_status put_log(struct outbox *o, const char *text, bool truncated, str
     JSON_AUTO body = json_pack("{s:s,s:b}", "text", text, "truncated", truncated);
     if (!body)
         return as_fail_nomem(err);
-    as_status st = post_to_server(o, "PUT", "log", body, NULL, err);
+    as_status st = send_to_server(o, &replace_log, body, NULL, err);
     if (is_refused(st)) {
         log_write(LOG_WARN, "the server refused a log", "%s error=\"%s\"", o->attempt->label,
                   err->msg);
@@ -507,7 +557,7 @@ static as_status put_list(struct outbox *o, const struct fileset *set, const cha
     JSON_AUTO body = fileset_to_json(set, kind);
     if (!body)
         return as_fail_nomem(err);
-    as_status st = post_to_server(o, "PUT", "files", body, NULL, err);
+    as_status st = send_to_server(o, &replace_files, body, NULL, err);
     if (is_refused(st)) {
         note_warning(o, kind, err->msg);
         st = AS_OK;
@@ -599,16 +649,18 @@ as_status outbox_sync_measurements(const struct outbox *o, struct as_err *err)
 }
 
 /* Send the end of the attempt. */
-static as_status post_end(struct outbox *o, outcome oc, const char *reason, struct as_err *err)
+static as_status post_end(struct outbox *o, struct as_err *err)
 {
     const struct trial_end *r = &o->attempt->end;
-    JSON_AUTO body = json_pack("{s:s,s:s?}", "outcome", outcome_name(oc), "reason", reason);
+    JSON_AUTO body =
+        json_pack("{s:s,s:s?}", "outcome", outcome_name(r->outcome), "reason", r->reason);
     bool ok = body != NULL;
     if (ok && r->has_exit_code)
         ok = json_object_set_new(body, "exit_code", json_integer(r->exit_code)) == 0;
     if (ok && r->has_ran)
         ok = json_object_set_new(body, "ran_ms", json_integer(r->ran_ms)) == 0;
-    return ok ? post_to_server(o, "POST", "complete", body, NULL, err) : as_fail_nomem(err);
+    o->end_sent = true;
+    return ok ? send_to_server(o, &complete_attempt, body, NULL, err) : as_fail_nomem(err);
 }
 
 /* The process exited with 0 and never reported a metric that its sweep requires: the server refuses
@@ -622,18 +674,27 @@ static as_status post_failure(struct outbox *o, struct as_err *err)
     (void)json_pointer_next(&at, metric, sizeof metric);
     never_reported(o->attempt, metric, o->seen, o->skipped, &reason);
     as_status st = str_check(&reason, err);
-    return st < 0 ? st : post_end(o, OUTCOME_FAILED, reason.s, err);
+    if (st < 0)
+        return st;
+    free(o->attempt->end.reason);
+    o->attempt->end.reason = str_take(&reason);
+    o->attempt->end.outcome = OUTCOME_FAILED;
+    return post_end(o, err);
+}
+
+as_status outbox_end_again(struct outbox *o, struct as_err *err)
+{
+    const struct trial_end *r = &o->attempt->end;
+    as_status st = post_end(o, err);
+    if (st == AS_E_INVAL && r->outcome == OUTCOME_COMPLETED &&
+        as_starts_with(err->pointer, METRICS_POINTER "/"))
+        st = post_failure(o, err);
+    return st;
 }
 
 as_status outbox_result(struct outbox *o, struct as_err *err)
 {
     const struct trial_end *r = &o->attempt->end;
     as_status st = r->log && *r->log ? put_log(o, r->log, r->truncated, err) : AS_OK;
-    if (st < 0)
-        return st;
-    st = post_end(o, r->outcome, r->reason, err);
-    if (st == AS_E_INVAL && r->outcome == OUTCOME_COMPLETED &&
-        as_starts_with(err->pointer, METRICS_POINTER "/"))
-        st = post_failure(o, err);
-    return st;
+    return st < 0 ? st : outbox_end_again(o, err);
 }

@@ -7,6 +7,7 @@
 #define ASSAY_TRIAL_RUNNER_DELIVERY_OUTBOX_H
 
 #include "trial-runner/attempt/attempt.h"
+#include "trial-runner/delivery/batch_request.h"
 #include "trial-runner/delivery/fileset.h"
 #include "trial-runner/reports/report_reader.h"
 
@@ -37,11 +38,13 @@ struct outbox {
     json_t *skipped; /* {name: true}: fields that were none, for messages */
     json_t *items;   /* the batch being collected */
     size_t items_bytes;
-    unsigned log_version;    /* version of the tail that was sent last */
-    unsigned warnings;       /* put into the trial's log */
-    struct fileset uploaded; /* checkpoints that the server has */
-    int64_t brief_until_ns;  /* each request is sent once, and none after that; 0: patience */
-    bool gone;               /* the server said that the attempt is not current: write nothing */
+    unsigned log_version;      /* version of the tail that was sent last */
+    unsigned warnings;         /* put into the trial's log */
+    struct fileset uploaded;   /* checkpoints that the server has */
+    int64_t brief_until_ns;    /* each request is sent once, and none after that; 0: patience */
+    char code[BATCH_CODE_MAX]; /* of the problem that ended the last request; "" */
+    bool end_sent;             /* the end was sent: without an answer the server may have it */
+    bool gone;                 /* the server said that the attempt is not current: write nothing */
 };
 
 void outbox_init(struct outbox *o, struct attempt *a);
@@ -83,5 +86,8 @@ AS_MUST_CHECK as_status outbox_sync_measurements(const struct outbox *o, struct 
 
 /* Send the log of the attempt's result, then complete the attempt. */
 AS_MUST_CHECK as_status outbox_result(struct outbox *o, struct as_err *err);
+
+/* Complete the attempt, without its log. */
+AS_MUST_CHECK as_status outbox_end_again(struct outbox *o, struct as_err *err);
 
 #endif

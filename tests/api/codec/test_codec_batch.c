@@ -17,7 +17,8 @@ static as_status try_batch(const json_t *doc, struct arena *a, struct as_err *er
 }
 
 static const struct decode_case cases[] = {
-    {try_batch, "{}", NULL},
+    {try_batch, "{}", ""},
+    {try_batch, "{\"ends\":[]}", NULL},
     {try_batch, "{\"ends\":null,\"measurements\":[],\"claim\":null}", NULL},
     {try_batch, "{\"ends\":[1,\"a\",null,[],{}],\"measurements\":[1],\"claim\":1}", NULL},
     {try_batch, "[]", ""},

@@ -9,6 +9,7 @@
 #include "tests/support/raw_http.h"
 
 #define SLOTS 8
+#define PARTS "assay_http_batch_parts_total"
 #define FAILED "assay_trials{state=\"failed\"}"
 
 /* A sweep, and a runner that runs its first trials, 0 to SLOTS - 1. */
@@ -73,6 +74,7 @@ START_TEST(parts_are_done_in_their_order)
                    "{$2,\"items\":[{\"step\":0,\"metrics\":{\"loss\":1}}]}],"
                    "\"claim\":{\"epoch\":%lld,\"claim_id\":\"next\",\"max_trials\":8}}",
                    h.epoch);
+    long long before = figure(PARTS);
     for (int i = 0; i < 2; i++) {
         REPLY_AUTO r = send_parts(&h, text);
         ck_status(r, 200);
@@ -88,6 +90,7 @@ START_TEST(parts_are_done_in_their_order)
         ck_assert_uint_eq(json_array_size(reply_get(&r, "claim.trials")), 2);
         ck_part(r, "claim.trials.0.number", SLOTS);
     }
+    ck_assert_int_eq(figure(PARTS), before + 8);
     drop_sweep(h.id);
 }
 END_TEST
@@ -213,6 +216,7 @@ START_TEST(a_bad_body_is_refused_as_a_whole)
     } cases[] = {
         {"[]", ""},
         {"7", ""},
+        {"{}", ""},
         {"{\"ends\":{$0,\"outcome\":\"failed\"}}", "/ends"},
         {"{\"ends\":[{$0,\"outcome\":\"failed\"}],\"measurements\":1}", "/measurements"},
         {"{\"ends\":[{$0,\"outcome\":\"failed\"}],\"more\":[]}", "/more"},
@@ -245,7 +249,7 @@ START_TEST(a_bad_body_is_refused_as_a_whole)
     ck_status(full, 200);
     ck_part(full, "ends.255.status", 200);
     check_state(&h, 7, "failed");
-    REPLY_AUTO nothing = send_parts(&h, "{}");
+    REPLY_AUTO nothing = send_parts(&h, "{\"ends\":[]}");
     ck_status(nothing, 200);
     ck_assert(json_is_null(reply_get(&nothing, "claim")));
     drop_sweep(h.id);

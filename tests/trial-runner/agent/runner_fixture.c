@@ -188,10 +188,77 @@ static void answer_attempt(struct trial *t, const char *verb, json_t *body, stru
     }
 }
 
+static void handle_request(const struct server_request *q, struct server_answer *a);
+
+/* The answer to one part of a batch, as its single request is answered. Takes `part`. */
+static json_t *answer_part(const struct server_request *q, json_t *part, const char *verb)
+{
+    struct server_answer a = {0};
+    AS_AUTO(str_done) struct str path = {0}, seat = {0}, epoch = {0};
+    str_printf(&path, "/v1/sweeps/%s/trials/%lld/attempts/%lld/%s",
+               json_string_value(json_object_get(part, "sweep")),
+               (long long)json_integer_value(json_object_get(part, "number")),
+               (long long)json_integer_value(json_object_get(part, "attempt")), verb);
+    if (json_object_get(part, "seat")) {
+        str_printf(&seat, "%lld", (long long)json_integer_value(json_object_get(part, "seat")));
+        str_printf(&epoch, "%lld",
+                   (long long)json_integer_value(json_object_get(part, "world_epoch")));
+    }
+    static const char *const names[] = {"sweep", "number", "attempt", "seat", "world_epoch"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
+        json_object_del(part, names[i]);
+    AS_AUTO(as_freep) char *text = json_format(part);
+    json_decref(part);
+    struct server_request one = *q;
+    one.path = path.s;
+    one.body = text;
+    one.body_len = strlen(text);
+    one.seat = str_cstr(&seat);
+    one.world_epoch = str_cstr(&epoch);
+    handle_request(&one, &a);
+    int status = a.status ? a.status : 200;
+    json_t *said = a.body ? json_loads(a.body, 0, NULL) : NULL;
+    free(a.body);
+    if (status >= 400)
+        return json_pack("{s:i,s:o}", "status", status, "problem", said);
+    json_t *answer = said ? said : json_object();
+    json_object_set_new(answer, "status", json_integer(200));
+    return answer;
+}
+
+static json_t *answer_parts(const struct server_request *q, json_t *parts, const char *verb)
+{
+    size_t i;
+    json_t *part, *answers = json_array();
+    json_array_foreach(parts, i, part)
+    {
+        fx.batch_parts++;
+        json_array_append_new(answers, answer_part(q, json_incref(part), verb));
+    }
+    return answers;
+}
+
+/* Many parts in one request: measurements first, then ends. */
+static void answer_batch(const struct server_request *q, json_t *body, struct server_answer *a)
+{
+    if (fx.no_batches) {
+        fx.batches_refused++;
+        answer_problem(a, fx.no_batches, "not_found", "no such path");
+        return;
+    }
+    fx.batches++;
+    json_t *reports = answer_parts(q, json_object_get(body, "measurements"), "measurements");
+    JSON_AUTO answer =
+        json_pack("{s:o,s:o,s:n}", "measurements", reports, "ends",
+                  answer_parts(q, json_object_get(body, "ends"), "complete"), "claim");
+    AS_AUTO(as_freep) char *text = json_format(answer);
+    answer_json(a, 200, "%s", text);
+    a->cut = fx.cut_batches > 0;
+    fx.cut_batches -= a->cut;
+}
+
 static void handle_locked(const struct server_request *q, struct server_answer *a)
 {
-    int number = 0, attempt = 0;
-    char verb[32] = "";
     if (fx.down) {
         fx.answers_down++;
         answer_problem(a, 503, "unavailable", "down");
@@ -205,6 +272,14 @@ static void handle_locked(const struct server_request *q, struct server_answer *
         (void)snprintf(fx.secret, sizeof fx.secret, "%s", q->runner_secret);
     ck_assert_uint_ge(strlen(fx.secret), 32);
     ck_assert_str_eq(q->runner_secret, fx.secret);
+    fx.singles += as_ends_with(q->path, "/complete") || as_ends_with(q->path, "/measurements");
+    handle_request(q, a);
+}
+
+static void handle_request(const struct server_request *q, struct server_answer *a)
+{
+    int number = 0, attempt = 0;
+    char verb[32] = "";
     if (strncmp(q->path, "/v1/blobs/", 10) == 0) {
         if (fx.on_blob)
             fx.on_blob(q);
@@ -235,6 +310,8 @@ static void handle_locked(const struct server_request *q, struct server_answer *
     } else if (sscanf(q->path, "/v1/sweeps/s/trials/%d/attempts/%d/%31s", &number, &attempt,
                       verb) == 3) {
         answer_attempt(&fx.trials[number], verb, body, a);
+    } else if (strcmp(q->path, "/v1/runners/r/batch") == 0) {
+        answer_batch(q, body, a);
     } else if (sscanf(q->path, "/v1/runners/r/%31s", verb) == 1) {
         answer_runner(verb, body, a);
     } else {

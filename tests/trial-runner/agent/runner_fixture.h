@@ -55,11 +55,16 @@ extern struct fixture {
     int answers_down;                    /* how often that happened */
     bool denied;                         /* answer 401 */
     bool not_holder;                     /* answer 403 not_holder to all writes of attempts */
-    int taken;         /* answer 409 to so many registrations: the name is taken */
-    char secret[130];  /* what the runner shows: every request has shown the same */
-    bool hold_results; /* answer 503 to complete alone */
-    bool hold_items;   /* answer 503 to measurements alone */
-    int held_items;    /* how often that happened */
+    int taken;                /* answer 409 to so many registrations: the name is taken */
+    char secret[130];         /* what the runner shows: every request has shown the same */
+    bool hold_results;        /* answer 503 to complete alone */
+    bool hold_items;          /* answer 503 to measurements alone */
+    int held_items;           /* how often that happened */
+    int batches, batch_parts; /* requests of many parts, and the parts in them */
+    int no_batches;           /* answer so to them: the server knows no such route; 0: it does */
+    int batches_refused;      /* how often that happened */
+    int singles;              /* ends and measurements that came by themselves */
+    int cut_batches;          /* so many are done, and their answers are lost */
     /* Asked first about requests of attempts; returns whether it has answered. NULL: none. */
     bool (*more)(const struct server_request *q, struct server_answer *a);
     void (*on_blob)(const struct server_request *q); /* before content is taken; NULL: none */

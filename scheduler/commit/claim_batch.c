@@ -1,0 +1,153 @@
+#include "scheduler/commit/claim_batch.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "scheduler/assign/drawn.h"
+#include "scheduler/commit/claim_plan.h"
+#include "scheduler/suggester/prepared.h"
+
+/* A batch that is being run. */
+struct claim_batch {
+    const struct batch_ops *ops;
+    struct suggester *sg;
+    struct doc_cache *docs;
+    struct commit_member *const *members;
+    size_t n;
+    struct arena a;
+    struct batch_claimer *claimers;
+    struct batch_turns turns; /* of the latest run, as the next */
+    struct claims_plan plan;
+};
+
+static void claim_batch_done(struct claim_batch *b)
+{
+    arena_done(&b->a);
+}
+
+/* Have the documents of the sources. One that cannot be kept is missing later: its claims run
+ * alone. */
+static as_status read_documents(struct claim_batch *b, struct tx *t,
+                                const struct batch_source *sources, size_t n, struct as_err *err)
+{
+    int64_t *keys = arena_alloc(&b->a, n + 1, sizeof *keys);
+    const char **texts = arena_alloc(&b->a, n + 1, sizeof *texts);
+    size_t n_keys = 0;
+    if (!keys || !texts)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        if (sources[i].row && !doc_cache_find(b->docs, sources[i].key))
+            keys[n_keys++] = sources[i].key;
+    as_status st = n_keys > 0 ? b->ops->documents(t, &b->a, keys, n_keys, texts, err) : AS_OK;
+    for (size_t i = 0; i < n_keys && st == AS_OK; i++)
+        if (texts[i] && doc_cache_add(b->docs, keys[i], texts[i], err) == AS_E_NOMEM)
+            return as_fail_nomem(err);
+    return st;
+}
+
+/* The body: look, decide whose turn it is, lock, decide, write. It may run again. */
+static as_status run_body(void *arg, struct tx *t, struct as_err *err)
+{
+    struct claim_batch *b = arg;
+    struct batch_runner *runners = arena_alloc(&b->a, b->n, sizeof *runners);
+    struct batch_source *sources = NULL;
+    struct batch_claims changes;
+    size_t n_sources = 0;
+    if (!runners)
+        return as_fail_nomem(err);
+    b->turns = (struct batch_turns){0};
+    b->plan = (struct claims_plan){.a = &b->a, .sg = b->sg, .docs = b->docs};
+    as_status st = b->ops->look(t, &b->a, b->claimers, b->n, runners, &b->turns, err);
+    if (st == AS_OK)
+        st = claims_plan_init(&b->plan, &b->turns, b->members, b->n, err);
+    if (st == AS_OK)
+        st = claims_plan_sources(&b->plan, b->members, runners, b->n, &sources, &n_sources, err);
+    if (st == AS_OK && n_sources > 0)
+        st = b->ops->take(t, &b->a, sources, n_sources, err);
+    if (st == AS_OK)
+        st = read_documents(b, t, sources, n_sources, err);
+    if (st == AS_OK)
+        st = claims_plan_take(&b->plan, b->members, runners, b->n, sources, n_sources, err);
+    if (st == AS_OK)
+        st = claims_plan_changes(&b->plan, b->n, &changes, err);
+    return st == AS_OK ? b->ops->begin(t, &b->a, &changes, err) : st;
+}
+
+/* ---- answers ---- */
+
+/* A trial as its runner is told of it: what claimed_read() reads back (assign/claimed.c). */
+static as_status fill_row(const struct claim_batch *b, size_t place, struct arena *a,
+                          struct claimed_row *ret, struct as_err *err)
+{
+    const struct batch_begun *t = &b->plan.begun[place];
+    const struct batch_queued *q = b->plan.queued[place];
+    const struct cached_doc *doc = doc_cache_find(b->docs, t->sweep_key);
+    int64_t grace_ms = 0;
+    const struct sweep_head *s = claims_plan_sweep(&b->plan, t->sweep_key, &grace_ms);
+    JSON_AUTO params = NULL;
+    *ret = (struct claimed_row){.sweep = arena_strdup(a, s->id),
+                                .number = t->made.number,
+                                .attempt = t->attempt,
+                                .seed = q ? q->seed : t->made.seed,
+                                .params = arena_strdup(a, q ? q->params : t->made.params),
+                                .trial = arena_strdup(a, doc->trial),
+                                .metric = arena_strdup(a, s->metric),
+                                .maximize = s->maximize,
+                                .gpus = s->gpus,
+                                .cpus = s->cpus,
+                                .timeout_ms = s->trial_timeout_ms,
+                                .grace_ms = grace_ms};
+    if (!ret->sweep || !ret->params || !ret->trial || !ret->metric)
+        return as_fail_nomem(err);
+    as_status st = json_parse(ret->params, strlen(ret->params), &params, err);
+    return st == AS_OK ? inactive_names(a, doc->tree, params, &ret->inactive, &ret->n_inactive, err)
+                       : st;
+}
+
+/* A claim whose answer cannot be made has its trials: its repeat reads them. */
+static void answer(const struct claim_batch *b, size_t i, struct batch_result *ret)
+{
+    struct commit_member *m = b->members[i];
+    const struct claim_decision *d = &b->plan.decisions[i];
+    m->fate = d->fate;
+    if (d->fate != COMMIT_DONE)
+        return;
+    struct claimed_row *rows = arena_alloc(m->arena, d->n + 1, sizeof *rows);
+    m->status = rows ? AS_OK : as_fail_nomem(&m->err);
+    for (size_t k = 0; k < d->n && m->status == AS_OK; k++)
+        m->status = fill_row(b, d->first + k, m->arena, &rows[k], &m->err);
+    if (m->status == AS_OK)
+        m->out.claim = (struct claim_list){.rows = rows, .n = d->n, .awaits_ends = d->awaits_ends};
+    ret->claimed += (int64_t)d->n;
+}
+
+as_status batch_claim(const struct batch_ops *ops, void *ctx, struct suggester *sg,
+                      struct doc_cache *docs, struct commit_member *const *members, size_t n,
+                      struct batch_result *ret, struct as_err *err)
+{
+    AS_AUTO(claim_batch_done)
+    struct claim_batch b = {.ops = ops, .sg = sg, .docs = docs, .members = members, .n = n};
+    struct batch_end_of_run end = {0};
+    *ret = (struct batch_result){0};
+    b.claimers = arena_alloc(&b.a, n, sizeof *b.claimers);
+    if (!b.claimers)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        const struct claim_request *req = members[i]->in.claim;
+        bool is_long = req->n_ending > RUNNER_HELD_MAX;
+        b.claimers[i] = (struct batch_claimer){.runner = req->runner,
+                                               .claim_id = req->claim_id,
+                                               .ending = req->ending,
+                                               .n_ending = is_long ? 0 : req->n_ending};
+    }
+    as_status st = ops->run(ctx, run_body, &b, &end, err);
+    ret->is_away = end.is_away;
+    ret->sent_ns = end.sent_ns;
+    if (st != AS_OK)
+        return st;
+    if (sg && b.plan.n_learned > 0)
+        suggester_taken(sg, b.plan.n_learned);
+    for (size_t i = 0; i < n; i++)
+        answer(&b, i, ret);
+    return AS_OK;
+}

@@ -1,0 +1,523 @@
+/* What a batch of claims reads and writes: runners, whose turn it is, queues, and trials that begin,
+ * in statements on sets.
+ *
+ * The rows of the runners are locked first, in the order of names, then the sweeps by key. What a
+ * runner holds is read after its row is locked, so no other claim of it can come between. */
+#include "scheduler/store/batch_claims_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/store/has_work_priv.h"
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sets_priv.h"
+#include "scheduler/store/sql_columns_priv.h"
+
+enum {
+    CLAIMS_LOCK,
+    CLAIMS_HELD,
+    CLAIMS_TURNS,
+    CLAIMS_NEWS,
+    CLAIMS_QUEUE,
+    CLAIMS_DOCUMENTS,
+    CLAIMS_ADD,
+    CLAIMS_BEGIN,
+    CLAIMS_ATTEMPTS,
+    CLAIMS_EXTEND,
+    CLAIMS_SEARCHED,
+    CLAIMS_STARTED,
+    CLAIMS_TURNED
+};
+
+/* As TURNS of turn_store.c. */
+#define MAX_TURNS "(select max(m.turns) from sweep m where m.state = 'running')"
+
+#define TURN_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(i64, key, "s.key")                                                                       \
+    NEXT(i64, priority, "s.priority")                                                              \
+    NEXT(i64, running, "s.n_running")                                                              \
+    NEXT(i64, turns, "s.turns")                                                                    \
+    NEXT(i64, served, "s.served")                                                                  \
+    NEXT(i64, gpus, "s.gpus")                                                                      \
+    NEXT(i64, queued, "s.n_queued")                                                                \
+    NEXT(i64, left, "s.planned - s.n_total")                                                       \
+    NEXT(i64, max_concurrent, "s.max_concurrent")                                                  \
+    NEXT(i64, grace_ms, "s.grace_ms")                                                              \
+    NEXT(bool, is_gang, "s.gang")                                                                  \
+    NEXT(bool, has_needs, "s.exclusive or s.cpus > 0 or s.memory_bytes > 0")                       \
+    NEXT(bool, has_shapes, "s.max_group is not null")                                              \
+    NEXT(bool, learns, "s.learns")
+COLUMNS_WHOLE_ROW(struct batch_turn, TURN_FIELDS)
+COLUMNS_READER(turn, struct batch_turn, TURN_FIELDS)
+
+static const struct stmt stmts[] = {
+    [CLAIMS_LOCK] =
+        {"claims_lock",
+         "select u.place - 1 from unnest($1::text[]) with ordinality as u(name, place) cross join "
+         "lateral (select r.name from runner r where r.name = u.name for no key update of r skip "
+         "locked) h"},
+    /* $2: the claims, $3: of each the attempts that end, as an array of "sweep/number/attempt". */
+    [CLAIMS_HELD] =
+        {"claims_held",
+         "select u.place - 1, r.epoch, r.state, r.secret, r.slots, json_array_length(r.gpus) - "
+         "json_array_length(r.gpu_faults), h.running, h.used, h.ending, r.takes_seats, exists "
+         "(select from gang_seat q where q.runner = r.name and q.epoch = r.epoch and q.state = "
+         "'seated' and q.claim_id is null), exists (select from attempt x where x.runner = r.name "
+         "and x.claim_id = u.claim_id) from unnest($1::text[], $2::text[], $3::text[]) with "
+         "ordinality as u(name, claim_id, ending, place) cross join lateral (select * from runner "
+         "where name = u.name limit 1) r cross join lateral (select count(n.number) as running, "
+         "count(*) filter (where n.group_id is null and not n.ends) + count(distinct n.group_id) "
+         "filter (where not n.ends) as used, array_agg(n.sweep_key) filter (where n.ends) as "
+         "ending from (select d.number, d.sweep_key, d.group_id, d.seat is null and u.ending is "
+         "not null and coalesce((select s.id || '/' || d.number || '/' || d.attempt from sweep s "
+         "where s.key = d.sweep_key limit 1) = any (u.ending::text[]), false) as ends from held d "
+         "where d.runner = r.name) n) h"},
+    /* The order of TURN_LIST (turn_store.c), before what single runners change in it. */
+    [CLAIMS_TURNS] =
+        {"claims_turns",
+         "select " COLUMNS_SQL(
+             TURN_FIELDS) ", m.turns from sweep s cross join "
+                          "(select " MAX_TURNS " as turns) m where s.for_runners and " HAS_WORK_OF(
+                              "s.") " order by s.priority desc, s.n_running, greatest(s.turns, "
+                                    "m.turns - 8), s.served, s.key limit $1"},
+    [CLAIMS_NEWS] = {"claims_news",
+                     "select exists (select from runner_wait) or exists (select from sweep where "
+                     "exclusive and n_running > 0), exists (select from gathering where sweep_key "
+                     "is not null) or exists (select from gang where state <> 'over')"},
+    [CLAIMS_QUEUE] =
+        {"claims_queue",
+         "select u.place - 1, h.* from unnest($1::bigint[], $2::bigint[]) with ordinality as "
+         "u(key, most, place) cross join lateral (select t.number, t.attempt, t.seed, t.params "
+         "from trial t where t.sweep_key = u.key and t.state = 'queued' order by t.number limit "
+         "u.most) h"},
+    [CLAIMS_DOCUMENTS] =
+        {"claims_documents",
+         "select u.place - 1, h.document from unnest($1::bigint[]) with ordinality as u(key, "
+         "place) cross join lateral (select document from sweep where key = u.key limit 1) h"},
+    [CLAIMS_ADD] =
+        {"claims_add",
+         "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, origin, "
+         "suggestion_index, seen, runner, epoch, claimed_at, started_at) select key, number, "
+         "'running', 1, params::json, suggestion::json, seed, 'suggested', place, nullif(seen, "
+         "-1), runner, epoch, now(), now() from unnest($1::bigint[], $2::int[], $3::text[], "
+         "$4::text[], $5::bigint[], $6::int[], $7::bigint[], $8::text[], $9::bigint[]) as l(key, "
+         "number, params, suggestion, seed, place, seen, runner, epoch)"},
+    [CLAIMS_BEGIN] =
+        {"claims_begin",
+         "update trial t set state = 'running', attempt = l.attempt, runner = l.runner, epoch = "
+         "l.epoch, client = null, gang = false, group_id = null, claimed_at = now(), started_at = "
+         "coalesce(t.started_at, now()), missing = 0, reason = null from unnest($1::bigint[], "
+         "$2::int[], $3::int[], $4::text[], $5::bigint[]) as l(key, number, attempt, runner, "
+         "epoch) where " SQL_JOINED("t.sweep_key", "l.key") " and " SQL_JOINED(
+             "t.number", "l.number") " and t.state = 'queued' and t.attempt = l.attempt - 1"},
+    [CLAIMS_ATTEMPTS] =
+        {"claims_attempts",
+         "insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, secret) select "
+         "* from unnest($1::bigint[], $2::int[], $3::int[], $4::text[], $5::bigint[], $6::text[], "
+         "$7::text[])"},
+    [CLAIMS_EXTEND] =
+        {"claims_extend",
+         "update runner r set seen_at = clock_timestamp(), expires_at = clock_timestamp() + $2 * "
+         "interval '1 ms' from unnest($1::text[]) as l(name) where " SQL_JOINED("r.name",
+                                                                                "l.name")},
+    [CLAIMS_SEARCHED] =
+        {"claims_searched",
+         "update sweep s set search_state = l.state::json, search_mark = l.mark from "
+         "unnest($1::bigint[], $2::text[], $3::bigint[]) as l(key, state, mark) where "
+         "" SQL_JOINED("s.key", "l.key")},
+    [CLAIMS_STARTED] =
+        {"claims_started",
+         "update sweep s set started_at = now() from unnest($1::bigint[]) as l(key) where "
+         "" SQL_JOINED("s.key", "l.key") " and s.started_at is null"},
+    [CLAIMS_TURNED] = {"claims_turned",
+                       "update sweep s set turns = l.turns, served = nextval('sweep_served') from "
+                       "unnest($1::bigint[], $2::bigint[]) as l(key, turns) where " SQL_JOINED(
+                           "s.key", "l.key")},
+};
+const struct stmt_set claims_stmts = {"claims", stmts, AS_ARRAY_LEN(stmts)};
+
+/* ---- look ---- */
+
+/* A claimer that is being read. */
+struct claimer_place {
+    const struct batch_claimer *claimer;
+    size_t place;
+};
+
+static int compare_claimers(const void *pa, const void *pb)
+{
+    const struct claimer_place *a = pa, *b = pb;
+    return strcmp(a->claimer->runner, b->claimer->runner);
+}
+
+/* Lock the rows of the runners, in the order of their names. */
+static as_status lock_runners(struct tx *t, struct arena *a, const struct batch_claimer *claimers,
+                              size_t n, struct batch_runner *ret, struct as_err *err)
+{
+    struct claimer_place *order = arena_alloc(a, n + 1, sizeof *order);
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    if (!order)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        order[i] = (struct claimer_place){&claimers[i], i};
+    qsort(order, n, sizeof *order, compare_claimers);
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++)
+        array_str(&x.c[0], order[i].claimer->runner);
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[CLAIMS_LOCK], ARGS(arg_array(&x, 0)), &r, err);
+    for (int i = 0; i < r.rows && st == AS_OK; i++)
+        ret[order[result_i64(&r, i, 0)].place].is_there = true;
+    return st;
+}
+
+/* The text of the attempts that end, NULL if there are none; in the arena. */
+static as_status format_ending(struct arena *a, const struct batch_claimer *c, const char **ret,
+                               struct as_err *err)
+{
+    AS_AUTO(str_done) struct str list = {0};
+    *ret = NULL;
+    if (c->n_ending == 0)
+        return AS_OK;
+    array_open(&list);
+    for (size_t i = 0; i < c->n_ending; i++) {
+        const struct attempt_ref *e = &c->ending[i];
+        const char *name =
+            arena_printf(a, "%s/%lld/%lld", e->sweep, (long long)e->number, (long long)e->attempt);
+        if (!name)
+            return as_fail_nomem(err);
+        array_str(&list, name);
+    }
+    array_close(&list);
+    as_status st = str_check(&list, err);
+    if (st == AS_OK)
+        *ret = arena_strdup(a, str_cstr(&list));
+    return st == AS_OK && !*ret ? as_fail_nomem(err) : st;
+}
+
+/* The keys of an array, "{12,34}"; "" for null. */
+static as_status read_keys(struct arena *a, const char *text, struct batch_runner *ret,
+                           struct as_err *err)
+{
+    size_t n = *text != '\0';
+    for (const char *s = text; *s; s++)
+        n += *s == ',';
+    int64_t *keys = arena_alloc(a, n + 1, sizeof *keys);
+    if (!keys)
+        return as_fail_nomem(err);
+    const char *s = text + (n > 0);
+    for (size_t i = 0; i < n; i++) {
+        char *end = NULL;
+        keys[i] = strtoll(s, &end, 10);
+        s = end + 1;
+    }
+    ret->ending = keys;
+    ret->n_ending = n;
+    return AS_OK;
+}
+
+static as_status read_runner(struct reader *rd, struct arena *a, struct batch_runner *ret,
+                             struct as_err *err)
+{
+    ret->epoch = read_i64(rd);
+    ret->state = read_str(rd);
+    ret->secret = read_str(rd);
+    ret->slots = read_i64(rd);
+    ret->gpus = read_i64(rd);
+    ret->running = read_i64(rd);
+    ret->used = read_i64(rd);
+    as_status st = read_keys(a, read_view(rd), ret, err);
+    ret->takes_seats = read_bool(rd);
+    ret->has_seats = read_bool(rd);
+    ret->is_repeated = read_bool(rd);
+    return st == AS_OK ? reader_check(rd, err) : st;
+}
+
+static as_status read_held(struct tx *t, struct arena *a, const struct batch_claimer *claimers,
+                           size_t n, struct batch_runner *ret, struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    as_status st = AS_OK;
+    arrays_open(&x);
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        const char *ending = NULL;
+        st = format_ending(a, &claimers[i], &ending, err);
+        array_str(&x.c[0], claimers[i].runner);
+        array_str(&x.c[1], claimers[i].claim_id);
+        array_str(&x.c[2], ending);
+    }
+    if (st == AS_OK)
+        st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[CLAIMS_HELD],
+                      ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2)), &r, err);
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        st = read_runner(&rd, a, &ret[read_i64(&rd)], err);
+    }
+    return st;
+}
+
+static as_status read_turns(struct tx *t, struct arena *a, struct batch_turns *ret,
+                            struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[CLAIMS_TURNS], ARGS(arg_i64(BATCH_TURNS_MAX)), &r, err);
+    if (st != AS_OK)
+        return st;
+    ret->n = (size_t)r.rows;
+    ret->max_turns = r.rows > 0 ? result_i64(&r, 0, COLUMNS_COUNT(TURN_FIELDS)) : 0;
+    return read_turn_rows(&r, r.rows, a, &ret->rows, err);
+}
+
+static as_status read_news(struct tx *t, struct batch_turns *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    struct reader rd;
+    as_status st = tx_query(t, &stmts[CLAIMS_NEWS], NULL, &r, err);
+    if (st != AS_OK)
+        return st;
+    reader_init(&rd, &r, 0, NULL);
+    ret->has_waits = read_bool(&rd);
+    ret->has_gangs = read_bool(&rd);
+    return reader_check(&rd, err);
+}
+
+as_status batch_look(struct tx *t, struct arena *a, const struct batch_claimer *claimers, size_t n,
+                     struct batch_runner *ret, struct batch_turns *ret_turns, struct as_err *err)
+{
+    as_status st = lock_runners(t, a, claimers, n, ret, err);
+    if (st == AS_OK)
+        st = read_held(t, a, claimers, n, ret, err);
+    if (st == AS_OK)
+        st = read_turns(t, a, ret_turns, err);
+    return st == AS_OK ? read_news(t, ret_turns, err) : st;
+}
+
+/* ---- take ---- */
+
+static as_status read_queues(struct tx *t, struct arena *a, struct batch_source *sources, size_t n,
+                             struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    size_t n_wanted = 0;
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        struct batch_source *s = &sources[i];
+        int64_t most = s->row && s->row->head.counts.by_state[TRIAL_QUEUED] > 0 ? s->n_wanted : 0;
+        s->queue = arena_alloc(a, (size_t)most + 1, sizeof *s->queue);
+        if (!s->queue)
+            return as_fail_nomem(err);
+        n_wanted += (size_t)most;
+        array_i64(&x.c[0], s->key);
+        array_i64(&x.c[1], most);
+    }
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK && n_wanted > 0)
+        st = tx_query(t, &stmts[CLAIMS_QUEUE], ARGS(arg_array(&x, 0), arg_array(&x, 1)), &r, err);
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        struct batch_source *s = &sources[read_i64(&rd)];
+        struct batch_queued *q = &s->queue[s->n_queue++];
+        q->number = read_i64(&rd);
+        q->attempt = read_i64(&rd);
+        q->seed = read_i64(&rd);
+        q->params = read_str(&rd);
+        st = reader_check(&rd, err);
+    }
+    return st;
+}
+
+as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources, size_t n,
+                     struct as_err *err)
+{
+    int64_t *keys = arena_alloc(a, n + 1, sizeof *keys);
+    struct sweep_locked **rows = arena_alloc(a, n + 1, sizeof(struct sweep_locked *));
+    if (!keys || !rows)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        keys[i] = sources[i].key;
+    as_status st = store_sweep_lock_many(t, a, keys, n, false, rows, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        sources[i].row = rows[i];
+    return st == AS_OK ? read_queues(t, a, sources, n, err) : st;
+}
+
+as_status batch_documents(struct tx *t, struct arena *a, const int64_t *keys, size_t n,
+                          const char **ret, struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    RESULT_AUTO r = {0};
+    arrays_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        ret[i] = NULL;
+        array_i64(&x.c[0], keys[i]);
+    }
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[CLAIMS_DOCUMENTS], ARGS(arg_array(&x, 0)), &r, err);
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        int64_t place = read_i64(&rd);
+        ret[place] = read_str(&rd);
+        st = reader_check(&rd, err);
+    }
+    return st;
+}
+
+/* ---- begin ---- */
+
+static as_status add_made(struct tx *t, const struct batch_claims *c, struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    size_t n = 0;
+    arrays_open(&x);
+    for (size_t i = 0; i < c->n_begun; i++) {
+        const struct batch_begun *b = &c->begun[i];
+        if (!b->is_made)
+            continue;
+        array_i64(&x.c[0], b->sweep_key);
+        array_i64(&x.c[1], b->made.number);
+        array_str(&x.c[2], b->made.params);
+        array_str(&x.c[3], b->made.suggestion);
+        array_i64(&x.c[4], b->made.seed);
+        array_i64(&x.c[5], b->made.index);
+        array_i64(&x.c[6], b->made.seen);
+        array_str(&x.c[7], b->owner->runner);
+        array_i64(&x.c[8], b->owner->epoch);
+        n++;
+    }
+    as_status st = arrays_close(&x, err);
+    if (st != AS_OK || n == 0)
+        return st;
+    return tx_exec(t, &stmts[CLAIMS_ADD],
+                   ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
+                        arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7),
+                        arg_array(&x, 8)),
+                   NULL, err);
+}
+
+static as_status begin_queued(struct tx *t, const struct batch_claims *c, struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    int n = 0, done = 0;
+    arrays_open(&x);
+    for (size_t i = 0; i < c->n_begun; i++) {
+        const struct batch_begun *b = &c->begun[i];
+        if (b->is_made)
+            continue;
+        array_i64(&x.c[0], b->sweep_key);
+        array_i64(&x.c[1], b->made.number);
+        array_i64(&x.c[2], b->attempt);
+        array_str(&x.c[3], b->owner->runner);
+        array_i64(&x.c[4], b->owner->epoch);
+        n++;
+    }
+    as_status st = arrays_close(&x, err);
+    if (st != AS_OK || n == 0)
+        return st;
+    st = tx_exec(t, &stmts[CLAIMS_BEGIN],
+                 ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
+                      arg_array(&x, 4)),
+                 &done, err);
+    if (st == AS_OK && done != n)
+        return as_fail(err, AS_E_CONFLICT, "%d of %d trials could begin", done, n);
+    return st;
+}
+
+static as_status add_attempts(struct tx *t, struct arena *a, const struct batch_claims *c,
+                              struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    struct event_new *events = arena_alloc(a, c->n_begun + 1, sizeof *events);
+    if (!events)
+        return as_fail_nomem(err);
+    arrays_open(&x);
+    for (size_t i = 0; i < c->n_begun; i++) {
+        const struct batch_begun *b = &c->begun[i];
+        array_i64(&x.c[0], b->sweep_key);
+        array_i64(&x.c[1], b->made.number);
+        array_i64(&x.c[2], b->attempt);
+        array_str(&x.c[3], b->owner->runner);
+        array_i64(&x.c[4], b->owner->epoch);
+        array_str(&x.c[5], b->owner->claim_id);
+        array_str(&x.c[6], b->owner->secret);
+        events[i] = (struct event_new){.type = "trial.changed",
+                                       .sweep_key = b->sweep_key,
+                                       .sweep = b->sweep,
+                                       .has_number = true,
+                                       .number = b->made.number,
+                                       .state = trial_state_format(TRIAL_RUNNING),
+                                       .attempt = b->attempt,
+                                       .runner = b->owner->runner};
+    }
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK)
+        st = tx_exec(t, &stmts[CLAIMS_ATTEMPTS],
+                     ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
+                          arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6)),
+                     NULL, err);
+    return st == AS_OK ? store_event_add_many(t, events, c->n_begun, err) : st;
+}
+
+static as_status extend_runners(struct tx *t, const struct batch_claims *c, struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    arrays_open(&x);
+    for (size_t i = 0; i < c->n_runners; i++)
+        array_str(&x.c[0], c->runners[i]);
+    as_status st = arrays_close(&x, err);
+    return st != AS_OK
+               ? st
+               : tx_exec(t, &stmts[CLAIMS_EXTEND],
+                         ARGS(arg_array(&x, 0), arg_i64(store_config(tx_store(t))->lease_ms)), NULL,
+                         err);
+}
+
+static as_status write_sweeps(struct tx *t, const struct batch_claims *c, struct as_err *err)
+{
+    ARRAYS_AUTO x = {0};
+    arrays_open(&x);
+    for (size_t i = 0; i < c->n_searched; i++) {
+        array_i64(&x.c[0], c->searched[i].key);
+        array_str(&x.c[1], c->searched[i].state);
+        array_i64(&x.c[2], c->searched[i].mark);
+    }
+    for (size_t i = 0; i < c->n_started; i++)
+        array_i64(&x.c[3], c->started[i]);
+    for (size_t i = 0; i < c->n_turned; i++) {
+        array_i64(&x.c[4], c->turned[i].key);
+        array_i64(&x.c[5], c->turned[i].turns);
+    }
+    as_status st = arrays_close(&x, err);
+    if (st == AS_OK && c->n_searched > 0)
+        st = tx_exec(t, &stmts[CLAIMS_SEARCHED],
+                     ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2)), NULL, err);
+    if (st == AS_OK && c->n_started > 0)
+        st = tx_exec(t, &stmts[CLAIMS_STARTED], ARGS(arg_array(&x, 3)), NULL, err);
+    if (st == AS_OK && c->n_turned > 0)
+        st = tx_exec(t, &stmts[CLAIMS_TURNED], ARGS(arg_array(&x, 4), arg_array(&x, 5)), NULL, err);
+    return st;
+}
+
+as_status batch_begin(struct tx *t, struct arena *a, const struct batch_claims *c,
+                      struct as_err *err)
+{
+    if (c->n_begun == 0)
+        return AS_OK;
+    as_status st = extend_runners(t, c, err);
+    if (st == AS_OK)
+        st = add_made(t, c, err);
+    if (st == AS_OK)
+        st = begin_queued(t, c, err);
+    if (st == AS_OK)
+        st = add_attempts(t, a, c, err);
+    return st == AS_OK ? write_sweeps(t, c, err) : st;
+}

@@ -1,0 +1,18 @@
+/* The functions of batch_ops.h for claims, over PostgreSQL. Private to this folder. */
+#ifndef ASSAY_SCHEDULER_STORE_BATCH_CLAIMS_PRIV_H
+#define ASSAY_SCHEDULER_STORE_BATCH_CLAIMS_PRIV_H
+
+#include "scheduler/store/batch_ops.h"
+
+AS_MUST_CHECK as_status batch_look(struct tx *t, struct arena *a,
+                                   const struct batch_claimer *claimers, size_t n,
+                                   struct batch_runner *ret, struct batch_turns *ret_turns,
+                                   struct as_err *err);
+AS_MUST_CHECK as_status batch_take(struct tx *t, struct arena *a, struct batch_source *sources,
+                                   size_t n, struct as_err *err);
+AS_MUST_CHECK as_status batch_documents(struct tx *t, struct arena *a, const int64_t *keys,
+                                        size_t n, const char **ret, struct as_err *err);
+AS_MUST_CHECK as_status batch_begin(struct tx *t, struct arena *a, const struct batch_claims *c,
+                                    struct as_err *err);
+
+#endif
