@@ -64,12 +64,11 @@ static as_status read_source(struct tx *t, struct arena *a, int64_t sweep_key, s
 
 static as_status read_document(struct assignment *asg, const struct source *src, struct as_err *err)
 {
-    JSON_AUTO tree = NULL;
-    struct sweep_doc **doc = src->making.learns ? NULL : &asg->doc;
-    as_status st = stored_doc_read(src->making.document, &tree, doc, err);
+    as_status st = doc_cache_read(store_docs(asg->db), src->making.document, !src->making.learns,
+                                  &asg->doc, err);
     if (st != AS_OK || src->making.max_group <= 0)
         return st;
-    st = shaper_create(tree, src->datasets, src->n_datasets, &asg->shaper, err);
+    st = shaper_create(asg->doc.tree, src->datasets, src->n_datasets, &asg->shaper, err);
     return st == AS_OK ? AS_OK : stored_doc_failed(st, err);
 }
 
@@ -100,10 +99,9 @@ as_status assignment_open(struct assignment *asg, int64_t sweep_key, struct as_e
 
 void assignment_close(struct assignment *asg)
 {
-    sweep_doc_free(asg->doc);
+    doc_ref_done(&asg->doc);
     suggester_free(asg->own);
     shaper_free(asg->shaper);
-    asg->doc = NULL;
     asg->own = NULL;
     asg->shaper = NULL;
 }
@@ -164,7 +162,7 @@ static as_status next_drawn(struct assignment *asg, const struct sweep_head *s, 
     AS_AUTO(suggestion_done) struct suggestion drawn = {0};
     struct search_spec spec;
     int64_t number = s->counts.total + m->n, index = s->suggested + m->n;
-    sweep_doc_search_spec(asg->doc, &spec);
+    sweep_doc_search_spec(asg->doc.doc, &spec);
     as_status st = suggest(&spec, NULL, NULL, (uint64_t)number, (uint64_t)index, NULL, &drawn, err);
     if (st != AS_OK)
         return st;
