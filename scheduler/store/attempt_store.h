@@ -27,12 +27,12 @@ AS_MUST_CHECK as_status store_attempt_end(struct tx *t, int64_t sweep_key, int64
                                           int64_t attempt, const struct attempt_end *e,
                                           struct as_err *err);
 
+/* The same for n attempts, in one statement. No attempt stands twice. */
 struct attempt_ended {
     int64_t sweep_key, number, attempt;
     struct attempt_end end;
 };
-/* The same for many attempts. */
-AS_MUST_CHECK as_status store_attempt_end_many(struct tx *t, const struct attempt_ended *rows,
+AS_MUST_CHECK as_status store_attempt_end_many(struct tx *t, const struct attempt_ended *ends,
                                                size_t n, struct as_err *err);
 
 /* Record what a runner says about its running attempts. Only a later phase than the recorded one
