@@ -28,8 +28,8 @@ void server_start(struct server *s, int64_t workers);
 void server_start_on(struct server *s, const char *url, int64_t workers);
 void server_stop(struct server *s);
 
-/* A request of the administrator on a connection of its own, whose answer must be a 2xx. Returns its JSON, owned by the
- * caller; NULL if it has none. `body` NULL: none. */
+/* A request of the administrator on a connection of its own, whose answer must be a 2xx. Returns
+ * its JSON, owned by the caller; NULL if it has none. `body` NULL: none. */
 json_t *server_call(const struct server *s, const char *method, const char *path, const char *body);
 
 /* Create the sweep `name` over x in [0, 1] that minimises "loss" at random, with a million trials.
