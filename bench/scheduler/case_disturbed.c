@@ -41,11 +41,11 @@ void case_filled(const struct settings *o)
     double empty[ROUNDS_MAX], fresh[ROUNDS_MAX], analysed[ROUNDS_MAX];
     char name[80], note[80];
     struct server filled;
-    case_server(&filled, o, SWEEPS);
+    case_server(&filled, SWEEPS);
     fill_completed(&filled, o->filled / SWEEPS, o->points);
     for (int64_t r = 0; r < o->rounds; r++) {
         struct server s;
-        case_server(&s, o, SWEEPS);
+        case_server(&s, SWEEPS);
         empty[r] = cycles_on(&s, o, o->seconds);
         server_stop(&s);
         fresh[r] = cycles_on(&filled, o, o->seconds);
@@ -66,10 +66,10 @@ void case_idle(const struct settings *o)
     double without, with;
     char name[80];
     struct server s;
-    case_server(&s, o, SWEEPS);
+    case_server(&s, SWEEPS);
     without = cycles_on(&s, o, o->idle_s);
     server_stop(&s);
-    case_server(&s, o, SWEEPS);
+    case_server(&s, SWEEPS);
     /* It has a snapshot and a number, so nothing that was written since can be removed. */
     struct pg_session *idle = pg_fixture_session(
         s.url, "begin isolation level repeatable read; create table idle_transaction ()");
@@ -85,7 +85,7 @@ void case_cancel(const struct settings *o)
     struct server s;
     struct load_result quiet = {0}, busy = {0};
     char name[24], note[200];
-    case_server(&s, o, SWEEPS);
+    case_server(&s, SWEEPS);
     struct cancels c = {.server = &s, .sweeps = VICTIMS};
     for (int i = 0; i < VICTIMS; i++) {
         (void)snprintf(name, sizeof name, "victim-%d", i);
