@@ -90,9 +90,10 @@ void case_cancel(const struct settings *o)
     char name[24], note[200];
     case_server(&s, SWEEPS);
     struct cancels c = {.server = &s, .sweeps = VICTIMS};
+    int64_t epoch = server_add_runner(&s, "holder", 1024);
     for (int i = 0; i < VICTIMS; i++) {
         (void)snprintf(name, sizeof name, "victim-%d", i);
-        fill_live(&s, name, o->cancelled);
+        fill_live(&s, name, epoch, o->cancelled);
     }
     struct load_plan plan = case_plan(&s, o, RUNNERS);
     case_open(&plan, cycles_on(&s, o, o->seconds) / 2);

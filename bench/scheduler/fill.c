@@ -41,10 +41,9 @@ void fill_completed(struct server *s, int64_t trials, int64_t points)
     pg_fixture_exec(s->url, sql);
 }
 
-void fill_live(struct server *s, const char *name, int64_t trials)
+void fill_live(struct server *s, const char *name, int64_t epoch, int64_t trials)
 {
     char sql[SQL_SIZE];
-    int64_t epoch = server_add_runner(s, "holder", 1024);
     server_add_sweep(s, name);
     (void)snprintf(sql, sizeof sql, "/v1/sweeps/%s", name);
     json_decref(server_call(s, "PATCH", sql, "{\"state\":\"paused\"}"));
