@@ -43,7 +43,7 @@ static double since_ms(int64_t begin_ns)
 void asks_run(const char *method, int trials, struct times *asks, struct times *tells)
 {
     struct server s;
-    server_start(&s, 0);
+    server_start(&s);
     add_sweep(&s, method, trials);
     for (int i = 0; i < trials;) {
         char path[100], body[100];

@@ -43,9 +43,9 @@ struct figures {
     char used[N_SHAPES][N_ROUTES][160]; /* in the last round */
 };
 
-void case_server(struct server *s, const struct settings *o, int sweeps)
+void case_server(struct server *s, int sweeps)
 {
-    server_start(s, o->workers);
+    server_start(s);
     for (int i = 0; i < sweeps; i++) {
         char name[24];
         (void)snprintf(name, sizeof name, "sweep-%d", i);
@@ -94,7 +94,7 @@ static void measure_loads(const struct settings *o, struct figures *f, int64_t r
         for (size_t k = 0; k < N_ROUTES; k++) {
             struct server s;
             struct load_result result = {0};
-            case_server(&s, o, shapes[i].sweeps);
+            case_server(&s, shapes[i].sweeps);
             const struct load_plan plan = case_plan(&s, o, shapes[i].runners);
             all_routes[k].run(&plan, &result);
             server_stop(&s);
@@ -166,13 +166,13 @@ static void report_load(const struct figures *f, size_t i, size_t k)
     int len = snprintf(name, sizeof name, "%d sweep%s, %d runner%s, %s", shapes[i].sweeps,
                        shapes[i].sweeps > 1 ? "s" : "", shapes[i].runners,
                        shapes[i].runners > 1 ? "s" : "", all_routes[k].name);
-    (void)snprintf(note, sizeof note, "%.2f of the floor, %.2f of the sets; %s",
-                   median_ratio(s->per_s, bare->per_s, n), median_ratio(s->per_s, ours->per_s, n),
-                   f->used[i][k]);
+    (void)snprintf(note, sizeof note, "%.1f%% of the floor, %.1f%% of the sets; %s",
+                   100 * median_ratio(s->per_s, bare->per_s, n),
+                   100 * median_ratio(s->per_s, ours->per_s, n), f->used[i][k]);
     bench_report(name, median(s->per_s, n), "cycles/s", median(bare->per_s, n),
                  median(ours->per_s, n), "sets on our tables", note);
     (void)snprintf(name + len, sizeof name - (size_t)len, ", processor time");
-    (void)snprintf(note, sizeof note, "%.2f times the floor, %.2f times the sets",
+    (void)snprintf(note, sizeof note, "%.1f times the floor, %.1f times the sets",
                    median_ratio(s->us, bare->us, n), median_ratio(s->us, ours->us, n));
     bench_report(name, median(s->us, n), "us", median(bare->us, n), median(ours->us, n),
                  "sets on our tables", note);
@@ -186,7 +186,7 @@ static void measure_claims(const struct settings *o, const struct figures *f)
         struct server s;
         struct load_result r = {0};
         char name[80], note[200];
-        case_server(&s, o, 1);
+        case_server(&s, 1);
         struct load_plan plan = case_plan(&s, o, 8);
         plan.seconds = o->seconds * (double)o->rounds;
         case_open(&plan, median(f->loads[1][k].per_s, f->rounds) / 2);

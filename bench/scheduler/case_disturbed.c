@@ -36,29 +36,32 @@ static void report_ratio(const char *name, double *v, double *without, int64_t n
                  NAN, NULL, text);
 }
 
-void case_filled(const struct settings *o)
+/* The filled database and an empty one take turns. */
+static void compare_filled(struct server *filled, const struct settings *o, const char *what)
 {
-    double empty[ROUNDS_MAX], fresh[ROUNDS_MAX], analysed[ROUNDS_MAX];
+    double empty[ROUNDS_MAX], full[ROUNDS_MAX];
     char name[80], note[80];
-    struct server filled;
-    case_server(&filled, o, SWEEPS);
-    fill_completed(&filled, o->filled / SWEEPS, o->points);
     for (int64_t r = 0; r < o->rounds; r++) {
         struct server s;
-        case_server(&s, o, SWEEPS);
+        case_server(&s, SWEEPS);
         empty[r] = cycles_on(&s, o, o->seconds);
         server_stop(&s);
-        fresh[r] = cycles_on(&filled, o, o->seconds);
+        full[r] = cycles_on(filled, o, o->seconds);
     }
-    pg_fixture_exec(filled.url, "vacuum analyze");
-    for (int64_t r = 0; r < o->rounds; r++)
-        analysed[r] = cycles_on(&filled, o, o->seconds);
-    server_stop(&filled);
+    (void)snprintf(name, sizeof name, "after %lld trials, %s", (long long)o->filled, what);
     (void)snprintf(note, sizeof note, "%lld points", (long long)(o->filled * o->points));
-    (void)snprintf(name, sizeof name, "after %lld trials, not analysed", (long long)o->filled);
-    report_ratio(name, fresh, empty, o->rounds, note);
-    (void)snprintf(name, sizeof name, "after %lld trials, analysed", (long long)o->filled);
-    report_ratio(name, analysed, empty, o->rounds, note);
+    report_ratio(name, full, empty, o->rounds, note);
+}
+
+void case_filled(const struct settings *o)
+{
+    struct server filled;
+    case_server(&filled, SWEEPS);
+    fill_completed(&filled, o->filled / SWEEPS, o->points);
+    compare_filled(&filled, o, "not analysed");
+    pg_fixture_exec(filled.url, "vacuum analyze");
+    compare_filled(&filled, o, "analysed");
+    server_stop(&filled);
 }
 
 void case_idle(const struct settings *o)
@@ -66,10 +69,10 @@ void case_idle(const struct settings *o)
     double without, with;
     char name[80];
     struct server s;
-    case_server(&s, o, SWEEPS);
+    case_server(&s, SWEEPS);
     without = cycles_on(&s, o, o->idle_s);
     server_stop(&s);
-    case_server(&s, o, SWEEPS);
+    case_server(&s, SWEEPS);
     /* It has a snapshot and a number, so nothing that was written since can be removed. */
     struct pg_session *idle = pg_fixture_session(
         s.url, "begin isolation level repeatable read; create table idle_transaction ()");
@@ -85,11 +88,12 @@ void case_cancel(const struct settings *o)
     struct server s;
     struct load_result quiet = {0}, busy = {0};
     char name[24], note[200];
-    case_server(&s, o, SWEEPS);
+    case_server(&s, SWEEPS);
     struct cancels c = {.server = &s, .sweeps = VICTIMS};
+    int64_t epoch = server_add_runner(&s, "holder", 1024);
     for (int i = 0; i < VICTIMS; i++) {
         (void)snprintf(name, sizeof name, "victim-%d", i);
-        fill_live(&s, name, o->cancelled);
+        fill_live(&s, name, epoch, o->cancelled);
     }
     struct load_plan plan = case_plan(&s, o, RUNNERS);
     case_open(&plan, cycles_on(&s, o, o->seconds) / 2);

@@ -18,7 +18,7 @@ void case_points(const struct settings *o)
         struct server s;
         struct load_result result = {0};
         floors[r] = pgbench_points(POINTS, 8, o->seconds).per_s;
-        case_server(&s, o, 8);
+        case_server(&s, 8);
         struct load_plan plan = case_plan(&s, o, 8);
         plan.points = POINTS;
         plan.requests = 1000000; /* no trial ends before the load */

@@ -11,7 +11,7 @@
 
 struct settings {
     double seconds; /* of each measurement */
-    int64_t rounds, workers;
+    int64_t rounds;
     int64_t filled, points; /* trials in all; measurements of each */
     double idle_s;          /* how long the other transaction is idle */
     int64_t cancelled;      /* live trials of a sweep that is cancelled */
@@ -26,7 +26,7 @@ struct routes {
 extern const struct routes all_routes[N_ROUTES];
 
 /* A new server with these sweeps. */
-void case_server(struct server *s, const struct settings *o, int sweeps);
+void case_server(struct server *s, int sweeps);
 /* A closed load of cycles on it. */
 struct load_plan case_plan(struct server *s, const struct settings *o, int runners);
 /* Make it an open load of so many cycles a second, that lasts until there are times to compare. */

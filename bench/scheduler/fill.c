@@ -4,8 +4,8 @@
 
 #define SQL_SIZE 2000
 
-/* Without triggers, which count row by row; the counts are written at the end. $1 trials of each
- * sweep, $2 points. */
+/* Without triggers; the counts are written at the end. Of printf: the first argument is the number
+ * of trials of each sweep, the second that of their points. */
 static const char completed[] =
     "set session_replication_role = replica;"
     "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, origin, "
@@ -22,6 +22,7 @@ static const char completed[] =
     "update sweep set n_total = %1$lld, n_completed = %1$lld, n_suggested = %1$lld, finish_seq = "
     "%1$lld, started_at = now()";
 
+/* The name of the sweep, the epoch of the runner, the number of trials. */
 static const char live[] =
     "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, origin, "
     "suggestion_index, runner, epoch, claimed_at, started_at) select key, n, case when n %% 2 = 0 "
@@ -40,10 +41,9 @@ void fill_completed(struct server *s, int64_t trials, int64_t points)
     pg_fixture_exec(s->url, sql);
 }
 
-void fill_live(struct server *s, const char *name, int64_t trials)
+void fill_live(struct server *s, const char *name, int64_t epoch, int64_t trials)
 {
     char sql[SQL_SIZE];
-    int64_t epoch = server_add_runner(s, "holder", 1024);
     server_add_sweep(s, name);
     (void)snprintf(sql, sizeof sql, "/v1/sweeps/%s", name);
     json_decref(server_call(s, "PATCH", sql, "{\"state\":\"paused\"}"));

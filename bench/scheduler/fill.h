@@ -11,7 +11,7 @@
 void fill_completed(struct server *s, int64_t trials, int64_t points);
 
 /* Create the paused sweep `name` with `trials` live trials: half of them queued, half of them
- * running on a runner that is registered under the name "holder". */
-void fill_live(struct server *s, const char *name, int64_t trials);
+ * running on the runner that is registered under the name "holder" with this epoch. */
+void fill_live(struct server *s, const char *name, int64_t epoch, int64_t trials);
 
 #endif

@@ -75,8 +75,8 @@ bool load_goes_on(const struct load *l, int64_t now_ns);
 
 /* Does what happens at that time count? */
 bool load_counts(const struct load *l, int64_t at_ns);
-/* A claim, or a whole cycle, that was due at due_ns is answered. Its time counts if it was due while
- * times count: those that take longer than the load are not left out. */
+/* A claim, or a whole cycle, that was due at due_ns is answered. Its time counts if what happened
+ * when it was due counts: those that take longer than the load are not left out. */
 void load_claimed(struct load *l, int64_t due_ns, int64_t now_ns);
 void load_completed(struct load *l, int64_t due_ns, int64_t now_ns);
 

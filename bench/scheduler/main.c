@@ -23,13 +23,14 @@ int main(int argc, char **argv)
                          .points = 20,
                          .idle_s = 10,
                          .cancelled = 10000};
+    struct opt_list args = {0};
     const char *only = NULL;
     const struct opt more[] = {
         {"case", 0, OPT_STRING, &only, "NAME", NULL, "run this case alone",
          "cycles|points|asks|filled|idle|cancel"},
         {"seconds", 0, OPT_DOUBLE, &o.seconds, "N", NULL, "of each measurement (4)"},
         {"rounds", 0, OPT_I64, &o.rounds, "N", NULL, "that take turns, at most 15 (3)"},
-        {"workers", 0, OPT_I64, &o.workers, "N", NULL, "of assayd (its default)"},
+        {"server-arg", 0, OPT_LIST, &args, "ARG", NULL, "of assayd, such as --workers=8"},
         {"filled", 0, OPT_I64, &o.filled, "N", NULL, "trials that were before (100000)"},
         {"points", 0, OPT_I64, &o.points, "N", NULL, "measurements of each of these (20)"},
         {"idle-transaction", 0, OPT_DOUBLE, &o.idle_s, "SECONDS", NULL,
@@ -42,13 +43,13 @@ int main(int argc, char **argv)
                           more, argc, argv))
         return bench_exit();
     const struct opt_range ranges[] = {{"rounds", o.rounds, 1, ROUNDS_MAX},
-                                       {"workers", o.workers, 0, 256},
                                        {"filled", o.filled, 8, 4000000},
                                        {"points", o.points, 1, 1000},
                                        {"cancel", o.cancelled, 2, 1000000}};
     struct as_err err = {0};
     if (opt_check_ranges(ranges, AS_ARRAY_LEN(ranges), &err) != AS_OK)
         wire_give_up("options", err.msg);
+    server_arguments(&args);
     pg_fixture_start_with_fsync();
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++)
         if (!only || strcmp(only, cases[i].name) == 0)

@@ -16,7 +16,7 @@
 #include "tests/support/pg_fixture.h"
 #include "tests/support/temp_folder.h"
 
-#define QUEUED 400000
+#define QUEUED_PER_S 100000 /* more than are claimed in a second */
 
 static const char tables[] =
     "create table bare_trial (id bigint primary key, state smallint not null, value float8);"
@@ -63,10 +63,10 @@ static void write_script(const char *path, const char *text)
         wire_give_up(path, "cannot be written");
 }
 
-static void make_tables(const char *url)
+static void make_tables(const char *url, double seconds)
 {
     char sql[sizeof tables + 20];
-    (void)snprintf(sql, sizeof sql, tables, QUEUED);
+    (void)snprintf(sql, sizeof sql, tables, (int)(ceil(seconds) * QUEUED_PER_S));
     pg_fixture_exec(url, sql);
     pg_fixture_exec(url, "vacuum analyze bare_trial");
 }
@@ -132,7 +132,7 @@ struct floor pgbench_cycles(int size, int clients, double seconds)
     if (!find_pgbench(program, sizeof program))
         return (struct floor){NAN, NAN};
     pg_fixture_empty_database(url);
-    make_tables(url);
+    make_tables(url, seconds);
     (void)snprintf(text, sizeof text, size == 1 ? one : set, size);
     return measure(program, url, text, size, clients, ceil(seconds));
 }

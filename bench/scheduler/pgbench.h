@@ -13,8 +13,8 @@
  * pgbench. */
 struct floor pgbench_cycles(int set, int clients, double seconds);
 
-/* Points in a second: `clients` connections that insert sets of `set` points into a bare table, each
- * set a transaction. A rate of NaN: there is no pgbench. */
+/* Points in a second of `clients` connections that insert sets of `set` points into a bare table,
+ * each set a transaction. A rate of NaN: there is no pgbench. */
 struct floor pgbench_points(int set, int clients, double seconds);
 
 #endif

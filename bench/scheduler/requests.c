@@ -14,7 +14,7 @@ double requests_rate(double seconds)
     AS_AUTO(str_done) struct str body = {0};
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     int64_t done = 0;
-    server_start(&s, 0);
+    server_start(&s);
     (void)server_add_runner(&s, "bench", 1);
     str_puts(&body, "{}");
     int64_t begin_ns = clock_mono_ns(), now = begin_ns;

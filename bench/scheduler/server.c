@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/opt.h"
 #include "tests/support/roots.h"
 
 #define SECRET "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
@@ -34,31 +35,55 @@ static void read_line(const struct server *s, const char *name, char *ret, size_
     wire_give_up("assayd", "it did not start");
 }
 
-static void run_program(const struct server *s, int64_t workers)
+static const struct opt_list *more_arguments;
+
+void server_arguments(const struct opt_list *args)
 {
-    char program[600], address[100], admin[100], runner[100], n[24];
+    more_arguments = args;
+}
+
+static void run_program(const struct server *s)
+{
+    char program[600], address[100], admin[100], runner[100];
     (void)snprintf(program, sizeof program, "%s/api/server/assayd", build_root());
     (void)snprintf(address, sizeof address, "%s/address", s->dir);
     (void)snprintf(admin, sizeof admin, "%s/admin", s->dir);
     (void)snprintf(runner, sizeof runner, "%s/runner", s->dir);
-    (void)snprintf(n, sizeof n, "%lld", (long long)workers);
     /* The lease is long because nothing here is about lost runners, and nobody sends heartbeats. */
-    (void)execl(program, "assayd", "--database", s->url, "--listen", "127.0.0.1:0",
-                "--address-file", address, "--admin-token-file", admin, "--runner-token-file",
-                runner, "--lease", "1h", "--die-with-parent", "--log-level", "warn",
-                workers > 0 ? "--workers" : NULL, n, (char *)NULL);
+    const char *args[OPT_LIST_MAX + 20] = {"assayd",
+                                           "--database",
+                                           s->url,
+                                           "--listen",
+                                           "127.0.0.1:0",
+                                           "--lease",
+                                           "1h",
+                                           "--address-file",
+                                           address,
+                                           "--log-level",
+                                           "warn",
+                                           "--admin-token-file",
+                                           admin,
+                                           "--die-with-parent",
+                                           "--runner-token-file",
+                                           runner};
+    size_t n = 0;
+    while (args[n])
+        n++;
+    for (size_t i = 0; more_arguments && i < more_arguments->n; i++)
+        args[n++] = more_arguments->values[i];
+    (void)execv(program, (char *const *)args);
     _exit(127);
 }
 
-void server_start_on(struct server *s, const char *url, int64_t workers)
+void server_start(struct server *s)
 {
     char line[200];
     *s = (struct server){0};
-    (void)snprintf(s->url, sizeof s->url, "%s", url);
+    pg_fixture_database(s->url);
     temp_folder_make(s->dir);
     s->pid = fork();
     if (s->pid == 0)
-        run_program(s, workers);
+        run_program(s);
     read_line(s, "address", line, sizeof line);
     s->port = (int)strtol(strrchr(line, ':') + 1, NULL, 10);
     read_line(s, "admin", line, sizeof line);
@@ -66,13 +91,6 @@ void server_start_on(struct server *s, const char *url, int64_t workers)
     read_line(s, "runner", line, sizeof line);
     (void)snprintf(s->runners, sizeof s->runners,
                    "Authorization: Bearer %s\r\nAssay-Runner-Secret: " SECRET "\r\n", line);
-}
-
-void server_start(struct server *s, int64_t workers)
-{
-    char url[PG_URL_SIZE];
-    pg_fixture_database(url);
-    server_start_on(s, url, workers);
 }
 
 void server_stop(struct server *s)

@@ -22,14 +22,17 @@ struct server {
     char runners[FIELDS_SIZE]; /* the same of every runner */
 };
 
-/* A server on a new database. workers 0: its default. */
-void server_start(struct server *s, int64_t workers);
-/* The same on the database `url`, which is migrated. */
-void server_start_on(struct server *s, const char *url, int64_t workers);
+struct opt_list; /* base/opt.h */
+
+/* Further arguments of every server that is started from now on; borrowed for ever. */
+void server_arguments(const struct opt_list *args);
+
+/* A server on a new database. */
+void server_start(struct server *s);
 void server_stop(struct server *s);
 
-/* A request of the administrator on a connection of its own, whose answer must be a 2xx. Returns its JSON, owned by the
- * caller; NULL if it has none. `body` NULL: none. */
+/* A request of the administrator on a connection of its own, whose answer must be a 2xx. Returns
+ * its JSON, owned by the caller; NULL if it has none. `body` NULL: none. */
 json_t *server_call(const struct server *s, const char *method, const char *path, const char *body);
 
 /* Create the sweep `name` over x in [0, 1] that minimises "loss" at random, with a million trials.

@@ -157,7 +157,7 @@ struct floor sets_cycles(int sweeps, int set, int connections, double seconds)
     pthread_t threads[CONNECTIONS_MAX];
     char keys[200];
     int64_t done = 0;
-    server_start(&s, 0);
+    server_start(&s);
     make_sweeps(&s, sweeps, keys, sizeof keys);
     for (int i = 0; i < connections; i++) {
         struct job *j = &jobs[i];
