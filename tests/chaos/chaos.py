@@ -83,10 +83,11 @@ class Storm:
     # The run.
 
     def prepare(self):
-        self.cluster = Cluster(os.path.join(self.folder, "cluster"),
-                               os.path.join(self.options.build, "tests", "chaos", "chaos.so"), self.options.plant)
+        # the user of the cluster may not enter the build folder
+        library = shutil.copy(os.path.join(self.options.build, "tests", "chaos", "chaos.so"), self.folder)
+        self.cluster = Cluster(os.path.join(self.folder, "cluster"), library, self.options.plant)
         self.cluster.make()
-        self.fleet = Fleet(self.folder, self.options.build, self.cluster)
+        self.fleet = Fleet(self.folder, self.options.build, self.cluster, library)
         self.fleet.start(self.wait)
         env = {**os.environ, "ASSAY_SERVER": f"http://127.0.0.1:{self.fleet.port}", "ASSAY_TOKEN_FILE": self.fleet.token_file}
         if "group" in self.options.load or "ranks" in self.options.load:

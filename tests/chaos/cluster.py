@@ -120,6 +120,8 @@ class Cluster:
             if self.postmaster.poll() is not None:
                 raise RuntimeError("PostgreSQL does not start: " + self.log.name)
             time.sleep(0.05)
+        if self.env["LD_PRELOAD"] not in open(f"/proc/{self.postmaster.pid}/maps").read():
+            raise RuntimeError(f"PostgreSQL runs without {self.env['LD_PRELOAD']}, see {self.log.name}")
         self.sql("create database assay", database="postgres")
 
     def begin_planted(self):

@@ -72,11 +72,10 @@ class Member:
 
 
 class Fleet:
-    def __init__(self, folder, build, cluster, n_runners=3, slots=3):
-        self.folder, self.build, self.cluster = folder, build, cluster
+    def __init__(self, folder, build, cluster, library, n_runners=3, slots=3):
+        self.folder, self.build, self.cluster, self.library = folder, build, cluster, library
         self.deaths = []  # of processes that nobody killed
         self.log = open(os.path.join(folder, "proxies.log"), "ab")
-        self.library = os.path.join(build, "tests", "chaos", "chaos.so")
         self.trial = os.path.join(build, "tests", "chaos", "chaos_trial")
         self.token_file = os.path.join(folder, "admin.token")
         program, home = os.path.join(build, "tests", "chaos", "chaos_proxy"), cluster.socket + "/.s.PGSQL.5432"
