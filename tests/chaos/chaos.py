@@ -127,7 +127,8 @@ class Storm:
             self.tick(self.later_jobs[0][0])
         for member in self.fleet.runners:
             member.control.set(offset_ns=0)
-        self.orphan()
+        if set(self.options.load) - {"ask", "noop"}:
+            self.orphan()
         self.load.is_over = True
         last, progress = time.monotonic(), None
         while self.load.current or any(t.name == "keep" and t.is_alive() for t in self.load.threads):
@@ -142,21 +143,23 @@ class Storm:
                 return
 
     def orphan(self):
-        """Runner 0 dies while it runs trials: how long until they are running no more? It may be a lease until the
+        """A runner dies while it runs trials: how long until they are running no more? It may be a lease until the
         servers end leases again after the last fault, then the lease itself and the reaper's period."""
-        def held():
+        def holder(condition="true"):
+            """The runner that holds most of them; "" for none."""
             self.tick(time.monotonic() + 0.1)
-            done = self.cluster.psql("select count(*) from trial where state = 'running' and runner = 'r0'")
-            return int(done.stdout) if done.returncode == 0 else 1
+            done = self.cluster.psql("select runner from trial where state = 'running' and runner in ('r0', 'r1', 'r2') and "
+                                     f"{condition} group by 1 order by count(*) desc limit 1")
+            return done.stdout.strip() if done.returncode == 0 else None
         begin = time.monotonic()
-        while held() == 0 and time.monotonic() < begin + 15:
+        while not (name := holder()) and time.monotonic() < begin + 60:
             pass
-        self.fleet.runners[0].kill()
-        begin, had = time.monotonic(), held()
-        while had and held() and time.monotonic() < begin + PATIENCE_S:
+        self.fleet.runners[int(name[1:]) if name else 0].kill()
+        begin = time.monotonic()
+        while name and holder(f"runner = '{name}'") != "" and time.monotonic() < begin + PATIENCE_S:
             pass
-        self.orphan_s = time.monotonic() - begin if had else None
-        if had and self.orphan_s > 2 * LEASE_S + check.REAPER_S + check.SLACK_S + 2 * self.lag_s:
+        self.orphan_s = time.monotonic() - begin if name else None
+        if name and self.orphan_s > 2 * LEASE_S + check.REAPER_S + check.SLACK_S + 2 * self.lag_s:
             self.violations.append(f"lease: trials of a dead runner were running for {self.orphan_s:.1f} s")
 
     def progress(self):
