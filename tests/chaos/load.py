@@ -208,7 +208,7 @@ class Load:
                 self.writer.add("points", trial=trial, attempt=attempt, items=points)
         body["outcome"] = outcome
         if outcome == "completed":
-            body["metrics"] = {"loss": value}
+            body.update(metrics={"loss": value}, step=2)  # at a step of its own: no attempt replaces another's points
         self.end(http, path + "/complete", body, trial, attempt, outcome, value if outcome == "completed" else None)
 
     def end(self, http, path, body, trial, attempt, outcome, value):
@@ -253,7 +253,7 @@ class Load:
                           {"items": [{"step": s, "metrics": {"loss": v}} for s, v in points]})
         if got and got[0] == 200:
             self.writer.add("points", trial=trial, attempt=attempt, items=points)
-        self.end(http, path + "/complete", {"outcome": "completed", "metrics": {"loss": value}}, trial, attempt,
+        self.end(http, path + "/complete", {"outcome": "completed", "metrics": {"loss": value}, "step": 1}, trial, attempt,
                  "completed", value)
 
     # What no client should send.
