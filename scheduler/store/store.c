@@ -28,8 +28,8 @@
 
 #define POOL_WAIT_MS 5000 /* for a connection, before the error is "busy" */
 #define BACKOFF_MIN_MS 100
-#define BACKOFF_MAX_MS 5000
-#define TX_ATTEMPTS 8 /* runs of one transaction */
+#define BACKOFF_MAX_MS 1000 /* every request waits for as long when the database is back */
+#define TX_ATTEMPTS 8       /* runs of one transaction */
 #define CONN_MAX 256
 #define BATCH_CONNECTIONS 6 /* of the committer: its batch thread and its helpers */
 

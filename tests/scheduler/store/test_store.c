@@ -1,6 +1,11 @@
-/* The store: every statement prepares, connections recover, fsync is required. */
+/* The store: every statement prepares, connections recover and are tried again in time, fsync is
+ * required. */
+#include <arpa/inet.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "scheduler/services/migrate.h"
@@ -68,6 +73,62 @@ START_TEST(an_absent_database_is_unavailable_at_once)
 }
 END_TEST
 
+#define TRIES 12
+
+/* A database that hangs up: where it listens, and when it was called. */
+struct refusal {
+    int fd, port;
+    int64_t at_ns[TRIES];
+};
+
+static void *hang_up(void *arg)
+{
+    struct refusal *r = arg;
+    for (int i = 0; i < TRIES; i++) {
+        int fd = accept(r->fd, NULL, NULL);
+        r->at_ns[i] = clock_mono_ns();
+        close(fd);
+    }
+    close(r->fd); /* whoever calls now is refused at once */
+    return NULL;
+}
+
+static void refusal_begin(struct refusal *r, pthread_t *thread)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof a;
+    r->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_ge(r->fd, 0);
+    ck_assert_int_eq(bind(r->fd, (struct sockaddr *)&a, n), 0);
+    ck_assert_int_eq(listen(r->fd, 8), 0);
+    ck_assert_int_eq(getsockname(r->fd, (struct sockaddr *)&a, &n), 0);
+    r->port = ntohs(a.sin_port);
+    ck_assert_int_eq(pthread_create(thread, NULL, hang_up, r), 0);
+}
+
+/* However long it was away: a server that is wanted looks again within seconds. The shortest of the
+ * last pauses counts, because a busy machine only makes them longer. */
+START_TEST(a_database_that_is_away_is_looked_for_each_second)
+{
+    static struct refusal r;
+    struct store *db = NULL;
+    pthread_t thread;
+    char url[64];
+    refusal_begin(&r, &thread);
+    (void)snprintf(url, sizeof url, "host=127.0.0.1 port=%d dbname=x", r.port);
+    struct store_opts opts = {.url = url};
+    ck_ok(store_open(&opts, &db, &err), err);
+    while (pthread_tryjoin_np(thread, NULL) != 0)
+        ck_fails(migrate_check(db, &err), AS_E_UNAVAILABLE, err, "cannot reach the database");
+    store_close(db);
+    int64_t shortest_ns = INT64_MAX;
+    for (int i = TRIES - 4; i < TRIES; i++)
+        shortest_ns =
+            r.at_ns[i] - r.at_ns[i - 1] < shortest_ns ? r.at_ns[i] - r.at_ns[i - 1] : shortest_ns;
+    ck_assert_int_lt(shortest_ns, 2 * NS_PER_S);
+}
+END_TEST
+
 START_TEST(fsync_off_is_refused)
 {
     struct store *db = NULL;
@@ -103,6 +164,7 @@ Suite *test_suite(void)
     tcase_add_test(c, a_killed_connection_is_replaced);
     tcase_add_test(c, bad_urls_are_refused);
     tcase_add_test(c, an_absent_database_is_unavailable_at_once);
+    tcase_add_test(c, a_database_that_is_away_is_looked_for_each_second);
     tcase_add_test(c, fsync_off_is_refused);
     tcase_add_test(c, arrays_survive_any_text);
     return su;
