@@ -242,13 +242,6 @@ as_status store_attempt_end_many(struct tx *t, const struct attempt_ended *ends,
                    NULL, err);
 }
 
-as_status store_attempt_end(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,
-                            const struct attempt_end *e, struct as_err *err)
-{
-    return store_attempt_end_many(t, &(struct attempt_ended){sweep_key, number, attempt, *e}, 1,
-                                  err);
-}
-
 /* What runners say, as parameters of a statement: $2 to $6. */
 struct sayings {
     struct refs refs;

@@ -83,7 +83,8 @@ struct store_counters *store_counters(struct store *db);
 
 /* Call fn after each commit of this process that ended trials which were running, with the key of
  * each of their sweeps. Results that people add are not reported, because they come by the thousand
- * and nobody waits for a suggestion then. fn must not block. NULL: none. No operation may be running. */
+ * and nobody waits for a suggestion then. fn must not block. NULL: none. No operation may be
+ * running. */
 typedef void store_finished_fn(void *ctx, int64_t sweep_key);
 void store_on_finished(struct store *db, store_finished_fn *fn, void *ctx);
 

@@ -340,6 +340,10 @@ as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves, s
                           arg_list(&x, 4), arg_list(&x, 5), arg_list(&x, 6), arg_list(&x, 7),
                           arg_list(&x, 8), arg_list(&x, 9)),
                      &moved, err);
+    if (st == AS_OK && moved == 0 && n == 1)
+        return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",
+                       (long long)moves[0].number, trial_state_format(moves[0].move.from),
+                       (long long)moves[0].move.attempt);
     if (st == AS_OK && (size_t)moved != n)
         return as_fail(err, AS_E_CONFLICT, "%zu of %zu trials changed meanwhile", n - (size_t)moved,
                        n);
@@ -347,16 +351,6 @@ as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves, s
         if (trial_state_is_final(moves[i].move.to) && moves[i].move.attempt > 0)
             tx_finished(t, moves[i].sweep_key);
     }
-    return st;
-}
-
-as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
-                           const struct trial_move *m, struct as_err *err)
-{
-    as_status st = store_trial_move_many(t, &(struct trial_moved){sweep_key, number, *m}, 1, err);
-    if (st == AS_E_CONFLICT)
-        return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",
-                       (long long)number, trial_state_format(m->from), (long long)m->attempt);
     return st;
 }
 

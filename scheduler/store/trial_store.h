@@ -41,11 +41,6 @@ struct trial_move {
     const char *reason;
 };
 
-/* The guarded change of state. AS_E_CONFLICT: the trial is not in `from` at that attempt. A trial
- * that ends gets the sweep's next finish_seq, so the caller must hold the sweep's row. */
-AS_MUST_CHECK as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
-                                         const struct trial_move *m, struct as_err *err);
-
 struct trial_key {
     int64_t sweep_key, number;
 };
@@ -62,18 +57,19 @@ AS_MUST_CHECK as_status store_trial_get_many(struct tx *t, const struct trial_ke
                                              struct arena *const *arenas, struct trial_row *ret,
                                              struct as_err *err);
 
-/* The same for n trials, in one statement. They get their places in the order of ends as they stand
- * in the list. No trial stands twice. AS_E_CONFLICT: a trial is not in `from` at that attempt. */
 struct trial_moved {
     int64_t sweep_key, number;
     struct trial_move move;
 };
+/* The guarded changes of state of n trials, in one statement; no trial stands twice. Trials that
+ * end get the next finish_seq of their sweep in the order of the list, so the caller must hold the
+ * rows of the sweeps. AS_E_CONFLICT: a trial is not in `from` at that attempt. */
 AS_MUST_CHECK as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves,
                                               size_t n, struct as_err *err);
 
-/* Put a trial that has ended back into the queue. Guarded as store_trial_move() is. Its end goes to
- * its `retries`, and the retry takes the sweep's next finish_seq. Its restarts begin anew, and so
- * do its latest values unless it has a checkpoint. `by`: the id of a token; NULL: none. */
+/* Put a trial that has ended back into the queue. Guarded as store_trial_move_many() is. Its end
+ * goes to its `retries`, and the retry takes the sweep's next finish_seq. Its restarts begin anew,
+ * and so do its latest values unless it has a checkpoint. `by`: the id of a token; NULL: none. */
 AS_MUST_CHECK as_status store_trial_retry(struct tx *t, const struct trial_head *x,
                                           const char *reason, const char *by, struct as_err *err);
 

@@ -30,7 +30,6 @@ struct doc_cache {
     struct doc_entry *entries[DOC_CACHE_MAX];
     size_t n, bytes;
     uint64_t uses;
-    int64_t misses;
 };
 
 static void entry_release(struct doc_entry *e)
@@ -170,7 +169,6 @@ as_status doc_cache_read(struct doc_cache *c, const char *text, bool with_doc, s
     bool lacks_doc = e && with_doc && !e->doc;
     if (e)
         atomic_fetch_add(&e->users, 1);
-    c->misses += !e || lacks_doc;
     pthread_mutex_unlock(&c->mu);
     if (lacks_doc)
         st = add_doc(c, e, err);
@@ -189,12 +187,4 @@ void doc_ref_done(struct doc_ref *ref)
 {
     entry_release(ref->entry);
     *ref = (struct doc_ref){0};
-}
-
-int64_t doc_cache_misses(struct doc_cache *c)
-{
-    pthread_mutex_lock(&c->mu);
-    int64_t misses = c->misses;
-    pthread_mutex_unlock(&c->mu);
-    return misses;
 }

@@ -40,7 +40,4 @@ AS_MUST_CHECK as_status doc_cache_read(struct doc_cache *c, const char *text, bo
                                        struct doc_ref *ret, struct as_err *err);
 void doc_ref_done(struct doc_ref *ref); /* zeroes it; a zeroed one is allowed */
 
-/* Documents that were read and not found, since the cache was created. */
-int64_t doc_cache_misses(struct doc_cache *c);
-
 #endif
