@@ -1,3 +1,8 @@
+/* A batch of claims.
+ *
+ * It looks first, without locks on sweeps, to find those whose turn it is; locks them; and decides
+ * again, because others may have changed them. The answers are made from the plan: nothing is read
+ * back. */
 #include "scheduler/commit/claim_batch.h"
 
 #include <string.h>

@@ -3,8 +3,9 @@
 #ifndef ASSAY_SCHEDULER_COMMIT_CLAIM_PLAN_H
 #define ASSAY_SCHEDULER_COMMIT_CLAIM_PLAN_H
 
-#include "scheduler/commit/batch.h"
 #include "scheduler/commit/claim_docs.h"
+#include "scheduler/commit/commit_member.h"
+#include "scheduler/store/batch_ops.h"
 
 /* What a claim gets. */
 struct claim_decision {

@@ -100,7 +100,6 @@ void array_i64(struct str *b, int64_t v);
 void array_i64_or_null(struct str *b, bool has, int64_t v);
 void array_f64(struct str *b, double v);
 void array_f64_or_null(struct str *b, bool has, double v);
-void array_bool_or_null(struct str *b, bool has, bool v);
 void array_close(struct str *b);
 
 /* The array parameters of a statement that works on sets: one for each column. */
