@@ -17,7 +17,7 @@
 #include "scheduler/store/capacity_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
-#include "scheduler/sweep/stored_doc.h"
+#include "scheduler/sweep/doc_cache.h"
 
 /* Ask. */
 
@@ -149,7 +149,7 @@ static as_status fill_suggestion(struct tx *t, struct asking *x, const json_t *d
 
 static as_status fill_all(struct tx *t, struct asking *x, struct as_err *err)
 {
-    JSON_AUTO doc = NULL;
+    AS_AUTO(doc_ref_done) struct doc_ref doc = {0};
     struct sweep_row now;
     as_status st = store_sweep_get(t, x->a, x->key, &now, err);
     if (st != AS_OK)
@@ -160,9 +160,9 @@ static as_status fill_all(struct tx *t, struct asking *x, struct as_err *err)
         return as_fail_nomem(err);
     if (x->held.n == 0)
         return AS_OK;
-    st = stored_doc_read(now.document, &doc, NULL, err);
+    st = doc_cache_read(store_docs(tx_store(t)), now.document, false, &doc, err);
     for (size_t i = 0; i < x->held.n && st == AS_OK; i++)
-        st = fill_suggestion(t, x, doc, x->held.rows[i].number, &x->rows[i], err);
+        st = fill_suggestion(t, x, doc.tree, x->held.rows[i].number, &x->rows[i], err);
     return st;
 }
 

@@ -41,12 +41,11 @@ static as_status read_source(struct tx *t, struct arena *a, int64_t sweep_key, s
 
 static as_status read_document(struct assignment *asg, const struct source *src, struct as_err *err)
 {
-    JSON_AUTO tree = NULL;
-    struct sweep_doc **doc = src->making.learns ? NULL : &asg->doc;
-    as_status st = stored_doc_read(src->making.document, &tree, doc, err);
+    as_status st = doc_cache_read(store_docs(asg->db), src->making.document, !src->making.learns,
+                                  &asg->doc, err);
     if (st != AS_OK || src->making.max_group <= 0)
         return st;
-    st = shaper_create(tree, src->datasets, src->n_datasets, &asg->shaper, err);
+    st = shaper_create(asg->doc.tree, src->datasets, src->n_datasets, &asg->shaper, err);
     return st == AS_OK ? AS_OK : stored_doc_failed(st, err);
 }
 
@@ -77,10 +76,9 @@ as_status assignment_open(struct assignment *asg, int64_t sweep_key, struct as_e
 
 void assignment_close(struct assignment *asg)
 {
-    sweep_doc_free(asg->doc);
+    doc_ref_done(&asg->doc);
     suggester_free(asg->own);
     shaper_free(asg->shaper);
-    asg->doc = NULL;
     asg->own = NULL;
     asg->shaper = NULL;
 }
@@ -138,7 +136,8 @@ struct making {
 static as_status next_drawn(struct assignment *asg, const struct sweep_head *s, struct making *m,
                             struct made_trial *ret, struct as_err *err)
 {
-    return draw_suggestion(asg->a, asg->doc, s->counts.total + m->n, s->suggested + m->n, ret, err);
+    return draw_suggestion(asg->a, asg->doc.doc, s->counts.total + m->n, s->suggested + m->n, ret,
+                           err);
 }
 
 /* The next suggestion of the suggester. Its state and mark go to *ret_p. Sets asg->search_failed if

@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "scheduler/assign/drawn.h"
 #include "scheduler/assign/grouping.h"
-#include "scheduler/sweep/sweep_doc.h"
+#include "scheduler/sweep/doc_cache.h"
 #include "scheduler/assign/shape.h"
 #include "scheduler/store/assignment_store.h"
 #include "scheduler/store/store.h"
@@ -60,7 +60,7 @@ struct assignment {
 
     /* set by assignment_open */
     bool is_there;         /* false: the sweep was deleted */
-    struct sweep_doc *doc; /* owned; NULL if the sweep learns */
+    struct doc_ref doc;    /* its `doc` is NULL if the sweep learns */
     struct suggester *own; /* owned */
     struct shaper *shaper; /* owned; NULL: its trials have no shape */
 

@@ -13,21 +13,21 @@
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/file_store.h"
-#include "scheduler/sweep/stored_doc.h"
+#include "scheduler/sweep/doc_cache.h"
 
 struct claim_reader {
     struct tx *t;
     struct arena *a;
     const struct group_limits *groups;
     int64_t sweep_key;           /* the sweep of the current rows */
-    json_t *doc;                 /* owned: its document */
-    const char *trial;           /* the section `trial` of the document */
+    struct doc_ref doc;          /* its document */
+    const char *trial;           /* the section `trial` of the document, in the arena */
     struct dataset_row *dataset; /* the last one that was read */
 };
 
 static void claim_reader_done(struct claim_reader *x)
 {
-    json_decref(x->doc);
+    doc_ref_done(&x->doc);
 }
 
 /* Read the data set of that name, unless it was the last one that was read. */
@@ -53,7 +53,7 @@ static as_status read_dataset(struct claim_reader *x, const char *name, struct a
 static as_status fill_dataset(struct claim_reader *x, const json_t *params, struct claimed_row *ret,
                               struct as_err *err)
 {
-    json_t *train = json_object_get(json_object_get(x->doc, "trial"), "train");
+    json_t *train = json_object_get(json_object_get(x->doc.tree, "trial"), "train");
     const char *text = json_string_value(json_object_get(train, "dataset"));
     if (!text)
         return AS_OK;
@@ -70,16 +70,13 @@ static as_status fill_dataset(struct claim_reader *x, const json_t *params, stru
 static as_status next_sweep(struct claim_reader *x, const struct attempt_claimed *c,
                             struct as_err *err)
 {
-    const char *document = c->document;
-    json_decref(x->doc);
-    x->doc = NULL;
+    doc_ref_done(&x->doc);
     x->dataset = NULL;
     x->sweep_key = c->sweep_key;
-    as_status st = stored_doc_read(document, &x->doc, NULL, err);
+    as_status st = doc_cache_read(store_docs(tx_store(x->t)), c->document, false, &x->doc, err);
     if (st != AS_OK)
         return st;
-    AS_AUTO(as_freep) char *trial = json_format(json_object_get(x->doc, "trial"));
-    x->trial = arena_strdup(x->a, trial);
+    x->trial = arena_strdup(x->a, x->doc.trial);
     return x->trial ? AS_OK : as_fail_nomem(err);
 }
 
@@ -100,7 +97,7 @@ static as_status fill_claimed(struct claim_reader *x, const struct attempt_claim
     const struct group_rule rule = {c->max_group, c->group_given, c->row.gpus > 0};
     if (ret->group)
         ret->max_members = group_places(x->groups, rule, ret->shape, ret->bytes_per_member);
-    st = inactive_names(x->a, x->doc, params, &ret->inactive, &ret->n_inactive, err);
+    st = inactive_names(x->a, x->doc.tree, params, &ret->inactive, &ret->n_inactive, err);
     if (st != AS_OK)
         return st;
     st = fill_dataset(x, params, ret, err);

@@ -260,14 +260,10 @@ static void write_end(struct deciding *x, const struct trial_head *t, const stru
                       const struct measurement *points)
 {
     struct batch_changes *c = x->p->changes;
-    bool is_final = trial_state_is_final(plan->move.to);
-    c->ends[c->n_ends++] =
-        (struct batch_end){.trial = {.sweep_key = t->sweep_key,
-                                     .number = t->number,
-                                     .move = plan->move,
-                                     .finish_seq = is_final ? x->f->sweep->head.finish_seq : 0},
-                           .attempt = plan->end,
-                           .event = plan->event};
+    c->ends[c->n_ends++] = (struct batch_end){
+        .trial = {.sweep_key = t->sweep_key, .number = t->number, .move = plan->move},
+        .attempt = plan->end,
+        .event = plan->event};
     if (x->m->in.end.n_metrics > 0)
         c->records[c->n_records++] = (struct batch_record){.points = {.sweep_key = t->sweep_key,
                                                                       .number = t->number,

@@ -2,7 +2,8 @@
 #ifndef ASSAY_SCHEDULER_COMMIT_BATCH_PLAN_H
 #define ASSAY_SCHEDULER_COMMIT_BATCH_PLAN_H
 
-#include "scheduler/commit/batch.h"
+#include "scheduler/commit/commit_member.h"
+#include "scheduler/store/batch_ops.h"
 
 /* The decision about one member. */
 struct batch_decision {

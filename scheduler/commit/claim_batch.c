@@ -1,3 +1,8 @@
+/* A batch of claims.
+ *
+ * It looks first, without locks on sweeps, to find those whose turn it is; locks them; and decides
+ * again, because others may have changed them. The answers are made from the plan: nothing is read
+ * back. */
 #include "scheduler/commit/claim_batch.h"
 
 #include <string.h>
@@ -11,7 +16,7 @@
 struct claim_batch {
     const struct batch_ops *ops;
     struct suggester *sg;
-    struct doc_cache *docs;
+    struct claim_docs *docs;
     struct commit_member *const *members;
     size_t n;
     struct arena a;
@@ -36,11 +41,11 @@ static as_status read_documents(struct claim_batch *b, struct tx *t,
     if (!keys || !texts)
         return as_fail_nomem(err);
     for (size_t i = 0; i < n; i++)
-        if (sources[i].row && !doc_cache_find(b->docs, sources[i].key))
+        if (sources[i].row && !claim_docs_find(b->docs, sources[i].key))
             keys[n_keys++] = sources[i].key;
     as_status st = n_keys > 0 ? b->ops->documents(t, &b->a, keys, n_keys, texts, err) : AS_OK;
     for (size_t i = 0; i < n_keys && st == AS_OK; i++)
-        if (texts[i] && doc_cache_add(b->docs, keys[i], texts[i], err) == AS_E_NOMEM)
+        if (texts[i] && claim_docs_add(b->docs, keys[i], texts[i], err) == AS_E_NOMEM)
             return as_fail_nomem(err);
     return st;
 }
@@ -81,7 +86,7 @@ static as_status fill_row(const struct claim_batch *b, size_t place, struct aren
 {
     const struct batch_begun *t = &b->plan.begun[place];
     const struct batch_queued *q = b->plan.queued[place];
-    const struct cached_doc *doc = doc_cache_find(b->docs, t->sweep_key);
+    const struct claim_doc *doc = claim_docs_find(b->docs, t->sweep_key);
     int64_t grace_ms = 0;
     const struct sweep_head *s = claims_plan_sweep(&b->plan, t->sweep_key, &grace_ms);
     JSON_AUTO params = NULL;
@@ -90,7 +95,7 @@ static as_status fill_row(const struct claim_batch *b, size_t place, struct aren
                                 .attempt = t->attempt,
                                 .seed = q ? q->seed : t->made.seed,
                                 .params = arena_strdup(a, q ? q->params : t->made.params),
-                                .trial = arena_strdup(a, doc->trial),
+                                .trial = arena_strdup(a, doc->ref.trial),
                                 .metric = arena_strdup(a, s->metric),
                                 .maximize = s->maximize,
                                 .gpus = s->gpus,
@@ -100,8 +105,9 @@ static as_status fill_row(const struct claim_batch *b, size_t place, struct aren
     if (!ret->sweep || !ret->params || !ret->trial || !ret->metric)
         return as_fail_nomem(err);
     as_status st = json_parse(ret->params, strlen(ret->params), &params, err);
-    return st == AS_OK ? inactive_names(a, doc->tree, params, &ret->inactive, &ret->n_inactive, err)
-                       : st;
+    return st == AS_OK
+               ? inactive_names(a, doc->ref.tree, params, &ret->inactive, &ret->n_inactive, err)
+               : st;
 }
 
 /* A claim whose answer cannot be made has its trials: its repeat reads them. */
@@ -122,7 +128,7 @@ static void answer(const struct claim_batch *b, size_t i, struct batch_result *r
 }
 
 as_status batch_claim(const struct batch_ops *ops, void *ctx, struct suggester *sg,
-                      struct doc_cache *docs, struct commit_member *const *members, size_t n,
+                      struct claim_docs *docs, struct commit_member *const *members, size_t n,
                       struct batch_result *ret, struct as_err *err)
 {
     AS_AUTO(claim_batch_done)

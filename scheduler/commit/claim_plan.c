@@ -162,8 +162,8 @@ static bool list_sweeps(struct claiming_one *x)
 }
 
 /* The next suggestion of a sweep. COMMIT_ALONE: it is not ready, or there is none. */
-static as_status make_one(struct claiming_one *x, struct claim_side *s,
-                          const struct cached_doc *doc, struct batch_begun *b, struct as_err *err)
+static as_status make_one(struct claiming_one *x, struct claim_side *s, const struct claim_doc *doc,
+                          struct batch_begun *b, struct as_err *err)
 {
     const struct sweep_head *h = &s->source->row->head;
     struct claims_plan *p = x->p;
@@ -172,7 +172,7 @@ static as_status make_one(struct claiming_one *x, struct claim_side *s,
     bool ready = false;
     as_status st = AS_OK;
     if (!h->learns) {
-        st = draw_suggestion(p->a, doc->doc, number, h->suggested + s->n_made, &b->made, NULL);
+        st = draw_suggestion(p->a, doc->ref.doc, number, h->suggested + s->n_made, &b->made, NULL);
         ready = st == AS_OK;
     } else if (p->sg) {
         const struct search_place place = {.key = h->key,
@@ -219,7 +219,7 @@ static as_status begin_one(struct claiming_one *x, struct claim_side *s, struct 
         *b = (struct batch_begun){
             .sweep_key = s->turn->key, .sweep = s->source->row->head.id, .owner = &x->d->owner};
         p->queued[p->n_begun] = NULL;
-        const struct cached_doc *doc = doc_cache_find(p->docs, s->turn->key);
+        const struct claim_doc *doc = claim_docs_find(p->docs, s->turn->key);
         if (!doc || !doc->is_command || p->n_begun == p->cap_begun ||
             (from_queue &&
              (s->n_begun == s->source->n_queue || s->source->queue[s->n_begun].attempt > 0))) {

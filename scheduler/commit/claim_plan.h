@@ -3,8 +3,9 @@
 #ifndef ASSAY_SCHEDULER_COMMIT_CLAIM_PLAN_H
 #define ASSAY_SCHEDULER_COMMIT_CLAIM_PLAN_H
 
-#include "scheduler/commit/batch.h"
-#include "scheduler/commit/doc_cache.h"
+#include "scheduler/commit/claim_docs.h"
+#include "scheduler/commit/commit_member.h"
+#include "scheduler/store/batch_ops.h"
 
 /* What a claim gets. */
 struct claim_decision {
@@ -20,7 +21,7 @@ struct claim_side;
 struct claims_plan {
     struct arena *a;
     struct suggester *sg; /* NULL: claims of methods that learn run alone */
-    struct doc_cache *docs;
+    struct claim_docs *docs;
     const struct batch_turns *turns;
     struct claim_side *sides; /* one for each of turns->rows */
     struct claim_decision *decisions;

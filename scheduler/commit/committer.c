@@ -49,7 +49,7 @@ struct committer {
     size_t queue_max, batch_max, seen_size;
     bool is_single;
     /* of the batch thread alone */
-    struct doc_cache docs;
+    struct claim_docs docs;
     struct commit_member **batch, **claims; /* batch_max places */
     const struct commit_member **seen;      /* trials in the list so far; seen_size places */
 
@@ -518,6 +518,7 @@ as_status committer_create(struct store *db, struct suggester *sg, const struct 
     c->queue_max = o->queue_max ? o->queue_max : QUEUE_MAX;
     c->batch_max = o->batch_max ? o->batch_max : BATCH_MAX;
     c->is_single = o->is_single;
+    c->docs.shared = store_docs(db);
     c->jobs_tail = &c->jobs;
     for (c->seen_size = 16; c->seen_size < 2 * c->queue_max; c->seen_size *= 2)
         ;
@@ -608,7 +609,7 @@ void committer_free(struct committer *c)
     free(c->helpers);
     free(c->batch);
     free(c->claims);
-    doc_cache_done(&c->docs);
+    claim_docs_done(&c->docs);
     free(c->seen);
     free(c);
 }

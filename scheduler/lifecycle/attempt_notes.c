@@ -2,7 +2,7 @@
 #include "base/json.h"
 #include "base/metric_name.h"
 #include "base/utf8.h"
-#include "scheduler/lifecycle/attempts_priv.h"
+#include "scheduler/lifecycle/attempt_rules.h"
 
 as_status attempt_notes_check(const struct trial_note *notes, size_t n, struct as_err *err)
 {

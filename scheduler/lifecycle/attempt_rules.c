@@ -1,10 +1,13 @@
+/* The rules for the writes of a running attempt.
+ *
+ * They see rows that the caller has locked, and write nothing, so that one operation (attempts.c) and
+ * a batch of many (scheduler/commit/batch_plan.c) give the same answers in the same words. */
 #include "scheduler/lifecycle/attempt_rules.h"
 
 #include "base/json.h"
 #include "base/metric_name.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "scheduler/lifecycle/attempts_priv.h"
 
 const char *const attempt_outcome_words[] = {"completed", "failed",  "retry",
                                              "released",  "timeout", NULL};

@@ -5,14 +5,67 @@
 #define ASSAY_SCHEDULER_LIFECYCLE_ATTEMPT_RULES_H
 
 #include "base/arena.h"
-#include "scheduler/lifecycle/attempts.h"
 #include "scheduler/lifecycle/transition.h"
+#include "scheduler/rows/runner_row.h"
+#include "scheduler/rows/series_row.h"
+#include "scheduler/rows/trial_row.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/measurement_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 
+/* ---- what writers say ---- */
+
+#define MEASUREMENTS_MAX 100000 /* points of one batch: 1000 items of 100 metrics */
+
+/* Who writes. A runner shows the secret that it registered with. A client was checked by asks.h. Of
+ * a gang only the rank that leads the current epoch writes: others get AS_E_STALE, and
+ * AS_E_UNSUPPORTED is for a writer that does not say its seat. */
+struct attempt_writer {
+    const char *client; /* NULL: a runner */
+    const char *secret; /* SHA-256 of the secret that the runner showed; NULL: none */
+    bool has_seat;      /* it says which rank of a gang it is, and which epoch it knows */
+    int64_t seat, epoch;
+};
+
+/* What a running attempt reports at once; borrowed. */
+struct attempt_report {
+    const struct measurement *points;
+    size_t n_points;
+    const struct trial_note *notes; /* texts beside the numbers */
+    size_t n_notes;
+};
+
+#define REASON_CHARACTERS 2000
+
+typedef enum attempt_outcome {
+    OUTCOME_COMPLETED,
+    OUTCOME_FAILED,
+    OUTCOME_RETRY,    /* uses a restart */
+    OUTCOME_RELEASED, /* uses none */
+    OUTCOME_TIMEOUT
+} attempt_outcome;
+
+/* NULL-terminated, in the enum's order. */
+extern const char *const attempt_outcome_words[];
+
+struct completion {
+    attempt_outcome outcome;
+    bool has_exit_code;
+    int64_t exit_code;
+    bool has_ran;
+    int64_t ran_ms;     /* how long the process ran, by the runner's monotonic clock */
+    const char *reason; /* NULL allowed; longer ones than REASON_CHARACTERS are cut */
+    const struct measurement *metrics; /* final values, recorded with the end in one transaction; a
+                                          negative step: the one after the trial's latest */
+    size_t n_metrics;
+};
+
 /* ---- the request alone ---- */
+
+/* Are these notes as attempt_record() allows them? AS_E_INVAL with the pointer of the note. */
+AS_MUST_CHECK as_status attempt_notes_check(const struct trial_note *notes, size_t n,
+                                            struct as_err *err);
 
 /* As attempt_record() documents it: AS_E_INVAL, AS_E_TOO_LARGE. */
 AS_MUST_CHECK as_status attempt_check_report(const struct attempt_report *r, struct as_err *err);

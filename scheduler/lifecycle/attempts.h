@@ -13,32 +13,14 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "scheduler/lifecycle/attempt_rules.h"
 #include "scheduler/rows/file_row.h"
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/rows/series_row.h"
 #include "scheduler/rows/trial_row.h"
 #include "scheduler/store/store.h"
 
-#define MEASUREMENTS_MAX 100000 /* points of one batch: 1000 items of 100 metrics */
-#define LOG_TAIL_MAX 65536      /* bytes of the kept tail */
-
-/* Who writes. A runner shows the secret that it registered with. A client was checked by asks.h. Of
- * a gang only the rank that leads the current epoch writes: others get AS_E_STALE, and
- * AS_E_UNSUPPORTED is for a writer that does not say its seat. */
-struct attempt_writer {
-    const char *client; /* NULL: a runner */
-    const char *secret; /* SHA-256 of the secret that the runner showed; NULL: none */
-    bool has_seat;      /* it says which rank of a gang it is, and which epoch it knows */
-    int64_t seat, epoch;
-};
-
-/* What a running attempt reports at once; borrowed. */
-struct attempt_report {
-    const struct measurement *points;
-    size_t n_points;
-    const struct trial_note *notes; /* texts beside the numbers */
-    size_t n_notes;
-};
+#define LOG_TAIL_MAX 65536 /* bytes of the kept tail */
 
 /* Record a report, in one transaction. A point that exists for (trial, attempt, step, metric) stays
  * unchanged. The last text of each name is kept, for at most TRIAL_NOTES_MAX names. *ret_recorded
@@ -69,31 +51,6 @@ typedef enum file_kind { FILE_ARTIFACT, FILE_CHECKPOINT } file_kind;
 AS_MUST_CHECK as_status attempt_files(struct store *db, const struct attempt_ref *ref,
                                       const struct attempt_writer *by, file_kind kind,
                                       const struct file_row *files, size_t n, struct as_err *err);
-
-#define REASON_CHARACTERS 2000
-
-typedef enum attempt_outcome {
-    OUTCOME_COMPLETED,
-    OUTCOME_FAILED,
-    OUTCOME_RETRY,    /* uses a restart */
-    OUTCOME_RELEASED, /* uses none */
-    OUTCOME_TIMEOUT
-} attempt_outcome;
-
-/* NULL-terminated, in the enum's order. */
-extern const char *const attempt_outcome_words[];
-
-struct completion {
-    attempt_outcome outcome;
-    bool has_exit_code;
-    int64_t exit_code;
-    bool has_ran;
-    int64_t ran_ms;     /* how long the process ran, by the runner's monotonic clock */
-    const char *reason; /* NULL allowed; longer ones than REASON_CHARACTERS are cut */
-    const struct measurement *metrics; /* final values, recorded with the end in one transaction; a
-                                          negative step: the one after the trial's latest */
-    size_t n_metrics;
-};
 
 /* End the attempt. A trial that completes with a value of an objective or a constrained metric that
  * is not finite fails. With finite ones, the trial is marked as feasible or not. A late end counts

@@ -1,4 +1,4 @@
-/* The fence before every write of a running attempt (attempts.c), and the notes of a report. */
+/* The fence before every write of a running attempt (attempts.c). */
 #ifndef ASSAY_SCHEDULER_LIFECYCLE_ATTEMPTS_PRIV_H
 #define ASSAY_SCHEDULER_LIFECYCLE_ATTEMPTS_PRIV_H
 
@@ -12,10 +12,6 @@
 AS_MUST_CHECK as_status attempt_lock_fenced(struct tx *t, struct arena *a,
                                             const struct attempt_ref *ref,
                                             const struct attempt_writer *by, struct trial_head *ret,
-                                            struct as_err *err);
-
-/* Are these notes as attempt_record() allows them? AS_E_INVAL with the pointer of the note. */
-AS_MUST_CHECK as_status attempt_notes_check(const struct trial_note *notes, size_t n,
                                             struct as_err *err);
 
 #endif

@@ -2,8 +2,11 @@
  * guarded statement, the end of the attempt and an event, in the caller's transaction.
  *
  * No other code writes a state, so the counts, the attempts and the events cannot disagree with it.
- * A sweep that ends cancels its live trials in the same transaction. The order of locks is runner,
- * sweeps by key, trials; see README.md. */
+ * Trials of one sweep change in sets: the number of statements does not grow with a set. A sweep
+ * that ends cancels its live trials in the same transaction, CHUNK at a time, so that no statement
+ * runs for long. What people see is one change: until the commit the sweep runs, and claims wait
+ * for its row or leave it out. The order of locks is runner, sweeps by key, trials; see
+ * README.md. */
 #include "scheduler/lifecycle/transition.h"
 
 #include <stdio.h>
@@ -15,6 +18,8 @@
 #include "scheduler/store/ensemble_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/gang_store.h"
+
+#define CHUNK 1000 /* trials of a set */
 
 /* A trial that loses its last restart gets a longer reason. */
 static const char *step_reason(struct arena *a, const struct sweep_head *s,
@@ -75,41 +80,116 @@ as_status trial_change_plan(struct arena *a, const struct sweep_head *s, const s
     return AS_OK;
 }
 
-as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_head *s,
-                           const struct trial_head *x, const struct trial_change *c,
-                           trial_state *ret_to, struct as_err *err)
+/* The rows that a set of transitions writes. */
+struct set {
+    struct trial_moved *moves;
+    struct attempt_ended *ends;
+    struct gang_over *gangs;
+    struct event_new *events;
+    size_t n, n_ends, n_gangs;
+};
+
+static as_status set_alloc(struct set *set, struct arena *a, size_t n, struct as_err *err)
+{
+    set->moves = arena_alloc(a, n, sizeof *set->moves);
+    set->ends = arena_alloc(a, n, sizeof *set->ends);
+    set->gangs = arena_alloc(a, n, sizeof *set->gangs);
+    set->events = arena_alloc(a, n, sizeof *set->events);
+    if (!set->moves || !set->ends || !set->gangs || !set->events)
+        return as_fail_nomem(err);
+    return AS_OK;
+}
+
+/* Add the rows of one transition. */
+static as_status set_add(struct set *set, struct arena *a, const struct sweep_head *s,
+                         const struct trial_head *x, const struct trial_change *c,
+                         trial_state *ret_to, struct as_err *err)
 {
     struct trial_plan p;
     as_status st = trial_change_plan(a, s, x, c, &p, err);
     if (st != AS_OK)
         return st;
-    st = c->event == TRIAL_EV_RETRY ? store_trial_retry(t, x, p.reason, c->by, err)
-                                    : store_trial_move(t, x->sweep_key, x->number, &p.move, err);
-    if (st == AS_OK && p.ends_attempt)
-        st = store_attempt_end(t, x->sweep_key, x->number, x->attempt, &p.end, err);
-    if (st == AS_OK && x->gang && x->state == TRIAL_RUNNING)
-        st = store_gang_over(t, &(struct gang_key){x->sweep_key, x->number, x->attempt}, p.reason,
-                             err);
-    if (st == AS_OK)
-        st = store_event_add(t, &p.event, err);
-    if (st == AS_OK && ret_to)
+    set->events[set->n] = p.event;
+    set->moves[set->n++] = (struct trial_moved){x->sweep_key, x->number, p.move};
+    if (p.ends_attempt)
+        set->ends[set->n_ends++] =
+            (struct attempt_ended){x->sweep_key, x->number, x->attempt, p.end};
+    if (x->attempt > 0 && x->gang && x->state == TRIAL_RUNNING)
+        set->gangs[set->n_gangs++] =
+            (struct gang_over){.key = {x->sweep_key, x->number, x->attempt}, .reason = p.reason};
+    if (ret_to)
         *ret_to = p.move.to;
-    return st;
+    return AS_OK;
 }
 
-/* Lose a trial, unless it ended or changed since its head was read. */
-static as_status lose_trial(struct tx *t, struct arena *a, const struct sweep_head *s,
-                            const struct trial_head *head, const struct trial_change *c,
-                            int64_t *ret_n, struct as_err *err)
+/* The change of n trials of one sweep, whose rows the transaction holds. */
+static as_status change_set(struct tx *t, struct arena *a, const struct sweep_head *s,
+                            const struct trial_head *xs, size_t n, const struct trial_change *c,
+                            trial_state *ret_to, struct as_err *err)
 {
-    struct trial_head now;
-    as_status st = store_trial_lock(t, a, s->key, head->number, &now, err);
+    struct set set = {0};
+    as_status st = set_alloc(&set, a, n, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        st = set_add(&set, a, s, &xs[i], c, ret_to, err);
+    if (st != AS_OK || (st = store_trial_move_many(t, set.moves, n, err)) != AS_OK ||
+        (st = store_attempt_end_many(t, set.ends, set.n_ends, err)) != AS_OK ||
+        (st = store_gang_over_many(t, set.gangs, set.n_gangs, err)) != AS_OK)
+        return st;
+    return store_event_add_many(t, set.events, n, err);
+}
+
+/* A trial that has ended goes back to the queue. */
+static as_status retry_trial(struct tx *t, struct arena *a, const struct sweep_head *s,
+                             const struct trial_head *x, const struct trial_change *c,
+                             trial_state *ret_to, struct as_err *err)
+{
+    struct trial_plan p;
+    as_status st = trial_change_plan(a, s, x, c, &p, err);
+    if (st == AS_OK)
+        st = store_trial_retry(t, x, p.reason, c->by, err);
     if (st != AS_OK)
         return st;
-    if (now.state != TRIAL_RUNNING || now.attempt != head->attempt || now.epoch != head->epoch)
-        return AS_OK;
-    st = trial_transition(t, a, s, &now, c, NULL, err);
-    *ret_n += st == AS_OK;
+    if (ret_to)
+        *ret_to = p.move.to;
+    return store_event_add(t, &p.event, err);
+}
+
+as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_head *s,
+                           const struct trial_head *x, const struct trial_change *c,
+                           trial_state *ret_to, struct as_err *err)
+{
+    if (c->event == TRIAL_EV_RETRY)
+        return retry_trial(t, a, s, x, c, ret_to, err);
+    return change_set(t, a, s, x, 1, c, ret_to, err);
+}
+
+/* Is this running attempt one of those that were read? */
+static bool is_among(const struct trial_head *x, const struct trial_head *heads, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (heads[i].number == x->number)
+            return x->state == TRIAL_RUNNING && x->attempt == heads[i].attempt &&
+                   x->epoch == heads[i].epoch;
+    }
+    return false;
+}
+
+/* Lose trials, but those that ended or changed since their heads were read. */
+static as_status lose_trials(struct tx *t, struct arena *a, const struct sweep_head *s,
+                             const struct trial_head *heads, size_t n, const struct trial_change *c,
+                             int64_t *ret_n, struct as_err *err)
+{
+    struct trial_list_heads now;
+    as_status st = store_trial_lock_many(t, a, heads, n, &now, err);
+    if (st != AS_OK)
+        return st;
+    size_t n_lost = 0;
+    for (size_t i = 0; i < now.n; i++) {
+        if (is_among(&now.rows[i], heads, n))
+            now.rows[n_lost++] = now.rows[i];
+    }
+    st = n_lost > 0 ? change_set(t, a, s, now.rows, n_lost, c, NULL, err) : AS_OK;
+    *ret_n += st == AS_OK ? (int64_t)n_lost : 0;
     return st;
 }
 
@@ -122,8 +202,8 @@ static as_status lose_in_sweep(struct tx *t, struct arena *a, const struct trial
     as_status st = store_sweep_lock(t, a, heads[0].sweep_key, &s, err);
     if (st != AS_OK)
         return st;
-    for (size_t i = 0; i < n; i++) {
-        st = lose_trial(t, a, &s, &heads[i], c, ret_n, err);
+    for (size_t i = 0; i < n; i += CHUNK) {
+        st = lose_trials(t, a, &s, heads + i, n - i < CHUNK ? n - i : CHUNK, c, ret_n, err);
         if (st != AS_OK)
             return st;
     }
@@ -155,21 +235,17 @@ as_status trials_lose(struct tx *t, struct arena *a, const struct trial_list_hea
 static as_status cancel_live(struct tx *t, struct arena *a, const struct sweep_head *s,
                              const char *reason, struct as_err *err)
 {
-    struct trial_list_heads live = {0};
-    struct trial_change c = {.event = TRIAL_EV_CANCEL, .reason = reason, .outcome = "cancelled"};
-    as_status st = store_trial_live(t, a, s->key, &live, err);
-    if (st != AS_OK)
-        return st;
-    for (size_t i = 0; i < live.n; i++) {
-        struct trial_head now; /* read again: measurements change it without the sweep's lock */
-        st = store_trial_lock(t, a, s->key, live.rows[i].number, &now, err);
-        if (st != AS_OK)
+    const struct trial_change c = {
+        .event = TRIAL_EV_CANCEL, .reason = reason, .outcome = "cancelled"};
+    for (int64_t last = -1;;) {
+        struct trial_list_heads live = {0}; /* measurements change them without the sweep's lock */
+        as_status st = store_trial_lock_live(t, a, s->key, last, CHUNK, &live, err);
+        if (st != AS_OK || live.n == 0)
             return st;
-        st = trial_transition(t, a, s, &now, &c, NULL, err);
-        if (st != AS_OK)
+        last = live.rows[live.n - 1].number;
+        if ((st = change_set(t, a, s, live.rows, live.n, &c, NULL, err)) != AS_OK)
             return st;
     }
-    return AS_OK;
 }
 
 /* A sweep that runs on needs its data sets, which may be deleted while no live sweep uses them.

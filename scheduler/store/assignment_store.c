@@ -70,7 +70,7 @@ static const struct stmt stmts[] = {
          "client = $5, gang = " IS_GANG
          ", group_id = nullif(l.group_id, ''), claimed_at = now(), started_at = "
          "coalesce(t.started_at, now()), missing = 0, reason = null from l where t.sweep_key = $1 "
-         "and " SQL_JOINED(
+         "and " SQL_JOINED_NEXT(
              "t.number",
              "l.number") " and t.state = 'queued' returning t.number, t.state, t.attempt, "
                          "t.group_id)" ATTEMPTS_AND_EVENTS},

@@ -13,7 +13,6 @@
 
 enum {
     ATTEMPT_END,
-    ATTEMPT_END_MANY,
     ATTEMPT_SAY,
     ATTEMPT_REPORTED,
     ATTEMPT_OF_CLIENT,
@@ -118,27 +117,62 @@ COLUMNS_READER(claimed, struct attempt_claimed, CLAIMED_FIELDS)
 
 static const struct stmt stmts[] = {
     [ATTEMPT_END] =
-        {"attempt_end",
-         "update attempt set ended_at = coalesce(ended_at, clock_timestamp()), outcome "
-         "= $4, reported = $5, reason = $6, exit_code = $7, phase = case when $8::bigint is "
-         "null then phase else 'ended' end, ran_ms = coalesce($8, ran_ms), said_at = "
-         "case when $8 is null then said_at else clock_timestamp() end where sweep_key = $1 and "
-         "number = $2 and attempt = $3 and (ended_at is null or (reported is null and "
-         "$5::text is not null))"},
-    [ATTEMPT_END_MANY] =
-        {"attempt_end_many",
-         "update attempt x set ended_at = coalesce(ended_at, clock_timestamp()), outcome = "
-         "l.outcome, reported = l.reported, reason = l.reason, exit_code = l.exit_code, phase = "
-         "case when l.ran_ms is null then phase else 'ended' end, ran_ms = coalesce(l.ran_ms, "
-         "x.ran_ms), said_at = case when l.ran_ms is null then said_at else clock_timestamp() end "
-         "from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], "
-         "$6::text[], $7::int[], $8::bigint[]) as l(key, number, attempt, outcome, reported, "
-         "reason, exit_code, ran_ms) where " SQL_JOINED("x.sweep_key", "l.key") " and " SQL_JOINED(
-             "x.number",
-             "l.number") " and " SQL_JOINED("x.attempt",
-                                            "l.attempt") " and (x.ended_at is null or (x.reported "
-                                                         "is null and l.reported is "
-                                                         "not null))"},
+        {
+            "attempt_end",
+            "update attempt x set ended_at = coalesce(x.ended_at, clock_timestamp()), outcome = "
+            "l.outcome, reported = l.reported, reason = l.reason, exit_code = l.exit_code, phase = "
+            "case when l.ran_ms is null then x.phase else 'ended' end, ran_ms = coalesce(l.ran_ms, "
+            "x.ran_ms), said_at = case when l.ran_ms is null then x.said_at else clock_timestamp() "
+            "end from unnest($1::bigint[], $2::int[], $3::int[], $4::text[], $5::text[], "
+            "$6::text[], "
+            "$7::int[], $8::bigint[]) as l(sweep_key, number, attempt, outcome, reported, reason, "
+            "exit_code, ran_ms) where " SQL_JOINED(
+                "x.sweep_key",
+                "l.sweep_key") " and " SQL_JOINED_NEXT("x.number",
+                                                       "l.number") " and " SQL_JOINED_NEXT("x."
+                                                                                           "attemp"
+                                                                                           "t",
+                                                                                           "l."
+                                                                                           "attemp"
+                                                                                           "t") " a"
+                                                                                                "nd"
+                                                                                                " ("
+                                                                                                "x."
+                                                                                                "en"
+                                                                                                "de"
+                                                                                                "d_"
+                                                                                                "at"
+                                                                                                " i"
+                                                                                                "s "
+                                                                                                "nu"
+                                                                                                "ll"
+                                                                                                " o"
+                                                                                                "r "
+                                                                                                "(x"
+                                                                                                ".r"
+                                                                                                "ep"
+                                                                                                "or"
+                                                                                                "te"
+                                                                                                "d "
+                                                                                                "is"
+                                                                                                " n"
+                                                                                                "ul"
+                                                                                                "l "
+                                                                                                "an"
+                                                                                                "d "
+                                                                                                "l."
+                                                                                                "re"
+                                                                                                "po"
+                                                                                                "rt"
+                                                                                                "ed"
+                                                                                                " i"
+                                                                                                "s "
+                                                                                                "no"
+                                                                                                "t "
+                                                                                                "nu"
+                                                                                                "ll"
+                                                                                                ")"
+                                                                                                ")"},
     [ATTEMPT_SAY] = {"attempt_say",
                      "update attempt x set phase = l.phase, ran_ms = case when l.phase <> "
                      "'preparing' then l.ran_ms end, said_at = clock_timestamp() from "
@@ -177,40 +211,35 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set attempt_stmts = {"attempt", stmts, AS_ARRAY_LEN(stmts)};
 
-as_status store_attempt_end(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,
-                            const struct attempt_end *e, struct as_err *err)
+static void put_end(struct lists *x, const struct attempt_ended *ended)
 {
-    return tx_exec(t, &stmts[ATTEMPT_END],
-                   ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt), arg_str(e->outcome),
-                        arg_str(e->reported), arg_str(e->reason),
-                        arg_i64_or_null(e->has_exit_code, e->exit_code),
-                        arg_i64_or_null(e->has_ran, e->ran_ms)),
-                   NULL, err);
+    const struct attempt_end *e = &ended->end;
+    array_i64(&x->c[0], ended->sweep_key);
+    array_i64(&x->c[1], ended->number);
+    array_i64(&x->c[2], ended->attempt);
+    array_str(&x->c[3], e->outcome);
+    array_str(&x->c[4], e->reported);
+    array_str(&x->c[5], e->reason);
+    array_i64_or_null(&x->c[6], e->has_exit_code, e->exit_code);
+    array_i64_or_null(&x->c[7], e->has_ran, e->ran_ms);
 }
 
-as_status store_attempt_end_many(struct tx *t, const struct attempt_ended *rows, size_t n,
+as_status store_attempt_end_many(struct tx *t, const struct attempt_ended *ends, size_t n,
                                  struct as_err *err)
 {
-    ARRAYS_AUTO x = {0};
-    arrays_open(&x);
-    for (size_t i = 0; i < n; i++) {
-        const struct attempt_end *e = &rows[i].end;
-        array_i64(&x.c[0], rows[i].sweep_key);
-        array_i64(&x.c[1], rows[i].number);
-        array_i64(&x.c[2], rows[i].attempt);
-        array_str(&x.c[3], e->outcome);
-        array_str(&x.c[4], e->reported);
-        array_str(&x.c[5], e->reason);
-        array_i64_or_null(&x.c[6], e->has_exit_code, e->exit_code);
-        array_i64_or_null(&x.c[7], e->has_ran, e->ran_ms);
-    }
-    as_status st = arrays_close(&x, err);
-    return st != AS_OK ? st
-                       : tx_exec(t, &stmts[ATTEMPT_END_MANY],
-                                 ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2),
-                                      arg_array(&x, 3), arg_array(&x, 4), arg_array(&x, 5),
-                                      arg_array(&x, 6), arg_array(&x, 7)),
-                                 NULL, err);
+    AS_AUTO(lists_done) struct lists x = {0};
+    if (n == 0)
+        return AS_OK;
+    lists_open(&x);
+    for (size_t i = 0; i < n; i++)
+        put_end(&x, &ends[i]);
+    as_status st = lists_close(&x, err);
+    if (st != AS_OK)
+        return st;
+    return tx_exec(t, &stmts[ATTEMPT_END],
+                   ARGS(arg_list(&x, 0), arg_list(&x, 1), arg_list(&x, 2), arg_list(&x, 3),
+                        arg_list(&x, 4), arg_list(&x, 5), arg_list(&x, 6), arg_list(&x, 7)),
+                   NULL, err);
 }
 
 /* What runners say, as parameters of a statement: $2 to $6. */

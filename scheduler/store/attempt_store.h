@@ -22,17 +22,13 @@ struct attempt_end {
     int64_t ran_ms; /* how long its process ran */
 };
 
-/* End a running attempt, or correct the outcome of one that ended without its runner's report. */
-AS_MUST_CHECK as_status store_attempt_end(struct tx *t, int64_t sweep_key, int64_t number,
-                                          int64_t attempt, const struct attempt_end *e,
-                                          struct as_err *err);
-
 struct attempt_ended {
     int64_t sweep_key, number, attempt;
     struct attempt_end end;
 };
-/* The same for many attempts. */
-AS_MUST_CHECK as_status store_attempt_end_many(struct tx *t, const struct attempt_ended *rows,
+/* End running attempts, or correct the outcome of those that ended without their runner's report.
+ * One statement for any n. No attempt stands twice. */
+AS_MUST_CHECK as_status store_attempt_end_many(struct tx *t, const struct attempt_ended *ends,
                                                size_t n, struct as_err *err);
 
 /* Record what a runner says about its running attempts. Only a later phase than the recorded one

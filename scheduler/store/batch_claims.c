@@ -108,7 +108,7 @@ static const struct stmt stmts[] = {
          "l.epoch, client = null, gang = false, group_id = null, claimed_at = now(), started_at = "
          "coalesce(t.started_at, now()), missing = 0, reason = null from unnest($1::bigint[], "
          "$2::int[], $3::int[], $4::text[], $5::bigint[]) as l(key, number, attempt, runner, "
-         "epoch) where " SQL_JOINED("t.sweep_key", "l.key") " and " SQL_JOINED(
+         "epoch) where " SQL_JOINED("t.sweep_key", "l.key") " and " SQL_JOINED_NEXT(
              "t.number", "l.number") " and t.state = 'queued' and t.attempt = l.attempt - 1"},
     [CLAIMS_ATTEMPTS] =
         {"claims_attempts",

@@ -47,7 +47,7 @@ static const struct stmt stmts[] = {
          "c.sweep_key, c.name from client c where c.sweep_key = u.key and c.name = u.name for no "
          "key update skip locked) h) update client c set expires_at = clock_timestamp() + "
          "c.lease_ms * interval '1 ms' from l where " SQL_JOINED(
-             "c.sweep_key", "l.sweep_key") " and " SQL_JOINED("c.name", "l.name")},
+             "c.sweep_key", "l.sweep_key") " and " SQL_JOINED_NEXT("c.name", "l.name")},
     [BATCH_FACTS] =
         {"batch_facts",
          "select u.place - 1, h.reported, h.metrics from unnest($1::bigint[], $2::bigint[], "
@@ -224,7 +224,7 @@ static as_status lock_trials(struct reading *b, struct as_err *err)
     }
     if (n == 0)
         return AS_OK;
-    as_status st = store_trial_lock_many(b->t, b->a, keys, n, b->is_patient, heads, locked, err);
+    as_status st = store_trial_lock_each(b->t, b->a, keys, n, b->is_patient, heads, locked, err);
     for (size_t k = 0; k < n && st == AS_OK; k++) {
         b->facts[of[k]].is_busy = !locked[k];
         if (locked[k])

@@ -1,5 +1,5 @@
-/* Texts that the statements of gangs share, and lists as array parameters. Private to this
- * folder. */
+/* Texts that the statements of gangs share, and lists as array parameters of statements that take
+ * sets. Private to this folder. */
 #ifndef ASSAY_SCHEDULER_STORE_GANG_LISTS_PRIV_H
 #define ASSAY_SCHEDULER_STORE_GANG_LISTS_PRIV_H
 
@@ -16,7 +16,7 @@
 
 /* Lists of numbers and words, as array parameters. */
 struct lists {
-    struct str c[8];
+    struct str c[10];
 };
 
 static inline void lists_open(struct lists *x)

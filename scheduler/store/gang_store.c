@@ -129,6 +129,12 @@ COLUMNS_READER(mark, struct gang_mark, MARK_FIELDS)
         "q", "g") ") from gang g where g.sweep_key = u.key and g.number = u.number and g.attempt " \
                   "= u.attempt for share of g " wait ") h"
 
+/* The rows of the gangs of the list l. */
+#define OF_LIST(x)                                                                                 \
+    SQL_JOINED(x ".sweep_key", "l.sweep_key")                                                      \
+    " and " SQL_JOINED_NEXT(x ".number", "l.number") " and " SQL_JOINED_NEXT(x ".attempt",         \
+                                                                             "l.attempt")
+
 static const struct stmt stmts[] = {
     [GANG_GET] = {"gang_get", "select " GANG_COLUMNS GANG_FROM},
     [GANG_LOCK] = {"gang_lock", "select " GANG_COLUMNS GANG_FROM " for no key update of g"},
@@ -180,12 +186,16 @@ static const struct stmt stmts[] = {
                                     "idle_deaths + $4 where " THIS},
     [GANG_ENDING] = {"gang_ending",
                      "update gang set is_ending = $4 where " THIS " and is_ending <> $4"},
-    [GANG_END] = {"gang_over", "update gang set state = 'over', changed_at = clock_timestamp() "
-                               "where " THIS " and state <> 'over'"},
+    [GANG_END] = {"gang_over",
+                  "update gang g set state = 'over', changed_at = clock_timestamp() from "
+                  "unnest($1::bigint[], $2::int[], $3::int[]) as l(sweep_key, number, attempt) "
+                  "where " OF_LIST("g") " and g.state <> 'over'"},
     [GANG_SEATS_OVER] =
         {"gang_seats_over",
-         "update gang_seat set state = 'ended', since = clock_timestamp(), ended_at "
-         "= clock_timestamp(), reason = $4 where " THIS " and state " LIVE},
+         "update gang_seat q set state = 'ended', since = clock_timestamp(), ended_at = "
+         "clock_timestamp(), reason = l.reason from unnest($1::bigint[], $2::int[], $3::int[], "
+         "$4::text[]) as l(sweep_key, number, attempt, reason) where " OF_LIST(
+             "q") " and q.state " LIVE},
     /* Ranks of one runner stand side by side, as programs expect of ranks of one machine. */
     [GANG_ADD] =
         {"gang_add",
@@ -407,13 +417,28 @@ as_status store_gang_ending(struct tx *t, const struct gang_key *key, bool is_en
     return tx_exec(t, &stmts[GANG_ENDING], ARGS(ARG_KEY(key), arg_bool(is_ending)), NULL, err);
 }
 
-as_status store_gang_over(struct tx *t, const struct gang_key *key, const char *reason,
-                          struct as_err *err)
+as_status store_gang_over_many(struct tx *t, const struct gang_over *gangs, size_t n,
+                               struct as_err *err)
 {
-    as_status st = tx_exec(t, &stmts[GANG_END], ARGS(ARG_KEY(key)), NULL, err);
+    AS_AUTO(lists_done) struct lists x = {0};
+    if (n == 0)
+        return AS_OK;
+    lists_open(&x);
+    for (size_t i = 0; i < n; i++) {
+        array_i64(&x.c[0], gangs[i].key.sweep_key);
+        array_i64(&x.c[1], gangs[i].key.number);
+        array_i64(&x.c[2], gangs[i].key.attempt);
+        array_str(&x.c[3], gangs[i].reason);
+    }
+    as_status st = lists_close(&x, err);
+    if (st == AS_OK)
+        st = tx_exec(t, &stmts[GANG_END], ARGS(arg_list(&x, 0), arg_list(&x, 1), arg_list(&x, 2)),
+                     NULL, err);
     if (st != AS_OK)
         return st;
-    return tx_exec(t, &stmts[GANG_SEATS_OVER], ARGS(ARG_KEY(key), arg_str(reason)), NULL, err);
+    return tx_exec(t, &stmts[GANG_SEATS_OVER],
+                   ARGS(arg_list(&x, 0), arg_list(&x, 1), arg_list(&x, 2), arg_list(&x, 3)), NULL,
+                   err);
 }
 
 as_status store_gang_add(struct tx *t, int64_t sweep_key, const char *secret, struct gang_key *ret,

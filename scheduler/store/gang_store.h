@@ -73,9 +73,13 @@ AS_MUST_CHECK as_status store_gang_deaths(struct tx *t, const struct gang_key *k
                                           struct as_err *err);
 AS_MUST_CHECK as_status store_gang_ending(struct tx *t, const struct gang_key *key, bool is_ending,
                                           struct as_err *err);
-/* The attempt has ended. */
-AS_MUST_CHECK as_status store_gang_over(struct tx *t, const struct gang_key *key,
-                                        const char *reason, struct as_err *err);
+/* The attempts of n gangs have ended. Two statements. */
+struct gang_over {
+    struct gang_key key;
+    const char *reason;
+};
+AS_MUST_CHECK as_status store_gang_over_many(struct tx *t, const struct gang_over *gangs, size_t n,
+                                             struct as_err *err);
 
 /* ---- begin, the reaper, and waiting requests ---- */
 

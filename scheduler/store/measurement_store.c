@@ -96,7 +96,7 @@ static const struct stmt stmts[] = {
          "m.number = n.number and m.metric = n.metric order by m.attempt desc, m.step desc limit "
          "1) l group by n.sweep_key, n.number) update trial t set metrics = t.metrics || "
          "l.metrics, step = l.step, value = coalesce(l.value, t.value) from latest l "
-         "where " SQL_JOINED("t.sweep_key", "l.sweep_key") " and " SQL_JOINED(
+         "where " SQL_JOINED("t.sweep_key", "l.sweep_key") " and " SQL_JOINED_NEXT(
              "t.number", "l.number") " returning " VALUE_COLUMNS},
     [MEASUREMENT_STEP] = {"measurement_step",
                           "select coalesce(max(step), -1) from measurement where sweep_key = $1 "

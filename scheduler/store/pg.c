@@ -136,12 +136,6 @@ void array_close(struct str *b)
     str_putc(b, '}');
 }
 
-void array_bool_or_null(struct str *b, bool has, bool v)
-{
-    array_comma(b);
-    str_puts(b, !has ? "null" : v ? "t" : "f");
-}
-
 void arrays_open(struct arrays *x)
 {
     for (size_t i = 0; i < ARRAYS_MAX; i++)

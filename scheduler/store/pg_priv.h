@@ -100,7 +100,6 @@ void array_i64(struct str *b, int64_t v);
 void array_i64_or_null(struct str *b, bool has, int64_t v);
 void array_f64(struct str *b, double v);
 void array_f64_or_null(struct str *b, bool has, double v);
-void array_bool_or_null(struct str *b, bool has, bool v);
 void array_close(struct str *b);
 
 /* The array parameters of a statement that works on sets: one for each column. */
@@ -118,6 +117,9 @@ struct arg arg_array(const struct arrays *x, size_t i);
 /* `column` equals `value`, in a form that only a nested loop can join. With `=` a table that nobody
  * has analysed is read whole for each set. */
 #define SQL_JOINED(column, value) column " = any (array[" value "])"
+/* The same for the columns of an index after its first: SQL_JOINED() there is a filter to the planner
+ * while the table is small, and the plan stays when it has grown. */
+#define SQL_JOINED_NEXT(column, value) column " >= " value " and " column " <= " value
 
 struct result {
     PGresult *pg;

@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/store/pg_priv.h"
+#include "scheduler/sweep/doc_cache.h"
 
 #define POOL_WAIT_MS 5000 /* for a connection, before the error is "busy" */
 #define BACKOFF_MIN_MS 100
@@ -44,6 +45,7 @@ struct store {
     struct sched_config config;
     struct store_counters counters;
     struct piece_store *pieces; /* borrowed; set before any operation */
+    struct doc_cache *docs;
 
     pthread_mutex_t mu;
     pthread_cond_t freed;
@@ -132,6 +134,8 @@ as_status store_open(const struct store_opts *opts, struct store **ret, struct a
     db->app = as_strdup(opts->application_name ? opts->application_name : "assayd");
     if (!db->url || !db->app)
         return as_fail_nomem(err);
+    if ((st = doc_cache_create(&db->docs, err)) != AS_OK)
+        return st;
     *ret = as_steal(db);
     return AS_OK;
 }
@@ -146,6 +150,7 @@ void store_close(struct store *db)
     conn_close(db->disk);
     pthread_cond_destroy(&db->freed);
     pthread_mutex_destroy(&db->mu);
+    doc_cache_free(db->docs);
     free(db->url);
     free(db->app);
     free(db);
@@ -159,6 +164,11 @@ void store_set_pieces(struct store *db, struct piece_store *pieces)
 struct piece_store *store_pieces(const struct store *db)
 {
     return db->pieces;
+}
+
+struct doc_cache *store_docs(struct store *db)
+{
+    return db->docs;
 }
 
 const struct sched_config *store_config(const struct store *db)

@@ -74,13 +74,17 @@ struct piece_store;
 void store_set_pieces(struct store *db, struct piece_store *pieces);
 struct piece_store *store_pieces(const struct store *db);
 
+/* The documents of sweeps that this process has read (scheduler/sweep/doc_cache.h). */
+struct doc_cache;
+struct doc_cache *store_docs(struct store *db);
+
 const struct sched_config *store_config(const struct store *db);
 struct store_counters *store_counters(struct store *db);
 
 /* Call fn after each commit of this process that ended trials which were running, with the key of
- * their sweep; once for each. Results that
- * people add are not reported, because they come by the thousand and nobody waits for a suggestion
- * then. fn must not block. NULL: none. No operation may be running. */
+ * each of their sweeps. Results that people add are not reported, because they come by the thousand
+ * and nobody waits for a suggestion then. fn must not block. NULL: none. No operation may be
+ * running. */
 typedef void store_finished_fn(void *ctx, int64_t sweep_key);
 void store_on_finished(struct store *db, store_finished_fn *fn, void *ctx);
 

@@ -21,9 +21,9 @@ enum {
     TRIAL_HEAD,
     TRIAL_LOCK,
     TRIAL_LOCK_MANY,
+    TRIAL_LOCK_EACH,
     TRIAL_LOCK_FREE,
     TRIAL_MOVE,
-    TRIAL_MOVE_MANY,
     TRIAL_RETRY,
     TRIAL_GET,
     TRIAL_GET_MANY,
@@ -32,7 +32,7 @@ enum {
     TRIAL_LIST_SORTED,
     TRIAL_BEST_MIN,
     TRIAL_BEST_MAX,
-    TRIAL_LIVE,
+    TRIAL_LOCK_LIVE,
     TRIAL_ENDED,
     TRIAL_OF_CLIENT,
     TRIAL_HELD,
@@ -144,7 +144,7 @@ COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
 #define EACH(query)                                                                                \
     "select u.place - 1, h.* from unnest($1::bigint[], $2::bigint[]) with ordinality as u(key, "   \
     "number, place) cross join lateral (" query ") h"
-#define LOCK_MANY(wait)                                                                            \
+#define LOCK_EACH(wait)                                                                            \
     EACH("select " HEAD_COLUMNS " from trial t where t.sweep_key = u.key and t.number = u.number " \
          "for no key update of t " wait)
 
@@ -154,27 +154,26 @@ static const struct stmt stmts[] = {
     [TRIAL_LOCK] = {"trial_lock",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and number = $2 "
                     "for no key update"},
-    [TRIAL_MOVE] = {"trial_move",
-                    "update trial set state = $5, restarts = restarts + $6::boolean::int, reason = "
-                    "$7, missing = 0, finished_at = case when $8 then clock_timestamp() end, "
-                    "finish_seq = case when $8 then (select s.finish_seq + 1 from sweep s where "
-                    "s.key = $1) end, feasible = $9, timed_out = $10 where sweep_key = $1 and "
-                    "number = $2 and state "
-                    "= $3 and attempt = $4"},
-    [TRIAL_LOCK_MANY] = {"trial_lock_many", LOCK_MANY("")},
-    [TRIAL_LOCK_FREE] = {"trial_lock_free", LOCK_MANY("skip locked")},
-    [TRIAL_MOVE_MANY] =
-        {"trial_move_many",
-         "update trial t set state = l.next_state, restarts = restarts + l.burns::int, reason = "
-         "l.reason, "
-         "missing = 0, finished_at = case when l.seq > 0 then clock_timestamp() end, finish_seq = "
-         "nullif(l.seq, 0), feasible = l.feasible, timed_out = l.timed_out from "
-         "unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::bool[], "
-         "$7::text[], $8::bigint[], $9::bool[], $10::bool[]) as l(key, number, state, attempt, "
-         "next_state, burns, reason, seq, feasible, timed_out) where " SQL_JOINED(
-             "t.sweep_key", "l.key") " and " SQL_JOINED("t.number",
-                                                        "l.number") " and t.state = l.state and "
-                                                                    "t.attempt = l.attempt"},
+    [TRIAL_LOCK_EACH] = {"trial_lock_each", LOCK_EACH("")},
+    [TRIAL_LOCK_FREE] = {"trial_lock_free", LOCK_EACH("skip locked")},
+    [TRIAL_LOCK_MANY] = {"trial_lock_many",
+                         "select " HEAD_COLUMNS " from trial t where t.sweep_key = $1 and t.number "
+                         "= any ($2::int[]) order by t.number for no key update"},
+    [TRIAL_MOVE] =
+        {"trial_move",
+         "with l as materialized (select *, sum(is_final::int) over (partition by sweep_key order "
+         "by place) as nth from unnest($1::bigint[], $2::int[], $3::text[], $4::int[], "
+         "$5::text[], $6::bool[], $7::text[], $8::bool[], $9::bool[], $10::bool[]) with ordinality "
+         "as l(sweep_key, number, old, attempt, state, burns, reason, is_final, feasible, "
+         "timed_out, place)) update trial t set state = l.state, restarts = t.restarts + "
+         "l.burns::int, reason = l.reason, missing = 0, finished_at = case when l.is_final then "
+         "clock_timestamp() end, finish_seq = case when l.is_final then (select s.finish_seq from "
+         "sweep s where s.key = l.sweep_key) + l.nth end, feasible = l.feasible, timed_out = "
+         "l.timed_out from l where " SQL_JOINED(
+             "t.sweep_key",
+             "l.sweep_key") " and " SQL_JOINED_NEXT("t.number",
+                                                    "l.number") " and t.state = l.old and "
+                                                                "t.attempt = l.attempt"},
     /* Its earlier end goes to `retries`, with the numbers of that end and of the retry. Without a
      * checkpoint the trial begins anew, so what it measured last is no longer its value. */
     [TRIAL_RETRY] =
@@ -224,9 +223,10 @@ static const struct stmt stmts[] = {
                         "where t.sweep_key = $1 and t.result is not null and "
                         "(not $3::boolean or t.result < $4::float8 or (t.result = $4::float8 and "
                         "t.number > $5::int)) order by t.result desc, t.number limit $2"},
-    [TRIAL_LIVE] = {"trial_live",
-                    "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and state in "
-                    "('queued', 'running', 'paused') order by number"},
+    [TRIAL_LOCK_LIVE] = {"trial_lock_live",
+                         "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and number > "
+                         "$2 and state in ('queued', 'running', 'paused') order by number limit $3 "
+                         "for no key update"},
     [TRIAL_ENDED] = {"trial_ended",
                      "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and state = $2 and "
                      "origin <> 'known' order by number limit $3"},
@@ -308,59 +308,49 @@ as_status store_trial_lock(struct tx *t, struct arena *a, int64_t sweep_key, int
     return query_head(t, TRIAL_LOCK, a, sweep_key, number, ret, err);
 }
 
-as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
-                           const struct trial_move *m, struct as_err *err)
+static void put_move(struct lists *x, const struct trial_moved *moved)
 {
-    int n = 0;
-    as_status st = tx_exec(t, &stmts[TRIAL_MOVE],
-                           ARGS(arg_i64(sweep_key), arg_i64(number),
-                                arg_str(trial_state_format(m->from)), arg_i64(m->attempt),
-                                arg_str(trial_state_format(m->to)), arg_bool(m->burns_restart),
-                                arg_str(m->reason), arg_bool(trial_state_is_final(m->to)),
-                                arg_str(m->to != TRIAL_COMPLETED ? NULL
-                                        : m->feasible            ? "t"
-                                                                 : "f"),
-                                arg_bool(m->timed_out)),
-                           &n, err);
-    if (st == AS_OK && n == 0)
-        return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",
-                       (long long)number, trial_state_format(m->from), (long long)m->attempt);
-    if (st == AS_OK && trial_state_is_final(m->to) && m->attempt > 0)
-        tx_finished(t, sweep_key);
-    return st;
+    const struct trial_move *m = &moved->move;
+    array_i64(&x->c[0], moved->sweep_key);
+    array_i64(&x->c[1], moved->number);
+    array_str(&x->c[2], trial_state_format(m->from));
+    array_i64(&x->c[3], m->attempt);
+    array_str(&x->c[4], trial_state_format(m->to));
+    array_str(&x->c[5], m->burns_restart ? "t" : "f");
+    array_str(&x->c[6], m->reason);
+    array_str(&x->c[7], trial_state_is_final(m->to) ? "t" : "f");
+    array_str(&x->c[8], m->to != TRIAL_COMPLETED ? NULL : m->feasible ? "t" : "f");
+    array_str(&x->c[9], m->timed_out ? "t" : "f");
 }
 
-as_status store_trial_move_many(struct tx *t, const struct trial_moved *rows, size_t n,
+as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves, size_t n,
                                 struct as_err *err)
 {
-    ARRAYS_AUTO x = {0};
+    AS_AUTO(lists_done) struct lists x = {0};
     int moved = 0;
-    arrays_open(&x);
-    for (size_t i = 0; i < n; i++) {
-        const struct trial_move *m = &rows[i].move;
-        array_i64(&x.c[0], rows[i].sweep_key);
-        array_i64(&x.c[1], rows[i].number);
-        array_str(&x.c[2], trial_state_format(m->from));
-        array_i64(&x.c[3], m->attempt);
-        array_str(&x.c[4], trial_state_format(m->to));
-        array_bool_or_null(&x.c[5], true, m->burns_restart);
-        array_str(&x.c[6], m->reason);
-        array_i64(&x.c[7], rows[i].finish_seq);
-        array_bool_or_null(&x.c[8], m->to == TRIAL_COMPLETED, m->feasible);
-        array_bool_or_null(&x.c[9], true, m->timed_out);
-    }
-    as_status st = arrays_close(&x, err);
+    if (n == 0)
+        return AS_OK;
+    lists_open(&x);
+    for (size_t i = 0; i < n; i++)
+        put_move(&x, &moves[i]);
+    as_status st = lists_close(&x, err);
     if (st == AS_OK)
-        st = tx_exec(t, &stmts[TRIAL_MOVE_MANY],
-                     ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
-                          arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7),
-                          arg_array(&x, 8), arg_array(&x, 9)),
+        st = tx_exec(t, &stmts[TRIAL_MOVE],
+                     ARGS(arg_list(&x, 0), arg_list(&x, 1), arg_list(&x, 2), arg_list(&x, 3),
+                          arg_list(&x, 4), arg_list(&x, 5), arg_list(&x, 6), arg_list(&x, 7),
+                          arg_list(&x, 8), arg_list(&x, 9)),
                      &moved, err);
+    if (st == AS_OK && moved == 0 && n == 1)
+        return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",
+                       (long long)moves[0].number, trial_state_format(moves[0].move.from),
+                       (long long)moves[0].move.attempt);
     if (st == AS_OK && (size_t)moved != n)
-        return as_fail(err, AS_E_CONFLICT, "%d of %zu trials could change", moved, n);
-    for (size_t i = 0; i < n && st == AS_OK; i++)
-        if (trial_state_is_final(rows[i].move.to) && rows[i].move.attempt > 0)
-            tx_finished(t, rows[i].sweep_key);
+        return as_fail(err, AS_E_CONFLICT, "%zu of %zu trials changed meanwhile", n - (size_t)moved,
+                       n);
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        if (trial_state_is_final(moves[i].move.to) && moves[i].move.attempt > 0)
+            tx_finished(t, moves[i].sweep_key);
+    }
     return st;
 }
 
@@ -391,7 +381,7 @@ static as_status keys_format(struct arrays *x, const struct trial_key *keys, siz
     return arrays_close(x, err);
 }
 
-as_status store_trial_lock_many(struct tx *t, struct arena *a, const struct trial_key *keys,
+as_status store_trial_lock_each(struct tx *t, struct arena *a, const struct trial_key *keys,
                                 size_t n, bool is_patient, struct trial_head *ret, bool *ret_locked,
                                 struct as_err *err)
 {
@@ -399,7 +389,7 @@ as_status store_trial_lock_many(struct tx *t, struct arena *a, const struct tria
     RESULT_AUTO r = {0};
     as_status st = keys_format(&x, keys, n, err);
     if (st == AS_OK)
-        st = tx_query(t, &stmts[is_patient ? TRIAL_LOCK_MANY : TRIAL_LOCK_FREE],
+        st = tx_query(t, &stmts[is_patient ? TRIAL_LOCK_EACH : TRIAL_LOCK_FREE],
                       ARGS(arg_array(&x, 0), arg_array(&x, 1)), &r, err);
     for (size_t i = 0; i < n && st == AS_OK; i++)
         ret_locked[i] = false;
@@ -545,11 +535,31 @@ as_status store_trial_best(struct tx *t, struct arena *a, int64_t sweep_key, boo
     return AS_OK;
 }
 
-as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
-                           struct trial_list_heads *ret, struct as_err *err)
+as_status store_trial_lock_live(struct tx *t, struct arena *a, int64_t sweep_key, int64_t after,
+                                int64_t limit, struct trial_list_heads *ret, struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_LIVE], ARGS(arg_i64(sweep_key)), &r, err);
+    as_status st = tx_query(t, &stmts[TRIAL_LOCK_LIVE],
+                            ARGS(arg_i64(sweep_key), arg_i64(after), arg_i64(limit)), &r, err);
+    return st == AS_OK ? read_heads(&r, a, ret, err) : st;
+}
+
+as_status store_trial_lock_many(struct tx *t, struct arena *a, const struct trial_head *heads,
+                                size_t n, struct trial_list_heads *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    AS_AUTO(str_done) struct str numbers = {0};
+    *ret = (struct trial_list_heads){0};
+    if (n == 0)
+        return AS_OK;
+    array_open(&numbers);
+    for (size_t i = 0; i < n; i++)
+        array_i64(&numbers, heads[i].number);
+    array_close(&numbers);
+    as_status st = str_check(&numbers, err);
+    if (st == AS_OK)
+        st = tx_query(t, &stmts[TRIAL_LOCK_MANY],
+                      ARGS(arg_i64(heads[0].sweep_key), arg_str(str_cstr(&numbers))), &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 

@@ -41,40 +41,35 @@ struct trial_move {
     const char *reason;
 };
 
-/* The guarded change of state. AS_E_CONFLICT: the trial is not in `from` at that attempt. A trial
- * that ends gets the sweep's next finish_seq, so the caller must hold the sweep's row. */
-AS_MUST_CHECK as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
-                                         const struct trial_move *m, struct as_err *err);
-
 struct trial_key {
     int64_t sweep_key, number;
 };
 
 /* Lock the rows of many trials, in the order of `keys` (ascending, each once). ret_locked: false:
  * there is no such trial, or, unless is_patient, another transaction holds its row. */
-AS_MUST_CHECK as_status store_trial_lock_many(struct tx *t, struct arena *a,
+AS_MUST_CHECK as_status store_trial_lock_each(struct tx *t, struct arena *a,
                                               const struct trial_key *keys, size_t n,
                                               bool is_patient, struct trial_head *ret,
                                               bool *ret_locked, struct as_err *err);
-
-struct trial_moved {
-    int64_t sweep_key, number;
-    struct trial_move move;
-    int64_t finish_seq; /* the next ones of the sweep, for those that end; 0: it does not end */
-};
-
-/* As store_trial_move(), for many trials; the numbers of their ends are the caller's. */
-AS_MUST_CHECK as_status store_trial_move_many(struct tx *t, const struct trial_moved *rows,
-                                              size_t n, struct as_err *err);
 
 /* Read many trials, each into the arena of its place. AS_E_NOT_FOUND: one is not there. */
 AS_MUST_CHECK as_status store_trial_get_many(struct tx *t, const struct trial_key *keys, size_t n,
                                              struct arena *const *arenas, struct trial_row *ret,
                                              struct as_err *err);
 
-/* Put a trial that has ended back into the queue. Guarded as store_trial_move() is. Its end goes to
- * its `retries`, and the retry takes the sweep's next finish_seq. Its restarts begin anew, and so
- * do its latest values unless it has a checkpoint. `by`: the id of a token; NULL: none. */
+struct trial_moved {
+    int64_t sweep_key, number;
+    struct trial_move move;
+};
+/* The guarded changes of state of n trials, in one statement; no trial stands twice. Trials that
+ * end get the next finish_seq of their sweep in the order of the list, so the caller must hold the
+ * rows of the sweeps. AS_E_CONFLICT: a trial is not in `from` at that attempt. */
+AS_MUST_CHECK as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves,
+                                              size_t n, struct as_err *err);
+
+/* Put a trial that has ended back into the queue. Guarded as store_trial_move_many() is. Its end
+ * goes to its `retries`, and the retry takes the sweep's next finish_seq. Its restarts begin anew,
+ * and so do its latest values unless it has a checkpoint. `by`: the id of a token; NULL: none. */
 AS_MUST_CHECK as_status store_trial_retry(struct tx *t, const struct trial_head *x,
                                           const char *reason, const char *by, struct as_err *err);
 
@@ -109,9 +104,15 @@ struct trial_list_heads {
     size_t n;
 };
 
-/* The trials of a sweep that have not ended. */
-AS_MUST_CHECK as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
-                                         struct trial_list_heads *ret, struct as_err *err);
+/* Lock the trials of a sweep that have not ended, by number: the first `limit` behind `after` (-1:
+ * from the first on). */
+AS_MUST_CHECK as_status store_trial_lock_live(struct tx *t, struct arena *a, int64_t sweep_key,
+                                              int64_t after, int64_t limit,
+                                              struct trial_list_heads *ret, struct as_err *err);
+/* Lock those of these trials of one sweep that are there, by number. */
+AS_MUST_CHECK as_status store_trial_lock_many(struct tx *t, struct arena *a,
+                                              const struct trial_head *heads, size_t n,
+                                              struct trial_list_heads *ret, struct as_err *err);
 /* The trials in one of the states that are ends, by number, at most `limit`; without known
  * results. */
 AS_MUST_CHECK as_status store_trial_ended(struct tx *t, struct arena *a, int64_t sweep_key,

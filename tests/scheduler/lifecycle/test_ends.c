@@ -1,7 +1,7 @@
 /* Ends of sweeps and trials that are no failures: a target that is reached, a timeout whose values
  * count, a cancelled trial that keeps what it reported. */
 #include <math.h>
-
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -184,6 +184,41 @@ START_TEST(a_cancelled_trial_keeps_its_values_and_the_search_does_not_learn_from
 }
 END_TEST
 
+/* More live trials than one set takes: each ends once, with its attempt and one event, in the order
+ * of their numbers. */
+START_TEST(a_cancelled_sweep_ends_all_its_live_trials)
+{
+    enum { TRIALS = 2300 };
+    static const sweep_state cancelled = SWEEP_CANCELLED;
+    struct sweep_changed changed;
+    begin();
+    make_sweep(&s, "a", "'max_trials': 3000", "");
+    struct claim_list l = claim(&s, "r", epoch, 8);
+    ck_assert_uint_eq(l.n, 8);
+    finish(&s, ref_of(&l.rows[3]), 0.5);
+    pg_fixture_exec(s.url, "insert into trial (sweep_key, number, state, params, suggestion, seed, "
+                           "suggestion_index) select key, n, 'queued', '{\"x\": 0.5}', '{}', 1, n "
+                           "from sweep, generate_series(8, 2299) n");
+    int64_t before = pg_fixture_i64(s.url, "select max(id) from event");
+    const struct sweep_patch patch = {.state = &cancelled};
+    ck_ok(sweep_change(s.db, &s.a, "a", &patch, NULL, &changed, &err), err);
+    ck_assert_int_eq(changed.sweep.counts.by_state[TRIAL_CANCELLED], TRIALS - 1);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from trial where state = 'cancelled' "
+                                           "and finish_seq <> number + 1 + (number < 3)::int"),
+                     0);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from attempt where outcome = "
+                                           "'cancelled' and ended_at is not null"),
+                     7);
+    char sql[300];
+    snprintf(sql, sizeof sql,
+             "select count(*) from (select number, row_number() over (order by id) as place from "
+             "event where id > %lld and type = 'trial.changed' and state = 'cancelled') e where "
+             "e.place = e.number + 1 + case when e.number > 3 then -1 else 0 end",
+             (long long)before);
+    ck_assert_int_eq(pg_fixture_i64(s.url, sql), TRIALS - 1);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *suite = suite_create("scheduler/lifecycle/ends");
@@ -195,5 +230,6 @@ Suite *test_suite(void)
     tcase_add_test(t, a_timeout_may_count);
     tcase_add_test(t, the_server_keeps_what_a_runner_leaves_running);
     tcase_add_test(t, a_cancelled_trial_keeps_its_values_and_the_search_does_not_learn_from_it);
+    tcase_add_test(t, a_cancelled_sweep_ends_all_its_live_trials);
     return suite;
 }
