@@ -1,6 +1,6 @@
 /* Every allocation of base/, search/ and the pure rooms of scheduler/ fails in turn, in what reads
- * texts and computes: one row of `rows` for each entry, over the corpora of tests/fuzz. Encoders and
- * decoders of the API: tests/api/codec. */
+ * texts and computes: one row of `rows` for each entry, over the corpora of tests/fuzz. Encoders
+ * and decoders of the API: tests/api/codec. */
 #include <stdio.h>
 #include <string.h>
 

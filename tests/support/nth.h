@@ -2,9 +2,9 @@
  * fails, until none of its allocations is left.
  *
  * Every allocation through base/mem.h counts, and every one of jansson after json_fail_with_mem().
- * A run that met its failure must return AS_E_NOMEM, or AS_OK with the same result as a run without a failure (a cache may do
- * without memory). It must leave nothing allocated: in builds without a sanitizer the blocks of the
- * program are counted, and LeakSanitizer counts them in the others. */
+ * A run that met its failure must return AS_E_NOMEM, or AS_OK with the same result as a run without
+ * a failure (a cache may do without memory). It must leave nothing allocated: in builds without a
+ * sanitizer the blocks of the program are counted, and LeakSanitizer counts them in the others. */
 #ifndef ASSAY_TESTS_SUPPORT_NTH_H
 #define ASSAY_TESTS_SUPPORT_NTH_H
 
