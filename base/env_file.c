@@ -64,6 +64,8 @@ static as_status read_name(struct reader *r, struct str *name, struct as_err *er
     str_clear(name);
     str_add(name, from, (size_t)(r->at - from));
     skip_blanks(r);
+    if (name->failed)
+        return as_fail_nomem(err);
     if (at_line_end(r) || *r->at != '=' || !env_name_valid(str_cstr(name)))
         return as_fail(err, AS_E_INVAL,
                        "line %zu: expected NAME=VALUE; a name has letters, digits and _", r->line);

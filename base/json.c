@@ -19,6 +19,32 @@
 
 #include "base/utf8.h"
 
+/* Without memory jansson calls a text wrong, or drops a character of it and goes on. So its
+ * allocations are watched. */
+static _Thread_local bool has_run_out;
+static bool fails_with_mem; /* set before other threads begin */
+
+static void *allocate(size_t size)
+{
+    void *p = NULL;
+    if (!fails_with_mem)
+        p = malloc(size);
+    else if (as_grow(&p, size, 1, NULL) != AS_OK)
+        p = NULL;
+    has_run_out |= !p;
+    return p;
+}
+
+__attribute__((constructor)) static void watch_allocations(void)
+{
+    json_set_alloc_funcs(allocate, free);
+}
+
+void json_fail_with_mem(void)
+{
+    fails_with_mem = true;
+}
+
 /* Check depth and number of values on the text, before jansson builds a tree of it. */
 static as_status check_shape(const char *text, size_t len, size_t max_nodes, struct as_err *err)
 {
@@ -77,6 +103,7 @@ static void add_number(struct str *out, const char *s, size_t len)
     AS_AUTO(str_done) struct str number = {0};
     str_add(&number, s, len);
     str_add(out, s, len);
+    out->failed |= number.failed;
     if (number.failed || strcspn(number.s, ".eE") < len)
         return;
     errno = 0;
@@ -161,6 +188,7 @@ static as_status parse_text(const char *text, size_t len, size_t max_nodes, size
     json_error_t je;
     bool may_have_nul = memmem(text, len, "\\u0000", 6) != NULL;
     flags |= JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL;
+    has_run_out = false;
     json_t *j = json_loadb(text, len, flags, &je);
     if (!j && json_error_code(&je) == json_error_numeric_overflow) {
         AS_AUTO(str_done) struct str wide = {0};
@@ -168,6 +196,10 @@ static as_status parse_text(const char *text, size_t len, size_t max_nodes, size
         if ((st = str_check(&wide, err)) < 0)
             return st;
         j = json_loadb(wide.s, wide.len, flags, &je);
+    }
+    if (has_run_out) {
+        json_decref(j);
+        return as_fail_nomem(err);
     }
     if (!j)
         return fail_not_json(text, len, &je, err);
@@ -192,6 +224,25 @@ as_status json_parse_file(const char *text, size_t len, json_t **ret, struct as_
 as_status json_parse_reals(const char *text, size_t len, json_t **ret, struct as_err *err)
 {
     return parse_text(text, len, JSON_MAX_NODES, JSON_DECODE_INT_AS_REAL, ret, err);
+}
+
+json_t *json_clone(const json_t *j)
+{
+    json_t *copy = json_deep_copy(j);
+    if (!copy || json_equal(copy, j))
+        return copy;
+    json_decref(copy);
+    return NULL;
+}
+
+json_t *json_clone_flat(const json_t *j)
+{
+    json_t *copy = json_copy((json_t *)j);
+    if (json_object_size(copy) == json_object_size(j) &&
+        json_array_size(copy) == json_array_size(j))
+        return copy;
+    json_decref(copy);
+    return NULL;
 }
 
 static void format_string(struct str *b, const char *s, size_t len)

@@ -38,6 +38,15 @@ static inline void json_decrefp_(json_t **j)
 }
 #define JSON_AUTO AS_AUTO(json_decrefp_) json_t *
 
+/* A copy of j with all that is in it; of an object or a list alone, whose values are shared. New
+ * references; NULL if memory is out or j is NULL. (json_copy() and json_deep_copy() leave out what
+ * they have no memory for, and return the rest.) */
+json_t *json_clone(const json_t *j);
+json_t *json_clone_flat(const json_t *j);
+
+/* Tests only: from now on the allocations of jansson count for as_mem_fail_nth(), too. */
+void json_fail_with_mem(void);
+
 /* Parse one JSON text: valid UTF-8, no duplicate keys, at most JSON_MAX_DEPTH deep and
  * JSON_MAX_NODES values, nothing after it. An integer past 64 bits becomes a real, so that a getter
  * of integers refuses it by the name of its field. AS_E_INVAL with line and column, also for a

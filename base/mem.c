@@ -6,16 +6,17 @@
 
 static _Atomic size_t fail_countdown;
 
-void as_mem_fail_nth(size_t nth)
+size_t as_mem_fail_nth(size_t nth)
 {
-    atomic_store(&fail_countdown, nth);
+    return atomic_exchange(&fail_countdown, nth);
 }
 
 static int allocation_must_fail(void)
 {
-    if (atomic_load_explicit(&fail_countdown, memory_order_relaxed) == 0)
-        return 0;
-    return atomic_fetch_sub(&fail_countdown, 1) == 1;
+    size_t left = atomic_load_explicit(&fail_countdown, memory_order_relaxed);
+    while (left > 0 && !atomic_compare_exchange_weak(&fail_countdown, &left, left - 1))
+        ;
+    return left == 1;
 }
 
 void *as_calloc(size_t n, size_t size)

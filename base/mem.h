@@ -55,7 +55,8 @@ AS_MUST_CHECK as_status as_reserve_one(void *pp, size_t len, size_t *cap, size_t
 /* A copy of s (NULL stays NULL), or NULL when memory is out. Owned by the caller. */
 char *as_strdup(const char *s);
 
-/* Tests only: the nth allocation through these helpers from now on fails (0 switches it off). */
-void as_mem_fail_nth(size_t nth);
+/* Tests only: the nth allocation through these helpers from now on fails (0 switches it off).
+ * Returns what was left of the last such count: 0 if that allocation was reached. */
+size_t as_mem_fail_nth(size_t nth);
 
 #endif

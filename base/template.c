@@ -323,7 +323,7 @@ static as_status apply_alone(const struct piece *p, const json_t *params, json_t
         return read_scalar(p->rest, p->rest_len, ret, err);
     bool has_value = p->form == TEMPLATE_WHEN ? json_is_true(v) : v != NULL;
     if (has_value)
-        out = p->form == TEMPLATE_WHEN ? json_stringn(p->rest, p->rest_len) : json_deep_copy(v);
+        out = p->form == TEMPLATE_WHEN ? json_stringn(p->rest, p->rest_len) : json_clone(v);
     if (has_value && !out)
         return as_fail(err, AS_E_NOMEM, "out of memory for a template");
     *ret = out;
@@ -400,7 +400,7 @@ static as_status apply_tree(const json_t *j, const json_t *params, json_t **ret,
         return apply_array(j, params, ret, err);
     if (json_is_object(j))
         return apply_object(j, params, ret, err);
-    json_t *copy = json_deep_copy(j);
+    json_t *copy = json_clone(j);
     if (!copy)
         return as_fail(err, AS_E_NOMEM, "out of memory for a template");
     *ret = copy;

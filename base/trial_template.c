@@ -45,7 +45,7 @@ static as_status name_files(const struct trial_values *v, const json_t *files, j
 static as_status collect_names(const struct trial_values *v, const json_t *files, json_t **ret,
                                struct as_err *err)
 {
-    JSON_AUTO names = json_copy((json_t *)v->params);
+    JSON_AUTO names = json_clone_flat(v->params);
     const char *dir = v->trial_dir ? v->trial_dir : "${" TRIAL_DIR_NAME "}";
     as_status st = names ? name_files(v, files, names, err) : as_fail_nomem(err);
     if (st < 0)
@@ -131,7 +131,7 @@ static as_status apply_source(const struct applying *a, json_t *source, struct a
 static as_status apply_report(const struct applying *a, const json_t *field, json_t **ret,
                               struct as_err *err)
 {
-    JSON_AUTO sources = json_deep_copy(field);
+    JSON_AUTO sources = json_clone(field);
     size_t i;
     json_t *source;
     if (!sources)
@@ -161,7 +161,7 @@ as_status trial_template_apply(const json_t *trial, const struct trial_values *v
         {"report", apply_report, false},
     };
     JSON_AUTO names = NULL;
-    JSON_AUTO out = json_copy((json_t *)trial);
+    JSON_AUTO out = json_clone_flat(trial);
     struct applying a = {.values = values};
     as_status st = out ? collect_names(values, json_object_get(trial, "files"), &names, err)
                        : as_fail_nomem(err);

@@ -62,7 +62,7 @@ static as_status parse_buckets(const char *text, size_t len, const char *column,
     JSON_AUTO all = NULL;
     as_status st = json_parse(text, len, &all, err);
     if (st != AS_OK)
-        return as_err_prefix(err, AS_E_INVAL, "buckets.json");
+        return st == AS_E_NOMEM ? st : as_err_prefix(err, AS_E_INVAL, "buckets.json");
     const char *own = json_string_value(json_object_get(all, "column"));
     if (!own)
         return as_fail(err, AS_E_INVAL, "buckets.json: /column is no text");

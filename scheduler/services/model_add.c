@@ -392,6 +392,8 @@ static as_status describe(struct making *m, struct as_err *err)
     AS_AUTO(model_file_freep) struct model_file *f = NULL;
     struct model_version_row *v = &m->v;
     as_status st = model_file_read(m->whole.path, MODEL_FILE_MAX_BYTES, &f, err);
+    if (st == AS_E_NOMEM)
+        return st;
     if (st != AS_OK)
         return as_err_prefix(err, AS_E_INTERNAL, "a model file that was written here");
     const struct dataset_info *info = model_file_data(f);

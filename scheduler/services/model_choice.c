@@ -138,7 +138,7 @@ static as_status read_combine(const struct sources *s, struct model_choice *ret,
         return AS_OK;
     if (as_streq(kind, "by"))
         return combine_by(s, combine, ret, err);
-    ret->combine = json_copy((json_t *)combine);
+    ret->combine = json_clone_flat(combine);
     if (!ret->combine)
         return as_fail_nomem(err);
     (void)json_object_del(ret->combine, "penalty");

@@ -187,8 +187,8 @@ as_status sweep_prior_take(struct store *db, const json_t *doc, json_t **ret, st
     }
     if (run.status != AS_OK)
         return run.status;
-    JSON_AUTO own = json_copy((json_t *)search);
-    JSON_AUTO whole = json_copy((json_t *)doc);
+    JSON_AUTO own = json_clone_flat(search);
+    JSON_AUTO whole = json_clone_flat(doc);
     if (json_object_set(own, "prior", taken) < 0 || json_object_set(whole, "search", own) < 0)
         return as_fail_nomem(err);
     *ret = as_steal(whole);

@@ -37,7 +37,7 @@ as_status buckets_rule_apply(const json_t *doc, json_t **ret, struct as_err *err
     as_status st = check(ensemble, train, err);
     if (st != AS_OK)
         return st;
-    JSON_AUTO copy = json_deep_copy(doc);
+    JSON_AUTO copy = json_clone(doc);
     json_t *own = json_object_get(copy, "ensemble");
     json_t *to = json_object_get(json_object_get(copy, "trial"), "train");
     if (!copy || json_object_set(to, "buckets", json_object_get(own, "by")) != 0 ||

@@ -9,7 +9,7 @@
 static json_t *own_child(json_t *parent, const char *name)
 {
     json_t *child = json_object_get(parent, name);
-    json_t *own = child ? json_copy(child) : json_object();
+    json_t *own = child ? json_clone_flat(child) : json_object();
     return json_object_set_new(parent, name, own) == 0 ? own : NULL;
 }
 
@@ -29,7 +29,7 @@ as_status split_rule_choose(const json_t *doc, json_t **ret, struct as_err *err)
         *ret = json_incref((json_t *)doc);
         return AS_OK;
     }
-    JSON_AUTO copy = json_copy((json_t *)doc);
+    JSON_AUTO copy = json_clone_flat(doc);
     json_t *at = copy ? own_child(copy, "trial") : NULL;
     at = at ? own_child(at, "train") : NULL;
     at = at ? own_child(at, "validation") : NULL;

@@ -117,7 +117,7 @@ static as_status add_environment(const struct trial_reader *r, json_t *j, json_t
         return as_fail_at(err, AS_E_INVAL, ENVIRONMENT_AT "/host",
                           ENVIRONMENT_AT "/host: expected 32 hexadecimal digits");
     st = check_variables(variables, err);
-    return st < 0 ? st : set(out, "environment", json_deep_copy(j), err);
+    return st < 0 ? st : set(out, "environment", json_clone(j), err);
 }
 
 /* ---- venv and env_file ---- */
@@ -130,7 +130,7 @@ static as_status add_path(const struct trial_reader *r, const char *name, json_t
     as_status st = check_plain(j, MAX_PATH, at, "a path", err);
     if (st == AS_OK)
         st = sweep_program_check_text(r, j, at, err);
-    return st < 0 ? st : set(out, name, json_copy(j), err);
+    return st < 0 ? st : set(out, name, json_clone_flat(j), err);
 }
 
 static as_status add_venv(const struct trial_reader *r, json_t *j, json_t *out, struct as_err *err)
@@ -173,7 +173,7 @@ static as_status add_modules(const struct trial_reader *r, json_t *j, json_t *ou
         if (st < 0)
             return st;
     }
-    return set(out, "modules", json_deep_copy(j), err);
+    return set(out, "modules", json_clone(j), err);
 }
 
 /* ---- container ---- */
@@ -237,7 +237,7 @@ static as_status add_container(const struct trial_reader *r, json_t *j, json_t *
     st = check_image(r, json_object_get(j, "image"), CONTAINER_AT "/image", err);
     if (st < 0 || (st = check_options(options, err)) < 0)
         return st;
-    return set(out, "container", json_deep_copy(j), err);
+    return set(out, "container", json_clone(j), err);
 }
 
 /* The programs of an image are its own: what points to those of the machine is of no use in it. */

@@ -275,7 +275,7 @@ as_status sweep_program_parse(const struct trial_reader *r, const struct trial_p
     r->d->trial.launch = p->launch < 0    ? LAUNCH_DEFAULT
                          : p->launch == 0 ? LAUNCH_ALL
                                           : LAUNCH_FIRST;
-    r->d->trial.files = json_deep_copy(p->files); /* first: the others may name them */
+    r->d->trial.files = json_clone(p->files); /* first: the others may name them */
     if (p->files && !r->d->trial.files)
         return sweep_doc_no_memory(err);
     as_status st = p->files ? parse_files(r, p->files, err) : AS_OK;

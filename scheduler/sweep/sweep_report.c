@@ -209,7 +209,7 @@ static as_status plain_path(const char *path, struct str *ret, struct as_err *er
 }
 
 /* With something in the place of each ${…}; the runner checks the real path again. */
-static bool is_inner(const char *path)
+static as_status check_inner(const char *path, bool *ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str s = {0};
     while (*path) {
@@ -217,7 +217,8 @@ static bool is_inner(const char *path)
         str_putc(&s, end ? 'x' : *path);
         path = end ? end + 1 : path + 1;
     }
-    return !s.failed && file_path_is_inner(str_cstr(&s));
+    *ret = file_path_is_inner(str_cstr(&s));
+    return str_check(&s, err);
 }
 
 /* *ret: the path as text; a new reference. */
@@ -228,11 +229,14 @@ static as_status read_path(const struct trial_reader *r, const char *path, const
     AS_AUTO(str_done) struct str plain = {0};
     char at[AS_ERR_POINTER_MAX];
     json_pointer_child(parent, field, at);
+    bool inner = false;
     as_status st = plain_path(path, &plain, err);
+    if (st == AS_OK)
+        st = check_inner(str_cstr(&plain), &inner, err);
     if (st < 0)
         return st;
     bool whole = may_be_folder && plain.len == 0 && *path;
-    if (!whole && !is_inner(str_cstr(&plain)))
+    if (!whole && !inner)
         return as_fail_at(err, AS_E_INVAL, at,
                           "%s: found '%.80s', expected a path of at most 255 bytes below the "
                           "folder where the program runs, without '..'",

@@ -80,7 +80,7 @@ static as_status parse_train(const struct trial_reader *r, const struct trial_pa
                         : first          ? place
                                          : NULL;
     r->d->trial.kind = TRIAL_TRAIN;
-    r->d->trial.train = json_deep_copy(p->train);
+    r->d->trial.train = json_clone(p->train);
     if (!r->d->trial.train)
         return sweep_doc_no_memory(err);
     if (stray)
@@ -419,7 +419,7 @@ static bool is_doubtful(const json_t *whole, const json_t *left, const char *poi
 /* Check the fields that no parameter at fault touches, with one value of the other parameters. */
 static as_status check_partly(struct sweep_doc *d, struct faults *faults, struct as_err *err)
 {
-    JSON_AUTO left = json_deep_copy(d->trial.train);
+    JSON_AUTO left = json_clone(d->trial.train);
     JSON_AUTO params = first_values(d->space);
     JSON_AUTO train = NULL;
     AS_AUTO(faults_done) struct faults found = {0};

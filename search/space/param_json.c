@@ -28,7 +28,7 @@ json_t *param_value_to_json(const struct space_param *p, union param_value v)
     case PARAM_INT:
         return json_integer(v.integer);
     default:
-        return json_deep_copy(json_array_get(p->values, v.choice));
+        return json_clone(json_array_get(p->values, v.choice));
     }
 }
 
@@ -343,7 +343,7 @@ static as_status add_choice(struct space_param *p, json_t *j, const char *pointe
         }
     }
     /* a copy, so that the space does not depend on the caller's tree */
-    if (json_array_append_new(p->values, json_deep_copy(j)) < 0)
+    if (json_array_append_new(p->values, json_clone(j)) < 0)
         return as_fail(err, AS_E_NOMEM, "out of memory for a parameter's values");
     p->n_values++;
     return AS_OK;
@@ -458,9 +458,9 @@ json_t *param_to_json(const struct space_param *p)
         if (!p->points)
             bad |= json_object_set_new(j, "step", json_integer((json_int_t)p->integer.step));
     } else if (p->kind == PARAM_CATEGORICAL || p->kind == PARAM_ORDINAL) {
-        bad |= json_object_set_new(j, "values", json_deep_copy(p->values));
+        bad |= json_object_set_new(j, "values", json_clone(p->values));
     } else if (p->kind == PARAM_CONSTANT) {
-        bad |= json_object_set_new(j, "value", json_deep_copy(json_array_get(p->values, 0)));
+        bad |= json_object_set_new(j, "value", json_clone(json_array_get(p->values, 0)));
     }
     if (!param_is_choice(p)) {
         bad |= json_object_set_new(j, "scale", json_string(scale_words[p->scale]));

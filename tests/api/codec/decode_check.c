@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "tests/support/check_main.h"
+#include "tests/support/nth.h"
 
 json_t *decode_parse(const char *text)
 {
@@ -11,6 +12,17 @@ json_t *decode_parse(const char *text)
     json_t *j = NULL;
     ck_ok(json_parse(text, strlen(text), &j, &err), err);
     return j;
+}
+
+static as_status decode(const void *arg, struct str *out, struct as_err *err)
+{
+    const struct decode_case *c = ((const struct decode_case *const *)arg)[0];
+    const json_t *doc = ((const json_t *const *)arg)[1];
+    struct arena a = {0};
+    (void)out;
+    as_status st = c->decode(doc, &a, err);
+    arena_done(&a);
+    return st;
 }
 
 void decode_check(const struct decode_case *c, bool says_where)
@@ -28,6 +40,7 @@ void decode_check(const struct decode_case *c, bool says_where)
                       "%s: '%s'", c->text, err.msg);
     } else {
         ck_assert_msg(st == AS_OK, "%s: %s", c->text, err.msg);
+        (void)nth_each(c->text, decode, (const void *const[]){c, doc}, 0);
     }
     arena_done(&a);
 }

@@ -216,6 +216,25 @@ START_TEST(zombies_change_nothing)
 END_TEST
 
 /* The lease ran out, no other attempt has begun, and the work is complete. */
+/* A value that a lost attempt measured is none of the attempt after it. */
+START_TEST(a_value_is_of_one_attempt)
+{
+    struct trial_row row;
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    struct claimed_row first = claim_one(&s, "r", epoch);
+    measure(&s, ref_of(&first), "loss", 1, 0.5);
+    end(&s, ref_of(&first), OUTCOME_RETRY);
+    ck_assert(trial_of(&s, "a", 0).has_value); /* until another attempt begins */
+    struct claimed_row second = claim_one(&s, "r", epoch);
+    ck_assert(!trial_of(&s, "a", 0).has_value);
+    ck_assert_str_eq(trial_of(&s, "a", 0).metrics, "{}");
+    ck_fails(complete(ref_of(&second), OUTCOME_COMPLETED, &row), AS_E_UNSUPPORTED, err,
+             "was never reported");
+    row = finish(&s, ref_of(&second), 0.25);
+    ck_assert_double_eq(row.value, 0.25);
+}
+END_TEST
+
 START_TEST(late_results_count)
 {
     struct registration reg;
@@ -528,6 +547,7 @@ Suite *test_suite(void)
     tcase_add_test(c, a_value_is_wanted);
     tcase_add_test(c, outcomes);
     tcase_add_test(c, zombies_change_nothing);
+    tcase_add_test(c, a_value_is_of_one_attempt);
     tcase_add_test(c, late_results_count);
     tcase_add_test(c, series_merge_attempts);
     tcase_add_test(c, bad_measurements_are_refused);
