@@ -133,10 +133,11 @@ void call_wake(struct call *c);
  * when there may be something. `key` names what it waits for (waiting.h). If its time ended after
  * call_may_wait() returned true, it runs again at once. */
 void call_wait(struct call *c, int64_t key);
-/* Submit these members (n >= 1, owned by the arena of the call, each with its own arena if there are
- * several) to the committer when the handler has returned. It returns AS_OK after this call, holds
- * no thread meanwhile, and `then` runs when all of them have their answers. c->commit.state is for
- * what the second half needs. AS_E_UNAVAILABLE is the answer if the committer's queue is full. */
+/* Submit these members (n >= 1, owned by the arena of the call, each with its own arena if there
+ * are several) to the committer when the handler has returned. It returns AS_OK after this call,
+ * holds no thread meanwhile, and `then` runs when all of them have their answers. c->commit.state
+ * is for what the second half needs. AS_E_UNAVAILABLE is the answer if the committer's queue is
+ * full. */
 void call_submit(struct call *c, struct commit_member *const *members, size_t n, route_fn *then);
 AS_MUST_CHECK as_status call_submit_one(struct call *c, struct commit_member *m, route_fn *then,
                                         struct as_err *err);

@@ -1,8 +1,8 @@
 /* The plan of a batch.
  *
  * The rules are those of attempts.c and asks.c, applied to rows that were read at once
- * (lifecycle/attempt_rules.h, feasibility.h, transition.h). A member that is refused gets its answer
- * here, before anything is written.
+ * (lifecycle/attempt_rules.h, feasibility.h, transition.h). A member that is refused gets its
+ * answer here, before anything is written.
  *
  * Ends of one sweep follow each other: each takes the next number in the order of ends, and is
  * judged by the counts that the ends before it leave. An end that also ends its sweep, and those

@@ -2,8 +2,9 @@
  *
  * All members that have no decision yet are in one list, in the order of submission. The batch
  * thread goes through it and takes those that may be decided: the first one of each trial. A member
- * that must run alone, or wait for a row, stays in the list meanwhile, so later members of its trial
- * wait for it. A decided member leaves the list, and goes to the thread that waits for the disk.
+ * that must run alone, or wait for a row, stays in the list meanwhile, so later members of its
+ * trial wait for it. A decided member leaves the list, and goes to the thread that waits for the
+ * disk.
  *
  * Rows that others hold: such a member comes to a later round, after a pause. After
  * POSTPONED_MAX rounds the members of its sweep go to a helper thread together, whose batch waits
@@ -280,8 +281,9 @@ static bool see_subject(struct committer *c, const struct commit_member *m)
     }
 }
 
-/* A claim knows the results of its own request: do members of the same owner come before it that are
- * not decided? Members of one call stand together in the list. `taken` ones are in its batch. */
+/* A claim knows the results of its own request: do members of the same owner come before it that
+ * are not decided? Members of one call stand together in the list. `taken` ones are in its batch.
+ * */
 static bool waits_for_its_own(const struct commit_member *m, bool allows_taken)
 {
     if (m->kind != COMMIT_CLAIM || !m->owner)
@@ -313,8 +315,8 @@ static size_t take_batch_locked(struct committer *c, int64_t *ret_until_ns)
     return n;
 }
 
-/* Bring the results of a batch before its claims. What no batch decides runs alone. Returns how many
- * are left; *ret_ends: how many of them are results. */
+/* Bring the results of a batch before its claims. What no batch decides runs alone. Returns how
+ * many are left; *ret_ends: how many of them are results. */
 static size_t order_batch_locked(struct committer *c, size_t n, size_t *ret_ends)
 {
     size_t ends = 0, claims = 0;

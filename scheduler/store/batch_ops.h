@@ -36,8 +36,8 @@ struct batch_ask {
     size_t n_points;
 };
 
-/* What the tables hold for it. The row of its trial is locked, that of its sweep too if it ends, and
- * that of its gang is shared. */
+/* What the tables hold for it. The row of its trial is locked, that of its sweep too if it ends,
+ * and that of its gang is shared. */
 struct batch_fact {
     bool has_sweep, has_trial;
     bool is_busy; /* another transaction holds one of its rows */
@@ -173,8 +173,8 @@ struct batch_claims {
     size_t n_searched;
     const int64_t *started; /* sweeps whose first trial begins */
     size_t n_started;
-    /* Sweeps that had turns, in the order of their latest ones; none if it is one sweep. The triggers
-     * count the turns of a statement as if no other sweep had any. */
+    /* Sweeps that had turns, in the order of their latest ones; none if it is one sweep. The
+     * triggers count the turns of a statement as if no other sweep had any. */
     const struct batch_turned {
         int64_t key, turns;
     } * turned;
