@@ -262,8 +262,26 @@ static struct subject subject_of(const struct commit_member *m)
                                    : (struct subject){m->ref.sweep, m->ref.number};
 }
 
-/* Add the subject of a member to those that were seen. False: it was there. */
-static bool see_subject(struct committer *c, const struct commit_member *m)
+/* May `m` be in one batch with `before`, the latest member of its trial so far? Reports may, and an
+ * end after them. */
+static bool may_follow(const struct committer *c, const struct commit_member *before,
+                       const struct commit_member *m)
+{
+    bool has_notes = m->kind == COMMIT_RECORD && m->in.report.n_notes > 0;
+    return !c->is_single && before->place == PLACE_TAKEN && before->kind == COMMIT_RECORD &&
+           is_of_trial(m) &&
+           !(has_notes && (before->follows_notes || before->in.report.n_notes > 0));
+}
+
+static void follow(struct commit_member *m, const struct commit_member *before)
+{
+    m->follows = before;
+    m->follows_notes = before && (before->follows_notes || before->in.report.n_notes > 0);
+}
+
+/* Add the subject of a member to those that were seen. False: a member before it must be decided
+ * first. */
+static bool see_subject(struct committer *c, struct commit_member *m)
 {
     const struct subject x = subject_of(m);
     uint64_t h = (uint64_t)x.number * 0x9e3779b97f4a7c15u;
@@ -273,11 +291,16 @@ static bool see_subject(struct committer *c, const struct commit_member *m)
         const struct commit_member **slot = &c->seen[i & (c->seen_size - 1)];
         if (!*slot) {
             *slot = m;
+            follow(m, NULL);
             return true;
         }
         const struct subject y = subject_of(*slot);
-        if (x.number == y.number && as_streq(x.name, y.name))
-            return false;
+        if (x.number != y.number || !as_streq(x.name, y.name))
+            continue;
+        bool may = may_follow(c, *slot, m);
+        follow(m, may ? *slot : NULL);
+        *slot = m;
+        return may;
     }
 }
 
