@@ -1,5 +1,6 @@
-/* Handlers of what running attempts send. Measurements and ends are committed together with those of
- * other requests: such a handler has two halves, and holds no worker between them (call_submit). */
+/* Handlers of what running attempts send. Measurements and ends are committed together with those
+ * of other requests: such a handler has two halves, and holds no worker between them (call_submit).
+ * */
 #include "api/server/handlers.h"
 
 #include "api/server/call.h"

@@ -1,5 +1,5 @@
-/* Handlers of ask and tell. What is told is committed together with what others send: such a handler
- * has two halves, and holds no worker between them (call_submit). */
+/* Handlers of ask and tell. What is told is committed together with what others send: such a
+ * handler has two halves, and holds no worker between them (call_submit). */
 #include "api/server/handlers.h"
 
 #include "api/server/call.h"

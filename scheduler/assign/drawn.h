@@ -9,8 +9,8 @@
 #include "scheduler/rows/assignment_row.h"
 #include "scheduler/sweep/sweep_doc.h"
 
-/* Draw the suggestion for a trial: its number, index, params and reason are set, in `a`; the rest is
- * zero. AS_E_EXHAUSTED: there is nothing left. Other errors are those of suggest(). */
+/* Draw the suggestion for a trial: its number, index, params and reason are set, in `a`; the rest
+ * is zero. AS_E_EXHAUSTED: there is nothing left. Other errors are those of suggest(). */
 AS_MUST_CHECK as_status draw_suggestion(struct arena *a, const struct sweep_doc *doc,
                                         int64_t number, int64_t index, struct made_trial *ret,
                                         struct as_err *err);

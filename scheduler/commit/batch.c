@@ -1,7 +1,7 @@
 /* A batch of results, and the path of members that run alone.
  *
- * The body of the transaction may run several times, so it sets nothing of the members: their answers
- * are set when it has committed. */
+ * The body of the transaction may run several times, so it sets nothing of the members: their
+ * answers are set when it has committed. */
 #include "scheduler/commit/batch.h"
 
 #include "scheduler/commit/batch_plan.h"

@@ -20,10 +20,10 @@ struct batch_result {
     int64_t claimed;   /* trials that began */
 };
 
-/* Decide these members (RECORD and END) in one transaction. No two of them may concern one trial.
- * Sets the fate of each; of those that are done, status, err and out. Their answers are not on disk
- * yet: see batch_ops.sync. After an error nothing is set, and, unless result->is_away, nothing is
- * written: each member may run alone. */
+/* Decide these members (RECORD and END) in one transaction. Several of one trial are reports, and
+ * perhaps an end after them, each with `follows` set. Sets the fate of each; of those that are
+ * done, status, err and out. Their answers are not on disk yet: see batch_ops.sync. After an error
+ * nothing is set, and, unless result->is_away, nothing is written: each member may run alone. */
 AS_MUST_CHECK as_status batch_commit(const struct batch_ops *ops, void *ctx, bool is_patient,
                                      struct commit_member *const *members, size_t n,
                                      struct batch_result *ret, struct as_err *err);

@@ -1,8 +1,8 @@
 /* The plan of a batch.
  *
  * The rules are those of attempts.c and asks.c, applied to rows that were read at once
- * (lifecycle/attempt_rules.h, feasibility.h, transition.h). A member that is refused gets its answer
- * here, before anything is written.
+ * (lifecycle/attempt_rules.h, feasibility.h, transition.h). A member that is refused gets its
+ * answer here, before anything is written.
  *
  * Ends of one sweep follow each other: each takes the next number in the order of ends, and is
  * judged by the counts that the ends before it leave. An end that also ends its sweep, and those
@@ -38,6 +38,11 @@ struct planning {
 /* One member that is being decided. */
 struct deciding {
     struct planning *p;
+    struct commit_member *const *members; /* of the batch, with the decisions before this one */
+    const struct batch_decision *decisions;
+    size_t place;
+    const struct measurement *earlier; /* points of members of its trial that come before it */
+    size_t n_earlier;
     struct commit_member *m;
     const struct batch_fact *f;
     struct attempt_ref ref; /* with the attempt that is meant */
@@ -57,6 +62,7 @@ struct batch_ask batch_ask_of(const struct commit_member *m)
     if (ask.ends) {
         ask.points = m->in.end.metrics;
         ask.n_points = m->in.end.n_metrics;
+        ask.wants_step = ask.n_points > 0 || m->follows;
     }
     return ask;
 }
@@ -135,6 +141,67 @@ static as_status plan_record(struct deciding *x)
     return AS_OK;
 }
 
+/* ---- members of one trial ---- */
+
+/* The place of the member that this one follows; SIZE_MAX: it follows none in this batch. */
+static size_t place_before(const struct deciding *x, size_t place)
+{
+    const struct commit_member *m = x->members[place];
+    for (size_t i = place; i > 0 && m->follows; i--) {
+        const struct commit_member *p = x->members[i - 1];
+        if (p == m->follows && p->ref.number == m->ref.number &&
+            as_streq(p->ref.sweep, m->ref.sweep))
+            return i - 1;
+    }
+    return SIZE_MAX;
+}
+
+/* May it be decided after those of its trial before it? */
+static bool is_in_order(const struct deciding *x)
+{
+    size_t before = place_before(x, x->place);
+    return before == SIZE_MAX || x->decisions[before].fate == COMMIT_DONE;
+}
+
+/* Collect the points that members before an end record. False: one may be older than what the
+ * attempt measured, so it is not known which is the latest. */
+static bool collect_earlier(struct deciding *x, as_status *ret_st)
+{
+    size_t n = 0;
+    for (size_t i = place_before(x, x->place); i != SIZE_MAX; i = place_before(x, i))
+        n += x->decisions[i].record != SIZE_MAX ? x->members[i]->in.report.n_points : 0;
+    struct measurement *points = n ? arena_alloc(x->p->a, n, sizeof *points) : NULL;
+    size_t k = n;
+    *ret_st = n && !points ? as_fail_nomem(x->err) : AS_OK;
+    if (*ret_st != AS_OK)
+        return true;
+    for (size_t i = place_before(x, x->place); i != SIZE_MAX; i = place_before(x, i)) {
+        const struct attempt_report *r = &x->members[i]->in.report;
+        if (x->decisions[i].record == SIZE_MAX)
+            continue;
+        k -= r->n_points;
+        for (size_t j = 0; j < r->n_points; j++) {
+            if (r->points[j].step <= x->f->latest_step)
+                return false;
+            points[k + j] = r->points[j];
+        }
+    }
+    x->earlier = points;
+    x->n_earlier = n;
+    return true;
+}
+
+/* The latest of the earlier points of a metric; of two at a step the one that came first. NULL:
+ * there is none. */
+static const struct measurement *latest_earlier(const struct deciding *x, const char *metric)
+{
+    const struct measurement *best = NULL;
+    for (size_t i = 0; i < x->n_earlier; i++)
+        if (as_streq(x->earlier[i].metric, metric) && (!best || x->earlier[i].step > best->step))
+            best = &x->earlier[i];
+    return best;
+}
+
 /* ---- an end ---- */
 
 /* The final values with their steps. NULL: they must run alone, or memory is out (*ret_st). */
@@ -143,6 +210,8 @@ static const struct measurement *final_points(struct deciding *x, as_status *ret
     const struct completion *c = &x->m->in.end;
     int64_t latest = x->f->latest_step;
     *ret_st = AS_OK;
+    for (size_t i = 0; i < x->n_earlier; i++)
+        latest = x->earlier[i].step > latest ? x->earlier[i].step : latest;
     if (c->n_metrics > FINAL_METRICS_MAX || latest == INT64_MAX)
         return NULL;
     struct measurement *points = arena_alloc(x->p->a, c->n_metrics + 1, sizeof *points);
@@ -193,6 +262,7 @@ static as_status judge(struct deciding *x, const struct trial_head *t,
         st = json_parse(x->f->metrics, strlen(x->f->metrics), &metrics, x->err);
     for (size_t i = 0; i < w.n && w.n > 1 && st == AS_OK; i++) {
         const struct measurement *p = find_metric(points, x->m->in.end.n_metrics, w.names[i]);
+        p = p ? p : latest_earlier(x, w.names[i]);
         has[i] = p || latest_value(metrics, w.names[i], &values[i]);
         if (p)
             values[i] = p->value;
@@ -281,15 +351,21 @@ static as_status accept_end(struct deciding *x)
     struct trial_change ch;
     struct trial_plan plan;
     as_status st = AS_OK;
-    const struct measurement *points = final_points(x, &st);
+    bool is_known = collect_earlier(x, &st);
+    const struct measurement *points = st == AS_OK && is_known ? final_points(x, &st) : NULL;
     if (st != AS_OK)
         return st;
+    if (!is_known) {
+        x->d->fate = COMMIT_LATER;
+        return AS_OK;
+    }
     if (!points || s->is_ending) {
         x->d->fate = COMMIT_ALONE;
         return AS_OK;
     }
     const struct measurement *value =
         find_metric(points, x->m->in.end.n_metrics, s->row->head.metric);
+    value = value ? value : latest_earlier(x, s->row->head.metric);
     t.has_value |= value != NULL;
     t.value = value ? value->value : t.value;
     if ((st = change_of(x, &t, points, &ch)) != AS_OK)
@@ -345,7 +421,7 @@ static as_status decide(struct deciding *x)
         return st;
     if (!f->has_sweep)
         return as_fail(x->err, AS_E_NOT_FOUND, "there is no sweep '%.80s'", x->ref.sweep);
-    if (f->is_busy) {
+    if (f->is_busy || !is_in_order(x)) {
         x->d->fate = COMMIT_LATER;
         return AS_OK;
     }
@@ -378,6 +454,9 @@ as_status batch_plan(struct arena *a, struct commit_member *const *members,
         struct as_err why = {0};
         ret[i] = (struct batch_decision){.record = SIZE_MAX, .row = SIZE_MAX};
         struct deciding x = {.p = &p,
+                             .members = members,
+                             .decisions = ret,
+                             .place = i,
                              .m = members[i],
                              .f = &facts[i],
                              .ref = members[i]->ref,

@@ -1,7 +1,7 @@
-/* The documents of sweeps that claims take trials of, by the key of the sweep: a claim reads no text
- * of a document that was read before. The parts that are used never change while the sweep exists
- * (its limits and its priority may). The documents are those of scheduler/sweep/doc_cache.h. One
- * thread. */
+/* The documents of sweeps that claims take trials of, by the key of the sweep: a claim reads no
+ * text of a document that was read before. The parts that are used never change while the sweep
+ * exists (its limits and its priority may). The documents are those of scheduler/sweep/doc_cache.h.
+ * One thread. */
 #ifndef ASSAY_SCHEDULER_COMMIT_CLAIM_DOCS_H
 #define ASSAY_SCHEDULER_COMMIT_CLAIM_DOCS_H
 

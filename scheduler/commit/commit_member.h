@@ -51,8 +51,11 @@ struct commit_member {
     /* private to committer.c */
     struct commit_member *next, *prev; /* in the queue, or among those that wait for the disk */
     struct commit_member *next_job;
-    int place;  /* where it is on its way */
-    int rounds; /* in which it was postponed */
+    int place; /* where it is on its way */
+    /* The member of the same trial that comes before it in its batch; only compared. NULL: none. */
+    const struct commit_member *follows;
+    bool follows_notes; /* one of those before it has notes */
+    int rounds;         /* in which it was postponed */
     int64_t not_before_ns;
 };
 

@@ -2,8 +2,9 @@
  *
  * All members that have no decision yet are in one list, in the order of submission. The batch
  * thread goes through it and takes those that may be decided: the first one of each trial. A member
- * that must run alone, or wait for a row, stays in the list meanwhile, so later members of its trial
- * wait for it. A decided member leaves the list, and goes to the thread that waits for the disk.
+ * that must run alone, or wait for a row, stays in the list meanwhile, so later members of its
+ * trial wait for it. A decided member leaves the list, and goes to the thread that waits for the
+ * disk.
  *
  * Rows that others hold: such a member comes to a later round, after a pause. After
  * POSTPONED_MAX rounds the members of its sweep go to a helper thread together, whose batch waits
@@ -261,8 +262,26 @@ static struct subject subject_of(const struct commit_member *m)
                                    : (struct subject){m->ref.sweep, m->ref.number};
 }
 
-/* Add the subject of a member to those that were seen. False: it was there. */
-static bool see_subject(struct committer *c, const struct commit_member *m)
+/* May `m` be in one batch with `before`, the latest member of its trial so far? Reports may, and an
+ * end after them. */
+static bool may_follow(const struct committer *c, const struct commit_member *before,
+                       const struct commit_member *m)
+{
+    bool has_notes = m->kind == COMMIT_RECORD && m->in.report.n_notes > 0;
+    return !c->is_single && before->place == PLACE_TAKEN && before->kind == COMMIT_RECORD &&
+           is_of_trial(m) &&
+           !(has_notes && (before->follows_notes || before->in.report.n_notes > 0));
+}
+
+static void follow(struct commit_member *m, const struct commit_member *before)
+{
+    m->follows = before;
+    m->follows_notes = before && (before->follows_notes || before->in.report.n_notes > 0);
+}
+
+/* Add the subject of a member to those that were seen. False: a member before it must be decided
+ * first. */
+static bool see_subject(struct committer *c, struct commit_member *m)
 {
     const struct subject x = subject_of(m);
     uint64_t h = (uint64_t)x.number * 0x9e3779b97f4a7c15u;
@@ -272,16 +291,22 @@ static bool see_subject(struct committer *c, const struct commit_member *m)
         const struct commit_member **slot = &c->seen[i & (c->seen_size - 1)];
         if (!*slot) {
             *slot = m;
+            follow(m, NULL);
             return true;
         }
         const struct subject y = subject_of(*slot);
-        if (x.number == y.number && as_streq(x.name, y.name))
-            return false;
+        if (x.number != y.number || !as_streq(x.name, y.name))
+            continue;
+        bool may = may_follow(c, *slot, m);
+        follow(m, may ? *slot : NULL);
+        *slot = m;
+        return may;
     }
 }
 
-/* A claim knows the results of its own request: do members of the same owner come before it that are
- * not decided? Members of one call stand together in the list. `taken` ones are in its batch. */
+/* A claim knows the results of its own request: do members of the same owner come before it that
+ * are not decided? Members of one call stand together in the list. `taken` ones are in its batch.
+ * */
 static bool waits_for_its_own(const struct commit_member *m, bool allows_taken)
 {
     if (m->kind != COMMIT_CLAIM || !m->owner)
@@ -313,8 +338,8 @@ static size_t take_batch_locked(struct committer *c, int64_t *ret_until_ns)
     return n;
 }
 
-/* Bring the results of a batch before its claims. What no batch decides runs alone. Returns how many
- * are left; *ret_ends: how many of them are results. */
+/* Bring the results of a batch before its claims. What no batch decides runs alone. Returns how
+ * many are left; *ret_ends: how many of them are results. */
 static size_t order_batch_locked(struct committer *c, size_t n, size_t *ret_ends)
 {
     size_t ends = 0, claims = 0;

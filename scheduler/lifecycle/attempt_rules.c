@@ -1,7 +1,7 @@
 /* The rules for the writes of a running attempt.
  *
- * They see rows that the caller has locked, and write nothing, so that one operation (attempts.c) and
- * a batch of many (scheduler/commit/batch_plan.c) give the same answers in the same words. */
+ * They see rows that the caller has locked, and write nothing, so that one operation (attempts.c)
+ * and a batch of many (scheduler/commit/batch_plan.c) give the same answers in the same words. */
 #include "scheduler/lifecycle/attempt_rules.h"
 
 #include "base/json.h"

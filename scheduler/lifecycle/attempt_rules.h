@@ -74,8 +74,8 @@ AS_MUST_CHECK as_status attempt_check_completion(const struct completion *c, str
 
 /* ---- the writer ---- */
 
-/* Does the writer hold the attempt, or held it? An attempt that does not exist is left to the fence.
- * A client was found by the attempt that it holds. AS_E_DENIED. */
+/* Does the writer hold the attempt, or held it? An attempt that does not exist is left to the
+ * fence. A client was found by the attempt that it holds. AS_E_DENIED. */
 AS_MUST_CHECK as_status attempt_check_holder(const struct attempt_ref *ref,
                                              const struct attempt_writer *by,
                                              const struct attempt_holder *holder,
@@ -97,8 +97,8 @@ AS_MUST_CHECK as_status attempt_check_leader(const struct attempt_writer *by, in
 /* AS_E_STALE: another attempt is current, or the trial ended. */
 AS_MUST_CHECK as_status attempt_stale(const struct attempt_ref *ref, const struct trial_head *x,
                                       struct as_err *err);
-/* Was the attempt declared lost, so that it may only write late? Late writes are for one runner that
- * could not be heard: a gang has other ranks. */
+/* Was the attempt declared lost, so that it may only write late? Late writes are for one runner
+ * that could not be heard: a gang has other ranks. */
 bool attempt_is_late(const struct trial_head *x, const struct attempt_ref *ref);
 /* Does the state allow this end? If it is late, only a success counts: a lost trial runs again
  * anyway. */

@@ -1,5 +1,5 @@
-/* What a batch of claims reads and writes: runners, whose turn it is, queues, and trials that begin,
- * in statements on sets.
+/* What a batch of claims reads and writes: runners, whose turn it is, queues, and trials that
+ * begin, in statements on sets.
  *
  * The rows of the runners are locked first, in the order of names, then the sweeps by key. What a
  * runner holds is read after its row is locked, so no other claim of it can come between. */
@@ -83,7 +83,8 @@ static const struct stmt stmts[] = {
     [CLAIMS_NEWS] = {"claims_news",
                      "select exists (select from runner_wait) or exists (select from sweep where "
                      "exclusive and n_running > 0), exists (select from gathering where sweep_key "
-                     "is not null) or exists (select from gang where state <> 'over')"},
+                     "is not null) or exists (select from gang where state <> 'over' and elastic "
+                     "and not is_ending)"},
     [CLAIMS_QUEUE] =
         {"claims_queue",
          "select u.place - 1, h.* from unnest($1::bigint[], $2::bigint[]) with ordinality as "

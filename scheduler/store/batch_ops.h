@@ -22,22 +22,23 @@
 
 /* ---- read ---- */
 
-/* Which rows a member needs. No two members of a batch concern one trial. */
+/* Which rows a member needs. Several members of a trial stand in their order. */
 struct batch_ask {
     struct attempt_ref ref; /* attempt 0: the latest one of `client` */
     const char *client;     /* NULL: a runner, or a gang */
     const char *token;      /* of the client: the id of the token that it shows; NULL: any */
     bool has_seat;          /* it names a rank of a gang */
     int64_t seat;
-    bool extends; /* the lease of the client is extended */
-    bool ends;    /* it ends its attempt: the row of the sweep is locked too */
+    bool extends;    /* the lease of the client is extended */
+    bool ends;       /* it ends its attempt: the row of the sweep is locked too */
+    bool wants_step; /* the latest step of the attempt */
     /* Final values of an end, as struct completion has them. */
     const struct measurement *points;
     size_t n_points;
 };
 
-/* What the tables hold for it. The row of its trial is locked, that of its sweep too if it ends, and
- * that of its gang is shared. */
+/* What the tables hold for it. The row of its trial is locked, that of its sweep too if it ends,
+ * and that of its gang is shared. */
 struct batch_fact {
     bool has_sweep, has_trial;
     bool is_busy; /* another transaction holds one of its rows */
@@ -54,7 +55,7 @@ struct batch_fact {
     const char *reported;  /* the outcome that was reported for the attempt; NULL: none. Read if it
                               ends, or if the trial is queued */
     const char *metrics;   /* JSON: the latest values of the trial; read if it ends */
-    int64_t latest_step;   /* that the attempt measured, -1: none; read if it has points */
+    int64_t latest_step;   /* that the attempt measured, -1: none; read if it is wanted */
     struct measured_other other; /* of its points; read if an outcome was reported */
 };
 
@@ -173,8 +174,8 @@ struct batch_claims {
     size_t n_searched;
     const int64_t *started; /* sweeps whose first trial begins */
     size_t n_started;
-    /* Sweeps that had turns, in the order of their latest ones; none if it is one sweep. The triggers
-     * count the turns of a statement as if no other sweep had any. */
+    /* Sweeps that had turns, in the order of their latest ones; none if it is one sweep. The
+     * triggers count the turns of a statement as if no other sweep had any. */
     const struct batch_turned {
         int64_t key, turns;
     } * turned;

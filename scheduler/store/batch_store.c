@@ -317,7 +317,7 @@ static as_status read_facts(struct reading *b, struct as_err *err)
 
 static bool wants_step(const struct reading *b, size_t i)
 {
-    return b->asks[i].n_points > 0 && !b->facts[i].reported;
+    return b->asks[i].wants_step && !b->facts[i].reported;
 }
 
 static as_status read_steps(struct reading *b, struct as_err *err)

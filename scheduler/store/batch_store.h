@@ -1,5 +1,5 @@
-/* The table of functions of batch_ops.h over PostgreSQL: a fixed number of statements for a batch of
- * any size. */
+/* The table of functions of batch_ops.h over PostgreSQL: a fixed number of statements for a batch
+ * of any size. */
 #ifndef ASSAY_SCHEDULER_STORE_BATCH_STORE_H
 #define ASSAY_SCHEDULER_STORE_BATCH_STORE_H
 

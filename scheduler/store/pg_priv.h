@@ -117,8 +117,8 @@ struct arg arg_array(const struct arrays *x, size_t i);
 /* `column` equals `value`, in a form that only a nested loop can join. With `=` a table that nobody
  * has analysed is read whole for each set. */
 #define SQL_JOINED(column, value) column " = any (array[" value "])"
-/* The same for the columns of an index after its first: SQL_JOINED() there is a filter to the planner
- * while the table is small, and the plan stays when it has grown. */
+/* The same for the columns of an index after its first: SQL_JOINED() there is a filter to the
+ * planner while the table is small, and the plan stays when it has grown. */
 #define SQL_JOINED_NEXT(column, value) column " >= " value " and " column " <= " value
 
 struct result {

@@ -345,7 +345,7 @@ static as_status pool_take(struct store *db, int which, struct conn **ret, struc
  * them. */
 static void pool_give(struct store *db, struct conn *c)
 {
-    struct conn *dead[LANES * CONN_MAX + 1];
+    struct conn *dead[LANES * CONN_MAX + 2];
     int n_dead = 0;
     pthread_mutex_lock(&db->mu);
     if (c->broken) {
@@ -356,6 +356,10 @@ static void pool_give(struct store *db, struct conn *c)
                 dead[n_dead++] = l->idle[--l->n_idle];
                 l->n_open--;
             }
+        }
+        if (db->disk && !db->disk_in_use) {
+            dead[n_dead++] = db->disk;
+            db->disk = NULL;
         }
     } else {
         struct lane *l = &db->lanes[c->lane];
@@ -370,9 +374,9 @@ static void pool_give(struct store *db, struct conn *c)
 /* Waiting for the disk.
  *
  * What committed with TX_BATCH is on disk when a later commit, of any connection, was waited for.
- * That holds only while PostgreSQL runs on: if it crashed and is back, what was not on disk is lost,
- * and a commit on a new connection says nothing about it. A crash ends all connections, so the
- * connection that waits must be older than the COMMIT that it waits for. */
+ * That holds only while PostgreSQL runs on: if it crashed and is back, what was not on disk is
+ * lost, and a commit on a new connection says nothing about it. A crash ends all connections, so
+ * the connection that waits must be older than the COMMIT that it waits for. */
 
 /* Use the connection of the disk, alone. False: it is not open, or in use. */
 static bool disk_take(struct store *db, bool is_open, int64_t before_ns)

@@ -1,3 +1,6 @@
+/* Chains of trials. What a chain was at when it made a suggestion is not in the history, so the
+ * state has it; whether it went there is drawn by the number of the trial, so it is decided once,
+ * whoever decides. */
 #include "search/mcmc/mcmc.h"
 
 #include <inttypes.h>

@@ -310,6 +310,7 @@ START_TEST(members_of_a_trial_keep_their_order)
     ck_assert_int_eq(list[3]->m.status, AS_E_STALE);
     ck_assert_int_eq(figures().alone, _i == 1 ? 4 : 0);
     ck_assert_int_eq(figures().members, _i == 1 ? 0 : 4);
+    ck_assert_int_eq(figures().batches, _i == 1 ? 0 : 2); /* the end with the reports before it */
     committer_free(committer);
     free_all(list, 4);
 }

@@ -23,7 +23,7 @@ static int count_parameters(const char *sql)
 {
     int most = 0;
     for (const char *s = strchr(sql, '$'); s; s = strchr(s + 1, '$')) {
-        int n = atoi(s + 1);
+        int n = (int)strtol(s + 1, NULL, 10);
         most = n > most ? n : most;
     }
     return most;
