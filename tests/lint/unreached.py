@@ -16,6 +16,7 @@ KEPT = {
     "csv_open": "what benchmarks measure, without what tables add",
     "dataset_task_parse": "benchmarks read the words of documents",
     "date_format": "the inverse of date_parse(), which tests run both ways",
+    "json_fail_with_mem": "lets as_mem_fail_nth() reach jansson, for tests",
     "ensemble_data_parse_buckets": "what a fuzz target calls without a store",
     "gang_pause_ms": "the rule that the SQL of seat_store.c follows, as its oracle",
     "gp_ehvi_boxes": "how the front was divided, which tests compare",
