@@ -299,8 +299,9 @@ static void best_pinhole(const struct problem *p, double *x)
 #define NINE(letter)                                                                               \
     UNIT(letter "1")                                                                               \
     UNIT(letter "2")                                                                               \
-    UNIT(letter "3") UNIT(letter "4") UNIT(letter "5") UNIT(letter "6") UNIT(letter "7")           \
-        UNIT(letter "8") UNIT(letter "9")
+    UNIT(letter "3")                                                                               \
+    UNIT(letter "4") UNIT(letter "5") UNIT(letter "6") UNIT(letter "7") UNIT(letter "8")           \
+        UNIT(letter "9")
 #define CATEGORY "kind: {type: categorical, values: [a, b, c, d, e]}\n"
 #define FIVE UNIT("x1") UNIT("x2") UNIT("x3") UNIT("x4") UNIT("x5")
 

@@ -17,7 +17,7 @@ enum search_purpose {
     SEARCH_DRAW_TPE = 9,       /* proposals of a method, one stream for each */
     SEARCH_DRAW_EVOLUTION = 10,
     SEARCH_DRAW_CMAES = 11,
-    SEARCH_DRAW_CMAES_START = 12, /* where a restart begins; the number of the restart */
+    SEARCH_DRAW_CMAES_START = 12,      /* where a restart begins; the number of the restart */
     SEARCH_DRAW_COORDINATE_START = 13, /* the same of coordinate */
     SEARCH_DRAW_MCMC = 14,
     SEARCH_DRAW_MCMC_ACCEPT = 15, /* is a trial accepted? its number */
