@@ -236,10 +236,12 @@ class _StudyTrials(_StudySweep):
         """Tell the sweep that the study has now of a trial that was not run there."""
         with self._lock:
             if self.sweep is not None and not self._missing:  # otherwise it goes into the next sweep with all others
-                with contextlib.suppress(AssayError):  # the sweep has ended meanwhile
-                    self._add_known(self.sweep, [(record._own_key, record)], True)
+                keyed = [(record._own_key, record)]
+                with contextlib.suppress(AssayError):  # the sweep was deleted, or the server is away
+                    if not self._add_known(self.sweep, keyed, True) and self._shared:
+                        self._follow(keyed)  # another program has moved the study on
                 if not any(r is record for (s, _), r in self._records.items() if s == self.sweep):
-                    self._own.remove(record)  # another program carried it over: the server lists it
+                    self._own = [r for r in self._own if r is not record]  # another program carried it over: the server lists it
 
     def _start_with_results(self) -> None:
         """Begin with a space and with results that did not come from the server."""

@@ -1,15 +1,14 @@
 """Studies: the sweep, its document, its creation, its growth."""
 from __future__ import annotations
 
-import contextlib
 import itertools
-import json
 import math
 import random
 import urllib.parse
 import uuid
 from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from .attributes import ATTRIBUTE, TAGS_MAX, _attribute_tags, _attributes
 from .constraints import _bounded_constraints, _constraint_bounds
 from .constants import GENERATIONS_MAX, JSON, ROWS_MAX, TRIALS_MAX
 from .errors import AssayError, SpaceError
@@ -19,8 +18,6 @@ from .trial import FrozenTrial, Trial
 
 GREW_FROM = "grew-from="  # tags of a sweep that a study moved on to: from where, and the limit that was there
 STUDY_LIMIT = "study-limit="
-ATTRIBUTE = "user-attr:"  # tags with the attributes of a study: user-attr:KEY=JSON
-TAGS_MAX, TAG_MAX = 64, 128  # of a sweep; characters in one
 ENDED = ("completed", "failed")  # a pruned trial is no result: the search does not learn from it
 Keyed = Tuple[str, FrozenTrial]  # a known result with a key: its sweep and its number there
 
@@ -36,27 +33,6 @@ def _origin(sweep: JSON) -> Tuple[Optional[str], int]:
     source = next((t[len(GREW_FROM):] for t in tags if t.startswith(GREW_FROM)), None)
     limit = next((t[len(STUDY_LIMIT):] for t in tags if t.startswith(STUDY_LIMIT)), "0")
     return source, int(limit) if limit.isdigit() else 0
-
-
-def _attribute_tags(attrs: Mapping[str, Any], most: int) -> List[str]:
-    """The attributes of a study that fit into tags, so that other programs see them."""
-    found = []
-    for key, value in attrs.items():
-        with contextlib.suppress(TypeError, ValueError):
-            tag = f"{ATTRIBUTE}{key}={json.dumps(value)}"
-            if len(tag) <= TAG_MAX and str(key).isprintable() and str(key).isascii() and "=" not in key:
-                found.append(tag)
-    return found[:max(0, most)]
-
-
-def _attributes(tags: Sequence[str]) -> JSON:
-    found = {}
-    for tag in tags:
-        key, _, value = tag[len(ATTRIBUTE):].partition("=")
-        if tag.startswith(ATTRIBUTE):
-            with contextlib.suppress(ValueError):
-                found[key] = json.loads(value)
-    return found
 
 
 def _parts(rows: Sequence[Keyed], size: int) -> Iterator[Sequence[Keyed]]:
@@ -302,8 +278,10 @@ class _StudySweep(_StudyData):
         found = [(f"{sweep}/{r.number}", r) for r in rows if r.number not in telling]
         return [(key, r) for key, r in found + [(r._own_key, r) for r in others] if r.state in ENDED]
 
-    def _add_known(self, sweep: str, records: Sequence[Keyed], one_by_one: bool = False) -> None:
-        """Add known results. What another program added already under the same key is not added again."""
+    def _add_known(self, sweep: str, records: Sequence[Keyed], one_by_one: bool = False) -> bool:
+        """Add known results. What another program added already under the same key is not added again. False: the sweep
+        takes no more trials, and has not all of them."""
+        takes = True
         for rows in _parts(records, 1 if one_by_one else ROWS_MAX):
             body = [dict(self._known_row(r), key=key) for key, r in rows]
             try:
@@ -312,10 +290,13 @@ class _StudySweep(_StudyData):
                 if e.status != 409:
                     raise
                 if not one_by_one:
-                    self._add_known(sweep, rows, True)
+                    takes &= self._add_known(sweep, rows, True)
+                elif not any(x.get("pointer", "").endswith("/key") for x in e.errors):
+                    takes = False
                 continue  # alone: it is there with values that this program does not know, or the sweep has ended
             for (_, record), number in zip(rows, numbers):
                 self._records[sweep, number] = record
+        return takes
 
     # Studies that several programs share.
 
@@ -354,8 +335,9 @@ class _StudySweep(_StudyData):
         self.sweep = found["id"]
         self._limit = int(document.get("limits", {}).get("max_trials", TRIALS_MAX))
 
-    def _follow(self) -> bool:
-        """Go on with the sweep that another program moved the study on to, if there is one."""
+    def _follow(self, carried: Sequence[Keyed] = ()) -> bool:
+        """Go on with the sweep that another program moved the study on to, if there is one. carried: results that the sweep
+        before does not have."""
         source = self.sweep or ""
         tag = urllib.parse.quote(GREW_FROM + source, safe="")
         found = [s for s in self._pages(f"/v1/sweeps?include=document&tag={tag}") if s["state"] != "cancelled" or _made(s)]
@@ -365,8 +347,9 @@ class _StudySweep(_StudyData):
         self._before += _made(self._change(source, limits={"max_trials": 1}))
         self._join(found[0])
         self._generation += 1
-        mine = [(f"{s}/{n}", r) for (s, n), r in self._records.items() if s == source and r.state in ENDED]
-        self._add_known(self.sweep or "", mine, True)
+        mine = [*carried, *((f"{s}/{n}", r) for (s, n), r in self._records.items() if s == source and r.state in ENDED)]
+        if not self._add_known(self.sweep or "", mine, True) and self._follow(mine):
+            return True  # the study had moved on from there too
         kept = {id(r) for (s, _), r in self._records.items() if s == self.sweep}
         self._own = [r for r in self._own if id(r) in kept or r.state == "pruned"]  # the server lists the others with the values that it has
         return True

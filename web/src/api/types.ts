@@ -324,6 +324,8 @@ export type CommandTrial = {
 export type ReportSource = {
   /** Regular expressions (PCRE2) for lines of its output. The named group `step` is the step, every other one a metric */
   stdout?: string | string[];
+  /** Named groups of the patterns of stdout whose metric has another name, such as val_acc: val/acc; each has to be in a pattern */
+  groups?: Record<string, MetricName>;
   /** A CSV file: a header, then rows as they are appended */
   csv?: string;
   /** A file with one JSON object in each line */
