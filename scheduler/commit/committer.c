@@ -273,8 +273,12 @@ static bool may_follow(const struct committer *c, const struct commit_member *be
            !(has_notes && (before->follows_notes || before->in.report.n_notes > 0));
 }
 
+/* Set what a member follows, if it may be taken now: others belong to a helper, or keep what they
+ * had in the batch that postponed them. */
 static void follow(struct commit_member *m, const struct commit_member *before)
 {
+    if (m->place != PLACE_QUEUED)
+        return;
     m->follows = before;
     m->follows_notes = before && (before->follows_notes || before->in.report.n_notes > 0);
 }
