@@ -49,7 +49,7 @@ static void compare_filled(struct server *filled, const struct settings *o, cons
         full[r] = cycles_on(filled, o, o->seconds);
     }
     (void)snprintf(name, sizeof name, "after %lld trials, %s", (long long)o->filled, what);
-    (void)snprintf(note, sizeof note, "%lld points", (long long)(o->filled * o->points));
+    (void)snprintf(note, sizeof note, "%lld points", (long long)o->filled * (long long)o->points);
     report_ratio(name, full, empty, o->rounds, note);
 }
 

@@ -32,17 +32,39 @@ static struct spent ticks(double user, double system)
     return (struct spent){user / hz, system / hz};
 }
 
+/* What comes after n fields that blanks divide. */
+static const char *skip_fields(const char *s, int n)
+{
+    for (int i = 0; i < n; i++) {
+        s += strspn(s, " ");
+        s += strcspn(s, " ");
+    }
+    return s;
+}
+
+/* The number at *s, which moves behind it; 0 where there is none. */
+static unsigned long next_number(const char **s)
+{
+    char *end;
+    unsigned long v = strtoul(*s, &end, 10);
+    *s = end;
+    return v;
+}
+
 static bool read_process(pid_t pid, struct process *ret)
 {
     char path[64], text[1024];
     unsigned long t[4];
-    int parent = 0;
     (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     read_text(path, text, sizeof text);
     const char *rest = strrchr(text, ')');
-    if (!rest || sscanf(rest + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu",
-                        &parent, &t[0], &t[1], &t[2], &t[3]) != 5)
+    if (!rest)
         return false;
+    rest = skip_fields(rest + 1, 1); /* its state */
+    int parent = (int)next_number(&rest);
+    rest = skip_fields(rest, 9); /* up to utime, stime, cutime, cstime */
+    for (size_t i = 0; i < 4; i++)
+        t[i] = next_number(&rest);
     *ret = (struct process){.parent = parent,
                             .is_postgres = strstr(text, "(postgres)") != NULL,
                             .own = ticks((double)t[0], (double)t[1]),
@@ -83,8 +105,9 @@ static struct spent of_machine(void)
     char text[512];
     unsigned long t[8] = {0};
     read_text("/proc/stat", text, sizeof text);
-    (void)sscanf(text, "cpu %lu %lu %lu %lu %lu %lu %lu", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
-                 &t[6]);
+    const char *rest = skip_fields(text, 1); /* "cpu" */
+    for (size_t i = 0; i < 7; i++)
+        t[i] = next_number(&rest);
     return ticks((double)(t[0] + t[1]), (double)(t[2] + t[5] + t[6]));
 }
 

@@ -170,11 +170,15 @@ static bool collect_earlier(struct deciding *x, as_status *ret_st)
     size_t n = 0;
     for (size_t i = place_before(x, x->place); i != SIZE_MAX; i = place_before(x, i))
         n += x->decisions[i].record != SIZE_MAX ? x->members[i]->in.report.n_points : 0;
-    struct measurement *points = n ? arena_alloc(x->p->a, n, sizeof *points) : NULL;
     size_t k = n;
-    *ret_st = n && !points ? as_fail_nomem(x->err) : AS_OK;
-    if (*ret_st != AS_OK)
+    *ret_st = AS_OK;
+    if (n == 0)
         return true;
+    struct measurement *points = arena_alloc(x->p->a, n, sizeof *points);
+    if (!points) {
+        *ret_st = as_fail_nomem(x->err);
+        return true;
+    }
     for (size_t i = place_before(x, x->place); i != SIZE_MAX; i = place_before(x, i)) {
         const struct attempt_report *r = &x->members[i]->in.report;
         if (x->decisions[i].record == SIZE_MAX)
