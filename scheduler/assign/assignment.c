@@ -152,11 +152,7 @@ static as_status next_prepared(struct assignment *asg, const struct sweep_head *
     m->is_dry = st == AS_OK && !ready;
     if (st != AS_OK || !ready)
         return st;
-    *ret = (struct made_trial){.number = place.number,
-                               .index = ret_p->index,
-                               .seen = ret_p->seen,
-                               .params = ret_p->params,
-                               .suggestion = ret_p->reason};
+    *ret = prepared_suggestion(ret_p, place.number);
     return AS_OK;
 }
 

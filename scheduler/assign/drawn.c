@@ -25,6 +25,15 @@ as_status draw_suggestion(struct arena *a, const struct sweep_doc *doc, int64_t 
     return ret->params && ret->suggestion ? AS_OK : as_fail_nomem(err);
 }
 
+struct made_trial prepared_suggestion(const struct prepared *p, int64_t number)
+{
+    return (struct made_trial){.number = number,
+                               .index = p->index,
+                               .seen = p->seen,
+                               .params = p->params,
+                               .suggestion = p->reason};
+}
+
 as_status inactive_names(struct arena *a, const json_t *doc, const json_t *params,
                          const char ***ret, size_t *ret_n, struct as_err *err)
 {

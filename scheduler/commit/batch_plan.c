@@ -243,16 +243,6 @@ static const struct measurement *find_metric(const struct measurement *points, s
     return NULL;
 }
 
-/* The latest value of a metric in the row of its trial. Values that JSON cannot hold are texts. */
-static bool latest_value(const json_t *metrics, const char *name, double *ret)
-{
-    const json_t *v = json_object_get(metrics, name);
-    if (!v)
-        return false;
-    *ret = json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v);
-    return true;
-}
-
 /* Judge the trial by its values with the final ones. */
 static as_status judge(struct deciding *x, const struct trial_head *t,
                        const struct measurement *points, struct feasibility *ret)
@@ -267,7 +257,7 @@ static as_status judge(struct deciding *x, const struct trial_head *t,
     for (size_t i = 0; i < w.n && w.n > 1 && st == AS_OK; i++) {
         const struct measurement *p = find_metric(points, x->m->in.end.n_metrics, w.names[i]);
         p = p ? p : latest_earlier(x, w.names[i]);
-        has[i] = p || latest_value(metrics, w.names[i], &values[i]);
+        has[i] = p || json_number_get(json_object_get(metrics, w.names[i]), &values[i]);
         if (p)
             values[i] = p->value;
     }
@@ -321,13 +311,13 @@ static bool count_end(struct sweep_progress *s, const struct trial_head *t,
     return !s->is_ending;
 }
 
-static as_status want_row(struct deciding *x)
+/* The answer is the trial as it is afterwards. */
+static void want_row(struct deciding *x)
 {
     struct batch_changes *c = x->p->changes;
     x->d->row = c->n_rows;
     c->rows[c->n_rows++] = (struct batch_row){.key = {x->f->trial.sweep_key, x->f->trial.number},
                                               .arena = x->m->arena};
-    return AS_OK;
 }
 
 static void write_end(struct deciding *x, const struct trial_head *t, const struct trial_plan *plan,
@@ -384,7 +374,8 @@ static as_status accept_end(struct deciding *x)
         return AS_OK;
     }
     write_end(x, &t, &plan, points);
-    return want_row(x);
+    want_row(x);
+    return AS_OK;
 }
 
 /* The same end was reported before: the answer is the same too. */
@@ -396,7 +387,8 @@ static as_status repeat_end(struct deciding *x)
         return attempt_stale(&x->ref, &x->f->trial, x->err);
     if (other->place >= 0)
         return attempt_other_value(&c->metrics[other->place], other, x->f->trial.state, x->err);
-    return want_row(x);
+    want_row(x);
+    return AS_OK;
 }
 
 static as_status plan_end(struct deciding *x)

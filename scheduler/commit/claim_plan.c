@@ -182,11 +182,7 @@ static as_status make_one(struct claiming_one *x, struct claim_side *s, const st
                                            .arrived_ns = x->req->arrived_ns ? x->req->arrived_ns
                                                                             : clock_mono_ns()};
         st = suggester_peek(p->sg, p->a, &place, &ready, &prepared, NULL);
-        b->made = (struct made_trial){.number = number,
-                                      .index = prepared.index,
-                                      .seen = prepared.seen,
-                                      .params = prepared.params,
-                                      .suggestion = prepared.reason};
+        b->made = prepared_suggestion(&prepared, number);
     }
     if (st == AS_E_NOMEM)
         return as_fail_nomem(err);

@@ -108,8 +108,7 @@ as_status attempt_lock_fenced(struct tx *t, struct arena *a, const struct attemp
     st = store_trial_lock(t, a, key, ref->number, ret, err);
     if (st != AS_OK)
         return st;
-    /* Late writes are for one runner that could not be heard: a gang has other ranks. */
-    if (ret->attempt == ref->attempt && ret->state == TRIAL_QUEUED && !ret->gang)
+    if (attempt_is_late(ret, ref))
         return check_late(t, a, ref, ret, err);
     if (ret->attempt != ref->attempt || ret->state != TRIAL_RUNNING)
         return fail_stale(t, ref, ret, err);
