@@ -26,11 +26,6 @@
     "x1: 0.2016895092, x2: 0.1500106929, x3: 0.4768739743, x4: 0.2753324309, x5: 0.311651617, "    \
     "x6: 0.6573005345"
 
-static double square(double v)
-{
-    return v * v;
-}
-
 double fn_branin(const struct problem *p, const double *x)
 {
     (void)p;

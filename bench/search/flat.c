@@ -22,21 +22,6 @@
 
 #define OBSERVE_PURPOSE 202 /* noise of problems is 200, durations are 201 */
 
-static double square(double v)
-{
-    return v * v;
-}
-
-static unsigned instance_of(const struct problem *p)
-{
-    return *(const unsigned *)p->def->arg;
-}
-
-static double draw(const struct problem *p, unsigned a, unsigned b)
-{
-    return problem_draw(instance_of(p), a, b);
-}
-
 static double normal_of(uint64_t seed, uint64_t trial)
 {
     struct rng r;
@@ -57,7 +42,7 @@ static unsigned crowd_role(const struct problem *p, unsigned v)
 /* Where the three numbers of a value are best: those of the best value far from the middle. */
 static double crowd_place(const struct problem *p, unsigned v, unsigned i)
 {
-    double u = draw(p, 10 + v, i);
+    double u = instance_draw(p, 10 + v, i);
     if (crowd_role(p, v) == 0)
         return u < 0.5 ? 0.06 + 0.16 * u : 0.78 + 0.16 * u;
     return 0.35 + 0.3 * u;
@@ -68,7 +53,7 @@ static double crowd_place(const struct problem *p, unsigned v, unsigned i)
 static unsigned crowd_number(const struct problem *p, unsigned i)
 {
     unsigned n = (unsigned)p->space->n - 1;
-    return 1 + ((unsigned)(draw(p, 1, 0) * n) + i * (n / 3)) % n;
+    return 1 + ((unsigned)(instance_draw(p, 1, 0) * n) + i * (n / 3)) % n;
 }
 
 static double crowd(const struct problem *p, const double *x)
@@ -103,14 +88,14 @@ static void best_crowd(const struct problem *p, double *x)
 /* Where a radial kernel is best: log2_cost, log2_gamma. */
 static double kernel_place(const struct problem *p, unsigned i)
 {
-    return floor((i == 0 ? 2 : -6) + 8 * draw(p, 20, i));
+    return floor((i == 0 ? 2 : -6) + 8 * instance_draw(p, 20, i));
 }
 
 /* Parameters: kernel (linear, rbf, poly), log2_cost, log2_gamma, degree. */
 static double kernel(const struct problem *p, const double *x)
 {
     double cost = x[1] - kernel_place(p, 0), gamma = x[2] - kernel_place(p, 1);
-    double degree = x[3] - (2 + floor(3 * draw(p, 20, 2)));
+    double degree = x[3] - (2 + floor(3 * instance_draw(p, 20, 2)));
     switch ((unsigned)x[0]) {
     case 0: /* flat over its best half */
         return 0.012 + 0.03 * square(fmax(0, fabs(cost) - 3) / 4);
@@ -134,14 +119,14 @@ static void best_kernel(const struct problem *p, double *x)
 
 static double basins_place(const struct problem *p, unsigned i)
 {
-    return i < 2 ? 0.3 + 0.3 * draw(p, 30, i) : 0.2 + 0.6 * draw(p, 30, i);
+    return i < 2 ? 0.3 + 0.3 * instance_draw(p, 30, i) : 0.2 + 0.6 * instance_draw(p, 30, i);
 }
 
 static double basins(const struct problem *p, const double *x)
 {
     double broad = 0.05, narrow = 0, rest = 0;
     for (unsigned i = 0; i < 2; i++) {
-        broad += 0.25 * square(x[i] - (draw(p, 31, i) < 0.5));
+        broad += 0.25 * square(x[i] - (instance_draw(p, 31, i) < 0.5));
         narrow += 7 * square(x[i] - basins_place(p, i));
     }
     for (unsigned i = 2; i < p->space->n; i++)
@@ -160,7 +145,7 @@ static void best_basins(const struct problem *p, double *x)
 /* Parameters: four whole numbers from 0 to 20, three reals in [0, 1]. */
 static double peaks_place(const struct problem *p, unsigned peak, unsigned i)
 {
-    double u = 0.06 + fmod(0.88 * draw(p, 40, i) + 0.29 * peak, 0.88);
+    double u = 0.06 + fmod(0.88 * instance_draw(p, 40, i) + 0.29 * peak, 0.88);
     return i < 4 ? round(20 * u) / 20 : u;
 }
 
@@ -187,7 +172,7 @@ static void best_peaks(const struct problem *p, double *x)
 
 static double decoy_place(const struct problem *p, unsigned i)
 {
-    return 0.15 + 0.3 * draw(p, 50, i);
+    return 0.15 + 0.3 * instance_draw(p, 50, i);
 }
 
 /* Squared, to a place that is `apart` from the optimum in each parameter. */
@@ -224,15 +209,15 @@ static void best_decoy(const struct problem *p, double *x)
 /* Parameters: a category of three values, then five reals in [0, 1]. */
 static unsigned absurd_kind(const struct problem *p)
 {
-    return (unsigned)(3 * draw(p, 60, 0));
+    return (unsigned)(3 * instance_draw(p, 60, 0));
 }
 
 static double absurd(const struct problem *p, const double *x)
 {
     unsigned v = (unsigned)x[0];
-    double f = v == absurd_kind(p) ? 0 : 0.1 + 0.2 * draw(p, 61, v);
+    double f = v == absurd_kind(p) ? 0 : 0.1 + 0.2 * instance_draw(p, 61, v);
     for (unsigned i = 1; i < p->space->n; i++)
-        f += pow(0.6, i - 1) * square(x[i] - draw(p, 62, i));
+        f += pow(0.6, i - 1) * square(x[i] - instance_draw(p, 62, i));
     return f;
 }
 
@@ -256,7 +241,7 @@ static void best_absurd(const struct problem *p, double *x)
 {
     x[0] = absurd_kind(p);
     for (unsigned i = 1; i < p->space->n; i++)
-        x[i] = draw(p, 62, i);
+        x[i] = instance_draw(p, 62, i);
 }
 
 /* ---- pinhole ---- */
@@ -265,13 +250,13 @@ static void best_absurd(const struct problem *p, double *x)
 
 static double pinhole_centre(const struct problem *p, unsigned i)
 {
-    return 0.15 + 0.7 * draw(p, 70, i);
+    return 0.15 + 0.7 * instance_draw(p, 70, i);
 }
 
 /* The best place: inside of the region, and anywhere in the parameters that have no part in it. */
 static double pinhole_place(const struct problem *p, unsigned i)
 {
-    double u = draw(p, 71, i);
+    double u = instance_draw(p, 71, i);
     return i < 3 ? pinhole_centre(p, i) + PINHOLE_HALF * 0.8 * (2 * u - 1) : u;
 }
 
@@ -300,8 +285,8 @@ static void best_pinhole(const struct problem *p, double *x)
     UNIT(letter "1")                                                                               \
     UNIT(letter "2")                                                                               \
     UNIT(letter "3")                                                                               \
-    UNIT(letter "4") UNIT(letter "5") UNIT(letter "6") UNIT(letter "7") UNIT(letter "8")           \
-        UNIT(letter "9")
+    UNIT(letter "4")                                                                               \
+    UNIT(letter "5") UNIT(letter "6") UNIT(letter "7") UNIT(letter "8") UNIT(letter "9")
 #define CATEGORY "kind: {type: categorical, values: [a, b, c, d, e]}\n"
 #define FIVE UNIT("x1") UNIT("x2") UNIT("x3") UNIT("x4") UNIT("x5")
 

@@ -7,11 +7,6 @@
 #include "base/rng.h"
 #include "bench/search/problems_priv.h"
 
-static double square(double v)
-{
-    return v * v;
-}
-
 typedef double plane_fn(const double *x);
 
 static double plane_rosenbrock(const double *x)

@@ -18,6 +18,22 @@ extern const struct problem_def flat_problems[];
 /* A hash of (instance, a, b) in [0,1), for families of instances. */
 double problem_draw(unsigned instance, unsigned a, unsigned b);
 
+/* The number of an instance whose `arg` points at it, and its hash. */
+static inline unsigned instance_of(const struct problem *p)
+{
+    return *(const unsigned *)p->def->arg;
+}
+
+static inline double instance_draw(const struct problem *p, unsigned a, unsigned b)
+{
+    return problem_draw(instance_of(p), a, b);
+}
+
+static inline double square(double v)
+{
+    return v * v;
+}
+
 /* Functions that more than one family uses. */
 problem_fn fn_branin, fn_camel, fn_hartmann6, fn_levy, fn_ackley;
 

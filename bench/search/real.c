@@ -9,24 +9,9 @@
 
 #include "bench/search/problems_priv.h"
 
-static double square(double v)
-{
-    return v * v;
-}
-
-static unsigned instance_of(const struct problem *p)
-{
-    return *(const unsigned *)p->def->arg;
-}
-
-static double draw(const struct problem *p, unsigned a, unsigned b)
-{
-    return problem_draw(instance_of(p), a, b);
-}
-
 static unsigned pick(const struct problem *p, unsigned a, unsigned n)
 {
-    return (unsigned)(draw(p, a, 0) * n);
+    return (unsigned)(instance_draw(p, a, 0) * n);
 }
 
 /* The place of a value on a range, linear or logarithmic. */
@@ -61,11 +46,11 @@ static double methods(const struct problem *p, const double *x)
                    x[first + 3]};
     double sum = 0;
     for (unsigned i = 0; i < 4; i++) {
-        double best = 0.1 + 0.8 * draw(p, first, i);
+        double best = 0.1 + 0.8 * instance_draw(p, first, i);
         sum += square(u[i] - (i == 2 ? reachable(best, 4, 512) : best));
     }
     return base[role] + height[role] * (1 - exp(-sqrt(sum) / width[role])) +
-           0.02 * square(x[1] - draw(p, 1, 0));
+           0.02 * square(x[1] - instance_draw(p, 1, 0));
 }
 
 static void best_methods(const struct problem *p, double *x)
@@ -76,9 +61,9 @@ static void best_methods(const struct problem *p, double *x)
     unsigned first = 2 + 4 * m;
     double u[4];
     for (unsigned i = 0; i < 4; i++)
-        u[i] = 0.1 + 0.8 * draw(p, first, i);
+        u[i] = 0.1 + 0.8 * instance_draw(p, first, i);
     x[0] = m;
-    x[1] = draw(p, 1, 0);
+    x[1] = instance_draw(p, 1, 0);
     x[first] = 1e-4 * pow(1e4, u[0]);
     x[first + 1] = u[1];
     x[first + 2] = round(4 * pow(128, u[2]));
@@ -94,36 +79,38 @@ static double switches(const struct problem *p, const double *x)
     static const double float_weight[8] = {1, 0.6, 0.2, 0.05, 0, 0, 0, 0};
     double f = 0;
     for (unsigned i = 0; i < 8; i++) {
-        double best = i == 1 ? (double)(pick(p, 20, 2)) : draw(p, 21, i); /* f2: at a bound */
+        double best =
+            i == 1 ? (double)(pick(p, 20, 2)) : instance_draw(p, 21, i); /* f2: at a bound */
         f += float_weight[(i + instance_of(p)) % 8] * square(x[i] - best);
     }
     for (unsigned i = 0; i < 4; i++) {
         unsigned best = pick(p, 30 + i, values[i]), v = (unsigned)x[8 + i];
         double weight = i == instance_of(p) % 4 ? 0.3 : i == (instance_of(p) + 1) % 4 ? 0.1 : 0;
-        f += v == best ? 0 : weight * (0.3 + 0.7 * draw(p, 40 + i, v));
+        f += v == best ? 0 : weight * (0.3 + 0.7 * instance_draw(p, 40 + i, v));
     }
-    f += 0.15 * (x[13] > 0.5 ? draw(p, 50, 0) > 0.5 : draw(p, 50, 0) <= 0.5);
-    f += 0.3 * square(logarithmic(x[16], 8, 1024) - reachable(draw(p, 51, 0), 8, 1024));
+    f += 0.15 * (x[13] > 0.5 ? instance_draw(p, 50, 0) > 0.5 : instance_draw(p, 50, 0) <= 0.5);
+    f += 0.3 * square(logarithmic(x[16], 8, 1024) - reachable(instance_draw(p, 51, 0), 8, 1024));
     if (x[12] < 0.5) /* b1 opens a branch that is good only where g1 and g2 are right */
         return 0.12 + f;
-    return f + 0.5 * (1 - exp(-6 * (square(x[18] - draw(p, 52, 0)) +
-                                    square(logarithmic(x[19], 1e-3, 10) - draw(p, 52, 1)))));
+    return f +
+           0.5 * (1 - exp(-6 * (square(x[18] - instance_draw(p, 52, 0)) +
+                                square(logarithmic(x[19], 1e-3, 10) - instance_draw(p, 52, 1)))));
 }
 
 static void best_switches(const struct problem *p, double *x)
 {
     static const unsigned values[4] = {3, 4, 5, 6};
     for (unsigned i = 0; i < 8; i++)
-        x[i] = i == 1 ? (double)pick(p, 20, 2) : draw(p, 21, i);
+        x[i] = i == 1 ? (double)pick(p, 20, 2) : instance_draw(p, 21, i);
     for (unsigned i = 0; i < 4; i++)
         x[8 + i] = pick(p, 30 + i, values[i]);
     x[12] = 1;
-    x[13] = draw(p, 50, 0) <= 0.5;
+    x[13] = instance_draw(p, 50, 0) <= 0.5;
     x[14] = x[15] = 0;
-    x[16] = round(8 * pow(128, draw(p, 51, 0)));
+    x[16] = round(8 * pow(128, instance_draw(p, 51, 0)));
     x[17] = 1;
-    x[18] = draw(p, 52, 0);
-    x[19] = 1e-3 * pow(1e4, draw(p, 52, 1));
+    x[18] = instance_draw(p, 52, 0);
+    x[19] = 1e-3 * pow(1e4, instance_draw(p, 52, 1));
 }
 
 /* ---- additive30: thirty mixed parameters, weights from large to nothing ---- */
@@ -133,7 +120,7 @@ static double additive30(const struct problem *p, const double *x)
     double f = 0;
     for (unsigned i = 0; i < 30; i++) {
         double weight = pow(0.75, (double)((i * 7 + instance_of(p) * 3) % 30));
-        double best = fmin(1, fmax(0, -0.15 + 1.3 * draw(p, 60, i))), u;
+        double best = fmin(1, fmax(0, -0.15 + 1.3 * instance_draw(p, 60, i))), u;
         if (i < 12)
             u = x[i];
         else if (i < 18) {
@@ -141,10 +128,12 @@ static double additive30(const struct problem *p, const double *x)
             best = round(best * 19) / 19;
         } else if (i < 24) {
             unsigned v = (unsigned)x[i];
-            f += v == pick(p, 70 + i, 4) ? 0 : 0.5 * weight * (0.4 + 0.6 * draw(p, 90 + i, v));
+            f += v == pick(p, 70 + i, 4) ? 0
+                                         : 0.5 * weight * (0.4 + 0.6 * instance_draw(p, 90 + i, v));
             continue;
         } else {
-            f += 0.4 * weight * (x[i] > 0.5 ? draw(p, 61, i) : 1 - draw(p, 61, i));
+            f +=
+                0.4 * weight * (x[i] > 0.5 ? instance_draw(p, 61, i) : 1 - instance_draw(p, 61, i));
             continue;
         }
         f += weight * square(u - best);
@@ -157,18 +146,18 @@ static double additive30_lowest(const struct problem *p)
     double f = 0;
     for (unsigned i = 24; i < 30; i++)
         f += 0.4 * pow(0.75, (double)((i * 7 + instance_of(p) * 3) % 30)) *
-             fmin(draw(p, 61, i), 1 - draw(p, 61, i));
+             fmin(instance_draw(p, 61, i), 1 - instance_draw(p, 61, i));
     return f;
 }
 
 static void best_additive30(const struct problem *p, double *x)
 {
     for (unsigned i = 0; i < 30; i++) {
-        double best = fmin(1, fmax(0, -0.15 + 1.3 * draw(p, 60, i)));
+        double best = fmin(1, fmax(0, -0.15 + 1.3 * instance_draw(p, 60, i)));
         x[i] = i < 12   ? best
                : i < 18 ? 1 + round(best * 19)
                : i < 24 ? (double)pick(p, 70 + i, 4)
-                        : draw(p, 61, i) < 0.5;
+                        : instance_draw(p, 61, i) < 0.5;
     }
 }
 
@@ -186,7 +175,7 @@ static double best_rate(const struct problem *p, unsigned depth, unsigned optimi
 {
     static const double of_optimizer[3] = {0, 0.25, -0.2};
     return -1.3 - 0.45 * (depth - 1) + of_optimizer[optimizer] + 0.15 * (log2(batch) - 6) +
-           0.6 * (draw(p, 101, 0) - 0.5);
+           0.6 * (instance_draw(p, 101, 0) - 0.5);
 }
 
 static double network(const struct problem *p, const double *x)
@@ -195,10 +184,11 @@ static double network(const struct problem *p, const double *x)
     unsigned wanted = 3 + pick(p, 100, 3);
     double best_lr = best_rate(p, depth, optimizer, x[3]);
     double f = 0.05 * abs((int)depth - (int)wanted) + 0.30 * square(log10(x[4]) - best_lr);
-    f += 0.02 * square(log10(x[5]) + 4 + draw(p, 102, 0)) * 0.3;
-    f += 0.4 * square(x[6] - 0.5 * draw(p, 103, 0));
-    f += (unsigned)x[2] == pick(p, 104, 3) ? 0 : 0.06 * (0.5 + draw(p, 105, (unsigned)x[2]));
-    f += 0.01 * square(log2(x[3] / round(pow(2, 5 + 2 * draw(p, 106, 0)))));
+    f += 0.02 * square(log10(x[5]) + 4 + instance_draw(p, 102, 0)) * 0.3;
+    f += 0.4 * square(x[6] - 0.5 * instance_draw(p, 103, 0));
+    f += (unsigned)x[2] == pick(p, 104, 3) ? 0
+                                           : 0.06 * (0.5 + instance_draw(p, 105, (unsigned)x[2]));
+    f += 0.01 * square(log2(x[3] / round(pow(2, 5 + 2 * instance_draw(p, 106, 0)))));
     if (optimizer == 0)
         f += 0.03 + 0.3 * square(x[8] - 0.9);
     else if (optimizer == 1)
@@ -206,7 +196,7 @@ static double network(const struct problem *p, const double *x)
     else
         f += 0.06;
     for (unsigned i = 0; i < depth; i++)
-        f += 0.012 * square(log2(x[11 + i] / round(pow(2, 5 + 3 * draw(p, 107, i)))));
+        f += 0.012 * square(log2(x[11 + i] / round(pow(2, 5 + 3 * instance_draw(p, 107, i)))));
     return 1 - exp(-f);
 }
 
@@ -216,15 +206,15 @@ static void best_network(const struct problem *p, double *x)
     x[0] = depth;
     x[1] = 1;
     x[2] = pick(p, 104, 3);
-    x[3] = round(pow(2, 5 + 2 * draw(p, 106, 0)));
+    x[3] = round(pow(2, 5 + 2 * instance_draw(p, 106, 0)));
     x[4] = pow(10, best_rate(p, depth, 1, x[3]));
-    x[5] = pow(10, -4 - draw(p, 102, 0));
-    x[6] = 0.5 * draw(p, 103, 0);
+    x[5] = pow(10, -4 - instance_draw(p, 102, 0));
+    x[6] = 0.5 * instance_draw(p, 103, 0);
     x[7] = 0;
     x[9] = 1 - pow(10, -2.5);
     x[10] = 1e-6;
     for (unsigned i = 0; i < depth; i++)
-        x[11 + i] = round(pow(2, 5 + 3 * draw(p, 107, i)));
+        x[11 + i] = round(pow(2, 5 + 3 * instance_draw(p, 107, i)));
 }
 
 /* ---- cliff: the best values lie beside a region that fails ---- */
@@ -235,28 +225,31 @@ static double cliff(const struct problem *p, const double *x)
 {
     double lr = logarithmic(x[0], 1e-5, 1), width = logarithmic(x[1], 16, 4096);
     double batch = logarithmic(x[2], 8, 1024), depth = linear(x[3], 1, 12);
-    double memory = width + batch + 0.7 * depth, limit = 1.6 + 0.3 * draw(p, 110, 0);
-    double rate = lr + 0.4 * depth, most = 0.8 + 0.3 * draw(p, 111, 0);
+    double memory = width + batch + 0.7 * depth, limit = 1.6 + 0.3 * instance_draw(p, 110, 0);
+    double rate = lr + 0.4 * depth, most = 0.8 + 0.3 * instance_draw(p, 111, 0);
     if (memory > limit || rate > most)
         return NAN;
     double f = 0.5 * (limit - memory) + 0.7 * square(rate - most);
-    f += 0.3 * square(batch - reachable(0.3 + 0.2 * draw(p, 112, 0), 8, 1024));
+    f += 0.3 * square(batch - reachable(0.3 + 0.2 * instance_draw(p, 112, 0), 8, 1024));
     for (unsigned i = 0; i < 3; i++)
-        f += 0.2 * square(x[4 + i] - draw(p, 113, i));
-    return f + ((unsigned)x[7] == pick(p, 114, 3) ? 0 : 0.05 + 0.1 * draw(p, 115, (unsigned)x[7]));
+        f += 0.2 * square(x[4 + i] - instance_draw(p, 113, i));
+    return f + ((unsigned)x[7] == pick(p, 114, 3)
+                    ? 0
+                    : 0.05 + 0.1 * instance_draw(p, 115, (unsigned)x[7]));
 }
 
 static void best_cliff(const struct problem *p, double *x)
 {
     const double inside = 1 - 1e-12; /* on the border, rounding decides */
-    double limit = 1.6 + 0.3 * draw(p, 110, 0), most = 0.8 + 0.3 * draw(p, 111, 0);
-    double batch = reachable(0.3 + 0.2 * draw(p, 112, 0), 8, 1024);
+    double limit = 1.6 + 0.3 * instance_draw(p, 110, 0),
+           most = 0.8 + 0.3 * instance_draw(p, 111, 0);
+    double batch = reachable(0.3 + 0.2 * instance_draw(p, 112, 0), 8, 1024);
     x[0] = 1e-5 * pow(1e5, (most - 0.4) * inside);
     x[1] = 16 * pow(256, (limit - batch - 0.7) * inside);
     x[2] = round(8 * pow(128, batch));
     x[3] = 12;
     for (unsigned i = 0; i < 3; i++)
-        x[4 + i] = draw(p, 113, i);
+        x[4 + i] = instance_draw(p, 113, i);
     x[7] = pick(p, 114, 3);
 }
 
@@ -266,8 +259,8 @@ static double rastrigin_mixed(const struct problem *p, const double *x)
 {
     double f = 0;
     for (unsigned i = 0; i < 10; i++) {
-        double z =
-            i < 5 ? x[i] - (2 + (double)pick(p, 120 + i, 6)) : x[i] - (-1.5 + 3 * draw(p, 130, i));
+        double z = i < 5 ? x[i] - (2 + (double)pick(p, 120 + i, 6))
+                         : x[i] - (-1.5 + 3 * instance_draw(p, 130, i));
         f += z * z + 4 * (1 - cos(2 * M_PI * z));
     }
     return f;
@@ -276,7 +269,7 @@ static double rastrigin_mixed(const struct problem *p, const double *x)
 static void best_rastrigin(const struct problem *p, double *x)
 {
     for (unsigned i = 0; i < 10; i++)
-        x[i] = i < 5 ? 2 + (double)pick(p, 120 + i, 6) : -1.5 + 3 * draw(p, 130, i);
+        x[i] = i < 5 ? 2 + (double)pick(p, 120 + i, 6) : -1.5 + 3 * instance_draw(p, 130, i);
 }
 
 #define FOUR(letter, value)                                                                        \

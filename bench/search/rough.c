@@ -15,11 +15,6 @@ struct rough {
     unsigned n; /* parameters that the region is defined by */
 };
 
-static double square(double v)
-{
-    return v * v;
-}
-
 static const struct rough *rough_of(const struct problem *p)
 {
     return p->def->arg;
