@@ -135,12 +135,13 @@ static void try_values(struct descent *s, size_t j)
 
 /* ---- a number ---- */
 
-static bool is_on_line(const struct line *l, double at)
+/* The place on the line; l->n: it is not there. */
+static size_t find_place(const struct line *l, double at)
 {
-    for (size_t k = 0; k < l->n; k++)
-        if (fabs(l->places[k].at - at) <= DESIGN_TOLERANCE)
-            return true;
-    return false;
+    size_t k = 0;
+    while (k < l->n && fabs(l->places[k].at - at) > DESIGN_TOLERANCE)
+        k++;
+    return k;
 }
 
 static void add_place(struct line *l, double at, size_t row)
@@ -163,7 +164,7 @@ static void probe_place(struct descent *s, struct line *l, double at)
 {
     const struct encoding *e = s->p->set->enc;
     at = snapped_place(s, l, at);
-    if (is_over(s) || is_on_line(l, at))
+    if (is_over(s) || find_place(l, at) < l->n)
         return;
     memcpy(s->probe, s->best, e->n * sizeof *s->probe);
     s->probe[l->j] = at;
@@ -193,15 +194,6 @@ static bool vertex(const double x[3], const double y[3], double *ret_at, double 
     return isfinite(*ret_at);
 }
 
-/* The row of a place of the line; NO_ROW: it has no result. */
-static size_t row_at(const struct line *l, double at)
-{
-    for (size_t k = 0; k < l->n; k++)
-        if (fabs(l->places[k].at - at) <= DESIGN_TOLERANCE)
-            return l->places[k].row;
-    return NO_ROW;
-}
-
 /* Try the vertex of the parabola through the best place and its neighbours, or the two that are
  * nearest where the best is the first or the last. True: it was as the parabola said. */
 static bool try_vertex(struct descent *s, struct line *l, size_t best)
@@ -222,7 +214,8 @@ static bool try_vertex(struct descent *s, struct line *l, size_t best)
     at = snapped_place(s, l, fmin(fmax(at, l->low), l->high));
     probe_place(s, l, at);
     double span = fmax(y[0], fmax(y[1], y[2])) - fmin(value, fmin(y[0], fmin(y[1], y[2])));
-    double miss = cost_of(s, row_at(l, at)) - value;
+    size_t k = find_place(l, at); /* it is not there if the walk is over */
+    double miss = k < l->n ? cost_of(s, l->places[k].row) - value : NAN;
     return is_inside && fabs(miss) <= HELD * span;
 }
 

@@ -8,14 +8,6 @@
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
 
-static struct space *parse(const char *yaml)
-{
-    struct space *s = NULL;
-    struct as_err err = {0};
-    ck_ok(space_from_yaml(yaml, &s, &err), err);
-    return s;
-}
-
 static void begin(struct sweep *w, const struct space *s, uint64_t seed)
 {
     sweep_init(w, s, seed, true);
@@ -62,7 +54,7 @@ static double bowl(const struct sweep *w, size_t t)
  * cycle all are. Parameter d is at its bound. */
 START_TEST(a_separable_quadratic_in_one_cycle)
 {
-    AS_AUTO(space_freep) struct space *s = parse(BOWL);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(BOWL);
     AS_AUTO(sweep_done) struct sweep w = {0};
     struct as_err err = {0};
     begin(&w, s, (uint64_t)_i);
@@ -84,9 +76,9 @@ END_TEST
 START_TEST(the_cost_of_a_cycle)
 {
     AS_AUTO(space_freep)
-    struct space *s = parse("a: {type: float, min: -3, max: 5}\n"
-                            "b: {type: float, min: 0, max: 9}\n"
-                            "c: {type: float, min: 1, max: 100}\n");
+    struct space *s = space_of_yaml("a: {type: float, min: -3, max: 5}\n"
+                                    "b: {type: float, min: 0, max: 9}\n"
+                                    "c: {type: float, min: 1, max: 100}\n");
     AS_AUTO(sweep_done) struct sweep w = {0};
     struct as_err err = {0};
     begin(&w, s, 5);
@@ -122,7 +114,7 @@ static double tree_value(const struct sweep *w, size_t t)
 
 START_TEST(each_value_of_a_category_is_tried)
 {
-    AS_AUTO(space_freep) struct space *s = parse(TREE);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(TREE);
     AS_AUTO(sweep_done) struct sweep w = {0};
     struct as_err err = {0};
     bool seen[3] = {false};
@@ -143,7 +135,7 @@ END_TEST
  * results come from the last to the first. */
 START_TEST(several_at_once)
 {
-    AS_AUTO(space_freep) struct space *s = parse(BOWL);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(BOWL);
     AS_AUTO(sweep_done) struct sweep w = {0};
     struct as_err err = {0};
     begin(&w, s, 3);
@@ -163,7 +155,7 @@ END_TEST
 /* Where nothing gets better any more, a run begins elsewhere, and says so. */
 START_TEST(runs_begin_again)
 {
-    AS_AUTO(space_freep) struct space *s = parse("a: {type: float, min: 0, max: 1}\n");
+    AS_AUTO(space_freep) struct space *s = space_of_yaml("a: {type: float, min: 0, max: 1}\n");
     AS_AUTO(sweep_done) struct sweep w = {0};
     struct as_err err = {0};
     size_t began = 0;
@@ -184,8 +176,8 @@ END_TEST
 START_TEST(a_space_ends)
 {
     AS_AUTO(space_freep)
-    struct space *s = parse("a: {type: int, min: 1, max: 7}\n"
-                            "b: {type: categorical, values: [x, y, z]}\n");
+    struct space *s = space_of_yaml("a: {type: int, min: 1, max: 7}\n"
+                                    "b: {type: categorical, values: [x, y, z]}\n");
     AS_AUTO(sweep_done) struct sweep w = {0};
     struct as_err err = {0};
     as_status st;

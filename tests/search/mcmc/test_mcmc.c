@@ -20,14 +20,6 @@ static void begin(struct sweep *w, const struct space *s, uint64_t seed)
     w->spec.method = &search_mcmc;
 }
 
-static struct space *parse(const char *yaml)
-{
-    struct space *s = NULL;
-    struct as_err err = {0};
-    ck_ok(space_from_yaml(yaml, &s, &err), err);
-    return s;
-}
-
 static double value(const struct sweep *w, size_t t)
 {
     double a = sweep_number(w, t, 0) - 0.3, b = (sweep_number(w, t, 1) - 11) / 10;
@@ -44,7 +36,7 @@ static double reason_number(const struct sweep *w, const char *field)
 /* A chain is always at a trial that it may be at: it goes to what is better, at once. */
 START_TEST(goes_to_what_is_better)
 {
-    AS_AUTO(space_freep) struct space *s = parse(SPACE);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(SPACE);
     AS_AUTO(sweep_done) struct sweep w = {0};
     struct as_err err = {0};
     double first = INFINITY, at = INFINITY;
@@ -81,7 +73,7 @@ END_TEST
  * decided once. */
 START_TEST(a_chain_for_each_pending_trial)
 {
-    AS_AUTO(space_freep) struct space *s = parse(SPACE);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(SPACE);
     AS_AUTO(sweep_done) struct sweep w = {0};
     struct as_err err = {0};
     begin(&w, s, 2);
@@ -106,7 +98,7 @@ END_TEST
 
 START_TEST(better_than_chance)
 {
-    AS_AUTO(space_freep) struct space *s = parse(SPACE);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(SPACE);
     double left[2] = {0};
     for (uint64_t seed = 0; seed < 16; seed++) {
         AS_AUTO(sweep_done) struct sweep w = {0};
@@ -131,8 +123,8 @@ END_TEST
 START_TEST(a_space_ends)
 {
     AS_AUTO(space_freep)
-    struct space *s = parse("a: {type: int, min: 1, max: 7}\n"
-                            "b: {type: categorical, values: [x, y, z]}\n");
+    struct space *s = space_of_yaml("a: {type: int, min: 1, max: 7}\n"
+                                    "b: {type: categorical, values: [x, y, z]}\n");
     AS_AUTO(sweep_done) struct sweep w = {0};
     struct as_err err = {0};
     as_status st;

@@ -12,14 +12,6 @@
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
 
-static struct space *parse(const char *yaml)
-{
-    struct space *s = NULL;
-    struct as_err err = {0};
-    ck_ok(space_from_yaml(yaml, &s, &err), err);
-    return s;
-}
-
 #define LINE "x: {type: float, min: 0, max: 1}\n"
 
 /* Trials at 0, 0.1, …; n of them. */
@@ -46,7 +38,7 @@ static void check_order(const struct sweep *w, const size_t *want, size_t n)
 
 START_TEST(one_objective)
 {
-    AS_AUTO(space_freep) struct space *s = parse(LINE);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(LINE);
     AS_AUTO(sweep_done) struct sweep w = {0};
     sweep_init(&w, s, 1, false);
     add_line(&w, s, 7);
@@ -64,7 +56,7 @@ END_TEST
 /* Who breaks a bound comes after all who do not, by how much it is broken. */
 START_TEST(broken_bounds)
 {
-    AS_AUTO(space_freep) struct space *s = parse(LINE);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(LINE);
     AS_AUTO(sweep_done) struct sweep w = {0};
     sweep_init(&w, s, 1, false);
     add_line(&w, s, 5);
@@ -82,7 +74,7 @@ END_TEST
 /* Two fronts: (0,3) (1,1) (3,0), then (2,4) (4,2). In the first the ends come before the middle. */
 START_TEST(fronts)
 {
-    AS_AUTO(space_freep) struct space *s = parse(LINE);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(LINE);
     AS_AUTO(sweep_done) struct sweep w = {0};
     sweep_init(&w, s, 1, false);
     add_line(&w, s, 5);
@@ -143,7 +135,7 @@ START_TEST(better_than_chance)
         const struct search_method *method;
         size_t trials;
     } cases[] = {{&search_tpe, 60}, {&search_evolution, 60}, {&search_cmaes, 200}};
-    AS_AUTO(space_freep) struct space *s = parse(TREE);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(TREE);
     double left = mean_best(cases[_i].method, s, cases[_i].trials);
     double chance = mean_best(&search_random, s, cases[_i].trials);
     ck_assert_msg(left < chance / 2, "%s leaves %g, random search %g", cases[_i].method->name, left,
@@ -154,7 +146,7 @@ END_TEST
 /* A reason says where a suggestion comes from: the parent is a trial, and differs where it says. */
 START_TEST(evolution_names_the_parent)
 {
-    AS_AUTO(space_freep) struct space *s = parse(TREE);
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(TREE);
     AS_AUTO(sweep_done) struct sweep w = {0};
     struct as_err err = {0};
     sweep_init(&w, s, 3, true);
