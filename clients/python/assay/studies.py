@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 from typing import Any, Iterable, List, Mapping, NamedTuple, Optional
 
 from .address import _find
@@ -87,7 +86,7 @@ def copy_study(*, from_study_name: str, to_study_name: Optional[str] = None, fro
     made.user_attrs.update(source.user_attrs)
     for record in source.trials:
         if record.state in (TrialState.COMPLETE, TrialState.FAIL):
-            made.add_trial(record._given or record._encoded, {n: v for n, v in record.metrics.items() if math.isfinite(v)}
+            made.add_trial(record._given or record._encoded, record._finite_metrics()
                            if record.state == TrialState.COMPLETE else None, str(record.state))
     made._begin(None)
     return made

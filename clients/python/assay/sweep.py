@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import random
 import urllib.parse
 import uuid
@@ -203,7 +202,7 @@ class _StudySweep(_StudyData):
         draw = random.Random(record.number)
         params = self._complete({**record._given, **record._encoded}, lambda p: p.encode(p.draw(draw)))
         if record.state == "completed":
-            return {"params": params, "metrics": {n: v for n, v in record.metrics.items() if math.isfinite(v)}}
+            return {"params": params, "metrics": record._finite_metrics()}
         return {"params": params, "state": "failed", "reason": record.reason}
 
     def _grow(self) -> None:

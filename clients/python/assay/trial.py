@@ -97,6 +97,10 @@ class FrozenTrial:
         self.datetime_start: Optional[datetime.datetime] = None
         self.datetime_complete: Optional[datetime.datetime] = None
 
+    def _finite_metrics(self) -> Dict[str, float]:
+        """Its metrics as a known result has them."""
+        return {n: v for n, v in self.metrics.items() if math.isfinite(v)}
+
     @property
     def value(self) -> Optional[float]:
         return self.values[0]
