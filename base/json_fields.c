@@ -235,17 +235,22 @@ as_status json_fields_duration(struct json_fields *f, const char *name, json_nee
     return AS_OK;
 }
 
-/* Is `key` a field that a getter asked for? If not, *ret is the nearest of them, or NULL. */
-static bool is_known(const struct json_fields *f, const char *key, const char **ret)
+/* Is `key` a field that a getter asked for? */
+static bool is_known(const struct json_fields *f, const char *key)
 {
-    struct as_nearest near = {.given = key};
-    for (size_t i = 0; i < f->n_seen; i++) {
+    for (size_t i = 0; i < f->n_seen; i++)
         if (as_streq(key, f->seen[i]))
             return true;
-        as_nearest_offer(&near, f->seen[i]);
-    }
-    *ret = near.name;
     return false;
+}
+
+/* The name that was asked for and is most like `key`; NULL: none is. */
+static const char *nearest_name(const struct json_fields *f, const char *key)
+{
+    struct as_nearest near = {.given = key};
+    for (size_t i = 0; i < f->n_seen; i++)
+        as_nearest_offer(&near, f->seen[i]);
+    return near.name;
 }
 
 static as_status refuse_unknown(const struct json_fields *f, const char *key, const char *nearest,
@@ -267,10 +272,10 @@ as_status json_fields_end(struct json_fields *f, struct as_err *err)
 {
     for (void *it = json_object_iter((json_t *)f->obj); it;
          it = json_object_iter_next((json_t *)f->obj, it)) {
-        const char *key = json_object_iter_key(it), *nearest;
-        if (is_known(f, key, &nearest))
+        const char *key = json_object_iter_key(it);
+        if (is_known(f, key))
             continue;
-        as_status st = json_fields_note(f, refuse_unknown(f, key, nearest, err), err);
+        as_status st = json_fields_note(f, refuse_unknown(f, key, nearest_name(f, key), err), err);
         if (st != AS_OK)
             return st;
     }

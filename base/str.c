@@ -77,15 +77,31 @@ void str_putc(struct str *b, char c)
     str_add(b, &c, 1);
 }
 
+void str_i64(struct str *b, int64_t v)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    uint64_t left = v < 0 ? -(uint64_t)v : (uint64_t)v;
+    do
+        digits[--at] = (char)('0' + left % 10);
+    while (left /= 10);
+    if (v < 0)
+        digits[--at] = '-';
+    str_add(b, digits + at, sizeof digits - at);
+}
+
 void str_printf(struct str *b, const char *fmt, ...)
 {
+    char few[160]; /* what fits here is formatted once */
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = vsnprintf(few, sizeof few, fmt, ap);
     va_end(ap);
     if (n < 0) {
         b->failed = true;
+    } else if ((size_t)n < sizeof few) {
+        str_add(b, few, (size_t)n);
     } else if (str_room(b, (size_t)n)) {
         (void)vsnprintf(b->s + b->len, (size_t)n + 1, fmt, again);
         b->len += (size_t)n;
@@ -235,7 +251,11 @@ const char *as_format_double(double v, char *buf, size_t size)
         return v > 0 ? "Infinity" : "-Infinity";
     /* a double keeps every text of 15 digits, except below DBL_MIN */
     for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
-        (void)snprintf(buf, size, "%.*g", digits, v);
+        char format[] = "%.17g";
+        format[2] = (char)('0' + digits / 10);
+        format[3] = (char)('0' + digits % 10);
+        /* not printf(), which is slow in a program that has libquadmath (OpenBLAS brings it) */
+        (void)strfromd(buf, size, format, v);
         if (digits == 17 || strtod(buf, NULL) == v) /* 17 always suffice */
             break;
     }

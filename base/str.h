@@ -26,6 +26,7 @@ void str_clear(struct str *b); /* empties, keeps the memory */
 void str_add(struct str *b, const char *bytes, size_t len);
 void str_puts(struct str *b, const char *s);
 void str_putc(struct str *b, char c);
+void str_i64(struct str *b, int64_t v); /* in decimal */
 void str_printf(struct str *b, const char *fmt, ...) AS_PRINTF(2, 3);
 
 /* The text, "" when nothing was appended; a view of b until the next append. */

@@ -105,7 +105,7 @@ void array_str(struct str *b, const char *s)
 void array_i64(struct str *b, int64_t v)
 {
     array_comma(b);
-    str_printf(b, "%" PRId64, v);
+    str_i64(b, v);
 }
 
 void array_i64_or_null(struct str *b, bool has, int64_t v)

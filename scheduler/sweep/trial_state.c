@@ -156,8 +156,9 @@ static as_status find_word(const char *name, const char *const *words, int n, in
             *ret = i;
             return AS_OK;
         }
-        str_printf(&list, "%s%s", i ? ", " : "", words[i]);
     }
+    for (int i = 0; i < n; i++)
+        str_printf(&list, "%s%s", i ? ", " : "", words[i]);
     return as_fail(err, AS_E_INVAL, "'%.40s' is not a state; expected one of %s", name,
                    str_cstr(&list));
 }
