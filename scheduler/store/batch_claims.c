@@ -60,10 +60,12 @@ static const struct stmt stmts[] = {
     [CLAIMS_HELD] =
         {"claims_held",
          "select u.place - 1, r.epoch, r.state, r.secret, r.slots, json_array_length(r.gpus) - "
-         "json_array_length(r.gpu_faults), h.running, h.used, h.ending, r.takes_seats, exists "
-         "(select from gang_seat q where q.runner = r.name and q.epoch = r.epoch and q.state = "
-         "'seated' and q.claim_id is null), exists (select from attempt x where x.runner = r.name "
-         "and x.claim_id = u.claim_id) from unnest($1::text[], $2::text[], $3::text[]) with "
+         "json_array_length(r.gpu_faults), h.running, h.used, h.ending, r.takes_seats, (select "
+         "true "
+         "from gang_seat q where q.runner = r.name and q.epoch = r.epoch and q.state = 'seated' "
+         "and q.claim_id is null limit 1) is not null, (select true from attempt x where x.runner "
+         "= r.name and x.claim_id = u.claim_id limit 1) is not null from unnest($1::text[], "
+         "$2::text[], $3::text[]) with "
          "ordinality as u(name, claim_id, ending, place) cross join lateral (select * from runner "
          "where name = u.name limit 1) r cross join lateral (select count(n.number) as running, "
          "count(*) filter (where n.group_id is null and not n.ends) + count(distinct n.group_id) "
