@@ -18,7 +18,7 @@
 #define SAME(t) t ".sweep_key = l.sweep_key and " t ".number = l.number"
 #define EVENT_ID "(pg_current_xact_id()::text::bigint << 20) + row_number() over () - 1"
 
-/* What each transaction runs. An entry with NULL ends a transaction. */
+/* What the two transactions of a set run: trials begin; they measure and end. */
 static const char *const lock_runner = "select from runner where name = $1 for no key update";
 static const char *const lock_sweeps =
     "select from sweep where key = any($1::bigint[]) order by key for no key update";
@@ -41,25 +41,20 @@ static const char *const lock_trials =
 static const char *const add_points =
     "insert into measurement (sweep_key, number, metric, attempt, step, value) select sweep_key, "
     "number, 'loss', 1, 0, 0.5 from " SET;
-static const char *const set_values =
-    "update trial t set value = 0.5, step = 0, metrics = t.metrics || '{\"loss\": 0.5}' "
-    "from " SET " where " SAME("t");
+/* No condition beyond the key: with one the planner may prefer another index. */
 static const char *const end_trials =
-    "with l as (select sweep_key, number, row_number() over (partition by sweep_key order by "
-    "number) as place from " SET "), moved as (update trial t set state = 'completed', "
-    "finished_at = clock_timestamp(), finish_seq = s.finish_seq + l.place, feasible = true from l "
-    "join sweep s on s.key = l.sweep_key where " SAME(
-        "t") " and t.state = 'running' and "
-             "t.attempt = 1 returning t.sweep_key, t.number), attempts as (update attempt x set "
-             "ended_at "
-             "= clock_timestamp(), outcome = 'completed', reported = 'completed', exit_code = 0 "
-             "from l "
-             "where " SAME(
-                 "x") " and x.attempt = 1) insert into event (id, type, sweep_key, sweep, "
-                      "number, state, attempt, value) select " EVENT_ID
-                      ", 'trial.changed', m.sweep_key, s.id, "
-                      "m.number, 'completed', 1, 0.5 from moved m join sweep s on s.key = "
-                      "m.sweep_key";
+    "with l as materialized (select sweep_key, number, (select finish_seq from sweep s where s.key "
+    "= sweep_key) + row_number() over (partition by sweep_key order by number) as seq from " SET
+    "), moved as (update trial t set state = 'completed', finished_at = clock_timestamp(), "
+    "finish_seq = l.seq, feasible = true, value = 0.5, step = 0, metrics = t.metrics || "
+    "'{\"loss\": 0.5}' from l where " SAME(
+        "t") " returning t.sweep_key, t.number), attempts as (update attempt x set ended_at = "
+             "clock_timestamp(), outcome = 'completed', reported = 'completed', exit_code = 0 "
+             "from " SET " where " SAME(
+                 "x") ") insert into event (id, type, sweep_key, sweep, number, state, attempt, "
+                      "value) select " EVENT_ID
+                      ", 'trial.changed', m.sweep_key, (select s.id from sweep s where s.key = "
+                      "m.sweep_key), m.number, 'completed', 1, 0.5 from moved m";
 
 struct job {
     const char *url;
@@ -91,12 +86,12 @@ static void prepare(PGconn *c)
 {
     const char *const stmts[][2] = {
         {"lock_runner", lock_runner}, {"lock_sweeps", lock_sweeps}, {"begin_trials", begin_trials},
-        {"lock_trials", lock_trials}, {"add_points", add_points},   {"set_values", set_values},
-        {"end_trials", end_trials},
+        {"lock_trials", lock_trials}, {"add_points", add_points},   {"end_trials", end_trials},
     };
     /* On tables that nobody has analysed a plan of a set may read a table from end to end. */
-    command(c, "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; "
-               "set plan_cache_mode = force_generic_plan");
+    command(c, "set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; "
+               "set enable_mergejoin = off; set enable_material = off; set plan_cache_mode = "
+               "force_generic_plan");
     for (size_t i = 0; i < AS_ARRAY_LEN(stmts); i++)
         PQclear(check(c, PQprepare(c, stmts[i][0], stmts[i][1], 0, NULL)));
 }
@@ -112,13 +107,9 @@ static void one_set(PGconn *c, const struct job *j)
     const char *const names[] = {PQgetvalue(r, 0, 0), PQgetvalue(r, 0, 1)};
     command(c, "commit");
     command(c, "begin");
-    run(c, "lock_trials", 2, names);
-    run(c, "add_points", 2, names);
-    run(c, "set_values", 2, names);
-    command(c, "commit");
-    command(c, "begin");
     run(c, "lock_sweeps", 1, keys);
     run(c, "lock_trials", 2, names);
+    run(c, "add_points", 2, names);
     run(c, "end_trials", 2, names);
     command(c, "commit");
     PQclear(r);
