@@ -173,11 +173,11 @@ as_status batch_decode(const json_t *doc, struct arena *a, struct batch_request 
 
 #define PART_DONE 200
 
-json_t *batch_end_encode(const struct trial_row *r)
+json_t *batch_end_encode(trial_state state)
 {
     struct out o = out_begin();
     out_i64(&o, "status", PART_DONE);
-    out_child(&o, "trial", trial_encode(r));
+    out_str(&o, "state", trial_state_format(state));
     return out_end(&o);
 }
 

@@ -179,7 +179,7 @@ void batch_part_at(batch_kind kind, size_t index, char ret[BATCH_AT_SIZE]);
 void batch_pointer_add(const char *at, struct as_err *err);
 
 /* The answers to parts. `problem` is taken; NULL: the encoder had no memory. */
-json_t *batch_end_encode(const struct trial_row *r);
+json_t *batch_end_encode(trial_state state); /* of its trial, afterwards */
 json_t *batch_report_encode(int64_t recorded);
 json_t *batch_claim_encode(const struct claim_list *l);
 json_t *batch_problem_encode(int status, json_t *problem);

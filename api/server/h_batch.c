@@ -94,6 +94,7 @@ static as_status make_members(struct call *c, struct batch_state *s, struct comm
     for (size_t i = 0; i < r->n_ends; i++) {
         fill_member(&s->ends[i], COMMIT_END, &r->ends[i].part, s->secret);
         s->ends[i].in.end = r->ends[i].end;
+        s->ends[i].is_brief = true;
         if (!r->ends[i].part.fault)
             list[n++] = &s->ends[i];
     }
@@ -130,7 +131,7 @@ static json_t *answer_end(struct call *c, const struct batch_state *s, size_t i)
         return refuse_malformed(c, p->fault);
     if (m->status == AS_OK) {
         call_wake(c);
-        return batch_end_encode(&m->out.trial);
+        return batch_end_encode(m->out.trial.state);
     }
     batch_part_at(BATCH_END, i, at);
     return refuse_part(c, ROUTE_REFERS, at, &m->err);

@@ -56,7 +56,8 @@ static void answer(const struct batch *b, size_t i, struct batch_result *ret)
             d->record == SIZE_MAX ? 0 : b->changes.records[d->record].points.ret.recorded;
         ret->recorded += m->out.recorded;
     } else {
-        m->out.trial = b->changes.rows[d->row].row;
+        m->out.trial = d->row == SIZE_MAX ? (struct trial_row){.state = d->state}
+                                          : b->changes.rows[d->row].row;
     }
 }
 

@@ -12,6 +12,7 @@
  * the latest one; a seat that does not exist. */
 #include "scheduler/commit/batch_plan.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -311,31 +312,105 @@ static bool count_end(struct sweep_progress *s, const struct trial_head *t,
     return !s->is_ending;
 }
 
+/* A value as PostgreSQL's to_jsonb() has it, to the last character: whole numbers without a point.
+ */
+static json_t *latest_json(double v)
+{
+    return fabs(v) < 1e15 && v == floor(v) ? json_integer((json_int_t)v) : json_number_new(v);
+}
+
+/* The latest of the points of a metric; of two at a step the one that came first, which is the one
+ * that is recorded. */
+static void keep_latest(struct measurement *latest, size_t *n, const struct measurement *p)
+{
+    for (size_t i = 0; i < *n; i++) {
+        if (!as_streq(latest[i].metric, p->metric))
+            continue;
+        if (p->step > latest[i].step)
+            latest[i] = *p;
+        return;
+    }
+    latest[(*n)++] = *p;
+}
+
+/* What the trial measured last, by the members before the end and the end: all of it is newer than
+ * what is stored. */
+static as_status latest_of(struct deciding *x, const struct trial_head *t,
+                           const struct measurement *points, struct trial_latest *ret)
+{
+    size_t n_points = x->m->in.end.n_metrics, n = 0;
+    AS_AUTO(as_freep) char *text = NULL;
+    JSON_AUTO metrics = json_object();
+    struct measurement *latest = arena_alloc(x->p->a, x->n_earlier + n_points + 1, sizeof *latest);
+    bool has_memory = metrics && latest;
+    *ret = (struct trial_latest){.has_value = t->has_value, .value = t->value};
+    if (x->n_earlier + n_points == 0)
+        return AS_OK;
+    for (size_t i = 0; i < x->n_earlier && latest; i++)
+        keep_latest(latest, &n, &x->earlier[i]);
+    for (size_t i = 0; i < n_points && latest; i++)
+        keep_latest(latest, &n, &points[i]);
+    for (size_t i = 0; i < n && has_memory; i++) {
+        ret->step = i == 0 || latest[i].step > ret->step ? latest[i].step : ret->step;
+        has_memory =
+            json_object_set_new(metrics, latest[i].metric, latest_json(latest[i].value)) == 0;
+    }
+    if (has_memory)
+        text = json_format_ordered(metrics);
+    ret->metrics = text ? arena_strdup(x->p->a, text) : NULL;
+    return ret->metrics ? AS_OK : as_fail_nomem(x->err);
+}
+
+/* The points of the members before an end, and its own, leave the row of the trial to the end. */
+static void leave_row(struct deciding *x, const struct trial_latest *latest)
+{
+    for (size_t i = place_before(x, x->place); i != SIZE_MAX; i = place_before(x, i)) {
+        if (x->decisions[i].record == SIZE_MAX)
+            continue;
+        struct batch_record *r = &x->p->changes->records[x->decisions[i].record];
+        r->points.keeps_row = true;
+        r->has_value = latest->has_value;
+        r->value = latest->value;
+    }
+}
+
 /* The answer is the trial as it is afterwards. */
-static void want_row(struct deciding *x)
+static void want_row(struct deciding *x, trial_state state)
 {
     struct batch_changes *c = x->p->changes;
+    x->d->state = state;
+    if (x->m->is_brief)
+        return;
     x->d->row = c->n_rows;
     c->rows[c->n_rows++] = (struct batch_row){.key = {x->f->trial.sweep_key, x->f->trial.number},
                                               .arena = x->m->arena};
 }
 
-static void write_end(struct deciding *x, const struct trial_head *t, const struct trial_plan *plan,
-                      const struct measurement *points)
+static as_status write_end(struct deciding *x, const struct trial_head *t,
+                           const struct trial_plan *plan, const struct measurement *points)
 {
     struct batch_changes *c = x->p->changes;
-    c->ends[c->n_ends++] = (struct batch_end){
-        .trial = {.sweep_key = t->sweep_key, .number = t->number, .move = plan->move},
-        .attempt = plan->end,
-        .event = plan->event};
+    struct trial_latest latest;
+    as_status st = latest_of(x, t, points, &latest);
+    if (st != AS_OK)
+        return st;
+    leave_row(x, &latest);
+    c->ends[c->n_ends++] = (struct batch_end){.trial = {.sweep_key = t->sweep_key,
+                                                        .number = t->number,
+                                                        .move = plan->move,
+                                                        .latest = latest},
+                                              .attempt = plan->end,
+                                              .event = plan->event};
     if (x->m->in.end.n_metrics > 0)
         c->records[c->n_records++] = (struct batch_record){.points = {.sweep_key = t->sweep_key,
                                                                       .number = t->number,
                                                                       .attempt = t->attempt,
                                                                       .points = points,
-                                                                      .n = x->m->in.end.n_metrics}};
+                                                                      .n = x->m->in.end.n_metrics,
+                                                                      .keeps_row = true}};
     x->d->is_end = true;
     x->d->is_late = x->f->trial.state == TRIAL_QUEUED;
+    return AS_OK;
 }
 
 static as_status accept_end(struct deciding *x)
@@ -373,9 +448,10 @@ static as_status accept_end(struct deciding *x)
         x->d->fate = COMMIT_ALONE;
         return AS_OK;
     }
-    write_end(x, &t, &plan, points);
-    want_row(x);
-    return AS_OK;
+    st = write_end(x, &t, &plan, points);
+    if (st == AS_OK)
+        want_row(x, plan.move.to);
+    return st;
 }
 
 /* The same end was reported before: the answer is the same too. */
@@ -387,7 +463,7 @@ static as_status repeat_end(struct deciding *x)
         return attempt_stale(&x->ref, &x->f->trial, x->err);
     if (other->place >= 0)
         return attempt_other_value(&c->metrics[other->place], other, x->f->trial.state, x->err);
-    want_row(x);
+    want_row(x, x->f->trial.state);
     return AS_OK;
 }
 

@@ -12,6 +12,7 @@ struct batch_decision {
     struct as_err *err;   /* why it is refused; NULL: it is not */
     size_t record;        /* its place in changes.records; SIZE_MAX: none */
     size_t row;           /* its place in changes.rows; SIZE_MAX: none */
+    trial_state state;    /* of an end: that of its trial afterwards */
     bool is_end, is_late; /* it ends a trial; after the attempt was declared lost */
 };
 

@@ -33,7 +33,8 @@ struct commit_member {
         struct completion end;
         const struct claim_request *claim;
         const struct ask_request *ask;
-    } in; /* borrowed until `done` */
+    } in;          /* borrowed until `done` */
+    bool is_brief; /* END: of the trial the answer may have the state alone */
     union {
         int64_t recorded;
         struct trial_row trial;

@@ -6,7 +6,7 @@
 #include "scheduler/store/attempt_store.h"
 
 #include "scheduler/store/sql_columns_priv.h"
-#include "scheduler/store/gang_lists_priv.h"
+#include "scheduler/store/gang_sql_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -210,7 +210,7 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set attempt_stmts = {"attempt", stmts, AS_ARRAY_LEN(stmts)};
 
-static void put_end(struct lists *x, const struct attempt_ended *ended)
+static void put_end(struct arrays *x, const struct attempt_ended *ended)
 {
     const struct attempt_end *e = &ended->end;
     array_i64(&x->c[0], ended->sweep_key);
@@ -226,18 +226,18 @@ static void put_end(struct lists *x, const struct attempt_ended *ended)
 as_status store_attempt_end_many(struct tx *t, const struct attempt_ended *ends, size_t n,
                                  struct as_err *err)
 {
-    AS_AUTO(lists_done) struct lists x = {0};
+    ARRAYS_AUTO x = {0};
     if (n == 0)
         return AS_OK;
-    lists_open(&x);
+    arrays_open(&x);
     for (size_t i = 0; i < n; i++)
         put_end(&x, &ends[i]);
-    as_status st = lists_close(&x, err);
+    as_status st = arrays_close(&x, err);
     if (st != AS_OK)
         return st;
     return tx_exec(t, &stmts[ATTEMPT_END],
-                   ARGS(arg_list(&x, 0), arg_list(&x, 1), arg_list(&x, 2), arg_list(&x, 3),
-                        arg_list(&x, 4), arg_list(&x, 5), arg_list(&x, 6), arg_list(&x, 7)),
+                   ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
+                        arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7)),
                    NULL, err);
 }
 

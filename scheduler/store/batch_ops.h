@@ -65,6 +65,8 @@ struct batch_fact {
 struct batch_record {
     struct trial_points points; /* .ret is set by write() */
     struct trial_notes notes;
+    bool has_value; /* of the trial, afterwards; if points.keeps_row */
+    double value;
     bool is_report;    /* new points are an event, with the trial's value: */
     const char *sweep; /* id */
     trial_state state;

@@ -10,6 +10,7 @@
 #include "scheduler/store/batch_store.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "scheduler/store/batch_claims_priv.h"
@@ -33,8 +34,9 @@ static const struct stmt stmts[] = {
          "join lateral (select coalesce(max(attempt) filter (where is_mine), 0) as latest, "
          "count(*) filter (where not is_mine) as others from (select attempt, token is null or "
          "u.token is null or token = u.token as is_mine from attempt where sweep_key = s.key and "
-         "number = u.number and client = u.client) y) c on u.client is not null left join lateral "
-         "(select attempt, client, secret, gang from attempt where sweep_key = s.key and number = "
+         "number = u.number and client = u.client and u.client is not null) y) c on true left join "
+         "lateral (select attempt, client, secret, gang from attempt where sweep_key = s.key and "
+         "number = "
          "u.number and attempt = case when u.attempt = 0 then c.latest else u.attempt end limit 1) "
          "x on true left join lateral (select seat, secret from gang_seat where x.gang and "
          "sweep_key = s.key and number = u.number and attempt = x.attempt and seat = u.seat limit "
@@ -74,6 +76,7 @@ struct reading {
     struct batch_fact *facts;
     size_t n;
     bool is_patient;
+    size_t *of;    /* of each member: the first one that names the same attempt as it does */
     size_t *order; /* places of members */
 };
 
@@ -83,11 +86,12 @@ static bool is_open(const struct reading *b, size_t i)
     return b->facts[i].has_sweep && b->facts[i].has_trial && !b->facts[i].is_busy;
 }
 
-static as_status read_found(struct reading *b, const struct result *r, size_t i, struct as_err *err)
+static as_status read_found(struct reading *b, const struct result *r, int row, size_t i,
+                            struct as_err *err)
 {
     struct batch_fact *f = &b->facts[i];
     struct reader rd;
-    reader_init(&rd, r, (int)i, b->a);
+    reader_init(&rd, r, row, b->a);
     f->has_sweep = !read_null(&rd);
     f->holder.sweep_key = read_i64(&rd);
     f->has_trial = read_bool(&rd);
@@ -106,19 +110,74 @@ static as_status read_found(struct reading *b, const struct result *r, size_t i,
     return reader_check(&rd, err);
 }
 
+static int compare_i64(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_str(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
+}
+
+static int64_t seat_of(const struct batch_ask *m)
+{
+    return m->has_seat ? m->seat : -1;
+}
+
+static int compare_asks(const struct batch_ask *x, const struct batch_ask *y)
+{
+    int by = strcmp(x->ref.sweep, y->ref.sweep);
+    by = by ? by : compare_i64(x->ref.number, y->ref.number);
+    by = by ? by : compare_i64(x->ref.attempt, y->ref.attempt);
+    by = by ? by : compare_str(x->client, y->client);
+    by = by ? by : compare_str(x->token, y->token);
+    return by ? by : compare_i64(seat_of(x), seat_of(y));
+}
+
+/* By what a member names, then by its place. */
+static int compare_places(const void *pa, const void *pb, void *arg)
+{
+    const struct reading *b = arg;
+    size_t i = *(const size_t *)pa, k = *(const size_t *)pb;
+    int by = compare_asks(&b->asks[i], &b->asks[k]);
+    return by ? by : compare_i64((int64_t)i, (int64_t)k);
+}
+
+/* Find the members that name the same: a report and the end of its attempt. */
+static as_status share_names(struct reading *b, struct as_err *err)
+{
+    size_t *list = arena_alloc(b->a, b->n + 1, sizeof *list);
+    b->of = arena_alloc(b->a, b->n + 1, sizeof *b->of);
+    if (!list || !b->of)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < b->n; i++)
+        list[i] = i;
+    qsort_r(list, b->n, sizeof *list, compare_places, b);
+    for (size_t k = 0; k < b->n; k++) {
+        size_t i = list[k];
+        bool is_same = k > 0 && compare_asks(&b->asks[list[k - 1]], &b->asks[i]) == 0;
+        b->of[i] = is_same ? b->of[list[k - 1]] : i;
+    }
+    return AS_OK;
+}
+
 static as_status find_members(struct reading *b, struct as_err *err)
 {
     ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
+    int row = 0;
     arrays_open(&x);
     for (size_t i = 0; i < b->n; i++) {
         const struct batch_ask *m = &b->asks[i];
+        if (b->of[i] != i)
+            continue;
         array_str(&x.c[0], m->ref.sweep);
         array_i64(&x.c[1], m->ref.number);
         array_i64(&x.c[2], m->ref.attempt);
         array_str(&x.c[3], m->client);
         array_str(&x.c[4], m->token);
-        array_i64(&x.c[5], m->has_seat ? m->seat : -1);
+        array_i64(&x.c[5], seat_of(m));
     }
     as_status st = arrays_close(&x, err);
     if (st == AS_OK)
@@ -126,10 +185,14 @@ static as_status find_members(struct reading *b, struct as_err *err)
                       ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
                            arg_array(&x, 4), arg_array(&x, 5)),
                       &r, err);
-    if (st == AS_OK && (size_t)r.rows != b->n)
-        return as_fail(err, AS_E_INTERNAL, "%d answers for %zu members", r.rows, b->n);
-    for (size_t i = 0; i < b->n && st == AS_OK; i++)
-        st = read_found(b, &r, i, err);
+    for (size_t i = 0; i < b->n && st == AS_OK; i++) {
+        if (b->of[i] != i) /* it stands before */
+            b->facts[i] = b->facts[b->of[i]];
+        else if (row == r.rows)
+            return as_fail(err, AS_E_INTERNAL, "%d answers for %zu members", r.rows, b->n);
+        else
+            st = read_found(b, &r, row++, i, err);
+    }
     return st;
 }
 
@@ -149,11 +212,6 @@ static as_status extend_clients(struct reading *b, struct as_err *err)
     if (st != AS_OK || n == 0)
         return st;
     return tx_exec(b->t, &stmts[BATCH_EXTEND], ARGS(arg_array(&x, 0), arg_array(&x, 1)), NULL, err);
-}
-
-static int compare_i64(int64_t a, int64_t b)
-{
-    return a < b ? -1 : a > b;
 }
 
 static int compare_members(const void *pa, const void *pb, void *arg)
@@ -211,24 +269,29 @@ static as_status lock_trials(struct reading *b, struct as_err *err)
     struct trial_key *keys = arena_alloc(b->a, b->n + 1, sizeof *keys);
     struct trial_head *heads = arena_alloc(b->a, b->n + 1, sizeof *heads);
     bool *locked = arena_alloc(b->a, b->n + 1, sizeof *locked);
-    size_t *of = arena_alloc(b->a, b->n + 1, sizeof *of);
+    size_t *of = arena_alloc(b->a, b->n + 1, sizeof *of); /* the key of each member */
     size_t n = 0;
     if (!keys || !heads || !locked || !of)
         return as_fail_nomem(err);
     for (size_t j = 0; j < b->n; j++) {
         size_t i = b->order[j];
+        const struct trial_key key = {b->facts[i].holder.sweep_key, b->asks[i].ref.number};
+        of[i] = SIZE_MAX;
         if (!is_open(b, i))
             continue;
-        of[n] = i;
-        keys[n++] = (struct trial_key){b->facts[i].holder.sweep_key, b->asks[i].ref.number};
+        if (n == 0 || keys[n - 1].sweep_key != key.sweep_key || keys[n - 1].number != key.number)
+            keys[n++] = key;
+        of[i] = n - 1;
     }
     if (n == 0)
         return AS_OK;
     as_status st = store_trial_lock_each(b->t, b->a, keys, n, b->is_patient, heads, locked, err);
-    for (size_t k = 0; k < n && st == AS_OK; k++) {
-        b->facts[of[k]].is_busy = !locked[k];
-        if (locked[k])
-            b->facts[of[k]].trial = heads[k];
+    for (size_t i = 0; i < b->n && st == AS_OK; i++) {
+        if (of[i] == SIZE_MAX)
+            continue;
+        b->facts[i].is_busy = !locked[of[i]];
+        if (locked[of[i]])
+            b->facts[i].trial = heads[of[i]];
     }
     return st;
 }
@@ -368,8 +431,8 @@ static as_status read_batch(struct tx *t, struct arena *a, const struct batch_as
     struct reading b = {
         .t = t, .a = a, .asks = asks, .facts = ret, .n = n, .is_patient = is_patient};
     static as_status (*const steps[])(struct reading * b, struct as_err * err) = {
-        find_members, order_members, extend_clients, lock_sweeps,     lock_trials,
-        share_gangs,  read_facts,    read_steps,     compare_repeats,
+        share_names, find_members, order_members, extend_clients, lock_sweeps,
+        lock_trials, share_gangs,  read_facts,    read_steps,     compare_repeats,
     };
     as_status st = AS_OK;
     for (size_t k = 0; k < AS_ARRAY_LEN(steps) && st == AS_OK; k++)
@@ -407,6 +470,10 @@ static as_status write_records(struct tx *t, struct arena *a, struct batch_chang
         if (r->points.n == 0)
             continue;
         r->points.ret = points[k++].ret;
+        if (r->points.keeps_row) {
+            r->points.ret.has_value = r->has_value;
+            r->points.ret.value = r->value;
+        }
         if (!r->is_report || r->points.ret.recorded == 0)
             continue;
         events->list[events->n++] = (struct event_new){.type = "trial.measured",

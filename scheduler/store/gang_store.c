@@ -6,7 +6,7 @@
 #include "scheduler/store/gang_store.h"
 
 #include "scheduler/store/sql_columns_priv.h"
-#include "scheduler/store/gang_lists_priv.h"
+#include "scheduler/store/gang_sql_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
@@ -370,19 +370,19 @@ as_status store_gang_set(struct tx *t, const struct gang_key *key,
                          const struct gang_seat_row *seats, size_t n, const char *reason,
                          struct as_err *err)
 {
-    AS_AUTO(lists_done) struct lists x = {0};
-    lists_open(&x);
+    ARRAYS_AUTO x = {0};
+    arrays_open(&x);
     for (size_t i = 0; i < n; i++) {
         array_i64(&x.c[0], seats[i].seat);
         array_str(&x.c[1], seat_state_format(seats[i].state));
         array_str(&x.c[2], seats[i].is_member ? "t" : "f");
     }
-    as_status st = lists_close(&x, err);
+    as_status st = arrays_close(&x, err);
     if (st != AS_OK)
         return st;
     return tx_exec(
         t, &stmts[GANG_SET],
-        ARGS(ARG_KEY(key), arg_list(&x, 0), arg_list(&x, 1), arg_list(&x, 2), arg_str(reason)),
+        ARGS(ARG_KEY(key), arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_str(reason)),
         NULL, err);
 }
 
@@ -420,25 +420,25 @@ as_status store_gang_ending(struct tx *t, const struct gang_key *key, bool is_en
 as_status store_gang_over_many(struct tx *t, const struct gang_over *gangs, size_t n,
                                struct as_err *err)
 {
-    AS_AUTO(lists_done) struct lists x = {0};
+    ARRAYS_AUTO x = {0};
     if (n == 0)
         return AS_OK;
-    lists_open(&x);
+    arrays_open(&x);
     for (size_t i = 0; i < n; i++) {
         array_i64(&x.c[0], gangs[i].key.sweep_key);
         array_i64(&x.c[1], gangs[i].key.number);
         array_i64(&x.c[2], gangs[i].key.attempt);
         array_str(&x.c[3], gangs[i].reason);
     }
-    as_status st = lists_close(&x, err);
+    as_status st = arrays_close(&x, err);
     if (st == AS_OK)
-        st = tx_exec(t, &stmts[GANG_END], ARGS(arg_list(&x, 0), arg_list(&x, 1), arg_list(&x, 2)),
-                     NULL, err);
+        st = tx_exec(t, &stmts[GANG_END],
+                     ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2)), NULL, err);
     if (st != AS_OK)
         return st;
     return tx_exec(t, &stmts[GANG_SEATS_OVER],
-                   ARGS(arg_list(&x, 0), arg_list(&x, 1), arg_list(&x, 2), arg_list(&x, 3)), NULL,
-                   err);
+                   ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3)),
+                   NULL, err);
 }
 
 as_status store_gang_add(struct tx *t, int64_t sweep_key, const char *secret, struct gang_key *ret,
@@ -482,15 +482,15 @@ as_status store_gang_stuck(struct tx *t, struct arena *a, int64_t patience_ms,
 as_status store_gang_marks(struct tx *t, struct arena *a, const int64_t *ids, size_t n,
                            struct gang_mark **ret, size_t *ret_n, struct as_err *err)
 {
-    AS_AUTO(lists_done) struct lists x = {0};
+    ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
-    lists_open(&x);
+    arrays_open(&x);
     for (size_t i = 0; i < n; i++)
         array_i64(&x.c[0], ids[i]);
-    as_status st = lists_close(&x, err);
+    as_status st = arrays_close(&x, err);
     if (st != AS_OK)
         return st;
-    st = tx_query(t, &stmts[GANG_MARKS], ARGS(arg_list(&x, 0)), &r, err);
+    st = tx_query(t, &stmts[GANG_MARKS], ARGS(arg_array(&x, 0)), &r, err);
     if (st != AS_OK)
         return st;
     *ret_n = (size_t)r.rows;

@@ -5,7 +5,7 @@
 #include "scheduler/store/gathering_store.h"
 
 #include "scheduler/store/sql_columns_priv.h"
-#include "scheduler/store/gang_lists_priv.h"
+#include "scheduler/store/gang_sql_priv.h"
 #include "scheduler/store/has_work_priv.h"
 #include "scheduler/store/sets_priv.h"
 

@@ -194,14 +194,20 @@ static int value_order(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* The metrics of the sets that recorded something, each with its set. */
+/* Does the row of its trial change with it? */
+static bool changes_row(const struct trial_points *s)
+{
+    return s->ret.recorded > 0 && !s->keeps_row;
+}
+
+/* The metrics of the sets that change a row, each with its set. */
 static as_status name_metrics(struct columns *c, const struct trial_points *sets, size_t n,
                               struct as_err *err)
 {
     array_open(&c->sets);
     array_open(&c->metrics);
     for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < sets[i].n && sets[i].ret.recorded > 0; k++) {
+        for (size_t k = 0; k < sets[i].n && changes_row(&sets[i]); k++) {
             const char *metric = sets[i].points[k].metric;
             if (k > 0 && as_streq(metric, sets[i].points[k - 1].metric))
                 continue;
@@ -232,7 +238,7 @@ static as_status update_latest(struct tx *t, struct columns *c, struct trial_poi
         qsort(values, (size_t)r.rows, sizeof *values, value_order);
     for (size_t i = 0; i < n; i++) {
         const struct trial_value key = {.sweep_key = sets[i].sweep_key, .number = sets[i].number};
-        if (sets[i].ret.recorded == 0)
+        if (!changes_row(&sets[i]))
             continue;
         const struct trial_value *v =
             bsearch(&key, values, (size_t)r.rows, sizeof *values, value_order);
@@ -248,7 +254,7 @@ as_status store_measurement_add_many(struct tx *t, struct trial_points *sets, si
                                      struct as_err *err)
 {
     AS_AUTO(columns_done) struct columns c = {0};
-    bool is_recorded = false;
+    bool has_changes = false;
     as_status st = columns_fill(&c, sets, n, err);
     for (size_t i = 0; i < n; i++)
         sets[i].ret = (struct measured){0};
@@ -257,8 +263,8 @@ as_status store_measurement_add_many(struct tx *t, struct trial_points *sets, si
     if (st != AS_OK)
         return st;
     for (size_t i = 0; i < n; i++)
-        is_recorded = is_recorded || sets[i].ret.recorded > 0;
-    return is_recorded ? update_latest(t, &c, sets, n, err) : AS_OK;
+        has_changes = has_changes || changes_row(&sets[i]);
+    return has_changes ? update_latest(t, &c, sets, n, err) : AS_OK;
 }
 
 as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,

@@ -24,6 +24,8 @@ struct trial_points {
     int64_t sweep_key, number, attempt;
     const struct measurement *points; /* borrowed; no step is negative */
     size_t n;
+    bool keeps_row;      /* the latest values of the trial are written with its end, in
+                            store_trial_move_many(): `ret` has no value */
     struct measured ret; /* set by store_measurement_add_many() */
 };
 

@@ -5,7 +5,7 @@
 #include "scheduler/store/seat_store.h"
 
 #include "scheduler/store/sql_columns_priv.h"
-#include "scheduler/store/gang_lists_priv.h"
+#include "scheduler/store/gang_sql_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum {
@@ -138,7 +138,7 @@ const struct stmt_set seat_stmts = {"seat", stmts, AS_ARRAY_LEN(stmts)};
 
 /* ---- what runners hold ---- */
 
-static void list_seat(struct lists *x, const struct seat_ref *ref)
+static void list_seat(struct arrays *x, const struct seat_ref *ref)
 {
     array_str(&x->c[0], ref->attempt.sweep);
     array_i64(&x->c[1], ref->attempt.number);
@@ -146,12 +146,12 @@ static void list_seat(struct lists *x, const struct seat_ref *ref)
     array_i64(&x->c[3], ref->seat);
 }
 
-#define ARG_SEATS(x) arg_list(x, 0), arg_list(x, 1), arg_list(x, 2), arg_list(x, 3)
+#define ARG_SEATS(x) arg_array(x, 0), arg_array(x, 1), arg_array(x, 2), arg_array(x, 3)
 
-static as_status list_said(struct lists *x, const struct seat_said *said, size_t n,
+static as_status list_said(struct arrays *x, const struct seat_said *said, size_t n,
                            struct as_err *err)
 {
-    lists_open(x);
+    arrays_open(x);
     for (size_t i = 0; i < n; i++) {
         list_seat(x, &said[i].ref);
         array_str(&x->c[4], said[i].has_phase ? run_phase_words[said[i].phase] : "");
@@ -159,25 +159,25 @@ static as_status list_said(struct lists *x, const struct seat_said *said, size_t
         array_i64(&x->c[6], said[i].has_step ? said[i].step : -1);
         array_i64(&x->c[7], said[i].has_sent ? said[i].sent_bytes : -1);
     }
-    return lists_close(x, err);
+    return arrays_close(x, err);
 }
 
 as_status store_seat_beat(struct tx *t, const char *runner, const struct seat_said *said, size_t n,
                           struct as_err *err)
 {
-    AS_AUTO(lists_done) struct lists x = {0};
+    ARRAYS_AUTO x = {0};
     if (n == 0)
         return AS_OK;
     as_status st = list_said(&x, said, n, err);
     if (st != AS_OK)
         return st;
-    st = tx_exec(t, &stmts[SEAT_BEAT_STEP], ARGS(arg_str(runner), ARG_SEATS(&x), arg_list(&x, 6)),
+    st = tx_exec(t, &stmts[SEAT_BEAT_STEP], ARGS(arg_str(runner), ARG_SEATS(&x), arg_array(&x, 6)),
                  NULL, err);
     if (st != AS_OK)
         return st;
     return tx_exec(t, &stmts[SEAT_BEAT],
-                   ARGS(arg_str(runner), ARG_SEATS(&x), arg_list(&x, 4), arg_list(&x, 5),
-                        arg_list(&x, 6), arg_list(&x, 7)),
+                   ARGS(arg_str(runner), ARG_SEATS(&x), arg_array(&x, 4), arg_array(&x, 5),
+                        arg_array(&x, 6), arg_array(&x, 7)),
                    NULL, err);
 }
 
@@ -192,7 +192,7 @@ as_status store_seat_missing(struct tx *t, struct arena *a, const char *runner,
                              const struct seat_said *listed, size_t n, int64_t lease_ms,
                              struct held_seat_list *ret, struct as_err *err)
 {
-    AS_AUTO(lists_done) struct lists x = {0};
+    ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
     as_status st = list_said(&x, listed, n, err);
     if (st != AS_OK)
@@ -220,7 +220,7 @@ as_status store_seat_not_current(struct tx *t, struct arena *a, const char *runn
                                  const struct seat_said *listed, size_t n,
                                  struct directive_list *ret, struct as_err *err)
 {
-    AS_AUTO(lists_done) struct lists x = {0};
+    ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
     if (n == 0)
         return AS_OK;
@@ -255,7 +255,7 @@ as_status store_seat_not_current(struct tx *t, struct arena *a, const char *runn
 as_status store_seat_resume(struct tx *t, const char *runner, int64_t epoch,
                             const struct seat_said *listed, size_t n, struct as_err *err)
 {
-    AS_AUTO(lists_done) struct lists x = {0};
+    ARRAYS_AUTO x = {0};
     if (n == 0)
         return AS_OK;
     as_status st = list_said(&x, listed, n, err);
@@ -276,15 +276,15 @@ as_status store_seat_orphans(struct tx *t, struct arena *a, const char *runner,
 as_status store_seat_holds(struct tx *t, const char *runner, const struct seat_ref *refs, size_t n,
                            int64_t *ret, struct as_err *err)
 {
-    AS_AUTO(lists_done) struct lists x = {0};
+    ARRAYS_AUTO x = {0};
     RESULT_AUTO r = {0};
     *ret = 0;
     if (n == 0)
         return AS_OK;
-    lists_open(&x);
+    arrays_open(&x);
     for (size_t i = 0; i < n; i++)
         list_seat(&x, &refs[i]);
-    as_status st = lists_close(&x, err);
+    as_status st = arrays_close(&x, err);
     if (st != AS_OK)
         return st;
     st = tx_query(t, &stmts[SEAT_HOLDS], ARGS(arg_str(runner), ARG_SEATS(&x)), &r, err);

@@ -10,7 +10,7 @@
 #include "scheduler/store/trial_store.h"
 
 #include "scheduler/store/sql_columns_priv.h"
-#include "scheduler/store/gang_lists_priv.h"
+#include "scheduler/store/gang_sql_priv.h"
 #include "scheduler/store/page_fill_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
@@ -163,13 +163,16 @@ static const struct stmt stmts[] = {
         {"trial_move",
          "with l as materialized (select *, sum(is_final::int) over (partition by sweep_key order "
          "by place) as nth from unnest($1::bigint[], $2::int[], $3::text[], $4::int[], "
-         "$5::text[], $6::bool[], $7::text[], $8::bool[], $9::bool[], $10::bool[]) with ordinality "
-         "as l(sweep_key, number, old, attempt, state, burns, reason, is_final, feasible, "
-         "timed_out, place)) update trial t set state = l.state, restarts = t.restarts + "
-         "l.burns::int, reason = l.reason, missing = 0, finished_at = case when l.is_final then "
-         "clock_timestamp() end, finish_seq = case when l.is_final then (select s.finish_seq from "
-         "sweep s where s.key = l.sweep_key) + l.nth end, feasible = l.feasible, timed_out = "
-         "l.timed_out from l where " SQL_JOINED(
+         "$5::text[], $6::bool[], $7::text[], $8::bool[], $9::bool[], $10::bool[], $11::text[], "
+         "$12::bigint[], $13::float8[]) with ordinality as l(sweep_key, number, old, attempt, "
+         "state, burns, reason, is_final, feasible, timed_out, metrics, step, value, place)) "
+         "update "
+         "trial t set state = l.state, restarts = t.restarts + l.burns::int, reason = l.reason, "
+         "missing = 0, finished_at = case when l.is_final then clock_timestamp() end, finish_seq = "
+         "case when l.is_final then (select s.finish_seq from sweep s where s.key = l.sweep_key) + "
+         "l.nth end, feasible = l.feasible, timed_out = l.timed_out, metrics = case when l.metrics "
+         "is null then t.metrics else t.metrics || l.metrics::jsonb end, step = coalesce(l.step, "
+         "t.step), value = coalesce(l.value, t.value) from l where " SQL_JOINED(
              "t.sweep_key",
              "l.sweep_key") " and " SQL_JOINED_NEXT("t.number",
                                                     "l.number") " and t.state = l.old and "
@@ -308,9 +311,10 @@ as_status store_trial_lock(struct tx *t, struct arena *a, int64_t sweep_key, int
     return query_head(t, TRIAL_LOCK, a, sweep_key, number, ret, err);
 }
 
-static void put_move(struct lists *x, const struct trial_moved *moved)
+static void put_move(struct arrays *x, const struct trial_moved *moved)
 {
     const struct trial_move *m = &moved->move;
+    const struct trial_latest *l = &moved->latest;
     array_i64(&x->c[0], moved->sweep_key);
     array_i64(&x->c[1], moved->number);
     array_str(&x->c[2], trial_state_format(m->from));
@@ -321,24 +325,28 @@ static void put_move(struct lists *x, const struct trial_moved *moved)
     array_str(&x->c[7], trial_state_is_final(m->to) ? "t" : "f");
     array_str(&x->c[8], m->to != TRIAL_COMPLETED ? NULL : m->feasible ? "t" : "f");
     array_str(&x->c[9], m->timed_out ? "t" : "f");
+    array_str(&x->c[10], l->metrics);
+    array_i64_or_null(&x->c[11], l->metrics, l->step);
+    array_f64_or_null(&x->c[12], l->has_value, l->value);
 }
 
 as_status store_trial_move_many(struct tx *t, const struct trial_moved *moves, size_t n,
                                 struct as_err *err)
 {
-    AS_AUTO(lists_done) struct lists x = {0};
+    ARRAYS_AUTO x = {0};
     int moved = 0;
     if (n == 0)
         return AS_OK;
-    lists_open(&x);
+    arrays_open(&x);
     for (size_t i = 0; i < n; i++)
         put_move(&x, &moves[i]);
-    as_status st = lists_close(&x, err);
+    as_status st = arrays_close(&x, err);
     if (st == AS_OK)
         st = tx_exec(t, &stmts[TRIAL_MOVE],
-                     ARGS(arg_list(&x, 0), arg_list(&x, 1), arg_list(&x, 2), arg_list(&x, 3),
-                          arg_list(&x, 4), arg_list(&x, 5), arg_list(&x, 6), arg_list(&x, 7),
-                          arg_list(&x, 8), arg_list(&x, 9)),
+                     ARGS(arg_array(&x, 0), arg_array(&x, 1), arg_array(&x, 2), arg_array(&x, 3),
+                          arg_array(&x, 4), arg_array(&x, 5), arg_array(&x, 6), arg_array(&x, 7),
+                          arg_array(&x, 8), arg_array(&x, 9), arg_array(&x, 10), arg_array(&x, 11),
+                          arg_array(&x, 12)),
                      &moved, err);
     if (st == AS_OK && moved == 0 && n == 1)
         return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",

@@ -57,9 +57,20 @@ AS_MUST_CHECK as_status store_trial_get_many(struct tx *t, const struct trial_ke
                                              struct arena *const *arenas, struct trial_row *ret,
                                              struct as_err *err);
 
+/* What a trial measured last. */
+struct trial_latest {
+    const char *metrics; /* JSON: the latest values by name, NaN and infinities as text; NULL: none
+                            is new. Others that the trial has stay */
+    int64_t step;        /* of the latest of them */
+    bool has_value;
+    double value; /* of what the sweep compares */
+};
+
 struct trial_moved {
     int64_t sweep_key, number;
     struct trial_move move;
+    struct trial_latest latest; /* measured in the same transaction, if its points keep their row
+                                   (struct trial_points); else empty */
 };
 /* The guarded changes of state of n trials, in one statement; no trial stands twice. Trials that
  * end get the next finish_seq of their sweep in the order of the list, so the caller must hold the

@@ -94,17 +94,10 @@ END_TEST
 
 START_TEST(answers_fit_the_document)
 {
-    struct trial_row row = {.sweep = "s",
-                            .state = TRIAL_FAILED,
-                            .attempt = 1,
-                            .params = "{}",
-                            .metrics = "{}",
-                            .suggestion = "{\"method\":\"random\"}",
-                            .created_ms = 1};
     struct claim_list none = {.is_preparing = true};
     JSON_AUTO full = ck_schema(
         "BatchResult",
-        batch_encode(json_pack("[o,o]", batch_end_encode(&row),
+        batch_encode(json_pack("[o,o]", batch_end_encode(TRIAL_FAILED),
                                batch_problem_encode(409, json_pack("{s:s,s:s,s:i,s:s,s:s}", "type",
                                                                    "t", "title", "t", "status", 409,
                                                                    "code", "c", "detail", "d"))),

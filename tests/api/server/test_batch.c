@@ -84,8 +84,8 @@ START_TEST(parts_are_done_in_their_order)
         ck_part(r, "measurements.1.recorded", i == 0 ? 1 : 0);
         ck_assert_uint_eq(json_array_size(reply_get(&r, "measurements.1.directives")), 0);
         ck_part(r, "ends.0.status", 200);
-        ck_assert_str_eq(reply_str(&r, "ends.0.trial.state"), "completed");
-        ck_assert_str_eq(reply_str(&r, "ends.1.trial.reason"), "no luck");
+        ck_assert_str_eq(reply_str(&r, "ends.0.state"), "completed");
+        ck_assert_str_eq(reply_str(&r, "ends.1.state"), "failed");
         ck_part(r, "claim.status", 200);
         ck_assert_uint_eq(json_array_size(reply_get(&r, "claim.trials")), 2);
         ck_part(r, "claim.trials.0.number", SLOTS);

@@ -1836,7 +1836,7 @@ export type BatchEnd = {
 export type BatchResult = {
   ends: ({
     status: 200;
-    trial: Trial;
+    state: TrialState;
   } | BatchProblem)[];
   measurements: ({
     status: 200;
