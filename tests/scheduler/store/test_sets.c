@@ -314,8 +314,9 @@ static bool reads_whole(const char *line)
     return false;
 }
 
-/* A server plans on tables that are nearly empty, and keeps the plans while they grow. With a hashed
- * subplan, which `exists` in a select list may become, each claim would read all attempts. */
+/* A server plans on tables that are nearly empty, and keeps the plans while they grow. With a
+ * hashed subplan, which `exists` in a select list may become, each claim would read all attempts.
+ * */
 START_TEST(plans_of_batches_hold_when_tables_grow)
 {
     static const char *const others[] = {
