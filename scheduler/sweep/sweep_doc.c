@@ -385,6 +385,9 @@ static as_status parse_sections(struct json_fields *f, uint64_t default_seed, st
         return st;
     if ((st = faults_note(faults, sweep_stopping_parse(f, d, err), err)) != AS_OK)
         return st;
+    bool stops = json_object_get(f->obj, "early_stopping") != NULL;
+    if ((st = faults_note(faults, sweep_limits_check_steps(d, stops, err), err)) != AS_OK)
+        return st;
     if ((st = faults_note(faults, sweep_resources_parse(f, d, err), err)) != AS_OK)
         return st;
     if ((st = faults_note(faults, parse_ensemble(f, d, err), err)) != AS_OK)

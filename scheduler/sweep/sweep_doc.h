@@ -37,6 +37,7 @@ struct sweep_limits {
     int64_t max_restarts;          /* of one trial; default 3 */
     int64_t trial_timeout_ms;      /* 0: none */
     int64_t wall_time_ms;          /* 0: none */
+    int64_t max_steps;             /* of all trials together; 0: no limit */
     int64_t grace_ms;              /* between SIGTERM and SIGKILL; default 30 s */
     double target;                 /* a value of the one metric that ends the sweep; NAN: none */
     bool
