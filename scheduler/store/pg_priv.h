@@ -30,7 +30,7 @@ struct stmt_set {
 };
 extern const struct stmt_set *const store_stmt_sets[]; /* NULL-terminated; statements.c */
 
-#define CONN_STMTS 512 /* open addressing; a power of two above twice the number of statements */
+#define CONN_STMTS 1024 /* open addressing; a power of two above twice the number of statements */
 
 #define TX_EVENTS_MAX (INT64_C(1) << 20) /* events in one transaction: see events.h */
 

@@ -317,10 +317,10 @@ static const struct {
     {"nothing comes after the decision to prune",
      "select count(*) from rung_result a join rung_result b using (sweep_key, number) where "
      "a.decision = 'prune' and b.rung > a.rung"},
-    {"a trial goes past a pause only by a promotion",
-     "select count(*) from rung_result a join rung_result b using (sweep_key, number) where "
-     "a.decision = 'pause' and b.rung > a.rung and (a.promoted_seq is null or b.seq < "
-     "a.promoted_seq)"},
+    {"a trial goes past a pause by a promotion, or when it is tried again",
+     "select count(*) from rung_result a join rung_result b using (sweep_key, number) join trial t "
+     "using (sweep_key, number) where a.decision = 'pause' and b.rung > a.rung and (a.promoted_seq "
+     "is null or b.seq < a.promoted_seq) and t.retries is null"},
     {"nobody waits in a sweep that has ended", "select count(*) from trial t join sweep s on s.key "
                                                "= t.sweep_key where t.state = 'paused' and "
                                                "s.state not in ('running', 'paused')"},
