@@ -9,8 +9,8 @@
 #include "base/str.h"
 #include "base/utf8.h"
 
-const char *const attempt_outcome_words[] = {"completed", "failed",  "retry",
-                                             "released",  "timeout", NULL};
+const char *const attempt_outcome_words[] = {"completed", "failed", "retry",  "released",
+                                             "timeout",   "paused", "pruned", NULL};
 
 /* The request alone. */
 
@@ -162,7 +162,9 @@ as_status attempt_change_of(struct arena *a, const struct completion *c, struct 
                    [OUTCOME_FAILED] = {TRIAL_EV_FAIL, "failed"},
                    [OUTCOME_RETRY] = {TRIAL_EV_LOSE, "retry"},
                    [OUTCOME_RELEASED] = {TRIAL_EV_RELEASE, "released"},
-                   [OUTCOME_TIMEOUT] = {TRIAL_EV_TIMEOUT, "timeout"}};
+                   [OUTCOME_TIMEOUT] = {TRIAL_EV_TIMEOUT, "timeout"},
+                   [OUTCOME_PAUSED] = {TRIAL_EV_PAUSE, "paused"},
+                   [OUTCOME_PRUNED] = {TRIAL_EV_PRUNE, "pruned"}};
     *ret = (struct trial_change){.event = meaning[c->outcome].event,
                                  .outcome = meaning[c->outcome].outcome,
                                  .reported = attempt_outcome_words[c->outcome],

@@ -43,7 +43,9 @@ typedef enum attempt_outcome {
     OUTCOME_FAILED,
     OUTCOME_RETRY,    /* uses a restart */
     OUTCOME_RELEASED, /* uses none */
-    OUTCOME_TIMEOUT
+    OUTCOME_TIMEOUT,
+    OUTCOME_PAUSED, /* early stopping told it to; uses no restart */
+    OUTCOME_PRUNED
 } attempt_outcome;
 
 /* NULL-terminated, in the enum's order. */

@@ -692,6 +692,31 @@ export type SweepSummary = {
 /** A sweep with its document */
 export type Sweep = SweepSummary & {
   document: SweepDocument;
+  /** What early stopping has done; null: the document asks for none */
+  early_stopping?: null | StoppingReport;
+};
+
+export type StoppingReport = {
+  /** From the lowest */
+  rungs: {
+    step: number;
+    /** Trials with a result at this rung */
+    reached: number;
+    /** Trials that were pruned here */
+    stopped: number;
+    /** Trials that wait here */
+    paused: number;
+    /** Decisions to prune or pause after which the attempt ended as it was told */
+    obeyed: number;
+    /** Decisions to prune or pause after which the attempt went on to another end, or was lost */
+    disobeyed: number;
+  }[];
+  /** The sum over all trials of the latest step */
+  steps_spent: number;
+  /** How many more steps the trials that were pruned would have had */
+  steps_saved: number;
+  /** Why early stopping has no effect, with the steps that were reported; null: nothing is wrong */
+  warning: string | null;
 };
 
 export type SweepList = {
@@ -944,12 +969,14 @@ export type SuggestionMeasurements = {
 export type SuggestionReport = {
   /** How many points were new */
   recorded: number;
+  /** What early stopping decided about this trial: prune or pause; empty: go on */
+  directives: Directive[];
 };
 
 export type SuggestionCompletion = {
   client: Client;
   attempt?: HeldAttempt;
-  outcome?: "completed" | "failed" | "released";
+  outcome?: "completed" | "failed" | "released" | "paused" | "pruned";
   metrics?: MetricValues;
   /** The step at which the metrics are recorded */
   step?: number;
@@ -1010,6 +1037,8 @@ export type TrialDetail = Trial & {
   notes: Record<string, string>;
   /** What its model is worth on the data set's test rows, from its artifact test.json; null without one. No search, early stopping or ensemble sees it, and trials are not listed by it */
   test?: null | TrialTest;
+  /** Its results at the rungs of early stopping, from the lowest; empty without early stopping */
+  rungs?: RungResult[];
   attempts: ({
     attempt: number;
     /** Null for an attempt of a client or of a gang */
@@ -1022,13 +1051,31 @@ export type TrialDetail = Trial & {
     gang?: null | GangSummary;
     started_at: Time;
     ended_at?: null | Time;
-    /** completed, failed, retry, released, lost, cancelled, timeout */
+    /** completed, failed, retry, released, lost, cancelled, timeout, paused, pruned */
     outcome?: string | null;
     reason?: string | null;
     exit_code?: number | null;
     /** How long its process ran, by its runner's clock; null when the runner did not say it */
     ran_ms?: number | null;
   })[];
+};
+
+export type RungResult = {
+  /** 0 is the lowest */
+  rung: number;
+  /** The step of the measurement that reached it */
+  step: number;
+  /** Of the first metric that early stopping compares; null: it was not finite */
+  value: null | Number;
+  /** 1 is the best of those that had reached the rung; null: not ranked */
+  rank: number | null;
+  /** How many had reached it, this one with them */
+  of: number | null;
+  decision: "go_on" | "prune" | "pause";
+  /** Why, in words */
+  reason: string;
+  /** Its place in the order of rung results, ends and retries of the sweep (finish_seq) */
+  seq: number;
 };
 
 export type TrialTest = {
@@ -1132,7 +1179,7 @@ export type SeatJoined = {
 };
 
 export type SeatEnd = {
-  outcome: "completed" | "failed" | "retry" | "released" | "timeout";
+  outcome: "completed" | "failed" | "retry" | "released" | "timeout" | "paused" | "pruned";
   /** Negative: the signal that ended it */
   exit_code?: number | null;
   /** The signal that ended it */
@@ -1627,8 +1674,8 @@ export type Directive = {
   attempt: number;
   /** The rank of a gang; absent for other attempts */
   seat?: number;
-  /** Send SIGTERM, wait for the grace period, send SIGKILL. Then write nothing more for this attempt: it is not current */
-  action: "stop";
+  /** stop: end the process (SIGTERM, the grace period, SIGKILL), and write nothing more for this attempt: it is not current. prune and pause are decisions of early stopping, which are repeated in each answer until the attempt has ended: end the process in the same way, send what it has measured, of a pause its checkpoints too, and end the attempt with the outcome pruned or paused. A later directive of the server replaces neither of them, except stop */
+  action: "stop" | "prune" | "pause";
   reason?: string;
 };
 
@@ -1783,7 +1830,7 @@ export type LogTail = {
 };
 
 export type Completion = {
-  outcome: "completed" | "failed" | "retry" | "released" | "timeout";
+  outcome: "completed" | "failed" | "retry" | "released" | "timeout" | "paused" | "pruned";
   /** Negative: the signal that ended it */
   exit_code?: number | null;
   /** For how long the process ran, by the runner's monotonic clock */
@@ -1822,7 +1869,7 @@ export type BatchEnd = {
   seat?: number;
   /** The epoch that it knows, as in Assay-World-Epoch */
   world_epoch?: number;
-  outcome: "completed" | "failed" | "retry" | "released" | "timeout";
+  outcome: "completed" | "failed" | "retry" | "released" | "timeout" | "paused" | "pruned";
   /** Negative: the signal that ended it */
   exit_code?: number | null;
   ran_ms?: number | null;
