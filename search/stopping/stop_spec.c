@@ -17,7 +17,8 @@ static const char *const method_words[] = {"asha",  "hyperband", "pasha", "media
 static const char *const mode_words[] = {"auto", "pause", "stop", NULL};
 enum { MODE_AUTO, MODE_PAUSE, MODE_STOP };
 
-static const bool is_offered[] = {[STOP_ASHA] = true, [STOP_PBT] = false};
+static const bool is_offered[] = {
+    [STOP_ASHA] = true, [STOP_HYPERBAND] = true, [STOP_PASHA] = true, [STOP_MEDIAN] = true};
 
 const char *stop_method_name(stop_method m)
 {
@@ -140,6 +141,28 @@ static as_status check_method(const struct json_fields *f, const struct stop_spe
     return AS_OK;
 }
 
+/* What needs more than one field. */
+static as_status check_together(const struct json_fields *f, const struct stop_spec *s,
+                                struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    if (s->method == STOP_PASHA && s->mode == STOP_MODE_STOP) {
+        json_pointer_child(f->pointer, "mode", at);
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found stop with pasha, whose trials wait at its highest rung until "
+                          "it rises; expected pause, which needs checkpoints",
+                          at);
+    }
+    if (s->method == STOP_PASHA && !s->has_metric) {
+        json_pointer_child(f->pointer, "metric", at);
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s is missing: pasha compares differences of one metric, and the sweep "
+                          "has %zu",
+                          at, s->n_objectives);
+    }
+    return AS_OK;
+}
+
 static as_status read_rules(struct json_fields *f, const struct stop_context *c,
                             struct stop_spec *s, struct as_err *err)
 {
@@ -173,6 +196,8 @@ as_status stop_spec_parse(struct json_fields *f, const struct stop_context *c,
     if ((st = read_steps(f, c, &s, err)) != AS_OK)
         return st;
     if ((st = json_fields_end(f, err)) != AS_OK)
+        return st;
+    if ((st = check_together(f, &s, err)) != AS_OK)
         return st;
     if ((st = make_rungs(&s, f->pointer, err)) != AS_OK)
         return st;

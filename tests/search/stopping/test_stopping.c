@@ -58,35 +58,54 @@ START_TEST(test_asha_stops)
 }
 END_TEST
 
+/* Report a value and expect the verdict. */
+static void expect(struct stopping *s, uint64_t number, uint32_t rung, double value,
+                   stop_verdict want)
+{
+    struct stop_decision d = report(s, number, rung, value);
+    ck_assert_msg(d.verdict == want, "%d at %d: %d (%s)", (int)number, (int)rung, (int)d.verdict,
+                  d.reason);
+}
+
+static void expect_promotion(struct stopping *s, bool is_closing, uint64_t number, uint32_t rung)
+{
+    struct stop_promotion p = {0};
+    ck_assert(stopping_promote(s, is_closing, &p));
+    ck_assert_msg(p.number == number && p.rung == rung && p.until == rung + 1, "%d at %d",
+                  (int)p.number, (int)p.rung);
+    stopping_promoted(s, number);
+}
+
 START_TEST(test_asha_promotes)
 {
     const struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
     struct stop_promotion p;
     AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
-    for (uint64_t i = 0; i < 9; i++) {
-        ck_assert_int_eq(report(s, i, 0, i == 4 || i == 7 ? 1 : 10 + (double)i).verdict,
-                         STOP_PAUSE);
-        ck_assert_int_eq(stopping_promote(s, false, &p), i >= 2);
-    }
-    static const uint64_t want[] = {4, 7, 0};
-    for (size_t i = 0; i < AS_ARRAY_LEN(want); i++) {
-        ck_assert(stopping_promote(s, false, &p));
-        ck_assert_uint_eq(p.number, want[i]);
-        ck_assert_uint_eq(p.until, 1);
-        stopping_promoted(s, p.number);
-        report(s, p.number, 1, (double)i);
-    }
-    ck_assert(stopping_promote(s, false, &p)); /* the highest rung first */
-    ck_assert_uint_eq(p.number, 4);
-    ck_assert_uint_eq(p.rung, 1);
-    stopping_promoted(s, 4);
+    expect(s, 0, 0, 10, STOP_PAUSE);
+    expect(s, 1, 0, 11, STOP_PAUSE);
     ck_assert(!stopping_promote(s, false, &p));
-    report(s, 4, 2, 1);
+    expect(s, 2, 0, 12, STOP_PAUSE);
+    expect(s, 3, 0, 1, STOP_GO_ON); /* it would be promoted at once: it is before trial 0 */
+    expect(s, 4, 0, 13, STOP_PAUSE);
+    ck_assert(!stopping_promote(s, false, &p)); /* one of five goes on: trial 3 did */
+    expect(s, 5, 0, 14, STOP_PAUSE);
+    expect_promotion(s, false, 0, 0); /* the second of six */
+    expect(s, 3, 1, 1, STOP_PAUSE);
+    expect(s, 0, 1, 2, STOP_PAUSE);
+    expect(s, 6, 0, 15, STOP_PAUSE);
+    expect(s, 7, 0, 16, STOP_PAUSE);
+    expect(s, 8, 0, 5, STOP_GO_ON);
+    expect(s, 8, 1, 3, STOP_PAUSE);
+    expect_promotion(s, false, 3, 1); /* the highest rung first */
+    ck_assert(!stopping_promote(s, false, &p));
+    expect(s, 3, 2, 1, STOP_PAUSE);
     ck_assert(!stopping_promote(s, false, &p)); /* one in three of one is none … */
-    ck_assert(stopping_promote(s, true, &p));   /* … unless nothing else will come */
-    ck_assert_uint_eq(p.number, 4);
-    ck_assert(stopping_is_over(s, 8, 9)); /* the last of nine, of which three go on */
-    ck_assert(!stopping_is_over(s, 8, 27));
+    expect_promotion(s, true, 3, 2);            /* … unless nothing else will come */
+    ck_assert(!stopping_promote(s, true, &p));
+    expect(s, 3, 3, 1, STOP_GO_ON);
+    ck_assert(stopping_is_over(s, 7, 9)); /* the last of nine, of which three go on */
+    ck_assert(!stopping_is_over(s, 7, 27));
+    ck_assert(!stopping_is_over(s, 3, 9)); /* it does not wait */
 }
 END_TEST
 
