@@ -188,6 +188,7 @@ static as_status report(struct study *s, const json_t *m, json_t **ret, struct a
                               .feasible = true};
     struct stop_decision d = {.verdict = STOP_GO_ON};
     if (s->stop.method == STOP_NONE) {
+        t->value = now.values[0];
         t->state = epoch == 52 ? OBSERVED_COMPLETED : OBSERVED_PENDING;
     } else if (stop_spec_rung(&s->stop, t->reported, epoch, &now.rung)) {
         if ((st = stopping_decide(s->stopping, &now, &d, err)) != AS_OK)
@@ -197,11 +198,11 @@ static as_status report(struct study *s, const json_t *m, json_t **ret, struct a
         if ((st = stopping_add(s->stopping, &now, err)) != AS_OK)
             return st;
         t->step = epoch;
+        t->value = now.values[0];
         t->state = epoch == s->stop.max_steps ? OBSERVED_COMPLETED
                    : d.verdict == STOP_GO_ON  ? OBSERVED_PENDING
                                               : OBSERVED_PARTIAL;
     }
-    t->value = now.values[0];
     t->reported = epoch;
     *ret = json_pack("{s:s}", "action", actions[d.verdict]);
     return AS_OK;
