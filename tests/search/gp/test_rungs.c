@@ -125,7 +125,6 @@ START_TEST(a_model_learns_from_rungs)
         double without = predict(&w, SURROGATE_PLAIN, at[k], &sd_without);
         w.n = all;
         ck_assert_msg(fabs(got - want) < 0.06, "at %g: %g, not %g", at[k], got, want);
-        ck_assert_msg(fabs(got - want) < 3 * sd + 2e-3, "at %g: %g +- %g, not %g", at[k], got, sd, want);
         ck_assert_msg(sd < sd_without, "at %g: +- %g, without %g", at[k], sd, sd_without);
         if (k == 3)
             ck_assert_double_lt(fabs(got - want), fabs(without - want));
