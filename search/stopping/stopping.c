@@ -24,33 +24,10 @@
 
 #include "base/rng.h"
 #include "search/problem/random_stream.h"
-#include "search/stopping/agreement.h"
-#include "search/stopping/ranking_cap.h"
-#include "search/stopping/standings.h"
+#include "search/stopping/stopping_priv.h"
 
 #define MEDIAN_FIRST 5   /* results of a rung that median lets go on */
 #define UNKNOWN_REACH 27 /* before agreements are known trials wait at max_steps / 27 or above */
-
-/* Where a trial stands; zeroed: no result. */
-struct place {
-    uint32_t reached;    /* a bit for each rung with a result */
-    uint32_t rung;       /* of `row` */
-    bool waits;          /* at that rung */
-    bool is_compared;    /* at some rung */
-    double before;       /* its cost at the rung before, NaN: none; for pasha */
-    struct standing row; /* its latest result */
-};
-
-struct stopping {
-    struct stop_spec spec;
-    struct standings rungs[STOP_RUNGS_MAX];
-    struct stop_counts counts[STOP_RUNGS_MAX];
-    struct place *places; /* by number */
-    size_t n_places, cap_places;
-    struct agreement agreement; /* of min_steps: auto */
-    struct ranking_cap cap;     /* of pasha */
-    uint64_t seq;
-};
 
 as_status stopping_create(const struct stop_spec *spec, struct stopping **ret, struct as_err *err)
 {
@@ -124,8 +101,7 @@ static uint32_t unknown_rung(const struct stopping *s)
     return k;
 }
 
-/* The lowest rung that decides anything now. */
-static uint32_t lowest_rung(const struct stopping *s)
+uint32_t stopping_lowest_rung(const struct stopping *s)
 {
     if (!s->spec.is_min_auto)
         return 0;
@@ -136,7 +112,7 @@ static uint32_t lowest_rung(const struct stopping *s)
 /* From which rung on is this trial compared? */
 static uint32_t first_rung(const struct stopping *s, uint64_t number)
 {
-    uint32_t first = lowest_rung(s);
+    uint32_t first = stopping_lowest_rung(s);
     if (s->spec.is_min_auto && agreement_is_control(number))
         return last_rung(s);
     if (s->spec.method == STOP_HYPERBAND) {
@@ -290,7 +266,7 @@ static const struct standing *best_in_share(const struct stopping *s, uint32_t r
 /* Do waiting trials of this rung go on in the usual way? */
 static bool is_open(const struct stopping *s, uint32_t rung)
 {
-    return rung >= lowest_rung(s) && rung < s->cap.rung;
+    return rung >= stopping_lowest_rung(s) && rung < s->cap.rung;
 }
 
 static bool promote_from(const struct stopping *s, uint32_t rung, bool at_least_one,
