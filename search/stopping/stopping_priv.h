@@ -3,6 +3,7 @@
 #define ASSAY_SEARCH_STOPPING_STOPPING_PRIV_H
 
 #include "search/stopping/agreement.h"
+#include "search/stopping/chance.h"
 #include "search/stopping/ranking_cap.h"
 #include "search/stopping/standings.h"
 #include "search/stopping/stopping.h"
@@ -25,6 +26,11 @@ struct stopping {
     size_t n_places, cap_places;
     struct agreement agreement; /* of min_steps: auto */
     struct ranking_cap cap;     /* of pasha */
+    /* Of curve: the costs of each trial at all rungs, n_places x n_rungs; its pairs at each rung, and
+     * the lowest feasible cost at the end. */
+    double *costs;
+    struct chance_pairs *pairs;
+    double best;
     uint64_t seq;
 };
 

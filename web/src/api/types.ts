@@ -244,18 +244,20 @@ export type Priority = number;
 
 /** Trials are compared at rungs: min_steps, min_steps * eta, min_steps * eta^2 … below max_steps. Those that are behind wait there or end. docs/sweep.md says how */
 export type EarlyStopping = {
-  /** asha: one in eta of each rung goes on. hyperband: the same, and each trial draws the rung from which it is compared. pasha: as asha, below a rung that rises while the ranks change. median: the better half goes on */
-  method?: "asha" | "hyperband" | "pasha" | "median";
+  /** asha: one in eta of each rung goes on. hyperband: the same, and each trial draws the rung from which it is compared. pasha: as asha, below a rung that rises while the ranks change. median: the better half goes on. curve: a trial goes on whose chance to beat the best one, by its value at the rung, is not below `chance` */
+  method?: "asha" | "hyperband" | "pasha" | "median" | "curve";
   /** One of the sweep's metrics, which alone decides. Absent: of several metrics, dominance decides */
   metric?: string;
   /** The lowest rung. auto: the lowest one from which ranks agree with those of trials that ran in full */
   min_steps?: "auto" | number;
   /** The steps of a full trial. Required, unless trial.train fixes them (epochs; of trees n_estimators) */
   max_steps?: number;
-  /** 3 when absent, of median 2 */
+  /** 3 when absent, of median and curve 2 */
   eta?: number;
   /** pause: a trial that is behind waits and may be promoted; a command needs checkpoints. stop: it ends for good. auto: pause if the trials leave checkpoints (trial.train, or checkpoints: true of a command), else stop */
   mode?: "auto" | "pause" | "stop";
+  /** Of curve alone; 0.05 when absent */
+  chance?: number;
   /** The first report past a rung counts for it; else only a report of the same step */
   late?: boolean;
   /** The sweep fails when its first trial ends without a value at any rung */
