@@ -3,9 +3,10 @@
 curves of lcbench and five synthetic families), with the search and the rules of Assay (bench/stopping.c) beside the
 benchmark's own reference methods.
 
-    ./dev bench stopping.py [--mf DIR] [--results FILE] [--part tune|report|all] [--workers 1,8] [--seeds 5]
+    stopping.py [--build DIR] [--mf DIR] [--results FILE] [--part tune|report|all] [--workers 1,8] [--seeds 5]
                             [--methods NAME,...] [--jobs 1] [--problems NAME,...]
 
+--build    the build folder (default: build of the checkout)
 --mf       the folder of mf.py (default: ../shared/bench/mf beside the checkout)
 --results  a file of results, which are kept and not run again (default: a temporary file)
 --part     which problems: the rules' constants were chosen on `tune`; `report` is the other half
@@ -21,7 +22,6 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BUILD = os.environ.get("BUILD", os.path.join(os.path.dirname(HERE), "build"))
 PARTS = {
     "tune": ["lcbench_126029", "lcbench_167104", "lcbench_167149", "lcbench_167181", "cross_1", "steps_1", "diverge_1", "slow_1", "flat_1"],
     "report": ["lcbench_167190", "lcbench_189354", "lcbench_189865", "lcbench_3945", "cross_2", "steps_2", "diverge_2", "slow_2", "flat_2"],
@@ -35,6 +35,7 @@ METHODS = {
     "assay-hyperband": ("gp", {"method": "hyperband"}),
     "assay-pasha": ("gp", {"method": "pasha"}),
     "assay-median": ("gp", {"method": "median"}),
+    "assay-curve": ("gp", {"method": "curve"}),
     "assay-stop": ("gp", {"method": "asha", "mode": "stop"}),
     "random-asha": ("random", {"method": "asha"}),
     "random-asha-3": ("random", {"method": "asha", "min_steps": 3}),
@@ -42,9 +43,9 @@ METHODS = {
 }
 
 
-def command_of(name):
+def command_of(args, name):
     search, early = METHODS[name]
-    command = f"{BUILD}/bench/stopping --search {search}"
+    command = f"{args.build}/bench/stopping --search {search}"
     return command + (f" --early '{json.dumps(early)}'" if early is not None else "")
 
 
@@ -59,7 +60,7 @@ def run_cells(args, methods, problems, workers):
         command = [sys.executable, os.path.join(args.mf, "mf.py"), "run", "--opt", m, "--set", p, "--workers", str(workers),
                    "--budget", str(args.budget), "--seeds", str(args.seeds)]
         if m in METHODS:
-            command += ["--cmd", f"{m}={command_of(m)}"]
+            command += ["--cmd", f"{m}={command_of(args, m)}"]
         running.append(subprocess.Popen(command, env=dict(os.environ, MF_RESULTS=args.results)))
     for r in running:
         r.wait()
@@ -97,6 +98,7 @@ def figures(args, mf, methods, problems, workers):
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--mf", default=os.path.join(os.path.dirname(os.path.dirname(HERE)), "shared", "bench", "mf"))
+    ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))
     ap.add_argument("--results")
     ap.add_argument("--part", choices=list(PARTS), default="report")
     ap.add_argument("--problems")

@@ -5,9 +5,6 @@
 
 #include "base/mem.h"
 
-#define ENOUGH_RUNS 5
-#define LEAST_TAU 0.5
-
 struct full_run {
     uint64_t number;
     uint32_t reached; /* a bit for each rung */
@@ -104,13 +101,13 @@ as_status agreement_add(struct agreement *a, uint32_t rung, const struct standin
 
 bool agreement_is_known(const struct agreement *a)
 {
-    return a->n_complete >= ENOUGH_RUNS;
+    return a->n_complete >= AGREEMENT_ENOUGH;
 }
 
 uint32_t agreement_first_rung(const struct agreement *a)
 {
     uint32_t first = (uint32_t)a->n_rungs - 1;
-    while (first > 0 && a->tau[first - 1] >= LEAST_TAU)
+    while (first > 0 && a->tau[first - 1] >= AGREEMENT_LEAST_TAU)
         first--;
     return first;
 }

@@ -19,6 +19,8 @@
 #define AGREEMENT_FIRST 5   /* the first trials of a sweep run in full … */
 #define AGREEMENT_EVERY 16  /* … and later one in so many */
 #define AGREEMENT_LATEST 64 /* the latest trials that are looked at */
+#define AGREEMENT_LEAST_TAU 0.5
+#define AGREEMENT_ENOUGH 5 /* complete runs, before anything is known */
 
 struct full_run; /* agreement.c */
 

@@ -10,6 +10,7 @@
 #include "base/str.h"
 
 #define MIN_STEPS_AUTO "auto"
+#define DEFAULT_CHANCE 0.05
 
 /* In the order of stop_method, without STOP_NONE. */
 static const char *const method_words[] = {"asha",  "hyperband", "pasha", "median",
@@ -17,8 +18,11 @@ static const char *const method_words[] = {"asha",  "hyperband", "pasha", "media
 static const char *const mode_words[] = {"auto", "pause", "stop", NULL};
 enum { MODE_AUTO, MODE_PAUSE, MODE_STOP };
 
-static const bool is_offered[] = {
-    [STOP_ASHA] = true, [STOP_HYPERBAND] = true, [STOP_PASHA] = true, [STOP_MEDIAN] = true};
+static const bool is_offered[] = {[STOP_ASHA] = true,
+                                  [STOP_HYPERBAND] = true,
+                                  [STOP_PASHA] = true,
+                                  [STOP_MEDIAN] = true,
+                                  [STOP_CURVE] = true};
 
 const char *stop_method_name(stop_method m)
 {
@@ -153,12 +157,17 @@ static as_status check_together(const struct json_fields *f, const struct stop_s
                           "it rises; expected pause, which needs checkpoints",
                           at);
     }
-    if (s->method == STOP_PASHA && !s->has_metric) {
+    if (!json_fields_lack(f, "chance") && s->method != STOP_CURVE) {
+        json_pointer_child(f->pointer, "chance", at);
+        return as_fail_at(err, AS_E_INVAL, at, "%s: only curve predicts a chance; found %s", at,
+                          stop_method_name(s->method));
+    }
+    if ((s->method == STOP_PASHA || s->method == STOP_CURVE) && !s->has_metric) {
         json_pointer_child(f->pointer, "metric", at);
         return as_fail_at(err, AS_E_INVAL, at,
-                          "%s is missing: pasha compares differences of one metric, and the sweep "
+                          "%s is missing: %s compares differences of one metric, and the sweep "
                           "has %zu",
-                          at, s->n_objectives);
+                          at, stop_method_name(s->method), s->n_objectives);
     }
     return AS_OK;
 }
@@ -179,7 +188,10 @@ static as_status read_rules(struct json_fields *f, const struct stop_context *c,
                                                                         : STOP_MODE_STOP;
     if ((st = json_fields_bool(f, "late", JSON_OPTIONAL, &s->late, err)) != AS_OK)
         return st;
-    return json_fields_bool(f, "strict", JSON_OPTIONAL, &s->strict, err);
+    if ((st = json_fields_bool(f, "strict", JSON_OPTIONAL, &s->strict, err)) != AS_OK)
+        return st;
+    s->chance = DEFAULT_CHANCE;
+    return json_fields_double(f, "chance", JSON_OPTIONAL, 0, 1, &s->chance, err);
 }
 
 as_status stop_spec_parse(struct json_fields *f, const struct stop_context *c,
@@ -219,6 +231,8 @@ json_t *stop_spec_to_json(const struct stop_spec *s, const char *const *metrics)
     bad |= json_object_set_new(j, "eta", json_integer(s->eta));
     bad |= json_object_set_new(
         j, "mode", json_string(mode_words[s->mode == STOP_MODE_PAUSE ? MODE_PAUSE : MODE_STOP]));
+    if (s->method == STOP_CURVE)
+        bad |= json_object_set_new(j, "chance", json_real(s->chance));
     bad |= json_object_set_new(j, "late", json_boolean(s->late));
     bad |= json_object_set_new(j, "strict", json_boolean(s->strict));
     return bad ? NULL : as_steal(j);

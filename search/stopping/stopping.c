@@ -9,6 +9,7 @@
  *            the brackets of Hyperband (Li et al., JMLR 18, 2018); all trials share the rungs
  * pasha      as asha below a cap, which rises while the ranks change (ranking_cap.h)
  * median     the better half, once more than five trials have reached the rung
+ * curve      those whose chance to beat the best one is not too low (chance.h)
  *
  * With min_steps: auto trials are compared only from the rung on where ranks agree with those at the
  * end (agreement.h). Until that is known, trials that can wait do so at a low rung, and others run
@@ -24,33 +25,10 @@
 
 #include "base/rng.h"
 #include "search/problem/random_stream.h"
-#include "search/stopping/agreement.h"
-#include "search/stopping/ranking_cap.h"
-#include "search/stopping/standings.h"
+#include "search/stopping/stopping_priv.h"
 
 #define MEDIAN_FIRST 5   /* results of a rung that median lets go on */
 #define UNKNOWN_REACH 27 /* before agreements are known trials wait at max_steps / 27 or above */
-
-/* Where a trial stands; zeroed: no result. */
-struct place {
-    uint32_t reached;    /* a bit for each rung with a result */
-    uint32_t rung;       /* of `row` */
-    bool waits;          /* at that rung */
-    bool is_compared;    /* at some rung */
-    double before;       /* its cost at the rung before, NaN: none; for pasha */
-    struct standing row; /* its latest result */
-};
-
-struct stopping {
-    struct stop_spec spec;
-    struct standings rungs[STOP_RUNGS_MAX];
-    struct stop_counts counts[STOP_RUNGS_MAX];
-    struct place *places; /* by number */
-    size_t n_places, cap_places;
-    struct agreement agreement; /* of min_steps: auto */
-    struct ranking_cap cap;     /* of pasha */
-    uint64_t seq;
-};
 
 as_status stopping_create(const struct stop_spec *spec, struct stopping **ret, struct as_err *err)
 {
@@ -67,6 +45,14 @@ as_status stopping_create(const struct stop_spec *spec, struct stopping **ret, s
     s->agreement.n_rungs = spec->n_rungs;
     s->cap.last = spec->n_rungs > 0 ? (uint32_t)spec->n_rungs - 1 : 0;
     s->cap.rung = spec->method == STOP_PASHA ? 1 : s->cap.last;
+    s->best = INFINITY;
+    if (spec->method == STOP_CURVE) {
+        s->pairs = as_calloc(spec->n_rungs, sizeof *s->pairs);
+        if (!s->pairs) {
+            stopping_free(s);
+            return as_fail_nomem(err);
+        }
+    }
     *ret = s;
     return AS_OK;
 }
@@ -79,6 +65,8 @@ void stopping_free(struct stopping *s)
         standings_done(&s->rungs[k]);
     agreement_done(&s->agreement);
     free(s->places);
+    free(s->costs);
+    free(s->pairs);
     free(s);
 }
 
@@ -113,6 +101,13 @@ static uint32_t bracket_of(const struct stopping *s, uint64_t number)
     return k;
 }
 
+/* Does the agreement of ranks say where comparing begins? Curve needs no rule for it: where a rung
+ * says nothing, its predictions are wide. */
+static bool is_measured(const struct stopping *s)
+{
+    return s->spec.is_min_auto && s->spec.method != STOP_CURVE;
+}
+
 /* Where trials wait until it is known at which rungs ranks agree; the last rung: nowhere. */
 static uint32_t unknown_rung(const struct stopping *s)
 {
@@ -124,10 +119,9 @@ static uint32_t unknown_rung(const struct stopping *s)
     return k;
 }
 
-/* The lowest rung that decides anything now. */
-static uint32_t lowest_rung(const struct stopping *s)
+uint32_t stopping_lowest_rung(const struct stopping *s)
 {
-    if (!s->spec.is_min_auto)
+    if (!is_measured(s))
         return 0;
     return agreement_is_known(&s->agreement) ? agreement_first_rung(&s->agreement)
                                              : unknown_rung(s);
@@ -136,8 +130,8 @@ static uint32_t lowest_rung(const struct stopping *s)
 /* From which rung on is this trial compared? */
 static uint32_t first_rung(const struct stopping *s, uint64_t number)
 {
-    uint32_t first = lowest_rung(s);
-    if (s->spec.is_min_auto && agreement_is_control(number))
+    uint32_t first = stopping_lowest_rung(s);
+    if (is_measured(s) && agreement_is_control(number))
         return last_rung(s);
     if (s->spec.method == STOP_HYPERBAND) {
         uint32_t drawn = bracket_of(s, number);
@@ -198,7 +192,25 @@ static as_status make_place(struct stopping *s, uint64_t number, struct as_err *
             return st;
         s->places[s->n_places++] = (struct place){.before = NAN};
     }
-    return AS_OK;
+    return s->pairs ? as_grow(&s->costs, s->cap_places * s->spec.n_rungs, sizeof *s->costs, err)
+                    : AS_OK;
+}
+
+/* What curve learns. */
+static void add_to_pairs(struct stopping *s, const struct place *p, const struct standing *row,
+                         uint32_t rung)
+{
+    if (!s->pairs)
+        return;
+    double *costs = s->costs + row->number * s->spec.n_rungs;
+    costs[rung] = row->costs[0];
+    if (rung != last_rung(s))
+        return;
+    for (uint32_t k = 0; k < rung; k++)
+        if (p->reached >> k & 1)
+            chance_add(&s->pairs[k], costs[k], costs[rung]);
+    if (row->kind == 0)
+        s->best = fmin(s->best, row->costs[0]);
 }
 
 /* What pasha learns from a result at its cap. */
@@ -215,7 +227,8 @@ static as_status learn(struct stopping *s, const struct place *p, const struct r
                        const struct standing *row, struct as_err *err)
 {
     add_to_cap(s, p, row, r->rung);
-    if (!s->spec.is_min_auto || p->is_compared)
+    add_to_pairs(s, p, row, r->rung);
+    if (!is_measured(s) || p->is_compared)
         return AS_OK;
     if (r->rung < last_rung(s) && r->rung >= first_rung(s, r->number)) {
         agreement_drop(&s->agreement, r->number);
@@ -290,7 +303,31 @@ static const struct standing *best_in_share(const struct stopping *s, uint32_t r
 /* Do waiting trials of this rung go on in the usual way? */
 static bool is_open(const struct stopping *s, uint32_t rung)
 {
-    return rung >= lowest_rung(s) && rung < s->cap.rung;
+    return rung >= stopping_lowest_rung(s) && rung < s->cap.rung;
+}
+
+/* The chance of a trial at this rung to beat the best one. */
+static double chance_of(const struct stopping *s, uint32_t rung, const struct standing *row)
+{
+    return row->kind == 1 ? 0 : chance_below(&s->pairs[rung], row->costs[0], s->best);
+}
+
+/* The best waiting trial of the rung, if its chance is not too low. */
+static bool promote_by_chance(const struct stopping *s, uint32_t rung, struct stop_promotion *ret)
+{
+    const struct standings *all = &s->rungs[rung];
+    const struct standing *best = standings_best_waiting(all);
+    if (!best || chance_of(s, rung, best) < s->spec.chance)
+        return false;
+    *ret = (struct stop_promotion){.number = best->number,
+                                   .rung = rung,
+                                   .until = rung + 1,
+                                   .rank = standings_rank(all, best, true),
+                                   .of = all->n};
+    (void)snprintf(ret->reason, sizeof ret->reason,
+                   "its chance to beat the best trial is %.3f now, at least %g goes on",
+                   chance_of(s, rung, best), s->spec.chance);
+    return true;
 }
 
 static bool promote_from(const struct stopping *s, uint32_t rung, bool at_least_one,
@@ -313,7 +350,8 @@ bool stopping_promote(const struct stopping *s, bool is_closing, struct stop_pro
     if (s->spec.method == STOP_NONE || s->spec.mode != STOP_MODE_PAUSE)
         return false;
     for (uint32_t k = last_rung(s); k-- > 0;)
-        if (is_open(s, k) && promote_from(s, k, false, ret))
+        if (s->pairs ? promote_by_chance(s, k, ret)
+                     : is_open(s, k) && promote_from(s, k, false, ret))
             return true;
     uint32_t top = last_rung(s); /* the highest rung with a result */
     while (top > 0 && s->rungs[top].n == 0)
@@ -324,7 +362,7 @@ bool stopping_promote(const struct stopping *s, bool is_closing, struct stop_pro
 bool stopping_is_over(const struct stopping *s, uint64_t number, uint64_t most)
 {
     const struct place *p = place_of(s, number);
-    if (!p || !p->waits)
+    if (!p || !p->waits || s->pairs) /* a chance may rise */
         return false;
     size_t rank = standings_rank(&s->rungs[p->rung], &p->row, true);
     return rank > share(s, (size_t)most, true);
@@ -365,6 +403,19 @@ static void decide(const struct stopping *s, const struct rung_result *now,
                    step, best);
 }
 
+static void decide_by_chance(const struct stopping *s, const struct rung_result *now,
+                             const struct standing *row, struct stop_decision *d)
+{
+    double chance = chance_of(s, now->rung, row);
+    d->verdict = chance >= s->spec.chance          ? STOP_GO_ON
+                 : s->spec.mode == STOP_MODE_PAUSE ? STOP_PAUSE
+                                                   : STOP_PRUNE;
+    (void)snprintf(d->reason, sizeof d->reason,
+                   "rank %zu of %zu at step %" PRId64
+                   "; its chance to beat the best trial is %.3f, at least %g goes on",
+                   d->rank, d->of, s->spec.steps[now->rung], chance, s->spec.chance);
+}
+
 static void pass(const struct stopping *s, const struct rung_result *now, uint32_t first,
                  struct stop_decision *d)
 {
@@ -372,10 +423,10 @@ static void pass(const struct stopping *s, const struct rung_result *now, uint32
     if (now->rung == last_rung(s))
         (void)snprintf(d->reason, sizeof d->reason, "rank %zu of %zu at the last step", d->rank,
                        d->of);
-    else if (s->spec.is_min_auto && agreement_is_control(now->number))
+    else if (is_measured(s) && agreement_is_control(now->number))
         (void)snprintf(d->reason, sizeof d->reason,
                        "it runs in full, to measure how well early ranks agree with the last ones");
-    else if (s->spec.is_min_auto && first == last_rung(s))
+    else if (is_measured(s) && first == last_rung(s))
         (void)snprintf(d->reason, sizeof d->reason,
                        "no rung is known yet whose ranks agree with those at the end");
     else
@@ -403,7 +454,7 @@ as_status stopping_decide(const struct stopping *s, const struct rung_result *no
     if (now->rung < first || now->rung == last_rung(s))
         pass(s, now, first, &d);
     else
-        decide(s, now, &row, &d);
+        (s->pairs ? decide_by_chance : decide)(s, now, &row, &d);
     *ret = d;
     return AS_OK;
 }

@@ -2,7 +2,10 @@
 #include "search/stopping/stopping.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "search/stopping/agreement.h"
+#include "search/stopping/stop_warning.h"
 #include "tests/support/check_main.h"
 
 /* Rungs 1, 3, 9 and 27 of one minimised metric. */
@@ -109,12 +112,202 @@ START_TEST(test_asha_promotes)
 }
 END_TEST
 
+START_TEST(test_ranks_of_several_metrics)
+{
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_STOP);
+    struct stop_decision d;
+    spec.n_objectives = 2;
+    spec.has_metric = false;
+    spec.maximize[1] = true;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    static const struct {
+        double values[2];
+        bool feasible;
+        size_t rank;
+    } cases[] = {
+        {{5, 5}, true, 1},    {{4, 4}, true, 1}, /* neither dominates the other */
+        {{4, 6}, true, 1},                       /* dominates both */
+        {{9, 9}, true, 1},    {{9, 1}, true, 5}, /* dominated by all */
+        {{1, 99}, false, 6},                     /* out of its bounds */
+        {{NAN, 99}, true, 7},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        struct rung_result r = {.number = i,
+                                .values = {cases[i].values[0], cases[i].values[1]},
+                                .feasible = cases[i].feasible,
+                                .seq = i};
+        ck_assert_int_eq(stopping_decide(s, &r, &d, NULL), AS_OK);
+        ck_assert_msg(d.rank == cases[i].rank, "%zu: %zu of %zu", i, d.rank, d.of);
+        ck_assert_int_eq(stopping_add(s, &r, NULL), AS_OK);
+    }
+}
+END_TEST
+
+START_TEST(test_results_that_are_refused)
+{
+    const struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_STOP);
+    struct stop_decision d;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    struct rung_result r = {.number = 3, .rung = 4, .feasible = true};
+    ck_assert_int_eq(stopping_add(s, &r, NULL), AS_E_INVAL);
+    r.rung = 1;
+    ck_assert_int_eq(stopping_add(s, &r, NULL), AS_OK);
+    ck_assert_int_eq(stopping_add(s, &r, NULL), AS_E_CONFLICT);
+    ck_assert_int_eq(stopping_decide(s, &r, &d, NULL), AS_E_CONFLICT);
+    r.rung = 0; /* a lower one later: steps out of order */
+    ck_assert_int_eq(stopping_add(s, &r, NULL), AS_OK);
+}
+END_TEST
+
+START_TEST(test_median)
+{
+    const struct stop_spec spec = spec_of(STOP_MEDIAN, STOP_MODE_STOP);
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    for (uint64_t i = 0; i < 5; i++)
+        expect(s, i, 0, (double)i, STOP_GO_ON);
+    expect(s, 5, 0, 2.5, STOP_PRUNE); /* the fourth of six */
+    expect(s, 6, 0, 2.2, STOP_GO_ON); /* the fourth of seven */
+    expect(s, 7, 0, 1.5, STOP_GO_ON);
+}
+END_TEST
+
+/* How many of 1,000 trials are compared from each rung first. */
+START_TEST(test_hyperband_draws_brackets)
+{
+    struct stop_spec spec = spec_of(STOP_HYPERBAND, STOP_MODE_STOP);
+    size_t passed[4] = {0};
+    spec.seed = 5;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    for (uint32_t rung = 0; rung < 3; rung++)
+        expect(s, 5000, rung, 0, STOP_GO_ON); /* so that no other is the best */
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint32_t rung = 0;
+        struct stop_decision d = report(s, i, rung, 1 + (double)i);
+        while (d.verdict == STOP_GO_ON && strstr(d.reason, "it is compared from") && rung < 2)
+            d = report(s, i, ++rung, 1 + (double)i);
+        passed[strstr(d.reason, "it is compared from") ? 3 : rung]++;
+    }
+    static const double weights[] = {27, 12, 6, 4}; /* of 4 rungs, eta 3 */
+    for (size_t k = 0; k < 4; k++) {
+        double want = 1000 * weights[k] / 49;
+        ck_assert_msg(fabs((double)passed[k] - want) < 60, "rung %zu: %zu, about %.0f expected", k,
+                      passed[k], want);
+    }
+}
+END_TEST
+
+START_TEST(test_pasha_waits_below_its_cap)
+{
+    const struct stop_spec spec = spec_of(STOP_PASHA, STOP_MODE_PAUSE);
+    struct stop_promotion p;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    for (uint64_t i = 0; i < 27; i++) {
+        stop_verdict v = report(s, i, 0, 30 - (double)i).verdict;
+        while (v == STOP_PAUSE && stopping_promote(s, false, &p)) {
+            stopping_promoted(s, p.number);
+            ck_assert_uint_eq(p.rung, 0);
+            report(s, p.number, 1, 30 - (double)p.number); /* the same ranking */
+        }
+        if (v == STOP_GO_ON)
+            expect(s, i, 1, 30 - (double)i, STOP_PAUSE);
+    }
+    ck_assert(!stopping_promote(s, false, &p)); /* nothing goes past the second rung */
+    expect(s, 27, 0, -1, STOP_GO_ON);
+    expect(s, 27, 1, 100, STOP_PAUSE); /* the best of the first rung is the worst of the second */
+    ck_assert(stopping_promote(s, false, &p));
+    ck_assert_uint_eq(p.rung, 1);
+    ck_assert_uint_eq(p.number, 26);
+}
+END_TEST
+
+/* Trials whose value at the end is `end`, and at the lower rungs `early`. */
+static void run_in_full(struct stopping *s, uint64_t number, double early, double end)
+{
+    for (uint32_t rung = 0; rung < 3; rung++)
+        expect(s, number, rung, rung == 2 ? end : early, STOP_GO_ON);
+    expect(s, number, 3, end, STOP_GO_ON);
+}
+
+START_TEST(test_auto_finds_the_first_rung)
+{
+    bool misleads = _i == 1;
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
+    struct stop_promotion p;
+    spec.is_min_auto = true;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    expect(s, 9, 0, 50, STOP_PAUSE); /* nothing is known: it waits at max_steps / 27 */
+    for (uint64_t i = 0; i < AGREEMENT_FIRST; i++)
+        run_in_full(s, i, misleads ? -(double)i : (double)i, (double)i);
+    ck_assert_uint_eq(stopping_lowest_rung(s), misleads ? 2 : 0);
+    ck_assert(!stopping_promote(s, false, &p));
+    expect(s, 10, 0, -10, STOP_GO_ON);
+    expect(s, 11, 0, 60, misleads ? STOP_GO_ON : STOP_PAUSE);
+    expect(s, AGREEMENT_EVERY, 0, 90, STOP_GO_ON); /* runs in full, to go on measuring */
+    if (!misleads)
+        return;
+    expect(s, 10, 1, -10, STOP_GO_ON);
+    expect(s, 10, 2, 9, STOP_PAUSE);
+}
+END_TEST
+
+static void check_warning(const struct stopping *s, const struct stop_progress *p, const char *part)
+{
+    char text[STOP_WARNING_MAX] = "";
+    bool warned = stop_warning(s, p, text);
+    ck_assert_msg(warned == (part != NULL) && (!part || strstr(text, part)), "%s", text);
+}
+
+START_TEST(test_warnings)
+{
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_PAUSE);
+    static const int64_t reported[] = {2, 4, 6};
+    struct stop_progress p = {.metric = "loss"};
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    check_warning(s, &p, NULL);
+    p.n_ended = 1;
+    check_warning(s, &p, "a trial that ended had not reported it at any step");
+    p.reported = reported;
+    p.n_reported = 3;
+    check_warning(s, &p,
+                  "no trial has a value of loss at a rung (steps 1, 3, 9, 27); a trial that ended "
+                  "had reported it at 2, 4, 6; with late: true");
+    p.n_with_result = 1;
+    check_warning(s, &p, NULL);
+    p.n_ended = STOP_WARNING_AFTER;
+    check_warning(s, &p, "nothing about 20 trials: only 0 trials have reached the first rung");
+    report(s, 0, 0, 1);
+    check_warning(s, &p, NULL);
+}
+END_TEST
+
+START_TEST(test_warning_of_auto)
+{
+    struct stop_spec spec = spec_of(STOP_ASHA, STOP_MODE_STOP);
+    const struct stop_progress p = {.metric = "loss", .n_ended = 20, .n_with_result = 20};
+    spec.is_min_auto = true;
+    AS_AUTO(stopping_freep) struct stopping *s = stopping_of(&spec);
+    check_warning(s, &p, "fewer than 5 trials have run in full");
+    for (uint64_t i = 0; i < AGREEMENT_FIRST; i++)
+        for (uint32_t rung = 0; rung < 4; rung++)
+            expect(s, i, rung, rung == 3 ? (double)i : -(double)i, STOP_GO_ON);
+    check_warning(s, &p, "Kendall's tau: -1.00 at step 1, -1.00 at step 3, -1.00 at step 9");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("search_stopping");
     TCase *t = tcase_create("stopping");
     tcase_add_test(t, test_asha_stops);
     tcase_add_test(t, test_asha_promotes);
+    tcase_add_test(t, test_ranks_of_several_metrics);
+    tcase_add_test(t, test_results_that_are_refused);
+    tcase_add_test(t, test_median);
+    tcase_add_test(t, test_hyperband_draws_brackets);
+    tcase_add_test(t, test_pasha_waits_below_its_cap);
+    tcase_add_loop_test(t, test_auto_finds_the_first_rung, 0, 2);
+    tcase_add_test(t, test_warnings);
+    tcase_add_test(t, test_warning_of_auto);
     suite_add_tcase(s, t);
     return s;
 }
