@@ -18,7 +18,7 @@ void agreement_done(struct agreement *a)
 
 bool agreement_is_control(uint64_t number)
 {
-    return number < AGREEMENT_FIRST || number % AGREEMENT_EVERY == 0;
+    return number % AGREEMENT_EVERY == 0;
 }
 
 static bool is_complete(const struct agreement *a, const struct full_run *r)
@@ -51,7 +51,7 @@ void agreement_drop(struct agreement *a, uint64_t number)
 static double tau_of(const struct agreement *a, size_t rung)
 {
     size_t last = a->n_rungs - 1, n = 0;
-    double sum = 0;
+    double sum = AGREEMENT_PRIOR_TAU * AGREEMENT_PRIOR_PAIRS;
     for (size_t i = 0; i < a->n; i++) {
         for (size_t j = 0; j < i; j++) {
             const struct full_run *p = &a->runs[i], *q = &a->runs[j];
@@ -64,7 +64,7 @@ static double tau_of(const struct agreement *a, size_t rung)
             sum += at_end * here;
         }
     }
-    return n > 0 ? sum / (double)n : 0;
+    return sum / (double)(n + AGREEMENT_PRIOR_PAIRS);
 }
 
 static void measure(struct agreement *a)

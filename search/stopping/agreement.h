@@ -16,11 +16,14 @@
 #include "search/stopping/standings.h"
 #include "search/stopping/stop_spec.h"
 
-#define AGREEMENT_FIRST 5   /* the first trials of a sweep run in full … */
-#define AGREEMENT_EVERY 16  /* … and later one in so many */
-#define AGREEMENT_LATEST 64 /* the latest trials that are looked at */
+#define AGREEMENT_EVERY 4   /* one trial in so many runs in full, the first one included */
+#define AGREEMENT_ENOUGH 2  /* complete runs, before anything is known */
+#define AGREEMENT_LATEST 64 /* complete runs that are looked at */
+/* Before the first pair is seen a rung is taken for one with this tau, as if so many pairs had shown
+ * it: most rungs of most trainings agree, and waiting can be undone. */
+#define AGREEMENT_PRIOR_TAU 0.7
+#define AGREEMENT_PRIOR_PAIRS 3
 #define AGREEMENT_LEAST_TAU 0.5
-#define AGREEMENT_ENOUGH 5 /* complete runs, before anything is known */
 
 struct full_run; /* agreement.c */
 
@@ -30,7 +33,7 @@ struct agreement {
     struct full_run *runs; /* in order of their first result */
     size_t n, cap;
     size_t n_complete;
-    double tau[STOP_RUNGS_MAX]; /* of each rung with the last one */
+    double tau[STOP_RUNGS_MAX]; /* of each rung with the last one, with the prior pairs */
 };
 void agreement_done(struct agreement *a);
 
