@@ -67,14 +67,18 @@ static double tau_of(const struct agreement *a, size_t rung)
     return sum / (double)(n + AGREEMENT_PRIOR_PAIRS);
 }
 
+static void remove_oldest(struct agreement *a, bool complete)
+{
+    size_t oldest = 0;
+    while (is_complete(a, &a->runs[oldest]) != complete)
+        oldest++;
+    remove_at(a, oldest);
+}
+
 static void measure(struct agreement *a)
 {
-    while (a->n_complete > AGREEMENT_LATEST) {
-        size_t oldest = 0;
-        while (!is_complete(a, &a->runs[oldest]))
-            oldest++;
-        remove_at(a, oldest);
-    }
+    if (a->n_complete > AGREEMENT_LATEST)
+        remove_oldest(a, true);
     for (size_t k = 0; k < a->n_rungs; k++)
         a->tau[k] = tau_of(a, k);
 }
@@ -84,6 +88,8 @@ as_status agreement_add(struct agreement *a, uint32_t rung, const struct standin
 {
     struct full_run *r = find(a, row->number);
     if (!r) {
+        if (a->n - a->n_complete == AGREEMENT_OPEN)
+            remove_oldest(a, false);
         as_status st = as_reserve_one(&a->runs, a->n, &a->cap, sizeof *a->runs, err);
         if (st != AS_OK)
             return st;

@@ -18,6 +18,7 @@
 
 #define AGREEMENT_EVERY 4   /* one trial in so many runs in full, the first one included */
 #define AGREEMENT_ENOUGH 2  /* complete runs, before anything is known */
+#define AGREEMENT_OPEN 1024 /* runs that are not complete; failed ones never will be */
 #define AGREEMENT_LATEST 64 /* complete runs that are looked at */
 /* Before the first pair is seen a rung is taken for one with this tau, as if so many pairs had shown
  * it: most rungs of most trainings agree, and waiting can be undone. */
@@ -30,7 +31,8 @@ struct full_run; /* agreement.c */
 /* Zeroed, with the two numbers set: nothing is known. */
 struct agreement {
     size_t n_metrics, n_rungs;
-    struct full_run *runs; /* in order of their first result */
+    struct full_run *runs; /* in order of their first result; of those that are not complete, the
+                              latest AGREEMENT_OPEN */
     size_t n, cap;
     size_t n_complete;
     double tau[STOP_RUNGS_MAX]; /* of each rung with the last one, with the prior pairs */

@@ -41,9 +41,11 @@ struct standings {
 };
 void standings_done(struct standings *s);
 
-/* Add a row. AS_E_NOMEM. */
-AS_MUST_CHECK as_status standings_add(struct standings *s, const struct standing *row,
-                                      struct as_err *err);
+/* Make room for one more row, so that the next standings_add() cannot fail. AS_E_NOMEM. */
+AS_MUST_CHECK as_status standings_reserve(struct standings *s, struct as_err *err);
+
+/* Add a row; there is room for it. */
+void standings_add(struct standings *s, const struct standing *row);
 
 /* This row, which was added, waits no longer. */
 void standings_leave(struct standings *s, const struct standing *row);

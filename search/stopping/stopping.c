@@ -223,20 +223,19 @@ static void add_to_cap(struct stopping *s, const struct place *p, const struct s
     ranking_cap_add(&s->cap, &(struct ranked_trial){p->before, p->row.costs[0], row->costs[0]});
 }
 
-static as_status learn(struct stopping *s, const struct place *p, const struct rung_result *r,
-                       const struct standing *row, struct as_err *err)
+/* Does the result say something of how ranks agree? Not if its trial was compared. */
+static as_status add_to_agreement(struct stopping *s, const struct rung_result *r,
+                                  const struct standing *row, bool is_compared, struct as_err *err)
 {
-    add_to_cap(s, p, row, r->rung);
-    add_to_pairs(s, p, row, r->rung);
-    if (!is_measured(s) || p->is_compared)
+    if (!is_measured(s) || s->places[r->number].is_compared)
         return AS_OK;
-    if (r->rung < last_rung(s) && r->rung >= first_rung(s, r->number)) {
-        agreement_drop(&s->agreement, r->number);
-        return AS_OK;
-    }
-    return agreement_add(&s->agreement, r->rung, row, err);
+    if (!is_compared)
+        return agreement_add(&s->agreement, r->rung, row, err);
+    agreement_drop(&s->agreement, r->number);
+    return AS_OK;
 }
 
+/* Everything that can fail comes first. */
 as_status stopping_add(struct stopping *s, const struct rung_result *r, struct as_err *err)
 {
     struct standing row = standing_of(&s->spec, r);
@@ -246,16 +245,20 @@ as_status stopping_add(struct stopping *s, const struct rung_result *r, struct a
     row.waits = r->decision == STOP_PAUSE;
     if ((st = make_place(s, r->number, err)) != AS_OK)
         return st;
-    if ((st = standings_add(&s->rungs[r->rung], &row, err)) != AS_OK)
+    if ((st = standings_reserve(&s->rungs[r->rung], err)) != AS_OK)
+        return st;
+    bool is_compared = r->rung < last_rung(s) && r->rung >= first_rung(s, r->number);
+    if ((st = add_to_agreement(s, r, &row, is_compared, err)) != AS_OK)
         return st;
     struct place *p = &s->places[r->number];
-    bool compared = r->rung >= first_rung(s, r->number);
-    st = learn(s, p, r, &row, err);
+    add_to_cap(s, p, &row, r->rung);
+    add_to_pairs(s, p, &row, r->rung);
+    standings_add(&s->rungs[r->rung], &row);
     bool follows = r->rung > 0 && (p->reached >> (r->rung - 1) & 1);
     *p = (struct place){.reached = p->reached | UINT32_C(1) << r->rung,
                         .rung = r->rung,
                         .waits = row.waits,
-                        .is_compared = p->is_compared || compared,
+                        .is_compared = p->is_compared || is_compared,
                         .before = follows ? p->row.costs[0] : NAN,
                         .row = row};
     struct stop_counts *c = &s->counts[r->rung];
@@ -263,7 +266,7 @@ as_status stopping_add(struct stopping *s, const struct rung_result *r, struct a
     c->stopped += r->decision == STOP_PRUNE;
     c->paused += r->decision == STOP_PAUSE;
     s->seq = r->seq > s->seq ? r->seq : s->seq;
-    return st;
+    return AS_OK;
 }
 
 void stopping_left(struct stopping *s, uint64_t number)

@@ -250,6 +250,46 @@ START_TEST(test_auto_finds_the_first_rung)
 }
 END_TEST
 
+/* A result that finds no memory changes nothing: it can be added again. */
+START_TEST(test_memory_runs_out)
+{
+    static const stop_method methods[] = {STOP_ASHA, STOP_CURVE, STOP_PASHA};
+    struct stop_spec spec = spec_of(methods[_i], STOP_MODE_PAUSE);
+    struct stop_promotion p;
+    spec.is_min_auto = true;
+    AS_AUTO(stopping_freep) struct stopping *s = NULL;
+    as_status st = AS_E_NOMEM;
+    for (size_t nth = 1; st == AS_E_NOMEM; nth++) {
+        as_mem_fail_nth(nth);
+        st = stopping_create(&spec, &s, NULL);
+    }
+    as_mem_fail_nth(0);
+    for (uint64_t i = 0; i < 40; i++) {
+        struct rung_result r = {.number = i,
+                                .values = {(double)(i % 7)},
+                                .feasible = true,
+                                .decision = STOP_PAUSE,
+                                .seq = i + 1};
+        st = AS_E_NOMEM;
+        for (size_t nth = 1; st == AS_E_NOMEM; nth++) {
+            as_mem_fail_nth(nth);
+            st = stopping_add(s, &r, NULL);
+        }
+        as_mem_fail_nth(0);
+        ck_assert_int_eq(st, AS_OK);
+    }
+    struct stop_counts c;
+    stopping_counts(s, 0, &c);
+    ck_assert_uint_eq(c.reached, 40);
+    for (size_t n = 40; n > 0; n--) { /* each waits once */
+        ck_assert(stopping_promote(s, true, &p) || n < 40);
+        stopping_counts(s, 0, &c);
+        ck_assert_uint_eq(c.waiting, n);
+        stopping_left(s, n - 1);
+    }
+}
+END_TEST
+
 static void check_warning(const struct stopping *s, const struct stop_progress *p, const char *part)
 {
     char text[STOP_WARNING_MAX] = "";
@@ -306,6 +346,7 @@ Suite *test_suite(void)
     tcase_add_test(t, test_hyperband_draws_brackets);
     tcase_add_test(t, test_pasha_waits_below_its_cap);
     tcase_add_loop_test(t, test_auto_finds_the_first_rung, 0, 2);
+    tcase_add_loop_test(t, test_memory_runs_out, 0, 3);
     tcase_add_test(t, test_warnings);
     tcase_add_test(t, test_warning_of_auto);
     suite_add_tcase(s, t);
