@@ -27,6 +27,7 @@ static void task_done(struct surrogate_task *t)
     free(t->row_y);
     free(t->x);
     free(t->z);
+    free(t->steps);
     fit_done(&t->fit);
     fit_done(&t->next);
 }
@@ -99,7 +100,8 @@ static double raw_value(const struct surrogate_task *t, size_t i)
     case SURROGATE_WARPED:
     case SURROGATE_PLAIN:
     case SURROGATE_SMOOTH:
-        return s->costs[i * s->spec->n_objectives + t->spec->k];
+        return (training_set_has_rung(s, i) ? s->rung_costs
+                                            : s->costs)[i * s->spec->n_objectives + t->spec->k];
     case SURROGATE_OUTCOME:
         return s->trials[i].outcomes[t->spec->k];
     case SURROGATE_FAILURE:
@@ -112,6 +114,7 @@ static bool has_value(const struct surrogate_task *t, size_t i)
 {
     observation_state state = t->s->state[i];
     return state == OBSERVED_COMPLETED ||
+           (surrogate_is_objective(t->spec->target) && training_set_has_rung(t->s, i)) ||
            (t->s->avoided[i] && t->spec->target == SURROGATE_FAILURE);
 }
 
@@ -127,7 +130,8 @@ static as_status collect_values(struct surrogate_task *t, struct as_err *err)
         if (!has_value(t, i))
             continue;
         t->y[t->n_done] = raw_value(t, i);
-        double first = t->s->costs[i * t->s->spec->n_objectives];
+        const double *costs = training_set_has_rung(t->s, i) ? t->s->rung_costs : t->s->costs;
+        double first = costs[i * t->s->spec->n_objectives];
         t->cost[t->n_done] = isnan(first) ? INFINITY : first;
         t->done[t->n_done++] = i;
     }
@@ -188,6 +192,7 @@ void surrogate_rows_done(struct surrogate_rows *g)
     free(g->y);
     free(g->cost);
     free(g->z);
+    free(g->steps);
 }
 
 as_status surrogate_gather(const struct surrogate_task *t, const size_t *places, size_t n,
@@ -198,8 +203,9 @@ as_status surrogate_gather(const struct surrogate_task *t, const size_t *places,
                                .x = as_calloc(n, n_real * sizeof *g.x),
                                .y = as_calloc(n, sizeof *g.y),
                                .cost = as_calloc(n, sizeof *g.cost),
+                               .steps = t->columns.has_steps ? as_calloc(n, sizeof *g.steps) : NULL,
                                .z = as_calloc(n, n_cat * sizeof *g.z)};
-    if (!g.x || !g.y || !g.cost || !g.z) {
+    if (!g.x || !g.y || !g.cost || !g.z || (t->columns.has_steps && !g.steps)) {
         surrogate_rows_done(&g);
         return out_of_memory(err);
     }
@@ -207,6 +213,8 @@ as_status surrogate_gather(const struct surrogate_task *t, const size_t *places,
         copy_row(t, t->done[places[i]], g.x + i * n_real, g.z + i * n_cat);
         g.y[i] = t->y[places[i]];
         g.cost[i] = t->cost[places[i]];
+        if (g.steps)
+            g.steps[i] = t->s->steps[t->done[places[i]]];
     }
     *ret = g;
     return AS_OK;
@@ -246,6 +254,10 @@ static uint64_t digest_of(const struct surrogate_task *t, const size_t *places, 
         uint64_t bits;
         memcpy(&bits, &t->cost[places[i]], sizeof bits);
         h = rng_mix(rng_mix(h, surrogate_number(t, places[i])), bits);
+        if (!t->columns.has_steps)
+            continue;
+        memcpy(&bits, &t->s->steps[t->done[places[i]]], sizeof bits);
+        h = rng_mix(h, bits);
     }
     return h;
 }
@@ -253,7 +265,10 @@ static uint64_t digest_of(const struct surrogate_task *t, const size_t *places, 
 /* Every suggestion needs the chosen base, and it changes only with a fit, so it is kept. */
 static as_status thin_base(struct surrogate_task *t, size_t *places, size_t *n, struct as_err *err)
 {
-    if (*n <= t->spec->max_rows)
+    size_t max = t->spec->max_rows;
+    if (t->columns.has_steps && max > SURROGATE_RUNG_ROWS)
+        max = SURROGATE_RUNG_ROWS;
+    if (*n <= max)
         return AS_OK;
     struct surrogate_subset *memo = &t->store->subset[t->slot];
     uint64_t digest = digest_of(t, places, *n);
@@ -263,7 +278,7 @@ static as_status thin_base(struct surrogate_task *t, size_t *places, size_t *n, 
         return AS_OK;
     }
     size_t from = *n;
-    as_status st = surrogate_thin(t, places, n, t->spec->max_rows, err);
+    as_status st = surrogate_thin(t, places, n, max, err);
     if (st < 0)
         return st;
     size_t *keep = as_calloc(*n, sizeof *keep);
@@ -275,24 +290,44 @@ static as_status thin_base(struct surrogate_task *t, size_t *places, size_t *n, 
     return AS_OK;
 }
 
+/* Room for the rows: of the trials with a value, and of the pending ones, some of which may have
+ * both. */
+static as_status reserve_rows(struct surrogate_task *t, struct as_err *err)
+{
+    size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat;
+    size_t n = t->n_done + t->s->n_pending;
+    free(t->order);
+    t->order = as_calloc(n, sizeof *t->order);
+    t->row_y = t->row_y ? t->row_y : as_calloc(n, sizeof *t->row_y);
+    t->x = t->x ? t->x : as_calloc(n, n_real * sizeof *t->x);
+    t->z = t->z ? t->z : as_calloc(n, n_cat * sizeof *t->z);
+    if (t->columns.has_steps && !t->steps)
+        t->steps = as_calloc(n, sizeof *t->steps);
+    bool ok = t->order && t->row_y && t->x && t->z && (t->steps || !t->columns.has_steps);
+    return ok ? AS_OK : out_of_memory(err);
+}
+
+/* Set row r to a trial at a step. */
+static void set_row(struct surrogate_task *t, size_t r, size_t trial, double step)
+{
+    copy_row(t, trial, t->x + r * t->s->columns.n_real, t->z + r * t->s->columns.n_cat);
+    if (t->steps)
+        t->steps[r] = step;
+}
+
 /* Rows in their order: base, later ones, pending ones. */
 static as_status order_rows(struct surrogate_task *t, struct as_err *err)
 {
-    size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat, n = 0;
-    free(t->order);
-    t->order = as_calloc(t->s->n, sizeof *t->order);
-    t->row_y = t->row_y ? t->row_y : as_calloc(t->s->n, sizeof *t->row_y);
-    t->x = t->x ? t->x : as_calloc(t->s->n, n_real * sizeof *t->x);
-    t->z = t->z ? t->z : as_calloc(t->s->n, n_cat * sizeof *t->z);
-    if (!t->order || !t->row_y || !t->x || !t->z)
-        return out_of_memory(err);
+    size_t n = 0;
+    as_status st = reserve_rows(t, err);
+    if (st < 0)
+        return st;
     for (size_t i = 0; i < t->n_done; i++) {
         if (t->fit.in_fit[i])
             t->order[n++] = i;
     }
     t->n_fit = n;
-    as_status st = thin_base(t, t->order, &n, err);
-    if (st < 0)
+    if ((st = thin_base(t, t->order, &n, err)) < 0)
         return st;
     t->n_base = n;
     for (size_t i = 0; i < t->n_done; i++) {
@@ -300,16 +335,14 @@ static as_status order_rows(struct surrogate_task *t, struct as_err *err)
             t->order[n++] = i;
     }
     for (size_t r = 0; r < n; r++) {
+        size_t trial = t->done[t->order[r]];
         t->row_y[r] = t->y[t->order[r]];
-        copy_row(t, t->done[t->order[r]], t->x + r * n_real, t->z + r * n_cat);
+        set_row(t, r, trial, t->steps ? t->s->steps[trial] : 1);
     }
     t->n_all = n;
-    for (size_t i = 0; i < t->s->n; i++) {
-        if (t->s->state[i] != OBSERVED_PENDING)
-            continue;
-        copy_row(t, i, t->x + t->n_all * n_real, t->z + t->n_all * n_cat);
-        t->n_all++;
-    }
+    for (size_t i = 0; i < t->s->n; i++)
+        if (t->s->state[i] == OBSERVED_PENDING)
+            set_row(t, t->n_all++, i, 1);
     return AS_OK;
 }
 
@@ -322,7 +355,7 @@ as_status surrogate_build(struct surrogate_task *t, struct as_err *err)
     st = order_rows(t, err);
     if (st < 0)
         return st;
-    struct gp_rows rows = {t->n_all, t->x, t->z};
+    struct gp_rows rows = {t->n_all, t->x, t->z, t->steps};
     st = gp_model_build(*m, t->fit.theta, &rows, t->n_base, err);
     return st < 0 ? st : gp_model_observe(*m, t->row_y, surrogate_n_valued(t), err);
 }
@@ -340,12 +373,12 @@ static as_status list_trials(const struct surrogate_task *t, struct surrogate *r
     return AS_OK;
 }
 
-static as_status fit_reserve(struct surrogate_fit *f, const struct training_set *s,
+static as_status fit_reserve(const struct surrogate_task *t, struct surrogate_fit *f,
                              struct as_err *err)
 {
-    f->theta = as_calloc(gp_n_theta(&s->columns), sizeof *f->theta);
-    f->scale = as_calloc(gp_n_theta(&s->columns), sizeof *f->scale);
-    f->in_fit = as_calloc(s->n, sizeof *f->in_fit);
+    f->theta = as_calloc(gp_n_theta(&t->columns), sizeof *f->theta);
+    f->scale = as_calloc(gp_n_theta(&t->columns), sizeof *f->scale);
+    f->in_fit = as_calloc(t->s->n, sizeof *f->in_fit);
     return f->theta && f->scale && f->in_fit ? AS_OK : out_of_memory(err);
 }
 
@@ -358,8 +391,9 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
         .store = store, .s = s, .spec = spec, .slot = slot_of(spec), .columns = s->columns};
     AS_AUTO(surrogate_done) struct surrogate made = {.target = spec->target};
     t.columns.is_smooth = spec->target == SURROGATE_SMOOTH;
-    as_status st = fit_reserve(&t.fit, s, err);
-    if (st < 0 || (st = fit_reserve(&t.next, s, err)) < 0 || (st = collect_values(&t, err)) < 0)
+    t.columns.has_steps = s->rung_costs && surrogate_is_objective(spec->target);
+    as_status st = fit_reserve(&t, &t.fit, err);
+    if (st < 0 || (st = fit_reserve(&t, &t.next, err)) < 0 || (st = collect_values(&t, err)) < 0)
         return st;
     st = transform_values(&t, &made, err);
     if (st < 0)

@@ -1,7 +1,7 @@
 /* One Gaussian process of a sweep: its quantity, its trials and its hyperparameters.
  *
- *   WARPED   an objective, half-rank warped; completed trials only
- *   PLAIN    an objective, standardised and cut; completed trials only
+ *   WARPED   an objective, half-rank warped; completed trials, and rung rows
+ *   PLAIN    an objective, standardised and cut; completed trials, and rung rows
  *   SMOOTH   an objective, as PLAIN, under the squared exponential with long lengthscales (fit.h)
  *   OUTCOME  a constrained outcome, standardised; completed trials only
  *   FAILURE  1 for a failed trial, 0 for a completed one, standardised
@@ -9,6 +9,11 @@
  * Rows: those that the last fit saw (the base; a subset if they are too many), then the trials that
  * ended since, then the pending trials; by number within each. So the factor of the base stays
  * valid while trials come and go.
+ *
+ * With early stopping a model of an objective has steps (covariance.h): a trial that has reached a
+ * rung has a row at the step of its highest one, and predictions are of the last step. A pending
+ * trial with a rung has this row and its pending one. Such a model has at most SURROGATE_RUNG_ROWS
+ * rows in its base.
  *
  * It is fitted again whenever there is a new row, up to 200 rows. After that a fit begins when the
  * rows grew by a twentieth or by 256, or, at most every n/100 trials, when a new value lies more
@@ -36,6 +41,7 @@
 /* A refit at n = 1000 took 570 ms with all rows and 130 to 175 ms with 640 (decision 4004). */
 #define SURROGATE_FIT_ROWS 640 /* a fit sees at most this many rows */
 #define SURROGATE_NEW_ROWS 256 /* and is repeated after this many new ones */
+#define SURROGATE_RUNG_ROWS 1024
 
 typedef enum surrogate_target {
     SURROGATE_WARPED,

@@ -30,6 +30,7 @@ struct surrogate_task {
     double *row_y; /* [n_all] */
     double *x;     /* [n_all] rows */
     int32_t *z;
+    double *steps;             /* [n_all] of each row; NULL: columns have no steps */
     struct surrogate_fit fit;  /* the last one that was finished; the model is built from it */
     struct surrogate_fit next; /* the one that is under way */
     size_t evals;              /* of all fits now */
@@ -52,7 +53,7 @@ AS_MUST_CHECK as_status surrogate_write_state(const struct surrogate_task *t, js
 /* The rows of some places of `done`; owned by the caller. */
 struct surrogate_rows {
     size_t n;
-    double *x, *y, *cost;
+    double *x, *y, *cost, *steps; /* steps: NULL without */
     int32_t *z;
 };
 void surrogate_rows_done(struct surrogate_rows *g);

@@ -48,7 +48,7 @@ static bool read_numbers(const json_t *list, size_t n, double least, double most
 static void read_fit(const struct surrogate_task *t, const json_t *state, struct surrogate_fit *ret)
 {
     const json_t *best = json_object_get(state, "best");
-    size_t n = gp_n_theta(&t->s->columns);
+    size_t n = gp_n_theta(&t->columns);
     if (!json_is_integer(best) ||
         !read_numbers(json_object_get(state, "theta"), n, -100, 100, ret->theta) ||
         !read_numbers(json_object_get(state, "scale"), n, 1e-100, 1e100, ret->scale) ||
@@ -113,7 +113,7 @@ static as_status write_fit(const struct surrogate_task *t, const struct surrogat
 {
     JSON_AUTO state =
         json_pack("{s:[], s:[], s:[], s:I}", "theta", "scale", "rows", "best", (json_int_t)f->best);
-    size_t n = gp_n_theta(&t->s->columns);
+    size_t n = gp_n_theta(&t->columns);
     if (!state)
         return out_of_memory(err);
     as_status st = add_numbers(json_object_get(state, "theta"), f->theta, n, err);

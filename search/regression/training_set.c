@@ -37,6 +37,9 @@ void training_set_free(struct training_set *s)
     free(s->x);
     free(s->z);
     free(s->costs);
+    free(s->rung_costs);
+    free(s->steps);
+    free(s->expected);
     free(s->feasible);
     free(s->avoided);
     free(s);
@@ -57,6 +60,12 @@ static as_status allocate_arrays(struct training_set *s, struct as_err *err)
     if (!s->scratch || !s->group || !s->state || !s->points || !s->x || !s->z || !s->costs ||
         !s->feasible || !s->avoided)
         return as_fail(err, AS_E_NOMEM, "out of memory for the history of %zu trials", s->n);
+    if (s->spec->max_step > 0) {
+        s->rung_costs = as_calloc(s->n, s->spec->n_objectives * sizeof *s->rung_costs);
+        s->steps = as_calloc(s->n, sizeof *s->steps);
+        if (!s->rung_costs || !s->steps)
+            return as_fail(err, AS_E_NOMEM, "out of memory for the history of %zu trials", s->n);
+    }
     for (size_t j = 0; j < e->n_real; j++)
         s->group[j] = (uint32_t)e->real_length[j];
     s->columns = (struct gp_columns){
@@ -207,10 +216,26 @@ static void take_result(struct training_set *s, size_t i, const struct limits *l
     s->n_completed += s->state[i] == OBSERVED_COMPLETED;
     s->n_failed += s->state[i] == OBSERVED_FAILED;
     s->n_pending += s->state[i] == OBSERVED_PENDING;
+    s->n_partial += s->state[i] == OBSERVED_PARTIAL;
     s->feasible[i] = s->state[i] == OBSERVED_COMPLETED && is_feasible(s->spec, o);
     s->n_feasible += s->feasible[i];
     if (s->feasible[i] && (s->best == TRAINING_SET_NONE || s->costs[i * m] < s->costs[s->best * m]))
         s->best = i;
+}
+
+/* Take the values of a rung. */
+static void take_rung(struct training_set *s, size_t i)
+{
+    const struct observation *o = &s->trials[i];
+    size_t m = s->spec->n_objectives;
+    bool has = o->step > 0 && (o->state == OBSERVED_PARTIAL || o->state == OBSERVED_PENDING);
+    double last = log(s->spec->max_step);
+    s->steps[i] = has && last > 0 ? fmin(1, fmax(0, log(o->step) / last)) : 1;
+    s->n_rungs += has;
+    for (size_t k = 0; k < m; k++) {
+        double v = s->spec->maximize[k] ? -o->values[k] : o->values[k];
+        s->rung_costs[i * m + k] = has ? (isfinite(v) ? v : INFINITY) : NAN;
+    }
 }
 
 /* Copy the features of trial i to row n. */
@@ -231,7 +256,7 @@ static as_status ask_scatter(const struct training_set *s, bool *ret, struct as_
     if (!x || !z || !marked)
         return as_fail(err, AS_E_NOMEM, "out of memory for the failures of %zu trials", s->n);
     for (size_t i = 0; i < s->n; i++) {
-        if (s->state[i] == OBSERVED_PENDING || s->avoided[i])
+        if ((s->state[i] != OBSERVED_COMPLETED && s->state[i] != OBSERVED_FAILED) || s->avoided[i])
             continue;
         marked[n] = s->state[i] == OBSERVED_FAILED;
         take_row(s, i, n++, x, z);
@@ -326,6 +351,8 @@ as_status training_set_create(const struct search_spec *spec, const struct histo
     for (size_t i = 0; i < s->n; i++) {
         encode_trial(s, i, places);
         take_result(s, i, &limits);
+        if (s->rung_costs)
+            take_rung(s, i);
     }
     if ((st = find_avoided(s, err)) < 0 || (st = judge_progress(s, err)) < 0)
         return st;

@@ -6,10 +6,14 @@
  *
  * Failures that came without a value are to be avoided: a model predicts where more would come.
  * Values that are not credible are, too, where they come in one region (neighbour_test.h), as those
- * of diverged runs do. If they come anywhere, they say nothing of a place. */
+ * of diverged runs do. If they come anywhere, they say nothing of a place.
+ *
+ * A trial that has reached a rung but not the last step has values of a step: its *rung row*. It is
+ * neither completed nor failed. A value that is not finite is the worst there is (INFINITY). */
 #ifndef ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
 #define ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,11 +39,16 @@ struct training_set {
     double *x;                        /* n x enc->n_real */
     int32_t *z;                       /* n x enc->n_category */
     double *costs;                    /* n x spec->n_objectives; NaN unless completed */
-    bool *feasible;                   /* completed, with all outcomes within their bounds */
-    bool *avoided;                    /* failed, and says so of its neighbours: below */
-    size_t n_completed, n_failed, n_pending, n_feasible, n_avoided;
-    size_t best;   /* the feasible trial of lowest first cost, TRAINING_SET_NONE without one */
-    bool stagnant; /* the last 10 + d completed trials gained almost nothing (one objective) */
+    double *rung_costs; /* n x spec->n_objectives; NaN unless it has a rung row. NULL: none has */
+    double *steps;      /* n: ln step / ln max_step of a rung row, within 0 and 1; else 1 */
+    double *expected;   /* n: set by a method whose model predicts the last step: the prediction, in
+                           the model's unit; NaN: none. NULL: it has not */
+    bool *feasible;     /* completed, with all outcomes within their bounds */
+    bool *avoided;      /* failed, and says so of its neighbours: below */
+    size_t n_completed, n_failed, n_pending, n_partial, n_feasible, n_avoided;
+    size_t n_rungs; /* trials with a rung row: partial or pending */
+    size_t best;    /* the feasible trial of lowest first cost, TRAINING_SET_NONE without one */
+    bool stagnant;  /* the last 10 + d completed trials gained almost nothing (one objective) */
     bool
         crowded; /* a quarter of the trials lies very close to the best, and the newest 0.6 (10 + d)
                       gained almost nothing (one objective) */
@@ -66,6 +75,18 @@ AS_MUST_CHECK as_status training_set_create(const struct search_spec *spec,
                                             struct training_set **ret, struct as_err *err);
 void training_set_free(struct training_set *s);
 AS_DEFINE_FREEP(struct training_set, training_set_free)
+
+/* Has the trial values of a rung, and none of the last step? */
+static inline bool training_set_has_rung(const struct training_set *s, size_t i)
+{
+    return s->rung_costs && !isnan(s->rung_costs[i * s->spec->n_objectives]);
+}
+
+/* Trials that say something: completed, failed, or at a rung. */
+static inline size_t training_set_results(const struct training_set *s)
+{
+    return s->n_completed + s->n_failed + s->n_rungs;
+}
 
 static inline const double *training_set_point(const struct training_set *s, size_t i)
 {

@@ -91,6 +91,10 @@ bool stopping_promote(const struct stopping *s, bool is_closing, struct stop_pro
  * trials the sweep has at most (limits.max_trials). False also for a trial that does not wait. */
 bool stopping_is_over(const struct stopping *s, uint64_t number, uint64_t most);
 
+/* The lowest rung that decides anything now: with min_steps: auto it changes. The last rung: none
+ * does. */
+uint32_t stopping_lowest_rung(const struct stopping *s);
+
 /* What a sweep shows of a rung. */
 struct stop_counts {
     int64_t step;

@@ -364,6 +364,40 @@ START_TEST(lists_every_data_set)
 }
 END_TEST
 
+/* What a trial can do decides the mode, the trainer's steps decide the rungs. */
+START_TEST(settles_early_stopping)
+{
+    static const struct {
+        const char *base, *path, *edit, *early;
+        stop_mode mode;
+        int64_t first, last;
+    } cases[] = {
+        {"train", "trial/train/epochs", "20", "{}", STOP_MODE_PAUSE, 1, 20},
+        {"train", "trial/train/report_every", "4", "{max_steps: 16}", STOP_MODE_PAUSE, 4, 16},
+        {"train", "trial/train/model", "{kind: boosted_trees}", "{mode: stop}", STOP_MODE_STOP, 5,
+         100},
+        {"command", "trial/checkpoints", "false", "{max_steps: 9}", STOP_MODE_STOP, 1, 9},
+        {"command", "trial/checkpoints", "true", "{max_steps: 9}", STOP_MODE_PAUSE, 1, 9},
+        {"command", "trial", NULL, "{max_steps: 9}", STOP_MODE_STOP, 1, 9},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        JSON_AUTO doc = edited(cases[i].base, cases[i].path, cases[i].edit);
+        JSON_AUTO early = NULL;
+        AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL, *again = NULL;
+        struct as_err err = {0};
+        ck_ok(yaml_parse(cases[i].early, strlen(cases[i].early), &early, &err), err);
+        json_object_set(doc, "early_stopping", early);
+        ck_ok(sweep_doc_parse(doc, 0, &d, &err), err);
+        ck_assert_int_eq(d->stopping.method, STOP_ASHA);
+        ck_assert_int_eq(d->stopping.mode, cases[i].mode);
+        ck_assert_int_eq(d->stopping.steps[0], cases[i].first);
+        ck_assert_int_eq(d->stopping.steps[d->stopping.n_rungs - 1], cases[i].last);
+        ck_ok(sweep_doc_parse(d->canonical, 0, &again, &err), err);
+        ck_assert(json_equal(d->canonical, again->canonical));
+    }
+}
+END_TEST
+
 START_TEST(reads_the_shipped_example)
 {
     AS_AUTO(as_freep) char *path = file_join(source_root(), "examples/digits.yaml");
@@ -449,6 +483,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_constrained_grid_counts_what_is_allowed);
     tcase_add_test(t, a_grid_is_never_longer_than_its_cells);
     tcase_add_test(t, lists_every_data_set);
+    tcase_add_test(t, settles_early_stopping);
     tcase_add_test(t, reads_the_shipped_example);
     tcase_add_test(t, reads_the_documentation);
     tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, 3);
